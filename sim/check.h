@@ -1,0 +1,21 @@
+#pragma once
+// Invariants. A broken one is a programmer's error: it stops the program, in every build.
+
+#include <cstdint>
+
+namespace railyard {
+
+// What the running engine was doing, so that a failed check can say when and where. Set by the
+// engine's loop; one per thread.
+struct CheckContext {
+    std::int64_t time_ticks = -1;  // -1: no event is being handled
+    const char* component = "";
+};
+CheckContext& check_context();
+
+[[noreturn]] void check_failed(const char* expression, const char* file, int line);
+
+}  // namespace railyard
+
+#define RY_CHECK(expression) \
+    ((expression) ? (void)0 : ::railyard::check_failed(#expression, __FILE__, __LINE__))

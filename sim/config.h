@@ -1,0 +1,203 @@
+#pragma once
+// Reading TOML for people: a tree that remembers where everything stood, and a reader that takes
+// keys out of it by name and type, collects every error, and knows afterwards which keys nobody
+// asked for.
+//
+// The same reading code describes the language: run over no document with a Schema, it lists each
+// key with its type, default and meaning, and nothing is written twice.
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sim/error.h"
+#include "sim/units.h"
+
+namespace railyard {
+
+// A parsed TOML value. Tables keep the order of the file.
+struct Value {
+    enum class Kind : std::uint8_t { table, array, string, integer, real, boolean, other };
+    Kind kind = Kind::table;
+    Position at;
+    std::string text;                                    // string
+    std::int64_t integer = 0;                            // integer; boolean as 0 or 1
+    double real = 0;                                     // real, and integer as a double
+    std::vector<std::pair<std::string, Value>> members;  // table
+    std::vector<Value> items;                            // array
+
+    const Value* find(std::string_view key) const;
+    Value* find(std::string_view key);
+    std::string describe() const;  // "the string \"400 GB\"", "the number 400", "a table"
+};
+
+// The file name ("--set" for a value from the command line) and what it holds.
+struct Document {
+    std::string name;
+    Value root;
+};
+
+// Parses TOML. Syntax errors go to `diagnostics` and leave the root empty.
+Document parse_document(std::string_view text, std::string name, Diagnostics& diagnostics);
+
+// Reads a file whole; throws ScenarioError naming the reason when it can't.
+std::string read_file(const std::string& path);
+
+// Applies "a.b.c=value" to the tree, making tables as needed. The value is TOML where it parses as
+// such and otherwise a plain string, so that --set job.checkpoint.interval="1 h" needs no inner
+// quotes.
+void apply_setting(Document& document, std::string_view setting, Diagnostics& diagnostics);
+
+// One row of the language: a key that a scenario accepts.
+struct SchemaRow {
+    std::string path;       // job.checkpoint.interval
+    std::string type;       // "time", "bandwidth", "one of sync, async, none" ...
+    std::string otherwise;  // what holds when the key is absent
+    std::string doc;
+    bool required = false;
+};
+
+// A value in the scenario that says of itself that it is an estimate, or a catalogue value that is
+// one: what an answer hangs on. Scaling one and running again shows how much.
+struct Estimate {
+    std::string path;
+    std::string value;  // as written
+    std::string source;
+    double low_factor = 1;  // the range to try, relative to the value
+    double high_factor = 1;
+    bool range_given = false;  // false: the house's spread for an estimate without a printed range
+};
+constexpr double estimate_spread_low = 0.7;
+constexpr double estimate_spread_high = 1.3;
+
+// Multiplies one number as it is read. Path as in Estimate.
+struct Perturbation {
+    std::string path;
+    double factor = 1;
+};
+
+// The bound that a number must keep.
+enum class Bound : std::uint8_t {
+    any,
+    positive,
+    non_negative,
+    fraction,  // 0 to 1
+    at_least_one,
+    count,  // 1 to a million: products of three still fit
+};
+
+// A number as written in TOML: "400 Gbit/s", or { value = "400 Gbit/s", class = ..., source = ...
+// }. Reads both; reports what is wrong with either. Shared by scenario sections and the catalogue.
+class ValueReader {
+  public:
+    ValueReader(Diagnostics& diagnostics, std::string file, Perturbation perturbation = {})
+        : diagnostics_(diagnostics), file_(std::move(file)), perturb_(std::move(perturbation)) {}
+
+    std::optional<Quantity> quantity(const Value& value, const std::string& path,
+                                     std::initializer_list<Dimension> wanted, Bound bound);
+    std::optional<double> number(const Value& value, const std::string& path, Bound bound);
+    std::optional<std::int64_t> integer(const Value& value, const std::string& path, Bound bound);
+
+    // The bare value inside { value = ..., source = ... }, or `value` itself. Notes estimates.
+    const Value& unwrap(const Value& value, const std::string& path);
+
+    void error(Position at, const std::string& path, std::string message, std::string help = {});
+    void warning(Position at, const std::string& path, std::string message, std::string help = {});
+    const std::vector<Estimate>& estimates() const { return estimates_; }
+    const std::string& file() const { return file_; }
+    Diagnostics& diagnostics() { return diagnostics_; }
+
+  private:
+    double factor(const std::string& path) const;
+    void check_bound(double v, Bound bound, const Value& value, const std::string& path);
+
+    Diagnostics& diagnostics_;
+    std::string file_;
+    Perturbation perturb_;
+    std::vector<Estimate> estimates_;
+};
+
+// What holds for a key beyond its name and meaning.
+struct KeyRules {
+    Bound bound = Bound::any;
+    bool required = false;
+    const char* otherwise = nullptr;  // said for a default that the target's value doesn't show
+};
+
+// One table of a scenario while it is read. Each read() takes a key's value into its target, or
+// leaves the target as it was: the default.
+class Section {
+  public:
+    // Reads from `document`; describes into `schema` when that is given (the document may be
+    // empty).
+    Section(ValueReader& reader, const Value* table, std::string path, Position parent_at,
+            std::vector<SchemaRow>* schema = nullptr);
+
+    bool present() const { return table_ != nullptr; }
+    bool has(std::string_view key) const { return table_ && table_->find(key); }
+    bool describing() const { return schema_ != nullptr; }
+    Position at() const { return table_ ? table_->at : parent_at_; }
+    Position at(std::string_view key) const;
+    std::string path(std::string_view key) const;
+
+    Section section(const char* key);
+
+    void read(const char* key, bool& out, const char* doc, KeyRules rules = {});
+    void read(const char* key, std::int64_t& out, const char* doc, KeyRules rules = {});
+    void read(const char* key, double& out, const char* doc, KeyRules rules = {});
+    void read(const char* key, std::string& out, const char* doc, KeyRules rules = {});
+    void read(const char* key, Duration& out, const char* doc, KeyRules rules = {});
+    void read(const char* key, Bytes& out, const char* doc, KeyRules rules = {});
+    void read(const char* key, Bandwidth& out, const char* doc, KeyRules rules = {});
+    void read(const char* key, Flops& out, const char* doc, KeyRules rules = {});
+    void read(const char* key, Rate& out, const char* doc, KeyRules rules = {});
+    // Absent: nullopt, and the caller says in rules.otherwise where the value then comes from.
+    template <class T>
+    void read(const char* key, std::optional<T>& out, const char* doc, KeyRules rules = {}) {
+        T value{};
+        if (rules.otherwise == nullptr) rules.otherwise = "not given";
+        const bool given = has(key);
+        read(key, value, doc, rules);
+        if (given) out = value;
+    }
+    // A time, or a count of training steps: exactly one of the two is set.
+    void read_time_or_steps(const char* key, Duration& time, std::int64_t& step_count,
+                            const char* doc, KeyRules rules = {});
+    // One of a closed list of words; `out` is its index.
+    void choose(const char* key, int& out, const std::vector<std::string>& words, const char* doc);
+    // A name that must be in `names` (an entry of the catalogue, say).
+    void name(const char* key, std::string& out, const std::vector<std::string>& names,
+              const char* what, const char* doc, KeyRules rules = {});
+    // A table whose keys are not ours to know (it is checked elsewhere); nullptr when absent.
+    const Value* open_table(const char* key, const char* doc);
+    // The tables of an array of tables, each to be read and finished on its own.
+    std::vector<Section> sections(const char* key, const char* doc);
+
+    // An error at `key`'s place, or the section's when the key is absent.
+    void error(std::string_view key, std::string message, std::string help = {});
+    void warning(std::string_view key, std::string message, std::string help = {});
+
+    // Reports every key of the table that no read asked for. Call once, after the last read.
+    void finish();
+
+  private:
+    const Value* take(const char* key, const std::string& type, const std::string& otherwise,
+                      const char* doc, bool required);
+    std::optional<Quantity> take_quantity(const char* key, Dimension dimension,
+                                          const std::string& otherwise, const char* doc,
+                                          const KeyRules& rules);
+    std::int64_t whole(const Quantity& q, std::string_view key);
+
+    ValueReader& reader_;
+    const Value* table_;
+    std::string path_;
+    Position parent_at_;
+    std::vector<SchemaRow>* schema_;
+    std::vector<std::string> known_;
+};
+
+}  // namespace railyard

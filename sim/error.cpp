@@ -1,0 +1,102 @@
+#include "sim/error.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace railyard {
+
+void Diagnostics::error(std::string file, Position at, std::string path, std::string message,
+                        std::string help) {
+    errors_.push_back({std::move(file), at, std::move(path), std::move(message), std::move(help)});
+}
+
+void Diagnostics::warning(std::string file, Position at, std::string path, std::string message,
+                          std::string help) {
+    warnings_.push_back(
+        {std::move(file), at, std::move(path), std::move(message), std::move(help)});
+}
+
+void Diagnostics::raise_if_any() const {
+    if (ok()) return;
+    std::vector<Diagnostic> in_file_order = errors_;
+    std::stable_sort(
+        in_file_order.begin(), in_file_order.end(), [](const Diagnostic& a, const Diagnostic& b) {
+            return std::pair(a.at.line, a.at.column) < std::pair(b.at.line, b.at.column);
+        });
+    throw ScenarioError(std::move(in_file_order));
+}
+
+std::string format_diagnostic(const Diagnostic& diagnostic, std::string_view severity) {
+    std::string out = diagnostic.file;
+    if (diagnostic.at.line > 0) {
+        out += fmt::format(":{}:{}", diagnostic.at.line, diagnostic.at.column);
+    }
+    if (!out.empty()) out += ": ";
+    out += fmt::format("{}: ", severity);
+    if (!diagnostic.path.empty()) out += diagnostic.path + ": ";
+    out += diagnostic.message;
+    if (!diagnostic.help.empty()) out += "\n    " + diagnostic.help;
+    return out;
+}
+
+ScenarioError::ScenarioError(std::vector<Diagnostic> diagnostics)
+    : diagnostics_(std::move(diagnostics)) {
+    for (const Diagnostic& diagnostic : diagnostics_) {
+        text_ += format_diagnostic(diagnostic, "error") + "\n";
+    }
+    if (!text_.empty()) text_.pop_back();
+}
+
+ScenarioError::ScenarioError(std::string message, std::string help)
+    : ScenarioError(std::vector<Diagnostic>{
+          Diagnostic{"railyard", {}, {}, std::move(message), std::move(help)}}) {}
+
+namespace {
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+        std::size_t diagonal = row[0];
+        row[0] = i;
+        for (std::size_t j = 1; j <= b.size(); ++j) {
+            const std::size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+            diagonal = row[j];
+            row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+        }
+    }
+    return row[b.size()];
+}
+
+}  // namespace
+
+std::string nearest_name(std::string_view word, const std::vector<std::string>& candidates) {
+    constexpr std::size_t word_length_max = 64;  // longer words are no slip of the finger
+    if (word.size() > word_length_max) return {};
+    std::string best;
+    std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
+    for (const std::string& candidate : candidates) {
+        const std::size_t distance = edit_distance(word, candidate);
+        if (distance < best_distance) {
+            best_distance = distance;
+            best = candidate;
+        }
+    }
+    return best;
+}
+
+std::string suggest(std::string_view word, const std::vector<std::string>& candidates) {
+    const std::string nearest = nearest_name(word, candidates);
+    if (!nearest.empty()) return fmt::format("did you mean '{}'?", nearest);
+    constexpr std::size_t listed_max = 24;
+    if (candidates.empty()) return {};
+    if (candidates.size() > listed_max) {
+        return fmt::format("{} names are valid; 'railyard list' prints them", candidates.size());
+    }
+    return fmt::format("valid: {}", fmt::join(candidates, ", "));
+}
+
+}  // namespace railyard

@@ -1,0 +1,68 @@
+#pragma once
+// Errors for people: everything wrong with an input, all at once, each with its place.
+
+#include <exception>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace railyard {
+
+// Where a value stands in a file. Line and column count from 1; 0 means that there is none (a whole
+// file, or a value given on the command line).
+struct Position {
+    int line = 0;
+    int column = 0;
+};
+
+struct Diagnostic {
+    std::string file;
+    Position at;
+    std::string path;     // key path, such as job.checkpoint.interval; empty for a syntax error
+    std::string message;  // what was found and what was expected
+    std::string help;     // what to do, or the nearest valid name; may be empty
+};
+
+class Diagnostics {
+  public:
+    void error(std::string file, Position at, std::string path, std::string message,
+               std::string help = {});
+    void warning(std::string file, Position at, std::string path, std::string message,
+                 std::string help = {});
+
+    bool ok() const { return errors_.empty(); }
+    const std::vector<Diagnostic>& errors() const { return errors_; }
+    const std::vector<Diagnostic>& warnings() const { return warnings_; }
+
+    // Throws ScenarioError when there is an error.
+    void raise_if_any() const;
+
+  private:
+    std::vector<Diagnostic> errors_;
+    std::vector<Diagnostic> warnings_;
+};
+
+// "file:line:column: error: path: message" and an indented line of help where there is one.
+std::string format_diagnostic(const Diagnostic& diagnostic, std::string_view severity);
+
+// The user's input is wrong. The program prints all of it and exits with 2.
+class ScenarioError : public std::exception {
+  public:
+    explicit ScenarioError(std::vector<Diagnostic> diagnostics);
+    explicit ScenarioError(std::string message, std::string help = {});
+
+    const char* what() const noexcept override { return text_.c_str(); }
+    const std::vector<Diagnostic>& diagnostics() const { return diagnostics_; }
+
+  private:
+    std::vector<Diagnostic> diagnostics_;
+    std::string text_;
+};
+
+// The candidate that `word` most likely stands for, or "" when none is near. Ties go to the first.
+std::string nearest_name(std::string_view word, const std::vector<std::string>& candidates);
+
+// "; did you mean 'x'?" or, with few candidates and none near, "; valid: a, b, c".
+std::string suggest(std::string_view word, const std::vector<std::string>& candidates);
+
+}  // namespace railyard

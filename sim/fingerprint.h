@@ -1,0 +1,41 @@
+#pragma once
+// A 64-bit digest of a sequence of values: the order counts, the machine does not.
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace railyard {
+
+class Fingerprint {
+  public:
+    void add(std::uint64_t value) {
+        // splitmix64's finaliser over the running state: every input bit reaches every state bit.
+        std::uint64_t z = state_ ^ (value + 0x9e3779b97f4a7c15ULL + (state_ << 6) + (state_ >> 2));
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+        state_ = z ^ (z >> 31);
+    }
+    void add(std::int64_t value) { add(static_cast<std::uint64_t>(value)); }
+    void add(__int128 value) {
+        add(static_cast<std::uint64_t>(value));
+        add(static_cast<std::uint64_t>(value >> 64));
+    }
+    template <class Tick>
+    void add(std::chrono::duration<std::int64_t, Tick> value) {
+        add(value.count());
+    }
+    void add(std::string_view text) {
+        add(static_cast<std::uint64_t>(text.size()));
+        for (const char c : text) add(static_cast<std::uint64_t>(static_cast<unsigned char>(c)));
+    }
+
+    std::uint64_t value() const { return state_; }
+    std::string hex() const;  // 16 digits
+
+  private:
+    std::uint64_t state_ = 0x243f6a8885a308d3ULL;
+};
+
+}  // namespace railyard

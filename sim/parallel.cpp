@@ -1,0 +1,37 @@
+#include "sim/parallel.h"
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace railyard {
+
+void parallel_for(std::size_t count, unsigned threads, const std::atomic<bool>& cancelled,
+                  const std::function<void(std::size_t)>& task) {
+    std::atomic<std::size_t> next{0};
+    std::atomic<bool> failed{false};
+    std::exception_ptr failure;
+    std::mutex mutex;
+    const auto work = [&] {
+        while (!cancelled && !failed) {
+            const std::size_t i = next.fetch_add(1);
+            if (i >= count) return;
+            try {
+                task(i);
+            } catch (...) {
+                const std::lock_guard lock(mutex);
+                if (!failed.exchange(true)) failure = std::current_exception();
+            }
+        }
+    };
+    const std::size_t helpers = std::min<std::size_t>(threads > 0 ? threads - 1 : 0, count);
+    std::vector<std::jthread> pool;
+    for (std::size_t i = 0; i < helpers; ++i) pool.emplace_back(work);
+    work();
+    pool.clear();
+    if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace railyard

@@ -1,0 +1,49 @@
+#pragma once
+// Randomness: one counter-based stream (Philox 4x32-10, Random123) per named component.
+//
+// A stream is (seed, replica, name) and nothing else, so what one component draws never moves
+// another's draws: change the storage and every failure stays where it was. The distributions are
+// our own, built on +, -, *, / and square root only, because the standard library's, and libm's
+// logarithm, differ between implementations.
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "sim/units.h"
+
+namespace railyard {
+
+// Natural logarithm of x > 0 and exponential of x, within a few ulp, from IEEE basic operations
+// only: the same bits everywhere.
+double portable_log(double x);
+double portable_exp(double x);
+
+class RandomStream {
+  public:
+    RandomStream(std::uint64_t seed, std::uint64_t replica, std::string_view name);
+
+    std::uint64_t next_u64();
+    double uniform();                      // [0, 1), 53 bits
+    std::uint64_t below(std::uint64_t n);  // [0, n), unbiased; n > 0
+    bool chance(double probability) { return uniform() < probability; }
+    double exponential();  // mean 1
+    double normal();       // mean 0, variance 1
+    // Log-normal by its mean and the standard deviation of its logarithm.
+    double lognormal(double mean, double sigma);
+    // Time to the next event of a Poisson process, in whole nanoseconds; the clock's end when rate
+    // is 0.
+    Duration interarrival(Rate rate);
+
+    std::uint64_t draws() const { return draws_; }
+
+  private:
+    std::array<std::uint32_t, 2> key_;
+    std::uint64_t replica_;
+    std::uint64_t block_ = 0;
+    std::uint64_t spare_ = 0;
+    bool has_spare_ = false;
+    std::uint64_t draws_ = 0;
+};
+
+}  // namespace railyard

@@ -1,0 +1,131 @@
+#pragma once
+// Quantities with their dimension in the type. Nothing converts from a bare number: a value enters
+// with its unit named, and leaves by a function whose name says the unit.
+//
+// Times are std::chrono durations over int64: nanoseconds on the campaign clock (292 years),
+// picoseconds on the packet clock (106 days). What decides when an event happens is integer
+// arithmetic; doubles are for reported averages.
+
+#include <chrono>
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace railyard {
+
+using Nanoseconds = std::chrono::duration<std::int64_t, std::nano>;
+using Picoseconds = std::chrono::duration<std::int64_t, std::pico>;
+using Duration = Nanoseconds;
+
+inline double seconds(Duration d) {
+    return static_cast<double>(d.count()) * 1e-9;
+}
+// Rounded to the nearest nanosecond. s must be finite and within +-292 years.
+Duration from_seconds(double s);
+
+// A number of bytes; decimal units (1 GB = 10^9) unless a name says binary (1 GiB = 2^30).
+class Bytes {
+  public:
+    constexpr Bytes() = default;
+    static constexpr Bytes of(std::int64_t count) { return Bytes(count); }
+    constexpr std::int64_t count() const { return count_; }
+
+    constexpr auto operator<=>(const Bytes&) const = default;
+    friend constexpr Bytes operator+(Bytes a, Bytes b) { return Bytes(a.count_ + b.count_); }
+    friend constexpr Bytes operator-(Bytes a, Bytes b) { return Bytes(a.count_ - b.count_); }
+    friend constexpr Bytes operator*(Bytes a, std::int64_t n) { return Bytes(a.count_ * n); }
+
+  private:
+    explicit constexpr Bytes(std::int64_t count) : count_(count) {}
+    std::int64_t count_ = 0;
+};
+
+// Bits per second, so that "400 Gbit/s" and "50 GB/s" are the same whole number.
+class Bandwidth {
+  public:
+    constexpr Bandwidth() = default;
+    static constexpr Bandwidth bits_per_second(std::int64_t n) { return Bandwidth(n); }
+    constexpr std::int64_t bits_per_second() const { return bits_per_second_; }
+    constexpr double bytes_per_second() const {
+        return static_cast<double>(bits_per_second_) / 8.0;
+    }
+
+    constexpr auto operator<=>(const Bandwidth&) const = default;
+    // Saturates at the largest representable bandwidth (1.15 EB/s).
+    friend Bandwidth operator*(Bandwidth b, std::int64_t n);
+    // Rounded to the nearest bit per second; saturates likewise.
+    friend Bandwidth operator*(Bandwidth b, double factor);
+
+  private:
+    explicit constexpr Bandwidth(std::int64_t n) : bits_per_second_(n) {}
+    std::int64_t bits_per_second_ = 0;
+};
+
+// FLOP/s. A double: it enters analytic models only.
+struct Flops {
+    double per_second = 0;
+    auto operator<=>(const Flops&) const = default;
+};
+
+// Events per second. A double: it is the parameter of a distribution.
+struct Rate {
+    double per_second = 0;
+    auto operator<=>(const Rate&) const = default;
+};
+
+// Time to move `bytes` at `bandwidth`, rounded up, so that a transfer never ends early. The product
+// is widened to 128 bits. Needs bandwidth > 0 and bytes >= 0; saturates at the clock's end.
+Duration transfer_time(Bytes bytes, Bandwidth bandwidth);
+
+// ---- text
+// ----------------------------------------------------------------------------------------
+
+// What kind of thing a unit measures.
+enum class Dimension : std::uint8_t {
+    time,
+    data,
+    bandwidth,
+    compute,
+    work,
+    power,
+    energy,
+    rate,
+    frequency,
+    temperature,
+    length,
+    mass,
+    rack_units,
+    flow,
+    thermal_resistance,
+    money,
+    price,
+    steps,
+};
+std::string_view dimension_name(Dimension dimension);     // "a bandwidth"
+std::string_view dimension_example(Dimension dimension);  // "\"400 Gbit/s\""
+
+// A number with a unit, as written. `integer` is exact decimal arithmetic in the base unit (ns,
+// bytes, bit/s, steps), rounded to nearest; nullopt when it does not fit into int64.
+struct Quantity {
+    Dimension dimension = Dimension::time;
+    double value = 0;  // in the base unit; SI otherwise (FLOP/s, W, J, 1/s, Hz, degC, m, kg, USD)
+    std::optional<std::int64_t> integer;
+};
+
+// Parses "400 Gbit/s", "400Gbps", "1.5e3 GB/s", "30 min", "0.01 /day". On failure returns nullopt
+// and says why in `why` ("has no unit", "unknown unit 'GBs'; did you mean 'GB/s'?").
+std::optional<Quantity> parse_quantity(std::string_view text, std::string& why);
+
+// Every unit that parse_quantity knows, in the order of its table.
+std::vector<std::string> known_units();
+
+// Short text with three significant digits and a fitting unit: "1.94 h", "2.8 TB", "50 GB/s".
+std::string to_text(Duration d);
+std::string to_text(Bytes b);
+std::string to_text(Bandwidth b);
+std::string to_text(Flops f);
+
+}  // namespace railyard
