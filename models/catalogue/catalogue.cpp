@@ -1,0 +1,215 @@
+#include "models/catalogue/catalogue.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <mutex>
+
+#include "models/catalogue/catalogue_text.h"
+#include "sim/check.h"
+
+namespace railyard {
+
+namespace {
+
+struct File {
+    std::string_view name;
+    std::string_view text;
+    std::once_flag parsed;
+    Document document;
+};
+
+std::vector<File>& files() {
+    static std::vector<File> all = [] {
+        std::vector<File> out(std::size(catalogue_texts));
+        for (std::size_t i = 0; i < out.size(); ++i) {
+            out[i].name = catalogue_texts[i].name;
+            out[i].text = catalogue_texts[i].text;
+        }
+        return out;
+    }();
+    return all;
+}
+
+const Document& parsed(File& file) {
+    std::call_once(file.parsed, [&file] {
+        Diagnostics diagnostics;
+        file.document =
+            parse_document(file.text, fmt::format("catalogue/{}", file.name), diagnostics);
+        diagnostics.raise_if_any();
+    });
+    return file.document;
+}
+
+// True when the text has a table of this kind. Cheaper than parsing a file that isn't needed.
+bool mentions(const File& file, std::string_view kind) {
+    return file.text.find(fmt::format("\n[{}]", kind)) != std::string_view::npos ||
+           file.text.find(fmt::format("\n[{}.", kind)) != std::string_view::npos;
+}
+
+const Value* kind_table(std::string_view kind, const Document** document = nullptr) {
+    for (File& file : files()) {
+        if (!mentions(file, kind)) continue;
+        if (const Value* table = parsed(file).root.find(kind)) {
+            if (document != nullptr) *document = &file.document;
+            return table;
+        }
+    }
+    return nullptr;
+}
+
+// A kind is either a table of entries or, without names, one entry: then its members are values.
+bool is_value(const Value& v) {
+    return v.kind != Value::Kind::table || v.find("value") != nullptr;
+}
+bool is_single_entry(const Value& kind) {
+    for (const auto& [key, member] : kind.members) {
+        if (is_value(member)) return true;
+    }
+    return false;
+}
+
+std::string join(std::string_view kind, std::string_view name, std::string_view key) {
+    return name.empty() ? fmt::format("{}.{}", kind, key)
+                        : fmt::format("{}.{}.{}", kind, name, key);
+}
+
+}  // namespace
+
+std::vector<std::string> Catalogue::kinds() {
+    std::vector<std::string> out;
+    for (File& file : files()) {
+        for (const auto& [kind, table] : parsed(file).root.members) {
+            if (kind != "source") out.push_back(kind);
+        }
+    }
+    return out;
+}
+
+std::vector<std::string> Catalogue::names(std::string_view kind) {
+    std::vector<std::string> out;
+    const Value* table = kind_table(kind);
+    if (table == nullptr) return out;
+    if (is_single_entry(*table)) return {""};
+    for (const auto& [name, value] : table->members) out.push_back(name);
+    return out;
+}
+
+const Value* Catalogue::entry(std::string_view kind, std::string_view name) {
+    const Value* table = kind_table(kind);
+    if (table == nullptr || name.empty()) return table;
+    return table->find(name);
+}
+
+std::string Catalogue::citation(std::string_view kind, std::string_view source) {
+    const Document* document = nullptr;
+    if (kind_table(kind, &document) != nullptr) {
+        const Value* sources = document->root.find("source");
+        const Value* text = sources ? sources->find(source) : nullptr;
+        if (text != nullptr) return text->text;
+    }
+    return std::string(source);
+}
+
+Catalogue::Catalogue(ValueReader& reader, ValueChoice choice, const Value* overrides)
+    : reader_(reader), choice_(choice), overrides_(overrides) {
+    check_overrides();
+}
+
+void Catalogue::check_overrides() {
+    if (overrides_ == nullptr) return;
+    for (const auto& [kind, by_name] : overrides_->members) {
+        const Value* table = kind_table(kind);
+        if (table == nullptr) {
+            reader_.error(by_name.at, "override." + kind, "no such kind in the catalogue",
+                          suggest(kind, kinds()));
+            continue;
+        }
+        const auto check_keys = [&](const Value& given, const Value& entry,
+                                    const std::string& path) {
+            std::vector<std::string> keys;
+            for (const auto& [key, value] : entry.members) keys.push_back(key);
+            for (const auto& [key, value] : given.members) {
+                if (entry.find(key) == nullptr) {
+                    reader_.error(value.at, path + "." + key,
+                                  "the catalogue's entry has no such value", suggest(key, keys));
+                }
+            }
+        };
+        if (is_single_entry(*table)) {
+            check_keys(by_name, *table, "override." + kind);
+            continue;
+        }
+        for (const auto& [name, given] : by_name.members) {
+            const std::string path = fmt::format("override.{}.{}", kind, name);
+            if (const Value* entry = table->find(name)) {
+                check_keys(given, *entry, path);
+            } else {
+                reader_.error(given.at, path, "no such entry in the catalogue",
+                              suggest(name, names(kind)));
+            }
+        }
+    }
+}
+
+bool Catalogue::has(std::string_view kind, std::string_view name, std::string_view key) const {
+    const Value* e = entry(kind, name);
+    return e != nullptr && e->find(key) != nullptr;
+}
+
+Catalogue::Found Catalogue::find(std::string_view kind, std::string_view name,
+                                 std::string_view key) {
+    const Value* given = overrides_ ? overrides_->find(kind) : nullptr;
+    if (given != nullptr && !name.empty()) given = given->find(name);
+    if (given != nullptr) given = given->find(key);
+    if (given != nullptr) return {given, "override." + join(kind, name, key)};
+
+    const Value* e = entry(kind, name);
+    RY_CHECK(e != nullptr && e->find(key) != nullptr);
+    const Value* value = e->find(key);
+    if (choice_ == ValueChoice::seed && value->kind == Value::Kind::table) {
+        if (const Value* seed = value->find("seed")) value = seed;
+    }
+    return {value, join(kind, name, key)};
+}
+
+Quantity Catalogue::quantity(std::string_view kind, std::string_view name, std::string_view key,
+                             Dimension dimension) {
+    const Found found = find(kind, name, key);
+    return reader_.quantity(*found.value, found.path, {dimension}, Bound::non_negative)
+        .value_or(Quantity{dimension, 1.0, 1});
+}
+
+Duration Catalogue::time(std::string_view kind, std::string_view name, std::string_view key) {
+    return Duration(quantity(kind, name, key, Dimension::time).integer.value_or(1));
+}
+Bytes Catalogue::data(std::string_view kind, std::string_view name, std::string_view key) {
+    return Bytes::of(quantity(kind, name, key, Dimension::data).integer.value_or(1));
+}
+Bandwidth Catalogue::bandwidth(std::string_view kind, std::string_view name, std::string_view key) {
+    return Bandwidth::bits_per_second(
+        quantity(kind, name, key, Dimension::bandwidth).integer.value_or(1));
+}
+Flops Catalogue::compute(std::string_view kind, std::string_view name, std::string_view key) {
+    return {quantity(kind, name, key, Dimension::compute).value};
+}
+Rate Catalogue::rate(std::string_view kind, std::string_view name, std::string_view key) {
+    return {quantity(kind, name, key, Dimension::rate).value};
+}
+double Catalogue::number(std::string_view kind, std::string_view name, std::string_view key) {
+    const Found found = find(kind, name, key);
+    return reader_.number(*found.value, found.path, Bound::non_negative).value_or(1.0);
+}
+std::int64_t Catalogue::integer(std::string_view kind, std::string_view name,
+                                std::string_view key) {
+    const Found found = find(kind, name, key);
+    return reader_.integer(*found.value, found.path, Bound::non_negative).value_or(1);
+}
+std::string Catalogue::text(std::string_view kind, std::string_view name, std::string_view key) {
+    return find(kind, name, key).value->text;
+}
+bool Catalogue::flag(std::string_view kind, std::string_view name, std::string_view key) {
+    return find(kind, name, key).value->integer != 0;
+}
+
+}  // namespace railyard

@@ -1,0 +1,62 @@
+#pragma once
+// The catalogue: hardware, systems, models, failures and prices, each value with its source and
+// class. The TOML files in this folder are built into the program.
+//
+// A value may have two numbers: the corrected one, and the one that the seed guides print.
+// Everything is read through one Catalogue per scenario, which knows which of the two is wanted,
+// what the scenario overrides, and which values were read: those are the ones an answer can hang
+// on.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/config.h"
+
+namespace railyard {
+
+enum class ValueChoice : std::uint8_t { corrected, seed };
+
+class Catalogue {
+  public:
+    // `overrides` is a scenario's [override] table (kind.name.key = value), or nullptr; it must
+    // outlive the catalogue. Entries and keys in it that don't exist are reported to the reader.
+    Catalogue(ValueReader& reader, ValueChoice choice, const Value* overrides);
+
+    // Entries of a kind ("gpu"), in the files' order.
+    static std::vector<std::string> names(std::string_view kind);
+    static std::vector<std::string> kinds();
+    // The entry as written; nullptr when there is none. A kind without names has the one entry "".
+    static const Value* entry(std::string_view kind, std::string_view name);
+    // The full citation behind the short source key of an entry of this kind; the key when unknown.
+    static std::string citation(std::string_view kind, std::string_view source);
+
+    bool has(std::string_view kind, std::string_view name, std::string_view key) const;
+
+    // Each of these needs an entry that has the key: a missing one is a programmer's error.
+    Duration time(std::string_view kind, std::string_view name, std::string_view key);
+    Bytes data(std::string_view kind, std::string_view name, std::string_view key);
+    Bandwidth bandwidth(std::string_view kind, std::string_view name, std::string_view key);
+    Flops compute(std::string_view kind, std::string_view name, std::string_view key);
+    Rate rate(std::string_view kind, std::string_view name, std::string_view key);
+    double number(std::string_view kind, std::string_view name, std::string_view key);
+    std::int64_t integer(std::string_view kind, std::string_view name, std::string_view key);
+    std::string text(std::string_view kind, std::string_view name, std::string_view key);
+    bool flag(std::string_view kind, std::string_view name, std::string_view key);
+
+  private:
+    struct Found {
+        const Value* value;
+        std::string path;  // gpu.h100_sxm.hbm_bandwidth, or override.gpu...
+    };
+    Found find(std::string_view kind, std::string_view name, std::string_view key);
+    Quantity quantity(std::string_view kind, std::string_view name, std::string_view key,
+                      Dimension dimension);
+    void check_overrides();
+
+    ValueReader& reader_;
+    ValueChoice choice_;
+    const Value* overrides_;
+};
+
+}  // namespace railyard
