@@ -1,0 +1,432 @@
+#include "models/training/job.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/check.h"
+
+namespace railyard {
+
+namespace {
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+    return (a + b - 1) / b;
+}
+
+Category category_of(JobPhase phase) {
+    switch (phase) {
+        case JobPhase::checkpointing:
+            return Category::checkpoint_stall;
+        case JobPhase::detection:
+            return Category::detection;
+        case JobPhase::replacement:
+            return Category::replacement;
+        case JobPhase::requeue_wait:
+            return Category::requeue_wait;
+        case JobPhase::restart:
+            return Category::restart;
+        case JobPhase::restore:
+            return Category::restore;
+        case JobPhase::maintenance:
+            return Category::planned_maintenance;
+        case JobPhase::running:
+        case JobPhase::done:
+            break;
+    }
+    RY_CHECK(!"a phase that is booked as a whole");
+    return Category::spare;
+}
+
+}  // namespace
+
+TrainingJob::TrainingJob(CampaignEngine& engine, const JobSpec& spec,
+                         const std::vector<FailureCause>& causes, NodeSupply& supply,
+                         Ledger& ledger, std::vector<CampaignEvent>* events)
+    : engine_(engine),
+      spec_(spec),
+      causes_(causes),
+      supply_(supply),
+      ledger_(ledger),
+      events_(events),
+      id_(engine.add(*this, "job")) {
+    RY_CHECK(spec.step.duration() > Duration{});
+    outcome_.interruptions.resize(causes.size());
+}
+
+void TrainingJob::begin() {
+    began_ = engine_.now();
+    if (spec_.maintenance.every > Duration{}) {
+        engine_.schedule(engine_.now() + spec_.maintenance.every, id_, maintenance_due);
+    }
+    resume();
+}
+
+void TrainingJob::handle(std::uint32_t kind) {
+    switch (kind) {
+        case segment_end:
+            complete_steps(segment_steps_);
+            start_segment();
+            break;
+        case stall_end:
+            if (spec_.checkpoint.mode == CheckpointMode::sync) {
+                keep(std::exchange(unsaved_, {}));
+            } else {
+                uploading_ = std::exchange(unsaved_, {});
+                upload_active_ = true;
+                upload_event_ = engine_.schedule_cancellable(
+                    engine_.now() + spec_.checkpoint.upload, id_, upload_end);
+            }
+            steps_since_checkpoint_ = 0;
+            after_checkpoint();
+            break;
+        case upload_end:
+            upload_active_ = false;
+            keep(std::exchange(uploading_, {}));
+            if (phase_ == JobPhase::running) {
+                finish_step_under_way();  // at the speed it began with; the next ones are faster
+            } else if (phase_ == JobPhase::checkpointing) {
+                // It was waited for: by the next snapshot, or by a planned stop.
+                maintenance_pending_&& unsaved_.steps == 0 ? after_checkpoint() : begin_stall();
+            }
+            break;
+        case phase_end:
+            proceed_from(phase_);
+            break;
+        case maintenance_due:
+            engine_.schedule(engine_.now() + spec_.maintenance.every, id_, maintenance_due);
+            if (phase_ == JobPhase::maintenance) break;
+            maintenance_pending_ = true;
+            if (phase_ == JobPhase::running) finish_step_under_way();
+            break;
+        default:
+            RY_CHECK(!"a kind of event that the job schedules");
+    }
+}
+
+// ---- running
+// ---------------------------------------------------------------------------------------
+
+void TrainingJob::resume() {
+    enter(JobPhase::running);
+    recovering_from_failure_ = false;
+    steps_since_checkpoint_ = 0;
+    // The state that was just read counts as a checkpoint that ends now, so the next one starts one
+    // interval after that one's start.
+    if (spec_.checkpoint.interval_wall > Duration{}) {
+        checkpoint_due_ = engine_.now() + spec_.checkpoint.interval_wall - spec_.checkpoint.stall;
+    }
+    record("resumed", "", -1, outcome_.steps_kept);
+    start_segment();
+}
+
+Duration TrainingJob::step_duration(bool slowed) const {
+    return spec_.step.duration() + (slowed ? spec_.checkpoint.upload_step_penalty : Duration{});
+}
+
+bool TrainingJob::checkpoint_due() const {
+    if (spec_.checkpoint.mode == CheckpointMode::none || steps_since_checkpoint_ == 0) return false;
+    if (spec_.checkpoint.interval_steps > 0) {
+        return steps_since_checkpoint_ >= spec_.checkpoint.interval_steps;
+    }
+    return engine_.now() >= checkpoint_due_;
+}
+
+std::int64_t TrainingJob::steps_until_due() const {
+    if (spec_.checkpoint.interval_steps > 0) {
+        return spec_.checkpoint.interval_steps - steps_since_checkpoint_;
+    }
+    const Duration wait = checkpoint_due_ - engine_.now() + carried_;
+    return std::max<std::int64_t>(1, ceil_div(wait.count(), step_duration(upload_active_).count()));
+}
+
+void TrainingJob::start_segment() {
+    if (phase_ != JobPhase::running) enter(JobPhase::running);
+    const std::int64_t done = outcome_.steps_kept + unsaved_.steps + uploading_.steps;
+    if (spec_.target_steps > 0 && done == spec_.target_steps) {
+        // What is not saved yet counts: the job has done all that it was asked for.
+        outcome_.finished = true;
+        engine_.stop();
+        return;
+    }
+    const bool saves = spec_.checkpoint.mode != CheckpointMode::none;
+    if (checkpoint_due() || (maintenance_pending_ && saves && unsaved_.steps > 0)) {
+        begin_checkpoint();
+        return;
+    }
+    if (maintenance_pending_) {
+        after_checkpoint();
+        return;
+    }
+    const Duration step = step_duration(upload_active_);
+    // Far enough for any campaign, near enough for the clock.
+    std::int64_t steps = (Instant::max() - engine_.now()) / step / 2;
+    RY_CHECK(steps > 0);
+    if (saves) steps = std::min(steps, steps_until_due());
+    if (spec_.target_steps > 0) steps = std::min(steps, spec_.target_steps - done);
+    segment_slowed_ = upload_active_;
+    run_steps(steps, std::exchange(carried_, {}));
+}
+
+void TrainingJob::run_steps(std::int64_t steps, Duration already_done) {
+    segment_start_ = engine_.now() - already_done;
+    segment_steps_ = steps;
+    phase_event_ = engine_.schedule_cancellable(
+        segment_start_ + steps * step_duration(segment_slowed_), id_, segment_end);
+}
+
+void TrainingJob::complete_steps(std::int64_t steps) {
+    unsaved_.steps += steps;
+    if (segment_slowed_) unsaved_.slowed += steps;
+    steps_since_checkpoint_ += steps;
+}
+
+Duration TrainingJob::stop_segment() {
+    const Duration elapsed = engine_.now() - segment_start_;
+    const Duration step = step_duration(segment_slowed_);
+    complete_steps(elapsed / step);
+    return elapsed % step;
+}
+
+void TrainingJob::finish_step_under_way() {
+    engine_.cancel(phase_event_);
+    const Duration partial = stop_segment();
+    if (partial == Duration{}) {
+        start_segment();
+    } else {
+        run_steps(1, partial);
+    }
+}
+
+void TrainingJob::keep(Work work) {
+    outcome_.steps_kept += work.steps;
+    ++outcome_.checkpoints;
+    const std::int64_t g = gpus();
+    ledger_.book(Category::productive, g, work.steps * spec_.step.compute);
+    ledger_.book(Category::exposed_communication, g, work.steps * spec_.step.exposed_communication);
+    ledger_.book(Category::pipeline_bubble, g, work.steps * spec_.step.bubble);
+    ledger_.book(Category::checkpoint_stall, g, work.slowed * spec_.checkpoint.upload_step_penalty);
+    record("checkpoint_safe", "", -1, outcome_.steps_kept);
+}
+
+Duration TrainingJob::lose(Work work) {
+    outcome_.steps_lost += work.steps;
+    return work.steps * spec_.step.duration() + work.slowed * spec_.checkpoint.upload_step_penalty;
+}
+
+// ---- saving
+// ----------------------------------------------------------------------------------------
+
+void TrainingJob::begin_checkpoint() {
+    enter(JobPhase::checkpointing);
+    if (spec_.checkpoint.interval_wall > Duration{}) {
+        // The grid of start times stands; what a late checkpoint missed of it is not made up for.
+        while (checkpoint_due_ <= engine_.now()) checkpoint_due_ += spec_.checkpoint.interval_wall;
+    }
+    if (!upload_active_)
+        begin_stall();  // otherwise back-pressure: the last one has to be out first
+}
+
+void TrainingJob::begin_stall() {
+    phase_event_ =
+        engine_.schedule_cancellable(engine_.now() + spec_.checkpoint.stall, id_, stall_end);
+}
+
+void TrainingJob::after_checkpoint() {
+    if (!maintenance_pending_) {
+        start_segment();
+    } else if (!upload_active_) {
+        begin_maintenance();
+    } else if (phase_ != JobPhase::checkpointing) {
+        enter(JobPhase::checkpointing);  // a planned stop waits until the state is safe
+    }
+}
+
+void TrainingJob::begin_maintenance() {
+    maintenance_pending_ = false;
+    ++outcome_.planned_interruptions;
+    record("maintenance", "", -1, outcome_.steps_kept);
+    if (unsaved_.steps > 0) {  // a job that never saves starts from nothing
+        ledger_.book(Category::lost_work, gpus(), lose(std::exchange(unsaved_, {})));
+    }
+    enter(JobPhase::maintenance);
+    phase_event_ =
+        engine_.schedule_cancellable(engine_.now() + spec_.maintenance.duration, id_, phase_end);
+}
+
+// ---- failing and coming back
+// -----------------------------------------------------------------------
+
+void TrainingJob::strike(std::size_t cause, std::int64_t slot, double u) {
+    if (u >= supply_.acceptance(slot)) return;
+    const bool exposed = phase_ == JobPhase::running || phase_ == JobPhase::checkpointing ||
+                         phase_ == JobPhase::restart || phase_ == JobPhase::restore;
+    if (!exposed) {
+        if (phase_ != JobPhase::done) ++outcome_.strikes_while_down;
+        return;
+    }
+    ++outcome_.interruptions[cause];
+    engine_.cancel(phase_event_);
+    const std::int64_t lost_before = outcome_.steps_lost;
+    Duration partial{};
+    if (phase_ == JobPhase::running) partial = stop_segment();
+    if (phase_ == JobPhase::checkpointing) ++outcome_.checkpoints_lost;
+    if (upload_active_) {
+        engine_.cancel(upload_event_);
+        upload_active_ = false;
+        ++outcome_.checkpoints_lost;
+    }
+    if (spec_.recovery.recompute) {
+        const Duration lost =
+            partial + lose(std::exchange(unsaved_, {})) + lose(std::exchange(uploading_, {}));
+        outcome_.lost_work += lost;
+        ledger_.book(Category::lost_work, gpus(), lost);
+    } else {
+        carried_ += partial;
+    }
+    record("interruption", causes_[cause].name, slot, outcome_.steps_lost - lost_before);
+    failed_cause_ = cause;
+    failed_slot_ = slot;
+    enter(JobPhase::detection);
+    recovering_from_failure_ = true;
+    phase_event_ =
+        engine_.schedule_cancellable(engine_.now() + causes_[cause].detection, id_, phase_end);
+}
+
+void TrainingJob::drain() {
+    const FailureCause& cause = causes_[failed_cause_];
+    if (cause.remedy == Remedy::restart) {
+        proceed_from(JobPhase::replacement);
+        return;
+    }
+    // The clock of the phase that ends here must be booked before the job holds fewer nodes.
+    enter(JobPhase::requeue_wait);
+    supply_.remove(failed_slot_, cause);
+    nodes_missing_ = 1;
+    if (supply_.fill(failed_slot_)) proceed_from(JobPhase::requeue_wait);
+}
+
+void TrainingJob::node_available() {
+    if (phase_ != JobPhase::requeue_wait || nodes_missing_ == 0) return;
+    book_phase();  // with the node still missing
+    if (supply_.fill(failed_slot_)) proceed_from(JobPhase::requeue_wait);
+}
+
+Duration TrainingJob::span_of(JobPhase phase) const {
+    switch (phase) {
+        case JobPhase::replacement:
+            return spec_.recovery.replacement;
+        case JobPhase::restart:
+            return spec_.recovery.restart;
+        case JobPhase::restore:
+            return spec_.recovery.restore;
+        default:
+            return {};
+    }
+}
+
+void TrainingJob::proceed_from(JobPhase phase) {
+    JobPhase next = JobPhase::restart;
+    switch (phase) {
+        case JobPhase::detection:
+            drain();
+            return;
+        case JobPhase::requeue_wait:
+            nodes_missing_ = 0;
+            next = JobPhase::replacement;
+            break;
+        case JobPhase::replacement:
+        case JobPhase::maintenance:
+            next = JobPhase::restart;
+            break;
+        case JobPhase::restart:
+            next = JobPhase::restore;
+            break;
+        case JobPhase::restore:
+            resume();
+            return;
+        default:
+            RY_CHECK(!"a phase that ends by itself");
+    }
+    enter(next);
+    phase_event_ = engine_.schedule_cancellable(engine_.now() + span_of(next), id_, phase_end);
+}
+
+// ---- booking
+// ---------------------------------------------------------------------------------------
+
+void TrainingJob::enter(JobPhase phase) {
+    if (phase_ != JobPhase::running && phase_ != JobPhase::done) book_phase();
+    phase_ = phase;
+    phase_since_ = engine_.now();
+}
+
+void TrainingJob::book_phase() {
+    const Duration span = engine_.now() - phase_since_;
+    phase_since_ = engine_.now();
+    ledger_.book(category_of(phase_), (spec_.nodes - nodes_missing_) * spec_.gpus_per_node, span);
+    if (!recovering_from_failure_) return;
+    switch (phase_) {
+        case JobPhase::detection:
+            outcome_.detection += span;
+            break;
+        case JobPhase::replacement:
+            outcome_.replacement += span;
+            break;
+        case JobPhase::requeue_wait:
+            outcome_.requeue_wait += span;
+            break;
+        case JobPhase::restart:
+            outcome_.restart += span;
+            break;
+        case JobPhase::restore:
+            outcome_.restore += span;
+            break;
+        default:
+            break;
+    }
+}
+
+void TrainingJob::end() {
+    Duration partial = carried_;
+    bool slowed = false;
+    if (phase_ == JobPhase::running && !outcome_.finished) {
+        partial = stop_segment();
+        slowed = segment_slowed_;
+    } else if (phase_ != JobPhase::running && phase_ != JobPhase::done) {
+        book_phase();
+    }
+    // The campaign's end loses nothing: what is done counts, saved or not.
+    const std::int64_t checkpoints = outcome_.checkpoints;
+    std::vector<CampaignEvent>* const events = std::exchange(events_, nullptr);
+    keep(std::exchange(unsaved_, {}));
+    keep(std::exchange(uploading_, {}));
+    events_ = events;
+    outcome_.checkpoints = checkpoints;
+    if (partial > Duration{}) {
+        // A step cut off: its time in the proportions of a step, rounded down, the rest productive.
+        using Wide = __int128;
+        const Wide whole = step_duration(slowed).count();
+        const auto share = [&](Duration part) {
+            return Duration(
+                static_cast<std::int64_t>(Wide{part.count()} * partial.count() / whole));
+        };
+        const Duration communication = share(spec_.step.exposed_communication);
+        const Duration bubble = share(spec_.step.bubble);
+        const Duration penalty = slowed ? share(spec_.checkpoint.upload_step_penalty) : Duration{};
+        ledger_.book(Category::exposed_communication, gpus(), communication);
+        ledger_.book(Category::pipeline_bubble, gpus(), bubble);
+        ledger_.book(Category::checkpoint_stall, gpus(), penalty);
+        ledger_.book(Category::productive, gpus(), partial - communication - bubble - penalty);
+    }
+    outcome_.job_time = engine_.now() - began_;
+    record(outcome_.finished ? "finished" : "campaign_end", "", -1, outcome_.steps_kept);
+    phase_ = JobPhase::done;
+}
+
+void TrainingJob::record(const char* kind, std::string cause, std::int64_t slot,
+                         std::int64_t steps) {
+    if (events_ != nullptr)
+        events_->push_back({engine_.now(), kind, std::move(cause), slot, steps});
+}
+
+}  // namespace railyard

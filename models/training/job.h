@@ -1,0 +1,185 @@
+#pragma once
+// One training job on the campaign clock: it steps, saves, fails, is found to have failed, gets
+// nodes, starts again, reads its state back, and repeats what was lost.
+//
+//                     +--------------- planned maintenance <--------------+
+//                     v                                                   |
+//     restart --> restore --> running <--> checkpointing -----------------+
+//        ^                       |               |
+//        |        any failure while processes run (restart, restore, running, checkpointing)
+//        |                       v
+//        +-- replacement <-- detection          replacement waits in requeue_wait for a spare
+//
+// Steps are skipped in bulk: between two things that can happen, a segment of whole steps is one
+// event. Failures strike while the job's processes run. Those that fall into detection, replacement
+// or waiting find nothing to interrupt and are counted apart; for exponential hazards, which have
+// no memory, this is the same law as failure clocks that stand still meanwhile.
+
+#include <vector>
+
+#include "models/failure/failure.h"
+#include "models/training/ledger.h"
+#include "models/training/node_supply.h"
+#include "models/training/step.h"
+
+namespace railyard {
+
+enum class CheckpointMode : std::uint8_t { none, sync, async };
+
+struct CheckpointSpec {
+    CheckpointMode mode = CheckpointMode::sync;
+    std::int64_t interval_steps = 0;  // counted in training; or
+    Duration interval_wall{};  // start to start on the wall clock: exactly one of the two is set
+    Duration stall{};          // sync: the write; async: the snapshot
+    Duration upload{};         // async: from the snapshot's end until the state is safe
+    Duration upload_step_penalty{};  // async: what each step takes longer meanwhile
+};
+
+struct RecoverySpec {
+    Duration replacement{};
+    Duration restart{};
+    Duration restore{};
+    bool recompute = true;  // false: the job goes on where it was, as if every step had been saved
+};
+
+struct MaintenanceSpec {
+    Duration every{};  // zero: none
+    Duration duration{};
+};
+
+struct JobSpec {
+    std::int64_t nodes = 0;
+    std::int64_t gpus_per_node = 0;
+    StepTime step;
+    std::int64_t target_steps =
+        0;  // the job ends after this many; 0: it runs until the campaign ends
+    CheckpointSpec checkpoint;
+    RecoverySpec recovery;
+    MaintenanceSpec maintenance;
+};
+
+enum class JobPhase : std::uint8_t {
+    running,
+    checkpointing,
+    detection,
+    replacement,
+    requeue_wait,
+    restart,
+    restore,
+    maintenance,
+    done,
+};
+
+// Something that happened to the job or a node, for people and databases.
+struct CampaignEvent {
+    Instant at;
+    const char* kind = "";   // interruption, resumed, checkpoint_safe, maintenance, finished
+    std::string cause;       // of an interruption
+    std::int64_t slot = -1;  // of an interruption: the job's node slot
+    std::int64_t steps = 0;  // steps safe (checkpoint_safe, resumed) or lost (interruption)
+};
+
+struct JobOutcome {
+    std::int64_t steps_kept = 0;
+    std::int64_t steps_lost = 0;
+    std::int64_t checkpoints = 0;             // made safe
+    std::int64_t checkpoints_lost = 0;        // begun and not made safe
+    std::vector<std::int64_t> interruptions;  // by cause
+    std::int64_t planned_interruptions = 0;
+    std::int64_t strikes_while_down = 0;  // failures that found nothing to interrupt
+    // Time from an unexpected interruption to running again, by phase.
+    Duration detection{}, replacement{}, requeue_wait{}, restart{}, restore{};
+    Duration lost_work{};   // of unexpected interruptions, as time of the job
+    Duration job_time{};    // from begin to the end
+    bool finished = false;  // target_steps reached
+};
+
+class TrainingJob : public CampaignEngine::Component,
+                    public FailureSource::Target,
+                    public NodeSupply::Waiter {
+  public:
+    // `events` may be nullptr. All references must outlive the job.
+    TrainingJob(CampaignEngine& engine, const JobSpec& spec,
+                const std::vector<FailureCause>& causes, NodeSupply& supply, Ledger& ledger,
+                std::vector<CampaignEvent>* events);
+
+    // The campaign opens on a job whose state has just been restored: it holds its nodes and runs.
+    void begin();
+    // Books what is under way at the engine's present instant. Call once, after the engine has run.
+    void end();
+
+    void handle(std::uint32_t kind) override;
+    void strike(std::size_t cause, std::int64_t slot, double u) override;
+    void node_available() override;
+
+    const JobOutcome& outcome() const { return outcome_; }
+    JobPhase phase() const { return phase_; }
+
+  private:
+    enum Kind : std::uint32_t { segment_end, stall_end, upload_end, phase_end, maintenance_due };
+
+    // Steps that are done but not safe.
+    struct Work {
+        std::int64_t steps = 0;
+        std::int64_t slowed = 0;  // of these, done while an upload was under way
+    };
+
+    void enter(JobPhase phase);
+    void book_phase();
+    void start_segment();
+    void run_steps(std::int64_t steps, Duration already_done);
+    void complete_steps(std::int64_t steps);
+    Duration stop_segment();  // completes its whole steps; returns the time spent in the next one
+    void finish_step_under_way();  // and then look again at what comes next
+    Duration step_duration(bool slowed) const;
+    bool checkpoint_due() const;
+    std::int64_t steps_until_due() const;
+    void begin_checkpoint();
+    void begin_stall();
+    void keep(Work work);
+    Duration lose(Work work);
+    void after_checkpoint();
+    void begin_maintenance();
+    void drain();
+    void proceed_from(JobPhase phase);
+    void resume();
+    Duration span_of(JobPhase phase) const;
+    void record(const char* kind, std::string cause, std::int64_t slot, std::int64_t steps);
+    std::int64_t gpus() const { return spec_.nodes * spec_.gpus_per_node; }
+
+    CampaignEngine& engine_;
+    const JobSpec& spec_;
+    const std::vector<FailureCause>& causes_;
+    NodeSupply& supply_;
+    Ledger& ledger_;
+    std::vector<CampaignEvent>* events_;
+    CampaignEngine::ComponentId id_;
+
+    JobPhase phase_ = JobPhase::done;
+    Instant phase_since_{};
+    EventId phase_event_;
+
+    // The running segment: `segment_steps_` steps that began, on paper, at segment_start_.
+    Instant segment_start_{};
+    std::int64_t segment_steps_ = 0;
+    bool segment_slowed_ = false;
+    Duration
+        carried_{};  // with recompute off: time already spent in the step that a failure stopped
+
+    Work unsaved_;    // since the last snapshot
+    Work uploading_;  // covered by the snapshot that is on its way
+    bool upload_active_ = false;
+    EventId upload_event_;
+    std::int64_t steps_since_checkpoint_ = 0;
+    Instant checkpoint_due_{};  // wall-clock intervals
+
+    bool maintenance_pending_ = false;
+    bool recovering_from_failure_ = false;
+    std::size_t failed_cause_ = 0;
+    std::int64_t failed_slot_ = 0;
+    std::int64_t nodes_missing_ = 0;
+    Instant began_{};
+    JobOutcome outcome_;
+};
+
+}  // namespace railyard

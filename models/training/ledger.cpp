@@ -1,0 +1,59 @@
+#include "models/training/ledger.h"
+
+namespace railyard {
+
+namespace {
+
+struct Row {
+    std::string_view name;
+    std::string_view doc;
+    std::string_view goodput_name;
+};
+
+constexpr std::array<Row, category_count> rows{{
+    {"productive", "computing steps that were kept", "PRODUCTIVE"},
+    {"exposed_communication", "waiting for collectives, in kept steps", "PRODUCTIVE"},
+    {"pipeline_bubble", "pipeline stages without a microbatch, in kept steps", "PRODUCTIVE"},
+    {"checkpoint_stall", "waiting for a checkpoint, or slowed by one",
+     "UNPRODUCTIVE_CHECKPOINT_SAVE"},
+    {"lost_work", "steps lost to a failure and done again", "WASTED_PROGRESS_FROM_DISRUPTION"},
+    {"detection", "a failure that nobody has noticed yet",
+     "INFRASTRUCTURE_RECOVERY_FROM_DISRUPTION"},
+    {"replacement", "draining the node, swapping in a spare",
+     "INFRASTRUCTURE_RECOVERY_FROM_DISRUPTION"},
+    {"requeue_wait", "a job waiting for nodes", "INFRASTRUCTURE_RECOVERY_FROM_DISRUPTION"},
+    {"restart", "launch, imports, set-up, warm-up", "PROGRAM_STARTUP"},
+    {"restore", "reading the checkpoint back", "UNPRODUCTIVE_CHECKPOINT_RESTORE"},
+    {"planned_maintenance", "scheduled interruptions", "OTHER"},
+    {"spare", "healthy nodes that no job holds", "OTHER"},
+    {"repair", "nodes out of service", "OTHER"},
+}};
+
+const Row& row(Category category) {
+    return rows[static_cast<std::size_t>(category)];
+}
+
+}  // namespace
+
+std::string_view category_name(Category category) {
+    return row(category).name;
+}
+std::string_view category_doc(Category category) {
+    return row(category).doc;
+}
+std::string_view category_goodput_name(Category category) {
+    return row(category).goodput_name;
+}
+
+GpuNanoseconds Ledger::total() const {
+    GpuNanoseconds sum = 0;
+    for (const GpuNanoseconds n : booked_) sum += n;
+    return sum;
+}
+
+double Ledger::fraction(Category category) const {
+    const GpuNanoseconds all = total();
+    return all == 0 ? 0 : static_cast<double>(booked(category)) / static_cast<double>(all);
+}
+
+}  // namespace railyard

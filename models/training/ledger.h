@@ -1,0 +1,52 @@
+#pragma once
+// The ledger: every GPU-nanosecond of the cluster, booked once. Integers; they sum to the total
+// exactly.
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "sim/units.h"
+
+namespace railyard {
+
+using GpuNanoseconds = __int128;
+
+enum class Category : std::uint8_t {
+    productive,             // computing steps that were kept
+    exposed_communication,  // of kept steps: waiting for collectives
+    pipeline_bubble,        // of kept steps: pipeline stages without a microbatch
+    checkpoint_stall,       // waiting for a checkpoint, or slowed by one in the background
+    lost_work,              // steps done and done again, and the step that was under way
+    detection,              // a failure has happened and nobody has noticed
+    replacement,            // draining the broken node, swapping in a spare
+    requeue_wait,           // held by a job that waits for more nodes
+    restart,                // launch, imports, communicator set-up, warm-up
+    restore,                // reading the checkpoint back
+    planned_maintenance,    // interruptions that were scheduled
+    spare,                  // healthy nodes that no job holds
+    repair,                 // nodes out of service
+};
+constexpr std::size_t category_count = 13;
+
+std::string_view category_name(Category category);  // snake_case
+std::string_view category_doc(Category category);   // one line
+// Google's goodput library: PRODUCTIVE, or its name for this kind of badput.
+std::string_view category_goodput_name(Category category);
+
+class Ledger {
+  public:
+    void book(Category category, std::int64_t gpus, Duration duration) {
+        booked_[static_cast<std::size_t>(category)] += GpuNanoseconds{gpus} * duration.count();
+    }
+    GpuNanoseconds booked(Category category) const {
+        return booked_[static_cast<std::size_t>(category)];
+    }
+    GpuNanoseconds total() const;
+    double fraction(Category category) const;
+
+  private:
+    std::array<GpuNanoseconds, category_count> booked_{};
+};
+
+}  // namespace railyard

@@ -1,0 +1,179 @@
+#include "models/training/step.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/collective/collective.h"
+
+namespace railyard {
+
+namespace {
+
+constexpr double activation_element_bytes = 2;
+
+struct Pass {
+    double compute = 0;
+    double communication = 0;
+};
+
+RingLink nvlink_ring(const Node& node) {
+    return {seconds(node.nvlink_latency),
+            node.gpu.nvlink_bandwidth.bytes_per_second() * node.nvlink_efficiency};
+}
+
+double node_network_bytes_per_second(const Node& node) {
+    return node.nic_bandwidth.bytes_per_second() * static_cast<double>(node.nics);
+}
+
+// The ring of one tensor-parallel group: over NVLink while it fits into the domain, else over the
+// GPU's share of the node's NICs.
+RingLink tensor_ring(const Node& node, std::int64_t tensor) {
+    if (tensor <= node.nvlink_domain) return nvlink_ring(node);
+    return {seconds(node.net_step_latency),
+            node_network_bytes_per_second(node) / static_cast<double>(node.gpus)};
+}
+
+// The ring of one data-parallel group. Ranks are numbered tensor first, then data: a node holds
+// gpus / tensor ranks of each of its groups, and its NICs are shared by the groups that leave it.
+RingLink data_ring(const Node& node, const ParallelPlan& plan) {
+    const std::int64_t ranks_in_node =
+        std::clamp<std::int64_t>(node.gpus / plan.tensor, 1, plan.data);
+    if (ranks_in_node == plan.data) return nvlink_ring(node);
+    const double groups = static_cast<double>(node.gpus) / static_cast<double>(ranks_in_node);
+    RingLink link{seconds(node.net_step_latency), node_network_bytes_per_second(node) / groups};
+    if (ranks_in_node > 1) {
+        link.bytes_per_s = std::min(link.bytes_per_s, nvlink_ring(node).bytes_per_s);
+        // Most steps of such a ring stay inside a node.
+        const double inside = 1.0 - 1.0 / static_cast<double>(ranks_in_node);
+        link.alpha_s =
+            inside * seconds(node.nvlink_latency) + (1 - inside) * seconds(node.net_step_latency);
+    }
+    return link;
+}
+
+// One layer's forward pass over one microbatch on one GPU.
+Pass layer_forward(const TransformerModel& m, const ParallelPlan& p, const Node& node) {
+    const Gpu& gpu = node.gpu;
+    const double t = static_cast<double>(p.tensor);
+    const double tokens = static_cast<double>(p.microbatch * p.sequence_length);
+    const double h = static_cast<double>(m.hidden);
+    const double f = static_cast<double>(m.ffn);
+    const double q = m.query_width();
+    const double up = (m.glu ? 2 : 1) * f;
+
+    const double gemms = gemm_seconds(gpu, tokens, (q + 2 * m.kv_width()) / t, h) +
+                         gemm_seconds(gpu, tokens, h, q / t) +
+                         gemm_seconds(gpu, tokens, up / t, h) + gemm_seconds(gpu, tokens, h, f / t);
+    // Fused attention skips the masked half of the scores.
+    const double attention_flops = 2 * static_cast<double>(p.sequence_length) * q / t * tokens;
+    const double attention = attention_flops / (gpu.sustained_flops() * gpu.attention_efficiency);
+    // Norms and residual additions move ten activations, the activation function up + f.
+    const double shared = 10 * h / (p.sequence_parallel ? t : 1) + (up + f) / t;
+    const double elementwise = memory_seconds(gpu, activation_element_bytes * tokens * shared);
+    constexpr double kernels_per_layer = 12;
+
+    Pass pass;
+    pass.compute = gemms + attention + elementwise + kernels_per_layer * seconds(gpu.kernel_launch);
+    if (p.tensor > 1) {
+        // Two all-gathers and two reduce-scatters; without sequence parallelism two all-reduces,
+        // which move the same.
+        const double bytes = tokens * h * activation_element_bytes;
+        pass.communication =
+            2 * ring_all_reduce_seconds(p.tensor, bytes, tensor_ring(node, p.tensor));
+    }
+    return pass;
+}
+
+struct StageTimes {
+    Pass forward;
+    Pass backward;
+};
+
+// The slowest stage: a full one, or the last with its logits.
+StageTimes slowest_stage(const TransformerModel& m, const ParallelPlan& p, const Node& node) {
+    const Pass layer = layer_forward(m, p, node);
+    const double tokens = static_cast<double>(p.microbatch * p.sequence_length);
+    const double logits =
+        gemm_seconds(node.gpu, tokens, static_cast<double>(m.vocab) / static_cast<double>(p.tensor),
+                     static_cast<double>(m.hidden));
+    const std::int64_t full = (m.layers + p.pipeline - 1) / p.pipeline;
+    const bool ends_lighter = m.layers % p.pipeline != 0;
+    const double last = static_cast<double>(ends_lighter ? full - 1 : full);
+    const double with_logits = last * layer.compute + logits;
+    const double without = p.pipeline == 1 ? 0 : static_cast<double>(full) * layer.compute;
+
+    StageTimes out;
+    out.forward.compute = std::max(with_logits, without);
+    const double layers = with_logits >= without ? last : static_cast<double>(full);
+    out.forward.communication = layers * layer.communication;
+    out.backward.compute = 2 * out.forward.compute;
+    out.backward.communication = out.forward.communication;
+    if (p.recompute == Recompute::full) {
+        out.backward.compute += out.forward.compute;
+        out.backward.communication += out.forward.communication;
+    }
+    return out;
+}
+
+// Data-parallel communication that computation does not hide.
+double exposed_data_parallel(const TransformerModel& m, const ParallelPlan& p, const Node& node,
+                             const ParameterBytes& bytes, const StageTimes& stage) {
+    if (p.data == 1) return 0;
+    const RingLink ring = data_ring(node, p);
+    const double params = m.params / static_cast<double>(p.tensor * p.pipeline);
+    const double gradients = params * bytes.gradient;
+    const double weights = params * bytes.weight;
+    const double scatter = ring_reduce_scatter_seconds(p.data, gradients, ring);
+    const double gather = ring_all_gather_seconds(p.data, p.zero == 0 ? gradients : weights, ring);
+    // Gradients go out behind the last microbatch's backward, parameters come in behind a forward.
+    const double behind_backward = p.overlap ? stage.backward.compute : 0;
+    const double behind_forward = p.overlap ? stage.forward.compute : 0;
+    double exposed = std::max(0.0, scatter - behind_backward);
+    if (p.zero <= 2) {
+        exposed += std::max(0.0, gather - (p.zero == 0 ? 0 : behind_forward));
+    } else {
+        // ZeRO-3 gathers the parameters in every forward and again in every backward.
+        const double passes = static_cast<double>(p.microbatches());
+        exposed += passes * (std::max(0.0, gather - behind_forward) +
+                             std::max(0.0, gather - behind_backward));
+    }
+    return exposed;
+}
+
+}  // namespace
+
+StepTime model_step(const TransformerModel& m, const ParallelPlan& p, const Node& node,
+                    const ParameterBytes& bytes, double optimizer_traffic) {
+    const StageTimes stage = slowest_stage(m, p, node);
+    const double count = static_cast<double>(p.microbatches());
+    const double compute = stage.forward.compute + stage.backward.compute;
+    const double communication = stage.forward.communication + stage.backward.communication;
+    const double stages = static_cast<double>(p.pipeline);
+
+    double exposed = count * communication;
+    if (p.pipeline > 1) {
+        // Filling and draining the pipeline waits for one send per boundary each way.
+        const double boundary = static_cast<double>(p.microbatch * p.sequence_length * m.hidden) *
+                                activation_element_bytes / static_cast<double>(p.tensor);
+        const RingLink link{seconds(node.nic_latency),
+                            node_network_bytes_per_second(node) / static_cast<double>(node.gpus)};
+        exposed += 2 * (stages - 1) * send_seconds(boundary, link);
+    }
+    exposed += exposed_data_parallel(m, p, node, bytes, stage);
+
+    const double params = m.params / static_cast<double>(p.tensor * p.pipeline) /
+                          (p.zero >= 1 ? static_cast<double>(p.data) : 1.0);
+    const double optimizer = memory_seconds(node.gpu, params * optimizer_traffic);
+    const double bubble =
+        (stages - 1) / static_cast<double>(p.interleave) * (compute + communication);
+
+    StepTime step;
+    step.compute = from_seconds(count * compute + optimizer);
+    step.exposed_communication = from_seconds(exposed);
+    step.bubble = from_seconds(bubble);
+    step.model_flops = 3 * forward_flops_per_token(m, p.sequence_length) *
+                       static_cast<double>(p.global_batch * p.sequence_length);
+    return step;
+}
+
+}  // namespace railyard

@@ -1,0 +1,8 @@
+#pragma once
+// The door of this folder: what one training job does.
+
+#include "models/training/job.h"
+#include "models/training/ledger.h"
+#include "models/training/node_supply.h"
+#include "models/training/plan.h"
+#include "models/training/step.h"
