@@ -1,0 +1,269 @@
+#include "models/campaign/campaign.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <mutex>
+
+#include "sim/check.h"
+#include "sim/parallel.h"
+
+namespace railyard {
+
+double process_cpu_seconds() {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    const auto in_seconds = [](const timeval& t) {
+        return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+    };
+    return in_seconds(usage.ru_utime) + in_seconds(usage.ru_stime);
+}
+
+namespace {
+
+double ratio(double a, double b) {
+    return b > 0 ? a / b : 0;
+}
+
+std::vector<Metric> metrics_of(const Scenario& s, const ReplicaResult& r) {
+    const JobOutcome& job = r.job;
+    const double total = static_cast<double>(r.ledger.total());
+    const double job_seconds = seconds(job.job_time);
+    const double steps = static_cast<double>(job.steps_kept);
+    const double step_s = seconds(s.job.step.duration());
+    // Whole steps that were kept, with the step that the end cut off.
+    const double trained = static_cast<double>(r.ledger.booked(Category::productive) +
+                                               r.ledger.booked(Category::exposed_communication) +
+                                               r.ledger.booked(Category::pipeline_bubble)) *
+                           1e-9 / static_cast<double>(s.job.nodes * s.job.gpus_per_node);
+    double interruptions = 0;
+    for (const std::int64_t n : job.interruptions) interruptions += static_cast<double>(n);
+    const double peak =
+        s.node.gpu.bf16_dense.per_second * static_cast<double>(s.job.nodes * s.job.gpus_per_node);
+    const auto per_interruption = [&](Duration d) { return ratio(seconds(d), interruptions); };
+    const Duration recovery =
+        job.detection + job.replacement + job.requeue_wait + job.restart + job.restore;
+
+    std::vector<Metric> m = {
+        {"goodput", "1", ratio(static_cast<double>(r.ledger.booked(Category::productive)), total)},
+        {"ettr", "1", ratio(trained, job_seconds)},
+        {"mfu", "1", ratio(steps * s.job.step.model_flops, job_seconds * peak)},
+        {"mfu_step", "1", ratio(s.job.step.model_flops, step_s * peak)},
+        {"step_time", "s", step_s},
+        {"steps", "steps", steps},
+        {"steps_lost", "steps", static_cast<double>(job.steps_lost)},
+        {"tokens", "tokens", steps * static_cast<double>(s.tokens_per_step)},
+        {"training_time", "s", trained},
+        {"wall_time", "s", job_seconds},
+        {"checkpoints", "1", static_cast<double>(job.checkpoints)},
+        {"checkpoints_lost", "1", static_cast<double>(job.checkpoints_lost)},
+        {"checkpoint_stall_time", "s",
+         static_cast<double>(r.ledger.booked(Category::checkpoint_stall)) * 1e-9 /
+             static_cast<double>(s.job.nodes * s.job.gpus_per_node)},
+        {"interruptions", "1", interruptions},
+        {"planned_interruptions", "1", static_cast<double>(job.planned_interruptions)},
+        {"failures_while_down", "1", static_cast<double>(job.strikes_while_down)},
+        {"mean_time_between_interruptions", "s",
+         interruptions > 0 ? job_seconds / interruptions : job_seconds},
+        {"lost_work_per_interruption", "s", per_interruption(job.lost_work)},
+        {"detection_per_interruption", "s", per_interruption(job.detection)},
+        {"replacement_per_interruption", "s", per_interruption(job.replacement)},
+        {"requeue_wait_per_interruption", "s", per_interruption(job.requeue_wait)},
+        {"restart_per_interruption", "s", per_interruption(job.restart)},
+        {"restore_per_interruption", "s", per_interruption(job.restore)},
+        {"recovery_per_interruption", "s", per_interruption(recovery)},
+    };
+    return m;
+}
+
+std::string stuck_report(const Scenario& s, const TrainingJob& job) {
+    if (job.phase() == JobPhase::requeue_wait) {
+        return fmt::format(
+            "the job waits for 1 of its {} nodes; no spare is left and none comes back",
+            s.job.nodes);
+    }
+    return "no event is left and the job is not done";
+}
+
+}  // namespace
+
+ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events) {
+    ReplicaResult result;
+    result.index = index;
+    const auto replica = static_cast<std::uint64_t>(index);
+
+    CampaignEngine engine;
+    NodePool nodes(engine, s.nodes, result.ledger, s.seed, replica);
+    TrainingJob job(engine, s.job, s.causes, nodes, result.ledger,
+                    log_events ? &result.log : nullptr);
+    nodes.set_waiter(job);
+    std::vector<std::unique_ptr<FailureSource>> failures;
+    for (std::size_t i = 0; i < s.causes.size(); ++i) {
+        failures.push_back(std::make_unique<FailureSource>(engine, job, i, s.causes[i], s.job.nodes,
+                                                           s.nodes.lemons.rate_multiplier, s.seed,
+                                                           replica));
+        failures.back()->start();
+    }
+
+    const bool bounded = s.duration > Duration{};
+    const Instant end = bounded ? Instant(s.duration) : Instant::max();
+    job.begin();
+    switch (engine.run(end, static_cast<std::uint64_t>(s.events_max))) {
+        case CampaignEngine::Outcome::limit:
+            result.ending = Ending::limit;
+            break;
+        case CampaignEngine::Outcome::drained:
+            if (!bounded) {
+                result.ending = Ending::stuck;
+                result.stuck_report = stuck_report(s, job);
+            }
+            break;
+        case CampaignEngine::Outcome::stopped:
+        case CampaignEngine::Outcome::reached_end:
+            break;
+    }
+    job.end();
+    nodes.end();
+
+    result.simulated = engine.now().time_since_epoch();
+    result.job = job.outcome();
+    result.events = engine.events();
+    result.trajectory = engine.trajectory().value();
+    RY_CHECK(result.ledger.total() == GpuNanoseconds{s.gpus()} * result.simulated.count());
+
+    Fingerprint outcome;
+    for (std::size_t i = 0; i < category_count; ++i) {
+        outcome.add(result.ledger.booked(static_cast<Category>(i)));
+    }
+    for (const std::int64_t n : result.job.interruptions) outcome.add(n);
+    for (const std::int64_t n : {result.job.steps_kept, result.job.steps_lost,
+                                 result.job.checkpoints, result.job.checkpoints_lost,
+                                 result.job.planned_interruptions, result.simulated.count()}) {
+        outcome.add(n);
+    }
+    result.outcome = outcome.value();
+    result.metrics = metrics_of(s, result);
+    return result;
+}
+
+const MetricSummary& CampaignResult::metric(std::string_view name) const {
+    const auto found = std::find_if(metrics.begin(), metrics.end(),
+                                    [&](const MetricSummary& m) { return m.name == name; });
+    RY_CHECK(found != metrics.end());
+    return *found;
+}
+
+Ending CampaignResult::ending() const {
+    Ending worst = Ending::complete;
+    for (const ReplicaResult& r : replicas) {
+        if (r.ending == Ending::stuck) return Ending::stuck;
+        if (r.ending == Ending::limit) worst = Ending::limit;
+    }
+    return worst;
+}
+
+namespace {
+
+void summarise_into(CampaignResult& out, const Scenario& s) {
+    if (out.replicas.empty()) return;
+    std::vector<std::vector<Metric>> metrics;
+    std::vector<double> fractions(out.replicas.size());
+    Fingerprint digest;
+    Fingerprint trajectory;
+    const double n = static_cast<double>(out.replicas.size());
+    out.interruptions.assign(s.causes.size(), 0);
+    for (const ReplicaResult& r : out.replicas) {
+        metrics.push_back(r.metrics);
+        digest.add(r.outcome);
+        trajectory.add(r.trajectory);
+        for (std::size_t c = 0; c < s.causes.size(); ++c) {
+            out.interruptions[c] += static_cast<double>(r.job.interruptions[c]) / n;
+        }
+        out.planned_interruptions += static_cast<double>(r.job.planned_interruptions) / n;
+        out.simulated_s += seconds(r.simulated) / n;
+    }
+    out.metrics = summarise_metrics(metrics);
+    for (std::size_t c = 0; c < category_count; ++c) {
+        for (std::size_t r = 0; r < out.replicas.size(); ++r) {
+            fractions[r] = out.replicas[r].ledger.fraction(static_cast<Category>(c));
+        }
+        out.ledger.push_back(summarise(fractions).mean);
+    }
+    out.digest = digest.hex();
+    out.trajectory = trajectory.hex();
+}
+
+}  // namespace
+
+CampaignResult run_campaign(const Scenario& s, const CampaignOptions& options) {
+    static const std::atomic<bool> never{false};
+    const std::atomic<bool>& cancelled = options.cancelled ? *options.cancelled : never;
+    const double cpu_before = process_cpu_seconds();
+    const auto total = static_cast<std::size_t>(s.replicas);
+    std::vector<std::optional<ReplicaResult>> slots(total);
+    std::mutex mutex;
+    std::size_t handed_on = 0;
+    std::int64_t done = 0;
+    parallel_for(total, options.threads, cancelled, [&](std::size_t i) {
+        const auto index = static_cast<std::int64_t>(i);
+        ReplicaResult result = run_replica(s, index, index < options.logged_replicas);
+        const std::lock_guard lock(mutex);
+        slots[i] = std::move(result);
+        ++done;
+        if (options.progress) options.progress(done, s.replicas);
+        for (; handed_on < total && slots[handed_on]; ++handed_on) {
+            if (options.finished) options.finished(*slots[handed_on]);
+        }
+    });
+
+    CampaignResult out;
+    out.cancelled = cancelled;
+    for (std::optional<ReplicaResult>& slot : slots) {
+        if (slot) out.replicas.push_back(std::move(*slot));
+    }
+    summarise_into(out, s);
+    out.cpu_s = process_cpu_seconds() - cpu_before;
+    return out;
+}
+
+double EstimateEffect::swing() const {
+    return std::abs(goodput_high - goodput_low);
+}
+
+std::vector<EstimateEffect> rank_estimates(std::string_view text, const std::string& name,
+                                           const ScenarioChanges& changes, std::int64_t replicas,
+                                           unsigned threads, const std::atomic<bool>& cancelled) {
+    const auto goodput_with = [&](const Perturbation& perturbation) -> std::optional<double> {
+        ScenarioChanges changed = changes;
+        changed.perturbation = perturbation;
+        try {
+            Scenario s = load_scenario(text, name, changed);
+            s.replicas = std::min(s.replicas, replicas);
+            CampaignOptions options;
+            options.threads = threads;
+            options.cancelled = &cancelled;
+            const CampaignResult result = run_campaign(s, options);
+            if (result.cancelled) return std::nullopt;
+            return result.metric("goodput").summary.mean;
+        } catch (const ScenarioError&) {
+            return std::nullopt;  // outside what is possible: that end of the range has no answer
+        }
+    };
+    const std::optional<double> as_is = goodput_with({});
+    std::vector<EstimateEffect> effects;
+    for (const Estimate& estimate : load_scenario(text, name, changes).estimates) {
+        if (cancelled || !as_is) break;
+        EstimateEffect effect{estimate, 0, 0};
+        effect.goodput_low = goodput_with({estimate.path, estimate.low_factor}).value_or(*as_is);
+        effect.goodput_high = goodput_with({estimate.path, estimate.high_factor}).value_or(*as_is);
+        if (effect.swing() > 0) effects.push_back(effect);
+    }
+    std::stable_sort(effects.begin(), effects.end(),
+                     [](const auto& a, const auto& b) { return a.swing() > b.swing(); });
+    return effects;
+}
+
+}  // namespace railyard

@@ -1,0 +1,79 @@
+#pragma once
+// The door of the library: a scenario in; goodput, the ledger and how sure we are of them out.
+
+#include <atomic>
+#include <functional>
+#include <optional>
+
+#include "models/campaign/scenario.h"
+#include "sim/metrics.h"
+
+namespace railyard {
+
+// How a replica ended. `stuck` and `limit` mark a result that is not what was asked for.
+enum class Ending : std::uint8_t { complete, stuck, limit };
+
+struct ReplicaResult {
+    std::int64_t index = 0;
+    Ending ending = Ending::complete;
+    std::string stuck_report;  // who waits on what
+    Ledger ledger;
+    JobOutcome job;
+    Duration simulated{};
+    std::uint64_t events = 0;
+    std::uint64_t trajectory = 0;  // digest of every event
+    std::uint64_t outcome = 0;     // digest of the ledger and the counts
+    std::vector<Metric> metrics;
+    std::vector<CampaignEvent> log;  // when asked for
+};
+
+// One replica, alone: the same scenario and index give the same bytes, always. Checks that the
+// ledger sums to GPUs x time.
+ReplicaResult run_replica(const Scenario& scenario, std::int64_t index, bool log_events);
+
+struct CampaignOptions {
+    unsigned threads = 1;
+    std::int64_t logged_replicas = 0;  // the first so many keep their event log
+    const std::atomic<bool>* cancelled = nullptr;
+    // Called as replicas finish, from any thread, one call at a time.
+    std::function<void(std::int64_t done, std::int64_t total)> progress;
+    // Receives each finished replica, in order of index, one call at a time.
+    std::function<void(const ReplicaResult&)> finished;
+};
+
+struct CampaignResult {
+    std::vector<ReplicaResult> replicas;  // by index; when cancelled, those that were finished
+    bool cancelled = false;
+    std::vector<MetricSummary> metrics;
+    std::vector<double> ledger;         // mean fraction by category; sums to 1
+    std::vector<double> interruptions;  // mean count by cause
+    double planned_interruptions = 0;
+    std::string digest;      // of all outcomes
+    std::string trajectory;  // of all trajectories
+    double cpu_s = 0;
+    double simulated_s = 0;  // mean over replicas
+
+    const MetricSummary& metric(std::string_view name) const;
+    // The worst ending of any replica.
+    Ending ending() const;
+};
+
+CampaignResult run_campaign(const Scenario& scenario, const CampaignOptions& options);
+
+// What the answer hangs on: for each estimate that was read, goodput with it at the low and at the
+// high end of its range, on the same random numbers. Largest swing first; those without effect are
+// left out.
+struct EstimateEffect {
+    Estimate estimate;
+    double goodput_low = 0;  // with the value at its low end
+    double goodput_high = 0;
+    double swing() const;
+};
+std::vector<EstimateEffect> rank_estimates(std::string_view scenario_text, const std::string& name,
+                                           const ScenarioChanges& changes, std::int64_t replicas,
+                                           unsigned threads, const std::atomic<bool>& cancelled);
+
+// CPU seconds that this process has used.
+double process_cpu_seconds();
+
+}  // namespace railyard

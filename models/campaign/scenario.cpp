@@ -1,0 +1,712 @@
+#include "models/campaign/scenario.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/check.h"
+
+namespace railyard {
+
+namespace {
+
+const std::vector<std::string> value_choices = {"corrected", "seed"};
+const std::vector<std::string> checkpoint_modes = {"none", "sync", "async"};
+const std::vector<std::string> interval_clocks = {"training", "wall"};
+const std::vector<std::string> recompute_words = {"none", "selective", "elementwise", "full"};
+const std::vector<std::string> remedy_words = {"restart", "reset", "replace"};
+
+constexpr double step_seconds_max = 1e7;  // a step of 116 days is a mistake in the scenario
+
+// Reads the sections in the order of the language, each into the scenario. In describing mode the
+// same code runs over no document.
+class ScenarioReader {
+  public:
+    ScenarioReader(ValueReader& values, const Value* root, std::vector<SchemaRow>* schema)
+        : values_(values), top_(values, root, "", {}, schema) {}
+
+    Scenario read();
+
+  private:
+    bool ok() const { return values_.diagnostics().ok() && !top_.describing(); }
+    void read_run();
+    void read_cluster();
+    void read_storage();
+    void read_job();
+    void read_parallel(Section& job);
+    void read_step(Section& job);
+    void read_checkpoint(Section& job);
+    void read_recovery(Section& job);
+    void read_maintenance();
+    void read_failures();
+    FailureCause read_cause(Section& section);
+    void check_memory(Section& parallel);
+    double default_read_fraction();
+
+    ValueReader& values_;
+    Section top_;
+    std::optional<Catalogue> catalogue_;
+    Scenario s_;
+    std::string node_name_ = "dgx_h100";
+    std::string model_name_;
+    std::optional<SharedStore> store_;
+    std::optional<Duration> job_length_;
+    std::optional<Duration> given_step_;
+};
+
+Scenario ScenarioReader::read() {
+    top_.read("title", s_.title, "One line that says what is simulated",
+              {.otherwise = "the file's name"});
+
+    Section catalogue = top_.section("catalogue");
+    int choice = 0;
+    catalogue.choose(
+        "values", choice, value_choices,
+        "Which number counts where the seed guides and the corrected catalogue differ");
+    catalogue.finish();
+    const Value* overrides = top_.open_table(
+        "override", "Catalogue values to replace, as [override.gpu.h100_sxm] hbm_efficiency = 0.8");
+    catalogue_.emplace(values_, static_cast<ValueChoice>(choice), overrides);
+
+    read_run();
+    read_cluster();
+    read_storage();
+    read_job();
+    read_maintenance();
+    read_failures();
+    top_.finish();
+    return std::move(s_);
+}
+
+void ScenarioReader::read_run() {
+    Section run = top_.section("run");
+    std::int64_t seed = 1;
+    run.read("seed", seed, "Seed of every random stream", {.bound = Bound::non_negative});
+    s_.seed = static_cast<std::uint64_t>(seed);
+    s_.replicas = 30;
+    run.read("replicas", s_.replicas,
+             "Independent repetitions, which differ by random numbers only",
+             {.bound = Bound::count});
+    std::optional<Duration> duration;
+    run.read("duration", duration, "Length of the campaign on the wall clock",
+             {.bound = Bound::positive, .otherwise = "until the job is done"});
+    if (duration) s_.duration = *duration;
+    s_.events_max = 50'000'000;
+    run.read("events_max", s_.events_max,
+             "Events after which a replica stops, unfinished and marked",
+             {.bound = Bound::positive});
+    run.finish();
+}
+
+void ScenarioReader::read_cluster() {
+    Section cluster = top_.section("cluster");
+    cluster.name("node", node_name_, Catalogue::names("node"), "a node in the catalogue",
+                 "What each node is");
+    s_.nodes.nodes = 1;
+    cluster.read("nodes", s_.nodes.nodes, "Nodes that are there, spares included",
+                 {.bound = Bound::count, .required = true});
+    s_.node = read_node(*catalogue_, node_name_);
+    cluster.read("gpus_per_node", s_.node.gpus, "GPUs in each node",
+                 {.bound = Bound::count, .otherwise = "the node's, from the catalogue"});
+    cluster.read("nics_per_node", s_.node.nics,
+                 "Network adapters of each node for the compute network",
+                 {.bound = Bound::count, .otherwise = "the node's, from the catalogue"});
+    cluster.read("nic_bandwidth", s_.node.nic_bandwidth,
+                 "What one network adapter moves, per direction",
+                 {.bound = Bound::positive,
+                  .otherwise = "the adapter's, from the catalogue, less protocol overhead"});
+    s_.nodes.gpus_per_node = s_.node.gpus;
+    cluster.finish();
+}
+
+void ScenarioReader::read_storage() {
+    Section storage = top_.section("storage");
+    std::vector<std::string> systems;
+    for (const StorageSystem& system : storage_systems()) systems.push_back(system.name);
+    std::string name = "nfs_single";
+    storage.name("system", name, systems, "a storage system",
+                 "The shared store that checkpoints go to");
+    std::int64_t servers = 1;
+    storage.read("servers", servers, "Storage servers; their bandwidths add up",
+                 {.bound = Bound::count});
+    const auto system = std::find_if(storage_systems().begin(), storage_systems().end(),
+                                     [&](const StorageSystem& each) { return each.name == name; });
+    std::optional<Bandwidth> server_write;
+    std::optional<Bandwidth> server_read;
+    std::optional<Bandwidth> client;
+    storage.read("server_write_bandwidth", server_write, "What one server takes",
+                 {.bound = Bound::positive, .otherwise = "the system's, from the catalogue"});
+    storage.read("server_read_bandwidth", server_read, "What one server gives",
+                 {.bound = Bound::positive, .otherwise = "the system's, from the catalogue"});
+    storage.read("client_bandwidth", client,
+                 "What one node moves to and from the store, per direction",
+                 {.bound = Bound::positive, .otherwise = "that of the node's network adapters"});
+    storage.finish();
+    if (!server_write) server_write = catalogue_->bandwidth("storage", name, system->write_key);
+    if (!server_read) server_read = catalogue_->bandwidth("storage", name, system->read_key);
+    if (!client) {
+        const std::int64_t adapters =
+            s_.node.storage_nics > 0 ? s_.node.storage_nics : s_.node.nics;
+        client = s_.node.nic_bandwidth * adapters;
+    }
+    store_.emplace(*server_write * servers, *server_read * servers, *client);
+}
+
+void ScenarioReader::read_job() {
+    Section job = top_.section("job");
+    s_.job.nodes = s_.nodes.nodes;
+    job.read("nodes", s_.job.nodes, "Nodes of the job: it gets all of them or does not run",
+             {.bound = Bound::count, .otherwise = "all of the cluster"});
+    if (s_.job.nodes > s_.nodes.nodes) {
+        job.error(
+            "nodes",
+            fmt::format("the job wants {} nodes, the cluster has {}", s_.job.nodes, s_.nodes.nodes),
+            "raise cluster.nodes or lower job.nodes");
+    }
+    s_.nodes.job_nodes = s_.job.nodes;
+    s_.job.gpus_per_node = s_.node.gpus;
+    job.read("length", job_length_,
+             "Training time after which the job is done, lost work not counted",
+             {.bound = Bound::positive, .otherwise = "it runs until the campaign ends"});
+    if (!job_length_ && s_.duration == Duration{} && !top_.describing()) {
+        job.error("length", "nothing ends this campaign",
+                  "give run.duration, or job.length, or both");
+    }
+
+    std::vector<std::string> models;
+    for (const std::string& name : Catalogue::names("model")) {
+        if (is_dense(name)) models.push_back(name);
+    }
+    job.name("model", model_name_, models, "a dense model in the catalogue",
+             "The model that is trained", {.otherwise = "none: then job.step.time is needed"});
+    if (!model_name_.empty()) s_.model = read_model(*catalogue_, model_name_);
+    read_parallel(job);
+    read_step(job);
+    read_checkpoint(job);
+    read_recovery(job);
+    job.finish();
+}
+
+void ScenarioReader::read_parallel(Section& job) {
+    Section parallel = job.section("parallel");
+    ParallelPlan& p = s_.plan;
+    const std::int64_t gpus = s_.job.nodes * s_.job.gpus_per_node;
+    parallel.read("tensor", p.tensor, "Tensor-parallel ranks (TP)", {.bound = Bound::count});
+    parallel.read("pipeline", p.pipeline, "Pipeline stages (PP)", {.bound = Bound::count});
+    std::optional<std::int64_t> data;
+    parallel.read("data", data, "Data-parallel replicas (DP)",
+                  {.bound = Bound::count, .otherwise = "GPUs of the job / (tensor x pipeline)"});
+    p.data = data.value_or(std::max<std::int64_t>(1, gpus / (p.tensor * p.pipeline)));
+    parallel.read("interleave", p.interleave, "Virtual pipeline stages per GPU",
+                  {.bound = Bound::count});
+    parallel.read("microbatch", p.microbatch, "Sequences per microbatch", {.bound = Bound::count});
+    p.global_batch = p.data * p.microbatch;
+    parallel.read("global_batch", p.global_batch, "Sequences per step, over all replicas",
+                  {.bound = Bound::count, .otherwise = "one microbatch per replica"});
+    p.sequence_length = std::max<std::int64_t>(1, s_.model.sequence_length);
+    parallel.read("sequence_length", p.sequence_length, "Tokens per sequence",
+                  {.bound = Bound::positive, .otherwise = "the model's"});
+    std::int64_t zero = 1;
+    parallel.read("zero", zero,
+                  "ZeRO stage: 1 shares optimizer state over the data-parallel ranks, "
+                  "2 gradients too, 3 weights too",
+                  {.bound = Bound::non_negative});
+    parallel.read("sequence_parallel", p.sequence_parallel,
+                  "Share norms and residuals over the tensor-parallel ranks");
+    parallel.read("overlap", p.overlap, "Hide data-parallel collectives behind computation");
+    int recompute = 1;
+    parallel.choose(
+        "recompute", recompute, recompute_words,
+        "Activations computed again in the backward pass: the attention core (selective), "
+        "norms and activation functions too (elementwise), whole layers (full)");
+    parallel.finish();
+    if (zero > 3)
+        parallel.error("zero", fmt::format("expected a stage from 0 to 3, found {}", zero));
+    p.zero = static_cast<int>(std::min<std::int64_t>(zero, 3));
+    p.recompute = static_cast<Recompute>(recompute);
+    if (!ok() || model_name_.empty()) return;
+
+    if (p.gpus() != gpus) {
+        parallel.error(
+            data ? "data" : "tensor",
+            fmt::format("tensor {} x pipeline {} x data {} = {} GPUs, but the job has {} "
+                        "({} nodes of {})",
+                        p.tensor, p.pipeline, p.data, p.gpus(), gpus, s_.job.nodes,
+                        s_.job.gpus_per_node),
+            gpus % (p.tensor * p.pipeline) == 0
+                ? fmt::format("with this tensor and pipeline, data = {}",
+                              gpus / (p.tensor * p.pipeline))
+                : "choose tensor and pipeline so that their product divides the GPUs");
+        return;
+    }
+    if (s_.model.heads % p.tensor != 0) {
+        parallel.error("tensor", fmt::format("{} attention heads don't divide by tensor = {}",
+                                             s_.model.heads, p.tensor));
+    }
+    if (s_.model.layers % p.pipeline != 0 && (s_.model.layers + 2) % p.pipeline != 0) {
+        parallel.error(
+            "pipeline",
+            fmt::format("{} layers don't divide by pipeline = {}, nor with one layer less on "
+                        "the first and last stage",
+                        s_.model.layers, p.pipeline));
+    }
+    if (p.global_batch % (p.data * p.microbatch) != 0) {
+        parallel.error("global_batch",
+                       fmt::format("{} sequences don't divide by data {} x microbatch {}",
+                                   p.global_batch, p.data, p.microbatch));
+    }
+    const std::int64_t stage_layers = (s_.model.layers + p.pipeline - 1) / p.pipeline;
+    if (p.interleave > stage_layers || (p.pipeline == 1 && p.interleave > 1)) {
+        parallel.error("interleave",
+                       fmt::format("{} virtual stages of {} layers each are not possible",
+                                   p.interleave, stage_layers));
+    }
+    if (ok()) check_memory(parallel);
+}
+
+void ScenarioReader::check_memory(Section& parallel) {
+    const ParameterBytes bytes = read_parameter_bytes(*catalogue_);
+    s_.memory = memory_per_gpu(s_.model, s_.plan, bytes, s_.node.gpu);
+    const double needed = total_bytes(s_.memory);
+    const double capacity = static_cast<double>(s_.node.gpu.hbm_capacity.count());
+    if (needed <= capacity) return;
+    std::string split;
+    for (const MemoryUse& use : s_.memory) {
+        if (use.bytes > 0)
+            split += fmt::format("{}{} {:.1f}", split.empty() ? "" : ", ", use.component,
+                                 use.bytes * 1e-9);
+    }
+    // What would help, tried one at a time and in the order in which people try them.
+    std::vector<std::string> helps;
+    const auto consider = [&](const ParallelPlan& changed, std::string what) {
+        const double total = total_bytes(memory_per_gpu(s_.model, changed, bytes, s_.node.gpu));
+        if (total <= capacity) helps.push_back(fmt::format("{} ({:.1f} GB)", what, total * 1e-9));
+    };
+    for (int stage = s_.plan.zero + 1; stage <= 3; ++stage) {
+        ParallelPlan changed = s_.plan;
+        changed.zero = stage;
+        consider(changed, fmt::format("zero = {}", stage));
+    }
+    for (const auto recompute : {Recompute::elementwise, Recompute::full}) {
+        if (recompute <= s_.plan.recompute) continue;
+        ParallelPlan changed = s_.plan;
+        changed.recompute = recompute;
+        consider(changed, fmt::format("recompute = \"{}\"",
+                                      recompute_words[static_cast<std::size_t>(recompute)]));
+    }
+    const std::int64_t gpus = s_.plan.gpus();
+    for (std::int64_t tensor = 1; tensor <= s_.node.nvlink_domain; tensor *= 2) {
+        for (std::int64_t pipeline = 1; pipeline <= 64; pipeline *= 2) {
+            if (tensor * pipeline <= s_.plan.tensor * s_.plan.pipeline ||
+                gpus % (tensor * pipeline) != 0 || s_.model.heads % tensor != 0 ||
+                s_.model.layers % pipeline != 0) {
+                continue;
+            }
+            ParallelPlan changed = s_.plan;
+            changed.tensor = tensor;
+            changed.pipeline = pipeline;
+            changed.data = gpus / (tensor * pipeline);
+            const std::size_t before = helps.size();
+            if (changed.global_batch % (changed.data * changed.microbatch) == 0) {
+                consider(changed, fmt::format("tensor = {}, pipeline = {}", tensor, pipeline));
+            }
+            if (helps.size() > before) {
+                tensor = s_.node.nvlink_domain;
+                break;
+            }
+        }
+    }
+    std::string help = fmt::format("per GPU, GB: {}", split);
+    help += helps.empty()
+                ? "\n    no single change of ZeRO, recomputation or tensor and pipeline "
+                  "parallelism makes it fit: more GPUs, or GPUs with more memory"
+                : fmt::format("\n    it would fit with {}", fmt::join(helps, "; or with "));
+    parallel.error(
+        "",
+        fmt::format("{} does not fit: {:.1f} GB per GPU, {} has {:.1f} GB: {:.1f} GB too much",
+                    s_.model.name, needed * 1e-9, s_.node.gpu.name, capacity * 1e-9,
+                    (needed - capacity) * 1e-9),
+        help);
+}
+
+void ScenarioReader::read_step(Section& job) {
+    Section step = job.section("step");
+    step.read("time", given_step_, "A measured step time, all of it productive",
+              {.bound = Bound::positive, .otherwise = "modelled from job.model and job.parallel"});
+    step.finish();
+    if (given_step_) {
+        s_.job.step.compute = *given_step_;
+        if (!model_name_.empty()) {
+            s_.job.step.model_flops =
+                3 * forward_flops_per_token(s_.model, s_.plan.sequence_length) *
+                static_cast<double>(s_.plan.global_batch * s_.plan.sequence_length);
+        }
+    } else if (model_name_.empty()) {
+        if (!top_.describing()) {
+            job.error("step", "the step is neither given nor can it be modelled",
+                      "give job.step.time, or job.model with job.parallel");
+        }
+        return;
+    } else if (ok()) {
+        const double traffic = catalogue_->number("bytes_per_param", "", "optimizer_step_traffic");
+        s_.job.step =
+            model_step(s_.model, s_.plan, s_.node, read_parameter_bytes(*catalogue_), traffic);
+        if (seconds(s_.job.step.duration()) > step_seconds_max) {
+            job.error("parallel", fmt::format("one step takes {}", to_text(s_.job.step.duration())),
+                      "global_batch or sequence_length is larger than any training run's");
+        }
+    }
+    if (!model_name_.empty()) s_.tokens_per_step = s_.plan.global_batch * s_.plan.sequence_length;
+    if (job_length_ && ok()) {
+        s_.job.target_steps = (job_length_->count() + s_.job.step.duration().count() - 1) /
+                              s_.job.step.duration().count();
+    }
+}
+
+void ScenarioReader::read_checkpoint(Section& job) {
+    Section checkpoint = job.section("checkpoint");
+    CheckpointSpec& c = s_.job.checkpoint;
+    int mode = 1;
+    checkpoint.choose(
+        "mode", mode, checkpoint_modes,
+        "sync: the job stands still until the store has it all; async: until a copy is in "
+        "host memory");
+    c.mode = static_cast<CheckpointMode>(mode);
+    Duration interval = std::chrono::minutes(30);
+    std::int64_t interval_steps = 0;
+    checkpoint.read_time_or_steps("interval", interval, interval_steps,
+                                  "Time or steps between checkpoints", {.bound = Bound::positive});
+    int clock = 0;
+    checkpoint.choose(
+        "clock", clock, interval_clocks,
+        "What the interval counts: training time since the last checkpoint, or wall-clock "
+        "time from start to start");
+    std::optional<Bytes> size;
+    checkpoint.read("size", size, "Bytes of one checkpoint",
+                    {.bound = Bound::positive, .otherwise = "parameters x bytes_per_param"});
+    std::optional<double> per_param;
+    checkpoint.read(
+        "bytes_per_param", per_param, "Bytes that are saved per parameter",
+        {.bound = Bound::positive, .otherwise = "weights and optimizer state, from the catalogue"});
+    std::optional<double> d2h_fraction;
+    checkpoint.read("snapshot_fraction", d2h_fraction,
+                    "Of the PCIe bandwidth, what a snapshot to host memory gets (async)",
+                    {.bound = Bound::fraction, .otherwise = "from the catalogue"});
+    std::optional<double> slowdown;
+    checkpoint.read("upload_slowdown", slowdown,
+                    "What a step takes longer while an upload runs (async)",
+                    {.bound = Bound::fraction, .otherwise = "from the catalogue"});
+    checkpoint.finish();
+    if (!ok()) return;
+
+    if (c.mode == CheckpointMode::none) {
+        s_.checkpoint_description = "no checkpoints";
+        return;
+    }
+    if (size && per_param) {
+        checkpoint.error("bytes_per_param", "size is given too: one of the two decides");
+    }
+    if (size) {
+        s_.checkpoint_size = *size;
+    } else if (model_name_.empty()) {
+        checkpoint.error("size",
+                         "is missing: without job.model the size of a checkpoint is not known");
+        return;
+    } else {
+        if (!per_param)
+            per_param = catalogue_->number("checkpoint", "", "persisted_bytes_per_param");
+        const double bytes = s_.model.params * *per_param;
+        if (bytes > 9e18) {
+            checkpoint.error("bytes_per_param", "overflow: the checkpoint is larger than 9 EB");
+            return;
+        }
+        s_.checkpoint_size = Bytes::of(std::llround(bytes));
+    }
+    const Duration write = store_->write_time(s_.checkpoint_size, s_.job.nodes);
+    c.stall = write;
+    if (c.mode == CheckpointMode::async) {
+        if (!d2h_fraction)
+            d2h_fraction = catalogue_->number("checkpoint", "", "d2h_sustained_fraction");
+        if (!slowdown) slowdown = catalogue_->number("checkpoint", "", "async_background_slowdown");
+        const Bytes per_gpu =
+            Bytes::of(s_.checkpoint_size.count() / (s_.job.nodes * s_.job.gpus_per_node) + 1);
+        const double achieved = catalogue_->number("pcie_p2p", "", "pcie5_achieved_fraction");
+        const Bandwidth d2h = s_.node.gpu.pcie_bandwidth * (achieved * *d2h_fraction);
+        if (d2h.bits_per_second() <= 0) {
+            checkpoint.error("snapshot_fraction",
+                             "a snapshot needs some of the PCIe bandwidth, found 0");
+            return;
+        }
+        c.stall = transfer_time(per_gpu, d2h);
+        c.upload = write;
+        c.upload_step_penalty =
+            from_seconds(std::min(seconds(s_.job.step.duration()) * *slowdown, step_seconds_max));
+    }
+    const Duration step = s_.job.step.duration();
+    s_.checkpoint_interval = interval_steps > 0 ? Duration{} : interval;
+    if (interval_steps > 0) {
+        if (clock == 1) {
+            checkpoint.error("clock",
+                             "an interval in steps is counted in training, not on the wall clock");
+        }
+        c.interval_steps = interval_steps;
+    } else if (clock == 0) {
+        c.interval_steps = (interval.count() + step.count() - 1) / step.count();
+    } else {
+        c.interval_wall = interval;
+    }
+    if (interval_steps == 0 && interval <= write) {
+        checkpoint.warning("interval",
+                           fmt::format("the interval of {} is shorter than its own write of {}",
+                                       to_text(interval), to_text(write)),
+                           c.mode == CheckpointMode::async
+                               ? "each checkpoint will wait for the one before it"
+                               : "the job will do little else than save");
+    }
+    s_.checkpoint_description = fmt::format(
+        "{} {} every {}", mode == 1 ? "synchronous" : "asynchronous", to_text(s_.checkpoint_size),
+        interval_steps > 0 ? fmt::format("{} steps", interval_steps)
+                           : fmt::format("{} {}", to_text(interval),
+                                         clock == 0 ? "of training" : "start to start"));
+}
+
+double ScenarioReader::default_read_fraction() {
+    return catalogue_->number("checkpoint", "", "load_fraction_of_read_bandwidth");
+}
+
+void ScenarioReader::read_recovery(Section& job) {
+    Section recovery = job.section("recovery");
+    std::optional<Duration> replacement;
+    std::optional<Duration> restart;
+    std::optional<Duration> restore;
+    recovery.read("replacement", replacement, "Draining a broken node and swapping in a spare",
+                  {.bound = Bound::non_negative, .otherwise = "a hot spare's, from the catalogue"});
+    recovery.read("restart", restart, "Launch, imports, communicator set-up and warm-up",
+                  {.bound = Bound::non_negative,
+                   .otherwise = "the sum of their catalogue values at this size"});
+    recovery.read("restore", restore, "Reading the checkpoint back",
+                  {.bound = Bound::non_negative,
+                   .otherwise = "checkpoint size over the store's read bandwidth"});
+    recovery.read(
+        "recompute", s_.job.recovery.recompute,
+        "Steps since the last safe checkpoint are lost and done again; false charges only the "
+        "time to come back");
+    recovery.finish();
+    if (!ok()) return;
+
+    Catalogue& c = *catalogue_;
+    if (!replacement) replacement = c.time("restart", "hot_spare_swap", "time");
+    if (!restart) {
+        restart = c.time("restart", "slurm_launch", "time") +
+                  c.time("restart", "slurm_launch", "time_per_node") * s_.job.nodes +
+                  c.time("restart", "container_pull", "warm_time") +
+                  c.time("restart", "python_import", "time") +
+                  c.time("restart", "framework_init", "time") +
+                  c.time("restart", "nccl_init_2048_tuned", "time") +
+                  c.time("restart", "first_step_warmup", "time");
+    }
+    if (!restore) {
+        const Bandwidth read = store_->read_bandwidth(s_.job.nodes) * default_read_fraction();
+        if (read.bits_per_second() <= 0) {
+            recovery.error("restore", "the store gives nothing back: its read bandwidth is 0");
+            return;
+        }
+        restore = transfer_time(s_.checkpoint_size, read);
+    }
+    s_.job.recovery.replacement = *replacement;
+    s_.job.recovery.restart = *restart;
+    s_.job.recovery.restore = *restore;
+    if (!s_.job.recovery.recompute && s_.job.checkpoint.mode == CheckpointMode::async) {
+        recovery.error("recompute",
+                       "without recomputation nothing can be lost, so asynchronous "
+                       "checkpoints have no meaning",
+                       "use job.checkpoint.mode = \"sync\" or \"none\"");
+    }
+}
+
+void ScenarioReader::read_maintenance() {
+    Section maintenance = top_.section("maintenance");
+    MaintenanceSpec& m = s_.job.maintenance;
+    maintenance.read("every", m.every, "Time between planned interruptions of the job",
+                     {.bound = Bound::positive, .otherwise = "never"});
+    maintenance.read("duration", m.duration, "How long one lasts, before the restart",
+                     {.bound = Bound::non_negative});
+    maintenance.finish();
+    if (maintenance.has("duration") && !maintenance.has("every")) {
+        maintenance.error("duration", "has no effect without maintenance.every");
+    }
+}
+
+FailureCause ScenarioReader::read_cause(Section& section) {
+    FailureCause cause;
+    section.read("name", cause.name, "What the reports call it", {.required = true});
+    std::optional<Rate> per_gpu;
+    std::optional<Rate> per_node;
+    std::optional<Rate> per_job;
+    std::optional<Duration> mtbf;
+    section.read("rate_per_gpu", per_gpu, "Failures per time of one GPU",
+                 {.bound = Bound::non_negative});
+    section.read("rate_per_node", per_node, "Failures per time of one node",
+                 {.bound = Bound::non_negative});
+    section.read("rate_per_job", per_job, "Failures per time of the whole job",
+                 {.bound = Bound::non_negative});
+    section.read("mtbf_job", mtbf, "Mean time between failures of the whole job",
+                 {.bound = Bound::positive});
+    section.read("detection", cause.detection, "Until somebody notices",
+                 {.bound = Bound::non_negative});
+    int remedy = 0;
+    section.choose(
+        "remedy", remedy, remedy_words,
+        "restart: nothing is broken; reset: the node leaves for reset_time; replace: it goes to "
+        "repair");
+    cause.remedy = static_cast<Remedy>(remedy);
+    section.read("reset_time", cause.reset_time, "How long a reset takes the node out",
+                 {.bound = Bound::non_negative});
+    section.read("repair_time", cause.repair_time, "Mean time that a repair takes the node out",
+                 {.bound = Bound::non_negative});
+    section.read("replace_fraction", cause.replace_fraction,
+                 "With remedy = \"replace\": how many need repair; a reset cures the rest",
+                 {.bound = Bound::fraction});
+    section.finish();
+    if (top_.describing()) return cause;
+    const int given = int{per_gpu.has_value()} + int{per_node.has_value()} +
+                      int{per_job.has_value()} + int{mtbf.has_value()};
+    if (given != 1) {
+        section.error(
+            "", fmt::format("expected exactly one of rate_per_gpu, rate_per_node, rate_per_job, "
+                            "mtbf_job; found {}",
+                            given));
+    }
+    const double nodes = static_cast<double>(std::max<std::int64_t>(1, s_.job.nodes));
+    double rate = 0;
+    if (per_gpu) rate = per_gpu->per_second * static_cast<double>(s_.job.gpus_per_node);
+    if (per_node) rate = per_node->per_second;
+    if (per_job) rate = per_job->per_second / nodes;
+    if (mtbf && *mtbf > Duration{}) rate = 1 / seconds(*mtbf) / nodes;
+    cause.rate_per_node = {rate};
+    return cause;
+}
+
+void ScenarioReader::read_failures() {
+    Section failures = top_.section("failures");
+    std::vector<std::string> profiles = failure_profiles();
+    profiles.insert(profiles.begin(), "none");
+    std::string profile = "none";
+    failures.name("profile", profile, profiles, "a failure profile",
+                  "A cluster's published failure record, by cause");
+    double scale = 1;
+    failures.read("rate_scale", scale, "Multiplies every failure rate",
+                  {.bound = Bound::non_negative});
+    std::optional<Duration> detection;
+    failures.read("detection", detection, "Until somebody notices, whatever the cause",
+                  {.bound = Bound::non_negative, .otherwise = "each cause's own"});
+    double sigma = catalogue_->number("distribution", "repair", "sigma");
+    failures.read("repair_sigma", sigma, "Standard deviation of the logarithm of repair times",
+                  {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
+    s_.nodes.repair_sigma = sigma;
+
+    if (profile != "none" && !top_.describing()) {
+        s_.causes = read_failure_profile(*catalogue_, profile, s_.job.gpus_per_node);
+    }
+    for (Section& section :
+         failures.sections("cause", "A cause of failure, besides the profile's")) {
+        s_.causes.push_back(read_cause(section));
+    }
+    Section lemon = failures.section("lemon");
+    LemonNodes& lemons = s_.nodes.lemons;
+    lemon.read("fraction", lemons.fraction, "Nodes that fail more often",
+               {.bound = Bound::fraction});
+    lemon.read("rate_multiplier", lemons.rate_multiplier, "How much more often",
+               {.bound = Bound::at_least_one});
+    lemon.read("cured_by_repair", lemons.cured_by_repair,
+               "Probability that a repair makes it a node like the others",
+               {.bound = Bound::fraction});
+    lemon.finish();
+    failures.finish();
+
+    std::vector<std::string> seen;
+    for (FailureCause& cause : s_.causes) {
+        cause.rate_per_node.per_second *= scale;
+        if (detection) cause.detection = *detection;
+        if (std::find(seen.begin(), seen.end(), cause.name) != seen.end()) {
+            failures.error("cause", fmt::format("the cause '{}' appears twice", cause.name));
+        }
+        seen.push_back(cause.name);
+        const double per_second = cause.rate_per_node.per_second *
+                                  static_cast<double>(s_.job.nodes) * lemons.rate_multiplier;
+        if (per_second > 1e6) {
+            failures.error(
+                "cause",
+                fmt::format("'{}' strikes the job {:.3g} times a second", cause.name, per_second),
+                "the campaign would be nothing but failures");
+        }
+    }
+}
+
+Scenario build(Document& document, Diagnostics& diagnostics, const ScenarioChanges& changes) {
+    for (const std::string& setting : changes.settings)
+        apply_setting(document, setting, diagnostics);
+    diagnostics.raise_if_any();
+    ValueReader values(diagnostics, document.name, changes.perturbation);
+    Scenario scenario = ScenarioReader(values, &document.root, nullptr).read();
+    diagnostics.raise_if_any();
+    scenario.file = document.name;
+    if (scenario.title.empty()) scenario.title = document.name;
+    scenario.estimates = values.estimates();
+    scenario.warnings = diagnostics.warnings();
+    return scenario;
+}
+
+}  // namespace
+
+Scenario load_scenario(std::string_view text, const std::string& name,
+                       const ScenarioChanges& changes) {
+    Diagnostics diagnostics;
+    Document document = parse_document(text, name, diagnostics);
+    diagnostics.raise_if_any();
+    return build(document, diagnostics, changes);
+}
+
+Scenario load_scenario_file(const std::string& path, const ScenarioChanges& changes) {
+    return load_scenario(read_file(path), path, changes);
+}
+
+std::vector<SchemaRow> scenario_schema() {
+    std::vector<SchemaRow> rows;
+    Diagnostics ignored;
+    ValueReader values(ignored, "");
+    ScenarioReader(values, nullptr, &rows).read();
+    return rows;
+}
+
+std::vector<Kind> kinds() {
+    std::vector<Kind> out;
+    for (const StorageSystem& system : storage_systems()) {
+        out.push_back({"storage.system", system.name, system.doc});
+    }
+    for (const std::string& profile : failure_profiles()) {
+        const Value* name = Catalogue::entry("failure_profile", profile)->find("name");
+        out.push_back({"failures.profile", profile, name ? name->text : ""});
+    }
+    const auto words = [&](const char* group, const std::vector<std::string>& list,
+                           std::initializer_list<const char*> docs) {
+        std::size_t i = 0;
+        for (const char* doc : docs) out.push_back({group, list[i++], doc});
+    };
+    words("job.checkpoint.mode", checkpoint_modes,
+          {"nothing is saved", "the job stands still until the store has the checkpoint",
+           "the job stands still for a copy to host memory; the upload runs in the background"});
+    words("job.checkpoint.clock", interval_clocks,
+          {"the interval counts training time", "the interval counts from start to start"});
+    words("job.parallel.recompute", recompute_words,
+          {"every activation is kept", "the attention core is computed again",
+           "norms and activation functions too", "whole layers"});
+    words("failures.cause.remedy", remedy_words,
+          {"nothing is broken", "the node is back after a reset", "the node goes to repair"});
+    words("catalogue.values", value_choices,
+          {"checked numbers", "the numbers that the seed guides print, where they differ"});
+    return out;
+}
+
+}  // namespace railyard

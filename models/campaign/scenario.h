@@ -1,0 +1,66 @@
+#pragma once
+// A scenario: one TOML file, read, checked and turned into what a campaign runs on.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "models/scheduler/scheduler.h"
+#include "models/storage/storage.h"
+#include "models/training/training.h"
+
+namespace railyard {
+
+struct Scenario {
+    std::string file;
+    std::string title;
+
+    std::uint64_t seed = 1;
+    std::int64_t replicas = 1;
+    Duration duration{};          // the campaign's length; zero: until the job is done
+    std::int64_t events_max = 0;  // per replica
+
+    Node node;
+    NodePool::Spec nodes;
+    JobSpec job;
+    std::vector<FailureCause> causes;
+
+    // For people, and for metrics that need them.
+    TransformerModel model;  // name empty: the step was given, not modelled
+    ParallelPlan plan;
+    std::vector<MemoryUse> memory;  // per GPU; empty without a model
+    Bytes checkpoint_size;
+    std::string checkpoint_description;
+    Duration checkpoint_interval{};  // in the clock that it was given in
+    std::int64_t tokens_per_step = 0;
+
+    std::vector<Estimate> estimates;  // every estimate that was read, from scenario and catalogue
+    std::vector<Diagnostic> warnings;
+
+    std::int64_t gpus() const { return nodes.nodes * node.gpus; }
+};
+
+// What may differ from the file: settings "a.b=c" in order, then one scaled number.
+struct ScenarioChanges {
+    std::vector<std::string> settings;
+    Perturbation perturbation;
+};
+
+// Reads and checks a scenario from TOML text; `name` stands in messages. Throws ScenarioError with
+// all that is wrong.
+Scenario load_scenario(std::string_view text, const std::string& name,
+                       const ScenarioChanges& changes = {});
+Scenario load_scenario_file(const std::string& path, const ScenarioChanges& changes = {});
+
+// The language: every key, its type, default and meaning.
+std::vector<SchemaRow> scenario_schema();
+
+// The other entries of a scenario that a person may choose from by name, with one line each.
+struct Kind {
+    std::string group;  // "storage system", "failure profile" ...
+    std::string name;
+    std::string doc;
+};
+std::vector<Kind> kinds();
+
+}  // namespace railyard

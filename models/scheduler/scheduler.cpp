@@ -1,0 +1,81 @@
+#include "models/scheduler/scheduler.h"
+
+#include <algorithm>
+
+#include "sim/check.h"
+
+namespace railyard {
+
+NodePool::NodePool(CampaignEngine& engine, const Spec& spec, Ledger& ledger, std::uint64_t seed,
+                   std::uint64_t replica)
+    : engine_(engine),
+      spec_(spec),
+      ledger_(ledger),
+      id_(engine.add(*this, "nodes")),
+      repair_stream_(seed, replica, "repair") {
+    RY_CHECK(spec.job_nodes > 0 && spec.job_nodes <= spec.nodes);
+    for (std::int64_t i = 0; i < spec.job_nodes; ++i) {
+        slots_.push_back(static_cast<std::uint32_t>(i));
+    }
+    for (std::int64_t i = spec.nodes; i-- > spec.job_nodes;) {
+        spares_.push_back(static_cast<std::uint32_t>(i));
+    }
+    if (spec.lemons.fraction > 0) {
+        RandomStream stream(seed, replica, "lemon");
+        lemon_.resize(static_cast<std::size_t>(spec.nodes));
+        for (std::size_t i = 0; i < lemon_.size(); ++i) {
+            lemon_[i] = stream.chance(spec.lemons.fraction);
+        }
+    }
+}
+
+double NodePool::acceptance(std::int64_t slot) const {
+    if (lemon_.empty() || lemon_[slots_[static_cast<std::size_t>(slot)]]) return 1.0;
+    return 1.0 / spec_.lemons.rate_multiplier;
+}
+
+void NodePool::remove(std::int64_t slot, const FailureCause& cause) {
+    book();
+    ++in_repair_;
+    const std::uint32_t node = slots_[static_cast<std::size_t>(slot)];
+    // Both numbers are drawn whatever the remedy, so that one cause's choice moves no other repair.
+    const double replaced = repair_stream_.uniform();
+    const double spread = repair_stream_.lognormal(1.0, spec_.repair_sigma);
+    const double cured = repair_stream_.uniform();
+    Duration out = cause.reset_time;
+    if (cause.remedy == Remedy::replace && replaced < cause.replace_fraction) {
+        out = from_seconds(std::min(seconds(cause.repair_time) * spread, 3e8));
+        ++repairs_;
+        if (!lemon_.empty() && cured < spec_.lemons.cured_by_repair) lemon_[node] = false;
+    }
+    engine_.schedule(engine_.now() + out, id_, node);
+}
+
+bool NodePool::fill(std::int64_t slot) {
+    if (spares_.empty()) return false;
+    book();
+    slots_[static_cast<std::size_t>(slot)] = spares_.back();
+    spares_.pop_back();
+    return true;
+}
+
+void NodePool::handle(std::uint32_t node) {
+    book();
+    --in_repair_;
+    spares_.push_front(node);  // the node that has rested longest goes first
+    if (waiter_ != nullptr) waiter_->node_available();
+}
+
+void NodePool::end() {
+    book();
+}
+
+void NodePool::book() {
+    const Duration span = engine_.now() - booked_until_;
+    booked_until_ = engine_.now();
+    ledger_.book(Category::spare, static_cast<std::int64_t>(spares_.size()) * spec_.gpus_per_node,
+                 span);
+    ledger_.book(Category::repair, in_repair_ * spec_.gpus_per_node, span);
+}
+
+}  // namespace railyard

@@ -1,0 +1,56 @@
+#pragma once
+// Which nodes a job gets. One job, all its nodes or none; what is left over are its hot spares.
+
+#include <deque>
+#include <vector>
+
+#include "models/training/training.h"
+#include "sim/rng.h"
+
+namespace railyard {
+
+// The nodes of a cluster: in the job, spare, or out of service. Books the spare and repair
+// categories.
+class NodePool : public CampaignEngine::Component, public NodeSupply {
+  public:
+    struct Spec {
+        std::int64_t nodes = 0;      // of the cluster
+        std::int64_t job_nodes = 0;  // of the job: slots 0 .. job_nodes - 1 are filled at the start
+        std::int64_t gpus_per_node = 0;
+        LemonNodes lemons;
+        double repair_sigma = 0;  // of the logarithm of a repair time
+    };
+
+    NodePool(CampaignEngine& engine, const Spec& spec, Ledger& ledger, std::uint64_t seed,
+             std::uint64_t replica);
+    // Who is told when a node comes back. Set before the engine runs.
+    void set_waiter(Waiter& waiter) { waiter_ = &waiter; }
+
+    double acceptance(std::int64_t slot) const override;
+    void remove(std::int64_t slot, const FailureCause& cause) override;
+    bool fill(std::int64_t slot) override;
+
+    void handle(std::uint32_t node) override;  // the node comes back
+    void end();                                // books up to the engine's present instant
+
+    std::int64_t repairs() const { return repairs_; }
+
+  private:
+    void book();
+
+    CampaignEngine& engine_;
+    const Spec& spec_;
+    Ledger& ledger_;
+    CampaignEngine::ComponentId id_;
+    RandomStream repair_stream_;
+    Waiter* waiter_ = nullptr;
+
+    std::vector<std::uint32_t> slots_;  // the job's node in each slot
+    std::deque<std::uint32_t> spares_;  // taken from the back, returned to the front
+    std::vector<bool> lemon_;
+    std::int64_t in_repair_ = 0;
+    std::int64_t repairs_ = 0;
+    Instant booked_until_{};
+};
+
+}  // namespace railyard
