@@ -1,0 +1,30 @@
+#pragma once
+// The verbs. Each takes its own arguments, without the program's and the verb's name, and returns
+// the exit code. User errors leave as ScenarioError or boost::program_options::error.
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+namespace railyard {
+
+// Exit codes of the program.
+enum Exit : int {
+    exit_ok = 0,
+    exit_user_error = 2,     // the input is wrong; nothing was run
+    exit_stuck = 3,          // nothing in the modelled world can advance
+    exit_limit = 4,          // a limit was reached: the result is partial and marked
+    exit_interrupted = 130,  // Ctrl-C: what was finished is kept
+};
+
+int cmd_run(const std::vector<std::string>& arguments);
+int cmd_check(const std::vector<std::string>& arguments);
+int cmd_list(const std::vector<std::string>& arguments);
+int cmd_calc(const std::vector<std::string>& arguments);
+
+// Set by Ctrl-C.
+const std::atomic<bool>& interrupted();
+
+std::string version();
+
+}  // namespace railyard

@@ -1,0 +1,311 @@
+// railyard calc: the four calculators that practitioners keep on the back of an envelope. Each
+// prints its formula with the numbers filled in.
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "models/campaign/campaign.h"
+#include "tools/cmd.h"
+#include "tools/options.h"
+#include "tools/terminal.h"
+
+namespace railyard {
+
+namespace {
+
+// Arguments of a calculator: quantities with units, checked like a scenario's.
+class Inputs {
+  public:
+    explicit Inputs(const po::variables_map& values) : values_(values), reader_(diagnostics_, "") {}
+
+    bool has(const char* key) const { return values_.count(key) > 0; }
+    std::string text(const char* key) const { return values_[key].as<std::string>(); }
+
+    Quantity quantity(const char* key, Dimension dimension) {
+        Value v;
+        v.kind = Value::Kind::string;
+        v.text = text(key);
+        return reader_.quantity(v, fmt::format("--{}", key), {dimension}, Bound::positive)
+            .value_or(Quantity{dimension, 1, 1});
+    }
+    Duration time(const char* key) {
+        return Duration(quantity(key, Dimension::time).integer.value_or(1));
+    }
+    Bandwidth bandwidth(const char* key) {
+        return Bandwidth::bits_per_second(quantity(key, Dimension::bandwidth).integer.value_or(1));
+    }
+    // A count such as 405e9.
+    double number(const char* key, Bound bound = Bound::positive) {
+        Value v;
+        v.kind = Value::Kind::string;
+        v.text = text(key);
+        char* end = nullptr;
+        const double parsed = std::strtod(v.text.c_str(), &end);
+        if (v.text.empty() || *end != '\0' || !std::isfinite(parsed)) {
+            diagnostics_.error("", {}, fmt::format("--{}", key),
+                               fmt::format("expected a number, found {}", v.describe()));
+            return 1;
+        }
+        v.kind = Value::Kind::real;
+        v.real = parsed;
+        return reader_.number(v, fmt::format("--{}", key), bound).value_or(1);
+    }
+    std::int64_t count(const char* key) { return std::llround(number(key, Bound::count)); }
+    std::string entry(const char* key, const char* kind) {
+        const std::string name = text(key);
+        const std::vector<std::string> names = Catalogue::names(kind);
+        if (std::find(names.begin(), names.end(), name) == names.end()) {
+            diagnostics_.error("", {}, fmt::format("--{}", key),
+                               fmt::format("no {} '{}' in the catalogue", kind, name),
+                               suggest(name, names));
+            return "";
+        }
+        return name;
+    }
+    TransformerModel model() {
+        const std::string name = entry("model", "model");
+        diagnostics_.raise_if_any();
+        if (!is_dense(name)) {
+            throw ScenarioError(
+                fmt::format("{} is not a dense model: its split is not calculated here", name));
+        }
+        return read_model(catalogue_, name);
+    }
+    // Parameters by --params, or the model's.
+    double params() {
+        if (has("params")) return number("params");
+        const std::string name = entry("model", "model");
+        if (name.empty()) return 1;
+        return static_cast<double>(catalogue_.integer("model", name, "params"));
+    }
+    Catalogue& catalogue() { return catalogue_; }
+    void check() const { diagnostics_.raise_if_any(); }
+
+  private:
+    const po::variables_map& values_;
+    Diagnostics diagnostics_;
+    ValueReader reader_;
+    Catalogue catalogue_{reader_, ValueChoice::corrected, nullptr};
+};
+
+void need(const Inputs& in, const char* either, const char* other) {
+    if (in.has(either) || in.has(other)) return;
+    throw ScenarioError(fmt::format("needs --{} or --{}", either, other));
+}
+
+std::string gigabytes(double bytes) {
+    return fmt::format("{:.4g} GB", bytes * 1e-9);
+}
+
+int calc_checkpoint(const std::vector<std::string>& arguments) {
+    CommandLine line(
+        "railyard calc checkpoint --model NAME [options]",
+        "Size of a checkpoint, the time to write it, and the bandwidth that an interval asks for.");
+    line.add()("model", po::value<std::string>(), "A model in the catalogue")(
+        "params", po::value<std::string>(), "Or its number of parameters, such as 175e9")(
+        "bytes-per-param", po::value<std::string>(), "Bytes saved per parameter")(
+        "write-bandwidth", po::value<std::string>(), "What the store takes, such as \"4 GB/s\"")(
+        "interval", po::value<std::string>(), "Start to start, such as \"1 h\"")(
+        "stall-budget", po::value<std::string>(),
+        "Share of the time that may go into stalls (default 0.05)");
+    const auto values = line.parse(arguments);
+    if (!values) return exit_ok;
+    Inputs in(*values);
+    need(in, "model", "params");
+    const double params = in.params();
+    const double per_param =
+        in.has("bytes-per-param")
+            ? in.number("bytes-per-param")
+            : in.catalogue().number("checkpoint", "", "persisted_bytes_per_param");
+    const double budget =
+        in.has("stall-budget") ? in.number("stall-budget", Bound::fraction) : 0.05;
+    const Duration interval =
+        in.has("interval") ? in.time("interval") : Duration(std::chrono::hours(1));
+    std::optional<Bandwidth> write;
+    if (in.has("write-bandwidth")) write = in.bandwidth("write-bandwidth");
+    in.check();
+    const double size = params * per_param;
+    if (size > 9e18) throw ScenarioError("overflow: the checkpoint is larger than 9 EB");
+
+    fmt::print("size = parameters x bytes per parameter\n     = {:.6g} x {:g} = {}\n", params,
+               per_param, gigabytes(size));
+    if (write) {
+        const Duration stall = transfer_time(Bytes::of(std::llround(size)), *write);
+        fmt::print("stall = size / write bandwidth\n      = {} / {} = {}\n", gigabytes(size),
+                   to_text(*write), to_text(stall));
+        fmt::print("share of the time = stall / interval\n      = {} / {} = {:.3g} %\n",
+                   to_text(stall), to_text(interval), 100 * seconds(stall) / seconds(interval));
+        const double month = 30 * 86400.0;
+        fmt::print("in 30 days = 30 day / interval x stall\n      = {:.4g} x {} = {:.4g} h\n",
+                   month / seconds(interval), to_text(stall),
+                   month / seconds(interval) * seconds(stall) / 3600);
+    }
+    fmt::print(
+        "write bandwidth for {:g} % of stalls = size / (share x interval)\n      = {} / ({:g} x "
+        "{}) = "
+        "{:.4g} GB/s\n",
+        100 * budget, gigabytes(size), budget, to_text(interval),
+        size / (budget * seconds(interval)) * 1e-9);
+    return exit_ok;
+}
+
+int calc_memory(const std::vector<std::string>& arguments) {
+    CommandLine line("railyard calc memory --model NAME [options]",
+                     "Memory per GPU of a training job, by component.");
+    line.add()("model", po::value<std::string>(), "A dense model in the catalogue")(
+        "gpu-node", po::value<std::string>()->default_value("dgx_h100"), "A node in the catalogue")(
+        "tensor", po::value<std::string>()->default_value("1"), "Tensor-parallel ranks")(
+        "pipeline", po::value<std::string>()->default_value("1"), "Pipeline stages")(
+        "data", po::value<std::string>()->default_value("1"), "Data-parallel replicas")(
+        "microbatch", po::value<std::string>()->default_value("1"), "Sequences per microbatch")(
+        "microbatches", po::value<std::string>(),
+        "Microbatches per replica and step (default: pipeline)")(
+        "sequence-length", po::value<std::string>(), "Tokens (default: the model's)")(
+        "zero", po::value<int>()->default_value(1), "ZeRO stage, 0 to 3");
+    const auto values = line.parse(arguments);
+    if (!values) return exit_ok;
+    Inputs in(*values);
+    if (!in.has("model")) throw ScenarioError("needs --model");
+    const TransformerModel model = in.model();
+    ParallelPlan plan;
+    plan.tensor = in.count("tensor");
+    plan.pipeline = in.count("pipeline");
+    plan.data = in.count("data");
+    plan.microbatch = in.count("microbatch");
+    plan.sequence_length =
+        in.has("sequence-length") ? in.count("sequence-length") : model.sequence_length;
+    plan.zero = (*values)["zero"].as<int>();
+    const std::int64_t microbatches =
+        in.has("microbatches") ? in.count("microbatches") : plan.pipeline;
+    const std::string node_name = in.entry("gpu-node", "node");
+    in.check();
+    if (plan.zero < 0 || plan.zero > 3) throw ScenarioError("--zero: expected a stage from 0 to 3");
+    plan.global_batch = microbatches * plan.data * plan.microbatch;
+    const ParameterBytes bytes = read_parameter_bytes(in.catalogue());
+    const Node node = read_node(in.catalogue(), node_name);
+    in.check();
+
+    fmt::print(
+        "parameters per GPU = parameters / (tensor x pipeline) = {:.6g} / ({} x {}) = {:.6g}\n",
+        model.params, plan.tensor, plan.pipeline,
+        model.params / static_cast<double>(plan.tensor * plan.pipeline));
+    fmt::print("bytes per parameter: weights {:g}{}, gradients {:g}{}, optimizer {:g}{}\n",
+               bytes.weight, plan.zero >= 3 ? fmt::format(" / {}", plan.data) : "", bytes.gradient,
+               plan.zero >= 2 ? fmt::format(" / {}", plan.data) : "", bytes.optimizer,
+               plan.zero >= 1 ? fmt::format(" / {}", plan.data) : "");
+    Table table({{"component", Table::Align::left}, {"per GPU", Table::Align::right}});
+    const std::vector<MemoryUse> uses = memory_per_gpu(model, plan, bytes, node.gpu);
+    for (const MemoryUse& use : uses) {
+        table.add({use.component, fmt::format("{:.2f} GB", use.bytes * 1e-9)});
+    }
+    const double total = total_bytes(uses);
+    const double capacity = static_cast<double>(node.gpu.hbm_capacity.count());
+    table.add({"total", fmt::format("{:.2f} GB", total * 1e-9)});
+    fmt::print("{}{} has {:.1f} GB: {}\n", table.text(), node.gpu.name, capacity * 1e-9,
+               total <= capacity ? fmt::format("fits, {:.1f} GB left", (capacity - total) * 1e-9)
+                                 : fmt::format("{:.1f} GB too much", (total - capacity) * 1e-9));
+    return exit_ok;
+}
+
+int calc_time(const std::vector<std::string>& arguments) {
+    CommandLine line("railyard calc time --model NAME --tokens N --gpus N [options]",
+                     "How long a training run takes.");
+    line.add()("model", po::value<std::string>(), "A model in the catalogue")(
+        "params", po::value<std::string>(), "Or its number of (active) parameters")(
+        "tokens", po::value<std::string>(), "Tokens to train on, such as 15.6e12")(
+        "gpus", po::value<std::string>(), "GPUs")(
+        "gpu", po::value<std::string>()->default_value("h100_sxm"), "A GPU in the catalogue")(
+        "mfu", po::value<std::string>()->default_value("0.4"),
+        "Model FLOPs utilisation while stepping")("goodput",
+                                                  po::value<std::string>()->default_value("1"),
+                                                  "Share of the time that goes into steps");
+    const auto values = line.parse(arguments);
+    if (!values) return exit_ok;
+    Inputs in(*values);
+    need(in, "model", "params");
+    if (!in.has("tokens") || !in.has("gpus")) throw ScenarioError("needs --tokens and --gpus");
+    const double params = in.params();
+    const double tokens = in.number("tokens");
+    const double gpus = in.number("gpus");
+    const double mfu = in.number("mfu");
+    const double share = in.number("goodput");
+    const std::string gpu = in.entry("gpu", "gpu");
+    in.check();
+    const double peak = in.catalogue().compute("gpu", gpu, "bf16_dense").per_second;
+    const double flops = 6 * params * tokens;
+    const double time = flops / (gpus * peak * mfu * share);
+    fmt::print("FLOPs = 6 x parameters x tokens\n      = 6 x {:.6g} x {:.6g} = {:.4g}\n", params,
+               tokens, flops);
+    fmt::print(
+        "time = FLOPs / (GPUs x peak x MFU x goodput)\n     = {:.4g} / ({:.6g} x {} x {:g} x {:g}) "
+        "= "
+        "{:.4g} h = {:.4g} day\n",
+        flops, gpus, to_text(Flops{peak}), mfu, share, time / 3600, time / 86400);
+    fmt::print("GPU-hours = GPUs x time = {:.4g}\n", gpus * time / 3600);
+    return exit_ok;
+}
+
+int calc_kv_cache(const std::vector<std::string>& arguments) {
+    CommandLine line("railyard calc kv-cache --model NAME [options]",
+                     "Size of the key-value cache that serving a model keeps.");
+    line.add()("model", po::value<std::string>(), "A dense model in the catalogue")(
+        "batch", po::value<std::string>()->default_value("1"), "Sequences at once")(
+        "context", po::value<std::string>(), "Tokens per sequence (default: the model's)")(
+        "bytes-per-element", po::value<std::string>()->default_value("2"), "2 for bf16, 1 for fp8");
+    const auto values = line.parse(arguments);
+    if (!values) return exit_ok;
+    Inputs in(*values);
+    if (!in.has("model")) throw ScenarioError("needs --model");
+    const TransformerModel m = in.model();
+    const double batch = in.number("batch");
+    const double context =
+        in.has("context") ? in.number("context") : static_cast<double>(m.sequence_length);
+    const double element = in.number("bytes-per-element");
+    in.check();
+    const double per_token = 2 * static_cast<double>(m.layers * m.kv_heads * m.head_dim) * element;
+    fmt::print(
+        "bytes per token = 2 x layers x KV heads x head dimension x bytes per element\n"
+        "      = 2 x {} x {} x {} x {:g} = {:.0f} B\n",
+        m.layers, m.kv_heads, m.head_dim, element, per_token);
+    fmt::print("cache = bytes per token x context x sequences\n      = {:.0f} x {:g} x {:g} = {}\n",
+               per_token, context, batch, gigabytes(per_token * context * batch));
+    return exit_ok;
+}
+
+struct Calculator {
+    const char* name;
+    int (*run)(const std::vector<std::string>&);
+    const char* doc;
+};
+
+constexpr Calculator calculators[] = {
+    {"checkpoint", calc_checkpoint,
+     "size of a checkpoint, its stall, the write bandwidth it asks for"},
+    {"memory", calc_memory, "training memory per GPU by component"},
+    {"time", calc_time, "how long a training run takes"},
+    {"kv-cache", calc_kv_cache, "size of the key-value cache of inference"},
+};
+
+}  // namespace
+
+int cmd_calc(const std::vector<std::string>& arguments) {
+    std::vector<std::string> names;
+    for (const Calculator& each : calculators) {
+        if (!arguments.empty() && arguments[0] == each.name) {
+            return each.run({arguments.begin() + 1, arguments.end()});
+        }
+        names.emplace_back(each.name);
+    }
+    const bool help = !arguments.empty() && (arguments[0] == "--help" || arguments[0] == "-h");
+    if (!help && !arguments.empty()) {
+        throw ScenarioError(fmt::format("no calculator '{}'", arguments[0]),
+                            suggest(arguments[0], names));
+    }
+    fmt::print("usage: railyard calc CALCULATOR [options]\n\n");
+    for (const Calculator& each : calculators) fmt::print("  {:11} {}\n", each.name, each.doc);
+    fmt::print("\n'railyard calc CALCULATOR --help' lists its options.\n");
+    return help ? exit_ok : exit_user_error;
+}
+
+}  // namespace railyard

@@ -1,0 +1,41 @@
+// railyard check: all that is wrong with scenarios, nothing run.
+
+#include <fmt/format.h>
+
+#include "models/campaign/campaign.h"
+#include "tools/cmd.h"
+#include "tools/options.h"
+#include "tools/terminal.h"
+
+namespace railyard {
+
+int cmd_check(const std::vector<std::string>& arguments) {
+    CommandLine line(
+        "railyard check SCENARIO.toml... [--set key=value]",
+        "Reads scenarios and reports every error and warning. Exit code 2 when one has an error.");
+    line.positional("scenario", -1);
+    line.add()("set", po::value<std::vector<std::string>>()->composing(),
+               "Change a key: --set a.b=value");
+    const auto values = line.parse(arguments);
+    if (!values) return exit_ok;
+    if (!values->count("scenario")) throw ScenarioError("check needs a scenario file");
+
+    ScenarioChanges changes;
+    if (values->count("set")) changes.settings = (*values)["set"].as<std::vector<std::string>>();
+    bool ok = true;
+    for (const std::string& path : (*values)["scenario"].as<std::vector<std::string>>()) {
+        try {
+            const Scenario scenario = load_scenario_file(path, changes);
+            for (const Diagnostic& warning : scenario.warnings) {
+                fmt::print(stderr, "{}\n", format_diagnostic(warning, "warning"));
+            }
+            fmt::print("{}: {}\n", path, coloured("ok", Colour::green));
+        } catch (const ScenarioError& error) {
+            ok = false;
+            fmt::print(stderr, "{}\n", error.what());
+        }
+    }
+    return ok ? exit_ok : exit_user_error;
+}
+
+}  // namespace railyard

@@ -1,0 +1,348 @@
+// railyard run: simulates a scenario and prints the answer.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <thread>
+
+#include "models/campaign/campaign.h"
+#include "tools/cmd.h"
+#include "tools/options.h"
+#include "tools/results_db.h"
+#include "tools/terminal.h"
+
+namespace railyard {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string percent(double fraction) {
+    return fmt::format("{:.2f} %", fraction * 100);
+}
+
+// 1234567 as "1,234,567"; value >= 0.
+std::string grouped(double value) {
+    const std::string digits = fmt::format("{:.0f}", value);
+    std::string out;
+    for (std::size_t i = 0; i < digits.size(); ++i) {
+        if (i > 0 && (digits.size() - i) % 3 == 0) out += ',';
+        out += digits[i];
+    }
+    return out;
+}
+
+std::string time_text(double s) {
+    return std::isfinite(s) ? to_text(from_seconds(s)) : "-";
+}
+
+Json finite(double v) {
+    return std::isfinite(v) ? Json(v) : Json(nullptr);
+}
+
+std::string json_text(const Scenario& s, const CampaignResult& r) {
+    Json metrics = Json::object();
+    for (const MetricSummary& m : r.metrics) {
+        metrics[m.name] = {{"mean", m.summary.mean},
+                           {"ci95", {finite(m.summary.ci95.low), finite(m.summary.ci95.high)}},
+                           {"unit", m.unit}};
+    }
+    Json ledger = Json::object();
+    for (std::size_t i = 0; i < r.ledger.size(); ++i) {
+        ledger[std::string(category_name(static_cast<Category>(i)))] = r.ledger[i];
+    }
+    Json interruptions = Json::object();
+    for (std::size_t i = 0; i < r.interruptions.size(); ++i) {
+        interruptions[s.causes[i].name] = r.interruptions[i];
+    }
+    const Json out = {{"scenario", s.file},
+                      {"version", version()},
+                      {"seed", s.seed},
+                      {"replicas", r.replicas.size()},
+                      {"digest", r.digest},
+                      {"metrics", metrics},
+                      {"ledger", ledger},
+                      {"interruptions", interruptions},
+                      {"planned_interruptions", r.planned_interruptions},
+                      {"simulated_s", r.simulated_s},
+                      {"cpu_s", r.cpu_s}};
+    return out.dump();
+}
+
+void print_design(const Scenario& s) {
+    fmt::print("{}\n", coloured(s.title, Colour::bold));
+    const std::int64_t spares = s.nodes.nodes - s.job.nodes;
+    fmt::print("  {} nodes of {} with {} x {}{}\n", grouped(static_cast<double>(s.nodes.nodes)),
+               s.node.name, s.node.gpus, s.node.gpu.name,
+               spares > 0 ? fmt::format(", {} of them spare", spares) : std::string());
+    if (!s.model.name.empty()) {
+        const ParallelPlan& p = s.plan;
+        fmt::print("  {} on {} GPUs: TP {} x PP {} x DP {}, {} sequences of {} tokens a step\n",
+                   s.model.name, grouped(static_cast<double>(p.gpus())), p.tensor, p.pipeline,
+                   p.data, p.global_batch, p.sequence_length);
+        fmt::print("  memory {:.1f} of {:.1f} GB per GPU\n", total_bytes(s.memory) * 1e-9,
+                   static_cast<double>(s.node.gpu.hbm_capacity.count()) * 1e-9);
+    }
+    const StepTime& step = s.job.step;
+    const double whole = seconds(step.duration());
+    fmt::print(
+        "  step {}: compute {:.1f} %, exposed communication {:.1f} %, pipeline bubble {:.1f} %\n",
+        to_text(step.duration()), 100 * seconds(step.compute) / whole,
+        100 * seconds(step.exposed_communication) / whole, 100 * seconds(step.bubble) / whole);
+    fmt::print("  {}", s.checkpoint_description);
+    if (s.job.checkpoint.mode != CheckpointMode::none) {
+        fmt::print("; stall {}", to_text(s.job.checkpoint.stall));
+        if (s.job.checkpoint.mode == CheckpointMode::async) {
+            fmt::print(", safe after {} more", to_text(s.job.checkpoint.upload));
+        }
+    }
+    double rate = 0;
+    for (const FailureCause& cause : s.causes) rate += cause.rate_per_node.per_second;
+    rate *= static_cast<double>(s.job.nodes);
+    fmt::print("\n  failures: {}\n", rate > 0 ? fmt::format("{} causes, one every {} of running",
+                                                            s.causes.size(), time_text(1 / rate))
+                                              : std::string("none"));
+}
+
+void print_headline(const Scenario& s, const CampaignResult& r) {
+    Table table({{"", Table::Align::left},
+                 {"mean", Table::Align::right},
+                 {"95 % interval", Table::Align::left},
+                 {"", Table::Align::left}});
+    const auto row = [&](const char* label, const char* metric, const auto& show,
+                         const char* meaning) {
+        const Summary& m = r.metric(metric).summary;
+        const std::string interval =
+            std::isfinite(m.ci95.low) ? fmt::format("{} to {}", show(m.ci95.low), show(m.ci95.high))
+                                      : std::string("one replica: none");
+        table.add({coloured(label, Colour::bold), show(m.mean), interval,
+                   coloured(meaning, Colour::dim)});
+    };
+    row("goodput", "goodput", percent, "productive GPU time / all GPU time of the cluster");
+    row("ETTR", "ettr", percent, "time in steps that were kept / time of the job");
+    if (!s.model.name.empty()) {
+        row("MFU", "mfu", percent, "model FLOPs of kept steps / peak, over the job's time");
+        row("MFU of a step", "mfu_step", percent, "the same while stepping");
+        row(
+            "tokens trained", "tokens", [](double v) { return fmt::format("{:.4g}", v); }, "");
+    }
+    row("steps kept", "steps", grouped, "");
+    row("wall time", "wall_time", time_text, "");
+    if (!s.causes.empty()) {
+        row(
+            "interruptions", "interruptions", [](double v) { return fmt::format("{:.1f}", v); },
+            "unexpected ones");
+        row("time between", "mean_time_between_interruptions", time_text, "");
+    }
+    fmt::print("\n{}", table.text());
+}
+
+void print_ledger(const CampaignResult& r) {
+    constexpr int bar_width = 40;
+    Table table({{"ledger", Table::Align::left},
+                 {"GPU time", Table::Align::right},
+                 {"", Table::Align::left},
+                 {"", Table::Align::left}});
+    for (std::size_t i = 0; i < r.ledger.size(); ++i) {
+        if (r.ledger[i] == 0) continue;
+        const auto category = static_cast<Category>(i);
+        table.add({std::string(category_name(category)), fmt::format("{:.3f} %", 100 * r.ledger[i]),
+                   coloured(bar(r.ledger[i], bar_width), i == 0 ? Colour::green : Colour::yellow),
+                   coloured(category_doc(category), Colour::dim)});
+    }
+    const double sum = std::accumulate(r.ledger.begin(), r.ledger.end(), 0.0);
+    table.add({"total", fmt::format("{:.3f} %", 100 * sum), "", ""});
+    fmt::print("\n{}", table.text());
+}
+
+void print_interruptions(const Scenario& s, const CampaignResult& r) {
+    if (s.causes.empty() && r.planned_interruptions == 0) return;
+    std::vector<std::size_t> order(s.causes.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return r.interruptions[a] > r.interruptions[b];
+    });
+    Table table({{"interruptions", Table::Align::left},
+                 {"mean count", Table::Align::right},
+                 {"noticed after", Table::Align::right}});
+    for (const std::size_t i : order) {
+        table.add({s.causes[i].name, fmt::format("{:.1f}", r.interruptions[i]),
+                   to_text(s.causes[i].detection)});
+    }
+    if (r.planned_interruptions > 0) {
+        table.add({"(planned)", fmt::format("{:.1f}", r.planned_interruptions), "-"});
+    }
+    fmt::print("\n{}", table.text());
+
+    if (r.metric("interruptions").summary.mean == 0) return;
+    Table recovery(
+        {{"an interruption costs, on average", Table::Align::left}, {"", Table::Align::right}});
+    for (const char* phase :
+         {"lost_work", "detection", "replacement", "requeue_wait", "restart", "restore"}) {
+        recovery.add(
+            {phase, time_text(r.metric(fmt::format("{}_per_interruption", phase)).summary.mean)});
+    }
+    fmt::print("\n{}", recovery.text());
+}
+
+void print_estimates(const std::vector<EstimateEffect>& effects, std::size_t read_count) {
+    constexpr std::size_t shown_max = 3;
+    fmt::print("\n  {}\n", coloured("the estimates that this answer hangs on", Colour::dim));
+    if (effects.empty()) {
+        fmt::print("  none of the {} estimates that were read moves goodput\n", read_count);
+        return;
+    }
+    Table table({{"", Table::Align::left},
+                 {"value", Table::Align::left},
+                 {"tried", Table::Align::left},
+                 {"goodput", Table::Align::left}});
+    for (std::size_t i = 0; i < std::min(shown_max, effects.size()); ++i) {
+        const EstimateEffect& e = effects[i];
+        table.add(
+            {e.estimate.path, e.estimate.value,
+             fmt::format("x {:.3g} to x {:.3g}{}", e.estimate.low_factor, e.estimate.high_factor,
+                         e.estimate.range_given ? "" : " (no range given)"),
+             fmt::format("{} to {}", percent(e.goodput_low), percent(e.goodput_high))});
+    }
+    fmt::print("{}  ({} estimates were read, {} of them move goodput)\n", table.text(), read_count,
+               effects.size());
+}
+
+struct RunArguments {
+    std::string path;
+    ScenarioChanges changes;
+    std::string db;
+    unsigned threads = 1;
+    bool json = false;
+    bool quiet_estimates = false;
+    std::int64_t logged_replicas = 1;
+};
+
+std::optional<RunArguments> parse(const std::vector<std::string>& arguments) {
+    CommandLine line(
+        "railyard run SCENARIO.toml [options]",
+        "Simulates the scenario and prints goodput, the ledger of where the rest of the GPU\n"
+        "time went, interruptions, recovery, and the estimates that the answer hangs on.");
+    line.positional("scenario", 1);
+    line.add()("set", po::value<std::vector<std::string>>()->composing(),
+               "Change a key: --set job.checkpoint.interval=\"1 h\"");
+    line.add()("seed", po::value<std::string>(), "Seed of all random streams (run.seed)");
+    line.add()("replicas", po::value<std::string>(), "Number of replicas (run.replicas)");
+    line.add()(
+        "jobs,j",
+        po::value<unsigned>()->default_value(std::max(1U, std::thread::hardware_concurrency())),
+        "Threads; the result does not depend on it");
+    line.add()("json", "Print one JSON object on standard output and nothing else");
+    line.add()("db", po::value<std::string>(),
+               "Write runs, metrics, ledger and events to this SQLite file");
+    line.add()("db-events", po::value<std::int64_t>()->default_value(1),
+               "Write the events of this many replicas to the database");
+    line.add()("no-estimates", "Leave out what the answer hangs on (it takes some more replicas)");
+    const auto values = line.parse(arguments);
+    if (!values) return std::nullopt;
+    if (!values->count("scenario")) throw ScenarioError("run needs a scenario file");
+
+    RunArguments out;
+    out.path = (*values)["scenario"].as<std::vector<std::string>>()[0];
+    if (values->count("set"))
+        out.changes.settings = (*values)["set"].as<std::vector<std::string>>();
+    for (const char* key : {"seed", "replicas"}) {
+        if (values->count(key)) {
+            out.changes.settings.push_back(
+                fmt::format("run.{}={}", key, (*values)[key].as<std::string>()));
+        }
+    }
+    out.threads = std::clamp((*values)["jobs"].as<unsigned>(), 1U, 1024U);
+    out.json = values->count("json") > 0;
+    out.quiet_estimates = values->count("no-estimates") > 0;
+    if (values->count("db")) out.db = (*values)["db"].as<std::string>();
+    out.logged_replicas = out.db.empty() ? 0 : (*values)["db-events"].as<std::int64_t>();
+    return out;
+}
+
+}  // namespace
+
+int cmd_run(const std::vector<std::string>& arguments) {
+    const std::optional<RunArguments> args = parse(arguments);
+    if (!args) return exit_ok;
+    const std::string text = read_file(args->path);
+    const Scenario scenario = load_scenario(text, args->path, args->changes);
+    for (const Diagnostic& warning : scenario.warnings) {
+        fmt::print(stderr, "{}\n", format_diagnostic(warning, "warning"));
+    }
+    std::unique_ptr<ResultsDb> db;
+    if (!args->db.empty()) {
+        db = std::make_unique<ResultsDb>(args->db, scenario, text,
+                                         fmt::format("{}", fmt::join(args->changes.settings, "\n")),
+                                         version());
+    }
+
+    CampaignResult result;
+    {
+        Progress progress("replicas");
+        CampaignOptions options;
+        options.threads = args->threads;
+        options.logged_replicas = args->logged_replicas;
+        options.cancelled = &interrupted();
+        options.progress = [&](std::int64_t done, std::int64_t total) {
+            progress.update(done, total);
+        };
+        if (db) options.finished = [&](const ReplicaResult& replica) { db->add(replica); };
+        result = run_campaign(scenario, options);
+    }
+    if (db) db->finish(result);
+    if (result.replicas.empty()) {
+        fmt::print(stderr, "railyard: interrupted before the first replica was finished\n");
+        return exit_interrupted;
+    }
+
+    if (args->json) {
+        fmt::print("{}\n", json_text(scenario, result));
+    } else {
+        print_design(scenario);
+        print_headline(scenario, result);
+        print_ledger(result);
+        print_interruptions(scenario, result);
+        if (!args->quiet_estimates && !result.cancelled) {
+            constexpr std::int64_t replicas_per_estimate = 8;
+            print_estimates(rank_estimates(text, args->path, args->changes, replicas_per_estimate,
+                                           args->threads, interrupted()),
+                            scenario.estimates.size());
+        }
+        fmt::print("\n  digest {}  seed {}  {} replicas of {}\n", result.digest, scenario.seed,
+                   result.replicas.size(), time_text(result.simulated_s));
+        fmt::print("  simulated in {} of CPU, {} per replica\n", time_text(result.cpu_s),
+                   time_text(result.cpu_s / static_cast<double>(result.replicas.size())));
+    }
+    if (result.cancelled) {
+        fmt::print(stderr,
+                   "railyard: interrupted: this is the result of the {} of {} replicas that were "
+                   "finished\n",
+                   result.replicas.size(), scenario.replicas);
+        return exit_interrupted;
+    }
+    switch (result.ending()) {
+        case Ending::complete:
+            break;
+        case Ending::stuck:
+            for (const ReplicaResult& r : result.replicas) {
+                if (r.ending != Ending::stuck) continue;
+                fmt::print(stderr, "railyard: stuck: replica {} at {}: {}\n", r.index,
+                           to_text(r.simulated), r.stuck_report);
+                break;
+            }
+            return exit_stuck;
+        case Ending::limit:
+            fmt::print(stderr,
+                       "railyard: limit: run.events_max = {} was reached: this result is partial\n",
+                       scenario.events_max);
+            return exit_limit;
+    }
+    return exit_ok;
+}
+
+}  // namespace railyard

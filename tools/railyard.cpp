@@ -1,0 +1,96 @@
+// railyard: the command line. Finds the verb, runs it, and turns errors into messages and exit
+// codes.
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdio>
+#include <exception>
+
+#include "sim/error.h"
+#include "tools/cmd.h"
+#include "tools/options.h"
+
+namespace railyard {
+
+namespace {
+
+std::atomic<bool> interrupt_seen{false};
+
+void on_interrupt(int) {
+    // A second Ctrl-C does not wait for the replicas that are under way.
+    if (interrupt_seen.exchange(true)) std::_Exit(exit_interrupted);
+}
+
+struct Verb {
+    const char* name;
+    int (*run)(const std::vector<std::string>&);
+    const char* doc;
+};
+
+constexpr Verb verbs[] = {
+    {"run", cmd_run, "simulate a scenario and print goodput, its ledger and how sure that is"},
+    {"check", cmd_check, "say all that is wrong with scenarios, run nothing"},
+    {"list", cmd_list, "what a scenario may name: kinds, keys and catalogue entries, with sources"},
+    {"calc", cmd_calc, "checkpoint size, training memory, training time, KV cache, with formulas"},
+};
+
+std::string help() {
+    std::string out =
+        "usage: railyard VERB [arguments]\n\nTries a GPU training cluster in simulation.\n\n";
+    for (const Verb& verb : verbs) out += fmt::format("  {:8} {}\n", verb.name, verb.doc);
+    out +=
+        "  bench    speed against rivals (through tools/railyard, which builds it)\n"
+        "\n'railyard VERB --help' says more. 'railyard --version' prints the version.\n";
+    return out;
+}
+
+int dispatch(const std::vector<std::string>& arguments) {
+    if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h" ||
+        arguments[0] == "help") {
+        fmt::print("{}", help());
+        return arguments.empty() ? exit_user_error : exit_ok;
+    }
+    if (arguments[0] == "--version") {
+        fmt::print("railyard {}\n", version());
+        return exit_ok;
+    }
+    std::vector<std::string> names;
+    for (const Verb& verb : verbs) {
+        if (arguments[0] == verb.name) return verb.run({arguments.begin() + 1, arguments.end()});
+        names.emplace_back(verb.name);
+    }
+    throw ScenarioError(fmt::format("unknown verb '{}'", arguments[0]),
+                        suggest(arguments[0], names));
+}
+
+}  // namespace
+
+const std::atomic<bool>& interrupted() {
+    return interrupt_seen;
+}
+std::string version() {
+    return RAILYARD_VERSION;
+}
+
+}  // namespace railyard
+
+int main(int argc, char** argv) {
+    using namespace railyard;
+    struct sigaction action {};
+    action.sa_handler = on_interrupt;
+    sigaction(SIGINT, &action, nullptr);
+    std::signal(SIGPIPE, SIG_DFL);
+    try {
+        const int code = dispatch({argv + 1, argv + argc});
+        if (std::fflush(stdout) != 0) throw ScenarioError("can't write to standard output");
+        return code;
+    } catch (const ScenarioError& error) {
+        fmt::print(stderr, "{}\n", error.what());
+    } catch (const po::error& error) {
+        fmt::print(stderr, "railyard: error: {}\n    --help lists the options\n", error.what());
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "railyard: error: {}\n", error.what());
+    }
+    return exit_user_error;
+}

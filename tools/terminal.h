@@ -1,0 +1,55 @@
+#pragma once
+// What people look at: colour, tables that line up, bars, a progress line. None of it in a pipe.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace railyard {
+
+// Colour and progress are for terminals. NO_COLOR turns colour off.
+bool stdout_is_terminal();
+bool stderr_is_terminal();
+
+enum class Colour : std::uint8_t { plain, bold, dim, green, yellow, red, blue };
+// `text` in a colour when stdout shows colours.
+std::string coloured(std::string_view text, Colour colour);
+
+// Rows of cells under a header, columns padded to their widest cell.
+class Table {
+  public:
+    enum class Align : std::uint8_t { left, right };
+    struct Column {
+        std::string title;
+        Align align = Align::left;
+    };
+    explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+    void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+    std::string text(std::string_view indent = "  ") const;
+
+  private:
+    std::vector<Column> columns_;
+    std::vector<std::vector<std::string>> rows_;
+};
+
+// `fraction` of `width` columns, to an eighth of a column.
+std::string bar(double fraction, int width);
+
+// One line on stderr that is rewritten: "label [####    ] 12/30, 3 s left". Shows nothing in a
+// pipe.
+class Progress {
+  public:
+    explicit Progress(std::string label);
+    ~Progress();
+    Progress(const Progress&) = delete;
+    void update(std::int64_t done, std::int64_t total);
+
+  private:
+    std::string label_;
+    double began_;
+    double drawn_ = 0;
+    bool visible_;
+};
+
+}  // namespace railyard
