@@ -199,18 +199,14 @@ class EventQueue {
         }
     }
 
-    // Makes the entries of the top the first rung.
+    // Makes the entries of the top the first rung. The top begins anew at the latest of them: what is
+    // pushed for that same instant was scheduled after it.
     void spread_top() {
         std::int64_t latest = crowded_.front().time;
         for (const Entry& entry : crowded_) latest = std::max(latest, entry.time);
         spread(crowded_);
-        const Rung& rung = rungs_[0];
-        // The top begins where the rung's last bucket ends, unless that is past the end of time.
-        const std::uint64_t span = static_cast<std::uint64_t>(rung.count) << rung.shift;
-        const std::uint64_t room = distance(rung.start, INT64_MAX);
-        top_start_ = span > room ? INT64_MAX : rung.start + static_cast<std::int64_t>(span);
+        top_start_ = latest;
         top_bounded_ = true;
-        RY_CHECK(latest <= top_start_);
     }
 
     // Distributes `entries` over a new innermost rung and leaves the vector empty. Dead ones are

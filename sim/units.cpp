@@ -145,6 +145,8 @@ constexpr Unit units[] = {
     {"U", rack_units, 1},
     {"l/min", flow, 1},
     {"K/W", thermal_resistance, 1},
+    {"m/s", speed, 1},
+    {"ns/m", delay_per_length, 1e-9},
     {"USD", money, 1},
     {"kUSD", money, 1e3},
     {"MUSD", money, 1e6},
@@ -278,6 +280,10 @@ std::string_view dimension_name(Dimension dimension) {
             return "a price per unit";
         case steps:
             return "a number of steps";
+        case speed:
+            return "a speed";
+        case delay_per_length:
+            return "a delay per length";
     }
     return "a quantity";
 }
@@ -320,6 +326,10 @@ std::string_view dimension_example(Dimension dimension) {
             return "\"0.08 USD/kWh\"";
         case steps:
             return "\"100 steps\"";
+        case speed:
+            return "\"198e6 m/s\"";
+        case delay_per_length:
+            return "\"5 ns/m\"";
     }
     return "";
 }

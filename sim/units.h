@@ -103,6 +103,8 @@ enum class Dimension : std::uint8_t {
     money,
     price,
     steps,
+    speed,
+    delay_per_length,
 };
 std::string_view dimension_name(Dimension dimension);     // "a bandwidth"
 std::string_view dimension_example(Dimension dimension);  // "\"400 Gbit/s\""

@@ -1,0 +1,210 @@
+// Saving and losing, against closed forms.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "models/campaign/campaign.h"
+#include "tests/table.h"
+
+using namespace railyard;
+
+namespace {
+
+Scenario scenario(const std::string& text, std::vector<std::string> settings = {}) {
+    return load_scenario(text, "test", {std::move(settings), {}});
+}
+
+// A failure-free job of `step` steps on two nodes, whose checkpoints take exactly 700 s.
+std::string saving(const std::string& interval, const std::string& clock,
+                   const std::string& duration) {
+    return fmt::format(R"(
+[run]
+replicas = 1
+duration = "{}"
+[cluster]
+nodes = 2
+[storage]
+server_write_bandwidth = "4 GB/s"
+[job.step]
+time = "2.5 s"
+[job.checkpoint]
+size = "2.8 TB"
+interval = "{}"
+clock = "{}"
+)",
+                       duration, interval, clock);
+}
+
+GpuNanoseconds productive(const ReplicaResult& r) {
+    return r.ledger.booked(Category::productive);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "an interval of training time tau with a stall C leaves tau / (tau + C), to the nanosecond") {
+    // 41 cycles of 3,600 s + 700 s.
+    const Scenario s = scenario(saving("1 h", "training", "176300 s"));
+    const ReplicaResult r = run_replica(s, 0, false);
+    CHECK(r.job.checkpoints == 41);
+    CHECK(productive(r) == GpuNanoseconds{s.gpus()} * 41 * 3600 * 1'000'000'000);
+    CHECK(r.ledger.booked(Category::checkpoint_stall) ==
+          GpuNanoseconds{s.gpus()} * 41 * 700 * 1'000'000'000);
+}
+
+TEST_CASE("an interval tau from start to start leaves 1 - C / tau, to the nanosecond") {
+    const Scenario s = scenario(saving("1 h", "wall", "30 day"));
+    const ReplicaResult r = run_replica(s, 0, false);
+    CHECK(r.job.checkpoints == 720);
+    CHECK(r.ledger.booked(Category::checkpoint_stall) ==
+          GpuNanoseconds{s.gpus()} * 720 * 700 * 1'000'000'000);
+    CHECK(r.metrics[0].name == "goodput");
+    CHECK(r.metrics[0].value == 1 - 700.0 / 3600);
+}
+
+TEST_CASE("a campaign cut off anywhere still books every nanosecond") {
+    for (const char* duration : {"1 s", "2999 s", "3700 s", "12345.678901234 s", "0.000000001 s"}) {
+        CAPTURE(duration);
+        for (const char* mode : {"sync", "async", "none"}) {
+            const Scenario s = scenario(saving("1 h", "wall", duration),
+                                        {fmt::format("job.checkpoint.mode={}", mode)});
+            const ReplicaResult r = run_replica(s, 0, false);
+            CHECK(r.ledger.total() == GpuNanoseconds{s.gpus()} * s.duration.count());
+        }
+    }
+}
+
+TEST_CASE("an asynchronous checkpoint stalls for its snapshot alone") {
+    const Scenario s =
+        scenario(saving("1 h", "training", "100 h"),
+                 {"job.checkpoint.mode=async", "job.checkpoint.upload_slowdown=0.0"});
+    CHECK(s.job.checkpoint.upload == std::chrono::seconds(700));
+    CHECK(s.job.checkpoint.stall < std::chrono::seconds(10));
+    const ReplicaResult r = run_replica(s, 0, false);
+    const Duration cycle = std::chrono::hours(1) + s.job.checkpoint.stall;
+    const std::int64_t cycles = std::chrono::hours(100) / cycle;
+    CHECK(r.ledger.booked(Category::checkpoint_stall) ==
+          GpuNanoseconds{s.gpus()} * cycles * s.job.checkpoint.stall.count());
+}
+
+TEST_CASE(
+    "an upload slower than the interval holds the job back: tau of work every snapshot + upload") {
+    // Upload of 700 s, interval of 300 s: each cycle is snapshot + upload, with 300 s of work in
+    // it.
+    const Scenario s =
+        scenario(saving("5 min", "training", "1000 h"),
+                 {"job.checkpoint.mode=async", "job.checkpoint.upload_slowdown=0.0"});
+    const ReplicaResult r = run_replica(s, 0, false);
+    const double cycle = 700 + seconds(s.job.checkpoint.stall);
+    CHECK(r.metrics[0].value == doctest::Approx(300 / cycle).epsilon(2 * cycle / 3.6e6));
+}
+
+TEST_CASE("an upload slows the steps beside it, and that is booked to the checkpoint") {
+    const Scenario s =
+        scenario(saving("1 h", "training", "1000 h"),
+                 {"job.checkpoint.mode=async", "job.checkpoint.upload_slowdown=0.1"});
+    const ReplicaResult r = run_replica(s, 0, false);
+    // Of each cycle, 700 s run at 1/1.1 of the speed.
+    const double lost = 700 - 700 / 1.1 + seconds(s.job.checkpoint.stall);
+    CHECK(r.ledger.fraction(Category::checkpoint_stall) ==
+          doctest::Approx(lost / (3600 + lost)).epsilon(0.005));
+}
+
+TEST_CASE(
+    "expected time under exponential failures is the renewal formula's, in every row of the "
+    "table") {
+    // One segment of work is one step, so that the step's end is where the oracle's checkpoint
+    // begins.
+    constexpr int segments = 2000;
+    const std::vector<TableRow> rows = read_table("70_oracle_checkpoint_restart.csv");
+    REQUIRE(rows.size() >= 18);
+    for (const TableRow& row : rows) {
+        const auto number = [&](const char* column) { return std::stod(row.at(column)); };
+        const std::string text =
+            fmt::format(R"(
+[run]
+replicas = 400
+[cluster]
+nodes = 1
+[storage]
+server_write_bandwidth = "1 GB/s"
+[job]
+length = "{:.6f} s"
+[job.step]
+time = "{} s"
+[job.checkpoint]
+size = "{} GB"
+interval = "1 step"
+[job.recovery]
+restart = "0 s"
+restore = "{} s"
+[[failures.cause]]
+name = "any"
+mtbf_job = "{} s"
+detection = "{} s"
+)",
+                        number("W_opt_s") * segments, row.at("W_opt_s"), row.at("C_s"),
+                        row.at("R_s"), row.at("M_s"), row.at("D_s"));
+        CAPTURE(row.at("M_s"));
+        CAPTURE(row.at("C_s"));
+        CAPTURE(row.at("D_s"));
+        CampaignOptions options;
+        options.threads = 2;
+        const CampaignResult result = run_campaign(scenario(text), options);
+        const Summary wall = result.metric("wall_time").summary;
+        const double expected =
+            segments * number("e_segment_at_opt_s") - number("C_s");  // the last is not saved
+        // Simultaneously for all rows: each row's share of the 5 %.
+        const double quantile = student_t_quantile(1 - 0.025 / static_cast<double>(rows.size()),
+                                                   static_cast<double>(wall.count - 1));
+        const double half = quantile * wall.deviation / std::sqrt(static_cast<double>(wall.count));
+        CHECK(std::abs(wall.mean - expected) < half);
+        CHECK(half < 0.02 * expected);  // and the interval says something
+    }
+}
+
+TEST_CASE("the best interval on a grid brackets Young, Daly and the exact optimum") {
+    for (const TableRow& row : read_table("70_oracle_checkpoint_restart.csv")) {
+        if (row.at("C_s") != "60") continue;
+        CAPTURE(row.at("M_s"));
+        const double optimum = std::stod(row.at("W_opt_s"));
+        std::vector<double> factors = {0.25, 0.5, 1, 2, 4};
+        std::vector<double> goodput;
+        for (const double factor : factors) {
+            const std::string text = fmt::format(R"(
+[run]
+replicas = 20
+duration = "{} s"
+[cluster]
+nodes = 1
+[storage]
+server_write_bandwidth = "1 GB/s"
+[job.step]
+time = "{:.6f} s"
+[job.checkpoint]
+size = "60 GB"
+interval = "1 step"
+[job.recovery]
+restart = "0 s"
+restore = "{} s"
+[[failures.cause]]
+name = "any"
+mtbf_job = "{} s"
+detection = "{} s"
+)",
+                                                 1000 * std::stod(row.at("M_s")), optimum * factor,
+                                                 row.at("R_s"), row.at("M_s"), row.at("D_s"));
+            goodput.push_back(run_campaign(scenario(text), {}).metric("goodput").summary.mean);
+        }
+        const std::size_t best = static_cast<std::size_t>(
+            std::max_element(goodput.begin(), goodput.end()) - goodput.begin());
+        REQUIRE(best > 0);
+        REQUIRE(best + 1 < factors.size());
+        for (const char* rule : {"W_young_s", "W_daly_s", "W_opt_s"}) {
+            CHECK(factors[best - 1] * optimum < std::stod(row.at(rule)));
+            CHECK(factors[best + 1] * optimum > std::stod(row.at(rule)));
+        }
+    }
+}

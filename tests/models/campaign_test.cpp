@@ -1,0 +1,103 @@
+#include "models/campaign/campaign.h"
+
+#include <doctest/doctest.h>
+
+using namespace railyard;
+
+namespace {
+
+const char* small = R"(
+[run]
+replicas = 12
+duration = "20 day"
+[cluster]
+nodes = 40
+[job]
+nodes = 32
+[job.step]
+time = "3 s"
+[job.checkpoint]
+mode = "async"
+size = "2 TB"
+interval = "20 min"
+[failures]
+profile = "meta_rsc1"
+rate_scale = 20
+[failures.lemon]
+fraction = 0.1
+rate_multiplier = 4
+cured_by_repair = 0.5
+[maintenance]
+every = "3 day"
+duration = "1 h"
+)";
+
+CampaignResult run(unsigned threads) {
+    CampaignOptions options;
+    options.threads = threads;
+    return run_campaign(load_scenario(small, "small"), options);
+}
+
+}  // namespace
+
+TEST_CASE("results do not depend on the number of threads") {
+    const CampaignResult one = run(1);
+    const CampaignResult four = run(4);
+    CHECK(one.digest == four.digest);
+    CHECK(one.trajectory == four.trajectory);
+    CHECK(one.metric("goodput").summary.mean == four.metric("goodput").summary.mean);
+}
+
+TEST_CASE("a replica is itself, alone or among others, logged or not") {
+    const Scenario s = load_scenario(small, "small");
+    const CampaignResult all = run(2);
+    CHECK(run_replica(s, 7, false).outcome == all.replicas[7].outcome);
+    CHECK(run_replica(s, 7, true).trajectory == all.replicas[7].trajectory);
+}
+
+TEST_CASE("the ledger's fractions sum to one and its integers to GPUs x time") {
+    const Scenario s = load_scenario(small, "small");
+    double sum = 0;
+    for (const double f : run(2).ledger) sum += f;
+    CHECK(sum == doctest::Approx(1).epsilon(1e-12));
+    for (std::int64_t i = 0; i < 12; ++i) {
+        const ReplicaResult r = run_replica(s, i, false);
+        CHECK(r.ledger.total() == GpuNanoseconds{s.gpus()} * r.simulated.count());
+    }
+}
+
+TEST_CASE("finished replicas are handed on once, in order") {
+    CampaignOptions options;
+    options.threads = 3;
+    std::vector<std::int64_t> order;
+    options.finished = [&](const ReplicaResult& r) { order.push_back(r.index); };
+    run_campaign(load_scenario(small, "small"), options);
+    REQUIRE(order.size() == 12);
+    for (std::size_t i = 0; i < order.size(); ++i) CHECK(order[i] == static_cast<std::int64_t>(i));
+}
+
+TEST_CASE("cancelling keeps what was finished") {
+    std::atomic<bool> cancelled{false};
+    CampaignOptions options;
+    options.cancelled = &cancelled;
+    options.progress = [&](std::int64_t done, std::int64_t) { cancelled = done >= 3; };
+    const CampaignResult r = run_campaign(load_scenario(small, "small"), options);
+    CHECK(r.cancelled);
+    CHECK(r.replicas.size() == 3);
+    CHECK(r.replicas[2].outcome == run(1).replicas[2].outcome);
+}
+
+TEST_CASE("the estimates that matter come first, and those that don't not at all") {
+    static const std::atomic<bool> never{false};
+    const std::vector<EstimateEffect> effects = rank_estimates(small, "small", {}, 4, 2, never);
+    REQUIRE(effects.size() >= 2);
+    for (std::size_t i = 1; i < effects.size(); ++i)
+        CHECK(effects[i - 1].swing() >= effects[i].swing());
+    CHECK(effects.back().swing() > 0);
+}
+
+TEST_CASE("a campaign that cannot end is marked, not believed") {
+    Scenario s = load_scenario(small, "small");
+    s.events_max = 100;
+    CHECK(run_replica(s, 0, false).ending == Ending::limit);
+}

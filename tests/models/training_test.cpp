@@ -1,0 +1,155 @@
+#include "models/training/training.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "tests/table.h"
+
+using namespace railyard;
+
+namespace {
+
+struct Fixture {
+    Diagnostics diagnostics;
+    ValueReader reader{diagnostics, "test"};
+    Catalogue catalogue{reader, ValueChoice::corrected, nullptr};
+
+    TransformerModel model(const char* name) { return read_model(catalogue, name); }
+    Node node(const char* name) { return read_node(catalogue, name); }
+    ParameterBytes bytes() { return read_parameter_bytes(catalogue); }
+    double traffic() { return catalogue.number("bytes_per_param", "", "optimizer_step_traffic"); }
+};
+
+double component(const std::vector<MemoryUse>& uses, const std::string& name) {
+    for (const MemoryUse& use : uses) {
+        if (use.component == name) return use.bytes;
+    }
+    return -1;
+}
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Fixture, "activation memory is that of Korthikanti et al., row by row") {
+    constexpr double gib = 1024.0 * 1024 * 1024;
+    int rows = 0;
+    for (const TableRow& row : read_table("14_korthikanti_memory_fig1_fig7.csv")) {
+        if (row.at("quantity") != "activations_GiB") continue;
+        const bool small = row.at("model") == "22B";
+        ParallelPlan p;
+        p.tensor = 8;
+        p.pipeline = small ? 1 : 8;
+        p.interleave = small ? 1 : 3;
+        p.microbatch = small ? 4 : 1;
+        p.global_batch = p.microbatch * 64;
+        p.sequence_length = 2048;
+        p.sequence_parallel = row.at("mode") != "none";
+        p.recompute = row.at("mode") == "none" ? Recompute::none : Recompute::selective;
+        const TransformerModel m = model(small ? "megatron_22b" : "gpt3_175b");
+        const double activations =
+            component(memory_per_gpu(m, p, bytes(), node("dgx_a100").gpu), "activations");
+        CAPTURE(row.at("model"));
+        CAPTURE(row.at("mode"));
+        CHECK(activations / gib ==
+              doctest::Approx(std::stod(row.at("paper_value"))).epsilon(0.001));
+        ++rows;
+    }
+    CHECK(rows == 4);
+}
+
+TEST_CASE_FIXTURE(Fixture, "model FLOPs per iteration are Megatron's formula") {
+    for (const TableRow& row : read_table("74_oracle_training_arithmetic.csv")) {
+        if (row.at("oracle") != "model FLOPs/iteration (no recompute)") continue;
+        const bool small = row.at("config").starts_with("22B");
+        TransformerModel m = model(small ? "megatron_22b" : "gpt3_175b");
+        m.vocab = 51200;  // the table's
+        const double flops = 3 * forward_flops_per_token(m, 2048) * 2048 * 1536;
+        CHECK(flops == doctest::Approx(std::stod(row.at("value"))).epsilon(1e-6));
+    }
+}
+
+TEST_CASE_FIXTURE(
+    Fixture, "the pipeline bubble is (p - 1) / (v m) of the ideal, in every row of the table") {
+    int rows = 0;
+    for (const TableRow& row : read_table("74_oracle_training_arithmetic.csv")) {
+        if (row.at("oracle") != "pipeline bubble") continue;
+        int p = 0, m = 0, v = 0;
+        REQUIRE(std::sscanf(row.at("config").c_str(), "p=%d m=%d v=%d", &p, &m, &v) == 3);
+        ParallelPlan plan;
+        plan.pipeline = p;
+        plan.interleave = v;
+        plan.global_batch = m;
+        plan.sequence_length = 2048;
+        Node free_network = node("dgx_h100");
+        TransformerModel tall = model("megatron_1t");
+        tall.layers = 64 * p;  // logits then don't decide the slowest stage
+        tall.vocab = 1;
+        const StepTime step = model_step(tall, plan, free_network, bytes(), 0);
+        CHECK(seconds(step.bubble) / seconds(step.compute) ==
+              doctest::Approx(std::stod(row.at("value"))).epsilon(0.01));
+        ++rows;
+    }
+    CHECK(rows == 11);
+}
+
+TEST_CASE_FIXTURE(Fixture, "every input of the step model changes the step") {
+    ParallelPlan plan;
+    plan.tensor = 8;
+    plan.pipeline = 4;
+    plan.data = 8;
+    plan.interleave = 2;
+    plan.global_batch = 128;
+    plan.sequence_length = 4096;
+    const TransformerModel m = model("llama3_70b");
+    const Node n = node("dgx_h100");
+    const auto key = [&](const TransformerModel& mm, const ParallelPlan& pp, const Node& nn) {
+        const StepTime s = model_step(mm, pp, nn, bytes(), traffic());
+        return std::array{s.compute.count(), s.exposed_communication.count(), s.bubble.count()};
+    };
+    const auto base = key(m, plan, n);
+    const auto plan_changes = [&](auto change) {
+        ParallelPlan changed = plan;
+        change(changed);
+        return key(m, changed, n) != base;
+    };
+    CHECK(plan_changes([](ParallelPlan& p) { p.tensor = 4; }));
+    CHECK(plan_changes([](ParallelPlan& p) { p.pipeline = 8; }));
+    CHECK(plan_changes([](ParallelPlan& p) { p.data = 4; }));
+    CHECK(plan_changes([](ParallelPlan& p) { p.interleave = 4; }));
+    CHECK(plan_changes([](ParallelPlan& p) { p.microbatch = 2; }));
+    CHECK(plan_changes([](ParallelPlan& p) { p.global_batch = 256; }));
+    CHECK(plan_changes([](ParallelPlan& p) { p.sequence_length = 8192; }));
+    CHECK(plan_changes([](ParallelPlan& p) { p.zero = 3; }));
+    CHECK(plan_changes([](ParallelPlan& p) { p.sequence_parallel = false; }));
+    CHECK(plan_changes([](ParallelPlan& p) { p.overlap = false; }));
+    CHECK(plan_changes([](ParallelPlan& p) { p.recompute = Recompute::full; }));
+    const auto node_changes = [&](auto change) {
+        Node changed = n;
+        change(changed);
+        ParallelPlan exposed = plan;
+        exposed.overlap = false;
+        return key(m, exposed, changed) != key(m, exposed, n);
+    };
+    CHECK(node_changes([](Node& x) { x.gpu.bf16_achievable.per_second *= 0.9; }));
+    CHECK(node_changes([](Node& x) { x.gpu.sustained_fraction *= 0.9; }));
+    CHECK(node_changes([](Node& x) { x.gpu.hbm_bandwidth = x.gpu.hbm_bandwidth * 0.5; }));
+    CHECK(node_changes([](Node& x) { x.gpu.attention_efficiency *= 0.5; }));
+    CHECK(node_changes([](Node& x) { x.gpu.gemm_half_depth *= 2; }));
+    CHECK(node_changes([](Node& x) { x.gpu.sms = 100; }));
+    CHECK(node_changes([](Node& x) { x.gpu.kernel_launch *= 2; }));
+    CHECK(node_changes([](Node& x) { x.gpu.nvlink_bandwidth = x.gpu.nvlink_bandwidth * 0.5; }));
+    CHECK(node_changes([](Node& x) { x.nic_bandwidth = x.nic_bandwidth * 0.5; }));
+    CHECK(node_changes([](Node& x) { x.nics = 4; }));
+    CHECK(node_changes([](Node& x) { x.net_step_latency *= 2; }));
+    CHECK(node_changes([](Node& x) { x.nic_latency *= 2; }));
+    CHECK(node_changes([](Node& x) { x.nvlink_latency *= 2; }));
+}
+
+TEST_CASE("every category of the ledger has a name, a meaning and Google's word for it") {
+    for (std::size_t i = 0; i < category_count; ++i) {
+        const auto category = static_cast<Category>(i);
+        CHECK_FALSE(category_name(category).empty());
+        CHECK_FALSE(category_doc(category).empty());
+        CHECK_FALSE(category_goodput_name(category).empty());
+    }
+}

@@ -1,0 +1,120 @@
+#include "sim/config.h"
+
+#include <doctest/doctest.h>
+
+using namespace railyard;
+
+namespace {
+
+struct Fixture {
+    Diagnostics diagnostics;
+    Document document;
+    void parse(std::string_view text) { document = parse_document(text, "file.toml", diagnostics); }
+    std::string errors() const {
+        std::string out;
+        for (const Diagnostic& d : diagnostics.errors())
+            out += format_diagnostic(d, "error") + "\n";
+        return out;
+    }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Fixture, "a value knows where it stood") {
+    parse("[a]\nb = 1\n\n[a.c]\n  d = \"x\"\n");
+    const Value* d = document.root.find("a")->find("c")->find("d");
+    CHECK(d->at.line == 5);
+    CHECK(d->at.column == 3);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a section reads what is there and keeps the defaults of what is not") {
+    parse(
+        "[job]\nnodes = 4\ninterval = \"10 min\"\nsize = \"2 TB\"\nrate = \"400 Gbit/s\"\nfast = "
+        "true\n");
+    ValueReader reader(diagnostics, "file.toml");
+    Section top(reader, &document.root, "", {});
+    Section job = top.section("job");
+    std::int64_t nodes = 1, gpus = 8;
+    Duration interval{};
+    Bytes size;
+    Bandwidth rate;
+    bool fast = false;
+    std::optional<double> share;
+    job.read("nodes", nodes, "");
+    job.read("gpus", gpus, "");
+    job.read("interval", interval, "");
+    job.read("size", size, "");
+    job.read("rate", rate, "");
+    job.read("fast", fast, "");
+    job.read("share", share, "");
+    job.finish();
+    top.finish();
+    CHECK(diagnostics.ok());
+    CHECK(nodes == 4);
+    CHECK(gpus == 8);
+    CHECK(interval == std::chrono::minutes(10));
+    CHECK(size == Bytes::of(2'000'000'000'000));
+    CHECK(rate.bytes_per_second() == 50e9);
+    CHECK(fast);
+    CHECK_FALSE(share);
+}
+
+TEST_CASE_FIXTURE(Fixture, "all that is wrong is said at once, each with its place") {
+    parse("[job]\nnods = 4\ninterval = 10\nsize = \"2 GB/s\"\n");
+    ValueReader reader(diagnostics, "file.toml");
+    Section top(reader, &document.root, "", {});
+    Section job = top.section("job");
+    std::int64_t nodes = 1;
+    Duration interval{};
+    Bytes size;
+    job.read("nodes", nodes, "");
+    job.read("interval", interval, "");
+    job.read("size", size, "");
+    job.finish();
+    CHECK(diagnostics.errors().size() == 3);
+    CHECK(errors().find("file.toml:2:1: error: job.nods: unknown key\n    did you mean 'nodes'?") !=
+          std::string::npos);
+    CHECK(errors().find(
+              "file.toml:3:1: error: job.interval: expected a time such as \"30 min\", found the "
+              "number 10 without a unit") != std::string::npos);
+    CHECK(errors().find("which is a bandwidth") != std::string::npos);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a setting is TOML where it can be and a plain string otherwise") {
+    parse("[a]\nb = 1\n");
+    apply_setting(document, "a.b=2", diagnostics);
+    apply_setting(document, "a.c=1 h", diagnostics);
+    apply_setting(document, "x.y.z=\"quoted\"", diagnostics);
+    CHECK(document.root.find("a")->find("b")->integer == 2);
+    CHECK(document.root.find("a")->find("c")->text == "1 h");
+    CHECK(document.root.find("x")->find("y")->find("z")->text == "quoted");
+    CHECK(diagnostics.ok());
+    apply_setting(document, "a.b.c=1", diagnostics);
+    apply_setting(document, "nothing", diagnostics);
+    apply_setting(document, "a..b=1", diagnostics);
+    CHECK(diagnostics.errors().size() == 3);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a value may carry its source, and an estimate is remembered") {
+    parse(
+        "t = { value = \"10 min\", class = \"estimate\", source = \"us\", low = \"5 min\", high = "
+        "\"20 min\" }\n");
+    ValueReader reader(diagnostics, "file.toml", {"t", 2.0});
+    Section top(reader, &document.root, "", {});
+    Duration t{};
+    top.read("t", t, "");
+    top.finish();
+    CHECK(diagnostics.ok());
+    CHECK(t == std::chrono::minutes(20));  // scaled by the perturbation
+    REQUIRE(reader.estimates().size() == 1);
+    CHECK(reader.estimates()[0].low_factor == 0.5);
+    CHECK(reader.estimates()[0].high_factor == 2.0);
+    CHECK(reader.estimates()[0].range_given);
+}
+
+TEST_CASE("the nearest name is near") {
+    const std::vector<std::string> names = {"interval", "clock", "mode"};
+    CHECK(nearest_name("intervall", names) == "interval");
+    CHECK(nearest_name("clok", names) == "clock");
+    CHECK(nearest_name("bandwidth", names).empty());
+}

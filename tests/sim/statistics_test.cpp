@@ -1,0 +1,63 @@
+#include "sim/statistics.h"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cmath>
+
+#include "sim/rng.h"
+
+using namespace railyard;
+
+TEST_CASE("Student's t quantiles are those of the tables") {
+    CHECK(student_t_quantile(0.975, 1) == doctest::Approx(12.7062047));
+    CHECK(student_t_quantile(0.975, 9) == doctest::Approx(2.2621572));
+    CHECK(student_t_quantile(0.975, 1e6) == doctest::Approx(1.9599664).epsilon(1e-5));
+}
+
+TEST_CASE("a small sample has the interval of the book") {
+    const std::array<double, 4> values{1, 2, 3, 4};
+    const Summary s = summarise(values);
+    CHECK(s.mean == 2.5);
+    CHECK(s.deviation == doctest::Approx(1.2909944));
+    CHECK(s.ci95.half_width() == doctest::Approx(3.1824463 * 1.2909944 / 2));
+}
+
+TEST_CASE("equal values have their value as mean, exactly, and no width") {
+    const std::array<double, 3> values{0.1, 0.1, 0.1};
+    const Summary s = summarise(values);
+    CHECK(s.mean == 0.1);
+    CHECK(s.ci95.low == 0.1);
+    CHECK(s.ci95.high == 0.1);
+}
+
+TEST_CASE("one value has no interval") {
+    const std::array<double, 1> values{7};
+    CHECK(std::isinf(summarise(values).ci95.high));
+}
+
+TEST_CASE("the 95 % interval covers the mean 95 % of the time") {
+    int covered = 0;
+    constexpr int trials = 4000;
+    RandomStream stream(11, 0, "coverage");
+    for (int t = 0; t < trials; ++t) {
+        std::array<double, 10> values;
+        for (double& v : values) v = stream.normal();
+        covered += summarise(values).ci95.contains(0) ? 1 : 0;
+    }
+    // Four binomial standard errors.
+    CHECK(std::abs(covered / double{trials} - 0.95) < 4 * std::sqrt(0.95 * 0.05 / trials));
+}
+
+TEST_CASE("pairing removes what both have in common") {
+    RandomStream stream(12, 0, "pairs");
+    std::array<double, 20> a, b;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        const double luck = 100 * stream.normal();
+        a[i] = luck + 1 + 0.1 * stream.normal();
+        b[i] = luck;
+    }
+    const Summary difference = summarise_paired(a, b);
+    CHECK(difference.ci95.contains(1));
+    CHECK(difference.ci95.half_width() < 0.1);
+}
