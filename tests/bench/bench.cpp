@@ -1,0 +1,257 @@
+// Speed, as a ratio against a rival in the same run. 'tools/railyard bench' builds and runs this.
+//
+// Goals: figures that can be repeated and argued with; benchmarks that cannot rot (--smoke runs
+// each of them small in the tests) and cannot cheat (each checks its answer against the rival's and
+// prints a digest of it: a speed-up that changes the digest is not one). Not a goal: absolute speed
+// as a test. Machines differ; ratios in one run differ less.
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <queue>
+#include <string>
+#include <vector>
+
+#include "models/campaign/campaign.h"
+#include "sim/event_queue.h"
+#include "sim/fingerprint.h"
+#include "sim/rng.h"
+
+namespace railyard {
+
+namespace {
+
+struct Result {
+    std::string name;
+    double value = 0;
+    std::string unit;
+    std::string rival;       // what the ratio is against
+    double rival_value = 0;  // in the same unit
+    double ratio = 0;        // how many times better than the rival
+    std::string digest;
+};
+
+// Least CPU time of `repeats` calls, in seconds.
+double least_cpu_seconds(int repeats, const std::function<void()>& call) {
+    double best = 1e300;
+    for (int i = 0; i < repeats; ++i) {
+        const double before = process_cpu_seconds();
+        call();
+        best = std::min(best, process_cpu_seconds() - before);
+    }
+    return best;
+}
+
+[[noreturn]] void fail(const std::string& why) {
+    fmt::print(stderr, "bench: {}\n", why);
+    std::exit(1);
+}
+
+// ---- event queue
+// -------------------------------------------------------------------------------------
+
+struct Payload {
+    std::uint32_t component;
+    std::uint32_t kind;
+};
+
+// The rival: the standard library's heap, with the same payload and the same order.
+class HeapQueue {
+  public:
+    struct Event {
+        std::int64_t time;
+        Payload payload;
+    };
+    void push(std::int64_t time, Payload payload) { heap_.push({time, ++order_, payload}); }
+    void pop(Event& out) {
+        out = {heap_.top().time, heap_.top().payload};
+        heap_.pop();
+    }
+
+  private:
+    struct Entry {
+        std::int64_t time;
+        std::uint64_t order;
+        Payload payload;
+        bool operator<(const Entry& other) const {
+            return time != other.time ? time > other.time : order > other.order;
+        }
+    };
+    std::priority_queue<Entry> heap_;
+    std::uint64_t order_ = 0;
+};
+
+// The hold model: `pending` events; each hold takes the next one and schedules it again an
+// exponential time later. The digest covers every event, in order.
+template <class Queue>
+class Hold {
+  public:
+    Hold(std::size_t pending, const std::vector<std::int64_t>& increments)
+        : increments_(increments) {
+        for (std::size_t i = 0; i < pending; ++i) {
+            queue_.push(increments_[i % increments_.size()], {static_cast<std::uint32_t>(i), 0});
+        }
+    }
+    std::uint64_t run(std::size_t holds) {
+        Fingerprint digest;
+        typename Queue::Event event{};
+        for (std::size_t i = 0; i < holds; ++i) {
+            queue_.pop(event);
+            digest.add(event.time + event.payload.component);
+            queue_.push(event.time + increments_[next_++ % increments_.size()], event.payload);
+        }
+        return digest.value();
+    }
+
+  private:
+    const std::vector<std::int64_t>& increments_;
+    Queue queue_;
+    std::size_t next_ = 0;
+};
+
+Result event_queue(const char* name, std::size_t pending, bool smoke) {
+    const std::size_t holds = smoke ? 20'000 : 2'000'000;
+    const std::size_t warm_up = smoke ? pending / 10 : 2 * pending;
+    RandomStream random(1, 0, "bench/hold");
+    std::vector<std::int64_t> increments(1 << 16);
+    for (std::int64_t& increment : increments) {
+        increment =
+            static_cast<std::int64_t>(random.exponential() * 1000.0 * static_cast<double>(pending));
+    }
+    Hold<EventQueue<Payload>> ours(pending, increments);
+    Hold<HeapQueue> rival(pending, increments);
+    if (ours.run(warm_up) != rival.run(warm_up)) fail("the queues disagree while warming up");
+    double ours_s = 1e300;
+    double rival_s = 1e300;
+    Fingerprint ours_digest;
+    Fingerprint rival_digest;
+    for (int repeat = 0; repeat < (smoke ? 1 : 5);
+         ++repeat) {  // alternating, so that both see the same machine
+        ours_s = std::min(ours_s, least_cpu_seconds(1, [&] { ours_digest.add(ours.run(holds)); }));
+        rival_s =
+            std::min(rival_s, least_cpu_seconds(1, [&] { rival_digest.add(rival.run(holds)); }));
+    }
+    if (ours_digest.value() != rival_digest.value()) fail("the queues disagree");
+    const double per = 1e9 / static_cast<double>(holds);
+    return {name,          ours_s * per,     "ns CPU per hold", "std::priority_queue",
+            rival_s * per, rival_s / ours_s, ours_digest.hex()};
+}
+
+// ---- campaign
+// ----------------------------------------------------------------------------------------
+
+Result campaign_llama3(bool smoke) {
+    // Nobody else simulates this job; the rival is the budget that the project set itself.
+    constexpr double budget_ms = 2.0;
+    const std::string path =
+        std::string(RAILYARD_ROOT) + "/scenarios/studies/llama3_405b_54_days.toml";
+    Scenario scenario = load_scenario_file(path);
+    scenario.replicas = smoke ? 2 : 200;
+    std::string digest;
+    const double cpu_s = least_cpu_seconds(smoke ? 1 : 3, [&] {
+        const CampaignResult result = run_campaign(scenario, {});
+        digest = result.digest;
+    });
+    const double ms = cpu_s * 1e3 / static_cast<double>(scenario.replicas);
+    return {"campaign_llama3", ms,    "ms CPU per replica", "budget", budget_ms,
+            budget_ms / ms,    digest};
+}
+
+// Set-up: from the text of the scenario to a campaign that could run, catalogue parsed on the way.
+Result campaign_llama3_setup(double startup_s) {
+    constexpr double budget_ms = 300;
+    const double ms = startup_s * 1e3;
+    return {"campaign_llama3_setup", ms, "ms CPU, cold", "budget", budget_ms, budget_ms / ms, "-"};
+}
+
+Result campaign_llama3_memory(double peak_mb) {
+    constexpr double budget_mb = 60;
+    return {"campaign_llama3_memory", peak_mb, "MB at the peak", "budget", budget_mb,
+            budget_mb / peak_mb,      "-"};
+}
+
+double peak_megabytes() {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return static_cast<double>(usage.ru_maxrss) * 1024e-6;
+}
+
+}  // namespace
+
+}  // namespace railyard
+
+int main(int argc, char** argv) {
+    using namespace railyard;
+    bool json = false;
+    bool smoke = false;
+    std::string only;
+    for (int i = 1; i < argc; ++i) {
+        const std::string argument = argv[i];
+        if (argument == "--json") {
+            json = true;
+        } else if (argument == "--smoke") {
+            smoke = true;
+        } else if (argument == "--help" || argument == "-h") {
+            fmt::print(
+                "usage: railyard bench [--json] [--smoke] [NAME]\n\n"
+                "Measures speed against rivals in the same run. --smoke runs everything once, "
+                "small.\n"
+                "NAME runs the benchmarks whose name begins so.\n");
+            return 0;
+        } else if (argument.starts_with("-")) {
+            fmt::print(stderr, "bench: unknown option {}\n", argument);
+            return 2;
+        } else {
+            only = argument;
+        }
+    }
+    std::vector<Result> results;
+    const auto bench = [&](const char* name, const std::function<Result()>& run) {
+        if (!std::string(name).starts_with(only)) return;
+        if (!json) fmt::print(stderr, "{} ...\n", name);
+        results.push_back(run());
+    };
+    // First, while the process is fresh.
+    double setup_s = 0;
+    double campaign_peak_mb = 0;
+    if (std::string("campaign_llama3").starts_with(only) || only.starts_with("campaign")) {
+        setup_s = least_cpu_seconds(1, [] {
+            load_scenario_file(std::string(RAILYARD_ROOT) +
+                               "/scenarios/studies/llama3_405b_54_days.toml");
+        });
+        bench("campaign_llama3", [&] { return campaign_llama3(smoke); });
+        campaign_peak_mb = peak_megabytes();
+        bench("campaign_llama3_setup", [&] { return campaign_llama3_setup(setup_s); });
+        bench("campaign_llama3_memory", [&] { return campaign_llama3_memory(campaign_peak_mb); });
+    }
+    bench("event_queue_1e3", [&] { return event_queue("event_queue_1e3", 1'000, smoke); });
+    bench("event_queue_1e5", [&] { return event_queue("event_queue_1e5", 100'000, smoke); });
+    bench("event_queue_1e6",
+          [&] { return event_queue("event_queue_1e6", smoke ? 50'000 : 1'000'000, smoke); });
+
+    if (results.empty()) {
+        fmt::print(stderr, "bench: no benchmark is called '{}'\n", only);
+        return 2;
+    }
+    if (json) {
+        nlohmann::ordered_json out = {{"benches", nlohmann::ordered_json::object()}};
+        for (const Result& r : results) {
+            out["benches"][r.name] = {{"value", r.value},
+                                      {"unit", r.unit},
+                                      {"rival", r.rival},
+                                      {"ratio", r.ratio},
+                                      {"digest", r.digest}};
+        }
+        fmt::print("{}\n", out.dump());
+        return 0;
+    }
+    for (const Result& r : results) {
+        fmt::print("{:24} {:>10.3f} {:18} {:>5.2f} x {} ({:.3f})  digest {}\n", r.name, r.value,
+                   r.unit, r.ratio, r.rival, r.rival_value, r.digest);
+    }
+    return 0;
+}

@@ -1,0 +1,43 @@
+#!/usr/bin/python3
+"""Same scenario, seed and version: the same bytes, at any thread count, compiler and optimisation level.
+
+usage: run.py RAILYARD RAILYARD_BY_ANOTHER_COMPILER RAILYARD_NOT_OPTIMISED
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def result_of(railyard, scenario, threads):
+    command = [railyard, "run", str(scenario), "--json", "--replicas", "5", "-j", str(threads)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if done.returncode != 0:
+        return f"exit {done.returncode}: {done.stderr}"
+    result = json.loads(done.stdout)
+    del result["cpu_s"]  # the one thing that is about this machine
+    return json.dumps(result)
+
+
+def main():
+    builds = sys.argv[1:]
+    variants = [(build, threads) for build in builds for threads in (1, 2, 5)]
+    passed = failed = 0
+    for scenario in sorted((ROOT / "scenarios").rglob("*.toml")):
+        name = scenario.relative_to(ROOT)
+        first = result_of(*variants[0][:1], name, variants[0][1])
+        ok = not first.startswith("exit")
+        for build, threads in variants[1:] + variants[:1]:
+            other = result_of(build, name, threads)
+            if other != first:
+                ok = False
+                print(f"{name}: {build} -j{threads} differs\n  {first}\n  {other}")
+        passed, failed = passed + ok, failed + (not ok)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+sys.exit(main())

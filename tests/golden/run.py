@@ -1,0 +1,58 @@
+#!/usr/bin/python3
+"""Runs every scenario that ships, small, and compares its outcome with the recorded one.
+
+usage: run.py RAILYARD [--update]
+
+A golden file is readable: the digest of the outcome, and the means a person would look at. When a change
+moves one on purpose, --update rewrites it and the commit says what moved and why.
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+GOLDEN = ROOT / "tests" / "golden"
+REPLICAS = "3"
+SHOWN = ["goodput", "ettr", "mfu_step", "step_time", "steps", "interruptions", "checkpoints", "wall_time"]
+
+
+def outcome_of(railyard, scenario):
+    command = [railyard, "run", str(scenario.relative_to(ROOT)), "--json", "--replicas", REPLICAS]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if done.returncode != 0:
+        return f"exit {done.returncode}\n{done.stderr}"
+    result = json.loads(done.stdout)
+    lines = [f"digest {result['digest']}"]
+    lines += [f"{name} {result['metrics'][name]['mean']:.10g}" for name in SHOWN]
+    lines += [f"ledger.{name} {value:.10f}" for name, value in result["ledger"].items() if value]
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    railyard = sys.argv[1]
+    update = "--update" in sys.argv
+    scenarios = sorted((ROOT / "scenarios").rglob("*.toml"))
+    passed = failed = 0
+    wanted = set()
+    for scenario in scenarios:
+        name = "_".join(scenario.relative_to(ROOT / "scenarios").with_suffix("").parts)
+        golden = GOLDEN / f"{name}.txt"
+        wanted.add(golden)
+        outcome = outcome_of(railyard, scenario)
+        if update:
+            golden.write_text(outcome)
+        if golden.exists() and golden.read_text() == outcome:
+            passed += 1
+        else:
+            failed += 1
+            print(f"{name}: expected\n{golden.read_text() if golden.exists() else '(nothing recorded)'}\ngot\n{outcome}")
+    for stray in set(GOLDEN.glob("*.txt")) - wanted:
+        failed += 1
+        print(f"{stray.name}: no scenario of this name")
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+sys.exit(main())
