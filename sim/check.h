@@ -19,3 +19,6 @@ CheckContext& check_context();
 
 #define RY_CHECK(expression) \
     ((expression) ? (void)0 : ::railyard::check_failed(#expression, __FILE__, __LINE__))
+
+// A place that no run reaches; `what` says why.
+#define RY_UNREACHABLE(what) ::railyard::check_failed("unreachable: " what, __FILE__, __LINE__)

@@ -61,17 +61,17 @@ Value convert(const toml::node& node) {
     if (const toml::table* table = node.as_table()) {
         out.kind = Value::Kind::table;
         for (const auto& [key, child] : *table) {
-            out.members.emplace_back(std::string(key.str()), convert(child));
+            out.members.push_back({std::string(key.str()), convert(child)});
             // A value's place is its key's: that is where a reader looks.
             const toml::source_position key_at = key.source().begin;
             if (key_at.line > 0) {
-                out.members.back().second.at = {static_cast<int>(key_at.line),
-                                                static_cast<int>(key_at.column)};
+                out.members.back().value.at = {static_cast<int>(key_at.line),
+                                               static_cast<int>(key_at.column)};
             }
         }
         std::stable_sort(out.members.begin(), out.members.end(), [](const auto& a, const auto& b) {
-            return std::pair(a.second.at.line, a.second.at.column) <
-                   std::pair(b.second.at.line, b.second.at.column);
+            return std::pair(a.value.at.line, a.value.at.column) <
+                   std::pair(b.value.at.line, b.value.at.column);
         });
     } else if (const toml::array* array = node.as_array()) {
         out.kind = Value::Kind::array;
@@ -160,8 +160,8 @@ void apply_setting(Document& document, std::string_view setting, Diagnostics& di
         }
         Value* found = table->find(key);
         if (found == nullptr) {
-            table->members.emplace_back(key, Value{});
-            found = &table->members.back().second;
+            table->members.push_back({key, Value{}});
+            found = &table->members.back().value;
         }
         if (dot == std::string_view::npos) {
             *found = std::move(leaf);

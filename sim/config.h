@@ -20,19 +20,25 @@
 namespace railyard {
 
 // A parsed TOML value. Tables keep the order of the file.
+struct Member;
 struct Value {
     enum class Kind : std::uint8_t { table, array, string, integer, real, boolean, other };
     Kind kind = Kind::table;
     Position at;
-    std::string text;                                    // string
-    std::int64_t integer = 0;                            // integer; boolean as 0 or 1
-    double real = 0;                                     // real, and integer as a double
-    std::vector<std::pair<std::string, Value>> members;  // table
-    std::vector<Value> items;                            // array
+    std::string text;             // string
+    std::int64_t integer = 0;     // integer; boolean as 0 or 1
+    double real = 0;              // real, and integer as a double
+    std::vector<Member> members;  // table
+    std::vector<Value> items;     // array
 
     const Value* find(std::string_view key) const;
     Value* find(std::string_view key);
     std::string describe() const;  // "the string \"400 GB\"", "the number 400", "a table"
+};
+
+struct Member {
+    std::string key;
+    Value value;
 };
 
 // The file name ("--set" for a value from the command line) and what it holds.

@@ -444,7 +444,7 @@ void ScenarioReader::read_checkpoint(Section& job) {
             from_seconds(std::min(seconds(s_.job.step.duration()) * *slowdown, step_seconds_max));
     }
     const Duration step = s_.job.step.duration();
-    s_.checkpoint_interval = interval_steps > 0 ? Duration{} : interval;
+    if (interval_steps == 0) s_.checkpoint_clock = interval_clocks[static_cast<std::size_t>(clock)];
     if (interval_steps > 0) {
         if (clock == 1) {
             checkpoint.error("clock",

@@ -31,7 +31,8 @@ struct Scenario {
     std::vector<MemoryUse> memory;  // per GPU; empty without a model
     Bytes checkpoint_size;
     std::string checkpoint_description;
-    Duration checkpoint_interval{};  // in the clock that it was given in
+    // Set when checkpoints come at an interval of time: the name of the clock that counts it.
+    std::string checkpoint_clock;
     std::int64_t tokens_per_step = 0;
 
     std::vector<Estimate> estimates;  // every estimate that was read, from scenario and catalogue

@@ -33,8 +33,7 @@ Category category_of(JobPhase phase) {
         case JobPhase::done:
             break;
     }
-    RY_CHECK(!"a phase that is booked as a whole");
-    return Category::spare;
+    RY_UNREACHABLE("a phase that is not booked as a whole");
 }
 
 }  // namespace
@@ -99,7 +98,7 @@ void TrainingJob::handle(std::uint32_t kind) {
             if (phase_ == JobPhase::running) finish_step_under_way();
             break;
         default:
-            RY_CHECK(!"a kind of event that the job schedules");
+            RY_UNREACHABLE("a kind of event that the job schedules");
     }
 }
 
@@ -345,7 +344,7 @@ void TrainingJob::proceed_from(JobPhase phase) {
             resume();
             return;
         default:
-            RY_CHECK(!"a phase that ends by itself");
+            RY_UNREACHABLE("a phase that ends by itself");
     }
     enter(next);
     phase_event_ = engine_.schedule_cancellable(engine_.now() + span_of(next), id_, phase_end);

@@ -15,6 +15,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "golden"
 REPLICAS = "3"
+MARKER = "<!-- keys: written by tests/golden/run.py --update -->"
 SHOWN = ["goodput", "ettr", "mfu_step", "step_time", "steps", "interruptions", "checkpoints", "wall_time"]
 
 
@@ -28,6 +29,14 @@ def outcome_of(railyard, scenario):
     lines += [f"{name} {result['metrics'][name]['mean']:.10g}" for name in SHOWN]
     lines += [f"ledger.{name} {value:.10f}" for name, value in result["ledger"].items() if value]
     return "\n".join(lines) + "\n"
+
+
+def language_page(railyard):
+    """scenarios/README.md with its list of keys as the program prints it now."""
+    page = (ROOT / "scenarios" / "README.md").read_text()
+    keys = subprocess.run([railyard, "list", "keys"], capture_output=True, text=True, check=True).stdout
+    head = page[: page.index(MARKER) + len(MARKER)]
+    return f"{head}\n\n```text\n{keys}```\n"
 
 
 def main():
@@ -48,6 +57,14 @@ def main():
         else:
             failed += 1
             print(f"{name}: expected\n{golden.read_text() if golden.exists() else '(nothing recorded)'}\ngot\n{outcome}")
+    page = ROOT / "scenarios" / "README.md"
+    if update:
+        page.write_text(language_page(railyard))
+    if page.read_text() == language_page(railyard):
+        passed += 1
+    else:
+        failed += 1
+        print("scenarios/README.md is not what 'railyard list keys' prints: --update rewrites it")
     for stray in set(GOLDEN.glob("*.txt")) - wanted:
         failed += 1
         print(f"{stray.name}: no scenario of this name")

@@ -48,8 +48,9 @@ TEST_CASE("Llama 3: 419 interruptions and more than 90 % effective time, as publ
 }
 
 TEST_CASE("175B to 4 GB/s: 720 x 700 s = 140 h of stall, exactly, and its variants") {
-    const auto stall = [](std::vector<std::string> settings) {
-        const Scenario s = study("studies/checkpoint_175b_4gbps.toml", std::move(settings));
+    const auto stall = [](std::vector<std::string> settings,
+                          const char* file = "checkpoint_175b_4gbps") {
+        const Scenario s = study(std::string("studies/") + file + ".toml", std::move(settings));
         const ReplicaResult r = run_replica(s, 0, false);
         const GpuNanoseconds each = r.ledger.booked(Category::checkpoint_stall) / s.gpus();
         CHECK(each * s.gpus() == r.ledger.booked(Category::checkpoint_stall));
@@ -57,8 +58,8 @@ TEST_CASE("175B to 4 GB/s: 720 x 700 s = 140 h of stall, exactly, and its varian
     };
     constexpr std::int64_t second = 1'000'000'000;
     CHECK(stall({}) == 720 * 700 * second);
-    CHECK(stall({"job.checkpoint.size=2.45 TB"}) == 720 * 6125 * (second / 10));
-    CHECK(stall({"job.checkpoint.size=2.1 TB"}) == 720 * 525 * second);
+    CHECK(stall({}, "checkpoint_175b_persisted") == 720 * 6125 * (second / 10));
+    CHECK(stall({"job.checkpoint.size=2.1 TB"}, "checkpoint_175b_persisted") == 720 * 525 * second);
     // An hour of training between: 602 whole cycles of 4,300 s, and 3,400 s of training more.
     CHECK(stall({"job.checkpoint.clock=training"}) == 602 * 700 * second);
 }
