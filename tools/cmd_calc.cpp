@@ -190,18 +190,16 @@ int calc_memory(const std::vector<std::string>& arguments) {
         "parameters per GPU = parameters / (tensor x pipeline) = {:.6g} / ({} x {}) = {:.6g}\n",
         model.params, plan.tensor, plan.pipeline,
         model.params / static_cast<double>(plan.tensor * plan.pipeline));
-    fmt::print("bytes per parameter: weights {:g}{}, gradients {:g}{}, optimizer {:g}{}\n",
-               bytes.weight, plan.zero >= 3 ? fmt::format(" / {}", plan.data) : "", bytes.gradient,
-               plan.zero >= 2 ? fmt::format(" / {}", plan.data) : "", bytes.optimizer,
-               plan.zero >= 1 ? fmt::format(" / {}", plan.data) : "");
-    Table table({{"component", Table::Align::left}, {"per GPU", Table::Align::right}});
+    Table table({{"component", Table::Align::left},
+                 {"per GPU", Table::Align::right},
+                 {"=", Table::Align::left}});
     const std::vector<MemoryUse> uses = memory_per_gpu(model, plan, bytes, node.gpu);
     for (const MemoryUse& use : uses) {
-        table.add({use.component, fmt::format("{:.2f} GB", use.bytes * 1e-9)});
+        table.add({use.component, fmt::format("{:.2f} GB", use.bytes * 1e-9), use.formula});
     }
     const double total = total_bytes(uses);
     const double capacity = static_cast<double>(node.gpu.hbm_capacity.count());
-    table.add({"total", fmt::format("{:.2f} GB", total * 1e-9)});
+    table.add({"total", fmt::format("{:.2f} GB", total * 1e-9), ""});
     fmt::print("{}{} has {:.1f} GB: {}\n", table.text(), node.gpu.name, capacity * 1e-9,
                total <= capacity ? fmt::format("fits, {:.1f} GB left", (capacity - total) * 1e-9)
                                  : fmt::format("{:.1f} GB too much", (total - capacity) * 1e-9));

@@ -343,8 +343,9 @@ int cmd_run(const std::vector<std::string>& arguments) {
                                            args->threads, interrupted()),
                             scenario.estimates.size());
         }
-        fmt::print("\n  digest {}  seed {}  {} replicas of {}\n", result.digest, scenario.seed,
-                   result.replicas.size(), time_text(result.simulated_s));
+        fmt::print("\n  digest {}  trajectory {}  seed {}  {} replicas of {}\n", result.digest,
+                   result.trajectory, scenario.seed, result.replicas.size(),
+                   time_text(result.simulated_s));
         fmt::print("  simulated in {} of CPU, {} per replica\n", time_text(result.cpu_s),
                    time_text(result.cpu_s / static_cast<double>(result.replicas.size())));
     }
@@ -372,7 +373,7 @@ int cmd_run(const std::vector<std::string>& arguments) {
                        scenario.events_max);
             return exit_limit;
     }
-    return exit_ok;
+    return interrupted() ? exit_interrupted : exit_ok;
 }
 
 }  // namespace railyard

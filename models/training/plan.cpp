@@ -1,6 +1,9 @@
 #include "models/training/plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <utility>
 
 namespace railyard {
 
@@ -78,13 +81,27 @@ std::vector<MemoryUse> memory_per_gpu(const TransformerModel& m, const ParallelP
     const double logits = p.pipeline == 1 ? static_cast<double>(p.microbatch * p.sequence_length) *
                                                 static_cast<double>(m.vocab) * (2 + 4) / t
                                           : 0;
+    const auto shared = [&](double each, bool split) {
+        const double bytes_held = params * each / (split ? d : 1);
+        return std::pair(bytes_held, fmt::format("{:.4g} parameters x {:g} B{}", params, each,
+                                                 split ? fmt::format(" / {} ranks", p.data) : ""));
+    };
+    const auto [weights, weights_formula] = shared(bytes.weight, p.zero >= 3);
+    const auto [gradients, gradients_formula] = shared(bytes.gradient, p.zero >= 2);
+    const auto [optimizer, optimizer_formula] = shared(bytes.optimizer, p.zero >= 1);
+    const double layer = activation_bytes_per_layer(m, p);
     return {
-        {"weights", params * bytes.weight / (p.zero >= 3 ? d : 1)},
-        {"gradients", params * bytes.gradient / (p.zero >= 2 ? d : 1)},
-        {"optimizer state", params * bytes.optimizer / (p.zero >= 1 ? d : 1)},
-        {"activations", layers * in_flight * activation_bytes_per_layer(m, p)},
-        {"logits", logits},
-        {"CUDA and NCCL", static_cast<double>(gpu.reserved_memory.count())},
+        {"weights", weights, weights_formula},
+        {"gradients", gradients, gradients_formula},
+        {"optimizer state", optimizer, optimizer_formula},
+        {"activations", layers * in_flight * layer,
+         fmt::format("{:g} layers x {:.4g} microbatches in flight x {:.4g} GB", layers, in_flight,
+                     layer * 1e-9)},
+        {"logits", logits,
+         fmt::format("{} tokens x {} words x {} B / {}{}", p.microbatch * p.sequence_length,
+                     m.vocab, 2 + 4, p.tensor, p.pipeline == 1 ? "" : ", on the last stage only")},
+        {"CUDA and NCCL", static_cast<double>(gpu.reserved_memory.count()),
+         "context and communicator buffers"},
     };
 }
 

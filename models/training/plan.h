@@ -65,6 +65,7 @@ ParameterBytes read_parameter_bytes(Catalogue& catalogue);
 struct MemoryUse {
     std::string component;
     double bytes = 0;
+    std::string formula;  // with the numbers filled in
 };
 // Per GPU, on the first pipeline stage, which holds the most microbatches. In the order of a table.
 std::vector<MemoryUse> memory_per_gpu(const TransformerModel& model, const ParallelPlan& plan,
