@@ -214,7 +214,12 @@ void ScenarioReader::read_parallel(Section& job) {
                   {.bound = Bound::non_negative});
     parallel.read("sequence_parallel", p.sequence_parallel,
                   "Share norms and residuals over the tensor-parallel ranks");
-    parallel.read("overlap", p.overlap, "Hide data-parallel collectives behind computation");
+    parallel.read("overlap_data", p.overlap_data,
+                  "Hide data-parallel collectives behind computation");
+    parallel.read("overlap_tensor", p.overlap_tensor,
+                  "Hide tensor-parallel collectives behind matrix multiplications, in pieces");
+    parallel.read("fused_attention", p.fused_attention,
+                  "Attention kernels that never write their scores to memory");
     int recompute = 1;
     parallel.choose(
         "recompute", recompute, recompute_words,

@@ -27,10 +27,17 @@ Gpu read_gpu(Catalogue& c, const std::string& name) {
     g.pcie_bandwidth = c.has("gpu", name, "pcie_bandwidth")
                            ? c.bandwidth("gpu", name, "pcie_bandwidth")
                            : c.bandwidth("pcie_p2p", "", "pcie5_x16_bandwidth");
-    g.kernel_launch = c.time("kernel_overheads", "", "graph_launch_time");
-    g.sustained_fraction = c.number("step_model", "", "sustained_fraction");
-    g.gemm_half_depth = c.number("step_model", "", "gemm_half_depth");
-    g.attention_efficiency = c.number("step_model", "", "attention_efficiency");
+    const std::string generation = c.text("gpu", name, "arch");
+    g.sustained_fraction = c.number("step_model", generation, "sustained_fraction");
+    g.tile_columns = c.number("step_model", generation, "tile_columns");
+    g.gemm_half_depth = c.number("step_model", "all", "gemm_half_depth");
+    g.wave_weight = c.number("step_model", "all", "wave_weight");
+    g.fused_attention_efficiency = c.number("step_model", "all", "fused_attention_efficiency");
+    g.batched_gemm_efficiency = c.number("step_model", "all", "batched_gemm_efficiency");
+    g.score_traffic = c.number("step_model", "all", "score_traffic");
+    g.elementwise_traffic = c.number("step_model", "all", "elementwise_traffic");
+    g.tensor_overlap_chunks = c.number("step_model", "all", "tensor_overlap_chunks");
+    g.kernel_gap = c.time("step_model", "all", "kernel_gap");
     g.reserved_memory = c.data("kernel_overheads", "", "context_memory") +
                         c.data("kernel_overheads", "", "nccl_memory");
     return g;
@@ -41,12 +48,13 @@ Gpu read_gpu(Catalogue& c, const std::string& name) {
 Node read_node(Catalogue& c, const std::string& name) {
     Node n;
     n.name = name;
-    n.gpu = read_gpu(c, c.text("node", name, "gpu"));
+    const std::string gpu = c.text("node", name, "gpu");
+    n.gpu = read_gpu(c, gpu);
     n.gpus = c.integer("node", name, "gpus");
     n.nvlink_domain =
         c.has("node", name, "nvlink_domain") ? c.integer("node", name, "nvlink_domain") : n.gpus;
-    n.nvlink_efficiency = c.number("step_model", "", "nvlink_efficiency");
-    n.nvlink_latency = c.time("step_model", "", "nvlink_step_latency");
+    n.nvlink_efficiency = c.number("step_model", c.text("gpu", gpu, "arch"), "nvlink_efficiency");
+    n.nvlink_latency = c.time("step_model", "all", "nvlink_step_latency");
     n.nics = c.integer("node", name, "compute_nics");
     const std::string nic = c.text("node", name, "compute_nic");
     const double achieved = c.has("nic", nic, "achieved_fraction")
@@ -58,7 +66,7 @@ Node read_node(Catalogue& c, const std::string& name) {
         n.nic_latency = c.time("nic", nic, key);
         break;
     }
-    n.net_step_latency = c.time("step_model", "", "net_step_latency");
+    n.net_step_latency = c.time("step_model", "all", "net_step_latency");
     n.storage_nics =
         c.has("node", name, "storage_nics") ? c.integer("node", name, "storage_nics") : 0;
     if (n.nic_latency == Duration{})
@@ -72,15 +80,14 @@ double memory_seconds(const Gpu& gpu, double bytes) {
 
 double gemm_seconds(const Gpu& gpu, double m, double n, double k) {
     constexpr double tile_rows = 128;
-    constexpr double tile_columns = 256;
     constexpr double bytes_per_element = 2;
     const double sms = static_cast<double>(gpu.sms);
-    const double tiles = std::ceil(m / tile_rows) * std::ceil(n / tile_columns);
-    const double waves = tiles / (sms * std::ceil(tiles / sms));
+    const double tiles = std::ceil(m / tile_rows) * std::ceil(n / gpu.tile_columns);
+    const double fill = 1 - gpu.wave_weight * (1 - tiles / (sms * std::ceil(tiles / sms)));
     const double depth = k / (k + gpu.gemm_half_depth);
-    const double compute = 2 * m * n * k / (gpu.sustained_flops() * waves * depth);
+    const double compute = 2 * m * n * k / (gpu.sustained_flops() * fill * depth);
     const double bytes = bytes_per_element * (m * k + k * n + m * n);
-    return std::max(compute, memory_seconds(gpu, bytes));
+    return std::max(compute, memory_seconds(gpu, bytes)) + seconds(gpu.kernel_gap);
 }
 
 }  // namespace railyard

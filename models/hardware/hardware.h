@@ -18,10 +18,17 @@ struct Gpu {
     double hbm_efficiency = 0;
     Bandwidth nvlink_bandwidth;  // per direction, all links
     Bandwidth pcie_bandwidth;    // per direction
-    Duration kernel_launch{};
-    double sustained_fraction = 0;    // of bf16_achievable, hour after hour
-    double gemm_half_depth = 0;       // see gemm_seconds
-    double attention_efficiency = 0;  // of the sustained rate, fused attention kernels
+    // The step model's parameters for this generation, from the catalogue.
+    double sustained_fraction = 0;  // of bf16_achievable, hour after hour
+    double tile_columns = 0;
+    double gemm_half_depth = 0;
+    double wave_weight = 0;
+    double fused_attention_efficiency = 0;  // of the sustained rate
+    double batched_gemm_efficiency = 0;  // likewise, the small multiplications of unfused attention
+    double score_traffic = 0;            // bytes per score, forward, unfused attention
+    double elementwise_traffic = 0;      // hidden-size activations per layer, forward
+    double tensor_overlap_chunks = 0;
+    Duration kernel_gap{};
 
     double sustained_flops() const { return bf16_achievable.per_second * sustained_fraction; }
     Bytes reserved_memory;  // CUDA context and NCCL buffers
@@ -44,17 +51,17 @@ struct Node {
 // Reads a node and its GPU and NIC. `name` must be an entry of kind "node".
 Node read_node(Catalogue& catalogue, const std::string& name);
 
-// C[m,n] += A[m,k] B[k,n] in bf16 on one GPU, in seconds, without launch:
+// C[m,n] += A[m,k] B[k,n] in bf16 on one GPU, in seconds, with the gap to the next kernel:
 //
-//     time = max(2 m n k / (sustained * waves * depth), bytes / HBM)
-//     waves = tiles / (SMs * ceil(tiles / SMs)),  tiles = ceil(m/128) ceil(n/256)
-//     depth = k / (k + gemm_half_depth)
+//     time = max(2 m n k / (sustained * fill * depth), bytes / HBM) + gap
+//     fill = 1 - wave_weight (1 - tiles / (SMs * ceil(tiles / SMs))),  tiles = ceil(m/128)
+//     ceil(n/columns) depth = k / (k + gemm_half_depth)
 //
-// The wave term is tile quantisation as vendors document it; the depth term is the prologue and
-// epilogue of a tile, fitted by one number.
+// The fill term is tile quantisation, weakened because the last wave's idle SMs are in part used by
+// what follows; the depth term is the prologue and epilogue of a tile.
 double gemm_seconds(const Gpu& gpu, double m, double n, double k);
 
-// A kernel bound by HBM that moves `bytes`, in seconds, without launch.
+// A kernel bound by HBM that moves `bytes`, in seconds, without the gap to the next.
 double memory_seconds(const Gpu& gpu, double bytes);
 
 }  // namespace railyard

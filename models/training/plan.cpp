@@ -58,7 +58,7 @@ double activation_bytes_per_layer(const TransformerModel& m, const ParallelPlan&
     double split = 2 * (m.query_width() + 2 * m.kv_width()) + 2 * m.query_width();
     split += 2 * (m.glu ? 2 : 1) * f;      // outputs of the first feed-forward matrices
     if (elementwise_kept) split += 2 * f;  // output of the activation function
-    if (p.recompute == Recompute::none) {
+    if (p.recompute == Recompute::none && !p.fused_attention) {
         split += 5 * static_cast<double>(m.heads * p.sequence_length);  // scores, softmax, its mask
     }
     const double t = static_cast<double>(p.tensor);

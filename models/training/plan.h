@@ -47,7 +47,9 @@ struct ParallelPlan {
     std::int64_t sequence_length = 0;  // tokens
     int zero = 1;                      // ZeRO stage: what data-parallel ranks share out
     bool sequence_parallel = true;
-    bool overlap = true;  // gradient and parameter collectives behind computation
+    bool overlap_data = true;     // gradient and parameter collectives behind computation
+    bool overlap_tensor = false;  // tensor-parallel collectives behind matrix multiplications
+    bool fused_attention = true;  // scores never reach memory
     Recompute recompute = Recompute::selective;
 
     std::int64_t gpus() const { return tensor * pipeline * data; }

@@ -51,37 +51,79 @@ RingLink data_ring(const Node& node, const ParallelPlan& plan) {
     return link;
 }
 
-// One layer's forward pass over one microbatch on one GPU.
-Pass layer_forward(const TransformerModel& m, const ParallelPlan& p, const Node& node) {
+// One layer's passes over one microbatch on one GPU.
+struct Layer {
+    Pass forward;
+    Pass backward;
+    double attention = 0;  // the core's part of forward.compute
+};
+
+struct Attention {
+    double forward = 0;
+    double backward = 0;
+};
+
+Attention attention_seconds(const TransformerModel& m, const ParallelPlan& p, const Gpu& gpu) {
+    const double sequence = static_cast<double>(p.sequence_length);
+    const double sequences = static_cast<double>(p.microbatch);
+    const double t = static_cast<double>(p.tensor);
+    // Scores and their product with the values, over whole sequences.
+    const double flops = 4 * sequence * sequence * sequences * m.query_width() / t;
+    if (p.fused_attention) {
+        // Skips the masked half; the backward pass computes the scores again: five products, not
+        // two.
+        const double forward =
+            flops / 2 / (gpu.sustained_flops() * gpu.fused_attention_efficiency) +
+            seconds(gpu.kernel_gap);
+        return {forward, 2.5 * forward};
+    }
+    const double products = flops / (gpu.sustained_flops() * gpu.batched_gemm_efficiency);
+    const double scores = static_cast<double>(m.heads) / t * sequence * sequence * sequences;
+    const double traffic = memory_seconds(gpu, scores * gpu.score_traffic);
+    const double gaps = 4 * seconds(gpu.kernel_gap);
+    return {products + traffic + gaps, 2 * products + 1.5 * traffic + 2 * gaps};
+}
+
+Layer layer_times(const TransformerModel& m, const ParallelPlan& p, const Node& node) {
     const Gpu& gpu = node.gpu;
     const double t = static_cast<double>(p.tensor);
-    const double tokens = static_cast<double>(p.microbatch * p.sequence_length);
+    const double tokens =
+        static_cast<double>(p.microbatch) * static_cast<double>(p.sequence_length);
     const double h = static_cast<double>(m.hidden);
     const double f = static_cast<double>(m.ffn);
     const double q = m.query_width();
     const double up = (m.glu ? 2 : 1) * f;
 
-    const double gemms = gemm_seconds(gpu, tokens, (q + 2 * m.kv_width()) / t, h) +
-                         gemm_seconds(gpu, tokens, h, q / t) +
-                         gemm_seconds(gpu, tokens, up / t, h) + gemm_seconds(gpu, tokens, h, f / t);
-    // Fused attention skips the masked half of the scores.
-    const double attention_flops = 2 * static_cast<double>(p.sequence_length) * q / t * tokens;
-    const double attention = attention_flops / (gpu.sustained_flops() * gpu.attention_efficiency);
-    // Norms and residual additions move ten activations, the activation function up + f.
-    const double shared = 10 * h / (p.sequence_parallel ? t : 1) + (up + f) / t;
-    const double elementwise = memory_seconds(gpu, activation_element_bytes * tokens * shared);
-    constexpr double kernels_per_layer = 12;
-
-    Pass pass;
-    pass.compute = gemms + attention + elementwise + kernels_per_layer * seconds(gpu.kernel_launch);
+    Layer layer;
+    double multiplications = 0;
+    const auto linear = [&](double n, double k) {  // [tokens, k] x [k, n]
+        multiplications += gemm_seconds(gpu, tokens, n, k);
+        layer.backward.compute += gemm_seconds(gpu, tokens, k, n) + gemm_seconds(gpu, k, n, tokens);
+    };
+    linear((q + 2 * m.kv_width()) / t, h);
+    linear(h, q / t);
+    linear(up / t, h);
+    linear(h, f / t);
+    const Attention attention = attention_seconds(m, p, gpu);
+    layer.attention = attention.forward;
+    const double moved = gpu.elementwise_traffic * h / (p.sequence_parallel ? t : 1) + (up + f) / t;
+    constexpr double kernels = 8;
+    const double elementwise = memory_seconds(gpu, activation_element_bytes * tokens * moved) +
+                               kernels * seconds(gpu.kernel_gap);
+    layer.forward.compute = multiplications + attention.forward + elementwise;
+    layer.backward.compute += attention.backward + 1.5 * elementwise;
     if (p.tensor > 1) {
-        // Two all-gathers and two reduce-scatters; without sequence parallelism two all-reduces,
-        // which move the same.
+        // Two all-gathers and two reduce-scatters each way; without sequence parallelism two
+        // all-reduces, which move the same.
         const double bytes = tokens * h * activation_element_bytes;
-        pass.communication =
-            2 * ring_all_reduce_seconds(p.tensor, bytes, tensor_ring(node, p.tensor));
+        double each_way = 2 * ring_all_reduce_seconds(p.tensor, bytes, tensor_ring(node, p.tensor));
+        if (p.overlap_tensor) {
+            each_way = std::max(each_way / gpu.tensor_overlap_chunks, each_way - multiplications);
+        }
+        layer.forward.communication = each_way;
+        layer.backward.communication = each_way;
     }
-    return pass;
+    return layer;
 }
 
 struct StageTimes {
@@ -91,28 +133,37 @@ struct StageTimes {
 
 // The slowest stage: a full one, or the last with its logits.
 StageTimes slowest_stage(const TransformerModel& m, const ParallelPlan& p, const Node& node) {
-    const Pass layer = layer_forward(m, p, node);
-    const double tokens = static_cast<double>(p.microbatch * p.sequence_length);
-    const double logits =
-        gemm_seconds(node.gpu, tokens, static_cast<double>(m.vocab) / static_cast<double>(p.tensor),
-                     static_cast<double>(m.hidden));
+    const Layer layer = layer_times(m, p, node);
+    const double tokens =
+        static_cast<double>(p.microbatch) * static_cast<double>(p.sequence_length);
+    const double words = static_cast<double>(m.vocab) / static_cast<double>(p.tensor);
+    constexpr double loss_traffic = 8;  // bytes per logit: fp32 softmax over bf16 logits
+    const double logits = gemm_seconds(node.gpu, tokens, words, static_cast<double>(m.hidden)) +
+                          memory_seconds(node.gpu, loss_traffic * tokens * words);
     const std::int64_t full = (m.layers + p.pipeline - 1) / p.pipeline;
     const bool ends_lighter = m.layers % p.pipeline != 0;
-    const double last = static_cast<double>(ends_lighter ? full - 1 : full);
-    const double with_logits = last * layer.compute + logits;
-    const double without = p.pipeline == 1 ? 0 : static_cast<double>(full) * layer.compute;
 
-    StageTimes out;
-    out.forward.compute = std::max(with_logits, without);
-    const double layers = with_logits >= without ? last : static_cast<double>(full);
-    out.forward.communication = layers * layer.communication;
-    out.backward.compute = 2 * out.forward.compute;
-    out.backward.communication = out.forward.communication;
-    if (p.recompute == Recompute::full) {
-        out.backward.compute += out.forward.compute;
-        out.backward.communication += out.forward.communication;
-    }
-    return out;
+    const auto stage = [&](double layers, double head) {
+        StageTimes out;
+        out.forward = {layers * layer.forward.compute + head, layers * layer.forward.communication};
+        out.backward = {layers * layer.backward.compute + 2 * head,
+                        layers * layer.backward.communication};
+        if (p.recompute == Recompute::full) {
+            out.backward.compute += layers * layer.forward.compute;
+            out.backward.communication += layers * layer.forward.communication;
+        } else if (p.recompute != Recompute::none && !p.fused_attention) {
+            out.backward.compute += layers * layer.attention;
+        }
+        return out;
+    };
+    const auto whole = [](const StageTimes& s) {
+        return s.forward.compute + s.forward.communication + s.backward.compute +
+               s.backward.communication;
+    };
+    const StageTimes last = stage(static_cast<double>(ends_lighter ? full - 1 : full), logits);
+    if (p.pipeline == 1) return last;
+    const StageTimes middle = stage(static_cast<double>(full), 0);
+    return whole(last) > whole(middle) ? last : middle;
 }
 
 // Data-parallel communication that computation does not hide.
@@ -126,8 +177,8 @@ double exposed_data_parallel(const TransformerModel& m, const ParallelPlan& p, c
     const double scatter = ring_reduce_scatter_seconds(p.data, gradients, ring);
     const double gather = ring_all_gather_seconds(p.data, p.zero == 0 ? gradients : weights, ring);
     // Gradients go out behind the last microbatch's backward, parameters come in behind a forward.
-    const double behind_backward = p.overlap ? stage.backward.compute : 0;
-    const double behind_forward = p.overlap ? stage.forward.compute : 0;
+    const double behind_backward = p.overlap_data ? stage.backward.compute : 0;
+    const double behind_forward = p.overlap_data ? stage.forward.compute : 0;
     double exposed = std::max(0.0, scatter - behind_backward);
     if (p.zero <= 2) {
         exposed += std::max(0.0, gather - (p.zero == 0 ? 0 : behind_forward));
@@ -153,7 +204,8 @@ StepTime model_step(const TransformerModel& m, const ParallelPlan& p, const Node
     double exposed = count * communication;
     if (p.pipeline > 1) {
         // Filling and draining the pipeline waits for one send per boundary each way.
-        const double boundary = static_cast<double>(p.microbatch * p.sequence_length * m.hidden) *
+        const double boundary = static_cast<double>(p.microbatch) *
+                                static_cast<double>(p.sequence_length * m.hidden) *
                                 activation_element_bytes / static_cast<double>(p.tensor);
         const RingLink link{seconds(node.nic_latency),
                             node_network_bytes_per_second(node) / static_cast<double>(node.gpus)};

@@ -44,6 +44,7 @@ TEST_CASE_FIXTURE(Fixture, "activation memory is that of Korthikanti et al., row
         p.global_batch = p.microbatch * 64;
         p.sequence_length = 2048;
         p.sequence_parallel = row.at("mode") != "none";
+        p.fused_attention = false;
         p.recompute = row.at("mode") == "none" ? Recompute::none : Recompute::selective;
         const TransformerModel m = model(small ? "megatron_22b" : "gpt3_175b");
         const double activations =
@@ -121,22 +122,28 @@ TEST_CASE_FIXTURE(Fixture, "every input of the step model changes the step") {
     CHECK(plan_changes([](ParallelPlan& p) { p.sequence_length = 8192; }));
     CHECK(plan_changes([](ParallelPlan& p) { p.zero = 3; }));
     CHECK(plan_changes([](ParallelPlan& p) { p.sequence_parallel = false; }));
-    CHECK(plan_changes([](ParallelPlan& p) { p.overlap = false; }));
+    CHECK(plan_changes([](ParallelPlan& p) { p.overlap_data = false; }));
+    CHECK(plan_changes([](ParallelPlan& p) { p.overlap_tensor = true; }));
+    CHECK(plan_changes([](ParallelPlan& p) { p.fused_attention = false; }));
     CHECK(plan_changes([](ParallelPlan& p) { p.recompute = Recompute::full; }));
     const auto node_changes = [&](auto change) {
         Node changed = n;
         change(changed);
         ParallelPlan exposed = plan;
-        exposed.overlap = false;
+        exposed.overlap_data = false;
         return key(m, exposed, changed) != key(m, exposed, n);
     };
     CHECK(node_changes([](Node& x) { x.gpu.bf16_achievable.per_second *= 0.9; }));
     CHECK(node_changes([](Node& x) { x.gpu.sustained_fraction *= 0.9; }));
     CHECK(node_changes([](Node& x) { x.gpu.hbm_bandwidth = x.gpu.hbm_bandwidth * 0.5; }));
-    CHECK(node_changes([](Node& x) { x.gpu.attention_efficiency *= 0.5; }));
+    CHECK(node_changes([](Node& x) { x.gpu.fused_attention_efficiency *= 0.5; }));
     CHECK(node_changes([](Node& x) { x.gpu.gemm_half_depth *= 2; }));
+    CHECK(node_changes([](Node& x) { x.gpu.tile_columns = 128; }));
+    CHECK(node_changes([](Node& x) { x.gpu.wave_weight *= 2; }));
+    CHECK(node_changes([](Node& x) { x.gpu.elementwise_traffic *= 2; }));
+    CHECK(node_changes([](Node& x) { x.nvlink_efficiency *= 0.9; }));
     CHECK(node_changes([](Node& x) { x.gpu.sms = 100; }));
-    CHECK(node_changes([](Node& x) { x.gpu.kernel_launch *= 2; }));
+    CHECK(node_changes([](Node& x) { x.gpu.kernel_gap *= 2; }));
     CHECK(node_changes([](Node& x) { x.gpu.nvlink_bandwidth = x.gpu.nvlink_bandwidth * 0.5; }));
     CHECK(node_changes([](Node& x) { x.nic_bandwidth = x.nic_bandwidth * 0.5; }));
     CHECK(node_changes([](Node& x) { x.nics = 4; }));
