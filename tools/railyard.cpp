@@ -3,9 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <exception>
+#include <system_error>
 
 #include "sim/error.h"
 #include "tools/cmd.h"
@@ -32,6 +35,7 @@ constexpr Verb verbs[] = {
     {"run", cmd_run, "simulate a scenario and print goodput, its ledger and how sure that is"},
     {"check", cmd_check, "say all that is wrong with scenarios, run nothing"},
     {"list", cmd_list, "what a scenario may name: kinds, keys and catalogue entries, with sources"},
+    {"verify", cmd_verify, "published measurements beside what the program says"},
     {"calc", cmd_calc, "checkpoint size, training memory, training time, KV cache, with formulas"},
 };
 
@@ -83,12 +87,19 @@ int main(int argc, char** argv) {
     std::signal(SIGPIPE, SIG_DFL);
     try {
         const int code = dispatch({argv + 1, argv + argc});
-        if (std::fflush(stdout) != 0) throw ScenarioError("can't write to standard output");
+        if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
+            throw ScenarioError(
+                fmt::format("can't write to standard output: {}", std::strerror(errno)));
+        }
         return code;
     } catch (const ScenarioError& error) {
         fmt::print(stderr, "{}\n", error.what());
     } catch (const po::error& error) {
         fmt::print(stderr, "railyard: error: {}\n    --help lists the options\n", error.what());
+    } catch (
+        const std::system_error& error) {  // of fmt::print, whose own words are for programmers
+        fmt::print(stderr, "railyard: error: can't write to standard output: {}\n",
+                   error.code().message());
     } catch (const std::exception& error) {
         fmt::print(stderr, "railyard: error: {}\n", error.what());
     }

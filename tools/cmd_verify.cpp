@@ -1,0 +1,138 @@
+// railyard verify: published measurements and exact oracles beside what the program says.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "sim/error.h"
+#include "tools/cmd.h"
+#include "tools/options.h"
+#include "tools/terminal.h"
+#include "tools/verify_tables.h"
+
+namespace railyard {
+
+namespace {
+
+struct Errors {
+    double mean = 0;
+    double p90 = 0;
+    double worst = 0;
+};
+
+Errors errors_of(const VerifiedTable& table) {
+    std::vector<double> sizes;
+    for (const VerifiedRow& row : table.expressed) sizes.push_back(std::abs(row.error()));
+    if (sizes.empty()) return {};
+    std::sort(sizes.begin(), sizes.end());
+    Errors out;
+    for (const double e : sizes) out.mean += e / static_cast<double>(sizes.size());
+    const double rank = std::ceil(0.9 * static_cast<double>(sizes.size()));
+    out.p90 = sizes[static_cast<std::size_t>(rank) - 1];
+    out.worst = sizes.back();
+    return out;
+}
+
+std::string json_text(const std::vector<VerifiedTable>& tables) {
+    using Json = nlohmann::ordered_json;
+    Json rows = Json::array();
+    Json summary = Json::object();
+    for (const VerifiedTable& table : tables) {
+        for (const VerifiedRow& row : table.expressed) {
+            rows.push_back({{"table", table.name},
+                            {"row", row.row},
+                            {"quantity", row.quantity},
+                            {"published", row.published},
+                            {"simulated", row.simulated},
+                            {"error", row.error()}});
+        }
+        const Errors e = errors_of(table);
+        summary[table.name] = {{"rows", table.rows},
+                               {"expressed", table.expressed.size()},
+                               {"mean_abs_error", e.mean},
+                               {"p90", e.p90},
+                               {"worst", e.worst}};
+    }
+    const Json out = {{"rows", rows}, {"summary", summary}};
+    return out.dump();
+}
+
+std::vector<std::string> shipped_tables() {
+    std::vector<std::string> out;
+    for (const auto& entry :
+         std::filesystem::directory_iterator(RAILYARD_ROOT "/tests/validation")) {
+        if (entry.path().extension() == ".csv") out.push_back(entry.path().string());
+    }
+    std::sort(out.begin(), out.end());
+    return out;
+}
+
+}  // namespace
+
+int cmd_verify(const std::vector<std::string>& arguments) {
+    CommandLine line(
+        "railyard verify [TABLE.csv...] [--json] [--rows]",
+        "Prints published measurements and exact oracles beside what the program says, with the\n"
+        "error, and how many of the rows can be expressed at all. Without tables: those that "
+        "ship.");
+    line.positional("table", -1);
+    line.add()("json", "Print one JSON object on standard output and nothing else");
+    line.add()("rows", "Print every row, not only the summary of each table");
+    const auto values = line.parse(arguments);
+    if (!values) return exit_ok;
+    const bool named = values->count("table") > 0;
+    const std::vector<std::string> paths =
+        named ? (*values)["table"].as<std::vector<std::string>>() : shipped_tables();
+
+    std::vector<VerifiedTable> tables;
+    for (const std::string& path : paths) {
+        const CsvTable table = read_csv_table(path);
+        if (std::optional<VerifiedTable> verified = verify_table(table)) {
+            tables.push_back(std::move(*verified));
+        } else if (named) {
+            fmt::print(stderr, "{}: warning: no model here answers to this table\n", path);
+        }
+    }
+    if (values->count("json")) {
+        fmt::print("{}\n", json_text(tables));
+        return exit_ok;
+    }
+    const auto percent = [](double e) { return fmt::format("{:.2f} %", 100 * e); };
+    if (values->count("rows")) {
+        Table rows({{"table", Table::Align::left},
+                    {"row", Table::Align::left},
+                    {"quantity", Table::Align::left},
+                    {"published", Table::Align::right},
+                    {"simulated", Table::Align::right},
+                    {"error", Table::Align::right}});
+        for (const VerifiedTable& table : tables) {
+            for (const VerifiedRow& row : table.expressed) {
+                rows.add({table.name.substr(0, 2), row.row, row.quantity,
+                          fmt::format("{:.6g}", row.published),
+                          fmt::format("{:.6g}", row.simulated),
+                          fmt::format("{:+.2f} %", 100 * row.error())});
+            }
+        }
+        fmt::print("{}\n", rows.text());
+    }
+    Table summary({{"table", Table::Align::left},
+                   {"", Table::Align::left},
+                   {"rows", Table::Align::right},
+                   {"expressed", Table::Align::right},
+                   {"mean |error|", Table::Align::right},
+                   {"90th percentile", Table::Align::right},
+                   {"worst", Table::Align::right}});
+    for (const VerifiedTable& table : tables) {
+        const Errors e = errors_of(table);
+        summary.add({table.name.substr(0, 2), table.what, fmt::format("{}", table.rows),
+                     fmt::format("{}", table.expressed.size()), percent(e.mean), percent(e.p90),
+                     percent(e.worst)});
+    }
+    fmt::print("{}", summary.text());
+    return exit_ok;
+}
+
+}  // namespace railyard

@@ -1,0 +1,360 @@
+#include "tools/verify_tables.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "models/campaign/campaign.h"
+#include "models/collective/collective.h"
+
+namespace railyard {
+
+namespace {
+
+// What every evaluation needs: the catalogue as it is, without a scenario.
+class Bench {
+  public:
+    Node node(const char* name) { return read_node(catalogue_, name); }
+    ParameterBytes bytes() { return read_parameter_bytes(catalogue_); }
+    double step_seconds(const TransformerModel& m, const ParallelPlan& p, const Node& n) {
+        const double traffic = catalogue_.number("bytes_per_param", "", "optimizer_step_traffic");
+        return seconds(model_step(m, p, n, bytes(), traffic).duration());
+    }
+    TransformerModel model(const char* name) { return read_model(catalogue_, name); }
+
+  private:
+    Diagnostics diagnostics_;
+    ValueReader reader_{diagnostics_, "catalogue"};
+    Catalogue catalogue_{reader_, ValueChoice::corrected, nullptr};
+};
+
+class Fields {
+  public:
+    explicit Fields(const CsvRow& row) : row_(row) {}
+    const std::string& text(const char* column) const {
+        static const std::string empty;
+        const auto found = row_.find(column);
+        return found == row_.end() ? empty : found->second;
+    }
+    double number(const char* column) const { return std::strtod(text(column).c_str(), nullptr); }
+    std::int64_t integer(const char* column) const { return std::llround(number(column)); }
+
+  private:
+    const CsvRow& row_;
+};
+
+// A GPT by its dimensions; parameters by Megatron's formula (arXiv:2104.04473, eq. 2).
+TransformerModel gpt(std::int64_t layers, std::int64_t hidden, std::int64_t heads,
+                     std::int64_t vocab, std::int64_t sequence) {
+    TransformerModel m;
+    m.layers = layers;
+    m.hidden = hidden;
+    m.ffn = 4 * hidden;
+    m.heads = heads;
+    m.kv_heads = heads;
+    m.head_dim = heads > 0 ? hidden / heads : 0;
+    m.vocab = vocab;
+    m.sequence_length = sequence;
+    const double l = static_cast<double>(layers);
+    const double h = static_cast<double>(hidden);
+    m.params =
+        12 * l * h * h * (1 + 13 / (12 * h) + static_cast<double>(vocab + sequence) / (12 * l * h));
+    return m;
+}
+
+double model_flops(const TransformerModel& m, const ParallelPlan& p) {
+    return 3 * forward_flops_per_token(m, p.sequence_length) *
+           static_cast<double>(p.global_batch * p.sequence_length);
+}
+
+// Megatron counts the recomputed forward pass as work too: its "96 B s l h^2".
+double hardware_flops(const TransformerModel& m, const ParallelPlan& p) {
+    const double logits = 2.0 * static_cast<double>(m.hidden) * static_cast<double>(m.vocab) *
+                          static_cast<double>(p.global_batch * p.sequence_length);
+    return (model_flops(m, p) - 3 * logits) * 4 / 3 + 3 * logits;
+}
+
+// Microbatch and virtual stages that a table does not print: the fastest that divide and fit.
+double fastest_step(Bench& bench, const TransformerModel& m, ParallelPlan p, const Node& node,
+                    bool choose_microbatch) {
+    double best = 0;
+    const std::int64_t stage = (m.layers + p.pipeline - 1) / p.pipeline;
+    for (const std::int64_t microbatch : {1, 2, 4, 8}) {
+        if (choose_microbatch) p.microbatch = microbatch;
+        if (p.global_batch % (p.data * p.microbatch) != 0) continue;
+        for (std::int64_t interleave = 1; interleave <= (p.pipeline > 1 ? 4 : 1); ++interleave) {
+            if (stage % interleave != 0) continue;
+            p.interleave = interleave;
+            const double memory = total_bytes(memory_per_gpu(m, p, bench.bytes(), node.gpu));
+            if (memory > static_cast<double>(node.gpu.hbm_capacity.count())) continue;
+            const double step = bench.step_seconds(m, p, node);
+            if (best == 0 || step < best) best = step;
+        }
+        if (!choose_microbatch) break;
+    }
+    return best;
+}
+
+ParallelPlan plan_of(const Fields& f, std::int64_t sequence) {
+    ParallelPlan p;
+    p.tensor = f.integer("tp");
+    p.pipeline = f.integer("pp");
+    p.data = f.integer("dp");
+    p.global_batch = f.integer("global_batch");
+    p.microbatch = std::max<std::int64_t>(1, f.integer("microbatch"));
+    p.sequence_length = sequence;
+    p.fused_attention = false;
+    p.overlap_data = false;
+    p.sequence_parallel = false;
+    p.recompute = Recompute::full;
+    p.zero = 0;
+    return p;
+}
+
+using RowResult = std::optional<VerifiedRow>;
+
+// 01: Megatron-LM SC'21, weak scaling on A100.
+RowResult megatron_weak(Bench& bench, const Fields& f) {
+    const TransformerModel m = gpt(f.integer("layers"), f.integer("hidden"), f.integer("heads"),
+                                   f.integer("vocab"), f.integer("seq"));
+    const ParallelPlan p = plan_of(f, f.integer("seq"));
+    const double step = fastest_step(bench, m, p, bench.node("dgx_a100"), true);
+    if (step == 0) return std::nullopt;
+    return VerifiedRow{fmt::format("{}B on {}", f.text("params_B"), f.text("gpus")),
+                       "TFLOP/s per GPU", f.number("tflops_per_gpu"),
+                       hardware_flops(m, p) / step / f.number("gpus") * 1e-12};
+}
+
+// 02: PTD-P against ZeRO-3, 175B and 530B on A100.
+RowResult megatron_zero3(Bench& bench, const Fields& f) {
+    const bool large = f.number("params_B") > 300;
+    const TransformerModel m =
+        large ? gpt(105, 20480, 128, 51200, 2048) : gpt(96, 12288, 96, 51200, 2048);
+    ParallelPlan p = plan_of(f, 2048);
+    const std::int64_t gpus = f.integer("gpus");
+    const bool zero3 = f.text("scheme") == "ZeRO-3";
+    p.tensor = zero3 ? 1 : 8;
+    p.pipeline = zero3 ? 1 : f.integer("model_parallel_size") / 8;
+    p.data = gpus / (p.tensor * p.pipeline);
+    if (zero3) {
+        p.zero = 3;
+        p.overlap_data = true;
+    }
+    const Node node = bench.node("dgx_a100");
+    const double step =
+        zero3 ? bench.step_seconds(m, p, node) : fastest_step(bench, m, p, node, false);
+    if (step == 0) return std::nullopt;
+    return VerifiedRow{fmt::format("{} {}B on {}", f.text("scheme"), f.text("params_B"), gpus),
+                       "TFLOP/s per GPU", f.number("tflops_per_gpu"),
+                       hardware_flops(m, p) / step / static_cast<double>(gpus) * 1e-12};
+}
+
+// 04: Megatron-Core, weak scaling on H100, with its overlaps on.
+RowResult megatron_core(Bench& bench, const Fields& f) {
+    const TransformerModel m =
+        gpt(f.integer("layers"), f.integer("hidden"), f.integer("heads"), 131072, 4096);
+    ParallelPlan p = plan_of(f, 4096);
+    p.fused_attention = true;
+    p.overlap_data = true;
+    p.overlap_tensor = true;
+    p.sequence_parallel = true;
+    p.recompute = Recompute::selective;
+    p.zero = 1;
+    const double step = fastest_step(bench, m, p, bench.node("dgx_h100"), true);
+    if (step == 0) return std::nullopt;
+    return VerifiedRow{fmt::format("{} on {}", f.text("model"), f.text("gpus")), "TFLOP/s per GPU",
+                       f.number("tflops_per_gpu"),
+                       model_flops(m, p) / step / f.number("gpus") * 1e-12};
+}
+
+// 06: Llama 3 405B. Context parallelism is not modelled, so only rows without it.
+RowResult llama3(Bench& bench, const Fields& f) {
+    if (f.integer("cp") != 1) return std::nullopt;
+    const TransformerModel m = bench.model("llama3_405b");
+    ParallelPlan p = plan_of(f, f.integer("seq_len"));
+    p.data = f.integer("gpus") / (p.tensor * p.pipeline);
+    p.global_batch = f.integer("batch_per_dp") * p.data;
+    p.interleave = 8;
+    p.fused_attention = true;
+    p.overlap_data = true;
+    p.sequence_parallel = true;
+    p.recompute = Recompute::elementwise;
+    p.zero = 1;
+    const double step = bench.step_seconds(m, p, bench.node("dgx_h100"));
+    return VerifiedRow{fmt::format("405B on {}", f.text("gpus")), "TFLOP/s per GPU",
+                       f.number("tflops_per_gpu"),
+                       model_flops(m, p) / step / f.number("gpus") * 1e-12};
+}
+
+// 09: MegaScale's 175B, its Megatron-LM rows.
+RowResult megascale_175b(Bench& bench, const Fields& f) {
+    if (f.text("method") != "Megatron-LM") return std::nullopt;
+    const TransformerModel m = gpt(96, 12288, 128, 64000, 2048);
+    ParallelPlan p = plan_of(f, 2048);
+    p.interleave = 6;
+    p.sequence_parallel = true;
+    p.recompute = Recompute::selective;
+    p.zero = 1;
+    return VerifiedRow{fmt::format("175B on {}", f.text("gpus")), "s per step",
+                       f.number("iter_time_s"), bench.step_seconds(m, p, bench.node("dgx_a100"))};
+}
+
+// 10: MegaScale's 530B, its Megatron-LM rows.
+RowResult megascale_530b(Bench& bench, const Fields& f) {
+    if (f.text("method") != "Megatron-LM") return std::nullopt;
+    const TransformerModel m = gpt(105, 20480, 160, 64000, 2048);
+    ParallelPlan p = plan_of(f, 2048);
+    const Node node = bench.node("dgx_a100");
+    const double gpus = f.number("gpus");
+    p.tensor = 8;
+    p.pipeline = 35;
+    p.data = f.integer("gpus") / 280;
+    p.global_batch = f.integer("gpus");
+    p.interleave = 3;
+    p.sequence_parallel = true;
+    p.recompute = Recompute::selective;
+    p.zero = 1;
+    const double step = bench.step_seconds(m, p, node);
+    return VerifiedRow{fmt::format("530B on {}", f.text("gpus")), "% MFU", f.number("mfu_pct"),
+                       100 * model_flops(m, p) / step / gpus / node.gpu.bf16_dense.per_second};
+}
+
+// 13: Korthikanti et al., Table 5.
+RowResult korthikanti(Bench& bench, const Fields& f) {
+    const TransformerModel m = gpt(f.integer("layers"), f.integer("hidden"), f.integer("heads"),
+                                   f.integer("vocab"), f.integer("seq"));
+    ParallelPlan p = plan_of(f, f.integer("seq"));
+    p.interleave = f.integer("interleave");
+    if (f.text("mode") != "full_recompute") {
+        p.sequence_parallel = true;
+        p.recompute = Recompute::selective;
+    }
+    return VerifiedRow{fmt::format("{} {}", f.text("model"), f.text("mode")), "s per step",
+                       f.number("iter_time_s_measured"),
+                       bench.step_seconds(m, p, bench.node("dgx_a100"))};
+}
+
+// 14: activation memory of Korthikanti et al., Figures 1 and 7, of the models that Table 5
+// configures.
+RowResult korthikanti_memory(Bench& bench, const Fields& f) {
+    if (f.text("quantity") != "activations_GiB") return std::nullopt;
+    const bool small = f.text("model") == "22B";
+    if (!small && f.text("model") != "175B") return std::nullopt;
+    const TransformerModel m =
+        small ? gpt(48, 6144, 64, 51200, 2048) : gpt(96, 12288, 96, 51200, 2048);
+    ParallelPlan p;
+    p.tensor = 8;
+    p.pipeline = small ? 1 : 8;
+    p.interleave = small ? 1 : 3;
+    p.microbatch = small ? 4 : 1;
+    p.global_batch = 64 * p.microbatch;
+    p.sequence_length = 2048;
+    p.fused_attention = false;
+    p.sequence_parallel = f.text("mode") != "none";
+    p.recompute = f.text("mode") == "none" ? Recompute::none : Recompute::selective;
+    const Node node = bench.node("dgx_a100");
+    constexpr double gib = 1024.0 * 1024 * 1024;
+    for (const MemoryUse& use : memory_per_gpu(m, p, bench.bytes(), node.gpu)) {
+        if (use.component != "activations") continue;
+        return VerifiedRow{fmt::format("{} {}", f.text("model"), f.text("mode")),
+                           "GiB of activations", f.number("paper_value"), use.bytes / gib};
+    }
+    return std::nullopt;
+}
+
+// 15 and 16: vTrain's measured runs of Megatron-DeepSpeed on A100, four HDR adapters a node.
+RowResult vtrain(Bench& bench, const Fields& f) {
+    const TransformerModel m =
+        gpt(f.integer("layers"), f.integer("hidden"), f.integer("heads"), 50257, f.integer("seq"));
+    const ParallelPlan p = plan_of(f, f.integer("seq"));
+    if (p.global_batch % (p.data * p.microbatch) != 0) return std::nullopt;
+    Node node = bench.node("dgx_a100");
+    node.nics = 4;
+    return VerifiedRow{fmt::format("h{} l{} t{} d{} p{} b{}/{}", m.hidden, m.layers, p.tensor,
+                                   p.data, p.pipeline, p.microbatch, p.global_batch),
+                       "ms per step", f.number("iter_time_ms"),
+                       1e3 * bench.step_seconds(m, p, node)};
+}
+
+// 70: expected time under exponential failures. Simulated, so the error is a sample's.
+RowResult renewal(Bench&, const Fields& f) {
+    constexpr int segments = 2000;
+    const std::string text = fmt::format(
+        "[run]\nreplicas = 100\n[cluster]\nnodes = 1\n[storage]\nserver_write_bandwidth = \"1 "
+        "GB/s\"\n"
+        "[job]\nlength = \"{:.6f} s\"\n[job.step]\ntime = \"{} s\"\n[job.checkpoint]\nsize = \"{} "
+        "GB\"\n"
+        "interval = \"1 step\"\n[job.recovery]\nrestart = \"0 s\"\nrestore = \"{} s\"\n"
+        "[[failures.cause]]\nname = \"any\"\nmtbf_job = \"{} s\"\ndetection = \"{} s\"\n",
+        f.number("W_opt_s") * segments, f.text("W_opt_s"), f.text("C_s"), f.text("R_s"),
+        f.text("M_s"), f.text("D_s"));
+    const CampaignResult result = run_campaign(load_scenario(text, "oracle row"), {});
+    // The last segment's checkpoint is not written: the job is done.
+    const double wall = result.metric("wall_time").summary.mean + f.number("C_s");
+    return VerifiedRow{fmt::format("M {} C {} D {} R {}", f.text("M_s"), f.text("C_s"),
+                                   f.text("D_s"), f.text("R_s")),
+                       "s per segment", f.number("e_segment_at_opt_s"), wall / segments};
+}
+
+// 72: collectives by alpha-beta.
+RowResult alpha_beta(Bench&, const Fields& f) {
+    const RingLink link{f.number("alpha_s"), f.number("bandwidth_Bps")};
+    const std::int64_t n = f.integer("n");
+    const double bytes = f.number("bytes");
+    const std::string& name = f.text("collective");
+    double time = 0;
+    if (name == "ring all_reduce") {
+        time = ring_all_reduce_seconds(n, bytes, link);
+    } else if (name == "ring all_gather / reduce_scatter") {
+        time = ring_all_gather_seconds(n, bytes, link);
+    } else if (name == "recursive halving-doubling all_reduce") {
+        time = halving_doubling_all_reduce_seconds(n, bytes, link);
+    } else if (name == "pairwise alltoall") {
+        time = pairwise_all_to_all_seconds(n, bytes, link);
+    } else {
+        return std::nullopt;
+    }
+    return VerifiedRow{fmt::format("{} n {} {} B", name, n, f.text("bytes")), "s",
+                       f.number("time_s"), time};
+}
+
+struct Format {
+    const char* number;
+    const char* what;
+    RowResult (*row)(Bench&, const Fields&);
+};
+
+constexpr Format formats[] = {
+    {"01", "Megatron-LM SC'21, weak scaling, A100", megatron_weak},
+    {"02", "Megatron-LM SC'21, PTD-P against ZeRO-3, A100", megatron_zero3},
+    {"04", "Megatron-Core, weak scaling, H100", megatron_core},
+    {"06", "Llama 3 405B, H100", llama3},
+    {"09", "MegaScale 175B, Megatron-LM rows, A100", megascale_175b},
+    {"10", "MegaScale 530B, Megatron-LM rows, A100", megascale_530b},
+    {"13", "Korthikanti et al., step time, A100", korthikanti},
+    {"14", "Korthikanti et al., activation memory", korthikanti_memory},
+    {"15", "vTrain, many nodes, A100", vtrain},
+    {"16", "vTrain, one node, A100", vtrain},
+    {"70", "checkpoint and restart, renewal formula", renewal},
+    {"72", "collectives by alpha-beta", alpha_beta},
+};
+
+}  // namespace
+
+std::optional<VerifiedTable> verify_table(const CsvTable& table) {
+    const auto format =
+        std::find_if(std::begin(formats), std::end(formats),
+                     [&](const Format& each) { return table.name.starts_with(each.number); });
+    if (format == std::end(formats)) return std::nullopt;
+    VerifiedTable out{table.name, format->what, table.rows.size(), {}};
+    Bench bench;
+    for (const CsvRow& row : table.rows) {
+        if (const RowResult result = format->row(bench, Fields(row)))
+            out.expressed.push_back(*result);
+    }
+    return out;
+}
+
+}  // namespace railyard
