@@ -119,7 +119,9 @@ class ValueReader {
 
   private:
     double factor(const std::string& path) const;
-    void check_bound(double v, Bound bound, const Value& value, const std::string& path);
+    std::string place(Position at) const;
+    // False, and reported, when v is out of bounds: then it must not be used.
+    bool check_bound(double v, Bound bound, const Value& value, const std::string& path);
 
     Diagnostics& diagnostics_;
     std::string file_;

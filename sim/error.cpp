@@ -10,6 +10,10 @@ namespace railyard {
 
 void Diagnostics::error(std::string file, Position at, std::string path, std::string message,
                         std::string help) {
+    // What is read twice is wrong once.
+    for (const Diagnostic& known : errors_) {
+        if (known.path == path && known.message == message && known.at.line == at.line) return;
+    }
     errors_.push_back({std::move(file), at, std::move(path), std::move(message), std::move(help)});
 }
 
@@ -88,9 +92,14 @@ std::string nearest_name(std::string_view word, const std::vector<std::string>& 
     return best;
 }
 
-std::string suggest(std::string_view word, const std::vector<std::string>& candidates) {
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
     const std::string nearest = nearest_name(word, candidates);
-    if (!nearest.empty()) return fmt::format("did you mean '{}'?", nearest);
+    return nearest.empty() ? "" : fmt::format("did you mean '{}'?", nearest);
+}
+
+std::string suggest(std::string_view word, const std::vector<std::string>& candidates) {
+    const std::string nearest = did_you_mean(word, candidates);
+    if (!nearest.empty()) return nearest;
     constexpr std::size_t listed_max = 24;
     if (candidates.empty()) return {};
     if (candidates.size() > listed_max) {

@@ -62,7 +62,10 @@ class ScenarioError : public std::exception {
 // The candidate that `word` most likely stands for, or "" when none is near. Ties go to the first.
 std::string nearest_name(std::string_view word, const std::vector<std::string>& candidates);
 
-// "; did you mean 'x'?" or, with few candidates and none near, "; valid: a, b, c".
+// "did you mean 'x'?", or "" when none is near.
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
+
+// The same or, with few candidates and none near, "valid: a, b, c".
 std::string suggest(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace railyard

@@ -12,8 +12,16 @@ namespace railyard {
 struct Metric {
     std::string name;  // snake_case
     std::string unit;  // "1" for a ratio
-    double value = 0;
+    double value = 0;  // not a number: this replica has none (0 interruptions have no mean cost)
+    // For a mean over something that is counted in each replica: what was counted and its sum. The mean
+    // over replicas is then all sums over all counts, not a mean of means.
+    double sum = 0;
+    double count = -1;  // -1: a plain value
 };
+
+// A plain value, and a mean of `sum` over `count` things.
+Metric plain_metric(std::string name, std::string unit, double value);
+Metric mean_metric(std::string name, std::string unit, double sum, double count);
 
 struct MetricSummary {
     std::string name;

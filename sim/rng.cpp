@@ -102,8 +102,8 @@ double RandomStream::normal() {
     }
 }
 
-double RandomStream::lognormal(double mean, double sigma) {
-    return mean * portable_exp(sigma * normal() - 0.5 * sigma * sigma);
+double lognormal(double mean, double sigma, double z) {
+    return mean * portable_exp(sigma * z - 0.5 * sigma * sigma);
 }
 
 Duration RandomStream::interarrival(Rate rate) {

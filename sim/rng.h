@@ -19,6 +19,9 @@ namespace railyard {
 double portable_log(double x);
 double portable_exp(double x);
 
+// Log-normal with this mean and standard deviation of its logarithm, from a standard normal z.
+double lognormal(double mean, double sigma, double z);
+
 class RandomStream {
   public:
     RandomStream(std::uint64_t seed, std::uint64_t replica, std::string_view name);
@@ -29,8 +32,6 @@ class RandomStream {
     bool chance(double probability) { return uniform() < probability; }
     double exponential();  // mean 1
     double normal();       // mean 0, variance 1
-    // Log-normal by its mean and the standard deviation of its logarithm.
-    double lognormal(double mean, double sigma);
     // Time to the next event of a Poisson process, in whole nanoseconds; the clock's end when rate
     // is 0.
     Duration interarrival(Rate rate);

@@ -41,4 +41,19 @@ Summary summarise_paired(std::span<const double> a, std::span<const double> b) {
     return summarise(differences);
 }
 
+Summary summarise_ratio(std::span<const double> a, std::span<const double> b) {
+    RY_CHECK(a.size() == b.size());
+    const double n = static_cast<double>(a.size());
+    const double mean_b = summarise(b).mean;
+    const double ratio = summarise(a).mean / mean_b;
+    // a - ratio b has mean zero; its spread over the mean of b is the ratio's.
+    std::vector<double> residuals(a.size());
+    for (std::size_t i = 0; i < a.size(); ++i) residuals[i] = (a[i] - ratio * b[i]) / mean_b;
+    Summary s = summarise(residuals);
+    const double half = n > 1 ? s.ci95.half_width() : std::numeric_limits<double>::infinity();
+    s.mean = mean_b == 0 ? std::numeric_limits<double>::quiet_NaN() : ratio;
+    s.ci95 = {s.mean - half, s.mean + half};
+    return s;
+}
+
 }  // namespace railyard

@@ -29,4 +29,8 @@ Summary summarise(std::span<const double> values);
 // Summary of a[i] - b[i]: two designs run on the same random numbers. Sizes must agree.
 Summary summarise_paired(std::span<const double> a, std::span<const double> b);
 
+// Ratio of two sums, sum(a) / sum(b), with the interval of its linearisation. Not a number when sum(b) is
+// zero.
+Summary summarise_ratio(std::span<const double> a, std::span<const double> b);
+
 }  // namespace railyard

@@ -24,7 +24,10 @@ std::int64_t saturate(Wide n) {
 }  // namespace
 
 Duration from_seconds(double s) {
-    RY_CHECK(std::isfinite(s) && std::abs(s) < 9.2e9);
+    RY_CHECK(!std::isnan(s));
+    constexpr double seconds_max = 9.2e9;
+    if (s > seconds_max) return Duration::max();
+    if (s < -seconds_max) return Duration::min();
     return Duration(std::llround(s * 1e9));
 }
 
@@ -236,11 +239,18 @@ std::string_view trim(std::string_view s) {
 
 }  // namespace
 
-std::vector<std::string> known_units() {
+namespace {
+
+// The units of a dimension, or all of them, in the order of the table.
+std::vector<std::string> unit_symbols(std::optional<Dimension> dimension) {
     std::vector<std::string> out;
-    for (const Unit& unit : units) out.emplace_back(unit.symbol);
+    for (const Unit& unit : units) {
+        if (!dimension || unit.dimension == *dimension) out.emplace_back(unit.symbol);
+    }
     return out;
 }
+
+}  // namespace
 
 std::string_view dimension_name(Dimension dimension) {
     switch (dimension) {
@@ -334,12 +344,14 @@ std::string_view dimension_example(Dimension dimension) {
     return "";
 }
 
-std::optional<Quantity> parse_quantity(std::string_view text, std::string& why) {
+std::optional<Quantity> parse_quantity(std::string_view text, std::string& why,
+                                       std::optional<Dimension> wanted) {
     const std::string_view whole = trim(text);
     std::string_view rest = whole;
     Decimal number;
     if (!read_decimal(rest, number)) {
-        why = "does not begin with a number";
+        const bool digit = !rest.empty() && rest.front() >= '0' && rest.front() <= '9';
+        why = digit ? "has too many digits" : "does not begin with a number";
         return std::nullopt;
     }
     const std::string_view symbol = trim(rest);
@@ -368,9 +380,16 @@ std::optional<Quantity> parse_quantity(std::string_view text, std::string& why) 
         if (exact) q.integer = scale_exactly(number, unit.scale);
         return q;
     }
+    if (symbol.starts_with(',')) {
+        why = "has a comma: a decimal point is a point";
+        return std::nullopt;
+    }
     why = fmt::format("has the unknown unit '{}'", symbol);
-    const std::string nearest = nearest_name(symbol, known_units());
-    if (!nearest.empty()) why += fmt::format("; did you mean '{}'?", nearest);
+    std::string hint = did_you_mean(symbol, unit_symbols(wanted));
+    if (hint.empty() && wanted) {
+        hint = fmt::format("valid: {}", fmt::join(unit_symbols(wanted), ", "));
+    }
+    if (!hint.empty()) why += "; " + hint;
     return std::nullopt;
 }
 
@@ -401,6 +420,7 @@ std::string to_text(Duration d) {
                                                    {3600e9, "h"},
                                                    {86400e9, "day"}}};
     const double ns = static_cast<double>(d.count());
+    if (d >= std::chrono::hours(24 * 365 * 10)) return fmt::format("{:.3g} years", ns / (365 * 86400e9));
     return ns == 0 ? "0 s" : pick(ns, steps_up);
 }
 

@@ -20,10 +20,13 @@ using Nanoseconds = std::chrono::duration<std::int64_t, std::nano>;
 using Picoseconds = std::chrono::duration<std::int64_t, std::pico>;
 using Duration = Nanoseconds;
 
+// The longest time that a scenario may name: sums of a few of them still fit the clock.
+constexpr Duration time_max = std::chrono::hours(24 * 365 * 100);
+
 inline double seconds(Duration d) {
     return static_cast<double>(d.count()) * 1e-9;
 }
-// Rounded to the nearest nanosecond. s must be finite and within +-292 years.
+// Rounded to the nearest nanosecond; saturates at the clock's ends. s must not be NaN.
 Duration from_seconds(double s);
 
 // A number of bytes; decimal units (1 GB = 10^9) unless a name says binary (1 GiB = 2^30).
@@ -80,8 +83,7 @@ struct Rate {
 // is widened to 128 bits. Needs bandwidth > 0 and bytes >= 0; saturates at the clock's end.
 Duration transfer_time(Bytes bytes, Bandwidth bandwidth);
 
-// ---- text
-// ----------------------------------------------------------------------------------------
+// ---- text ----
 
 // What kind of thing a unit measures.
 enum class Dimension : std::uint8_t {
@@ -119,10 +121,9 @@ struct Quantity {
 
 // Parses "400 Gbit/s", "400Gbps", "1.5e3 GB/s", "30 min", "0.01 /day". On failure returns nullopt
 // and says why in `why` ("has no unit", "unknown unit 'GBs'; did you mean 'GB/s'?").
-std::optional<Quantity> parse_quantity(std::string_view text, std::string& why);
-
-// Every unit that parse_quantity knows, in the order of its table.
-std::vector<std::string> known_units();
+// A unit that it does not know is looked for among those of the `wanted` dimension.
+std::optional<Quantity> parse_quantity(std::string_view text, std::string& why,
+                                       std::optional<Dimension> wanted = {});
 
 // Short text with three significant digits and a fitting unit: "1.94 h", "2.8 TB", "50 GB/s".
 std::string to_text(Duration d);

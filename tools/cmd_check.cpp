@@ -18,7 +18,8 @@ int cmd_check(const std::vector<std::string>& arguments) {
                "Change a key: --set a.b=value");
     const auto values = line.parse(arguments);
     if (!values) return exit_ok;
-    if (!values->count("scenario")) throw ScenarioError("check needs a scenario file");
+    if (!values->count("scenario"))
+        throw ScenarioError("check needs a scenario file", "railyard check SCENARIO.toml...");
 
     ScenarioChanges changes;
     if (values->count("set")) changes.settings = (*values)["set"].as<std::vector<std::string>>();

@@ -47,7 +47,7 @@ Json finite(double v) {
 std::string json_text(const Scenario& s, const CampaignResult& r) {
     Json metrics = Json::object();
     for (const MetricSummary& m : r.metrics) {
-        metrics[m.name] = {{"mean", m.summary.mean},
+        metrics[m.name] = {{"mean", finite(m.summary.mean)},
                            {"ci95", {finite(m.summary.ci95.low), finite(m.summary.ci95.high)}},
                            {"unit", m.unit}};
     }
@@ -116,9 +116,11 @@ void print_headline(const Scenario& s, const CampaignResult& r) {
     const auto row = [&](const char* label, const char* metric, const auto& show,
                          const char* meaning) {
         const Summary& m = r.metric(metric).summary;
-        const std::string interval =
-            std::isfinite(m.ci95.low) ? fmt::format("{} to {}", show(m.ci95.low), show(m.ci95.high))
-                                      : std::string("one replica: none");
+        std::string interval = "one replica: none";
+        if (std::isfinite(
+                m.ci95.low)) {  // none of these is negative, whatever a symmetric interval says
+            interval = fmt::format("{} to {}", show(std::max(0.0, m.ci95.low)), show(m.ci95.high));
+        }
         table.add({coloured(label, Colour::bold), show(m.mean), interval,
                    coloured(meaning, Colour::dim)});
     };
@@ -129,6 +131,9 @@ void print_headline(const Scenario& s, const CampaignResult& r) {
         row("MFU of a step", "mfu_step", percent, "the same while stepping");
         row(
             "tokens trained", "tokens", [](double v) { return fmt::format("{:.4g}", v); }, "");
+    }
+    if (s.job.target_steps > 0) {
+        row("job finished", "job_finished", percent, "of the replicas reached job.length");
     }
     row("steps kept", "steps", grouped, "");
     row("wall time", "wall_time", time_text, "");
@@ -227,17 +232,49 @@ void print_estimates(const std::vector<EstimateEffect>& effects, std::size_t rea
                  {"value", Table::Align::left},
                  {"tried", Table::Align::left},
                  {"goodput", Table::Align::left}});
+    const auto shown = [](const std::optional<double>& goodput) {
+        return goodput ? percent(*goodput) : std::string("(not possible)");
+    };
     for (std::size_t i = 0; i < std::min(shown_max, effects.size()); ++i) {
         const EstimateEffect& e = effects[i];
         table.add(
             {e.estimate.path, e.estimate.value,
              fmt::format("x {:.3g} to x {:.3g}{}", e.estimate.low_factor, e.estimate.high_factor,
                          e.estimate.range_given ? "" : " (no range given)"),
-             fmt::format("{} to {}", percent(e.goodput_low), percent(e.goodput_high))});
+             fmt::format("{} to {}", shown(e.goodput_low), shown(e.goodput_high))});
     }
     fmt::print("{}  ({} estimates were read, {} of them move goodput)\n", table.text(), read_count,
                effects.size());
 }
+
+// Writes to the database for as long as that works: an answer that took hours is not thrown away because a
+// disk is full.
+class Saving {
+  public:
+    explicit Saving(ResultsDb* db) : db_(db) {}
+    void add(const ReplicaResult& replica) {
+        attempt([&] { db_->add(replica); });
+    }
+    void finish(const CampaignResult& result) {
+        attempt([&] { db_->finish(result); });
+    }
+    bool failed() const { return failed_; }
+
+  private:
+    template <class Write>
+    void attempt(const Write& write) {
+        if (db_ == nullptr || failed_) return;
+        try {
+            write();
+        } catch (const ScenarioError& error) {
+            failed_ = true;
+            fmt::print(stderr, "{}\n    the run goes on without it\n", error.what());
+        }
+    }
+
+    ResultsDb* db_;
+    bool failed_ = false;
+};
 
 struct RunArguments {
     std::string path;
@@ -246,7 +283,7 @@ struct RunArguments {
     unsigned threads = 1;
     bool json = false;
     bool quiet_estimates = false;
-    std::int64_t logged_replicas = 1;
+    std::int64_t logged_replicas = 0;
 };
 
 std::optional<RunArguments> parse(const std::vector<std::string>& arguments) {
@@ -261,7 +298,7 @@ std::optional<RunArguments> parse(const std::vector<std::string>& arguments) {
     line.add()("replicas", po::value<std::string>(), "Number of replicas (run.replicas)");
     line.add()(
         "jobs,j",
-        po::value<unsigned>()->default_value(std::max(1U, std::thread::hardware_concurrency())),
+        po::value<std::int64_t>()->default_value(std::max(1U, std::thread::hardware_concurrency())),
         "Threads; the result does not depend on it");
     line.add()("json", "Print one JSON object on standard output and nothing else");
     line.add()("db", po::value<std::string>(),
@@ -271,7 +308,9 @@ std::optional<RunArguments> parse(const std::vector<std::string>& arguments) {
     line.add()("no-estimates", "Leave out what the answer hangs on (it takes some more replicas)");
     const auto values = line.parse(arguments);
     if (!values) return std::nullopt;
-    if (!values->count("scenario")) throw ScenarioError("run needs a scenario file");
+    if (!values->count("scenario"))
+        throw ScenarioError("run needs a scenario file",
+                            "railyard run SCENARIO.toml; 'run --help' says more");
 
     RunArguments out;
     out.path = (*values)["scenario"].as<std::vector<std::string>>()[0];
@@ -283,11 +322,23 @@ std::optional<RunArguments> parse(const std::vector<std::string>& arguments) {
                 fmt::format("run.{}={}", key, (*values)[key].as<std::string>()));
         }
     }
-    out.threads = std::clamp((*values)["jobs"].as<unsigned>(), 1U, 1024U);
+    const auto at_least = [&](const char* option, std::int64_t least) {
+        const std::int64_t n = (*values)[option].as<std::int64_t>();
+        if (n < least)
+            throw ScenarioError(
+                fmt::format("--{}: expected {} or more, found {}", option, least, n));
+        return n;
+    };
+    constexpr std::int64_t threads_max = 1024;
+    out.threads = static_cast<unsigned>(std::min(at_least("jobs", 1), threads_max));
     out.json = values->count("json") > 0;
     out.quiet_estimates = values->count("no-estimates") > 0;
-    if (values->count("db")) out.db = (*values)["db"].as<std::string>();
-    out.logged_replicas = out.db.empty() ? 0 : (*values)["db-events"].as<std::int64_t>();
+    const std::int64_t logged = at_least("db-events", 0);
+    if (values->count("db")) {
+        out.db = (*values)["db"].as<std::string>();
+        if (out.db.empty()) throw ScenarioError("--db: expected a file name, found nothing");
+        out.logged_replicas = logged;
+    }
     return out;
 }
 
@@ -308,6 +359,7 @@ int cmd_run(const std::vector<std::string>& arguments) {
                                          version());
     }
 
+    Saving saved(db.get());
     CampaignResult result;
     {
         Progress progress("replicas");
@@ -318,10 +370,10 @@ int cmd_run(const std::vector<std::string>& arguments) {
         options.progress = [&](std::int64_t done, std::int64_t total) {
             progress.update(done, total);
         };
-        if (db) options.finished = [&](const ReplicaResult& replica) { db->add(replica); };
+        if (db) options.finished = [&](const ReplicaResult& replica) { saved.add(replica); };
         result = run_campaign(scenario, options);
     }
-    if (db) db->finish(result);
+    saved.finish(result);
     if (result.replicas.empty()) {
         fmt::print(stderr, "railyard: interrupted before the first replica was finished\n");
         return exit_interrupted;
@@ -334,6 +386,7 @@ int cmd_run(const std::vector<std::string>& arguments) {
         print_headline(scenario, result);
         print_ledger(result);
         print_interruptions(scenario, result);
+        std::fflush(stdout);  // the answer is out before anything else is tried
         if (!result.cancelled) {
             print_other_clock(scenario, result, text, args->changes, args->threads);
         }
@@ -369,9 +422,14 @@ int cmd_run(const std::vector<std::string>& arguments) {
             return exit_stuck;
         case Ending::limit:
             fmt::print(stderr,
-                       "railyard: limit: run.events_max = {} was reached: this result is partial\n",
+                       "railyard: limit: run.events_max = {} was reached: this result is partial\n"
+                       "    raise it with --set run.events_max=...\n",
                        scenario.events_max);
             return exit_limit;
+    }
+    if (saved.failed()) {
+        fmt::print(stderr, "railyard: this result is whole; the database is not\n");
+        return exit_limit;
     }
     return interrupted() ? exit_interrupted : exit_ok;
 }

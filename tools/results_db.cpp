@@ -160,7 +160,7 @@ ResultsDb::ResultsDb(const std::string& path, const Scenario& scenario,
         scenario.replicas, settings, scenario_text, scenario.gpus());
     run_ = db_->last_row();
     db_->execute("COMMIT; BEGIN");
-    committed_ = now_seconds();
+    committed_ = began_ = now_seconds();
 }
 
 ResultsDb::~ResultsDb() = default;
@@ -210,10 +210,16 @@ void ResultsDb::add(const ReplicaResult& r) {
                     e.steps);
     }
     db_->insert("UPDATE runs SET replicas_done = replicas_done + 1 WHERE run = ?", run_);
+    // Slow replicas are committed one by one; a commit for each of many fast ones would take longer than
+    // they do.
+    ++added_;
+    const double now = now_seconds();
     constexpr double seconds_between_commits = 0.5;
-    if (now_seconds() - committed_ > seconds_between_commits) {
+    constexpr double slow_replica_seconds = 0.02;
+    const bool slow = now - began_ > slow_replica_seconds * static_cast<double>(added_);
+    if (slow || now - committed_ > seconds_between_commits) {
         db_->execute("COMMIT; BEGIN");
-        committed_ = now_seconds();
+        committed_ = now;
     }
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <memory>
 #include <mutex>
+#include <numeric>
 
 #include "sim/check.h"
 #include "sim/parallel.h"
@@ -43,49 +44,52 @@ std::vector<Metric> metrics_of(const Scenario& s, const ReplicaResult& r) {
     for (const std::int64_t n : job.interruptions) interruptions += static_cast<double>(n);
     const double peak =
         s.node.gpu.bf16_dense.per_second * static_cast<double>(s.job.nodes * s.job.gpus_per_node);
-    const auto per_interruption = [&](Duration d) { return ratio(seconds(d), interruptions); };
+    const double job_gpus = static_cast<double>(s.job.nodes * s.job.gpus_per_node);
+    const auto per_interruption = [&](const char* phase, Duration d) {
+        return mean_metric(fmt::format("{}_per_interruption", phase), "s", seconds(d),
+                           interruptions);
+    };
     const Duration recovery =
         job.detection + job.replacement + job.requeue_wait + job.restart + job.restore;
-
-    std::vector<Metric> m = {
-        {"goodput", "1", ratio(static_cast<double>(r.ledger.booked(Category::productive)), total)},
-        {"ettr", "1", ratio(trained, job_seconds)},
-        {"mfu", "1", ratio(steps * s.job.step.model_flops, job_seconds * peak)},
-        {"mfu_step", "1", ratio(s.job.step.model_flops, step_s * peak)},
-        {"step_time", "s", step_s},
-        {"steps", "steps", steps},
-        {"steps_lost", "steps", static_cast<double>(job.steps_lost)},
-        {"tokens", "tokens", steps * static_cast<double>(s.tokens_per_step)},
-        {"training_time", "s", trained},
-        {"wall_time", "s", job_seconds},
-        {"checkpoints", "1", static_cast<double>(job.checkpoints)},
-        {"checkpoints_lost", "1", static_cast<double>(job.checkpoints_lost)},
-        {"checkpoint_stall_time", "s",
-         static_cast<double>(r.ledger.booked(Category::checkpoint_stall)) * 1e-9 /
-             static_cast<double>(s.job.nodes * s.job.gpus_per_node)},
-        {"interruptions", "1", interruptions},
-        {"planned_interruptions", "1", static_cast<double>(job.planned_interruptions)},
-        {"failures_while_down", "1", static_cast<double>(job.strikes_while_down)},
-        {"mean_time_between_interruptions", "s",
-         interruptions > 0 ? job_seconds / interruptions : job_seconds},
-        {"lost_work_per_interruption", "s", per_interruption(job.lost_work)},
-        {"detection_per_interruption", "s", per_interruption(job.detection)},
-        {"replacement_per_interruption", "s", per_interruption(job.replacement)},
-        {"requeue_wait_per_interruption", "s", per_interruption(job.requeue_wait)},
-        {"restart_per_interruption", "s", per_interruption(job.restart)},
-        {"restore_per_interruption", "s", per_interruption(job.restore)},
-        {"recovery_per_interruption", "s", per_interruption(recovery)},
+    return {
+        plain_metric("goodput", "1",
+                     ratio(static_cast<double>(r.ledger.booked(Category::productive)), total)),
+        plain_metric("ettr", "1", ratio(trained, job_seconds)),
+        plain_metric("mfu", "1", ratio(steps * s.job.step.model_flops, job_seconds * peak)),
+        plain_metric("mfu_step", "1", ratio(s.job.step.model_flops, step_s * peak)),
+        plain_metric("step_time", "s", step_s),
+        plain_metric("steps", "steps", steps),
+        plain_metric("steps_lost", "steps", static_cast<double>(job.steps_lost)),
+        plain_metric("tokens", "tokens", steps * static_cast<double>(s.tokens_per_step)),
+        plain_metric("training_time", "s", trained),
+        plain_metric("wall_time", "s", job_seconds),
+        plain_metric("job_finished", "1", job.finished ? 1 : 0),
+        plain_metric("checkpoints", "1", static_cast<double>(job.checkpoints)),
+        plain_metric("checkpoints_lost", "1", static_cast<double>(job.checkpoints_lost)),
+        plain_metric(
+            "checkpoint_stall_time", "s",
+            static_cast<double>(r.ledger.booked(Category::checkpoint_stall)) * 1e-9 / job_gpus),
+        plain_metric("interruptions", "1", interruptions),
+        plain_metric("planned_interruptions", "1", static_cast<double>(job.planned_interruptions)),
+        plain_metric("failures_while_down", "1", static_cast<double>(job.strikes_while_down)),
+        mean_metric("mean_time_between_interruptions", "s", job_seconds, interruptions),
+        per_interruption("lost_work", job.lost_work),
+        per_interruption("detection", job.detection),
+        per_interruption("replacement", job.replacement),
+        per_interruption("requeue_wait", job.requeue_wait),
+        per_interruption("restart", job.restart),
+        per_interruption("restore", job.restore),
+        per_interruption("recovery", recovery),
     };
-    return m;
 }
 
-std::string stuck_report(const Scenario& s, const TrainingJob& job) {
-    if (job.phase() == JobPhase::requeue_wait) {
-        return fmt::format(
-            "the job waits for 1 of its {} nodes; no spare is left and none comes back",
-            s.job.nodes);
-    }
-    return "no event is left and the job is not done";
+std::string stuck_report(const Scenario& s, const JobOutcome& job) {
+    return fmt::format(
+        "the job is not done after {}: {} of {} steps are safe, {} were lost to {} interruptions "
+        "and {} planned stops; {}",
+        to_text(campaign_length_max), job.steps_kept, s.job.target_steps, job.steps_lost,
+        std::accumulate(job.interruptions.begin(), job.interruptions.end(), std::int64_t{0}),
+        job.planned_interruptions, s.checkpoint_description);
 }
 
 }  // namespace
@@ -109,27 +113,20 @@ ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events
     }
 
     const bool bounded = s.duration > Duration{};
-    const Instant end = bounded ? Instant(s.duration) : Instant::max();
+    const Instant end(bounded ? s.duration : campaign_length_max);
     job.begin();
-    switch (engine.run(end, static_cast<std::uint64_t>(s.events_max))) {
-        case CampaignEngine::Outcome::limit:
-            result.ending = Ending::limit;
-            break;
-        case CampaignEngine::Outcome::drained:
-            if (!bounded) {
-                result.ending = Ending::stuck;
-                result.stuck_report = stuck_report(s, job);
-            }
-            break;
-        case CampaignEngine::Outcome::stopped:
-        case CampaignEngine::Outcome::reached_end:
-            break;
+    const CampaignEngine::Outcome ended = engine.run(end, static_cast<std::uint64_t>(s.events_max));
+    if (ended == CampaignEngine::Outcome::limit) {
+        result.ending = Ending::limit;
+    } else if (!bounded && ended != CampaignEngine::Outcome::stopped) {
+        result.ending = Ending::stuck;
     }
     job.end();
     nodes.end();
 
     result.simulated = engine.now().time_since_epoch();
     result.job = job.outcome();
+    if (result.ending == Ending::stuck) result.stuck_report = stuck_report(s, result.job);
     result.events = engine.events();
     result.trajectory = engine.trajectory().value();
     RY_CHECK(result.ledger.total() == GpuNanoseconds{s.gpus()} * result.simulated.count());
@@ -230,7 +227,7 @@ CampaignResult run_campaign(const Scenario& s, const CampaignOptions& options) {
 }
 
 double EstimateEffect::swing() const {
-    return std::abs(goodput_high - goodput_low);
+    return std::abs(goodput_high.value_or(goodput) - goodput_low.value_or(goodput));
 }
 
 std::vector<EstimateEffect> rank_estimates(std::string_view text, const std::string& name,
@@ -256,9 +253,9 @@ std::vector<EstimateEffect> rank_estimates(std::string_view text, const std::str
     std::vector<EstimateEffect> effects;
     for (const Estimate& estimate : load_scenario(text, name, changes).estimates) {
         if (cancelled || !as_is) break;
-        EstimateEffect effect{estimate, 0, 0};
-        effect.goodput_low = goodput_with({estimate.path, estimate.low_factor}).value_or(*as_is);
-        effect.goodput_high = goodput_with({estimate.path, estimate.high_factor}).value_or(*as_is);
+        EstimateEffect effect{estimate, *as_is, {}, {}};
+        effect.goodput_low = goodput_with({estimate.path, estimate.low_factor});
+        effect.goodput_high = goodput_with({estimate.path, estimate.high_factor});
         if (effect.swing() > 0) effects.push_back(effect);
     }
     std::stable_sort(effects.begin(), effects.end(),

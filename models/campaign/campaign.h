@@ -10,6 +10,9 @@
 
 namespace railyard {
 
+// No campaign is longer; a job that is not done by then makes no progress.
+constexpr Duration campaign_length_max = time_max;
+
 // How a replica ended. `stuck` and `limit` mark a result that is not what was asked for.
 enum class Ending : std::uint8_t { complete, stuck, limit };
 
@@ -65,8 +68,9 @@ CampaignResult run_campaign(const Scenario& scenario, const CampaignOptions& opt
 // left out.
 struct EstimateEffect {
     Estimate estimate;
-    double goodput_low = 0;  // with the value at its low end
-    double goodput_high = 0;
+    double goodput = 0;                 // with the value as it is
+    std::optional<double> goodput_low;  // at its low end; none: that end makes no possible design
+    std::optional<double> goodput_high;
     double swing() const;
 };
 std::vector<EstimateEffect> rank_estimates(std::string_view scenario_text, const std::string& name,

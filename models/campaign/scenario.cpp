@@ -17,6 +17,15 @@ const std::vector<std::string> interval_clocks = {"training", "wall"};
 const std::vector<std::string> recompute_words = {"none", "selective", "elementwise", "full"};
 const std::vector<std::string> remedy_words = {"restart", "reset", "replace"};
 
+// Divisors of n up to `most`.
+std::vector<std::int64_t> divisors(std::int64_t n, std::int64_t most) {
+    std::vector<std::int64_t> out;
+    for (std::int64_t d = 1; d <= std::min(n, most); ++d) {
+        if (n % d == 0) out.push_back(d);
+    }
+    return out;
+}
+
 constexpr double step_seconds_max = 1e7;  // a step of 116 days is a mistake in the scenario
 
 // Reads the sections in the order of the language, each into the scenario. In describing mode the
@@ -53,6 +62,7 @@ class ScenarioReader {
     std::optional<SharedStore> store_;
     std::optional<Duration> job_length_;
     std::optional<Duration> given_step_;
+    bool run_duration_given_ = false;
 };
 
 Scenario ScenarioReader::read() {
@@ -92,6 +102,7 @@ void ScenarioReader::read_run() {
     run.read("duration", duration, "Length of the campaign on the wall clock",
              {.bound = Bound::positive, .otherwise = "until the job is done"});
     if (duration) s_.duration = *duration;
+    run_duration_given_ = run.has("duration");
     s_.events_max = 50'000'000;
     run.read("events_max", s_.events_max,
              "Events after which a replica stops, unfinished and marked",
@@ -107,8 +118,13 @@ void ScenarioReader::read_cluster() {
     cluster.read("nodes", s_.nodes.nodes, "Nodes that are there, spares included",
                  {.bound = Bound::count, .required = true});
     s_.node = read_node(*catalogue_, node_name_);
+    const std::int64_t catalogue_gpus = s_.node.gpus;
     cluster.read("gpus_per_node", s_.node.gpus, "GPUs in each node",
                  {.bound = Bound::count, .otherwise = "the node's, from the catalogue"});
+    // Another number of GPUs in a box with one NVLink domain is a box with one domain of that size.
+    if (cluster.has("gpus_per_node") && s_.node.nvlink_domain <= catalogue_gpus) {
+        s_.node.nvlink_domain = s_.node.gpus;
+    }
     cluster.read("nics_per_node", s_.node.nics,
                  "Network adapters of each node for the compute network",
                  {.bound = Bound::count, .otherwise = "the node's, from the catalogue"});
@@ -169,7 +185,7 @@ void ScenarioReader::read_job() {
     job.read("length", job_length_,
              "Training time after which the job is done, lost work not counted",
              {.bound = Bound::positive, .otherwise = "it runs until the campaign ends"});
-    if (!job_length_ && s_.duration == Duration{} && !top_.describing()) {
+    if (!job.has("length") && !run_duration_given_ && !top_.describing()) {
         job.error("length", "nothing ends this campaign",
                   "give run.duration, or job.length, or both");
     }
@@ -179,7 +195,8 @@ void ScenarioReader::read_job() {
         if (is_dense(name)) models.push_back(name);
     }
     job.name("model", model_name_, models, "a dense model in the catalogue",
-             "The model that is trained", {.otherwise = "none: then job.step.time is needed"});
+             "The model that is trained; mixtures of experts are not simulated yet",
+             {.otherwise = "none: then job.step.time is needed"});
     if (!model_name_.empty()) s_.model = read_model(*catalogue_, model_name_);
     read_parallel(job);
     read_step(job);
@@ -207,6 +224,12 @@ void ScenarioReader::read_parallel(Section& job) {
     p.sequence_length = std::max<std::int64_t>(1, s_.model.sequence_length);
     parallel.read("sequence_length", p.sequence_length, "Tokens per sequence",
                   {.bound = Bound::positive, .otherwise = "the model's"});
+    constexpr std::int64_t sequence_length_max = 10'000'000;
+    if (p.sequence_length > sequence_length_max) {
+        parallel.error("sequence_length", fmt::format("expected at most {} tokens, found {}",
+                                                      sequence_length_max, p.sequence_length));
+        p.sequence_length = sequence_length_max;
+    }
     std::int64_t zero = 1;
     parallel.read("zero", zero,
                   "ZeRO stage: 1 shares optimizer state over the data-parallel ranks, "
@@ -230,6 +253,9 @@ void ScenarioReader::read_parallel(Section& job) {
         parallel.error("zero", fmt::format("expected a stage from 0 to 3, found {}", zero));
     p.zero = static_cast<int>(std::min<std::int64_t>(zero, 3));
     p.recompute = static_cast<Recompute>(recompute);
+    if (model_name_.empty() && parallel.present()) {
+        parallel.warning("", "has no effect without job.model");
+    }
     if (!ok() || model_name_.empty()) return;
 
     if (p.gpus() != gpus) {
@@ -246,8 +272,10 @@ void ScenarioReader::read_parallel(Section& job) {
         return;
     }
     if (s_.model.heads % p.tensor != 0) {
-        parallel.error("tensor", fmt::format("{} attention heads don't divide by tensor = {}",
-                                             s_.model.heads, p.tensor));
+        parallel.error(
+            "tensor",
+            fmt::format("{} attention heads don't divide by tensor = {}", s_.model.heads, p.tensor),
+            fmt::format("valid: {}", fmt::join(divisors(s_.model.heads, 64), ", ")));
     }
     if (s_.model.layers % p.pipeline != 0 && (s_.model.layers + 2) % p.pipeline != 0) {
         parallel.error(
@@ -341,6 +369,10 @@ void ScenarioReader::read_step(Section& job) {
               {.bound = Bound::positive, .otherwise = "modelled from job.model and job.parallel"});
     step.finish();
     if (given_step_) {
+        if (seconds(*given_step_) > step_seconds_max) {
+            step.error("time", fmt::format("a step of {} is longer than any training run's",
+                                           to_text(*given_step_)));
+        }
         s_.job.step.compute = *given_step_;
         if (!model_name_.empty()) {
             s_.job.step.model_flops =
@@ -348,7 +380,7 @@ void ScenarioReader::read_step(Section& job) {
                 static_cast<double>(s_.plan.global_batch * s_.plan.sequence_length);
         }
     } else if (model_name_.empty()) {
-        if (!top_.describing()) {
+        if (!top_.describing() && !job.has("model") && !step.has("time")) {
             job.error("step", "the step is neither given nor can it be modelled",
                       "give job.step.time, or job.model with job.parallel");
         }
@@ -358,8 +390,10 @@ void ScenarioReader::read_step(Section& job) {
         s_.job.step =
             model_step(s_.model, s_.plan, s_.node, read_parameter_bytes(*catalogue_), traffic);
         if (seconds(s_.job.step.duration()) > step_seconds_max) {
-            job.error("parallel", fmt::format("one step takes {}", to_text(s_.job.step.duration())),
-                      "global_batch or sequence_length is larger than any training run's");
+            job.error(
+                "parallel", "one step takes more than 116 days",
+                "a bandwidth, a rate of the GPU, global_batch or sequence_length is far from any "
+                "training run's");
         }
     }
     if (!model_name_.empty()) s_.tokens_per_step = s_.plan.global_batch * s_.plan.sequence_length;
@@ -405,18 +439,25 @@ void ScenarioReader::read_checkpoint(Section& job) {
     checkpoint.finish();
     if (!ok()) return;
 
+    for (const char* key : {"snapshot_fraction", "upload_slowdown"}) {
+        if (c.mode != CheckpointMode::async && checkpoint.has(key)) {
+            checkpoint.warning(key, "has no effect without job.checkpoint.mode = \"async\"");
+        }
+    }
     if (c.mode == CheckpointMode::none) {
         s_.checkpoint_description = "no checkpoints";
         return;
     }
     if (size && per_param) {
-        checkpoint.error("bytes_per_param", "size is given too: one of the two decides");
+        checkpoint.error("bytes_per_param", "size is given too: one of the two decides",
+                         "leave out one of them");
     }
     if (size) {
         s_.checkpoint_size = *size;
     } else if (model_name_.empty()) {
-        checkpoint.error("size",
-                         "is missing: without job.model the size of a checkpoint is not known");
+        checkpoint.error(
+            "size", "is missing: without job.model the size of a checkpoint is not known",
+            "give job.checkpoint.size or job.model, or job.checkpoint.mode = \"none\"");
         return;
     } else {
         if (!per_param)
@@ -429,6 +470,13 @@ void ScenarioReader::read_checkpoint(Section& job) {
         s_.checkpoint_size = Bytes::of(std::llround(bytes));
     }
     const Duration write = store_->write_time(s_.checkpoint_size, s_.job.nodes);
+    if (write > time_max) {
+        checkpoint.error(
+            "size",
+            fmt::format("writing {} takes more than 100 years", to_text(s_.checkpoint_size)),
+            "the store or its clients are too slow, or the checkpoint too large");
+        return;
+    }
     c.stall = write;
     if (c.mode == CheckpointMode::async) {
         if (!d2h_fraction)
@@ -517,7 +565,7 @@ void ScenarioReader::read_recovery(Section& job) {
             recovery.error("restore", "the store gives nothing back: its read bandwidth is 0");
             return;
         }
-        restore = transfer_time(s_.checkpoint_size, read);
+        restore = std::min(transfer_time(s_.checkpoint_size, read), time_max);
     }
     s_.job.recovery.replacement = *replacement;
     s_.job.recovery.restart = *restart;
@@ -609,6 +657,12 @@ void ScenarioReader::read_failures() {
     double sigma = catalogue_->number("distribution", "repair", "sigma");
     failures.read("repair_sigma", sigma, "Standard deviation of the logarithm of repair times",
                   {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
+    constexpr double sigma_max = 5;
+    if (sigma > sigma_max) {
+        failures.error("repair_sigma",
+                       fmt::format("expected at most {}, found {}", sigma_max, sigma));
+        sigma = sigma_max;
+    }
     s_.nodes.repair_sigma = sigma;
 
     if (profile != "none" && !top_.describing()) {
@@ -630,6 +684,15 @@ void ScenarioReader::read_failures() {
     lemon.finish();
     failures.finish();
 
+    if (lemon.has("rate_multiplier") && lemons.fraction == 0) {
+        lemon.warning("rate_multiplier", "has no effect without failures.lemon.fraction");
+        lemons.rate_multiplier = 1;
+    }
+    for (const char* key : {"rate_scale", "detection", "repair_sigma"}) {
+        if (s_.causes.empty() && failures.has(key)) {
+            failures.warning(key, "has no effect without failures.profile or a [[failures.cause]]");
+        }
+    }
     std::vector<std::string> seen;
     for (FailureCause& cause : s_.causes) {
         cause.rate_per_node.per_second *= scale;

@@ -116,6 +116,23 @@ Catalogue::Catalogue(ValueReader& reader, ValueChoice choice, const Value* overr
     check_overrides();
 }
 
+// An override is what the catalogue's value is: a number, or a quantity of the same dimension. Names and
+// words are not overridden: another entry is chosen instead.
+void Catalogue::check_kind(const Value& given, const Value& ours, const std::string& path) {
+    const Value* value = ours.find("value");
+    if (value == nullptr || value->kind == Value::Kind::array) {
+        reader_.error(given.at, path, "can't be overridden: it is not one number or quantity",
+                      "choose an entry of the catalogue that has it as you want it");
+        return;
+    }
+    std::string why;
+    if (value->kind != Value::Kind::string) {
+        reader_.number(given, path, Bound::non_negative);
+    } else if (const auto quantity = parse_quantity(value->text, why)) {
+        reader_.quantity(given, path, {quantity->dimension}, Bound::non_negative);
+    }
+}
+
 void Catalogue::check_overrides() {
     if (overrides_ == nullptr) return;
     for (const auto& [kind, by_name] : overrides_->members) {
@@ -127,18 +144,32 @@ void Catalogue::check_overrides() {
         }
         const auto check_keys = [&](const Value& given, const Value& entry,
                                     const std::string& path) {
+            if (given.kind != Value::Kind::table) {
+                reader_.error(given.at, path,
+                              fmt::format("expected a table, found {}", given.describe()),
+                              "write [override.gpu.h100_sxm], then hbm_efficiency = 0.8");
+                return;
+            }
             std::vector<std::string> keys;
             for (const auto& [key, value] : entry.members) keys.push_back(key);
             for (const auto& [key, value] : given.members) {
-                if (entry.find(key) == nullptr) {
+                const Value* ours = entry.find(key);
+                if (ours == nullptr) {
                     reader_.error(value.at, path + "." + key,
                                   "the catalogue's entry has no such value", suggest(key, keys));
+                    continue;
                 }
+                check_kind(value, *ours, path + "." + key);
             }
         };
         if (is_single_entry(*table)) {
             check_keys(by_name, *table, "override." + kind);
             continue;
+        }
+        if (by_name.kind != Value::Kind::table) {
+            reader_.error(by_name.at, "override." + kind,
+                          fmt::format("expected a table, found {}", by_name.describe()),
+                          "write [override.gpu.h100_sxm], then hbm_efficiency = 0.8");
         }
         for (const auto& [name, given] : by_name.members) {
             const std::string path = fmt::format("override.{}.{}", kind, name);
@@ -162,11 +193,14 @@ Catalogue::Found Catalogue::find(std::string_view kind, std::string_view name,
     const Value* given = overrides_ ? overrides_->find(kind) : nullptr;
     if (given != nullptr && !name.empty()) given = given->find(name);
     if (given != nullptr) given = given->find(key);
-    if (given != nullptr) return {given, "override." + join(kind, name, key)};
 
     const Value* e = entry(kind, name);
     RY_CHECK(e != nullptr && e->find(key) != nullptr);
     const Value* value = e->find(key);
+    // Names and words stay ours: check_overrides has reported who tries to replace one.
+    if (given != nullptr && value->find("value") != nullptr) {
+        return {given, "override." + join(kind, name, key)};
+    }
     if (choice_ == ValueChoice::seed && value->kind == Value::Kind::table) {
         if (const Value* seed = value->find("seed")) value = seed;
     }
@@ -176,7 +210,11 @@ Catalogue::Found Catalogue::find(std::string_view kind, std::string_view name,
 Quantity Catalogue::quantity(std::string_view kind, std::string_view name, std::string_view key,
                              Dimension dimension) {
     const Found found = find(kind, name, key);
-    return reader_.quantity(*found.value, found.path, {dimension}, Bound::non_negative)
+    // A time may be zero; a size or a speed of nothing is no part of any machine.
+    const Bound bound = dimension == Dimension::time || dimension == Dimension::rate
+                            ? Bound::non_negative
+                            : Bound::positive;
+    return reader_.quantity(*found.value, found.path, {dimension}, bound)
         .value_or(Quantity{dimension, 1.0, 1});
 }
 
@@ -203,7 +241,7 @@ double Catalogue::number(std::string_view kind, std::string_view name, std::stri
 std::int64_t Catalogue::integer(std::string_view kind, std::string_view name,
                                 std::string_view key) {
     const Found found = find(kind, name, key);
-    return reader_.integer(*found.value, found.path, Bound::non_negative).value_or(1);
+    return reader_.integer(*found.value, found.path, Bound::positive).value_or(1);
 }
 std::string Catalogue::text(std::string_view kind, std::string_view name, std::string_view key) {
     return find(kind, name, key).value->text;

@@ -53,6 +53,7 @@ class Catalogue {
     Quantity quantity(std::string_view kind, std::string_view name, std::string_view key,
                       Dimension dimension);
     void check_overrides();
+    void check_kind(const Value& given, const Value& ours, const std::string& path);
 
     ValueReader& reader_;
     ValueChoice choice_;

@@ -86,10 +86,15 @@ void FailureSource::schedule_next() {
 }
 
 void FailureSource::handle(std::uint32_t) {
-    const auto slot = static_cast<std::int64_t>(stream_.below(static_cast<std::uint64_t>(slots_)));
-    const double u = stream_.uniform();
+    Strike strike;
+    strike.cause = cause_;
+    strike.slot = static_cast<std::int64_t>(stream_.below(static_cast<std::uint64_t>(slots_)));
+    strike.acceptance = stream_.uniform();
+    strike.replacement = stream_.uniform();
+    strike.repair_spread = stream_.normal();
+    strike.cure = stream_.uniform();
     schedule_next();
-    target_.strike(cause_, slot, u);
+    target_.strike(strike);
 }
 
 }  // namespace railyard

@@ -43,18 +43,26 @@ std::vector<std::string> failure_profiles();
 std::vector<FailureCause> read_failure_profile(Catalogue& catalogue, const std::string& profile,
                                                std::int64_t gpus_per_node);
 
+// A failure instant, with everything random that may follow from it. All of it is drawn in any case,
+// from the cause's own stream, so that what a strike leads to moves no other strike and no repair.
+struct Strike {
+    std::size_t cause = 0;
+    std::int64_t slot = 0;     // of the job
+    double acceptance = 0;     // uniform: it hurts below the node's rate over the worst node's
+    double replacement = 0;    // uniform: below replace_fraction the node needs repair
+    double repair_spread = 0;  // standard normal, of the logarithm of the repair time
+    double cure = 0;           // uniform: below cured_by_repair a lemon is one no more
+};
+
 // A Poisson stream of strikes on the job's nodes, one stream per cause. Its instants depend on the
-// seed, the replica and the cause alone: not on what the strikes lead to. It runs at the rate of
-// the worst node, and each strike carries a uniform number by which the struck node accepts it
-// (thinning), so that curing a lemon moves no other strike.
+// seed, the replica and the cause alone. It runs at the rate of the worst node, and each node accepts
+// its share of the strikes (thinning), so that curing a lemon moves no other strike.
 class FailureSource : public CampaignEngine::Component {
   public:
     class Target {
       public:
         virtual ~Target() = default;
-        // A strike on the node in `slot` of the job; it hurts when u < multiplier(node) / the
-        // worst.
-        virtual void strike(std::size_t cause, std::int64_t slot, double u) = 0;
+        virtual void strike(const Strike& strike) = 0;
     };
 
     FailureSource(CampaignEngine& engine, Target& target, std::size_t cause_index,

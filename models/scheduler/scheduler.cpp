@@ -8,11 +8,7 @@ namespace railyard {
 
 NodePool::NodePool(CampaignEngine& engine, const Spec& spec, Ledger& ledger, std::uint64_t seed,
                    std::uint64_t replica)
-    : engine_(engine),
-      spec_(spec),
-      ledger_(ledger),
-      id_(engine.add(*this, "nodes")),
-      repair_stream_(seed, replica, "repair") {
+    : engine_(engine), spec_(spec), ledger_(ledger), id_(engine.add(*this, "nodes")) {
     RY_CHECK(spec.job_nodes > 0 && spec.job_nodes <= spec.nodes);
     for (std::int64_t i = 0; i < spec.job_nodes; ++i) {
         slots_.push_back(static_cast<std::uint32_t>(i));
@@ -30,23 +26,21 @@ NodePool::NodePool(CampaignEngine& engine, const Spec& spec, Ledger& ledger, std
 }
 
 double NodePool::acceptance(std::int64_t slot) const {
-    if (lemon_.empty() || lemon_[slots_[static_cast<std::size_t>(slot)]]) return 1.0;
-    return 1.0 / spec_.lemons.rate_multiplier;
+    const bool lemon = !lemon_.empty() && lemon_[slots_[static_cast<std::size_t>(slot)]];
+    return lemon ? 1.0 : 1.0 / spec_.lemons.rate_multiplier;
 }
 
-void NodePool::remove(std::int64_t slot, const FailureCause& cause) {
+void NodePool::remove(const Strike& strike, const FailureCause& cause) {
     book();
     ++in_repair_;
-    const std::uint32_t node = slots_[static_cast<std::size_t>(slot)];
-    // Both numbers are drawn whatever the remedy, so that one cause's choice moves no other repair.
-    const double replaced = repair_stream_.uniform();
-    const double spread = repair_stream_.lognormal(1.0, spec_.repair_sigma);
-    const double cured = repair_stream_.uniform();
+    const std::uint32_t node = slots_[static_cast<std::size_t>(strike.slot)];
     Duration out = cause.reset_time;
-    if (cause.remedy == Remedy::replace && replaced < cause.replace_fraction) {
-        out = from_seconds(std::min(seconds(cause.repair_time) * spread, 3e8));
-        ++repairs_;
-        if (!lemon_.empty() && cured < spec_.lemons.cured_by_repair) lemon_[node] = false;
+    if (cause.remedy == Remedy::replace && strike.replacement < cause.replace_fraction) {
+        constexpr double repair_seconds_max = 3e8;  // ten years: the log-normal's tail ends there
+        const double mean = seconds(cause.repair_time);
+        out = from_seconds(std::min(lognormal(mean, spec_.repair_sigma, strike.repair_spread),
+                                    repair_seconds_max));
+        if (!lemon_.empty() && strike.cure < spec_.lemons.cured_by_repair) lemon_[node] = false;
     }
     engine_.schedule(engine_.now() + out, id_, node);
 }

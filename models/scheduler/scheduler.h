@@ -27,13 +27,11 @@ class NodePool : public CampaignEngine::Component, public NodeSupply {
     void set_waiter(Waiter& waiter) { waiter_ = &waiter; }
 
     double acceptance(std::int64_t slot) const override;
-    void remove(std::int64_t slot, const FailureCause& cause) override;
+    void remove(const Strike& strike, const FailureCause& cause) override;
     bool fill(std::int64_t slot) override;
 
     void handle(std::uint32_t node) override;  // the node comes back
     void end();                                // books up to the engine's present instant
-
-    std::int64_t repairs() const { return repairs_; }
 
   private:
     void book();
@@ -42,14 +40,12 @@ class NodePool : public CampaignEngine::Component, public NodeSupply {
     const Spec& spec_;
     Ledger& ledger_;
     CampaignEngine::ComponentId id_;
-    RandomStream repair_stream_;
     Waiter* waiter_ = nullptr;
 
     std::vector<std::uint32_t> slots_;  // the job's node in each slot
     std::deque<std::uint32_t> spares_;  // taken from the back, returned to the front
     std::vector<bool> lemon_;
     std::int64_t in_repair_ = 0;
-    std::int64_t repairs_ = 0;
     Instant booked_until_{};
 };
 

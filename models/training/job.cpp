@@ -102,8 +102,7 @@ void TrainingJob::handle(std::uint32_t kind) {
     }
 }
 
-// ---- running
-// ---------------------------------------------------------------------------------------
+// ---- running ----
 
 void TrainingJob::resume() {
     enter(JobPhase::running);
@@ -212,14 +211,15 @@ Duration TrainingJob::lose(Work work) {
     return work.steps * spec_.step.duration() + work.slowed * spec_.checkpoint.upload_step_penalty;
 }
 
-// ---- saving
-// ----------------------------------------------------------------------------------------
+// ---- saving ----
 
 void TrainingJob::begin_checkpoint() {
     enter(JobPhase::checkpointing);
     if (spec_.checkpoint.interval_wall > Duration{}) {
         // The grid of start times stands; what a late checkpoint missed of it is not made up for.
-        while (checkpoint_due_ <= engine_.now()) checkpoint_due_ += spec_.checkpoint.interval_wall;
+        const Duration interval = spec_.checkpoint.interval_wall;
+        const Duration late = engine_.now() - checkpoint_due_;
+        if (late >= Duration{}) checkpoint_due_ += (late / interval + 1) * interval;
     }
     if (!upload_active_)
         begin_stall();  // otherwise back-pressure: the last one has to be out first
@@ -244,7 +244,7 @@ void TrainingJob::begin_maintenance() {
     maintenance_pending_ = false;
     ++outcome_.planned_interruptions;
     record("maintenance", "", -1, outcome_.steps_kept);
-    if (unsaved_.steps > 0) {  // a job that never saves starts from nothing
+    if (unsaved_.steps > 0 && spec_.recovery.recompute) {  // a job that never saves starts again
         ledger_.book(Category::lost_work, gpus(), lose(std::exchange(unsaved_, {})));
     }
     enter(JobPhase::maintenance);
@@ -252,18 +252,18 @@ void TrainingJob::begin_maintenance() {
         engine_.schedule_cancellable(engine_.now() + spec_.maintenance.duration, id_, phase_end);
 }
 
-// ---- failing and coming back
-// -----------------------------------------------------------------------
+// ---- failing and coming back ----
 
-void TrainingJob::strike(std::size_t cause, std::int64_t slot, double u) {
-    if (u >= supply_.acceptance(slot)) return;
+void TrainingJob::strike(const Strike& strike) {
+    if (strike.acceptance >= supply_.acceptance(strike.slot)) return;
     const bool exposed = phase_ == JobPhase::running || phase_ == JobPhase::checkpointing ||
                          phase_ == JobPhase::restart || phase_ == JobPhase::restore;
     if (!exposed) {
         if (phase_ != JobPhase::done) ++outcome_.strikes_while_down;
         return;
     }
-    ++outcome_.interruptions[cause];
+    const FailureCause& cause = causes_[strike.cause];
+    ++outcome_.interruptions[strike.cause];
     engine_.cancel(phase_event_);
     const std::int64_t lost_before = outcome_.steps_lost;
     Duration partial{};
@@ -282,32 +282,30 @@ void TrainingJob::strike(std::size_t cause, std::int64_t slot, double u) {
     } else {
         carried_ += partial;
     }
-    record("interruption", causes_[cause].name, slot, outcome_.steps_lost - lost_before);
-    failed_cause_ = cause;
-    failed_slot_ = slot;
+    record("interruption", cause.name, strike.slot, outcome_.steps_lost - lost_before);
+    failure_ = strike;
     enter(JobPhase::detection);
     recovering_from_failure_ = true;
-    phase_event_ =
-        engine_.schedule_cancellable(engine_.now() + causes_[cause].detection, id_, phase_end);
+    phase_event_ = engine_.schedule_cancellable(engine_.now() + cause.detection, id_, phase_end);
 }
 
 void TrainingJob::drain() {
-    const FailureCause& cause = causes_[failed_cause_];
+    const FailureCause& cause = causes_[failure_.cause];
     if (cause.remedy == Remedy::restart) {
         proceed_from(JobPhase::replacement);
         return;
     }
     // The clock of the phase that ends here must be booked before the job holds fewer nodes.
     enter(JobPhase::requeue_wait);
-    supply_.remove(failed_slot_, cause);
+    supply_.remove(failure_, cause);
     nodes_missing_ = 1;
-    if (supply_.fill(failed_slot_)) proceed_from(JobPhase::requeue_wait);
+    if (supply_.fill(failure_.slot)) proceed_from(JobPhase::requeue_wait);
 }
 
 void TrainingJob::node_available() {
     if (phase_ != JobPhase::requeue_wait || nodes_missing_ == 0) return;
     book_phase();  // with the node still missing
-    if (supply_.fill(failed_slot_)) proceed_from(JobPhase::requeue_wait);
+    if (supply_.fill(failure_.slot)) proceed_from(JobPhase::requeue_wait);
 }
 
 Duration TrainingJob::span_of(JobPhase phase) const {
@@ -350,8 +348,7 @@ void TrainingJob::proceed_from(JobPhase phase) {
     phase_event_ = engine_.schedule_cancellable(engine_.now() + span_of(next), id_, phase_end);
 }
 
-// ---- booking
-// ---------------------------------------------------------------------------------------
+// ---- booking ----
 
 void TrainingJob::enter(JobPhase phase) {
     if (phase_ != JobPhase::running && phase_ != JobPhase::done) book_phase();

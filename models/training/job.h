@@ -109,7 +109,7 @@ class TrainingJob : public CampaignEngine::Component,
     void end();
 
     void handle(std::uint32_t kind) override;
-    void strike(std::size_t cause, std::int64_t slot, double u) override;
+    void strike(const Strike& strike) override;
     void node_available() override;
 
     const JobOutcome& outcome() const { return outcome_; }
@@ -175,8 +175,7 @@ class TrainingJob : public CampaignEngine::Component,
 
     bool maintenance_pending_ = false;
     bool recovering_from_failure_ = false;
-    std::size_t failed_cause_ = 0;
-    std::int64_t failed_slot_ = 0;
+    Strike failure_;  // what the job recovers from
     std::int64_t nodes_missing_ = 0;
     Instant began_{};
     JobOutcome outcome_;

@@ -10,8 +10,8 @@ class NodeSupply {
     virtual ~NodeSupply() = default;
     // How much more often than the best the node in this slot fails, relative to the worst: (0, 1].
     virtual double acceptance(std::int64_t slot) const = 0;
-    // The node in `slot` leaves the job and comes back as a spare after a reset or a repair.
-    virtual void remove(std::int64_t slot, const FailureCause& cause) = 0;
+    // The struck node leaves the job and comes back as a spare after a reset or a repair.
+    virtual void remove(const Strike& strike, const FailureCause& cause) = 0;
     // A spare takes the empty `slot`; false when there is none. When one appears later, the job
     // that was refused is told through node_available().
     virtual bool fill(std::int64_t slot) = 0;

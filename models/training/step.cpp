@@ -25,37 +25,38 @@ double node_network_bytes_per_second(const Node& node) {
     return node.nic_bandwidth.bytes_per_second() * static_cast<double>(node.nics);
 }
 
-// The ring of one tensor-parallel group: over NVLink while it fits into the domain, else over the
-// GPU's share of the node's NICs.
-RingLink tensor_ring(const Node& node, std::int64_t tensor) {
-    if (tensor <= node.nvlink_domain) return nvlink_ring(node);
-    return {seconds(node.net_step_latency),
-            node_network_bytes_per_second(node) / static_cast<double>(node.gpus)};
+// The ring of a group of `ranks`, of which each node holds `ranks_in_node`: over NVLink while all of
+// them are in one domain; else as fast as the slower of NVLink and the group's share of the node's NICs,
+// which the groups that leave the node share evenly.
+RingLink group_ring(const Node& node, bool in_one_domain, std::int64_t ranks_in_node) {
+    const RingLink inside = nvlink_ring(node);
+    if (in_one_domain) return inside;
+    const double groups = static_cast<double>(node.gpus) / static_cast<double>(ranks_in_node);
+    const double network = node_network_bytes_per_second(node) / groups;
+    if (ranks_in_node == 1) return {seconds(node.net_step_latency), network};
+    // Most steps of such a ring stay inside a node.
+    const double outside = 1.0 / static_cast<double>(ranks_in_node);
+    return {(1 - outside) * inside.alpha_s + outside * seconds(node.net_step_latency),
+            std::min(network, inside.bytes_per_s)};
 }
 
-// The ring of one data-parallel group. Ranks are numbered tensor first, then data: a node holds
-// gpus / tensor ranks of each of its groups, and its NICs are shared by the groups that leave it.
+RingLink tensor_ring(const Node& node, std::int64_t tensor) {
+    return group_ring(node, tensor <= node.nvlink_domain, std::min(tensor, node.gpus));
+}
+
+// Ranks are numbered tensor first, then data: a node holds gpus / tensor ranks of each data-parallel
+// group.
 RingLink data_ring(const Node& node, const ParallelPlan& plan) {
-    const std::int64_t ranks_in_node =
-        std::clamp<std::int64_t>(node.gpus / plan.tensor, 1, plan.data);
-    if (ranks_in_node == plan.data) return nvlink_ring(node);
-    const double groups = static_cast<double>(node.gpus) / static_cast<double>(ranks_in_node);
-    RingLink link{seconds(node.net_step_latency), node_network_bytes_per_second(node) / groups};
-    if (ranks_in_node > 1) {
-        link.bytes_per_s = std::min(link.bytes_per_s, nvlink_ring(node).bytes_per_s);
-        // Most steps of such a ring stay inside a node.
-        const double inside = 1.0 - 1.0 / static_cast<double>(ranks_in_node);
-        link.alpha_s =
-            inside * seconds(node.nvlink_latency) + (1 - inside) * seconds(node.net_step_latency);
-    }
-    return link;
+    const std::int64_t in_node = std::clamp<std::int64_t>(node.gpus / plan.tensor, 1, plan.data);
+    return group_ring(node, plan.tensor * plan.data <= node.nvlink_domain, in_node);
 }
 
 // One layer's passes over one microbatch on one GPU.
 struct Layer {
     Pass forward;
     Pass backward;
-    double attention = 0;  // the core's part of forward.compute
+    double attention = 0;    // the core's part of forward.compute
+    double elementwise = 0;  // likewise
 };
 
 struct Attention {
@@ -110,6 +111,7 @@ Layer layer_times(const TransformerModel& m, const ParallelPlan& p, const Node& 
     constexpr double kernels = 8;
     const double elementwise = memory_seconds(gpu, activation_element_bytes * tokens * moved) +
                                kernels * seconds(gpu.kernel_gap);
+    layer.elementwise = elementwise;
     layer.forward.compute = multiplications + attention.forward + elementwise;
     layer.backward.compute += attention.backward + 1.5 * elementwise;
     if (p.tensor > 1) {
@@ -151,8 +153,11 @@ StageTimes slowest_stage(const TransformerModel& m, const ParallelPlan& p, const
         if (p.recompute == Recompute::full) {
             out.backward.compute += layers * layer.forward.compute;
             out.backward.communication += layers * layer.forward.communication;
-        } else if (p.recompute != Recompute::none && !p.fused_attention) {
-            out.backward.compute += layers * layer.attention;
+        } else if (p.recompute != Recompute::none) {
+            if (!p.fused_attention) out.backward.compute += layers * layer.attention;
+            if (p.recompute == Recompute::elementwise) {
+                out.backward.compute += layers * layer.elementwise;
+            }
         }
         return out;
     };
@@ -179,15 +184,16 @@ double exposed_data_parallel(const TransformerModel& m, const ParallelPlan& p, c
     // Gradients go out behind the last microbatch's backward, parameters come in behind a forward.
     const double behind_backward = p.overlap_data ? stage.backward.compute : 0;
     const double behind_forward = p.overlap_data ? stage.forward.compute : 0;
-    double exposed = std::max(0.0, scatter - behind_backward);
-    if (p.zero <= 2) {
-        exposed += std::max(0.0, gather - (p.zero == 0 ? 0 : behind_forward));
-    } else {
-        // ZeRO-3 gathers the parameters in every forward and again in every backward.
-        const double passes = static_cast<double>(p.microbatches());
-        exposed += passes * (std::max(0.0, gather - behind_forward) +
-                             std::max(0.0, gather - behind_backward));
+    const double passes = static_cast<double>(p.microbatches());
+    if (p.zero >= 3) {
+        // Parameters are gathered in every forward and again in every backward pass, and gradients
+        // scattered in each of these.
+        return passes * (std::max(0.0, gather - behind_forward) +
+                         std::max(0.0, gather + scatter - behind_backward));
     }
+    // Gradients that each rank keeps its share of are scattered in every backward pass, others once.
+    double exposed = (p.zero == 2 ? passes : 1) * std::max(0.0, scatter - behind_backward);
+    exposed += std::max(0.0, gather - (p.zero == 0 ? 0 : behind_forward));
     return exposed;
 }
 
@@ -219,10 +225,13 @@ StepTime model_step(const TransformerModel& m, const ParallelPlan& p, const Node
     const double bubble =
         (stages - 1) / static_cast<double>(p.interleave) * (compute + communication);
 
+    const auto part = [](double s) {
+        return std::isnan(s) ? step_part_max : std::min(from_seconds(s), step_part_max);
+    };
     StepTime step;
-    step.compute = from_seconds(count * compute + optimizer);
-    step.exposed_communication = from_seconds(exposed);
-    step.bubble = from_seconds(bubble);
+    step.compute = part(count * compute + optimizer);
+    step.exposed_communication = part(exposed);
+    step.bubble = part(bubble);
     step.model_flops = 3 * forward_flops_per_token(m, p.sequence_length) *
                        static_cast<double>(p.global_batch * p.sequence_length);
     return step;

@@ -51,8 +51,7 @@ double least_cpu_seconds(int repeats, const std::function<void()>& call) {
     std::exit(1);
 }
 
-// ---- event queue
-// -------------------------------------------------------------------------------------
+// ---- event queue ----
 
 struct Payload {
     std::uint32_t component;
@@ -141,8 +140,7 @@ Result event_queue(const char* name, std::size_t pending, bool smoke) {
             rival_s * per, rival_s / ours_s, ours_digest.hex()};
 }
 
-// ---- campaign
-// ----------------------------------------------------------------------------------------
+// ---- campaign ----
 
 Result campaign_llama3(bool smoke) {
     // Nobody else simulates this job; the rival is the budget that the project set itself.

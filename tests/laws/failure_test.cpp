@@ -183,3 +183,69 @@ duration = "30 min"
     CHECK(r.ledger[static_cast<std::size_t>(Category::planned_maintenance)] ==
           doctest::Approx(10 * 0.5 / 240));
 }
+
+TEST_CASE("lemons that are not there multiply nothing") {
+    CHECK(run(harmless, {"failures.lemon.rate_multiplier=5"}).digest == run(harmless).digest);
+}
+
+TEST_CASE("a mean over interruptions is all their time over all their number") {
+    // Half a failure per replica: many replicas have none.
+    const CampaignResult r =
+        run(harmless, {"failures.detection=1 h", "run.replicas=1000", "run.duration=14.42 h"});
+    CHECK(r.metric("mean_time_between_interruptions").summary.ci95.contains(28.84615385 * 3600));
+    // The end of the campaign cuts some detections short; none is longer.
+    const double detection = r.metric("detection_per_interruption").summary.mean;
+    CHECK(detection <= 3600);
+    CHECK(detection > 3400);
+    CHECK(std::isnan(run(harmless, {"failures.rate_scale=0.0"})
+                         .metric("detection_per_interruption")
+                         .summary.mean));
+}
+
+TEST_CASE("what one cause asks for moves no repair of another") {
+    const std::string text = harmless + R"(
+[[failures.cause]]
+name = "other"
+rate_per_node = "0.02 /day"
+remedy = "replace"
+repair_time = "6 h"
+)";
+    const auto goodput = [&](const char* remedy) {
+        std::string changed = text;
+        const std::string line = "name = \"node\"";
+        changed.replace(changed.find(line), line.size(),
+                        line + "\nreset_time = \"1 ms\"\nremedy = \"" + remedy + "\"");
+        return run(changed, {"run.replicas=20"}).metric("goodput").summary.mean;
+    };
+    CHECK(goodput("restart") == doctest::Approx(goodput("reset")).epsilon(1e-7));
+    CHECK(goodput("restart") < 0.9);
+}
+
+TEST_CASE("a job that loses nothing to failures loses nothing to maintenance either") {
+    const CampaignResult r = run(harmless, {"maintenance.every=10 day", "run.replicas=2"});
+    CHECK(r.planned_interruptions >= 2);
+    CHECK(r.ledger[static_cast<std::size_t>(Category::lost_work)] == 0);
+}
+
+TEST_CASE("a job that never gets anywhere is stuck, and the report says on what") {
+    Scenario s = scenario(R"(
+[run]
+replicas = 1
+[cluster]
+nodes = 1
+[job]
+length = "30 day"
+[job.step]
+time = "1 min"
+[job.checkpoint]
+size = "1 GB"
+interval = "7 day"
+[[failures.cause]]
+name = "often"
+mtbf_job = "2 h"
+)");
+    const ReplicaResult r = run_replica(s, 0, false);
+    CHECK(r.ending == Ending::stuck);
+    CHECK(r.stuck_report.find("every 7 day") != std::string::npos);
+    CHECK(r.ledger.total() == GpuNanoseconds{s.gpus()} * r.simulated.count());
+}

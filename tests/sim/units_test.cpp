@@ -57,7 +57,7 @@ TEST_CASE("a bad quantity says why") {
     CHECK(refused("5000") == "has no unit");
     CHECK(refused("fast") == "does not begin with a number");
     CHECK(refused("50 GB/ss").find("did you mean 'GB/s'?") != std::string::npos);
-    CHECK(refused("") == "does not begin with a number");
+    CHECK(refused("1,5 GB") == "has a comma: a decimal point is a point");
 }
 
 TEST_CASE("a transfer never ends early and its product does not overflow") {
