@@ -37,6 +37,38 @@ clock = "{}"
                        duration, interval, clock);
 }
 
+// The oracle's case: failures with mean time M hit work, checkpoint and recovery; a failure costs a
+// downtime D without failures, then a recovery R. One segment of work is one step, so that the step's end
+// is where the oracle's checkpoint begins.
+std::string renewal(const TableRow& row, double segment_s, const std::string& run_end,
+                    const std::string& job_end, int replicas) {
+    return fmt::format(R"(
+[run]
+replicas = {}
+{}
+[cluster]
+nodes = 1
+[storage]
+server_write_bandwidth = "1 GB/s"
+[job]
+{}
+[job.step]
+time = "{:.6f} s"
+[job.checkpoint]
+size = "{} GB"
+interval = "1 step"
+[job.recovery]
+restart = "0 s"
+restore = "{} s"
+[[failures.cause]]
+name = "any"
+mtbf_job = "{} s"
+detection = "{} s"
+)",
+                       replicas, run_end, job_end, segment_s, row.at("C_s"), row.at("R_s"),
+                       row.at("M_s"), row.at("D_s"));
+}
+
 GpuNanoseconds productive(const ReplicaResult& r) {
     return r.ledger.booked(Category::productive);
 }
@@ -122,31 +154,9 @@ TEST_CASE(
     REQUIRE(rows.size() >= 18);
     for (const TableRow& row : rows) {
         const auto number = [&](const char* column) { return std::stod(row.at(column)); };
-        const std::string text =
-            fmt::format(R"(
-[run]
-replicas = 400
-[cluster]
-nodes = 1
-[storage]
-server_write_bandwidth = "1 GB/s"
-[job]
-length = "{:.6f} s"
-[job.step]
-time = "{} s"
-[job.checkpoint]
-size = "{} GB"
-interval = "1 step"
-[job.recovery]
-restart = "0 s"
-restore = "{} s"
-[[failures.cause]]
-name = "any"
-mtbf_job = "{} s"
-detection = "{} s"
-)",
-                        number("W_opt_s") * segments, row.at("W_opt_s"), row.at("C_s"),
-                        row.at("R_s"), row.at("M_s"), row.at("D_s"));
+        const std::string length =
+            fmt::format("length = \"{:.6f} s\"", number("W_opt_s") * segments);
+        const std::string text = renewal(row, number("W_opt_s"), "", length, 400);
         CAPTURE(row.at("M_s"));
         CAPTURE(row.at("C_s"));
         CAPTURE(row.at("D_s"));
@@ -173,29 +183,9 @@ TEST_CASE("the best interval on a grid brackets Young, Daly and the exact optimu
         std::vector<double> factors = {0.25, 0.5, 1, 2, 4};
         std::vector<double> goodput;
         for (const double factor : factors) {
-            const std::string text = fmt::format(R"(
-[run]
-replicas = 20
-duration = "{} s"
-[cluster]
-nodes = 1
-[storage]
-server_write_bandwidth = "1 GB/s"
-[job.step]
-time = "{:.6f} s"
-[job.checkpoint]
-size = "60 GB"
-interval = "1 step"
-[job.recovery]
-restart = "0 s"
-restore = "{} s"
-[[failures.cause]]
-name = "any"
-mtbf_job = "{} s"
-detection = "{} s"
-)",
-                                                 1000 * std::stod(row.at("M_s")), optimum * factor,
-                                                 row.at("R_s"), row.at("M_s"), row.at("D_s"));
+            const std::string duration =
+                fmt::format("duration = \"{} s\"", 1000 * std::stod(row.at("M_s")));
+            const std::string text = renewal(row, optimum * factor, duration, "", 20);
             goodput.push_back(run_campaign(scenario(text), {}).metric("goodput").summary.mean);
         }
         const std::size_t best = static_cast<std::size_t>(
