@@ -38,6 +38,8 @@ Gpu read_gpu(Catalogue& c, const std::string& name) {
     g.elementwise_traffic = c.number("step_model", "all", "elementwise_traffic");
     g.tensor_overlap_chunks = c.number("step_model", "all", "tensor_overlap_chunks");
     g.kernel_gap = c.time("step_model", "all", "kernel_gap");
+    g.layer_launch_forward = c.time("step_model", "all", "layer_launch_forward");
+    g.layer_launch_backward = c.time("step_model", "all", "layer_launch_backward");
     g.reserved_memory = c.data("kernel_overheads", "", "context_memory") +
                         c.data("kernel_overheads", "", "nccl_memory");
     return g;

@@ -29,6 +29,9 @@ struct Gpu {
     double elementwise_traffic = 0;      // hidden-size activations per layer, forward
     double tensor_overlap_chunks = 0;
     Duration kernel_gap{};
+    // What an eager framework needs on its CPU to launch one transformer layer.
+    Duration layer_launch_forward{};
+    Duration layer_launch_backward{};
 
     double sustained_flops() const { return bf16_achievable.per_second * sustained_fraction; }
     Bytes reserved_memory;  // CUDA context and NCCL buffers

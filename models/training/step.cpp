@@ -114,6 +114,9 @@ Layer layer_times(const TransformerModel& m, const ParallelPlan& p, const Node& 
     layer.elementwise = elementwise;
     layer.forward.compute = multiplications + attention.forward + elementwise;
     layer.backward.compute += attention.backward + 1.5 * elementwise;
+    // A GPU that finishes a layer before the framework has launched the next one waits for it.
+    layer.forward.compute = std::max(layer.forward.compute, seconds(gpu.layer_launch_forward));
+    layer.backward.compute = std::max(layer.backward.compute, seconds(gpu.layer_launch_backward));
     if (p.tensor > 1) {
         // Two all-gathers and two reduce-scatters each way; without sequence parallelism two
         // all-reduces, which move the same.

@@ -144,6 +144,8 @@ TEST_CASE_FIXTURE(Fixture, "every input of the step model changes the step") {
     CHECK(node_changes([](Node& x) { x.nvlink_efficiency *= 0.9; }));
     CHECK(node_changes([](Node& x) { x.gpu.sms = 100; }));
     CHECK(node_changes([](Node& x) { x.gpu.kernel_gap *= 2; }));
+    CHECK(node_changes([](Node& x) { x.gpu.layer_launch_forward *= 100; }));
+    CHECK(node_changes([](Node& x) { x.gpu.layer_launch_backward *= 100; }));
     CHECK(node_changes([](Node& x) { x.gpu.nvlink_bandwidth = x.gpu.nvlink_bandwidth * 0.5; }));
     CHECK(node_changes([](Node& x) { x.nic_bandwidth = x.nic_bandwidth * 0.5; }));
     CHECK(node_changes([](Node& x) { x.nics = 4; }));
