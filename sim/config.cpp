@@ -322,7 +322,9 @@ std::optional<Quantity> ValueReader::quantity(const Value& outer, const std::str
     if (std::find(wanted.begin(), wanted.end(), q->dimension) == wanted.end()) {
         error(value.at, path,
               fmt::format("{}, found {}, which is {}", expected, value.describe(),
-                          dimension_name(q->dimension)));
+                          dimension_name(q->dimension)),
+              first == Dimension::time && q->dimension == Dimension::length ? "minutes are \"min\""
+                                                                            : "");
         return std::nullopt;
     }
     const bool whole = q->dimension == Dimension::time || q->dimension == Dimension::data ||

@@ -80,6 +80,11 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 std::string nearest_name(std::string_view word, const std::vector<std::string>& candidates) {
     constexpr std::size_t word_length_max = 64;  // longer words are no slip of the finger
     if (word.size() > word_length_max) return {};
+    // What begins with the word is what was meant, however much is missing.
+    constexpr std::size_t prefix_min = 3;
+    for (const std::string& candidate : candidates) {
+        if (word.size() >= prefix_min && candidate.starts_with(word)) return candidate;
+    }
     std::string best;
     std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
     for (const std::string& candidate : candidates) {

@@ -420,7 +420,8 @@ std::string to_text(Duration d) {
                                                    {3600e9, "h"},
                                                    {86400e9, "day"}}};
     const double ns = static_cast<double>(d.count());
-    if (d >= std::chrono::hours(24 * 365 * 10)) return fmt::format("{:.3g} years", ns / (365 * 86400e9));
+    if (d >= std::chrono::hours(24 * 365 * 10))
+        return fmt::format("{:.3g} years", ns / (365 * 86400e9));
     return ns == 0 ? "0 s" : pick(ns, steps_up);
 }
 

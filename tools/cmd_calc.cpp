@@ -43,8 +43,9 @@ class Inputs {
         char* end = nullptr;
         const double parsed = std::strtod(v.text.c_str(), &end);
         if (v.text.empty() || *end != '\0' || !std::isfinite(parsed)) {
-            diagnostics_.error("", {}, fmt::format("--{}", key),
-                               fmt::format("expected a number, found {}", v.describe()));
+            diagnostics_.error(
+                "", {}, fmt::format("--{}", key),
+                fmt::format("expected a number such as 70e9, found {}", v.describe()));
             return 1;
         }
         v.kind = Value::Kind::real;
@@ -162,7 +163,11 @@ int calc_memory(const std::vector<std::string>& arguments) {
         "microbatches", po::value<std::string>(),
         "Microbatches per replica and step (default: pipeline)")(
         "sequence-length", po::value<std::string>(), "Tokens (default: the model's)")(
-        "zero", po::value<int>()->default_value(1), "ZeRO stage, 0 to 3");
+        "zero", po::value<int>()->default_value(1), "ZeRO stage, 0 to 3")(
+        "interleave", po::value<std::string>()->default_value("1"),
+        "Virtual pipeline stages per GPU")("recompute",
+                                           po::value<std::string>()->default_value("selective"),
+                                           "none, selective, elementwise or full");
     const auto values = line.parse(arguments);
     if (!values) return exit_ok;
     Inputs in(*values);
@@ -176,6 +181,14 @@ int calc_memory(const std::vector<std::string>& arguments) {
     plan.sequence_length =
         in.has("sequence-length") ? in.count("sequence-length") : model.sequence_length;
     plan.zero = (*values)["zero"].as<int>();
+    plan.interleave = in.count("interleave");
+    const std::vector<std::string>& words = recompute_names();
+    const auto word = std::find(words.begin(), words.end(), in.text("recompute"));
+    if (word == words.end()) {
+        throw ScenarioError(fmt::format("--recompute: expected one of {}, found '{}'",
+                                        fmt::join(words, ", "), in.text("recompute")));
+    }
+    plan.recompute = static_cast<Recompute>(word - words.begin());
     const std::int64_t microbatches =
         in.has("microbatches") ? in.count("microbatches") : plan.pipeline;
     const std::string node_name = in.entry("gpu-node", "node");
@@ -231,16 +244,25 @@ int calc_time(const std::vector<std::string>& arguments) {
     const std::string gpu = in.entry("gpu", "gpu");
     in.check();
     const double peak = in.catalogue().compute("gpu", gpu, "bf16_dense").per_second;
+    const double rate = gpus * peak * mfu * share;
     const double flops = 6 * params * tokens;
-    const double time = flops / (gpus * peak * mfu * share);
     fmt::print("FLOPs = 6 x parameters x tokens\n      = 6 x {:.6g} x {:.6g} = {:.4g}\n", params,
                tokens, flops);
     fmt::print(
         "time = FLOPs / (GPUs x peak x MFU x goodput)\n     = {:.4g} / ({:.6g} x {} x {:g} x {:g}) "
-        "= "
-        "{:.4g} h = {:.4g} day\n",
-        flops, gpus, to_text(Flops{peak}), mfu, share, time / 3600, time / 86400);
-    fmt::print("GPU-hours = GPUs x time = {:.4g}\n", gpus * time / 3600);
+        "= {:.4g} h = {:.4g} day\n",
+        flops, gpus, to_text(Flops{peak}), mfu, share, flops / rate / 3600, flops / rate / 86400);
+    fmt::print("GPU-hours = GPUs x time = {:.4g}\n", gpus * flops / rate / 3600);
+    if (in.has("model") && is_dense(in.text("model"))) {
+        const TransformerModel model = in.model();
+        const double forward = forward_flops_per_token(model, model.sequence_length);
+        fmt::print(
+            "with attention over {} tokens, as a run's MFU counts it:\n"
+            "FLOPs = 3 x forward FLOPs of a token x tokens\n"
+            "      = 3 x {:.4g} x {:.6g} = {:.4g}, {:.4g} day\n",
+            model.sequence_length, forward, tokens, 3 * forward * tokens,
+            3 * forward * tokens / rate / 86400);
+    }
     return exit_ok;
 }
 

@@ -66,13 +66,10 @@ void list_kinds() {
 }
 
 void list_keys() {
-    Table table({{"key", Table::Align::left},
-                 {"type", Table::Align::left},
-                 {"otherwise", Table::Align::left},
-                 {"meaning", Table::Align::left}});
-    for (const SchemaRow& row : scenario_schema())
-        table.add({row.path, row.type, row.otherwise, row.doc});
-    fmt::print("{}", table.text());
+    for (const SchemaRow& row : scenario_schema()) {
+        fmt::print("{}\n    {}; otherwise: {}\n    {}\n", coloured(row.path, Colour::bold),
+                   row.type, row.otherwise, row.doc);
+    }
 }
 
 void list_entries(const std::string& kind) {
@@ -100,22 +97,35 @@ void list_entry(const std::string& kind, const std::string& name) {
     Table table({{name.empty() ? kind : kind + "." + name, Table::Align::left},
                  {"value", Table::Align::left},
                  {"class", Table::Align::left},
-                 {"source", Table::Align::left}});
+                 {"source", Table::Align::right}});
+    // Citations are long and shared: the table has their numbers.
+    std::vector<std::string> cited;
+    const auto number_of = [&](const std::string& source) {
+        const std::string text = Catalogue::citation(kind, source);
+        const auto found = std::find(cited.begin(), cited.end(), text);
+        const auto index = found - cited.begin();
+        if (found == cited.end()) cited.push_back(text);
+        return fmt::format("[{}]", index + 1);
+    };
+    std::string notes;
     for (const auto& [key, v] : entry.members) {
         if (v.kind != Value::Kind::table) {
             table.add({key, value_text(v), "", ""});
             continue;
         }
-        std::string source = Catalogue::citation(kind, member(v, "source"));
-        if (v.find("recalled")) source += " (recalled, not checked)";
-        if (v.find("note")) source += "; " + member(v, "note");
-        table.add({key, member(v, "value"), member(v, "class"), source});
+        const std::string recalled = v.find("recalled") ? " (recalled)" : "";
+        table.add({key, member(v, "value"), member(v, "class") + recalled,
+                   number_of(member(v, "source"))});
         if (v.find("seed")) {
-            table.add({"  (catalogue.values = \"seed\")", member(v, "seed"), "seed",
-                       Catalogue::citation(kind, member(v, "seed_source"))});
+            table.add({"  catalogue.values = \"seed\"", member(v, "seed"), "seed",
+                       number_of(member(v, "seed_source"))});
         }
+        if (v.find("note")) notes += fmt::format("  {}: {}\n", key, member(v, "note"));
     }
     fmt::print("{}", table.text());
+    if (!notes.empty()) fmt::print("\n{}", notes);
+    fmt::print("\n");
+    for (std::size_t i = 0; i < cited.size(); ++i) fmt::print("  [{}] {}\n", i + 1, cited[i]);
 }
 
 }  // namespace

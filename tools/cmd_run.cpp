@@ -147,7 +147,7 @@ void print_headline(const Scenario& s, const CampaignResult& r) {
 }
 
 void print_ledger(const CampaignResult& r) {
-    constexpr int bar_width = 40;
+    constexpr int bar_width = 24;
     Table table({{"ledger", Table::Align::left},
                  {"GPU time", Table::Align::right},
                  {"", Table::Align::left},
@@ -209,16 +209,19 @@ void print_other_clock(const Scenario& s, const CampaignResult& r, const std::st
     options.cancelled = &interrupted();
     const CampaignResult result = run_campaign(other, options);
     if (result.cancelled) return;
-    double before = 0;
+    double difference = 0;
     for (std::size_t i = 0; i < replicas; ++i) {
-        before +=
-            r.replicas[i].ledger.fraction(Category::productive) / static_cast<double>(replicas);
+        difference += (result.replicas[i].ledger.fraction(Category::productive) -
+                       r.replicas[i].ledger.fraction(Category::productive)) /
+                      static_cast<double>(replicas);
     }
-    const double after = result.metric("goodput").summary.mean;
-    fmt::print("\n  the checkpoint interval counts {}; {}, goodput would be {} ({:+.2f} points)\n",
-               wall ? "wall-clock time from start to start" : "training time",
-               wall ? "counting training time" : "from start to start on the wall clock",
-               percent(after), 100 * (after - before));
+    constexpr double worth_saying = 5e-5;
+    if (std::abs(difference) < worth_saying) return;
+    fmt::print(
+        "\n  the checkpoint interval counts {};\n  {}, goodput would be {} ({:+.2f} points)\n",
+        wall ? "wall-clock time from start to start" : "training time",
+        wall ? "counting training time" : "from start to start on the wall clock",
+        percent(r.metric("goodput").summary.mean + difference), 100 * difference);
 }
 
 void print_estimates(const std::vector<EstimateEffect>& effects, std::size_t read_count) {
@@ -231,20 +234,26 @@ void print_estimates(const std::vector<EstimateEffect>& effects, std::size_t rea
     Table table({{"", Table::Align::left},
                  {"value", Table::Align::left},
                  {"tried", Table::Align::left},
-                 {"goodput", Table::Align::left}});
-    const auto shown = [](const std::optional<double>& goodput) {
-        return goodput ? percent(*goodput) : std::string("(not possible)");
+                 {"goodput, points", Table::Align::left},
+                 {"training speed", Table::Align::left}});
+    using Change = EstimateEffect::Change;
+    const auto points = [](const std::optional<Change>& c) {
+        return c ? fmt::format("{:+.2f}", 100 * c->goodput) : std::string("impossible");
+    };
+    const auto speed = [](const std::optional<Change>& c) {
+        return c ? fmt::format("{:+.1f} %", 100 * c->speed) : std::string("impossible");
     };
     for (std::size_t i = 0; i < std::min(shown_max, effects.size()); ++i) {
         const EstimateEffect& e = effects[i];
-        table.add(
-            {e.estimate.path, e.estimate.value,
-             fmt::format("x {:.3g} to x {:.3g}{}", e.estimate.low_factor, e.estimate.high_factor,
-                         e.estimate.range_given ? "" : " (no range given)"),
-             fmt::format("{} to {}", shown(e.goodput_low), shown(e.goodput_high))});
+        table.add({e.estimate.path, e.estimate.value,
+                   fmt::format("x {:.3g} to x {:.3g}{}", e.estimate.low_factor,
+                               e.estimate.high_factor, e.estimate.range_given ? "" : " *"),
+                   fmt::format("{} to {}", points(e.low), points(e.high)),
+                   fmt::format("{} to {}", speed(e.low), speed(e.high))});
     }
-    fmt::print("{}  ({} estimates were read, {} of them move goodput)\n", table.text(), read_count,
-               effects.size());
+    fmt::print(
+        "{}  {} estimates were read, {} of them move goodput; * no range is printed for it\n",
+        table.text(), read_count, effects.size());
 }
 
 // Writes to the database for as long as that works: an answer that took hours is not thrown away because a

@@ -123,7 +123,7 @@ int cmd_verify(const std::vector<std::string>& arguments) {
                    {"rows", Table::Align::right},
                    {"expressed", Table::Align::right},
                    {"mean |error|", Table::Align::right},
-                   {"90th percentile", Table::Align::right},
+                   {"p90", Table::Align::right},
                    {"worst", Table::Align::right}});
     for (const VerifiedTable& table : tables) {
         const Errors e = errors_of(table);

@@ -34,7 +34,8 @@ struct Verb {
 constexpr Verb verbs[] = {
     {"run", cmd_run, "simulate a scenario and print goodput, its ledger and how sure that is"},
     {"check", cmd_check, "say all that is wrong with scenarios, run nothing"},
-    {"list", cmd_list, "what a scenario may name: kinds, keys and catalogue entries, with sources"},
+    {"list", cmd_list,
+     "the catalogue with its sources; 'list keys' and 'list kinds': the scenario language"},
     {"verify", cmd_verify, "published measurements beside what the program says"},
     {"calc", cmd_calc, "checkpoint size, training memory, training time, KV cache, with formulas"},
 };

@@ -26,8 +26,11 @@ CREATE TABLE replicas (
     run INTEGER NOT NULL REFERENCES runs, replica INTEGER NOT NULL, ending TEXT NOT NULL,
     simulated_ns INTEGER NOT NULL, events INTEGER NOT NULL, outcome TEXT NOT NULL, trajectory TEXT NOT NULL,
     PRIMARY KEY (run, replica)) WITHOUT ROWID;
+-- A mean over things that are counted in each replica (the cost of an interruption) has their sum and count:
+-- over replicas it is all sums over all counts, as in metric_means.
 CREATE TABLE metrics (
     run INTEGER NOT NULL, replica INTEGER NOT NULL, name TEXT NOT NULL, unit TEXT NOT NULL, value REAL,
+    sum REAL, count REAL,
     PRIMARY KEY (run, replica, name)) WITHOUT ROWID;
 CREATE TABLE ledger (
     run INTEGER NOT NULL, replica INTEGER NOT NULL, category TEXT NOT NULL, gpu_s REAL NOT NULL,
@@ -41,7 +44,8 @@ CREATE TABLE events (
     cause TEXT, slot INTEGER, steps INTEGER NOT NULL);
 CREATE INDEX events_by_replica ON events (run, replica, time_ns);
 CREATE VIEW metric_means AS
-    SELECT run, name, unit, count(*) AS replicas, avg(value) AS mean, min(value) AS lowest,
+    SELECT run, name, unit, count(*) AS replicas,
+           coalesce(sum(sum) / nullif(sum(count), 0), avg(value)) AS mean, min(value) AS lowest,
            max(value) AS highest FROM metrics GROUP BY run, name;
 CREATE VIEW ledger_means AS
     SELECT run, category, avg(gpu_s) AS gpu_s, avg(fraction) AS fraction FROM ledger GROUP BY run, category;
@@ -190,8 +194,9 @@ void ResultsDb::add(const ReplicaResult& r) {
                 ending_name(r.ending), std::int64_t{r.simulated.count()},
                 static_cast<std::int64_t>(r.events), hex(r.outcome), hex(r.trajectory));
     for (const Metric& m : r.metrics) {
-        db_->insert("INSERT INTO metrics VALUES (?, ?, ?, ?, ?)", run_, r.index, m.name, m.unit,
-                    m.value);
+        db_->insert(
+            "INSERT INTO metrics VALUES (?, ?, ?, ?, ?, iif(?7 < 0, NULL, ?6), nullif(?7, -1.0))",
+            run_, r.index, m.name, m.unit, m.value, m.sum, m.count);
     }
     for (std::size_t i = 0; i < category_count; ++i) {
         const auto category = static_cast<Category>(i);

@@ -86,6 +86,7 @@ double fastest_step(Bench& bench, const TransformerModel& m, ParallelPlan p, con
         if (p.global_batch % (p.data * p.microbatch) != 0) continue;
         for (std::int64_t interleave = 1; interleave <= (p.pipeline > 1 ? 4 : 1); ++interleave) {
             if (stage % interleave != 0) continue;
+            if (interleave > 1 && p.microbatches() % p.pipeline != 0) continue;
             p.interleave = interleave;
             const double memory = total_bytes(memory_per_gpu(m, p, bench.bytes(), node.gpu));
             if (memory > static_cast<double>(node.gpu.hbm_capacity.count())) continue;

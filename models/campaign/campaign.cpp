@@ -227,13 +227,17 @@ CampaignResult run_campaign(const Scenario& s, const CampaignOptions& options) {
 }
 
 double EstimateEffect::swing() const {
-    return std::abs(goodput_high.value_or(goodput) - goodput_low.value_or(goodput));
+    return std::abs(high.value_or(Change{}).goodput - low.value_or(Change{}).goodput);
 }
 
 std::vector<EstimateEffect> rank_estimates(std::string_view text, const std::string& name,
                                            const ScenarioChanges& changes, std::int64_t replicas,
                                            unsigned threads, const std::atomic<bool>& cancelled) {
-    const auto goodput_with = [&](const Perturbation& perturbation) -> std::optional<double> {
+    struct Point {
+        double goodput = 0;
+        double speed = 0;
+    };
+    const auto point_with = [&](const Perturbation& perturbation) -> std::optional<Point> {
         ScenarioChanges changed = changes;
         changed.perturbation = perturbation;
         try {
@@ -244,18 +248,27 @@ std::vector<EstimateEffect> rank_estimates(std::string_view text, const std::str
             options.cancelled = &cancelled;
             const CampaignResult result = run_campaign(s, options);
             if (result.cancelled) return std::nullopt;
-            return result.metric("goodput").summary.mean;
+            const auto mean = [&](const char* metric) {
+                return result.metric(metric).summary.mean;
+            };
+            return Point{mean("goodput"), mean("steps") / mean("wall_time")};
         } catch (const ScenarioError&) {
             return std::nullopt;  // outside what is possible: that end of the range has no answer
         }
     };
-    const std::optional<double> as_is = goodput_with({});
+    const std::optional<Point> as_is = point_with({});
+    const auto change = [&](const Estimate& estimate,
+                            double factor) -> std::optional<EstimateEffect::Change> {
+        const std::optional<Point> point = point_with({estimate.path, factor});
+        if (!point) return std::nullopt;
+        return EstimateEffect::Change{point->goodput - as_is->goodput,
+                                      ratio(point->speed, as_is->speed) - 1};
+    };
     std::vector<EstimateEffect> effects;
     for (const Estimate& estimate : load_scenario(text, name, changes).estimates) {
         if (cancelled || !as_is) break;
-        EstimateEffect effect{estimate, *as_is, {}, {}};
-        effect.goodput_low = goodput_with({estimate.path, estimate.low_factor});
-        effect.goodput_high = goodput_with({estimate.path, estimate.high_factor});
+        const EstimateEffect effect{estimate, change(estimate, estimate.low_factor),
+                                    change(estimate, estimate.high_factor)};
         if (effect.swing() > 0) effects.push_back(effect);
     }
     std::stable_sort(effects.begin(), effects.end(),

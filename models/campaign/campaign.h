@@ -63,14 +63,16 @@ struct CampaignResult {
 
 CampaignResult run_campaign(const Scenario& scenario, const CampaignOptions& options);
 
-// What the answer hangs on: for each estimate that was read, goodput with it at the low and at the
-// high end of its range, on the same random numbers. Largest swing first; those without effect are
-// left out.
+// What the answer hangs on: for each estimate that was read, what changes with it at either end of its
+// range, on the same random numbers. Largest swing of goodput first; those without effect are left out.
 struct EstimateEffect {
+    struct Change {
+        double goodput = 0;  // difference
+        double speed = 0;    // relative change of kept steps per time
+    };
     Estimate estimate;
-    double goodput = 0;                 // with the value as it is
-    std::optional<double> goodput_low;  // at its low end; none: that end makes no possible design
-    std::optional<double> goodput_high;
+    std::optional<Change> low;  // none: that end makes no possible design
+    std::optional<Change> high;
     double swing() const;
 };
 std::vector<EstimateEffect> rank_estimates(std::string_view scenario_text, const std::string& name,

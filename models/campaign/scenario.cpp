@@ -14,7 +14,6 @@ namespace {
 const std::vector<std::string> value_choices = {"corrected", "seed"};
 const std::vector<std::string> checkpoint_modes = {"none", "sync", "async"};
 const std::vector<std::string> interval_clocks = {"training", "wall"};
-const std::vector<std::string> recompute_words = {"none", "selective", "elementwise", "full"};
 const std::vector<std::string> remedy_words = {"restart", "reset", "replace"};
 
 // Divisors of n up to `most`.
@@ -155,18 +154,30 @@ void ScenarioReader::read_storage() {
                  {.bound = Bound::positive, .otherwise = "the system's, from the catalogue"});
     storage.read("server_read_bandwidth", server_read, "What one server gives",
                  {.bound = Bound::positive, .otherwise = "the system's, from the catalogue"});
-    storage.read("client_bandwidth", client,
-                 "What one node moves to and from the store, per direction",
-                 {.bound = Bound::positive, .otherwise = "that of the node's network adapters"});
+    storage.read(
+        "client_bandwidth", client, "What one node moves to and from the store, per direction",
+        {.bound = Bound::positive,
+         .otherwise = "that of the node's network adapters, or of the named system's client"});
+    const bool named = storage.has("system");
     storage.finish();
     if (!server_write) server_write = catalogue_->bandwidth("storage", name, system->write_key);
     if (!server_read) server_read = catalogue_->bandwidth("storage", name, system->read_key);
+    std::optional<Bandwidth> client_write = client;
+    std::optional<Bandwidth> client_read = client;
     if (!client) {
         const std::int64_t adapters =
             s_.node.storage_nics > 0 ? s_.node.storage_nics : s_.node.nics;
-        client = s_.node.nic_bandwidth * adapters;
+        const Bandwidth network = s_.node.nic_bandwidth * adapters;
+        const auto limit = [&](const char* key) {
+            // A store that is described by its servers alone has no client of its own.
+            if (key == nullptr || !named) return network;
+            return std::min(network, catalogue_->bandwidth("storage", name, key));
+        };
+        client_write = limit(system->client_write_key);
+        client_read = limit(system->client_read_key);
     }
-    store_.emplace(*server_write * servers, *server_read * servers, *client);
+    store_.emplace(SharedStore::Limits{*server_write * servers, *client_write},
+                   SharedStore::Limits{*server_read * servers, *client_read});
 }
 
 void ScenarioReader::read_job() {
@@ -245,7 +256,7 @@ void ScenarioReader::read_parallel(Section& job) {
                   "Attention kernels that never write their scores to memory");
     int recompute = 1;
     parallel.choose(
-        "recompute", recompute, recompute_words,
+        "recompute", recompute, recompute_names(),
         "Activations computed again in the backward pass: the attention core (selective), "
         "norms and activation functions too (elementwise), whole layers (full)");
     parallel.finish();
@@ -290,10 +301,28 @@ void ScenarioReader::read_parallel(Section& job) {
                                    p.global_batch, p.data, p.microbatch));
     }
     const std::int64_t stage_layers = (s_.model.layers + p.pipeline - 1) / p.pipeline;
-    if (p.interleave > stage_layers || (p.pipeline == 1 && p.interleave > 1)) {
-        parallel.error("interleave",
-                       fmt::format("{} virtual stages of {} layers each are not possible",
-                                   p.interleave, stage_layers));
+    if (p.interleave > 1 && (p.pipeline == 1 || stage_layers % p.interleave != 0)) {
+        parallel.error(
+            "interleave",
+            fmt::format("a stage of {} layers on each of {} GPUs has no {} equal virtual stages",
+                        stage_layers, p.pipeline, p.interleave),
+            p.pipeline == 1
+                ? "interleaving needs pipeline > 1"
+                : fmt::format("valid: {}", fmt::join(divisors(stage_layers, 64), ", ")));
+    } else if (p.interleave > 1 && p.microbatches() % p.pipeline != 0) {
+        parallel.error(
+            "interleave",
+            fmt::format("interleaving needs microbatches in multiples of pipeline = {}; a replica "
+                        "has {}",
+                        p.pipeline, p.microbatches()),
+            fmt::format("global_batch in multiples of {}, or interleave = 1",
+                        p.pipeline * p.data * p.microbatch));
+    }
+    if (p.zero == 3) {
+        parallel.warning(
+            "zero",
+            "the step of ZeRO-3 is optimistic: its many small collectives are costed as "
+            "a few large ones");
     }
     if (ok()) check_memory(parallel);
 }
@@ -326,7 +355,7 @@ void ScenarioReader::check_memory(Section& parallel) {
         ParallelPlan changed = s_.plan;
         changed.recompute = recompute;
         consider(changed, fmt::format("recompute = \"{}\"",
-                                      recompute_words[static_cast<std::size_t>(recompute)]));
+                                      recompute_names()[static_cast<std::size_t>(recompute)]));
     }
     const std::int64_t gpus = s_.plan.gpus();
     for (std::int64_t tensor = 1; tensor <= s_.node.nvlink_domain; tensor *= 2) {
@@ -509,7 +538,7 @@ void ScenarioReader::read_checkpoint(Section& job) {
     } else {
         c.interval_wall = interval;
     }
-    if (interval_steps == 0 && interval <= write) {
+    if (interval_steps == 0 && std::max(interval, step) <= write) {
         checkpoint.warning("interval",
                            fmt::format("the interval of {} is shorter than its own write of {}",
                                        to_text(interval), to_text(write)),
@@ -538,9 +567,11 @@ void ScenarioReader::read_recovery(Section& job) {
     recovery.read("restart", restart, "Launch, imports, communicator set-up and warm-up",
                   {.bound = Bound::non_negative,
                    .otherwise = "the sum of their catalogue values at this size"});
-    recovery.read("restore", restore, "Reading the checkpoint back",
-                  {.bound = Bound::non_negative,
-                   .otherwise = "checkpoint size over the store's read bandwidth"});
+    recovery.read(
+        "restore", restore, "Reading the checkpoint back",
+        {.bound = Bound::non_negative,
+         .otherwise =
+             "checkpoint size over the share of the store's read bandwidth that a load gets"});
     recovery.read(
         "recompute", s_.job.recovery.recompute,
         "Steps since the last safe checkpoint are lost and done again; false charges only the "
@@ -767,7 +798,7 @@ std::vector<Kind> kinds() {
            "the job stands still for a copy to host memory; the upload runs in the background"});
     words("job.checkpoint.clock", interval_clocks,
           {"the interval counts training time", "the interval counts from start to start"});
-    words("job.parallel.recompute", recompute_words,
+    words("job.parallel.recompute", recompute_names(),
           {"every activation is kept", "the attention core is computed again",
            "norms and activation functions too", "whole layers"});
     words("failures.cause.remedy", remedy_words,

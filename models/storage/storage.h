@@ -14,15 +14,19 @@ struct StorageSystem {
     std::string name;
     const char* read_key;  // catalogue key of one server's read bandwidth
     const char* write_key;
+    const char* client_read_key;  // what one client of it reaches; nullptr: no measured limit
+    const char* client_write_key;
     const char* doc;
 };
 const std::vector<StorageSystem>& storage_systems();
 
 class SharedStore {
   public:
-    // Bandwidths of the whole store, and of one client node (a limit on each node's own traffic).
-    SharedStore(Bandwidth write, Bandwidth read, Bandwidth client)
-        : write_(write), read_(read), client_(client) {}
+    struct Limits {
+        Bandwidth store;   // all servers together
+        Bandwidth client;  // one node's own traffic
+    };
+    SharedStore(Limits write, Limits read) : write_(write), read_(read) {}
 
     // Time for `clients` nodes that move `bytes` together, evenly, with nobody else on the store.
     Duration write_time(Bytes bytes, std::int64_t clients) const;
@@ -32,9 +36,8 @@ class SharedStore {
     Bandwidth read_bandwidth(std::int64_t clients) const;
 
   private:
-    Bandwidth write_;
-    Bandwidth read_;
-    Bandwidth client_;
+    Limits write_;
+    Limits read_;
 };
 
 }  // namespace railyard

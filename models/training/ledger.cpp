@@ -12,11 +12,11 @@ struct Row {
 
 constexpr std::array<Row, category_count> rows{{
     {"productive", "computing steps that were kept", "PRODUCTIVE"},
-    {"exposed_communication", "waiting for collectives, in kept steps", "PRODUCTIVE"},
-    {"pipeline_bubble", "pipeline stages without a microbatch, in kept steps", "PRODUCTIVE"},
+    {"exposed_communication", "waiting for collectives, kept steps", "PRODUCTIVE"},
+    {"pipeline_bubble", "stages without a microbatch, kept steps", "PRODUCTIVE"},
     {"checkpoint_stall", "waiting for a checkpoint, or slowed by one",
      "UNPRODUCTIVE_CHECKPOINT_SAVE"},
-    {"lost_work", "steps lost to a failure and done again", "WASTED_PROGRESS_FROM_DISRUPTION"},
+    {"lost_work", "steps lost and done again", "WASTED_PROGRESS_FROM_DISRUPTION"},
     {"detection", "a failure that nobody has noticed yet",
      "INFRASTRUCTURE_RECOVERY_FROM_DISRUPTION"},
     {"replacement", "draining the node, swapping in a spare",

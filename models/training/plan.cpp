@@ -7,6 +7,11 @@
 
 namespace railyard {
 
+const std::vector<std::string>& recompute_names() {
+    static const std::vector<std::string> names = {"none", "selective", "elementwise", "full"};
+    return names;
+}
+
 bool is_dense(const std::string& model_name) {
     const Value* entry = Catalogue::entry("model", model_name);
     const Value* kind = entry ? entry->find("kind") : nullptr;

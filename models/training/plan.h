@@ -37,6 +37,9 @@ enum class Recompute : std::uint8_t {
     full,         // only each layer's input is kept
 };
 
+// Their words in scenarios, in order.
+const std::vector<std::string>& recompute_names();
+
 struct ParallelPlan {
     std::int64_t tensor = 1;
     std::int64_t pipeline = 1;
