@@ -36,6 +36,7 @@ constexpr Verb verbs[] = {
     {"check", cmd_check, "say all that is wrong with scenarios, run nothing"},
     {"list", cmd_list,
      "the catalogue with its sources; 'list keys' and 'list kinds': the scenario language"},
+    {"plan", cmd_plan, "the step of a parallel plan, its memory, and the best plans there are"},
     {"verify", cmd_verify, "published measurements beside what the program says"},
     {"calc", cmd_calc, "checkpoint size, training memory, training time, KV cache, with formulas"},
 };

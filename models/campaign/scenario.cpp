@@ -31,8 +31,9 @@ constexpr double step_seconds_max = 1e7;  // a step of 116 days is a mistake in 
 // same code runs over no document.
 class ScenarioReader {
   public:
-    ScenarioReader(ValueReader& values, const Value* root, std::vector<SchemaRow>* schema)
-        : values_(values), top_(values, root, "", {}, schema) {}
+    ScenarioReader(ValueReader& values, const Value* root, std::vector<SchemaRow>* schema,
+                   bool must_fit = true)
+        : values_(values), must_fit_(must_fit), top_(values, root, "", {}, schema) {}
 
     Scenario read();
 
@@ -53,6 +54,7 @@ class ScenarioReader {
     double default_read_fraction();
 
     ValueReader& values_;
+    bool must_fit_;
     Section top_;
     std::optional<Catalogue> catalogue_;
     Scenario s_;
@@ -328,11 +330,12 @@ void ScenarioReader::read_parallel(Section& job) {
 }
 
 void ScenarioReader::check_memory(Section& parallel) {
-    const ParameterBytes bytes = read_parameter_bytes(*catalogue_);
+    s_.parameter_bytes = read_parameter_bytes(*catalogue_);
+    const ParameterBytes& bytes = s_.parameter_bytes;
     s_.memory = memory_per_gpu(s_.model, s_.plan, bytes, s_.node.gpu);
     const double needed = total_bytes(s_.memory);
     const double capacity = static_cast<double>(s_.node.gpu.hbm_capacity.count());
-    if (needed <= capacity) return;
+    if (needed <= capacity || !must_fit_) return;
     std::string split;
     for (const MemoryUse& use : s_.memory) {
         if (use.bytes > 0)
@@ -415,9 +418,9 @@ void ScenarioReader::read_step(Section& job) {
         }
         return;
     } else if (ok()) {
-        const double traffic = catalogue_->number("bytes_per_param", "", "optimizer_step_traffic");
+        s_.optimizer_traffic = catalogue_->number("bytes_per_param", "", "optimizer_step_traffic");
         s_.job.step =
-            model_step(s_.model, s_.plan, s_.node, read_parameter_bytes(*catalogue_), traffic);
+            model_step(s_.model, s_.plan, s_.node, s_.parameter_bytes, s_.optimizer_traffic);
         if (seconds(s_.job.step.duration()) > step_seconds_max) {
             job.error(
                 "parallel", "one step takes more than 116 days",
@@ -748,7 +751,7 @@ Scenario build(Document& document, Diagnostics& diagnostics, const ScenarioChang
         apply_setting(document, setting, diagnostics);
     diagnostics.raise_if_any();
     ValueReader values(diagnostics, document.name, changes.perturbation);
-    Scenario scenario = ScenarioReader(values, &document.root, nullptr).read();
+    Scenario scenario = ScenarioReader(values, &document.root, nullptr, changes.must_fit).read();
     diagnostics.raise_if_any();
     scenario.file = document.name;
     if (scenario.title.empty()) scenario.title = document.name;

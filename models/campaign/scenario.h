@@ -28,6 +28,8 @@ struct Scenario {
     // For people, and for metrics that need them.
     TransformerModel model;  // name empty: the step was given, not modelled
     ParallelPlan plan;
+    ParameterBytes parameter_bytes;
+    double optimizer_traffic = 0;   // bytes per parameter and step
     std::vector<MemoryUse> memory;  // per GPU; empty without a model
     Bytes checkpoint_size;
     std::string checkpoint_description;
@@ -45,6 +47,7 @@ struct Scenario {
 struct ScenarioChanges {
     std::vector<std::string> settings;
     Perturbation perturbation;
+    bool must_fit = true;  // false: a model that needs more memory than there is is no error
 };
 
 // Reads and checks a scenario from TOML text; `name` stands in messages. Throws ScenarioError with

@@ -5,4 +5,5 @@
 #include "models/training/ledger.h"
 #include "models/training/node_supply.h"
 #include "models/training/plan.h"
+#include "models/training/plan_search.h"
 #include "models/training/step.h"

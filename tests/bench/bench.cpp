@@ -172,6 +172,22 @@ Result campaign_llama3_memory(double peak_mb) {
             budget_mb / peak_mb,      "-"};
 }
 
+Result plan_search(bool smoke) {
+    constexpr double budget_per_s = 10'000;
+    const Scenario s = load_scenario_file(std::string(RAILYARD_ROOT) +
+                                          "/scenarios/studies/llama3_405b_54_days.toml");
+    PlanSearch search;
+    const double cpu_s = least_cpu_seconds(smoke ? 1 : 5, [&] {
+        search = search_plans(s.model, s.plan, s.plan.gpus(), s.node, s.parameter_bytes,
+                              s.optimizer_traffic, 5);
+    });
+    Fingerprint digest;
+    for (const RankedPlan& r : search.best) digest.add(r.step.duration());
+    const double per_s = static_cast<double>(search.tried) / cpu_s;
+    return {"plan_search",        per_s,       "plans per CPU s", "budget", budget_per_s,
+            per_s / budget_per_s, digest.hex()};
+}
+
 double peak_megabytes() {
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
@@ -230,6 +246,8 @@ int main(int argc, char** argv) {
     bench("event_queue_1e5", [&] { return event_queue("event_queue_1e5", 100'000, smoke); });
     bench("event_queue_1e6",
           [&] { return event_queue("event_queue_1e6", smoke ? 50'000 : 1'000'000, smoke); });
+
+    bench("plan_search", [&] { return plan_search(smoke); });
 
     if (results.empty()) {
         fmt::print(stderr, "bench: no benchmark is called '{}'\n", only);

@@ -154,6 +154,28 @@ TEST_CASE_FIXTURE(Fixture, "every input of the step model changes the step") {
     CHECK(node_changes([](Node& x) { x.nvlink_latency *= 2; }));
 }
 
+TEST_CASE_FIXTURE(Fixture, "the plan search returns the fastest plans that fit, in order") {
+    const TransformerModel m = model("llama2_70b");
+    const Node n = node("dgx_h100");
+    ParallelPlan base;
+    base.global_batch = 256;
+    base.sequence_length = 4096;
+    const PlanSearch few = search_plans(m, base, 128, n, bytes(), traffic(), 3);
+    const PlanSearch all = search_plans(m, base, 128, n, bytes(), traffic(), 1000000);
+    REQUIRE(few.best.size() == 3);
+    CHECK(all.tried == few.tried);
+    CHECK(static_cast<std::int64_t>(all.best.size()) == all.fitting);
+    CHECK(all.fitting < all.tried);
+    for (std::size_t i = 0; i < all.best.size(); ++i) {
+        const RankedPlan& r = all.best[i];
+        CHECK(r.plan.gpus() == 128);
+        CHECK(r.plan.global_batch % (r.plan.data * r.plan.microbatch) == 0);
+        CHECK(r.memory_bytes <= static_cast<double>(n.gpu.hbm_capacity.count()));
+        if (i > 0) CHECK(all.best[i - 1].step.duration() <= r.step.duration());
+        if (i < 3) CHECK(few.best[i].step.duration() == r.step.duration());
+    }
+}
+
 TEST_CASE("every category of the ledger has a name, a meaning and Google's word for it") {
     for (std::size_t i = 0; i < category_count; ++i) {
         const auto category = static_cast<Category>(i);

@@ -1,0 +1,29 @@
+#pragma once
+// The best ways to split a model over so many GPUs, found by trying all that make sense.
+
+#include <vector>
+
+#include "models/training/step.h"
+
+namespace railyard {
+
+struct RankedPlan {
+    ParallelPlan plan;
+    StepTime step;
+    double memory_bytes = 0;  // per GPU
+};
+
+struct PlanSearch {
+    std::vector<RankedPlan> best;  // fastest step first; of equals the one that needs less memory
+    std::int64_t tried = 0;
+    std::int64_t fitting = 0;
+};
+
+// Tries every combination of tensor (powers of two inside the NVLink domain), pipeline, interleave,
+// microbatch, ZeRO stage 0 to 2 and recomputation for `gpus` GPUs. Global batch, sequence length and
+// everything else stay as in `base`. ZeRO-3 is left out: its step is optimistic. Keeps the best `keep`.
+PlanSearch search_plans(const TransformerModel& model, const ParallelPlan& base, std::int64_t gpus,
+                        const Node& node, const ParameterBytes& bytes, double optimizer_traffic,
+                        std::size_t keep);
+
+}  // namespace railyard
