@@ -237,32 +237,59 @@ RowResult korthikanti(Bench& bench, const Fields& f) {
                        bench.step_seconds(m, p, bench.node("dgx_a100"))};
 }
 
-// 14: activation memory of Korthikanti et al., Figures 1 and 7, of the models that Table 5
-// configures.
+// 14: memory of Korthikanti et al., Figures 1 and 7, for the configurations of their Table 5.
 RowResult korthikanti_memory(Bench& bench, const Fields& f) {
-    if (f.text("quantity") != "activations_GiB") return std::nullopt;
-    const bool small = f.text("model") == "22B";
-    if (!small && f.text("model") != "175B") return std::nullopt;
-    const TransformerModel m =
-        small ? gpt(48, 6144, 64, 51200, 2048) : gpt(96, 12288, 96, 51200, 2048);
-    ParallelPlan p;
-    p.tensor = 8;
-    p.pipeline = small ? 1 : 8;
-    p.interleave = small ? 1 : 3;
-    p.microbatch = small ? 4 : 1;
-    p.global_batch = 64 * p.microbatch;
-    p.sequence_length = 2048;
-    p.fused_attention = false;
-    p.sequence_parallel = f.text("mode") != "none";
-    p.recompute = f.text("mode") == "none" ? Recompute::none : Recompute::selective;
+    struct Config {
+        const char* name;
+        TransformerModel model;
+        std::int64_t pipeline, interleave, microbatch;
+    };
+    const Config configs[] = {{"22B", gpt(48, 6144, 64, 51200, 2048), 1, 1, 4},
+                              {"175B", gpt(96, 12288, 96, 51200, 2048), 8, 3, 1},
+                              {"530B", gpt(105, 20480, 128, 51200, 2048), 35, 3, 1},
+                              {"1T", gpt(128, 25600, 160, 51200, 2048), 64, 1, 1}};
+    const auto config = std::find_if(std::begin(configs), std::end(configs),
+                                     [&](const Config& c) { return f.text("model") == c.name; });
+    if (config == std::end(configs)) return std::nullopt;
     const Node node = bench.node("dgx_a100");
+    const auto bytes_of = [&](const std::string& mode, const std::vector<std::string>& components) {
+        ParallelPlan p;
+        p.tensor = 8;
+        p.pipeline = config->pipeline;
+        p.interleave = config->interleave;
+        p.microbatch = config->microbatch;
+        p.global_batch = 128 * p.microbatch;
+        p.sequence_length = 2048;
+        p.zero = 0;
+        p.fused_attention = false;
+        p.sequence_parallel = mode.starts_with("seq");
+        p.recompute = mode == "full"                          ? Recompute::full
+                      : mode.find("sel") != std::string::npos ? Recompute::selective
+                                                              : Recompute::none;
+        double sum = 0;
+        for (const MemoryUse& use : memory_per_gpu(config->model, p, bench.bytes(), node.gpu)) {
+            if (std::find(components.begin(), components.end(), use.component) !=
+                components.end()) {
+                sum += use.bytes;
+            }
+        }
+        return sum;
+    };
     constexpr double gib = 1024.0 * 1024 * 1024;
-    for (const MemoryUse& use : memory_per_gpu(m, p, bench.bytes(), node.gpu)) {
-        if (use.component != "activations") continue;
-        return VerifiedRow{fmt::format("{} {}", f.text("model"), f.text("mode")),
-                           "GiB of activations", f.number("paper_value"), use.bytes / gib};
+    const std::string& mode = f.text("mode");
+    const std::string& quantity = f.text("quantity");
+    double simulated = 0;
+    if (quantity == "activations_GiB") {
+        simulated = bytes_of(mode, {"activations"}) / gib;
+    } else if (quantity == "params_optimizer_GiB") {
+        simulated = bytes_of(mode, {"weights", "gradients", "optimizer state"}) / gib;
+    } else if (quantity == "activation_mem_pct_of_baseline") {
+        simulated = 100 * bytes_of(mode, {"activations"}) / bytes_of("none", {"activations"});
+    } else {
+        return std::nullopt;
     }
-    return std::nullopt;
+    return VerifiedRow{fmt::format("{} {}", f.text("model"), mode), quantity,
+                       f.number("paper_value"), simulated};
 }
 
 // 15 and 16: vTrain's measured runs of Megatron-DeepSpeed on A100, four HDR adapters a node.
@@ -335,7 +362,7 @@ constexpr Format formats[] = {
     {"09", "MegaScale 175B, Megatron-LM rows, A100", megascale_175b},
     {"10", "MegaScale 530B, Megatron-LM rows, A100", megascale_530b},
     {"13", "Korthikanti et al., step time, A100", korthikanti},
-    {"14", "Korthikanti et al., activation memory", korthikanti_memory},
+    {"14", "Korthikanti et al., memory per GPU", korthikanti_memory},
     {"15", "vTrain, many nodes, A100", vtrain},
     {"16", "vTrain, one node, A100", vtrain},
     {"70", "checkpoint and restart, renewal formula", renewal},
