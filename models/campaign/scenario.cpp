@@ -808,6 +808,12 @@ std::vector<Kind> kinds() {
           {"nothing is broken", "the node is back after a reset", "the node goes to repair"});
     words("catalogue.values", value_choices,
           {"checked numbers", "the numbers that the seed guides print, where they differ"});
+    for (std::size_t i = 0; i < category_count; ++i) {
+        const auto category = static_cast<Category>(i);
+        out.push_back({"(ledger)", std::string(category_name(category)),
+                       fmt::format("{}; {} in Google's goodput library", category_doc(category),
+                                   category_goodput_name(category))});
+    }
     return out;
 }
 
