@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <map>
 #include <mutex>
 
@@ -41,21 +42,31 @@ const Document& parsed(File& file) {
     return file.document;
 }
 
-// True when the text has a table of this kind. Cheaper than parsing a file that isn't needed.
-bool mentions(const File& file, std::string_view kind) {
-    return file.text.find(fmt::format("\n[{}]", kind)) != std::string_view::npos ||
-           file.text.find(fmt::format("\n[{}.", kind)) != std::string_view::npos;
+// Which file a kind's tables are in, by the headings of the texts: a file that isn't needed is not parsed.
+const std::map<std::string, File*, std::less<>>& files_by_kind() {
+    static const std::map<std::string, File*, std::less<>> index = [] {
+        std::map<std::string, File*, std::less<>> out;
+        for (File& file : files()) {
+            constexpr std::string_view heading = "\n[";
+            for (std::size_t at = file.text.find(heading); at != std::string_view::npos;
+                 at = file.text.find(heading, at + 1)) {
+                const std::size_t start = at + heading.size();
+                const std::size_t end = file.text.find_first_of(".]", start);
+                const std::string kind(file.text.substr(start, end - start));
+                if (kind != "source") out.emplace(kind, &file);
+            }
+        }
+        return out;
+    }();
+    return index;
 }
 
 const Value* kind_table(std::string_view kind, const Document** document = nullptr) {
-    for (File& file : files()) {
-        if (!mentions(file, kind)) continue;
-        if (const Value* table = parsed(file).root.find(kind)) {
-            if (document != nullptr) *document = &file.document;
-            return table;
-        }
-    }
-    return nullptr;
+    const auto found = files_by_kind().find(kind);
+    if (found == files_by_kind().end()) return nullptr;
+    const Document& parsed_document = parsed(*found->second);
+    if (document != nullptr) *document = &parsed_document;
+    return parsed_document.root.find(kind);
 }
 
 // A kind is either a table of entries or, without names, one entry: then its members are values.
@@ -135,6 +146,12 @@ void Catalogue::check_kind(const Value& given, const Value& ours, const std::str
 
 void Catalogue::check_overrides() {
     if (overrides_ == nullptr) return;
+    const auto is_table = [&](const Value& given, const std::string& path) {
+        if (given.kind == Value::Kind::table) return true;
+        reader_.error(given.at, path, fmt::format("expected a table, found {}", given.describe()),
+                      "write [override.gpu.h100_sxm], then hbm_efficiency = 0.8");
+        return false;
+    };
     for (const auto& [kind, by_name] : overrides_->members) {
         const Value* table = kind_table(kind);
         if (table == nullptr) {
@@ -144,12 +161,7 @@ void Catalogue::check_overrides() {
         }
         const auto check_keys = [&](const Value& given, const Value& entry,
                                     const std::string& path) {
-            if (given.kind != Value::Kind::table) {
-                reader_.error(given.at, path,
-                              fmt::format("expected a table, found {}", given.describe()),
-                              "write [override.gpu.h100_sxm], then hbm_efficiency = 0.8");
-                return;
-            }
+            if (!is_table(given, path)) return;
             std::vector<std::string> keys;
             for (const auto& [key, value] : entry.members) keys.push_back(key);
             for (const auto& [key, value] : given.members) {
@@ -166,11 +178,7 @@ void Catalogue::check_overrides() {
             check_keys(by_name, *table, "override." + kind);
             continue;
         }
-        if (by_name.kind != Value::Kind::table) {
-            reader_.error(by_name.at, "override." + kind,
-                          fmt::format("expected a table, found {}", by_name.describe()),
-                          "write [override.gpu.h100_sxm], then hbm_efficiency = 0.8");
-        }
+        if (!is_table(by_name, "override." + kind)) continue;
         for (const auto& [name, given] : by_name.members) {
             const std::string path = fmt::format("override.{}.{}", kind, name);
             if (const Value* entry = table->find(name)) {
