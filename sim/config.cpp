@@ -515,11 +515,6 @@ void Section::read(const char* key, Bandwidth& out, const char* doc, KeyRules ru
     if (q) out = Bandwidth::bits_per_second(*q->integer);
 }
 
-void Section::read(const char* key, Flops& out, const char* doc, KeyRules rules) {
-    const auto q = take_quantity(key, Dimension::compute, shown(rules, to_text(out)), doc, rules);
-    if (q) out = Flops{q->value};
-}
-
 void Section::read(const char* key, Rate& out, const char* doc, KeyRules rules) {
     const auto q = take_quantity(key, Dimension::rate,
                                  shown(rules, fmt::format("{} /s", out.per_second)), doc, rules);

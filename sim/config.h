@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -96,8 +95,8 @@ enum class Bound : std::uint8_t {
     count,  // 1 to a million: products of three still fit
 };
 
-// A number as written in TOML: "400 Gbit/s", or { value = "400 Gbit/s", class = ..., source = ...
-// }. Reads both; reports what is wrong with either. Shared by scenario sections and the catalogue.
+// A number as written in TOML: "400 Gbit/s", or { value = "400 Gbit/s", class = ..., source = ... }.
+// Reads both; reports what is wrong with either. Shared by scenario sections and the catalogue.
 class ValueReader {
   public:
     ValueReader(Diagnostics& diagnostics, std::string file, Perturbation perturbation = {})
@@ -114,7 +113,6 @@ class ValueReader {
     void error(Position at, const std::string& path, std::string message, std::string help = {});
     void warning(Position at, const std::string& path, std::string message, std::string help = {});
     const std::vector<Estimate>& estimates() const { return estimates_; }
-    const std::string& file() const { return file_; }
     Diagnostics& diagnostics() { return diagnostics_; }
 
   private:
@@ -161,7 +159,6 @@ class Section {
     void read(const char* key, Duration& out, const char* doc, KeyRules rules = {});
     void read(const char* key, Bytes& out, const char* doc, KeyRules rules = {});
     void read(const char* key, Bandwidth& out, const char* doc, KeyRules rules = {});
-    void read(const char* key, Flops& out, const char* doc, KeyRules rules = {});
     void read(const char* key, Rate& out, const char* doc, KeyRules rules = {});
     // Absent: nullopt, and the caller says in rules.otherwise where the value then comes from.
     template <class T>
@@ -198,7 +195,6 @@ class Section {
     std::optional<Quantity> take_quantity(const char* key, Dimension dimension,
                                           const std::string& otherwise, const char* doc,
                                           const KeyRules& rules);
-    std::int64_t whole(const Quantity& q, std::string_view key);
 
     ValueReader& reader_;
     const Value* table_;

@@ -56,7 +56,6 @@ RandomStream::RandomStream(std::uint64_t seed, std::uint64_t replica, std::strin
 }
 
 std::uint64_t RandomStream::next_u64() {
-    ++draws_;
     if (has_spare_) {
         has_spare_ = false;
         return spare_;

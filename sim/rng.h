@@ -36,15 +36,12 @@ class RandomStream {
     // is 0.
     Duration interarrival(Rate rate);
 
-    std::uint64_t draws() const { return draws_; }
-
   private:
     std::array<std::uint32_t, 2> key_;
     std::uint64_t replica_;
     std::uint64_t block_ = 0;
     std::uint64_t spare_ = 0;
     bool has_spare_ = false;
-    std::uint64_t draws_ = 0;
 };
 
 }  // namespace railyard

@@ -14,15 +14,14 @@ int cmd_check(const std::vector<std::string>& arguments) {
         "railyard check SCENARIO.toml... [--set key=value]",
         "Reads scenarios and reports every error and warning. Exit code 2 when one has an error.");
     line.positional("scenario", -1);
-    line.add()("set", po::value<std::vector<std::string>>()->composing(),
-               "Change a key: --set a.b=value");
+    line.add_settings();
     const auto values = line.parse(arguments);
     if (!values) return exit_ok;
     if (!values->count("scenario"))
         throw ScenarioError("check needs a scenario file", "railyard check SCENARIO.toml...");
 
     ScenarioChanges changes;
-    if (values->count("set")) changes.settings = (*values)["set"].as<std::vector<std::string>>();
+    changes.settings = settings_of(*values);
     bool ok = true;
     for (const std::string& path : (*values)["scenario"].as<std::vector<std::string>>()) {
         try {

@@ -17,9 +17,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 double mfu(const Scenario& s, const StepTime& step) {
-    const double peak =
-        s.node.gpu.bf16_dense.per_second * static_cast<double>(s.job.nodes * s.job.gpus_per_node);
-    return step.model_flops / (seconds(step.duration()) * peak);
+    return step.model_flops / (seconds(step.duration()) * s.peak_flops());
 }
 
 std::string share(Duration part, const StepTime& step) {
@@ -109,8 +107,7 @@ int cmd_plan(const std::vector<std::string>& arguments) {
         "Prints the step of the scenario's parallel plan, its memory, and the fastest plans that\n"
         "fit into the same GPUs with the same global batch, by trying all of them.");
     line.positional("scenario", 1);
-    line.add()("set", po::value<std::vector<std::string>>()->composing(),
-               "Change a key: --set a.b=value");
+    line.add_settings();
     line.add()("top", po::value<std::int64_t>()->default_value(5),
                "How many of the best plans to print");
     line.add()("json", "Print one JSON object on standard output and nothing else");
@@ -123,7 +120,7 @@ int cmd_plan(const std::vector<std::string>& arguments) {
     if (top < 1) throw ScenarioError(fmt::format("--top: expected 1 or more, found {}", top));
     ScenarioChanges changes;
     changes.must_fit = false;  // a plan that does not fit is a reason to look for others
-    if (values->count("set")) changes.settings = (*values)["set"].as<std::vector<std::string>>();
+    changes.settings = settings_of(*values);
     const Scenario s =
         load_scenario_file((*values)["scenario"].as<std::vector<std::string>>()[0], changes);
     if (s.model.name.empty()) {

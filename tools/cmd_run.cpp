@@ -117,8 +117,8 @@ void print_headline(const Scenario& s, const CampaignResult& r) {
                          const char* meaning) {
         const Summary& m = r.metric(metric).summary;
         std::string interval = "one replica: none";
-        if (std::isfinite(
-                m.ci95.low)) {  // none of these is negative, whatever a symmetric interval says
+        // None of these is negative, whatever a symmetric interval says.
+        if (std::isfinite(m.ci95.low)) {
             interval = fmt::format("{} to {}", show(std::max(0.0, m.ci95.low)), show(m.ci95.high));
         }
         table.add({coloured(label, Colour::bold), show(m.mean), interval,
@@ -301,8 +301,7 @@ std::optional<RunArguments> parse(const std::vector<std::string>& arguments) {
         "Simulates the scenario and prints goodput, the ledger of where the rest of the GPU\n"
         "time went, interruptions, recovery, and the estimates that the answer hangs on.");
     line.positional("scenario", 1);
-    line.add()("set", po::value<std::vector<std::string>>()->composing(),
-               "Change a key: --set job.checkpoint.interval=\"1 h\"");
+    line.add_settings();
     line.add()("seed", po::value<std::string>(), "Seed of all random streams (run.seed)");
     line.add()("replicas", po::value<std::string>(), "Number of replicas (run.replicas)");
     line.add()(
@@ -323,8 +322,7 @@ std::optional<RunArguments> parse(const std::vector<std::string>& arguments) {
 
     RunArguments out;
     out.path = (*values)["scenario"].as<std::vector<std::string>>()[0];
-    if (values->count("set"))
-        out.changes.settings = (*values)["set"].as<std::vector<std::string>>();
+    out.changes.settings = settings_of(*values);
     for (const char* key : {"seed", "replicas"}) {
         if (values->count(key)) {
             out.changes.settings.push_back(

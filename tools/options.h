@@ -24,6 +24,12 @@ class CommandLine {
         positions_.add(name, count);
     }
 
+    // The option --set, which every verb on scenarios has.
+    void add_settings() {
+        add()("set", po::value<std::vector<std::string>>()->composing(),
+              "Change a key: --set job.checkpoint.interval=\"1 h\"");
+    }
+
     // Parses; nullopt when --help was asked for and has been printed.
     std::optional<po::variables_map> parse(const std::vector<std::string>& arguments);
 
@@ -34,5 +40,11 @@ class CommandLine {
     po::options_description hidden_;
     po::positional_options_description positions_;
 };
+
+// What --set was given, in order.
+inline std::vector<std::string> settings_of(const po::variables_map& values) {
+    return values.count("set") ? values["set"].as<std::vector<std::string>>()
+                               : std::vector<std::string>();
+}
 
 }  // namespace railyard

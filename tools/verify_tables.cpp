@@ -80,7 +80,7 @@ double hardware_flops(const TransformerModel& m, const ParallelPlan& p) {
 double fastest_step(Bench& bench, const TransformerModel& m, ParallelPlan p, const Node& node,
                     bool choose_microbatch) {
     double best = 0;
-    const std::int64_t stage = (m.layers + p.pipeline - 1) / p.pipeline;
+    const std::int64_t stage = layers_per_stage(m, p.pipeline);
     for (const std::int64_t microbatch : {1, 2, 4, 8}) {
         if (choose_microbatch) p.microbatch = microbatch;
         if (p.global_batch % (p.data * p.microbatch) != 0) continue;

@@ -35,16 +35,15 @@ std::vector<Metric> metrics_of(const Scenario& s, const ReplicaResult& r) {
     const double job_seconds = seconds(job.job_time);
     const double steps = static_cast<double>(job.steps_kept);
     const double step_s = seconds(s.job.step.duration());
+    const double job_gpus = static_cast<double>(s.job.gpus());
     // Whole steps that were kept, with the step that the end cut off.
     const double trained = static_cast<double>(r.ledger.booked(Category::productive) +
                                                r.ledger.booked(Category::exposed_communication) +
                                                r.ledger.booked(Category::pipeline_bubble)) *
-                           1e-9 / static_cast<double>(s.job.nodes * s.job.gpus_per_node);
+                           1e-9 / job_gpus;
     double interruptions = 0;
     for (const std::int64_t n : job.interruptions) interruptions += static_cast<double>(n);
-    const double peak =
-        s.node.gpu.bf16_dense.per_second * static_cast<double>(s.job.nodes * s.job.gpus_per_node);
-    const double job_gpus = static_cast<double>(s.job.nodes * s.job.gpus_per_node);
+    const double peak = s.peak_flops();
     const auto per_interruption = [&](const char* phase, Duration d) {
         return mean_metric(fmt::format("{}_per_interruption", phase), "s", seconds(d),
                            interruptions);

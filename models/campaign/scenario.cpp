@@ -51,7 +51,6 @@ class ScenarioReader {
     void read_failures();
     FailureCause read_cause(Section& section);
     void check_memory(Section& parallel);
-    double default_read_fraction();
 
     ValueReader& values_;
     bool must_fit_;
@@ -221,7 +220,7 @@ void ScenarioReader::read_job() {
 void ScenarioReader::read_parallel(Section& job) {
     Section parallel = job.section("parallel");
     ParallelPlan& p = s_.plan;
-    const std::int64_t gpus = s_.job.nodes * s_.job.gpus_per_node;
+    const std::int64_t gpus = s_.job.gpus();
     parallel.read("tensor", p.tensor, "Tensor-parallel ranks (TP)", {.bound = Bound::count});
     parallel.read("pipeline", p.pipeline, "Pipeline stages (PP)", {.bound = Bound::count});
     std::optional<std::int64_t> data;
@@ -290,7 +289,7 @@ void ScenarioReader::read_parallel(Section& job) {
             fmt::format("{} attention heads don't divide by tensor = {}", s_.model.heads, p.tensor),
             fmt::format("valid: {}", fmt::join(divisors(s_.model.heads, 64), ", ")));
     }
-    if (s_.model.layers % p.pipeline != 0 && (s_.model.layers + 2) % p.pipeline != 0) {
+    if (!layers_split(s_.model, p.pipeline)) {
         parallel.error(
             "pipeline",
             fmt::format("{} layers don't divide by pipeline = {}, nor with one layer less on "
@@ -302,7 +301,7 @@ void ScenarioReader::read_parallel(Section& job) {
                        fmt::format("{} sequences don't divide by data {} x microbatch {}",
                                    p.global_batch, p.data, p.microbatch));
     }
-    const std::int64_t stage_layers = (s_.model.layers + p.pipeline - 1) / p.pipeline;
+    const std::int64_t stage_layers = layers_per_stage(s_.model, p.pipeline);
     if (p.interleave > 1 && (p.pipeline == 1 || stage_layers % p.interleave != 0)) {
         parallel.error(
             "interleave",
@@ -514,8 +513,7 @@ void ScenarioReader::read_checkpoint(Section& job) {
         if (!d2h_fraction)
             d2h_fraction = catalogue_->number("checkpoint", "", "d2h_sustained_fraction");
         if (!slowdown) slowdown = catalogue_->number("checkpoint", "", "async_background_slowdown");
-        const Bytes per_gpu =
-            Bytes::of(s_.checkpoint_size.count() / (s_.job.nodes * s_.job.gpus_per_node) + 1);
+        const Bytes per_gpu = Bytes::of(s_.checkpoint_size.count() / (s_.job.gpus()) + 1);
         const double achieved = catalogue_->number("pcie_p2p", "", "pcie5_achieved_fraction");
         const Bandwidth d2h = s_.node.gpu.pcie_bandwidth * (achieved * *d2h_fraction);
         if (d2h.bits_per_second() <= 0) {
@@ -556,10 +554,6 @@ void ScenarioReader::read_checkpoint(Section& job) {
                                          clock == 0 ? "of training" : "start to start"));
 }
 
-double ScenarioReader::default_read_fraction() {
-    return catalogue_->number("checkpoint", "", "load_fraction_of_read_bandwidth");
-}
-
 void ScenarioReader::read_recovery(Section& job) {
     Section recovery = job.section("recovery");
     std::optional<Duration> replacement;
@@ -594,7 +588,8 @@ void ScenarioReader::read_recovery(Section& job) {
                   c.time("restart", "first_step_warmup", "time");
     }
     if (!restore) {
-        const Bandwidth read = store_->read_bandwidth(s_.job.nodes) * default_read_fraction();
+        const Bandwidth read = store_->read_bandwidth(s_.job.nodes) *
+                               c.number("checkpoint", "", "load_fraction_of_read_bandwidth");
         if (read.bits_per_second() <= 0) {
             recovery.error("restore", "the store gives nothing back: its read bandwidth is 0");
             return;

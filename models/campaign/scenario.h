@@ -1,7 +1,6 @@
 #pragma once
 // A scenario: one TOML file, read, checked and turned into what a campaign runs on.
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -41,6 +40,10 @@ struct Scenario {
     std::vector<Diagnostic> warnings;
 
     std::int64_t gpus() const { return nodes.nodes * node.gpus; }
+    // Of the job's GPUs together, dense bf16: what MFU is measured against.
+    double peak_flops() const {
+        return node.gpu.bf16_dense.per_second * static_cast<double>(job.gpus());
+    }
 };
 
 // What may differ from the file: settings "a.b=c" in order, then one scaled number.

@@ -68,7 +68,7 @@ void TrainingJob::handle(std::uint32_t kind) {
             break;
         case stall_end:
             if (spec_.checkpoint.mode == CheckpointMode::sync) {
-                keep(std::exchange(unsaved_, {}));
+                make_safe(std::exchange(unsaved_, {}));
             } else {
                 uploading_ = std::exchange(unsaved_, {});
                 upload_active_ = true;
@@ -80,12 +80,16 @@ void TrainingJob::handle(std::uint32_t kind) {
             break;
         case upload_end:
             upload_active_ = false;
-            keep(std::exchange(uploading_, {}));
+            make_safe(std::exchange(uploading_, {}));
             if (phase_ == JobPhase::running) {
                 finish_step_under_way();  // at the speed it began with; the next ones are faster
             } else if (phase_ == JobPhase::checkpointing) {
                 // It was waited for: by the next snapshot, or by a planned stop.
-                maintenance_pending_&& unsaved_.steps == 0 ? after_checkpoint() : begin_stall();
+                if (maintenance_pending_ && unsaved_.steps == 0) {
+                    after_checkpoint();
+                } else {
+                    begin_stall();
+                }
             }
             break;
         case phase_end:
@@ -197,12 +201,16 @@ void TrainingJob::finish_step_under_way() {
 
 void TrainingJob::keep(Work work) {
     outcome_.steps_kept += work.steps;
-    ++outcome_.checkpoints;
-    const std::int64_t g = gpus();
+    const std::int64_t g = spec_.gpus();
     ledger_.book(Category::productive, g, work.steps * spec_.step.compute);
     ledger_.book(Category::exposed_communication, g, work.steps * spec_.step.exposed_communication);
     ledger_.book(Category::pipeline_bubble, g, work.steps * spec_.step.bubble);
     ledger_.book(Category::checkpoint_stall, g, work.slowed * spec_.checkpoint.upload_step_penalty);
+}
+
+void TrainingJob::make_safe(Work work) {
+    keep(work);
+    ++outcome_.checkpoints;
     record("checkpoint_safe", "", -1, outcome_.steps_kept);
 }
 
@@ -221,8 +229,8 @@ void TrainingJob::begin_checkpoint() {
         const Duration late = engine_.now() - checkpoint_due_;
         if (late >= Duration{}) checkpoint_due_ += (late / interval + 1) * interval;
     }
-    if (!upload_active_)
-        begin_stall();  // otherwise back-pressure: the last one has to be out first
+    // While an upload runs there is back-pressure: its end begins the stall.
+    if (!upload_active_) begin_stall();
 }
 
 void TrainingJob::begin_stall() {
@@ -245,7 +253,7 @@ void TrainingJob::begin_maintenance() {
     ++outcome_.planned_interruptions;
     record("maintenance", "", -1, outcome_.steps_kept);
     if (unsaved_.steps > 0 && spec_.recovery.recompute) {  // a job that never saves starts again
-        ledger_.book(Category::lost_work, gpus(), lose(std::exchange(unsaved_, {})));
+        ledger_.book(Category::lost_work, spec_.gpus(), lose(std::exchange(unsaved_, {})));
     }
     enter(JobPhase::maintenance);
     phase_event_ =
@@ -278,7 +286,7 @@ void TrainingJob::strike(const Strike& strike) {
         const Duration lost =
             partial + lose(std::exchange(unsaved_, {})) + lose(std::exchange(uploading_, {}));
         outcome_.lost_work += lost;
-        ledger_.book(Category::lost_work, gpus(), lost);
+        ledger_.book(Category::lost_work, spec_.gpus(), lost);
     } else {
         carried_ += partial;
     }
@@ -392,12 +400,8 @@ void TrainingJob::end() {
         book_phase();
     }
     // The campaign's end loses nothing: what is done counts, saved or not.
-    const std::int64_t checkpoints = outcome_.checkpoints;
-    std::vector<CampaignEvent>* const events = std::exchange(events_, nullptr);
     keep(std::exchange(unsaved_, {}));
     keep(std::exchange(uploading_, {}));
-    events_ = events;
-    outcome_.checkpoints = checkpoints;
     if (partial > Duration{}) {
         // A step cut off: its time in the proportions of a step, rounded down, the rest productive.
         using Wide = __int128;
@@ -409,10 +413,11 @@ void TrainingJob::end() {
         const Duration communication = share(spec_.step.exposed_communication);
         const Duration bubble = share(spec_.step.bubble);
         const Duration penalty = slowed ? share(spec_.checkpoint.upload_step_penalty) : Duration{};
-        ledger_.book(Category::exposed_communication, gpus(), communication);
-        ledger_.book(Category::pipeline_bubble, gpus(), bubble);
-        ledger_.book(Category::checkpoint_stall, gpus(), penalty);
-        ledger_.book(Category::productive, gpus(), partial - communication - bubble - penalty);
+        ledger_.book(Category::exposed_communication, spec_.gpus(), communication);
+        ledger_.book(Category::pipeline_bubble, spec_.gpus(), bubble);
+        ledger_.book(Category::checkpoint_stall, spec_.gpus(), penalty);
+        ledger_.book(Category::productive, spec_.gpus(),
+                     partial - communication - bubble - penalty);
     }
     outcome_.job_time = engine_.now() - began_;
     record(outcome_.finished ? "finished" : "campaign_end", "", -1, outcome_.steps_kept);

@@ -51,11 +51,12 @@ struct JobSpec {
     std::int64_t nodes = 0;
     std::int64_t gpus_per_node = 0;
     StepTime step;
-    std::int64_t target_steps =
-        0;  // the job ends after this many; 0: it runs until the campaign ends
+    std::int64_t target_steps = 0;  // the job ends after these; 0: it runs until the campaign ends
     CheckpointSpec checkpoint;
     RecoverySpec recovery;
     MaintenanceSpec maintenance;
+
+    std::int64_t gpus() const { return nodes * gpus_per_node; }
 };
 
 enum class JobPhase : std::uint8_t {
@@ -136,7 +137,8 @@ class TrainingJob : public CampaignEngine::Component,
     std::int64_t steps_until_due() const;
     void begin_checkpoint();
     void begin_stall();
-    void keep(Work work);
+    void keep(Work work);       // counts and books its steps
+    void make_safe(Work work);  // a checkpoint has reached the store
     Duration lose(Work work);
     void after_checkpoint();
     void begin_maintenance();
@@ -145,7 +147,6 @@ class TrainingJob : public CampaignEngine::Component,
     void resume();
     Duration span_of(JobPhase phase) const;
     void record(const char* kind, std::string cause, std::int64_t slot, std::int64_t steps);
-    std::int64_t gpus() const { return spec_.nodes * spec_.gpus_per_node; }
 
     CampaignEngine& engine_;
     const JobSpec& spec_;

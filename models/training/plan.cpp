@@ -82,7 +82,7 @@ std::vector<MemoryUse> memory_per_gpu(const TransformerModel& m, const ParallelP
     const double in_flight_pipeline =
         p.interleave > 1 ? pp + (pp - 1) / static_cast<double>(p.interleave) : pp;
     const double in_flight = std::min(in_flight_limit, in_flight_pipeline);
-    const double layers = static_cast<double>((m.layers + p.pipeline - 1) / p.pipeline);
+    const double layers = static_cast<double>(layers_per_stage(m, p.pipeline));
     const double logits = p.pipeline == 1 ? static_cast<double>(p.microbatch * p.sequence_length) *
                                                 static_cast<double>(m.vocab) * (2 + 4) / t
                                           : 0;
@@ -114,6 +114,14 @@ double total_bytes(const std::vector<MemoryUse>& uses) {
     double sum = 0;
     for (const MemoryUse& use : uses) sum += use.bytes;
     return sum;
+}
+
+std::int64_t layers_per_stage(const TransformerModel& m, std::int64_t pipeline) {
+    return (m.layers + pipeline - 1) / pipeline;
+}
+
+bool layers_split(const TransformerModel& m, std::int64_t pipeline) {
+    return m.layers % pipeline == 0 || (m.layers + 2) % pipeline == 0;
 }
 
 double forward_flops_per_token(const TransformerModel& m, std::int64_t sequence_length) {

@@ -77,6 +77,11 @@ std::vector<MemoryUse> memory_per_gpu(const TransformerModel& model, const Paral
                                       const ParameterBytes& bytes, const Gpu& gpu);
 double total_bytes(const std::vector<MemoryUse>& uses);
 
+// Layers of a full pipeline stage; and whether the layers split over the stages at all: evenly, or with
+// one layer less on the first and the last.
+std::int64_t layers_per_stage(const TransformerModel& model, std::int64_t pipeline);
+bool layers_split(const TransformerModel& model, std::int64_t pipeline);
+
 // FLOPs of one token's forward pass, attention over the whole sequence counted (Megatron's
 // convention; half of it is masked).
 double forward_flops_per_token(const TransformerModel& model, std::int64_t sequence_length);

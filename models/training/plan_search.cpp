@@ -12,11 +12,6 @@ bool faster(const RankedPlan& a, const RankedPlan& b) {
     return step_a != step_b ? step_a < step_b : a.memory_bytes < b.memory_bytes;
 }
 
-// Whether the layers split over the stages, evenly or with one less on the first and the last.
-bool splits(std::int64_t layers, std::int64_t pipeline) {
-    return layers % pipeline == 0 || (layers + 2) % pipeline == 0;
-}
-
 }  // namespace
 
 PlanSearch search_plans(const TransformerModel& m, const ParallelPlan& base, std::int64_t gpus,
@@ -36,7 +31,7 @@ PlanSearch search_plans(const TransformerModel& m, const ParallelPlan& base, std
     };
     // What remains once GPUs and microbatches are split: all of it.
     const auto try_options = [&](ParallelPlan plan) {
-        const std::int64_t stage_layers = (m.layers + plan.pipeline - 1) / plan.pipeline;
+        const std::int64_t stage_layers = layers_per_stage(m, plan.pipeline);
         for (std::int64_t v = 1; v <= (plan.pipeline > 1 ? stage_layers : 1); ++v) {
             if (stage_layers % v != 0 || (v > 1 && plan.microbatches() % plan.pipeline != 0))
                 continue;
@@ -53,7 +48,7 @@ PlanSearch search_plans(const TransformerModel& m, const ParallelPlan& base, std
     for (std::int64_t tensor = 1; tensor <= std::min(node.nvlink_domain, gpus); tensor *= 2) {
         if (m.heads % tensor != 0) continue;
         for (std::int64_t pipeline = 1; pipeline <= std::min(m.layers, gpus / tensor); ++pipeline) {
-            if (!splits(m.layers, pipeline) || gpus % (tensor * pipeline) != 0) continue;
+            if (!layers_split(m, pipeline) || gpus % (tensor * pipeline) != 0) continue;
             ParallelPlan plan = base;
             plan.tensor = tensor;
             plan.pipeline = pipeline;

@@ -145,7 +145,7 @@ StageTimes slowest_stage(const TransformerModel& m, const ParallelPlan& p, const
     constexpr double loss_traffic = 8;  // bytes per logit: fp32 softmax over bf16 logits
     const double logits = gemm_seconds(node.gpu, tokens, words, static_cast<double>(m.hidden)) +
                           memory_seconds(node.gpu, loss_traffic * tokens * words);
-    const std::int64_t full = (m.layers + p.pipeline - 1) / p.pipeline;
+    const std::int64_t full = layers_per_stage(m, p.pipeline);
     const bool ends_lighter = m.layers % p.pipeline != 0;
 
     const auto stage = [&](double layers, double head) {
