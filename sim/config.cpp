@@ -521,6 +521,12 @@ void Section::read(const char* key, Rate& out, const char* doc, KeyRules rules) 
     if (q) out = Rate{q->value};
 }
 
+void Section::read(const char* key, Metres& out, const char* doc, KeyRules rules) {
+    const auto q = take_quantity(key, Dimension::length, shown(rules, fmt::format("{:g} m", out.value)),
+                                 doc, rules);
+    if (q) out = Metres{q->value};
+}
+
 void Section::read_time_or_steps(const char* key, Duration& time, std::int64_t& step_count,
                                  const char* doc, KeyRules rules) {
     const Value* value =

@@ -79,6 +79,12 @@ struct Rate {
     auto operator<=>(const Rate&) const = default;
 };
 
+// A double: it enters propagation delays and bills of material.
+struct Metres {
+    double value = 0;
+    auto operator<=>(const Metres&) const = default;
+};
+
 // Time to move `bytes` at `bandwidth`, rounded up, so that a transfer never ends early. The product
 // is widened to 128 bits. Needs bandwidth > 0 and bytes >= 0; saturates at the clock's end.
 Duration transfer_time(Bytes bytes, Bandwidth bandwidth);

@@ -7,9 +7,12 @@
 
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <queue>
@@ -194,6 +197,48 @@ double peak_megabytes() {
     return static_cast<double>(usage.ru_maxrss) * 1024e-6;
 }
 
+// ---- flow scale against SimGrid ----
+
+struct FlowRun {
+    std::vector<double> ends_s;
+    double cpu_s = 0;
+    double peak_mb = 0;
+};
+
+FlowRun run_flows(const char* program, const std::string& traffic) {
+    const std::string file = fmt::format("/tmp/railyard_flows_{}", getpid());
+    FILE* pipe = popen(fmt::format("'{}' {} {}", program, traffic, file).c_str(), "r");
+    FlowRun run;
+    if (!pipe || std::fscanf(pipe, "%lf %lf", &run.cpu_s, &run.peak_mb) != 2 || pclose(pipe) != 0) {
+        fail(fmt::format("{} {} failed", program, traffic));
+    }
+    std::ifstream in(file, std::ios::binary);
+    for (double end = 0; in.read(reinterpret_cast<char*>(&end), sizeof end);)
+        run.ends_s.push_back(end);
+    std::remove(file.c_str());
+    return run;
+}
+
+// CPU time and memory of the same traffic; every flow must end at the same time within 1 %.
+void maxmin_vs_simgrid(const std::string& traffic, std::vector<Result>& results) {
+    const FlowRun ours = run_flows(RAILYARD_FLOWS, traffic);
+    const FlowRun rival = run_flows(RAILYARD_FLOWS_SIMGRID, traffic);
+    Fingerprint digest;
+    if (ours.ends_s.size() != rival.ends_s.size()) fail("the two solvers saw different traffic");
+    for (std::size_t i = 0; i < ours.ends_s.size(); ++i) {
+        if (std::abs(ours.ends_s[i] - rival.ends_s[i]) > 0.01 * rival.ends_s[i]) {
+            fail(fmt::format("flow {} of {} ends after {} s, with SimGrid after {} s", i, traffic,
+                             ours.ends_s[i], rival.ends_s[i]));
+        }
+        digest.add(std::int64_t{std::llround(ours.ends_s[i] * 1e12)});
+    }
+    const std::string name = "maxmin_vs_simgrid_" + traffic;
+    results.push_back({name, ours.cpu_s, "CPU s", "SimGrid 3.32", rival.cpu_s,
+                       rival.cpu_s / ours.cpu_s, digest.hex()});
+    results.push_back({name + "_memory", ours.peak_mb, "MB", "SimGrid 3.32", rival.peak_mb,
+                       rival.peak_mb / ours.peak_mb, digest.hex()});
+}
+
 }  // namespace
 
 }  // namespace railyard
@@ -249,6 +294,16 @@ int main(int argc, char** argv) {
 
     bench("plan_search", [&] { return plan_search(smoke); });
 
+    const std::vector<std::string> traffics = {"128_perm",  "128_rand",   "128_a2a64",
+                                               "1024_perm", "1024_rand",  "4096_perm",
+                                               "4096_rand", "1024_a2a256"};
+    for (const std::string& traffic : traffics) {
+        if (!("maxmin_vs_simgrid_" + traffic).starts_with(only)) continue;
+        if (smoke && traffic != "128_perm" && traffic != "128_a2a64") continue;
+        if (!json) fmt::print(stderr, "maxmin_vs_simgrid_{} ...\n", traffic);
+        maxmin_vs_simgrid(traffic, results);
+    }
+
     if (results.empty()) {
         fmt::print(stderr, "bench: no benchmark is called '{}'\n", only);
         return 2;
@@ -266,7 +321,7 @@ int main(int argc, char** argv) {
         return 0;
     }
     for (const Result& r : results) {
-        fmt::print("{:24} {:>10.3f} {:18} {:>5.2f} x {} ({:.3f})  digest {}\n", r.name, r.value,
+        fmt::print("{:34} {:>10.3f} {:18} {:>6.2f} x {} ({:.3f})  digest {}\n", r.name, r.value,
                    r.unit, r.ratio, r.rival, r.rival_value, r.digest);
     }
     return 0;

@@ -1,0 +1,28 @@
+#pragma once
+// What a switch is: ports, their rate, how long it holds a packet.
+
+#include <string>
+
+#include "models/catalogue/catalogue.h"
+
+namespace railyard {
+
+struct SwitchModel {
+    std::string name;  // its catalogue entry
+    std::int64_t ports = 0;
+    Bandwidth port_bandwidth;
+    Duration latency{};
+    bool infiniband = false;
+    bool adaptive_routing = false;
+    bool sharp = false;  // reduces in the network
+
+    // Ports at a link rate: a fast port splits into slower ones.
+    std::int64_t ports_at(Bandwidth link) const {
+        if (link.bits_per_second() <= 0) return 0;
+        return ports * (port_bandwidth.bits_per_second() / link.bits_per_second());
+    }
+};
+
+SwitchModel read_switch(Catalogue& catalogue, const std::string& name);
+
+}  // namespace railyard

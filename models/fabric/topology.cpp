@@ -1,0 +1,224 @@
+#include "models/fabric/topology.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/graph/adjacency_list.hpp>
+#include <boost/graph/connected_components.hpp>
+#include <boost/graph/push_relabel_max_flow.hpp>
+
+#include "sim/check.h"
+
+namespace railyard {
+
+namespace {
+
+// Light in a fibre and electricity in copper alike; the catalogue's cable.propagation.
+constexpr double propagation_ps_per_m = 5050;
+
+const char* level_name(int level) {
+    constexpr const char* names[] = {"nic", "leaf", "spine", "core"};
+    return names[std::min(level, 3)];
+}
+
+}  // namespace
+
+SwitchModel read_switch(Catalogue& c, const std::string& name) {
+    SwitchModel s;
+    s.name = name;
+    s.ports = c.integer("switch", name, "ports");
+    s.port_bandwidth = c.bandwidth("switch", name, "port_bandwidth");
+    s.latency = c.time("switch", name, "latency");
+    s.infiniband = c.text("switch", name, "tech") == "infiniband";
+    s.adaptive_routing =
+        c.has("switch", name, "adaptive_routing") && c.flag("switch", name, "adaptive_routing");
+    s.sharp = c.has("switch", name, "sharp");
+    return s;
+}
+
+void Topology::start(const TopologySpec& spec) {
+    kind_ = spec.kind;
+    nodes_ = spec.nodes;
+    nics_per_node_ = spec.nics_per_node;
+    models_.emplace_back();  // a NIC has none
+    level_.assign(nic_count(), 0);
+    model_.assign(nic_count(), 0);
+    position_.resize(nic_count());
+    for (std::size_t i = 0; i < nic_count(); ++i) {
+        number_.push_back(static_cast<std::uint32_t>(i));
+        position_[i] = static_cast<std::uint32_t>(i);
+    }
+}
+
+VertexId Topology::add_switch(int level, const SwitchModel& model) {
+    auto known = std::find_if(models_.begin() + 1, models_.end(),
+                              [&](const SwitchModel& m) { return m.name == model.name; });
+    if (known == models_.end()) known = models_.insert(models_.end(), model);
+    if (static_cast<std::size_t>(level) >= count_.size()) {
+        count_.resize(static_cast<std::size_t>(level) + 1);
+    }
+    level_.push_back(static_cast<std::uint8_t>(level));
+    model_.push_back(static_cast<std::uint8_t>(known - models_.begin()));
+    number_.push_back(count_[static_cast<std::size_t>(level)]++);
+    return static_cast<VertexId>(level_.size() - 1);
+}
+
+void Topology::add_cable(VertexId low, VertexId high, Bandwidth bandwidth, Metres length) {
+    const auto latency = [&](VertexId to) {
+        const Picoseconds in_switch = level_[to] == 0 ? Picoseconds{} : switch_model(to).latency;
+        return in_switch +
+               Picoseconds(static_cast<std::int64_t>(length.value * propagation_ps_per_m));
+    };
+    const double rate = bandwidth.bytes_per_second();
+    links_.push_back({low, high, rate, latency(high)});
+    links_.push_back({high, low, rate, latency(low)});
+    const std::string what = fmt::format(
+        "{} to {}", level_[low] == 0 ? "NIC" : level_name(level_[low]), level_name(level_[high]));
+    for (CableKind& kind : cables_) {
+        if (kind.what == what && kind.bandwidth == bandwidth && kind.length == length) {
+            ++kind.count;
+            return;
+        }
+    }
+    cables_.push_back({what, length, bandwidth, 1});
+}
+
+void Topology::finish() {
+    const auto index = [&](std::vector<LinkId>& all, std::vector<std::uint32_t>& first, bool up) {
+        first.assign(vertex_count() + 1, 0);
+        const auto counts = [&](const Link& l) { return (level_[l.to] > level_[l.from]) == up; };
+        for (const Link& l : links_) {
+            if (counts(l)) ++first[l.from + 1];
+        }
+        for (std::size_t v = 0; v < vertex_count(); ++v) first[v + 1] += first[v];
+        all.resize(first.back());
+        std::vector<std::uint32_t> next(first.begin(), first.end() - 1);
+        for (LinkId l = 0; l < links_.size(); ++l) {
+            if (counts(links_[l])) all[next[links_[l].from]++] = l;
+        }
+    };
+    index(up_, up_first_, true);
+    index(down_, down_first_, false);
+}
+
+int Topology::levels() const {
+    return level_.empty() ? 0 : *std::max_element(level_.begin(), level_.end());
+}
+
+const SwitchModel& Topology::switch_model(VertexId v) const {
+    RY_CHECK(level_[v] > 0);
+    return models_[model_[v]];
+}
+
+std::string Topology::name(VertexId v) const {
+    if (level_[v] == 0)
+        return fmt::format("node-{}.nic-{}", v / nics_per_node_, v % nics_per_node_);
+    if (!given_name_.empty()) return given_name_[v - nic_count()];
+    return fmt::format("{}-{}", level_name(level_[v]), number_[v]);
+}
+
+std::vector<std::string> Topology::vertex_names() const {
+    std::vector<std::string> names;
+    for (VertexId v = 0; v < vertex_count(); ++v) names.push_back(name(v));
+    return names;
+}
+
+std::vector<LinkId> Topology::links_between(const std::string& a, const std::string& b) const {
+    std::vector<LinkId> out;
+    for (LinkId l = 0; l < links_.size(); l += 2) {
+        const std::string from = name(links_[l].from);
+        const std::string to = name(links_[l].to);
+        if ((from == a && to == b) || (from == b && to == a)) out.push_back(l);
+    }
+    return out;
+}
+
+std::vector<double> Topology::capacities() const {
+    std::vector<double> out;
+    out.reserve(links_.size());
+    for (const Link& l : links_) out.push_back(l.bytes_per_s);
+    return out;
+}
+
+void Topology::degrade(LinkId link, double factor) {
+    links_[link].bytes_per_s *= factor;
+    links_[reverse_link(link)].bytes_per_s *= factor;
+}
+
+std::vector<VertexId> Topology::unreachable() const {
+    boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS> graph(vertex_count());
+    for (LinkId l = 0; l < links_.size(); l += 2) {
+        if (links_[l].bytes_per_s > 0) boost::add_edge(links_[l].from, links_[l].to, graph);
+    }
+    std::vector<int> part(vertex_count());
+    const int parts = boost::connected_components(graph, part.data());
+    // Other rails of a rail-only network are reached through a node, over NVLink: a part is cut off when
+    // no node has NICs in it and in node 0's part.
+    std::vector<bool> joined(static_cast<std::size_t>(parts), false);
+    for (bool grew = true; grew;) {
+        grew = false;
+        for (std::int64_t node = 0; node < nodes_; ++node) {
+            bool any = node == 0;
+            for (std::int64_t i = 0; i < nics_per_node_; ++i) {
+                any = any || joined[static_cast<std::size_t>(part[nic(node, i)])];
+            }
+            for (std::int64_t i = 0; any && i < nics_per_node_; ++i) {
+                const auto p = static_cast<std::size_t>(part[nic(node, i)]);
+                grew = grew || !joined[p];
+                joined[p] = true;
+            }
+        }
+    }
+    std::vector<VertexId> out;
+    for (VertexId v = 0; v < nic_count(); ++v) {
+        const auto p = static_cast<std::size_t>(part[v]);
+        if (joined[p]) continue;
+        out.push_back(v);
+        joined[p] = true;
+    }
+    return out;
+}
+
+double Topology::bisection_bytes_per_s() const {
+    using Traits = boost::adjacency_list_traits<boost::vecS, boost::vecS, boost::directedS>;
+    using Graph = boost::adjacency_list<
+        boost::vecS, boost::vecS, boost::directedS, boost::no_property,
+        boost::property<
+            boost::edge_capacity_t, std::int64_t,
+            boost::property<boost::edge_residual_capacity_t, std::int64_t,
+                            boost::property<boost::edge_reverse_t, Traits::edge_descriptor>>>>;
+    // NICs, and parallel cables, are joined into one edge each: the flow is between switches.
+    const std::size_t switches = vertex_count() - nic_count();
+    const std::size_t source = switches;
+    const std::size_t sink = switches + 1;
+    std::vector<std::pair<std::pair<std::size_t, std::size_t>, std::int64_t>> edges;
+    for (const Link& l : links_) {
+        const auto rate = static_cast<std::int64_t>(l.bytes_per_s);
+        if (rate == 0 || level_[l.to] == 0) continue;
+        if (level_[l.from] > 0) {
+            edges.push_back({{l.from - nic_count(), l.to - nic_count()}, rate});
+        } else if (static_cast<std::int64_t>(l.from) / nics_per_node_ < nodes_ / 2) {
+            edges.push_back({{source, l.to - nic_count()}, rate});
+        } else {
+            edges.push_back({{l.to - nic_count(), sink}, rate});
+        }
+    }
+    std::sort(edges.begin(), edges.end());
+    Graph graph(switches + 2);
+    auto capacity = get(boost::edge_capacity, graph);
+    auto reverse = get(boost::edge_reverse, graph);
+    for (std::size_t i = 0; i < edges.size();) {
+        const auto ends = edges[i].first;
+        std::int64_t total = 0;
+        for (; i < edges.size() && edges[i].first == ends; ++i) total += edges[i].second;
+        const auto forward = add_edge(ends.first, ends.second, graph).first;
+        const auto backward = add_edge(ends.second, ends.first, graph).first;
+        capacity[forward] = total;
+        capacity[backward] = 0;
+        reverse[forward] = backward;
+        reverse[backward] = forward;
+    }
+    return static_cast<double>(boost::push_relabel_max_flow(graph, source, sink));
+}
+
+}  // namespace railyard

@@ -1,0 +1,148 @@
+#pragma once
+// A network as flat arrays: NICs at level 0, switches above them, cables between neighbouring levels.
+//
+// Every built-in kind is one Clos tree, or several side by side, over an order of the NICs; the kinds
+// differ in the order alone. A plain fat-tree takes them node by node, a rail-optimised one rail by rail
+// within a scalable unit, a rail-only one has a tree per rail, a dual-plane one a tree per port.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/fabric/switch_model.h"
+#include "sim/config.h"
+
+namespace railyard {
+
+using VertexId = std::uint32_t;
+// One direction of a cable; the other direction of link l is l ^ 1, and cable l / 2 holds both.
+using LinkId = std::uint32_t;
+constexpr LinkId reverse_link(LinkId link) {
+    return link ^ 1U;
+}
+
+struct TopologySpec {
+    std::string kind = "fat_tree";  // a name in topology_kinds()
+    std::int64_t nodes = 1;
+    std::int64_t nics_per_node = 1;
+    Bandwidth nic_bandwidth;  // line rate of a NIC, all its ports together, per direction
+    SwitchModel leaf;
+    SwitchModel spine;
+    SwitchModel core;
+    std::int64_t tiers = 0;             // of switches: 2 or 3; 0: as many as it takes
+    double oversubscription = 1;        // a leaf's bandwidth down over that up
+    double spine_oversubscription = 1;  // likewise between spine and core, three tiers
+    std::int64_t nodes_per_leaf = 0;    // 0: as many as the leaf's ports allow
+    Metres endpoint_cable{3};           // NIC to leaf
+    Metres switch_cable{30};            // between switches
+};
+
+struct Link {
+    VertexId from = 0;
+    VertexId to = 0;
+    double bytes_per_s = 0;  // line rate; 0: dead
+    Picoseconds latency{};   // propagation and what the switch at `to` takes
+};
+
+// What a cable is bought as: by where it runs.
+struct CableKind {
+    std::string what;  // "NIC to leaf"
+    Metres length;
+    Bandwidth bandwidth;
+    std::int64_t count = 0;
+};
+
+class Topology {
+  public:
+    // Builds what `spec` asks for. What cannot be cabled is reported as text in `problem`, which names the
+    // port that runs out and what would help; the topology is then unusable.
+    static Topology build(const TopologySpec& spec, std::string& problem);
+
+    // A network of the user's own, from a TOML document:
+    //
+    //     [[switch]]   name = "leaf-0", tier = 1, model = "qm9700_ndr"
+    //     [[cable]]    from = "leaf-0", to = "spine-0", count = 4, bandwidth = "400 Gbit/s"
+    //     [[attach]]   switch = "leaf-0", nodes = [0, 31], nic = 0
+    //
+    // Cables join neighbouring tiers; each attach is one port of NIC `nic` (or of all of them) on each node.
+    static Topology read(Section& top, const TopologySpec& spec, Catalogue& catalogue);
+
+    const std::string& kind() const { return kind_; }
+    std::int64_t nodes() const { return nodes_; }
+    std::int64_t nics_per_node() const { return nics_per_node_; }
+    std::size_t nic_count() const { return static_cast<std::size_t>(nodes_ * nics_per_node_); }
+    VertexId nic(std::int64_t node, std::int64_t index) const {
+        return static_cast<VertexId>(node * nics_per_node_ + index);
+    }
+
+    std::size_t vertex_count() const { return level_.size(); }
+    int level(VertexId v) const { return level_[v]; }   // 0: a NIC; then leaf, spine, core
+    int levels() const;                                 // the highest level there is
+    std::string name(VertexId v) const;                 // "node-3.nic-0", "leaf-12"
+    const SwitchModel& switch_model(VertexId v) const;  // of a switch
+    // Where a NIC stands in the order of its tree's leaves: what destination-based routing counts by.
+    std::uint32_t position(VertexId nic) const { return position_[nic]; }
+
+    const std::vector<Link>& links() const { return links_; }
+    std::vector<double> capacities() const;  // bytes/s, by link
+    std::span<const LinkId> up_links(VertexId v) const { return slice(up_, up_first_, v); }
+    std::span<const LinkId> down_links(VertexId v) const { return slice(down_, down_first_, v); }
+    std::int64_t ports_used(VertexId v) const {
+        return static_cast<std::int64_t>(up_links(v).size() + down_links(v).size());
+    }
+    const std::vector<CableKind>& cables() const { return cables_; }
+
+    // Multiplies both directions of a cable's line rate; 0 kills it.
+    void degrade(LinkId link, double factor);
+    // The cables between two vertices given by name; empty when there are none.
+    std::vector<LinkId> links_between(const std::string& a, const std::string& b) const;
+    std::vector<std::string> vertex_names() const;
+
+    // One NIC from each part that is cut off from node 0's first NIC; empty when all is connected.
+    std::vector<VertexId> unreachable() const;
+    // Least bandwidth, bytes/s per direction, between the first half of the nodes and the others: the
+    // minimum cut of the network, by maximum flow.
+    double bisection_bytes_per_s() const;
+
+  private:
+    VertexId add_switch(int level, const SwitchModel& model);
+    void add_cable(VertexId low, VertexId high, Bandwidth bandwidth, Metres length);
+    // A Clos tree over the NICs of each leaf, one port of this rate each; false, and why in `problem`, when
+    // ports run out.
+    bool add_tree(const TopologySpec& spec, const std::vector<std::vector<VertexId>>& leaves,
+                  Bandwidth port, std::string& problem);
+    void start(const TopologySpec& spec);
+    void finish();  // sorts the links by vertex
+
+    static std::span<const LinkId> slice(const std::vector<LinkId>& all,
+                                         const std::vector<std::uint32_t>& first, VertexId v) {
+        return {all.data() + first[v], all.data() + first[v + 1]};
+    }
+
+    std::string kind_;
+    std::int64_t nodes_ = 0;
+    std::int64_t nics_per_node_ = 0;
+    std::vector<std::uint8_t> level_;
+    std::vector<std::uint8_t> model_;      // of each vertex: index into models_
+    std::vector<std::uint32_t> number_;    // of each vertex, within its level
+    std::vector<std::uint32_t> count_;     // of each level
+    std::vector<std::string> given_name_;  // of each switch of a custom network
+    std::vector<std::uint32_t> position_;  // of each NIC
+    std::vector<SwitchModel> models_;
+    std::vector<Link> links_;
+    std::vector<CableKind> cables_;
+    std::vector<LinkId> up_;
+    std::vector<LinkId> down_;
+    std::vector<std::uint32_t> up_first_;
+    std::vector<std::uint32_t> down_first_;
+};
+
+struct TopologyKind {
+    const char* name;
+    const char* doc;
+};
+// "custom" is not among them: it has a file instead of a shape.
+const std::vector<TopologyKind>& topology_kinds();
+
+}  // namespace railyard

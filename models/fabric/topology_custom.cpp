@@ -1,0 +1,148 @@
+// A network of the user's own, read from a file.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "models/fabric/topology.h"
+
+namespace railyard {
+
+Topology Topology::read(Section& top, const TopologySpec& spec, Catalogue& catalogue) {
+    Topology t;
+    t.start(spec);
+    const std::vector<std::string> known = [] {
+        std::vector<std::string> names;
+        for (const std::string& name : Catalogue::names("switch")) {
+            if (Catalogue::entry("switch", name)->find("port_bandwidth")) names.push_back(name);
+        }
+        return names;
+    }();
+    std::vector<std::string> names;
+    for (Section& s : top.sections("switch", "A switch")) {
+        std::string name;
+        std::int64_t tier = 1;
+        std::string model = spec.leaf.name;
+        s.read("name", name, "What cables call it", {.required = true});
+        s.read("tier", tier, "1: a leaf, 2: a spine, 3: a core switch", {.bound = Bound::positive});
+        s.name("model", model, known, "a switch in the catalogue", "What it is");
+        s.finish();
+        if (tier > 3) {
+            s.error("tier", fmt::format("expected 1, 2 or 3, found {}", tier));
+            tier = 3;
+        }
+        if (std::find(names.begin(), names.end(), name) != names.end()) {
+            s.error("name", fmt::format("the switch '{}' appears twice", name));
+        }
+        names.push_back(name);
+        t.add_switch(static_cast<int>(tier), read_switch(catalogue, model));
+    }
+    t.given_name_ = names;
+    // The vertex of a switch by name; that of no switch, and an error, when there is none.
+    const auto find = [&](Section& s, const char* key, const std::string& name) {
+        const auto found = std::find(names.begin(), names.end(), name);
+        if (found == names.end()) {
+            if (!name.empty()) {
+                s.error(key, fmt::format("there is no switch '{}'", name), suggest(name, names));
+            }
+            return static_cast<VertexId>(t.vertex_count());
+        }
+        return static_cast<VertexId>(t.nic_count() +
+                                     static_cast<std::size_t>(found - names.begin()));
+    };
+    for (Section& s : top.sections("cable", "Cables between two switches of neighbouring tiers")) {
+        std::string from;
+        std::string to;
+        std::int64_t count = 1;
+        Bandwidth bandwidth = spec.nic_bandwidth;
+        Metres length = spec.switch_cable;
+        s.read("from", from, "A switch", {.required = true});
+        s.read("to", to, "Another", {.required = true});
+        s.read("count", count, "How many side by side", {.bound = Bound::count});
+        s.read("bandwidth", bandwidth, "Of each, per direction", {.bound = Bound::positive});
+        s.read("length", length, "Of each", {.bound = Bound::non_negative});
+        s.finish();
+        VertexId low = find(s, "from", from);
+        VertexId high = find(s, "to", to);
+        if (low == t.vertex_count() || high == t.vertex_count()) continue;
+        if (t.level(low) > t.level(high)) std::swap(low, high);
+        if (t.level(high) != t.level(low) + 1) {
+            s.error(
+                "to",
+                fmt::format("{} is of tier {} and {} of tier {}: a cable joins neighbouring tiers",
+                            from, t.level(low), to, t.level(high)));
+            continue;
+        }
+        for (std::int64_t i = 0; i < count; ++i) t.add_cable(low, high, bandwidth, length);
+    }
+    std::vector<std::int64_t> ports(t.nic_count(), 0);
+    for (Section& s : top.sections("attach", "NICs of a run of nodes on one leaf, a port each")) {
+        std::string leaf;
+        std::int64_t first = 0;
+        std::int64_t last = spec.nodes - 1;
+        std::optional<std::int64_t> only;
+        std::optional<Bandwidth> bandwidth;
+        s.read("switch", leaf, "A leaf", {.required = true});
+        s.read("first_node", first, "The first node, counted from 0",
+               {.bound = Bound::non_negative});
+        s.read("last_node", last, "The last node",
+               {.bound = Bound::non_negative, .otherwise = "the cluster's last"});
+        s.read("nic", only, "Which NIC of each node, counted from 0",
+               {.bound = Bound::non_negative, .otherwise = "all of them"});
+        s.read("bandwidth", bandwidth, "Of the port, per direction",
+               {.bound = Bound::positive, .otherwise = "the NIC's line rate"});
+        s.finish();
+        const VertexId at = find(s, "switch", leaf);
+        if (last >= spec.nodes || first > last) {
+            s.error("last_node",
+                    fmt::format("expected {} to {}, found {}", first, spec.nodes - 1, last));
+            continue;
+        }
+        if (only && *only >= spec.nics_per_node) {
+            s.error("nic", fmt::format("a node has NICs 0 to {}, found {}", spec.nics_per_node - 1,
+                                       *only));
+            continue;
+        }
+        if (at == t.vertex_count()) continue;
+        if (t.level(at) != 1) {
+            s.error("switch",
+                    fmt::format("{} is of tier {}: NICs attach to leaves", leaf, t.level(at)));
+            continue;
+        }
+        for (std::int64_t node = first; node <= last; ++node) {
+            for (std::int64_t i = only.value_or(0); i <= only.value_or(spec.nics_per_node - 1);
+                 ++i) {
+                const VertexId nic = t.nic(node, i);
+                ++ports[nic];
+                t.add_cable(nic, at, bandwidth.value_or(spec.nic_bandwidth), spec.endpoint_cable);
+            }
+        }
+    }
+    t.finish();
+    if (top.describing()) return t;
+    // Ports: a cable takes as many of a switch's own as its rate is multiples of theirs.
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        const auto v = static_cast<VertexId>(t.nic_count() + i);
+        const SwitchModel& model = t.switch_model(v);
+        double used = 0;
+        for (const auto& links : {t.up_links(v), t.down_links(v)}) {
+            for (const LinkId l : links) {
+                used += t.links()[l].bytes_per_s / model.port_bandwidth.bytes_per_second();
+            }
+        }
+        if (used > static_cast<double>(model.ports)) {
+            top.error("", fmt::format("{} has {} cables worth {:.4g} ports of {}; {} has {}",
+                                      names[i], t.ports_used(v), used,
+                                      to_text(model.port_bandwidth), model.name, model.ports));
+        }
+    }
+    for (VertexId nic = 0; nic < t.nic_count(); ++nic) {
+        if (ports[nic] > 0) continue;
+        top.error("", fmt::format("{} is attached to no leaf", t.name(nic)),
+                  "every NIC of every node needs an [[attach]]");
+        break;
+    }
+    return t;
+}
+
+}  // namespace railyard

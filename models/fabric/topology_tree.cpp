@@ -1,0 +1,237 @@
+// The built-in networks: Clos trees over an order of the NICs.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "models/fabric/topology.h"
+
+namespace railyard {
+
+namespace {
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+    return (a + b - 1) / b;
+}
+
+std::int64_t up_ports_for(std::int64_t down, double oversubscription) {
+    const auto up = static_cast<std::int64_t>(static_cast<double>(down) / oversubscription);
+    return static_cast<double>(up) * oversubscription < static_cast<double>(down) ? up + 1 : up;
+}
+
+// The most ports down that leave enough ports up.
+std::int64_t down_ports_max(std::int64_t ports, double oversubscription) {
+    std::int64_t down = ports;
+    while (down > 0 && down + up_ports_for(down, oversubscription) > ports) --down;
+    return down;
+}
+
+// The least divisor of n that is at least `least`; 0 when there is none.
+std::int64_t divisor_from(std::int64_t n, std::int64_t least) {
+    for (std::int64_t d = std::max<std::int64_t>(1, least); d <= n; ++d) {
+        if (n % d == 0) return d;
+    }
+    return 0;
+}
+
+using Leaves = std::vector<std::vector<VertexId>>;
+
+struct Shape {
+    const TopologySpec& spec;
+    std::function<VertexId(std::int64_t node, std::int64_t nic)> nic;
+    std::int64_t nics_per_leaf;  // the most
+};
+
+Leaves node_by_node(const Shape& s) {
+    Leaves leaves(1);
+    for (std::int64_t node = 0; node < s.spec.nodes; ++node) {
+        for (std::int64_t i = 0; i < s.spec.nics_per_node; ++i) {
+            if (static_cast<std::int64_t>(leaves.back().size()) == s.nics_per_leaf) {
+                leaves.emplace_back();
+            }
+            leaves.back().push_back(s.nic(node, i));
+        }
+    }
+    return leaves;
+}
+
+// A leaf per rail of each unit of `nics_per_leaf` nodes.
+Leaves rail_by_rail(const Shape& s) {
+    Leaves leaves;
+    for (std::int64_t first = 0; first < s.spec.nodes; first += s.nics_per_leaf) {
+        const std::int64_t end = std::min(first + s.nics_per_leaf, s.spec.nodes);
+        for (std::int64_t rail = 0; rail < s.spec.nics_per_node; ++rail) {
+            leaves.emplace_back();
+            for (std::int64_t node = first; node < end; ++node) {
+                leaves.back().push_back(s.nic(node, rail));
+            }
+        }
+    }
+    return leaves;
+}
+
+// The leaves of one rail alone.
+Leaves one_rail(const Shape& s, std::int64_t rail) {
+    Leaves leaves;
+    for (std::int64_t node = 0; node < s.spec.nodes; ++node) {
+        if (node % s.nics_per_leaf == 0) leaves.emplace_back();
+        leaves.back().push_back(s.nic(node, rail));
+    }
+    return leaves;
+}
+
+}  // namespace
+
+const std::vector<TopologyKind>& topology_kinds() {
+    static const std::vector<TopologyKind> kinds = {
+        {"fat_tree", "all NICs of a node on one leaf, leaves joined by spines"},
+        {"rail_optimized",
+         "NIC i of every node of a unit on the unit's leaf i, leaves joined by spines"},
+        {"rail_only", "a separate network per rail; other rails are reached over NVLink"},
+        {"dual_plane", "two separate networks; each NIC has one port of half its rate in either"},
+        {"single_switch", "every NIC on one switch"},
+    };
+    return kinds;
+}
+
+bool Topology::add_tree(const TopologySpec& spec, const std::vector<std::vector<VertexId>>& leaves,
+                        Bandwidth port, std::string& problem) {
+    std::size_t fullest = 0;
+    std::uint32_t position = 0;
+    for (const auto& nics : leaves) {
+        fullest = std::max(fullest, nics.size());
+        for (const VertexId nic : nics) position_[nic] = position++;
+    }
+    const auto leaf_count = static_cast<std::int64_t>(leaves.size());
+    std::vector<VertexId> leaf_of;
+    for (const auto& nics : leaves) {
+        leaf_of.push_back(add_switch(1, spec.leaf));
+        for (const VertexId nic : nics) add_cable(nic, leaf_of.back(), port, spec.endpoint_cable);
+    }
+    if (leaf_count == 1) return true;
+
+    const auto down = static_cast<std::int64_t>(fullest);
+    const std::int64_t up = up_ports_for(down, spec.oversubscription);
+    const std::int64_t leaf_ports = spec.leaf.ports_at(port);
+    if (down + up > leaf_ports) {
+        problem = fmt::format("a leaf needs {} ports down and {} up, {} has {} at {}", down, up,
+                              spec.leaf.name, leaf_ports, to_text(port));
+        return false;
+    }
+    const std::int64_t spine_ports = spec.spine.ports_at(port);
+    const std::int64_t spines =
+        divisor_from(up, ceil_div(leaf_count * up, std::max<std::int64_t>(1, spine_ports)));
+    const bool two_tiers_do =
+        spine_ports > 0 && spines > 0 && leaf_count * (up / spines) <= spine_ports;
+    if (spec.tiers != 3 && two_tiers_do) {
+        for (std::int64_t s = 0; s < spines; ++s) {
+            const VertexId spine = add_switch(2, spec.spine);
+            for (const VertexId leaf : leaf_of) {
+                for (std::int64_t k = 0; k < up / spines; ++k) {
+                    add_cable(leaf, spine, port, spec.switch_cable);
+                }
+            }
+        }
+        return true;
+    }
+    if (spec.tiers == 2) {
+        problem = fmt::format(
+            "{} leaves are more than the {} ports at {} of a spine ({}) can join in two tiers",
+            leaf_count, spine_ports, to_text(port), spec.spine.name);
+        return false;
+    }
+
+    // Three tiers: pods of leaves under one spine per leaf uplink; spine j of every pod meets the others
+    // in core group j.
+    const std::int64_t pod_leaves_max = down_ports_max(spine_ports, spec.spine_oversubscription);
+    if (pod_leaves_max == 0) {
+        problem = fmt::format("a spine ({}) has no port at {}", spec.spine.name, to_text(port));
+        return false;
+    }
+    const std::int64_t pods = ceil_div(leaf_count, pod_leaves_max);
+    const std::int64_t pod_leaves = ceil_div(leaf_count, pods);
+    const std::int64_t spine_up = up_ports_for(pod_leaves, spec.spine_oversubscription);
+    const std::int64_t core_ports = spec.core.ports_at(port);
+    const std::int64_t cores =
+        core_ports == 0 ? 0 : divisor_from(spine_up, ceil_div(pods * spine_up, core_ports));
+    if (cores == 0) {
+        problem = fmt::format(
+            "{} pods are more than the {} ports at {} of a core switch ({}) can join in three "
+            "tiers",
+            pods, core_ports, to_text(port), spec.core.name);
+        return false;
+    }
+    std::vector<VertexId> spine_of;  // pod by pod
+    for (std::int64_t pod = 0; pod < pods; ++pod) {
+        for (std::int64_t j = 0; j < up; ++j) {
+            spine_of.push_back(add_switch(2, spec.spine));
+            const std::int64_t end = std::min((pod + 1) * pod_leaves, leaf_count);
+            for (std::int64_t l = pod * pod_leaves; l < end; ++l) {
+                add_cable(leaf_of[static_cast<std::size_t>(l)], spine_of.back(), port,
+                          spec.switch_cable);
+            }
+        }
+    }
+    for (std::int64_t j = 0; j < up; ++j) {
+        for (std::int64_t c = 0; c < cores; ++c) {
+            const VertexId core = add_switch(3, spec.core);
+            for (std::int64_t pod = 0; pod < pods; ++pod) {
+                for (std::int64_t k = 0; k < spine_up / cores; ++k) {
+                    add_cable(spine_of[static_cast<std::size_t>(pod * up + j)], core, port,
+                              spec.switch_cable);
+                }
+            }
+        }
+    }
+    return true;
+}
+
+Topology Topology::build(const TopologySpec& spec, std::string& problem) {
+    Topology t;
+    t.start(spec);
+    const bool planes = spec.kind == "dual_plane";
+    const Bandwidth port = planes ? spec.nic_bandwidth * 0.5 : spec.nic_bandwidth;
+    const std::int64_t leaf_ports = spec.leaf.ports_at(port);
+    if (leaf_ports == 0) {
+        problem = fmt::format("{} has ports of {}, slower than the {} of a NIC's", spec.leaf.name,
+                              to_text(spec.leaf.port_bandwidth), to_text(port));
+        return t;
+    }
+    const bool by_rail = spec.kind != "fat_tree" && spec.kind != "single_switch";
+    const std::int64_t total = spec.nodes * spec.nics_per_node;
+    Shape shape{spec, [&](std::int64_t node, std::int64_t nic) { return t.nic(node, nic); }, 0};
+    if (spec.kind == "single_switch") {
+        shape.nics_per_leaf = total;
+        if (total > leaf_ports) {
+            problem = fmt::format("{} NICs on one switch, {} has {} ports at {}", total,
+                                  spec.leaf.name, leaf_ports, to_text(port));
+            return t;
+        }
+    } else {
+        const std::int64_t most = down_ports_max(leaf_ports, spec.oversubscription);
+        if (by_rail) {
+            shape.nics_per_leaf = spec.nodes_per_leaf > 0 ? spec.nodes_per_leaf : most;
+        } else if (spec.nodes_per_leaf > 0) {
+            shape.nics_per_leaf = spec.nodes_per_leaf * spec.nics_per_node;
+        } else {
+            // Whole nodes where they fit.
+            shape.nics_per_leaf =
+                most > spec.nics_per_node ? most / spec.nics_per_node * spec.nics_per_node : most;
+        }
+    }
+    if (spec.kind == "rail_only") {
+        for (std::int64_t rail = 0; rail < spec.nics_per_node; ++rail) {
+            if (!t.add_tree(spec, one_rail(shape, rail), port, problem)) return t;
+        }
+    } else {
+        const Leaves leaves = by_rail ? rail_by_rail(shape) : node_by_node(shape);
+        for (int plane = 0; plane < (planes ? 2 : 1); ++plane) {
+            if (!t.add_tree(spec, leaves, port, problem)) return t;
+        }
+    }
+    t.finish();
+    return t;
+}
+
+}  // namespace railyard
