@@ -19,20 +19,41 @@ namespace {
 
 struct Errors {
     double mean = 0;
+    double median = 0;
     double p90 = 0;
     double worst = 0;
 };
 
-Errors errors_of(const VerifiedTable& table) {
+Errors errors_of(const std::vector<VerifiedRow>& rows) {
     std::vector<double> sizes;
-    for (const VerifiedRow& row : table.expressed) sizes.push_back(std::abs(row.error()));
+    for (const VerifiedRow& row : rows) sizes.push_back(std::abs(row.error()));
     if (sizes.empty()) return {};
     std::sort(sizes.begin(), sizes.end());
     Errors out;
     for (const double e : sizes) out.mean += e / static_cast<double>(sizes.size());
-    const double rank = std::ceil(0.9 * static_cast<double>(sizes.size()));
-    out.p90 = sizes[static_cast<std::size_t>(rank) - 1];
+    const auto quantile = [&](double q) {
+        const double rank = std::ceil(q * static_cast<double>(sizes.size()));
+        return sizes[static_cast<std::size_t>(rank) - 1];
+    };
+    out.median = quantile(0.5);
+    out.p90 = quantile(0.9);
     out.worst = sizes.back();
+    return out;
+}
+
+// The rows of each quantity, in the order of their first.
+std::vector<std::vector<VerifiedRow>> by_quantity(const VerifiedTable& table) {
+    std::vector<std::vector<VerifiedRow>> out;
+    for (const VerifiedRow& row : table.expressed) {
+        const auto found = std::find_if(out.begin(), out.end(), [&](const auto& rows) {
+            return rows.front().quantity == row.quantity;
+        });
+        if (found == out.end()) {
+            out.push_back({row});
+        } else {
+            found->push_back(row);
+        }
+    }
     return out;
 }
 
@@ -49,12 +70,22 @@ std::string json_text(const std::vector<VerifiedTable>& tables) {
                             {"simulated", row.simulated},
                             {"error", row.error()}});
         }
-        const Errors e = errors_of(table);
+        const Errors e = errors_of(table.expressed);
         summary[table.name] = {{"rows", table.rows},
                                {"expressed", table.expressed.size()},
                                {"mean_abs_error", e.mean},
+                               {"median", e.median},
                                {"p90", e.p90},
                                {"worst", e.worst}};
+        for (const std::vector<VerifiedRow>& part : by_quantity(table)) {
+            const Errors of = errors_of(part);
+            summary[table.name]["by_quantity"][part.front().quantity] = {
+                {"expressed", part.size()},
+                {"mean_abs_error", of.mean},
+                {"median", of.median},
+                {"p90", of.p90},
+                {"worst", of.worst}};
+        }
     }
     const Json out = {{"rows", rows}, {"summary", summary}};
     return out.dump();
@@ -123,13 +154,21 @@ int cmd_verify(const std::vector<std::string>& arguments) {
                    {"rows", Table::Align::right},
                    {"expressed", Table::Align::right},
                    {"mean |error|", Table::Align::right},
+                   {"median", Table::Align::right},
                    {"p90", Table::Align::right},
                    {"worst", Table::Align::right}});
     for (const VerifiedTable& table : tables) {
-        const Errors e = errors_of(table);
-        summary.add({table.name.substr(0, 2), table.what, fmt::format("{}", table.rows),
-                     fmt::format("{}", table.expressed.size()), percent(e.mean), percent(e.p90),
-                     percent(e.worst)});
+        const auto add = [&](const std::string& number, const std::string& what,
+                             const std::string& count, const std::vector<VerifiedRow>& expressed) {
+            const Errors e = errors_of(expressed);
+            summary.add({number, what, count, fmt::format("{}", expressed.size()), percent(e.mean),
+                         percent(e.median), percent(e.p90), percent(e.worst)});
+        };
+        add(table.name.substr(0, 2), table.what, fmt::format("{}", table.rows), table.expressed);
+        const auto parts = by_quantity(table);
+        for (const auto& part : parts) {
+            if (parts.size() > 1) add("", "  " + part.front().quantity, "", part);
+        }
     }
     fmt::print("{}", summary.text());
     return exit_ok;

@@ -23,4 +23,20 @@ std::optional<po::variables_map> CommandLine::parse(const std::vector<std::strin
     return std::nullopt;
 }
 
+std::optional<Collective> parse_collective(std::string_view name) {
+    const auto plain = [](std::string_view text) {
+        std::string out;
+        for (const char c : text) {
+            if (c != '_') out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+        }
+        return out;
+    };
+    const std::vector<std::string>& names = collective_names();
+    const auto found = std::find_if(names.begin(), names.end(), [&](const std::string& each) {
+        return plain(each) == plain(name);
+    });
+    if (found == names.end()) return std::nullopt;
+    return static_cast<Collective>(found - names.begin());
+}
+
 }  // namespace railyard

@@ -4,7 +4,10 @@
 #include <boost/program_options.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "models/collective/collective.h"
 
 namespace railyard {
 
@@ -40,6 +43,9 @@ class CommandLine {
     po::options_description hidden_;
     po::positional_options_description positions_;
 };
+
+// A collective by its name, with underscores or without (alltoall, sendrecv), in any case.
+std::optional<Collective> parse_collective(std::string_view name);
 
 // What --set was given, in order.
 inline std::vector<std::string> settings_of(const po::variables_map& values) {

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <regex>
 
 #include "models/campaign/campaign.h"
 #include "models/collective/collective.h"
+#include "tools/options.h"
 
 namespace railyard {
 
@@ -23,6 +25,7 @@ class Bench {
         return seconds(model_step(m, p, n, bytes(), traffic).duration());
     }
     TransformerModel model(const char* name) { return read_model(catalogue_, name); }
+    Catalogue& catalogue() { return catalogue_; }
 
   private:
     Diagnostics diagnostics_;
@@ -348,6 +351,158 @@ RowResult alpha_beta(Bench&, const Fields& f) {
                        f.number("time_s"), time};
 }
 
+// A run of nccl-tests, in the words of its table.
+struct NcclRun {
+    std::string device, network, collective, algorithm;
+    std::int64_t nodes = 1;
+    std::int64_t gpus = 1;
+    double bytes = 0;
+};
+
+std::string lower(std::string text) {
+    std::transform(text.begin(), text.end(), text.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return text;
+}
+
+bool mentions(const std::string& text, std::string_view word) {
+    return text.find(word) != std::string::npos;
+}
+
+// The first kind of node in the catalogue whose GPU is named, and of those the longest name; the
+// name of a system in the network's column ("DGX H100 8x400G") comes before a list of devices.
+std::string node_of(const NcclRun& run) {
+    for (const std::string& text : {lower(run.network), lower(run.device)}) {
+        std::string best;
+        std::size_t length = 0;
+        for (const std::string& node : Catalogue::names("node")) {
+            const std::string gpu = Catalogue::entry("node", node)->find("gpu")->text;
+            const std::string family = gpu.substr(0, gpu.find('_'));
+            if (family.size() > length && mentions(text, family)) {
+                best = node;
+                length = family.size();
+            }
+        }
+        if (!best.empty()) return best;
+    }
+    return "";
+}
+
+// The adapter that stands for a transport; the rate decides between generations of one.
+const char* nic_of(const std::string& network, double gbit) {
+    if (mentions(network, "tcpxo")) return "gcp_tcpxo_200";
+    if (mentions(network, "tcpx")) return "gcp_tcpx_200";
+    if (mentions(network, "efa")) {
+        if (mentions(network, "v1")) return "efa_v1_100";
+        return gbit < 200 ? "efa_v2_100" : gbit < 400 ? "efa_v3_200" : "efa_v4_400";
+    }
+    if (mentions(network, "roce")) return "generic_400g_roce";
+    if (mentions(network, "tcp") || mentions(network, "gbe")) return "eth100_tcp";
+    return gbit < 400 ? "cx6_hdr200" : "cx7_ndr400";
+}
+
+// Sets the adapters that the network's column counts, "8x NDR400 IB" or "4x100G".
+void read_network(Bench& bench, const std::string& column, Node& node) {
+    const std::string network = lower(column);
+    std::smatch found;
+    static const std::regex adapters(R"((\d+)\s*x\s*[a-z]*\s*(\d+))");
+    if (!std::regex_search(network, found, adapters)) return;
+    const double gbit = std::stod(found[2]);
+    node.nics = std::stoll(found[1]);
+    node.nic = nic_of(network, gbit);
+    Catalogue& c = bench.catalogue();
+    const double achieved =
+        c.number("nic", c.has("nic", node.nic, "achieved_fraction") ? node.nic : "cx7_ndr400",
+                 "achieved_fraction");
+    node.nic_bandwidth = Bandwidth::bits_per_second(std::llround(gbit * 1e9)) * achieved;
+}
+
+// An algorithm's name says that it was forced, unless it explains a default.
+Wish wish_of(const std::string& column) {
+    const std::string text = lower(column);
+    Wish wish;
+    if (mentions(text, "default")) return wish;
+    if (text.starts_with("ring")) wish.algorithm = Algorithm::ring;
+    if (text.starts_with("tree")) wish.algorithm = Algorithm::tree;
+    if (text.starts_with("nvls")) wish.algorithm = Algorithm::nvls;
+    if (text.starts_with("nvlstree")) wish.algorithm = Algorithm::nvls_tree;
+    if (mentions(text, "simple")) wish.protocol = Protocol::simple;
+    return wish;
+}
+
+std::optional<double> nccl_seconds(Bench& bench, const NcclRun& run) {
+    const std::string kind = node_of(run);
+    const std::optional<Collective> collective = parse_collective(run.collective);
+    if (kind.empty() || !collective || run.gpus < 1 || run.nodes < 1) return std::nullopt;
+    Node node = bench.node(kind.c_str());
+    // A rack that is one NVLink domain is one node here, whatever the number of its trays.
+    const bool rack = node.nvlink_domain > 8;
+    if (!rack && run.nodes > 1) read_network(bench, run.network, node);
+    const Communicator c = read_communicator(
+        bench.catalogue(), node,
+        {run.gpus, rack ? node.gpus : (run.gpus + run.nodes - 1) / run.nodes, false});
+    const auto choice = choose(c, *collective, run.bytes, wish_of(run.algorithm));
+    if (!choice) return std::nullopt;
+    return collective_cost(c, *collective, run.bytes, *choice)->seconds;
+}
+
+std::string size_class(const char* unit, double bytes) {
+    return fmt::format("{}, {} 1 MiB", unit, bytes < 1048576 ? "below" : "from");
+}
+
+// 30: published outputs of nccl-tests. What stas00's tables hold was measured through PyTorch.
+RowResult nccl_published(Bench& bench, const Fields& f) {
+    if (mentions(f.text("flag"), "misconfigured") || mentions(f.text("flag"), "not stated")) {
+        return std::nullopt;
+    }
+    const NcclRun run{f.text("device"),   f.text("network"), f.text("op"),     f.text("algo"),
+                      f.integer("nodes"), f.integer("gpus"), f.number("bytes")};
+    std::optional<double> time = nccl_seconds(bench, run);
+    if (!time) return std::nullopt;
+    if (f.text("source").starts_with("stas00")) *time += read_framework_launch(bench.catalogue());
+    return VerifiedRow{fmt::format("{} {} {} B", f.text("id"), run.collective, f.text("bytes")),
+                       size_class("us", run.bytes), f.number("time_oop_us"), 1e6 * *time};
+}
+
+// 31: nccl-tests in one NVLink domain.
+RowResult nccl_intranode(Bench& bench, const Fields& f) {
+    const NcclRun run{f.text("device"), "", f.text("op"), "default", 1, f.integer("num_gpus"),
+                      f.number("bytes")};
+    const std::optional<double> time = nccl_seconds(bench, run);
+    if (!time) return std::nullopt;
+    return VerifiedRow{
+        fmt::format("{} {} {} B on {}", run.device, run.collective, f.text("bytes"), run.gpus),
+        size_class("us", run.bytes), f.number("median_us"), 1e6 * *time};
+}
+
+// 32: peaks, taken as 16 GiB. Where the table says "multi", four nodes of eight: at its peak a ring
+// is as fast as its adapters, on any number of nodes.
+RowResult nccl_peak(Bench& bench, const Fields& f) {
+    const auto whole = [](const std::string& text) {
+        double value = 0;
+        char* end = nullptr;
+        value = std::strtod(text.c_str(), &end);
+        return end != text.c_str() && *end == 0 ? value : 0;
+    };
+    const bool multi = f.text("num_gpus") == "multi";
+    NcclRun run{f.text("device"),
+                f.text("network"),
+                f.text("op"),
+                f.text("algo"),
+                multi ? 4 : f.integer("nodes"),
+                multi ? 32 : f.integer("num_gpus"),
+                0};
+    const double size = f.number("size");
+    run.bytes = (size > 0 ? size : 16) * 1073741824;
+    const double published = whole(f.text("busbw_GBps"));
+    const std::optional<double> time = nccl_seconds(bench, run);
+    if (!time || published == 0) return std::nullopt;
+    return VerifiedRow{
+        fmt::format("{} {} {} on {}", run.device, run.network, run.algorithm, f.text("num_gpus")),
+        "GB/s busbw", published,
+        run.bytes * bus_factor(*parse_collective(run.collective), run.gpus) / *time * 1e-9};
+}
+
 struct Format {
     const char* number;
     const char* what;
@@ -365,6 +520,9 @@ constexpr Format formats[] = {
     {"14", "Korthikanti et al., memory per GPU", korthikanti_memory},
     {"15", "vTrain, many nodes, A100", vtrain},
     {"16", "vTrain, one node, A100", vtrain},
+    {"30", "nccl-tests, published outputs", nccl_published},
+    {"31", "nccl-tests, one NVLink domain", nccl_intranode},
+    {"32", "nccl-tests, peaks by algorithm", nccl_peak},
     {"70", "checkpoint and restart, renewal formula", renewal},
     {"72", "collectives by alpha-beta", alpha_beta},
 };

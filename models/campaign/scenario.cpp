@@ -77,7 +77,9 @@ Scenario ScenarioReader::read() {
     catalogue.finish();
     const Value* overrides = top_.open_table(
         "override", "Catalogue values to replace, as [override.gpu.h100_sxm] hbm_efficiency = 0.8");
-    catalogue_.emplace(values_, static_cast<ValueChoice>(choice), overrides);
+    s_.values = static_cast<ValueChoice>(choice);
+    if (overrides != nullptr) s_.overrides = *overrides;
+    catalogue_.emplace(values_, s_.values, overrides);
 
     read_run();
     read_cluster();

@@ -36,6 +36,10 @@ struct Scenario {
     std::string checkpoint_clock;
     std::int64_t tokens_per_step = 0;
 
+    // What the scenario makes of the catalogue, for those that read more of it.
+    ValueChoice values = ValueChoice::corrected;
+    Value overrides;
+
     std::vector<Estimate> estimates;  // every estimate that was read, from scenario and catalogue
     std::vector<Diagnostic> warnings;
 

@@ -251,6 +251,37 @@ std::int64_t Catalogue::integer(std::string_view kind, std::string_view name,
     const Found found = find(kind, name, key);
     return reader_.integer(*found.value, found.path, Bound::positive).value_or(1);
 }
+std::vector<double> Catalogue::numbers(std::string_view kind, std::string_view name,
+                                       std::string_view key) {
+    const Found found = find(kind, name, key);
+    std::vector<double> out;
+    for (const Value& item : reader_.unwrap(*found.value, found.path).items) {
+        out.push_back(reader_.number(item, found.path, Bound::non_negative).value_or(1.0));
+    }
+    return out;
+}
+std::vector<Duration> Catalogue::times(std::string_view kind, std::string_view name,
+                                       std::string_view key) {
+    const Found found = find(kind, name, key);
+    std::vector<Duration> out;
+    for (const Value& item : reader_.unwrap(*found.value, found.path).items) {
+        const auto time =
+            reader_.quantity(item, found.path, {Dimension::time}, Bound::non_negative);
+        out.emplace_back(time && time->integer ? *time->integer : 1);
+    }
+    return out;
+}
+std::vector<Bandwidth> Catalogue::bandwidths(std::string_view kind, std::string_view name,
+                                             std::string_view key) {
+    const Found found = find(kind, name, key);
+    std::vector<Bandwidth> out;
+    for (const Value& item : reader_.unwrap(*found.value, found.path).items) {
+        const auto speed =
+            reader_.quantity(item, found.path, {Dimension::bandwidth}, Bound::positive);
+        out.push_back(Bandwidth::bits_per_second(speed && speed->integer ? *speed->integer : 1));
+    }
+    return out;
+}
 std::string Catalogue::text(std::string_view kind, std::string_view name, std::string_view key) {
     return find(kind, name, key).value->text;
 }

@@ -41,6 +41,11 @@ class Catalogue {
     Rate rate(std::string_view kind, std::string_view name, std::string_view key);
     double number(std::string_view kind, std::string_view name, std::string_view key);
     std::int64_t integer(std::string_view kind, std::string_view name, std::string_view key);
+    // Lists, in the order written.
+    std::vector<double> numbers(std::string_view kind, std::string_view name, std::string_view key);
+    std::vector<Duration> times(std::string_view kind, std::string_view name, std::string_view key);
+    std::vector<Bandwidth> bandwidths(std::string_view kind, std::string_view name,
+                                      std::string_view key);
     std::string text(std::string_view kind, std::string_view name, std::string_view key);
     bool flag(std::string_view kind, std::string_view name, std::string_view key);
 

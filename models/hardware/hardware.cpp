@@ -9,6 +9,7 @@ namespace {
 
 Gpu read_gpu(Catalogue& c, const std::string& name) {
     Gpu g;
+    g.id = name;
     g.name = c.text("gpu", name, "name");
     g.bf16_dense = c.compute("gpu", name, "bf16_dense");
     // An entry without a measured ceiling takes the H100's ratio of measured to datasheet.
@@ -24,10 +25,15 @@ Gpu read_gpu(Catalogue& c, const std::string& name) {
                            ? c.number("gpu", name, "hbm_efficiency")
                            : c.number("gpu", "h100_sxm", "hbm_efficiency");
     g.nvlink_bandwidth = c.bandwidth("gpu", name, "nvlink_bandwidth");
+    g.nccl_nvlink_bandwidth = c.has("gpu", name, "nccl_nvlink_bandwidth_per_link")
+                                  ? c.bandwidth("gpu", name, "nccl_nvlink_bandwidth_per_link") *
+                                        static_cast<double>(c.integer("gpu", name, "nvlink_links"))
+                                  : g.nvlink_bandwidth;
     g.pcie_bandwidth = c.has("gpu", name, "pcie_bandwidth")
                            ? c.bandwidth("gpu", name, "pcie_bandwidth")
                            : c.bandwidth("pcie_p2p", "", "pcie5_x16_bandwidth");
-    const std::string generation = c.text("gpu", name, "arch");
+    g.generation = c.text("gpu", name, "arch");
+    const std::string& generation = g.generation;
     g.sustained_fraction = c.number("step_model", generation, "sustained_fraction");
     g.tile_columns = c.number("step_model", generation, "tile_columns");
     g.gemm_half_depth = c.number("step_model", "all", "gemm_half_depth");
@@ -55,10 +61,11 @@ Node read_node(Catalogue& c, const std::string& name) {
     n.gpus = c.integer("node", name, "gpus");
     n.nvlink_domain =
         c.has("node", name, "nvlink_domain") ? c.integer("node", name, "nvlink_domain") : n.gpus;
-    n.nvlink_efficiency = c.number("step_model", c.text("gpu", gpu, "arch"), "nvlink_efficiency");
+    n.nvlink_efficiency = c.number("step_model", n.gpu.generation, "nvlink_efficiency");
     n.nvlink_latency = c.time("step_model", "all", "nvlink_step_latency");
     n.nics = c.integer("node", name, "compute_nics");
-    const std::string nic = c.text("node", name, "compute_nic");
+    n.nic = c.text("node", name, "compute_nic");
+    const std::string& nic = n.nic;
     const double achieved = c.has("nic", nic, "achieved_fraction")
                                 ? c.number("nic", nic, "achieved_fraction")
                                 : c.number("nic", "cx7_ndr400", "achieved_fraction");

@@ -9,15 +9,18 @@
 namespace railyard {
 
 struct Gpu {
+    std::string id;  // in the catalogue
     std::string name;
+    std::string generation;
     Flops bf16_dense;       // datasheet peak, no sparsity: the denominator of MFU
     Flops bf16_achievable;  // best measured matrix multiplication
     std::int64_t sms = 0;
     Bytes hbm_capacity;
     Bandwidth hbm_bandwidth;  // peak
     double hbm_efficiency = 0;
-    Bandwidth nvlink_bandwidth;  // per direction, all links
-    Bandwidth pcie_bandwidth;    // per direction
+    Bandwidth nvlink_bandwidth;       // per direction, all links
+    Bandwidth nccl_nvlink_bandwidth;  // what NCCL counts of it
+    Bandwidth pcie_bandwidth;         // per direction
     // The step model's parameters for this generation, from the catalogue.
     double sustained_fraction = 0;  // of bf16_achievable, hour after hour
     double tile_columns = 0;
@@ -44,6 +47,7 @@ struct Node {
     std::int64_t nvlink_domain = 0;  // GPUs that reach each other over NVLink
     double nvlink_efficiency = 0;    // of nvlink_bandwidth, large messages
     Duration nvlink_latency{};       // one step of a ring over NVLink
+    std::string nic;                 // in the catalogue
     std::int64_t nics = 0;
     Bandwidth nic_bandwidth;        // one NIC, after protocol overhead
     Duration nic_latency{};         // one way, end to end

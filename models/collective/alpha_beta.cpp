@@ -1,4 +1,4 @@
-#include "models/collective/collective.h"
+#include "models/collective/alpha_beta.h"
 
 #include <cmath>
 

@@ -1,0 +1,166 @@
+#include "models/collective/communicator.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace railyard {
+
+namespace {
+
+// The value of a list for one domain, two, or more of them.
+template <class T>
+const T& by_domains(const std::vector<T>& values, std::int64_t domains) {
+    return values[static_cast<std::size_t>(std::min<std::int64_t>(domains, 3) - 1)];
+}
+
+// Constants of the kind "collective", as seconds and bytes per second.
+class Constants {
+  public:
+    Constants(Catalogue& catalogue, std::string name)
+        : catalogue_(catalogue), name_(std::move(name)) {}
+    bool has(const char* key) const { return catalogue_.has("collective", name_, key); }
+    double number(const char* key) { return catalogue_.number("collective", name_, key); }
+    std::int64_t integer(const char* key) { return catalogue_.integer("collective", name_, key); }
+    double time(const char* key) { return seconds(catalogue_.time("collective", name_, key)); }
+    double speed(const char* key) {
+        return catalogue_.bandwidth("collective", name_, key).bytes_per_second();
+    }
+    std::vector<double> numbers(const char* key) {
+        return catalogue_.numbers("collective", name_, key);
+    }
+    ByProtocol times(const char* key) {
+        ByProtocol out{};
+        const std::vector<Duration> list = catalogue_.times("collective", name_, key);
+        std::transform(list.begin(), list.end(), out.begin(),
+                       [](Duration d) { return seconds(d); });
+        return out;
+    }
+    std::vector<double> speeds(const char* key) {
+        std::vector<double> out;
+        for (const Bandwidth b : catalogue_.bandwidths("collective", name_, key)) {
+            out.push_back(b.bytes_per_second());
+        }
+        return out;
+    }
+
+  private:
+    Catalogue& catalogue_;
+    std::string name_;
+};
+
+TunerConstants read_tuner(Catalogue& catalogue, const std::string& generation, bool amd_host,
+                          std::int64_t domains) {
+    Constants all(catalogue, "tuner");
+    Constants gpu(catalogue, generation);
+    const bool network = domains > 1;
+    TunerConstants t;
+    t.ring_base_s = all.times("ring_base");
+    t.ring_nvlink_s = all.times("ring_nvlink");
+    t.ring_network_s = all.times("ring_network");
+    t.tree_base_s = all.times("tree_base");
+    t.tree_nvlink_s = all.times("tree_nvlink");
+    t.tree_network_s = all.times("tree_network");
+    t.nvls_s = all.time("nvls");
+    t.nvls_tree_network_s = all.time("nvls_tree_network");
+    t.collnet_nvlink_s = all.time("collnet_nvlink");
+    t.collnet_per_rank_s = all.time("collnet_per_rank");
+    t.collnet_network_s = all.time("collnet_network");
+    t.pat_base_s = all.time("pat_base");
+    t.pat_network_s = all.time("pat_network") / all.number("pat_network_divisor");
+    t.pat_per_rank_s = all.time("pat_per_rank");
+    t.network_overhead_s = all.time(amd_host ? "network_overhead_amd" : "network_overhead_intel");
+    t.network_plateau = all.number("network_plateau");
+    t.ll128_share = all.number("ll128_share");
+    t.collnet_bandwidth = gpu.has("nvls_ranks_min") ? all.number("collnet_bandwidth") : 1;
+    t.pat_bandwidth = all.number("pat_bandwidth");
+    t.tree_bandwidth = all.number("tree_bandwidth");
+    t.tree_ll_share = 1 / all.number("tree_ll_divisor");
+    t.tree_ll128_share = all.number(network ? "tree_ll128_network_share" : "tree_ll128_share");
+    t.tree_correction = {all.numbers("tree_correction_ll"), all.numbers("tree_correction_ll128"),
+                         all.numbers("tree_correction_simple")};
+    t.channels = static_cast<double>(gpu.integer("channels"));
+    t.ll_max =
+        network ? by_domains(all.speeds(amd_host ? "ll_max_network_amd" : "ll_max_network_intel"),
+                             std::min<std::int64_t>(domains, 3) - 1)
+                : gpu.speed("ll_max");
+    t.ring_ll128_max = t.channels * gpu.speed("ring_ll128_per_channel");
+    t.tree_max = t.channels * by_domains(gpu.speeds("tree_per_channel"), domains);
+    if (gpu.has("nvls_ranks_min")) {
+        t.nvls_efficiency = gpu.number("nvls_tuner_efficiency");
+        t.nvls_ranks_min = gpu.integer("nvls_ranks_min");
+        const std::vector<double> per_channel = gpu.speeds("nvls_tree_per_channel");
+        t.nvls_tree_max = t.channels * (domains <= 2 ? per_channel[0] : per_channel[1]);
+    }
+    return t;
+}
+
+MeasuredConstants read_measured(Catalogue& catalogue, const std::string& generation,
+                                const std::string& nic) {
+    Constants all(catalogue, "all");
+    Constants gpu(catalogue, generation);
+    MeasuredConstants m;
+    m.launch_s = gpu.time("launch");
+    m.hop_s = gpu.time("hop");
+    m.ring_efficiency = gpu.number("ring_efficiency");
+    if (gpu.has("nvls_efficiency")) m.nvls_efficiency = gpu.number("nvls_efficiency");
+    m.copy_bytes_per_s = gpu.speed("copy_bandwidth");
+    m.ll_copy_bytes_per_s = gpu.speed("ll_copy_bandwidth");
+    m.peer_bytes_per_s = gpu.speed("peer_bandwidth");
+    m.ll128_hop = all.number("ll128_hop");
+    m.simple_hop = all.number("simple_hop");
+    m.ll128_efficiency = all.number("ll128_efficiency");
+    m.nvls_setup_s = all.time("nvls_setup");
+    m.nvls_rank_cost = all.number("nvls_rank_cost");
+    m.fill_share = all.number("fill_share");
+    m.fill_bytes = static_cast<double>(catalogue.data("collective", "all", "fill").count());
+    m.pairwise_efficiency = all.number("pairwise_efficiency");
+    m.network_ll_share = all.number("network_ll_share");
+    if (catalogue.has("nic", nic, "nccl_hop_latency")) {
+        m.network_hop_s = seconds(catalogue.time("nic", nic, "nccl_hop_latency"));
+    }
+    return m;
+}
+
+}  // namespace
+
+Communicator read_communicator(Catalogue& catalogue, const Node& node, CommunicatorShape shape) {
+    const std::int64_t on_node = std::min(shape.ranks, shape.ranks_per_node);
+    const std::int64_t domain = std::min(on_node, node.nvlink_domain);
+    Communicator c;
+    c.ranks = shape.ranks;
+    c.domains = (shape.ranks + domain - 1) / domain;
+    c.per_domain = static_cast<double>(c.ranks) / static_cast<double>(c.domains);
+    c.tree_depth = std::log2(static_cast<double>(c.domains));
+    c.generation = node.gpu.generation;
+
+    // Without a switch each pair of GPUs has its own link, and a ring uses those to its members.
+    c.nvswitch = !(catalogue.has("node", node.name, "intra_topology") &&
+                   catalogue.text("node", node.name, "intra_topology") == "full_mesh");
+    c.nvlink = node.gpu.nccl_nvlink_bandwidth.bytes_per_second();
+    if (!c.nvswitch) {
+        c.nvlink =
+            catalogue.bandwidth("gpu", node.gpu.id, "p2p_link_bandwidth").bytes_per_second() *
+            static_cast<double>(std::max<std::int64_t>(1, domain - 1));
+    }
+
+    const double share = static_cast<double>(domain) / static_cast<double>(node.gpus);
+    c.network = std::max(1.0, static_cast<double>(node.nics) * share) *
+                node.nic_bandwidth.bytes_per_second();
+    c.transport = catalogue.has("nic", node.nic, "transport")
+                      ? catalogue.text("nic", node.nic, "transport")
+                      : "unknown";
+    c.in_order = c.transport == "infiniband" || c.transport == "roce";
+    c.sharp = shape.sharp && c.transport == "infiniband";
+
+    const bool amd_host = catalogue.has("node", node.name, "cpu") &&
+                          catalogue.text("node", node.name, "cpu").find("AMD") != std::string::npos;
+    c.tuner = read_tuner(catalogue, c.generation, amd_host, c.domains);
+    c.measured = read_measured(catalogue, c.generation, node.nic);
+    return c;
+}
+
+double read_framework_launch(Catalogue& catalogue) {
+    return Constants(catalogue, "all").time("framework_launch");
+}
+
+}  // namespace railyard

@@ -1,0 +1,103 @@
+#pragma once
+// The GPUs that take part in a collective and what connects them, with all that the cost of a
+// collective needs computed once: seconds, bytes and bytes per second.
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/catalogue/catalogue.h"
+#include "models/hardware/hardware.h"
+
+namespace railyard {
+
+using ByProtocol = std::array<double, 3>;
+
+// What NCCL's tuner believes (src/graph/tuning.cc): constants of its source, nothing fitted.
+struct TunerConstants {
+    ByProtocol ring_base_s{}, ring_nvlink_s{}, ring_network_s{};
+    ByProtocol tree_base_s{}, tree_nvlink_s{}, tree_network_s{};
+    double nvls_s = 0;
+    double nvls_tree_network_s = 0;
+    double collnet_nvlink_s = 0;
+    double collnet_per_rank_s = 0;
+    double collnet_network_s = 0;
+    double pat_base_s = 0;
+    double pat_network_s = 0;
+    double pat_per_rank_s = 0;
+    double network_overhead_s = 0;  // of the host's processor, per step
+    double network_plateau = 0;     // multiplies the latency of a large Simple ring
+    // Shares of the ring's bandwidth.
+    double ll128_share = 0;
+    double collnet_bandwidth = 0;
+    double pat_bandwidth = 0;
+    double tree_bandwidth = 0;
+    double tree_ll_share = 0;
+    double tree_ll128_share = 0;
+    std::array<std::vector<double>, 3> tree_correction;  // by protocol and log2(bytes / 64)
+    // Of the GPU generation and the number of domains, bytes/s.
+    double channels = 0;
+    double ll_max = 0;
+    double ring_ll128_max = 0;
+    double tree_max = 0;
+    double nvls_tree_max = 0;
+    double nvls_efficiency = 0;  // of the NVLink bandwidth; 0: the generation has no NVLS
+    std::int64_t nvls_ranks_min = 0;
+};
+
+// What nccl-tests measure. README.md has the equations and what each number was fitted on.
+struct MeasuredConstants {
+    // Of the GPU generation.
+    double launch_s = 0;
+    double hop_s = 0;                // one step of LL over NVLink
+    double ring_efficiency = 0;      // of the bandwidth that NCCL counts
+    double nvls_efficiency = 0;      // likewise
+    double copy_bytes_per_s = 0;     // through the GPU's multiprocessors, Simple and LL128
+    double ll_copy_bytes_per_s = 0;  // likewise, LL
+    double peer_bytes_per_s = 0;     // to one peer
+    // Of all.
+    double ll128_hop = 0, simple_hop = 0;  // hops of these protocols, in hops of LL
+    double ll128_efficiency = 0;
+    double nvls_setup_s = 0;
+    double nvls_rank_cost = 0;
+    double fill_share = 0;  // of the pipeline's chunks that nothing overlaps
+    double fill_bytes = 0;  // per rank and stage
+    double pairwise_efficiency = 0;
+    double network_ll_share = 0;  // of the tuner's limit for LL, what a tree gets
+    double network_hop_s = 0;     // what a hop takes more than over InfiniBand
+};
+
+struct Communicator {
+    std::int64_t ranks = 1;
+    std::int64_t domains = 1;  // NVLink domains that they spread over, evenly
+    double per_domain = 1;     // ranks / domains
+    double nvlink = 0;         // bytes/s per GPU and direction, as NCCL counts it
+    double network = 0;        // bytes/s per domain and direction that this communicator can use
+    bool nvswitch = false;
+    bool in_order = true;   // the network keeps stores in order, which LL128 needs
+    bool sharp = false;     // the switches reduce
+    double tree_depth = 0;  // log2(domains)
+    std::string generation;
+    std::string transport;
+    TunerConstants tuner;
+    MeasuredConstants measured;
+};
+
+// What a communicator can be: how many ranks, on how many GPUs of each node.
+struct CommunicatorShape {
+    std::int64_t ranks = 1;
+    std::int64_t ranks_per_node = 1;  // of the nodes but the last
+    bool sharp = false;
+};
+
+// Reads the constants of a node's GPU and network adapter and lays the ranks out. `node` is what
+// read_node gave, perhaps with other numbers and adapters. Its adapters and what they carry become
+// `network`: a communicator has its GPUs' share of them, one at least; write another number there
+// to have contention. A GB200 NVL72 rack is one node of 72 GPUs.
+Communicator read_communicator(Catalogue& catalogue, const Node& node, CommunicatorShape shape);
+
+// Seconds that an eager framework adds to a collective that no CUDA graph holds.
+double read_framework_launch(Catalogue& catalogue);
+
+}  // namespace railyard

@@ -1,0 +1,189 @@
+#include "models/collective/cost.h"
+
+#include <algorithm>
+
+namespace railyard {
+
+namespace {
+
+// Latency, seconds per byte once the pipeline is full, and the bytes for which it is not.
+struct Pace {
+    double latency_s = 0;
+    double s_per_byte = 0;
+    double fill_s_per_byte = 0;
+    double fill_bytes = 0;
+
+    double seconds(double bytes) const {
+        return latency_s + bytes * s_per_byte + std::min(bytes, fill_bytes) * fill_s_per_byte;
+    }
+};
+
+class Model {
+  public:
+    Model(const Communicator& c, Collective collective, Protocol protocol)
+        : c_(c),
+          m_(c.measured),
+          p_(static_cast<std::size_t>(protocol)),
+          collective_(collective),
+          ll_(protocol == Protocol::ll),
+          simple_(protocol == Protocol::simple),
+          network_(c.domains > 1),
+          n_(static_cast<double>(c.ranks)),
+          hop_s_(m_.hop_s * (simple_ ? m_.simple_hop
+                             : ll_   ? 1
+                                     : m_.ll128_hop)),
+          efficiency_(simple_ ? 1
+                      : ll_   ? 0.5
+                              : m_.ll128_efficiency) {}
+
+    Pace pace(Algorithm algorithm) const {
+        switch (algorithm) {
+            case Algorithm::ring:
+                return ring();
+            case Algorithm::tree:
+                return tree();
+            case Algorithm::nvls:
+            case Algorithm::nvls_tree:
+                return nvls();
+            case Algorithm::collnet_direct:
+                return collnet();
+            case Algorithm::pat:
+                return pat();
+            case Algorithm::pairwise:
+                break;
+        }
+        return pairwise();
+    }
+
+  private:
+    bool all_reduce() const { return collective_ == Collective::all_reduce; }
+    double ring_link() const { return c_.nvlink * m_.ring_efficiency; }
+    // Between two domains a tree goes up one way and down the other; between more, a node sends to
+    // a parent in one tree and two children in the other, or nearly so.
+    double tree_passes() const { return c_.domains == 2 ? 1 : 2; }
+    double domain_bytes() const { return c_.per_domain * m_.fill_bytes; }
+    // NVLink, network, NVLink: each has its chunks under way.
+    double stages() const { return network_ ? 3 : 1; }
+
+    // The buffer in n parts. A part goes over n - 1 links, twice for an all-reduce, and through the
+    // multiprocessors of the GPUs, once more than over links: that bounds rings of few ranks.
+    Pace ring() const {
+        const bool shared = all_reduce() || collective_ == Collective::all_gather ||
+                            collective_ == Collective::reduce_scatter;
+        const double hops = all_reduce() ? 2 * (n_ - 1) : n_ - 1;
+        const double links = shared ? hops : n_;
+        const double copies = all_reduce() ? 2 * n_ - 1 : n_;
+        const double network_hops =
+            network_ ? (all_reduce() ? 2 : 1) * static_cast<double>(c_.domains - 1) : 0;
+        const double link =
+            (network_ ? std::min(ring_link(), c_.network) : ring_link()) * efficiency_;
+        const double copy = ll_ ? m_.ll_copy_bytes_per_s : m_.copy_bytes_per_s;
+        return {m_.launch_s + (hops - network_hops) * hop_s_ +
+                    network_hops * (c_.tuner.ring_network_s[p_] + m_.network_hop_s),
+                std::max(links / link, copies / copy) / n_, 0, 0};
+    }
+
+    Pace tree() const {
+        Pace pace;
+        pace.latency_s = m_.launch_s + 2 * (c_.per_domain - 1) * hop_s_ +
+                         2 * c_.tree_depth * (c_.tuner.tree_network_s[p_] + m_.network_hop_s);
+        const double nvlink = 2 / (ring_link() * efficiency_);
+        if (ll_) {
+            pace.s_per_byte = network_ ? 1 / (c_.tuner.ll_max * m_.network_ll_share) : nvlink;
+            return pace;
+        }
+        pace.s_per_byte =
+            network_ ? std::max(nvlink, tree_passes() / (c_.network * efficiency_)) : nvlink;
+        pace.fill_s_per_byte = m_.fill_share * stages() * pace.s_per_byte;
+        pace.fill_bytes = domain_bytes();
+        return pace;
+    }
+
+    // The switch adds the buffers up on the way to the rank that owns a part and copies its result
+    // to all: a GPU sends and receives the buffer once, and its own part once more.
+    Pace nvls() const {
+        const double g = c_.per_domain;
+        const double wire = all_reduce() ? 1 + 1 / g : 1;
+        const double nvlink = (wire + m_.nvls_rank_cost * g) / (c_.nvlink * m_.nvls_efficiency);
+        Pace pace{m_.launch_s + m_.nvls_setup_s, nvlink, nvlink, domain_bytes()};
+        if (network_) {
+            pace.latency_s += 2 * c_.tree_depth * (c_.tuner.nvls_tree_network_s + m_.network_hop_s);
+            pace.s_per_byte = std::max(nvlink, tree_passes() / c_.network);
+            pace.fill_s_per_byte = std::max(nvlink, 1 / c_.network);
+        }
+        pace.fill_s_per_byte *= m_.fill_share * stages();
+        return pace;
+    }
+
+    // In each node a reduce-scatter and an all-gather; between nodes the switches add up.
+    Pace collnet() const {
+        const TunerConstants& t = c_.tuner;
+        const double nvlink = 2 * (c_.per_domain - 1) / c_.per_domain / ring_link();
+        const double s_per_byte = std::max(nvlink, 1 / c_.network);
+        return {m_.launch_s +
+                    2 * (t.collnet_nvlink_s + t.collnet_per_rank_s * (c_.per_domain - 1)) +
+                    t.collnet_network_s + m_.network_hop_s,
+                s_per_byte, m_.fill_share * stages() * s_per_byte, domain_bytes()};
+    }
+
+    Pace pat() const {
+        const TunerConstants& t = c_.tuner;
+        return {m_.launch_s + c_.tree_depth * (t.pat_network_s + m_.network_hop_s) +
+                    t.pat_per_rank_s * n_,
+                (n_ - 1) / n_ / (t.pat_bandwidth * c_.network), 0, 0};
+    }
+
+    // All at once: what leaves a GPU over NVLink, what goes to any one peer, and what the GPUs of a
+    // domain send to other domains.
+    Pace pairwise() const {
+        const bool all = collective_ == Collective::all_to_all;
+        const double nvlink_share = all ? (n_ - 1) / n_ : 1;
+        const double peer_share = all ? 1 / n_ : 1;
+        // The one rank of a domain whose next is elsewhere has a GPU's share of the adapters.
+        const double network_share = all ? (n_ - c_.per_domain) / n_ : 1;
+        double s_per_byte = std::max(nvlink_share / (c_.nvlink * m_.pairwise_efficiency),
+                                     peer_share / m_.peer_bytes_per_s);
+        double latency = m_.launch_s + hop_s_;
+        if (network_) {
+            s_per_byte = std::max(s_per_byte, network_share * c_.per_domain / c_.network);
+            latency += c_.tuner.ring_network_s[p_] + m_.network_hop_s;
+        }
+        return {latency, s_per_byte, m_.fill_share * s_per_byte, (all ? n_ : 1) * m_.fill_bytes};
+    }
+
+    const Communicator& c_;
+    const MeasuredConstants& m_;
+    std::size_t p_;
+    Collective collective_;
+    bool ll_, simple_, network_;
+    double n_;
+    double hop_s_;
+    double efficiency_;
+};
+
+CollectiveCost cost_of(const Communicator& c, Collective collective, double bytes, Choice choice) {
+    const Pace pace = Model(c, collective, choice.protocol).pace(choice.algorithm);
+    CollectiveCost out;
+    out.choice = choice;
+    out.channels = static_cast<std::int64_t>(c.tuner.channels);
+    if (c.ranks == 1) return out;
+    out.latency_s = pace.latency_s;
+    out.bytes_per_s = 1 / pace.s_per_byte;
+    if (bytes > 0) out.seconds = pace.seconds(bytes);
+    return out;
+}
+
+}  // namespace
+
+CollectiveCost collective_cost(const Communicator& communicator, Collective collective,
+                               double bytes) {
+    return cost_of(communicator, collective, bytes, *choose(communicator, collective, bytes));
+}
+
+std::optional<CollectiveCost> collective_cost(const Communicator& communicator,
+                                              Collective collective, double bytes, Choice choice) {
+    if (!available(communicator, collective, choice)) return std::nullopt;
+    return cost_of(communicator, collective, bytes, choice);
+}
+
+}  // namespace railyard

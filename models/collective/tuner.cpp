@@ -1,0 +1,191 @@
+#include "models/collective/tuner.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace railyard {
+
+namespace {
+
+bool is_pairwise(Collective c) {
+    return c == Collective::all_to_all || c == Collective::send_recv;
+}
+bool gathers_or_scatters(Collective c) {
+    return c == Collective::all_gather || c == Collective::reduce_scatter;
+}
+
+// nullptr when the choice is available.
+const char* obstacle(const Communicator& c, Collective collective, Choice choice) {
+    const bool simple = choice.protocol == Protocol::simple;
+    if (is_pairwise(collective) != (choice.algorithm == Algorithm::pairwise)) {
+        return is_pairwise(collective) ? "it is made of sends and receives: pairwise"
+                                       : "pairwise is for all_to_all and send_recv";
+    }
+    if (choice.protocol == Protocol::ll128 && c.domains > 1 && !c.in_order) {
+        return "LL128 needs a network that keeps stores in order: InfiniBand or RoCE";
+    }
+    switch (choice.algorithm) {
+        case Algorithm::ring:
+            return nullptr;
+        case Algorithm::tree:
+            return collective == Collective::all_reduce ? nullptr : "trees are for all_reduce";
+        case Algorithm::nvls:
+        case Algorithm::nvls_tree:
+            if (!simple) return "NVLS is Simple only";
+            if (!c.nvswitch || c.tuner.nvls_efficiency == 0) {
+                return "NVLS needs the NVSwitch of Hopper or a later generation";
+            }
+            if (choice.algorithm == Algorithm::nvls_tree) {
+                if (collective != Collective::all_reduce) return "NVLS trees are for all_reduce";
+                if (c.domains == 1) return "an NVLS tree spans NVLink domains, and there is one";
+                return c.per_domain > 2 ? nullptr : "NVLS needs more than two GPUs in a domain";
+            }
+            if (collective != Collective::all_reduce && !gathers_or_scatters(collective)) {
+                return "NVLS is for all_reduce, all_gather and reduce_scatter";
+            }
+            if (c.domains > 1) return "NVLS stays in one NVLink domain: nvls_tree spans several";
+            return c.ranks >= c.tuner.nvls_ranks_min ? nullptr
+                                                     : "too few GPUs: a ring is faster than NVLS";
+        case Algorithm::collnet_direct:
+            if (collective != Collective::all_reduce) return "CollNet is for all_reduce";
+            if (!simple) return "CollNet is Simple only";
+            if (c.domains == 1) return "CollNet spans nodes, and there is one";
+            return c.sharp ? nullptr : "CollNet needs SHARP, which only InfiniBand switches have";
+        case Algorithm::pat:
+            if (!gathers_or_scatters(collective)) return "PAT is for all_gather and reduce_scatter";
+            if (!simple) return "PAT is Simple only";
+            return c.domains > 1 && c.per_domain == 1 ? nullptr
+                                                      : "PAT needs nodes with one GPU of each";
+        case Algorithm::pairwise:
+            return choice.protocol == Protocol::ll128 ? "sends are LL or Simple" : nullptr;
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+std::string why_unavailable(const Communicator& communicator, Collective collective,
+                            Choice choice) {
+    const char* why = obstacle(communicator, collective, choice);
+    return why == nullptr ? "" : why;
+}
+
+bool available(const Communicator& communicator, Collective collective, Choice choice) {
+    return obstacle(communicator, collective, choice) == nullptr;
+}
+
+double tuner_seconds(const Communicator& c, Collective collective, double bytes, Choice choice) {
+    const TunerConstants& t = c.tuner;
+    const auto p = static_cast<std::size_t>(choice.protocol);
+    const bool all_reduce = collective == Collective::all_reduce;
+    const double n = static_cast<double>(c.ranks);
+    const double domains = static_cast<double>(c.domains);
+    const bool network = c.domains > 1;
+    const double steps = all_reduce ? 2 * (n - 1) : gathers_or_scatters(collective) ? n - 1 : n;
+    const double link = network ? std::min(c.nvlink, c.network) : c.nvlink;
+    double latency = 0;
+    double bandwidth = 0;  // of the algorithm: bytes / time of a large message
+    switch (choice.algorithm) {
+        case Algorithm::ring: {
+            const double network_steps = network ? (all_reduce ? 2 : 1) * (domains - 1) : 0;
+            const double overhead =
+                network ? t.network_overhead_s * (choice.protocol == Protocol::simple ? 3 : 1) : 0;
+            latency = t.ring_base_s[p] +
+                      (steps - network_steps) * std::max(t.ring_nvlink_s[p], overhead) +
+                      network_steps * t.ring_network_s[p];
+            if (choice.protocol == Protocol::ll) {
+                bandwidth = std::min(t.ll_max, 0.5 * link);
+            } else if (choice.protocol == Protocol::ll128) {
+                bandwidth = std::min(t.ll128_share * link, t.ring_ll128_max);
+            } else {
+                bandwidth = link;
+                if (network && all_reduce && bytes / (t.channels * n) >= 64) {
+                    latency *= t.network_plateau;
+                }
+            }
+            bandwidth *= n / steps;
+            break;
+        }
+        case Algorithm::tree: {
+            latency = t.tree_base_s[p] + 2 * ((c.per_domain - 1) * t.tree_nvlink_s[p] +
+                                              c.tree_depth * t.tree_network_s[p]);
+            // Between two domains each carries the tree in one direction only.
+            const double tree_link =
+                network ? std::min(c.nvlink, c.network * (c.domains == 2 ? 2 : 1)) : c.nvlink;
+            bandwidth = std::min(t.tree_bandwidth * tree_link, t.tree_max);
+            if (choice.protocol == Protocol::ll) {
+                bandwidth = std::min(bandwidth * t.tree_ll_share, t.ll_max);
+            } else if (choice.protocol == Protocol::ll128) {
+                bandwidth *= t.tree_ll128_share;
+            }
+            bandwidth *= 0.5;
+            const auto size = static_cast<std::uint64_t>(bytes) / 64;
+            if (size > 0) {
+                const auto at = static_cast<std::size_t>(std::bit_width(size) - 1);
+                if (at < t.tree_correction[p].size()) bandwidth *= t.tree_correction[p][at];
+            }
+            break;
+        }
+        case Algorithm::nvls:
+        case Algorithm::nvls_tree: {
+            latency = t.nvls_s;
+            bandwidth = c.nvlink * t.nvls_efficiency * (t.channels - 1) / t.channels *
+                        (all_reduce ? 2 : (c.per_domain - 1) / c.per_domain);
+            if (choice.algorithm == Algorithm::nvls_tree) {
+                latency += 2 * c.tree_depth * t.nvls_tree_network_s;
+                bandwidth =
+                    std::min({bandwidth, t.nvls_tree_max, c.network * (c.domains == 2 ? 2 : 1)});
+            }
+            bandwidth *= n / steps;
+            break;
+        }
+        case Algorithm::collnet_direct: {
+            latency = 2 * (t.collnet_nvlink_s + t.collnet_per_rank_s * (c.per_domain - 1)) +
+                      t.collnet_network_s;
+            const double factor = std::max(1.0, c.per_domain / t.channels);
+            bandwidth = 0.5 * link * t.collnet_bandwidth / (factor - (factor - 1) / 2);
+            break;
+        }
+        case Algorithm::pat:
+            latency = t.pat_base_s + c.tree_depth * t.pat_network_s + t.pat_per_rank_s * n;
+            bandwidth = t.pat_bandwidth * link;
+            break;
+        case Algorithm::pairwise:
+            break;
+    }
+    return latency + bytes / bandwidth;
+}
+
+std::optional<Choice> choose(const Communicator& communicator, Collective collective, double bytes,
+                             Wish wish) {
+    constexpr Algorithm algorithms[] = {
+        Algorithm::ring,           Algorithm::tree, Algorithm::nvls,    Algorithm::nvls_tree,
+        Algorithm::collnet_direct, Algorithm::pat,  Algorithm::pairwise};
+    constexpr Protocol protocols[] = {Protocol::ll, Protocol::ll128, Protocol::simple};
+    if (is_pairwise(collective) && !wish.protocol) {
+        constexpr double ll_bytes_max = 16384;  // NCCL_P2P_LL_THRESHOLD
+        const double peers =
+            collective == Collective::all_to_all ? static_cast<double>(communicator.ranks) : 1;
+        wish.protocol = bytes / peers <= ll_bytes_max ? Protocol::ll : Protocol::simple;
+    }
+    std::optional<Choice> best;
+    double best_s = 0;
+    for (const Algorithm algorithm : algorithms) {
+        if (wish.algorithm && algorithm != *wish.algorithm) continue;
+        for (const Protocol protocol : protocols) {
+            if (wish.protocol && protocol != *wish.protocol) continue;
+            const Choice choice{algorithm, protocol};
+            if (!available(communicator, collective, choice)) continue;
+            const double s = algorithm == Algorithm::pairwise
+                                 ? 0
+                                 : tuner_seconds(communicator, collective, bytes, choice);
+            if (!best || s < best_s) {
+                best = choice;
+                best_s = s;
+            }
+        }
+    }
+    return best;
+}
+
+}  // namespace railyard

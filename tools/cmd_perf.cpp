@@ -1,0 +1,251 @@
+// railyard perf: what nccl-tests would print on the scenario's cluster.
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "models/campaign/campaign.h"
+#include "models/collective/collective.h"
+#include "tools/cmd.h"
+#include "tools/options.h"
+#include "tools/terminal.h"
+
+namespace railyard {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::int64_t element_bytes = 4;  // float, as nccl-tests without -d
+constexpr std::int64_t bytes_max = std::int64_t{1} << 50;
+constexpr std::size_t rows_max = 100000;
+
+// "64M": binary, as in nccl-tests.
+std::int64_t parse_size(const std::string& option, const std::string& text) {
+    std::size_t digits = 0;
+    while (digits < text.size() && text[digits] >= '0' && text[digits] <= '9') ++digits;
+    const std::string suffix = text.substr(digits);
+    const std::size_t power = std::string_view("KMGT").find(suffix.empty() ? '?' : suffix[0]);
+    const bool known = suffix.empty() || (suffix.size() == 1 && power != std::string_view::npos);
+    if (digits == 0 || digits > 16 || !known) {
+        throw ScenarioError(fmt::format("{}: expected a size, found '{}'", option, text),
+                            "write 8, 64K, 32M or 8G: K, M, G and T are powers of 1024");
+    }
+    const std::int64_t number = std::stoll(text.substr(0, digits));
+    const std::int64_t unit = suffix.empty() ? 1 : std::int64_t{1} << (10 * (power + 1));
+    if (number > bytes_max / unit) {
+        throw ScenarioError(fmt::format("{}: {} is more than 1024T", option, text));
+    }
+    return number * unit;
+}
+
+std::vector<std::int64_t> sizes_of(const po::variables_map& values) {
+    const std::int64_t begin = parse_size("--begin", values["begin"].as<std::string>());
+    const std::int64_t end = parse_size("--end", values["end"].as<std::string>());
+    const bool by_increment = values.count("increment") > 0;
+    if (by_increment && !values["factor"].defaulted()) {
+        throw ScenarioError("--factor and --increment can't both be given");
+    }
+    if (begin > end) {
+        throw ScenarioError(
+            fmt::format("--begin is {} bytes, --end is {}: nothing lies between", begin, end),
+            "the first size must not be larger than the last");
+    }
+    std::int64_t factor = 1;
+    std::int64_t increment = 0;
+    if (by_increment) {
+        increment = parse_size("--increment", values["increment"].as<std::string>());
+        if (increment == 0) throw ScenarioError("--increment: expected 1 or more, found 0");
+    } else {
+        factor = values["factor"].as<std::int64_t>();
+        if (factor < 2) {
+            throw ScenarioError(fmt::format("--factor: expected 2 or more, found {}", factor),
+                                "each size is the one before times the factor");
+        }
+        if (begin == 0 && end > 0) {
+            throw ScenarioError("--begin 0 times a factor stays 0",
+                                "begin at 8, or give --increment instead");
+        }
+    }
+    std::vector<std::int64_t> sizes;
+    for (std::int64_t size = begin;; size = size * factor + increment) {
+        sizes.push_back(size);
+        if (sizes.size() > rows_max) {
+            throw ScenarioError(fmt::format("more than {} sizes", rows_max),
+                                "choose a larger --increment or a smaller --end");
+        }
+        if (size == 0 && !by_increment) break;
+        if (size > (end - increment) / factor) break;
+    }
+    return sizes;
+}
+
+template <class Enum>
+std::optional<Enum> parse_name(const po::variables_map& values, const char* option,
+                               const std::vector<std::string>& names) {
+    if (!values.count(option)) return std::nullopt;
+    const std::string& name = values[option].as<std::string>();
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found == names.end()) {
+        throw ScenarioError(fmt::format("--{}: unknown {} '{}'", option, option, name),
+                            "valid: " + fmt::format("{}", fmt::join(names, ", ")));
+    }
+    return static_cast<Enum>(found - names.begin());
+}
+
+// How many ranks on how many GPUs of each node.
+CommunicatorShape shape_of(const Scenario& s, const po::variables_map& values) {
+    const std::int64_t node_count = s.nodes.nodes;
+    const std::int64_t nodes = values.count("nodes") ? values["nodes"].as<std::int64_t>() : 0;
+    if (values.count("nodes") && (nodes < 1 || nodes > node_count)) {
+        throw ScenarioError(fmt::format("--nodes: expected 1 to {}, found {}", node_count, nodes),
+                            "cluster.nodes says how many there are");
+    }
+    const std::int64_t available = (nodes > 0 ? nodes : node_count) * s.node.gpus;
+    CommunicatorShape shape;
+    shape.ranks = values.count("gpus") ? values["gpus"].as<std::int64_t>() : available;
+    if (shape.ranks < 1 || shape.ranks > available) {
+        throw ScenarioError(
+            fmt::format("--gpus: expected 1 to {}, found {}", available, shape.ranks),
+            fmt::format("a node has {}", s.node.gpus));
+    }
+    if (nodes > shape.ranks) {
+        throw ScenarioError(fmt::format("{} GPUs can't be on {} nodes", shape.ranks, nodes));
+    }
+    shape.ranks_per_node = nodes > 0 ? (shape.ranks + nodes - 1) / nodes : s.node.gpus;
+    shape.sharp = values.count("sharp") > 0;
+    return shape;
+}
+
+// As nccl-tests counts elements: of one rank's part where each has a part.
+std::int64_t count_of(Collective collective, std::int64_t bytes, std::int64_t ranks) {
+    const bool parts = collective == Collective::all_gather ||
+                       collective == Collective::reduce_scatter ||
+                       collective == Collective::all_to_all;
+    return bytes / element_bytes / (parts ? ranks : 1);
+}
+
+bool reduces(Collective c) {
+    return c == Collective::all_reduce || c == Collective::reduce_scatter ||
+           c == Collective::reduce;
+}
+bool has_root(Collective c) {
+    return c == Collective::broadcast || c == Collective::reduce;
+}
+
+}  // namespace
+
+int cmd_perf(const std::vector<std::string>& arguments) {
+    CommandLine line(
+        "railyard perf COLLECTIVE SCENARIO.toml [options]",
+        "Prints what nccl-tests would print on the scenario's cluster, with the algorithm and\n"
+        "protocol that NCCL would choose. COLLECTIVE: all_reduce, all_gather, reduce_scatter,\n"
+        "alltoall, broadcast, reduce or sendrecv. Nothing else uses the links.");
+    line.positional("collective", 1);
+    line.positional("scenario", 1);
+    line.add_settings();
+    line.add()("begin,b", po::value<std::string>()->default_value("8"),
+               "Smallest size in bytes, with K, M, G or T");
+    line.add()("end,e", po::value<std::string>()->default_value("8G"), "Largest size");
+    line.add()("factor,f", po::value<std::int64_t>()->default_value(2), "Multiply sizes by this");
+    line.add()("increment,i", po::value<std::string>(), "Or add this");
+    line.add()("gpus,g", po::value<std::int64_t>(), "Ranks; otherwise all GPUs");
+    line.add()("nodes,N", po::value<std::int64_t>(), "Nodes to spread the ranks over");
+    line.add()("algorithm", po::value<std::string>(), "Force one (NCCL_ALGO)");
+    line.add()("protocol", po::value<std::string>(), "Force one (NCCL_PROTO)");
+    line.add()("sharp", "The network's switches reduce (CollNet)");
+    line.add()("json", "Print one JSON object on standard output and nothing else");
+    const auto parsed = line.parse(arguments);
+    if (!parsed) return exit_ok;
+    const po::variables_map& values = *parsed;
+    if (!values.count("collective") || !values.count("scenario")) {
+        throw ScenarioError("perf needs a collective and a scenario file",
+                            "railyard perf all_reduce -b 8 -e 8G -f 2 SCENARIO.toml");
+    }
+    const std::string& name = values["collective"].as<std::vector<std::string>>()[0];
+    const std::optional<Collective> collective = parse_collective(name);
+    if (!collective) {
+        throw ScenarioError(fmt::format("unknown collective '{}'", name),
+                            suggest(name, collective_names()));
+    }
+    const std::vector<std::int64_t> sizes = sizes_of(values);
+    const Wish wish{parse_name<Algorithm>(values, "algorithm", algorithm_names()),
+                    parse_name<Protocol>(values, "protocol", protocol_names())};
+
+    ScenarioChanges changes;
+    changes.must_fit = false;
+    changes.settings = settings_of(values);
+    const Scenario s =
+        load_scenario_file(values["scenario"].as<std::vector<std::string>>()[0], changes);
+    Diagnostics diagnostics;
+    ValueReader reader(diagnostics, s.file);
+    Catalogue catalogue(reader, s.values, &s.overrides);
+    const Communicator c = read_communicator(catalogue, s.node, shape_of(s, values));
+    diagnostics.raise_if_any();
+    if (!choose(c, *collective, 0, wish)) {
+        const Choice wanted{wish.algorithm.value_or(Algorithm::ring),
+                            wish.protocol.value_or(Protocol::simple)};
+        throw ScenarioError(fmt::format("{} can't be done by {} with {}", to_text(*collective),
+                                        to_text(wanted.algorithm), to_text(wanted.protocol)),
+                            why_unavailable(c, *collective, wanted));
+    }
+
+    const double factor = bus_factor(*collective, c.ranks);
+    Json rows = Json::array();
+    Table table({{"size", Table::Align::right},
+                 {"count", Table::Align::right},
+                 {"type", Table::Align::right},
+                 {"redop", Table::Align::right},
+                 {"root", Table::Align::right},
+                 {"time", Table::Align::right},
+                 {"algbw", Table::Align::right},
+                 {"busbw", Table::Align::right},
+                 {"algorithm", Table::Align::left},
+                 {"protocol", Table::Align::left}});
+    table.add({"(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", ""});
+    double bus_sum = 0;
+    for (const std::int64_t size : sizes) {
+        const double bytes = static_cast<double>(size);
+        const Choice choice = *choose(c, *collective, bytes, wish);
+        const CollectiveCost cost = *collective_cost(c, *collective, bytes, choice);
+        const double algbw = cost.seconds > 0 ? bytes / cost.seconds : 0;
+        bus_sum += algbw * factor;
+        const std::int64_t count = count_of(*collective, size, c.ranks);
+        const char* redop = reduces(*collective) ? "sum" : "none";
+        rows.push_back({{"size", size},
+                        {"count", count},
+                        {"time_s", cost.seconds},
+                        {"algbw_bytes_per_s", algbw},
+                        {"busbw_bytes_per_s", algbw * factor},
+                        {"algorithm", to_text(choice.algorithm)},
+                        {"protocol", to_text(choice.protocol)}});
+        table.add({fmt::format("{}", size), fmt::format("{}", count), "float", redop,
+                   has_root(*collective) ? "0" : "-1", fmt::format("{:.2f}", 1e6 * cost.seconds),
+                   fmt::format("{:.2f}", 1e-9 * algbw),
+                   fmt::format("{:.2f}", 1e-9 * algbw * factor), to_text(choice.algorithm),
+                   to_text(choice.protocol)});
+    }
+    const double bus_mean = bus_sum / static_cast<double>(sizes.size());
+    if (values.count("json")) {
+        const Json out = {{"scenario", s.file},
+                          {"version", version()},
+                          {"collective", to_text(*collective)},
+                          {"ranks", c.ranks},
+                          {"nvlink_domains", c.domains},
+                          {"rows", rows},
+                          {"busbw_mean_bytes_per_s", bus_mean}};
+        fmt::print("{}\n", out.dump());
+        return exit_ok;
+    }
+    fmt::print("# {} on {} {} in {} NVLink domain{}\n", to_text(*collective), c.ranks,
+               s.node.gpu.name, c.domains, c.domains == 1 ? "" : "s");
+    if (c.domains > 1) {
+        fmt::print("# network: {:.1f} GB/s per domain and direction, {}\n", 1e-9 * c.network,
+                   c.transport);
+    }
+    fmt::print("#\n{}# Avg bus bandwidth    : {:.4g}\n", table.text(), 1e-9 * bus_mean);
+    return exit_ok;
+}
+
+}  // namespace railyard
