@@ -114,6 +114,8 @@ MeasuredConstants read_measured(Catalogue& catalogue, const std::string& generat
     m.fill_share = all.number("fill_share");
     m.fill_bytes = static_cast<double>(catalogue.data("collective", "all", "fill").count());
     m.pairwise_efficiency = all.number("pairwise_efficiency");
+    m.peer_hop = all.number("peer_hop");
+    m.peer_ll_bytes_per_s = all.speed("peer_ll_bandwidth");
     m.network_ll_share = all.number("network_ll_share");
     if (catalogue.has("nic", nic, "nccl_hop_latency")) {
         m.network_hop_s = seconds(catalogue.time("nic", nic, "nccl_hop_latency"));

@@ -61,11 +61,13 @@ struct MeasuredConstants {
     double ll128_efficiency = 0;
     double nvls_setup_s = 0;
     double nvls_rank_cost = 0;
-    double fill_share = 0;  // of the pipeline's chunks that nothing overlaps
-    double fill_bytes = 0;  // per rank and stage
-    double pairwise_efficiency = 0;
-    double network_ll_share = 0;  // of the tuner's limit for LL, what a tree gets
-    double network_hop_s = 0;     // what a hop takes more than over InfiniBand
+    double fill_share = 0;           // of the pipeline's chunks that nothing overlaps
+    double fill_bytes = 0;           // per rank and stage
+    double pairwise_efficiency = 0;  // of the NVLink bandwidth that NCCL counts
+    double peer_hop = 0;             // hops of LL for each peer after the first
+    double peer_ll_bytes_per_s = 0;  // to one peer by LL
+    double network_ll_share = 0;     // of the tuner's limit for LL, what a tree gets
+    double network_hop_s = 0;        // what a hop takes more than over InfiniBand
 };
 
 struct Communicator {

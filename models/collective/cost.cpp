@@ -137,18 +137,23 @@ class Model {
     // domain send to other domains.
     Pace pairwise() const {
         const bool all = collective_ == Collective::all_to_all;
-        const double nvlink_share = all ? (n_ - 1) / n_ : 1;
-        const double peer_share = all ? 1 / n_ : 1;
-        // The one rank of a domain whose next is elsewhere has a GPU's share of the adapters.
-        const double network_share = all ? (n_ - c_.per_domain) / n_ : 1;
-        double s_per_byte = std::max(nvlink_share / (c_.nvlink * m_.pairwise_efficiency),
-                                     peer_share / m_.peer_bytes_per_s);
-        double latency = m_.launch_s + hop_s_;
-        if (network_) {
-            s_per_byte = std::max(s_per_byte, network_share * c_.per_domain / c_.network);
-            latency += c_.tuner.ring_network_s[p_] + m_.network_hop_s;
+        const double peers = all ? n_ - 1 : 1;
+        const double part = all ? 1 / n_ : 1;  // of the buffer, to each peer
+        const double peer = ll_ ? m_.peer_ll_bytes_per_s : m_.peer_bytes_per_s;
+        const double nvlink =
+            part * std::max(peers / (c_.nvlink * m_.pairwise_efficiency), 1 / peer);
+        Pace pace{m_.launch_s + hop_s_ + m_.peer_hop * m_.hop_s * (peers - 1), nvlink, 0, 0};
+        if (!ll_) {
+            pace.fill_s_per_byte = m_.fill_share * nvlink;
+            pace.fill_bytes = m_.fill_bytes / part;
         }
-        return {latency, s_per_byte, m_.fill_share * s_per_byte, (all ? n_ : 1) * m_.fill_bytes};
+        if (network_) {
+            // Of send_recv, the one rank of a domain whose next is elsewhere: it has a GPU's share.
+            const double outside = all ? n_ - c_.per_domain : 1;
+            pace.latency_s += c_.tuner.ring_network_s[p_] + m_.network_hop_s;
+            pace.s_per_byte = std::max(nvlink, part * outside * c_.per_domain / c_.network);
+        }
+        return pace;
     }
 
     const Communicator& c_;
