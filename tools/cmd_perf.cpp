@@ -110,10 +110,11 @@ CommunicatorShape shape_of(const Scenario& s, const po::variables_map& values) {
             fmt::format("--gpus: expected 1 to {}, found {}", available, shape.ranks),
             fmt::format("a node has {}", s.node.gpus));
     }
-    if (nodes > shape.ranks) {
-        throw ScenarioError(fmt::format("{} GPUs can't be on {} nodes", shape.ranks, nodes));
+    if (nodes > 0 && shape.ranks % nodes != 0) {
+        throw ScenarioError(
+            fmt::format("{} GPUs can't be spread evenly over {} nodes", shape.ranks, nodes));
     }
-    shape.ranks_per_node = nodes > 0 ? (shape.ranks + nodes - 1) / nodes : s.node.gpus;
+    shape.ranks_per_node = nodes > 0 ? shape.ranks / nodes : s.node.gpus;
     shape.sharp = values.count("sharp") > 0;
     return shape;
 }
@@ -132,6 +133,20 @@ bool reduces(Collective c) {
 }
 bool has_root(Collective c) {
     return c == Collective::broadcast || c == Collective::reduce;
+}
+
+// Says what stands in the way of a wish, for the algorithm that comes nearest to it.
+[[noreturn]] void throw_unavailable(const Communicator& c, Collective collective, Wish wish) {
+    const std::optional<Choice> usual = choose(c, collective, 0, {wish.algorithm, {}});
+    const Choice wanted{wish.algorithm ? *wish.algorithm
+                        : usual        ? usual->algorithm
+                                       : Algorithm::ring,
+                        wish.protocol.value_or(Protocol::simple)};
+    std::string words;
+    if (wish.algorithm) words = " --algorithm " + to_text(*wish.algorithm);
+    if (wish.protocol) words += " --protocol " + to_text(*wish.protocol);
+    throw ScenarioError(fmt::format("{} is not available with{}", to_text(collective), words),
+                        why_unavailable(c, collective, wanted));
 }
 
 }  // namespace
@@ -183,13 +198,11 @@ int cmd_perf(const std::vector<std::string>& arguments) {
     Catalogue catalogue(reader, s.values, &s.overrides);
     const Communicator c = read_communicator(catalogue, s.node, shape_of(s, values));
     diagnostics.raise_if_any();
-    if (!choose(c, *collective, 0, wish)) {
-        const Choice wanted{wish.algorithm.value_or(Algorithm::ring),
-                            wish.protocol.value_or(Protocol::simple)};
-        throw ScenarioError(fmt::format("{} can't be done by {} with {}", to_text(*collective),
-                                        to_text(wanted.algorithm), to_text(wanted.protocol)),
-                            why_unavailable(c, *collective, wanted));
+    if (values.count("sharp") && !c.sharp) {
+        throw ScenarioError(fmt::format("--sharp: the network's transport is {}", c.transport),
+                            "only InfiniBand switches reduce");
     }
+    if (!choose(c, *collective, 0, wish)) throw_unavailable(c, *collective, wish);
 
     const double factor = bus_factor(*collective, c.ranks);
     Json rows = Json::array();
