@@ -144,6 +144,7 @@ class Section {
             std::vector<SchemaRow>* schema = nullptr);
 
     bool present() const { return table_ != nullptr; }
+    bool ok() const { return reader_.diagnostics().ok(); }  // nothing is wrong so far, anywhere
     bool has(std::string_view key) const { return table_ && table_->find(key); }
     bool describing() const { return schema_ != nullptr; }
     Position at() const { return table_ ? table_->at : parent_at_; }

@@ -38,6 +38,7 @@ constexpr Verb verbs[] = {
      "the catalogue with its sources; 'list keys' and 'list kinds': the scenario language"},
     {"plan", cmd_plan, "the step of a parallel plan, its memory, and the best plans there are"},
     {"perf", cmd_perf, "what nccl-tests would print: times of a collective by message size"},
+    {"topo", cmd_topo, "what the networks are made of, and pictures of them"},
     {"verify", cmd_verify, "published measurements beside what the program says"},
     {"calc", cmd_calc, "checkpoint size, training memory, training time, KV cache, with formulas"},
 };

@@ -32,8 +32,11 @@ constexpr double step_seconds_max = 1e7;  // a step of 116 days is a mistake in 
 class ScenarioReader {
   public:
     ScenarioReader(ValueReader& values, const Value* root, std::vector<SchemaRow>* schema,
-                   bool must_fit = true)
-        : values_(values), must_fit_(must_fit), top_(values, root, "", {}, schema) {}
+                   const ScenarioChanges& changes = {}, std::string folder = {})
+        : values_(values),
+          changes_(changes),
+          folder_(std::move(folder)),
+          top_(values, root, "", {}, schema) {}
 
     Scenario read();
 
@@ -53,13 +56,15 @@ class ScenarioReader {
     void check_memory(Section& parallel);
 
     ValueReader& values_;
-    bool must_fit_;
+    ScenarioChanges changes_;
+    std::string folder_;  // of the scenario's file
     Section top_;
     std::optional<Catalogue> catalogue_;
     Scenario s_;
     std::string node_name_ = "dgx_h100";
     std::string model_name_;
     std::optional<SharedStore> store_;
+    std::int64_t storage_servers_ = 1;
     std::optional<Duration> job_length_;
     std::optional<Duration> given_step_;
     bool run_duration_given_ = false;
@@ -84,6 +89,9 @@ Scenario ScenarioReader::read() {
     read_run();
     read_cluster();
     read_storage();
+    s_.networks = read_networks(
+        top_, *catalogue_,
+        {s_.node, s_.nodes.nodes, storage_servers_, folder_, changes_.build_networks});
     read_job();
     read_maintenance();
     read_failures();
@@ -145,7 +153,7 @@ void ScenarioReader::read_storage() {
     std::string name = "nfs_single";
     storage.name("system", name, systems, "a storage system",
                  "The shared store that checkpoints go to");
-    std::int64_t servers = 1;
+    std::int64_t& servers = storage_servers_;
     storage.read("servers", servers, "Storage servers; their bandwidths add up",
                  {.bound = Bound::count});
     const auto system = std::find_if(storage_systems().begin(), storage_systems().end(),
@@ -336,7 +344,7 @@ void ScenarioReader::check_memory(Section& parallel) {
     s_.memory = memory_per_gpu(s_.model, s_.plan, bytes, s_.node.gpu);
     const double needed = total_bytes(s_.memory);
     const double capacity = static_cast<double>(s_.node.gpu.hbm_capacity.count());
-    if (needed <= capacity || !must_fit_) return;
+    if (needed <= capacity || !changes_.must_fit) return;
     std::string split;
     for (const MemoryUse& use : s_.memory) {
         if (use.bytes > 0)
@@ -748,7 +756,9 @@ Scenario build(Document& document, Diagnostics& diagnostics, const ScenarioChang
         apply_setting(document, setting, diagnostics);
     diagnostics.raise_if_any();
     ValueReader values(diagnostics, document.name, changes.perturbation);
-    Scenario scenario = ScenarioReader(values, &document.root, nullptr, changes.must_fit).read();
+    const std::size_t slash = document.name.rfind('/');
+    const std::string folder = slash == std::string::npos ? "" : document.name.substr(0, slash + 1);
+    Scenario scenario = ScenarioReader(values, &document.root, nullptr, changes, folder).read();
     diagnostics.raise_if_any();
     scenario.file = document.name;
     if (scenario.title.empty()) scenario.title = document.name;

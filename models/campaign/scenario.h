@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "models/campaign/network.h"
 #include "models/scheduler/scheduler.h"
 #include "models/storage/storage.h"
 #include "models/training/training.h"
@@ -20,6 +21,7 @@ struct Scenario {
     std::int64_t events_max = 0;  // per replica
 
     Node node;
+    std::vector<ClusterNetwork> networks;  // compute, storage, management
     NodePool::Spec nodes;
     JobSpec job;
     std::vector<FailureCause> causes;
@@ -54,7 +56,8 @@ struct Scenario {
 struct ScenarioChanges {
     std::vector<std::string> settings;
     Perturbation perturbation;
-    bool must_fit = true;  // false: a model that needs more memory than there is is no error
+    bool must_fit = true;         // false: a model that needs more memory than there is is no error
+    bool build_networks = false;  // those too that have no section, by their defaults
 };
 
 // Reads and checks a scenario from TOML text; `name` stands in messages. Throws ScenarioError with

@@ -7,4 +7,5 @@
 #include "models/collective/alpha_beta.h"
 #include "models/collective/communicator.h"
 #include "models/collective/cost.h"
+#include "models/collective/gpu_network.h"
 #include "models/collective/tuner.h"

@@ -29,6 +29,7 @@ class MaxMin {
     void solve();
 
     double rate(FlowId flow) const { return flows_[flow].rate; }  // bytes/s; 0 over a dead link
+    LinkId bottleneck(FlowId flow) const { return flows_[flow].bottleneck; }
     // Flows whose rate the last solve() computed again.
     std::span<const FlowId> resolved() const { return released_; }
 

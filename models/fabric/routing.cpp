@@ -17,6 +17,20 @@ std::uint64_t mix(std::uint64_t z) {
 
 }  // namespace
 
+void merge_usages(std::vector<Usage>& usages, std::size_t first) {
+    std::sort(usages.begin() + static_cast<std::ptrdiff_t>(first), usages.end(),
+              [](const Usage& a, const Usage& b) { return a.link < b.link; });
+    std::size_t kept = first;
+    for (std::size_t i = first; i < usages.size(); ++i) {
+        if (kept > first && usages[kept - 1].link == usages[i].link) {
+            usages[kept - 1].share += usages[i].share;
+        } else {
+            usages[kept++] = usages[i];
+        }
+    }
+    usages.resize(kept);
+}
+
 const std::vector<std::string>& routing_names() {
     static const std::vector<std::string> names = {"destination", "ecmp", "adaptive", "spray"};
     return names;
@@ -97,14 +111,27 @@ void Router::find_candidates(VertexId v) {
     }
 }
 
-LinkId Router::choose(VertexId v, std::uint64_t hash, std::uint32_t& place) {
+// Digit by digit: the NIC's position in mixed radix, a digit per tier, names the cable above each tier on its
+// way down, and every switch on the way up takes the cable of the same number.
+LinkId Router::choose_by_destination(VertexId v) {
+    const std::uint32_t position = topology_.position(target_);
+    const auto count = static_cast<std::uint32_t>(candidates_.size());
+    const auto level = static_cast<std::size_t>(topology_.level(v));
+    if (down_stamp_[v] != stamp_) {
+        stride_[level + 1] = stride_[level] * count;
+        return candidates_[position / stride_[level] % count];
+    }
+    for (const LinkId l : candidates_) {
+        const auto above = topology_.up_links(topology_.links()[l].to);
+        const std::uint32_t digit = position / std::max(1U, stride_[level - 1]);
+        if (above[digit % above.size()] == reverse_link(l)) return l;
+    }
+    return candidates_[position % count];
+}
+
+LinkId Router::choose(VertexId v, std::uint64_t hash) const {
     const auto count = static_cast<std::uint32_t>(candidates_.size());
     const std::uint64_t here = mix(hash ^ (static_cast<std::uint64_t>(v) << 32) ^ spec_.hash_seed);
-    if (spec_.policy == Routing::destination) {
-        const std::uint32_t turn = place % count;
-        place /= count;
-        return candidates_[turn];
-    }
     if (spec_.policy == Routing::ecmp) return candidates_[here % count];
     // Adaptive: the least loaded for its rate; of equals the hash decides.
     std::uint32_t best = 0;
@@ -122,11 +149,13 @@ LinkId Router::choose(VertexId v, std::uint64_t hash, std::uint32_t& place) {
 }
 
 bool Router::walk(VertexId from, std::uint64_t hash, float share, std::vector<Usage>& usages) {
-    std::uint32_t place = topology_.position(target_);
+    stride_.fill(0);
+    stride_[0] = 1;
     for (VertexId v = from; v != target_;) {
         find_candidates(v);
         if (candidates_.empty()) return false;
-        const LinkId l = choose(v, hash, place);
+        const LinkId l =
+            spec_.policy == Routing::destination ? choose_by_destination(v) : choose(v, hash);
         usages.push_back({l, share});
         if (!load_.empty()) load_[l] += share;
         v = topology_.links()[l].to;
@@ -161,18 +190,7 @@ bool Router::route(VertexId from, VertexId to, std::uint64_t label, std::vector<
         }
         if (spec_.queue_pairs == 1) return true;
     }
-    // One usage per link.
-    std::sort(usages.begin() + static_cast<std::ptrdiff_t>(first), usages.end(),
-              [](const Usage& a, const Usage& b) { return a.link < b.link; });
-    std::size_t kept = first;
-    for (std::size_t i = first; i < usages.size(); ++i) {
-        if (kept > first && usages[kept - 1].link == usages[i].link) {
-            usages[kept - 1].share += usages[i].share;
-        } else {
-            usages[kept++] = usages[i];
-        }
-    }
-    usages.resize(kept);
+    merge_usages(usages, first);
     return true;
 }
 

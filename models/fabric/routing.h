@@ -1,6 +1,7 @@
 #pragma once
 // Which links a flow takes: shortest paths up the tree and down again, chosen among equals by a policy.
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -14,6 +15,9 @@ struct Usage {
     LinkId link = 0;
     float share = 1;
 };
+
+// Joins usages of the same link, from index `first` on; sorts them by link.
+void merge_usages(std::vector<Usage>& usages, std::size_t first = 0);
 
 enum class Routing : std::uint8_t {
     destination,  // by the destination's place among the leaves (D-mod-k; what an InfiniBand subnet
@@ -55,7 +59,8 @@ class Router {
     void find_candidates(VertexId v);
     bool walk(VertexId from, std::uint64_t hash, float share, std::vector<Usage>& usages);
     void spray(VertexId v, float share, std::vector<Usage>& usages);
-    LinkId choose(VertexId v, std::uint64_t hash, std::uint32_t& place);
+    LinkId choose(VertexId v, std::uint64_t hash) const;
+    LinkId choose_by_destination(VertexId v);
 
     const Topology& topology_;
     RoutingSpec spec_;
@@ -69,6 +74,8 @@ class Router {
     std::vector<std::uint8_t> up_hops_;
     std::vector<VertexId> frontier_;
     std::vector<LinkId> candidates_;
+    // By level: how many equal ways up there were below it, on the walk under way.
+    std::array<std::uint32_t, 8> stride_{};
     std::vector<double> load_;  // of each link, adaptive only
 };
 

@@ -16,12 +16,12 @@ namespace {
 // Light in a fibre and electricity in copper alike; the catalogue's cable.propagation.
 constexpr double propagation_ps_per_m = 5050;
 
+}  // namespace
+
 const char* level_name(int level) {
-    constexpr const char* names[] = {"nic", "leaf", "spine", "core"};
+    constexpr const char* names[] = {"NIC", "leaf", "spine", "core"};
     return names[std::min(level, 3)];
 }
-
-}  // namespace
 
 SwitchModel read_switch(Catalogue& c, const std::string& name) {
     SwitchModel s;
@@ -72,15 +72,15 @@ void Topology::add_cable(VertexId low, VertexId high, Bandwidth bandwidth, Metre
     const double rate = bandwidth.bytes_per_second();
     links_.push_back({low, high, rate, latency(high)});
     links_.push_back({high, low, rate, latency(low)});
-    const std::string what = fmt::format(
-        "{} to {}", level_[low] == 0 ? "NIC" : level_name(level_[low]), level_name(level_[high]));
+    rate_.push_back(bandwidth);
+    const int low_level = level_[low];
     for (CableKind& kind : cables_) {
-        if (kind.what == what && kind.bandwidth == bandwidth && kind.length == length) {
+        if (kind.low_level == low_level && kind.bandwidth == bandwidth && kind.length == length) {
             ++kind.count;
             return;
         }
     }
-    cables_.push_back({what, length, bandwidth, 1});
+    cables_.push_back({low_level, length, bandwidth, 1});
 }
 
 void Topology::finish() {

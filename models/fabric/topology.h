@@ -34,20 +34,22 @@ struct TopologySpec {
     double oversubscription = 1;        // a leaf's bandwidth down over that up
     double spine_oversubscription = 1;  // likewise between spine and core, three tiers
     std::int64_t nodes_per_leaf = 0;    // 0: as many as the leaf's ports allow
-    Metres endpoint_cable{3};           // NIC to leaf
+    Metres endpoint_cable{10};          // NIC to leaf
     Metres switch_cable{30};            // between switches
 };
 
 struct Link {
     VertexId from = 0;
     VertexId to = 0;
-    double bytes_per_s = 0;  // line rate; 0: dead
+    double bytes_per_s = 0;  // 0: dead
     Picoseconds latency{};   // propagation and what the switch at `to` takes
 };
 
-// What a cable is bought as: by where it runs.
+const char* level_name(int level);  // "NIC", "leaf", "spine", "core"
+
+// What cables are bought as: by where they run, and how far.
 struct CableKind {
-    std::string what;  // "NIC to leaf"
+    int low_level = 0;  // from this level to the next
     Metres length;
     Bandwidth bandwidth;
     std::int64_t count = 0;
@@ -85,7 +87,8 @@ class Topology {
     std::uint32_t position(VertexId nic) const { return position_[nic]; }
 
     const std::vector<Link>& links() const { return links_; }
-    std::vector<double> capacities() const;  // bytes/s, by link
+    std::vector<double> capacities() const;  // bytes/s, by link, as it works
+    Bandwidth line_rate(LinkId link) const { return rate_[link / 2]; }  // as it was bought
     std::span<const LinkId> up_links(VertexId v) const { return slice(up_, up_first_, v); }
     std::span<const LinkId> down_links(VertexId v) const { return slice(down_, down_first_, v); }
     std::int64_t ports_used(VertexId v) const {
@@ -131,6 +134,7 @@ class Topology {
     std::vector<std::uint32_t> position_;  // of each NIC
     std::vector<SwitchModel> models_;
     std::vector<Link> links_;
+    std::vector<Bandwidth> rate_;  // of each cable
     std::vector<CableKind> cables_;
     std::vector<LinkId> up_;
     std::vector<LinkId> down_;

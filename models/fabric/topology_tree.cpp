@@ -27,12 +27,24 @@ std::int64_t down_ports_max(std::int64_t ports, double oversubscription) {
     return down;
 }
 
-// The least divisor of n that is at least `least`; 0 when there is none.
-std::int64_t divisor_from(std::int64_t n, std::int64_t least) {
-    for (std::int64_t d = std::max<std::int64_t>(1, least); d <= n; ++d) {
-        if (n % d == 0) return d;
+// How `groups` switches meet above: `links` up from each, spread evenly over `switches`; 0 of them when
+// the ports of those above don't do.
+struct FanOut {
+    std::int64_t links = 0;
+    std::int64_t switches = 0;
+};
+
+// At least `least` links from each group, at most `most`; a few more when fewer switches then do.
+FanOut fan_out(std::int64_t groups, std::int64_t least, std::int64_t most, std::int64_t ports) {
+    FanOut best;
+    for (std::int64_t links = least; links <= std::min(most, least + least / 8); ++links) {
+        for (std::int64_t switches = 1; switches <= links; ++switches) {
+            if (links % switches != 0 || groups * (links / switches) > ports) continue;
+            if (best.switches == 0 || switches < best.switches) best = {links, switches};
+            break;
+        }
     }
-    return 0;
+    return best;
 }
 
 using Leaves = std::vector<std::vector<VertexId>>;
@@ -120,15 +132,12 @@ bool Topology::add_tree(const TopologySpec& spec, const std::vector<std::vector<
         return false;
     }
     const std::int64_t spine_ports = spec.spine.ports_at(port);
-    const std::int64_t spines =
-        divisor_from(up, ceil_div(leaf_count * up, std::max<std::int64_t>(1, spine_ports)));
-    const bool two_tiers_do =
-        spine_ports > 0 && spines > 0 && leaf_count * (up / spines) <= spine_ports;
-    if (spec.tiers != 3 && two_tiers_do) {
-        for (std::int64_t s = 0; s < spines; ++s) {
+    const FanOut two_tiers = fan_out(leaf_count, up, leaf_ports - down, spine_ports);
+    if (spec.tiers != 3 && two_tiers.switches > 0) {
+        for (std::int64_t s = 0; s < two_tiers.switches; ++s) {
             const VertexId spine = add_switch(2, spec.spine);
             for (const VertexId leaf : leaf_of) {
-                for (std::int64_t k = 0; k < up / spines; ++k) {
+                for (std::int64_t k = 0; k < two_tiers.links / two_tiers.switches; ++k) {
                     add_cable(leaf, spine, port, spec.switch_cable);
                 }
             }
@@ -151,11 +160,10 @@ bool Topology::add_tree(const TopologySpec& spec, const std::vector<std::vector<
     }
     const std::int64_t pods = ceil_div(leaf_count, pod_leaves_max);
     const std::int64_t pod_leaves = ceil_div(leaf_count, pods);
-    const std::int64_t spine_up = up_ports_for(pod_leaves, spec.spine_oversubscription);
     const std::int64_t core_ports = spec.core.ports_at(port);
-    const std::int64_t cores =
-        core_ports == 0 ? 0 : divisor_from(spine_up, ceil_div(pods * spine_up, core_ports));
-    if (cores == 0) {
+    const FanOut above = fan_out(pods, up_ports_for(pod_leaves, spec.spine_oversubscription),
+                                 spine_ports - pod_leaves, core_ports);
+    if (above.switches == 0) {
         problem = fmt::format(
             "{} pods are more than the {} ports at {} of a core switch ({}) can join in three "
             "tiers",
@@ -174,10 +182,10 @@ bool Topology::add_tree(const TopologySpec& spec, const std::vector<std::vector<
         }
     }
     for (std::int64_t j = 0; j < up; ++j) {
-        for (std::int64_t c = 0; c < cores; ++c) {
+        for (std::int64_t c = 0; c < above.switches; ++c) {
             const VertexId core = add_switch(3, spec.core);
             for (std::int64_t pod = 0; pod < pods; ++pod) {
-                for (std::int64_t k = 0; k < spine_up / cores; ++k) {
+                for (std::int64_t k = 0; k < above.links / above.switches; ++k) {
                     add_cable(spine_of[static_cast<std::size_t>(pod * up + j)], core, port,
                               spec.switch_cable);
                 }

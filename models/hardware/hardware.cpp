@@ -51,6 +51,31 @@ Gpu read_gpu(Catalogue& c, const std::string& name) {
     return g;
 }
 
+Pcie read_pcie(Catalogue& c, const std::string& node, const std::string& gpu, const Node& n) {
+    Pcie p;
+    const auto count = [&](const char* key, std::int64_t otherwise) {
+        return c.has("node", node, key) ? c.integer("node", node, key) : otherwise;
+    };
+    p.gpus_per_switch = count("gpus_per_pcie_switch", c.integer("pcie_p2p", "", "gpus_per_switch"));
+    p.nics_per_switch = count(
+        "nics_per_pcie_switch",
+        std::max<std::int64_t>(1, n.nics * p.gpus_per_switch / std::max<std::int64_t>(1, n.gpus)));
+    p.sockets = std::max<std::int64_t>(1, c.integer("pcie_p2p", "", "sockets"));
+    const std::int64_t generation =
+        c.has("gpu", gpu, "pcie_generation") ? c.integer("gpu", gpu, "pcie_generation") : 5;
+    const char* link = generation <= 4   ? "pcie4_x16_bandwidth"
+                       : generation == 5 ? "pcie5_x16_bandwidth"
+                                         : "pcie6_x16_bandwidth";
+    p.link_bytes_per_s = c.bandwidth("pcie_p2p", "", link).bytes_per_second() *
+                         c.number("pcie_p2p", "", "pcie5_achieved_fraction");
+    p.socket_bytes_per_s = c.bandwidth("pcie_p2p", "", "nccl_qpi_spr_bandwidth").bytes_per_second();
+    p.bounce_bytes_per_s =
+        c.bandwidth("pcie_p2p", "",
+                    generation <= 4 ? "shm_bounce_bandwidth_gen4" : "shm_bounce_bandwidth_gen5")
+            .bytes_per_second();
+    return p;
+}
+
 }  // namespace
 
 Node read_node(Catalogue& c, const std::string& name) {
@@ -69,7 +94,8 @@ Node read_node(Catalogue& c, const std::string& name) {
     const double achieved = c.has("nic", nic, "achieved_fraction")
                                 ? c.number("nic", nic, "achieved_fraction")
                                 : c.number("nic", "cx7_ndr400", "achieved_fraction");
-    n.nic_bandwidth = c.bandwidth("nic", nic, "bandwidth") * achieved;
+    n.nic_line_rate = c.bandwidth("nic", nic, "bandwidth");
+    n.nic_bandwidth = n.nic_line_rate * achieved;
     for (const char* key : {"ib_write_latency", "roce_write_latency", "latency"}) {
         if (!c.has("nic", nic, key)) continue;
         n.nic_latency = c.time("nic", nic, key);
@@ -78,6 +104,7 @@ Node read_node(Catalogue& c, const std::string& name) {
     n.net_step_latency = c.time("step_model", "all", "net_step_latency");
     n.storage_nics =
         c.has("node", name, "storage_nics") ? c.integer("node", name, "storage_nics") : 0;
+    n.pcie = read_pcie(c, name, gpu, n);
     if (n.nic_latency == Duration{})
         n.nic_latency = c.time("nic", "cx7_ndr400", "ib_write_latency");
     return n;

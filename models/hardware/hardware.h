@@ -40,6 +40,18 @@ struct Gpu {
     Bytes reserved_memory;  // CUDA context and NCCL buffers
 };
 
+// How a node's GPUs and NICs meet when NVLink does not carry it. Bytes/s are per direction.
+struct Pcie {
+    std::int64_t gpus_per_switch = 0;
+    std::int64_t nics_per_switch = 0;
+    std::int64_t sockets = 0;
+    double link_bytes_per_s = 0;    // of a GPU, a NIC, and of a switch to its root complex
+    double socket_bytes_per_s = 0;  // between two sockets
+    double bounce_bytes_per_s = 0;  // of a GPU that has to go through host memory
+    bool acs = false;               // peers on one switch meet at the root complex only
+    bool peer_to_peer = true;       // false: GPUs and NICs reach each other through host memory
+};
+
 struct Node {
     std::string name;
     Gpu gpu;
@@ -49,9 +61,11 @@ struct Node {
     Duration nvlink_latency{};       // one step of a ring over NVLink
     std::string nic;                 // in the catalogue
     std::int64_t nics = 0;
-    Bandwidth nic_bandwidth;        // one NIC, after protocol overhead
-    Duration nic_latency{};         // one way, end to end
-    Duration net_step_latency{};    // one step of a ring over the network
+    Bandwidth nic_line_rate;      // one NIC, per direction
+    Bandwidth nic_bandwidth;      // likewise, after protocol overhead
+    Duration nic_latency{};       // one way, end to end
+    Duration net_step_latency{};  // one step of a ring over the network
+    Pcie pcie;
     std::int64_t storage_nics = 0;  // 0: storage traffic uses the compute NICs
 };
 

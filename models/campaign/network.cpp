@@ -1,0 +1,303 @@
+#include "models/campaign/network.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+namespace railyard {
+
+namespace {
+
+// Switches that a network can be built of.
+std::vector<std::string> switch_names() {
+    std::vector<std::string> names;
+    for (const std::string& name : Catalogue::names("switch")) {
+        const Value* entry = Catalogue::entry("switch", name);
+        if (entry->find("latency") && entry->find("tech")->text != "nvlink") names.push_back(name);
+    }
+    return names;
+}
+
+// The first switch of this technology whose ports are at least as fast as `rate`, the slowest of those:
+// what people buy for it.
+std::string fitting_switch(Catalogue& catalogue, bool infiniband, Bandwidth rate) {
+    std::string best;
+    Bandwidth best_rate;
+    for (const std::string& name : switch_names()) {
+        const SwitchModel model = read_switch(catalogue, name);
+        if (model.infiniband != infiniband || model.port_bandwidth < rate) continue;
+        if (!best.empty() && model.port_bandwidth >= best_rate) continue;
+        best = name;
+        best_rate = model.port_bandwidth;
+    }
+    return best;
+}
+
+std::vector<std::string> topology_names() {
+    std::vector<std::string> names;
+    for (const TopologyKind& kind : topology_kinds()) names.push_back(kind.name);
+    names.push_back("custom");
+    return names;
+}
+
+struct LinkFault {
+    std::string from;
+    std::string to;
+    double capacity = 0;
+};
+
+class NetworkReader {
+  public:
+    NetworkReader(Section& fabric, Catalogue& catalogue, const NetworkContext& context)
+        : fabric_(fabric), catalogue_(catalogue), context_(context) {}
+
+    // `kind` and `spec` hold the defaults; without a kind the network is plain Ethernet.
+    ClusterNetwork read(const char* name, std::optional<int> kind, TopologySpec spec);
+
+  private:
+    void read_switches(Section& section, ClusterNetwork& network);
+    void read_routing(Section& section, ClusterNetwork& network);
+    void read_custom(Section& section, ClusterNetwork& network, const std::string& file);
+    void apply_faults(Section& section, ClusterNetwork& network,
+                      const std::vector<LinkFault>& faults);
+
+    Section& fabric_;
+    Catalogue& catalogue_;
+    const NetworkContext& context_;
+};
+
+void NetworkReader::read_switches(Section& section, ClusterNetwork& network) {
+    TopologySpec& spec = network.spec;
+    const std::string fitting = fitting_switch(catalogue_, network.infiniband, spec.nic_bandwidth);
+    std::string leaf = fitting;
+    std::string spine;
+    std::string core;
+    const std::vector<std::string> known = switch_names();
+    section.name("leaf", leaf, known, "a switch in the catalogue", "The switch that NICs attach to",
+                 {.otherwise = "the slowest of this kind that is as fast as the NICs"});
+    section.name("spine", spine, known, "a switch in the catalogue", "The switch that joins leaves",
+                 {.otherwise = "as the leaf"});
+    section.name("core", core, known, "a switch in the catalogue", "The switch that joins spines",
+                 {.otherwise = "as the spine"});
+    if (leaf.empty()) {
+        if (!section.describing()) {
+            section.error("leaf", fmt::format("no {} switch in the catalogue has ports of {}",
+                                              network_kinds()[network.infiniband ? 0 : 1],
+                                              to_text(spec.nic_bandwidth)));
+        }
+        return;
+    }
+    if (spine.empty()) spine = leaf;
+    if (core.empty()) core = spine;
+    spec.leaf = read_switch(catalogue_, leaf);
+    spec.spine = read_switch(catalogue_, spine);
+    spec.core = read_switch(catalogue_, core);
+    for (const SwitchModel* each : {&spec.leaf, &spec.spine, &spec.core}) {
+        if (each->infiniband == network.infiniband) continue;
+        section.error("kind", fmt::format("{} is not {}: it can't be in this network", each->name,
+                                          network_kinds()[network.infiniband ? 0 : 1]));
+        break;
+    }
+}
+
+void NetworkReader::read_routing(Section& section, ClusterNetwork& network) {
+    RoutingSpec& routing = network.routing;
+    int policy = static_cast<int>(network.infiniband && network.spec.leaf.adaptive_routing
+                                      ? Routing::adaptive
+                                      : Routing::ecmp);
+    section.choose(
+        "routing", policy, routing_names(),
+        "How flows choose among equal paths; adaptive by default on InfiniBand switches that can");
+    routing.policy = static_cast<Routing>(policy);
+    section.read("queue_pairs", routing.queue_pairs,
+                 "Queue pairs of one connection, which take different paths",
+                 {.bound = Bound::positive});
+    constexpr std::int64_t queue_pairs_max = 128;
+    if (routing.queue_pairs > queue_pairs_max) {
+        section.error("queue_pairs", fmt::format("expected at most {}, found {}", queue_pairs_max,
+                                                 routing.queue_pairs));
+        routing.queue_pairs = 1;
+    }
+    std::int64_t seed = 0;
+    section.read("hash_seed", seed, "Seed of the switches' hash functions",
+                 {.bound = Bound::non_negative});
+    routing.hash_seed = static_cast<std::uint64_t>(seed);
+}
+
+void NetworkReader::read_custom(Section& section, ClusterNetwork& network,
+                                const std::string& file) {
+    const std::string path = file.starts_with("/") ? file : context_.folder + file;
+    Diagnostics diagnostics;
+    ValueReader values(diagnostics, path);
+    Document document;
+    try {
+        document = parse_document(read_file(path), path, diagnostics);
+    } catch (const ScenarioError& e) {
+        section.error("file", e.diagnostics().empty() ? e.what() : e.diagnostics()[0].message);
+        return;
+    }
+    if (diagnostics.ok()) {
+        Section top(values, &document.root, "", {});
+        network.topology = Topology::read(top, network.spec, catalogue_);
+        top.finish();
+    }
+    diagnostics.raise_if_any();
+}
+
+void NetworkReader::apply_faults(Section& section, ClusterNetwork& network,
+                                 const std::vector<LinkFault>& faults) {
+    Topology& topology = network.topology;
+    for (const LinkFault& fault : faults) {
+        const std::vector<LinkId> links = topology.links_between(fault.from, fault.to);
+        if (links.empty()) {
+            const std::vector<std::string> names = topology.vertex_names();
+            const bool known = std::find(names.begin(), names.end(), fault.from) != names.end();
+            const std::string& wrong = known ? fault.to : fault.from;
+            const bool both =
+                known && std::find(names.begin(), names.end(), fault.to) != names.end();
+            section.error("fault",
+                          both ? fmt::format("no cable joins {} and {}", fault.from, fault.to)
+                               : fmt::format("the {} network has no '{}'", network.name, wrong),
+                          both ? "" : did_you_mean(wrong, names));
+            continue;
+        }
+        topology.degrade(links[0], fault.capacity);
+    }
+}
+
+ClusterNetwork NetworkReader::read(const char* name, std::optional<int> kind, TopologySpec spec) {
+    Section section = fabric_.section(name);
+    ClusterNetwork network;
+    network.name = name;
+    network.given = section.present();
+    if (kind) {
+        section.choose(
+            "kind", *kind, network_kinds(),
+            "The network's technology: which switches, routing and in-network reduction there are");
+    }
+    network.infiniband = kind == 0;
+    section.name("topology", spec.kind, topology_names(), "a kind of topology",
+                 "The network's shape, by default of two tiers or three as needed");
+    std::string file;
+    section.read("file", file, "A TOML file with [[switch]], [[cable]] and [[attach]]",
+                 {.otherwise = "only with topology = \"custom\""});
+    section.read("nic_bandwidth", spec.nic_bandwidth, "Line rate of a NIC, per direction",
+                 {.bound = Bound::positive, .otherwise = "the NIC's, from the catalogue"});
+    network.spec = spec;
+    read_switches(section, network);
+    TopologySpec& s = network.spec;
+    section.read("tiers", s.tiers, "Tiers of switches, 2 or 3",
+                 {.bound = Bound::positive, .otherwise = "as many as it takes"});
+    if (section.has("tiers") && s.tiers != 2 && s.tiers != 3) {
+        section.error("tiers", fmt::format("expected 2 or 3, found {}", s.tiers),
+                      "one tier is topology = \"single_switch\"");
+        s.tiers = 0;
+    }
+    section.read("oversubscription", s.oversubscription,
+                 "A leaf's bandwidth to its NICs over that to the spines",
+                 {.bound = Bound::at_least_one});
+    section.read("spine_oversubscription", s.spine_oversubscription,
+                 "Likewise of a spine, in three tiers", {.bound = Bound::at_least_one});
+    section.read("nodes_per_leaf", s.nodes_per_leaf,
+                 "Nodes that share a leaf, or the leaves of a rail-optimised unit",
+                 {.bound = Bound::positive, .otherwise = "as many as the leaf's ports allow"});
+    section.read("endpoint_cable", s.endpoint_cable, "Length from NIC to leaf",
+                 {.bound = Bound::non_negative});
+    section.read("switch_cable", s.switch_cable, "Length between switches",
+                 {.bound = Bound::non_negative});
+    read_routing(section, network);
+    if (network.name == "compute") {
+        section.read("sharp", network.sharp, "Reduce in the network (SHARP), InfiniBand only");
+    }
+    std::vector<LinkFault> faults;
+    for (Section& each : section.sections("fault", "A cable that is broken, from the start")) {
+        LinkFault fault;
+        each.read("from", fault.from, "One end: leaf-0, spine-3, node-2.nic-1", {.required = true});
+        each.read("to", fault.to, "The other end", {.required = true});
+        each.read("capacity", fault.capacity, "What is left of its bandwidth; 0: it is dead",
+                  {.bound = Bound::fraction});
+        each.finish();
+        faults.push_back(fault);
+    }
+    section.finish();
+    const bool custom = s.kind == "custom";
+    if (network.sharp && !(network.infiniband && s.leaf.sharp && s.spine.sharp)) {
+        section.error("sharp",
+                      fmt::format("{} does not reduce in the network",
+                                  network.infiniband ? s.leaf.name : "roce"),
+                      "sharp = false");
+    }
+    if (custom != section.has("file")) {
+        section.error("file",
+                      custom ? "a custom topology needs a file"
+                             : fmt::format("has no effect with topology = \"{}\"", s.kind),
+                      custom ? "" : "topology = \"custom\"");
+        return network;
+    }
+    if (section.describing() || !section.ok() || !(network.given || context_.build)) return network;
+    if (custom) {
+        read_custom(section, network, file);
+    } else {
+        std::string problem;
+        network.topology = Topology::build(s, problem);
+        if (!problem.empty()) {
+            section.error(
+                "", fmt::format("can't be cabled: {}", problem),
+                "another switch, more tiers, more oversubscription, or fewer nodes_per_leaf");
+            return network;
+        }
+    }
+    if (!section.ok()) return network;
+    if (const auto cut = network.topology.unreachable(); !cut.empty()) {
+        section.error("", fmt::format("{} and {} are not connected", network.topology.name(0),
+                                      network.topology.name(cut[0])));
+        return network;
+    }
+    apply_faults(section, network, faults);
+    return network;
+}
+
+}  // namespace
+
+const std::vector<std::string>& network_kinds() {
+    static const std::vector<std::string> names = {"infiniband", "roce"};
+    return names;
+}
+
+std::vector<ClusterNetwork> read_networks(Section& top, Catalogue& catalogue,
+                                          const NetworkContext& context) {
+    Section fabric = top.section("fabric");
+    NetworkReader reader(fabric, catalogue, context);
+    const Node& node = context.node;
+    std::vector<ClusterNetwork> networks;
+
+    TopologySpec compute;
+    compute.kind = "rail_optimized";
+    compute.nodes = context.nodes;
+    compute.nics_per_node = node.nics;
+    compute.nic_bandwidth = node.nic_line_rate;
+    const int kind = catalogue.has("nic", node.nic, "ib_write_latency") ? 0 : 1;
+    networks.push_back(reader.read("compute", kind, compute));
+
+    // Servers stand on the storage network beside the nodes, with as many NICs each.
+    TopologySpec storage = compute;
+    storage.kind = "fat_tree";
+    storage.nodes = context.nodes + context.storage_servers;
+    storage.nics_per_node = std::max<std::int64_t>(1, node.storage_nics);
+    networks.push_back(reader.read("storage", kind, storage));
+    if (networks.back().given && node.storage_nics == 0) {
+        fabric.error("storage", fmt::format("{} has no NICs for a storage network", node.name),
+                     "without [fabric.storage], storage traffic uses the compute NICs");
+    }
+
+    TopologySpec management = storage;
+    management.nics_per_node = 1;
+    management.nic_bandwidth = catalogue.bandwidth("nic", "mgmt_1g", "bandwidth");
+    management.oversubscription = 4;
+    networks.push_back(reader.read("management", std::nullopt, management));
+    fabric.finish();
+    return networks;
+}
+
+}  // namespace railyard

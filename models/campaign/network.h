@@ -1,0 +1,39 @@
+#pragma once
+// The networks of a cluster, as a scenario asks for them: [fabric.compute], [fabric.storage] and
+// [fabric.management].
+
+#include <string>
+#include <vector>
+
+#include "models/fabric/fabric.h"
+#include "models/hardware/hardware.h"
+
+namespace railyard {
+
+struct ClusterNetwork {
+    std::string name;  // "compute"
+    bool infiniband = false;
+    bool sharp = false;
+    bool given = false;  // the scenario has its section
+    TopologySpec spec;
+    RoutingSpec routing;
+    Topology topology;  // empty when it was not to be built
+};
+
+// What a network's section needs to know of the rest of the scenario.
+struct NetworkContext {
+    const Node& node;
+    std::int64_t nodes = 0;
+    std::int64_t storage_servers = 0;
+    std::string folder;  // of the scenario: where a network's own file is looked for
+    bool build = false;  // networks without a section too, by their defaults
+};
+
+const std::vector<std::string>& network_kinds();
+
+// Reads [fabric] with its networks, builds those that are given, and reports what cannot be cabled.
+// Compute first; storage and management only when they have a section, or are to be built.
+std::vector<ClusterNetwork> read_networks(Section& top, Catalogue& catalogue,
+                                          const NetworkContext& context);
+
+}  // namespace railyard

@@ -1,0 +1,304 @@
+#include "models/collective/gpu_network.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/check.h"
+
+namespace railyard {
+
+GpuNetwork::GpuNetwork(const Node& node, const Topology& topology, RoutingSpec routing)
+    : topology_(topology),
+      router_(topology, routing),
+      pcie_(node.pcie),
+      gpus_per_node_(node.gpus),
+      nics_per_node_(node.nics),
+      domain_(node.gpu.nvlink_bandwidth.bits_per_second() > 0 ? node.nvlink_domain : 1),
+      switches_per_node_((node.gpus + node.pcie.gpus_per_switch - 1) / node.pcie.gpus_per_switch) {
+    RY_CHECK(topology.nics_per_node() == nics_per_node_);
+    const std::int64_t nodes = topology.nodes();
+    // What protocol overhead leaves of a line, on every link of the network.
+    const double achieved =
+        node.nic_bandwidth.bytes_per_second() / node.nic_line_rate.bytes_per_second();
+    capacity_ = topology.capacities();
+    for (double& c : capacity_) c *= achieved;
+    const auto section = [&](std::int64_t count, double bytes_per_s) {
+        const auto first = static_cast<LinkId>(capacity_.size());
+        capacity_.resize(capacity_.size() + static_cast<std::size_t>(count), bytes_per_s);
+        return first;
+    };
+    gpu_first_ = section(nodes * gpus_per_node_ * gpu_links, pcie_.link_bytes_per_s);
+    for (std::int64_t g = 0; g < nodes * gpus_per_node_; ++g) {
+        capacity_[gpu_link(g, nvlink_out)] = node.gpu.nccl_nvlink_bandwidth.bytes_per_second();
+        capacity_[gpu_link(g, nvlink_in)] = node.gpu.nccl_nvlink_bandwidth.bytes_per_second();
+        capacity_[gpu_link(g, bounce_out)] = pcie_.bounce_bytes_per_s;
+        capacity_[gpu_link(g, bounce_in)] = pcie_.bounce_bytes_per_s;
+    }
+    nic_first_ = section(nodes * nics_per_node_ * 2, node.nic_bandwidth.bytes_per_second());
+    switch_first_ = section(nodes * switches_per_node_ * 2, pcie_.link_bytes_per_s);
+    socket_first_ = section(nodes * 2, pcie_.socket_bytes_per_s);
+}
+
+void GpuNetwork::degrade_nvlink(std::int64_t gpu, double factor) {
+    capacity_[gpu_link(gpu, nvlink_out)] *= factor;
+    capacity_[gpu_link(gpu, nvlink_in)] *= factor;
+}
+
+void GpuNetwork::degrade_gpu_pcie(std::int64_t gpu, double factor) {
+    capacity_[gpu_link(gpu, pcie_out)] *= factor;
+    capacity_[gpu_link(gpu, pcie_in)] *= factor;
+}
+
+void GpuNetwork::degrade_nic(std::int64_t nic, double factor) {
+    capacity_[nic_link(nic, 0)] *= factor;
+    capacity_[nic_link(nic, 1)] *= factor;
+}
+
+bool GpuNetwork::same_domain(std::int64_t a, std::int64_t b) const {
+    return node_of(a) == node_of(b) &&
+           (a % gpus_per_node_) / domain_ == (b % gpus_per_node_) / domain_;
+}
+
+std::int64_t GpuNetwork::nearest_nic(std::int64_t gpu) const {
+    return (gpu % gpus_per_node_) * nics_per_node_ / gpus_per_node_;
+}
+
+std::int64_t GpuNetwork::nearest_gpu(std::int64_t nic) const {
+    // The first of the GPUs that share a NIC; the one GPU of several NICs.
+    const std::int64_t round_up = nics_per_node_ < gpus_per_node_ ? nics_per_node_ - 1 : 0;
+    return (nic * gpus_per_node_ + round_up) / nics_per_node_;
+}
+
+bool GpuNetwork::is_near(std::int64_t gpu, std::int64_t nic) const {
+    return nearest_nic(gpu) == nic || nearest_gpu(nic) == local(gpu);
+}
+
+std::vector<std::int64_t> GpuNetwork::nics_of(std::span<const std::int64_t> gpus) const {
+    std::vector<std::int64_t> nics;
+    for (std::int64_t nic = 0; nic < nics_per_node_; ++nic) {
+        if (std::any_of(gpus.begin(), gpus.end(),
+                        [&](std::int64_t g) { return is_near(g, nic); })) {
+            nics.push_back(nic);
+        }
+    }
+    return nics;
+}
+
+LinkId GpuNetwork::switch_link(std::int64_t gpu, int which) const {
+    const std::int64_t index =
+        node_of(gpu) * switches_per_node_ + (gpu % gpus_per_node_) / pcie_.gpus_per_switch;
+    return switch_first_ + static_cast<LinkId>(index * 2 + which);
+}
+
+void GpuNetwork::over_nvlink(std::int64_t from, std::int64_t to, float share,
+                             std::vector<Usage>& out) const {
+    out.push_back({gpu_link(from, nvlink_out), share});
+    out.push_back({gpu_link(to, nvlink_in), share});
+}
+
+// Over PCIe from the switch of one GPU to that of another, by the root complex.
+void GpuNetwork::inside_node(std::int64_t from, std::int64_t to, float share,
+                             std::vector<Usage>& out) const {
+    if (same_domain(from, to)) {
+        over_nvlink(from, to, share, out);
+        return;
+    }
+    out.push_back({gpu_link(from, pcie_out), share});
+    const bool one_switch = switch_link(from, 0) == switch_link(to, 0);
+    if (!one_switch || pcie_.acs || !pcie_.peer_to_peer) {
+        out.push_back({switch_link(from, 0), share});
+        const auto socket = [&](std::int64_t gpu) {
+            return (gpu % gpus_per_node_) * pcie_.sockets / gpus_per_node_;
+        };
+        if (socket(from) != socket(to)) {
+            out.push_back({socket_link(node_of(from), socket(from) > 0), share});
+        }
+        out.push_back({switch_link(to, 1), share});
+    }
+    if (!pcie_.peer_to_peer) {
+        out.push_back({gpu_link(from, bounce_out), share});
+        out.push_back({gpu_link(to, bounce_in), share});
+    }
+    out.push_back({gpu_link(to, pcie_in), share});
+}
+
+// Between a GPU and a NIC of its node, under the switch of the GPU that is nearest to the NIC.
+void GpuNetwork::to_nic(std::int64_t gpu, std::int64_t nic, bool outwards, float share,
+                        std::vector<Usage>& out) const {
+    const std::int64_t other = node_of(gpu) * gpus_per_node_ + nearest_gpu(nic);
+    out.push_back({gpu_link(gpu, outwards ? pcie_out : pcie_in), share});
+    const bool one_switch = switch_link(gpu, 0) == switch_link(other, 0);
+    if (!one_switch || pcie_.acs || !pcie_.peer_to_peer) {
+        out.push_back({switch_link(outwards ? gpu : other, 0), share});
+        out.push_back({switch_link(outwards ? other : gpu, 1), share});
+    }
+    if (!pcie_.peer_to_peer) {
+        out.push_back({gpu_link(gpu, outwards ? bounce_out : bounce_in), share});
+    }
+    out.push_back({nic_link(topology_.nic(node_of(gpu), nic), outwards ? 0 : 1), share});
+}
+
+void GpuNetwork::connect(const Hop& hop, std::vector<Usage>& out) {
+    if (node_of(hop.from) == node_of(hop.to)) {
+        inside_node(hop.from, hop.to, hop.share, out);
+        return;
+    }
+    // A GPU that is not next to the NIC hands over to one that is, where NVLink reaches it (NCCL's PXN).
+    const auto proxy = [&](std::int64_t gpu, std::int64_t nic) {
+        const std::int64_t near = node_of(gpu) * gpus_per_node_ + nearest_gpu(nic);
+        return !is_near(gpu, nic) && same_domain(gpu, near) ? near : gpu;
+    };
+    const std::int64_t sender = proxy(hop.from, hop.nic_out);
+    const std::int64_t receiver = proxy(hop.to, hop.nic_in);
+    if (sender != hop.from) over_nvlink(hop.from, sender, hop.share, out);
+    to_nic(sender, hop.nic_out, true, hop.share, out);
+    const VertexId a = topology_.nic(node_of(hop.from), hop.nic_out);
+    const VertexId b = topology_.nic(node_of(hop.to), hop.nic_in);
+    const std::size_t first = out.size();
+    if (!router_.route(a, b, static_cast<std::uint64_t>(hop.from), out)) {
+        throw NoPath(topology_.name(a), topology_.name(b));
+    }
+    for (std::size_t i = first; i < out.size(); ++i) out[i].share *= hop.share;
+    to_nic(receiver, hop.nic_in, false, hop.share, out);
+    if (receiver != hop.to) over_nvlink(receiver, hop.to, hop.share, out);
+}
+
+void GpuNetwork::Streams::close(std::size_t first, std::size_t of_group,
+                                double group_bytes_per_byte) {
+    merge_usages(usages, first);
+    ends.push_back(usages.size());
+    group.push_back(of_group);
+    factor.push_back(group_bytes_per_byte);
+}
+
+void GpuNetwork::add_ring(const GpuGroup& group, std::size_t index, Streams& streams) {
+    struct Part {  // the group's GPUs in one node
+        std::span<const std::int64_t> gpus;
+        std::vector<std::int64_t> nics;
+    };
+    std::vector<Part> parts;
+    for (std::size_t i = 0; i < group.size();) {
+        std::size_t end = i + 1;
+        while (end < group.size() && node_of(group[end]) == node_of(group[i])) ++end;
+        const std::span<const std::int64_t> gpus(group.data() + i, end - i);
+        parts.push_back({gpus, nics_of(gpus)});
+        i = end;
+    }
+    const std::size_t rings = parts.size() == 1 ? 1 : parts[0].nics.size();
+    for (std::size_t c = 0; c < rings; ++c) {
+        const auto nic = [&](const Part& part) { return part.nics[c % part.nics.size()]; };
+        // A node is gone round from the GPU next to the ring's NIC.
+        const auto gpu = [&](const Part& part, std::size_t k) {
+            const auto near = std::find_if(part.gpus.begin(), part.gpus.end(),
+                                           [&](std::int64_t g) { return is_near(g, nic(part)); });
+            return part
+                .gpus[(static_cast<std::size_t>(near - part.gpus.begin()) + k) % part.gpus.size()];
+        };
+        const std::size_t first = streams.usages.size();
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+            const Part& part = parts[i];
+            const Part& next = parts[(i + 1) % parts.size()];
+            const std::size_t count = part.gpus.size();
+            for (std::size_t k = 0; k + 1 < count; ++k) {
+                inside_node(gpu(part, k), gpu(part, k + 1), 1, streams.usages);
+            }
+            connect({gpu(part, count - 1), gpu(next, 0), nic(part), nic(next)}, streams.usages);
+        }
+        streams.close(first, index, static_cast<double>(rings));
+    }
+}
+
+GroupRate GpuNetwork::slowest(const Streams& streams) const {
+    MaxMin shares(capacity_);
+    std::size_t first = 0;
+    for (const std::size_t end : streams.ends) {
+        shares.add({streams.usages.data() + first, end - first});
+        first = end;
+    }
+    shares.solve();
+    GroupRate slowest;
+    for (FlowId f = 0; f < streams.ends.size(); ++f) {
+        const double rate = shares.rate(f) * streams.factor[f];
+        if (f > 0 && rate >= slowest.bytes_per_s) continue;
+        slowest = {rate, link_name(shares.bottleneck(f)), streams.group[f]};
+    }
+    return slowest;
+}
+
+GroupRate GpuNetwork::ring(std::span<const GpuGroup> groups) {
+    Streams streams;
+    for (std::size_t i = 0; i < groups.size(); ++i) add_ring(groups[i], i, streams);
+    router_.forget_loads();
+    return slowest(streams);
+}
+
+GroupRate GpuNetwork::all_to_all(std::span<const GpuGroup> groups) {
+    Streams streams;
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+        const GpuGroup& group = groups[i];
+        for (const std::int64_t from : group) {
+            const std::size_t first = streams.usages.size();
+            std::int64_t neighbours = 0;  // in its own node, itself included
+            const float share = 1 / static_cast<float>(group.size() - 1);
+            for (const std::int64_t to : group) {
+                neighbours += node_of(to) == node_of(from);
+                // The rail of the receiver: then every message stays on one.
+                if (to != from) {
+                    connect({from, to, nearest_nic(to), nearest_nic(to), share}, streams.usages);
+                }
+            }
+            const auto n = static_cast<double>(group.size());
+            const auto g = static_cast<double>(neighbours);
+            streams.close(first, i, g < n ? g * (n - g) / (n - 1) : 1);
+        }
+    }
+    router_.forget_loads();
+    return slowest(streams);
+}
+
+GroupRate GpuNetwork::send(std::span<const GpuGroup> groups) {
+    Streams streams;
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+        const GpuGroup& group = groups[i];
+        for (std::size_t k = 0; k < group.size(); ++k) {
+            const std::int64_t from = group[k];
+            const std::int64_t to = group[(k + 1) % group.size()];
+            const std::size_t first = streams.usages.size();
+            connect({from, to, nearest_nic(from), nearest_nic(to)}, streams.usages);
+            streams.close(first, i, 1);
+        }
+    }
+    router_.forget_loads();
+    return slowest(streams);
+}
+
+std::string GpuNetwork::link_name(LinkId link) const {
+    if (link < gpu_first_) {
+        return fmt::format("{} -> {}", topology_.name(topology_.links()[link].from),
+                           topology_.name(topology_.links()[link].to));
+    }
+    const auto place = [&](LinkId first, std::int64_t per_node, std::int64_t each) {
+        const std::int64_t index = (link - first) / each;
+        return std::pair(index / per_node, index % per_node);
+    };
+    if (link < nic_first_) {
+        constexpr const char* names[] = {"NVLink out of", "NVLink into",        "PCIe out of",
+                                         "PCIe into",     "host memory out of", "host memory into"};
+        const auto [node, gpu] = place(gpu_first_, gpus_per_node_, gpu_links);
+        return fmt::format("{} node-{}.gpu-{}", names[(link - gpu_first_) % gpu_links], node, gpu);
+    }
+    if (link < switch_first_) {
+        const auto [node, nic] = place(nic_first_, nics_per_node_, 2);
+        return fmt::format("{} node-{}.nic-{}", (link - nic_first_) % 2 == 0 ? "out by" : "in by",
+                           node, nic);
+    }
+    if (link < socket_first_) {
+        const auto [node, index] = place(switch_first_, switches_per_node_, 2);
+        return fmt::format("root complex of node-{}, PCIe switch {}", node, index);
+    }
+    return fmt::format("between the sockets of node-{}", (link - socket_first_) / 2);
+}
+
+}  // namespace railyard

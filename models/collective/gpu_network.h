@@ -1,0 +1,128 @@
+#pragma once
+// All that bytes cross from GPU to GPU, NVLink, PCIe, NICs and the network, as one set of links that are
+// shared max-min fairly: what a group of ranks gets when all groups of a job talk at once.
+//
+// A ring is a pipeline: in steady state all its hops carry the same stream, so it is one flow that uses each
+// of its links, and its slowest hop is its speed. A group of n GPUs that has m NICs in each node runs m rings
+// (NCCL's channels); ring c leaves and enters every node by NIC c, so that it stays on its rail where there
+// are rails. Data are split evenly over the rings: the slowest sets the pace.
+
+#include <cstdint>
+#include <exception>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/fabric/fabric.h"
+#include "models/hardware/hardware.h"
+
+namespace railyard {
+
+// GPUs by number, node by node, in the order of their ranks.
+using GpuGroup = std::vector<std::int64_t>;
+
+// Two NICs that have to talk and between which no path is left: nothing that waits for them advances.
+class NoPath : public std::exception {
+  public:
+    NoPath(const std::string& from, const std::string& to)
+        : text_("no path is left from " + from + " to " + to) {}
+    const char* what() const noexcept override { return text_.c_str(); }
+
+  private:
+    std::string text_;
+};
+
+struct GroupRate {
+    // Of a group over several nodes: what it moves out of each of its nodes. Of one inside a node, and of
+    // send(): what each GPU moves.
+    double bytes_per_s = 0;
+    std::string bottleneck;  // the link that sets it, for people
+    std::size_t group = 0;   // that it holds up most
+};
+
+class GpuNetwork {
+  public:
+    // `topology` has the NICs of `nodes` nodes of this kind, and must outlive this.
+    GpuNetwork(const Node& node, const Topology& topology, RoutingSpec routing);
+
+    // Parts that have lost capacity: factors from 0 to 1.
+    void degrade_nvlink(std::int64_t gpu, double factor);
+    void degrade_gpu_pcie(std::int64_t gpu, double factor);
+    void degrade_nic(std::int64_t nic, double factor);
+
+    // The slowest group's rate when all of them run a ring at once, an all-to-all at once, or each GPU of
+    // a group sends to the next, cyclically. Every group has at least two GPUs. Throws NoPath.
+    GroupRate ring(std::span<const GpuGroup> groups);
+    GroupRate all_to_all(std::span<const GpuGroup> groups);
+    GroupRate send(std::span<const GpuGroup> groups);
+
+    std::string link_name(LinkId link) const;
+
+  private:
+    // Flows that are solved together.
+    struct Streams {
+        std::vector<Usage> usages;
+        std::vector<std::size_t> ends;   // of each flow in `usages`
+        std::vector<std::size_t> group;  // that it belongs to
+        std::vector<double> factor;      // what the group moves for a byte of the flow's
+
+        void close(std::size_t first, std::size_t of_group, double group_bytes_per_byte);
+    };
+    // A part of a flow, by one NIC of either node where the two GPUs are not in one.
+    struct Hop {
+        std::int64_t from;
+        std::int64_t to;
+        std::int64_t nic_out;
+        std::int64_t nic_in;
+        float share = 1;
+    };
+
+    std::int64_t node_of(std::int64_t gpu) const { return gpu / gpus_per_node_; }
+    std::int64_t local(std::int64_t gpu) const { return gpu % gpus_per_node_; }
+    bool same_domain(std::int64_t a, std::int64_t b) const;
+    std::int64_t nearest_nic(std::int64_t gpu) const;  // of its node
+    std::int64_t nearest_gpu(std::int64_t nic) const;  // by its place in the node
+    bool is_near(std::int64_t gpu, std::int64_t nic) const;
+    std::vector<std::int64_t> nics_of(std::span<const std::int64_t> gpus) const;
+
+    void over_nvlink(std::int64_t from, std::int64_t to, float share,
+                     std::vector<Usage>& out) const;
+    void inside_node(std::int64_t from, std::int64_t to, float share,
+                     std::vector<Usage>& out) const;
+    void to_nic(std::int64_t gpu, std::int64_t nic, bool outwards, float share,
+                std::vector<Usage>& out) const;
+    void connect(const Hop& hop, std::vector<Usage>& out);
+    void add_ring(const GpuGroup& group, std::size_t index, Streams& streams);
+    GroupRate slowest(const Streams& streams) const;
+
+    LinkId gpu_link(std::int64_t gpu, int which) const {
+        return gpu_first_ + static_cast<LinkId>(gpu * gpu_links + which);
+    }
+    // The NIC's own end of PCIe; 0: towards the network, 1: from it.
+    LinkId nic_link(std::int64_t nic, int which) const {
+        return nic_first_ + static_cast<LinkId>(nic * 2 + which);
+    }
+    // Of the PCIe switch above a GPU; 0: up to the root complex, 1: down.
+    LinkId switch_link(std::int64_t gpu, int which) const;
+    // Between the sockets of a node, per direction.
+    LinkId socket_link(std::int64_t node, int which) const {
+        return socket_first_ + static_cast<LinkId>(node * 2 + which);
+    }
+
+    enum : int { nvlink_out, nvlink_in, pcie_out, pcie_in, bounce_out, bounce_in, gpu_links };
+
+    const Topology& topology_;
+    Router router_;
+    Pcie pcie_;
+    std::int64_t gpus_per_node_;
+    std::int64_t nics_per_node_;
+    std::int64_t domain_;  // GPUs; 1: no NVLink
+    std::int64_t switches_per_node_;
+    LinkId gpu_first_;
+    LinkId nic_first_;
+    LinkId switch_first_;
+    LinkId socket_first_;
+    std::vector<double> capacity_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,66 @@
+#include "models/fabric/materials.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace railyard {
+
+Materials materials_of(const Topology& topology, Catalogue& catalogue) {
+    Materials out;
+    out.nics = static_cast<std::int64_t>(topology.nic_count());
+    struct Sum {
+        double up = 0;
+        double down = 0;
+    };
+    std::vector<Sum> sums;
+    for (auto v = static_cast<VertexId>(topology.nic_count()); v < topology.vertex_count(); ++v) {
+        const SwitchModel& model = topology.switch_model(v);
+        const std::string tier = level_name(topology.level(v));
+        auto row = std::find_if(
+            out.switches.begin(), out.switches.end(),
+            [&](const SwitchOrder& s) { return s.tier == tier && s.model == model.name; });
+        if (row == out.switches.end()) {
+            row = out.switches.insert(row, SwitchOrder{.tier = tier, .model = model.name});
+            sums.emplace_back();
+        }
+        Sum& sum = sums[static_cast<std::size_t>(row - out.switches.begin())];
+        Bandwidth fastest;
+        for (const auto& [links, total] : {std::pair(topology.up_links(v), &sum.up),
+                                           std::pair(topology.down_links(v), &sum.down)}) {
+            for (const LinkId l : links) {
+                *total += topology.line_rate(l).bytes_per_second();
+                fastest = std::max(fastest, topology.line_rate(l));
+            }
+        }
+        ++row->count;
+        row->ports += fastest.bits_per_second() > 0 ? model.ports_at(fastest) : model.ports;
+        row->ports_used += topology.ports_used(v);
+    }
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+        if (sums[i].up > 0) out.switches[i].oversubscription = sums[i].down / sums[i].up;
+    }
+    const double dac_m = catalogue.metres("cable", "dac", "reach").value;
+    const double aoc_m = catalogue.metres("cable", "aoc", "reach").value;
+    for (const CableKind& c : topology.cables()) {
+        CableOrder order{
+            .where = fmt::format("{} to {}", level_name(c.low_level), level_name(c.low_level + 1)),
+            .medium = c.length.value <= dac_m   ? "DAC"
+                      : c.length.value <= aoc_m ? "AOC"
+                                                : "optics and fibre",
+            .length = c.length,
+            .bandwidth = c.bandwidth,
+            .count = c.count};
+        if (c.length.value > aoc_m) order.transceivers = 2 * c.count;
+        out.cables.push_back(order);
+    }
+    out.bisection_bytes_per_s = topology.bisection_bytes_per_s();
+    for (VertexId nic = 0; nic < topology.nic(topology.nodes() / 2, 0); ++nic) {
+        for (const LinkId l : topology.up_links(nic)) {
+            out.full_bisection_bytes_per_s += topology.line_rate(l).bytes_per_second();
+        }
+    }
+    return out;
+}
+
+}  // namespace railyard

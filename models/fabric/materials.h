@@ -1,0 +1,40 @@
+#pragma once
+// What a network is made of: what an architect orders, and what its shape gives.
+
+#include <string>
+#include <vector>
+
+#include "models/fabric/topology.h"
+
+namespace railyard {
+
+struct SwitchOrder {
+    std::string tier;
+    std::string model;
+    std::int64_t count = 0;
+    std::int64_t ports = 0;  // of all of them, at the rate of their links
+    std::int64_t ports_used = 0;
+    double oversubscription = 0;  // bandwidth down over bandwidth up; 0: nothing above
+};
+
+struct CableOrder {
+    std::string where;   // "NIC to leaf"
+    std::string medium;  // "DAC", "AOC", "optics and fibre", by reach
+    Metres length;
+    Bandwidth bandwidth;
+    std::int64_t count = 0;
+    std::int64_t transceivers = 0;  // separate ones: two for each fibre
+};
+
+struct Materials {
+    std::vector<SwitchOrder> switches;
+    std::vector<CableOrder> cables;
+    std::int64_t nics = 0;
+    double bisection_bytes_per_s = 0;       // per direction
+    double full_bisection_bytes_per_s = 0;  // what the NICs of half of the nodes could send
+};
+
+// As built, broken cables included; the bisection is that of what works.
+Materials materials_of(const Topology& topology, Catalogue& catalogue);
+
+}  // namespace railyard

@@ -1,0 +1,150 @@
+// railyard topo: what the scenario's networks are made of, and pictures of them.
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "models/campaign/campaign.h"
+#include "tools/cmd.h"
+#include "tools/options.h"
+#include "tools/terminal.h"
+#include "tools/topology_drawing.h"
+
+namespace railyard {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string rate_text(double bytes_per_s) {
+    return fmt::format("{:.4g} TB/s", bytes_per_s * 1e-12);
+}
+
+void print_materials(const ClusterNetwork& network, const Materials& m) {
+    fmt::print("{}  {}, {}, {} NICs of {}\n", coloured(network.name, Colour::bold),
+               network.topology.kind(), network.infiniband ? "InfiniBand" : "Ethernet", m.nics,
+               to_text(network.spec.nic_bandwidth));
+    Table switches({{"switches"},
+                    {"model"},
+                    {"count", Table::Align::right},
+                    {"ports used", Table::Align::right},
+                    {"ports free", Table::Align::right},
+                    {"oversubscription", Table::Align::right}});
+    for (const SwitchOrder& s : m.switches) {
+        switches.add({s.tier, s.model, fmt::format("{}", s.count), fmt::format("{}", s.ports_used),
+                      fmt::format("{}", s.ports - s.ports_used),
+                      s.oversubscription > 0 ? fmt::format("{:.3g} : 1", s.oversubscription) : ""});
+    }
+    Table cables({{"cables"},
+                  {"medium"},
+                  {"length", Table::Align::right},
+                  {"rate", Table::Align::right},
+                  {"count", Table::Align::right},
+                  {"transceivers", Table::Align::right}});
+    for (const CableOrder& c : m.cables) {
+        cables.add({c.where, c.medium, fmt::format("{:g} m", c.length.value), to_text(c.bandwidth),
+                    fmt::format("{}", c.count), fmt::format("{}", c.transceivers)});
+    }
+    fmt::print("{}{}", switches.text(), cables.text());
+    if (m.full_bisection_bytes_per_s > 0) {
+        fmt::print("  bisection {} per direction, {:.3g} % of what half of the NICs send\n\n",
+                   rate_text(m.bisection_bytes_per_s),
+                   100 * m.bisection_bytes_per_s / m.full_bisection_bytes_per_s);
+    } else {
+        fmt::print("  one node: nothing to bisect\n\n");
+    }
+}
+
+Json materials_json(const ClusterNetwork& network, const Materials& m) {
+    Json switches = Json::array();
+    for (const SwitchOrder& s : m.switches) {
+        switches.push_back({{"tier", s.tier},
+                            {"model", s.model},
+                            {"count", s.count},
+                            {"ports", s.ports},
+                            {"ports_used", s.ports_used},
+                            {"oversubscription", s.oversubscription}});
+    }
+    Json cables = Json::array();
+    for (const CableOrder& c : m.cables) {
+        cables.push_back({{"where", c.where},
+                          {"medium", c.medium},
+                          {"length_m", c.length.value},
+                          {"bits_per_s", c.bandwidth.bits_per_second()},
+                          {"count", c.count},
+                          {"transceivers", c.transceivers}});
+    }
+    return {{"topology", network.topology.kind()},
+            {"nics", m.nics},
+            {"switches", switches},
+            {"cables", cables},
+            {"bisection_bytes_per_s", m.bisection_bytes_per_s},
+            {"full_bisection_bytes_per_s", m.full_bisection_bytes_per_s}};
+}
+
+void write_file(const std::string& path, const std::string& text) {
+    std::ofstream out(path);
+    out << text;
+    out.close();
+    if (!out) throw ScenarioError(fmt::format("can't write {}", path));
+}
+
+}  // namespace
+
+int cmd_topo(const std::vector<std::string>& arguments) {
+    CommandLine line(
+        "railyard topo SCENARIO.toml [options]",
+        "Prints the bill of materials of the scenario's networks: switches, ports used and\n"
+        "free, cables, transceivers, oversubscription and bisection.");
+    line.positional("scenario", 1);
+    line.add_settings();
+    line.add()("network", po::value<std::string>()->default_value("compute"),
+               "The network that is drawn: compute, storage or management");
+    line.add()("svg", po::value<std::string>(), "Draw it into this SVG file");
+    line.add()("dot", po::value<std::string>(), "Write it for Graphviz into this file");
+    line.add()("json", "Print one JSON object on standard output and nothing else");
+    const auto values = line.parse(arguments);
+    if (!values) return exit_ok;
+    if (!values->count("scenario")) {
+        throw ScenarioError("topo needs a scenario file", "railyard topo SCENARIO.toml");
+    }
+    ScenarioChanges changes;
+    changes.settings = settings_of(*values);
+    changes.must_fit = false;  // memory is not its business
+    changes.build_networks = true;
+    const Scenario s =
+        load_scenario_file((*values)["scenario"].as<std::vector<std::string>>()[0], changes);
+    Diagnostics diagnostics;
+    ValueReader reader(diagnostics, s.file);
+    Catalogue catalogue(reader, s.values, &s.overrides);
+    const std::string drawn = (*values)["network"].as<std::string>();
+    std::vector<std::string> names;
+    Json networks = Json::object();
+    for (const ClusterNetwork& network : s.networks) {
+        if (network.topology.vertex_count() == 0) continue;
+        names.push_back(network.name);
+        const Materials m = materials_of(network.topology, catalogue);
+        networks[network.name] = materials_json(network, m);
+        if (!values->count("json")) print_materials(network, m);
+        if (network.name != drawn) continue;
+        const std::string title = fmt::format("{}: {} network", s.title, network.name);
+        if (values->count("svg")) {
+            write_file((*values)["svg"].as<std::string>(), topology_svg(network.topology, title));
+        }
+        if (values->count("dot")) {
+            write_file((*values)["dot"].as<std::string>(), topology_dot(network.topology, title));
+        }
+    }
+    if (std::find(names.begin(), names.end(), drawn) == names.end()) {
+        throw ScenarioError(fmt::format("--network: this scenario has no network '{}'", drawn),
+                            suggest(drawn, names));
+    }
+    if (values->count("json")) {
+        const Json out = {{"scenario", s.file}, {"version", version()}, {"networks", networks}};
+        fmt::print("{}\n", out.dump());
+    }
+    return exit_ok;
+}
+
+}  // namespace railyard

@@ -1,0 +1,17 @@
+#pragma once
+// A network as a picture.
+
+#include <string>
+
+#include "models/fabric/fabric.h"
+
+namespace railyard {
+
+// SVG: a row per tier, leaves with what hangs on them below, lines as wide as their cables are many and red
+// where one is broken. A network of more than a few thousand lines shows them thinned out, and says so.
+std::string topology_svg(const Topology& topology, const std::string& title);
+
+// Graphviz DOT: every switch and node, an edge per pair with the number of its cables.
+std::string topology_dot(const Topology& topology, const std::string& title);
+
+}  // namespace railyard
