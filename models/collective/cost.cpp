@@ -32,9 +32,11 @@ class Model {
           hop_s_(m_.hop_s * (simple_ ? m_.simple_hop
                              : ll_   ? 1
                                      : m_.ll128_hop)),
-          efficiency_(simple_ ? 1
-                      : ll_   ? 0.5
-                              : m_.ll128_efficiency) {}
+          wire_(simple_ ? 1
+                : ll_   ? 0.5
+                        : 120.0 / 128),
+          nvlink_(c.nvlink * m_.ring_efficiency * (simple_ || ll_ ? wire_ : m_.ll128_efficiency)),
+          net_(c.network * wire_) {}
 
     Pace pace(Algorithm algorithm) const {
         switch (algorithm) {
@@ -57,7 +59,6 @@ class Model {
 
   private:
     bool all_reduce() const { return collective_ == Collective::all_reduce; }
-    double ring_link() const { return c_.nvlink * m_.ring_efficiency; }
     // Between two domains a tree goes up one way and down the other; between more, a node sends to
     // a parent in one tree and two children in the other, or nearly so.
     double tree_passes() const { return c_.domains == 2 ? 1 : 2; }
@@ -75,8 +76,7 @@ class Model {
         const double copies = all_reduce() ? 2 * n_ - 1 : n_;
         const double network_hops =
             network_ ? (all_reduce() ? 2 : 1) * static_cast<double>(c_.domains - 1) : 0;
-        const double link =
-            (network_ ? std::min(ring_link(), c_.network) : ring_link()) * efficiency_;
+        const double link = network_ ? std::min(nvlink_, net_) : nvlink_;
         const double copy = ll_ ? m_.ll_copy_bytes_per_s : m_.copy_bytes_per_s;
         return {m_.launch_s + (hops - network_hops) * hop_s_ +
                     network_hops * (c_.tuner.ring_network_s[p_] + m_.network_hop_s),
@@ -87,13 +87,15 @@ class Model {
         Pace pace;
         pace.latency_s = m_.launch_s + 2 * (c_.per_domain - 1) * hop_s_ +
                          2 * c_.tree_depth * (c_.tuner.tree_network_s[p_] + m_.network_hop_s);
-        const double nvlink = 2 / (ring_link() * efficiency_);
+        const double nvlink = 2 / nvlink_;
+        pace.s_per_byte = network_ ? std::max(nvlink, tree_passes() / net_) : nvlink;
         if (ll_) {
-            pace.s_per_byte = network_ ? 1 / (c_.tuner.ll_max * m_.network_ll_share) : nvlink;
+            if (network_) {
+                pace.s_per_byte =
+                    std::max(pace.s_per_byte, 1 / (c_.tuner.ll_max * m_.network_ll_share));
+            }
             return pace;
         }
-        pace.s_per_byte =
-            network_ ? std::max(nvlink, tree_passes() / (c_.network * efficiency_)) : nvlink;
         pace.fill_s_per_byte = m_.fill_share * stages() * pace.s_per_byte;
         pace.fill_bytes = domain_bytes();
         return pace;
@@ -118,7 +120,7 @@ class Model {
     // In each node a reduce-scatter and an all-gather; between nodes the switches add up.
     Pace collnet() const {
         const TunerConstants& t = c_.tuner;
-        const double nvlink = 2 * (c_.per_domain - 1) / c_.per_domain / ring_link();
+        const double nvlink = 2 * (c_.per_domain - 1) / c_.per_domain / nvlink_;
         const double s_per_byte = std::max(nvlink, 1 / c_.network);
         return {m_.launch_s +
                     2 * (t.collnet_nvlink_s + t.collnet_per_rank_s * (c_.per_domain - 1)) +
@@ -163,7 +165,9 @@ class Model {
     bool ll_, simple_, network_;
     double n_;
     double hop_s_;
-    double efficiency_;
+    double wire_;    // data in what the protocol sends
+    double nvlink_;  // bytes/s of data that a GPU gets to a neighbour
+    double net_;     // bytes/s of data that a domain gets to others
 };
 
 CollectiveCost cost_of(const Communicator& c, Collective collective, double bytes, Choice choice) {
