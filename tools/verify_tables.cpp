@@ -393,7 +393,8 @@ const char* nic_of(const std::string& network, double gbit) {
     if (mentions(network, "tcpxo")) return "gcp_tcpxo_200";
     if (mentions(network, "tcpx")) return "gcp_tcpx_200";
     if (mentions(network, "efa")) {
-        if (mentions(network, "v1")) return "efa_v1_100";
+        // AWS p4 nodes have the first version, whether or not that is said.
+        if (mentions(network, "efa v1") || mentions(network, "p4d")) return "efa_v1_100";
         return gbit < 200 ? "efa_v2_100" : gbit < 400 ? "efa_v3_200" : "efa_v4_400";
     }
     if (mentions(network, "roce")) return "generic_400g_roce";
@@ -433,7 +434,9 @@ Wish wish_of(const std::string& column) {
 std::optional<double> nccl_seconds(Bench& bench, const NcclRun& run) {
     const std::string kind = node_of(run);
     const std::optional<Collective> collective = parse_collective(run.collective);
-    if (kind.empty() || !collective || run.gpus < 1 || run.nodes < 1) return std::nullopt;
+    if (kind.empty() || !collective || run.gpus < 2 || run.nodes < 1 || run.bytes <= 0) {
+        return std::nullopt;
+    }
     Node node = bench.node(kind.c_str());
     // A rack that is one NVLink domain is one node here, whatever the number of its trays.
     const bool rack = node.nvlink_domain > 8;
@@ -458,7 +461,7 @@ RowResult nccl_published(Bench& bench, const Fields& f) {
     const NcclRun run{f.text("device"),   f.text("network"), f.text("op"),     f.text("algo"),
                       f.integer("nodes"), f.integer("gpus"), f.number("bytes")};
     std::optional<double> time = nccl_seconds(bench, run);
-    if (!time) return std::nullopt;
+    if (!time || f.number("time_oop_us") <= 0) return std::nullopt;
     if (f.text("source").starts_with("stas00")) *time += read_framework_launch(bench.catalogue());
     return VerifiedRow{fmt::format("{} {} {} B", f.text("id"), run.collective, f.text("bytes")),
                        size_class("us", run.bytes), f.number("time_oop_us"), 1e6 * *time};
