@@ -229,10 +229,12 @@ int cmd_perf(const std::vector<std::string>& arguments) {
         rows.push_back({{"size", size},
                         {"count", count},
                         {"time_s", cost.seconds},
+                        {"latency_s", cost.latency_s},
                         {"algbw_bytes_per_s", algbw},
                         {"busbw_bytes_per_s", algbw * factor},
                         {"algorithm", to_text(choice.algorithm)},
-                        {"protocol", to_text(choice.protocol)}});
+                        {"protocol", to_text(choice.protocol)},
+                        {"channels", cost.channels}});
         table.add({fmt::format("{}", size), fmt::format("{}", count), "float", redop,
                    has_root(*collective) ? "0" : "-1", fmt::format("{:.2f}", 1e6 * cost.seconds),
                    fmt::format("{:.2f}", 1e-9 * algbw),

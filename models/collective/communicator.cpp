@@ -133,7 +133,6 @@ Communicator read_communicator(Catalogue& catalogue, const Node& node, Communica
     c.domains = (shape.ranks + domain - 1) / domain;
     c.per_domain = static_cast<double>(c.ranks) / static_cast<double>(c.domains);
     c.tree_depth = std::log2(static_cast<double>(c.domains));
-    c.generation = node.gpu.generation;
 
     // Without a switch each pair of GPUs has its own link, and a ring uses those to its members.
     c.nvswitch = !(catalogue.has("node", node.name, "intra_topology") &&
@@ -156,8 +155,8 @@ Communicator read_communicator(Catalogue& catalogue, const Node& node, Communica
 
     const bool amd_host = catalogue.has("node", node.name, "cpu") &&
                           catalogue.text("node", node.name, "cpu").find("AMD") != std::string::npos;
-    c.tuner = read_tuner(catalogue, c.generation, amd_host, c.domains);
-    c.measured = read_measured(catalogue, c.generation, node.nic);
+    c.tuner = read_tuner(catalogue, node.gpu.generation, amd_host, c.domains);
+    c.measured = read_measured(catalogue, node.gpu.generation, node.nic);
     return c;
 }
 

@@ -80,7 +80,6 @@ struct Communicator {
     bool in_order = true;   // the network keeps stores in order, which LL128 needs
     bool sharp = false;     // the switches reduce
     double tree_depth = 0;  // log2(domains)
-    std::string generation;
     std::string transport;
     TunerConstants tuner;
     MeasuredConstants measured;
