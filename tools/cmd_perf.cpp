@@ -119,6 +119,15 @@ CommunicatorShape shape_of(const Scenario& s, const po::variables_map& values) {
     return shape;
 }
 
+// The ranks' GPUs, in order.
+GpuGroup gpus_of(const Scenario& s, const CommunicatorShape& shape) {
+    GpuGroup group;
+    for (std::int64_t rank = 0; rank < shape.ranks; ++rank) {
+        group.push_back(rank / shape.ranks_per_node * s.node.gpus + rank % shape.ranks_per_node);
+    }
+    return group;
+}
+
 // As nccl-tests counts elements: of one rank's part where each has a part.
 std::int64_t count_of(Collective collective, std::int64_t bytes, std::int64_t ranks) {
     const bool parts = collective == Collective::all_gather ||
@@ -196,8 +205,17 @@ int cmd_perf(const std::vector<std::string>& arguments) {
     Diagnostics diagnostics;
     ValueReader reader(diagnostics, s.file);
     Catalogue catalogue(reader, s.values, &s.overrides);
-    const Communicator c = read_communicator(catalogue, s.node, shape_of(s, values));
+    const CommunicatorShape shape = shape_of(s, values);
+    const Communicator ideal = read_communicator(catalogue, with_faults(s.node, s.faults), shape);
+    Communicator c = ideal;
     diagnostics.raise_if_any();
+    const bool flow = s.fidelity == Fidelity::flow;
+    if (flow) {
+        c = read_communicator(catalogue, s.node, shape);
+        GpuNetwork network = gpu_network(s);
+        const std::vector<GpuGroup> groups = {gpus_of(s, shape)};
+        measure(network, groups, *collective, c);
+    }
     if (values.count("sharp") && !c.sharp) {
         throw ScenarioError(fmt::format("--sharp: the network's transport is {}", c.transport),
                             "only InfiniBand switches reduce");
@@ -206,17 +224,20 @@ int cmd_perf(const std::vector<std::string>& arguments) {
 
     const double factor = bus_factor(*collective, c.ranks);
     Json rows = Json::array();
-    Table table({{"size", Table::Align::right},
-                 {"count", Table::Align::right},
-                 {"type", Table::Align::right},
-                 {"redop", Table::Align::right},
-                 {"root", Table::Align::right},
-                 {"time", Table::Align::right},
-                 {"algbw", Table::Align::right},
-                 {"busbw", Table::Align::right},
-                 {"algorithm", Table::Align::left},
-                 {"protocol", Table::Align::left}});
-    table.add({"(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", ""});
+    std::vector<Table::Column> columns = {
+        {"size", Table::Align::right},     {"count", Table::Align::right},
+        {"type", Table::Align::right},     {"redop", Table::Align::right},
+        {"root", Table::Align::right},     {"time", Table::Align::right},
+        {"algbw", Table::Align::right},    {"busbw", Table::Align::right},
+        {"algorithm", Table::Align::left}, {"protocol", Table::Align::left}};
+    std::vector<std::string> units = {"(B)",  "(elements)", "",       "", "",
+                                      "(us)", "(GB/s)",     "(GB/s)", "", ""};
+    if (flow) {
+        columns.push_back({"analytic", Table::Align::right});
+        units.push_back("(us)");
+    }
+    Table table(columns);
+    table.add(units);
     double bus_sum = 0;
     for (const std::int64_t size : sizes) {
         const double bytes = static_cast<double>(size);
@@ -226,20 +247,30 @@ int cmd_perf(const std::vector<std::string>& arguments) {
         bus_sum += algbw * factor;
         const std::int64_t count = count_of(*collective, size, c.ranks);
         const char* redop = reduces(*collective) ? "sum" : "none";
-        rows.push_back({{"size", size},
-                        {"count", count},
-                        {"time_s", cost.seconds},
-                        {"latency_s", cost.latency_s},
-                        {"algbw_bytes_per_s", algbw},
-                        {"busbw_bytes_per_s", algbw * factor},
-                        {"algorithm", to_text(choice.algorithm)},
-                        {"protocol", to_text(choice.protocol)},
-                        {"channels", cost.channels}});
-        table.add({fmt::format("{}", size), fmt::format("{}", count), "float", redop,
-                   has_root(*collective) ? "0" : "-1", fmt::format("{:.2f}", 1e6 * cost.seconds),
-                   fmt::format("{:.2f}", 1e-9 * algbw),
-                   fmt::format("{:.2f}", 1e-9 * algbw * factor), to_text(choice.algorithm),
-                   to_text(choice.protocol)});
+        const double analytic_s = collective_cost(ideal, *collective, bytes).seconds;
+        Json row = {{"size", size},
+                    {"count", count},
+                    {"time_s", cost.seconds},
+                    {"latency_s", cost.latency_s},
+                    {"algbw_bytes_per_s", algbw},
+                    {"busbw_bytes_per_s", algbw * factor},
+                    {"algorithm", to_text(choice.algorithm)},
+                    {"protocol", to_text(choice.protocol)},
+                    {"channels", cost.channels}};
+        if (flow) row["analytic_time_s"] = analytic_s;
+        rows.push_back(row);
+        std::vector<std::string> cells = {fmt::format("{}", size),
+                                          fmt::format("{}", count),
+                                          "float",
+                                          redop,
+                                          has_root(*collective) ? "0" : "-1",
+                                          fmt::format("{:.2f}", 1e6 * cost.seconds),
+                                          fmt::format("{:.2f}", 1e-9 * algbw),
+                                          fmt::format("{:.2f}", 1e-9 * algbw * factor),
+                                          to_text(choice.algorithm),
+                                          to_text(choice.protocol)};
+        if (flow) cells.push_back(fmt::format("{:.2f}", 1e6 * analytic_s));
+        table.add(cells);
     }
     const double bus_mean = bus_sum / static_cast<double>(sizes.size());
     if (values.count("json")) {
@@ -258,6 +289,10 @@ int cmd_perf(const std::vector<std::string>& arguments) {
     if (c.domains > 1) {
         fmt::print("# network: {:.1f} GB/s per domain and direction, {}\n", 1e-9 * c.network,
                    c.transport);
+        if (flow) {
+            fmt::print("# held up by {}; an ideal network: {:.1f} GB/s\n", c.bottleneck,
+                       1e-9 * ideal.network);
+        }
     }
     fmt::print("#\n{}# Avg bus bandwidth    : {:.4g}\n", table.text(), 1e-9 * bus_mean);
     return exit_ok;

@@ -93,6 +93,12 @@ std::string stuck_report(const Scenario& s, const JobOutcome& job) {
 
 }  // namespace
 
+GpuNetwork gpu_network(const Scenario& s) {
+    GpuNetwork network(s.node, s.networks[0].topology, s.networks[0].routing);
+    for (const PartFault& fault : s.faults) network.degrade(fault);
+    return network;
+}
+
 ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events) {
     ReplicaResult result;
     result.index = index;

@@ -235,7 +235,9 @@ ClusterNetwork NetworkReader::read(const char* name, std::optional<int> kind, To
                       custom ? "" : "topology = \"custom\"");
         return network;
     }
-    if (section.describing() || !section.ok() || !(network.given || context_.build)) return network;
+    const bool wanted =
+        network.given || context_.build || (context_.build_compute && network.name == "compute");
+    if (section.describing() || !section.ok() || !wanted) return network;
     if (custom) {
         read_custom(section, network, file);
     } else {
@@ -277,7 +279,7 @@ std::vector<ClusterNetwork> read_networks(Section& top, Catalogue& catalogue,
     compute.nodes = context.nodes;
     compute.nics_per_node = node.nics;
     compute.nic_bandwidth = node.nic_line_rate;
-    const int kind = catalogue.has("nic", node.nic, "ib_write_latency") ? 0 : 1;
+    const int kind = node.transport == "infiniband" ? 0 : 1;
     networks.push_back(reader.read("compute", kind, compute));
 
     // Servers stand on the storage network beside the nodes, with as many NICs each.

@@ -25,8 +25,9 @@ struct NetworkContext {
     const Node& node;
     std::int64_t nodes = 0;
     std::int64_t storage_servers = 0;
-    std::string folder;  // of the scenario: where a network's own file is looked for
-    bool build = false;  // networks without a section too, by their defaults
+    std::string folder;          // of the scenario: where a network's own file is looked for
+    bool build = false;          // networks without a section too, by their defaults
+    bool build_compute = false;  // that one at least
 };
 
 const std::vector<std::string>& network_kinds();

@@ -44,6 +44,7 @@ class ScenarioReader {
     bool ok() const { return values_.diagnostics().ok() && !top_.describing(); }
     void read_run();
     void read_cluster();
+    void read_fault(Section& section);
     void read_storage();
     void read_job();
     void read_parallel(Section& job);
@@ -89,9 +90,12 @@ Scenario ScenarioReader::read() {
     read_run();
     read_cluster();
     read_storage();
-    s_.networks = read_networks(
-        top_, *catalogue_,
-        {s_.node, s_.nodes.nodes, storage_servers_, folder_, changes_.build_networks});
+    s_.networks = read_networks(top_, *catalogue_,
+                                {s_.node, s_.nodes.nodes, storage_servers_, folder_,
+                                 changes_.build_networks, s_.fidelity == Fidelity::flow});
+    if (s_.networks[0].given) {
+        choose_transport(*catalogue_, s_.node, s_.networks[0].infiniband ? "infiniband" : "roce");
+    }
     read_job();
     read_maintenance();
     read_failures();
@@ -117,6 +121,12 @@ void ScenarioReader::read_run() {
     run.read("events_max", s_.events_max,
              "Events after which a replica stops, unfinished and marked",
              {.bound = Bound::positive});
+    int fidelity = 0;
+    run.choose(
+        "fidelity", fidelity, fidelity_names(),
+        "How the network enters a step: an ideal one between the nodes' adapters, or flows that "
+        "share the links of [fabric.compute]");
+    s_.fidelity = static_cast<Fidelity>(fidelity);
     run.finish();
 }
 
@@ -142,8 +152,47 @@ void ScenarioReader::read_cluster() {
                  "What one network adapter moves, per direction",
                  {.bound = Bound::positive,
                   .otherwise = "the adapter's, from the catalogue, less protocol overhead"});
+    if (cluster.has("nic_bandwidth")) s_.node.nic_line_rate = s_.node.nic_bandwidth;
     s_.nodes.gpus_per_node = s_.node.gpus;
+    cluster.read("acs", s_.node.pcie.acs,
+                 "PCIe access control: peers under one switch meet at the root complex only");
+    cluster.read(
+        "peer_to_peer", s_.node.pcie.peer_to_peer,
+        "false: GPUs and adapters reach each other through host memory only (no GPUDirect)");
+    bool nvlink = true;
+    cluster.read("nvlink", nvlink, "false: the GPUs of a node reach each other over PCIe");
+    if (!nvlink) remove_nvlink(s_.node);
+    for (Section& fault :
+         cluster.sections("fault", "A part that is slower than it should be, unnoticed")) {
+        read_fault(fault);
+    }
     cluster.finish();
+}
+
+void ScenarioReader::read_fault(Section& section) {
+    PartFault fault;
+    int part = 0;
+    section.choose("part", part, part_names(),
+                   "gpu: its clocks; nvlink: its lanes; pcie: its lanes; nic: an adapter's rate");
+    fault.part = static_cast<Part>(part);
+    section.read("node", fault.node, "Which node, counted from 0", {.bound = Bound::non_negative});
+    section.read("index", fault.index, "Which GPU or adapter of the node, counted from 0",
+                 {.bound = Bound::non_negative});
+    section.read("speed", fault.speed, "What is left of a sound part's speed",
+                 {.bound = Bound::fraction, .required = true});
+    section.finish();
+    const std::int64_t parts = fault.part == Part::nic ? s_.node.nics : s_.node.gpus;
+    if (fault.node >= s_.nodes.nodes) {
+        section.error("node",
+                      fmt::format("expected 0 to {}, found {}", s_.nodes.nodes - 1, fault.node));
+    } else if (fault.index >= parts) {
+        section.error("index", fmt::format("expected 0 to {}, found {}", parts - 1, fault.index));
+    } else if (fault.speed <= 0) {
+        section.error("speed", "expected more than 0: what has stopped altogether is a failure",
+                      "[[failures.cause]]");
+    } else {
+        s_.faults.push_back(fault);
+    }
 }
 
 void ScenarioReader::read_storage() {
@@ -779,6 +828,11 @@ Scenario load_scenario(std::string_view text, const std::string& name,
 
 Scenario load_scenario_file(const std::string& path, const ScenarioChanges& changes) {
     return load_scenario(read_file(path), path, changes);
+}
+
+const std::vector<std::string>& fidelity_names() {
+    static const std::vector<std::string> names = {"analytic", "flow"};
+    return names;
 }
 
 std::vector<SchemaRow> scenario_schema() {

@@ -11,6 +11,10 @@
 
 namespace railyard {
 
+// Which network a step is computed on.
+enum class Fidelity : std::uint8_t { analytic, flow };
+const std::vector<std::string>& fidelity_names();
+
 struct Scenario {
     std::string file;
     std::string title;
@@ -21,6 +25,8 @@ struct Scenario {
     std::int64_t events_max = 0;  // per replica
 
     Node node;
+    Fidelity fidelity = Fidelity::analytic;
+    std::vector<PartFault> faults;
     std::vector<ClusterNetwork> networks;  // compute, storage, management
     NodePool::Spec nodes;
     JobSpec job;

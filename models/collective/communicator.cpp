@@ -138,7 +138,9 @@ Communicator read_communicator(Catalogue& catalogue, const Node& node, Communica
     c.nvswitch = !(catalogue.has("node", node.name, "intra_topology") &&
                    catalogue.text("node", node.name, "intra_topology") == "full_mesh");
     c.nvlink = node.gpu.nccl_nvlink_bandwidth.bytes_per_second();
-    if (!c.nvswitch) {
+    if (!node.nvlink) {
+        c.nvswitch = false;
+    } else if (!c.nvswitch) {
         c.nvlink =
             catalogue.bandwidth("gpu", node.gpu.id, "p2p_link_bandwidth").bytes_per_second() *
             static_cast<double>(std::max<std::int64_t>(1, domain - 1));
@@ -146,10 +148,8 @@ Communicator read_communicator(Catalogue& catalogue, const Node& node, Communica
 
     const double share = static_cast<double>(domain) / static_cast<double>(node.gpus);
     c.network = std::max(1.0, static_cast<double>(node.nics) * share) *
-                node.nic_bandwidth.bytes_per_second();
-    c.transport = catalogue.has("nic", node.nic, "transport")
-                      ? catalogue.text("nic", node.nic, "transport")
-                      : "unknown";
+                nic_bandwidth_under_load(node).bytes_per_second();
+    c.transport = node.transport;
     c.in_order = c.transport == "infiniband" || c.transport == "roce";
     c.sharp = shape.sharp && c.transport == "infiniband";
 
@@ -158,6 +158,23 @@ Communicator read_communicator(Catalogue& catalogue, const Node& node, Communica
     c.tuner = read_tuner(catalogue, node.gpu.generation, amd_host, c.domains);
     c.measured = read_measured(catalogue, node.gpu.generation, node.nic);
     return c;
+}
+
+void measure(GpuNetwork& network, std::span<const GpuGroup> groups, Collective collective,
+             Communicator& c) {
+    if (c.ranks < 2) return;
+    const GroupRate rate = collective == Collective::all_to_all  ? network.all_to_all(groups)
+                           : collective == Collective::send_recv ? network.send(groups)
+                                                                 : network.ring(groups);
+    c.nvlink *= rate.nvlink_left;
+    if (rate.bytes_per_s == 0) return;
+    c.bottleneck = rate.bottleneck;
+    if (c.domains > 1) {
+        c.network = rate.bytes_per_s * (collective == Collective::send_recv ? c.per_domain : 1);
+        c.measured.network_hop_s += rate.extra_hop_s;
+    } else {
+        c.nvlink = rate.bytes_per_s;
+    }
 }
 
 double read_framework_launch(Catalogue& catalogue) {

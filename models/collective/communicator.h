@@ -4,10 +4,13 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "models/catalogue/catalogue.h"
+#include "models/collective/algorithm.h"
+#include "models/collective/gpu_network.h"
 #include "models/hardware/hardware.h"
 
 namespace railyard {
@@ -81,6 +84,7 @@ struct Communicator {
     bool sharp = false;     // the switches reduce
     double tree_depth = 0;  // log2(domains)
     std::string transport;
+    std::string bottleneck;  // the link that holds it up, once measured
     TunerConstants tuner;
     MeasuredConstants measured;
 };
@@ -97,6 +101,11 @@ struct CommunicatorShape {
 // `network`: a communicator has its GPUs' share of them, one at least; write another number there
 // to have contention. A GB200 NVL72 rack is one node of 72 GPUs.
 Communicator read_communicator(Catalogue& catalogue, const Node& node, CommunicatorShape shape);
+
+// Puts into `communicator` what one of these groups gets of `network` when all of them run this
+// collective at once. Throws NoPath.
+void measure(GpuNetwork& network, std::span<const GpuGroup> groups, Collective collective,
+             Communicator& communicator);
 
 // Seconds that an eager framework adds to a collective that no CUDA graph holds.
 double read_framework_launch(Catalogue& catalogue);

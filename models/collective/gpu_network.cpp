@@ -15,7 +15,7 @@ GpuNetwork::GpuNetwork(const Node& node, const Topology& topology, RoutingSpec r
       pcie_(node.pcie),
       gpus_per_node_(node.gpus),
       nics_per_node_(node.nics),
-      domain_(node.gpu.nvlink_bandwidth.bits_per_second() > 0 ? node.nvlink_domain : 1),
+      domain_(node.nvlink ? node.nvlink_domain : 1),
       switches_per_node_((node.gpus + node.pcie.gpus_per_switch - 1) / node.pcie.gpus_per_switch) {
     RY_CHECK(topology.nics_per_node() == nics_per_node_);
     const std::int64_t nodes = topology.nodes();
@@ -31,8 +31,6 @@ GpuNetwork::GpuNetwork(const Node& node, const Topology& topology, RoutingSpec r
     };
     gpu_first_ = section(nodes * gpus_per_node_ * gpu_links, pcie_.link_bytes_per_s);
     for (std::int64_t g = 0; g < nodes * gpus_per_node_; ++g) {
-        capacity_[gpu_link(g, nvlink_out)] = node.gpu.nccl_nvlink_bandwidth.bytes_per_second();
-        capacity_[gpu_link(g, nvlink_in)] = node.gpu.nccl_nvlink_bandwidth.bytes_per_second();
         capacity_[gpu_link(g, bounce_out)] = pcie_.bounce_bytes_per_s;
         capacity_[gpu_link(g, bounce_in)] = pcie_.bounce_bytes_per_s;
     }
@@ -41,19 +39,24 @@ GpuNetwork::GpuNetwork(const Node& node, const Topology& topology, RoutingSpec r
     socket_first_ = section(nodes * 2, pcie_.socket_bytes_per_s);
 }
 
-void GpuNetwork::degrade_nvlink(std::int64_t gpu, double factor) {
-    capacity_[gpu_link(gpu, nvlink_out)] *= factor;
-    capacity_[gpu_link(gpu, nvlink_in)] *= factor;
-}
-
-void GpuNetwork::degrade_gpu_pcie(std::int64_t gpu, double factor) {
-    capacity_[gpu_link(gpu, pcie_out)] *= factor;
-    capacity_[gpu_link(gpu, pcie_in)] *= factor;
-}
-
-void GpuNetwork::degrade_nic(std::int64_t nic, double factor) {
-    capacity_[nic_link(nic, 0)] *= factor;
-    capacity_[nic_link(nic, 1)] *= factor;
+void GpuNetwork::degrade(const PartFault& fault) {
+    const std::int64_t gpu = fault.node * gpus_per_node_ + fault.index;
+    const auto slow = [&](LinkId out, LinkId in) {
+        capacity_[out] *= fault.speed;
+        capacity_[in] *= fault.speed;
+    };
+    switch (fault.part) {
+        case Part::gpu:
+            return;  // its links are sound
+        case Part::nvlink:
+            return nvlink_faults_.push_back(fault);
+        case Part::pcie:
+            return slow(gpu_link(gpu, pcie_out), gpu_link(gpu, pcie_in));
+        case Part::nic: {
+            const VertexId nic = topology_.nic(fault.node, fault.index);
+            return slow(nic_link(nic, 0), nic_link(nic, 1));
+        }
+    }
 }
 
 bool GpuNetwork::same_domain(std::int64_t a, std::int64_t b) const {
@@ -92,19 +95,10 @@ LinkId GpuNetwork::switch_link(std::int64_t gpu, int which) const {
     return switch_first_ + static_cast<LinkId>(index * 2 + which);
 }
 
-void GpuNetwork::over_nvlink(std::int64_t from, std::int64_t to, float share,
-                             std::vector<Usage>& out) const {
-    out.push_back({gpu_link(from, nvlink_out), share});
-    out.push_back({gpu_link(to, nvlink_in), share});
-}
-
 // Over PCIe from the switch of one GPU to that of another, by the root complex.
 void GpuNetwork::inside_node(std::int64_t from, std::int64_t to, float share,
                              std::vector<Usage>& out) const {
-    if (same_domain(from, to)) {
-        over_nvlink(from, to, share, out);
-        return;
-    }
+    if (same_domain(from, to)) return;
     out.push_back({gpu_link(from, pcie_out), share});
     const bool one_switch = switch_link(from, 0) == switch_link(to, 0);
     if (!one_switch || pcie_.acs || !pcie_.peer_to_peer) {
@@ -152,7 +146,6 @@ void GpuNetwork::connect(const Hop& hop, std::vector<Usage>& out) {
     };
     const std::int64_t sender = proxy(hop.from, hop.nic_out);
     const std::int64_t receiver = proxy(hop.to, hop.nic_in);
-    if (sender != hop.from) over_nvlink(hop.from, sender, hop.share, out);
     to_nic(sender, hop.nic_out, true, hop.share, out);
     const VertexId a = topology_.nic(node_of(hop.from), hop.nic_out);
     const VertexId b = topology_.nic(node_of(hop.to), hop.nic_in);
@@ -160,25 +153,24 @@ void GpuNetwork::connect(const Hop& hop, std::vector<Usage>& out) {
     if (!router_.route(a, b, static_cast<std::uint64_t>(hop.from), out)) {
         throw NoPath(topology_.name(a), topology_.name(b));
     }
+    longest_ = std::max(longest_, router_.latency({out.data() + first, out.size() - first}));
     for (std::size_t i = first; i < out.size(); ++i) out[i].share *= hop.share;
     to_nic(receiver, hop.nic_in, false, hop.share, out);
-    if (receiver != hop.to) over_nvlink(receiver, hop.to, hop.share, out);
 }
 
-void GpuNetwork::Streams::close(std::size_t first, std::size_t of_group,
-                                double group_bytes_per_byte) {
+void GpuNetwork::Streams::close(std::size_t first, double group_bytes_per_byte) {
+    if (usages.size() == first) return;
     merge_usages(usages, first);
     ends.push_back(usages.size());
-    group.push_back(of_group);
     factor.push_back(group_bytes_per_byte);
 }
 
-void GpuNetwork::add_ring(const GpuGroup& group, std::size_t index, Streams& streams) {
-    struct Part {  // the group's GPUs in one node
+void GpuNetwork::add_ring(const GpuGroup& group, Streams& streams) {
+    struct Members {  // the group's GPUs in one node
         std::span<const std::int64_t> gpus;
         std::vector<std::int64_t> nics;
     };
-    std::vector<Part> parts;
+    std::vector<Members> parts;
     for (std::size_t i = 0; i < group.size();) {
         std::size_t end = i + 1;
         while (end < group.size() && node_of(group[end]) == node_of(group[i])) ++end;
@@ -188,9 +180,9 @@ void GpuNetwork::add_ring(const GpuGroup& group, std::size_t index, Streams& str
     }
     const std::size_t rings = parts.size() == 1 ? 1 : parts[0].nics.size();
     for (std::size_t c = 0; c < rings; ++c) {
-        const auto nic = [&](const Part& part) { return part.nics[c % part.nics.size()]; };
+        const auto nic = [&](const Members& part) { return part.nics[c % part.nics.size()]; };
         // A node is gone round from the GPU next to the ring's NIC.
-        const auto gpu = [&](const Part& part, std::size_t k) {
+        const auto gpu = [&](const Members& part, std::size_t k) {
             const auto near = std::find_if(part.gpus.begin(), part.gpus.end(),
                                            [&](std::int64_t g) { return is_near(g, nic(part)); });
             return part
@@ -198,19 +190,29 @@ void GpuNetwork::add_ring(const GpuGroup& group, std::size_t index, Streams& str
         };
         const std::size_t first = streams.usages.size();
         for (std::size_t i = 0; i < parts.size(); ++i) {
-            const Part& part = parts[i];
-            const Part& next = parts[(i + 1) % parts.size()];
+            const Members& part = parts[i];
+            const Members& next = parts[(i + 1) % parts.size()];
             const std::size_t count = part.gpus.size();
             for (std::size_t k = 0; k + 1 < count; ++k) {
                 inside_node(gpu(part, k), gpu(part, k + 1), 1, streams.usages);
             }
             connect({gpu(part, count - 1), gpu(next, 0), nic(part), nic(next)}, streams.usages);
         }
-        streams.close(first, index, static_cast<double>(rings));
+        streams.close(first, static_cast<double>(rings));
     }
 }
 
-GroupRate GpuNetwork::slowest(const Streams& streams) const {
+GroupRate GpuNetwork::slowest(const Streams& streams, std::span<const GpuGroup> groups) {
+    GroupRate out;
+    for (const PartFault& fault : nvlink_faults_) {
+        const std::int64_t gpu = fault.node * gpus_per_node_ + fault.index;
+        for (const GpuGroup& group : groups) {
+            if (std::find(group.begin(), group.end(), gpu) != group.end()) {
+                out.nvlink_left = std::min(out.nvlink_left, fault.speed);
+            }
+        }
+    }
+    if (streams.ends.empty()) return out;
     MaxMin shares(capacity_);
     std::size_t first = 0;
     for (const std::size_t end : streams.ends) {
@@ -218,26 +220,34 @@ GroupRate GpuNetwork::slowest(const Streams& streams) const {
         first = end;
     }
     shares.solve();
-    GroupRate slowest;
-    for (FlowId f = 0; f < streams.ends.size(); ++f) {
-        const double rate = shares.rate(f) * streams.factor[f];
-        if (f > 0 && rate >= slowest.bytes_per_s) continue;
-        slowest = {rate, link_name(shares.bottleneck(f)), streams.group[f]};
+    FlowId slowest = 0;
+    const auto rate = [&](FlowId f) { return shares.rate(f) * streams.factor[f]; };
+    for (FlowId f = 1; f < streams.ends.size(); ++f) {
+        if (rate(f) < rate(slowest)) slowest = f;
     }
-    return slowest;
+    out.bytes_per_s = rate(slowest);
+    out.bottleneck = link_name(shares.bottleneck(slowest));
+    if (longest_ > Picoseconds{}) {
+        const LinkId up = topology_.up_links(0)[0];
+        const Picoseconds one_leaf =
+            topology_.links()[up].latency + topology_.links()[reverse_link(up)].latency;
+        out.extra_hop_s =
+            static_cast<double>(std::max(longest_ - one_leaf, Picoseconds{}).count()) * 1e-12;
+    }
+    longest_ = {};
+    router_.forget_loads();
+    return out;
 }
 
 GroupRate GpuNetwork::ring(std::span<const GpuGroup> groups) {
     Streams streams;
-    for (std::size_t i = 0; i < groups.size(); ++i) add_ring(groups[i], i, streams);
-    router_.forget_loads();
-    return slowest(streams);
+    for (const GpuGroup& group : groups) add_ring(group, streams);
+    return slowest(streams, groups);
 }
 
 GroupRate GpuNetwork::all_to_all(std::span<const GpuGroup> groups) {
     Streams streams;
-    for (std::size_t i = 0; i < groups.size(); ++i) {
-        const GpuGroup& group = groups[i];
+    for (const GpuGroup& group : groups) {
         for (const std::int64_t from : group) {
             const std::size_t first = streams.usages.size();
             std::int64_t neighbours = 0;  // in its own node, itself included
@@ -251,27 +261,24 @@ GroupRate GpuNetwork::all_to_all(std::span<const GpuGroup> groups) {
             }
             const auto n = static_cast<double>(group.size());
             const auto g = static_cast<double>(neighbours);
-            streams.close(first, i, g < n ? g * (n - g) / (n - 1) : 1);
+            streams.close(first, g < n ? g * (n - g) / (n - 1) : 1);
         }
     }
-    router_.forget_loads();
-    return slowest(streams);
+    return slowest(streams, groups);
 }
 
 GroupRate GpuNetwork::send(std::span<const GpuGroup> groups) {
     Streams streams;
-    for (std::size_t i = 0; i < groups.size(); ++i) {
-        const GpuGroup& group = groups[i];
+    for (const GpuGroup& group : groups) {
         for (std::size_t k = 0; k < group.size(); ++k) {
             const std::int64_t from = group[k];
             const std::int64_t to = group[(k + 1) % group.size()];
             const std::size_t first = streams.usages.size();
             connect({from, to, nearest_nic(from), nearest_nic(to)}, streams.usages);
-            streams.close(first, i, 1);
+            streams.close(first, 1);
         }
     }
-    router_.forget_loads();
-    return slowest(streams);
+    return slowest(streams, groups);
 }
 
 std::string GpuNetwork::link_name(LinkId link) const {
@@ -284,8 +291,8 @@ std::string GpuNetwork::link_name(LinkId link) const {
         return std::pair(index / per_node, index % per_node);
     };
     if (link < nic_first_) {
-        constexpr const char* names[] = {"NVLink out of", "NVLink into",        "PCIe out of",
-                                         "PCIe into",     "host memory out of", "host memory into"};
+        constexpr const char* names[] = {"PCIe out of", "PCIe into", "host memory out of",
+                                         "host memory into"};
         const auto [node, gpu] = place(gpu_first_, gpus_per_node_, gpu_links);
         return fmt::format("{} node-{}.gpu-{}", names[(link - gpu_first_) % gpu_links], node, gpu);
     }

@@ -1,11 +1,12 @@
 #pragma once
-// All that bytes cross from GPU to GPU, NVLink, PCIe, NICs and the network, as one set of links that are
+// What bytes cross from GPU to GPU outside NVLink, PCIe, NICs and the network, as one set of links that are
 // shared max-min fairly: what a group of ranks gets when all groups of a job talk at once.
 //
 // A ring is a pipeline: in steady state all its hops carry the same stream, so it is one flow that uses each
-// of its links, and its slowest hop is its speed. A group of n GPUs that has m NICs in each node runs m rings
-// (NCCL's channels); ring c leaves and enters every node by NIC c, so that it stays on its rail where there
-// are rails. Data are split evenly over the rings: the slowest sets the pace.
+// of its links, and its slowest hop is its speed. A group that has m NICs in each node runs m rings (NCCL's
+// channels); ring c leaves and enters every node by NIC c, so that it stays on its rail where there are
+// rails. Data are split evenly over the rings: the slowest sets the pace. NVLink ports serve one group at a
+// time, so there is nothing to share: of them only what the worst GPU of a group has left is told.
 
 #include <cstdint>
 #include <exception>
@@ -33,11 +34,13 @@ class NoPath : public std::exception {
 };
 
 struct GroupRate {
-    // Of a group over several nodes: what it moves out of each of its nodes. Of one inside a node, and of
-    // send(): what each GPU moves.
+    // Of a group over several nodes: what it moves out of each of its nodes. Of one inside a node without
+    // NVLink, and of send(): what each GPU moves. 0 where nothing leaves NVLink.
     double bytes_per_s = 0;
-    std::string bottleneck;  // the link that sets it, for people
-    std::size_t group = 0;   // that it holds up most
+    double extra_hop_s =
+        0;  // latency of the longest way through the network beyond that of one leaf
+    double nvlink_left = 1;  // of the worst GPU's NVLink bandwidth
+    std::string bottleneck;  // the link that sets the rate, for people
 };
 
 class GpuNetwork {
@@ -45,10 +48,7 @@ class GpuNetwork {
     // `topology` has the NICs of `nodes` nodes of this kind, and must outlive this.
     GpuNetwork(const Node& node, const Topology& topology, RoutingSpec routing);
 
-    // Parts that have lost capacity: factors from 0 to 1.
-    void degrade_nvlink(std::int64_t gpu, double factor);
-    void degrade_gpu_pcie(std::int64_t gpu, double factor);
-    void degrade_nic(std::int64_t nic, double factor);
+    void degrade(const PartFault& fault);
 
     // The slowest group's rate when all of them run a ring at once, an all-to-all at once, or each GPU of
     // a group sends to the next, cyclically. Every group has at least two GPUs. Throws NoPath.
@@ -62,11 +62,11 @@ class GpuNetwork {
     // Flows that are solved together.
     struct Streams {
         std::vector<Usage> usages;
-        std::vector<std::size_t> ends;   // of each flow in `usages`
-        std::vector<std::size_t> group;  // that it belongs to
-        std::vector<double> factor;      // what the group moves for a byte of the flow's
+        std::vector<std::size_t> ends;  // of each flow in `usages`
+        std::vector<double> factor;     // what the group moves for a byte of the flow's
 
-        void close(std::size_t first, std::size_t of_group, double group_bytes_per_byte);
+        // The usages from `first` on are one flow.
+        void close(std::size_t first, double group_bytes_per_byte);
     };
     // A part of a flow, by one NIC of either node where the two GPUs are not in one.
     struct Hop {
@@ -85,15 +85,13 @@ class GpuNetwork {
     bool is_near(std::int64_t gpu, std::int64_t nic) const;
     std::vector<std::int64_t> nics_of(std::span<const std::int64_t> gpus) const;
 
-    void over_nvlink(std::int64_t from, std::int64_t to, float share,
-                     std::vector<Usage>& out) const;
     void inside_node(std::int64_t from, std::int64_t to, float share,
                      std::vector<Usage>& out) const;
     void to_nic(std::int64_t gpu, std::int64_t nic, bool outwards, float share,
                 std::vector<Usage>& out) const;
     void connect(const Hop& hop, std::vector<Usage>& out);
-    void add_ring(const GpuGroup& group, std::size_t index, Streams& streams);
-    GroupRate slowest(const Streams& streams) const;
+    void add_ring(const GpuGroup& group, Streams& streams);
+    GroupRate slowest(const Streams& streams, std::span<const GpuGroup> groups);
 
     LinkId gpu_link(std::int64_t gpu, int which) const {
         return gpu_first_ + static_cast<LinkId>(gpu * gpu_links + which);
@@ -109,10 +107,11 @@ class GpuNetwork {
         return socket_first_ + static_cast<LinkId>(node * 2 + which);
     }
 
-    enum : int { nvlink_out, nvlink_in, pcie_out, pcie_in, bounce_out, bounce_in, gpu_links };
+    enum : int { pcie_out, pcie_in, bounce_out, bounce_in, gpu_links };
 
     const Topology& topology_;
     Router router_;
+    Picoseconds longest_{};  // way through the network since the last solve
     Pcie pcie_;
     std::int64_t gpus_per_node_;
     std::int64_t nics_per_node_;
@@ -123,6 +122,7 @@ class GpuNetwork {
     LinkId switch_first_;
     LinkId socket_first_;
     std::vector<double> capacity_;
+    std::vector<PartFault> nvlink_faults_;
 };
 
 }  // namespace railyard

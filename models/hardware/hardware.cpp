@@ -96,18 +96,76 @@ Node read_node(Catalogue& c, const std::string& name) {
                                 : c.number("nic", "cx7_ndr400", "achieved_fraction");
     n.nic_line_rate = c.bandwidth("nic", nic, "bandwidth");
     n.nic_bandwidth = n.nic_line_rate * achieved;
-    for (const char* key : {"ib_write_latency", "roce_write_latency", "latency"}) {
-        if (!c.has("nic", nic, key)) continue;
-        n.nic_latency = c.time("nic", nic, key);
-        break;
-    }
+    choose_transport(c, n,
+                     c.has("nic", nic, "transport") ? c.text("nic", nic, "transport") : "unknown");
     n.net_step_latency = c.time("step_model", "all", "net_step_latency");
     n.storage_nics =
         c.has("node", name, "storage_nics") ? c.integer("node", name, "storage_nics") : 0;
     n.pcie = read_pcie(c, name, gpu, n);
-    if (n.nic_latency == Duration{})
-        n.nic_latency = c.time("nic", "cx7_ndr400", "ib_write_latency");
     return n;
+}
+
+const std::vector<std::string>& part_names() {
+    static const std::vector<std::string> names = {"gpu", "nvlink", "pcie", "nic"};
+    return names;
+}
+
+void choose_transport(Catalogue& c, Node& node, const std::string& transport) {
+    node.transport = transport;
+    const char* by_transport = transport == "roce" ? "roce_write_latency" : "ib_write_latency";
+    for (const char* key : {by_transport, "ib_write_latency", "roce_write_latency", "latency"}) {
+        if (!c.has("nic", node.nic, key)) continue;
+        node.nic_latency = c.time("nic", node.nic, key);
+        return;
+    }
+    node.nic_latency = c.time("nic", "cx7_ndr400", "ib_write_latency");
+}
+
+void remove_nvlink(Node& node) {
+    const Pcie& p = node.pcie;
+    double ring = p.link_bytes_per_s;
+    if (p.sockets > 1) ring = std::min(ring, p.socket_bytes_per_s);
+    if (!p.peer_to_peer) ring = std::min(ring, p.bounce_bytes_per_s);
+    node.nvlink = false;
+    node.gpu.nvlink_bandwidth = Bandwidth::bits_per_second(std::llround(8 * ring));
+    node.gpu.nccl_nvlink_bandwidth = node.gpu.nvlink_bandwidth;
+    node.nvlink_efficiency = 1;
+}
+
+Bandwidth nic_bandwidth_under_load(const Node& node) {
+    const Pcie& p = node.pcie;
+    double limit = p.link_bytes_per_s;
+    if (p.acs || !p.peer_to_peer) {
+        // What one GPU sends and what it receives both go up to the root complex and down again.
+        limit /= 2 * static_cast<double>(std::max(p.gpus_per_switch, p.nics_per_switch));
+    }
+    if (!p.peer_to_peer) {
+        const double gpus_per_nic = static_cast<double>(node.gpus) /
+                                    static_cast<double>(std::max<std::int64_t>(1, node.nics));
+        limit = std::min(limit, p.bounce_bytes_per_s * gpus_per_nic);
+    }
+    return std::min(node.nic_bandwidth, Bandwidth::bits_per_second(std::llround(8 * limit)));
+}
+
+Node with_faults(Node node, const std::vector<PartFault>& faults) {
+    double gpu = 1;
+    double nvlink = 1;
+    double pcie = 1;
+    double nic = 1;
+    for (const PartFault& f : faults) {
+        double& worst = f.part == Part::gpu      ? gpu
+                        : f.part == Part::nvlink ? nvlink
+                        : f.part == Part::pcie   ? pcie
+                                                 : nic;
+        worst = std::min(worst, f.speed);
+    }
+    node.gpu.sustained_fraction *= gpu;
+    node.gpu.nvlink_bandwidth = node.gpu.nvlink_bandwidth * nvlink;
+    node.gpu.nccl_nvlink_bandwidth = node.gpu.nccl_nvlink_bandwidth * nvlink;
+    node.pcie.link_bytes_per_s *= pcie;
+    node.nic_bandwidth = node.nic_bandwidth * nic;
+    node.nic_bandwidth = nic_bandwidth_under_load(node);
+    return node;
 }
 
 double memory_seconds(const Gpu& gpu, double bytes) {

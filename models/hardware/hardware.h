@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "models/catalogue/catalogue.h"
 
@@ -40,6 +41,17 @@ struct Gpu {
     Bytes reserved_memory;  // CUDA context and NCCL buffers
 };
 
+// A part that works, but slower than it should, and that nobody has noticed: PCIe trained down to fewer lanes,
+// an NVLink lane lost, a GPU held at low clocks.
+enum class Part : std::uint8_t { gpu, nvlink, pcie, nic };
+const std::vector<std::string>& part_names();
+struct PartFault {
+    Part part = Part::gpu;
+    std::int64_t node = 0;
+    std::int64_t index = 0;  // of the GPU or the NIC in its node
+    double speed = 1;        // of a sound one's, above 0
+};
+
 // How a node's GPUs and NICs meet when NVLink does not carry it. Bytes/s are per direction.
 struct Pcie {
     std::int64_t gpus_per_switch = 0;
@@ -57,9 +69,11 @@ struct Node {
     Gpu gpu;
     std::int64_t gpus = 0;
     std::int64_t nvlink_domain = 0;  // GPUs that reach each other over NVLink
+    bool nvlink = true;              // false: over PCIe, whose rate then stands for NVLink's
     double nvlink_efficiency = 0;    // of nvlink_bandwidth, large messages
     Duration nvlink_latency{};       // one step of a ring over NVLink
     std::string nic;                 // in the catalogue
+    std::string transport;           // infiniband, roce, efa ...
     std::int64_t nics = 0;
     Bandwidth nic_line_rate;      // one NIC, per direction
     Bandwidth nic_bandwidth;      // likewise, after protocol overhead
@@ -81,6 +95,18 @@ Node read_node(Catalogue& catalogue, const std::string& name);
 // The fill term is tile quantisation, weakened because the last wave's idle SMs are in part used by
 // what follows; the depth term is the prologue and epilogue of a tile.
 double gemm_seconds(const Gpu& gpu, double m, double n, double k);
+
+// Runs the NICs on this transport: latencies follow where the catalogue knows them.
+void choose_transport(Catalogue& catalogue, Node& node, const std::string& transport);
+
+// The node without NVLink: what a ring of all its GPUs gets over PCIe takes its place.
+void remove_nvlink(Node& node);
+
+// The node as a synchronous job sees it that waits for its slowest part.
+Node with_faults(Node node, const std::vector<PartFault>& faults);
+
+// What a NIC carries when all NICs and GPUs of the node are at work, both ways.
+Bandwidth nic_bandwidth_under_load(const Node& node);
 
 // A kernel bound by HBM that moves `bytes`, in seconds, without the gap to the next.
 double memory_seconds(const Gpu& gpu, double bytes);
