@@ -115,7 +115,7 @@ CommunicatorShape shape_of(const Scenario& s, const po::variables_map& values) {
             fmt::format("{} GPUs can't be spread evenly over {} nodes", shape.ranks, nodes));
     }
     shape.ranks_per_node = nodes > 0 ? shape.ranks / nodes : s.node.gpus;
-    shape.sharp = values.count("sharp") > 0;
+    shape.sharp = s.networks[0].sharp;
     return shape;
 }
 
@@ -178,7 +178,6 @@ int cmd_perf(const std::vector<std::string>& arguments) {
     line.add()("nodes,N", po::value<std::int64_t>(), "Nodes to spread the ranks over");
     line.add()("algorithm", po::value<std::string>(), "Force one (NCCL_ALGO)");
     line.add()("protocol", po::value<std::string>(), "Force one (NCCL_PROTO)");
-    line.add()("sharp", "The network's switches reduce (CollNet)");
     line.add()("json", "Print one JSON object on standard output and nothing else");
     const auto parsed = line.parse(arguments);
     if (!parsed) return exit_ok;
@@ -215,10 +214,6 @@ int cmd_perf(const std::vector<std::string>& arguments) {
         GpuNetwork network = gpu_network(s);
         const std::vector<GpuGroup> groups = {gpus_of(s, shape)};
         measure(network, groups, *collective, c);
-    }
-    if (values.count("sharp") && !c.sharp) {
-        throw ScenarioError(fmt::format("--sharp: the network's transport is {}", c.transport),
-                            "only InfiniBand switches reduce");
     }
     if (!choose(c, *collective, 0, wish)) throw_unavailable(c, *collective, wish);
 

@@ -1,0 +1,179 @@
+#include "models/collective/gpu_network.h"
+
+#include <doctest/doctest.h>
+
+#include "models/collective/collective.h"
+
+using namespace railyard;
+
+namespace {
+
+struct Cluster {
+    Diagnostics diagnostics;
+    ValueReader reader{diagnostics, "catalogue"};
+    Catalogue catalogue{reader, ValueChoice::corrected, nullptr};
+    Node node = read_node(catalogue, "dgx_h100");
+    TopologySpec spec;
+    Topology topology;
+
+    Cluster(const char* kind, std::int64_t nodes, const char* switches = "qm9700_ndr") {
+        spec.kind = kind;
+        spec.nodes = nodes;
+        spec.nics_per_node = node.nics;
+        spec.nic_bandwidth = node.nic_line_rate;
+        spec.leaf = spec.spine = spec.core = read_switch(catalogue, switches);
+        build();
+    }
+    void build() {
+        std::string problem;
+        topology = Topology::build(spec, problem);
+        REQUIRE_MESSAGE(problem.empty(), problem);
+    }
+    GpuNetwork network(Routing policy = Routing::ecmp) const { return {node, topology, {policy}}; }
+    double nic() const { return node.nic_bandwidth.bytes_per_second(); }
+};
+
+// Groups of `ranks` GPUs that are `stride` apart, of `gpus` in all.
+std::vector<GpuGroup> groups(std::int64_t gpus, std::int64_t stride, std::int64_t ranks) {
+    std::vector<GpuGroup> out;
+    for (std::int64_t base = 0; base < gpus; base += stride * ranks) {
+        for (std::int64_t offset = 0; offset < stride; ++offset) {
+            out.emplace_back();
+            for (std::int64_t k = 0; k < ranks; ++k)
+                out.back().push_back(base + offset + k * stride);
+        }
+    }
+    return out;
+}
+
+}  // namespace
+
+TEST_CASE("on rails, a ring over all GPUs of a unit gets every NIC in full") {
+    const Cluster c("rail_optimized", 32);
+    const GroupRate all = c.network().ring(groups(256, 1, 256));
+    CHECK(all.bytes_per_s == doctest::Approx(8 * c.nic()));
+    CHECK(all.extra_hop_s == 0);  // one leaf
+    // Eight data-parallel groups, one rank a node, have a NIC each.
+    CHECK(c.network().ring(groups(256, 8, 32)).bytes_per_s == doctest::Approx(c.nic()));
+}
+
+TEST_CASE("the same ring on a plain fat-tree loses to hash collisions, and to nothing else") {
+    const Cluster c("fat_tree", 32);
+    const GroupRate hashed = c.network().ring(groups(256, 1, 256));
+    CHECK(hashed.bytes_per_s < 0.6 * 8 * c.nic());
+    CHECK(hashed.bottleneck.find("spine") != std::string::npos);
+    CHECK(hashed.extra_hop_s > 0);
+    CHECK(c.network(Routing::adaptive).ring(groups(256, 1, 256)).bytes_per_s ==
+          doctest::Approx(8 * c.nic()));
+    CHECK(c.network(Routing::spray).ring(groups(256, 1, 256)).bytes_per_s ==
+          doctest::Approx(8 * c.nic()));
+}
+
+TEST_CASE("oversubscription is paid by what crosses the spines") {
+    Cluster c("fat_tree", 32);
+    c.spec.oversubscription = 4;
+    c.build();
+    CHECK(c.network(Routing::spray).all_to_all(groups(256, 1, 256)).bytes_per_s <
+          0.4 * 8 * c.nic());
+    c.spec.kind = "rail_optimized";
+    c.build();
+    CHECK(c.network(Routing::spray).all_to_all(groups(256, 1, 256)).bytes_per_s ==
+          doctest::Approx(8 * c.nic()));
+}
+
+TEST_CASE("a group inside NVLink uses no link that is shared") {
+    const Cluster c("rail_optimized", 4);
+    CHECK(c.network().ring(groups(32, 1, 8)).bytes_per_s == 0);
+}
+
+TEST_CASE("access control sends peers to the root complex: NICs slow down, NVLink does not") {
+    Cluster c("rail_optimized", 4);
+    c.node.pcie.acs = true;
+    const GroupRate ring = c.network().ring(groups(32, 1, 32));
+    // Two GPUs and two NICs under a switch, each both ways: four streams up, four down.
+    CHECK(ring.bytes_per_s == doctest::Approx(8 * c.node.pcie.link_bytes_per_s / 4));
+    CHECK(ring.bytes_per_s ==
+          doctest::Approx(8 * nic_bandwidth_under_load(c.node).bytes_per_second()));
+    CHECK(ring.nvlink_left == 1);
+    CHECK(ring.bottleneck.find("root complex") != std::string::npos);
+}
+
+TEST_CASE("refused peer-to-peer traffic bounces through host memory") {
+    Cluster c("rail_optimized", 4);
+    c.node.pcie.peer_to_peer = false;
+    CHECK(c.network().ring(groups(32, 8, 4)).bytes_per_s <= c.node.pcie.bounce_bytes_per_s);
+}
+
+TEST_CASE("a box without NVLink goes round its GPUs over PCIe") {
+    Cluster c("rail_optimized", 1);
+    remove_nvlink(c.node);
+    const GroupRate ring = c.network().ring(groups(8, 1, 8));
+    CHECK(ring.bytes_per_s == doctest::Approx(c.node.pcie.socket_bytes_per_s));
+    CHECK(ring.bytes_per_s == doctest::Approx(c.node.gpu.nvlink_bandwidth.bytes_per_second()));
+}
+
+TEST_CASE("one slow part holds up every rank of its group, and is named") {
+    const Cluster c("rail_optimized", 4);
+    GpuNetwork nic = c.network();
+    nic.degrade({Part::nic, 2, 5, 0.25});
+    const GroupRate ring = nic.ring(groups(32, 1, 32));
+    CHECK(ring.bytes_per_s == doctest::Approx(8 * 0.25 * c.nic()));
+    CHECK(ring.bottleneck.find("node-2.nic-5") != std::string::npos);
+    // Tensor-parallel groups don't notice.
+    CHECK(nic.ring(groups(32, 1, 8)).bytes_per_s == 0);
+
+    GpuNetwork lane = c.network();
+    lane.degrade({Part::nvlink, 1, 3, 0.5});
+    CHECK(lane.ring(groups(32, 1, 8)).nvlink_left == 0.5);
+    CHECK(lane.ring(groups(32, 8, 4)).nvlink_left == 0.5);
+
+    GpuNetwork pcie = c.network();
+    pcie.degrade({Part::pcie, 0, 0, 0.25});
+    CHECK(pcie.ring(groups(32, 1, 32)).bottleneck.find("PCIe") != std::string::npos);
+}
+
+TEST_CASE(
+    "rails that don't meet are joined by NVLink: an all-to-all works, a ring across them does "
+    "too") {
+    const Cluster c("rail_only", 8);
+    CHECK(c.network().all_to_all(groups(64, 1, 64)).bytes_per_s > 7 * c.nic());
+    CHECK(c.network().ring(groups(64, 1, 64)).bytes_per_s == doctest::Approx(8 * c.nic()));
+}
+
+TEST_CASE("one adapter for eight GPUs is shared by all that leave the node") {
+    Cluster c("fat_tree", 4);
+    c.node.nics = c.spec.nics_per_node = 1;
+    c.build();
+    CHECK(c.network().ring(groups(32, 1, 32)).bytes_per_s == doctest::Approx(c.nic()));
+    CHECK(c.network().ring(groups(32, 8, 4)).bytes_per_s == doctest::Approx(c.nic() / 8));
+    CHECK(c.network().send(groups(32, 8, 4)).bytes_per_s == doctest::Approx(c.nic() / 8));
+}
+
+TEST_CASE("two NICs without a path are named") {
+    Cluster c("rail_optimized", 4);
+    for (const LinkId l : c.topology.links_between("node-3.nic-6", "leaf-6"))
+        c.topology.degrade(l, 0);
+    GpuNetwork network = c.network();
+    try {
+        network.ring(groups(32, 1, 32));
+        FAIL("expected no path");
+    } catch (const NoPath& e) {
+        CHECK(std::string(e.what()).find("node-3.nic-6") != std::string::npos);
+    }
+}
+
+TEST_CASE("a measured communicator is never faster than on an ideal network") {
+    Cluster c("fat_tree", 32);
+    const Communicator ideal = read_communicator(c.catalogue, c.node, {256, 8, false});
+    for (const Collective collective :
+         {Collective::all_reduce, Collective::all_to_all, Collective::send_recv}) {
+        Communicator measured = ideal;
+        GpuNetwork network = c.network();
+        measure(network, groups(256, 1, 256), collective, measured);
+        for (const double bytes : {1e3, 1e6, 1e9}) {
+            CHECK(seconds(collective, measured, bytes) >=
+                  seconds(collective, ideal, bytes) * (1 - 1e-9));
+        }
+        CHECK_FALSE(measured.bottleneck.empty());
+    }
+}
