@@ -1,7 +1,8 @@
 #include "models/fabric/routing.h"
 
 #include <algorithm>
-#include <array>
+
+#include "sim/check.h"
 
 namespace railyard {
 
@@ -39,85 +40,119 @@ const std::vector<std::string>& routing_names() {
 Router::Router(const Topology& topology, RoutingSpec spec)
     : topology_(topology),
       spec_(spec),
-      down_stamp_(topology.vertex_count()),
-      up_stamp_(topology.vertex_count()),
-      down_hops_(topology.vertex_count()),
-      up_hops_(topology.vertex_count()) {
+      leaves_(topology.vertex_count() - topology.nic_count()),
+      leaf_number_(topology.vertex_count()) {
+    RY_CHECK(topology.levels() <= heights);
     if (spec_.policy == Routing::adaptive) load_.resize(topology.links().size());
+    find_leaves();
+}
+
+void Router::join(Leaves& into, const Leaves& from) {
+    // Neighbours in a tree cover neighbouring leaves, or the same: most unions are one range.
+    for (const Range& r : from) {
+        if (!into.empty() && r.first <= into.back().end && r.first >= into.back().first) {
+            into.back().end = std::max(into.back().end, r.end);
+        } else {
+            into.push_back(r);
+        }
+    }
+}
+
+void Router::tidy(Leaves& leaves) {
+    std::sort(leaves.begin(), leaves.end(),
+              [](const Range& a, const Range& b) { return a.first < b.first; });
+    Leaves joined;
+    join(joined, leaves);
+    leaves = std::move(joined);
+}
+
+void Router::find_leaves() {
+    const auto first = static_cast<VertexId>(topology_.nic_count());
+    const auto set = [&](VertexId v, int height) -> Leaves& {
+        return leaves_[v - first][static_cast<std::size_t>(height)];
+    };
+    const auto works = [&](LinkId l) { return topology_.links()[l].bytes_per_s > 0; };
+    std::uint32_t number = 0;
+    for (VertexId v = first; v < topology_.vertex_count(); ++v) {
+        if (topology_.level(v) != 1) continue;
+        leaf_number_[v] = number;
+        set(v, 0) = {{number, number + 1}};
+        ++number;
+    }
+    for (int level = 2; level <= topology_.levels(); ++level) {
+        for (VertexId v = first; v < topology_.vertex_count(); ++v) {
+            if (topology_.level(v) != level) continue;
+            for (const LinkId l : topology_.down_links(v)) {
+                if (works(l)) join(set(v, 0), set(topology_.links()[l].to, 0));
+            }
+            tidy(set(v, 0));
+        }
+    }
+    for (int height = 1; height < topology_.levels(); ++height) {
+        for (VertexId v = first; v < topology_.vertex_count(); ++v) {
+            for (const LinkId l : topology_.up_links(v)) {
+                if (works(l)) join(set(v, height), set(topology_.links()[l].to, height - 1));
+            }
+            tidy(set(v, height));
+        }
+    }
 }
 
 void Router::forget_loads() {
     std::fill(load_.begin(), load_.end(), 0.0);
-    target_ = UINT32_MAX;
 }
 
 void Router::aim_at(VertexId to) {
-    if (to == target_) return;
     target_ = to;
-    ++stamp_;
-    frontier_.assign(1, to);
-    down_stamp_[to] = stamp_;
-    down_hops_[to] = 0;
-    for (std::size_t i = 0; i < frontier_.size(); ++i) {
-        const VertexId v = frontier_[i];
-        for (const LinkId l : topology_.up_links(v)) {
-            const VertexId above = topology_.links()[l].to;
-            if (topology_.links()[reverse_link(l)].bytes_per_s <= 0 ||
-                down_stamp_[above] == stamp_) {
-                continue;
-            }
-            down_stamp_[above] = stamp_;
-            down_hops_[above] = static_cast<std::uint8_t>(down_hops_[v] + 1);
-            frontier_.push_back(above);
+    target_leaves_.clear();
+    for (const LinkId l : topology_.up_links(to)) {
+        if (topology_.links()[reverse_link(l)].bytes_per_s > 0) {
+            target_leaves_.push_back(leaf_number_[topology_.links()[l].to]);
         }
     }
 }
 
-std::uint8_t Router::hops_up_from(VertexId v) {
-    if (down_stamp_[v] == stamp_) return down_hops_[v];
-    if (up_stamp_[v] == stamp_) return up_hops_[v];
-    std::uint8_t least = never;
-    // An ancestor of the target just above is nearest; only without one is it worth looking further up.
-    for (const LinkId l : topology_.up_links(v)) {
-        const Link& link = topology_.links()[l];
-        if (link.bytes_per_s > 0 && down_stamp_[link.to] == stamp_) {
-            least = std::min(least, static_cast<std::uint8_t>(down_hops_[link.to] + 1));
-        }
-    }
-    if (least == never) {
-        for (const LinkId l : topology_.up_links(v)) {
+// Is one of the target's leaves reached from switch `v` by going up so many levels and then down?
+bool Router::covers(VertexId v, int height) const {
+    const Leaves& leaves = leaves_[v - topology_.nic_count()][static_cast<std::size_t>(height)];
+    return std::any_of(target_leaves_.begin(), target_leaves_.end(), [&](std::uint32_t leaf) {
+        const auto after =
+            std::upper_bound(leaves.begin(), leaves.end(), leaf,
+                             [](std::uint32_t value, const Range& r) { return value < r.first; });
+        return after != leaves.begin() && leaf < std::prev(after)->end;
+    });
+}
+
+// How many levels above its leaf a route from this NIC turns round; -1: there is none.
+int Router::height_from(VertexId nic) const {
+    for (int height = 0; height < topology_.levels(); ++height) {
+        for (const LinkId l : topology_.up_links(nic)) {
             const Link& link = topology_.links()[l];
-            if (link.bytes_per_s <= 0) continue;
-            const std::uint8_t above = hops_up_from(link.to);
-            if (above != never) least = std::min(least, static_cast<std::uint8_t>(above + 1));
+            if (link.bytes_per_s > 0 && covers(link.to, height)) return height;
         }
     }
-    up_stamp_[v] = stamp_;
-    up_hops_[v] = least;
-    return least;
+    return -1;
 }
 
-void Router::find_candidates(VertexId v) {
+// Links out of v on shortest paths that still go up `height` levels: -1 on the way down.
+void Router::find_candidates(VertexId v, int height) {
     candidates_.clear();
-    const bool down = down_stamp_[v] == stamp_;
-    const std::uint8_t here = hops_up_from(v);
-    for (const LinkId l : down ? topology_.down_links(v) : topology_.up_links(v)) {
+    for (const LinkId l : height < 0 ? topology_.down_links(v) : topology_.up_links(v)) {
         const Link& link = topology_.links()[l];
         if (link.bytes_per_s <= 0) continue;
-        if (down ? down_stamp_[link.to] == stamp_ && down_hops_[link.to] + 1 == here
-                 : hops_up_from(link.to) + 1 == here) {
-            candidates_.push_back(l);
-        }
+        const bool leads = topology_.level(link.to) == 0 ? link.to == target_
+                                                         : covers(link.to, std::max(0, height));
+        if (leads) candidates_.push_back(l);
     }
 }
 
 // Digit by digit: the NIC's position in mixed radix, a digit per tier, names the cable above each tier on its
 // way down, and every switch on the way up takes the cable of the same number.
-LinkId Router::choose_by_destination(VertexId v) {
+LinkId Router::choose_by_destination(VertexId v, int height) {
     const std::uint32_t position = topology_.position(target_);
     const auto count = static_cast<std::uint32_t>(candidates_.size());
     const auto level = static_cast<std::size_t>(topology_.level(v));
-    if (down_stamp_[v] != stamp_) {
+    if (height >= 0) {
         stride_[level + 1] = stride_[level] * count;
         return candidates_[position / stride_[level] % count];
     }
@@ -148,45 +183,45 @@ LinkId Router::choose(VertexId v, std::uint64_t hash) const {
     return candidates_[best];
 }
 
-bool Router::walk(VertexId from, std::uint64_t hash, float share, std::vector<Usage>& usages) {
+void Router::walk(VertexId from, int height, std::uint64_t hash, float share,
+                  std::vector<Usage>& usages) {
     stride_.fill(0);
     stride_[0] = 1;
-    for (VertexId v = from; v != target_;) {
-        find_candidates(v);
-        if (candidates_.empty()) return false;
-        const LinkId l =
-            spec_.policy == Routing::destination ? choose_by_destination(v) : choose(v, hash);
+    for (VertexId v = from; v != target_; --height) {
+        find_candidates(v, height);
+        const LinkId l = spec_.policy == Routing::destination ? choose_by_destination(v, height)
+                                                              : choose(v, hash);
         usages.push_back({l, share});
-        if (!load_.empty()) load_[l] += share;
+        if (!load_.empty()) load_[l] += double{share};
         v = topology_.links()[l].to;
     }
-    return true;
 }
 
-void Router::spray(VertexId v, float share, std::vector<Usage>& usages) {
+void Router::spray(VertexId v, int height, float share, std::vector<Usage>& usages) {
     if (v == target_) return;
-    find_candidates(v);
+    find_candidates(v, height);
     const std::vector<LinkId> out = candidates_;
     for (const LinkId l : out) {
         const float part = share / static_cast<float>(out.size());
         usages.push_back({l, part});
-        spray(topology_.links()[l].to, part, usages);
+        spray(topology_.links()[l].to, height - 1, part, usages);
     }
 }
 
 bool Router::route(VertexId from, VertexId to, std::uint64_t label, std::vector<Usage>& usages) {
     if (from == to) return true;
     aim_at(to);
-    if (hops_up_from(from) == never) return false;
+    const int height = height_from(from);
+    if (height < 0) return false;
     const std::size_t first = usages.size();
     if (spec_.policy == Routing::spray) {
-        spray(from, 1, usages);
+        spray(from, height, 1, usages);
     } else {
         const float share = 1 / static_cast<float>(spec_.queue_pairs);
         const std::uint64_t connection =
             mix(mix((static_cast<std::uint64_t>(from) << 32) | to) ^ label);
         for (std::int64_t q = 0; q < spec_.queue_pairs; ++q) {
-            walk(from, mix(connection + static_cast<std::uint64_t>(q)), share, usages);
+            walk(from, height, mix(connection + static_cast<std::uint64_t>(q)), share, usages);
         }
         if (spec_.queue_pairs == 1) return true;
     }

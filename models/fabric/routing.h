@@ -37,7 +37,7 @@ struct RoutingSpec {
 
 class Router {
   public:
-    // `topology` must outlive the router.
+    // `topology` must outlive the router and not change.
     Router(const Topology& topology, RoutingSpec spec);
 
     // Appends the links of a connection from NIC to NIC; `label` tells connections between the same two
@@ -47,35 +47,42 @@ class Router {
     // The sum of latencies along the connection's longest path.
     Picoseconds latency(std::span<const Usage> usages) const;
 
-    // Connections routed anew, as after a change of links: forgets loads.
+    // As if no connection had been routed yet.
     void forget_loads();
 
   private:
-    static constexpr std::uint8_t never = 255;
+    // Leaves by number, as ranges [first, end): one range wherever a tree is whole.
+    struct Range {
+        std::uint32_t first;
+        std::uint32_t end;
+    };
+    using Leaves = std::vector<Range>;
+    static constexpr int heights = 4;  // one more than the levels above the leaves
 
+    void find_leaves();
+    static void join(Leaves& into, const Leaves& from);
+    static void tidy(Leaves& leaves);
+    bool covers(VertexId v, int height) const;
     void aim_at(VertexId to);
-    std::uint8_t hops_up_from(VertexId v);
-    // Links out of v on shortest paths to the target, into candidates_.
-    void find_candidates(VertexId v);
-    bool walk(VertexId from, std::uint64_t hash, float share, std::vector<Usage>& usages);
-    void spray(VertexId v, float share, std::vector<Usage>& usages);
+    int height_from(VertexId nic) const;
+    void find_candidates(VertexId v, int height);
     LinkId choose(VertexId v, std::uint64_t hash) const;
-    LinkId choose_by_destination(VertexId v);
+    LinkId choose_by_destination(VertexId v, int height);
+    void walk(VertexId from, int height, std::uint64_t hash, float share,
+              std::vector<Usage>& usages);
+    void spray(VertexId v, int height, float share, std::vector<Usage>& usages);
 
     const Topology& topology_;
     RoutingSpec spec_;
-    // Hops to the target, by vertex: going down only; and going up first. Valid where the stamp is ours,
-    // so that aiming at another target touches only the target's ancestors.
-    VertexId target_ = UINT32_MAX;
-    std::uint32_t stamp_ = 0;
-    std::vector<std::uint32_t> down_stamp_;
-    std::vector<std::uint32_t> up_stamp_;
-    std::vector<std::uint8_t> down_hops_;
-    std::vector<std::uint8_t> up_hops_;
-    std::vector<VertexId> frontier_;
+    // Of each switch: the leaves that are reached by going up so many levels, and then down. Working links
+    // only, so that a route never runs into a dead one further on.
+    std::vector<std::array<Leaves, heights>> leaves_;
+    std::vector<std::uint32_t> leaf_number_;  // of each vertex that is one
+    VertexId target_ = 0;
+    std::vector<std::uint32_t> target_leaves_;  // by number: one, or one in each plane
     std::vector<LinkId> candidates_;
     // By level: how many equal ways up there were below it, on the walk under way.
-    std::array<std::uint32_t, 8> stride_{};
+    std::array<std::uint32_t, heights + 1> stride_{};
     std::vector<double> load_;  // of each link, adaptive only
 };
 

@@ -101,10 +101,6 @@ void Topology::finish() {
     index(down_, down_first_, false);
 }
 
-int Topology::levels() const {
-    return level_.empty() ? 0 : *std::max_element(level_.begin(), level_.end());
-}
-
 const SwitchModel& Topology::switch_model(VertexId v) const {
     RY_CHECK(level_[v] > 0);
     return models_[model_[v]];

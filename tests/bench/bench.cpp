@@ -239,6 +239,119 @@ void maxmin_vs_simgrid(const std::string& traffic, std::vector<Result>& results)
                        rival.peak_mb / ours.peak_mb, digest.hex()});
 }
 
+// ---- growth ----
+
+class Cluster {
+  public:
+    explicit Cluster(std::int64_t nodes) : node_(read_node(catalogue_, "dgx_h100")) {
+        TopologySpec spec;
+        spec.kind = "rail_optimized";
+        spec.tiers = 3;  // all along, so that only the size changes
+        spec.nodes = nodes;
+        spec.nics_per_node = node_.nics;
+        spec.nic_bandwidth = node_.nic_line_rate;
+        spec.leaf = spec.spine = spec.core = read_switch(catalogue_, "q3400_xdr");
+        std::string problem;
+        topology_ = Topology::build(spec, problem);
+        if (!problem.empty()) fail(problem);
+    }
+    const Topology& topology() const { return topology_; }
+    GpuNetwork network() const { return {node_, topology_, {Routing::adaptive}}; }
+
+  private:
+    Diagnostics diagnostics_;
+    ValueReader reader_{diagnostics_, "catalogue"};
+    Catalogue catalogue_{reader_, ValueChoice::corrected, nullptr};
+    Node node_;
+    Topology topology_;
+};
+
+// CPU time of a network's building, routes and rates, against GPUs: one ring over all of them.
+Result growth_ring(std::int64_t gpus) {
+    GroupRate rate;
+    const double cpu = least_cpu_seconds(3, [&] {
+        const Cluster cluster(gpus / 8);
+        std::vector<GpuGroup> all(1);
+        for (std::int64_t g = 0; g < gpus; ++g) all[0].push_back(g);
+        rate = cluster.network().ring(all);
+    });
+    Fingerprint digest;
+    digest.add(std::int64_t{std::llround(rate.bytes_per_s)});
+    const double n = static_cast<double>(gpus);
+    return {fmt::format("growth_ring_{}", gpus),
+            cpu,
+            "CPU s",
+            "n log2 n ns",
+            1e-9 * n * std::log2(n),
+            1e-9 * n * std::log2(n) / cpu,
+            digest.hex()};
+}
+
+// Likewise against flows: a permutation of all NICs, from start to end.
+Result growth_flows(std::int64_t flows) {
+    double last = 0;
+    const double cpu = least_cpu_seconds(3, [&] {
+        const Cluster cluster(flows / 8);
+        const Topology& topology = cluster.topology();
+        Router router(topology, {Routing::ecmp});
+        FlowSimulation simulation(topology.capacities(), static_cast<std::size_t>(flows));
+        for (VertexId from = 0; from < flows; ++from) {
+            Transfer t;
+            // An odd step through a power of two visits everyone once.
+            const auto to = static_cast<VertexId>((from * 40503ULL + 12345) %
+                                                  static_cast<std::uint64_t>(flows));
+            if (!router.route(from, to, 0, t.usages)) fail("no route");
+            t.bytes = 4 << 20;
+            t.latency = router.latency(t.usages);
+            simulation.add(std::move(t));
+        }
+        simulation.run();
+        for (std::size_t i = 0; i < static_cast<std::size_t>(flows); ++i) {
+            last = std::max(last, static_cast<double>(simulation.end(i).count()));
+        }
+    });
+    Fingerprint digest;
+    digest.add(std::int64_t{std::llround(last)});
+    const double n = static_cast<double>(flows);
+    return {fmt::format("growth_flows_{}", flows),
+            cpu,
+            "CPU s",
+            "n log2 n ns",
+            1e-9 * n * std::log2(n),
+            1e-9 * n * std::log2(n) / cpu,
+            digest.hex()};
+}
+
+// One 1 GiB all-reduce over 4,096 GPUs from the bare catalogue: network, rings, rates, NCCL's choice.
+Result all_reduce_4096(double& peak_mb) {
+    double time_s = 0;
+    const double cpu = least_cpu_seconds(1, [&] {
+        Diagnostics diagnostics;
+        ValueReader reader(diagnostics, "catalogue");
+        Catalogue catalogue(reader, ValueChoice::corrected, nullptr);
+        const Cluster cluster(512);
+        const Node node = read_node(catalogue, "dgx_h100");
+        Communicator all = read_communicator(catalogue, node, {4096, 8, false});
+        std::vector<GpuGroup> groups(1);
+        for (std::int64_t g = 0; g < 4096; ++g) groups[0].push_back(g);
+        GpuNetwork network = cluster.network();
+        measure(network, groups, Collective::all_reduce, all);
+        time_s = seconds(Collective::all_reduce, all, 1 << 30);
+    });
+    peak_mb = peak_megabytes();
+    Fingerprint digest;
+    digest.add(std::int64_t{std::llround(time_s * 1e12)});
+    // The rival's figure is published, of another machine.
+    constexpr double astra_sim_s = 32;
+    return {"all_reduce_4096_gpus",
+            cpu,
+            "CPU s",
+            "ASTRA-sim 2 analytical, published",
+            astra_sim_s,
+            astra_sim_s / cpu,
+            digest.hex()};
+}
+
 }  // namespace
 
 }  // namespace railyard
@@ -287,12 +400,25 @@ int main(int argc, char** argv) {
         bench("campaign_llama3_setup", [&] { return campaign_llama3_setup(setup_s); });
         bench("campaign_llama3_memory", [&] { return campaign_llama3_memory(campaign_peak_mb); });
     }
+    if (std::string("all_reduce_4096_gpus").starts_with(only)) {
+        double peak_mb = 0;
+        bench("all_reduce_4096_gpus", [&] { return all_reduce_4096(peak_mb); });
+        constexpr double astra_sim_mb = 733;
+        results.push_back({"all_reduce_4096_gpus_memory", peak_mb, "MB",
+                           "ASTRA-sim 2 analytical, published", astra_sim_mb,
+                           astra_sim_mb / peak_mb, results.back().digest});
+    }
     bench("event_queue_1e3", [&] { return event_queue("event_queue_1e3", 1'000, smoke); });
     bench("event_queue_1e5", [&] { return event_queue("event_queue_1e5", 100'000, smoke); });
     bench("event_queue_1e6",
           [&] { return event_queue("event_queue_1e6", smoke ? 50'000 : 1'000'000, smoke); });
 
     bench("plan_search", [&] { return plan_search(smoke); });
+
+    for (std::int64_t n = 64; n <= (smoke ? 256 : 65536); n *= 4) {
+        bench(fmt::format("growth_ring_{}", n).c_str(), [&] { return growth_ring(n); });
+        bench(fmt::format("growth_flows_{}", n).c_str(), [&] { return growth_flows(n); });
+    }
 
     const std::vector<std::string> traffics = {"128_perm",  "128_rand",   "128_a2a64",
                                                "1024_perm", "1024_rand",  "4096_perm",
