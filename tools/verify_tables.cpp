@@ -645,13 +645,14 @@ std::vector<VerifiedTable> verify_table(const CsvTable& table, const Value* over
         if (!table.name.starts_with(format.number)) continue;
         // A table with a second quantity is two tables: errors of unlike things don't average.
         const std::string name = out.empty() ? table.name : table.name + " (2)";
-        VerifiedTable& each = out.emplace_back(name, format.what, table.rows.size());
+        VerifiedTable each{name, format.what, table.rows.size()};
         Bench bench(overrides);
         for (const CsvRow& row : table.rows) {
             if (const RowResult result = format.row(bench, Fields(row)))
                 each.expressed.push_back(*result);
         }
         bench.check();
+        out.push_back(std::move(each));
     }
     return out;
 }
