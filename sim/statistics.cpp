@@ -1,10 +1,12 @@
 #include "sim/statistics.h"
 
+#include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <limits>
 
 #include "sim/check.h"
+#include "sim/rng.h"
 
 namespace railyard {
 
@@ -32,6 +34,41 @@ Summary summarise(std::span<const double> values) {
     const double half = student_t_quantile(0.975, n - 1) * s.deviation / std::sqrt(n);
     s.ci95 = {s.mean - half, s.mean + half};
     return s;
+}
+
+double expected_max_normal(std::int64_t n) {
+    RY_CHECK(n >= 1);
+    // E[max] is the integral of [x > 0] - F(x)^n, with F summed up by Simpson's rule on the way and the
+    // density continued from point to point: f(x + d) = f(x) exp(-d x - d^2 / 2).
+    constexpr double from = -8;
+    constexpr double half_step = 1.0 / 16;
+    constexpr int steps = 128;  // to +8
+    constexpr double two_pi = 6.283185307179586;
+    static const double curve = portable_exp(-half_step * half_step);
+    double density = portable_exp(-from * from / 2) / std::sqrt(two_pi);
+    double growth = portable_exp(-half_step * from - half_step * half_step / 2);
+    const auto next_density = [&] {
+        density *= growth;
+        growth *= curve;
+        return density;
+    };
+    double below = 0;  // F at the current point
+    double integral = 0;
+    for (int i = 1; i <= steps; ++i) {
+        const double left = density;
+        const double middle = next_density();
+        below += 2 * half_step / 6 * (left + 4 * middle + next_density());
+        double power = 1;
+        double square = std::min(below, 1.0);
+        for (std::int64_t bits = n; bits > 0; bits >>= 1) {
+            if ((bits & 1) != 0) power *= square;
+            square *= square;
+        }
+        const int distance = i - steps / 2;  // from zero, where half of the jump counts
+        integral += (distance > 0 ? 1.0 : distance == 0 ? 0.5 : 0.0) - power;
+    }
+    // The trapezoid's far end, where the integrand is zero, has half a weight; nothing to take off.
+    return 2 * half_step * integral;
 }
 
 Summary summarise_paired(std::span<const double> a, std::span<const double> b) {

@@ -67,10 +67,6 @@ class Inputs {
     TransformerModel model() {
         const std::string name = entry("model", "model");
         diagnostics_.raise_if_any();
-        if (!is_dense(name)) {
-            throw ScenarioError(
-                fmt::format("{} is not a dense model: its split is not calculated here", name));
-        }
         return read_model(catalogue_, name);
     }
     // Parameters by --params, or the model's.
@@ -154,7 +150,7 @@ int calc_checkpoint(const std::vector<std::string>& arguments) {
 int calc_memory(const std::vector<std::string>& arguments) {
     CommandLine line("railyard calc memory --model NAME [options]",
                      "Memory per GPU of a training job, by component.");
-    line.add()("model", po::value<std::string>(), "A dense model in the catalogue")(
+    line.add()("model", po::value<std::string>(), "A model in the catalogue")(
         "gpu-node", po::value<std::string>()->default_value("dgx_h100"), "A node in the catalogue")(
         "tensor", po::value<std::string>()->default_value("1"), "Tensor-parallel ranks")(
         "pipeline", po::value<std::string>()->default_value("1"), "Pipeline stages")(
@@ -236,7 +232,10 @@ int calc_time(const std::vector<std::string>& arguments) {
     Inputs in(*values);
     need(in, "model", "params");
     if (!in.has("tokens") || !in.has("gpus")) throw ScenarioError("needs --tokens and --gpus");
-    const double params = in.params();
+    const bool mixture = !in.has("params") && in.model().experts > 0;
+    const double params = mixture ? static_cast<double>(in.catalogue().integer(
+                                        "model", in.text("model"), "active_params"))
+                                  : in.params();
     const double tokens = in.number("tokens");
     const double gpus = in.number("gpus");
     const double mfu = in.number("mfu");
@@ -253,7 +252,7 @@ int calc_time(const std::vector<std::string>& arguments) {
         "= {:.4g} h = {:.4g} day\n",
         flops, gpus, to_text(Flops{peak}), mfu, share, flops / rate / 3600, flops / rate / 86400);
     fmt::print("GPU-hours = GPUs x time = {:.4g}\n", gpus * flops / rate / 3600);
-    if (in.has("model") && is_dense(in.text("model"))) {
+    if (in.has("model")) {
         const TransformerModel model = in.model();
         const double forward = forward_flops_per_token(model, model.sequence_length);
         fmt::print(
@@ -269,7 +268,7 @@ int calc_time(const std::vector<std::string>& arguments) {
 int calc_kv_cache(const std::vector<std::string>& arguments) {
     CommandLine line("railyard calc kv-cache --model NAME [options]",
                      "Size of the key-value cache that serving a model keeps.");
-    line.add()("model", po::value<std::string>(), "A dense model in the catalogue")(
+    line.add()("model", po::value<std::string>(), "A model in the catalogue")(
         "batch", po::value<std::string>()->default_value("1"), "Sequences at once")(
         "context", po::value<std::string>(), "Tokens per sequence (default: the model's)")(
         "bytes-per-element", po::value<std::string>()->default_value("2"), "2 for bf16, 1 for fp8");
@@ -283,11 +282,20 @@ int calc_kv_cache(const std::vector<std::string>& arguments) {
         in.has("context") ? in.number("context") : static_cast<double>(m.sequence_length);
     const double element = in.number("bytes-per-element");
     in.check();
-    const double per_token = 2 * static_cast<double>(m.layers * m.kv_heads * m.head_dim) * element;
-    fmt::print(
-        "bytes per token = 2 x layers x KV heads x head dimension x bytes per element\n"
-        "      = 2 x {} x {} x {} x {:g} = {:.0f} B\n",
-        m.layers, m.kv_heads, m.head_dim, element, per_token);
+    const std::int64_t width =
+        m.kv_rank > 0 ? m.kv_rank + m.rotary_dim : 2 * m.kv_heads * m.head_dim;
+    const double per_token = static_cast<double>(m.layers * width) * element;
+    if (m.kv_rank > 0) {
+        fmt::print(
+            "bytes per token = layers x (latent + rotary dimension) x bytes per element\n"
+            "      = {} x ({} + {}) x {:g} = {:.0f} B\n",
+            m.layers, m.kv_rank, m.rotary_dim, element, per_token);
+    } else {
+        fmt::print(
+            "bytes per token = 2 x layers x KV heads x head dimension x bytes per element\n"
+            "      = 2 x {} x {} x {} x {:g} = {:.0f} B\n",
+            m.layers, m.kv_heads, m.head_dim, element, per_token);
+    }
     fmt::print("cache = bytes per token x context x sequences\n      = {:.0f} x {:g} x {:g} = {}\n",
                per_token, context, batch, gigabytes(per_token * context * batch));
     return exit_ok;

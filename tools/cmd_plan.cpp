@@ -24,22 +24,39 @@ std::string share(Duration part, const StepTime& step) {
     return fmt::format("{:.1f} %", 100 * seconds(part) / seconds(step.duration()));
 }
 
+void print_critical_path(const CriticalPath& path) {
+    double whole = 0;
+    for (const PathPart& part : path) whole += part.seconds;
+    Table table({{"critical path of a step", Table::Align::left},
+                 {"time", Table::Align::right},
+                 {"share", Table::Align::right},
+                 {"count", Table::Align::right}});
+    for (const PathPart& part : path) {
+        if (part.seconds <= 0) continue;
+        table.add({std::string(part.name), to_text(from_seconds(part.seconds)),
+                   fmt::format("{:.1f} %", 100 * part.seconds / whole),
+                   fmt::format("{:.0f}", part.count)});
+    }
+    fmt::print("{}\n", table.text());
+}
+
 void print_given(const Scenario& s) {
     const StepTime& step = s.job.step;
     const ParallelPlan& p = s.plan;
     fmt::print("{}\n", coloured(s.title, Colour::bold));
-    fmt::print("  {} on {} GPUs of {}: TP {} x PP {} x DP {}, {} sequences of {} tokens a step\n\n",
-               s.model.name, p.gpus(), s.node.gpu.name, p.tensor, p.pipeline, p.data,
-               p.global_batch, p.sequence_length);
+    fmt::print("  {} on {} GPUs of {}: {}, {} sequences of {} tokens a step\n\n", s.model.name,
+               p.gpus(), s.node.gpu.name, split_text(p), p.global_batch, p.sequence_length);
     Table table({{"the plan as given", Table::Align::left}, {"", Table::Align::right}});
     table.add({"step", to_text(step.duration())});
     table.add({"  compute", share(step.compute, step)});
     table.add({"  exposed communication", share(step.exposed_communication, step)});
     table.add({"  pipeline bubble", share(step.bubble, step)});
+    table.add({"  waiting for stragglers", share(step.straggler_wait, step)});
     table.add({"MFU", fmt::format("{:.1f} %", 100 * mfu(s, step))});
     table.add({"tokens per second", fmt::format("{:.4g}", static_cast<double>(s.tokens_per_step) /
                                                               seconds(step.duration()))});
     fmt::print("{}\n", table.text());
+    print_critical_path(critical_path(s.model, p, s.node, s.parameter_bytes, s.optimizer_traffic));
     Table memory({{"memory per GPU", Table::Align::left},
                   {"GB", Table::Align::right},
                   {"=", Table::Align::left}});
@@ -61,8 +78,10 @@ void print_best(const Scenario& s, const PlanSearch& search, double cpu_s) {
         return;
     }
     Table table({{"best plans: TP", Table::Align::right},
+                 {"CP", Table::Align::right},
                  {"PP", Table::Align::right},
                  {"DP", Table::Align::right},
+                 {"EP", Table::Align::right},
                  {"interleave", Table::Align::right},
                  {"microbatch", Table::Align::right},
                  {"ZeRO", Table::Align::right},
@@ -72,9 +91,12 @@ void print_best(const Scenario& s, const PlanSearch& search, double cpu_s) {
                  {"GB per GPU", Table::Align::right}});
     for (const RankedPlan& r : search.best) {
         const ParallelPlan& p = r.plan;
-        table.add({fmt::format("{}", p.tensor), fmt::format("{}", p.pipeline),
-                   fmt::format("{}", p.data), fmt::format("{}", p.interleave),
-                   fmt::format("{}", p.microbatch), fmt::format("{}", p.zero),
+        const std::string zero = p.shard_ranks > 0 ? fmt::format("{} in {}", p.zero, p.shard_ranks)
+                                                   : fmt::format("{}", p.zero);
+        table.add({fmt::format("{}", p.tensor), fmt::format("{}", p.context),
+                   fmt::format("{}", p.pipeline), fmt::format("{}", p.data),
+                   fmt::format("{}", p.expert), fmt::format("{}", p.interleave),
+                   fmt::format("{}", p.microbatch), zero,
                    recompute_names()[static_cast<std::size_t>(p.recompute)],
                    to_text(r.step.duration()), fmt::format("{:.1f} %", 100 * mfu(s, r.step)),
                    fmt::format("{:.1f}", r.memory_bytes * 1e-9)});
@@ -85,8 +107,11 @@ void print_best(const Scenario& s, const PlanSearch& search, double cpu_s) {
 
 Json plan_json(const Scenario& s, const ParallelPlan& p, const StepTime& step, double memory) {
     return {{"tensor", p.tensor},
+            {"context", p.context},
             {"pipeline", p.pipeline},
             {"data", p.data},
+            {"expert", p.expert},
+            {"shard_ranks", p.shards()},
             {"interleave", p.interleave},
             {"microbatch", p.microbatch},
             {"zero", p.zero},
@@ -95,6 +120,7 @@ Json plan_json(const Scenario& s, const ParallelPlan& p, const StepTime& step, d
             {"compute_s", seconds(step.compute)},
             {"exposed_communication_s", seconds(step.exposed_communication)},
             {"bubble_s", seconds(step.bubble)},
+            {"straggler_wait_s", seconds(step.straggler_wait)},
             {"mfu", mfu(s, step)},
             {"memory_bytes", memory}};
 }
@@ -102,10 +128,11 @@ Json plan_json(const Scenario& s, const ParallelPlan& p, const StepTime& step, d
 }  // namespace
 
 int cmd_plan(const std::vector<std::string>& arguments) {
-    CommandLine line(
-        "railyard plan SCENARIO.toml [options]",
-        "Prints the step of the scenario's parallel plan, its memory, and the fastest plans that\n"
-        "fit into the same GPUs with the same global batch, by trying all of them.");
+    CommandLine line("railyard plan SCENARIO.toml [options]",
+                     "Prints the step of the scenario's parallel plan, the critical path that it "
+                     "is made of, its\n"
+                     "memory, and the fastest plans that fit into the same GPUs with the same "
+                     "global batch, by trying all of them.");
     line.positional("scenario", 1);
     line.add_settings();
     line.add()("top", po::value<std::int64_t>()->default_value(5),
@@ -135,9 +162,15 @@ int cmd_plan(const std::vector<std::string>& arguments) {
         Json best = Json::array();
         for (const RankedPlan& r : search.best)
             best.push_back(plan_json(s, r.plan, r.step, r.memory_bytes));
+        Json path = Json::array();
+        for (const PathPart& part :
+             critical_path(s.model, s.plan, s.node, s.parameter_bytes, s.optimizer_traffic)) {
+            path.push_back({{"name", part.name}, {"seconds", part.seconds}, {"count", part.count}});
+        }
         const Json out = {{"scenario", s.file},
                           {"version", version()},
                           {"given", plan_json(s, s.plan, s.job.step, total_bytes(s.memory))},
+                          {"critical_path", path},
                           {"best", best},
                           {"tried", search.tried},
                           {"fitting", search.fitting},

@@ -81,9 +81,9 @@ void print_design(const Scenario& s) {
                spares > 0 ? fmt::format(", {} of them spare", spares) : std::string());
     if (!s.model.name.empty()) {
         const ParallelPlan& p = s.plan;
-        fmt::print("  {} on {} GPUs: TP {} x PP {} x DP {}, {} sequences of {} tokens a step\n",
-                   s.model.name, grouped(static_cast<double>(p.gpus())), p.tensor, p.pipeline,
-                   p.data, p.global_batch, p.sequence_length);
+        fmt::print("  {} on {} GPUs: {}, {} sequences of {} tokens a step\n", s.model.name,
+                   grouped(static_cast<double>(p.gpus())), split_text(p), p.global_batch,
+                   p.sequence_length);
         fmt::print("  memory {:.1f} of {:.1f} GB per GPU\n", total_bytes(s.memory) * 1e-9,
                    static_cast<double>(s.node.gpu.hbm_capacity.count()) * 1e-9);
     }
@@ -93,6 +93,10 @@ void print_design(const Scenario& s) {
         "  step {}: compute {:.1f} %, exposed communication {:.1f} %, pipeline bubble {:.1f} %\n",
         to_text(step.duration()), 100 * seconds(step.compute) / whole,
         100 * seconds(step.exposed_communication) / whole, 100 * seconds(step.bubble) / whole);
+    if (step.straggler_wait > Duration{}) {
+        fmt::print("  of it waiting for stragglers {:.1f} %\n",
+                   100 * seconds(step.straggler_wait) / whole);
+    }
     fmt::print("  {}", s.checkpoint_description);
     if (s.job.checkpoint.mode != CheckpointMode::none) {
         fmt::print("; stall {}", to_text(s.job.checkpoint.stall));

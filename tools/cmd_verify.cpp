@@ -105,11 +105,13 @@ std::vector<std::string> shipped_tables() {
 
 int cmd_verify(const std::vector<std::string>& arguments) {
     CommandLine line(
-        "railyard verify [TABLE.csv...] [--json] [--rows]",
+        "railyard verify [TABLE.csv...] [options]",
         "Prints published measurements and exact oracles beside what the program says, with the\n"
         "error, and how many of the rows can be expressed at all. Without tables: those that "
         "ship.");
     line.positional("table", -1);
+    line.add()("set", po::value<std::vector<std::string>>()->composing(),
+               "Another value in the catalogue: --set override.gpu.h100_sxm.hbm_efficiency=0.8");
     line.add()("json", "Print one JSON object on standard output and nothing else");
     line.add()("rows", "Print every row, not only the summary of each table");
     const auto values = line.parse(arguments);
@@ -118,12 +120,20 @@ int cmd_verify(const std::vector<std::string>& arguments) {
     const std::vector<std::string> paths =
         named ? (*values)["table"].as<std::vector<std::string>>() : shipped_tables();
 
+    Diagnostics diagnostics;
+    Document settings{"--set", {}};
+    for (const std::string& setting : settings_of(*values)) {
+        apply_setting(settings, setting, diagnostics);
+    }
+    diagnostics.raise_if_any();
+    const Value* overrides = settings.root.find("override");
+
     std::vector<VerifiedTable> tables;
     for (const std::string& path : paths) {
         const CsvTable table = read_csv_table(path);
-        if (std::optional<VerifiedTable> verified = verify_table(table)) {
-            tables.push_back(std::move(*verified));
-        } else if (named) {
+        const std::vector<VerifiedTable> verified = verify_table(table, overrides);
+        tables.insert(tables.end(), verified.begin(), verified.end());
+        if (verified.empty() && named) {
             fmt::print(stderr, "{}: warning: no model here answers to this table\n", path);
         }
     }

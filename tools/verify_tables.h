@@ -1,10 +1,10 @@
 #pragma once
 // Published measurements and exact oracles, row by row, beside what the models say.
 
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "sim/config.h"
 #include "tools/csv_table.h"
 
 namespace railyard {
@@ -21,11 +21,12 @@ struct VerifiedTable {
     std::string name;
     std::string what;      // one line
     std::size_t rows = 0;  // of the file
-    std::vector<VerifiedRow> expressed;
+    std::vector<VerifiedRow> expressed = {};
 };
 
-// Simulates every row of a table that can be expressed. The format is known by the table's number,
-// its name's first two digits; nullopt when no model here answers to that format.
-std::optional<VerifiedTable> verify_table(const CsvTable& table);
+// Simulates every row of a table that can be expressed, once for each quantity that it prints. The
+// format is known by the table's number, its name's first two digits; empty when no model here answers
+// to that format. `overrides` is a scenario's [override] table, or nullptr.
+std::vector<VerifiedTable> verify_table(const CsvTable& table, const Value* overrides);
 
 }  // namespace railyard

@@ -39,7 +39,8 @@ std::vector<Metric> metrics_of(const Scenario& s, const ReplicaResult& r) {
     // Whole steps that were kept, with the step that the end cut off.
     const double trained = static_cast<double>(r.ledger.booked(Category::productive) +
                                                r.ledger.booked(Category::exposed_communication) +
-                                               r.ledger.booked(Category::pipeline_bubble)) *
+                                               r.ledger.booked(Category::pipeline_bubble) +
+                                               r.ledger.booked(Category::straggler_wait)) *
                            1e-9 / job_gpus;
     double interruptions = 0;
     for (const std::int64_t n : job.interruptions) interruptions += static_cast<double>(n);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/campaign/parallel.h"
 #include "sim/check.h"
 
 namespace railyard {
@@ -15,15 +16,6 @@ const std::vector<std::string> value_choices = {"corrected", "seed"};
 const std::vector<std::string> checkpoint_modes = {"none", "sync", "async"};
 const std::vector<std::string> interval_clocks = {"training", "wall"};
 const std::vector<std::string> remedy_words = {"restart", "reset", "replace"};
-
-// Divisors of n up to `most`.
-std::vector<std::int64_t> divisors(std::int64_t n, std::int64_t most) {
-    std::vector<std::int64_t> out;
-    for (std::int64_t d = 1; d <= std::min(n, most); ++d) {
-        if (n % d == 0) out.push_back(d);
-    }
-    return out;
-}
 
 constexpr double step_seconds_max = 1e7;  // a step of 116 days is a mistake in the scenario
 
@@ -47,14 +39,12 @@ class ScenarioReader {
     void read_fault(Section& section);
     void read_storage();
     void read_job();
-    void read_parallel(Section& job);
     void read_step(Section& job);
     void read_checkpoint(Section& job);
     void read_recovery(Section& job);
     void read_maintenance();
     void read_failures();
     FailureCause read_cause(Section& section);
-    void check_memory(Section& parallel);
 
     ValueReader& values_;
     ScenarioChanges changes_;
@@ -261,196 +251,14 @@ void ScenarioReader::read_job() {
                   "give run.duration, or job.length, or both");
     }
 
-    std::vector<std::string> models;
-    for (const std::string& name : Catalogue::names("model")) {
-        if (is_dense(name)) models.push_back(name);
-    }
-    job.name("model", model_name_, models, "a dense model in the catalogue",
-             "The model that is trained; mixtures of experts are not simulated yet",
-             {.otherwise = "none: then job.step.time is needed"});
+    job.name("model", model_name_, Catalogue::names("model"), "a model in the catalogue",
+             "The model that is trained", {.otherwise = "none: then job.step.time is needed"});
     if (!model_name_.empty()) s_.model = read_model(*catalogue_, model_name_);
-    read_parallel(job);
+    read_parallel(job, values_, *catalogue_, changes_.must_fit, s_);
     read_step(job);
     read_checkpoint(job);
     read_recovery(job);
     job.finish();
-}
-
-void ScenarioReader::read_parallel(Section& job) {
-    Section parallel = job.section("parallel");
-    ParallelPlan& p = s_.plan;
-    const std::int64_t gpus = s_.job.gpus();
-    parallel.read("tensor", p.tensor, "Tensor-parallel ranks (TP)", {.bound = Bound::count});
-    parallel.read("pipeline", p.pipeline, "Pipeline stages (PP)", {.bound = Bound::count});
-    std::optional<std::int64_t> data;
-    parallel.read("data", data, "Data-parallel replicas (DP)",
-                  {.bound = Bound::count, .otherwise = "GPUs of the job / (tensor x pipeline)"});
-    p.data = data.value_or(std::max<std::int64_t>(1, gpus / (p.tensor * p.pipeline)));
-    parallel.read("interleave", p.interleave, "Virtual pipeline stages per GPU",
-                  {.bound = Bound::count});
-    parallel.read("microbatch", p.microbatch, "Sequences per microbatch", {.bound = Bound::count});
-    p.global_batch = p.data * p.microbatch;
-    parallel.read("global_batch", p.global_batch, "Sequences per step, over all replicas",
-                  {.bound = Bound::count, .otherwise = "one microbatch per replica"});
-    p.sequence_length = std::max<std::int64_t>(1, s_.model.sequence_length);
-    parallel.read("sequence_length", p.sequence_length, "Tokens per sequence",
-                  {.bound = Bound::positive, .otherwise = "the model's"});
-    constexpr std::int64_t sequence_length_max = 10'000'000;
-    if (p.sequence_length > sequence_length_max) {
-        parallel.error("sequence_length", fmt::format("expected at most {} tokens, found {}",
-                                                      sequence_length_max, p.sequence_length));
-        p.sequence_length = sequence_length_max;
-    }
-    std::int64_t zero = 1;
-    parallel.read("zero", zero,
-                  "ZeRO stage: 1 shares optimizer state over the data-parallel ranks, "
-                  "2 gradients too, 3 weights too",
-                  {.bound = Bound::non_negative});
-    parallel.read("sequence_parallel", p.sequence_parallel,
-                  "Share norms and residuals over the tensor-parallel ranks");
-    parallel.read("overlap_data", p.overlap_data,
-                  "Hide data-parallel collectives behind computation");
-    parallel.read("overlap_tensor", p.overlap_tensor,
-                  "Hide tensor-parallel collectives behind matrix multiplications, in pieces");
-    parallel.read("fused_attention", p.fused_attention,
-                  "Attention kernels that never write their scores to memory");
-    int recompute = 1;
-    parallel.choose(
-        "recompute", recompute, recompute_names(),
-        "Activations computed again in the backward pass: the attention core (selective), "
-        "norms and activation functions too (elementwise), whole layers (full)");
-    parallel.finish();
-    if (zero > 3)
-        parallel.error("zero", fmt::format("expected a stage from 0 to 3, found {}", zero));
-    p.zero = static_cast<int>(std::min<std::int64_t>(zero, 3));
-    p.recompute = static_cast<Recompute>(recompute);
-    if (model_name_.empty() && parallel.present()) {
-        parallel.warning("", "has no effect without job.model");
-    }
-    if (!ok() || model_name_.empty()) return;
-
-    if (p.gpus() != gpus) {
-        parallel.error(
-            data ? "data" : "tensor",
-            fmt::format("tensor {} x pipeline {} x data {} = {} GPUs, but the job has {} "
-                        "({} nodes of {})",
-                        p.tensor, p.pipeline, p.data, p.gpus(), gpus, s_.job.nodes,
-                        s_.job.gpus_per_node),
-            gpus % (p.tensor * p.pipeline) == 0
-                ? fmt::format("with this tensor and pipeline, data = {}",
-                              gpus / (p.tensor * p.pipeline))
-                : "choose tensor and pipeline so that their product divides the GPUs");
-        return;
-    }
-    if (s_.model.heads % p.tensor != 0) {
-        parallel.error(
-            "tensor",
-            fmt::format("{} attention heads don't divide by tensor = {}", s_.model.heads, p.tensor),
-            fmt::format("valid: {}", fmt::join(divisors(s_.model.heads, 64), ", ")));
-    }
-    if (!layers_split(s_.model, p.pipeline)) {
-        parallel.error(
-            "pipeline",
-            fmt::format("{} layers don't divide by pipeline = {}, nor with one layer less on "
-                        "the first and last stage",
-                        s_.model.layers, p.pipeline));
-    }
-    if (p.global_batch % (p.data * p.microbatch) != 0) {
-        parallel.error("global_batch",
-                       fmt::format("{} sequences don't divide by data {} x microbatch {}",
-                                   p.global_batch, p.data, p.microbatch));
-    }
-    const std::int64_t stage_layers = layers_per_stage(s_.model, p.pipeline);
-    if (p.interleave > 1 && (p.pipeline == 1 || stage_layers % p.interleave != 0)) {
-        parallel.error(
-            "interleave",
-            fmt::format("a stage of {} layers on each of {} GPUs has no {} equal virtual stages",
-                        stage_layers, p.pipeline, p.interleave),
-            p.pipeline == 1
-                ? "interleaving needs pipeline > 1"
-                : fmt::format("valid: {}", fmt::join(divisors(stage_layers, 64), ", ")));
-    } else if (p.interleave > 1 && p.microbatches() % p.pipeline != 0) {
-        parallel.error(
-            "interleave",
-            fmt::format("interleaving needs microbatches in multiples of pipeline = {}; a replica "
-                        "has {}",
-                        p.pipeline, p.microbatches()),
-            fmt::format("global_batch in multiples of {}, or interleave = 1",
-                        p.pipeline * p.data * p.microbatch));
-    }
-    if (p.zero == 3) {
-        parallel.warning(
-            "zero",
-            "the step of ZeRO-3 is optimistic: its many small collectives are costed as "
-            "a few large ones");
-    }
-    if (ok()) check_memory(parallel);
-}
-
-void ScenarioReader::check_memory(Section& parallel) {
-    s_.parameter_bytes = read_parameter_bytes(*catalogue_);
-    const ParameterBytes& bytes = s_.parameter_bytes;
-    s_.memory = memory_per_gpu(s_.model, s_.plan, bytes, s_.node.gpu);
-    const double needed = total_bytes(s_.memory);
-    const double capacity = static_cast<double>(s_.node.gpu.hbm_capacity.count());
-    if (needed <= capacity || !changes_.must_fit) return;
-    std::string split;
-    for (const MemoryUse& use : s_.memory) {
-        if (use.bytes > 0)
-            split += fmt::format("{}{} {:.1f}", split.empty() ? "" : ", ", use.component,
-                                 use.bytes * 1e-9);
-    }
-    // What would help, tried one at a time and in the order in which people try them.
-    std::vector<std::string> helps;
-    const auto consider = [&](const ParallelPlan& changed, std::string what) {
-        const double total = total_bytes(memory_per_gpu(s_.model, changed, bytes, s_.node.gpu));
-        if (total <= capacity) helps.push_back(fmt::format("{} ({:.1f} GB)", what, total * 1e-9));
-    };
-    for (int stage = s_.plan.zero + 1; stage <= 3; ++stage) {
-        ParallelPlan changed = s_.plan;
-        changed.zero = stage;
-        consider(changed, fmt::format("zero = {}", stage));
-    }
-    for (const auto recompute : {Recompute::elementwise, Recompute::full}) {
-        if (recompute <= s_.plan.recompute) continue;
-        ParallelPlan changed = s_.plan;
-        changed.recompute = recompute;
-        consider(changed, fmt::format("recompute = \"{}\"",
-                                      recompute_names()[static_cast<std::size_t>(recompute)]));
-    }
-    const std::int64_t gpus = s_.plan.gpus();
-    for (std::int64_t tensor = 1; tensor <= s_.node.nvlink_domain; tensor *= 2) {
-        for (std::int64_t pipeline = 1; pipeline <= 64; pipeline *= 2) {
-            if (tensor * pipeline <= s_.plan.tensor * s_.plan.pipeline ||
-                gpus % (tensor * pipeline) != 0 || s_.model.heads % tensor != 0 ||
-                s_.model.layers % pipeline != 0) {
-                continue;
-            }
-            ParallelPlan changed = s_.plan;
-            changed.tensor = tensor;
-            changed.pipeline = pipeline;
-            changed.data = gpus / (tensor * pipeline);
-            const std::size_t before = helps.size();
-            if (changed.global_batch % (changed.data * changed.microbatch) == 0) {
-                consider(changed, fmt::format("tensor = {}, pipeline = {}", tensor, pipeline));
-            }
-            if (helps.size() > before) {
-                tensor = s_.node.nvlink_domain;
-                break;
-            }
-        }
-    }
-    std::string help = fmt::format("per GPU, GB: {}", split);
-    help += helps.empty()
-                ? "\n    no single change of ZeRO, recomputation or tensor and pipeline "
-                  "parallelism makes it fit: more GPUs, or GPUs with more memory"
-                : fmt::format("\n    it would fit with {}", fmt::join(helps, "; or with "));
-    parallel.error(
-        "",
-        fmt::format("{} does not fit: {:.1f} GB per GPU, {} has {:.1f} GB: {:.1f} GB too much",
-                    s_.model.name, needed * 1e-9, s_.node.gpu.name, capacity * 1e-9,
-                    (needed - capacity) * 1e-9),
-        help);
 }
 
 void ScenarioReader::read_step(Section& job) {
@@ -862,6 +670,8 @@ std::vector<Kind> kinds() {
            "the job stands still for a copy to host memory; the upload runs in the background"});
     words("job.checkpoint.clock", interval_clocks,
           {"the interval counts training time", "the interval counts from start to start"});
+    words("job.parallel.precision", precision_names(),
+          {"16 bits", "8 bits in the layers' matrix multiplications"});
     words("job.parallel.recompute", recompute_names(),
           {"every activation is kept", "the attention core is computed again",
            "norms and activation functions too", "whole layers"});

@@ -5,6 +5,11 @@
 
 namespace railyard {
 
+const std::vector<std::string>& precision_names() {
+    static const std::vector<std::string> names = {"bf16", "fp8"};
+    return names;
+}
+
 namespace {
 
 Gpu read_gpu(Catalogue& c, const std::string& name) {
@@ -18,6 +23,9 @@ Gpu read_gpu(Catalogue& c, const std::string& name) {
                             : Flops{g.bf16_dense.per_second *
                                     c.compute("gpu", "h100_sxm", "bf16_achievable").per_second /
                                     c.compute("gpu", "h100_sxm", "bf16_dense").per_second};
+    if (c.has("gpu", name, "fp8_achievable")) {
+        g.fp8_achievable = c.compute("gpu", name, "fp8_achievable");
+    }
     g.sms = c.integer("gpu", name, "sms");
     g.hbm_capacity = c.data("gpu", name, "hbm_capacity");
     g.hbm_bandwidth = c.bandwidth("gpu", name, "hbm_bandwidth");
@@ -36,16 +44,20 @@ Gpu read_gpu(Catalogue& c, const std::string& name) {
     const std::string& generation = g.generation;
     g.sustained_fraction = c.number("step_model", generation, "sustained_fraction");
     g.tile_columns = c.number("step_model", generation, "tile_columns");
-    g.gemm_half_depth = c.number("step_model", "all", "gemm_half_depth");
-    g.wave_weight = c.number("step_model", "all", "wave_weight");
-    g.fused_attention_efficiency = c.number("step_model", "all", "fused_attention_efficiency");
+    g.tile_overhead = c.time("step_model", "all", "tile_overhead");
+    g.fused_attention_efficiency = c.number("step_model", generation, "fused_attention_efficiency");
     g.batched_gemm_efficiency = c.number("step_model", "all", "batched_gemm_efficiency");
     g.score_traffic = c.number("step_model", "all", "score_traffic");
     g.elementwise_traffic = c.number("step_model", "all", "elementwise_traffic");
-    g.tensor_overlap_chunks = c.number("step_model", "all", "tensor_overlap_chunks");
+    g.expert_traffic = c.number("step_model", "all", "expert_traffic");
+    g.loss_traffic = c.number("step_model", "all", "loss_traffic");
+    g.overlap_tax = c.number("step_model", "all", "overlap_tax");
+    g.piecewise_overlap = c.number("step_model", "all", "piecewise_overlap");
     g.kernel_gap = c.time("step_model", "all", "kernel_gap");
-    g.layer_launch_forward = c.time("step_model", "all", "layer_launch_forward");
-    g.layer_launch_backward = c.time("step_model", "all", "layer_launch_backward");
+    g.layer_launch_forward = c.time("step_model", generation, "layer_launch_forward");
+    g.layer_launch_backward = c.time("step_model", generation, "layer_launch_backward");
+    g.recompute_overhead = c.time("step_model", "all", "recompute_overhead");
+    g.step_overhead = c.time("step_model", "all", "step_overhead");
     g.reserved_memory = c.data("kernel_overheads", "", "context_memory") +
                         c.data("kernel_overheads", "", "nccl_memory");
     return g;
@@ -172,15 +184,17 @@ double memory_seconds(const Gpu& gpu, double bytes) {
     return bytes / (gpu.hbm_bandwidth.bytes_per_second() * gpu.hbm_efficiency);
 }
 
-double gemm_seconds(const Gpu& gpu, double m, double n, double k) {
+double gemm_seconds(const Gpu& gpu, const Gemm& g) {
+    if (g.m * g.n * g.k == 0) return 0;
     constexpr double tile_rows = 128;
-    constexpr double bytes_per_element = 2;
-    const double sms = static_cast<double>(gpu.sms);
-    const double tiles = std::ceil(m / tile_rows) * std::ceil(n / gpu.tile_columns);
-    const double fill = 1 - gpu.wave_weight * (1 - tiles / (sms * std::ceil(tiles / sms)));
-    const double depth = k / (k + gpu.gemm_half_depth);
-    const double compute = 2 * m * n * k / (gpu.sustained_flops() * fill * depth);
-    const double bytes = bytes_per_element * (m * k + k * n + m * n);
+    const double bytes_per_element = g.precision == Precision::fp8 ? 1 : 2;
+    const double rate = gpu.sustained_flops(g.precision);
+    const double tile =
+        2 * tile_rows * gpu.tile_columns * g.k * static_cast<double>(gpu.sms) / rate;
+    const double depth = tile / (tile + seconds(gpu.tile_overhead));
+    const double flops = g.groups * 2 * g.m * g.n * g.k;
+    const double compute = flops / (rate * depth);
+    const double bytes = g.groups * (bytes_per_element * (g.m * g.k + g.k * g.n) + 2 * g.m * g.n);
     return std::max(compute, memory_seconds(gpu, bytes)) + seconds(gpu.kernel_gap);
 }
 

@@ -9,12 +9,18 @@
 
 namespace railyard {
 
+// What matrix multiplications of a training run compute in; attention and everything else stay bf16.
+enum class Precision : std::uint8_t { bf16, fp8 };
+// Their words in scenarios, in order.
+const std::vector<std::string>& precision_names();
+
 struct Gpu {
     std::string id;  // in the catalogue
     std::string name;
     std::string generation;
     Flops bf16_dense;       // datasheet peak, no sparsity: the denominator of MFU
     Flops bf16_achievable;  // best measured matrix multiplication
+    Flops fp8_achievable;   // likewise; 0: this GPU has no fp8
     std::int64_t sms = 0;
     Bytes hbm_capacity;
     Bandwidth hbm_bandwidth;  // peak
@@ -25,19 +31,29 @@ struct Gpu {
     // The step model's parameters for this generation, from the catalogue.
     double sustained_fraction = 0;  // of bf16_achievable, hour after hour
     double tile_columns = 0;
-    double gemm_half_depth = 0;
-    double wave_weight = 0;
     double fused_attention_efficiency = 0;  // of the sustained rate
     double batched_gemm_efficiency = 0;  // likewise, the small multiplications of unfused attention
     double score_traffic = 0;            // bytes per score, forward, unfused attention
-    double elementwise_traffic = 0;      // hidden-size activations per layer, forward
-    double tensor_overlap_chunks = 0;
+    // Activations of the hidden size that elementwise kernels move per layer, forward; and for each
+    // copy of a token that goes to an expert, to route, sort, gather and add up.
+    double elementwise_traffic = 0;
+    double expert_traffic = 0;
+    double loss_traffic = 0;       // bytes per logit, forward and backward, unfused loss
+    double overlap_tax = 0;        // what a hidden collective's SMs cost the computation
+    double piecewise_overlap = 0;  // of a collective cut into pieces beside work, what can hide
+    Duration tile_overhead{};      // prologue and epilogue of one output tile
     Duration kernel_gap{};
-    // What an eager framework needs on its CPU to launch one transformer layer.
+    // What an eager framework needs on its CPU to launch one transformer layer, and once a step for
+    // data, norms, logs.
     Duration layer_launch_forward{};
     Duration layer_launch_backward{};
+    Duration recompute_overhead{};  // of one layer that is computed again
+    Duration step_overhead{};
 
-    double sustained_flops() const { return bf16_achievable.per_second * sustained_fraction; }
+    double sustained_flops(Precision precision = Precision::bf16) const {
+        return (precision == Precision::fp8 ? fp8_achievable : bf16_achievable).per_second *
+               sustained_fraction;
+    }
     Bytes reserved_memory;  // CUDA context and NCCL buffers
 };
 
@@ -86,15 +102,23 @@ struct Node {
 // Reads a node and its GPU and NIC. `name` must be an entry of kind "node".
 Node read_node(Catalogue& catalogue, const std::string& name);
 
-// C[m,n] += A[m,k] B[k,n] in bf16 on one GPU, in seconds, with the gap to the next kernel:
+// `groups` multiplications C[m,n] += A[m,k] B[k,n] of one shape, in one launch.
+struct Gemm {
+    double m = 0;
+    double n = 0;
+    double k = 0;
+    double groups = 1;
+    Precision precision = Precision::bf16;
+};
+
+// On one GPU, in seconds, with the gap to the next kernel:
 //
-//     time = max(2 m n k / (sustained * fill * depth), bytes / HBM) + gap
-//     fill = 1 - wave_weight (1 - tiles / (SMs * ceil(tiles / SMs))),  tiles = ceil(m/128)
-//     ceil(n/columns) depth = k / (k + gemm_half_depth)
+//     time = max(groups 2 m n k / (sustained * depth), bytes / HBM) + gap
+//     depth = tile / (tile + tile_overhead),  tile: the seconds of one SM for 128 x columns x k
 //
-// The fill term is tile quantisation, weakened because the last wave's idle SMs are in part used by
-// what follows; the depth term is the prologue and epilogue of a tile.
-double gemm_seconds(const Gpu& gpu, double m, double n, double k);
+// The depth term is the prologue and epilogue of an output tile: the shallower the product and the
+// faster the SM, the more they weigh. The last wave's idle SMs are left out: fits put them at nothing.
+double gemm_seconds(const Gpu& gpu, const Gemm& gemm);
 
 // Runs the NICs on this transport: latencies follow where the catalogue knows them.
 void choose_transport(Catalogue& catalogue, Node& node, const std::string& transport);

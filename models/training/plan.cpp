@@ -12,27 +12,45 @@ const std::vector<std::string>& recompute_names() {
     return names;
 }
 
-bool is_dense(const std::string& model_name) {
-    const Value* entry = Catalogue::entry("model", model_name);
-    const Value* kind = entry ? entry->find("kind") : nullptr;
-    return kind != nullptr && kind->text == "dense";
-}
-
 TransformerModel read_model(Catalogue& c, const std::string& name) {
+    const auto count = [&](const char* key, std::int64_t otherwise) {
+        return c.has("model", name, key) ? c.integer("model", name, key) : otherwise;
+    };
     TransformerModel m;
     m.name = name;
     m.layers = c.integer("model", name, "layers");
     m.hidden = c.integer("model", name, "hidden");
-    m.ffn = c.integer("model", name, "ffn");
     m.heads = c.integer("model", name, "heads");
-    m.kv_heads = c.integer("model", name, "kv_heads");
-    m.head_dim = c.has("model", name, "head_dim") ? c.integer("model", name, "head_dim")
-                                                  : m.hidden / std::max<std::int64_t>(1, m.heads);
+    m.kv_heads = count("kv_heads", m.heads);
+    m.query_rank = count("q_lora_rank", 0);
+    m.kv_rank = count("kv_lora_rank", 0);
+    m.rotary_dim = count("qk_rope_head_dim", 0);
+    m.head_dim = c.has("model", name, "qk_nope_head_dim")
+                     ? c.integer("model", name, "qk_nope_head_dim") + m.rotary_dim
+                     : count("head_dim", m.hidden / std::max<std::int64_t>(1, m.heads));
+    m.value_dim = count("v_head_dim", m.head_dim);
     m.vocab = c.integer("model", name, "vocab");
     m.sequence_length = c.integer("model", name, "sequence_length");
-    m.glu = c.flag("model", name, "glu");
+    m.glu = !c.has("model", name, "glu") || c.flag("model", name, "glu");
+    m.parallel_block =
+        c.has("model", name, "parallel_block") && c.flag("model", name, "parallel_block");
+    m.window = count("window", 0);
+    m.experts = count("experts", 0);
+    m.ffn = count("ffn", count("dense_ffn", 0));
+    if (m.experts > 0) {
+        m.topk = c.integer("model", name, "topk");
+        m.shared_experts = count("shared_experts", 0);
+        m.expert_ffn = count("expert_ffn", m.ffn);
+        m.dense_layers = count("dense_layers", 0);
+    }
     m.params = static_cast<double>(c.integer("model", name, "params"));
     return m;
+}
+
+std::string split_text(const ParallelPlan& p) {
+    return fmt::format("TP {}{} x PP {} x DP {}{}", p.tensor,
+                       p.context > 1 ? fmt::format(" x CP {}", p.context) : "", p.pipeline, p.data,
+                       p.expert > 1 ? fmt::format(" (EP {})", p.expert) : "");
 }
 
 ParameterBytes read_parameter_bytes(Catalogue& c) {
@@ -45,75 +63,36 @@ ParameterBytes read_parameter_bytes(Catalogue& c) {
     return b;
 }
 
-namespace {
-
-// Bytes of activations that one layer keeps for one microbatch, on one GPU. With a GPT layer (f =
-// 4h, as many key-value heads as heads) this is Korthikanti et al.'s sbh(34 + 5as/h)/t;
-// arXiv:2205.05198.
-double activation_bytes_per_layer(const TransformerModel& m, const ParallelPlan& p) {
-    const double tokens = static_cast<double>(p.microbatch * p.sequence_length);
+LayerParameters layer_parameters(const TransformerModel& m) {
     const double h = static_cast<double>(m.hidden);
-    const double f = static_cast<double>(m.ffn);
-    if (p.recompute == Recompute::full) return 2 * tokens * h;
-
-    const bool elementwise_kept = p.recompute != Recompute::elementwise;
-    double replicated = 2 * h + 2 * h;                  // the two residual inputs
-    if (elementwise_kept) replicated += 2 * h + 2 * h;  // outputs of the two norms
-    if (!m.glu) replicated += 2 * h;                    // dropout masks, one byte each
-    double split = 2 * (m.query_width() + 2 * m.kv_width()) + 2 * m.query_width();
-    split += 2 * (m.glu ? 2 : 1) * f;      // outputs of the first feed-forward matrices
-    if (elementwise_kept) split += 2 * f;  // output of the activation function
-    if (p.recompute == Recompute::none && !p.fused_attention) {
-        split += 5 * static_cast<double>(m.heads * p.sequence_length);  // scores, softmax, its mask
+    const double matrices = m.glu ? 3 : 2;
+    LayerParameters out;
+    out.attention = m.value_width() * h;
+    if (m.kv_rank > 0) {
+        const double query = static_cast<double>(m.query_rank);
+        const double latent = static_cast<double>(m.kv_rank);
+        out.attention += query > 0 ? (h + m.query_width()) * query : h * m.query_width();
+        out.attention += h * (latent + static_cast<double>(m.rotary_dim));
+        out.attention +=
+            latent * (static_cast<double>(m.heads * (m.head_dim - m.rotary_dim)) + m.value_width());
+    } else {
+        out.attention += h * (m.query_width() + 2 * m.kv_width());
     }
-    const double t = static_cast<double>(p.tensor);
-    return tokens * (split / t + replicated / (p.sequence_parallel ? t : 1));
+    out.ffn = matrices * h * static_cast<double>(m.ffn);
+    const double expert = matrices * h * static_cast<double>(m.expert_ffn);
+    out.routed = static_cast<double>(m.experts) * expert;
+    out.shared =
+        static_cast<double>(m.shared_experts) * expert + h * static_cast<double>(m.experts);
+    return out;
 }
 
-}  // namespace
-
-std::vector<MemoryUse> memory_per_gpu(const TransformerModel& m, const ParallelPlan& p,
-                                      const ParameterBytes& bytes, const Gpu& gpu) {
-    const double t = static_cast<double>(p.tensor);
-    const double pp = static_cast<double>(p.pipeline);
-    const double d = static_cast<double>(p.data);
-    const double params = m.params / (t * pp);
-    const double in_flight_limit = static_cast<double>(p.microbatches());
-    const double in_flight_pipeline =
-        p.interleave > 1 ? pp + (pp - 1) / static_cast<double>(p.interleave) : pp;
-    const double in_flight = std::min(in_flight_limit, in_flight_pipeline);
-    const double layers = static_cast<double>(layers_per_stage(m, p.pipeline));
-    const double logits = p.pipeline == 1 ? static_cast<double>(p.microbatch * p.sequence_length) *
-                                                static_cast<double>(m.vocab) * (2 + 4) / t
-                                          : 0;
-    const auto shared = [&](double each, bool split) {
-        const double bytes_held = params * each / (split ? d : 1);
-        return std::pair(bytes_held, fmt::format("{:.4g} parameters x {:g} B{}", params, each,
-                                                 split ? fmt::format(" / {} ranks", p.data) : ""));
-    };
-    const auto [weights, weights_formula] = shared(bytes.weight, p.zero >= 3);
-    const auto [gradients, gradients_formula] = shared(bytes.gradient, p.zero >= 2);
-    const auto [optimizer, optimizer_formula] = shared(bytes.optimizer, p.zero >= 1);
-    const double layer = activation_bytes_per_layer(m, p);
-    return {
-        {"weights", weights, weights_formula},
-        {"gradients", gradients, gradients_formula},
-        {"optimizer state", optimizer, optimizer_formula},
-        {"activations", layers * in_flight * layer,
-         fmt::format("{:g} layers x {:.4g} microbatches in flight x {:.4g} GB", layers, in_flight,
-                     layer * 1e-9)},
-        {"logits", logits,
-         fmt::format("{} tokens x {} words x {} B / {}{}", p.microbatch * p.sequence_length,
-                     m.vocab, 2 + 4, p.tensor, p.pipeline == 1 ? "" : ", on the last stage only")},
-        {"CUDA and NCCL", static_cast<double>(gpu.reserved_memory.count()),
-         "context and communicator buffers"},
-    };
-}
-
-double total_bytes(const std::vector<MemoryUse>& uses) {
-    double sum = 0;
-    for (const MemoryUse& use : uses) sum += use.bytes;
-    return sum;
+double parameter_count(const TransformerModel& m, bool tied_embedding) {
+    const LayerParameters layer = layer_parameters(m);
+    const double experts = static_cast<double>(m.expert_layers());
+    const double dense = static_cast<double>(m.layers) - experts;
+    return static_cast<double>(m.layers) * layer.attention + dense * layer.ffn +
+           experts * (layer.shared + layer.routed) +
+           (tied_embedding ? 1 : 2) * static_cast<double>(m.vocab * m.hidden);
 }
 
 std::int64_t layers_per_stage(const TransformerModel& m, std::int64_t pipeline) {
@@ -124,14 +103,201 @@ bool layers_split(const TransformerModel& m, std::int64_t pipeline) {
     return m.layers % pipeline == 0 || (m.layers + 2) % pipeline == 0;
 }
 
-double forward_flops_per_token(const TransformerModel& m, std::int64_t sequence_length) {
+StageLayers stage_layers(const TransformerModel& m, std::int64_t pipeline, std::int64_t stage) {
+    const std::int64_t full = layers_per_stage(m, pipeline);
+    const std::int64_t missing = m.layers % pipeline == 0 ? 0 : 1;  // on the first and the last
+    const bool at_end = stage == 0 || stage == pipeline - 1;
+    const std::int64_t first = stage == 0 ? 0 : stage * full - missing;
+    const std::int64_t count = pipeline == 1 ? m.layers : full - (at_end ? missing : 0);
+    const std::int64_t dense =
+        m.experts == 0 ? count : std::clamp<std::int64_t>(m.dense_layers - first, 0, count);
+    return {static_cast<double>(dense), static_cast<double>(count - dense)};
+}
+
+RankParameters rank_parameters(const TransformerModel& m, const ParallelPlan& p,
+                               const StageLayers& layers) {
+    const LayerParameters each = layer_parameters(m);
+    const double experts = static_cast<double>(m.expert_layers());
+    const double dense = static_cast<double>(m.layers) - experts;
+    const double in_layers = static_cast<double>(m.layers) * each.attention + dense * each.ffn +
+                             experts * (each.shared + each.routed);
+    const double t = static_cast<double>(p.tensor);
+    RankParameters out;
+    out.common =
+        ((layers.dense + layers.expert) * each.attention + layers.dense * each.ffn +
+         layers.expert * each.shared + (m.params - in_layers) / static_cast<double>(p.pipeline)) /
+        t;
+    out.routed = layers.expert * each.routed / (t * static_cast<double>(p.expert));
+    return out;
+}
+
+namespace {
+
+// Bytes of activations that one layer keeps for one microbatch, on one GPU. With a GPT layer (f =
+// 4h, as many key-value heads as heads) this is Korthikanti et al.'s sbh(34 + 5as/h)/t;
+// arXiv:2205.05198. A layer with experts keeps, for each expert that a token goes to, the copy of the
+// token that was sent there and the expert's inner activations.
+double activation_bytes_per_layer(const TransformerModel& m, const ParallelPlan& p, bool experts) {
+    const double tokens = p.rank_tokens();
     const double h = static_cast<double>(m.hidden);
-    const double f = static_cast<double>(m.ffn);
-    const double q = m.query_width();
-    const double matrices = 2 * (h * q + 2 * h * m.kv_width() + q * h + (m.glu ? 3 : 2) * h * f);
-    const double attention = 4 * static_cast<double>(sequence_length) * q;
-    return static_cast<double>(m.layers) * (matrices + attention) +
-           2 * h * static_cast<double>(m.vocab);
+    const double t = static_cast<double>(p.tensor);
+    if (p.recompute == Recompute::full) return 2 * tokens * h;
+
+    const bool elementwise_kept = p.recompute != Recompute::elementwise;
+    const double inner = (m.glu ? 2 : 1) + (elementwise_kept ? 1 : 0);  // widths of a feed-forward
+    double replicated = 2 * h + (m.parallel_block ? 0 : 2 * h);         // the residual inputs
+    if (elementwise_kept) replicated += 2 * h + (m.parallel_block ? 0 : 2 * h);  // norms' outputs
+    if (!m.glu) replicated += 2 * h;  // dropout masks, one byte each
+    double split = 2 * (m.query_width() + m.kv_width()) + 2 * m.value_width();
+    split += 2 * static_cast<double>(m.kv_heads * m.value_dim);
+    double whole = 0;  // what no rank of the tensor group leaves to another
+    if (m.kv_rank > 0) {
+        const double norms = elementwise_kept ? 2 : 1;
+        whole += 2 * (norms * static_cast<double>(m.query_rank + m.kv_rank) +
+                      static_cast<double>(m.rotary_dim));
+    }
+    if (experts) {
+        split += 2 * inner * static_cast<double>(m.shared_experts * m.expert_ffn);
+        whole += static_cast<double>(m.topk) * p.expert_imbalance *
+                 (2 * h + 2 * inner * static_cast<double>(m.expert_ffn) / t);
+    } else {
+        split += 2 * inner * static_cast<double>(m.ffn);
+    }
+    if (p.recompute == Recompute::none && !p.fused_attention) {
+        split += 5 * static_cast<double>(m.heads * p.sequence_length);  // scores, softmax, its mask
+    }
+    return tokens * (split / t + replicated / (p.sequence_parallel ? t : 1) + whole);
+}
+
+struct StageMemory {
+    RankParameters params;
+    double weights = 0;
+    double gradients = 0;
+    double optimizer = 0;
+    double gathered = 0;
+    double in_flight = 0;  // microbatches
+    double activations = 0;
+    double logits = 0;
+    double reserved = 0;
+
+    double total() const {
+        return weights + gradients + optimizer + gathered + activations + logits + reserved;
+    }
+};
+
+constexpr double logit_bytes = 2 + 4;        // as multiplied, and in fp32 for the loss
+constexpr double output_gradient_bytes = 4;  // of the output matrix, before it is added up
+constexpr double gathered_layers = 2;        // the one in use and the one that is prefetched
+
+StageMemory stage_memory(const TransformerModel& m, const ParallelPlan& p,
+                         const ParameterBytes& bytes, const Gpu& gpu, std::int64_t stage) {
+    const StageLayers layers = stage_layers(m, p.pipeline, stage);
+    const double t = static_cast<double>(p.tensor);
+    const double shards = static_cast<double>(p.shards());
+    const double expert_shards = std::max(1.0, shards / static_cast<double>(p.expert));
+    StageMemory out;
+    out.params = rank_parameters(m, p, layers);
+    const auto held = [&](double each, bool shared) {
+        return each * (out.params.common / (shared ? shards : 1) +
+                       out.params.routed / (shared ? expert_shards : 1));
+    };
+    out.weights = held(bytes.weight, p.zero >= 3);
+    out.gradients = held(bytes.gradient, p.zero >= 2);
+    out.optimizer = held(bytes.optimizer, p.zero >= 1);
+    if (p.zero >= 3) {
+        out.gathered = gathered_layers * bytes.weight * (out.params.common + out.params.routed) /
+                       std::max(1.0, layers.dense + layers.expert);
+    }
+    const double pp = static_cast<double>(p.pipeline);
+    const double v = static_cast<double>(p.interleave);
+    const double after = pp - 1 - static_cast<double>(stage);
+    const double in_flight = p.interleave > 1 ? (2 * after + (v - 1) * pp + 1) / v : after + 1;
+    out.in_flight = std::min(static_cast<double>(p.microbatches()), in_flight);
+    out.activations = out.in_flight * (layers.dense * activation_bytes_per_layer(m, p, false) +
+                                       layers.expert * activation_bytes_per_layer(m, p, true));
+    if (stage == p.pipeline - 1) {
+        const double words = static_cast<double>(m.vocab) / t;
+        out.logits = words * (p.rank_tokens() * logit_bytes +
+                              static_cast<double>(m.hidden) * output_gradient_bytes);
+    }
+    out.reserved = static_cast<double>(gpu.reserved_memory.count());
+    return out;
+}
+
+std::pair<std::int64_t, StageMemory> fullest_stage(const TransformerModel& m, const ParallelPlan& p,
+                                                   const ParameterBytes& bytes, const Gpu& gpu) {
+    const std::int64_t last = p.pipeline - 1;
+    const StageMemory end = stage_memory(m, p, bytes, gpu, last);
+    if (last == 0) return {last, end};
+    const StageMemory begin = stage_memory(m, p, bytes, gpu, 0);
+    return begin.total() > end.total() ? std::pair(std::int64_t{0}, begin) : std::pair(last, end);
+}
+
+}  // namespace
+
+double memory_bytes_per_gpu(const TransformerModel& m, const ParallelPlan& p,
+                            const ParameterBytes& bytes, const Gpu& gpu) {
+    return fullest_stage(m, p, bytes, gpu).second.total();
+}
+
+std::vector<MemoryUse> memory_per_gpu(const TransformerModel& m, const ParallelPlan& p,
+                                      const ParameterBytes& bytes, const Gpu& gpu) {
+    const auto [stage, use] = fullest_stage(m, p, bytes, gpu);
+    const double params = use.params.common + use.params.routed;
+    const auto shared = [&](double each, bool split) {
+        return fmt::format("{:.4g} parameters x {:g} B{}", params, each,
+                           split ? fmt::format(" / {} ranks", p.shards()) : "");
+    };
+    const StageLayers layers = stage_layers(m, p.pipeline, stage);
+    const double count = layers.dense + layers.expert;
+    std::vector<MemoryUse> out = {
+        {"weights", use.weights, shared(bytes.weight, p.zero >= 3)},
+        {"gradients", use.gradients, shared(bytes.gradient, p.zero >= 2)},
+        {"optimizer state", use.optimizer, shared(bytes.optimizer, p.zero >= 1)},
+    };
+    if (p.zero >= 3) {
+        out.push_back({"gathered layers", use.gathered,
+                       fmt::format("{:g} of {:g} layers, one in use, one prefetched",
+                                   gathered_layers, count)});
+    }
+    out.push_back({"activations", use.activations,
+                   fmt::format("{:g} layers x {:.4g} microbatches in flight x {:.4g} GB", count,
+                               use.in_flight,
+                               use.activations / std::max(1.0, count * use.in_flight) * 1e-9)});
+    out.push_back(
+        {"logits", use.logits,
+         stage == p.pipeline - 1
+             ? fmt::format("{} words x ({:g} tokens x {:g} B + {} x {:g} B of gradient) / {}",
+                           m.vocab, p.rank_tokens(), logit_bytes, m.hidden, output_gradient_bytes,
+                           p.tensor)
+             : "on the last stage only, which needs less in all"});
+    out.push_back({"CUDA and NCCL", use.reserved, "context and communicator buffers"});
+    return out;
+}
+
+double total_bytes(const std::vector<MemoryUse>& uses) {
+    double sum = 0;
+    for (const MemoryUse& use : uses) sum += use.bytes;
+    return sum;
+}
+
+double attended_tokens(const TransformerModel& m, std::int64_t sequence_length) {
+    const double s = static_cast<double>(sequence_length);
+    const double w = static_cast<double>(m.window);
+    return w > 0 && w < s ? 2 * w - w * w / s : s;
+}
+
+double forward_flops_per_token(const TransformerModel& m, std::int64_t sequence_length) {
+    const LayerParameters layer = layer_parameters(m);
+    const double h = static_cast<double>(m.hidden);
+    const double experts = static_cast<double>(m.expert_layers());
+    const double layers = static_cast<double>(m.layers);
+    const double active = layer.shared + static_cast<double>(m.topk) * (m.glu ? 3 : 2) * h *
+                                             static_cast<double>(m.expert_ffn);
+    const double attention =
+        2 * attended_tokens(m, sequence_length) * (m.query_width() + m.value_width());
+    return 2 * (layers * layer.attention + (layers - experts) * layer.ffn + experts * active) +
+           layers * attention + 2 * h * static_cast<double>(m.vocab);
 }
 
 }  // namespace railyard

@@ -13,22 +13,46 @@ struct TransformerModel {
     std::string name;
     std::int64_t layers = 0;
     std::int64_t hidden = 0;
-    std::int64_t ffn = 0;
+    std::int64_t ffn = 0;  // of a layer without experts
     std::int64_t heads = 0;
     std::int64_t kv_heads = 0;
-    std::int64_t head_dim = 0;
+    std::int64_t head_dim = 0;  // of queries and keys, rotary part included
+    std::int64_t value_dim = 0;
     std::int64_t vocab = 0;
     std::int64_t sequence_length = 0;
-    bool glu = false;  // gated feed-forward: three matrices, not two
+    bool glu = false;             // gated feed-forward: three matrices, not two
+    bool parallel_block = false;  // attention and feed-forward read the same norm, add up in one
+    std::int64_t window = 0;      // tokens that attention looks back; 0: all
+    // Latent attention (DeepSeek): queries, and keys with values, pass through these ranks. 0: none.
+    std::int64_t query_rank = 0;
+    std::int64_t kv_rank = 0;
+    std::int64_t rotary_dim = 0;  // of a key, shared by its heads, beside the latent
+    // Mixture of experts. 0 experts: every layer is dense.
+    std::int64_t experts = 0;
+    std::int64_t topk = 0;
+    std::int64_t shared_experts = 0;
+    std::int64_t expert_ffn = 0;
+    std::int64_t dense_layers = 0;  // the first ones, which have no experts
     double params = 0;
 
     double query_width() const { return static_cast<double>(heads * head_dim); }
     double kv_width() const { return static_cast<double>(kv_heads * head_dim); }
+    double value_width() const { return static_cast<double>(heads * value_dim); }
+    std::int64_t expert_layers() const { return experts > 0 ? layers - dense_layers : 0; }
 };
 
-// `name` must be a dense entry of kind "model".
+// `name` must be an entry of kind "model".
 TransformerModel read_model(Catalogue& catalogue, const std::string& name);
-bool is_dense(const std::string& model_name);
+
+// Parameters in matrices; norms and biases, some 0.01 %, are left out.
+struct LayerParameters {
+    double attention = 0;
+    double ffn = 0;     // of a dense layer
+    double shared = 0;  // shared experts and router of a layer with experts
+    double routed = 0;  // all routed experts of such a layer
+};
+LayerParameters layer_parameters(const TransformerModel& model);
+double parameter_count(const TransformerModel& model, bool tied_embedding);
 
 enum class Recompute : std::uint8_t {
     none,         // everything is kept, attention scores included
@@ -40,24 +64,47 @@ enum class Recompute : std::uint8_t {
 // Their words in scenarios, in order.
 const std::vector<std::string>& recompute_names();
 
+// Ranks are numbered tensor first, then context, data, pipeline. An expert-parallel group is made of
+// neighbouring data-parallel ranks.
 struct ParallelPlan {
     std::int64_t tensor = 1;
+    std::int64_t context = 1;  // ranks that share out each sequence
     std::int64_t pipeline = 1;
     std::int64_t data = 1;
+    std::int64_t expert = 1;           // data-parallel ranks that share out the experts
+    std::int64_t shard_ranks = 0;      // ranks that ZeRO shares among; 0: all that hold the same
     std::int64_t interleave = 1;       // virtual pipeline stages per GPU
     std::int64_t microbatch = 1;       // sequences
     std::int64_t global_batch = 1;     // sequences per step, all replicas
     std::int64_t sequence_length = 0;  // tokens
     int zero = 1;                      // ZeRO stage: what data-parallel ranks share out
     bool sequence_parallel = true;
-    bool overlap_data = true;     // gradient and parameter collectives behind computation
-    bool overlap_tensor = false;  // tensor-parallel collectives behind matrix multiplications
-    bool fused_attention = true;  // scores never reach memory
+    bool overlap_data = true;      // gradient and parameter collectives behind computation
+    bool overlap_tensor = false;   // tensor-parallel collectives behind matrix multiplications
+    bool overlap_context = true;   // keys and values pass around a ring behind attention
+    bool overlap_pipeline = true;  // sends between stages behind computation
+    bool flat_parameters = true;   // ZeRO-3 gathers a layer at once, not parameter by parameter
+    bool fused_attention = true;   // scores never reach memory
+    bool fused_loss = false;       // one kernel over the logits
+    bool cuda_graphs = false;      // kernels are launched by replay
     Recompute recompute = Recompute::selective;
+    Precision precision = Precision::bf16;
+    double expert_imbalance = 1;  // tokens of the busiest expert rank over the mean
+    double jitter = 0;            // standard deviation of a rank's step time over its mean
 
-    std::int64_t gpus() const { return tensor * pipeline * data; }
+    std::int64_t gpus() const { return tensor * context * pipeline * data; }
     std::int64_t microbatches() const { return global_batch / (data * microbatch); }
+    std::int64_t replica_ranks() const { return context * data; }  // that hold the same weights
+    std::int64_t shards() const { return shard_ranks > 0 ? shard_ranks : replica_ranks(); }
+    // Of the tokens of one microbatch, those of one rank.
+    double rank_tokens() const {
+        return static_cast<double>(microbatch) * static_cast<double>(sequence_length) /
+               static_cast<double>(context);
+    }
 };
+
+// The ranks, those above one and always TP, PP and DP: "TP 8 x PP 4 x DP 16".
+std::string split_text(const ParallelPlan& plan);
 
 // Bytes that training keeps per parameter.
 struct ParameterBytes {
@@ -72,18 +119,39 @@ struct MemoryUse {
     double bytes = 0;
     std::string formula;  // with the numbers filled in
 };
-// Per GPU, on the first pipeline stage, which holds the most microbatches. In the order of a table.
+// Per GPU, on the stage that needs more: the first, which holds the most microbatches, or the last,
+// which holds the logits. In the order of a table.
 std::vector<MemoryUse> memory_per_gpu(const TransformerModel& model, const ParallelPlan& plan,
                                       const ParameterBytes& bytes, const Gpu& gpu);
 double total_bytes(const std::vector<MemoryUse>& uses);
+// The same total without the table.
+double memory_bytes_per_gpu(const TransformerModel& model, const ParallelPlan& plan,
+                            const ParameterBytes& bytes, const Gpu& gpu);
 
 // Layers of a full pipeline stage; and whether the layers split over the stages at all: evenly, or with
 // one layer less on the first and the last.
 std::int64_t layers_per_stage(const TransformerModel& model, std::int64_t pipeline);
 bool layers_split(const TransformerModel& model, std::int64_t pipeline);
 
+struct StageLayers {
+    double dense = 0;
+    double expert = 0;
+};
+StageLayers stage_layers(const TransformerModel& model, std::int64_t pipeline, std::int64_t stage);
+
+// Parameters of one GPU on a stage: of the routed experts, and all others. Embeddings are spread evenly
+// over the stages, as splits with one layer less at the ends do.
+struct RankParameters {
+    double common = 0;
+    double routed = 0;
+};
+RankParameters rank_parameters(const TransformerModel& model, const ParallelPlan& plan,
+                               const StageLayers& layers);
+
 // FLOPs of one token's forward pass, attention over the whole sequence counted (Megatron's
 // convention; half of it is masked).
 double forward_flops_per_token(const TransformerModel& model, std::int64_t sequence_length);
+// The mean number of tokens that one looks at, the masked half counted as above.
+double attended_tokens(const TransformerModel& model, std::int64_t sequence_length);
 
 }  // namespace railyard

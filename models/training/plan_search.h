@@ -19,9 +19,11 @@ struct PlanSearch {
     std::int64_t fitting = 0;
 };
 
-// Tries every combination of tensor (powers of two inside the NVLink domain), pipeline, interleave,
-// microbatch, ZeRO stage 0 to 2 and recomputation for `gpus` GPUs. Global batch, sequence length and
-// everything else stay as in `base`. ZeRO-3 is left out: its step is optimistic. Keeps the best `keep`.
+// Tries every combination of tensor (powers of two inside the NVLink domain), context (powers of two
+// that leave a rank 2048 tokens), pipeline, expert (powers of two), interleave, microbatch,
+// recomputation, ZeRO stage (3 without a pipeline only) and, with ZeRO-3, shards over all ranks or
+// inside the NVLink domain, for `gpus` GPUs. Global batch, sequence length and everything else stay as
+// in `base`. Keeps the best `keep`.
 PlanSearch search_plans(const TransformerModel& model, const ParallelPlan& base, std::int64_t gpus,
                         const Node& node, const ParameterBytes& bytes, double optimizer_traffic,
                         std::size_t keep);

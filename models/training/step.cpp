@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "models/collective/collective.h"
+#include "sim/statistics.h"
 
 namespace railyard {
 
@@ -11,230 +12,483 @@ namespace {
 
 constexpr double activation_element_bytes = 2;
 
-struct Pass {
-    double compute = 0;
-    double communication = 0;
+// ---- collectives: all that the step knows of the network -------------------------------------------
+
+// A communicator of `ranks` whose neighbours are `stride` GPUs apart.
+struct Group {
+    std::int64_t ranks = 1;
+    std::int64_t in_node = 1;  // of them, on one node
+    RingLink ring;
+    RingLink inside;   // between two of them on one node
+    RingLink outside;  // between nodes, of one GPU
+
+    double all_gather(double bytes) const { return ring_all_gather_seconds(ranks, bytes, ring); }
+    double reduce_scatter(double bytes) const {
+        return ring_reduce_scatter_seconds(ranks, bytes, ring);
+    }
+    double all_reduce(double bytes) const { return ring_all_reduce_seconds(ranks, bytes, ring); }
+    // Each rank's buffer of `bytes`, in even parts to all. NVLink and network work side by side.
+    double all_to_all(double bytes) const {
+        if (in_node == ranks) return pairwise_all_to_all_seconds(ranks, bytes, inside);
+        const double share = bytes / static_cast<double>(ranks);
+        const double far = static_cast<double>(ranks - in_node);
+        return std::max(static_cast<double>(in_node - 1) * send_seconds(share, inside),
+                        far * send_seconds(share, outside));
+    }
 };
 
-RingLink nvlink_ring(const Node& node) {
-    return {seconds(node.nvlink_latency),
-            node.gpu.nvlink_bandwidth.bytes_per_second() * node.nvlink_efficiency};
-}
-
-double node_network_bytes_per_second(const Node& node) {
-    return node.nic_bandwidth.bytes_per_second() * static_cast<double>(node.nics);
-}
-
-// The ring of a group of `ranks`, of which each node holds `ranks_in_node`: over NVLink while all of
-// them are in one domain; else as fast as the slower of NVLink and the group's share of the node's NICs,
-// which the groups that leave the node share evenly.
-RingLink group_ring(const Node& node, bool in_one_domain, std::int64_t ranks_in_node) {
-    const RingLink inside = nvlink_ring(node);
-    if (in_one_domain) return inside;
-    const double groups = static_cast<double>(node.gpus) / static_cast<double>(ranks_in_node);
-    const double network = node_network_bytes_per_second(node) / groups;
-    if (ranks_in_node == 1) return {seconds(node.net_step_latency), network};
+// Over NVLink while all ranks are in one domain; else a ring as fast as the slower of NVLink and the
+// group's share of the node's adapters, which the groups that leave the node share evenly. `adapters`
+// is how many of a node's the ring uses.
+Group group_of(const Node& node, std::int64_t stride, std::int64_t ranks, double adapters) {
+    Group out;
+    out.ranks = ranks;
+    out.inside = {seconds(node.nvlink_latency),
+                  node.gpu.nvlink_bandwidth.bytes_per_second() * node.nvlink_efficiency};
+    const double node_network = node.nic_bandwidth.bytes_per_second() * adapters;
+    out.outside = {seconds(node.net_step_latency), node_network / static_cast<double>(node.gpus)};
+    if (stride * ranks <= node.nvlink_domain) {
+        out.in_node = ranks;
+        out.ring = out.inside;
+        return out;
+    }
+    out.in_node = std::clamp<std::int64_t>(node.gpus / stride, 1, ranks);
+    const double in_node = static_cast<double>(out.in_node);
+    const double network = node_network * in_node / static_cast<double>(node.gpus);
+    if (out.in_node == 1) {
+        out.ring = {out.outside.alpha_s, network};
+        return out;
+    }
     // Most steps of such a ring stay inside a node.
-    const double outside = 1.0 / static_cast<double>(ranks_in_node);
-    return {(1 - outside) * inside.alpha_s + outside * seconds(node.net_step_latency),
-            std::min(network, inside.bytes_per_s)};
+    out.ring = {out.inside.alpha_s + (out.outside.alpha_s - out.inside.alpha_s) / in_node,
+                std::min(network, out.inside.bytes_per_s)};
+    return out;
 }
 
-RingLink tensor_ring(const Node& node, std::int64_t tensor) {
-    return group_ring(node, tensor <= node.nvlink_domain, std::min(tensor, node.gpus));
+Group group_of(const Node& node, std::int64_t stride, std::int64_t ranks) {
+    return group_of(node, stride, ranks, static_cast<double>(node.nics));
 }
 
-// Ranks are numbered tensor first, then data: a node holds gpus / tensor ranks of each data-parallel
-// group.
-RingLink data_ring(const Node& node, const ParallelPlan& plan) {
-    const std::int64_t in_node = std::clamp<std::int64_t>(node.gpus / plan.tensor, 1, plan.data);
-    return group_ring(node, plan.tensor * plan.data <= node.nvlink_domain, in_node);
+// One stage's activations to the next, split over the tensor-parallel ranks.
+double stage_send_seconds(const Node& node, const ParallelPlan& p, double bytes) {
+    if (p.gpus() <= node.nvlink_domain) return send_seconds(bytes, group_of(node, 1, 1).inside);
+    RingLink link = group_of(node, 1, 1).outside;
+    link.alpha_s = seconds(node.nic_latency);
+    return send_seconds(bytes, link);
 }
 
-// One layer's passes over one microbatch on one GPU.
-struct Layer {
+// What a collective of this length leaves visible beside `work` that a `share` of it may hide behind:
+// what sticks out, and what its SMs take from that work.
+double exposed_seconds(const Gpu& gpu, double collective, double work, double share = 1) {
+    const double hidden = std::min(share * collective, work);
+    return collective - hidden + gpu.overlap_tax * hidden;
+}
+
+// ---- one layer ---------------------------------------------------------------------------------------
+
+struct Pass {
+    double multiplications = 0;
+    double attention = 0;
+    double elementwise = 0;
+    double launch_wait = 0;
+    double tensor = 0;
+    double context = 0;
+    double expert = 0;
+
+    double kernels() const { return multiplications + attention + elementwise; }
+    double communication() const { return tensor + context + expert; }
+    double total() const { return kernels() + launch_wait + communication(); }
+    Pass& add(double n, const Pass& each) {
+        multiplications += n * each.multiplications;
+        attention += n * each.attention;
+        elementwise += n * each.elementwise;
+        launch_wait += n * each.launch_wait;
+        tensor += n * each.tensor;
+        context += n * each.context;
+        expert += n * each.expert;
+        return *this;
+    }
+};
+
+// Of one layer, or of a stage's layers together, over one microbatch on one GPU.
+struct Work {
     Pass forward;
+    Pass recompute;
     Pass backward;
-    double attention = 0;    // the core's part of forward.compute
-    double elementwise = 0;  // likewise
+    double total() const { return forward.total() + recompute.total() + backward.total(); }
 };
 
-struct Attention {
-    double forward = 0;
-    double backward = 0;
-};
-
-Attention attention_seconds(const TransformerModel& m, const ParallelPlan& p, const Gpu& gpu) {
-    const double sequence = static_cast<double>(p.sequence_length);
-    const double sequences = static_cast<double>(p.microbatch);
+void attention_seconds(const TransformerModel& m, const ParallelPlan& p, const Gpu& gpu,
+                       Work& out) {
     const double t = static_cast<double>(p.tensor);
+    const double tokens = p.rank_tokens();
     // Scores and their product with the values, over whole sequences.
-    const double flops = 4 * sequence * sequence * sequences * m.query_width() / t;
+    const double flops = 2 * tokens * attended_tokens(m, p.sequence_length) *
+                         (m.query_width() + m.value_width()) / t;
+    const double gap = seconds(gpu.kernel_gap);
     if (p.fused_attention) {
-        // Skips the masked half; the backward pass computes the scores again: five products, not
-        // two.
+        // Skips the masked half; the backward pass computes the scores again: five products, not two.
         const double forward =
-            flops / 2 / (gpu.sustained_flops() * gpu.fused_attention_efficiency) +
-            seconds(gpu.kernel_gap);
-        return {forward, 2.5 * forward};
+            flops / 2 / (gpu.sustained_flops() * gpu.fused_attention_efficiency) + gap;
+        out.forward.attention = forward;
+        out.backward.attention = 2.5 * forward;
+        return;
     }
     const double products = flops / (gpu.sustained_flops() * gpu.batched_gemm_efficiency);
-    const double scores = static_cast<double>(m.heads) / t * sequence * sequence * sequences;
+    const double scores =
+        static_cast<double>(m.heads) / t * static_cast<double>(p.sequence_length) * tokens;
     const double traffic = memory_seconds(gpu, scores * gpu.score_traffic);
-    const double gaps = 4 * seconds(gpu.kernel_gap);
-    return {products + traffic + gaps, 2 * products + 1.5 * traffic + 2 * gaps};
+    out.forward.attention = products + traffic + 4 * gap;
+    out.backward.attention = 2 * products + 1.5 * traffic + 2 * gap;
 }
 
-Layer layer_times(const TransformerModel& m, const ParallelPlan& p, const Node& node) {
-    const Gpu& gpu = node.gpu;
-    const double t = static_cast<double>(p.tensor);
-    const double tokens =
-        static_cast<double>(p.microbatch) * static_cast<double>(p.sequence_length);
-    const double h = static_cast<double>(m.hidden);
-    const double f = static_cast<double>(m.ffn);
-    const double q = m.query_width();
-    const double up = (m.glu ? 2 : 1) * f;
-
-    Layer layer;
-    double multiplications = 0;
-    const auto linear = [&](double n, double k) {  // [tokens, k] x [k, n]
-        multiplications += gemm_seconds(gpu, tokens, n, k);
-        layer.backward.compute += gemm_seconds(gpu, tokens, k, n) + gemm_seconds(gpu, k, n, tokens);
-    };
-    linear((q + 2 * m.kv_width()) / t, h);
-    linear(h, q / t);
-    linear(up / t, h);
-    linear(h, f / t);
-    const Attention attention = attention_seconds(m, p, gpu);
-    layer.attention = attention.forward;
-    const double moved = gpu.elementwise_traffic * h / (p.sequence_parallel ? t : 1) + (up + f) / t;
-    constexpr double kernels = 8;
-    const double elementwise = memory_seconds(gpu, activation_element_bytes * tokens * moved) +
-                               kernels * seconds(gpu.kernel_gap);
-    layer.elementwise = elementwise;
-    layer.forward.compute = multiplications + attention.forward + elementwise;
-    layer.backward.compute += attention.backward + 1.5 * elementwise;
-    // A GPU that finishes a layer before the framework has launched the next one waits for it.
-    layer.forward.compute = std::max(layer.forward.compute, seconds(gpu.layer_launch_forward));
-    layer.backward.compute = std::max(layer.backward.compute, seconds(gpu.layer_launch_backward));
-    if (p.tensor > 1) {
-        // Two all-gathers and two reduce-scatters each way; without sequence parallelism two
-        // all-reduces, which move the same.
-        const double bytes = tokens * h * activation_element_bytes;
-        double each_way = 2 * ring_all_reduce_seconds(p.tensor, bytes, tensor_ring(node, p.tensor));
-        if (p.overlap_tensor) {
-            each_way = std::max(each_way / gpu.tensor_overlap_chunks, each_way - multiplications);
-        }
-        layer.forward.communication = each_way;
-        layer.backward.communication = each_way;
+// Multiplications of tokens with matrices: each once forward, twice backward. `n` is split over the
+// tensor-parallel ranks where it is an output, `k` where it is an input.
+class Linear {
+  public:
+    Linear(const Gpu& gpu, Precision precision, Work& out)
+        : gpu_(gpu), precision_(precision), out_(out) {}
+    void operator()(double tokens, double n, double k, double groups = 1) {
+        const auto time = [&](double rows, double columns, double depth) {
+            return gemm_seconds(gpu_, {rows, columns, depth, groups, precision_});
+        };
+        out_.forward.multiplications += time(tokens, n, k);
+        out_.backward.multiplications += time(tokens, k, n) + time(k, n, tokens);
+        inputs_ += groups * tokens * k;
     }
-    return layer;
-}
+    double inputs() const { return inputs_; }  // elements
 
-struct StageTimes {
-    Pass forward;
-    Pass backward;
+  private:
+    const Gpu& gpu_;
+    Precision precision_;
+    Work& out_;
+    double inputs_ = 0;
 };
 
-// The slowest stage: a full one, or the last with its logits.
-StageTimes slowest_stage(const TransformerModel& m, const ParallelPlan& p, const Node& node) {
-    const Layer layer = layer_times(m, p, node);
-    const double tokens =
-        static_cast<double>(p.microbatch) * static_cast<double>(p.sequence_length);
-    const double words = static_cast<double>(m.vocab) / static_cast<double>(p.tensor);
-    constexpr double loss_traffic = 8;  // bytes per logit: fp32 softmax over bf16 logits
-    const double logits = gemm_seconds(node.gpu, tokens, words, static_cast<double>(m.hidden)) +
-                          memory_seconds(node.gpu, loss_traffic * tokens * words);
-    const std::int64_t full = layers_per_stage(m, p.pipeline);
-    const bool ends_lighter = m.layers % p.pipeline != 0;
-
-    const auto stage = [&](double layers, double head) {
-        StageTimes out;
-        out.forward = {layers * layer.forward.compute + head, layers * layer.forward.communication};
-        out.backward = {layers * layer.backward.compute + 2 * head,
-                        layers * layer.backward.communication};
-        if (p.recompute == Recompute::full) {
-            out.backward.compute += layers * layer.forward.compute;
-            out.backward.communication += layers * layer.forward.communication;
-        } else if (p.recompute != Recompute::none) {
-            if (!p.fused_attention) out.backward.compute += layers * layer.attention;
-            if (p.recompute == Recompute::elementwise) {
-                out.backward.compute += layers * layer.elementwise;
-            }
-        }
-        return out;
-    };
-    const auto whole = [](const StageTimes& s) {
-        return s.forward.compute + s.forward.communication + s.backward.compute +
-               s.backward.communication;
-    };
-    const StageTimes last = stage(static_cast<double>(ends_lighter ? full - 1 : full), logits);
-    if (p.pipeline == 1) return last;
-    const StageTimes middle = stage(static_cast<double>(full), 0);
-    return whole(last) > whole(middle) ? last : middle;
+void collectives_of_layer(const TransformerModel& m, const ParallelPlan& p, const Node& node,
+                          bool experts, Work& out) {
+    const Gpu& gpu = node.gpu;
+    const double t = static_cast<double>(p.tensor);
+    const double tokens = p.rank_tokens();
+    const double bytes = tokens * static_cast<double>(m.hidden) * activation_element_bytes;
+    const double copies = static_cast<double>(m.topk) * p.expert_imbalance;
+    if (p.tensor > 1) {
+        // Attention and feed-forward each gather their input and scatter their output; without
+        // sequence parallelism an all-reduce, which moves the same. Experts gather every copy.
+        const Group group = group_of(node, 1, p.tensor);
+        const auto exchange = [&](double size) {
+            return p.sequence_parallel ? group.all_gather(size) + group.reduce_scatter(size)
+                                       : group.all_reduce(size);
+        };
+        double each_way = exchange(bytes);
+        if (!m.parallel_block) each_way += exchange(experts ? copies * bytes : bytes);
+        const auto visible = [&](double multiplications) {
+            return p.overlap_tensor
+                       ? exposed_seconds(gpu, each_way, multiplications, gpu.piecewise_overlap)
+                       : each_way;
+        };
+        out.forward.tensor = visible(out.forward.multiplications);
+        out.backward.tensor = visible(out.backward.multiplications);
+    }
+    if (p.context > 1) {
+        // Keys and values of the other ranks; backward again, and their gradients home.
+        const Group group = group_of(node, p.tensor, p.context);
+        const double keys_values = static_cast<double>(m.kv_heads * (m.head_dim + m.value_dim)) / t;
+        const double gather = group.all_gather(static_cast<double>(p.context) * tokens *
+                                               keys_values * activation_element_bytes);
+        const auto visible = [&](double time, double attention) {
+            return p.overlap_context ? exposed_seconds(gpu, time, attention) : time;
+        };
+        out.forward.context = visible(gather, out.forward.attention);
+        out.backward.context = visible(2 * gather, out.backward.attention);
+    }
+    if (experts && p.expert > 1) {
+        // To the experts and back.
+        const Group group = group_of(node, p.tensor * p.context, p.expert);
+        const double both = 2 * group.all_to_all(copies * bytes / t);
+        out.forward.expert = both;
+        out.backward.expert = both;
+    }
 }
 
-// Data-parallel communication that computation does not hide.
-double exposed_data_parallel(const TransformerModel& m, const ParallelPlan& p, const Node& node,
-                             const ParameterBytes& bytes, const StageTimes& stage) {
-    if (p.data == 1) return 0;
-    const RingLink ring = data_ring(node, p);
-    const double params = m.params / static_cast<double>(p.tensor * p.pipeline);
-    const double gradients = params * bytes.gradient;
-    const double weights = params * bytes.weight;
-    const double scatter = ring_reduce_scatter_seconds(p.data, gradients, ring);
-    const double gather = ring_all_gather_seconds(p.data, p.zero == 0 ? gradients : weights, ring);
-    // Gradients go out behind the last microbatch's backward, parameters come in behind a forward.
-    const double behind_backward = p.overlap_data ? stage.backward.compute : 0;
-    const double behind_forward = p.overlap_data ? stage.forward.compute : 0;
-    const double passes = static_cast<double>(p.microbatches());
-    if (p.zero >= 3) {
-        // Parameters are gathered in every forward and again in every backward pass, and gradients
-        // scattered in each of these.
-        return passes * (std::max(0.0, gather - behind_forward) +
-                         std::max(0.0, gather + scatter - behind_backward));
+Work layer_work(const TransformerModel& m, const ParallelPlan& p, const Node& node, bool experts) {
+    const Gpu& gpu = node.gpu;
+    const double t = static_cast<double>(p.tensor);
+    const double tokens = p.rank_tokens();
+    const double h = static_cast<double>(m.hidden);
+    const double q = m.query_width();
+    const double gates = m.glu ? 2 : 1;
+    Work out;
+    Linear linear(gpu, p.precision, out);
+    // Activations that elementwise kernels move, by element: those of each token, then those that the
+    // tensor-parallel ranks share out.
+    double moved =
+        gpu.elementwise_traffic * h * (m.parallel_block ? 0.5 : 1) / (p.sequence_parallel ? t : 1);
+    double kernels = 16;
+    if (m.kv_rank > 0) {
+        const double query = static_cast<double>(m.query_rank);
+        const double latent = static_cast<double>(m.kv_rank);
+        const double rotary = static_cast<double>(m.rotary_dim);
+        if (query > 0) linear(tokens, query, h);
+        linear(tokens, q / t, query > 0 ? query : h);
+        linear(tokens, latent + rotary, h);
+        linear(tokens,
+               (static_cast<double>(m.heads * (m.head_dim - m.rotary_dim)) + m.value_width()) / t,
+               latent);
+        moved += 2 * (query + latent) + 4 * q / t;  // their norms; queries and keys put together
+        kernels += 8;
+    } else {
+        linear(tokens, (q + 2 * m.kv_width()) / t, h);
     }
-    // Gradients that each rank keeps its share of are scattered in every backward pass, others once.
-    double exposed = (p.zero == 2 ? passes : 1) * std::max(0.0, scatter - behind_backward);
-    exposed += std::max(0.0, gather - (p.zero == 0 ? 0 : behind_forward));
-    return exposed;
+    linear(tokens, h, m.value_width() / t);
+    if (experts) {
+        const double f = static_cast<double>(m.expert_ffn);
+        const double shared = static_cast<double>(m.shared_experts) * f;
+        const double copies = static_cast<double>(m.topk) * p.expert_imbalance;
+        const double local = static_cast<double>(m.experts) / static_cast<double>(p.expert);
+        const double rows = tokens * copies / local;
+        linear(rows, gates * f / t, h, local);
+        linear(rows, h, f / t, local);
+        if (shared > 0) {
+            linear(tokens, gates * shared / t, h);
+            linear(tokens, h, shared / t);
+        }
+        moved += gpu.expert_traffic * copies * h / t + (gates + 1) * (copies * f + shared) / t;
+        kernels += 30;
+    } else {
+        const double f = static_cast<double>(m.ffn);
+        linear(tokens, gates * f / t, h);
+        linear(tokens, h, f / t);
+        moved += (gates + 1) * f / t;
+    }
+    double elementwise = activation_element_bytes * tokens * moved;
+    // Each input is read in bf16 and written in fp8, as it is and transposed.
+    if (p.precision == Precision::fp8) elementwise += 4 * linear.inputs();
+    out.forward.elementwise = memory_seconds(gpu, elementwise) + kernels * seconds(gpu.kernel_gap);
+    out.backward.elementwise = 1.5 * out.forward.elementwise;
+    attention_seconds(m, p, gpu, out);
+    collectives_of_layer(m, p, node, experts, out);
+    // A GPU that finishes a layer before the framework has launched the next one waits for it.
+    const auto wait = [&](Pass& pass, Duration launch) {
+        if (!p.cuda_graphs) pass.launch_wait = std::max(0.0, seconds(launch) - pass.total());
+    };
+    wait(out.forward, gpu.layer_launch_forward);
+    wait(out.backward, gpu.layer_launch_backward);
+    if (p.recompute == Recompute::full) {
+        // Entering a layer again restores its random state, which lets the queue of kernels run dry.
+        out.recompute = out.forward;
+        if (!p.cuda_graphs) {
+            out.recompute.launch_wait =
+                std::max(out.forward.launch_wait, seconds(gpu.recompute_overhead));
+        }
+    } else if (p.recompute != Recompute::none) {
+        if (!p.fused_attention) out.recompute.attention = out.forward.attention;
+        if (p.recompute == Recompute::elementwise) {
+            out.recompute.elementwise = out.forward.elementwise;
+        }
+    }
+    return out;
+}
+
+// ---- one step ----------------------------------------------------------------------------------------
+
+struct Stage {
+    StageLayers layers;
+    Work work;        // one microbatch through the layers
+    double head = 0;  // and through the output matrix and the loss, there and back
+    double total() const { return work.total() + head; }
+};
+
+double head_seconds(const TransformerModel& m, const ParallelPlan& p, const Gpu& gpu) {
+    // A fused loss reads the logits and writes their gradient over them, with one sum between.
+    constexpr double fused_traffic = 8;
+    const double tokens = p.rank_tokens();
+    const double words = static_cast<double>(m.vocab) / static_cast<double>(p.tensor);
+    const double h = static_cast<double>(m.hidden);
+    return gemm_seconds(gpu, {tokens, words, h}) + gemm_seconds(gpu, {tokens, h, words}) +
+           gemm_seconds(gpu, {h, words, tokens}) +
+           memory_seconds(gpu, (p.fused_loss ? fused_traffic : gpu.loss_traffic) * tokens * words);
+}
+
+struct Pipeline {
+    Stage slowest;
+    double all = 0;  // one microbatch through all stages
+};
+
+Pipeline pipeline_of(const TransformerModel& m, const ParallelPlan& p, const Node& node) {
+    const Work dense = m.expert_layers() < m.layers ? layer_work(m, p, node, false) : Work{};
+    const Work expert = m.expert_layers() > 0 ? layer_work(m, p, node, true) : Work{};
+    const auto stage = [&](std::int64_t index) {
+        Stage out;
+        out.layers = stage_layers(m, p.pipeline, index);
+        for (const auto& [count, layer] :
+             {std::pair(out.layers.dense, &dense), std::pair(out.layers.expert, &expert)}) {
+            out.work.forward.add(count, layer->forward);
+            out.work.recompute.add(count, layer->recompute);
+            out.work.backward.add(count, layer->backward);
+        }
+        if (index == p.pipeline - 1) out.head = head_seconds(m, p, node.gpu);
+        return out;
+    };
+    Pipeline out;
+    const auto consider = [&](std::int64_t index, std::int64_t stages) {
+        const Stage each = stage(index);
+        out.all += static_cast<double>(stages) * each.total();
+        if (each.total() > out.slowest.total()) out.slowest = each;
+    };
+    consider(p.pipeline - 1, 1);
+    if (p.pipeline > 1) consider(0, 1);
+    if (p.pipeline > 2) consider(1, p.pipeline - 2);  // all between are taken for the second
+    return out;
+}
+
+struct DataParallel {
+    double gradients = 0;
+    double weights = 0;
+};
+
+// What the exchange of gradients and weights leaves visible in a step.
+DataParallel data_parallel(const TransformerModel& m, const ParallelPlan& p, const Node& node,
+                           const ParameterBytes& bytes, const Stage& stage) {
+    if (p.replica_ranks() == 1) return {};
+    const Gpu& gpu = node.gpu;
+    const RankParameters params = rank_parameters(m, p, stage.layers);
+    // Gathers of one parameter after another run over one channel, which has one adapter.
+    const double adapters = p.zero >= 3 && !p.flat_parameters ? 1 : static_cast<double>(node.nics);
+    // ZeRO-3 exchanges layer by layer or matrix by matrix, gradients in the weights' precision; the
+    // others in large buckets.
+    constexpr double matrices = 4;
+    const double layers = std::max(1.0, stage.layers.dense + stage.layers.expert);
+    const double pieces = p.zero < 3 ? 1 : layers * (p.flat_parameters ? 1 : matrices);
+    const double gradient_bytes = p.zero >= 3 ? bytes.weight : bytes.gradient;
+    DataParallel once;
+    const auto exchange = [&](double count, std::int64_t stride, std::int64_t ranks) {
+        if (ranks == 1 || count == 0) return;
+        const std::int64_t shards =
+            std::clamp<std::int64_t>(p.shards() / (stride / p.tensor), 1, ranks);
+        const Group inner = group_of(node, stride, shards, adapters);
+        const Group outer = group_of(node, stride * shards, ranks / shards, adapters);
+        const double gradient = count * gradient_bytes;
+        if (p.zero == 0) {
+            once.gradients += group_of(node, stride, ranks, adapters).all_reduce(gradient);
+            return;
+        }
+        if (shards > 1) {
+            once.gradients += pieces * inner.reduce_scatter(gradient / pieces);
+            once.weights += pieces * inner.all_gather(count * bytes.weight / pieces);
+        }
+        if (shards < ranks) {
+            once.gradients += outer.all_reduce(gradient / static_cast<double>(shards));
+        }
+    };
+    exchange(params.common, p.tensor, p.replica_ranks());
+    exchange(params.routed, p.tensor * p.expert, p.replica_ranks() / p.expert);
+    const double passes = static_cast<double>(p.microbatches());
+    const double forward = stage.work.forward.kernels() + stage.head / 3;
+    const double backward =
+        stage.work.backward.kernels() + stage.work.recompute.kernels() + stage.head * 2 / 3;
+    const double share = pieces > layers ? gpu.piecewise_overlap : 1;
+    const auto visible = [&](double time, double work) {
+        return p.overlap_data ? exposed_seconds(gpu, time, work, share) : time;
+    };
+    if (p.zero >= 3) {
+        // Weights come in every forward and again in every backward pass, the first layer's with
+        // nothing to hide behind; gradients leave in every backward pass.
+        const double first = once.weights / layers;
+        const double rest = once.weights - first;
+        const double both = visible(rest + once.gradients, backward);
+        return {0, passes * (2 * first + visible(rest, forward) + both)};
+    }
+    // Gradients that each rank keeps its share of are scattered in every backward pass, others once,
+    // behind the last. Weights come in behind a forward pass.
+    return {(p.zero == 2 ? passes : 1) * visible(once.gradients, backward),
+            visible(once.weights, forward)};
 }
 
 }  // namespace
 
+CriticalPath critical_path(const TransformerModel& m, const ParallelPlan& p, const Node& node,
+                           const ParameterBytes& bytes, double optimizer_traffic) {
+    const Gpu& gpu = node.gpu;
+    const Pipeline pipeline = pipeline_of(m, p, node);
+    const Stage& stage = pipeline.slowest;
+    const Work& work = stage.work;
+    const double count = static_cast<double>(p.microbatches());
+    const double virtual_stages = static_cast<double>(p.interleave);
+    const double stages = static_cast<double>(p.pipeline);
+    const double passes = count * (stage.layers.dense + stage.layers.expert);
+    const double expert_passes = count * stage.layers.expert;
+    const auto sum = [](const Work& w, double Pass::*part) {
+        return w.forward.*part + w.recompute.*part + w.backward.*part;
+    };
+
+    // Filling and draining the pipeline waits for one send per boundary each way; without overlap,
+    // so does every microbatch in every virtual stage.
+    double sends = 0;
+    if (p.pipeline > 1) {
+        sends = 2 * (stages - 1 + (p.overlap_pipeline ? 0 : count * virtual_stages));
+    }
+    const double boundary = p.rank_tokens() * static_cast<double>(m.hidden) *
+                            activation_element_bytes / static_cast<double>(p.tensor);
+    const DataParallel data = data_parallel(m, p, node, bytes, stage);
+
+    const RankParameters params = rank_parameters(m, p, stage.layers);
+    const double shards = static_cast<double>(p.shards());
+    const double updated =
+        p.zero == 0 ? params.common + params.routed
+                    : params.common / shards +
+                          params.routed / std::max(1.0, shards / static_cast<double>(p.expert));
+    const double optimizer = memory_seconds(gpu, updated * optimizer_traffic);
+
+    CriticalPath path{{
+        {"matrix multiplications", StepKind::compute, passes,
+         count * (work.forward.multiplications + work.backward.multiplications)},
+        {"attention", StepKind::compute, passes,
+         count * (work.forward.attention + work.backward.attention)},
+        {"elementwise kernels", StepKind::compute, passes,
+         count * (work.forward.elementwise + work.backward.elementwise)},
+        {"recomputation", StepKind::compute, passes, count * work.recompute.kernels()},
+        {"waiting for launches", StepKind::compute, passes, count * sum(work, &Pass::launch_wait)},
+        {"output layer and loss", StepKind::compute, stage.head > 0 ? count : 0,
+         count * stage.head},
+        {"optimizer", StepKind::compute, 1, optimizer + seconds(gpu.step_overhead)},
+        {"tensor-parallel collectives", StepKind::communication, p.tensor > 1 ? passes : 0,
+         count * sum(work, &Pass::tensor)},
+        {"context-parallel exchange", StepKind::communication, p.context > 1 ? passes : 0,
+         count * sum(work, &Pass::context)},
+        {"expert all-to-all", StepKind::communication, p.expert > 1 ? expert_passes : 0,
+         count * sum(work, &Pass::expert)},
+        {"sends between stages", StepKind::communication, sends,
+         sends > 0 ? sends * stage_send_seconds(node, p, boundary) : 0},
+        {"gradients and weights", StepKind::communication,
+         data.gradients + data.weights > 0 ? 1.0 : 0, data.gradients + data.weights},
+        {"pipeline bubble", StepKind::bubble, stages - 1,
+         (pipeline.all - stage.total()) / virtual_stages},
+        {"waiting for stragglers", StepKind::straggler, p.jitter > 0 ? 1.0 : 0, 0},
+    }};
+    if (p.jitter > 0) {
+        double mean = 0;
+        for (const PathPart& part : path) mean += part.seconds;
+        path.back().seconds = mean * p.jitter * expected_max_normal(p.gpus());
+    }
+    return path;
+}
+
 StepTime model_step(const TransformerModel& m, const ParallelPlan& p, const Node& node,
                     const ParameterBytes& bytes, double optimizer_traffic) {
-    const StageTimes stage = slowest_stage(m, p, node);
-    const double count = static_cast<double>(p.microbatches());
-    const double compute = stage.forward.compute + stage.backward.compute;
-    const double communication = stage.forward.communication + stage.backward.communication;
-    const double stages = static_cast<double>(p.pipeline);
-
-    double exposed = count * communication;
-    if (p.pipeline > 1) {
-        // Filling and draining the pipeline waits for one send per boundary each way.
-        const double boundary = static_cast<double>(p.microbatch) *
-                                static_cast<double>(p.sequence_length * m.hidden) *
-                                activation_element_bytes / static_cast<double>(p.tensor);
-        const RingLink link{seconds(node.nic_latency),
-                            node_network_bytes_per_second(node) / static_cast<double>(node.gpus)};
-        exposed += 2 * (stages - 1) * send_seconds(boundary, link);
+    std::array<double, 4> sums{};
+    for (const PathPart& part : critical_path(m, p, node, bytes, optimizer_traffic)) {
+        sums[static_cast<std::size_t>(part.kind)] += part.seconds;
     }
-    exposed += exposed_data_parallel(m, p, node, bytes, stage);
-
-    const double params = m.params / static_cast<double>(p.tensor * p.pipeline) /
-                          (p.zero >= 1 ? static_cast<double>(p.data) : 1.0);
-    const double optimizer = memory_seconds(node.gpu, params * optimizer_traffic);
-    const double bubble =
-        (stages - 1) / static_cast<double>(p.interleave) * (compute + communication);
-
-    const auto part = [](double s) {
+    const auto part = [&](StepKind kind) {
+        const double s = sums[static_cast<std::size_t>(kind)];
         return std::isnan(s) ? step_part_max : std::min(from_seconds(s), step_part_max);
     };
     StepTime step;
-    step.compute = part(count * compute + optimizer);
-    step.exposed_communication = part(exposed);
-    step.bubble = part(bubble);
+    step.compute = part(StepKind::compute);
+    step.exposed_communication = part(StepKind::communication);
+    step.bubble = part(StepKind::bubble);
+    step.straggler_wait = part(StepKind::straggler);
     step.model_flops = 3 * forward_flops_per_token(m, p.sequence_length) *
                        static_cast<double>(p.global_batch * p.sequence_length);
     return step;

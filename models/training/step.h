@@ -2,6 +2,9 @@
 // How long one training step takes, and where the time goes. A pure function of its arguments, so
 // its results can be remembered for as long as nothing about the job or its nodes changes.
 
+#include <array>
+#include <string_view>
+
 #include "models/training/plan.h"
 
 namespace railyard {
@@ -11,22 +14,33 @@ struct StepTime {
     Duration compute{};
     Duration exposed_communication{};
     Duration bubble{};
+    Duration straggler_wait{};
     double model_flops = 0;  // of the whole step on all GPUs, recomputation not counted
 
-    Duration duration() const { return compute + exposed_communication + bubble; }
+    Duration duration() const { return compute + exposed_communication + bubble + straggler_wait; }
 };
 
 constexpr Duration step_part_max = std::chrono::hours(24 * 365);
 
-// The step of `plan` on nodes of this kind:
-//
-//     step = m (tf + tb) (1 + (p - 1) / (v m)) + exposed data-parallel communication + optimizer
-//
-// tf and tb are one microbatch's forward and backward on the slowest pipeline stage,
-// tensor-parallel collectives included. Ignores: contention between collectives, stragglers, data
-// loading; the plan's memory is checked by memory_per_gpu. A part longer than step_part_max, or not
-// a number because a rate in the catalogue is zero, is cut to that. `optimizer_traffic` is bytes moved
-// per parameter and step.
+// The chain of work that makes up the step: what the slowest pipeline stage does, one after another,
+// and what it waits for. What runs beside something longer is not on it.
+enum class StepKind : std::uint8_t { compute, communication, bubble, straggler };
+struct PathPart {
+    std::string_view name;
+    StepKind kind = StepKind::compute;
+    double count = 0;    // times a step
+    double seconds = 0;  // of all of them
+};
+constexpr std::size_t path_parts = 14;
+using CriticalPath = std::array<PathPart, path_parts>;
+
+// The step of `plan` on nodes of this kind; README.md has the equations. `optimizer_traffic` is bytes
+// moved per parameter and step. The plan's memory is checked by memory_per_gpu.
+CriticalPath critical_path(const TransformerModel& model, const ParallelPlan& plan,
+                           const Node& node, const ParameterBytes& bytes, double optimizer_traffic);
+
+// The same, summed by kind. A sum longer than step_part_max, or not a number because a rate in the
+// catalogue is zero, is cut to that.
 StepTime model_step(const TransformerModel& model, const ParallelPlan& plan, const Node& node,
                     const ParameterBytes& bytes, double optimizer_traffic);
 

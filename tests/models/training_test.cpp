@@ -105,7 +105,8 @@ TEST_CASE_FIXTURE(Fixture, "every input of the step model changes the step") {
     const Node n = node("dgx_h100");
     const auto key = [&](const TransformerModel& mm, const ParallelPlan& pp, const Node& nn) {
         const StepTime s = model_step(mm, pp, nn, bytes(), traffic());
-        return std::array{s.compute.count(), s.exposed_communication.count(), s.bubble.count()};
+        return std::array{s.compute.count(), s.exposed_communication.count(), s.bubble.count(),
+                          s.straggler_wait.count()};
     };
     const auto base = key(m, plan, n);
     const auto plan_changes = [&](auto change) {
@@ -125,6 +126,12 @@ TEST_CASE_FIXTURE(Fixture, "every input of the step model changes the step") {
     CHECK(plan_changes([](ParallelPlan& p) { p.overlap_data = false; }));
     CHECK(plan_changes([](ParallelPlan& p) { p.overlap_tensor = true; }));
     CHECK(plan_changes([](ParallelPlan& p) { p.fused_attention = false; }));
+    CHECK(plan_changes([](ParallelPlan& p) { p.context = 2; }));
+    CHECK(plan_changes([](ParallelPlan& p) { p.shard_ranks = 2; }));
+    CHECK(plan_changes([](ParallelPlan& p) { p.overlap_pipeline = false; }));
+    CHECK(plan_changes([](ParallelPlan& p) { p.fused_loss = true; }));
+    CHECK(plan_changes([](ParallelPlan& p) { p.precision = Precision::fp8; }));
+    CHECK(plan_changes([](ParallelPlan& p) { p.jitter = 0.01; }));
     CHECK(plan_changes([](ParallelPlan& p) { p.recompute = Recompute::full; }));
     const auto node_changes = [&](auto change) {
         Node changed = n;
@@ -137,12 +144,13 @@ TEST_CASE_FIXTURE(Fixture, "every input of the step model changes the step") {
     CHECK(node_changes([](Node& x) { x.gpu.sustained_fraction *= 0.9; }));
     CHECK(node_changes([](Node& x) { x.gpu.hbm_bandwidth = x.gpu.hbm_bandwidth * 0.5; }));
     CHECK(node_changes([](Node& x) { x.gpu.fused_attention_efficiency *= 0.5; }));
-    CHECK(node_changes([](Node& x) { x.gpu.gemm_half_depth *= 2; }));
+    CHECK(node_changes([](Node& x) { x.gpu.tile_overhead *= 2; }));
     CHECK(node_changes([](Node& x) { x.gpu.tile_columns = 128; }));
-    CHECK(node_changes([](Node& x) { x.gpu.wave_weight *= 2; }));
+    CHECK(node_changes([](Node& x) { x.gpu.loss_traffic *= 2; }));
+    CHECK(node_changes([](Node& x) { x.gpu.step_overhead *= 2; }));
     CHECK(node_changes([](Node& x) { x.gpu.elementwise_traffic *= 2; }));
     CHECK(node_changes([](Node& x) { x.nvlink_efficiency *= 0.9; }));
-    CHECK(node_changes([](Node& x) { x.gpu.sms = 100; }));
+    CHECK(node_changes([](Node& x) { x.gpu.sms = 50; }));
     CHECK(node_changes([](Node& x) { x.gpu.kernel_gap *= 2; }));
     CHECK(node_changes([](Node& x) { x.gpu.layer_launch_forward *= 100; }));
     CHECK(node_changes([](Node& x) { x.gpu.layer_launch_backward *= 100; }));

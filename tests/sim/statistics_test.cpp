@@ -61,3 +61,11 @@ TEST_CASE("pairing removes what both have in common") {
     CHECK(difference.ci95.contains(1));
     CHECK(difference.ci95.half_width() < 0.1);
 }
+
+TEST_CASE("the expected largest of n normal values is the integral's") {
+    CHECK(expected_max_normal(1) == doctest::Approx(0).epsilon(1e-4));
+    CHECK(expected_max_normal(2) == doctest::Approx(0.5641896).epsilon(1e-5));  // 1 / sqrt(pi)
+    CHECK(expected_max_normal(3) == doctest::Approx(0.8462844).epsilon(1e-5));
+    CHECK(expected_max_normal(512) == doctest::Approx(3.0439032).epsilon(1e-5));
+    CHECK(expected_max_normal(4096) == doctest::Approx(3.6260822).epsilon(1e-5));
+}

@@ -1,0 +1,303 @@
+#include "models/campaign/parallel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace railyard {
+
+namespace {
+
+// Divisors of n up to `most`.
+std::vector<std::int64_t> divisors(std::int64_t n, std::int64_t most) {
+    std::vector<std::int64_t> out;
+    for (std::int64_t d = 1; d <= std::min(n, most); ++d) {
+        if (n % d == 0) out.push_back(d);
+    }
+    return out;
+}
+
+// Sequences over context-parallel ranks, experts over expert-parallel ones, states over shards.
+void check_split(Section& parallel, const Scenario& s) {
+    const ParallelPlan& p = s.plan;
+    const TransformerModel& m = s.model;
+    const std::int64_t chunks = p.context > 1 ? 2 * p.context : 1;  // two each: masked work is even
+    if (p.sequence_length % chunks != 0) {
+        parallel.error(
+            "context",
+            fmt::format("{} tokens don't divide into {} chunks, two for each of {} ranks",
+                        p.sequence_length, chunks, p.context));
+    } else if (p.sequence_parallel && p.sequence_length / p.context % p.tensor != 0) {
+        parallel.error("sequence_length",
+                       fmt::format("{} tokens of a rank don't divide by tensor = {}",
+                                   p.sequence_length / p.context, p.tensor),
+                       "or sequence_parallel = false");
+    }
+    if (p.expert > 1 && m.experts == 0) {
+        parallel.error("expert", fmt::format("{} has no experts", m.name), "expert = 1");
+    } else if (m.experts % p.expert != 0) {
+        parallel.error("expert",
+                       fmt::format("{} experts don't divide by expert = {}", m.experts, p.expert),
+                       fmt::format("valid: {}", fmt::join(divisors(m.experts, 64), ", ")));
+    } else if (p.data % p.expert != 0) {
+        parallel.error("expert",
+                       fmt::format("data = {} doesn't divide by expert = {}: experts are shared "
+                                   "among data-parallel ranks",
+                                   p.data, p.expert));
+    }
+    if (p.shard_ranks > 0 && p.replica_ranks() % p.shard_ranks != 0) {
+        parallel.error("shard_ranks",
+                       fmt::format("context x data = {} ranks don't divide into groups of {}",
+                                   p.replica_ranks(), p.shard_ranks));
+    } else if (p.shard_ranks > 0 && p.shard_ranks % p.expert != 0) {
+        parallel.error("shard_ranks", fmt::format("expected a multiple of expert = {}, found {}",
+                                                  p.expert, p.shard_ranks));
+    }
+    if (p.shard_ranks > 0 && p.zero == 0) {
+        parallel.warning("shard_ranks", "has no effect with zero = 0");
+    }
+    if (p.precision == Precision::fp8 && s.node.gpu.fp8_achievable.per_second <= 0) {
+        parallel.error("precision",
+                       fmt::format("{} has no fp8, or no measurement of it is in the catalogue",
+                                   s.node.gpu.name),
+                       "precision = \"bf16\"");
+    }
+}
+
+void check_memory(Section& parallel, const Scenario& s) {
+    const ParameterBytes& bytes = s.parameter_bytes;
+    const double needed = total_bytes(s.memory);
+    const double capacity = static_cast<double>(s.node.gpu.hbm_capacity.count());
+    if (needed <= capacity) return;
+    std::string split;
+    for (const MemoryUse& use : s.memory) {
+        if (use.bytes > 0)
+            split += fmt::format("{}{} {:.1f}", split.empty() ? "" : ", ", use.component,
+                                 use.bytes * 1e-9);
+    }
+    // What would help, tried one at a time and in the order in which people try them.
+    std::vector<std::string> helps;
+    const auto consider = [&](const ParallelPlan& changed, std::string what) {
+        const double total = memory_bytes_per_gpu(s.model, changed, bytes, s.node.gpu);
+        if (total <= capacity) helps.push_back(fmt::format("{} ({:.1f} GB)", what, total * 1e-9));
+    };
+    for (int stage = s.plan.zero + 1; stage <= 3; ++stage) {
+        ParallelPlan changed = s.plan;
+        changed.zero = stage;
+        consider(changed, fmt::format("zero = {}", stage));
+    }
+    for (const auto recompute : {Recompute::elementwise, Recompute::full}) {
+        if (recompute <= s.plan.recompute) continue;
+        ParallelPlan changed = s.plan;
+        changed.recompute = recompute;
+        consider(changed, fmt::format("recompute = \"{}\"",
+                                      recompute_names()[static_cast<std::size_t>(recompute)]));
+    }
+    const std::int64_t gpus = s.plan.gpus();
+    for (std::int64_t expert = 2 * s.plan.expert; expert <= s.model.experts; expert *= 2) {
+        if (s.model.experts % expert != 0 || s.plan.data % expert != 0) break;
+        ParallelPlan changed = s.plan;
+        changed.expert = expert;
+        changed.shard_ranks = 0;
+        const std::size_t before = helps.size();
+        consider(changed, fmt::format("expert = {}", expert));
+        if (helps.size() > before) break;
+    }
+    for (std::int64_t tensor = 1; tensor <= s.node.nvlink_domain; tensor *= 2) {
+        for (std::int64_t pipeline = 1; pipeline <= 64; pipeline *= 2) {
+            if (tensor * pipeline <= s.plan.tensor * s.plan.pipeline ||
+                gpus % (tensor * s.plan.context * pipeline) != 0 || s.model.heads % tensor != 0 ||
+                s.model.layers % pipeline != 0) {
+                continue;
+            }
+            ParallelPlan changed = s.plan;
+            changed.tensor = tensor;
+            changed.pipeline = pipeline;
+            changed.data = gpus / (tensor * changed.context * pipeline);
+            changed.shard_ranks = 0;
+            if (changed.data % changed.expert != 0) continue;
+            const std::size_t before = helps.size();
+            if (changed.global_batch % (changed.data * changed.microbatch) == 0) {
+                consider(changed, fmt::format("tensor = {}, pipeline = {}", tensor, pipeline));
+            }
+            if (helps.size() > before) {
+                tensor = s.node.nvlink_domain;
+                break;
+            }
+        }
+    }
+    std::string help = fmt::format("per GPU, GB: {}", split);
+    help += helps.empty()
+                ? "\n    no single change of ZeRO, recomputation, experts or tensor and pipeline "
+                  "parallelism makes it fit: more GPUs, or GPUs with more memory"
+                : fmt::format("\n    it would fit with {}", fmt::join(helps, "; or with "));
+    parallel.error(
+        "",
+        fmt::format("{} does not fit: {:.1f} GB per GPU, {} has {:.1f} GB: {:.1f} GB too much",
+                    s.model.name, needed * 1e-9, s.node.gpu.name, capacity * 1e-9,
+                    (needed - capacity) * 1e-9),
+        help);
+}
+
+}  // namespace
+
+void read_parallel(Section& job, ValueReader& values, Catalogue& catalogue, bool must_fit,
+                   Scenario& s) {
+    const auto ok = [&] { return values.diagnostics().ok() && !job.describing(); };
+    Section parallel = job.section("parallel");
+    ParallelPlan& p = s.plan;
+    const std::int64_t gpus = s.job.gpus();
+    parallel.read("tensor", p.tensor, "Tensor-parallel ranks (TP)", {.bound = Bound::count});
+    parallel.read("context", p.context,
+                  "Context-parallel ranks (CP), which share out each sequence",
+                  {.bound = Bound::count});
+    parallel.read("pipeline", p.pipeline, "Pipeline stages (PP)", {.bound = Bound::count});
+    std::optional<std::int64_t> data;
+    parallel.read(
+        "data", data, "Data-parallel replicas (DP)",
+        {.bound = Bound::count, .otherwise = "GPUs of the job / (tensor x context x pipeline)"});
+    p.data = data.value_or(std::max<std::int64_t>(1, gpus / (p.tensor * p.context * p.pipeline)));
+    parallel.read("expert", p.expert,
+                  "Expert-parallel ranks (EP): neighbouring data-parallel ranks, which share out "
+                  "the experts",
+                  {.bound = Bound::count});
+    std::optional<std::int64_t> shard_ranks;
+    parallel.read("shard_ranks", shard_ranks,
+                  "Ranks that ZeRO shares among; between such groups gradients are all-reduced "
+                  "(HSDP)",
+                  {.bound = Bound::count, .otherwise = "context x data: all that hold the same"});
+    p.shard_ranks = shard_ranks.value_or(0);
+    parallel.read("interleave", p.interleave, "Virtual pipeline stages per GPU",
+                  {.bound = Bound::count});
+    parallel.read("microbatch", p.microbatch, "Sequences per microbatch", {.bound = Bound::count});
+    p.global_batch = p.data * p.microbatch;
+    parallel.read("global_batch", p.global_batch, "Sequences per step, over all replicas",
+                  {.bound = Bound::count, .otherwise = "one microbatch per replica"});
+    p.sequence_length = std::max<std::int64_t>(1, s.model.sequence_length);
+    parallel.read("sequence_length", p.sequence_length, "Tokens per sequence",
+                  {.bound = Bound::positive, .otherwise = "the model's"});
+    constexpr std::int64_t sequence_length_max = 10'000'000;
+    if (p.sequence_length > sequence_length_max) {
+        parallel.error("sequence_length", fmt::format("expected at most {} tokens, found {}",
+                                                      sequence_length_max, p.sequence_length));
+        p.sequence_length = sequence_length_max;
+    }
+    std::int64_t zero = 1;
+    parallel.read("zero", zero,
+                  "ZeRO stage: 1 shares optimizer state over the data-parallel ranks, "
+                  "2 gradients too, 3 weights too (FSDP)",
+                  {.bound = Bound::non_negative});
+    parallel.read(
+        "flat_parameters", p.flat_parameters,
+        "ZeRO-3 gathers a layer as one buffer; false: parameter by parameter, as in 2021");
+    parallel.read("sequence_parallel", p.sequence_parallel,
+                  "Share norms and residuals over the tensor-parallel ranks");
+    parallel.read("overlap_data", p.overlap_data,
+                  "Hide data-parallel collectives behind computation");
+    parallel.read("overlap_tensor", p.overlap_tensor,
+                  "Hide tensor-parallel collectives behind matrix multiplications, in pieces");
+    parallel.read("overlap_context", p.overlap_context,
+                  "Pass keys and values around a ring behind attention; false: gather them first");
+    parallel.read("overlap_pipeline", p.overlap_pipeline,
+                  "Hide sends between pipeline stages behind computation");
+    parallel.read("fused_attention", p.fused_attention,
+                  "Attention kernels that never write their scores to memory");
+    parallel.read("fused_loss", p.fused_loss, "One kernel for the loss over the logits");
+    parallel.read("cuda_graphs", p.cuda_graphs,
+                  "Launch kernels by replaying a graph: no waiting for the CPU");
+    int precision = 0;
+    parallel.choose("precision", precision, precision_names(),
+                    "What the layers' matrix multiplications compute in");
+    std::optional<double> expert_imbalance;
+    parallel.read("expert_imbalance", expert_imbalance,
+                  "Tokens of the busiest expert-parallel rank over the mean",
+                  {.bound = Bound::at_least_one, .otherwise = "from the catalogue"});
+    if (!s.model.name.empty()) p.jitter = catalogue.number("jitter", "", "step_sigma");
+    parallel.read("jitter", p.jitter,
+                  "Standard deviation of one rank's step over its mean; all wait for the slowest",
+                  {.bound = Bound::fraction, .otherwise = "from the catalogue"});
+    int recompute = 1;
+    parallel.choose(
+        "recompute", recompute, recompute_names(),
+        "Activations computed again in the backward pass: the attention core (selective), "
+        "norms and activation functions too (elementwise), whole layers (full)");
+    parallel.finish();
+    if (zero > 3)
+        parallel.error("zero", fmt::format("expected a stage from 0 to 3, found {}", zero));
+    p.zero = static_cast<int>(std::min<std::int64_t>(zero, 3));
+    p.recompute = static_cast<Recompute>(recompute);
+    p.precision = static_cast<Precision>(precision);
+    if (s.model.experts > 0) {
+        p.expert_imbalance = expert_imbalance
+                                 ? *expert_imbalance
+                                 : catalogue.number("step_model", "all", "expert_imbalance");
+    } else if (expert_imbalance && !s.model.name.empty()) {
+        parallel.warning("expert_imbalance", fmt::format("{} has no experts", s.model.name));
+    }
+    if (p.zero < 3 && parallel.has("flat_parameters")) {
+        parallel.warning("flat_parameters", "has no effect without zero = 3");
+    }
+    if (s.model.name.empty() && parallel.present()) {
+        parallel.warning("", "has no effect without job.model");
+    }
+    if (!ok() || s.model.name.empty()) return;
+
+    const std::int64_t replica = p.tensor * p.context * p.pipeline;
+    const auto product =
+        static_cast<__int128>(replica) * p.data;  // of numbers up to a million each
+    if (product != gpus) {
+        parallel.error(
+            data ? "data" : "tensor",
+            fmt::format("tensor {} x {}pipeline {} x data {} = {} GPUs, but the job has {} "
+                        "({} nodes of {})",
+                        p.tensor, p.context > 1 ? fmt::format("context {} x ", p.context) : "",
+                        p.pipeline, p.data, product, gpus, s.job.nodes, s.job.gpus_per_node),
+            gpus % replica == 0
+                ? fmt::format("with the others as they are, data = {}", gpus / replica)
+                : "choose tensor, context and pipeline so that their product divides the GPUs");
+        return;
+    }
+    if (s.model.heads % p.tensor != 0) {
+        parallel.error(
+            "tensor",
+            fmt::format("{} attention heads don't divide by tensor = {}", s.model.heads, p.tensor),
+            fmt::format("valid: {}", fmt::join(divisors(s.model.heads, 64), ", ")));
+    }
+    if (!layers_split(s.model, p.pipeline)) {
+        parallel.error(
+            "pipeline",
+            fmt::format("{} layers don't divide by pipeline = {}, nor with one layer less on "
+                        "the first and last stage",
+                        s.model.layers, p.pipeline));
+    }
+    check_split(parallel, s);
+    if (p.global_batch % (p.data * p.microbatch) != 0) {
+        parallel.error("global_batch",
+                       fmt::format("{} sequences don't divide by data {} x microbatch {}",
+                                   p.global_batch, p.data, p.microbatch));
+    }
+    const std::int64_t stage_layers = layers_per_stage(s.model, p.pipeline);
+    if (p.interleave > 1 && (p.pipeline == 1 || stage_layers % p.interleave != 0)) {
+        parallel.error(
+            "interleave",
+            fmt::format("a stage of {} layers on each of {} GPUs has no {} equal virtual stages",
+                        stage_layers, p.pipeline, p.interleave),
+            p.pipeline == 1
+                ? "interleaving needs pipeline > 1"
+                : fmt::format("valid: {}", fmt::join(divisors(stage_layers, 64), ", ")));
+    } else if (p.interleave > 1 && p.microbatches() % p.pipeline != 0) {
+        parallel.error(
+            "interleave",
+            fmt::format("interleaving needs microbatches in multiples of pipeline = {}; a replica "
+                        "has {}",
+                        p.pipeline, p.microbatches()),
+            fmt::format("global_batch in multiples of {}, or interleave = 1",
+                        p.pipeline * p.data * p.microbatch));
+    }
+    if (!ok()) return;
+    s.parameter_bytes = read_parameter_bytes(catalogue);
+    s.memory = memory_per_gpu(s.model, p, s.parameter_bytes, s.node.gpu);
+    if (must_fit) check_memory(parallel, s);
+}
+
+}  // namespace railyard

@@ -1,0 +1,14 @@
+#pragma once
+// The section [job.parallel] of a scenario: how the job's model is split over its GPUs.
+
+#include "models/campaign/scenario.h"
+
+namespace railyard {
+
+// Reads the section into `s.plan`, for the job, node and model that `s` has by now, and reports what
+// doesn't divide. With a model it also sets the memory per GPU, which is an error when it is more than
+// there is and `must_fit`.
+void read_parallel(Section& job, ValueReader& values, Catalogue& catalogue, bool must_fit,
+                   Scenario& s);
+
+}  // namespace railyard

@@ -1,0 +1,244 @@
+// How a model is split over GPUs: what each way of splitting does to memory and to the step.
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "models/training/training.h"
+#include "sim/statistics.h"
+#include "tests/table.h"
+
+using namespace railyard;
+
+namespace {
+
+struct Split {
+    Diagnostics diagnostics;
+    ValueReader reader{diagnostics, "test"};
+    Catalogue catalogue{reader, ValueChoice::corrected, nullptr};
+    TransformerModel dense = read_model(catalogue, "llama3_70b");
+    TransformerModel mixture = read_model(catalogue, "deepseek_v2");
+    Node node = read_node(catalogue, "dgx_h100");
+    ParameterBytes bytes = read_parameter_bytes(catalogue);
+
+    CriticalPath path(const TransformerModel& m, const ParallelPlan& p) const {
+        return critical_path(m, p, node, bytes, 30);
+    }
+    double part(const TransformerModel& m, const ParallelPlan& p, std::string_view name) const {
+        for (const PathPart& each : path(m, p)) {
+            if (each.name == name) return each.seconds;
+        }
+        return -1;
+    }
+    double step(const TransformerModel& m, const ParallelPlan& p) const {
+        return seconds(model_step(m, p, node, bytes, 30).duration());
+    }
+    double memory(const TransformerModel& m, const ParallelPlan& p, std::string_view name) const {
+        for (const MemoryUse& use : memory_per_gpu(m, p, bytes, node.gpu)) {
+            if (use.component == name) return use.bytes;
+        }
+        return -1;
+    }
+};
+
+// 64 GPUs over eight nodes.
+ParallelPlan base_plan() {
+    ParallelPlan p;
+    p.tensor = 8;
+    p.data = 8;
+    p.global_batch = 64;
+    p.sequence_length = 8192;
+    return p;
+}
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Split, "the matrices of every model in the catalogue add up to its parameters") {
+    for (const std::string& name : Catalogue::names("model")) {
+        CAPTURE(name);
+        const Value* tied = Catalogue::entry("model", name)->find("tied_embedding");
+        const TransformerModel m = read_model(catalogue, name);
+        const double count = parameter_count(m, tied != nullptr && tied->integer == 1);
+        CHECK(count == doctest::Approx(m.params).epsilon(0.005));
+    }
+}
+
+TEST_CASE_FIXTURE(Split, "a mixture's FLOPs are those of the parameters that a token meets") {
+    for (const char* name : {"mixtral_8x7b", "deepseek_v2", "deepseek_v3", "qwen3_235b_a22b"}) {
+        CAPTURE(name);
+        const TransformerModel m = read_model(catalogue, name);
+        // The input embedding is looked up, not multiplied; a sequence of one token attends to one.
+        const double met = static_cast<double>(catalogue.integer("model", name, "active_params")) -
+                           static_cast<double>(m.vocab * m.hidden);
+        CHECK(forward_flops_per_token(m, 1) == doctest::Approx(2 * met).epsilon(0.005));
+    }
+}
+
+TEST_CASE_FIXTURE(Split, "two context-parallel ranks halve the activations and keep the weights") {
+    ParallelPlan one = base_plan();
+    ParallelPlan two = one;
+    two.context = 2;
+    two.data = 4;
+    two.microbatch = 1;
+    CHECK(two.gpus() == one.gpus());
+    CHECK(memory(dense, two, "activations") ==
+          doctest::Approx(memory(dense, one, "activations") / 2));
+    CHECK(memory(dense, two, "weights") == memory(dense, one, "weights"));
+    CHECK(memory(dense, two, "optimizer state") == memory(dense, one, "optimizer state"));
+    CHECK(part(dense, one, "context-parallel exchange") == 0);
+    CHECK(part(dense, two, "context-parallel exchange") > 0);
+}
+
+TEST_CASE_FIXTURE(Split,
+                  "keys and values that pass behind attention cost less than gathered ones") {
+    ParallelPlan ring = base_plan();
+    ring.context = 4;
+    ring.data = 2;
+    ParallelPlan gather = ring;
+    gather.overlap_context = false;
+    CHECK(part(dense, ring, "context-parallel exchange") <
+          part(dense, gather, "context-parallel exchange"));
+}
+
+TEST_CASE_FIXTURE(Split,
+                  "expert parallelism splits the experts and sends tokens between its ranks") {
+    ParallelPlan one;
+    one.data = 64;
+    one.global_batch = 64;
+    one.sequence_length = 4096;
+    ParallelPlan eight = one;
+    eight.expert = 8;
+    const double routed =
+        layer_parameters(mixture).routed * static_cast<double>(mixture.expert_layers());
+    CHECK(memory(mixture, one, "weights") - memory(mixture, eight, "weights") ==
+          doctest::Approx(2 * routed * 7 / 8));
+    CHECK(part(mixture, one, "expert all-to-all") == 0);
+    const double all_to_all = part(mixture, eight, "expert all-to-all");
+    CHECK(all_to_all > 0);
+    // Inside a node, twice the tokens take twice the time, but for latencies.
+    ParallelPlan twice = eight;
+    twice.microbatch = 2;
+    twice.global_batch = 128;
+    CHECK(part(mixture, twice, "expert all-to-all") ==
+          doctest::Approx(2 * all_to_all).epsilon(0.05));
+    // Beyond a node tokens go over its adapters.
+    ParallelPlan far = eight;
+    far.expert = 32;
+    CHECK(part(mixture, far, "expert all-to-all") > 2 * all_to_all);
+}
+
+TEST_CASE_FIXTURE(Split, "the busiest expert rank holds up the others") {
+    ParallelPlan even;
+    even.data = 8;
+    even.expert = 8;
+    even.global_batch = 8;
+    even.sequence_length = 4096;
+    ParallelPlan uneven = even;
+    uneven.expert_imbalance = 1.5;
+    CHECK(step(mixture, uneven) > step(mixture, even));
+    CHECK(part(mixture, uneven, "expert all-to-all") >
+          1.4 * part(mixture, even, "expert all-to-all"));
+    CHECK(step(dense, uneven) == step(dense, even));
+}
+
+TEST_CASE_FIXTURE(Split,
+                  "ZeRO-3 gets slower with more ranks, and sharding in a node is in between") {
+    const TransformerModel small = read_model(catalogue, "llama2_7b");
+    const auto plan = [](std::int64_t ranks, int zero, std::int64_t shards) {
+        ParallelPlan p;
+        p.data = ranks;
+        p.global_batch = ranks;
+        p.sequence_length = 512;  // little to hide behind
+        p.zero = zero;
+        p.shard_ranks = shards;
+        return p;
+    };
+    double before = 0;
+    for (const std::int64_t ranks : {8, 64, 512, 4096}) {
+        const double now = step(small, plan(ranks, 3, 0));
+        CHECK(now > before);
+        before = now;
+    }
+    const double whole = step(small, plan(512, 3, 0));
+    const double hybrid = step(small, plan(512, 3, 8));
+    CHECK(hybrid < whole);
+    CHECK(step(small, plan(8, 3, 0)) < hybrid);
+    const double in_node = memory(small, plan(512, 3, 8), "weights");
+    CHECK(memory(small, plan(512, 3, 0), "weights") < in_node);
+    CHECK(in_node < memory(small, plan(512, 1, 0), "weights"));
+}
+
+TEST_CASE_FIXTURE(Split, "gathering parameter by parameter is slower than layer by layer") {
+    ParallelPlan flat;
+    flat.data = 64;
+    flat.global_batch = 64;
+    flat.sequence_length = 1024;
+    flat.zero = 3;
+    ParallelPlan scattered = flat;
+    scattered.flat_parameters = false;
+    CHECK(step(dense, scattered) > 2 * step(dense, flat));
+}
+
+TEST_CASE_FIXTURE(Split, "jitter of zero changes nothing, any other waits for the largest of all") {
+    ParallelPlan steady = base_plan();
+    ParallelPlan jittery = steady;
+    jittery.jitter = 0.01;
+    CHECK(model_step(dense, steady, node, bytes, 30).straggler_wait == Duration{});
+    const double wait = part(dense, jittery, "waiting for stragglers");
+    CHECK(wait ==
+          doctest::Approx(step(dense, steady) * 0.01 * expected_max_normal(64)).epsilon(1e-6));
+    CHECK(step(dense, jittery) == doctest::Approx(step(dense, steady) + wait).epsilon(1e-6));
+}
+
+TEST_CASE_FIXTURE(Split, "the critical path adds up to the step") {
+    ParallelPlan p = base_plan();
+    p.tensor = 4;
+    p.pipeline = 2;
+    p.jitter = 0.01;
+    double sum = 0;
+    for (const PathPart& each : path(dense, p)) {
+        CHECK(each.seconds >= 0);
+        sum += each.seconds;
+    }
+    CHECK(sum == doctest::Approx(step(dense, p)).epsilon(1e-6));
+}
+
+TEST_CASE_FIXTURE(Split, "graphs take away the wait for launches, and only that") {
+    const TransformerModel small = read_model(catalogue, "llama2_7b");
+    ParallelPlan eager;
+    eager.tensor = 8;
+    eager.sequence_length = 512;
+    ParallelPlan graphs = eager;
+    graphs.cuda_graphs = true;
+    const double wait = part(small, eager, "waiting for launches");
+    CHECK(wait > 0);
+    CHECK(step(small, graphs) == doctest::Approx(step(small, eager) - wait));
+}
+
+TEST_CASE_FIXTURE(Split,
+                  "fp8 speeds up multiplications by the ratio of what was measured, at most") {
+    const ParallelPlan wide = base_plan();
+    ParallelPlan narrow = wide;
+    narrow.precision = Precision::fp8;
+    const double ratio = node.gpu.fp8_achievable.per_second / node.gpu.bf16_achievable.per_second;
+    const double gain =
+        part(dense, wide, "matrix multiplications") / part(dense, narrow, "matrix multiplications");
+    CHECK(gain > 1.2);
+    CHECK(gain <= ratio);
+    CHECK(part(dense, narrow, "attention") == part(dense, wide, "attention"));
+}
+
+TEST_CASE_FIXTURE(Split, "one fused block needs half the tensor-parallel collectives") {
+    TransformerModel parallel = dense;
+    parallel.parallel_block = true;
+    const ParallelPlan p = base_plan();
+    CHECK(part(parallel, p, "tensor-parallel collectives") ==
+          doctest::Approx(part(dense, p, "tensor-parallel collectives") / 2));
+}
+
+TEST_CASE_FIXTURE(Split, "a window bounds what attention costs") {
+    const TransformerModel m = read_model(catalogue, "mistral_7b");
+    CHECK(attended_tokens(m, 4096) == 4096);
+    CHECK(attended_tokens(m, 8192) == 2 * 4096 - 4096.0 * 4096 / 8192);
+    CHECK(attended_tokens(dense, 8192) == 8192);
+}
