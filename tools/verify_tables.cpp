@@ -672,12 +672,11 @@ void read_network(Bench& bench, const std::string& column, Node& node) {
     if (!std::regex_search(network, found, adapters)) return;
     const double gbit = std::stod(found[2]);
     node.nics = std::stoll(found[1]);
-    node.nic = nic_of(network, gbit);
-    Catalogue& c = bench.catalogue();
-    const double achieved =
-        c.number("nic", c.has("nic", node.nic, "achieved_fraction") ? node.nic : "cx7_ndr400",
-                 "achieved_fraction");
-    node.nic_bandwidth = Bandwidth::bits_per_second(std::llround(gbit * 1e9)) * achieved;
+    set_nic(bench.catalogue(), node, nic_of(network, gbit));
+    const Bandwidth printed = Bandwidth::bits_per_second(std::llround(gbit * 1e9));
+    node.nic_bandwidth =
+        printed * (node.nic_bandwidth.bytes_per_second() / node.nic_line_rate.bytes_per_second());
+    node.nic_line_rate = printed;
 }
 
 // An algorithm's name says that it was forced, unless it explains a default.

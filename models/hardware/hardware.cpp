@@ -101,15 +101,7 @@ Node read_node(Catalogue& c, const std::string& name) {
     n.nvlink_efficiency = c.number("step_model", n.gpu.generation, "nvlink_efficiency");
     n.nvlink_latency = c.time("step_model", "all", "nvlink_step_latency");
     n.nics = c.integer("node", name, "compute_nics");
-    n.nic = c.text("node", name, "compute_nic");
-    const std::string& nic = n.nic;
-    const double achieved = c.has("nic", nic, "achieved_fraction")
-                                ? c.number("nic", nic, "achieved_fraction")
-                                : c.number("nic", "cx7_ndr400", "achieved_fraction");
-    n.nic_line_rate = c.bandwidth("nic", nic, "bandwidth");
-    n.nic_bandwidth = n.nic_line_rate * achieved;
-    choose_transport(c, n,
-                     c.has("nic", nic, "transport") ? c.text("nic", nic, "transport") : "unknown");
+    set_nic(c, n, c.text("node", name, "compute_nic"));
     n.net_step_latency = c.time("step_model", "all", "net_step_latency");
     n.storage_nics =
         c.has("node", name, "storage_nics") ? c.integer("node", name, "storage_nics") : 0;
@@ -120,6 +112,17 @@ Node read_node(Catalogue& c, const std::string& name) {
 const std::vector<std::string>& part_names() {
     static const std::vector<std::string> names = {"gpu", "nvlink", "pcie", "nic"};
     return names;
+}
+
+void set_nic(Catalogue& c, Node& node, const std::string& nic) {
+    node.nic = nic;
+    // An adapter without a measurement takes the ratio of one that has.
+    const double achieved = c.number(
+        "nic", c.has("nic", nic, "achieved_fraction") ? nic : "cx7_ndr400", "achieved_fraction");
+    node.nic_line_rate = c.bandwidth("nic", nic, "bandwidth");
+    node.nic_bandwidth = node.nic_line_rate * achieved;
+    choose_transport(c, node,
+                     c.has("nic", nic, "transport") ? c.text("nic", nic, "transport") : "unknown");
 }
 
 void choose_transport(Catalogue& c, Node& node, const std::string& transport) {

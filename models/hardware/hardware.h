@@ -120,6 +120,9 @@ struct Gemm {
 // faster the SM, the more they weigh. The last wave's idle SMs are left out: fits put them at nothing.
 double gemm_seconds(const Gpu& gpu, const Gemm& gemm);
 
+// Gives the node NICs of this entry of the catalogue, as many as it has.
+void set_nic(Catalogue& catalogue, Node& node, const std::string& nic);
+
 // Runs the NICs on this transport: latencies follow where the catalogue knows them.
 void choose_transport(Catalogue& catalogue, Node& node, const std::string& transport);
 
