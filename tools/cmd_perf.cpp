@@ -211,9 +211,9 @@ int cmd_perf(const std::vector<std::string>& arguments) {
     const bool flow = s.fidelity == Fidelity::flow;
     if (flow) {
         c = read_communicator(catalogue, s.node, shape);
-        GpuNetwork network = gpu_network(s);
+        GpuNetwork network = gpu_network(s, true);
         const std::vector<GpuGroup> groups = {gpus_of(s, shape)};
-        measure(network, groups, *collective, c);
+        if (c.ranks > 1) measure(network.rate(*collective, groups), *collective, c);
     }
     if (!choose(c, *collective, 0, wish)) throw_unavailable(c, *collective, wish);
 

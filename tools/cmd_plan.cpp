@@ -40,7 +40,7 @@ void print_critical_path(const CriticalPath& path) {
     fmt::print("{}\n", table.text());
 }
 
-void print_given(const Scenario& s) {
+void print_given(const Scenario& s, Communicators& groups) {
     const StepTime& step = s.job.step;
     const ParallelPlan& p = s.plan;
     fmt::print("{}\n", coloured(s.title, Colour::bold));
@@ -52,11 +52,17 @@ void print_given(const Scenario& s) {
     table.add({"  exposed communication", share(step.exposed_communication, step)});
     table.add({"  pipeline bubble", share(step.bubble, step)});
     table.add({"  waiting for stragglers", share(step.straggler_wait, step)});
+    if (step.degraded > Duration{}) {
+        table.add({"  waiting for faulty parts", share(step.degraded, step)});
+    }
+    if (s.fidelity == Fidelity::flow) {
+        table.add({"step on an ideal network", to_text(s.analytic_step.duration())});
+    }
     table.add({"MFU", fmt::format("{:.1f} %", 100 * mfu(s, step))});
     table.add({"tokens per second", fmt::format("{:.4g}", static_cast<double>(s.tokens_per_step) /
                                                               seconds(step.duration()))});
     fmt::print("{}\n", table.text());
-    print_critical_path(critical_path(s.model, p, s.node, s.parameter_bytes, s.optimizer_traffic));
+    print_critical_path(critical_path(s.model, p, groups, s.parameter_bytes, s.optimizer_traffic));
     Table memory({{"memory per GPU", Table::Align::left},
                   {"GB", Table::Align::right},
                   {"=", Table::Align::left}});
@@ -121,6 +127,7 @@ Json plan_json(const Scenario& s, const ParallelPlan& p, const StepTime& step, d
             {"exposed_communication_s", seconds(step.exposed_communication)},
             {"bubble_s", seconds(step.bubble)},
             {"straggler_wait_s", seconds(step.straggler_wait)},
+            {"degraded_s", seconds(step.degraded)},
             {"mfu", mfu(s, step)},
             {"memory_bytes", memory}};
 }
@@ -153,10 +160,16 @@ int cmd_plan(const std::vector<std::string>& arguments) {
     if (s.model.name.empty()) {
         throw ScenarioError(fmt::format("{} has no job.model: there is nothing to plan", s.file));
     }
+    if (!s.no_path.empty()) {
+        fmt::print(stderr, "railyard: stuck: the job can't take a step: {}\n", s.no_path);
+        return exit_stuck;
+    }
+    Communicators groups = communicators(s, s.fidelity, false);
+    // Plans are compared on an ideal network: each has other groups, and each group would be measured.
+    Communicators ideal = communicators(s, Fidelity::analytic, false);
     const double before = process_cpu_seconds();
-    const PlanSearch search =
-        search_plans(s.model, s.plan, s.plan.gpus(), s.node, s.parameter_bytes, s.optimizer_traffic,
-                     static_cast<std::size_t>(top));
+    const PlanSearch search = search_plans(s.model, s.plan, s.plan.gpus(), ideal, s.parameter_bytes,
+                                           s.optimizer_traffic, static_cast<std::size_t>(top));
     const double cpu_s = process_cpu_seconds() - before;
     if (values->count("json")) {
         Json best = Json::array();
@@ -164,7 +177,7 @@ int cmd_plan(const std::vector<std::string>& arguments) {
             best.push_back(plan_json(s, r.plan, r.step, r.memory_bytes));
         Json path = Json::array();
         for (const PathPart& part :
-             critical_path(s.model, s.plan, s.node, s.parameter_bytes, s.optimizer_traffic)) {
+             critical_path(s.model, s.plan, groups, s.parameter_bytes, s.optimizer_traffic)) {
             path.push_back({{"name", part.name}, {"seconds", part.seconds}, {"count", part.count}});
         }
         const Json out = {{"scenario", s.file},
@@ -178,7 +191,7 @@ int cmd_plan(const std::vector<std::string>& arguments) {
         fmt::print("{}\n", out.dump());
         return exit_ok;
     }
-    print_given(s);
+    print_given(s, groups);
     print_best(s, search, cpu_s);
     return exit_ok;
 }

@@ -19,6 +19,15 @@ namespace railyard {
 
 namespace {
 
+// ": gpu 2 of node 1 at 90 %, ..."
+std::string fault_text(const Scenario& s) {
+    std::string out;
+    for (const PartFault& f : s.faults) {
+        out += fmt::format("{} {}", out.empty() ? ":" : ",", describe(f));
+    }
+    return out;
+}
+
 using Json = nlohmann::ordered_json;
 
 std::string percent(double fraction) {
@@ -96,6 +105,17 @@ void print_design(const Scenario& s) {
     if (step.straggler_wait > Duration{}) {
         fmt::print("  of it waiting for stragglers {:.1f} %\n",
                    100 * seconds(step.straggler_wait) / whole);
+    }
+    if (step.degraded > Duration{}) {
+        fmt::print("  of it waiting for parts with silent faults {:.1f} %{}\n",
+                   100 * seconds(step.degraded) / whole, fault_text(s));
+    }
+    if (s.fidelity == Fidelity::flow && !s.model.name.empty()) {
+        fmt::print("  network: flows on {} ({}); on an ideal one the step takes {} ({:+.2f} %)\n",
+                   s.networks[0].topology.kind(),
+                   routing_names()[static_cast<std::size_t>(s.networks[0].routing.policy)],
+                   to_text(s.analytic_step.duration()),
+                   100 * (seconds(s.analytic_step.duration()) / whole - 1));
     }
     fmt::print("  {}", s.checkpoint_description);
     if (s.job.checkpoint.mode != CheckpointMode::none) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <map>
 #include <regex>
 
 #include "models/campaign/campaign.h"
@@ -26,7 +27,13 @@ class Bench {
     double step_seconds(const TransformerModel& m, ParallelPlan p, const Node& n) {
         p.jitter = catalogue_.number("jitter", "", "step_sigma");
         const double traffic = catalogue_.number("bytes_per_param", "", "optimizer_step_traffic");
-        return seconds(model_step(m, p, n, bytes(), traffic).duration());
+        Communicators all = groups(n);
+        return seconds(model_step(m, p, all, bytes(), traffic).duration());
+    }
+    Communicators groups(const Node& n) {
+        const auto [found, is_new] = constants_.try_emplace(n.name + n.nic);
+        if (is_new) found->second = read_collective_constants(catalogue_, n);
+        return Communicators(found->second, n);
     }
     TransformerModel model(const std::string& name) { return read_model(catalogue_, name); }
     Catalogue& catalogue() { return catalogue_; }
@@ -37,6 +44,7 @@ class Bench {
     Diagnostics diagnostics_;
     ValueReader reader_{diagnostics_, "catalogue"};
     Catalogue catalogue_{reader_, ValueChoice::corrected, overrides_};
+    std::map<std::string, CollectiveConstants> constants_;  // by node and adapter
 };
 
 class Fields {
@@ -524,7 +532,8 @@ RowResult training_arithmetic(Bench& bench, const Fields& f) {
         Node node = bench.node("dgx_h100");
         node.gpu.kernel_gap = {};
         node.gpu.step_overhead = {};
-        const StepTime step = model_step(m, p, node, bench.bytes(), 0);
+        Communicators groups = bench.groups(node);
+        const StepTime step = model_step(m, p, groups, bench.bytes(), 0);
         return row(seconds(step.bubble) / seconds(step.compute));
     }
     if (is("FLOPs/iteration") || is("parameter count")) {

@@ -40,7 +40,8 @@ std::vector<Metric> metrics_of(const Scenario& s, const ReplicaResult& r) {
     const double trained = static_cast<double>(r.ledger.booked(Category::productive) +
                                                r.ledger.booked(Category::exposed_communication) +
                                                r.ledger.booked(Category::pipeline_bubble) +
-                                               r.ledger.booked(Category::straggler_wait)) *
+                                               r.ledger.booked(Category::straggler_wait) +
+                                               r.ledger.booked(Category::degraded)) *
                            1e-9 / job_gpus;
     double interruptions = 0;
     for (const std::int64_t n : job.interruptions) interruptions += static_cast<double>(n);
@@ -94,15 +95,14 @@ std::string stuck_report(const Scenario& s, const JobOutcome& job) {
 
 }  // namespace
 
-GpuNetwork gpu_network(const Scenario& s) {
-    GpuNetwork network(s.node, s.networks[0].topology, s.networks[0].routing);
-    for (const PartFault& fault : s.faults) network.degrade(fault);
-    return network;
-}
-
 ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events) {
     ReplicaResult result;
     result.index = index;
+    if (!s.no_path.empty()) {
+        result.ending = Ending::stuck;
+        result.stuck_report = "the job can't take a step: " + s.no_path;
+        return result;
+    }
     const auto replica = static_cast<std::uint64_t>(index);
 
     CampaignEngine engine;

@@ -6,14 +6,9 @@
 #include <optional>
 
 #include "models/campaign/scenario.h"
-#include "models/collective/collective.h"
 #include "sim/metrics.h"
 
 namespace railyard {
-
-// The links between the scenario's GPUs, with its faults. Needs the compute network to be built, and must not
-// outlive the scenario.
-GpuNetwork gpu_network(const Scenario& scenario);
 
 // No campaign is longer; a job that is not done by then makes no progress.
 constexpr Duration campaign_length_max = time_max;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "models/campaign/parallel.h"
 #include "sim/check.h"
@@ -40,6 +41,7 @@ class ScenarioReader {
     void read_storage();
     void read_job();
     void read_step(Section& job);
+    void model_steps();
     void read_checkpoint(Section& job);
     void read_recovery(Section& job);
     void read_maintenance();
@@ -83,9 +85,7 @@ Scenario ScenarioReader::read() {
     s_.networks = read_networks(top_, *catalogue_,
                                 {s_.node, s_.nodes.nodes, storage_servers_, folder_,
                                  changes_.build_networks, s_.fidelity == Fidelity::flow});
-    if (s_.networks[0].given) {
-        choose_transport(*catalogue_, s_.node, s_.networks[0].infiniband ? "infiniband" : "roce");
-    }
+    if (s_.networks[0].given) s_.node.transport = s_.networks[0].infiniband ? "infiniband" : "roce";
     read_job();
     read_maintenance();
     read_failures();
@@ -285,8 +285,8 @@ void ScenarioReader::read_step(Section& job) {
         return;
     } else if (ok()) {
         s_.optimizer_traffic = catalogue_->number("bytes_per_param", "", "optimizer_step_traffic");
-        s_.job.step =
-            model_step(s_.model, s_.plan, s_.node, s_.parameter_bytes, s_.optimizer_traffic);
+        s_.collective_constants = read_collective_constants(*catalogue_, s_.node);
+        model_steps();
         if (seconds(s_.job.step.duration()) > step_seconds_max) {
             job.error(
                 "parallel", "one step takes more than 116 days",
@@ -298,6 +298,23 @@ void ScenarioReader::read_step(Section& job) {
     if (job_length_ && ok()) {
         s_.job.target_steps = (job_length_->count() + s_.job.step.duration().count() - 1) /
                               s_.job.step.duration().count();
+    }
+}
+
+// The step as it is: on the scenario's network, held up by its faults.
+void ScenarioReader::model_steps() {
+    const auto step = [&](Fidelity fidelity, bool with_faults) {
+        Communicators groups = communicators(s_, fidelity, with_faults);
+        return model_step(s_.model, s_.plan, groups, s_.parameter_bytes, s_.optimizer_traffic);
+    };
+    s_.analytic_step = step(Fidelity::analytic, true);
+    try {
+        s_.job.step = step(s_.fidelity, false);
+        const StepTime held_up = s_.faults.empty() ? s_.job.step : step(s_.fidelity, true);
+        s_.job.step.degraded = std::max(Duration{}, held_up.duration() - s_.job.step.duration());
+    } catch (const NoPath& no_path) {
+        s_.no_path = no_path.what();
+        s_.job.step = s_.analytic_step;
     }
 }
 
@@ -636,6 +653,32 @@ Scenario load_scenario(std::string_view text, const std::string& name,
 
 Scenario load_scenario_file(const std::string& path, const ScenarioChanges& changes) {
     return load_scenario(read_file(path), path, changes);
+}
+
+Communicators communicators(const Scenario& s, Fidelity fidelity, bool with_part_faults) {
+    const bool flow = fidelity == Fidelity::flow;
+    std::vector<PartFault> faults;
+    if (with_part_faults) {
+        // A link's fault is where it is on the flow scale; a GPU's slows all that wait for it on either.
+        for (const PartFault& f : s.faults) {
+            if (f.node < s.job.nodes && (!flow || f.part == Part::gpu)) faults.push_back(f);
+        }
+    }
+    Communicators groups(s.collective_constants, with_faults(s.node, faults), s.networks[0].sharp);
+    if (flow) {
+        std::vector<std::int64_t> gpu_of_rank(static_cast<std::size_t>(s.job.gpus()));
+        std::iota(gpu_of_rank.begin(), gpu_of_rank.end(), 0);
+        groups.run_on(gpu_network(s, with_part_faults), std::move(gpu_of_rank));
+    }
+    return groups;
+}
+
+GpuNetwork gpu_network(const Scenario& s, bool with_part_faults) {
+    GpuNetwork network(s.node, s.networks[0].topology, s.networks[0].routing);
+    if (with_part_faults) {
+        for (const PartFault& fault : s.faults) network.degrade(fault);
+    }
+    return network;
 }
 
 const std::vector<std::string>& fidelity_names() {

@@ -35,6 +35,9 @@ struct Scenario {
     // For people, and for metrics that need them.
     TransformerModel model;  // name empty: the step was given, not modelled
     ParallelPlan plan;
+    CollectiveConstants collective_constants;
+    StepTime analytic_step;  // of the same plan and faults, whatever the fidelity
+    std::string no_path;     // set when the network cuts the job's ranks off: nothing can advance
     ParameterBytes parameter_bytes;
     double optimizer_traffic = 0;   // bytes per parameter and step
     std::vector<MemoryUse> memory;  // per GPU; empty without a model
@@ -57,6 +60,11 @@ struct Scenario {
         return node.gpu.bf16_dense.per_second * static_cast<double>(job.gpus());
     }
 };
+
+// What the scenario's ranks have to talk over, with or without its faulty parts; on the flow scale the
+// compute network must be built, and outlive what is returned.
+Communicators communicators(const Scenario& scenario, Fidelity fidelity, bool with_faults);
+GpuNetwork gpu_network(const Scenario& scenario, bool with_faults);
 
 // What may differ from the file: settings "a.b=c" in order, then one scaled number.
 struct ScenarioChanges {

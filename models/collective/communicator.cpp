@@ -125,7 +125,25 @@ MeasuredConstants read_measured(Catalogue& catalogue, const std::string& generat
 
 }  // namespace
 
-Communicator read_communicator(Catalogue& catalogue, const Node& node, CommunicatorShape shape) {
+CollectiveConstants read_collective_constants(Catalogue& catalogue, const Node& node) {
+    CollectiveConstants c;
+    const bool amd_host = catalogue.has("node", node.name, "cpu") &&
+                          catalogue.text("node", node.name, "cpu").find("AMD") != std::string::npos;
+    for (std::size_t i = 0; i < c.tuner.size(); ++i) {
+        c.tuner[i] =
+            read_tuner(catalogue, node.gpu.generation, amd_host, static_cast<std::int64_t>(i) + 1);
+    }
+    c.measured = read_measured(catalogue, node.gpu.generation, node.nic);
+    if (catalogue.has("node", node.name, "intra_topology") &&
+        catalogue.text("node", node.name, "intra_topology") == "full_mesh") {
+        c.pair_bytes_per_s =
+            catalogue.bandwidth("gpu", node.gpu.id, "p2p_link_bandwidth").bytes_per_second();
+    }
+    return c;
+}
+
+Communicator make_communicator(const CollectiveConstants& constants, const Node& node,
+                               CommunicatorShape shape) {
     const std::int64_t on_node = std::min(shape.ranks, shape.ranks_per_node);
     const std::int64_t domain = std::min(on_node, node.nvlink_domain);
     Communicator c;
@@ -134,38 +152,29 @@ Communicator read_communicator(Catalogue& catalogue, const Node& node, Communica
     c.per_domain = static_cast<double>(c.ranks) / static_cast<double>(c.domains);
     c.tree_depth = std::log2(static_cast<double>(c.domains));
 
-    // Without a switch each pair of GPUs has its own link, and a ring uses those to its members.
-    c.nvswitch = !(catalogue.has("node", node.name, "intra_topology") &&
-                   catalogue.text("node", node.name, "intra_topology") == "full_mesh");
+    c.nvswitch = node.nvlink && constants.pair_bytes_per_s == 0;
     c.nvlink = node.gpu.nccl_nvlink_bandwidth.bytes_per_second();
-    if (!node.nvlink) {
-        c.nvswitch = false;
-    } else if (!c.nvswitch) {
+    if (node.nvlink && !c.nvswitch) {
+        // Each pair of GPUs has its own link, and a ring uses those to its members.
         c.nvlink =
-            catalogue.bandwidth("gpu", node.gpu.id, "p2p_link_bandwidth").bytes_per_second() *
-            static_cast<double>(std::max<std::int64_t>(1, domain - 1));
+            constants.pair_bytes_per_s * static_cast<double>(std::max<std::int64_t>(1, domain - 1));
     }
-
     const double share = static_cast<double>(domain) / static_cast<double>(node.gpus);
     c.network = std::max(1.0, static_cast<double>(node.nics) * share) *
                 nic_bandwidth_under_load(node).bytes_per_second();
     c.transport = node.transport;
     c.in_order = c.transport == "infiniband" || c.transport == "roce";
     c.sharp = shape.sharp && c.transport == "infiniband";
-
-    const bool amd_host = catalogue.has("node", node.name, "cpu") &&
-                          catalogue.text("node", node.name, "cpu").find("AMD") != std::string::npos;
-    c.tuner = read_tuner(catalogue, node.gpu.generation, amd_host, c.domains);
-    c.measured = read_measured(catalogue, node.gpu.generation, node.nic);
+    c.tuner = constants.tuner[static_cast<std::size_t>(std::min<std::int64_t>(c.domains, 3) - 1)];
+    c.measured = constants.measured;
     return c;
 }
 
-void measure(GpuNetwork& network, std::span<const GpuGroup> groups, Collective collective,
-             Communicator& c) {
-    if (c.ranks < 2) return;
-    const GroupRate rate = collective == Collective::all_to_all  ? network.all_to_all(groups)
-                           : collective == Collective::send_recv ? network.send(groups)
-                                                                 : network.ring(groups);
+Communicator read_communicator(Catalogue& catalogue, const Node& node, CommunicatorShape shape) {
+    return make_communicator(read_collective_constants(catalogue, node), node, shape);
+}
+
+void measure(const GroupRate& rate, Collective collective, Communicator& c) {
     c.nvlink *= rate.nvlink_left;
     if (rate.bytes_per_s == 0) return;
     c.bottleneck = rate.bottleneck;

@@ -96,16 +96,26 @@ struct CommunicatorShape {
     bool sharp = false;
 };
 
-// Reads the constants of a node's GPU and network adapter and lays the ranks out. `node` is what
-// read_node gave, perhaps with other numbers and adapters. Its adapters and what they carry become
-// `network`: a communicator has its GPUs' share of them, one at least; write another number there
-// to have contention. A GB200 NVL72 rack is one node of 72 GPUs.
+// All that the catalogue says about collectives on a kind of node: read once, good for any communicator.
+struct CollectiveConstants {
+    std::array<TunerConstants, 3> tuner;  // for one NVLink domain, two, and more
+    MeasuredConstants measured;
+    double pair_bytes_per_s =
+        0;  // without a switch: of the link between two GPUs; 0: there is a switch
+};
+CollectiveConstants read_collective_constants(Catalogue& catalogue, const Node& node);
+
+// Lays the ranks out. `node` is what read_node gave, perhaps with other numbers and adapters. Its adapters
+// and what they carry become `network`: a communicator has its GPUs' share of them, one at least; write
+// another number there to have contention. A GB200 NVL72 rack is one node of 72 GPUs.
+Communicator make_communicator(const CollectiveConstants& constants, const Node& node,
+                               CommunicatorShape shape);
+
+// Both at once.
 Communicator read_communicator(Catalogue& catalogue, const Node& node, CommunicatorShape shape);
 
-// Puts into `communicator` what one of these groups gets of `network` when all of them run this
-// collective at once. Throws NoPath.
-void measure(GpuNetwork& network, std::span<const GpuGroup> groups, Collective collective,
-             Communicator& communicator);
+// Puts into `communicator` what its group gets of a network for this collective.
+void measure(const GroupRate& rate, Collective collective, Communicator& communicator);
 
 // Seconds that an eager framework adds to a collective that no CUDA graph holds.
 double read_framework_launch(Catalogue& catalogue);

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "models/collective/algorithm.h"
 #include "models/fabric/fabric.h"
 #include "models/hardware/hardware.h"
 
@@ -55,6 +56,12 @@ class GpuNetwork {
     GroupRate ring(std::span<const GpuGroup> groups);
     GroupRate all_to_all(std::span<const GpuGroup> groups);
     GroupRate send(std::span<const GpuGroup> groups);
+    // Which of them a collective is.
+    GroupRate rate(Collective collective, std::span<const GpuGroup> groups) {
+        return collective == Collective::all_to_all  ? all_to_all(groups)
+               : collective == Collective::send_recv ? send(groups)
+                                                     : ring(groups);
+    }
 
     std::string link_name(LinkId link) const;
 

@@ -79,10 +79,10 @@ class Topology {
     }
 
     std::size_t vertex_count() const { return level_.size(); }
-    int level(VertexId v) const { return level_[v]; }   // 0: a NIC; then leaf, spine, core
+    int level(VertexId v) const { return level_[v]; }  // 0: a NIC; then leaf, spine, core
     int levels() const { return static_cast<int>(count_.size()) - 1; }  // the highest level
-    std::string name(VertexId v) const;                 // "node-3.nic-0", "leaf-12"
-    const SwitchModel& switch_model(VertexId v) const;  // of a switch
+    std::string name(VertexId v) const;                                 // "node-3.nic-0", "leaf-12"
+    const SwitchModel& switch_model(VertexId v) const;                  // of a switch
     // Where a NIC stands in the order of its tree's leaves: what destination-based routing counts by.
     std::uint32_t position(VertexId nic) const { return position_[nic]; }
 

@@ -1,5 +1,7 @@
 #include "models/hardware/hardware.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -98,11 +100,8 @@ Node read_node(Catalogue& c, const std::string& name) {
     n.gpus = c.integer("node", name, "gpus");
     n.nvlink_domain =
         c.has("node", name, "nvlink_domain") ? c.integer("node", name, "nvlink_domain") : n.gpus;
-    n.nvlink_efficiency = c.number("step_model", n.gpu.generation, "nvlink_efficiency");
-    n.nvlink_latency = c.time("step_model", "all", "nvlink_step_latency");
     n.nics = c.integer("node", name, "compute_nics");
     set_nic(c, n, c.text("node", name, "compute_nic"));
-    n.net_step_latency = c.time("step_model", "all", "net_step_latency");
     n.storage_nics =
         c.has("node", name, "storage_nics") ? c.integer("node", name, "storage_nics") : 0;
     n.pcie = read_pcie(c, name, gpu, n);
@@ -121,19 +120,12 @@ void set_nic(Catalogue& c, Node& node, const std::string& nic) {
         "nic", c.has("nic", nic, "achieved_fraction") ? nic : "cx7_ndr400", "achieved_fraction");
     node.nic_line_rate = c.bandwidth("nic", nic, "bandwidth");
     node.nic_bandwidth = node.nic_line_rate * achieved;
-    choose_transport(c, node,
-                     c.has("nic", nic, "transport") ? c.text("nic", nic, "transport") : "unknown");
+    node.transport = c.has("nic", nic, "transport") ? c.text("nic", nic, "transport") : "unknown";
 }
 
-void choose_transport(Catalogue& c, Node& node, const std::string& transport) {
-    node.transport = transport;
-    const char* by_transport = transport == "roce" ? "roce_write_latency" : "ib_write_latency";
-    for (const char* key : {by_transport, "ib_write_latency", "roce_write_latency", "latency"}) {
-        if (!c.has("nic", node.nic, key)) continue;
-        node.nic_latency = c.time("nic", node.nic, key);
-        return;
-    }
-    node.nic_latency = c.time("nic", "cx7_ndr400", "ib_write_latency");
+std::string describe(const PartFault& f) {
+    return fmt::format("{} {} of node {} at {:g} %", part_names()[static_cast<std::size_t>(f.part)],
+                       f.index, f.node, 100 * f.speed);
 }
 
 void remove_nvlink(Node& node) {
@@ -144,7 +136,6 @@ void remove_nvlink(Node& node) {
     node.nvlink = false;
     node.gpu.nvlink_bandwidth = Bandwidth::bits_per_second(std::llround(8 * ring));
     node.gpu.nccl_nvlink_bandwidth = node.gpu.nvlink_bandwidth;
-    node.nvlink_efficiency = 1;
 }
 
 Bandwidth nic_bandwidth_under_load(const Node& node) {

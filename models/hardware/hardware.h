@@ -68,6 +68,8 @@ struct PartFault {
     double speed = 1;        // of a sound one's, above 0
 };
 
+std::string describe(const PartFault& fault);  // "nvlink 3 of node 1 at 50 %"
+
 // How a node's GPUs and NICs meet when NVLink does not carry it. Bytes/s are per direction.
 struct Pcie {
     std::int64_t gpus_per_switch = 0;
@@ -86,15 +88,11 @@ struct Node {
     std::int64_t gpus = 0;
     std::int64_t nvlink_domain = 0;  // GPUs that reach each other over NVLink
     bool nvlink = true;              // false: over PCIe, whose rate then stands for NVLink's
-    double nvlink_efficiency = 0;    // of nvlink_bandwidth, large messages
-    Duration nvlink_latency{};       // one step of a ring over NVLink
     std::string nic;                 // in the catalogue
     std::string transport;           // infiniband, roce, efa ...
     std::int64_t nics = 0;
-    Bandwidth nic_line_rate;      // one NIC, per direction
-    Bandwidth nic_bandwidth;      // likewise, after protocol overhead
-    Duration nic_latency{};       // one way, end to end
-    Duration net_step_latency{};  // one step of a ring over the network
+    Bandwidth nic_line_rate;  // one NIC, per direction
+    Bandwidth nic_bandwidth;  // likewise, after protocol overhead
     Pcie pcie;
     std::int64_t storage_nics = 0;  // 0: storage traffic uses the compute NICs
 };
@@ -122,9 +120,6 @@ double gemm_seconds(const Gpu& gpu, const Gemm& gemm);
 
 // Gives the node NICs of this entry of the catalogue, as many as it has.
 void set_nic(Catalogue& catalogue, Node& node, const std::string& nic);
-
-// Runs the NICs on this transport: latencies follow where the catalogue knows them.
-void choose_transport(Catalogue& catalogue, Node& node, const std::string& transport);
 
 // The node without NVLink: what a ring of all its GPUs gets over PCIe takes its place.
 void remove_nvlink(Node& node);

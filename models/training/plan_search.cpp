@@ -17,16 +17,18 @@ bool faster(const RankedPlan& a, const RankedPlan& b) {
 }  // namespace
 
 PlanSearch search_plans(const TransformerModel& m, const ParallelPlan& base, std::int64_t gpus,
-                        const Node& node, const ParameterBytes& bytes, double optimizer_traffic,
-                        std::size_t keep) {
+                        Communicators& groups, const ParameterBytes& bytes,
+                        double optimizer_traffic, std::size_t keep) {
     PlanSearch out;
+    const Node& node = groups.node();
     const double capacity = static_cast<double>(node.gpu.hbm_capacity.count());
     const auto try_plan = [&](const ParallelPlan& plan) {
         ++out.tried;
         const double memory = memory_bytes_per_gpu(m, plan, bytes, node.gpu);
         if (memory > capacity) return;
         ++out.fitting;
-        const RankedPlan ranked{plan, model_step(m, plan, node, bytes, optimizer_traffic), memory};
+        const RankedPlan ranked{plan, model_step(m, plan, groups, bytes, optimizer_traffic),
+                                memory};
         if (out.best.size() == keep && !faster(ranked, out.best.back())) return;
         out.best.insert(std::upper_bound(out.best.begin(), out.best.end(), ranked, faster), ranked);
         if (out.best.size() > keep) out.best.pop_back();

@@ -25,7 +25,7 @@ struct PlanSearch {
 // inside the NVLink domain, for `gpus` GPUs. Global batch, sequence length and everything else stay as
 // in `base`. Keeps the best `keep`.
 PlanSearch search_plans(const TransformerModel& model, const ParallelPlan& base, std::int64_t gpus,
-                        const Node& node, const ParameterBytes& bytes, double optimizer_traffic,
-                        std::size_t keep);
+                        Communicators& groups, const ParameterBytes& bytes,
+                        double optimizer_traffic, std::size_t keep);
 
 }  // namespace railyard

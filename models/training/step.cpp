@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/collective/collective.h"
 #include "sim/statistics.h"
 
 namespace railyard {
@@ -11,71 +10,6 @@ namespace railyard {
 namespace {
 
 constexpr double activation_element_bytes = 2;
-
-// ---- collectives: all that the step knows of the network -------------------------------------------
-
-// A communicator of `ranks` whose neighbours are `stride` GPUs apart.
-struct Group {
-    std::int64_t ranks = 1;
-    std::int64_t in_node = 1;  // of them, on one node
-    RingLink ring;
-    RingLink inside;   // between two of them on one node
-    RingLink outside;  // between nodes, of one GPU
-
-    double all_gather(double bytes) const { return ring_all_gather_seconds(ranks, bytes, ring); }
-    double reduce_scatter(double bytes) const {
-        return ring_reduce_scatter_seconds(ranks, bytes, ring);
-    }
-    double all_reduce(double bytes) const { return ring_all_reduce_seconds(ranks, bytes, ring); }
-    // Each rank's buffer of `bytes`, in even parts to all. NVLink and network work side by side.
-    double all_to_all(double bytes) const {
-        if (in_node == ranks) return pairwise_all_to_all_seconds(ranks, bytes, inside);
-        const double share = bytes / static_cast<double>(ranks);
-        const double far = static_cast<double>(ranks - in_node);
-        return std::max(static_cast<double>(in_node - 1) * send_seconds(share, inside),
-                        far * send_seconds(share, outside));
-    }
-};
-
-// Over NVLink while all ranks are in one domain; else a ring as fast as the slower of NVLink and the
-// group's share of the node's adapters, which the groups that leave the node share evenly. `adapters`
-// is how many of a node's the ring uses.
-Group group_of(const Node& node, std::int64_t stride, std::int64_t ranks, double adapters) {
-    Group out;
-    out.ranks = ranks;
-    out.inside = {seconds(node.nvlink_latency),
-                  node.gpu.nvlink_bandwidth.bytes_per_second() * node.nvlink_efficiency};
-    const double node_network = node.nic_bandwidth.bytes_per_second() * adapters;
-    out.outside = {seconds(node.net_step_latency), node_network / static_cast<double>(node.gpus)};
-    if (stride * ranks <= node.nvlink_domain) {
-        out.in_node = ranks;
-        out.ring = out.inside;
-        return out;
-    }
-    out.in_node = std::clamp<std::int64_t>(node.gpus / stride, 1, ranks);
-    const double in_node = static_cast<double>(out.in_node);
-    const double network = node_network * in_node / static_cast<double>(node.gpus);
-    if (out.in_node == 1) {
-        out.ring = {out.outside.alpha_s, network};
-        return out;
-    }
-    // Most steps of such a ring stay inside a node.
-    out.ring = {out.inside.alpha_s + (out.outside.alpha_s - out.inside.alpha_s) / in_node,
-                std::min(network, out.inside.bytes_per_s)};
-    return out;
-}
-
-Group group_of(const Node& node, std::int64_t stride, std::int64_t ranks) {
-    return group_of(node, stride, ranks, static_cast<double>(node.nics));
-}
-
-// One stage's activations to the next, split over the tensor-parallel ranks.
-double stage_send_seconds(const Node& node, const ParallelPlan& p, double bytes) {
-    if (p.gpus() <= node.nvlink_domain) return send_seconds(bytes, group_of(node, 1, 1).inside);
-    RingLink link = group_of(node, 1, 1).outside;
-    link.alpha_s = seconds(node.nic_latency);
-    return send_seconds(bytes, link);
-}
 
 // What a collective of this length leaves visible beside `work` that a `share` of it may hide behind:
 // what sticks out, and what its SMs take from that work.
@@ -165,9 +99,9 @@ class Linear {
     double inputs_ = 0;
 };
 
-void collectives_of_layer(const TransformerModel& m, const ParallelPlan& p, const Node& node,
+void collectives_of_layer(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
                           bool experts, Work& out) {
-    const Gpu& gpu = node.gpu;
+    const Gpu& gpu = groups.node().gpu;
     const double t = static_cast<double>(p.tensor);
     const double tokens = p.rank_tokens();
     const double bytes = tokens * static_cast<double>(m.hidden) * activation_element_bytes;
@@ -175,10 +109,11 @@ void collectives_of_layer(const TransformerModel& m, const ParallelPlan& p, cons
     if (p.tensor > 1) {
         // Attention and feed-forward each gather their input and scatter their output; without
         // sequence parallelism an all-reduce, which moves the same. Experts gather every copy.
-        const Group group = group_of(node, 1, p.tensor);
+        const Communicator& group = groups.of(Collective::all_reduce, 1, p.tensor);
         const auto exchange = [&](double size) {
-            return p.sequence_parallel ? group.all_gather(size) + group.reduce_scatter(size)
-                                       : group.all_reduce(size);
+            return p.sequence_parallel ? seconds(Collective::all_gather, group, size) +
+                                             seconds(Collective::reduce_scatter, group, size)
+                                       : seconds(Collective::all_reduce, group, size);
         };
         double each_way = exchange(bytes);
         if (!m.parallel_block) each_way += exchange(experts ? copies * bytes : bytes);
@@ -192,10 +127,11 @@ void collectives_of_layer(const TransformerModel& m, const ParallelPlan& p, cons
     }
     if (p.context > 1) {
         // Keys and values of the other ranks; backward again, and their gradients home.
-        const Group group = group_of(node, p.tensor, p.context);
+        const Communicator& group = groups.of(Collective::all_gather, p.tensor, p.context);
         const double keys_values = static_cast<double>(m.kv_heads * (m.head_dim + m.value_dim)) / t;
-        const double gather = group.all_gather(static_cast<double>(p.context) * tokens *
-                                               keys_values * activation_element_bytes);
+        const double gather = seconds(
+            Collective::all_gather, group,
+            static_cast<double>(p.context) * tokens * keys_values * activation_element_bytes);
         const auto visible = [&](double time, double attention) {
             return p.overlap_context ? exposed_seconds(gpu, time, attention) : time;
         };
@@ -204,15 +140,17 @@ void collectives_of_layer(const TransformerModel& m, const ParallelPlan& p, cons
     }
     if (experts && p.expert > 1) {
         // To the experts and back.
-        const Group group = group_of(node, p.tensor * p.context, p.expert);
-        const double both = 2 * group.all_to_all(copies * bytes / t);
+        const Communicator& group =
+            groups.of(Collective::all_to_all, p.tensor * p.context, p.expert);
+        const double both = 2 * seconds(Collective::all_to_all, group, copies * bytes / t);
         out.forward.expert = both;
         out.backward.expert = both;
     }
 }
 
-Work layer_work(const TransformerModel& m, const ParallelPlan& p, const Node& node, bool experts) {
-    const Gpu& gpu = node.gpu;
+Work layer_work(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
+                bool experts) {
+    const Gpu& gpu = groups.node().gpu;
     const double t = static_cast<double>(p.tensor);
     const double tokens = p.rank_tokens();
     const double h = static_cast<double>(m.hidden);
@@ -267,7 +205,7 @@ Work layer_work(const TransformerModel& m, const ParallelPlan& p, const Node& no
     out.forward.elementwise = memory_seconds(gpu, elementwise) + kernels * seconds(gpu.kernel_gap);
     out.backward.elementwise = 1.5 * out.forward.elementwise;
     attention_seconds(m, p, gpu, out);
-    collectives_of_layer(m, p, node, experts, out);
+    collectives_of_layer(m, p, groups, experts, out);
     // A GPU that finishes a layer before the framework has launched the next one waits for it.
     const auto wait = [&](Pass& pass, Duration launch) {
         if (!p.cuda_graphs) pass.launch_wait = std::max(0.0, seconds(launch) - pass.total());
@@ -315,9 +253,9 @@ struct Pipeline {
     double all = 0;  // one microbatch through all stages
 };
 
-Pipeline pipeline_of(const TransformerModel& m, const ParallelPlan& p, const Node& node) {
-    const Work dense = m.expert_layers() < m.layers ? layer_work(m, p, node, false) : Work{};
-    const Work expert = m.expert_layers() > 0 ? layer_work(m, p, node, true) : Work{};
+Pipeline pipeline_of(const TransformerModel& m, const ParallelPlan& p, Communicators& groups) {
+    const Work dense = m.expert_layers() < m.layers ? layer_work(m, p, groups, false) : Work{};
+    const Work expert = m.expert_layers() > 0 ? layer_work(m, p, groups, true) : Work{};
     const auto stage = [&](std::int64_t index) {
         Stage out;
         out.layers = stage_layers(m, p.pipeline, index);
@@ -327,7 +265,7 @@ Pipeline pipeline_of(const TransformerModel& m, const ParallelPlan& p, const Nod
             out.work.recompute.add(count, layer->recompute);
             out.work.backward.add(count, layer->backward);
         }
-        if (index == p.pipeline - 1) out.head = head_seconds(m, p, node.gpu);
+        if (index == p.pipeline - 1) out.head = head_seconds(m, p, groups.node().gpu);
         return out;
     };
     Pipeline out;
@@ -348,13 +286,13 @@ struct DataParallel {
 };
 
 // What the exchange of gradients and weights leaves visible in a step.
-DataParallel data_parallel(const TransformerModel& m, const ParallelPlan& p, const Node& node,
+DataParallel data_parallel(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
                            const ParameterBytes& bytes, const Stage& stage) {
     if (p.replica_ranks() == 1) return {};
-    const Gpu& gpu = node.gpu;
+    const Gpu& gpu = groups.node().gpu;
     const RankParameters params = rank_parameters(m, p, stage.layers);
     // Gathers of one parameter after another run over one channel, which has one adapter.
-    const double adapters = p.zero >= 3 && !p.flat_parameters ? 1 : static_cast<double>(node.nics);
+    const std::int64_t adapters = p.zero >= 3 && !p.flat_parameters ? 1 : 0;
     // ZeRO-3 exchanges layer by layer or matrix by matrix, gradients in the weights' precision; the
     // others in large buckets.
     constexpr double matrices = 4;
@@ -366,19 +304,24 @@ DataParallel data_parallel(const TransformerModel& m, const ParallelPlan& p, con
         if (ranks == 1 || count == 0) return;
         const std::int64_t shards =
             std::clamp<std::int64_t>(p.shards() / (stride / p.tensor), 1, ranks);
-        const Group inner = group_of(node, stride, shards, adapters);
-        const Group outer = group_of(node, stride * shards, ranks / shards, adapters);
+        const auto time = [&](Collective collective, std::int64_t from, std::int64_t size,
+                              double each) {
+            return seconds(collective, groups.of(collective, from, size, adapters), each);
+        };
         const double gradient = count * gradient_bytes;
         if (p.zero == 0) {
-            once.gradients += group_of(node, stride, ranks, adapters).all_reduce(gradient);
+            once.gradients += time(Collective::all_reduce, stride, ranks, gradient);
             return;
         }
         if (shards > 1) {
-            once.gradients += pieces * inner.reduce_scatter(gradient / pieces);
-            once.weights += pieces * inner.all_gather(count * bytes.weight / pieces);
+            once.gradients +=
+                pieces * time(Collective::reduce_scatter, stride, shards, gradient / pieces);
+            once.weights += pieces * time(Collective::all_gather, stride, shards,
+                                          count * bytes.weight / pieces);
         }
         if (shards < ranks) {
-            once.gradients += outer.all_reduce(gradient / static_cast<double>(shards));
+            once.gradients += time(Collective::all_reduce, stride * shards, ranks / shards,
+                                   gradient / static_cast<double>(shards));
         }
     };
     exchange(params.common, p.tensor, p.replica_ranks());
@@ -407,10 +350,10 @@ DataParallel data_parallel(const TransformerModel& m, const ParallelPlan& p, con
 
 }  // namespace
 
-CriticalPath critical_path(const TransformerModel& m, const ParallelPlan& p, const Node& node,
+CriticalPath critical_path(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
                            const ParameterBytes& bytes, double optimizer_traffic) {
-    const Gpu& gpu = node.gpu;
-    const Pipeline pipeline = pipeline_of(m, p, node);
+    const Gpu& gpu = groups.node().gpu;
+    const Pipeline pipeline = pipeline_of(m, p, groups);
     const Stage& stage = pipeline.slowest;
     const Work& work = stage.work;
     const double count = static_cast<double>(p.microbatches());
@@ -430,7 +373,7 @@ CriticalPath critical_path(const TransformerModel& m, const ParallelPlan& p, con
     }
     const double boundary = p.rank_tokens() * static_cast<double>(m.hidden) *
                             activation_element_bytes / static_cast<double>(p.tensor);
-    const DataParallel data = data_parallel(m, p, node, bytes, stage);
+    const DataParallel data = data_parallel(m, p, groups, bytes, stage);
 
     const RankParameters params = rank_parameters(m, p, stage.layers);
     const double shards = static_cast<double>(p.shards());
@@ -459,7 +402,11 @@ CriticalPath critical_path(const TransformerModel& m, const ParallelPlan& p, con
         {"expert all-to-all", StepKind::communication, p.expert > 1 ? expert_passes : 0,
          count * sum(work, &Pass::expert)},
         {"sends between stages", StepKind::communication, sends,
-         sends > 0 ? sends * stage_send_seconds(node, p, boundary) : 0},
+         sends > 0
+             ? sends * seconds(Collective::send_recv,
+                               groups.of(Collective::send_recv, p.gpus() / p.pipeline, p.pipeline),
+                               boundary)
+             : 0},
         {"gradients and weights", StepKind::communication,
          data.gradients + data.weights > 0 ? 1.0 : 0, data.gradients + data.weights},
         {"pipeline bubble", StepKind::bubble, stages - 1,
@@ -474,10 +421,10 @@ CriticalPath critical_path(const TransformerModel& m, const ParallelPlan& p, con
     return path;
 }
 
-StepTime model_step(const TransformerModel& m, const ParallelPlan& p, const Node& node,
+StepTime model_step(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
                     const ParameterBytes& bytes, double optimizer_traffic) {
     std::array<double, 4> sums{};
-    for (const PathPart& part : critical_path(m, p, node, bytes, optimizer_traffic)) {
+    for (const PathPart& part : critical_path(m, p, groups, bytes, optimizer_traffic)) {
         sums[static_cast<std::size_t>(part.kind)] += part.seconds;
     }
     const auto part = [&](StepKind kind) {

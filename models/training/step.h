@@ -5,6 +5,7 @@
 #include <array>
 #include <string_view>
 
+#include "models/training/communicators.h"
 #include "models/training/plan.h"
 
 namespace railyard {
@@ -15,9 +16,12 @@ struct StepTime {
     Duration exposed_communication{};
     Duration bubble{};
     Duration straggler_wait{};
+    Duration degraded{};     // waiting for a part that is slower than it should be
     double model_flops = 0;  // of the whole step on all GPUs, recomputation not counted
 
-    Duration duration() const { return compute + exposed_communication + bubble + straggler_wait; }
+    Duration duration() const {
+        return compute + exposed_communication + bubble + straggler_wait + degraded;
+    }
 };
 
 constexpr Duration step_part_max = std::chrono::hours(24 * 365);
@@ -34,14 +38,15 @@ struct PathPart {
 constexpr std::size_t path_parts = 14;
 using CriticalPath = std::array<PathPart, path_parts>;
 
-// The step of `plan` on nodes of this kind; README.md has the equations. `optimizer_traffic` is bytes
+// The step of `plan` on the nodes of `groups`; README.md has the equations. `optimizer_traffic` is bytes
 // moved per parameter and step. The plan's memory is checked by memory_per_gpu.
 CriticalPath critical_path(const TransformerModel& model, const ParallelPlan& plan,
-                           const Node& node, const ParameterBytes& bytes, double optimizer_traffic);
+                           Communicators& groups, const ParameterBytes& bytes,
+                           double optimizer_traffic);
 
 // The same, summed by kind. A sum longer than step_part_max, or not a number because a rate in the
 // catalogue is zero, is cut to that.
-StepTime model_step(const TransformerModel& model, const ParallelPlan& plan, const Node& node,
+StepTime model_step(const TransformerModel& model, const ParallelPlan& plan, Communicators& groups,
                     const ParameterBytes& bytes, double optimizer_traffic);
 
 }  // namespace railyard

@@ -181,7 +181,8 @@ Result plan_search(bool smoke) {
                                           "/scenarios/studies/llama3_405b_54_days.toml");
     PlanSearch search;
     const double cpu_s = least_cpu_seconds(smoke ? 1 : 5, [&] {
-        search = search_plans(s.model, s.plan, s.plan.gpus(), s.node, s.parameter_bytes,
+        Communicators groups = communicators(s, Fidelity::analytic, false);
+        search = search_plans(s.model, s.plan, s.plan.gpus(), groups, s.parameter_bytes,
                               s.optimizer_traffic, 5);
     });
     Fingerprint digest;
@@ -322,6 +323,39 @@ Result growth_flows(std::int64_t flows) {
             digest.hex()};
 }
 
+// One step of Llama 3 405B on 16,384 GPUs on the flow scale, network built and everything measured anew;
+// then the same question again.
+void step_16384(bool smoke, std::vector<Result>& results) {
+    const std::string file =
+        std::string(RAILYARD_ROOT) + "/scenarios/studies/llama3_405b_54_days.toml";
+    ScenarioChanges changes;
+    changes.settings = {"run.fidelity=flow"};
+    std::optional<Scenario> s;
+    const double cpu =
+        least_cpu_seconds(smoke ? 1 : 3, [&] { s = load_scenario_file(file, changes); });
+    Fingerprint digest;
+    digest.add(s->job.step.duration());
+    constexpr double cold_budget_s = 1;
+    results.push_back({"step_cold_16384", cpu, "CPU s", "budget", cold_budget_s,
+                       cold_budget_s / cpu, digest.hex()});
+    Communicators groups = communicators(*s, Fidelity::flow, false);
+    constexpr int calls = 100'000;
+    std::int64_t sum = 0;
+    const auto again = [&] {
+        return model_step(s->model, s->plan, groups, s->parameter_bytes, s->optimizer_traffic);
+    };
+    if (again().duration() != s->job.step.duration())
+        fail("the step is another one the second time");
+    const double warm = least_cpu_seconds(3, [&] {
+        for (int i = 0; i < calls; ++i) sum += again().compute.count();
+    });
+    digest.add(sum);
+    constexpr double warm_budget_us = 1;
+    const double us = 1e6 * warm / calls;
+    results.push_back(
+        {"step_warm_16384", us, "us", "budget", warm_budget_us, warm_budget_us / us, digest.hex()});
+}
+
 // One 1 GiB all-reduce over 4,096 GPUs from the bare catalogue: network, rings, rates, NCCL's choice.
 Result all_reduce_4096(double& peak_mb) {
     double time_s = 0;
@@ -335,7 +369,7 @@ Result all_reduce_4096(double& peak_mb) {
         std::vector<GpuGroup> groups(1);
         for (std::int64_t g = 0; g < 4096; ++g) groups[0].push_back(g);
         GpuNetwork network = cluster.network();
-        measure(network, groups, Collective::all_reduce, all);
+        measure(network.ring(groups), Collective::all_reduce, all);
         time_s = seconds(Collective::all_reduce, all, 1 << 30);
     });
     peak_mb = peak_megabytes();
@@ -414,6 +448,10 @@ int main(int argc, char** argv) {
           [&] { return event_queue("event_queue_1e6", smoke ? 50'000 : 1'000'000, smoke); });
 
     bench("plan_search", [&] { return plan_search(smoke); });
+    if (std::string("step_cold_16384").starts_with(only) ||
+        std::string("step_warm_16384").starts_with(only)) {
+        step_16384(smoke, results);
+    }
 
     for (std::int64_t n = 64; n <= (smoke ? 256 : 65536); n *= 4) {
         bench(fmt::format("growth_ring_{}", n).c_str(), [&] { return growth_ring(n); });

@@ -21,8 +21,12 @@ struct Split {
     Node node = read_node(catalogue, "dgx_h100");
     ParameterBytes bytes = read_parameter_bytes(catalogue);
 
+    CollectiveConstants constants = read_collective_constants(catalogue, node);
+
+    Communicators groups() const { return Communicators(constants, node); }
     CriticalPath path(const TransformerModel& m, const ParallelPlan& p) const {
-        return critical_path(m, p, node, bytes, 30);
+        Communicators groups = this->groups();
+        return critical_path(m, p, groups, bytes, 30);
     }
     double part(const TransformerModel& m, const ParallelPlan& p, std::string_view name) const {
         for (const PathPart& each : path(m, p)) {
@@ -31,7 +35,8 @@ struct Split {
         return -1;
     }
     double step(const TransformerModel& m, const ParallelPlan& p) const {
-        return seconds(model_step(m, p, node, bytes, 30).duration());
+        Communicators groups = this->groups();
+        return seconds(model_step(m, p, groups, bytes, 30).duration());
     }
     double memory(const TransformerModel& m, const ParallelPlan& p, std::string_view name) const {
         for (const MemoryUse& use : memory_per_gpu(m, p, bytes, node.gpu)) {
@@ -183,7 +188,8 @@ TEST_CASE_FIXTURE(Split, "jitter of zero changes nothing, any other waits for th
     ParallelPlan steady = base_plan();
     ParallelPlan jittery = steady;
     jittery.jitter = 0.01;
-    CHECK(model_step(dense, steady, node, bytes, 30).straggler_wait == Duration{});
+    Communicators groups = this->groups();
+    CHECK(model_step(dense, steady, groups, bytes, 30).straggler_wait == Duration{});
     const double wait = part(dense, jittery, "waiting for stragglers");
     CHECK(wait ==
           doctest::Approx(step(dense, steady) * 0.01 * expected_max_normal(64)).epsilon(1e-6));

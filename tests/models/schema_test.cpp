@@ -358,6 +358,7 @@ std::string outcome(const std::string& text, const std::vector<std::string>& set
     for (const MetricSummary& m : r.metrics) out += fmt::format(" {}={}", m.name, m.summary.mean);
     for (const FailureCause& cause : s.causes) out += " " + cause.name;
     for (const ClusterNetwork& network : s.networks) out += network_text(network);
+    for (const PartFault& fault : s.faults) out += describe(fault);
     Diagnostics diagnostics;
     ValueReader reader(diagnostics, "knobs");
     Catalogue catalogue(reader, s.values, &s.overrides);

@@ -17,6 +17,9 @@ struct Fixture {
 
     TransformerModel model(const char* name) { return read_model(catalogue, name); }
     Node node(const char* name) { return read_node(catalogue, name); }
+    Communicators communicators(const Node& n) {
+        return Communicators(read_collective_constants(catalogue, n), n);
+    }
     ParameterBytes bytes() { return read_parameter_bytes(catalogue); }
     double traffic() { return catalogue.number("bytes_per_param", "", "optimizer_step_traffic"); }
 };
@@ -85,7 +88,8 @@ TEST_CASE_FIXTURE(
         TransformerModel tall = model("megatron_1t");
         tall.layers = 64 * p;  // logits then don't decide the slowest stage
         tall.vocab = 1;
-        const StepTime step = model_step(tall, plan, free_network, bytes(), 0);
+        Communicators groups = communicators(free_network);
+        const StepTime step = model_step(tall, plan, groups, bytes(), 0);
         CHECK(seconds(step.bubble) / seconds(step.compute) ==
               doctest::Approx(std::stod(row.at("value"))).epsilon(0.01));
         ++rows;
@@ -104,7 +108,8 @@ TEST_CASE_FIXTURE(Fixture, "every input of the step model changes the step") {
     const TransformerModel m = model("llama3_70b");
     const Node n = node("dgx_h100");
     const auto key = [&](const TransformerModel& mm, const ParallelPlan& pp, const Node& nn) {
-        const StepTime s = model_step(mm, pp, nn, bytes(), traffic());
+        Communicators groups = communicators(nn);
+        const StepTime s = model_step(mm, pp, groups, bytes(), traffic());
         return std::array{s.compute.count(), s.exposed_communication.count(), s.bubble.count(),
                           s.straggler_wait.count()};
     };
@@ -149,17 +154,14 @@ TEST_CASE_FIXTURE(Fixture, "every input of the step model changes the step") {
     CHECK(node_changes([](Node& x) { x.gpu.loss_traffic *= 2; }));
     CHECK(node_changes([](Node& x) { x.gpu.step_overhead *= 2; }));
     CHECK(node_changes([](Node& x) { x.gpu.elementwise_traffic *= 2; }));
-    CHECK(node_changes([](Node& x) { x.nvlink_efficiency *= 0.9; }));
     CHECK(node_changes([](Node& x) { x.gpu.sms = 50; }));
     CHECK(node_changes([](Node& x) { x.gpu.kernel_gap *= 2; }));
     CHECK(node_changes([](Node& x) { x.gpu.layer_launch_forward *= 100; }));
     CHECK(node_changes([](Node& x) { x.gpu.layer_launch_backward *= 100; }));
-    CHECK(node_changes([](Node& x) { x.gpu.nvlink_bandwidth = x.gpu.nvlink_bandwidth * 0.5; }));
+    CHECK(node_changes(
+        [](Node& x) { x.gpu.nccl_nvlink_bandwidth = x.gpu.nccl_nvlink_bandwidth * 0.5; }));
     CHECK(node_changes([](Node& x) { x.nic_bandwidth = x.nic_bandwidth * 0.5; }));
     CHECK(node_changes([](Node& x) { x.nics = 4; }));
-    CHECK(node_changes([](Node& x) { x.net_step_latency *= 2; }));
-    CHECK(node_changes([](Node& x) { x.nic_latency *= 2; }));
-    CHECK(node_changes([](Node& x) { x.nvlink_latency *= 2; }));
 }
 
 TEST_CASE_FIXTURE(Fixture, "the plan search returns the fastest plans that fit, in order") {
@@ -168,8 +170,9 @@ TEST_CASE_FIXTURE(Fixture, "the plan search returns the fastest plans that fit, 
     ParallelPlan base;
     base.global_batch = 256;
     base.sequence_length = 4096;
-    const PlanSearch few = search_plans(m, base, 128, n, bytes(), traffic(), 3);
-    const PlanSearch all = search_plans(m, base, 128, n, bytes(), traffic(), 1000000);
+    Communicators groups = communicators(n);
+    const PlanSearch few = search_plans(m, base, 128, groups, bytes(), traffic(), 3);
+    const PlanSearch all = search_plans(m, base, 128, groups, bytes(), traffic(), 1000000);
     REQUIRE(few.best.size() == 3);
     CHECK(all.tried == few.tried);
     CHECK(static_cast<std::int64_t>(all.best.size()) == all.fitting);

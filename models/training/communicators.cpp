@@ -1,0 +1,53 @@
+#include "models/training/communicators.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/check.h"
+
+namespace railyard {
+
+void Communicators::run_on(GpuNetwork network, std::vector<std::int64_t> gpu_of_rank) {
+    network_.emplace(std::move(network));
+    gpu_of_rank_ = std::move(gpu_of_rank);
+    known_.clear();
+}
+
+std::vector<GpuGroup> Communicators::groups(std::int64_t stride, std::int64_t ranks) const {
+    const auto all = static_cast<std::int64_t>(gpu_of_rank_.size());
+    RY_CHECK(all % (stride * ranks) == 0);
+    std::vector<GpuGroup> out;
+    for (std::int64_t base = 0; base < all; base += stride * ranks) {
+        for (std::int64_t offset = 0; offset < stride; ++offset) {
+            GpuGroup& group = out.emplace_back();
+            for (std::int64_t k = 0; k < ranks; ++k) {
+                group.push_back(gpu_of_rank_[static_cast<std::size_t>(base + offset + k * stride)]);
+            }
+        }
+    }
+    return out;
+}
+
+const Communicator& Communicators::of(Collective collective, std::int64_t stride,
+                                      std::int64_t ranks, std::int64_t adapters) {
+    const Traffic traffic = collective == Collective::all_to_all  ? Traffic::all_to_all
+                            : collective == Collective::send_recv ? Traffic::send
+                                                                  : Traffic::ring;
+    const auto [found, is_new] = known_.try_emplace({traffic, stride, ranks, adapters});
+    Communicator& c = found->second;
+    if (!is_new) return c;
+    const std::int64_t in_node = stride * ranks <= node_.nvlink_domain
+                                     ? ranks
+                                     : std::clamp<std::int64_t>(node_.gpus / stride, 1, ranks);
+    c = make_communicator(constants_, node_, {ranks, in_node, sharp_});
+    // All GPUs of a node are in some group of the kind.
+    const double share = static_cast<double>(in_node) / static_cast<double>(node_.gpus);
+    c.network = nic_bandwidth_under_load(node_).bytes_per_second() * share *
+                static_cast<double>(node_.nics);
+    if (network_ && ranks > 1)
+        measure(network_->rate(collective, groups(stride, ranks)), collective, c);
+    if (adapters > 0) c.network *= static_cast<double>(adapters) / static_cast<double>(node_.nics);
+    return c;
+}
+
+}  // namespace railyard

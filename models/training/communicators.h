@@ -1,0 +1,44 @@
+#pragma once
+// The communicators of a parallel plan: groups of `ranks` ranks that are `stride` apart, all groups of a kind
+// talking at once.
+
+#include <map>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "models/collective/collective.h"
+
+namespace railyard {
+
+class Communicators {
+  public:
+    // On an ideal network: each group has its GPUs' share of the nodes' adapters, and nobody else's traffic
+    // is in the way. `sharp`: the switches reduce.
+    Communicators(const CollectiveConstants& constants, const Node& node, bool sharp = false)
+        : constants_(constants), node_(node), sharp_(sharp) {}
+
+    // On this network instead; `gpu_of_rank[r]` is where rank r runs. Each kind of group is measured when it
+    // is first asked for.
+    void run_on(GpuNetwork network, std::vector<std::int64_t> gpu_of_rank);
+
+    const Node& node() const { return node_; }
+
+    // `adapters` of each node are used, all when 0. Computed once, then remembered. Throws NoPath when
+    // the network has no path left between two of a group's ranks.
+    const Communicator& of(Collective collective, std::int64_t stride, std::int64_t ranks,
+                           std::int64_t adapters = 0);
+
+  private:
+    std::vector<GpuGroup> groups(std::int64_t stride, std::int64_t ranks) const;
+
+    CollectiveConstants constants_;
+    Node node_;
+    bool sharp_;
+    std::optional<GpuNetwork> network_;
+    std::vector<std::int64_t> gpu_of_rank_;
+    enum class Traffic : std::uint8_t { ring, all_to_all, send };
+    std::map<std::tuple<Traffic, std::int64_t, std::int64_t, std::int64_t>, Communicator> known_;
+};
+
+}  // namespace railyard
