@@ -715,6 +715,25 @@ std::vector<Kind> kinds() {
           {"the interval counts training time", "the interval counts from start to start"});
     words("job.parallel.precision", precision_names(),
           {"16 bits", "8 bits in the layers' matrix multiplications"});
+    words("job.parallel.order", rank_order_names(),
+          {"tensor-parallel ranks share nodes, replicas come next (Megatron's default)",
+           "tensor-parallel ranks share nodes, pipeline stages come next",
+           "replicas share nodes, then tensor-parallel ranks", "replicas share nodes, then stages",
+           "stages share nodes, then tensor-parallel ranks", "stages share nodes, then replicas"});
+    words("fabric.compute.kind", network_kinds(),
+          {"credits: lossless by construction; adaptive routing, SHARP",
+           "RDMA over Ethernet: paths by hash unless told otherwise"});
+    for (const TopologyKind& kind : topology_kinds()) {
+        out.push_back({"fabric.compute.topology", kind.name, kind.doc});
+    }
+    words("fabric.compute.routing", routing_names(),
+          {"by the destination's place among the leaves", "by a hash, flow by flow",
+           "the output with the least load, flow by flow", "all outputs, packet by packet"});
+    words("run.fidelity", fidelity_names(),
+          {"an ideal network between the nodes' adapters",
+           "flows that share the links of [fabric.compute]"});
+    words("cluster.fault.part", part_names(),
+          {"a GPU at low clocks", "NVLink lanes lost", "PCIe lanes lost", "a slow adapter"});
     words("job.parallel.recompute", recompute_names(),
           {"every activation is kept", "the attention core is computed again",
            "norms and activation functions too", "whole layers"});

@@ -7,6 +7,40 @@
 
 namespace railyard {
 
+const std::vector<std::string>& rank_order_names() {
+    static const std::vector<std::string> names = {
+        "tensor_data_pipeline", "tensor_pipeline_data", "data_tensor_pipeline",
+        "data_pipeline_tensor", "pipeline_tensor_data", "pipeline_data_tensor"};
+    return names;
+}
+
+std::int64_t ParallelPlan::tensor_stride() const {
+    using enum RankOrder;
+    const bool after_data = order == data_tensor_pipeline || order == data_pipeline_tensor ||
+                            order == pipeline_data_tensor;
+    const bool after_pipeline = order == data_pipeline_tensor || order == pipeline_tensor_data ||
+                                order == pipeline_data_tensor;
+    return (after_data ? replica_ranks() : 1) * (after_pipeline ? pipeline : 1);
+}
+
+std::int64_t ParallelPlan::replica_stride() const {
+    using enum RankOrder;
+    const bool after_tensor = order == tensor_data_pipeline || order == tensor_pipeline_data ||
+                              order == pipeline_tensor_data;
+    const bool after_pipeline = order == tensor_pipeline_data || order == pipeline_tensor_data ||
+                                order == pipeline_data_tensor;
+    return (after_tensor ? tensor : 1) * (after_pipeline ? pipeline : 1);
+}
+
+std::int64_t ParallelPlan::pipeline_stride() const {
+    using enum RankOrder;
+    const bool after_tensor = order == tensor_data_pipeline || order == tensor_pipeline_data ||
+                              order == data_tensor_pipeline;
+    const bool after_data = order == tensor_data_pipeline || order == data_tensor_pipeline ||
+                            order == data_pipeline_tensor;
+    return (after_tensor ? tensor : 1) * (after_data ? replica_ranks() : 1);
+}
+
 const std::vector<std::string>& recompute_names() {
     static const std::vector<std::string> names = {"none", "selective", "elementwise", "full"};
     return names;

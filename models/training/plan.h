@@ -64,8 +64,19 @@ enum class Recompute : std::uint8_t {
 // Their words in scenarios, in order.
 const std::vector<std::string>& recompute_names();
 
-// Ranks are numbered tensor first, then context, data, pipeline. An expert-parallel group is made of
-// neighbouring data-parallel ranks.
+// Which ranks are neighbours: those of the first word are numbered first, and so share nodes. Context-parallel
+// ranks come just before data-parallel ones; an expert-parallel group is made of neighbouring data-parallel
+// ranks.
+enum class RankOrder : std::uint8_t {
+    tensor_data_pipeline,
+    tensor_pipeline_data,
+    data_tensor_pipeline,
+    data_pipeline_tensor,
+    pipeline_tensor_data,
+    pipeline_data_tensor,
+};
+const std::vector<std::string>& rank_order_names();
+
 struct ParallelPlan {
     std::int64_t tensor = 1;
     std::int64_t context = 1;  // ranks that share out each sequence
@@ -88,6 +99,7 @@ struct ParallelPlan {
     bool fused_loss = false;       // one kernel over the logits
     bool cuda_graphs = false;      // kernels are launched by replay
     Recompute recompute = Recompute::selective;
+    RankOrder order = RankOrder::tensor_data_pipeline;
     Precision precision = Precision::bf16;
     double expert_imbalance = 1;  // tokens of the busiest expert rank over the mean
     double jitter = 0;            // standard deviation of a rank's step time over its mean
@@ -95,6 +107,10 @@ struct ParallelPlan {
     std::int64_t gpus() const { return tensor * context * pipeline * data; }
     std::int64_t microbatches() const { return global_batch / (data * microbatch); }
     std::int64_t replica_ranks() const { return context * data; }  // that hold the same weights
+    // How far apart the neighbours of a group are, in ranks.
+    std::int64_t tensor_stride() const;
+    std::int64_t replica_stride() const;  // and of a context-parallel group
+    std::int64_t pipeline_stride() const;
     std::int64_t shards() const { return shard_ranks > 0 ? shard_ranks : replica_ranks(); }
     // Of the tokens of one microbatch, those of one rank.
     double rank_tokens() const {

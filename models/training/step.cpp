@@ -109,7 +109,7 @@ void collectives_of_layer(const TransformerModel& m, const ParallelPlan& p, Comm
     if (p.tensor > 1) {
         // Attention and feed-forward each gather their input and scatter their output; without
         // sequence parallelism an all-reduce, which moves the same. Experts gather every copy.
-        const Communicator& group = groups.of(Collective::all_reduce, 1, p.tensor);
+        const Communicator& group = groups.of(Collective::all_reduce, p.tensor_stride(), p.tensor);
         const auto exchange = [&](double size) {
             return p.sequence_parallel ? seconds(Collective::all_gather, group, size) +
                                              seconds(Collective::reduce_scatter, group, size)
@@ -127,7 +127,7 @@ void collectives_of_layer(const TransformerModel& m, const ParallelPlan& p, Comm
     }
     if (p.context > 1) {
         // Keys and values of the other ranks; backward again, and their gradients home.
-        const Communicator& group = groups.of(Collective::all_gather, p.tensor, p.context);
+        const Communicator& group = groups.of(Collective::all_gather, p.replica_stride(), p.context);
         const double keys_values = static_cast<double>(m.kv_heads * (m.head_dim + m.value_dim)) / t;
         const double gather = seconds(
             Collective::all_gather, group,
@@ -141,7 +141,7 @@ void collectives_of_layer(const TransformerModel& m, const ParallelPlan& p, Comm
     if (experts && p.expert > 1) {
         // To the experts and back.
         const Communicator& group =
-            groups.of(Collective::all_to_all, p.tensor * p.context, p.expert);
+            groups.of(Collective::all_to_all, p.replica_stride() * p.context, p.expert);
         const double both = 2 * seconds(Collective::all_to_all, group, copies * bytes / t);
         out.forward.expert = both;
         out.backward.expert = both;
@@ -303,7 +303,7 @@ DataParallel data_parallel(const TransformerModel& m, const ParallelPlan& p, Com
     const auto exchange = [&](double count, std::int64_t stride, std::int64_t ranks) {
         if (ranks == 1 || count == 0) return;
         const std::int64_t shards =
-            std::clamp<std::int64_t>(p.shards() / (stride / p.tensor), 1, ranks);
+            std::clamp<std::int64_t>(p.shards() / (stride / p.replica_stride()), 1, ranks);
         const auto time = [&](Collective collective, std::int64_t from, std::int64_t size,
                               double each) {
             return seconds(collective, groups.of(collective, from, size, adapters), each);
@@ -324,8 +324,8 @@ DataParallel data_parallel(const TransformerModel& m, const ParallelPlan& p, Com
                                    gradient / static_cast<double>(shards));
         }
     };
-    exchange(params.common, p.tensor, p.replica_ranks());
-    exchange(params.routed, p.tensor * p.expert, p.replica_ranks() / p.expert);
+    exchange(params.common, p.replica_stride(), p.replica_ranks());
+    exchange(params.routed, p.replica_stride() * p.expert, p.replica_ranks() / p.expert);
     const double passes = static_cast<double>(p.microbatches());
     const double forward = stage.work.forward.kernels() + stage.head / 3;
     const double backward =
@@ -404,7 +404,7 @@ CriticalPath critical_path(const TransformerModel& m, const ParallelPlan& p, Com
         {"sends between stages", StepKind::communication, sends,
          sends > 0
              ? sends * seconds(Collective::send_recv,
-                               groups.of(Collective::send_recv, p.gpus() / p.pipeline, p.pipeline),
+                               groups.of(Collective::send_recv, p.pipeline_stride(), p.pipeline),
                                boundary)
              : 0},
         {"gradients and weights", StepKind::communication,
