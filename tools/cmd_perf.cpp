@@ -211,7 +211,7 @@ int cmd_perf(const std::vector<std::string>& arguments) {
     const bool flow = s.fidelity == Fidelity::flow;
     if (flow) {
         c = read_communicator(catalogue, s.node, shape);
-        GpuNetwork network = gpu_network(s, true);
+        GpuNetwork network = gpu_network(s, s.faults);
         const std::vector<GpuGroup> groups = {gpus_of(s, shape)};
         if (c.ranks > 1) measure(network.rate(*collective, groups), *collective, c);
     }

@@ -40,7 +40,7 @@ void print_critical_path(const CriticalPath& path) {
     fmt::print("{}\n", table.text());
 }
 
-void print_given(const Scenario& s, Communicators& groups) {
+void print_given(const Scenario& s, const CriticalPath& path) {
     const StepTime& step = s.job.step;
     const ParallelPlan& p = s.plan;
     fmt::print("{}\n", coloured(s.title, Colour::bold));
@@ -62,7 +62,7 @@ void print_given(const Scenario& s, Communicators& groups) {
     table.add({"tokens per second", fmt::format("{:.4g}", static_cast<double>(s.tokens_per_step) /
                                                               seconds(step.duration()))});
     fmt::print("{}\n", table.text());
-    print_critical_path(critical_path(s.model, p, groups, s.parameter_bytes, s.optimizer_traffic));
+    print_critical_path(path);
     Table memory({{"memory per GPU", Table::Align::left},
                   {"GB", Table::Align::right},
                   {"=", Table::Align::left}});
@@ -160,13 +160,11 @@ int cmd_plan(const std::vector<std::string>& arguments) {
     if (s.model.name.empty()) {
         throw ScenarioError(fmt::format("{} has no job.model: there is nothing to plan", s.file));
     }
-    if (!s.no_path.empty()) {
-        fmt::print(stderr, "railyard: stuck: the job can't take a step: {}\n", s.no_path);
-        return exit_stuck;
-    }
-    Communicators groups = communicators(s, s.fidelity, false);
+    Communicators groups = communicators(s, s.fidelity);
+    const CriticalPath path =
+        critical_path(s.model, s.plan, groups, s.parameter_bytes, s.optimizer_traffic);
     // Plans are compared on an ideal network: each has other groups, and each group would be measured.
-    Communicators ideal = communicators(s, Fidelity::analytic, false);
+    Communicators ideal = communicators(s, Fidelity::analytic);
     const double before = process_cpu_seconds();
     const PlanSearch search = search_plans(s.model, s.plan, s.plan.gpus(), ideal, s.parameter_bytes,
                                            s.optimizer_traffic, static_cast<std::size_t>(top));
@@ -175,15 +173,15 @@ int cmd_plan(const std::vector<std::string>& arguments) {
         Json best = Json::array();
         for (const RankedPlan& r : search.best)
             best.push_back(plan_json(s, r.plan, r.step, r.memory_bytes));
-        Json path = Json::array();
-        for (const PathPart& part :
-             critical_path(s.model, s.plan, groups, s.parameter_bytes, s.optimizer_traffic)) {
-            path.push_back({{"name", part.name}, {"seconds", part.seconds}, {"count", part.count}});
+        Json parts = Json::array();
+        for (const PathPart& part : path) {
+            parts.push_back(
+                {{"name", part.name}, {"seconds", part.seconds}, {"count", part.count}});
         }
         const Json out = {{"scenario", s.file},
                           {"version", version()},
                           {"given", plan_json(s, s.plan, s.job.step, total_bytes(s.memory))},
-                          {"critical_path", path},
+                          {"critical_path", parts},
                           {"best", best},
                           {"tried", search.tried},
                           {"fitting", search.fitting},
@@ -191,7 +189,7 @@ int cmd_plan(const std::vector<std::string>& arguments) {
         fmt::print("{}\n", out.dump());
         return exit_ok;
     }
-    print_given(s, groups);
+    print_given(s, path);
     print_best(s, search, cpu_s);
     return exit_ok;
 }

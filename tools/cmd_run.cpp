@@ -19,11 +19,12 @@ namespace railyard {
 
 namespace {
 
-// ": gpu 2 of node 1 at 90 %, ..."
+// ": gpu 2 of node 1 at 90 % (alone 20 ms a step), ..."
 std::string fault_text(const Scenario& s) {
     std::string out;
-    for (const PartFault& f : s.faults) {
-        out += fmt::format("{} {}", out.empty() ? ":" : ",", describe(f));
+    for (std::size_t i = 0; i < s.faults.size(); ++i) {
+        out += fmt::format("{} {} (alone {} a step)", i == 0 ? ":" : ",", describe(s.faults[i]),
+                           to_text(s.fault_costs[i]));
     }
     return out;
 }
@@ -382,6 +383,11 @@ int cmd_run(const std::vector<std::string>& arguments) {
     const Scenario scenario = load_scenario(text, args->path, args->changes);
     for (const Diagnostic& warning : scenario.warnings) {
         fmt::print(stderr, "{}\n", format_diagnostic(warning, "warning"));
+    }
+    if (!scenario.no_path.empty()) {
+        fmt::print(stderr, "railyard: stuck: the job can't take its first step: {}\n",
+                   scenario.no_path);
+        return exit_stuck;
     }
     std::unique_ptr<ResultsDb> db;
     if (!args->db.empty()) {

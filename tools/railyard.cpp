@@ -10,6 +10,7 @@
 #include <exception>
 #include <system_error>
 
+#include "models/campaign/campaign.h"
 #include "sim/error.h"
 #include "tools/cmd.h"
 #include "tools/options.h"
@@ -96,6 +97,9 @@ int main(int argc, char** argv) {
                 fmt::format("can't write to standard output: {}", std::strerror(errno)));
         }
         return code;
+    } catch (const NoPath& stuck) {
+        fmt::print(stderr, "railyard: stuck: {}\n", stuck.what());
+        return exit_stuck;
     } catch (const ScenarioError& error) {
         fmt::print(stderr, "{}\n", error.what());
     } catch (const po::error& error) {

@@ -97,12 +97,8 @@ std::string stuck_report(const Scenario& s, const JobOutcome& job) {
 
 ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events) {
     ReplicaResult result;
+    RY_CHECK(s.no_path.empty());
     result.index = index;
-    if (!s.no_path.empty()) {
-        result.ending = Ending::stuck;
-        result.stuck_report = "the job can't take a step: " + s.no_path;
-        return result;
-    }
     const auto replica = static_cast<std::uint64_t>(index);
 
     CampaignEngine engine;

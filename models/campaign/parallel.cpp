@@ -217,9 +217,10 @@ void read_parallel(Section& job, ValueReader& values, Catalogue& catalogue, bool
                   "Standard deviation of one rank's step over its mean; all wait for the slowest",
                   {.bound = Bound::fraction, .otherwise = "from the catalogue"});
     int order = 0;
-    parallel.choose("order", order, rank_order_names(),
-                    "Which ranks share nodes: those of the first word are neighbours. Anything but tensor "
-                    "first sends its collectives over the network");
+    parallel.choose(
+        "order", order, rank_order_names(),
+        "Which ranks share nodes: those of the first word are neighbours. Anything but tensor "
+        "first sends its collectives over the network");
     p.order = static_cast<RankOrder>(order);
     int recompute = 1;
     parallel.choose(

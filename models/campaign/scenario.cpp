@@ -303,18 +303,26 @@ void ScenarioReader::read_step(Section& job) {
 
 // The step as it is: on the scenario's network, held up by its faults.
 void ScenarioReader::model_steps() {
-    const auto step = [&](Fidelity fidelity, bool with_faults) {
-        Communicators groups = communicators(s_, fidelity, with_faults);
+    const auto step = [&](Fidelity fidelity, const std::vector<PartFault>& faults) {
+        Communicators groups = communicators(s_, fidelity, faults);
         return model_step(s_.model, s_.plan, groups, s_.parameter_bytes, s_.optimizer_traffic);
     };
-    s_.analytic_step = step(Fidelity::analytic, true);
+    s_.analytic_step = step(Fidelity::analytic, s_.faults);
+    s_.job.step = s_.analytic_step;
     try {
-        s_.job.step = step(s_.fidelity, false);
-        const StepTime held_up = s_.faults.empty() ? s_.job.step : step(s_.fidelity, true);
-        s_.job.step.degraded = std::max(Duration{}, held_up.duration() - s_.job.step.duration());
+        s_.job.step = step(s_.fidelity, {});
+        const auto held_up = [&](const std::vector<PartFault>& faults) {
+            return std::max(Duration{},
+                            step(s_.fidelity, faults).duration() - s_.job.step.duration());
+        };
+        for (const PartFault& fault : s_.faults) s_.fault_costs.push_back(held_up({fault}));
+        if (!s_.faults.empty()) {
+            const Duration all = s_.faults.size() == 1 ? s_.fault_costs[0] : held_up(s_.faults);
+            s_.job.step.degraded = all;
+        }
     } catch (const NoPath& no_path) {
         s_.no_path = no_path.what();
-        s_.job.step = s_.analytic_step;
+        values_.warning({}, "fabric.compute", fmt::format("the job is stuck: {}", s_.no_path));
     }
 }
 
@@ -655,29 +663,27 @@ Scenario load_scenario_file(const std::string& path, const ScenarioChanges& chan
     return load_scenario(read_file(path), path, changes);
 }
 
-Communicators communicators(const Scenario& s, Fidelity fidelity, bool with_part_faults) {
+Communicators communicators(const Scenario& s, Fidelity fidelity,
+                            const std::vector<PartFault>& faults) {
+    // A link's fault is where it is on the flow scale; a GPU's slows all that wait for it on either.
     const bool flow = fidelity == Fidelity::flow;
-    std::vector<PartFault> faults;
-    if (with_part_faults) {
-        // A link's fault is where it is on the flow scale; a GPU's slows all that wait for it on either.
-        for (const PartFault& f : s.faults) {
-            if (f.node < s.job.nodes && (!flow || f.part == Part::gpu)) faults.push_back(f);
-        }
+    std::vector<PartFault> everywhere;
+    for (const PartFault& f : faults) {
+        if (f.node < s.job.nodes && (!flow || f.part == Part::gpu)) everywhere.push_back(f);
     }
-    Communicators groups(s.collective_constants, with_faults(s.node, faults), s.networks[0].sharp);
+    Communicators groups(s.collective_constants, with_faults(s.node, everywhere),
+                         s.networks[0].sharp);
     if (flow) {
         std::vector<std::int64_t> gpu_of_rank(static_cast<std::size_t>(s.job.gpus()));
         std::iota(gpu_of_rank.begin(), gpu_of_rank.end(), 0);
-        groups.run_on(gpu_network(s, with_part_faults), std::move(gpu_of_rank));
+        groups.run_on(gpu_network(s, faults), std::move(gpu_of_rank));
     }
     return groups;
 }
 
-GpuNetwork gpu_network(const Scenario& s, bool with_part_faults) {
+GpuNetwork gpu_network(const Scenario& s, const std::vector<PartFault>& faults) {
     GpuNetwork network(s.node, s.networks[0].topology, s.networks[0].routing);
-    if (with_part_faults) {
-        for (const PartFault& fault : s.faults) network.degrade(fault);
-    }
+    for (const PartFault& fault : faults) network.degrade(fault);
     return network;
 }
 

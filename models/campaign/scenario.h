@@ -27,6 +27,7 @@ struct Scenario {
     Node node;
     Fidelity fidelity = Fidelity::analytic;
     std::vector<PartFault> faults;
+    std::vector<Duration> fault_costs;     // what each, alone, adds to a step
     std::vector<ClusterNetwork> networks;  // compute, storage, management
     NodePool::Spec nodes;
     JobSpec job;
@@ -61,10 +62,11 @@ struct Scenario {
     }
 };
 
-// What the scenario's ranks have to talk over, with or without its faulty parts; on the flow scale the
-// compute network must be built, and outlive what is returned.
-Communicators communicators(const Scenario& scenario, Fidelity fidelity, bool with_faults);
-GpuNetwork gpu_network(const Scenario& scenario, bool with_faults);
+// What the scenario's ranks have to talk over, with these of its parts faulty; on the flow scale the compute
+// network must be built, and outlive what is returned.
+Communicators communicators(const Scenario& scenario, Fidelity fidelity,
+                            const std::vector<PartFault>& faults = {});
+GpuNetwork gpu_network(const Scenario& scenario, const std::vector<PartFault>& faults);
 
 // What may differ from the file: settings "a.b=c" in order, then one scaled number.
 struct ScenarioChanges {

@@ -181,7 +181,7 @@ Result plan_search(bool smoke) {
                                           "/scenarios/studies/llama3_405b_54_days.toml");
     PlanSearch search;
     const double cpu_s = least_cpu_seconds(smoke ? 1 : 5, [&] {
-        Communicators groups = communicators(s, Fidelity::analytic, false);
+        Communicators groups = communicators(s, Fidelity::analytic);
         search = search_plans(s.model, s.plan, s.plan.gpus(), groups, s.parameter_bytes,
                               s.optimizer_traffic, 5);
     });
@@ -338,7 +338,7 @@ void step_16384(bool smoke, std::vector<Result>& results) {
     constexpr double cold_budget_s = 1;
     results.push_back({"step_cold_16384", cpu, "CPU s", "budget", cold_budget_s,
                        cold_budget_s / cpu, digest.hex()});
-    Communicators groups = communicators(*s, Fidelity::flow, false);
+    Communicators groups = communicators(*s, Fidelity::flow);
     constexpr int calls = 100'000;
     std::int64_t sum = 0;
     const auto again = [&] {
