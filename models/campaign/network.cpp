@@ -42,6 +42,7 @@ std::vector<std::string> topology_names() {
 }
 
 struct LinkFault {
+    Section section;
     std::string from;
     std::string to;
     double capacity = 0;
@@ -59,8 +60,7 @@ class NetworkReader {
     void read_switches(Section& section, ClusterNetwork& network);
     void read_routing(Section& section, ClusterNetwork& network);
     void read_custom(Section& section, ClusterNetwork& network, const std::string& file);
-    void apply_faults(Section& section, ClusterNetwork& network,
-                      const std::vector<LinkFault>& faults);
+    void apply_faults(ClusterNetwork& network, std::vector<LinkFault>& faults);
 
     Section& fabric_;
     Catalogue& catalogue_;
@@ -145,24 +145,25 @@ void NetworkReader::read_custom(Section& section, ClusterNetwork& network,
     diagnostics.raise_if_any();
 }
 
-void NetworkReader::apply_faults(Section& section, ClusterNetwork& network,
-                                 const std::vector<LinkFault>& faults) {
+void NetworkReader::apply_faults(ClusterNetwork& network, std::vector<LinkFault>& faults) {
     Topology& topology = network.topology;
-    for (const LinkFault& fault : faults) {
-        const std::vector<LinkId> links = topology.links_between(fault.from, fault.to);
-        if (links.empty()) {
-            const std::vector<std::string> names = topology.vertex_names();
-            const bool known = std::find(names.begin(), names.end(), fault.from) != names.end();
-            const std::string& wrong = known ? fault.to : fault.from;
-            const bool both =
-                known && std::find(names.begin(), names.end(), fault.to) != names.end();
-            section.error("fault",
-                          both ? fmt::format("no cable joins {} and {}", fault.from, fault.to)
-                               : fmt::format("the {} network has no '{}'", network.name, wrong),
-                          both ? "" : did_you_mean(wrong, names));
+    for (LinkFault& fault : faults) {
+        const std::optional<VertexId> from = topology.find(fault.from);
+        const std::optional<VertexId> to = topology.find(fault.to);
+        const auto unknown = [&](const char* key, const std::string& name) {
+            fault.section.error(key, fmt::format("the {} network has no '{}'", network.name, name),
+                                did_you_mean(name, topology.vertex_names()));
+        };
+        if (!from) unknown("from", fault.from);
+        if (!to) unknown("to", fault.to);
+        if (!from || !to) continue;
+        const std::optional<LinkId> cable = topology.cable_between(*from, *to);
+        if (!cable) {
+            fault.section.error("to",
+                                fmt::format("no cable joins {} and {}", fault.from, fault.to));
             continue;
         }
-        topology.degrade(links[0], fault.capacity);
+        topology.degrade(*cable, fault.capacity);
     }
 }
 
@@ -212,13 +213,13 @@ ClusterNetwork NetworkReader::read(const char* name, std::optional<int> kind, To
     }
     std::vector<LinkFault> faults;
     for (Section& each : section.sections("fault", "A cable that is broken, from the start")) {
-        LinkFault fault;
+        LinkFault fault{each, {}, {}, 0};
         each.read("from", fault.from, "One end: leaf-0, spine-3, node-2.nic-1", {.required = true});
         each.read("to", fault.to, "The other end", {.required = true});
         each.read("capacity", fault.capacity, "What is left of its bandwidth; 0: it is dead",
                   {.bound = Bound::fraction});
         each.finish();
-        faults.push_back(fault);
+        faults.push_back(std::move(fault));
     }
     section.finish();
     const bool custom = s.kind == "custom";
@@ -256,7 +257,7 @@ ClusterNetwork NetworkReader::read(const char* name, std::optional<int> kind, To
                                       network.topology.name(cut[0])));
         return network;
     }
-    apply_faults(section, network, faults);
+    apply_faults(network, faults);
     return network;
 }
 

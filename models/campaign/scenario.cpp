@@ -41,7 +41,7 @@ class ScenarioReader {
     void read_storage();
     void read_job();
     void read_step(Section& job);
-    void model_steps();
+    void model_steps(Section& job);
     void read_checkpoint(Section& job);
     void read_recovery(Section& job);
     void read_maintenance();
@@ -286,7 +286,7 @@ void ScenarioReader::read_step(Section& job) {
     } else if (ok()) {
         s_.optimizer_traffic = catalogue_->number("bytes_per_param", "", "optimizer_step_traffic");
         s_.collective_constants = read_collective_constants(*catalogue_, s_.node);
-        model_steps();
+        model_steps(job);
         if (seconds(s_.job.step.duration()) > step_seconds_max) {
             job.error(
                 "parallel", "one step takes more than 116 days",
@@ -302,7 +302,7 @@ void ScenarioReader::read_step(Section& job) {
 }
 
 // The step as it is: on the scenario's network, held up by its faults.
-void ScenarioReader::model_steps() {
+void ScenarioReader::model_steps(Section& job) {
     const auto step = [&](Fidelity fidelity, const std::vector<PartFault>& faults) {
         Communicators groups = communicators(s_, fidelity, faults);
         return model_step(s_.model, s_.plan, groups, s_.parameter_bytes, s_.optimizer_traffic);
@@ -322,7 +322,7 @@ void ScenarioReader::model_steps() {
         }
     } catch (const NoPath& no_path) {
         s_.no_path = no_path.what();
-        values_.warning({}, "fabric.compute", fmt::format("the job is stuck: {}", s_.no_path));
+        job.warning("", fmt::format("is stuck from the start: {}", s_.no_path));
     }
 }
 

@@ -119,14 +119,20 @@ std::vector<std::string> Topology::vertex_names() const {
     return names;
 }
 
-std::vector<LinkId> Topology::links_between(const std::string& a, const std::string& b) const {
-    std::vector<LinkId> out;
-    for (LinkId l = 0; l < links_.size(); l += 2) {
-        const std::string from = name(links_[l].from);
-        const std::string to = name(links_[l].to);
-        if ((from == a && to == b) || (from == b && to == a)) out.push_back(l);
+std::optional<VertexId> Topology::find(const std::string& wanted) const {
+    for (VertexId v = 0; v < vertex_count(); ++v) {
+        if (name(v) == wanted) return v;
     }
-    return out;
+    return std::nullopt;
+}
+
+std::optional<LinkId> Topology::cable_between(VertexId a, VertexId b) const {
+    for (const auto& links : {up_links(a), down_links(a)}) {
+        for (const LinkId l : links) {
+            if (links_[l].to == b) return l;
+        }
+    }
+    return std::nullopt;
 }
 
 std::vector<double> Topology::capacities() const {

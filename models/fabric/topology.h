@@ -6,6 +6,7 @@
 // within a scalable unit, a rail-only one has a tree per rail, a dual-plane one a tree per port.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -98,8 +99,9 @@ class Topology {
 
     // Multiplies both directions of a cable's line rate; 0 kills it.
     void degrade(LinkId link, double factor);
-    // The cables between two vertices given by name; empty when there are none.
-    std::vector<LinkId> links_between(const std::string& a, const std::string& b) const;
+    std::optional<VertexId> find(const std::string& name) const;
+    // A cable between two vertices; nullopt when there is none.
+    std::optional<LinkId> cable_between(VertexId a, VertexId b) const;
     std::vector<std::string> vertex_names() const;
 
     // One NIC from each part that is cut off from node 0's first NIC; empty when all is connected.
