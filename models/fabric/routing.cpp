@@ -47,53 +47,61 @@ Router::Router(const Topology& topology, RoutingSpec spec)
     find_leaves();
 }
 
-void Router::join(Leaves& into, const Leaves& from) {
-    // Neighbours in a tree cover neighbouring leaves, or the same: most unions are one range.
-    for (const Range& r : from) {
-        if (!into.empty() && r.first <= into.back().end && r.first >= into.back().first) {
-            into.back().end = std::max(into.back().end, r.end);
+// The union over working links of what their far ends reach.
+Router::Leaves Router::join(std::span<const LinkId> links, int height) {
+    Ranges all;
+    const auto take = [&](const Range& r) {
+        // Neighbours in a tree cover neighbouring leaves, or the same: most unions are one range.
+        if (!all.empty() && r.first >= all.back().first && r.first <= all.back().end) {
+            all.back().end = std::max(all.back().end, r.end);
+        } else if (r.first < r.end) {
+            all.push_back(r);
+        }
+    };
+    for (const LinkId l : links) {
+        const Link& link = topology_.links()[l];
+        if (link.bytes_per_s <= 0) continue;
+        const Leaves& far =
+            leaves_[link.to - topology_.nic_count()][static_cast<std::size_t>(height)];
+        if (far.pieces == whole) {
+            take(far.hull);
         } else {
-            into.push_back(r);
+            for (const Range& r : pieces_[far.pieces]) take(r);
         }
     }
-}
-
-void Router::tidy(Leaves& leaves) {
-    std::sort(leaves.begin(), leaves.end(),
+    if (all.empty()) return {};
+    Ranges unsorted = std::move(all);
+    all.clear();
+    std::sort(unsorted.begin(), unsorted.end(),
               [](const Range& a, const Range& b) { return a.first < b.first; });
-    Leaves joined;
-    join(joined, leaves);
-    leaves = std::move(joined);
+    for (const Range& r : unsorted) take(r);
+    Leaves out{{all.front().first, all.back().end}, whole};
+    if (all.size() > 1) {
+        out.pieces = static_cast<std::uint32_t>(pieces_.size());
+        pieces_.push_back(std::move(all));
+    }
+    return out;
 }
 
 void Router::find_leaves() {
     const auto first = static_cast<VertexId>(topology_.nic_count());
-    const auto set = [&](VertexId v, int height) -> Leaves& {
-        return leaves_[v - first][static_cast<std::size_t>(height)];
-    };
-    const auto works = [&](LinkId l) { return topology_.links()[l].bytes_per_s > 0; };
     std::uint32_t number = 0;
     for (VertexId v = first; v < topology_.vertex_count(); ++v) {
         if (topology_.level(v) != 1) continue;
         leaf_number_[v] = number;
-        set(v, 0) = {{number, number + 1}};
+        leaves_[v - first][0].hull = {number, number + 1};
         ++number;
     }
     for (int level = 2; level <= topology_.levels(); ++level) {
         for (VertexId v = first; v < topology_.vertex_count(); ++v) {
-            if (topology_.level(v) != level) continue;
-            for (const LinkId l : topology_.down_links(v)) {
-                if (works(l)) join(set(v, 0), set(topology_.links()[l].to, 0));
-            }
-            tidy(set(v, 0));
+            if (topology_.level(v) == level)
+                leaves_[v - first][0] = join(topology_.down_links(v), 0);
         }
     }
     for (int height = 1; height < topology_.levels(); ++height) {
         for (VertexId v = first; v < topology_.vertex_count(); ++v) {
-            for (const LinkId l : topology_.up_links(v)) {
-                if (works(l)) join(set(v, height), set(topology_.links()[l].to, height - 1));
-            }
-            tidy(set(v, height));
+            leaves_[v - first][static_cast<std::size_t>(height)] =
+                join(topology_.up_links(v), height - 1);
         }
     }
 }
@@ -115,12 +123,16 @@ void Router::aim_at(VertexId to) {
 // Is one of the target's leaves reached from switch `v` by going up so many levels and then down?
 bool Router::covers(VertexId v, int height) const {
     const Leaves& leaves = leaves_[v - topology_.nic_count()][static_cast<std::size_t>(height)];
-    return std::any_of(target_leaves_.begin(), target_leaves_.end(), [&](std::uint32_t leaf) {
+    for (const std::uint32_t leaf : target_leaves_) {
+        if (leaf < leaves.hull.first || leaf >= leaves.hull.end) continue;
+        if (leaves.pieces == whole) return true;
+        const Ranges& pieces = pieces_[leaves.pieces];
         const auto after =
-            std::upper_bound(leaves.begin(), leaves.end(), leaf,
+            std::upper_bound(pieces.begin(), pieces.end(), leaf,
                              [](std::uint32_t value, const Range& r) { return value < r.first; });
-        return after != leaves.begin() && leaf < std::prev(after)->end;
-    });
+        if (after != pieces.begin() && leaf < std::prev(after)->end) return true;
+    }
+    return false;
 }
 
 // How many levels above its leaf a route from this NIC turns round; -1: there is none.

@@ -51,17 +51,21 @@ class Router {
     void forget_loads();
 
   private:
-    // Leaves by number, as ranges [first, end): one range wherever a tree is whole.
+    // Leaves by number: a range, and where a tree is broken the pieces of it.
     struct Range {
         std::uint32_t first;
         std::uint32_t end;
     };
-    using Leaves = std::vector<Range>;
+    using Ranges = std::vector<Range>;
+    struct Leaves {
+        Range hull{0, 0};
+        std::uint32_t pieces = whole;  // index into pieces_
+    };
+    static constexpr std::uint32_t whole = UINT32_MAX;
     static constexpr int heights = 4;  // one more than the levels above the leaves
 
     void find_leaves();
-    static void join(Leaves& into, const Leaves& from);
-    static void tidy(Leaves& leaves);
+    Leaves join(std::span<const LinkId> links, int height);
     bool covers(VertexId v, int height) const;
     void aim_at(VertexId to);
     int height_from(VertexId nic) const;
@@ -77,6 +81,7 @@ class Router {
     // Of each switch: the leaves that are reached by going up so many levels, and then down. Working links
     // only, so that a route never runs into a dead one further on.
     std::vector<std::array<Leaves, heights>> leaves_;
+    std::vector<Ranges> pieces_;
     std::vector<std::uint32_t> leaf_number_;  // of each vertex that is one
     VertexId target_ = 0;
     std::vector<std::uint32_t> target_leaves_;  // by number: one, or one in each plane
