@@ -42,7 +42,11 @@ Materials materials_of(const Topology& topology, Catalogue& catalogue) {
     }
     const double dac_m = catalogue.metres("cable", "dac", "reach").value;
     const double aoc_m = catalogue.metres("cable", "aoc", "reach").value;
-    for (const CableKind& c : topology.cables()) {
+    std::vector<CableKind> cables = topology.cables();
+    std::stable_sort(cables.begin(), cables.end(), [](const CableKind& a, const CableKind& b) {
+        return a.low_level < b.low_level;
+    });
+    for (const CableKind& c : cables) {
         CableOrder order{
             .where = fmt::format("{} to {}", level_name(c.low_level), level_name(c.low_level + 1)),
             .medium = c.length.value <= dac_m   ? "DAC"

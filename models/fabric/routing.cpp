@@ -149,12 +149,19 @@ int Router::height_from(VertexId nic) const {
 // Links out of v on shortest paths that still go up `height` levels: -1 on the way down.
 void Router::find_candidates(VertexId v, int height) {
     candidates_.clear();
+    if (height < 0 && topology_.level(v) == 1) {  // the last hop: the target knows its leaves
+        for (const LinkId l : topology_.up_links(target_)) {
+            const LinkId down = reverse_link(l);
+            if (topology_.links()[l].to == v && topology_.links()[down].bytes_per_s > 0) {
+                candidates_.push_back(down);
+            }
+        }
+        return;
+    }
     for (const LinkId l : height < 0 ? topology_.down_links(v) : topology_.up_links(v)) {
         const Link& link = topology_.links()[l];
         if (link.bytes_per_s <= 0) continue;
-        const bool leads = topology_.level(link.to) == 0 ? link.to == target_
-                                                         : covers(link.to, std::max(0, height));
-        if (leads) candidates_.push_back(l);
+        if (covers(link.to, std::max(0, height))) candidates_.push_back(l);
     }
 }
 

@@ -6,6 +6,7 @@
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/connected_components.hpp>
 #include <boost/graph/push_relabel_max_flow.hpp>
+#include <numeric>
 
 #include "sim/check.h"
 
@@ -84,6 +85,23 @@ void Topology::add_cable(VertexId low, VertexId high, Bandwidth bandwidth, Metre
 }
 
 void Topology::finish() {
+    // The cables above a vertex side by side: routes look at all of them.
+    std::vector<LinkId> order(rate_.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](LinkId a, LinkId b) {
+        return links_[2 * std::size_t{a}].from < links_[2 * std::size_t{b}].from;
+    });
+    std::vector<Link> links;
+    std::vector<Bandwidth> rates;
+    links.reserve(links_.size());
+    rates.reserve(rate_.size());
+    for (const LinkId cable : order) {
+        links.push_back(links_[2 * std::size_t{cable}]);
+        links.push_back(links_[2 * std::size_t{cable} + 1]);
+        rates.push_back(rate_[cable]);
+    }
+    links_ = std::move(links);
+    rate_ = std::move(rates);
     const auto index = [&](std::vector<LinkId>& all, std::vector<std::uint32_t>& first, bool up) {
         first.assign(vertex_count() + 1, 0);
         const auto counts = [&](const Link& l) { return (level_[l.to] > level_[l.from]) == up; };
