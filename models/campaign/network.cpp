@@ -239,6 +239,14 @@ ClusterNetwork NetworkReader::read(const char* name, std::optional<int> kind, To
     const bool wanted =
         network.given || context_.build || (context_.build_compute && network.name == "compute");
     if (section.describing() || !section.ok() || !wanted) return network;
+    constexpr std::int64_t nics_max = 1'000'000;
+    if (s.nodes * s.nics_per_node > nics_max) {
+        section.error("",
+                      fmt::format("{} nodes with {} NICs each: networks of more than {} NICs are "
+                                  "not built",
+                                  s.nodes, s.nics_per_node, nics_max));
+        return network;
+    }
     if (custom) {
         read_custom(section, network, file);
     } else {

@@ -82,6 +82,12 @@ Scenario ScenarioReader::read() {
     read_run();
     read_cluster();
     read_storage();
+    constexpr std::int64_t flow_gpus_max = 1'000'000;
+    if (s_.fidelity == Fidelity::flow && s_.gpus() > flow_gpus_max) {
+        top_.error("run", fmt::format("{} GPUs: the flow scale takes at most {}", s_.gpus(),
+                                      flow_gpus_max));
+        s_.fidelity = Fidelity::analytic;
+    }
     s_.networks = read_networks(top_, *catalogue_,
                                 {s_.node, s_.nodes.nodes, storage_servers_, folder_,
                                  changes_.build_networks, s_.fidelity == Fidelity::flow});

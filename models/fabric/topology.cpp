@@ -145,12 +145,15 @@ std::optional<VertexId> Topology::find(const std::string& wanted) const {
 }
 
 std::optional<LinkId> Topology::cable_between(VertexId a, VertexId b) const {
+    std::optional<LinkId> broken;
     for (const auto& links : {up_links(a), down_links(a)}) {
         for (const LinkId l : links) {
-            if (links_[l].to == b) return l;
+            if (links_[l].to != b) continue;
+            if (links_[l].bytes_per_s == line_rate(l).bytes_per_second()) return l;
+            broken = l;
         }
     }
-    return std::nullopt;
+    return broken;
 }
 
 std::vector<double> Topology::capacities() const {

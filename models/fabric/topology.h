@@ -100,7 +100,7 @@ class Topology {
     // Multiplies both directions of a cable's line rate; 0 kills it.
     void degrade(LinkId link, double factor);
     std::optional<VertexId> find(const std::string& name) const;
-    // A cable between two vertices; nullopt when there is none.
+    // A cable between two vertices, a sound one if there is one left; nullopt when nothing joins them.
     std::optional<LinkId> cable_between(VertexId a, VertexId b) const;
     std::vector<std::string> vertex_names() const;
 

@@ -62,6 +62,11 @@ Topology Topology::read(Section& top, const TopologySpec& spec, Catalogue& catal
         s.read("bandwidth", bandwidth, "Of each, per direction", {.bound = Bound::positive});
         s.read("length", length, "Of each", {.bound = Bound::non_negative});
         s.finish();
+        constexpr std::int64_t count_max = 1024;
+        if (count > count_max) {
+            s.error("count", fmt::format("expected at most {}, found {}", count_max, count));
+            continue;
+        }
         VertexId low = find(s, "from", from);
         VertexId high = find(s, "to", to);
         if (low == t.vertex_count() || high == t.vertex_count()) continue;

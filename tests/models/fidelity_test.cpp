@@ -1,0 +1,121 @@
+#include <doctest/doctest.h>
+
+#include "models/campaign/campaign.h"
+
+using namespace railyard;
+
+namespace {
+
+const char* base = R"(
+[run]
+duration = "1 day"
+replicas = 2
+[cluster]
+node = "dgx_h100"
+nodes = 32
+[fabric.compute]
+kind = "roce"
+topology = "fat_tree"
+leaf = "sn5600_spectrum4"
+nodes_per_leaf = 4
+[job]
+model = "llama2_70b"
+[job.parallel]
+tensor = 8
+global_batch = 256
+overlap_data = false
+[job.checkpoint]
+mode = "none"
+)";
+
+Scenario with(std::vector<std::string> settings) {
+    ScenarioChanges changes;
+    changes.settings = std::move(settings);
+    return load_scenario(base, "fidelity", changes);
+}
+
+double step_s(const std::vector<std::string>& settings) {
+    return seconds(with(settings).job.step.duration());
+}
+
+}  // namespace
+
+TEST_CASE("on a network that loses nothing, both fidelities say the same") {
+    for (const char* routing : {"spray", "adaptive"}) {
+        const Scenario s =
+            with({"run.fidelity=flow", std::string("fabric.compute.routing=") + routing,
+                  "fabric.compute.topology=rail_optimized", "fabric.compute.nodes_per_leaf=32"});
+        CHECK(s.job.step.duration() == s.analytic_step.duration());
+    }
+}
+
+TEST_CASE("hash collisions cost a step, and queue pairs buy most of it back") {
+    const double ideal = step_s({});
+    const double one = step_s({"run.fidelity=flow"});
+    const double sixteen = step_s({"run.fidelity=flow", "fabric.compute.queue_pairs=16"});
+    CHECK(one > 1.02 * ideal);
+    CHECK(sixteen > ideal);
+    CHECK(sixteen - ideal < 0.2 * (one - ideal));
+}
+
+TEST_CASE("tensor-parallel ranks on other nodes are allowed and cost what the network costs") {
+    for (const char* fidelity : {"analytic", "flow"}) {
+        const std::string run = std::string("run.fidelity=") + fidelity;
+        CHECK(step_s({run, "job.parallel.order=data_tensor_pipeline"}) > 1.5 * step_s({run}));
+    }
+}
+
+TEST_CASE("a broken cable is routed around, more of them cost more, the last one stops the job") {
+    const std::vector<std::string> flow = {"run.fidelity=flow", "fabric.compute.routing=spray"};
+    const auto broken = [&](const std::string& faults) {
+        std::vector<std::string> settings = flow;
+        settings.push_back("fabric.compute.fault=[" + faults + "]");
+        return with(settings);
+    };
+    const double whole = step_s(flow);
+    std::string most;
+    for (int cable = 0; cable < 15; ++cable)
+        most += R"({from="leaf-0",to="spine-0",capacity=0.1},)";
+    CHECK(seconds(broken(most).job.step.duration()) >= whole);
+    const Scenario half = broken(R"({from="node-3.nic-2",to="leaf-0",capacity=0.5})");
+    CHECK(seconds(half.job.step.duration()) > 1.02 * whole);
+    const Scenario cut = broken(R"({from="node-3.nic-2",to="leaf-0"})");
+    CHECK(cut.no_path.find("node-3.nic-2") != std::string::npos);
+}
+
+TEST_CASE("a silent fault in one place holds up the whole job, and the ledger has it") {
+    for (const char* fidelity : {"analytic", "flow"}) {
+        CAPTURE(fidelity);
+        const Scenario s = with(
+            {std::string("run.fidelity=") + fidelity, "fabric.compute.routing=adaptive",
+             R"(cluster.fault=[{part="gpu",node=9,index=1,speed=0.8},{part="nic",node=3,index=2,speed=0.5}])"});
+        REQUIRE(s.fault_costs.size() == 2);
+        CHECK(s.fault_costs[0] > Duration{});
+        CHECK(s.fault_costs[1] > Duration{});
+        CHECK(s.job.step.degraded >= std::max(s.fault_costs[0], s.fault_costs[1]));
+        const CampaignResult r = run_campaign(s, {});
+        const double expected = seconds(s.job.step.degraded) / seconds(s.job.step.duration());
+        CHECK(r.ledger[static_cast<std::size_t>(Category::degraded)] ==
+              doctest::Approx(expected).epsilon(0.01));
+        // On a node that the job does not have it costs nothing.
+        const Scenario elsewhere = with({std::string("run.fidelity=") + fidelity, "job.nodes=16",
+                                         R"(cluster.fault=[{part="gpu",node=20,speed=0.5}])"});
+        CHECK(elsewhere.job.step.degraded == Duration{});
+    }
+}
+
+TEST_CASE("access control and refused peer-to-peer slow the network, not NVLink") {
+    for (const char* fidelity : {"analytic", "flow"}) {
+        const std::string run = std::string("run.fidelity=") + fidelity;
+        const double sound = step_s({run});
+        CHECK(step_s({run, "cluster.acs=true"}) > 1.05 * sound);
+        CHECK(step_s({run, "cluster.peer_to_peer=false"}) >= step_s({run, "cluster.acs=true"}));
+        // A job of one node has no network to slow.
+        const std::vector<std::string> one = {run, "job.nodes=1", "job.parallel.global_batch=1",
+                                              "job.parallel.zero=3", "job.model=llama2_13b"};
+        std::vector<std::string> one_acs = one;
+        one_acs.push_back("cluster.acs=true");
+        CHECK(step_s(one) == step_s(one_acs));
+        CHECK(step_s({run, "cluster.nvlink=false"}) > 1.5 * sound);
+    }
+}
