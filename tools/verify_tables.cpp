@@ -140,7 +140,8 @@ using RowResult = std::optional<VerifiedRow>;
 RowResult megatron_weak(Bench& bench, const Fields& f) {
     const TransformerModel m = gpt(f.integer("layers"), f.integer("hidden"), f.integer("heads"),
                                    f.integer("vocab"), f.integer("seq"));
-    const ParallelPlan p = plan_of(f, f.integer("seq"));
+    ParallelPlan p = plan_of(f, f.integer("seq"));
+    p.reduce_in_fp32 = false;  // fp16 runs exchanged gradients as the backward pass computed them
     const double step = fastest_step(bench, m, p, bench.node("dgx_a100"), true);
     if (step == 0) return std::nullopt;
     return VerifiedRow{fmt::format("{}B on {}", f.text("params_B"), f.text("gpus")),
@@ -154,6 +155,7 @@ RowResult megatron_zero3(Bench& bench, const Fields& f) {
     const TransformerModel m =
         large ? gpt(105, 20480, 128, 51200, 2048) : gpt(96, 12288, 96, 51200, 2048);
     ParallelPlan p = plan_of(f, 2048);
+    p.reduce_in_fp32 = false;  // fp16 runs exchanged gradients as the backward pass computed them
     const std::int64_t gpus = f.integer("gpus");
     const bool zero3 = f.text("scheme") == "ZeRO-3";
     p.tensor = zero3 ? 1 : 8;
@@ -330,6 +332,7 @@ RowResult korthikanti(Bench& bench, const Fields& f) {
     const TransformerModel m = gpt(f.integer("layers"), f.integer("hidden"), f.integer("heads"),
                                    f.integer("vocab"), f.integer("seq"));
     ParallelPlan p = plan_of(f, f.integer("seq"));
+    p.reduce_in_fp32 = false;  // fp16 runs exchanged gradients as the backward pass computed them
     p.interleave = f.integer("interleave");
     if (f.text("mode") != "full_recompute") {
         p.sequence_parallel = true;
@@ -399,7 +402,8 @@ RowResult korthikanti_memory(Bench& bench, const Fields& f) {
 RowResult vtrain(Bench& bench, const Fields& f) {
     const TransformerModel m =
         gpt(f.integer("layers"), f.integer("hidden"), f.integer("heads"), 50257, f.integer("seq"));
-    const ParallelPlan p = plan_of(f, f.integer("seq"));
+    ParallelPlan p = plan_of(f, f.integer("seq"));
+    p.reduce_in_fp32 = false;  // fp16 runs exchanged gradients as the backward pass computed them
     if (p.global_batch % (p.data * p.microbatch) != 0) return std::nullopt;
     Node node = bench.node("dgx_a100");
     node.nics = 4;

@@ -30,8 +30,8 @@ struct ReplicaResult {
     std::vector<CampaignEvent> log;  // when asked for
 };
 
-// One replica of a scenario whose ranks reach each other, alone: the same scenario and index give the same bytes, always. Checks that the
-// ledger sums to GPUs x time.
+// One replica of a scenario whose ranks reach each other, alone: the same scenario and index give
+// the same bytes, always. Checks that the ledger sums to GPUs x time.
 ReplicaResult run_replica(const Scenario& scenario, std::int64_t index, bool log_events);
 
 struct CampaignOptions {

@@ -216,6 +216,9 @@ void read_parallel(Section& job, ValueReader& values, Catalogue& catalogue, bool
     parallel.read("jitter", p.jitter,
                   "Standard deviation of one rank's step over its mean; all wait for the slowest",
                   {.bound = Bound::fraction, .otherwise = "from the catalogue"});
+    parallel.read(
+        "reduce_in_fp32", p.reduce_in_fp32,
+        "Exchange gradients in fp32; false: in the weights' 16 bits, as ZeRO-3 always does");
     int order = 0;
     parallel.choose(
         "order", order, rank_order_names(),

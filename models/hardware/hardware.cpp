@@ -46,6 +46,7 @@ Gpu read_gpu(Catalogue& c, const std::string& name) {
     const std::string& generation = g.generation;
     g.sustained_fraction = c.number("step_model", generation, "sustained_fraction");
     g.tile_columns = c.number("step_model", generation, "tile_columns");
+    g.wave_weight = c.number("step_model", "all", "wave_weight");
     g.tile_overhead = c.time("step_model", "all", "tile_overhead");
     g.fused_attention_efficiency = c.number("step_model", generation, "fused_attention_efficiency");
     g.batched_gemm_efficiency = c.number("step_model", "all", "batched_gemm_efficiency");
@@ -180,14 +181,19 @@ double memory_seconds(const Gpu& gpu, double bytes) {
 
 double gemm_seconds(const Gpu& gpu, const Gemm& g) {
     if (g.m * g.n * g.k == 0) return 0;
-    constexpr double tile_rows = 128;
+    constexpr double edge = 128;
+    constexpr double smallest_tile = 64 * edge;
     const double bytes_per_element = g.precision == Precision::fp8 ? 1 : 2;
     const double rate = gpu.sustained_flops(g.precision);
-    const double tile =
-        2 * tile_rows * gpu.tile_columns * g.k * static_cast<double>(gpu.sms) / rate;
+    const double sms = static_cast<double>(gpu.sms);
+    const double tile = 2 * edge * gpu.tile_columns * g.k * sms / rate;
     const double depth = tile / (tile + seconds(gpu.tile_overhead));
-    const double flops = g.groups * 2 * g.m * g.n * g.k;
-    const double compute = flops / (rate * depth);
+    const double padded = std::ceil(g.m / edge) * edge * std::ceil(g.n / edge) * edge;
+    const double fill = std::min(1.0, g.groups * padded / smallest_tile / sms);
+    const double waves = g.groups * padded / (edge * gpu.tile_columns) / sms;
+    const double last_wave =
+        1 + gpu.wave_weight * (std::max(1.0, std::ceil(waves)) / std::max(1.0, waves) - 1);
+    const double compute = g.groups * 2 * padded * g.k / (rate * depth * fill) * last_wave;
     const double bytes = g.groups * (bytes_per_element * (g.m * g.k + g.k * g.n) + 2 * g.m * g.n);
     return std::max(compute, memory_seconds(gpu, bytes)) + seconds(gpu.kernel_gap);
 }

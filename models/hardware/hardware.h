@@ -41,6 +41,7 @@ struct Gpu {
     double loss_traffic = 0;       // bytes per logit, forward and backward, unfused loss
     double overlap_tax = 0;        // what a hidden collective's SMs cost the computation
     double piecewise_overlap = 0;  // of a collective cut into pieces beside work, what can hide
+    double wave_weight = 0;        // of the idle SMs in a product's last wave
     Duration tile_overhead{};      // prologue and epilogue of one output tile
     Duration kernel_gap{};
     // What an eager framework needs on its CPU to launch one transformer layer, and once a step for
@@ -57,8 +58,8 @@ struct Gpu {
     Bytes reserved_memory;  // CUDA context and NCCL buffers
 };
 
-// A part that works, but slower than it should, and that nobody has noticed: PCIe trained down to fewer lanes,
-// an NVLink lane lost, a GPU held at low clocks.
+// A part that works, but slower than it should, and that nobody has noticed: PCIe trained down to
+// fewer lanes, an NVLink lane lost, a GPU held at low clocks.
 enum class Part : std::uint8_t { gpu, nvlink, pcie, nic };
 const std::vector<std::string>& part_names();
 struct PartFault {
@@ -111,11 +112,15 @@ struct Gemm {
 
 // On one GPU, in seconds, with the gap to the next kernel:
 //
-//     time = max(groups 2 m n k / (sustained * depth), bytes / HBM) + gap
+//     time  = max(groups 2 M N k / (sustained * depth * fill), bytes / HBM) + gap
+//     M, N  = m, n rounded up to 128
+//     fill  = min(1, groups M N / (64 x 128) / SMs)
 //     depth = tile / (tile + tile_overhead),  tile: the seconds of one SM for 128 x columns x k
 //
-// The depth term is the prologue and epilogue of an output tile: the shallower the product and the
-// faster the SM, the more they weigh. The last wave's idle SMs are left out: fits put them at nothing.
+// Tiles have whole edges, and a product of fewer tiles than SMs leaves some idle, however small the library
+// makes them. The depth term is the prologue and epilogue of an output tile: the shallower the product and
+// the faster the SM, the more they weigh. The idle SMs of a large product's last wave are left out: fits put
+// them at nothing.
 double gemm_seconds(const Gpu& gpu, const Gemm& gemm);
 
 // Gives the node NICs of this entry of the catalogue, as many as it has.

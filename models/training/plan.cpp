@@ -8,9 +8,9 @@
 namespace railyard {
 
 const std::vector<std::string>& rank_order_names() {
-    static const std::vector<std::string> names = {
-        "tensor_data_pipeline", "tensor_pipeline_data", "data_tensor_pipeline",
-        "data_pipeline_tensor", "pipeline_tensor_data", "pipeline_data_tensor"};
+    static const std::vector<std::string> names = {"tensor_data_pipeline", "tensor_pipeline_data",
+                                                   "data_tensor_pipeline", "data_pipeline_tensor",
+                                                   "pipeline_tensor_data", "pipeline_data_tensor"};
     return names;
 }
 

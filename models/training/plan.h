@@ -64,9 +64,9 @@ enum class Recompute : std::uint8_t {
 // Their words in scenarios, in order.
 const std::vector<std::string>& recompute_names();
 
-// Which ranks are neighbours: those of the first word are numbered first, and so share nodes. Context-parallel
-// ranks come just before data-parallel ones; an expert-parallel group is made of neighbouring data-parallel
-// ranks.
+// Which ranks are neighbours: those of the first word are numbered first, and so share nodes.
+// Context-parallel ranks come just before data-parallel ones; an expert-parallel group is made of
+// neighbouring data-parallel ranks.
 enum class RankOrder : std::uint8_t {
     tensor_data_pipeline,
     tensor_pipeline_data,
@@ -98,6 +98,7 @@ struct ParallelPlan {
     bool fused_attention = true;   // scores never reach memory
     bool fused_loss = false;       // one kernel over the logits
     bool cuda_graphs = false;      // kernels are launched by replay
+    bool reduce_in_fp32 = true;    // false: gradients travel in the weights' precision
     Recompute recompute = Recompute::selective;
     RankOrder order = RankOrder::tensor_data_pipeline;
     Precision precision = Precision::bf16;

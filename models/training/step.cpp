@@ -127,7 +127,8 @@ void collectives_of_layer(const TransformerModel& m, const ParallelPlan& p, Comm
     }
     if (p.context > 1) {
         // Keys and values of the other ranks; backward again, and their gradients home.
-        const Communicator& group = groups.of(Collective::all_gather, p.replica_stride(), p.context);
+        const Communicator& group =
+            groups.of(Collective::all_gather, p.replica_stride(), p.context);
         const double keys_values = static_cast<double>(m.kv_heads * (m.head_dim + m.value_dim)) / t;
         const double gather = seconds(
             Collective::all_gather, group,
@@ -298,7 +299,7 @@ DataParallel data_parallel(const TransformerModel& m, const ParallelPlan& p, Com
     constexpr double matrices = 4;
     const double layers = std::max(1.0, stage.layers.dense + stage.layers.expert);
     const double pieces = p.zero < 3 ? 1 : layers * (p.flat_parameters ? 1 : matrices);
-    const double gradient_bytes = p.zero >= 3 ? bytes.weight : bytes.gradient;
+    const double gradient_bytes = p.zero >= 3 || !p.reduce_in_fp32 ? bytes.weight : bytes.gradient;
     DataParallel once;
     const auto exchange = [&](double count, std::int64_t stride, std::int64_t ranks) {
         if (ranks == 1 || count == 0) return;

@@ -1,7 +1,7 @@
 #pragma once
-// The traffic that flow solvers are timed on, and how the two programs that solve it report: same flows,
-// same fat-tree, same routes (by destination), links of 400 Gbit/s without latency: with one, the rival shares
-// links by round-trip time.
+// The traffic that flow solvers are timed on, and how the two programs that solve it report: same
+// flows, same fat-tree, same routes (by destination), links of 400 Gbit/s without latency: with
+// one, the rival shares links by round-trip time.
 
 #include <cstdint>
 #include <cstdio>

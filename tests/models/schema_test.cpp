@@ -121,6 +121,8 @@ const std::map<std::string, Knob> knobs = {
     {"job.parallel.microbatch", {{"job.parallel.microbatch=2"}}},
     {"job.parallel.global_batch", {{"job.parallel.global_batch=128"}}},
     {"job.parallel.sequence_length", {{"job.parallel.sequence_length=1024"}}},
+    {"job.parallel.reduce_in_fp32",
+     {{"job.parallel.reduce_in_fp32=false"}, {"job.parallel.overlap_data=false"}}},
     {"job.parallel.order", {{"job.parallel.order=data_tensor_pipeline"}}},
     {"job.parallel.zero", {{"job.parallel.zero=3"}}},
     {"job.parallel.flat_parameters",
