@@ -458,12 +458,12 @@ int main(int argc, char** argv) {
         bench(fmt::format("growth_flows_{}", n).c_str(), [&] { return growth_flows(n); });
     }
 
-    const std::vector<std::string> traffics = {"128_perm",  "128_rand",   "128_a2a64",
+    const std::vector<std::string> traffics = {"128_perm",  "128_rand",   "128_a2aflat64",
                                                "1024_perm", "1024_rand",  "4096_perm",
-                                               "4096_rand", "1024_a2a256"};
+                                               "4096_rand", "1024_a2aflat256"};
     for (const std::string& traffic : traffics) {
         if (!("maxmin_vs_simgrid_" + traffic).starts_with(only)) continue;
-        if (smoke && traffic != "128_perm" && traffic != "128_a2a64") continue;
+        if (smoke && traffic != "128_perm" && traffic != "128_a2aflat64") continue;
         if (!json) fmt::print(stderr, "maxmin_vs_simgrid_{} ...\n", traffic);
         maxmin_vs_simgrid(traffic, results);
     }

@@ -32,8 +32,8 @@ struct Traffic {
 
 constexpr double link_bytes_per_s = 50e9;
 
-// `name` is <hosts>_<pattern>, such as 1024_a2a256; hosts 128, 1024 or 4096; patterns perm (a
-// permutation), rand (Poisson arrivals at half load), a2a<n> (all-to-all of n hosts, spread evenly).
+// `name` is <hosts>_<pattern>, such as 1024_a2aflat256; hosts 128, 1024 or 4096; patterns perm (a
+// permutation), rand (Poisson arrivals at half load), a2aflat<n> (all-to-all of n hosts, spread evenly).
 inline Traffic traffic(const std::string& name) {
     Traffic t;
     const int hosts = std::stoi(name);
@@ -65,7 +65,7 @@ inline Traffic traffic(const std::string& name) {
             t.flows.push_back({from, to, 1 + mean_bytes * random.exponential(), now});
         }
     } else {
-        const int members = std::stoi(pattern.substr(3));
+        const int members = std::stoi(pattern.substr(7));
         const double bytes = members == 64 ? 256 << 10 : 64 << 10;
         for (int i = 0; i < members; ++i) {
             for (int j = 0; j < members; ++j) {
