@@ -437,6 +437,11 @@ std::string to_text(Bandwidth b) {
     return pick(b.bytes_per_second(), steps_up);
 }
 
+std::string line_rate_text(Bandwidth b) {
+    const double gbit = static_cast<double>(b.bits_per_second()) * 1e-9;
+    return gbit < 1 ? fmt::format("{:g} Mbit/s", 1e3 * gbit) : fmt::format("{:g} Gbit/s", gbit);
+}
+
 std::string to_text(Flops f) {
     static constexpr std::array<Step, 4> steps_up{
         {{1, "FLOP/s"}, {1e9, "GFLOP/s"}, {1e12, "TFLOP/s"}, {1e15, "PFLOP/s"}}};

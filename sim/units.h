@@ -135,6 +135,7 @@ std::optional<Quantity> parse_quantity(std::string_view text, std::string& why,
 std::string to_text(Duration d);
 std::string to_text(Bytes b);
 std::string to_text(Bandwidth b);
+std::string line_rate_text(Bandwidth b);  // "400 Gbit/s": what a port is called by
 std::string to_text(Flops f);
 
 }  // namespace railyard

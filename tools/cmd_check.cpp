@@ -12,7 +12,8 @@ namespace railyard {
 int cmd_check(const std::vector<std::string>& arguments) {
     CommandLine line(
         "railyard check SCENARIO.toml... [--set key=value]",
-        "Reads scenarios and reports every error and warning. Exit code 2 when one has an error.");
+        "Reads scenarios and reports every error and warning. Exit code 2 when one has an error,\n"
+        "3 when one is right but its job could never advance.");
     line.positional("scenario", -1);
     line.add_settings();
     const auto values = line.parse(arguments);
@@ -23,11 +24,18 @@ int cmd_check(const std::vector<std::string>& arguments) {
     ScenarioChanges changes;
     changes.settings = settings_of(*values);
     bool ok = true;
+    bool stuck = false;
     for (const std::string& path : (*values)["scenario"].as<std::vector<std::string>>()) {
         try {
             const Scenario scenario = load_scenario_file(path, changes);
             for (const Diagnostic& warning : scenario.warnings) {
                 fmt::print(stderr, "{}\n", format_diagnostic(warning, "warning"));
+            }
+            if (!scenario.no_path.empty()) {
+                stuck = true;
+                fmt::print(stderr, "{}: stuck: the job can't take its first step: {}\n", path,
+                           scenario.no_path);
+                continue;
             }
             fmt::print("{}: {}\n", path, coloured("ok", Colour::green));
         } catch (const ScenarioError& error) {
@@ -35,7 +43,8 @@ int cmd_check(const std::vector<std::string>& arguments) {
             fmt::print(stderr, "{}\n", error.what());
         }
     }
-    return ok ? exit_ok : exit_user_error;
+    if (!ok) return exit_user_error;
+    return stuck ? exit_stuck : exit_ok;
 }
 
 }  // namespace railyard

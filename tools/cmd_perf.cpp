@@ -119,6 +119,15 @@ CommunicatorShape shape_of(const Scenario& s, const po::variables_map& values) {
     return shape;
 }
 
+// The faults of the nodes that the ranks are on.
+std::vector<PartFault> faults_of(const Scenario& s, const CommunicatorShape& shape) {
+    std::vector<PartFault> out;
+    for (const PartFault& fault : s.faults) {
+        if (fault.node * shape.ranks_per_node < shape.ranks) out.push_back(fault);
+    }
+    return out;
+}
+
 // The ranks' GPUs, in order.
 GpuGroup gpus_of(const Scenario& s, const CommunicatorShape& shape) {
     GpuGroup group;
@@ -205,7 +214,8 @@ int cmd_perf(const std::vector<std::string>& arguments) {
     ValueReader reader(diagnostics, s.file);
     Catalogue catalogue(reader, s.values, &s.overrides);
     const CommunicatorShape shape = shape_of(s, values);
-    const Communicator ideal = read_communicator(catalogue, with_faults(s.node, s.faults), shape);
+    const Communicator ideal =
+        read_communicator(catalogue, with_faults(s.node, faults_of(s, shape)), shape);
     Communicator c = ideal;
     diagnostics.raise_if_any();
     const bool flow = s.fidelity == Fidelity::flow;

@@ -24,8 +24,8 @@ std::string share(Duration part, const StepTime& step) {
     return fmt::format("{:.1f} %", 100 * seconds(part) / seconds(step.duration()));
 }
 
-void print_critical_path(const CriticalPath& path) {
-    double whole = 0;
+void print_critical_path(const CriticalPath& path, Duration degraded) {
+    double whole = seconds(degraded);
     for (const PathPart& part : path) whole += part.seconds;
     Table table({{"critical path of a step", Table::Align::left},
                  {"time", Table::Align::right},
@@ -36,6 +36,10 @@ void print_critical_path(const CriticalPath& path) {
         table.add({std::string(part.name), to_text(from_seconds(part.seconds)),
                    fmt::format("{:.1f} %", 100 * part.seconds / whole),
                    fmt::format("{:.0f}", part.count)});
+    }
+    if (degraded > Duration{}) {
+        table.add({"waiting for silent faults", to_text(degraded),
+                   fmt::format("{:.1f} %", 100 * seconds(degraded) / whole), "1"});
     }
     fmt::print("{}\n", table.text());
 }
@@ -53,7 +57,7 @@ void print_given(const Scenario& s, const CriticalPath& path) {
     table.add({"  pipeline bubble", share(step.bubble, step)});
     table.add({"  waiting for stragglers", share(step.straggler_wait, step)});
     if (step.degraded > Duration{}) {
-        table.add({"  waiting for faulty parts", share(step.degraded, step)});
+        table.add({"  waiting for silent faults", share(step.degraded, step)});
     }
     if (s.fidelity == Fidelity::flow) {
         table.add({"step on an ideal network", to_text(s.analytic_step.duration())});
@@ -62,7 +66,7 @@ void print_given(const Scenario& s, const CriticalPath& path) {
     table.add({"tokens per second", fmt::format("{:.4g}", static_cast<double>(s.tokens_per_step) /
                                                               seconds(step.duration()))});
     fmt::print("{}\n", table.text());
-    print_critical_path(path);
+    print_critical_path(path, step.degraded);
     Table memory({{"memory per GPU", Table::Align::left},
                   {"GB", Table::Align::right},
                   {"=", Table::Align::left}});

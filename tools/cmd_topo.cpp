@@ -24,7 +24,7 @@ std::string rate_text(double bytes_per_s) {
 void print_materials(const ClusterNetwork& network, const Materials& m) {
     fmt::print("{}  {}, {}, {} NICs of {}\n", coloured(network.name, Colour::bold),
                network.topology.kind(), network.infiniband ? "InfiniBand" : "Ethernet", m.nics,
-               to_text(network.spec.nic_bandwidth));
+               line_rate_text(network.spec.nic_bandwidth));
     Table switches({{"switches"},
                     {"model"},
                     {"count", Table::Align::right},
@@ -43,8 +43,9 @@ void print_materials(const ClusterNetwork& network, const Materials& m) {
                   {"count", Table::Align::right},
                   {"transceivers", Table::Align::right}});
     for (const CableOrder& c : m.cables) {
-        cables.add({c.where, c.medium, fmt::format("{:g} m", c.length.value), to_text(c.bandwidth),
-                    fmt::format("{}", c.count), fmt::format("{}", c.transceivers)});
+        cables.add({c.where, c.medium, fmt::format("{:g} m", c.length.value),
+                    line_rate_text(c.bandwidth), fmt::format("{}", c.count),
+                    fmt::format("{}", c.transceivers)});
     }
     fmt::print("{}{}", switches.text(), cables.text());
     if (m.full_bisection_bytes_per_s > 0) {

@@ -36,8 +36,24 @@ std::string node_name(const Topology& t, VertexId nic) {
     return fmt::format("node-{}", static_cast<std::int64_t>(nic) / t.nics_per_node());
 }
 
-std::string label(const Topology& t, VertexId v) {
-    return t.level(v) == 0 ? node_name(t, v) : t.name(v);
+std::string escaped(const std::string& text, bool xml) {
+    std::string out;
+    for (const char c : text) {
+        if (xml && c == '&') {
+            out += "&amp;";
+        } else if (xml && c == '<') {
+            out += "&lt;";
+        } else if (!xml && (c == '"' || c == '\\')) {
+            out += std::string("\\") + c;
+        } else {
+            out += c;
+        }
+    }
+    return out;
+}
+
+std::string label(const Topology& t, VertexId v, bool xml) {
+    return escaped(t.level(v) == 0 ? node_name(t, v) : t.name(v), xml);
 }
 
 constexpr std::size_t lines_max = 4000;
@@ -70,7 +86,7 @@ std::string topology_svg(const Topology& t, const std::string& title) {
         "font-size=\"11\">\n<title>{}</title>\n<rect width=\"100%\" height=\"100%\" "
         "fill=\"#fff\"/>\n"
         "<text x=\"10\" y=\"20\" font-size=\"15\">{}</text>\n",
-        width, top + row_height * levels + 60, title, title);
+        width, top + row_height * levels + 60, escaped(title, true), escaped(title, true));
     if (every > 1) {
         out += fmt::format("<text x=\"10\" y=\"38\" fill=\"#666\">one line in {} is drawn</text>\n",
                            every);
@@ -97,10 +113,10 @@ std::string topology_svg(const Topology& t, const std::string& title) {
                 "<rect x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"24\" rx=\"3\" fill=\"{}\" "
                 "stroke=\"#555\" stroke-width=\"0.5\"><title>{}</title></rect>\n",
                 x[v] - box / 2, y(static_cast<int>(level)) - 12, box,
-                fills[std::min<std::size_t>(level, 3)], label(t, v));
+                fills[std::min<std::size_t>(level, 3)], label(t, v, true));
             if (box > 40) {
                 out += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n",
-                                   x[v], y(static_cast<int>(level)) + 4, label(t, v));
+                                   x[v], y(static_cast<int>(level)) + 4, label(t, v, true));
             }
         }
         const char* what = level == 0   ? "nodes"
@@ -114,14 +130,15 @@ std::string topology_svg(const Topology& t, const std::string& title) {
 }
 
 std::string topology_dot(const Topology& t, const std::string& title) {
-    std::string out =
-        fmt::format("graph \"{}\" {{\n  rankdir = BT;\n  node [shape = box];\n", title);
+    std::string out = fmt::format("graph \"{}\" {{\n  rankdir = BT;\n  node [shape = box];\n",
+                                  escaped(title, false));
     for (const auto& [ends, bundle] : bundles_of(t)) {
         std::string attributes =
             bundle.cables > 1 ? fmt::format("label = \"{}\"", bundle.cables) : "";
         if (bundle.broken > 0)
             attributes += std::string(attributes.empty() ? "" : ", ") + "color = red";
-        out += fmt::format("  \"{}\" -- \"{}\"{};\n", label(t, ends.first), label(t, ends.second),
+        out += fmt::format("  \"{}\" -- \"{}\"{};\n", label(t, ends.first, false),
+                           label(t, ends.second, false),
                            attributes.empty() ? "" : " [" + attributes + "]");
     }
     return out + "}\n";

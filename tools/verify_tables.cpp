@@ -44,7 +44,7 @@ class Bench {
     Diagnostics diagnostics_;
     ValueReader reader_{diagnostics_, "catalogue"};
     Catalogue catalogue_{reader_, ValueChoice::corrected, overrides_};
-    std::map<std::string, CollectiveConstants> constants_;  // by node and adapter
+    std::map<std::string, CollectiveConstants> constants_;  // by node and NIC
 };
 
 class Fields {
@@ -398,7 +398,7 @@ RowResult korthikanti_memory(Bench& bench, const Fields& f) {
                        f.number("paper_value"), simulated};
 }
 
-// 15 and 16: vTrain's measured runs of Megatron-DeepSpeed on A100, four HDR adapters a node.
+// 15 and 16: vTrain's measured runs of Megatron-DeepSpeed on A100, four HDR NICs a node.
 RowResult vtrain(Bench& bench, const Fields& f) {
     const TransformerModel m =
         gpt(f.integer("layers"), f.integer("hidden"), f.integer("heads"), 50257, f.integer("seq"));
@@ -663,7 +663,7 @@ std::string node_of(const NcclRun& run) {
     return "";
 }
 
-// The adapter that stands for a transport; the rate decides between generations of one.
+// The NIC that stands for a transport; the rate decides between generations of one.
 const char* nic_of(const std::string& network, double gbit) {
     if (mentions(network, "tcpxo")) return "gcp_tcpxo_200";
     if (mentions(network, "tcpx")) return "gcp_tcpx_200";
@@ -677,12 +677,12 @@ const char* nic_of(const std::string& network, double gbit) {
     return gbit < 400 ? "cx6_hdr200" : "cx7_ndr400";
 }
 
-// Sets the adapters that the network's column counts, "8x NDR400 IB" or "4x100G".
+// Sets the NICs that the network's column counts, "8x NDR400 IB" or "4x100G".
 void read_network(Bench& bench, const std::string& column, Node& node) {
     const std::string network = lower(column);
     std::smatch found;
-    static const std::regex adapters(R"((\d+)\s*x\s*[a-z]*\s*(\d+))");
-    if (!std::regex_search(network, found, adapters)) return;
+    static const std::regex NICs(R"((\d+)\s*x\s*[a-z]*\s*(\d+))");
+    if (!std::regex_search(network, found, NICs)) return;
     const double gbit = std::stod(found[2]);
     node.nics = std::stoll(found[1]);
     set_nic(bench.catalogue(), node, nic_of(network, gbit));
@@ -753,7 +753,7 @@ RowResult nccl_intranode(Bench& bench, const Fields& f) {
 }
 
 // 32: peaks, taken as 16 GiB. Where the table says "multi", four nodes of eight: at its peak a ring
-// is as fast as its adapters, on any number of nodes.
+// is as fast as its NICs, on any number of nodes.
 RowResult nccl_peak(Bench& bench, const Fields& f) {
     const auto whole = [](const std::string& text) {
         double value = 0;

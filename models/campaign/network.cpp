@@ -57,6 +57,12 @@ class NetworkReader {
     ClusterNetwork read(const char* name, std::optional<int> kind, TopologySpec spec);
 
   private:
+    bool wanted(const ClusterNetwork& network) const {
+        return network.given || context_.build ||
+               (context_.build_compute && network.name == "compute");
+    }
+    void warn_of_idle_keys(Section& section, const ClusterNetwork& network);
+    void check_switches(Section& section, const ClusterNetwork& network);
     void read_switches(Section& section, ClusterNetwork& network);
     void read_routing(Section& section, ClusterNetwork& network);
     void read_custom(Section& section, ClusterNetwork& network, const std::string& file);
@@ -81,10 +87,10 @@ void NetworkReader::read_switches(Section& section, ClusterNetwork& network) {
     section.name("core", core, known, "a switch in the catalogue", "The switch that joins spines",
                  {.otherwise = "as the spine"});
     if (leaf.empty()) {
-        if (!section.describing()) {
+        if (!section.describing() && wanted(network)) {
             section.error("leaf", fmt::format("no {} switch in the catalogue has ports of {}",
                                               network_kinds()[network.infiniband ? 0 : 1],
-                                              to_text(spec.nic_bandwidth)));
+                                              line_rate_text(spec.nic_bandwidth)));
         }
         return;
     }
@@ -93,16 +99,12 @@ void NetworkReader::read_switches(Section& section, ClusterNetwork& network) {
     spec.leaf = read_switch(catalogue_, leaf);
     spec.spine = read_switch(catalogue_, spine);
     spec.core = read_switch(catalogue_, core);
-    for (const SwitchModel* each : {&spec.leaf, &spec.spine, &spec.core}) {
-        if (each->infiniband == network.infiniband) continue;
-        section.error("kind", fmt::format("{} is not {}: it can't be in this network", each->name,
-                                          network_kinds()[network.infiniband ? 0 : 1]));
-        break;
-    }
 }
 
 void NetworkReader::read_routing(Section& section, ClusterNetwork& network) {
     RoutingSpec& routing = network.routing;
+    // A NIC with a port in either of two planes has a queue pair for each.
+    if (network.spec.kind == "dual_plane") routing.queue_pairs = 2;
     int policy = static_cast<int>(network.infiniband && network.spec.leaf.adaptive_routing
                                       ? Routing::adaptive
                                       : Routing::ecmp);
@@ -167,6 +169,46 @@ void NetworkReader::apply_faults(ClusterNetwork& network, std::vector<LinkFault>
     }
 }
 
+// Keys that nothing in a network of this shape, or with this routing, asks for.
+void NetworkReader::warn_of_idle_keys(Section& section, const ClusterNetwork& network) {
+    const auto idle = [&](std::initializer_list<const char*> keys, const std::string& why) {
+        for (const char* key : keys) {
+            if (section.has(key)) section.warning(key, "has no effect with " + why);
+        }
+    };
+    const std::string& kind = network.spec.kind;
+    const std::string shape = fmt::format("topology = \"{}\"", kind);
+    if (kind == "single_switch" || kind == "custom") {
+        idle({"tiers", "oversubscription", "spine_oversubscription", "nodes_per_leaf", "spine",
+              "core"},
+             shape);
+    }
+    const Routing policy = network.routing.policy;
+    const std::string routing =
+        fmt::format("routing = \"{}\"", routing_names()[static_cast<std::size_t>(policy)]);
+    if (policy == Routing::spray) idle({"queue_pairs"}, routing);
+    if (policy == Routing::spray || policy == Routing::destination) idle({"hash_seed"}, routing);
+}
+
+void NetworkReader::check_switches(Section& section, const ClusterNetwork& network) {
+    const Topology& t = network.topology;
+    for (auto v = static_cast<VertexId>(t.nic_count()); v < t.vertex_count(); ++v) {
+        const SwitchModel& model = t.switch_model(v);
+        if (model.infiniband != network.infiniband) {
+            section.error("kind", fmt::format("{} ({}) is not {}", t.name(v), model.name,
+                                              network.infiniband ? "InfiniBand" : "Ethernet"));
+            return;
+        }
+        if (network.sharp && !(network.infiniband && model.sharp)) {
+            section.error(
+                "sharp",
+                fmt::format("{} ({}) does not reduce in the network", t.name(v), model.name),
+                "sharp = false");
+            return;
+        }
+    }
+}
+
 ClusterNetwork NetworkReader::read(const char* name, std::optional<int> kind, TopologySpec spec) {
     Section section = fabric_.section(name);
     ClusterNetwork network;
@@ -178,6 +220,7 @@ ClusterNetwork NetworkReader::read(const char* name, std::optional<int> kind, To
             "The network's technology: which switches, routing and in-network reduction there are");
     }
     network.infiniband = kind == 0;
+    network.kind_given = section.has("kind");
     section.name("topology", spec.kind, topology_names(), "a kind of topology",
                  "The network's shape, by default of two tiers or three as needed");
     std::string file;
@@ -207,8 +250,8 @@ ClusterNetwork NetworkReader::read(const char* name, std::optional<int> kind, To
                  {.bound = Bound::non_negative});
     section.read("switch_cable", s.switch_cable, "Length between switches",
                  {.bound = Bound::non_negative});
-    read_routing(section, network);
     if (network.name == "compute") {
+        read_routing(section, network);
         section.read("sharp", network.sharp, "Reduce in the network (SHARP), InfiniBand only");
     }
     std::vector<LinkFault> faults;
@@ -223,12 +266,7 @@ ClusterNetwork NetworkReader::read(const char* name, std::optional<int> kind, To
     }
     section.finish();
     const bool custom = s.kind == "custom";
-    if (network.sharp && !(network.infiniband && s.leaf.sharp && s.spine.sharp)) {
-        section.error("sharp",
-                      fmt::format("{} does not reduce in the network",
-                                  network.infiniband ? s.leaf.name : "roce"),
-                      "sharp = false");
-    }
+    warn_of_idle_keys(section, network);
     if (custom != section.has("file")) {
         section.error("file",
                       custom ? "a custom topology needs a file"
@@ -236,9 +274,7 @@ ClusterNetwork NetworkReader::read(const char* name, std::optional<int> kind, To
                       custom ? "" : "topology = \"custom\"");
         return network;
     }
-    const bool wanted =
-        network.given || context_.build || (context_.build_compute && network.name == "compute");
-    if (section.describing() || !section.ok() || !wanted) return network;
+    if (section.describing() || !section.ok() || !wanted(network)) return network;
     constexpr std::int64_t nics_max = 1'000'000;
     if (s.nodes * s.nics_per_node > nics_max) {
         section.error("",
@@ -259,6 +295,7 @@ ClusterNetwork NetworkReader::read(const char* name, std::optional<int> kind, To
             return network;
         }
     }
+    check_switches(section, network);
     if (!section.ok()) return network;
     if (const auto cut = network.topology.unreachable(); !cut.empty()) {
         section.error("", fmt::format("{} and {} are not connected", network.topology.name(0),
@@ -284,6 +321,8 @@ std::vector<ClusterNetwork> read_networks(Section& top, Catalogue& catalogue,
     std::vector<ClusterNetwork> networks;
 
     TopologySpec compute;
+    compute.propagation_s_per_m =
+        catalogue.delay_per_metre("cable", "propagation", "propagation_delay");
     compute.kind = "rail_optimized";
     compute.nodes = context.nodes;
     compute.nics_per_node = node.nics;
@@ -296,8 +335,10 @@ std::vector<ClusterNetwork> read_networks(Section& top, Catalogue& catalogue,
     storage.kind = "fat_tree";
     storage.nodes = context.nodes + context.storage_servers;
     storage.nics_per_node = std::max<std::int64_t>(1, node.storage_nics);
-    networks.push_back(reader.read("storage", kind, storage));
-    if (networks.back().given && node.storage_nics == 0) {
+    if (node.storage_nics > 0 || fabric.has("storage") || fabric.describing()) {
+        networks.push_back(reader.read("storage", kind, storage));
+    }
+    if (fabric.has("storage") && node.storage_nics == 0) {
         fabric.error("storage", fmt::format("{} has no NICs for a storage network", node.name),
                      "without [fabric.storage], storage traffic uses the compute NICs");
     }

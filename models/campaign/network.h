@@ -15,6 +15,7 @@ struct ClusterNetwork {
     bool infiniband = false;
     bool sharp = false;
     bool given = false;  // the scenario has its section
+    bool kind_given = false;
     TopologySpec spec;
     RoutingSpec routing;
     Topology topology;  // empty when it was not to be built

@@ -41,7 +41,7 @@ class ScenarioReader {
     void read_storage();
     void read_job();
     void read_step(Section& job);
-    void model_steps(Section& job);
+    void model_steps();
     void read_checkpoint(Section& job);
     void read_recovery(Section& job);
     void read_maintenance();
@@ -91,7 +91,8 @@ Scenario ScenarioReader::read() {
     s_.networks = read_networks(top_, *catalogue_,
                                 {s_.node, s_.nodes.nodes, storage_servers_, folder_,
                                  changes_.build_networks, s_.fidelity == Fidelity::flow});
-    if (s_.networks[0].given) s_.node.transport = s_.networks[0].infiniband ? "infiniband" : "roce";
+    if (s_.networks[0].kind_given)
+        s_.node.transport = s_.networks[0].infiniband ? "infiniband" : "roce";
     read_job();
     read_maintenance();
     read_failures();
@@ -118,10 +119,9 @@ void ScenarioReader::read_run() {
              "Events after which a replica stops, unfinished and marked",
              {.bound = Bound::positive});
     int fidelity = 0;
-    run.choose(
-        "fidelity", fidelity, fidelity_names(),
-        "How the network enters a step: an ideal one between the nodes' adapters, or flows that "
-        "share the links of [fabric.compute]");
+    run.choose("fidelity", fidelity, fidelity_names(),
+               "How the network enters a step: an ideal one between the nodes' NICs, or flows that "
+               "share the links of [fabric.compute]");
     s_.fidelity = static_cast<Fidelity>(fidelity);
     run.finish();
 }
@@ -141,20 +141,18 @@ void ScenarioReader::read_cluster() {
     if (cluster.has("gpus_per_node") && s_.node.nvlink_domain <= catalogue_gpus) {
         s_.node.nvlink_domain = s_.node.gpus;
     }
-    cluster.read("nics_per_node", s_.node.nics,
-                 "Network adapters of each node for the compute network",
+    cluster.read("nics_per_node", s_.node.nics, "Network NICs of each node for the compute network",
                  {.bound = Bound::count, .otherwise = "the node's, from the catalogue"});
     cluster.read("nic_bandwidth", s_.node.nic_bandwidth,
-                 "What one network adapter moves, per direction",
+                 "What one NIC moves, per direction",
                  {.bound = Bound::positive,
-                  .otherwise = "the adapter's, from the catalogue, less protocol overhead"});
+                  .otherwise = "the NIC's, from the catalogue, less protocol overhead"});
     if (cluster.has("nic_bandwidth")) s_.node.nic_line_rate = s_.node.nic_bandwidth;
     s_.nodes.gpus_per_node = s_.node.gpus;
     cluster.read("acs", s_.node.pcie.acs,
                  "PCIe access control: peers under one switch meet at the root complex only");
-    cluster.read(
-        "peer_to_peer", s_.node.pcie.peer_to_peer,
-        "false: GPUs and adapters reach each other through host memory only (no GPUDirect)");
+    cluster.read("peer_to_peer", s_.node.pcie.peer_to_peer,
+                 "false: GPUs and NICs reach each other through host memory only (no GPUDirect)");
     bool nvlink = true;
     cluster.read("nvlink", nvlink, "false: the GPUs of a node reach each other over PCIe");
     if (!nvlink) remove_nvlink(s_.node);
@@ -169,16 +167,18 @@ void ScenarioReader::read_fault(Section& section) {
     PartFault fault;
     int part = 0;
     section.choose("part", part, part_names(),
-                   "gpu: its clocks; nvlink: its lanes; pcie: its lanes; nic: an adapter's rate");
+                   "gpu: its clocks; nvlink: its lanes; pcie: its lanes; nic: a NIC's rate");
     fault.part = static_cast<Part>(part);
     section.read("node", fault.node, "Which node, counted from 0", {.bound = Bound::non_negative});
-    section.read("index", fault.index, "Which GPU or adapter of the node, counted from 0",
+    section.read("index", fault.index, "Which GPU or NIC of the node, counted from 0",
                  {.bound = Bound::non_negative});
     section.read("speed", fault.speed, "What is left of a sound part's speed",
                  {.bound = Bound::fraction, .required = true});
     section.finish();
     const std::int64_t parts = fault.part == Part::nic ? s_.node.nics : s_.node.gpus;
-    if (fault.node >= s_.nodes.nodes) {
+    if (fault.part == Part::nvlink && !s_.node.nvlink) {
+        section.error("part", "the nodes have no NVLink", "cluster.nvlink = true");
+    } else if (fault.node >= s_.nodes.nodes) {
         section.error("node",
                       fmt::format("expected 0 to {}, found {}", s_.nodes.nodes - 1, fault.node));
     } else if (fault.index >= parts) {
@@ -210,10 +210,10 @@ void ScenarioReader::read_storage() {
                  {.bound = Bound::positive, .otherwise = "the system's, from the catalogue"});
     storage.read("server_read_bandwidth", server_read, "What one server gives",
                  {.bound = Bound::positive, .otherwise = "the system's, from the catalogue"});
-    storage.read(
-        "client_bandwidth", client, "What one node moves to and from the store, per direction",
-        {.bound = Bound::positive,
-         .otherwise = "that of the node's network adapters, or of the named system's client"});
+    storage.read("client_bandwidth", client,
+                 "What one node moves to and from the store, per direction",
+                 {.bound = Bound::positive,
+                  .otherwise = "that of the node's NICs, or of the named system's client"});
     const bool named = storage.has("system");
     storage.finish();
     if (!server_write) server_write = catalogue_->bandwidth("storage", name, system->write_key);
@@ -221,9 +221,8 @@ void ScenarioReader::read_storage() {
     std::optional<Bandwidth> client_write = client;
     std::optional<Bandwidth> client_read = client;
     if (!client) {
-        const std::int64_t adapters =
-            s_.node.storage_nics > 0 ? s_.node.storage_nics : s_.node.nics;
-        const Bandwidth network = s_.node.nic_bandwidth * adapters;
+        const std::int64_t NICs = s_.node.storage_nics > 0 ? s_.node.storage_nics : s_.node.nics;
+        const Bandwidth network = s_.node.nic_bandwidth * NICs;
         const auto limit = [&](const char* key) {
             // A store that is described by its servers alone has no client of its own.
             if (key == nullptr || !named) return network;
@@ -248,6 +247,12 @@ void ScenarioReader::read_job() {
             "raise cluster.nodes or lower job.nodes");
     }
     s_.nodes.job_nodes = s_.job.nodes;
+    for (const PartFault& fault : s_.faults) {
+        if (fault.node < s_.job.nodes) continue;
+        job.warning("nodes",
+                    fmt::format("the job runs on nodes 0 to {}: the fault of {} does not touch it",
+                                s_.job.nodes - 1, describe(fault)));
+    }
     s_.job.gpus_per_node = s_.node.gpus;
     job.read("length", job_length_,
              "Training time after which the job is done, lost work not counted",
@@ -292,7 +297,7 @@ void ScenarioReader::read_step(Section& job) {
     } else if (ok()) {
         s_.optimizer_traffic = catalogue_->number("bytes_per_param", "", "optimizer_step_traffic");
         s_.collective_constants = read_collective_constants(*catalogue_, s_.node);
-        model_steps(job);
+        model_steps();
         if (seconds(s_.job.step.duration()) > step_seconds_max) {
             job.error(
                 "parallel", "one step takes more than 116 days",
@@ -308,7 +313,7 @@ void ScenarioReader::read_step(Section& job) {
 }
 
 // The step as it is: on the scenario's network, held up by its faults.
-void ScenarioReader::model_steps(Section& job) {
+void ScenarioReader::model_steps() {
     const auto step = [&](Fidelity fidelity, const std::vector<PartFault>& faults) {
         Communicators groups = communicators(s_, fidelity, faults);
         return model_step(s_.model, s_.plan, groups, s_.parameter_bytes, s_.optimizer_traffic);
@@ -328,7 +333,6 @@ void ScenarioReader::model_steps(Section& job) {
         }
     } catch (const NoPath& no_path) {
         s_.no_path = no_path.what();
-        job.warning("", fmt::format("is stuck from the start: {}", s_.no_path));
     }
 }
 
@@ -742,10 +746,10 @@ std::vector<Kind> kinds() {
           {"by the destination's place among the leaves", "by a hash, flow by flow",
            "the output with the least load, flow by flow", "all outputs, packet by packet"});
     words("run.fidelity", fidelity_names(),
-          {"an ideal network between the nodes' adapters",
+          {"an ideal network between the nodes' NICs",
            "flows that share the links of [fabric.compute]"});
     words("cluster.fault.part", part_names(),
-          {"a GPU at low clocks", "NVLink lanes lost", "PCIe lanes lost", "a slow adapter"});
+          {"a GPU at low clocks", "NVLink lanes lost", "PCIe lanes lost", "a slow NIC"});
     words("job.parallel.recompute", recompute_names(),
           {"every activation is kept", "the attention core is computed again",
            "norms and activation functions too", "whole layers"});

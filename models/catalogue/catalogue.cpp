@@ -243,6 +243,11 @@ Rate Catalogue::rate(std::string_view kind, std::string_view name, std::string_v
     return {quantity(kind, name, key, Dimension::rate).value};
 }
 
+double Catalogue::delay_per_metre(std::string_view kind, std::string_view name,
+                                  std::string_view key) {
+    return quantity(kind, name, key, Dimension::delay_per_length).value;
+}
+
 Metres Catalogue::metres(std::string_view kind, std::string_view name, std::string_view key) {
     return {quantity(kind, name, key, Dimension::length).value};
 }

@@ -39,6 +39,8 @@ class Catalogue {
     Bandwidth bandwidth(std::string_view kind, std::string_view name, std::string_view key);
     Flops compute(std::string_view kind, std::string_view name, std::string_view key);
     Rate rate(std::string_view kind, std::string_view name, std::string_view key);
+    // Seconds per metre.
+    double delay_per_metre(std::string_view kind, std::string_view name, std::string_view key);
     Metres metres(std::string_view kind, std::string_view name, std::string_view key);
     double number(std::string_view kind, std::string_view name, std::string_view key);
     std::int64_t integer(std::string_view kind, std::string_view name, std::string_view key);

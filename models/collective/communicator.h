@@ -105,7 +105,7 @@ struct CollectiveConstants {
 };
 CollectiveConstants read_collective_constants(Catalogue& catalogue, const Node& node);
 
-// Lays the ranks out. `node` is what read_node gave, perhaps with other numbers and adapters. Its adapters
+// Lays the ranks out. `node` is what read_node gave, perhaps with other numbers and NICs. Its NICs
 // and what they carry become `network`: a communicator has its GPUs' share of them, one at least; write
 // another number there to have contention. A GB200 NVL72 rack is one node of 72 GPUs.
 Communicator make_communicator(const CollectiveConstants& constants, const Node& node,

@@ -144,18 +144,27 @@ void GpuNetwork::connect(const Hop& hop, std::vector<Usage>& out) {
         const std::int64_t near = node_of(gpu) * gpus_per_node_ + nearest_gpu(nic);
         return !is_near(gpu, nic) && same_domain(gpu, near) ? near : gpu;
     };
-    const std::int64_t sender = proxy(hop.from, hop.nic_out);
-    const std::int64_t receiver = proxy(hop.to, hop.nic_in);
-    to_nic(sender, hop.nic_out, true, hop.share, out);
-    const VertexId a = topology_.nic(node_of(hop.from), hop.nic_out);
-    const VertexId b = topology_.nic(node_of(hop.to), hop.nic_in);
+    const std::int64_t sender = proxy(hop.from, hop.rail);
+    const std::int64_t receiver = proxy(hop.to, hop.rail);
+    to_nic(sender, hop.rail, true, hop.share, out);
+    const VertexId a = topology_.nic(node_of(hop.from), hop.rail);
+    const VertexId b = topology_.nic(node_of(hop.to), hop.rail);
     const std::size_t first = out.size();
     if (!router_.route(a, b, static_cast<std::uint64_t>(hop.from), out)) {
         throw NoPath(topology_.name(a), topology_.name(b));
     }
     longest_ = std::max(longest_, router_.latency({out.data() + first, out.size() - first}));
     for (std::size_t i = first; i < out.size(); ++i) out[i].share *= hop.share;
-    to_nic(receiver, hop.nic_in, false, hop.share, out);
+    to_nic(receiver, hop.rail, false, hop.share, out);
+}
+
+// On the rail of the receiver, so that every message stays on one; on all NICs that it has to itself.
+void GpuNetwork::connect_by_receiver(std::int64_t from, std::int64_t to, float share,
+                                     std::vector<Usage>& out) {
+    const std::int64_t nics = std::max<std::int64_t>(1, nics_per_node_ / gpus_per_node_);
+    for (std::int64_t i = 0; i < nics; ++i) {
+        connect({from, to, nearest_nic(to) + i, share / static_cast<float>(nics)}, out);
+    }
 }
 
 void GpuNetwork::Streams::close(std::size_t first, double group_bytes_per_byte) {
@@ -196,7 +205,7 @@ void GpuNetwork::add_ring(const GpuGroup& group, Streams& streams) {
             for (std::size_t k = 0; k + 1 < count; ++k) {
                 inside_node(gpu(part, k), gpu(part, k + 1), 1, streams.usages);
             }
-            connect({gpu(part, count - 1), gpu(next, 0), nic(part), nic(next)}, streams.usages);
+            connect({gpu(part, count - 1), gpu(next, 0), nic(part)}, streams.usages);
         }
         streams.close(first, static_cast<double>(rings));
     }
@@ -246,6 +255,18 @@ GroupRate GpuNetwork::ring(std::span<const GpuGroup> groups) {
 }
 
 GroupRate GpuNetwork::all_to_all(std::span<const GpuGroup> groups) {
+    double pairs = 0;
+    for (const GpuGroup& group : groups) {
+        pairs += static_cast<double>(group.size()) * static_cast<double>(group.size());
+    }
+    constexpr double pairs_max = 8e6;
+    if (pairs > pairs_max) {
+        throw ScenarioError(
+            fmt::format(
+                "an all-to-all of {:.3g} pairs of GPUs: the flow scale takes at most {:.0g}", pairs,
+                pairs_max),
+            "run.fidelity = \"analytic\", or fewer ranks");
+    }
     Streams streams;
     for (const GpuGroup& group : groups) {
         for (const std::int64_t from : group) {
@@ -254,10 +275,7 @@ GroupRate GpuNetwork::all_to_all(std::span<const GpuGroup> groups) {
             const float share = 1 / static_cast<float>(group.size() - 1);
             for (const std::int64_t to : group) {
                 neighbours += node_of(to) == node_of(from);
-                // The rail of the receiver: then every message stays on one.
-                if (to != from) {
-                    connect({from, to, nearest_nic(to), nearest_nic(to), share}, streams.usages);
-                }
+                if (to != from) connect_by_receiver(from, to, share, streams.usages);
             }
             const auto n = static_cast<double>(group.size());
             const auto g = static_cast<double>(neighbours);
@@ -274,7 +292,7 @@ GroupRate GpuNetwork::send(std::span<const GpuGroup> groups) {
             const std::int64_t from = group[k];
             const std::int64_t to = group[(k + 1) % group.size()];
             const std::size_t first = streams.usages.size();
-            connect({from, to, nearest_nic(from), nearest_nic(to)}, streams.usages);
+            connect_by_receiver(from, to, 1, streams.usages);
             streams.close(first, 1);
         }
     }

@@ -52,7 +52,8 @@ class GpuNetwork {
     void degrade(const PartFault& fault);
 
     // The slowest group's rate when all of them run a ring at once, an all-to-all at once, or each GPU of
-    // a group sends to the next, cyclically. Every group has at least two GPUs. Throws NoPath.
+    // a group sends to the next, cyclically. Every group has at least two GPUs. Throws NoPath, and
+    // ScenarioError for an all-to-all that is too large.
     GroupRate ring(std::span<const GpuGroup> groups);
     GroupRate all_to_all(std::span<const GpuGroup> groups);
     GroupRate send(std::span<const GpuGroup> groups);
@@ -75,12 +76,11 @@ class GpuNetwork {
         // The usages from `first` on are one flow.
         void close(std::size_t first, double group_bytes_per_byte);
     };
-    // A part of a flow, by one NIC of either node where the two GPUs are not in one.
+    // A part of a flow, from NIC to NIC of one rail where the two GPUs are not in one node.
     struct Hop {
         std::int64_t from;
         std::int64_t to;
-        std::int64_t nic_out;
-        std::int64_t nic_in;
+        std::int64_t rail;  // which NIC, of both nodes
         float share = 1;
     };
 
@@ -97,6 +97,8 @@ class GpuNetwork {
     void to_nic(std::int64_t gpu, std::int64_t nic, bool outwards, float share,
                 std::vector<Usage>& out) const;
     void connect(const Hop& hop, std::vector<Usage>& out);
+    void connect_by_receiver(std::int64_t from, std::int64_t to, float share,
+                             std::vector<Usage>& out);
     void add_ring(const GpuGroup& group, Streams& streams);
     GroupRate slowest(const Streams& streams, std::span<const GpuGroup> groups);
 

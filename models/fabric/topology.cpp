@@ -12,13 +12,6 @@
 
 namespace railyard {
 
-namespace {
-
-// Light in a fibre and electricity in copper alike; the catalogue's cable.propagation.
-constexpr double propagation_ps_per_m = 5050;
-
-}  // namespace
-
 const char* level_name(int level) {
     constexpr const char* names[] = {"NIC", "leaf", "spine", "core"};
     return names[std::min(level, 3)];
@@ -39,6 +32,7 @@ SwitchModel read_switch(Catalogue& c, const std::string& name) {
 
 void Topology::start(const TopologySpec& spec) {
     kind_ = spec.kind;
+    propagation_s_per_m_ = spec.propagation_s_per_m;
     nodes_ = spec.nodes;
     nics_per_node_ = spec.nics_per_node;
     models_.emplace_back();  // a NIC has none
@@ -68,7 +62,7 @@ void Topology::add_cable(VertexId low, VertexId high, Bandwidth bandwidth, Metre
     const auto latency = [&](VertexId to) {
         const Picoseconds in_switch = level_[to] == 0 ? Picoseconds{} : switch_model(to).latency;
         return in_switch +
-               Picoseconds(static_cast<std::int64_t>(length.value * propagation_ps_per_m));
+               Picoseconds(static_cast<std::int64_t>(length.value * propagation_s_per_m_ * 1e12));
     };
     const double rate = bandwidth.bytes_per_second();
     links_.push_back({low, high, rate, latency(high)});

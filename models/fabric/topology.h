@@ -31,12 +31,13 @@ struct TopologySpec {
     SwitchModel leaf;
     SwitchModel spine;
     SwitchModel core;
-    std::int64_t tiers = 0;             // of switches: 2 or 3; 0: as many as it takes
-    double oversubscription = 1;        // a leaf's bandwidth down over that up
-    double spine_oversubscription = 1;  // likewise between spine and core, three tiers
-    std::int64_t nodes_per_leaf = 0;    // 0: as many as the leaf's ports allow
-    Metres endpoint_cable{10};          // NIC to leaf
-    Metres switch_cable{30};            // between switches
+    std::int64_t tiers = 0;                // of switches: 2 or 3; 0: as many as it takes
+    double oversubscription = 1;           // a leaf's bandwidth down over that up
+    double spine_oversubscription = 1;     // likewise between spine and core, three tiers
+    std::int64_t nodes_per_leaf = 0;       // 0: as many as the leaf's ports allow
+    double propagation_s_per_m = 5.05e-9;  // in fibre and copper alike
+    Metres endpoint_cable{10};             // NIC to leaf
+    Metres switch_cable{30};               // between switches
 };
 
 struct Link {
@@ -66,7 +67,7 @@ class Topology {
     //
     //     [[switch]]   name = "leaf-0", tier = 1, model = "qm9700_ndr"
     //     [[cable]]    from = "leaf-0", to = "spine-0", count = 4, bandwidth = "400 Gbit/s"
-    //     [[attach]]   switch = "leaf-0", nodes = [0, 31], nic = 0
+    //     [[attach]]   switch = "leaf-0", first_node = 0, last_node = 31, nic = 0
     //
     // Cables join neighbouring tiers; each attach is one port of NIC `nic` (or of all of them) on each node.
     static Topology read(Section& top, const TopologySpec& spec, Catalogue& catalogue);
@@ -126,6 +127,7 @@ class Topology {
     }
 
     std::string kind_;
+    double propagation_s_per_m_ = 0;
     std::int64_t nodes_ = 0;
     std::int64_t nics_per_node_ = 0;
     std::vector<std::uint8_t> level_;

@@ -34,6 +34,7 @@ Topology Topology::read(Section& top, const TopologySpec& spec, Catalogue& catal
         if (std::find(names.begin(), names.end(), name) != names.end()) {
             s.error("name", fmt::format("the switch '{}' appears twice", name));
         }
+        if (t.find(name)) s.error("name", "is the name of a NIC");
         names.push_back(name);
         t.add_switch(static_cast<int>(tier), read_switch(catalogue, model));
     }
@@ -125,6 +126,16 @@ Topology Topology::read(Section& top, const TopologySpec& spec, Catalogue& catal
     }
     t.finish();
     if (top.describing()) return t;
+    std::uint32_t position = 0;
+    std::vector<bool> placed(t.nic_count());
+    for (auto leaf = static_cast<VertexId>(t.nic_count()); leaf < t.vertex_count(); ++leaf) {
+        for (const LinkId l : t.down_links(leaf)) {
+            const VertexId nic = t.links()[l].to;
+            if (t.level(nic) > 0 || placed[nic]) continue;
+            t.position_[nic] = position++;
+            placed[nic] = true;
+        }
+    }
     // Ports: a cable takes as many of a switch's own as its rate is multiples of theirs.
     for (std::size_t i = 0; i < names.size(); ++i) {
         const auto v = static_cast<VertexId>(t.nic_count() + i);
@@ -136,9 +147,10 @@ Topology Topology::read(Section& top, const TopologySpec& spec, Catalogue& catal
             }
         }
         if (used > static_cast<double>(model.ports)) {
-            top.error("", fmt::format("{} has {} cables worth {:.4g} ports of {}; {} has {}",
-                                      names[i], t.ports_used(v), used,
-                                      to_text(model.port_bandwidth), model.name, model.ports));
+            top.error("",
+                      fmt::format("{} has {} cables worth {:.4g} ports of {}; {} has {}", names[i],
+                                  t.ports_used(v), used, line_rate_text(model.port_bandwidth),
+                                  model.name, model.ports));
         }
     }
     for (VertexId nic = 0; nic < t.nic_count(); ++nic) {

@@ -121,16 +121,15 @@ bool Topology::add_tree(const TopologySpec& spec, const std::vector<std::vector<
         leaf_of.push_back(add_switch(1, spec.leaf));
         for (const VertexId nic : nics) add_cable(nic, leaf_of.back(), port, spec.endpoint_cable);
     }
-    if (leaf_count == 1) return true;
-
     const auto down = static_cast<std::int64_t>(fullest);
-    const std::int64_t up = up_ports_for(down, spec.oversubscription);
+    const std::int64_t up = leaf_count == 1 ? 0 : up_ports_for(down, spec.oversubscription);
     const std::int64_t leaf_ports = spec.leaf.ports_at(port);
     if (down + up > leaf_ports) {
         problem = fmt::format("a leaf needs {} ports down and {} up, {} has {} at {}", down, up,
-                              spec.leaf.name, leaf_ports, to_text(port));
+                              spec.leaf.name, leaf_ports, line_rate_text(port));
         return false;
     }
+    if (leaf_count == 1) return true;
     const std::int64_t spine_ports = spec.spine.ports_at(port);
     const FanOut two_tiers = fan_out(leaf_count, up, leaf_ports - down, spine_ports);
     if (spec.tiers != 3 && two_tiers.switches > 0) {
@@ -147,7 +146,7 @@ bool Topology::add_tree(const TopologySpec& spec, const std::vector<std::vector<
     if (spec.tiers == 2) {
         problem = fmt::format(
             "{} leaves are more than the {} ports at {} of a spine ({}) can join in two tiers",
-            leaf_count, spine_ports, to_text(port), spec.spine.name);
+            leaf_count, spine_ports, line_rate_text(port), spec.spine.name);
         return false;
     }
 
@@ -155,7 +154,8 @@ bool Topology::add_tree(const TopologySpec& spec, const std::vector<std::vector<
     // in core group j.
     const std::int64_t pod_leaves_max = down_ports_max(spine_ports, spec.spine_oversubscription);
     if (pod_leaves_max == 0) {
-        problem = fmt::format("a spine ({}) has no port at {}", spec.spine.name, to_text(port));
+        problem =
+            fmt::format("a spine ({}) has no port at {}", spec.spine.name, line_rate_text(port));
         return false;
     }
     const std::int64_t pods = ceil_div(leaf_count, pod_leaves_max);
@@ -167,7 +167,7 @@ bool Topology::add_tree(const TopologySpec& spec, const std::vector<std::vector<
         problem = fmt::format(
             "{} pods are more than the {} ports at {} of a core switch ({}) can join in three "
             "tiers",
-            pods, core_ports, to_text(port), spec.core.name);
+            pods, core_ports, line_rate_text(port), spec.core.name);
         return false;
     }
     std::vector<VertexId> spine_of;  // pod by pod
@@ -202,8 +202,8 @@ Topology Topology::build(const TopologySpec& spec, std::string& problem) {
     const Bandwidth port = planes ? spec.nic_bandwidth * 0.5 : spec.nic_bandwidth;
     const std::int64_t leaf_ports = spec.leaf.ports_at(port);
     if (leaf_ports == 0) {
-        problem = fmt::format("{} has ports of {}, slower than the {} of a NIC's", spec.leaf.name,
-                              to_text(spec.leaf.port_bandwidth), to_text(port));
+        problem = fmt::format("{} has ports of {}, slower than a NIC's {}", spec.leaf.name,
+                              line_rate_text(spec.leaf.port_bandwidth), line_rate_text(port));
         return t;
     }
     const bool by_rail = spec.kind != "fat_tree" && spec.kind != "single_switch";
@@ -213,19 +213,25 @@ Topology Topology::build(const TopologySpec& spec, std::string& problem) {
         shape.nics_per_leaf = total;
         if (total > leaf_ports) {
             problem = fmt::format("{} NICs on one switch, {} has {} ports at {}", total,
-                                  spec.leaf.name, leaf_ports, to_text(port));
+                                  spec.leaf.name, leaf_ports, line_rate_text(port));
             return t;
         }
     } else {
-        const std::int64_t most = down_ports_max(leaf_ports, spec.oversubscription);
+        const std::int64_t most =
+            std::max<std::int64_t>(1, down_ports_max(leaf_ports, spec.oversubscription));
+        // As few leaves, or units, as the ports allow, and these filled evenly.
+        const auto even = [](std::int64_t all, std::int64_t most_each) {
+            return ceil_div(all, ceil_div(all, most_each));
+        };
         if (by_rail) {
-            shape.nics_per_leaf = spec.nodes_per_leaf > 0 ? spec.nodes_per_leaf : most;
+            shape.nics_per_leaf =
+                spec.nodes_per_leaf > 0 ? spec.nodes_per_leaf : even(spec.nodes, most);
         } else if (spec.nodes_per_leaf > 0) {
             shape.nics_per_leaf = spec.nodes_per_leaf * spec.nics_per_node;
+        } else if (most >= spec.nics_per_node) {
+            shape.nics_per_leaf = even(spec.nodes, most / spec.nics_per_node) * spec.nics_per_node;
         } else {
-            // Whole nodes where they fit.
-            shape.nics_per_leaf =
-                most > spec.nics_per_node ? most / spec.nics_per_node * spec.nics_per_node : most;
+            shape.nics_per_leaf = even(total, most);
         }
     }
     if (spec.kind == "rail_only") {

@@ -45,9 +45,6 @@ Gpu read_gpu(Catalogue& c, const std::string& name) {
     g.generation = c.text("gpu", name, "arch");
     const std::string& generation = g.generation;
     g.sustained_fraction = c.number("step_model", generation, "sustained_fraction");
-    g.tile_columns = c.number("step_model", generation, "tile_columns");
-    g.wave_weight = c.number("step_model", "all", "wave_weight");
-    g.tile_overhead = c.time("step_model", "all", "tile_overhead");
     g.fused_attention_efficiency = c.number("step_model", generation, "fused_attention_efficiency");
     g.batched_gemm_efficiency = c.number("step_model", "all", "batched_gemm_efficiency");
     g.score_traffic = c.number("step_model", "all", "score_traffic");
@@ -66,15 +63,11 @@ Gpu read_gpu(Catalogue& c, const std::string& name) {
     return g;
 }
 
-Pcie read_pcie(Catalogue& c, const std::string& node, const std::string& gpu, const Node& n) {
+Pcie read_pcie(Catalogue& c, const std::string& node, const std::string& gpu) {
     Pcie p;
-    const auto count = [&](const char* key, std::int64_t otherwise) {
-        return c.has("node", node, key) ? c.integer("node", node, key) : otherwise;
-    };
-    p.gpus_per_switch = count("gpus_per_pcie_switch", c.integer("pcie_p2p", "", "gpus_per_switch"));
-    p.nics_per_switch = count(
-        "nics_per_pcie_switch",
-        std::max<std::int64_t>(1, n.nics * p.gpus_per_switch / std::max<std::int64_t>(1, n.gpus)));
+    p.gpus_per_switch = c.has("node", node, "gpus_per_pcie_switch")
+                            ? c.integer("node", node, "gpus_per_pcie_switch")
+                            : c.integer("pcie_p2p", "", "gpus_per_switch");
     p.sockets = std::max<std::int64_t>(1, c.integer("pcie_p2p", "", "sockets"));
     const std::int64_t generation =
         c.has("gpu", gpu, "pcie_generation") ? c.integer("gpu", gpu, "pcie_generation") : 5;
@@ -83,7 +76,11 @@ Pcie read_pcie(Catalogue& c, const std::string& node, const std::string& gpu, co
                                          : "pcie6_x16_bandwidth";
     p.link_bytes_per_s = c.bandwidth("pcie_p2p", "", link).bytes_per_second() *
                          c.number("pcie_p2p", "", "pcie5_achieved_fraction");
-    p.socket_bytes_per_s = c.bandwidth("pcie_p2p", "", "nccl_qpi_spr_bandwidth").bytes_per_second();
+    const bool amd =
+        c.has("node", node, "cpu") && c.text("node", node, "cpu").find("AMD") != std::string::npos;
+    p.socket_bytes_per_s =
+        c.bandwidth("pcie_p2p", "", amd ? "nccl_amd_socket_bandwidth" : "nccl_qpi_spr_bandwidth")
+            .bytes_per_second();
     p.bounce_bytes_per_s =
         c.bandwidth("pcie_p2p", "",
                     generation <= 4 ? "shm_bounce_bandwidth_gen4" : "shm_bounce_bandwidth_gen5")
@@ -105,7 +102,7 @@ Node read_node(Catalogue& c, const std::string& name) {
     set_nic(c, n, c.text("node", name, "compute_nic"));
     n.storage_nics =
         c.has("node", name, "storage_nics") ? c.integer("node", name, "storage_nics") : 0;
-    n.pcie = read_pcie(c, name, gpu, n);
+    n.pcie = read_pcie(c, name, gpu);
     return n;
 }
 
@@ -116,7 +113,7 @@ const std::vector<std::string>& part_names() {
 
 void set_nic(Catalogue& c, Node& node, const std::string& nic) {
     node.nic = nic;
-    // An adapter without a measurement takes the ratio of one that has.
+    // An NIC without a measurement takes the ratio of one that has.
     const double achieved = c.number(
         "nic", c.has("nic", nic, "achieved_fraction") ? nic : "cx7_ndr400", "achieved_fraction");
     node.nic_line_rate = c.bandwidth("nic", nic, "bandwidth");
@@ -141,16 +138,15 @@ void remove_nvlink(Node& node) {
 
 Bandwidth nic_bandwidth_under_load(const Node& node) {
     const Pcie& p = node.pcie;
-    double limit = p.link_bytes_per_s;
+    const double nics_per_gpu = static_cast<double>(node.nics) / static_cast<double>(node.gpus);
+    double limit = p.link_bytes_per_s / std::max(1.0, nics_per_gpu);
     if (p.acs || !p.peer_to_peer) {
-        // What one GPU sends and what it receives both go up to the root complex and down again.
-        limit /= 2 * static_cast<double>(std::max(p.gpus_per_switch, p.nics_per_switch));
+        // What a NIC sends and what it receives both go up to the root complex and down again.
+        const double nics_per_switch =
+            std::max(1.0, nics_per_gpu * static_cast<double>(p.gpus_per_switch));
+        limit = std::min(limit, p.link_bytes_per_s / (2 * nics_per_switch));
     }
-    if (!p.peer_to_peer) {
-        const double gpus_per_nic = static_cast<double>(node.gpus) /
-                                    static_cast<double>(std::max<std::int64_t>(1, node.nics));
-        limit = std::min(limit, p.bounce_bytes_per_s * gpus_per_nic);
-    }
+    if (!p.peer_to_peer) limit = std::min(limit, p.bounce_bytes_per_s / nics_per_gpu);
     return std::min(node.nic_bandwidth, Bandwidth::bits_per_second(std::llround(8 * limit)));
 }
 
@@ -170,6 +166,7 @@ Node with_faults(Node node, const std::vector<PartFault>& faults) {
     node.gpu.nvlink_bandwidth = node.gpu.nvlink_bandwidth * nvlink;
     node.gpu.nccl_nvlink_bandwidth = node.gpu.nccl_nvlink_bandwidth * nvlink;
     node.pcie.link_bytes_per_s *= pcie;
+    if (!node.nvlink) remove_nvlink(node);
     node.nic_bandwidth = node.nic_bandwidth * nic;
     node.nic_bandwidth = nic_bandwidth_under_load(node);
     return node;
@@ -184,16 +181,10 @@ double gemm_seconds(const Gpu& gpu, const Gemm& g) {
     constexpr double edge = 128;
     constexpr double smallest_tile = 64 * edge;
     const double bytes_per_element = g.precision == Precision::fp8 ? 1 : 2;
-    const double rate = gpu.sustained_flops(g.precision);
-    const double sms = static_cast<double>(gpu.sms);
-    const double tile = 2 * edge * gpu.tile_columns * g.k * sms / rate;
-    const double depth = tile / (tile + seconds(gpu.tile_overhead));
     const double padded = std::ceil(g.m / edge) * edge * std::ceil(g.n / edge) * edge;
-    const double fill = std::min(1.0, g.groups * padded / smallest_tile / sms);
-    const double waves = g.groups * padded / (edge * gpu.tile_columns) / sms;
-    const double last_wave =
-        1 + gpu.wave_weight * (std::max(1.0, std::ceil(waves)) / std::max(1.0, waves) - 1);
-    const double compute = g.groups * 2 * padded * g.k / (rate * depth * fill) * last_wave;
+    const double tiles = g.groups * padded / smallest_tile;
+    const double fill = std::min(1.0, tiles / static_cast<double>(gpu.sms));
+    const double compute = g.groups * 2 * padded * g.k / (gpu.sustained_flops(g.precision) * fill);
     const double bytes = g.groups * (bytes_per_element * (g.m * g.k + g.k * g.n) + 2 * g.m * g.n);
     return std::max(compute, memory_seconds(gpu, bytes)) + seconds(gpu.kernel_gap);
 }

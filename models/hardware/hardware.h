@@ -29,8 +29,7 @@ struct Gpu {
     Bandwidth nccl_nvlink_bandwidth;  // what NCCL counts of it
     Bandwidth pcie_bandwidth;         // per direction
     // The step model's parameters for this generation, from the catalogue.
-    double sustained_fraction = 0;  // of bf16_achievable, hour after hour
-    double tile_columns = 0;
+    double sustained_fraction = 0;          // of bf16_achievable, hour after hour
     double fused_attention_efficiency = 0;  // of the sustained rate
     double batched_gemm_efficiency = 0;  // likewise, the small multiplications of unfused attention
     double score_traffic = 0;            // bytes per score, forward, unfused attention
@@ -41,8 +40,6 @@ struct Gpu {
     double loss_traffic = 0;       // bytes per logit, forward and backward, unfused loss
     double overlap_tax = 0;        // what a hidden collective's SMs cost the computation
     double piecewise_overlap = 0;  // of a collective cut into pieces beside work, what can hide
-    double wave_weight = 0;        // of the idle SMs in a product's last wave
-    Duration tile_overhead{};      // prologue and epilogue of one output tile
     Duration kernel_gap{};
     // What an eager framework needs on its CPU to launch one transformer layer, and once a step for
     // data, norms, logs.
@@ -74,7 +71,6 @@ std::string describe(const PartFault& fault);  // "nvlink 3 of node 1 at 50 %"
 // How a node's GPUs and NICs meet when NVLink does not carry it. Bytes/s are per direction.
 struct Pcie {
     std::int64_t gpus_per_switch = 0;
-    std::int64_t nics_per_switch = 0;
     std::int64_t sockets = 0;
     double link_bytes_per_s = 0;    // of a GPU, a NIC, and of a switch to its root complex
     double socket_bytes_per_s = 0;  // between two sockets
@@ -112,15 +108,13 @@ struct Gemm {
 
 // On one GPU, in seconds, with the gap to the next kernel:
 //
-//     time  = max(groups 2 M N k / (sustained * depth * fill), bytes / HBM) + gap
-//     M, N  = m, n rounded up to 128
-//     fill  = min(1, groups M N / (64 x 128) / SMs)
-//     depth = tile / (tile + tile_overhead),  tile: the seconds of one SM for 128 x columns x k
+//     time = max(groups 2 M N k / (sustained * fill), bytes / HBM) + gap
+//     M, N = m, n rounded up to 128
+//     fill = min(1, groups M N / (64 x 128) / SMs)
 //
 // Tiles have whole edges, and a product of fewer tiles than SMs leaves some idle, however small the library
-// makes them. The depth term is the prologue and epilogue of an output tile: the shallower the product and
-// the faster the SM, the more they weigh. The idle SMs of a large product's last wave are left out: fits put
-// them at nothing.
+// makes them. The idle SMs of a large product's last wave, and the prologue of a tile, are left out: fits
+// put both at nothing.
 double gemm_seconds(const Gpu& gpu, const Gemm& gemm);
 
 // Gives the node NICs of this entry of the catalogue, as many as it has.

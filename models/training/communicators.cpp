@@ -1,6 +1,7 @@
 #include "models/training/communicators.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "sim/check.h"
@@ -29,16 +30,16 @@ std::vector<GpuGroup> Communicators::groups(std::int64_t stride, std::int64_t ra
 }
 
 const Communicator& Communicators::of(Collective collective, std::int64_t stride,
-                                      std::int64_t ranks, std::int64_t adapters) {
+                                      std::int64_t ranks, std::int64_t NICs) {
     const Traffic traffic = collective == Collective::all_to_all  ? Traffic::all_to_all
                             : collective == Collective::send_recv ? Traffic::send
                                                                   : Traffic::ring;
-    const auto [found, is_new] = known_.try_emplace({traffic, stride, ranks, adapters});
+    const auto [found, is_new] = known_.try_emplace({traffic, stride, ranks, NICs});
     Communicator& c = found->second;
     if (!is_new) return c;
-    const std::int64_t in_node = stride * ranks <= node_.nvlink_domain
-                                     ? ranks
-                                     : std::clamp<std::int64_t>(node_.gpus / stride, 1, ranks);
+    // Where nodes and groups don't divide, the worst group: one that is cut into equal parts.
+    const std::int64_t in_node =
+        std::clamp<std::int64_t>(std::gcd(node_.gpus, stride * ranks) / stride, 1, ranks);
     c = make_communicator(constants_, node_, {ranks, in_node, sharp_});
     // All GPUs of a node are in some group of the kind.
     const double share = static_cast<double>(in_node) / static_cast<double>(node_.gpus);
@@ -46,7 +47,7 @@ const Communicator& Communicators::of(Collective collective, std::int64_t stride
                 static_cast<double>(node_.nics);
     if (network_ && ranks > 1)
         measure(network_->rate(collective, groups(stride, ranks)), collective, c);
-    if (adapters > 0) c.network *= static_cast<double>(adapters) / static_cast<double>(node_.nics);
+    if (NICs > 0) c.network *= static_cast<double>(NICs) / static_cast<double>(node_.nics);
     return c;
 }
 

@@ -13,7 +13,7 @@ namespace railyard {
 
 class Communicators {
   public:
-    // On an ideal network: each group has its GPUs' share of the nodes' adapters, and nobody else's traffic
+    // On an ideal network: each group has its GPUs' share of the nodes' NICs, and nobody else's traffic
     // is in the way. `sharp`: the switches reduce.
     Communicators(const CollectiveConstants& constants, const Node& node, bool sharp = false)
         : constants_(constants), node_(node), sharp_(sharp) {}
@@ -24,10 +24,10 @@ class Communicators {
 
     const Node& node() const { return node_; }
 
-    // `adapters` of each node are used, all when 0. Computed once, then remembered. Throws NoPath when
+    // `NICs` of each node are used, all when 0. Computed once, then remembered. Throws NoPath when
     // the network has no path left between two of a group's ranks.
     const Communicator& of(Collective collective, std::int64_t stride, std::int64_t ranks,
-                           std::int64_t adapters = 0);
+                           std::int64_t NICs = 0);
 
   private:
     std::vector<GpuGroup> groups(std::int64_t stride, std::int64_t ranks) const;

@@ -292,8 +292,8 @@ DataParallel data_parallel(const TransformerModel& m, const ParallelPlan& p, Com
     if (p.replica_ranks() == 1) return {};
     const Gpu& gpu = groups.node().gpu;
     const RankParameters params = rank_parameters(m, p, stage.layers);
-    // Gathers of one parameter after another run over one channel, which has one adapter.
-    const std::int64_t adapters = p.zero >= 3 && !p.flat_parameters ? 1 : 0;
+    // Gathers of one parameter after another run over one channel, which has one NIC.
+    const std::int64_t NICs = p.zero >= 3 && !p.flat_parameters ? 1 : 0;
     // ZeRO-3 exchanges layer by layer or matrix by matrix, gradients in the weights' precision; the
     // others in large buckets.
     constexpr double matrices = 4;
@@ -307,7 +307,7 @@ DataParallel data_parallel(const TransformerModel& m, const ParallelPlan& p, Com
             std::clamp<std::int64_t>(p.shards() / (stride / p.replica_stride()), 1, ranks);
         const auto time = [&](Collective collective, std::int64_t from, std::int64_t size,
                               double each) {
-            return seconds(collective, groups.of(collective, from, size, adapters), each);
+            return seconds(collective, groups.of(collective, from, size, NICs), each);
         };
         const double gradient = count * gradient_bytes;
         if (p.zero == 0) {

@@ -103,7 +103,7 @@ TEST_CASE("switches that reduce send every byte over the network once") {
           0.6 * time_of(c, Collective::all_reduce, large, Algorithm::nvls_tree));
 }
 
-TEST_CASE("on two nodes an all-reduce passes the rate of the adapters, on four it does not") {
+TEST_CASE("on two nodes an all-reduce passes the rate of the NICs, on four it does not") {
     const double bytes = 8192 * mib;
     const auto bus = [&](const Communicator& c) {
         return bytes * bus_factor(Collective::all_reduce, c.ranks) /

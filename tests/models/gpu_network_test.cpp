@@ -140,7 +140,23 @@ TEST_CASE(
     CHECK(c.network().ring(groups(64, 1, 64)).bytes_per_s == doctest::Approx(8 * c.nic()));
 }
 
-TEST_CASE("one adapter for eight GPUs is shared by all that leave the node") {
+TEST_CASE("a send crosses rails that don't meet, and a GPU with four NICs uses all of them") {
+    const Cluster rails("rail_only", 4);
+    // From the last GPU of a node to the first of the next.
+    CHECK(rails.network().send(groups(32, 1, 32)).bytes_per_s == doctest::Approx(rails.nic()));
+
+    Cluster many("rail_optimized", 4);
+    many.node.nics = many.spec.nics_per_node = 32;
+    many.build();
+    CHECK(many.network().send(groups(32, 8, 4)).bytes_per_s ==
+          doctest::Approx(many.node.pcie.link_bytes_per_s));
+    many.node.pcie.link_bytes_per_s = 1e12;
+    CHECK(many.network().send(groups(32, 8, 4)).bytes_per_s == doctest::Approx(4 * many.nic()));
+    CHECK(many.network().all_to_all(groups(32, 1, 32)).bytes_per_s ==
+          doctest::Approx(32 * many.nic()));
+}
+
+TEST_CASE("one NIC for eight GPUs is shared by all that leave the node") {
     Cluster c("fat_tree", 4);
     c.node.nics = c.spec.nics_per_node = 1;
     c.build();

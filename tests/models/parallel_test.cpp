@@ -126,7 +126,7 @@ TEST_CASE_FIXTURE(Split,
     twice.global_batch = 128;
     CHECK(part(mixture, twice, "expert all-to-all") ==
           doctest::Approx(2 * all_to_all).epsilon(0.05));
-    // Beyond a node tokens go over its adapters.
+    // Beyond a node tokens go over its NICs.
     ParallelPlan far = eight;
     far.expert = 32;
     CHECK(part(mixture, far, "expert all-to-all") > 2 * all_to_all);

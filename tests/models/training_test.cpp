@@ -149,12 +149,10 @@ TEST_CASE_FIXTURE(Fixture, "every input of the step model changes the step") {
     CHECK(node_changes([](Node& x) { x.gpu.sustained_fraction *= 0.9; }));
     CHECK(node_changes([](Node& x) { x.gpu.hbm_bandwidth = x.gpu.hbm_bandwidth * 0.5; }));
     CHECK(node_changes([](Node& x) { x.gpu.fused_attention_efficiency *= 0.5; }));
-    CHECK(node_changes([](Node& x) { x.gpu.tile_overhead *= 2; }));
-    CHECK(node_changes([](Node& x) { x.gpu.tile_columns = 128; }));
     CHECK(node_changes([](Node& x) { x.gpu.loss_traffic *= 2; }));
     CHECK(node_changes([](Node& x) { x.gpu.step_overhead *= 2; }));
     CHECK(node_changes([](Node& x) { x.gpu.elementwise_traffic *= 2; }));
-    CHECK(node_changes([](Node& x) { x.gpu.sms = 50; }));
+    CHECK(node_changes([](Node& x) { x.gpu.sms = 100000; }));
     CHECK(node_changes([](Node& x) { x.gpu.kernel_gap *= 2; }));
     CHECK(node_changes([](Node& x) { x.gpu.layer_launch_forward *= 100; }));
     CHECK(node_changes([](Node& x) { x.gpu.layer_launch_backward *= 100; }));
