@@ -143,8 +143,7 @@ void ScenarioReader::read_cluster() {
     }
     cluster.read("nics_per_node", s_.node.nics, "Network NICs of each node for the compute network",
                  {.bound = Bound::count, .otherwise = "the node's, from the catalogue"});
-    cluster.read("nic_bandwidth", s_.node.nic_bandwidth,
-                 "What one NIC moves, per direction",
+    cluster.read("nic_bandwidth", s_.node.nic_bandwidth, "What one NIC moves, per direction",
                  {.bound = Bound::positive,
                   .otherwise = "the NIC's, from the catalogue, less protocol overhead"});
     if (cluster.has("nic_bandwidth")) s_.node.nic_line_rate = s_.node.nic_bandwidth;
@@ -314,23 +313,23 @@ void ScenarioReader::read_step(Section& job) {
 
 // The step as it is: on the scenario's network, held up by its faults.
 void ScenarioReader::model_steps() {
-    const auto step = [&](Fidelity fidelity, const std::vector<PartFault>& faults) {
-        Communicators groups = communicators(s_, fidelity, faults);
-        return model_step(s_.model, s_.plan, groups, s_.parameter_bytes, s_.optimizer_traffic);
+    const auto model = [&](Fidelity fidelity) {
+        return StepModel(
+            s_.model, s_.parameter_bytes, s_.optimizer_traffic,
+            [&, fidelity](const auto& faults) { return communicators(s_, fidelity, faults); });
     };
-    s_.analytic_step = step(Fidelity::analytic, s_.faults);
+    s_.analytic_step = model(Fidelity::analytic).step(s_.plan, s_.faults);
     s_.job.step = s_.analytic_step;
     try {
-        s_.job.step = step(s_.fidelity, {});
+        StepModel steps = model(s_.fidelity);
+        const StepTime sound = steps.step(s_.plan);
         const auto held_up = [&](const std::vector<PartFault>& faults) {
-            return std::max(Duration{},
-                            step(s_.fidelity, faults).duration() - s_.job.step.duration());
+            const Duration with = steps.step(s_.plan, faults).duration();
+            return std::max(Duration{}, with - sound.duration());
         };
         for (const PartFault& fault : s_.faults) s_.fault_costs.push_back(held_up({fault}));
-        if (!s_.faults.empty()) {
-            const Duration all = s_.faults.size() == 1 ? s_.fault_costs[0] : held_up(s_.faults);
-            s_.job.step.degraded = all;
-        }
+        s_.job.step = sound;
+        s_.job.step.degraded = held_up(s_.faults);
     } catch (const NoPath& no_path) {
         s_.no_path = no_path.what();
     }

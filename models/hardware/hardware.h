@@ -1,6 +1,7 @@
 #pragma once
 // What a node is made of, and how long a GPU takes for one kernel.
 
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -64,6 +65,8 @@ struct PartFault {
     std::int64_t node = 0;
     std::int64_t index = 0;  // of the GPU or the NIC in its node
     double speed = 1;        // of a sound one's, above 0
+
+    auto operator<=>(const PartFault&) const = default;
 };
 
 std::string describe(const PartFault& fault);  // "nvlink 3 of node 1 at 50 %"

@@ -1,6 +1,7 @@
 #pragma once
 // A model, how a job splits it over GPUs, and what that needs of a GPU's memory.
 
+#include <compare>
 #include <string>
 #include <vector>
 
@@ -104,6 +105,8 @@ struct ParallelPlan {
     Precision precision = Precision::bf16;
     double expert_imbalance = 1;  // tokens of the busiest expert rank over the mean
     double jitter = 0;            // standard deviation of a rank's step time over its mean
+
+    auto operator<=>(const ParallelPlan&) const = default;
 
     std::int64_t gpus() const { return tensor * context * pipeline * data; }
     std::int64_t microbatches() const { return global_batch / (data * microbatch); }

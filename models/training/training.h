@@ -7,3 +7,4 @@
 #include "models/training/plan.h"
 #include "models/training/plan_search.h"
 #include "models/training/step.h"
+#include "models/training/step_model.h"

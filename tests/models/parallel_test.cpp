@@ -248,3 +248,33 @@ TEST_CASE_FIXTURE(Split, "a window bounds what attention costs") {
     CHECK(attended_tokens(m, 8192) == 2 * 4096 - 4096.0 * 4096 / 8192);
     CHECK(attended_tokens(dense, 8192) == 8192);
 }
+
+TEST_CASE_FIXTURE(Split, "a step is computed once for each condition, and every condition is its own") {
+    int computed = 0;
+    StepModel model(dense, bytes, 30, [&](const std::vector<PartFault>& faults) {
+        ++computed;
+        return Communicators(constants, with_faults(node, faults));
+    });
+    ParallelPlan plan;
+    plan.tensor = 8;
+    plan.data = 4;
+    plan.global_batch = 16;
+    plan.sequence_length = 4096;
+    const Duration sound = model.step(plan).duration();
+    CHECK(model.step(plan).duration() == sound);
+    CHECK(computed == 1);
+    const PartFault slow{Part::gpu, 1, 2, 0.9};
+    CHECK(model.step(plan, {slow}).duration() > sound);
+    CHECK(model.step(plan, {slow}).duration() == model.step(plan, {slow}).duration());
+    CHECK(computed == 2);
+    for (auto change : {+[](PartFault& f) { f.part = Part::nic; }, +[](PartFault& f) { f.node = 0; },
+                        +[](PartFault& f) { f.index = 0; }, +[](PartFault& f) { f.speed = 0.8; }}) {
+        PartFault other = slow;
+        change(other);
+        const int before = computed;
+        model.step(plan, {other});
+        CHECK(computed == before + 1);
+    }
+    plan.order = RankOrder::data_tensor_pipeline;
+    CHECK(model.step(plan).duration() > sound);
+}
