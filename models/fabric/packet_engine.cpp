@@ -16,7 +16,7 @@ std::uint64_t ps_per_byte_of(Bandwidth rate) {
 
 }  // namespace
 
-// Buckets for about eight events each when every link is busy; and as many of them as reach one packet's
+// Buckets for some dozens of events each when every link is busy; and as many of them as reach one packet's
 // transfer and propagation ahead.
 TimingWheel<PacketEngine::Payload> PacketEngine::fitting_wheel(const PacketNetwork& network,
                                                                const PacketSpec& spec) {
@@ -29,7 +29,7 @@ TimingWheel<PacketEngine::Payload> PacketEngine::fitting_wheel(const PacketNetwo
         transfer = std::min(transfer, t);
         ahead = std::max(ahead, t + l.latency.count());
     }
-    constexpr std::int64_t events_per_bucket = 8;
+    constexpr std::int64_t events_per_bucket = 64;
     const std::int64_t links = static_cast<std::int64_t>(network.links.size());
     const auto width = static_cast<std::uint64_t>(events_per_bucket * transfer / links);
     const int shift = std::max(0, static_cast<int>(std::bit_width(width)) - 1);
@@ -45,6 +45,7 @@ PacketEngine::PacketEngine(const PacketNetwork& network, PacketSpec spec,
       class_count_(spec_.classes.size()),
       links_(network.links),
       wheel_(fitting_wheel(network, spec_)),
+      to_nic_(links_.size()),
       ports_(links_.size()),
       queues_(links_.size() * class_count_),
       rings_(links_.size() * class_count_),
@@ -61,10 +62,9 @@ PacketEngine::PacketEngine(const PacketNetwork& network, PacketSpec spec,
         port.latency = link.latency.count();
         if (link.rate.bits_per_second() > 0) port.ps_per_byte = ps_per_byte_of(link.rate);
         port.from = link.from;
-        port.to = link.to;
         port.at_nic = network.is_nic(link.from);
-        port.to_nic = network.is_nic(link.to);
-        if (port.to_nic) continue;
+        to_nic_[l] = network.is_nic(link.to) ? 1 : 0;
+        if (to_nic_[l] != 0) continue;
         for (std::size_t c = 0; c < class_count_; ++c) {
             const bool lossless = spec_.classes[c].lossless;
             ingress_[l * class_count_ + c].headroom_size = lossless ? link.headroom_bytes : 0;
@@ -91,15 +91,28 @@ bool PacketEngine::run(Picoseconds until, std::uint64_t events_max) {
             if (until != never) now_ = until.count();
             return false;
         }
-        // The memory of the event after next is on its way while this one is handled.
-        if (const auto* ahead = wheel_.peek(2); ahead && ahead->payload.what == What::arrival) {
-            __builtin_prefetch(&packets_[ahead->payload.id]);
-        }
+        fetch_ahead();
         now_ = event.time;
         ++totals_.events;
         handle(event.payload);
     }
     return true;
+}
+
+// A large network does not fit into the cache. What the next events will touch is on its way while this one
+// is handled: first the packet, then, once that is there, the port that it goes out by.
+void PacketEngine::fetch_ahead() const {
+    if (const auto* later = wheel_.peek(5); later && later->payload.what == What::arrival) {
+        __builtin_prefetch(&packets_[later->payload.id]);
+    }
+    if (const auto* soon = wheel_.peek(2)) {
+        const std::uint32_t id = soon->payload.id;
+        if (soon->payload.what == What::arrival) {
+            __builtin_prefetch(&ports_[paths_[packets_[id].place]]);
+        } else if (soon->payload.what == What::port_free) {
+            __builtin_prefetch(&ports_[id]);
+        }
+    }
 }
 
 void PacketEngine::handle(const Payload& event) {
@@ -156,7 +169,7 @@ void PacketEngine::free_packet(std::uint32_t id) {
 void PacketEngine::arrive(std::uint32_t id) {
     --on_links_;
     const Packet& packet = packets_[id];
-    if (!ports_[paths_[packet.place - 1]].to_nic) return forward(id);
+    if (to_nic_[paths_[packet.place - 1]] == 0) return forward(id);
     if ((packet.flags & flag_ack) != 0) return receive_ack(id);
     receive_data(id);
 }
@@ -220,6 +233,7 @@ std::uint32_t PacketEngine::dequeue(LinkId link, std::size_t traffic_class) {
     Queue& queue = queues_[s];
     const std::uint32_t id = queue.head;
     queue.head = packets_[id].next;
+    if (queue.head != none) __builtin_prefetch(&packets_[queue.head]);
     queue.bytes -= packets_[id].bytes;
     ++queue.taken;
     Port& port = ports_[link];
@@ -271,7 +285,7 @@ void PacketEngine::transmit(LinkId link, std::uint32_t id) {
     ++packet.place;
     ++on_links_;
     std::int64_t until_there = transfer;
-    if (spec_.cut_through && !port.to_nic &&
+    if (spec_.cut_through && to_nic_[link] == 0 &&
         ports_[paths_[packet.place]].ps_per_byte >= port.ps_per_byte) {
         until_there =
             transfer_ps(std::min<std::int64_t>(spec_.header_bytes, packet.bytes), port.ps_per_byte);
@@ -354,7 +368,9 @@ std::string PacketEngine::audit() const {
         if (share.bytes + share.headroom_bytes != held[s])
             return "bytes are booked that are not there";
         if (share.headroom_bytes > share.headroom_size) return "a headroom is overdrawn";
-        if (!port.to_nic) in_pool[port.to] += buffers_[port.to].in_pool(share);
+        if (to_nic_[s / class_count_] == 0)
+            in_pool[links_[s / class_count_].to] +=
+                buffers_[links_[s / class_count_].to].in_pool(share);
         const bool paused = (port.paused >> (s % class_count_) & 1) != 0;
         if (paused && (!pauses_[s].over_pending || pauses_[s].until < now_)) {
             return "a link is paused that nobody pauses";

@@ -170,10 +170,8 @@ class PacketEngine {
         std::uint64_t ps_per_byte = 0;  // in 2^-20 ps
         std::int64_t sent_bytes = 0;
         VertexId from = 0;
-        VertexId to = 0;
-        bool pending = false;  // an event for it is scheduled
-        bool at_nic = false;   // sent by a NIC
-        bool to_nic = false;
+        bool pending = false;         // an event for it is scheduled
+        bool at_nic = false;          // sent by a NIC
         std::uint8_t waiting = 0;     // classes that have something to send
         std::uint8_t paused = 0;      // classes that must not
         std::uint8_t unpausable = 0;  // classes whose pauses the watchdog ignores
@@ -246,6 +244,7 @@ class PacketEngine {
     }
     static TimingWheel<Payload> fitting_wheel(const PacketNetwork& network, const PacketSpec& spec);
 
+    void fetch_ahead() const;
     void handle(const Payload& event);
     std::uint32_t take_packet();
     void free_packet(std::uint32_t id);
@@ -306,8 +305,9 @@ class PacketEngine {
     std::vector<HopTelemetry> telemetry_;  // of each packet, telemetry_hops_ places
     std::size_t telemetry_hops_ = 0;
     std::vector<LinkId> paths_;
-    std::vector<Port> ports_;    // by link
-    std::vector<Queue> queues_;  // by slot: link and class
+    std::vector<std::uint8_t> to_nic_;  // of each link: 1, it ends at a NIC
+    std::vector<Port> ports_;           // by link
+    std::vector<Queue> queues_;         // by slot: link and class
     std::vector<Ring> rings_;
     std::vector<Pause> pauses_;
     std::vector<IngressShare> ingress_;   // of the link's receiving end

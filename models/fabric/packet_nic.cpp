@@ -7,7 +7,7 @@ namespace railyard {
 
 std::size_t PacketEngine::add(const PacketFlow& given) {
     RY_CHECK(!given.path.empty() && given.bytes > 0 && given.start.count() >= now_);
-    RY_CHECK(ports_[given.path.front()].at_nic && ports_[given.path.back()].to_nic);
+    RY_CHECK(ports_[given.path.front()].at_nic && to_nic_[given.path.back()] != 0);
     const auto index = static_cast<std::uint32_t>(flows_.size());
     Flow f;
     f.first = static_cast<std::uint32_t>(paths_.size());
@@ -31,6 +31,7 @@ std::size_t PacketEngine::add(const PacketFlow& given) {
         RY_CHECK(!telemetry_wanted_ || packets_.empty());  // all flows before the first packet
         telemetry_hops_ = given.path.size() - 1;
     }
+    paths_.push_back(given.path.front());  // so that one place beyond the last is still inside
     flows_.push_back(f);
     record_.push_back(r);
     ++unfinished_;
