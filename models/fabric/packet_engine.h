@@ -203,6 +203,7 @@ class PacketEngine {
         std::uint32_t first = 0;  // of its path
         std::uint32_t packets = 0;
         std::uint32_t to_send = 0;         // next
+        std::uint32_t sent = 0;            // all before this one, once at least
         std::uint32_t acknowledged = 0;    // all before this one
         std::uint32_t expected = 0;        // by the receiver
         std::uint32_t unacknowledged = 0;  // received, since its last ACK

@@ -142,7 +142,7 @@ void PacketEngine::send_data(LinkId link, std::uint32_t flow) {
                     f.traffic_class,
                     0};
     if (spec_.retransmission_timeout.count() > 0) {
-        if (f.to_send == f.acknowledged) {
+        if (f.sent == f.acknowledged) {
             f.timeout_at = now_ + spec_.retransmission_timeout.count();
         }
         if (!f.timeout_pending) {
@@ -151,6 +151,7 @@ void PacketEngine::send_data(LinkId link, std::uint32_t flow) {
         }
     }
     ++f.to_send;
+    f.sent = std::max(f.sent, f.to_send);
     f.ready_at = now_ + transfer_ps(packets_[id].bytes, f.ps_per_byte);
     transmit(link, id);
 }
@@ -196,20 +197,11 @@ void PacketEngine::ask_again_from(Flow& f, std::uint32_t number) {
     f.to_send = number;
 }
 
-// The pace has changed: so does the gap that is running, and the alarms follow.
+// The gap that runs was measured at the pace of its packet; a new pace holds from the next one on.
 void PacketEngine::follow_pace(std::uint32_t flow, double rate_before) {
     Flow& f = flows_[flow];
     if (f.pace.bits_per_s != rate_before) {
-        const std::uint64_t before = f.ps_per_byte;
         f.ps_per_byte = static_cast<std::uint64_t>(8e12 / f.pace.bits_per_s * (1 << 20));
-        if (before != 0) {
-            const std::int64_t bytes = spec_.payload_bytes + spec_.header_bytes;
-            f.ready_at += transfer_ps(bytes, f.ps_per_byte) - transfer_ps(bytes, before);
-        }
-        if (f.wake_at != unset && f.ready_at < f.wake_at) {
-            f.wake_at = std::max(now_, f.ready_at);
-            schedule(f.wake_at, What::flow_ready, flow);
-        }
     }
     if (f.pace.wake.count() < f.timer_at) {
         f.timer_at = f.pace.wake.count();
@@ -229,7 +221,7 @@ void PacketEngine::on_timer(std::uint32_t flow) {
 void PacketEngine::on_timeout(std::uint32_t flow) {
     Flow& f = flows_[flow];
     f.timeout_pending = false;
-    if (f.phase != Phase::moving || f.to_send == f.acknowledged) return;
+    if (f.phase != Phase::moving || f.sent == f.acknowledged) return;
     if (f.timeout_at <= now_) {
         ++totals_.timeouts;
         if (f.retries == spec_.retries) return fail_flow(flow);
