@@ -82,7 +82,7 @@ struct Reference {
             control = dcqcn(d);
         } else if (congestion.starts_with("hpcc")) {
             HpccSpec h;
-            const std::int64_t transfer = std::int64_t{8'000'000'000} / (line / 1'000'000);
+            const std::int64_t transfer = spec.payload_bytes * 8'000'000 / (line / 1'000'000);
             h.base_rtt = Picoseconds(static_cast<std::int64_t>(hops) * (2 * us + transfer));
             h.utilisation = c.catalogue.number("hpcc", "", "utilisation");
             h.stages_max = c.catalogue.integer("hpcc", "", "stages_max");
@@ -429,8 +429,7 @@ TEST_CASE("a pause spreads against the traffic, a hop in threshold / rate + dela
     CHECK(e.audit() == "");
 }
 
-TEST_CASE("a pause that nobody renews runs out after its quanta") {
-    // 65,535 quanta of 512 bits: 335.5392 us at 100 Gbit/s, from the frame's arrival (table 73).
+TEST_CASE("XON ends a pause") {
     Chain chain({100, 100});
     PacketEngine e(chain.network, {});
     e.add(chain.flow(std::int64_t{1} << 40));
@@ -438,7 +437,9 @@ TEST_CASE("a pause that nobody renews runs out after its quanta") {
     e.run(Picoseconds(40 * us));
     CHECK(e.paused(chain.path[1], 1));
     e.run(Picoseconds(60 * us));
-    CHECK_FALSE(e.paused(chain.path[1], 1));  // by XON
+    CHECK_FALSE(e.paused(chain.path[1], 1));
+    // Both frames take their 64 bytes and a microsecond.
+    CHECK(e.paused_time(chain.path[1], 1) == Picoseconds(50 * us));
 }
 
 TEST_CASE("no headroom, no losslessness; and what was lost is sent again") {
@@ -651,4 +652,91 @@ TEST_CASE("the fabric agrees with ns-3's RDMA model (table 44)") {
         ++compared;
     }
     CHECK(compared > 60);
+}
+
+TEST_CASE("the fabric keeps to the closed forms of table 73") {
+    int compared = 0;
+    for (const TableRow& row : read_table("73_oracle_network.csv")) {
+        const std::string& oracle = row.at("oracle");
+        const std::string& config = row.at("config");
+        CAPTURE(oracle);
+        CAPTURE(config);
+        const auto after = [&](const char* name) {
+            return std::stoi(config.substr(config.find(name) + 2));
+        };
+        if (oracle.starts_with("N-to-1 incast")) {
+            // Beyond the drain: a packet's way into the switch, two links there and back, the last ACK.
+            const double beyond_us = 0.08288 + 4 + 2 * 48 * 80e-6;
+            CHECK(incast("pfc_only_no_cc", after("N="), 1)["fct_max_us"] ==
+                  doctest::Approx(std::stod(row.at("value")) + beyond_us).epsilon(1e-9));
+        } else if (oracle.starts_with("PFC victim")) {
+            // No switch here takes turns among its ways in: shared thresholds come near to it, and less so
+            // the more there are. ns-3's own rows (k = 1, 2) are 1.8 and 2.5 % below.
+            const Metrics m = pfc_victim("pfc_only_no_cc", after("k="), 1);
+            for (const char* flow : {"victim_gbps", "B_gbps"}) {
+                CHECK(m.at(flow) == doctest::Approx(std::stod(row.at("value"))).epsilon(0.06));
+            }
+        } else if (oracle.starts_with("parking lot")) {
+            CHECK(parking_lot("pfc_only_no_cc", 1)["long_gbps"] ==
+                  doctest::Approx(0.5 * 100 / 1.036).epsilon(0.01));
+        } else {
+            continue;
+        }
+        ++compared;
+    }
+    CHECK(compared == 6);
+}
+
+TEST_CASE("32 to 1 in a fat-tree of 128 ends when it does in ns-3") {
+    // ns-3 with the HPCC authors' model: last flow and mean, us. Its DCQCN run is not compared: its
+    // thresholds at 400 Gbit/s are not recorded, and one draw of the marking moves the end by a fifth.
+    struct Published {
+        const char* cc;
+        double last_us;
+        double mean_us;
+    };
+    for (const Published& published :
+         {Published{"pfc_only_no_cc", 2725, 2095}, Published{"hpcc_defaults", 2918, 2384}}) {
+        CAPTURE(published.cc);
+        TopologySpec shape;
+        shape.nodes = 128;
+        shape.tiers = 3;
+        shape.nic_bandwidth = gbit(400);
+        shape.leaf.name = "switch";
+        shape.leaf.ports = 8;
+        shape.leaf.port_bandwidth = gbit(400);
+        shape.spine = shape.core = shape.leaf;
+        std::string problem;
+        const Topology topology = Topology::build(shape, problem);
+        REQUIRE(problem.empty());
+        Reference r(published.cc, 32'000'000);
+        r.spec.payload_bytes = 4096;
+        r.network = PacketNetwork::of(topology, r.spec.buffer.bytes);
+        for (PacketLink& l : r.network.links) l.latency = Picoseconds(us);
+        Router router(topology, {Routing::ecmp});
+        RandomStream random(1, 0, "test/incast");
+        std::vector<VertexId> from;
+        while (from.size() < 32) {
+            const auto nic = static_cast<VertexId>(1 + random.below(127));
+            if (std::find(from.begin(), from.end(), nic) == from.end()) from.push_back(nic);
+        }
+        for (const VertexId nic : from) {
+            std::vector<Usage> usages;
+            router.route(nic, 0, 0, usages);
+            std::vector<LinkId> path;
+            for (const Usage& u : usages) path.push_back(u.link);
+            r.flow(path, 4 << 20);
+        }
+        PacketEngine e = r.engine();
+        REQUIRE(e.run(Picoseconds(100'000 * us)));
+        std::vector<double> fct;
+        for (std::size_t f = 0; f < r.flows.size(); ++f) {
+            fct.push_back(static_cast<double>(e.end(f).count()) * 1e-6 - 1000);
+        }
+        CHECK(*std::max_element(fct.begin(), fct.end()) ==
+              doctest::Approx(published.last_us).epsilon(0.10));
+        CHECK(mean(fct) == doctest::Approx(published.mean_us).epsilon(0.10));
+        CHECK(e.totals().lost_lossless == 0);
+        CHECK(e.audit() == "");
+    }
 }
