@@ -1,8 +1,11 @@
 #pragma once
 // The PFC watchdog of one egress queue: what a switch does about a neighbour that pauses it for ever.
 //
-//                     stuck for detection_time                     no pause for restoration_time
-//     operational  ------------------------------->  stormed  ------------------------------------> operational
+//                   stuck for detection_time
+//                  ------------------------->
+//     operational                              stormed
+//                  <-------------------------
+//                no pause for restoration_time
 //
 // It looks once per poll. Stuck in a poll: something waits, nothing was sent, and the queue was paused for
 // more than 99 % of it. Source: SONiC's pfcwd; the profiles differ in the three times.
