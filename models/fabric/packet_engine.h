@@ -42,7 +42,7 @@ struct PacketSpec {
     // Switches begin to forward when a packet's header is there and the way out is no faster than the way
     // in; else when all of it is.
     bool cut_through = false;
-    BufferSpec buffer;                  // its size is the network's, switch by switch
+    BufferSpec buffer;
     std::int64_t pause_quanta = 65535;  // in an XOFF frame; it is sent again at half that time
     std::int64_t pause_frame_bytes = 64;
     Picoseconds pause_reaction{};          // from the frame's arrival to the last byte sent
@@ -82,7 +82,6 @@ class PacketEngine {
     Picoseconds end(std::size_t flow) const { return record_[flow].end; }  // last ACK at the sender
     bool failed(std::size_t flow) const { return flows_[flow].phase == Phase::failed; }
     std::int64_t received_bytes(std::size_t flow) const { return flows_[flow].received_bytes; }
-    double rate_bits_per_s(std::size_t flow) const { return flows_[flow].pace.bits_per_s; }
 
     std::int64_t queue_bytes(LinkId link, int traffic_class) const {
         return queues_[slot(link, traffic_class)].bytes;
@@ -104,7 +103,6 @@ class PacketEngine {
     const IngressShare& ingress(LinkId link, int traffic_class) const {
         return ingress_[slot(link, traffic_class)];
     }
-    std::int64_t threshold(VertexId vertex) const { return buffers_[vertex].threshold(); }
 
     struct Totals {
         std::uint64_t events = 0;

@@ -17,8 +17,8 @@
 
 namespace railyard {
 
+// How a switch shares its buffer; how large it is, the network says.
 struct BufferSpec {
-    std::int64_t bytes = 0;                   // of a whole switch, headroom and reserves included
     double alpha = 0.125;                     // of the dynamic threshold; kept in 1/1024
     std::int64_t reserve_bytes = 4096;        // of each (port, priority)
     std::int64_t resume_offset_bytes = 3072;  // XON is sent so far below T

@@ -1,5 +1,4 @@
 #include <doctest/doctest.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
@@ -30,21 +29,21 @@ struct Reference {
     PacketNetwork network;
     PacketSpec spec;
     std::string congestion;  // a name in the table
+    std::int64_t buffer_bytes;
     std::vector<PacketFlow> flows;
 
-    Reference(std::string cc, std::int64_t buffer_bytes) : congestion(std::move(cc)) {
+    Reference(std::string cc, std::int64_t bytes) : congestion(std::move(cc)), buffer_bytes(bytes) {
         const bool hpcc = congestion.starts_with("hpcc");
         spec.payload_bytes = 1000;
         spec.header_bytes = hpcc ? 78 : 36;
         spec.ack_bytes = hpcc ? 76 : 48;
         spec.ack_class = 1;  // they queue with the data, as WebSearch's slowdowns tell
-        spec.buffer.bytes = buffer_bytes;
         spec.buffer.alpha = c.catalogue.number("pfc", "", "alpha_hpcc");
         spec.buffer.resume_offset_bytes = c.catalogue.data("pfc", "", "resume_offset_hpcc").count();
     }
 
     VertexId nic() { return network.add_nic(); }
-    VertexId switch_() { return network.add_switch(spec.buffer.bytes); }
+    VertexId switch_() { return network.add_switch(buffer_bytes); }
     LinkId cable(VertexId a, VertexId b, std::int64_t g = 100) {
         return network.add_cable(a, b, gbit(g), Picoseconds(us));
     }
@@ -591,6 +590,54 @@ TEST_CASE("looking at a run does not change it, and it holds its books at every 
     CHECK(whole.totals().pause_frames > 0);
 }
 
+TEST_CASE("each of the catalogue's DCQCN sets shares a link among four and keeps it busy") {
+    for (const char* set : {"dcqcn_paper", "dcqcn_nvidia_default", "dcqcn_hpcc_repo_paper",
+                            "dcqcn_hpcc_repo_vendor"}) {
+        CAPTURE(set);
+        CatalogueOnly c;
+        PacketNetwork network;
+        const VertexId sw = network.add_switch(32'000'000);
+        const LinkId down = network.add_cable(sw, network.add_nic(), gbit(40), Picoseconds(us));
+        network.links[down].ecn = {c.catalogue.data("ecn", "dcqcn_paper_40g", "kmin").count(),
+                                   c.catalogue.data("ecn", "dcqcn_paper_40g", "kmax").count(),
+                                   c.catalogue.number("ecn", "dcqcn_paper_40g", "pmax")};
+        PacketSpec spec;
+        spec.payload_bytes = 1000;
+        if (c.catalogue.has("dcqcn", set, "cnp_interval")) {
+            spec.cnp_interval = c.catalogue.time("dcqcn", set, "cnp_interval");
+        }
+        std::vector<LinkId> ups;
+        for (int i = 0; i < 4; ++i) {
+            ups.push_back(network.add_cable(network.add_nic(), sw, gbit(40), Picoseconds(us)));
+        }
+        for (PacketLink& l : network.links) l.headroom_bytes = 100'000;
+        PacketEngine e(network, spec, dcqcn(read_dcqcn(c.catalogue, set, gbit(40))));
+        for (const LinkId up : ups) {
+            PacketFlow f;
+            f.path = {up, down};
+            f.bytes = std::int64_t{1} << 40;
+            e.add(f);
+        }
+        Queue44 queue;
+        const auto rates = goodputs(e, 4, 50'000, 100'000, down, queue);
+        CHECK(mean(rates) > 0.95 * 10 / 1.058);
+        for (const double rate : rates) CHECK(rate == doctest::Approx(mean(rates)).epsilon(0.20));
+    }
+}
+
+TEST_CASE("a run stops at its budget of events, and goes on from there") {
+    const Chain chain({400, 400});
+    PacketEngine e(chain.network, {});
+    e.add(chain.flow(40960));
+    PacketEngine whole(chain.network, {});
+    whole.add(chain.flow(40960));
+    REQUIRE(whole.run(PacketEngine::never));
+    CHECK_FALSE(e.run(PacketEngine::never, 7));
+    CHECK(e.totals().events == 7);
+    CHECK(e.run(PacketEngine::never));
+    CHECK(e.digest() == whole.digest());
+}
+
 TEST_CASE("the fabric agrees with ns-3's RDMA model (table 44)") {
     // The reference is one draw of the marking. So where packets are marked it must lie, by the tolerance,
     // within what five draws of ours give.
@@ -775,7 +822,7 @@ TEST_CASE("32 to 1 in a fat-tree of 128 ends when it does in ns-3") {
         REQUIRE(problem.empty());
         Reference r(published.cc, 32'000'000);
         r.spec.payload_bytes = 4096;
-        r.network = PacketNetwork::of(topology, r.spec.buffer.bytes);
+        r.network = PacketNetwork::of(topology, r.buffer_bytes);
         for (PacketLink& l : r.network.links) l.latency = Picoseconds(us);
         Router router(topology, {Routing::ecmp});
         RandomStream random(1, 0, "test/incast");
