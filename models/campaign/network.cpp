@@ -173,7 +173,7 @@ void NetworkReader::apply_faults(ClusterNetwork& network, std::vector<LinkFault>
 void NetworkReader::warn_of_idle_keys(Section& section, const ClusterNetwork& network) {
     const auto idle = [&](std::initializer_list<const char*> keys, const std::string& why) {
         for (const char* key : keys) {
-            if (section.has(key)) section.warning(key, "has no effect with " + why);
+            if (section.has(key)) section.warning(key, fmt::format("has no effect with {}", why));
         }
     };
     const std::string& kind = network.spec.kind;

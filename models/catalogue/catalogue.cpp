@@ -251,6 +251,10 @@ double Catalogue::delay_per_metre(std::string_view kind, std::string_view name,
 Metres Catalogue::metres(std::string_view kind, std::string_view name, std::string_view key) {
     return {quantity(kind, name, key, Dimension::length).value};
 }
+double Catalogue::metres_per_second(std::string_view kind, std::string_view name,
+                                    std::string_view key) {
+    return quantity(kind, name, key, Dimension::speed).value;
+}
 double Catalogue::number(std::string_view kind, std::string_view name, std::string_view key) {
     const Found found = find(kind, name, key);
     return reader_.number(*found.value, found.path, Bound::non_negative).value_or(1.0);

@@ -1,7 +1,9 @@
 #pragma once
-// The door of the fabric: networks, routes, and flows that share links.
+// The door of the fabric: networks, routes, flows that share links, and packets.
 
 #include "models/fabric/flow_level.h"
+#include "models/fabric/headroom.h"
 #include "models/fabric/materials.h"
+#include "models/fabric/packet_engine.h"
 #include "models/fabric/routing.h"
 #include "models/fabric/topology.h"

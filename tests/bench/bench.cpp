@@ -240,6 +240,43 @@ void maxmin_vs_simgrid(const std::string& traffic, std::vector<Result>& results)
                        rival.peak_mb / ours.peak_mb, digest.hex()});
 }
 
+// ---- packets ----
+
+// What csg-htsim (RoCE, lossless queues, k = 8 and k = 16 fat-trees) took for as many flows of these sizes,
+// measured elsewhere on two cores; one data packet-hop in each is the same work.
+struct PacketsRival {
+    const char* traffic;
+    double hops_per_s;
+    double kb_per_host;
+};
+constexpr PacketsRival packets_rivals[] = {
+    {"128_perm", 3'055'616 / 7.6, 21e3 / 128},
+    {"1024_perm", 6'160'000 / 44.4, 161e3 / 1024},
+    {"128_incast", 188'000 / 0.36, 9e3 / 128},
+};
+
+void packets(const PacketsRival& rival, std::vector<Result>& results) {
+    const std::string command = fmt::format("'{}' {}", RAILYARD_PACKETS, rival.traffic);
+    FILE* pipe = popen(command.c_str(), "r");
+    double cpu_s = 0;
+    double peak_mb = 0;
+    unsigned long long hops = 0;
+    char digest[17] = {};
+    if (!pipe ||
+        std::fscanf(pipe, "%lf %lf %llu %*s %*s %*s %16s", &cpu_s, &peak_mb, &hops, digest) != 4 ||
+        pclose(pipe) != 0) {
+        fail(command + " failed");
+    }
+    const double rate = static_cast<double>(hops) / cpu_s;
+    const double kb_per_host = peak_mb * 1024 / std::stod(rival.traffic);
+    const std::string name = fmt::format("packets_{}", rival.traffic);
+    results.push_back(
+        {name, rate * 1e-6, fmt::format("M hops/CPU s, {:.2f} M", static_cast<double>(hops) * 1e-6),
+         "csg-htsim, elsewhere", rival.hops_per_s * 1e-6, rate / rival.hops_per_s, digest});
+    results.push_back({name + "_memory", kb_per_host, "KB per host", "csg-htsim, elsewhere",
+                       rival.kb_per_host, rival.kb_per_host / kb_per_host, digest});
+}
+
 // ---- growth ----
 
 class Cluster {
@@ -465,6 +502,13 @@ int main(int argc, char** argv) {
         if (smoke && traffic != "128_perm" && traffic != "128_a2aflat64") continue;
         if (!json) fmt::print(stderr, "maxmin_vs_simgrid_{} ...\n", traffic);
         maxmin_vs_simgrid(traffic, results);
+    }
+
+    for (const PacketsRival& rival : packets_rivals) {
+        const std::string name = std::string("packets_") + rival.traffic;
+        if (!name.starts_with(only) || (smoke && name != "packets_128_incast")) continue;
+        if (!json) fmt::print(stderr, "{} ...\n", name);
+        packets(rival, results);
     }
 
     if (results.empty()) {

@@ -18,6 +18,7 @@ struct Flow {
     int to = 0;
     double bytes = 0;
     double start_s = 0;
+    int after = -1;  // starts when this earlier flow has ended; -1: none
 };
 
 // A three-tier fat-tree: `half` NICs to a leaf, `half` leaves to a pod, as many pods as it takes; half^2
@@ -33,7 +34,8 @@ struct Traffic {
 constexpr double link_bytes_per_s = 50e9;
 
 // `name` is <hosts>_<pattern>, such as 1024_a2aflat256; hosts 128, 1024 or 4096; patterns perm (a
-// permutation), rand (Poisson arrivals at half load), a2aflat<n> (all-to-all of n hosts, spread evenly).
+// permutation), rand (Poisson arrivals at half load), a2aflat<n> (all-to-all of n hosts, spread evenly), incast
+// (32 senders to one host, once in 128 hosts, 31 times in 1024), ring<n> (a ring all-reduce of n hosts).
 inline Traffic traffic(const std::string& name) {
     Traffic t;
     const int hosts = std::stoi(name);
@@ -54,6 +56,32 @@ inline Traffic traffic(const std::string& name) {
         const double bytes = hosts == 128 ? 16 << 20 : 4 << 20;
         for (int i = 0; i < hosts; ++i)
             t.flows.push_back({i, to[static_cast<std::size_t>(i)], bytes, 0});
+    } else if (pattern == "incast") {
+        // Groups of 33 of the shuffled hosts; the first of each receives.
+        std::vector<int> order(static_cast<std::size_t>(hosts));
+        for (int i = 0; i < hosts; ++i) order[static_cast<std::size_t>(i)] = i;
+        for (int i = hosts - 1; i > 0; --i) {
+            std::swap(order[static_cast<std::size_t>(i)],
+                      order[static_cast<std::size_t>(any(i + 1))]);
+        }
+        const int groups = hosts == 128 ? 1 : hosts / 33;
+        const double bytes = hosts == 128 ? 4 << 20 : 1 << 20;
+        for (int g = 0; g < groups; ++g) {
+            for (int i = 1; i <= 32; ++i) {
+                t.flows.push_back({order[static_cast<std::size_t>(33 * g + i)],
+                                   order[static_cast<std::size_t>(33 * g)], bytes, 0});
+            }
+        }
+    } else if (pattern.starts_with("ring")) {
+        // Every chunk goes nearly twice round, a hop when the one before has ended.
+        const int members = std::stoi(pattern.substr(4));
+        for (int chunk = 0; chunk < members; ++chunk) {
+            for (int hop = 0; hop < 2 * (members - 1); ++hop) {
+                const int from = (chunk + hop) % members;
+                t.flows.push_back({from, (from + 1) % members, 512 << 10, 0,
+                                   hop == 0 ? -1 : static_cast<int>(t.flows.size()) - 1});
+            }
+        }
     } else if (pattern == "rand") {
         constexpr double mean_bytes = 1 << 20;
         const double rate = 0.5 * hosts * link_bytes_per_s / mean_bytes;
@@ -77,17 +105,22 @@ inline Traffic traffic(const std::string& name) {
     return t;
 }
 
-// Writes each flow's end, in order, and prints the CPU seconds and the peak of memory in MB.
-inline void report(const std::string& path, const std::vector<double>& ends_s, double cpu_s) {
-    std::ofstream out(path, std::ios::binary);
-    out.write(reinterpret_cast<const char*>(ends_s.data()),
-              static_cast<std::streamsize>(ends_s.size() * sizeof(double)));
+// Of this process, ever.
+inline double peak_megabytes() {
     double peak_kb = 0;
     std::ifstream status("/proc/self/status");
     for (std::string line; std::getline(status, line);) {
         if (line.starts_with("VmHWM:")) peak_kb = std::stod(line.substr(6));
     }
-    std::printf("%.6f %.3f\n", cpu_s, peak_kb / 1024);
+    return peak_kb / 1024;
+}
+
+// Writes each flow's end, in order, and prints the CPU seconds and the peak of memory in MB.
+inline void report(const std::string& path, const std::vector<double>& ends_s, double cpu_s) {
+    std::ofstream out(path, std::ios::binary);
+    out.write(reinterpret_cast<const char*>(ends_s.data()),
+              static_cast<std::streamsize>(ends_s.size() * sizeof(double)));
+    std::printf("%.6f %.3f\n", cpu_s, peak_megabytes());
 }
 
 }  // namespace railyard

@@ -1,0 +1,40 @@
+#include "models/fabric/congestion.h"
+
+namespace railyard {
+
+namespace {
+
+class None final : public Congestion {
+  public:
+    void start(std::uint32_t, double line_bits_per_s, Pace& pace) override {
+        pace.bits_per_s = line_bits_per_s;
+    }
+    void acknowledged(std::uint32_t, const Acknowledgement&, Pace&) override {}
+    void timer(std::uint32_t, Picoseconds, Pace&) override {}
+};
+
+}  // namespace
+
+std::unique_ptr<Congestion> no_congestion_control() {
+    return std::make_unique<None>();
+}
+
+const std::vector<CongestionKind>& congestion_kinds() {
+    static const std::vector<CongestionKind> kinds = {
+        {"none", "line rate; PFC alone holds the queues",
+         [](Catalogue&, const std::string&, Bandwidth, Picoseconds) {
+             return no_congestion_control();
+         }},
+        {"dcqcn", "rate cut on marked packets (RoCE)",
+         [](Catalogue& catalogue, const std::string& set, Bandwidth line, Picoseconds) {
+             return dcqcn(read_dcqcn(catalogue, set, line));
+         }},
+        {"hpcc", "rate and window from telemetry in the packets",
+         [](Catalogue& catalogue, const std::string&, Bandwidth line, Picoseconds base_rtt) {
+             return hpcc(read_hpcc(catalogue, line, base_rtt));
+         }},
+    };
+    return kinds;
+}
+
+}  // namespace railyard

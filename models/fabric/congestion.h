@@ -1,0 +1,95 @@
+#pragma once
+// Congestion control: what a sender's NIC makes of the acknowledgements it gets.
+//
+// One object serves all flows and keeps their state in an array. The engine calls it when a flow starts,
+// when an acknowledgement arrives and when the flow's timer is due; it answers by setting the flow's pace.
+// A new one is a file with its parameters and its class, and a row in the table of congestion.cpp.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/catalogue/catalogue.h"
+#include "sim/units.h"
+
+namespace railyard {
+
+// What the NIC obeys.
+struct Pace {
+    double bits_per_s = 0;                  // on the wire
+    std::int64_t window_bytes = 0;          // of payload under way; 0: no window
+    Picoseconds wake = Picoseconds::max();  // when the timer is due; max: never
+};
+
+// What one switch on the path wrote into a data packet as it left.
+struct HopTelemetry {
+    Picoseconds time{};
+    std::int64_t sent_bytes = 0;   // by the port, ever, before this packet
+    std::int64_t queue_bytes = 0;  // behind this packet
+    double bits_per_s = 0;         // of the port
+};
+
+struct Acknowledgement {
+    Picoseconds now{};
+    bool congestion = false;             // the receiver saw a marked packet: this is (also) a CNP
+    std::uint32_t next = 0;              // the packet that the receiver waits for
+    std::uint32_t to_send = 0;           // the packet that the sender will send next
+    std::int64_t bytes = 0;              // of payload, newly acknowledged
+    std::span<const HopTelemetry> hops;  // of the data packet; empty unless wanted
+};
+
+class Congestion {
+  public:
+    virtual ~Congestion() = default;
+    virtual bool wants_telemetry() const { return false; }
+    // A flow of this index begins, at the line rate of its NIC.
+    virtual void start(std::uint32_t flow, double line_bits_per_s, Pace& pace) = 0;
+    virtual void acknowledged(std::uint32_t flow, const Acknowledgement& ack, Pace& pace) = 0;
+    virtual void timer(std::uint32_t flow, Picoseconds now, Pace& pace) = 0;
+};
+
+// Line rate, always.
+std::unique_ptr<Congestion> no_congestion_control();
+
+// DCQCN (Zhu et al., SIGCOMM 2015), in the paper's form and in that of NVIDIA's NICs.
+struct DcqcnSpec {
+    double g = 1.0 / 256;
+    double initial_alpha = 1;
+    Picoseconds alpha_timer{};
+    Picoseconds reduce_period{};  // cuts at most once in it; 0: at once, on every CNP (paper)
+    Picoseconds increase_timer{};
+    std::int64_t byte_counter = 0;  // 0: there is none
+    std::int64_t fast_recovery_steps = 1;
+    double additive_bits_per_s = 0;
+    double hyper_bits_per_s = 0;
+    double min_bits_per_s = 0;
+    // Whether a cut moves the target too when no increase has come since the cut before it.
+    bool clamp_target = false;
+};
+std::unique_ptr<Congestion> dcqcn(const DcqcnSpec& spec);
+// The catalogue's set of this name, for NICs of this line rate.
+DcqcnSpec read_dcqcn(Catalogue& catalogue, const std::string& name, Bandwidth line);
+
+// HPCC (Li et al., SIGCOMM 2019): window and rate from what the switches report of themselves.
+struct HpccSpec {
+    Picoseconds base_rtt{};       // the network's longest, unloaded
+    double utilisation = 0.95;    // eta
+    std::int64_t stages_max = 5;  // of additive increase in a row
+    double additive_bits_per_s = 0;
+    double min_bits_per_s = 0;
+};
+std::unique_ptr<Congestion> hpcc(const HpccSpec& spec);
+HpccSpec read_hpcc(Catalogue& catalogue, Bandwidth line, Picoseconds base_rtt);
+
+struct CongestionKind {
+    const char* name;
+    const char* doc;
+    // `set`: the name of the catalogue's parameter set, where there are several.
+    std::unique_ptr<Congestion> (*make)(Catalogue& catalogue, const std::string& set,
+                                        Bandwidth line, Picoseconds base_rtt);
+};
+const std::vector<CongestionKind>& congestion_kinds();
+
+}  // namespace railyard

@@ -1,0 +1,24 @@
+#pragma once
+// ECN marking as a switch's egress queue does it (RED on the instantaneous queue).
+
+#include <cstdint>
+
+#include "sim/rng.h"
+
+namespace railyard {
+
+// p = 0 up to kmin, rising to pmax at kmax, 1 beyond. kmin <= kmax; equal: a step.
+struct EcnProfile {
+    std::int64_t kmin_bytes = INT64_MAX;  // INT64_MAX: nothing is marked
+    std::int64_t kmax_bytes = INT64_MAX;
+    double pmax = 0;
+
+    bool marks(std::int64_t queue_bytes, RandomStream& random) const {
+        if (queue_bytes <= kmin_bytes) return false;
+        if (queue_bytes > kmax_bytes) return true;
+        return random.chance(pmax * static_cast<double>(queue_bytes - kmin_bytes) /
+                             static_cast<double>(kmax_bytes - kmin_bytes));
+    }
+};
+
+}  // namespace railyard

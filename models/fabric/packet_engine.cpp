@@ -1,0 +1,390 @@
+#include "models/fabric/packet_engine.h"
+
+#include <bit>
+
+#include "sim/check.h"
+
+namespace railyard {
+
+namespace {
+
+std::uint64_t ps_per_byte_of(Bandwidth rate) {
+    const auto bits = static_cast<__int128>(rate.bits_per_second());
+    return static_cast<std::uint64_t>(
+        ((static_cast<__int128>(8'000'000'000'000) << 20) + bits - 1) / bits);
+}
+
+}  // namespace
+
+// Buckets for some dozens of events each when every link is busy; and as many of them as reach one packet's
+// transfer and propagation ahead.
+TimingWheel<PacketEngine::Payload> PacketEngine::fitting_wheel(const PacketNetwork& network,
+                                                               const PacketSpec& spec) {
+    std::int64_t transfer = INT64_MAX;
+    std::int64_t ahead = 0;
+    for (const PacketLink& l : network.links) {
+        if (l.rate.bits_per_second() <= 0) continue;
+        const std::int64_t t =
+            transfer_ps(spec.payload_bytes + spec.header_bytes, ps_per_byte_of(l.rate));
+        transfer = std::min(transfer, t);
+        ahead = std::max(ahead, t + l.latency.count());
+    }
+    constexpr std::int64_t events_per_bucket = 64;
+    const std::int64_t links = static_cast<std::int64_t>(network.links.size());
+    const auto width = static_cast<std::uint64_t>(events_per_bucket * transfer / links);
+    const int shift = std::max(0, static_cast<int>(std::bit_width(width)) - 1);
+    const int bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(ahead >> shift)));
+    return {shift, std::clamp(bits, 6, 20)};
+}
+
+PacketEngine::PacketEngine(const PacketNetwork& network, PacketSpec spec,
+                           std::unique_ptr<Congestion> congestion)
+    : spec_(std::move(spec)),
+      congestion_(std::move(congestion)),
+      telemetry_wanted_(congestion_->wants_telemetry()),
+      class_count_(spec_.classes.size()),
+      links_(network.links),
+      wheel_(fitting_wheel(network, spec_)),
+      to_nic_(links_.size()),
+      ports_(links_.size()),
+      queues_(links_.size() * class_count_),
+      rings_(links_.size() * class_count_),
+      pauses_(links_.size() * class_count_),
+      ingress_(links_.size() * class_count_),
+      marking_(spec_.seed, 0, "packet/marking") {
+    RY_CHECK(class_count_ <= 8);
+    RY_CHECK(spec_.payload_bytes > 0 && spec_.ack_every > 0);
+    RY_CHECK(spec_.payload_bytes + spec_.header_bytes <= UINT16_MAX);
+    std::vector<std::int64_t> pool = network.buffer_bytes;
+    for (LinkId l = 0; l < links_.size(); ++l) {
+        const PacketLink& link = links_[l];
+        Port& port = ports_[l];
+        port.latency = link.latency.count();
+        if (link.rate.bits_per_second() > 0) port.ps_per_byte = ps_per_byte_of(link.rate);
+        port.from = link.from;
+        port.at_nic = network.is_nic(link.from);
+        to_nic_[l] = network.is_nic(link.to) ? 1 : 0;
+        if (to_nic_[l] != 0) continue;
+        for (std::size_t c = 0; c < class_count_; ++c) {
+            const bool lossless = spec_.classes[c].lossless;
+            ingress_[l * class_count_ + c].headroom_size = lossless ? link.headroom_bytes : 0;
+            pool[link.to] -= spec_.buffer.reserve_bytes + (lossless ? link.headroom_bytes : 0);
+        }
+    }
+    for (VertexId v = 0; v < pool.size(); ++v) {
+        RY_CHECK(network.is_nic(v) || pool[v] > 0);  // headroom and reserves leave some
+        buffers_.emplace_back(spec_.buffer, pool[v]);
+    }
+    if (spec_.watchdog.action != WatchdogAction::none) {
+        RY_CHECK(spec_.watchdog.poll.count() > 0);
+        watchdogs_.resize(queues_.size());
+        schedule(spec_.watchdog.poll.count(), What::watchdog_poll, 0);
+    }
+}
+
+bool PacketEngine::run(Picoseconds until, std::uint64_t events_max) {
+    const std::uint64_t last = totals_.events + std::min(events_max, UINT64_MAX - totals_.events);
+    TimingWheel<Payload>::Event event{};
+    while (unfinished_ > 0) {
+        if (totals_.events == last) return false;
+        if (!wheel_.pop(until.count(), event)) {
+            if (until != never) now_ = until.count();
+            return false;
+        }
+        fetch_ahead();
+        now_ = event.time;
+        ++totals_.events;
+        handle(event.payload);
+    }
+    return true;
+}
+
+// A large network does not fit into the cache. What the next events will touch is on its way while this one
+// is handled: first the packet, then, once that is there, the port that it goes out by.
+void PacketEngine::fetch_ahead() const {
+    if (const auto* later = wheel_.peek(5); later && later->payload.what == What::arrival) {
+        __builtin_prefetch(&packets_[later->payload.id]);
+    }
+    if (const auto* soon = wheel_.peek(2)) {
+        const std::uint32_t id = soon->payload.id;
+        if (soon->payload.what == What::arrival) {
+            __builtin_prefetch(&ports_[paths_[packets_[id].place]]);
+        } else if (soon->payload.what == What::port_free) {
+            __builtin_prefetch(&ports_[id]);
+        }
+    }
+}
+
+void PacketEngine::handle(const Payload& event) {
+    switch (event.what) {
+        case What::arrival:
+            return arrive(event.id);
+        case What::port_free:
+            return serve(event.id);
+        case What::flow_start:
+            return start_flow(event.id);
+        case What::flow_ready:
+            if (flows_[event.id].wake_at != now_) return;  // overtaken by another
+            flows_[event.id].wake_at = unset;
+            return offer(event.id);
+        case What::flow_timer:
+            return on_timer(event.id);
+        case What::flow_timeout:
+            return on_timeout(event.id);
+        case What::xoff:
+            return on_xoff(event.id, event.traffic_class);
+        case What::xon:
+            return on_xon(event.id, event.traffic_class);
+        case What::pause_over:
+            return on_pause_over(event.id, event.traffic_class);
+        case What::pause_refresh:
+            return on_pause_refresh(event.id, event.traffic_class);
+        case What::storm_start:
+            return on_storm(event.id, event.traffic_class, true);
+        case What::storm_end:
+            return on_storm(event.id, event.traffic_class, false);
+        case What::watchdog_poll:
+            return on_watchdog_poll();
+    }
+}
+
+std::uint32_t PacketEngine::take_packet() {
+    if (free_packets_ == none) {
+        packets_.emplace_back();
+        if (telemetry_wanted_) telemetry_.resize(packets_.size() * telemetry_hops_);
+        return static_cast<std::uint32_t>(packets_.size() - 1);
+    }
+    const std::uint32_t id = free_packets_;
+    free_packets_ = packets_[id].next;
+    return id;
+}
+
+void PacketEngine::free_packet(std::uint32_t id) {
+    packets_[id].next = free_packets_;
+    free_packets_ = id;
+}
+
+// ---- links and switches ----
+
+void PacketEngine::arrive(std::uint32_t id) {
+    --on_links_;
+    const Packet& packet = packets_[id];
+    if (to_nic_[paths_[packet.place - 1]] == 0) return forward(id);
+    if ((packet.flags & flag_ack) != 0) return receive_ack(id);
+    receive_data(id);
+}
+
+void PacketEngine::forward(std::uint32_t id) {
+    const Packet& packet = packets_[id];
+    const LinkId out = paths_[packet.place];
+    Port& port = ports_[out];
+    if ((port.discarding >> packet.traffic_class & 1) != 0) {
+        return lose(id, totals_.lost_to_watchdog);
+    }
+    if (send_at_once(out, id)) return;
+    const std::size_t in = slot(paths_[packet.place - 1], packet.traffic_class);
+    SwitchBuffer& buffer = buffers_[port.from];
+    if (!buffer.admit(ingress_[in], packet.bytes)) {
+        return lose(id, spec_.classes[packet.traffic_class].lossless ? totals_.lost_lossless
+                                                                     : totals_.lost_lossy);
+    }
+    if (buffer.must_pause(ingress_[in])) {
+        send_pause(paths_[packet.place - 1], packet.traffic_class, true);
+    }
+    enqueue(out, id);
+}
+
+void PacketEngine::lose(std::uint32_t id, std::int64_t& counter) {
+    ++counter;
+    free_packet(id);
+}
+
+// A packet that need not wait passes without being queued or booked.
+bool PacketEngine::send_at_once(LinkId link, std::uint32_t id) {
+    const Port& port = ports_[link];
+    const unsigned blocked = port.waiting | (unsigned{port.paused} & ~unsigned{port.unpausable});
+    if (port.pending || port.busy_until > now_) return false;
+    if ((blocked >> packets_[id].traffic_class & 1) != 0) return false;
+    if (telemetry_wanted_ && !port.at_nic) write_telemetry(link, id, 0);
+    transmit(link, id);
+    return true;
+}
+
+void PacketEngine::enqueue(LinkId link, std::uint32_t id) {
+    Packet& packet = packets_[id];
+    Queue& queue = queues_[slot(link, packet.traffic_class)];
+    packet.next = none;
+    if (queue.head == none) {
+        queue.head = id;
+    } else {
+        packets_[queue.tail].next = id;
+    }
+    queue.tail = id;
+    queue.bytes += packet.bytes;
+    queue.bytes_max = std::max(queue.bytes_max, queue.bytes);
+    Port& port = ports_[link];
+    port.waiting |= static_cast<std::uint8_t>(1U << packet.traffic_class);
+    if (!port.pending) kick(link);
+}
+
+// The first packet of a queue that is not empty; at a switch it leaves the buffer's books.
+std::uint32_t PacketEngine::dequeue(LinkId link, std::size_t traffic_class) {
+    const std::size_t s = link * class_count_ + traffic_class;
+    Queue& queue = queues_[s];
+    const std::uint32_t id = queue.head;
+    queue.head = packets_[id].next;
+    if (queue.head != none) __builtin_prefetch(&packets_[queue.head]);
+    queue.bytes -= packets_[id].bytes;
+    ++queue.taken;
+    Port& port = ports_[link];
+    if (queue.head == none && rings_[s].head == none) {
+        port.waiting &= static_cast<std::uint8_t>(~(1U << traffic_class));
+    }
+    if (!port.at_nic) {
+        const LinkId in = paths_[packets_[id].place - 1];
+        IngressShare& share = ingress_[in * class_count_ + traffic_class];
+        SwitchBuffer& buffer = buffers_[port.from];
+        buffer.release(share, packets_[id].bytes);
+        if (buffer.may_resume(share)) send_pause(in, traffic_class, false);
+    }
+    return id;
+}
+
+// What a switch does to a packet that has waited and now leaves: marks it, writes into it.
+void PacketEngine::leave_switch(LinkId link, std::uint32_t id) {
+    Packet& packet = packets_[id];
+    if ((packet.flags & flag_ack) != 0) return;
+    const std::int64_t behind = queues_[slot(link, packet.traffic_class)].bytes;
+    if (spec_.classes[packet.traffic_class].ecn && links_[link].ecn.marks(behind, marking_)) {
+        packet.flags |= flag_marked;
+    }
+    if (telemetry_wanted_) write_telemetry(link, id, behind);
+}
+
+void PacketEngine::write_telemetry(LinkId link, std::uint32_t id, std::int64_t queue_bytes) {
+    const Packet& packet = packets_[id];
+    if ((packet.flags & flag_ack) != 0) return;
+    // The first link of the path is the NIC's own.
+    const std::size_t hop = packet.place - flows_[packet.flow].first - 1;
+    telemetry_[id * telemetry_hops_ + hop] = {
+        Picoseconds(now_), ports_[link].sent_bytes, queue_bytes,
+        static_cast<double>(links_[link].rate.bits_per_second())};
+}
+
+void PacketEngine::transmit(LinkId link, std::uint32_t id) {
+    Packet& packet = packets_[id];
+    Port& port = ports_[link];
+    const std::int64_t transfer = transfer_ps(packet.bytes, port.ps_per_byte);
+    port.busy_until = now_ + transfer;
+    port.sent_bytes += packet.bytes;
+    if ((packet.flags & flag_ack) != 0) {
+        ++totals_.ack_hops;
+    } else {
+        ++totals_.data_hops;
+    }
+    ++packet.place;
+    ++on_links_;
+    std::int64_t until_there = transfer;
+    if (spec_.cut_through && to_nic_[link] == 0 &&
+        ports_[paths_[packet.place]].ps_per_byte >= port.ps_per_byte) {
+        until_there =
+            transfer_ps(std::min<std::int64_t>(spec_.header_bytes, packet.bytes), port.ps_per_byte);
+    }
+    schedule(now_ + until_there + port.latency, What::arrival, id);
+}
+
+// Class 0 if it can, else the next of the others in turn.
+std::size_t PacketEngine::next_class(const Port& port, unsigned sendable) const {
+    if ((sendable & 1U) != 0) return 0;
+    const unsigned later = sendable & ~((2U << port.last_class) - 1U);
+    return static_cast<std::size_t>(std::countr_zero(later != 0 ? later : sendable));
+}
+
+// The port is idle, or was to become so now: the next packet goes out.
+void PacketEngine::serve(LinkId link) {
+    Port& port = ports_[link];
+    port.pending = false;
+    if (port.busy_until > now_) return kick(link);  // a pause frame came between
+    for (unsigned can = sendable(port); can != 0; can = sendable(port)) {
+        const std::size_t c = next_class(port, can);
+        port.last_class = static_cast<std::uint8_t>(c);
+        if (queues_[link * class_count_ + c].head != none) {
+            const std::uint32_t id = dequeue(link, c);
+            if (!port.at_nic) leave_switch(link, id);
+            transmit(link, id);
+            break;
+        }
+        if (send_from_ring(link, c)) break;
+    }
+    if (!port.pending) kick(link);
+}
+
+// Sees to it that the link is served as soon as it can be. Not while an event for it is pending.
+void PacketEngine::kick(LinkId link) {
+    Port& port = ports_[link];
+    if (sendable(port) == 0) return;
+    if (port.busy_until <= now_) return serve(link);
+    port.pending = true;
+    schedule(port.busy_until, What::port_free, link);
+}
+
+// ---- looking at it ----
+
+Picoseconds PacketEngine::paused_time(LinkId link, int traffic_class) const {
+    const Pause& pause = pauses_[slot(link, traffic_class)];
+    return Picoseconds(pause.total + (paused(link, traffic_class) ? now_ - pause.since : 0));
+}
+
+std::string PacketEngine::digest() const {
+    Fingerprint digest;
+    for (const Record& r : record_) digest.add(r.end);
+    digest.add(totals_.events);
+    digest.add(totals_.data_hops);
+    digest.add(totals_.ack_hops);
+    digest.add(totals_.pause_frames);
+    digest.add(totals_.lost_lossless + totals_.lost_lossy + totals_.lost_to_watchdog);
+    return digest.hex();
+}
+
+std::string PacketEngine::audit() const {
+    std::vector<std::int64_t> held(ingress_.size());
+    std::uint64_t queued = 0;
+    for (std::size_t s = 0; s < queues_.size(); ++s) {
+        const Port& port = ports_[s / class_count_];
+        std::int64_t bytes = 0;
+        for (std::uint32_t id = queues_[s].head; id != none; id = packets_[id].next) {
+            bytes += packets_[id].bytes;
+            ++queued;
+            if (port.at_nic) continue;
+            held[slot(paths_[packets_[id].place - 1], packets_[id].traffic_class)] +=
+                packets_[id].bytes;
+        }
+        if (bytes != queues_[s].bytes) return "a queue does not hold the bytes it counts";
+    }
+    std::vector<std::int64_t> in_pool(buffers_.size());
+    for (std::size_t s = 0; s < ingress_.size(); ++s) {
+        const IngressShare& share = ingress_[s];
+        const Port& port = ports_[s / class_count_];
+        if (share.bytes + share.headroom_bytes != held[s])
+            return "bytes are booked that are not there";
+        if (share.headroom_bytes > share.headroom_size) return "a headroom is overdrawn";
+        if (to_nic_[s / class_count_] == 0)
+            in_pool[links_[s / class_count_].to] +=
+                buffers_[links_[s / class_count_].to].in_pool(share);
+        const bool paused = (port.paused >> (s % class_count_) & 1) != 0;
+        if (paused && (!pauses_[s].over_pending || pauses_[s].until < now_)) {
+            return "a link is paused that nobody pauses";
+        }
+    }
+    for (VertexId v = 0; v < buffers_.size(); ++v) {
+        if (in_pool[v] != buffers_[v].pool_used())
+            return "a switch's pool is not what its ports hold";
+        if (buffers_[v].threshold() < 0) return "a switch's pool is overdrawn";
+    }
+    std::uint64_t unused = 0;
+    for (std::uint32_t id = free_packets_; id != none; id = packets_[id].next) ++unused;
+    if (packets_.size() - unused != queued + on_links_) return "a packet is astray";
+    return {};
+}
+
+}  // namespace railyard

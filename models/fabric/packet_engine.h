@@ -1,0 +1,323 @@
+#pragma once
+// The packet scale: every data packet, acknowledgement and pause frame, on a picosecond clock.
+//
+// A NIC paces each of its flows, takes them in turn, and stops when the switch above it says so. A switch
+// queues packets at their way out, one queue per class, and books them in its buffer on their way in
+// (switch_buffer.h); PFC, ECN, congestion control and the watchdog follow from there. Flows bring their own
+// paths. What is modelled, what is left out, and what it was held against: README.md, "Packets".
+//
+// Same network, spec and flows: the same events in the same order, everywhere.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/fabric/congestion.h"
+#include "models/fabric/packet_network.h"
+#include "models/fabric/pfc_watchdog.h"
+#include "models/fabric/switch_buffer.h"
+#include "models/fabric/timing_wheel.h"
+#include "sim/fingerprint.h"
+#include "sim/rng.h"
+
+namespace railyard {
+
+// A traffic class (priority). Class 0 goes first, always; the others take turns.
+struct PacketClass {
+    bool lossless = true;  // by PFC
+    bool ecn = true;       // data packets may be marked
+};
+
+struct PacketSpec {
+    std::int64_t payload_bytes = 4096;  // of a full packet
+    std::int64_t header_bytes =
+        58;  // on the wire around it: RoCEv2 over Ethernet, without preamble
+    std::int64_t ack_bytes = 64;
+    std::int64_t ack_every =
+        1;  // packets in order; the last one and a CNP are acknowledged at once
+    // ACKs as packets of this class; -1: they take their path's time unloaded, and nothing of its bandwidth.
+    int ack_class = 0;
+    std::vector<PacketClass> classes = {{false, false}, {true, true}};
+    // Switches begin to forward when a packet's header is there and the way out is no faster than the way
+    // in; else when all of it is.
+    bool cut_through = false;
+    BufferSpec buffer;
+    std::int64_t pause_quanta = 65535;  // in an XOFF frame; it is sent again at half that time
+    std::int64_t pause_frame_bytes = 64;
+    Picoseconds pause_reaction{};          // from the frame's arrival to the last byte sent
+    Picoseconds cnp_interval{};            // between CNPs of one flow, at least
+    Picoseconds retransmission_timeout{};  // 0: there is none
+    std::int64_t retries = 7;              // timeouts without progress before the flow fails
+    WatchdogSpec watchdog;
+    std::uint64_t seed = 1;  // of marking
+};
+
+struct PacketFlow {
+    std::vector<LinkId> path;  // from a NIC to a NIC; acknowledgements take it backwards
+    std::int64_t bytes = 0;    // of payload, > 0
+    Picoseconds start{};
+    std::int64_t after = -1;  // starts when this earlier flow has ended, if that is later; -1: none
+    int traffic_class = 1;
+};
+
+class PacketEngine {
+  public:
+    // No congestion control given: line rate.
+    PacketEngine(const PacketNetwork& network, PacketSpec spec,
+                 std::unique_ptr<Congestion> congestion = no_congestion_control());
+
+    // Its index. Before the clock passes its start.
+    std::size_t add(const PacketFlow& flow);
+    // The NIC at the end of `link` pauses it for a class, from `start` to `end`, whatever its own state.
+    void storm(LinkId link, int traffic_class, Picoseconds start, Picoseconds end);
+
+    // Handles every event up to `until`, and sets the clock there; or until all flows have ended or failed
+    // (the clock stands at the last event), or so many events are handled. False: there is more to do.
+    bool run(Picoseconds until, std::uint64_t events_max = UINT64_MAX);
+
+    Picoseconds now() const { return Picoseconds(now_); }
+
+    static constexpr Picoseconds never = Picoseconds::max();
+    Picoseconds end(std::size_t flow) const { return record_[flow].end; }  // last ACK at the sender
+    bool failed(std::size_t flow) const { return flows_[flow].phase == Phase::failed; }
+    std::int64_t received_bytes(std::size_t flow) const { return flows_[flow].received_bytes; }
+
+    std::int64_t queue_bytes(LinkId link, int traffic_class) const {
+        return queues_[slot(link, traffic_class)].bytes;
+    }
+    std::int64_t queue_bytes_max(LinkId link, int traffic_class) const {
+        return queues_[slot(link, traffic_class)].bytes_max;
+    }
+    bool paused(LinkId link, int traffic_class) const {
+        return (ports_[link].paused >> traffic_class & 1) != 0;
+    }
+    Picoseconds paused_time(LinkId link, int traffic_class) const;
+    // XOFF frames, refreshes not counted, that stopped this link's sender.
+    std::int64_t pauses(LinkId link, int traffic_class) const {
+        return pauses_[slot(link, traffic_class)].count;
+    }
+    bool stormed(LinkId link, int traffic_class) const {
+        return !watchdogs_.empty() && watchdogs_[slot(link, traffic_class)].stormed();
+    }
+    const IngressShare& ingress(LinkId link, int traffic_class) const {
+        return ingress_[slot(link, traffic_class)];
+    }
+
+    struct Totals {
+        std::uint64_t events = 0;
+        std::uint64_t data_hops = 0;  // data packets sent on a link, NICs' included
+        std::uint64_t ack_hops = 0;
+        std::int64_t pause_frames = 0;   // XOFF and XON, refreshes not counted
+        std::int64_t lost_lossless = 0;  // packets of a lossless class for which there was no room
+        std::int64_t lost_lossy = 0;     // of another class
+        std::int64_t lost_to_watchdog = 0;
+        std::int64_t retransmitted = 0;  // packets
+        std::int64_t timeouts = 0;
+        std::int64_t storms_detected = 0;
+    };
+    const Totals& totals() const { return totals_; }
+    std::string digest() const;  // of every flow's end and of the totals
+    // Empty when each switch holds exactly the bytes that it has booked, no buffer is overdrawn, each paused
+    // link has a pauser and no packet is astray; else what is wrong. Takes time.
+    std::string audit() const;
+
+  private:
+    static constexpr std::uint32_t none = UINT32_MAX;
+    static constexpr std::int64_t unset = INT64_MAX;
+
+    enum class What : std::uint8_t {
+        arrival,        // of packet `id` at the end of its link
+        port_free,      // link `id` can send again
+        flow_start,     // flow `id`
+        flow_ready,     // its pace allows another packet
+        flow_timer,     // its congestion control's
+        flow_timeout,   // nothing was acknowledged for long
+        xoff,           // a pause frame reaches the sender of link `id`
+        xon,            // likewise, to go on
+        pause_over,     // the pause of link `id` has run out, unless it was renewed
+        pause_refresh,  // the receiver of link `id` renews it, unless it has sent XON
+        storm_start,
+        storm_end,
+        watchdog_poll,
+    };
+    struct Payload {
+        std::uint32_t id = 0;
+        What what = What::arrival;
+        std::uint8_t traffic_class = 0;
+    };
+    // `place` runs along the flow's path: forwards over its links, then backwards over their reverses. It
+    // points to the next link to take.
+    struct Packet {
+        std::uint32_t next = none;  // in its queue, or in the list of free ones
+        std::uint32_t place = 0;
+        std::uint32_t flow = 0;
+        std::uint32_t number = 0;  // of a data packet; of an ACK: the one waited for
+        std::uint16_t bytes = 0;   // on the wire
+        std::uint8_t traffic_class = 0;
+        std::uint8_t flags = 0;
+    };
+    static constexpr std::uint8_t flag_ack = 1;
+    static constexpr std::uint8_t flag_marked = 2;  // data: congestion experienced; ACK: CNP
+    static constexpr std::uint8_t flag_nack = 4;
+
+    // The sending end of a link.
+    struct alignas(64) Port {
+        std::int64_t busy_until = 0;
+        std::int64_t latency = 0;
+        std::uint64_t ps_per_byte = 0;  // in 2^-20 ps
+        std::int64_t sent_bytes = 0;
+        VertexId from = 0;
+        bool pending = false;         // an event for it is scheduled
+        bool at_nic = false;          // sent by a NIC
+        std::uint8_t waiting = 0;     // classes that have something to send
+        std::uint8_t paused = 0;      // classes that must not
+        std::uint8_t unpausable = 0;  // classes whose pauses the watchdog ignores
+        std::uint8_t discarding = 0;  // classes that it throws away
+        std::uint8_t last_class = 0;
+    };
+    struct Queue {
+        std::uint32_t head = none;
+        std::uint32_t tail = none;
+        std::int64_t bytes = 0;
+        std::int64_t bytes_max = 0;
+        std::int64_t taken = 0;  // packets that have left it, ever
+    };
+    // Flows of a NIC that may send, in turn.
+    struct Ring {
+        std::uint32_t head = none;
+        std::uint32_t tail = none;
+    };
+    struct Pause {
+        std::int64_t until = 0;
+        std::int64_t since = 0;
+        std::int64_t total = 0;  // of pauses that are over
+        std::int64_t count = 0;
+        bool over_pending = false;
+        bool refresh_pending = false;
+    };
+    enum class Phase : std::uint8_t { waiting, moving, ended, failed };
+    struct Flow {
+        std::uint32_t first = 0;  // of its path
+        std::uint32_t packets = 0;
+        std::uint32_t to_send = 0;         // next
+        std::uint32_t sent = 0;            // all before this one, once at least
+        std::uint32_t acknowledged = 0;    // all before this one
+        std::uint32_t expected = 0;        // by the receiver
+        std::uint32_t unacknowledged = 0;  // received, since its last ACK
+        std::uint32_t ring_next = none;
+        std::uint16_t last_payload = 0;  // of the last packet
+        std::uint8_t hops = 0;
+        std::uint8_t traffic_class = 0;
+        Phase phase = Phase::waiting;
+        bool queued = false;  // in its NIC's ring
+        bool nacked = false;  // the receiver has asked for the packet that it expects
+        bool timeout_pending = false;
+        std::uint8_t retries = 0;
+        std::int64_t ready_at = 0;      // its pace allows the next packet
+        std::int64_t wake_at = unset;   // the flow_ready event that counts
+        std::int64_t timer_at = unset;  // the flow_timer event that counts
+        std::int64_t timeout_at = 0;
+        std::int64_t cnp_at = 0;  // the receiver may send another
+        std::int64_t received_bytes = 0;
+        std::uint64_t ps_per_byte = 0;  // of its pace, in 2^-20 ps
+        Pace pace;
+    };
+    struct Record {  // what is looked at rarely
+        Picoseconds start{};
+        Picoseconds end = never;
+        std::int64_t ack_latency = 0;  // of acknowledgements that are no packets
+        std::uint32_t first_follower = none;
+        std::uint32_t next_follower = none;
+    };
+
+    std::size_t slot(LinkId link, int traffic_class) const {
+        return link * class_count_ + static_cast<std::size_t>(traffic_class);
+    }
+    static std::int64_t transfer_ps(std::int64_t bytes, std::uint64_t ps_per_byte) {
+        return static_cast<std::int64_t>(
+            (static_cast<std::uint64_t>(bytes) * ps_per_byte + 0xfffff) >> 20);
+    }
+    void schedule(std::int64_t at, What what, std::uint32_t id, std::size_t traffic_class = 0) {
+        wheel_.push(at, {id, what, static_cast<std::uint8_t>(traffic_class)});
+    }
+    static TimingWheel<Payload> fitting_wheel(const PacketNetwork& network, const PacketSpec& spec);
+
+    void fetch_ahead() const;
+    void handle(const Payload& event);
+    std::uint32_t take_packet();
+    void free_packet(std::uint32_t id);
+
+    // Links and switches.
+    void arrive(std::uint32_t id);
+    void forward(std::uint32_t id);
+    void lose(std::uint32_t id, std::int64_t& counter);
+    bool send_at_once(LinkId link, std::uint32_t id);
+    void enqueue(LinkId link, std::uint32_t id);
+    std::uint32_t dequeue(LinkId link, std::size_t traffic_class);
+    void leave_switch(LinkId link, std::uint32_t id);
+    void write_telemetry(LinkId link, std::uint32_t id, std::int64_t queue_bytes);
+    void transmit(LinkId link, std::uint32_t id);
+    void serve(LinkId link);
+    void kick(LinkId link);
+    std::size_t next_class(const Port& port, unsigned sendable) const;
+    static unsigned sendable(const Port& port) {
+        return port.waiting & ~(unsigned{port.paused} & ~unsigned{port.unpausable});
+    }
+
+    // PFC.
+    void send_pause(LinkId link, std::size_t traffic_class, bool stop);
+    std::int64_t pause_length(LinkId link) const;
+    void on_xoff(LinkId link, std::size_t traffic_class);
+    void on_xon(LinkId link, std::size_t traffic_class);
+    void on_pause_over(LinkId link, std::size_t traffic_class);
+    void on_pause_refresh(LinkId link, std::size_t traffic_class);
+    void on_storm(LinkId link, std::size_t traffic_class, bool starts);
+    void on_watchdog_poll();
+    void flush(LinkId link, std::size_t traffic_class);
+
+    // NICs.
+    void start_flow(std::uint32_t flow);
+    void end_flow(std::uint32_t flow);
+    void fail_flow(std::uint32_t flow);
+    bool window_is_full(const Flow& f) const;
+    void ask_again_from(Flow& f, std::uint32_t number);
+    void offer(std::uint32_t flow);
+    bool send_from_ring(LinkId link, std::size_t traffic_class);
+    void send_data(LinkId link, std::uint32_t flow);
+    void receive_data(std::uint32_t id);
+    void acknowledge(std::uint32_t id, std::uint8_t flags);
+    void receive_ack(std::uint32_t id);
+    void follow_pace(std::uint32_t flow, double rate_before);
+    void on_timer(std::uint32_t flow);
+    void on_timeout(std::uint32_t flow);
+
+    PacketSpec spec_;
+    std::unique_ptr<Congestion> congestion_;
+    bool telemetry_wanted_;
+    std::size_t class_count_;
+    std::vector<PacketLink> links_;
+    TimingWheel<Payload> wheel_;
+    std::int64_t now_ = 0;
+    std::vector<Packet> packets_;
+    std::uint32_t free_packets_ = none;
+    std::vector<HopTelemetry> telemetry_;  // of each packet, telemetry_hops_ places
+    std::size_t telemetry_hops_ = 0;
+    std::vector<LinkId> paths_;
+    std::vector<std::uint8_t> to_nic_;  // of each link: 1, it ends at a NIC
+    std::vector<Port> ports_;           // by link
+    std::vector<Queue> queues_;         // by slot: link and class
+    std::vector<Ring> rings_;
+    std::vector<Pause> pauses_;
+    std::vector<IngressShare> ingress_;   // of the link's receiving end
+    std::vector<PfcWatchdog> watchdogs_;  // empty: there is none
+    std::vector<SwitchBuffer> buffers_;   // by vertex
+    std::vector<Flow> flows_;
+    std::vector<Record> record_;
+    std::size_t unfinished_ = 0;
+    std::uint64_t on_links_ = 0;  // packets
+    RandomStream marking_;
+    Totals totals_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,53 @@
+#pragma once
+// A network as the packet scale sees it: NICs, switches with their buffers, cables as pairs of links.
+
+#include <cstdint>
+#include <vector>
+
+#include "models/fabric/ecn.h"
+#include "models/fabric/topology.h"
+
+namespace railyard {
+
+struct PacketLink {
+    VertexId from = 0;
+    VertexId to = 0;
+    Bandwidth rate;
+    Picoseconds latency{};  // propagation, and what the receiving end takes to handle a packet
+    EcnProfile ecn;         // of the queues at `from`
+    std::int64_t headroom_bytes = 0;  // at `to`, for each lossless class
+};
+
+struct PacketNetwork {
+    std::vector<std::int64_t> buffer_bytes;  // of each vertex; 0: a NIC
+    std::vector<PacketLink> links;           // l and reverse_link(l) are one cable
+
+    VertexId add_nic() { return add_switch(0); }
+    VertexId add_switch(std::int64_t bytes) {
+        buffer_bytes.push_back(bytes);
+        return static_cast<VertexId>(buffer_bytes.size() - 1);
+    }
+    // The link from a to b.
+    LinkId add_cable(VertexId a, VertexId b, Bandwidth rate, Picoseconds latency) {
+        links.push_back({a, b, rate, latency, {}, 0});
+        links.push_back({b, a, rate, latency, {}, 0});
+        return static_cast<LinkId>(links.size() - 2);
+    }
+    bool is_nic(VertexId v) const { return buffer_bytes[v] == 0; }
+
+    // The working cables of a topology keep their numbers; each switch gets this much buffer.
+    static PacketNetwork of(const Topology& topology, std::int64_t switch_buffer_bytes) {
+        PacketNetwork network;
+        for (VertexId v = 0; v < topology.vertex_count(); ++v) {
+            network.add_switch(topology.level(v) == 0 ? 0 : switch_buffer_bytes);
+        }
+        for (LinkId l = 0; l < topology.links().size(); ++l) {
+            const Link& link = topology.links()[l];
+            network.links.push_back(
+                {link.from, link.to, topology.line_rate(l), link.latency, {}, 0});
+        }
+        return network;
+    }
+};
+
+}  // namespace railyard

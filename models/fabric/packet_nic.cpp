@@ -1,0 +1,283 @@
+// PacketEngine: flows at their two ends, pacing, acknowledgements and recovery.
+
+#include "models/fabric/packet_engine.h"
+#include "sim/check.h"
+
+namespace railyard {
+
+std::size_t PacketEngine::add(const PacketFlow& given) {
+    RY_CHECK(!given.path.empty() && given.bytes > 0 && given.start.count() >= now_);
+    RY_CHECK(ports_[given.path.front()].at_nic && to_nic_[given.path.back()] != 0);
+    const auto index = static_cast<std::uint32_t>(flows_.size());
+    Flow f;
+    f.first = static_cast<std::uint32_t>(paths_.size());
+    f.hops = static_cast<std::uint8_t>(given.path.size());
+    f.packets =
+        static_cast<std::uint32_t>((given.bytes + spec_.payload_bytes - 1) / spec_.payload_bytes);
+    f.last_payload =
+        static_cast<std::uint16_t>(given.bytes - (f.packets - 1) * spec_.payload_bytes);
+    f.traffic_class = static_cast<std::uint8_t>(given.traffic_class);
+    Record r;
+    r.start = given.start;
+    for (const LinkId l : given.path) {
+        paths_.push_back(l);
+        const Port& back = ports_[reverse_link(l)];
+        r.ack_latency += back.latency + transfer_ps(spec_.ack_bytes, back.ps_per_byte);
+    }
+    for (std::size_t i = given.path.size(); i-- > 0;) {
+        paths_.push_back(reverse_link(given.path[i]));
+    }
+    if (given.path.size() > telemetry_hops_ + 1) {
+        RY_CHECK(!telemetry_wanted_ || packets_.empty());  // all flows before the first packet
+        telemetry_hops_ = given.path.size() - 1;
+    }
+    paths_.push_back(given.path.front());  // so that one place beyond the last is still inside
+    flows_.push_back(f);
+    record_.push_back(r);
+    ++unfinished_;
+    if (given.after < 0) {
+        schedule(given.start.count(), What::flow_start, index);
+    } else {
+        Record& before = record_[static_cast<std::size_t>(given.after)];
+        record_[index].next_follower = before.first_follower;
+        before.first_follower = index;
+    }
+    return index;
+}
+
+void PacketEngine::start_flow(std::uint32_t flow) {
+    Flow& f = flows_[flow];
+    f.phase = Phase::moving;
+    f.ready_at = now_;
+    congestion_->start(flow, static_cast<double>(links_[paths_[f.first]].rate.bits_per_second()),
+                       f.pace);
+    follow_pace(flow, 0);
+    offer(flow);
+}
+
+void PacketEngine::end_flow(std::uint32_t flow) {
+    flows_[flow].phase = Phase::ended;
+    record_[flow].end = Picoseconds(now_);
+    --unfinished_;
+    for (std::uint32_t next = record_[flow].first_follower; next != none;
+         next = record_[next].next_follower) {
+        schedule(std::max(now_, record_[next].start.count()), What::flow_start, next);
+    }
+}
+
+void PacketEngine::fail_flow(std::uint32_t flow) {
+    flows_[flow].phase = Phase::failed;
+    --unfinished_;
+    for (std::uint32_t next = record_[flow].first_follower; next != none;
+         next = record_[next].next_follower) {
+        fail_flow(next);
+    }
+}
+
+// ---- the sender ----
+
+bool PacketEngine::window_is_full(const Flow& f) const {
+    return f.pace.window_bytes > 0 &&
+           (f.to_send - f.acknowledged) * spec_.payload_bytes >= f.pace.window_bytes;
+}
+
+// Puts the flow into its NIC's turn if it may send by the time the NIC can, else sets its alarm.
+void PacketEngine::offer(std::uint32_t flow) {
+    Flow& f = flows_[flow];
+    if (f.queued || f.phase != Phase::moving || f.to_send == f.packets || window_is_full(f)) return;
+    const LinkId link = paths_[f.first];
+    Port& port = ports_[link];
+    if (f.ready_at > std::max(now_, port.busy_until)) {
+        if (f.wake_at <= f.ready_at) return;  // it will be looked at again then
+        f.wake_at = f.ready_at;
+        schedule(f.wake_at, What::flow_ready, flow);
+        return;
+    }
+    f.queued = true;
+    f.ring_next = none;
+    Ring& ring = rings_[slot(link, f.traffic_class)];
+    if (ring.head == none) {
+        ring.head = flow;
+    } else {
+        flows_[ring.tail].ring_next = flow;
+    }
+    ring.tail = flow;
+    port.waiting |= static_cast<std::uint8_t>(1U << f.traffic_class);
+    if (!port.pending) kick(link);
+}
+
+// One packet of the flow whose turn it is; false when none may send.
+bool PacketEngine::send_from_ring(LinkId link, std::size_t traffic_class) {
+    const std::size_t s = link * class_count_ + traffic_class;
+    Ring& ring = rings_[s];
+    bool sent = false;
+    while (!sent && ring.head != none) {
+        const std::uint32_t flow = ring.head;
+        Flow& f = flows_[flow];
+        ring.head = f.ring_next;
+        f.queued = false;
+        if (ring.head == none && queues_[s].head == none) {
+            ports_[link].waiting &= static_cast<std::uint8_t>(~(1U << traffic_class));
+        }
+        // Its pace or window may have shrunk while it waited.
+        if (f.phase == Phase::moving && f.to_send < f.packets && f.ready_at <= now_ &&
+            !window_is_full(f)) {
+            send_data(link, flow);
+            sent = true;
+        }
+        offer(flow);
+    }
+    return sent;
+}
+
+void PacketEngine::send_data(LinkId link, std::uint32_t flow) {
+    Flow& f = flows_[flow];
+    const std::uint32_t id = take_packet();
+    const std::int64_t payload = f.to_send + 1 == f.packets ? f.last_payload : spec_.payload_bytes;
+    packets_[id] = {none,
+                    f.first,
+                    flow,
+                    f.to_send,
+                    static_cast<std::uint16_t>(payload + spec_.header_bytes),
+                    f.traffic_class,
+                    0};
+    if (spec_.retransmission_timeout.count() > 0) {
+        if (f.sent == f.acknowledged) {
+            f.timeout_at = now_ + spec_.retransmission_timeout.count();
+        }
+        if (!f.timeout_pending) {
+            f.timeout_pending = true;
+            schedule(f.timeout_at, What::flow_timeout, flow);
+        }
+    }
+    ++f.to_send;
+    f.sent = std::max(f.sent, f.to_send);
+    f.ready_at = now_ + transfer_ps(packets_[id].bytes, f.ps_per_byte);
+    transmit(link, id);
+}
+
+void PacketEngine::receive_ack(std::uint32_t id) {
+    const Packet packet = packets_[id];
+    const std::uint32_t flow = packet.flow;
+    Flow& f = flows_[flow];
+    if (f.phase != Phase::moving) return free_packet(id);
+    const std::uint32_t fresh = packet.number > f.acknowledged ? packet.number - f.acknowledged : 0;
+    if (fresh > 0) {
+        f.acknowledged = packet.number;
+        f.to_send = std::max(f.to_send, packet.number);
+        f.retries = 0;
+        f.timeout_at = now_ + spec_.retransmission_timeout.count();
+    }
+    if (f.acknowledged == f.packets) {
+        free_packet(id);
+        return end_flow(flow);
+    }
+    if ((packet.flags & flag_nack) != 0 && packet.number == f.acknowledged) {
+        ask_again_from(f, packet.number);
+    }
+    Acknowledgement ack;
+    ack.now = Picoseconds(now_);
+    ack.congestion = (packet.flags & flag_marked) != 0;
+    ack.next = packet.number;
+    ack.to_send = f.to_send;
+    ack.bytes = fresh * spec_.payload_bytes;
+    if (telemetry_wanted_) {
+        ack.hops = {&telemetry_[id * telemetry_hops_], static_cast<std::size_t>(f.hops) - 1};
+    }
+    const double rate_before = f.pace.bits_per_s;
+    congestion_->acknowledged(flow, ack, f.pace);
+    free_packet(id);
+    follow_pace(flow, rate_before);
+    offer(flow);
+}
+
+// Go-back-N.
+void PacketEngine::ask_again_from(Flow& f, std::uint32_t number) {
+    totals_.retransmitted += f.to_send - number;
+    f.to_send = number;
+}
+
+// The gap that runs was measured at the pace of its packet; a new pace holds from the next one on.
+void PacketEngine::follow_pace(std::uint32_t flow, double rate_before) {
+    Flow& f = flows_[flow];
+    if (f.pace.bits_per_s != rate_before) {
+        f.ps_per_byte = static_cast<std::uint64_t>(8e12 / f.pace.bits_per_s * (1 << 20));
+    }
+    if (f.pace.wake.count() < f.timer_at) {
+        f.timer_at = f.pace.wake.count();
+        schedule(f.timer_at, What::flow_timer, flow);
+    }
+}
+
+void PacketEngine::on_timer(std::uint32_t flow) {
+    Flow& f = flows_[flow];
+    if (f.timer_at != now_ || f.phase != Phase::moving) return;
+    f.timer_at = unset;
+    const double rate_before = f.pace.bits_per_s;
+    if (f.pace.wake.count() <= now_) congestion_->timer(flow, Picoseconds(now_), f.pace);
+    follow_pace(flow, rate_before);
+}
+
+void PacketEngine::on_timeout(std::uint32_t flow) {
+    Flow& f = flows_[flow];
+    f.timeout_pending = false;
+    if (f.phase != Phase::moving || f.sent == f.acknowledged) return;
+    if (f.timeout_at <= now_) {
+        ++totals_.timeouts;
+        if (f.retries == spec_.retries) return fail_flow(flow);
+        ++f.retries;
+        ask_again_from(f, f.acknowledged);
+        f.timeout_at = now_ + spec_.retransmission_timeout.count();
+    }
+    f.timeout_pending = true;
+    schedule(f.timeout_at, What::flow_timeout, flow);
+    offer(flow);
+}
+
+// ---- the receiver ----
+
+void PacketEngine::receive_data(std::uint32_t id) {
+    const Packet& packet = packets_[id];
+    Flow& f = flows_[packet.flow];
+    std::uint8_t flags = 0;
+    if ((packet.flags & flag_marked) != 0 && now_ >= f.cnp_at) {
+        flags |= flag_marked;
+        f.cnp_at = now_ + spec_.cnp_interval.count();
+    }
+    if (packet.number > f.expected) {
+        if (f.nacked && flags == 0) return free_packet(id);
+        if (!f.nacked) flags |= flag_nack;
+        f.nacked = true;
+        return acknowledge(id, flags);
+    }
+    if (packet.number == f.expected) {
+        ++f.expected;
+        ++f.unacknowledged;
+        f.nacked = false;
+        f.received_bytes += packet.bytes - spec_.header_bytes;
+        if (flags == 0 && f.expected < f.packets && f.unacknowledged < spec_.ack_every) {
+            return free_packet(id);
+        }
+    }
+    acknowledge(id, flags);
+}
+
+// The packet is turned round: what the switches wrote into it goes back to the sender.
+void PacketEngine::acknowledge(std::uint32_t id, std::uint8_t flags) {
+    Packet& packet = packets_[id];
+    Flow& f = flows_[packet.flow];
+    f.unacknowledged = 0;
+    packet.number = f.expected;
+    packet.bytes = static_cast<std::uint16_t>(spec_.ack_bytes);
+    packet.flags = flag_ack | flags;
+    if (spec_.ack_class < 0) {
+        packet.place = f.first + 2U * f.hops;
+        ++on_links_;
+        return schedule(now_ + record_[packet.flow].ack_latency, What::arrival, id);
+    }
+    packet.traffic_class = static_cast<std::uint8_t>(spec_.ack_class);
+    const LinkId link = paths_[packet.place];
+    if (!send_at_once(link, id)) enqueue(link, id);
+}
+
+}  // namespace railyard

@@ -1,0 +1,88 @@
+// usage: railyard_packets TRAFFIC [CONGESTION [ACKS]]
+//
+// The traffic packet by packet on a fat-tree of 1 us links, building and routing included: PFC, ECN and
+// `CONGESTION` (dcqcn) on. Prints the CPU seconds, the MB of memory that
+// network, routes and packets took at the peak, data packet-hops, events, the
+// last flow's end and the mean one in us, and a digest.
+
+#include <ctime>
+
+#include "models/fabric/fabric.h"
+#include "tests/bench/traffic.h"
+
+int main(int argc, char** argv) {
+    using namespace railyard;
+    if (argc < 2) return 2;
+    const std::string congestion = argc > 2 ? argv[2] : "dcqcn";
+    const Traffic traffic = railyard::traffic(argv[1]);
+    const Bandwidth line = Bandwidth::bits_per_second(400'000'000'000);
+    Diagnostics diagnostics;
+    ValueReader reader(diagnostics, "catalogue");
+    Catalogue catalogue(reader, ValueChoice::corrected, nullptr);
+
+    const double before_mb = peak_megabytes();
+    TopologySpec shape;
+    shape.nodes = traffic.hosts();
+    shape.tiers = 3;
+    shape.nic_bandwidth = line;
+    shape.leaf.name = "switch";
+    shape.leaf.ports = 2 * traffic.half;
+    shape.leaf.port_bandwidth = line;
+    shape.spine = shape.leaf;
+    shape.core = shape.leaf;
+    shape.core.name = "core switch";
+    shape.core.ports = traffic.pods;
+    shape.endpoint_cable = shape.switch_cable = {};
+    std::string problem;
+    const Topology topology = Topology::build(shape, problem);
+    Router router(topology, {Routing::ecmp});
+
+    constexpr Picoseconds link_latency(1'000'000);
+    PacketNetwork network = PacketNetwork::of(topology, 32'000'000);
+    for (PacketLink& l : network.links) {
+        l.latency = link_latency;
+        l.headroom_bytes = headroom_by_delay(catalogue, l.rate, l.latency).count();
+        l.ecn = {catalogue.data("ecn", "recommend_400g", "kmin").count(),
+                 catalogue.data("ecn", "recommend_400g", "kmax").count(),
+                 catalogue.number("ecn", "recommend_400g", "pmax")};
+    }
+    PacketSpec spec;
+    spec.buffer.alpha = catalogue.number("pfc", "", "alpha_hpcc");
+    if (argc > 3) spec.ack_every = std::atoi(argv[3]);
+    std::unique_ptr<Congestion> control;
+    for (const CongestionKind& kind : congestion_kinds()) {
+        if (kind.name == congestion) {
+            constexpr Picoseconds base_rtt = 12 * (link_latency + Picoseconds(82'000));
+            control = kind.make(catalogue, "dcqcn_hpcc_repo_vendor", line, base_rtt);
+        }
+    }
+    if (!control) return 2;
+    PacketEngine engine(network, spec, std::move(control));
+    std::vector<Usage> usages;
+    for (const Flow& f : traffic.flows) {
+        usages.clear();
+        router.route(static_cast<VertexId>(f.from), static_cast<VertexId>(f.to), 0, usages);
+        PacketFlow flow;
+        for (const Usage& u : usages) flow.path.push_back(u.link);
+        flow.bytes = static_cast<std::int64_t>(f.bytes);
+        flow.start = Picoseconds(static_cast<std::int64_t>(f.start_s * 1e12));
+        flow.after = f.after;
+        engine.add(flow);
+    }
+    if (!engine.run(PacketEngine::never)) return 1;
+    double last = 0;
+    double sum = 0;
+    for (std::size_t i = 0; i < traffic.flows.size(); ++i) {
+        const double end = static_cast<double>(engine.end(i).count()) * 1e-6;
+        last = std::max(last, end);
+        sum += end - traffic.flows[i].start_s * 1e6;
+    }
+    const PacketEngine::Totals& t = engine.totals();
+    if (t.lost_lossless + t.lost_lossy > 0) return 1;
+    const double cpu_s = static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+    std::printf("%.6f %.3f %llu %llu %.1f %.1f %s\n", cpu_s, peak_megabytes() - before_mb,
+                static_cast<unsigned long long>(t.data_hops),
+                static_cast<unsigned long long>(t.events), last,
+                sum / static_cast<double>(traffic.flows.size()), engine.digest().c_str());
+    return 0;
+}
