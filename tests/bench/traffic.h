@@ -34,8 +34,9 @@ struct Traffic {
 constexpr double link_bytes_per_s = 50e9;
 
 // `name` is <hosts>_<pattern>, such as 1024_a2aflat256; hosts 128, 1024 or 4096; patterns perm (a
-// permutation), rand (Poisson arrivals at half load), a2aflat<n> (all-to-all of n hosts, spread evenly), incast
-// (32 senders to one host, once in 128 hosts, 31 times in 1024), ring<n> (a ring all-reduce of n hosts).
+// permutation), rand (Poisson arrivals at half load), a2aflat<n> (all-to-all of n hosts, spread
+// evenly), incast (32 senders to one host, once in 128 hosts, 31 times in 1024), ring<n> (a ring
+// all-reduce of n hosts).
 inline Traffic traffic(const std::string& name) {
     Traffic t;
     const int hosts = std::stoi(name);
