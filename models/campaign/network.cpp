@@ -176,6 +176,11 @@ void NetworkReader::warn_of_idle_keys(Section& section, const ClusterNetwork& ne
             if (section.has(key)) section.warning(key, fmt::format("has no effect with {}", why));
         }
     };
+    if (network.given && network.name == "compute" && !context_.build_compute && !context_.build) {
+        section.warning("",
+                        "steps are computed on an ideal network with run.fidelity = \"analytic\"",
+                        "only kind and sharp change them; run.fidelity = \"flow\" takes all of it");
+    }
     const std::string& kind = network.spec.kind;
     const std::string shape = fmt::format("topology = \"{}\"", kind);
     if (kind == "single_switch" || kind == "custom") {
