@@ -18,6 +18,12 @@ Topology Topology::read(Section& top, const TopologySpec& spec, Catalogue& catal
         }
         return names;
     }();
+    const auto is_nic = [&](const std::string& name) {
+        for (VertexId nic = 0; name.starts_with("node-") && nic < t.nic_count(); ++nic) {
+            if (t.name(nic) == name) return true;
+        }
+        return false;
+    };
     std::vector<std::string> names;
     for (Section& s : top.sections("switch", "A switch")) {
         std::string name;
@@ -34,7 +40,7 @@ Topology Topology::read(Section& top, const TopologySpec& spec, Catalogue& catal
         if (std::find(names.begin(), names.end(), name) != names.end()) {
             s.error("name", fmt::format("the switch '{}' appears twice", name));
         }
-        if (t.find(name)) s.error("name", "is the name of a NIC");
+        if (is_nic(name)) s.error("name", "is the name of a NIC");
         names.push_back(name);
         t.add_switch(static_cast<int>(tier), read_switch(catalogue, model));
     }

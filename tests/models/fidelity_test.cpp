@@ -119,3 +119,15 @@ TEST_CASE("access control and refused peer-to-peer slow the network, not NVLink"
         CHECK(step_s({run, "cluster.nvlink=false"}) > 1.5 * sound);
     }
 }
+
+TEST_CASE("a network of one's own names its switches as it likes") {
+    ScenarioChanges changes;
+    changes.must_fit = false;
+    changes.settings = {"run.fidelity=flow", "cluster.nodes=2", "fabric.compute.topology=custom",
+                        "fabric.compute.file=" RAILYARD_ROOT "/tests/models/custom_names.toml"};
+    std::string text = base;
+    const std::string leaf = "nodes_per_leaf = 4\n";
+    text.erase(text.find(leaf), leaf.size());
+    const Scenario s = load_scenario(text, "names", changes);
+    CHECK(s.networks[0].topology.find("leaf-0").has_value());
+}
