@@ -75,8 +75,10 @@ class NetworkReader {
 
 void NetworkReader::read_switches(Section& section, ClusterNetwork& network) {
     TopologySpec& spec = network.spec;
-    const std::string fitting = fitting_switch(catalogue_, network.infiniband, spec.nic_bandwidth);
-    std::string leaf = fitting;
+    // A network that is not built asks nothing of the catalogue: what is not read, no answer hangs on.
+    const bool needed = wanted(network);
+    std::string leaf =
+        needed ? fitting_switch(catalogue_, network.infiniband, spec.nic_bandwidth) : "";
     std::string spine;
     std::string core;
     const std::vector<std::string> known = switch_names();
@@ -86,8 +88,9 @@ void NetworkReader::read_switches(Section& section, ClusterNetwork& network) {
                  {.otherwise = "as the leaf"});
     section.name("core", core, known, "a switch in the catalogue", "The switch that joins spines",
                  {.otherwise = "as the spine"});
+    if (!needed) return;
     if (leaf.empty()) {
-        if (!section.describing() && wanted(network)) {
+        if (!section.describing()) {
             section.error("leaf", fmt::format("no {} switch in the catalogue has ports of {}",
                                               network_kinds()[network.infiniband ? 0 : 1],
                                               line_rate_text(spec.nic_bandwidth)));
