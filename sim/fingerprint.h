@@ -8,14 +8,17 @@
 
 namespace railyard {
 
+// splitmix64's finaliser: every input bit reaches every output bit.
+constexpr std::uint64_t mix_bits(std::uint64_t z) {
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+    return z ^ (z >> 31);
+}
+
 class Fingerprint {
   public:
     void add(std::uint64_t value) {
-        // splitmix64's finaliser over the running state: every input bit reaches every state bit.
-        std::uint64_t z = state_ ^ (value + 0x9e3779b97f4a7c15ULL + (state_ << 6) + (state_ >> 2));
-        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-        z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-        state_ = z ^ (z >> 31);
+        state_ = mix_bits(state_ ^ (value + 0x9e3779b97f4a7c15ULL + (state_ << 6) + (state_ >> 2)));
     }
     void add(std::int64_t value) { add(static_cast<std::uint64_t>(value)); }
     void add(__int128 value) {

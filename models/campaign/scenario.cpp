@@ -141,7 +141,7 @@ void ScenarioReader::read_cluster() {
     if (cluster.has("gpus_per_node") && s_.node.nvlink_domain <= catalogue_gpus) {
         s_.node.nvlink_domain = s_.node.gpus;
     }
-    cluster.read("nics_per_node", s_.node.nics, "Network NICs of each node for the compute network",
+    cluster.read("nics_per_node", s_.node.nics, "NICs of each node for the compute network",
                  {.bound = Bound::count, .otherwise = "the node's, from the catalogue"});
     cluster.read("nic_bandwidth", s_.node.nic_bandwidth, "What one NIC moves, per direction",
                  {.bound = Bound::positive,
@@ -220,8 +220,8 @@ void ScenarioReader::read_storage() {
     std::optional<Bandwidth> client_write = client;
     std::optional<Bandwidth> client_read = client;
     if (!client) {
-        const std::int64_t NICs = s_.node.storage_nics > 0 ? s_.node.storage_nics : s_.node.nics;
-        const Bandwidth network = s_.node.nic_bandwidth * NICs;
+        const std::int64_t nics = s_.node.storage_nics > 0 ? s_.node.storage_nics : s_.node.nics;
+        const Bandwidth network = s_.node.nic_bandwidth * nics;
         const auto limit = [&](const char* key) {
             // A store that is described by its servers alone has no client of its own.
             if (key == nullptr || !named) return network;

@@ -36,8 +36,4 @@ double pairwise_all_to_all_seconds(std::int64_t n, double bytes, RingLink link) 
     return one_pass_seconds(n, bytes, link);
 }
 
-double send_seconds(double bytes, RingLink link) {
-    return link.alpha_s + bytes / link.bytes_per_s;
-}
-
 }  // namespace railyard

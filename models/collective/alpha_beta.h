@@ -19,6 +19,5 @@ double ring_reduce_scatter_seconds(std::int64_t n, double bytes, RingLink link);
 double halving_doubling_all_reduce_seconds(std::int64_t n, double bytes, RingLink link);
 // `bytes`: each rank's buffer, of which it keeps 1/n.
 double pairwise_all_to_all_seconds(std::int64_t n, double bytes, RingLink link);
-double send_seconds(double bytes, RingLink link);
 
 }  // namespace railyard

@@ -34,6 +34,14 @@ class NoPath : public std::exception {
     std::string text_;
 };
 
+// What a collective looks like to the links.
+enum class Traffic : std::uint8_t { ring, all_to_all, send };
+inline Traffic traffic_of(Collective collective) {
+    return collective == Collective::all_to_all  ? Traffic::all_to_all
+           : collective == Collective::send_recv ? Traffic::send
+                                                 : Traffic::ring;
+}
+
 struct GroupRate {
     // Of a group over several nodes: what it moves out of each of its nodes. Of one inside a node without
     // NVLink, and of send(): what each GPU moves. 0 where nothing leaves NVLink.
@@ -57,11 +65,10 @@ class GpuNetwork {
     GroupRate ring(std::span<const GpuGroup> groups);
     GroupRate all_to_all(std::span<const GpuGroup> groups);
     GroupRate send(std::span<const GpuGroup> groups);
-    // Which of them a collective is.
-    GroupRate rate(Collective collective, std::span<const GpuGroup> groups) {
-        return collective == Collective::all_to_all  ? all_to_all(groups)
-               : collective == Collective::send_recv ? send(groups)
-                                                     : ring(groups);
+    GroupRate rate(Traffic traffic, std::span<const GpuGroup> groups) {
+        return traffic == Traffic::all_to_all ? all_to_all(groups)
+               : traffic == Traffic::send     ? send(groups)
+                                              : ring(groups);
     }
 
     std::string link_name(LinkId link) const;

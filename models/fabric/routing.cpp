@@ -3,17 +3,15 @@
 #include <algorithm>
 
 #include "sim/check.h"
+#include "sim/fingerprint.h"
 
 namespace railyard {
 
 namespace {
 
-// splitmix64's finaliser: what stands for a switch's hash function.
+// What stands for a switch's hash function.
 std::uint64_t mix(std::uint64_t z) {
-    z += 0x9e3779b97f4a7c15ULL;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-    return z ^ (z >> 31);
+    return mix_bits(z + 0x9e3779b97f4a7c15ULL);
 }
 
 }  // namespace

@@ -30,11 +30,9 @@ std::vector<GpuGroup> Communicators::groups(std::int64_t stride, std::int64_t ra
 }
 
 const Communicator& Communicators::of(Collective collective, std::int64_t stride,
-                                      std::int64_t ranks, std::int64_t NICs) {
-    const Traffic traffic = collective == Collective::all_to_all  ? Traffic::all_to_all
-                            : collective == Collective::send_recv ? Traffic::send
-                                                                  : Traffic::ring;
-    const auto [found, is_new] = known_.try_emplace({traffic, stride, ranks, NICs});
+                                      std::int64_t ranks, std::int64_t nics) {
+    const Traffic traffic = traffic_of(collective);
+    const auto [found, is_new] = known_.try_emplace({traffic, stride, ranks, nics});
     Communicator& c = found->second;
     if (!is_new) return c;
     // Where nodes and groups don't divide, the worst group: one that is cut into equal parts.
@@ -46,8 +44,8 @@ const Communicator& Communicators::of(Collective collective, std::int64_t stride
     c.network = nic_bandwidth_under_load(node_).bytes_per_second() * share *
                 static_cast<double>(node_.nics);
     if (network_ && ranks > 1)
-        measure(network_->rate(collective, groups(stride, ranks)), collective, c);
-    if (NICs > 0) c.network *= static_cast<double>(NICs) / static_cast<double>(node_.nics);
+        measure(network_->rate(traffic, groups(stride, ranks)), collective, c);
+    if (nics > 0) c.network *= static_cast<double>(nics) / static_cast<double>(node_.nics);
     return c;
 }
 

@@ -24,10 +24,10 @@ class Communicators {
 
     const Node& node() const { return node_; }
 
-    // `NICs` of each node are used, all when 0. Computed once, then remembered. Throws NoPath when
+    // `nics` of each node are used, all when 0. Computed once, then remembered. Throws NoPath when
     // the network has no path left between two of a group's ranks.
     const Communicator& of(Collective collective, std::int64_t stride, std::int64_t ranks,
-                           std::int64_t NICs = 0);
+                           std::int64_t nics = 0);
 
   private:
     std::vector<GpuGroup> groups(std::int64_t stride, std::int64_t ranks) const;
@@ -37,7 +37,6 @@ class Communicators {
     bool sharp_;
     std::optional<GpuNetwork> network_;
     std::vector<std::int64_t> gpu_of_rank_;
-    enum class Traffic : std::uint8_t { ring, all_to_all, send };
     std::map<std::tuple<Traffic, std::int64_t, std::int64_t, std::int64_t>, Communicator> known_;
 };
 

@@ -304,6 +304,19 @@ class Cluster {
     Topology topology_;
 };
 
+// CPU time beside n log n, in nanoseconds.
+Result growth(const char* what, std::int64_t size, double cpu_s, const Fingerprint& digest) {
+    const double n = static_cast<double>(size);
+    const double n_log_n_s = 1e-9 * n * std::log2(n);
+    return {fmt::format("{}_{}", what, size),
+            cpu_s,
+            "CPU s",
+            "n log2 n ns",
+            n_log_n_s,
+            n_log_n_s / cpu_s,
+            digest.hex()};
+}
+
 // CPU time of a network's building, routes and rates, against GPUs: one ring over all of them.
 Result growth_ring(std::int64_t gpus) {
     GroupRate rate;
@@ -315,14 +328,7 @@ Result growth_ring(std::int64_t gpus) {
     });
     Fingerprint digest;
     digest.add(std::int64_t{std::llround(rate.bytes_per_s)});
-    const double n = static_cast<double>(gpus);
-    return {fmt::format("growth_ring_{}", gpus),
-            cpu,
-            "CPU s",
-            "n log2 n ns",
-            1e-9 * n * std::log2(n),
-            1e-9 * n * std::log2(n) / cpu,
-            digest.hex()};
+    return growth("growth_ring", gpus, cpu, digest);
 }
 
 // Likewise against flows: a permutation of all NICs, from start to end.
@@ -350,14 +356,7 @@ Result growth_flows(std::int64_t flows) {
     });
     Fingerprint digest;
     digest.add(std::int64_t{std::llround(last)});
-    const double n = static_cast<double>(flows);
-    return {fmt::format("growth_flows_{}", flows),
-            cpu,
-            "CPU s",
-            "n log2 n ns",
-            1e-9 * n * std::log2(n),
-            1e-9 * n * std::log2(n) / cpu,
-            digest.hex()};
+    return growth("growth_flows", flows, cpu, digest);
 }
 
 // One step of Llama 3 405B on 16,384 GPUs on the flow scale, network built and everything measured anew;

@@ -184,7 +184,7 @@ TEST_CASE("a measured communicator is never faster than on an ideal network") {
          {Collective::all_reduce, Collective::all_to_all, Collective::send_recv}) {
         Communicator measured = ideal;
         GpuNetwork network = c.network();
-        measure(network.rate(collective, groups(256, 1, 256)), collective, measured);
+        measure(network.rate(traffic_of(collective), groups(256, 1, 256)), collective, measured);
         for (const double bytes : {1e3, 1e6, 1e9}) {
             CHECK(seconds(collective, measured, bytes) >=
                   seconds(collective, ideal, bytes) * (1 - 1e-9));
