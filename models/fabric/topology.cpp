@@ -35,6 +35,8 @@ void Topology::start(const TopologySpec& spec) {
     propagation_s_per_m_ = spec.propagation_s_per_m;
     nodes_ = spec.nodes;
     nics_per_node_ = spec.nics_per_node;
+    servers_ = spec.servers;
+    nics_per_server_ = spec.nics_per_server;
     models_.emplace_back();  // a NIC has none
     level_.assign(nic_count(), 0);
     model_.assign(nic_count(), 0);
@@ -119,8 +121,14 @@ const SwitchModel& Topology::switch_model(VertexId v) const {
 }
 
 std::string Topology::name(VertexId v) const {
-    if (level_[v] == 0)
-        return fmt::format("node-{}.nic-{}", v / nics_per_node_, v % nics_per_node_);
+    if (v < nic_count()) {
+        const VertexId first_server = server_nic(0, 0);
+        if (v < first_server) {
+            return fmt::format("node-{}.nic-{}", v / nics_per_node_, v % nics_per_node_);
+        }
+        return fmt::format("server-{}.nic-{}", (v - first_server) / nics_per_server_,
+                           (v - first_server) % nics_per_server_);
+    }
     if (!given_name_.empty()) return given_name_[v - nic_count()];
     return fmt::format("{}-{}", level_name(level_[v]), number_[v]);
 }

@@ -28,6 +28,10 @@ struct TopologySpec {
     std::int64_t nodes = 1;
     std::int64_t nics_per_node = 1;
     Bandwidth nic_bandwidth;  // line rate of a NIC, all its ports together, per direction
+    // Storage servers on the same network, with NICs of the same rate. They stand on the last leaves of a
+    // network that is cabled node by node; rails spread them over all leaves.
+    std::int64_t servers = 0;
+    std::int64_t nics_per_server = 0;
     SwitchModel leaf;
     SwitchModel spine;
     SwitchModel core;
@@ -75,16 +79,23 @@ class Topology {
     const std::string& kind() const { return kind_; }
     std::int64_t nodes() const { return nodes_; }
     std::int64_t nics_per_node() const { return nics_per_node_; }
-    std::size_t nic_count() const { return static_cast<std::size_t>(nodes_ * nics_per_node_); }
+    std::int64_t servers() const { return servers_; }
+    std::int64_t nics_per_server() const { return nics_per_server_; }
+    std::size_t nic_count() const {  // vertices 0 to this, nodes' before servers'
+        return static_cast<std::size_t>(nodes_ * nics_per_node_ + servers_ * nics_per_server_);
+    }
     VertexId nic(std::int64_t node, std::int64_t index) const {
         return static_cast<VertexId>(node * nics_per_node_ + index);
+    }
+    VertexId server_nic(std::int64_t server, std::int64_t index) const {
+        return static_cast<VertexId>(nodes_ * nics_per_node_ + server * nics_per_server_ + index);
     }
 
     std::size_t vertex_count() const { return level_.size(); }
     int level(VertexId v) const { return level_[v]; }  // 0: a NIC; then leaf, spine, core
     int levels() const { return static_cast<int>(count_.size()) - 1; }  // the highest level
-    std::string name(VertexId v) const;                                 // "node-3.nic-0", "leaf-12"
-    const SwitchModel& switch_model(VertexId v) const;                  // of a switch
+    std::string name(VertexId v) const;  // "node-3.nic-0", "server-1.nic-0", "leaf-12"
+    const SwitchModel& switch_model(VertexId v) const;  // of a switch
     // Where a NIC stands in the order of its tree's leaves: what destination-based routing counts by.
     std::uint32_t position(VertexId nic) const { return position_[nic]; }
 
@@ -130,6 +141,8 @@ class Topology {
     double propagation_s_per_m_ = 0;
     std::int64_t nodes_ = 0;
     std::int64_t nics_per_node_ = 0;
+    std::int64_t servers_ = 0;
+    std::int64_t nics_per_server_ = 0;
     std::vector<std::uint8_t> level_;
     std::vector<std::uint8_t> model_;      // of each vertex: index into models_
     std::vector<std::uint32_t> number_;    // of each vertex, within its level

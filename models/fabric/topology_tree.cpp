@@ -52,20 +52,32 @@ using Leaves = std::vector<std::vector<VertexId>>;
 struct Shape {
     const TopologySpec& spec;
     std::function<VertexId(std::int64_t node, std::int64_t nic)> nic;
+    std::vector<VertexId> server_nics;
     std::int64_t nics_per_leaf;  // the most
 };
 
 Leaves node_by_node(const Shape& s) {
     Leaves leaves(1);
-    for (std::int64_t node = 0; node < s.spec.nodes; ++node) {
-        for (std::int64_t i = 0; i < s.spec.nics_per_node; ++i) {
-            if (static_cast<std::int64_t>(leaves.back().size()) == s.nics_per_leaf) {
-                leaves.emplace_back();
-            }
-            leaves.back().push_back(s.nic(node, i));
+    const auto attach = [&](VertexId nic) {
+        if (static_cast<std::int64_t>(leaves.back().size()) == s.nics_per_leaf) {
+            leaves.emplace_back();
         }
+        leaves.back().push_back(nic);
+    };
+    for (std::int64_t node = 0; node < s.spec.nodes; ++node) {
+        for (std::int64_t i = 0; i < s.spec.nics_per_node; ++i) attach(s.nic(node, i));
     }
+    for (const VertexId nic : s.server_nics) attach(nic);
     return leaves;
+}
+
+// The servers' NICs from number `first` on, every so many of them, over all leaves in turn.
+void spread_servers(const Shape& s, std::size_t first, std::size_t every, Leaves& leaves) {
+    std::size_t leaf = 0;
+    for (std::size_t i = first; i < s.server_nics.size(); i += every) {
+        leaves[leaf].push_back(s.server_nics[i]);
+        leaf = (leaf + 1) % leaves.size();
+    }
 }
 
 // A leaf per rail of each unit of `nics_per_leaf` nodes.
@@ -80,6 +92,7 @@ Leaves rail_by_rail(const Shape& s) {
             }
         }
     }
+    spread_servers(s, 0, 1, leaves);
     return leaves;
 }
 
@@ -90,6 +103,8 @@ Leaves one_rail(const Shape& s, std::int64_t rail) {
         if (node % s.nics_per_leaf == 0) leaves.emplace_back();
         leaves.back().push_back(s.nic(node, rail));
     }
+    spread_servers(s, static_cast<std::size_t>(rail),
+                   static_cast<std::size_t>(s.spec.nics_per_node), leaves);
     return leaves;
 }
 
@@ -207,8 +222,12 @@ Topology Topology::build(const TopologySpec& spec, std::string& problem) {
         return t;
     }
     const bool by_rail = spec.kind != "fat_tree" && spec.kind != "single_switch";
-    const std::int64_t total = spec.nodes * spec.nics_per_node;
-    Shape shape{spec, [&](std::int64_t node, std::int64_t nic) { return t.nic(node, nic); }, 0};
+    const auto total = static_cast<std::int64_t>(t.nic_count());
+    const std::int64_t server_nics = spec.servers * spec.nics_per_server;
+    Shape shape{spec, [&](std::int64_t node, std::int64_t nic) { return t.nic(node, nic); }, {}, 0};
+    for (std::int64_t i = 0; i < server_nics; ++i) {
+        shape.server_nics.push_back(t.server_nic(0, i));
+    }
     if (spec.kind == "single_switch") {
         shape.nics_per_leaf = total;
         if (total > leaf_ports) {
@@ -224,12 +243,20 @@ Topology Topology::build(const TopologySpec& spec, std::string& problem) {
             return ceil_div(all, ceil_div(all, most_each));
         };
         if (by_rail) {
+            // Servers take a part of every leaf's ports.
+            std::int64_t units = 1;
+            const auto ports = [&] {
+                return ceil_div(spec.nodes, units) +
+                       ceil_div(server_nics, units * spec.nics_per_node);
+            };
+            while (ports() > most && units < spec.nodes) ++units;
             shape.nics_per_leaf =
-                spec.nodes_per_leaf > 0 ? spec.nodes_per_leaf : even(spec.nodes, most);
+                spec.nodes_per_leaf > 0 ? spec.nodes_per_leaf : ceil_div(spec.nodes, units);
         } else if (spec.nodes_per_leaf > 0) {
             shape.nics_per_leaf = spec.nodes_per_leaf * spec.nics_per_node;
         } else if (most >= spec.nics_per_node) {
-            shape.nics_per_leaf = even(spec.nodes, most / spec.nics_per_node) * spec.nics_per_node;
+            const std::int64_t boxes = ceil_div(total, spec.nics_per_node);
+            shape.nics_per_leaf = even(boxes, most / spec.nics_per_node) * spec.nics_per_node;
         } else {
             shape.nics_per_leaf = even(total, most);
         }

@@ -114,6 +114,28 @@ TEST_CASE(
     CHECK(leaf(plain, 0, 3) != leaf(plain, 31, 3));
 }
 
+TEST_CASE("storage servers stand on every leaf of rails, and on the last leaves of a fat-tree") {
+    const std::vector<std::pair<std::string, std::size_t>> leaves_with_servers = {
+        {"rail_optimized", 16}, {"rail_only", 16}, {"dual_plane", 8}, {"fat_tree", 1}};
+    for (const auto& [kind, expected] : leaves_with_servers) {
+        CAPTURE(kind);
+        TopologySpec spec = spec_of(kind.c_str(), 32, 8, 64);
+        spec.servers = 16;
+        spec.nics_per_server = 2;
+        const Topology t = built(spec);
+        CHECK(t.nic_count() == 32 * 8 + 32);
+        CHECK(t.unreachable().empty());
+        CHECK(t.find("server-15.nic-1") == t.server_nic(15, 1));
+        std::set<VertexId> leaves;
+        for (VertexId nic = t.server_nic(0, 0); nic < t.nic_count(); ++nic) {
+            leaves.insert(t.links()[t.up_links(nic)[0]].to);
+        }
+        CHECK(leaves.size() == expected);
+        Router router(t, {});
+        path(router, t.nic(7, 0), t.server_nic(8, 0));
+    }
+}
+
 TEST_CASE("rails of a rail-only network do not meet, and two planes double the paths") {
     const Topology rails = built(spec_of("rail_only", 64, 8, 64));
     CHECK(rails.unreachable().empty());  // over NVLink
