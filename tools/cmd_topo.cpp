@@ -23,7 +23,7 @@ std::string rate_text(double bytes_per_s) {
 
 void print_materials(const ClusterNetwork& network, const Materials& m) {
     fmt::print("{}  {}, {}, {} NICs of {}\n", coloured(network.name, Colour::bold),
-               network.topology.kind(), network.infiniband ? "InfiniBand" : "Ethernet", m.nics,
+               network.topology.kind(), network.infiniband() ? "InfiniBand" : "Ethernet", m.nics,
                line_rate_text(network.spec.nic_bandwidth));
     Table switches({{"switches"},
                     {"model"},

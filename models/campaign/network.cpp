@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "models/campaign/packets.h"
+
 namespace railyard {
 
 namespace {
@@ -48,6 +50,18 @@ struct LinkFault {
     double capacity = 0;
 };
 
+FlowControl flow_control_of(NetworkKind kind) {
+    switch (kind) {
+        case NetworkKind::infiniband:
+            return FlowControl::credits;
+        case NetworkKind::roce:
+            return FlowControl::pfc;
+        case NetworkKind::tcp:
+            break;
+    }
+    return FlowControl::none;
+}
+
 class NetworkReader {
   public:
     NetworkReader(Section& fabric, Catalogue& catalogue, const NetworkContext& context)
@@ -59,7 +73,7 @@ class NetworkReader {
   private:
     bool wanted(const ClusterNetwork& network) const {
         return network.given || context_.build ||
-               (context_.build_compute && network.name == "compute");
+               ((context_.build_compute || context_.packets) && network.name == "compute");
     }
     void warn_of_idle_keys(Section& section, const ClusterNetwork& network);
     void check_switches(Section& section, const ClusterNetwork& network);
@@ -78,7 +92,7 @@ void NetworkReader::read_switches(Section& section, ClusterNetwork& network) {
     // A network that is not built asks nothing of the catalogue: what is not read, no answer hangs on.
     const bool needed = wanted(network);
     std::string leaf =
-        needed ? fitting_switch(catalogue_, network.infiniband, spec.nic_bandwidth) : "";
+        needed ? fitting_switch(catalogue_, network.infiniband(), spec.nic_bandwidth) : "";
     std::string spine;
     std::string core;
     const std::vector<std::string> known = switch_names();
@@ -91,9 +105,10 @@ void NetworkReader::read_switches(Section& section, ClusterNetwork& network) {
     if (!needed) return;
     if (leaf.empty()) {
         if (!section.describing()) {
-            section.error("leaf", fmt::format("no {} switch in the catalogue has ports of {}",
-                                              network_kinds()[network.infiniband ? 0 : 1],
-                                              line_rate_text(spec.nic_bandwidth)));
+            section.error("leaf",
+                          fmt::format("no {} switch in the catalogue has ports of {}",
+                                      network_kinds()[static_cast<std::size_t>(network.kind)],
+                                      line_rate_text(spec.nic_bandwidth)));
         }
         return;
     }
@@ -108,7 +123,7 @@ void NetworkReader::read_routing(Section& section, ClusterNetwork& network) {
     RoutingSpec& routing = network.routing;
     // A NIC with a port in either of two planes has a queue pair for each.
     if (network.spec.kind == "dual_plane") routing.queue_pairs = 2;
-    int policy = static_cast<int>(network.infiniband && network.spec.leaf.adaptive_routing
+    int policy = static_cast<int>(network.infiniband() && network.spec.leaf.adaptive_routing
                                       ? Routing::adaptive
                                       : Routing::ecmp);
     section.choose(
@@ -179,7 +194,8 @@ void NetworkReader::warn_of_idle_keys(Section& section, const ClusterNetwork& ne
             if (section.has(key)) section.warning(key, fmt::format("has no effect with {}", why));
         }
     };
-    if (network.given && network.name == "compute" && !context_.build_compute && !context_.build) {
+    if (network.given && network.name == "compute" && !context_.build_compute && !context_.build &&
+        !context_.packets) {
         section.warning("",
                         "steps are computed on an ideal network with run.fidelity = \"analytic\"",
                         "only kind and sharp change them; run.fidelity = \"flow\" takes all of it");
@@ -202,12 +218,12 @@ void NetworkReader::check_switches(Section& section, const ClusterNetwork& netwo
     const Topology& t = network.topology;
     for (auto v = static_cast<VertexId>(t.nic_count()); v < t.vertex_count(); ++v) {
         const SwitchModel& model = t.switch_model(v);
-        if (model.infiniband != network.infiniband) {
+        if (model.infiniband != network.infiniband()) {
             section.error("kind", fmt::format("{} ({}) is not {}", t.name(v), model.name,
-                                              network.infiniband ? "InfiniBand" : "Ethernet"));
+                                              network.infiniband() ? "InfiniBand" : "Ethernet"));
             return;
         }
-        if (network.sharp && !(network.infiniband && model.sharp)) {
+        if (network.sharp && !(network.infiniband() && model.sharp)) {
             section.error(
                 "sharp",
                 fmt::format("{} ({}) does not reduce in the network", t.name(v), model.name),
@@ -227,7 +243,7 @@ ClusterNetwork NetworkReader::read(const char* name, std::optional<int> kind, To
             "kind", *kind, network_kinds(),
             "The network's technology: which switches, routing and in-network reduction there are");
     }
-    network.infiniband = kind == 0;
+    if (kind) network.kind = static_cast<NetworkKind>(*kind);
     network.kind_given = section.has("kind");
     section.name("topology", spec.kind, topology_names(), "a kind of topology",
                  "The network's shape, by default of two tiers or three as needed");
@@ -272,6 +288,8 @@ ClusterNetwork NetworkReader::read(const char* name, std::optional<int> kind, To
         each.finish();
         faults.push_back(std::move(fault));
     }
+    std::optional<PacketReader> packets;
+    if (kind) packets.emplace(section, flow_control_of(network.kind));
     section.finish();
     const bool custom = s.kind == "custom";
     warn_of_idle_keys(section, network);
@@ -284,7 +302,7 @@ ClusterNetwork NetworkReader::read(const char* name, std::optional<int> kind, To
     }
     if (section.describing() || !section.ok() || !wanted(network)) return network;
     constexpr std::int64_t nics_max = 1'000'000;
-    if (s.nodes * s.nics_per_node > nics_max) {
+    if (s.nodes * s.nics_per_node + s.servers * s.nics_per_server > nics_max) {
         section.error("",
                       fmt::format("{} nodes with {} NICs each: networks of more than {} NICs are "
                                   "not built",
@@ -311,13 +329,17 @@ ClusterNetwork NetworkReader::read(const char* name, std::optional<int> kind, To
         return network;
     }
     apply_faults(network, faults);
+    if (packets && (context_.packets || packets->given()) && section.ok()) {
+        network.packets =
+            packets->profile(catalogue_, network.topology, context_.own_class ? 2 : 1);
+    }
     return network;
 }
 
 }  // namespace
 
 const std::vector<std::string>& network_kinds() {
-    static const std::vector<std::string> names = {"infiniband", "roce"};
+    static const std::vector<std::string> names = {"infiniband", "roce", "tcp"};
     return names;
 }
 
@@ -335,23 +357,35 @@ std::vector<ClusterNetwork> read_networks(Section& top, Catalogue& catalogue,
     compute.nodes = context.nodes;
     compute.nics_per_node = node.nics;
     compute.nic_bandwidth = node.nic_line_rate;
-    const int kind = node.transport == "infiniband" ? 0 : 1;
+    if (context.converged) {
+        compute.servers = context.storage_servers;
+        compute.nics_per_server = context.nics_per_server;
+    }
+    const auto kind = static_cast<int>(node.transport == "infiniband" ? NetworkKind::infiniband
+                                                                      : NetworkKind::roce);
     networks.push_back(reader.read("compute", kind, compute));
 
-    // Servers stand on the storage network beside the nodes, with as many NICs each.
     TopologySpec storage = compute;
     storage.kind = "fat_tree";
-    storage.nodes = context.nodes + context.storage_servers;
     storage.nics_per_node = std::max<std::int64_t>(1, node.storage_nics);
-    if (node.storage_nics > 0 || fabric.has("storage") || fabric.describing()) {
+    storage.servers = context.storage_servers;
+    storage.nics_per_server = context.nics_per_server;
+    const bool wanted = node.storage_nics > 0 || fabric.has("storage");
+    if ((wanted && !context.converged) || fabric.describing()) {
         networks.push_back(reader.read("storage", kind, storage));
     }
-    if (fabric.has("storage") && node.storage_nics == 0) {
-        fabric.error("storage", fmt::format("{} has no NICs for a storage network", node.name),
+    if (fabric.has("storage") && (node.storage_nics == 0 || context.converged)) {
+        fabric.error("storage",
+                     context.converged
+                         ? std::string("there is none with storage.network = \"compute\"")
+                         : fmt::format("{} has no NICs for a storage network", node.name),
                      "without [fabric.storage], storage traffic uses the compute NICs");
     }
 
-    TopologySpec management = storage;
+    TopologySpec management = compute;
+    management.kind = "fat_tree";
+    management.servers = context.storage_servers;
+    management.nics_per_server = 1;
     management.nics_per_node = 1;
     management.nic_bandwidth = catalogue.bandwidth("nic", "mgmt_1g", "bandwidth");
     management.oversubscription = 4;

@@ -10,15 +10,24 @@
 
 namespace railyard {
 
+enum class NetworkKind : std::uint8_t {
+    infiniband,
+    roce,
+    tcp,  // plain Ethernet: kernel sockets, drop-tail
+};
+
 struct ClusterNetwork {
     std::string name;  // "compute"
-    bool infiniband = false;
+    NetworkKind kind = NetworkKind::roce;
     bool sharp = false;
     bool given = false;  // the scenario has its section
     bool kind_given = false;
     TopologySpec spec;
     RoutingSpec routing;
-    Topology topology;  // empty when it was not to be built
+    Topology topology;      // empty when it was not to be built
+    PacketProfile packets;  // when the topology is there and the packet scale was asked for
+
+    bool infiniband() const { return kind == NetworkKind::infiniband; }
 };
 
 // What a network's section needs to know of the rest of the scenario.
@@ -26,12 +35,16 @@ struct NetworkContext {
     const Node& node;
     std::int64_t nodes = 0;
     std::int64_t storage_servers = 0;
-    std::string folder;          // of the scenario: where a network's own file is looked for
+    std::int64_t nics_per_server = 0;
+    bool converged = false;      // storage traffic runs over the compute network
+    bool own_class = false;      // and there in a traffic class of its own
+    std::string folder{};        // of the scenario: where a network's own file is looked for
     bool build = false;          // networks without a section too, by their defaults
     bool build_compute = false;  // that one at least
+    bool packets = false;        // a packet window will run on them
 };
 
-const std::vector<std::string>& network_kinds();
+const std::vector<std::string>& network_kinds();  // in the order of NetworkKind
 
 // Reads [fabric] with its networks, builds those that are given, and reports what cannot be cabled.
 // Compute first; storage and management only when they have a section, or are to be built.

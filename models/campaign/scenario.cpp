@@ -16,6 +16,8 @@ namespace {
 const std::vector<std::string> value_choices = {"corrected", "seed"};
 const std::vector<std::string> checkpoint_modes = {"none", "sync", "async"};
 const std::vector<std::string> interval_clocks = {"training", "wall"};
+const std::vector<std::string> storage_networks = {"own", "compute"};
+const std::vector<std::string> traffic_classes = {"compute", "own"};
 const std::vector<std::string> remedy_words = {"restart", "reset", "replace"};
 
 constexpr double step_seconds_max = 1e7;  // a step of 116 days is a mistake in the scenario
@@ -29,11 +31,17 @@ class ScenarioReader {
         : values_(values),
           changes_(changes),
           folder_(std::move(folder)),
+          root_(root),
           top_(values, root, "", {}, schema) {}
 
     Scenario read();
 
   private:
+    // Something in the scenario runs packet by packet.
+    bool packets_wanted() const {
+        const Value* failures = root_ ? root_->find("failures") : nullptr;
+        return changes_.packets || top_.has("window") || (failures && failures->find("storm"));
+    }
     bool ok() const { return values_.diagnostics().ok() && !top_.describing(); }
     void read_run();
     void read_cluster();
@@ -51,6 +59,7 @@ class ScenarioReader {
     ValueReader& values_;
     ScenarioChanges changes_;
     std::string folder_;  // of the scenario's file
+    const Value* root_;
     Section top_;
     std::optional<Catalogue> catalogue_;
     Scenario s_;
@@ -58,6 +67,7 @@ class ScenarioReader {
     std::string model_name_;
     std::optional<SharedStore> store_;
     std::int64_t storage_servers_ = 1;
+    std::int64_t nics_per_server_ = 1;
     std::optional<Duration> job_length_;
     std::optional<Duration> given_step_;
     bool run_duration_given_ = false;
@@ -88,11 +98,20 @@ Scenario ScenarioReader::read() {
                                       flow_gpus_max));
         s_.fidelity = Fidelity::analytic;
     }
-    s_.networks = read_networks(top_, *catalogue_,
-                                {s_.node, s_.nodes.nodes, storage_servers_, folder_,
-                                 changes_.build_networks, s_.fidelity == Fidelity::flow});
+    NetworkContext context{.node = s_.node};
+    context.nodes = s_.nodes.nodes;
+    context.storage_servers = storage_servers_;
+    context.nics_per_server = nics_per_server_;
+    context.converged = s_.converged;
+    context.own_class = s_.own_class;
+    context.folder = folder_;
+    context.build = changes_.build_networks;
+    context.build_compute = s_.fidelity == Fidelity::flow;
+    context.packets = packets_wanted();
+    s_.networks = read_networks(top_, *catalogue_, context);
     if (s_.networks[0].kind_given)
-        s_.node.transport = s_.networks[0].infiniband ? "infiniband" : "roce";
+        s_.node.transport = network_kinds()[static_cast<std::size_t>(s_.networks[0].kind)];
+    s_.window = read_window(top_, s_.networks);
     read_job();
     read_maintenance();
     read_failures();
@@ -200,6 +219,23 @@ void ScenarioReader::read_storage() {
     std::int64_t& servers = storage_servers_;
     storage.read("servers", servers, "Storage servers; their bandwidths add up",
                  {.bound = Bound::count});
+    nics_per_server_ = std::max<std::int64_t>(1, s_.node.storage_nics);
+    storage.read("nics_per_server", nics_per_server_,
+                 "NICs of a storage server, of the network's rate",
+                 {.bound = Bound::count, .otherwise = "as many as a node has for storage"});
+    int network = 0;
+    storage.choose("network", network, storage_networks,
+                   "own: [fabric.storage], apart from the compute network; compute: the servers "
+                   "stand on [fabric.compute] and share its links");
+    s_.converged = network == 1;
+    int traffic_class = 0;
+    storage.choose(
+        "traffic_class", traffic_class, traffic_classes,
+        "On the compute network: compute, the class of the collectives; own, another one");
+    s_.own_class = s_.converged && traffic_class == 1;
+    if (storage.has("traffic_class") && !s_.converged) {
+        storage.warning("traffic_class", "has no effect without storage.network = \"compute\"");
+    }
     const auto system = std::find_if(storage_systems().begin(), storage_systems().end(),
                                      [&](const StorageSystem& each) { return each.name == name; });
     std::optional<Bandwidth> server_write;
@@ -220,12 +256,13 @@ void ScenarioReader::read_storage() {
     std::optional<Bandwidth> client_write = client;
     std::optional<Bandwidth> client_read = client;
     if (!client) {
-        const std::int64_t nics = s_.node.storage_nics > 0 ? s_.node.storage_nics : s_.node.nics;
-        const Bandwidth network = s_.node.nic_bandwidth * nics;
+        const bool own_nics = s_.node.storage_nics > 0 && !s_.converged;
+        const std::int64_t nics = own_nics ? s_.node.storage_nics : s_.node.nics;
+        const Bandwidth nic_bandwidth = s_.node.nic_bandwidth * nics;
         const auto limit = [&](const char* key) {
             // A store that is described by its servers alone has no client of its own.
-            if (key == nullptr || !named) return network;
-            return std::min(network, catalogue_->bandwidth("storage", name, key));
+            if (key == nullptr || !named) return nic_bandwidth;
+            return std::min(nic_bandwidth, catalogue_->bandwidth("storage", name, key));
         };
         client_write = limit(system->client_write_key);
         client_read = limit(system->client_read_key);
@@ -696,6 +733,10 @@ GpuNetwork gpu_network(const Scenario& s, const std::vector<PartFault>& faults) 
     return network;
 }
 
+std::vector<NetworkWindow> packet_windows(const Scenario& s) {
+    return lay_out(s.window, {s.networks, s.job.nodes, s.converged, s.own_class ? 2 : 1, s.seed});
+}
+
 const std::vector<std::string>& fidelity_names() {
     static const std::vector<std::string> names = {"analytic", "flow"};
     return names;
@@ -735,9 +776,21 @@ std::vector<Kind> kinds() {
            "tensor-parallel ranks share nodes, pipeline stages come next",
            "replicas share nodes, then tensor-parallel ranks", "replicas share nodes, then stages",
            "stages share nodes, then tensor-parallel ranks", "stages share nodes, then replicas"});
+    words("storage.traffic_class", traffic_classes,
+          {"the class of the collectives", "a class of its own"});
+    words("window.traffic.kind", window_traffic_names(),
+          {"each node to the next, a piece goes on when the one before has come in",
+           "each NIC to the same NIC of every other node", "each NIC to one other",
+           "some NICs to one", "every node to the storage servers", "and back"});
+    for (const CongestionKind& kind : congestion_kinds()) {
+        out.push_back({"fabric.compute.congestion.control", kind.name, kind.doc});
+    }
+    words("storage.network", storage_networks,
+          {"a network apart from the compute network", "the compute network: converged"});
     words("fabric.compute.kind", network_kinds(),
           {"credits: lossless by construction; adaptive routing, SHARP",
-           "RDMA over Ethernet: paths by hash unless told otherwise"});
+           "RDMA over Ethernet: paths by hash unless told otherwise",
+           "kernel sockets over Ethernet without pauses: what finds no room is lost"});
     for (const TopologyKind& kind : topology_kinds()) {
         out.push_back({"fabric.compute.topology", kind.name, kind.doc});
     }

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "models/campaign/network.h"
+#include "models/campaign/window.h"
 #include "models/scheduler/scheduler.h"
 #include "models/storage/storage.h"
 #include "models/training/training.h"
@@ -29,6 +29,9 @@ struct Scenario {
     std::vector<PartFault> faults;
     std::vector<Duration> fault_costs;     // what each, alone, adds to a step
     std::vector<ClusterNetwork> networks;  // compute, storage, management
+    bool converged = false;                // storage traffic uses the compute network
+    bool own_class = false;                // and there in a traffic class of its own
+    WindowSpec window;
     NodePool::Spec nodes;
     JobSpec job;
     std::vector<FailureCause> causes;
@@ -68,12 +71,17 @@ Communicators communicators(const Scenario& scenario, Fidelity fidelity,
                             const std::vector<PartFault>& faults = {});
 GpuNetwork gpu_network(const Scenario& scenario, const std::vector<PartFault>& faults);
 
+// The scenario's packet windows, one for each network that has traffic; the networks must be built with their
+// packets.
+std::vector<NetworkWindow> packet_windows(const Scenario& scenario);
+
 // What may differ from the file: settings "a.b=c" in order, then one scaled number.
 struct ScenarioChanges {
     std::vector<std::string> settings;
     Perturbation perturbation;
     bool must_fit = true;         // false: a model that needs more memory than there is is no error
     bool build_networks = false;  // those too that have no section, by their defaults
+    bool packets = false;         // read how the networks treat packets, build the compute network
 };
 
 // Reads and checks a scenario from TOML text; `name` stands in messages. Throws ScenarioError with

@@ -4,6 +4,6 @@
 #include "models/fabric/flow_level.h"
 #include "models/fabric/headroom.h"
 #include "models/fabric/materials.h"
-#include "models/fabric/packet_engine.h"
+#include "models/fabric/packet_window.h"
 #include "models/fabric/routing.h"
 #include "models/fabric/topology.h"

@@ -80,6 +80,7 @@ class PacketEngine {
 
     static constexpr Picoseconds never = Picoseconds::max();
     Picoseconds end(std::size_t flow) const { return record_[flow].end; }  // last ACK at the sender
+    bool begun(std::size_t flow) const { return flows_[flow].phase != Phase::waiting; }
     bool failed(std::size_t flow) const { return flows_[flow].phase == Phase::failed; }
     std::int64_t received_bytes(std::size_t flow) const { return flows_[flow].received_bytes; }
 

@@ -70,6 +70,7 @@ void Topology::add_cable(VertexId low, VertexId high, Bandwidth bandwidth, Metre
     links_.push_back({low, high, rate, latency(high)});
     links_.push_back({high, low, rate, latency(low)});
     rate_.push_back(bandwidth);
+    length_.push_back(length);
     const int low_level = level_[low];
     for (CableKind& kind : cables_) {
         if (kind.low_level == low_level && kind.bandwidth == bandwidth && kind.length == length) {
@@ -89,15 +90,18 @@ void Topology::finish() {
     });
     std::vector<Link> links;
     std::vector<Bandwidth> rates;
+    std::vector<Metres> lengths;
     links.reserve(links_.size());
     rates.reserve(rate_.size());
     for (const LinkId cable : order) {
         links.push_back(links_[2 * std::size_t{cable}]);
         links.push_back(links_[2 * std::size_t{cable} + 1]);
         rates.push_back(rate_[cable]);
+        lengths.push_back(length_[cable]);
     }
     links_ = std::move(links);
     rate_ = std::move(rates);
+    length_ = std::move(lengths);
     const auto index = [&](std::vector<LinkId>& all, std::vector<std::uint32_t>& first, bool up) {
         first.assign(vertex_count() + 1, 0);
         const auto counts = [&](const Link& l) { return (level_[l.to] > level_[l.from]) == up; };

@@ -74,6 +74,7 @@ class Topology {
     //     [[attach]]   switch = "leaf-0", first_node = 0, last_node = 31, nic = 0
     //
     // Cables join neighbouring tiers; each attach is one port of NIC `nic` (or of all of them) on each node.
+    // Storage servers are the nodes after the last one.
     static Topology read(Section& top, const TopologySpec& spec, Catalogue& catalogue);
 
     const std::string& kind() const { return kind_; }
@@ -102,6 +103,7 @@ class Topology {
     const std::vector<Link>& links() const { return links_; }
     std::vector<double> capacities() const;  // bytes/s, by link, as it works
     Bandwidth line_rate(LinkId link) const { return rate_[link / 2]; }  // as it was bought
+    Metres cable_length(LinkId link) const { return length_[link / 2]; }
     std::span<const LinkId> up_links(VertexId v) const { return slice(up_, up_first_, v); }
     std::span<const LinkId> down_links(VertexId v) const { return slice(down_, down_first_, v); }
     std::int64_t ports_used(VertexId v) const {
@@ -152,6 +154,7 @@ class Topology {
     std::vector<SwitchModel> models_;
     std::vector<Link> links_;
     std::vector<Bandwidth> rate_;  // of each cable
+    std::vector<Metres> length_;   // likewise
     std::vector<CableKind> cables_;
     std::vector<LinkId> up_;
     std::vector<LinkId> down_;

@@ -88,26 +88,34 @@ Topology Topology::read(Section& top, const TopologySpec& spec, Catalogue& catal
         for (std::int64_t i = 0; i < count; ++i) t.add_cable(low, high, bandwidth, length);
     }
     std::vector<std::int64_t> ports(t.nic_count(), 0);
+    const std::int64_t boxes = spec.nodes + spec.servers;
+    if (spec.servers > 0 && spec.nics_per_server != spec.nics_per_node) {
+        top.error(
+            "",
+            fmt::format("servers have {} NICs and nodes {}: a custom network takes only one number",
+                        spec.nics_per_server, spec.nics_per_node));
+        return t;
+    }
     for (Section& s : top.sections("attach", "NICs of a run of nodes on one leaf, a port each")) {
         std::string leaf;
         std::int64_t first = 0;
-        std::int64_t last = spec.nodes - 1;
+        std::int64_t last = boxes - 1;
         std::optional<std::int64_t> only;
         std::optional<Bandwidth> bandwidth;
         s.read("switch", leaf, "A leaf", {.required = true});
         s.read("first_node", first, "The first node, counted from 0",
                {.bound = Bound::non_negative});
         s.read("last_node", last, "The last node",
-               {.bound = Bound::non_negative, .otherwise = "the cluster's last"});
+               {.bound = Bound::non_negative, .otherwise = "the last, storage servers included"});
         s.read("nic", only, "Which NIC of each node, counted from 0",
                {.bound = Bound::non_negative, .otherwise = "all of them"});
         s.read("bandwidth", bandwidth, "Of the port, per direction",
                {.bound = Bound::positive, .otherwise = "the NIC's line rate"});
         s.finish();
         const VertexId at = find(s, "switch", leaf);
-        if (last >= spec.nodes || first > last) {
+        if (last >= boxes || first > last) {
             s.error("last_node",
-                    fmt::format("expected {} to {}, found {}", first, spec.nodes - 1, last));
+                    fmt::format("expected {} to {}, found {}", first, boxes - 1, last));
             continue;
         }
         if (only && *only >= spec.nics_per_node) {

@@ -1,0 +1,311 @@
+#include "models/campaign/packets.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace railyard {
+
+namespace {
+
+const std::vector<std::string>& action_names() {
+    static const std::vector<std::string> names = {"none", "drop", "forward", "alert"};
+    return names;
+}
+
+std::vector<std::string> with_none(std::vector<std::string> names) {
+    names.insert(names.begin(), "none");
+    return names;
+}
+
+std::vector<std::string> congestion_names() {
+    std::vector<std::string> names;
+    for (const CongestionKind& kind : congestion_kinds()) names.emplace_back(kind.name);
+    return names;
+}
+
+}  // namespace
+
+PacketReader::PacketReader(Section& network, FlowControl flow_control)
+    : network_(network), flow_control_(flow_control) {
+    network.read("mtu", mtu_, "Payload of a full packet",
+                 {.bound = Bound::positive, .otherwise = "from the catalogue"});
+    given_ = network.has("mtu");
+    const auto table = [&](const char* key) {
+        Section section = network.section(key);
+        given_ = given_ || section.present();
+        return section;
+    };
+    read_buffer(buffer_.emplace(table("buffer")));
+    read_pfc(pfc_.emplace(table("pfc")));
+    read_ecn_keys(ecn_.emplace(table("ecn")));
+    read_congestion(congestion_.emplace(table("congestion")));
+    read_watchdog_keys(watchdog_.emplace(table("watchdog")));
+    read_transport(transport_.emplace(table("transport")));
+    read_switches(network);
+}
+
+void PacketReader::read_buffer(Section& buffer) {
+    buffer.read("size", buffer_size_, "Packet buffer of each switch",
+                {.bound = Bound::positive, .otherwise = "the switch's, from the catalogue"});
+    buffer.read("alpha", alpha_,
+                "Dynamic threshold: what one queue may take of what is left of the shared pool",
+                {.bound = Bound::positive, .otherwise = "from the catalogue"});
+    buffer.finish();
+}
+
+void PacketReader::read_pfc(Section& pfc) {
+    pfc.read("enabled", pfc_enabled_, "false: what finds no room is lost");
+    pfc.read("headroom", headroom_, "Of each lossless (port, class), for what arrives after XOFF",
+             {.bound = Bound::non_negative,
+              .otherwise = "what the switch, the rate and the cable need, by SONiC's formula"});
+    pfc.finish();
+}
+
+void PacketReader::read_ecn_keys(Section& ecn) {
+    ecn_profile_ = "alibaba_per_25g";
+    ecn.name("profile", ecn_profile_, with_none(Catalogue::names("ecn")), "an ECN profile",
+             "Marking thresholds of the switches' queues");
+    ecn.read("kmin", kmin_, "Queue below which nothing is marked",
+             {.bound = Bound::non_negative, .otherwise = "the profile's"});
+    ecn.read("kmax", kmax_, "Queue above which everything is marked",
+             {.bound = Bound::non_negative, .otherwise = "the profile's"});
+    ecn.read("pmax", pmax_, "Share that is marked just below kmax",
+             {.bound = Bound::fraction, .otherwise = "the profile's"});
+    ecn.finish();
+}
+
+void PacketReader::read_congestion(Section& congestion) {
+    control_ = flow_control_ == FlowControl::pfc ? "dcqcn" : "none";
+    congestion.name("control", control_, congestion_names(), "a congestion control",
+                    "What senders make of marks and acknowledgements",
+                    {.otherwise = "dcqcn on RoCE, none on InfiniBand"});
+    parameters_ = "dcqcn_hpcc_repo_vendor";
+    congestion.name("parameters", parameters_, Catalogue::names("dcqcn"),
+                    "a set of DCQCN parameters", "DCQCN's parameters");
+    congestion.read("cnp_interval", cnp_interval_, "Between two CNPs of one flow, at least",
+                    {.bound = Bound::non_negative, .otherwise = "the parameter set's"});
+    congestion.finish();
+}
+
+void PacketReader::read_watchdog_keys(Section& watchdog) {
+    watchdog_profile_ = "sonic";
+    watchdog.name("profile", watchdog_profile_, Catalogue::names("pfc_watchdog"),
+                  "a watchdog profile", "The switches' PFC watchdog");
+    watchdog.read("poll", poll_, "How often it looks",
+                  {.bound = Bound::positive, .otherwise = "the profile's"});
+    watchdog.read("detection", detection_, "How long a queue is paused before it acts",
+                  {.bound = Bound::positive, .otherwise = "the profile's"});
+    watchdog.read("restoration", restoration_, "How long without a pause before it stops acting",
+                  {.bound = Bound::non_negative, .otherwise = "the profile's"});
+    int action = 0;
+    watchdog.choose("action", action, action_names(),
+                    "What it does with the queue; the profile's unless given");
+    if (watchdog.has("action")) action_ = action;
+    watchdog.finish();
+}
+
+void PacketReader::read_transport(Section& transport) {
+    transport.read("timeout", timeout_,
+                   "Exponent t of the retransmission timeout, 4.096 us x 2^t (NCCL_IB_TIMEOUT)",
+                   {.bound = Bound::positive, .otherwise = "NCCL's, from the catalogue"});
+    constexpr std::int64_t timeout_max = 31;
+    if (timeout_ && *timeout_ > timeout_max) {
+        transport.error("timeout",
+                        fmt::format("expected 1 to {}, found {}", timeout_max, *timeout_));
+        timeout_.reset();
+    }
+    transport.read("retries", retries_,
+                   "Timeouts without progress before the connection fails (NCCL_IB_RETRY_CNT)",
+                   {.bound = Bound::non_negative, .otherwise = "NCCL's, from the catalogue"});
+    constexpr std::int64_t retries_max = 7;
+    if (retries_ && *retries_ > retries_max) {
+        transport.error("retries",
+                        fmt::format("expected 0 to {}, found {}", retries_max, *retries_),
+                        "three bits of the queue pair's state");
+        retries_.reset();
+    }
+    transport.read("ack_every", ack_every_, "Packets that one acknowledgement covers",
+                   {.bound = Bound::count, .otherwise = "from the catalogue"});
+    transport.finish();
+}
+
+void PacketReader::read_switches(Section& network) {
+    for (Section& s : network.sections("switch", "A switch that is not set up as the others")) {
+        SwitchKeys keys{s, {}, {}};
+        s.read("name", keys.name, "Which: leaf-0, spine-3", {.required = true});
+        s.read("pfc", keys.settings.pfc, "false: it sends no pause frames");
+        s.read("ecn", keys.settings.ecn, "false: it marks nothing");
+        s.read("headroom", keys.settings.headroom, "Of each of its lossless (port, class)",
+               {.bound = Bound::non_negative, .otherwise = "as the others"});
+        s.finish();
+        given_ = true;
+        switches_.push_back(std::move(keys));
+    }
+}
+
+PacketProfile PacketReader::profile(Catalogue& catalogue, const Topology& topology,
+                                    int data_classes) {
+    PacketProfile p;
+    p.flow_control =
+        flow_control_ == FlowControl::pfc && !pfc_enabled_ ? FlowControl::none : flow_control_;
+    if (pfc_->has("enabled") && flow_control_ != FlowControl::pfc) {
+        pfc_->error("enabled", "only RoCE has priority flow control");
+    }
+    p.buffer = buffer_size_;
+    p.headroom = headroom_;
+    PacketSpec& spec = p.spec;
+    spec.payload_bytes = (mtu_ ? *mtu_ : catalogue.data("roce_transport", "", "mtu")).count();
+    constexpr std::int64_t mtu_max = 65000;
+    if (spec.payload_bytes > mtu_max) {
+        network_.error(
+            "mtu", fmt::format("expected at most {} B, found {} B", mtu_max, spec.payload_bytes));
+        spec.payload_bytes = mtu_max;
+    }
+    const bool lossless = p.flow_control != FlowControl::none;
+    spec.classes.resize(1);
+    spec.classes.resize(static_cast<std::size_t>(1 + data_classes), {lossless, true});
+    spec.buffer.alpha =
+        alpha_ ? *alpha_ : std::exp2(catalogue.number("pfc", "", "dynamic_threshold_exponent"));
+    spec.ack_every =
+        ack_every_ ? *ack_every_ : catalogue.integer("roce_transport", "", "ack_every_packets");
+    const std::int64_t exponent =
+        timeout_ ? *timeout_ : catalogue.integer("nccl_net", "", "ib_timeout_exponent");
+    constexpr std::int64_t timeout_unit_ps = 4'096'000;
+    spec.retransmission_timeout = Picoseconds(timeout_unit_ps << exponent);
+    spec.retries = retries_ ? *retries_ : catalogue.integer("nccl_net", "", "ib_retry_count");
+    resolve_ecn(catalogue, p);
+    resolve_congestion(catalogue, p);
+    if (p.flow_control == FlowControl::pfc) resolve_watchdog(catalogue, topology, p);
+    resolve_switches(topology, p);
+    if (network_.ok()) check_buffers(catalogue, topology, p);
+    return p;
+}
+
+void PacketReader::resolve_ecn(Catalogue& catalogue, PacketProfile& p) {
+    const bool thresholds = kmin_ || kmax_ || pmax_;
+    if (ecn_profile_ == "none" || flow_control_ == FlowControl::credits) {
+        if (thresholds) ecn_->error("", "thresholds have no effect where nothing is marked");
+        return;
+    }
+    EcnRule rule = read_ecn(catalogue, ecn_profile_);
+    if (kmin_.has_value() != kmax_.has_value()) {
+        ecn_->error("", "kmin and kmax belong together: one alone is missing");
+        return;
+    }
+    if (kmin_) {
+        rule.per_25_gbit = false;
+        rule.kmin_bytes = static_cast<double>(kmin_->count());
+        rule.kmax_bytes = static_cast<double>(kmax_->count());
+        if (*kmin_ > *kmax_) {
+            ecn_->error("kmin",
+                        fmt::format("{} is above kmax, {}", to_text(*kmin_), to_text(*kmax_)),
+                        "marking rises from kmin to kmax");
+        }
+    }
+    if (pmax_) rule.pmax = *pmax_;
+    p.ecn = rule;
+}
+
+void PacketReader::resolve_congestion(Catalogue& catalogue, PacketProfile& p) {
+    p.congestion = control_;
+    p.parameters = parameters_;
+    if (congestion_->has("parameters") && control_ != "dcqcn") {
+        congestion_->warning("parameters", "has no effect without control = \"dcqcn\"");
+    }
+    const std::string set = catalogue.has("dcqcn", parameters_, "cnp_interval")
+                                ? parameters_
+                                : std::string("dcqcn_nvidia_default");
+    p.spec.cnp_interval =
+        cnp_interval_ ? *cnp_interval_ : catalogue.time("dcqcn", set, "cnp_interval");
+    if (control_ == "dcqcn" && !p.ecn) {
+        congestion_->warning("control", "DCQCN hears of congestion by marks, and nothing is marked",
+                             "pauses alone will hold the queues");
+    }
+}
+
+void PacketReader::resolve_watchdog(Catalogue& catalogue, const Topology& topology,
+                                    PacketProfile& p) {
+    const auto leaf = static_cast<VertexId>(topology.nic_count());
+    WatchdogSpec w = read_watchdog(catalogue, watchdog_profile_, topology.switch_model(leaf).ports);
+    const bool timed = poll_ || detection_ || restoration_;
+    if (action_ >= 0) w.action = static_cast<WatchdogAction>(action_);
+    if (w.action == WatchdogAction::none) {
+        if (timed) watchdog_->error("", "its times have no effect without a watchdog");
+        return;
+    }
+    if (watchdog_profile_ ==
+        "off") {  // its action was replaced: the times must come from the scenario
+        if (!poll_ || !detection_ || !restoration_) {
+            watchdog_->error("action", "the profile \"off\" has no times",
+                             "another profile, or poll, detection and restoration");
+            return;
+        }
+    }
+    if (poll_) w.poll = *poll_;
+    if (detection_) w.detection = *detection_;
+    if (restoration_) w.restoration = *restoration_;
+    // Whoever sets a detection time below the profile's poll wants to be polled as often.
+    if (!poll_ && detection_ && w.detection < w.poll) w.poll = w.detection;
+    if (w.detection < w.poll) {
+        const auto text = [](Picoseconds t) {
+            return to_text(std::chrono::duration_cast<Duration>(t));
+        };
+        watchdog_->error(
+            "detection",
+            fmt::format("{} is shorter than its poll of {}", text(w.detection), text(w.poll)),
+            "it is seen at a poll: lower watchdog.poll too");
+    }
+    p.spec.watchdog = w;
+}
+
+void PacketReader::resolve_switches(const Topology& topology, PacketProfile& p) {
+    for (SwitchKeys& keys : switches_) {
+        const std::optional<VertexId> at = topology.find(keys.name);
+        if (!at || topology.level(*at) == 0) {
+            std::vector<std::string> names = topology.vertex_names();
+            names.erase(names.begin(),
+                        names.begin() + static_cast<std::ptrdiff_t>(topology.nic_count()));
+            keys.section.error("name", fmt::format("the network has no switch '{}'", keys.name),
+                               did_you_mean(keys.name, names));
+            continue;
+        }
+        keys.settings.at = *at;
+        p.deviating.push_back(keys.settings);
+    }
+}
+
+void PacketReader::check_buffers(Catalogue& catalogue, const Topology& topology,
+                                 const PacketProfile& p) {
+    if (p.flow_control == FlowControl::credits) return;
+    for (const BufferPlan& plan : plan_buffers(catalogue, topology, p)) {
+        const std::string name =
+            fmt::format("{} ({})", topology.name(plan.at), topology.switch_model(plan.at).name);
+        if (plan.reserved >= plan.buffer) {
+            buffer_->error(
+                "size",
+                fmt::format("{} has a buffer of {}, its ports' headrooms and reserves take {}",
+                            name, to_text(plan.buffer), to_text(plan.reserved)),
+                "shorter cables, fewer lossless classes, less headroom, or a larger buffer");
+            continue;
+        }
+        if (!p.has_pfc(plan.at)) continue;
+        if (plan.headroom < plan.headroom_need) {
+            pfc_->warning(
+                "headroom",
+                fmt::format("{} has {} per port, its rate and cable need {}: packets will be lost",
+                            name, to_text(plan.headroom), to_text(plan.headroom_need)));
+        }
+        if (plan.ecn.kmin_bytes != INT64_MAX && plan.ecn.kmax_bytes > plan.xoff_threshold.count()) {
+            ecn_->warning(
+                "kmax",
+                fmt::format("{} marks everything from {} on, and pauses a lone hot port at {}: "
+                            "PFC will dominate",
+                            name, to_text(Bytes::of(plan.ecn.kmax_bytes)),
+                            to_text(plan.xoff_threshold)));
+        }
+    }
+}
+
+}  // namespace railyard

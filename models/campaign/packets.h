@@ -1,0 +1,60 @@
+#pragma once
+// How a network treats packets, as a scenario asks for it: [fabric.compute.pfc], .ecn, .watchdog and so on.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/fabric/fabric.h"
+
+namespace railyard {
+
+class PacketReader {
+  public:
+    // Reads the keys of a network's section. `flow_control` is what its technology has.
+    PacketReader(Section& network, FlowControl flow_control);
+
+    // Whether the scenario has any of them.
+    bool given() const { return given_; }
+    // With defaults from the catalogue, for the network that was built; reports what can't be, and warns of
+    // what will lose packets or pause where it should mark. `data_classes`: traffic classes besides that of
+    // acknowledgements.
+    PacketProfile profile(Catalogue& catalogue, const Topology& topology, int data_classes);
+
+  private:
+    struct SwitchKeys {
+        Section section;
+        std::string name;
+        DeviatingSwitch settings;
+    };
+
+    void read_buffer(Section& buffer);
+    void read_pfc(Section& pfc);
+    void read_ecn_keys(Section& ecn);
+    void read_congestion(Section& congestion);
+    void read_watchdog_keys(Section& watchdog);
+    void read_transport(Section& transport);
+    void read_switches(Section& network);
+
+    void resolve_ecn(Catalogue& catalogue, PacketProfile& profile);
+    void resolve_congestion(Catalogue& catalogue, PacketProfile& profile);
+    void resolve_watchdog(Catalogue& catalogue, const Topology& topology, PacketProfile& profile);
+    void resolve_switches(const Topology& topology, PacketProfile& profile);
+    void check_buffers(Catalogue& catalogue, const Topology& topology,
+                       const PacketProfile& profile);
+
+    Section network_;
+    std::optional<Section> buffer_, pfc_, ecn_, congestion_, watchdog_, transport_;
+    FlowControl flow_control_;
+    bool given_ = false;
+    bool pfc_enabled_ = true;
+    std::optional<Bytes> mtu_, buffer_size_, headroom_, kmin_, kmax_;
+    std::optional<double> alpha_, pmax_;
+    std::string ecn_profile_, control_, parameters_, watchdog_profile_;
+    std::optional<Duration> cnp_interval_, poll_, detection_, restoration_;
+    int action_ = -1;
+    std::optional<std::int64_t> timeout_, retries_, ack_every_;
+    std::vector<SwitchKeys> switches_;
+};
+
+}  // namespace railyard

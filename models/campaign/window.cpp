@@ -1,0 +1,328 @@
+#include "models/campaign/window.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "models/collective/collective.h"
+#include "sim/check.h"
+#include "sim/rng.h"
+
+namespace railyard {
+
+namespace {
+
+constexpr std::size_t flows_max = 4'000'000;
+
+class Layout {
+  public:
+    Layout(const ClusterNetwork& network, const WindowContext& context)
+        : topology_(network.topology),
+          context_(context),
+          queue_pairs_(network.routing.queue_pairs) {
+        out_.network = &network;
+        RoutingSpec routing = network.routing;
+        routing.queue_pairs = 1;  // each is a flow of its own here
+        router_.emplace(topology_, routing);
+    }
+
+    void add(const TrafficSpec& traffic, std::size_t index) {
+        spec_ = &traffic;
+        index_ = index;
+        switch (traffic.kind) {
+            case WindowTraffic::ring:
+                return add_ring();
+            case WindowTraffic::all_to_all:
+                return add_all_to_all();
+            case WindowTraffic::permutation:
+                return add_permutation();
+            case WindowTraffic::incast:
+                return add_incast();
+            case WindowTraffic::checkpoint:
+            case WindowTraffic::restore:
+                return add_storage();
+        }
+    }
+    void add_fault(const FaultSpec& fault) {
+        for (const LinkId up : topology_.up_links(fault.nic)) {
+            WindowFault f;
+            f.link = reverse_link(up);
+            f.start = fault.start;
+            if (fault.duration) f.end = fault.start + *fault.duration;
+            out_.window.faults.push_back(f);
+        }
+    }
+    bool empty() const { return out_.window.flows.empty(); }
+    NetworkWindow take() { return std::move(out_); }
+
+  private:
+    // One message; a flow for each queue pair. Returns the first one's index; `after` is such an index.
+    std::int64_t send(VertexId from, VertexId to, std::int64_t bytes, std::int64_t after = -1,
+                      int traffic_class = 1) {
+        const auto first = static_cast<std::int64_t>(out_.window.flows.size());
+        for (std::int64_t q = 0; q < queue_pairs_; ++q) {
+            PacketFlow flow;
+            flow.path = path(from, to, static_cast<std::uint64_t>(q));
+            flow.bytes =
+                std::max<std::int64_t>(1, bytes / queue_pairs_ + (q < bytes % queue_pairs_));
+            flow.start = spec_->start;
+            flow.after = after < 0 ? -1 : after + q;
+            flow.traffic_class = traffic_class;
+            out_.window.flows.push_back(std::move(flow));
+            out_.traffic.push_back(index_);
+        }
+        if (out_.window.flows.size() > flows_max) {
+            throw ScenarioError(fmt::format("the window has more than {} flows", flows_max),
+                                "fewer nodes, steps or queue pairs");
+        }
+        return first;
+    }
+
+    std::vector<LinkId> path(VertexId from, VertexId to, std::uint64_t label) {
+        usages_.clear();
+        if (!router_->route(from, to, label, usages_)) {
+            throw NoPath(topology_.name(from), topology_.name(to));
+        }
+        std::vector<LinkId> links;
+        for (const Usage& u : usages_) links.push_back(u.link);
+        return links;
+    }
+
+    void add_ring() {
+        const std::int64_t nodes = context_.nodes;
+        if (nodes < 2) return;
+        std::vector<std::int64_t> before;
+        for (std::int64_t rail = 0; rail < topology_.nics_per_node(); ++rail) {
+            before.assign(static_cast<std::size_t>(nodes), -1);
+            for (std::int64_t step = 0; step < spec_->steps; ++step) {
+                std::vector<std::int64_t> now(before.size());
+                for (std::int64_t node = 0; node < nodes; ++node) {
+                    const std::int64_t previous = (node + nodes - 1) % nodes;
+                    now[static_cast<std::size_t>(node)] =
+                        send(topology_.nic(node, rail), topology_.nic((node + 1) % nodes, rail),
+                             spec_->bytes.count(), before[static_cast<std::size_t>(previous)]);
+                }
+                before = std::move(now);
+            }
+        }
+    }
+
+    void add_all_to_all() {
+        for (std::int64_t rail = 0; rail < topology_.nics_per_node(); ++rail) {
+            for (std::int64_t from = 0; from < context_.nodes; ++from) {
+                // Each begins with another one, as NCCL does.
+                for (std::int64_t k = 1; k < context_.nodes; ++k) {
+                    send(topology_.nic(from, rail),
+                         topology_.nic((from + k) % context_.nodes, rail), spec_->bytes.count());
+                }
+            }
+        }
+    }
+
+    std::vector<VertexId> job_nics() const {
+        std::vector<VertexId> nics(
+            static_cast<std::size_t>(context_.nodes * topology_.nics_per_node()));
+        std::iota(nics.begin(), nics.end(), 0);
+        return nics;
+    }
+
+    void add_permutation() {
+        std::vector<VertexId> order = job_nics();
+        RandomStream random(context_.seed, 0, "window/permutation");
+        for (std::size_t i = order.size(); i > 1; --i) {
+            std::swap(order[i - 1], order[static_cast<std::size_t>(random.below(i))]);
+        }
+        // One cycle through all: nobody sends to itself.
+        for (std::size_t i = 0; i + 1 < order.size(); ++i)
+            send(order[i], order[i + 1], spec_->bytes.count());
+        if (order.size() > 1) send(order.back(), order[0], spec_->bytes.count());
+    }
+
+    void add_incast() {
+        const std::vector<VertexId> nics = job_nics();
+        const auto most = static_cast<std::int64_t>(nics.size()) - 1;
+        const std::int64_t senders = spec_->senders > 0 ? std::min(spec_->senders, most) : most;
+        // Spread over the nodes, so that they come from everywhere.
+        for (std::int64_t i = 0; i < senders; ++i) {
+            send(nics[static_cast<std::size_t>(1 + i * most / senders)], nics[0],
+                 spec_->bytes.count());
+        }
+    }
+
+    // A node's bytes are striped over servers, in turn from another one for each node; a stripe uses the node's
+    // NICs and the server's in turn.
+    void add_storage() {
+        const std::int64_t servers = topology_.servers();
+        const std::int64_t stripes =
+            spec_->stripes > 0 ? std::min(spec_->stripes, servers) : servers;
+        const int traffic_class = context_.converged ? context_.storage_class : 1;
+        for (std::int64_t node = 0; node < context_.nodes; ++node) {
+            for (std::int64_t k = 0; k < stripes; ++k) {
+                const std::int64_t server = (node * stripes + k) % servers;
+                const std::int64_t of_server = (node + k) % topology_.nics_per_server();
+                const VertexId there = topology_.server_nic(server, of_server);
+                const VertexId here = nic_towards(node, there, node + k);
+                const std::int64_t bytes =
+                    spec_->bytes.count() / stripes + (k < spec_->bytes.count() % stripes);
+                const bool write = spec_->kind == WindowTraffic::checkpoint;
+                send(write ? here : there, write ? there : here, bytes, -1, traffic_class);
+            }
+        }
+    }
+    // The node's NIC number `preferred`, or the next one that has a path there: rails may not meet.
+    VertexId nic_towards(std::int64_t node, VertexId there, std::int64_t preferred) {
+        const std::int64_t nics = topology_.nics_per_node();
+        for (std::int64_t i = 0; i < nics; ++i) {
+            const VertexId nic = topology_.nic(node, (preferred + i) % nics);
+            usages_.clear();
+            if (router_->route(nic, there, 0, usages_)) return nic;
+        }
+        throw NoPath(topology_.name(topology_.nic(node, 0)), topology_.name(there));
+    }
+
+    const Topology& topology_;
+    const WindowContext& context_;
+    std::int64_t queue_pairs_;
+    std::optional<Router> router_;
+    std::vector<Usage> usages_;
+    NetworkWindow out_;
+    const TrafficSpec* spec_ = nullptr;
+    std::size_t index_ = 0;
+};
+
+const std::vector<std::string> fault_networks = {"compute", "storage"};
+
+bool on_storage(WindowTraffic kind) {
+    return kind == WindowTraffic::checkpoint || kind == WindowTraffic::restore;
+}
+
+TrafficSpec read_traffic(Section& section) {
+    TrafficSpec t;
+    int kind = 0;
+    section.choose("kind", kind, window_traffic_names(), "What the job's nodes send");
+    t.kind = static_cast<WindowTraffic>(kind);
+    t.bytes = Bytes::of(1 << 20);
+    section.read("bytes", t.bytes, "Of each flow; of each node for checkpoint and restore",
+                 {.bound = Bound::positive});
+    t.steps = 8;
+    section.read("steps", t.steps, "Pieces that each NIC sends on, of a ring",
+                 {.bound = Bound::count});
+    section.read("senders", t.senders, "NICs that send to one, of an incast",
+                 {.bound = Bound::positive, .otherwise = "all others"});
+    section.read("stripes", t.stripes,
+                 "Servers that a node uses at once, of checkpoint and restore",
+                 {.bound = Bound::positive, .otherwise = "all"});
+    section.read("start", t.start, "When it begins", {.bound = Bound::non_negative});
+    section.finish();
+    const auto idle = [&](const char* key, bool used) {
+        if (section.has(key) && !used) {
+            section.warning(key,
+                            fmt::format("has no effect with kind = \"{}\"",
+                                        window_traffic_names()[static_cast<std::size_t>(kind)]));
+        }
+    };
+    idle("steps", t.kind == WindowTraffic::ring);
+    idle("senders", t.kind == WindowTraffic::incast);
+    idle("stripes", on_storage(t.kind));
+    return t;
+}
+
+std::optional<FaultSpec> read_fault(Section& section, const std::vector<ClusterNetwork>& networks) {
+    FaultSpec fault;
+    std::string nic;
+    section.read("nic", nic, "Which: node-3.nic-0", {.required = true});
+    int network = 0;
+    section.choose("network", network, fault_networks, "Of which network");
+    fault.network = fault_networks[static_cast<std::size_t>(network)];
+    section.read("start", fault.start, "When it begins to pause", {.bound = Bound::non_negative});
+    section.read("duration", fault.duration, "How long",
+                 {.bound = Bound::positive, .otherwise = "for ever"});
+    section.finish();
+    for (const ClusterNetwork& n : networks) {
+        if (n.name != fault.network || n.topology.vertex_count() == 0) continue;
+        const std::optional<VertexId> at = n.topology.find(nic);
+        if (at && n.topology.level(*at) == 0) {
+            fault.nic = *at;
+            return fault;
+        }
+        std::vector<std::string> names = n.topology.vertex_names();
+        names.resize(n.topology.nic_count());
+        section.error("nic", fmt::format("the {} network has no NIC '{}'", n.name, nic),
+                      did_you_mean(nic, names));
+        return std::nullopt;
+    }
+    if (!section.describing() && network == 1) {
+        section.error("network", "there is no storage network that was built", "[fabric.storage]");
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+const std::vector<std::string>& window_traffic_names() {
+    static const std::vector<std::string> names = {"ring",   "all_to_all", "permutation",
+                                                   "incast", "checkpoint", "restore"};
+    return names;
+}
+
+WindowSpec read_window(Section& top, const std::vector<ClusterNetwork>& networks) {
+    Section section = top.section("window");
+    WindowSpec spec;
+    spec.given = section.present();
+    spec.time_max = std::chrono::minutes(2);
+    section.read("time_max", spec.time_max, "Simulated time after which a window stops, marked",
+                 {.bound = Bound::positive});
+    spec.events_max = 1'000'000'000;
+    section.read("events_max", spec.events_max, "Events after which a window stops, marked",
+                 {.bound = Bound::positive});
+    for (Section& each : section.sections("traffic", "Messages of a window; without any, a ring")) {
+        spec.traffic.push_back(read_traffic(each));
+    }
+    for (Section& each :
+         section.sections("fault", "A NIC that pauses its switch and takes nothing")) {
+        if (const auto fault = read_fault(each, networks)) spec.faults.push_back(*fault);
+    }
+    section.finish();
+    if (spec.traffic.empty()) {
+        TrafficSpec ring;
+        ring.bytes = Bytes::of(1 << 20);
+        ring.steps = 8;
+        spec.traffic.push_back(ring);
+    }
+    return spec;
+}
+
+std::vector<NetworkWindow> lay_out(const WindowSpec& spec, const WindowContext& context) {
+    const ClusterNetwork* storage = nullptr;
+    if (context.converged) storage = context.networks.data();
+    for (const ClusterNetwork& n : context.networks) {
+        if (n.name == "storage") storage = &n;
+    }
+    std::vector<NetworkWindow> out;
+    for (const ClusterNetwork& network : context.networks) {
+        const bool compute = &network == context.networks.data();
+        if (!compute && &network != storage) continue;
+        if (network.topology.vertex_count() == 0) continue;
+        Layout layout(network, context);
+        for (std::size_t i = 0; i < spec.traffic.size(); ++i) {
+            const bool stores = on_storage(spec.traffic[i].kind);
+            if (stores && storage == nullptr) {
+                throw ScenarioError(
+                    "window.traffic: there is no network between nodes and storage servers",
+                    "[fabric.storage], or storage.network = \"compute\"");
+            }
+            if (stores ? &network == storage : compute) layout.add(spec.traffic[i], i);
+        }
+        for (const FaultSpec& fault : spec.faults) {
+            if (fault.network == network.name) layout.add_fault(fault);
+        }
+        if (layout.empty()) continue;
+        out.push_back(layout.take());
+        out.back().window.time_max = spec.time_max;
+        out.back().window.events_max = static_cast<std::uint64_t>(spec.events_max);
+    }
+    return out;
+}
+
+}  // namespace railyard

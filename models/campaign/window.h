@@ -1,0 +1,67 @@
+#pragma once
+// The packet windows of a scenario: which traffic meets which fault, packet by packet, on its networks.
+
+#include <string>
+#include <vector>
+
+#include "models/campaign/network.h"
+
+namespace railyard {
+
+// What the nodes of the job send. All NICs take part, each on its rail.
+enum class WindowTraffic : std::uint8_t {
+    ring,         // each node to the next; a piece goes on when the one before it has come in
+    all_to_all,   // each NIC to the same NIC of every other node
+    permutation,  // each NIC to one other
+    incast,       // some NICs to one
+    checkpoint,   // every node to the storage servers
+    restore,      // and back
+};
+const std::vector<std::string>& window_traffic_names();
+
+struct TrafficSpec {
+    WindowTraffic kind = WindowTraffic::ring;
+    Bytes bytes;               // of each flow; of a node's checkpoint
+    std::int64_t steps = 1;    // of a ring
+    std::int64_t senders = 0;  // of an incast
+    std::int64_t stripes = 0;  // servers that a node writes to at once; 0: all
+    Duration start{};
+};
+
+struct FaultSpec {
+    std::string network;
+    VertexId nic = 0;
+    Duration start{};
+    std::optional<Duration> duration;  // none: for ever
+};
+
+struct WindowSpec {
+    bool given = false;  // the scenario has a [window]
+    std::vector<TrafficSpec> traffic;
+    std::vector<FaultSpec> faults;
+    Duration time_max{};
+    std::int64_t events_max = 0;
+};
+// `networks` are looked at for the faults' places when they were built.
+WindowSpec read_window(Section& top, const std::vector<ClusterNetwork>& networks);
+
+// One network's part of a window: its flows, and which traffic each belongs to.
+struct NetworkWindow {
+    const ClusterNetwork* network = nullptr;
+    PacketWindow window;
+    std::vector<std::size_t> traffic;  // of each flow: index into WindowSpec::traffic
+};
+
+// Who takes part.
+struct WindowContext {
+    const std::vector<ClusterNetwork>& networks;
+    std::int64_t nodes = 0;  // of the job
+    bool converged = false;  // storage traffic uses the compute network
+    int storage_class = 1;   // of converged storage traffic
+    std::uint64_t seed = 1;
+};
+// The networks that have traffic, compute first. Throws NoPath, and ScenarioError for traffic that the network
+// doesn't have the ends for or that is too much.
+std::vector<NetworkWindow> lay_out(const WindowSpec& spec, const WindowContext& context);
+
+}  // namespace railyard

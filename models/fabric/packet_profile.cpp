@@ -1,0 +1,232 @@
+#include "models/fabric/packet_profile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "models/fabric/headroom.h"
+#include "sim/check.h"
+
+namespace railyard {
+
+namespace {
+
+constexpr std::int64_t gbit = 1'000'000'000;
+
+const DeviatingSwitch* deviation(const PacketProfile& profile, VertexId at) {
+    const auto found = std::find_if(profile.deviating.begin(), profile.deviating.end(),
+                                    [&](const DeviatingSwitch& d) { return d.at == at; });
+    return found == profile.deviating.end() ? nullptr : &*found;
+}
+
+Bytes buffer_of(Catalogue& catalogue, const Topology& topology, const PacketProfile& profile,
+                VertexId at) {
+    if (profile.buffer) return *profile.buffer;
+    const std::string& model = topology.switch_model(at).name;
+    return catalogue.data("switch", model, "buffer");
+}
+
+// The shipped headroom of the shortest listed cable that is long enough.
+std::optional<Bytes> shipped_headroom(Catalogue& catalogue, const std::string& model,
+                                      Bandwidth rate, Metres length) {
+    std::optional<Bytes> best;
+    double best_length = 0;
+    for (const std::string& name : Catalogue::names("headroom")) {
+        if (catalogue.text("headroom", name, "switch") != model) continue;
+        if (catalogue.bandwidth("headroom", name, "speed") != rate) continue;
+        const double listed = catalogue.metres("headroom", name, "cable_length").value;
+        if (listed < length.value || (best && listed >= best_length)) continue;
+        best = catalogue.data("headroom", name, "xoff");
+        best_length = listed;
+    }
+    return best;
+}
+
+std::size_t lossless_classes(const PacketProfile& profile) {
+    return static_cast<std::size_t>(std::count_if(profile.spec.classes.begin(),
+                                                  profile.spec.classes.end(),
+                                                  [](const PacketClass& c) { return c.lossless; }));
+}
+
+// Headroom is the same wherever switch, rate and cable are: asked for once each.
+class Headrooms {
+  public:
+    Headrooms(Catalogue& catalogue, const Topology& topology)
+        : catalogue_(catalogue), topology_(topology) {}
+
+    Bytes needed(LinkId link) {
+        const VertexId at = topology_.links()[link].to;
+        const auto key =
+            std::tuple(topology_.switch_model(at).name, topology_.line_rate(link).bits_per_second(),
+                       topology_.cable_length(link).value);
+        const auto known = known_.find(key);
+        if (known != known_.end()) return known->second;
+        return known_.emplace(key, needed_headroom(catalogue_, topology_, link)).first->second;
+    }
+    // What the profile gives.
+    Bytes given(const PacketProfile& profile, LinkId link) {
+        const VertexId at = topology_.links()[link].to;
+        if (!profile.has_pfc(at)) return {};
+        const DeviatingSwitch* d = deviation(profile, at);
+        if (d != nullptr && d->headroom) return *d->headroom;
+        return profile.headroom ? *profile.headroom : needed(link);
+    }
+
+  private:
+    Catalogue& catalogue_;
+    const Topology& topology_;
+    std::map<std::tuple<std::string, std::int64_t, double>, Bytes> known_;
+};
+
+// The links that end at a switch.
+std::vector<LinkId> links_into(const Topology& topology, VertexId at) {
+    std::vector<LinkId> links;
+    for (const auto& out : {topology.up_links(at), topology.down_links(at)}) {
+        for (const LinkId l : out) links.push_back(reverse_link(l));
+    }
+    return links;
+}
+
+}  // namespace
+
+const std::vector<std::string>& flow_control_names() {
+    static const std::vector<std::string> names = {"none", "pfc", "credits"};
+    return names;
+}
+
+EcnProfile EcnRule::at(Bandwidth rate) const {
+    const double scale =
+        per_25_gbit ? static_cast<double>(rate.bits_per_second()) / (25.0 * gbit) : 1;
+    return {static_cast<std::int64_t>(kmin_bytes * scale),
+            static_cast<std::int64_t>(kmax_bytes * scale), pmax};
+}
+
+EcnRule read_ecn(Catalogue& catalogue, const std::string& name) {
+    EcnRule rule;
+    rule.per_25_gbit = catalogue.has("ecn", name, "kmin_per_25_gbit");
+    const char* suffix = rule.per_25_gbit ? "_per_25_gbit" : "";
+    const auto threshold = [&](const char* key) {
+        return static_cast<double>(
+            catalogue.data("ecn", name, fmt::format("{}{}", key, suffix)).count());
+    };
+    rule.kmin_bytes = threshold("kmin");
+    rule.kmax_bytes = threshold("kmax");
+    rule.pmax = catalogue.number("ecn", name, "pmax");
+    return rule;
+}
+
+bool PacketProfile::has_pfc(VertexId at) const {
+    const DeviatingSwitch* d = deviation(*this, at);
+    return flow_control == FlowControl::pfc && (d == nullptr || d->pfc);
+}
+
+Bytes needed_headroom(Catalogue& catalogue, const Topology& topology, LinkId link) {
+    const SwitchModel& model = topology.switch_model(topology.links()[link].to);
+    const Bandwidth rate = topology.line_rate(link);
+    const Metres length = topology.cable_length(link);
+    const std::int64_t speed = rate.bits_per_second() / gbit;
+    if (catalogue.has("switch", model.name, "cell") &&
+        catalogue.has("headroom_formula", "", fmt::format("pause_quanta_{}g", speed))) {
+        constexpr std::int64_t eight_lane_speed = 800;
+        return sonic_headroom(catalogue, model.name, rate, length, speed == eight_lane_speed).xoff;
+    }
+    if (const auto shipped = shipped_headroom(catalogue, model.name, rate, length)) return *shipped;
+    // Beside the cable's content, a full packet at either end.
+    const Bytes mtu = catalogue.data("headroom_formula", "", "port_mtu");
+    return headroom_by_delay(catalogue, rate, topology.links()[link].latency) +
+           Bytes::of(2 * mtu.count());
+}
+
+std::vector<BufferPlan> plan_buffers(Catalogue& catalogue, const Topology& topology,
+                                     const PacketProfile& profile) {
+    Headrooms headrooms(catalogue, topology);
+    const auto classes = static_cast<std::int64_t>(profile.spec.classes.size());
+    const auto lossless = static_cast<std::int64_t>(lossless_classes(profile));
+    std::vector<BufferPlan> plans;
+    std::map<std::tuple<std::string, std::int64_t, bool>, std::size_t> known;
+    for (auto v = static_cast<VertexId>(topology.nic_count()); v < topology.vertex_count(); ++v) {
+        BufferPlan plan;
+        plan.at = v;
+        plan.buffer = buffer_of(catalogue, topology, profile, v);
+        std::int64_t reserved = 0;
+        std::int64_t least_left = INT64_MAX;
+        Bandwidth fastest;
+        for (const LinkId l : links_into(topology, v)) {
+            const Bytes given = headrooms.given(profile, l);
+            reserved += classes * profile.spec.buffer.reserve_bytes + lossless * given.count();
+            fastest = std::max(fastest, topology.line_rate(l));
+            if (!profile.has_pfc(v)) continue;
+            const Bytes need = headrooms.needed(l);
+            if (given.count() - need.count() >= least_left) continue;
+            least_left = given.count() - need.count();
+            plan.headroom = given;
+            plan.headroom_need = need;
+        }
+        plan.reserved = Bytes::of(reserved);
+        const std::int64_t pool = plan.buffer.count() - reserved;
+        if (profile.has_pfc(v) && pool > 0) {
+            const double alpha = profile.spec.buffer.alpha;
+            plan.xoff_threshold = Bytes::of(
+                static_cast<std::int64_t>(alpha * static_cast<double>(pool) / (1 + alpha)));
+        }
+        const DeviatingSwitch* d = deviation(profile, v);
+        if (profile.ecn && (d == nullptr || d->ecn)) plan.ecn = profile.ecn->at(fastest);
+        const auto key = std::tuple(topology.switch_model(v).name, reserved, d != nullptr);
+        if (known.emplace(key, plans.size()).second) plans.push_back(plan);
+    }
+    return plans;
+}
+
+PacketNetwork packet_network(Catalogue& catalogue, const Topology& topology,
+                             const PacketProfile& profile) {
+    PacketNetwork network = PacketNetwork::of(topology, 0);
+    for (auto v = static_cast<VertexId>(topology.nic_count()); v < topology.vertex_count(); ++v) {
+        network.buffer_bytes[v] = buffer_of(catalogue, topology, profile, v).count();
+    }
+    Headrooms headrooms(catalogue, topology);
+    for (LinkId l = 0; l < network.links.size(); ++l) {
+        PacketLink& link = network.links[l];
+        const double left = topology.links()[l].bytes_per_s / link.rate.bytes_per_second();
+        link.rate = link.rate * left;
+        if (profile.ecn && !network.is_nic(link.from)) {
+            const DeviatingSwitch* d = deviation(profile, link.from);
+            if (d == nullptr || d->ecn) link.ecn = profile.ecn->at(topology.line_rate(l));
+        }
+        if (!network.is_nic(link.to)) link.headroom_bytes = headrooms.given(profile, l).count();
+    }
+    return network;
+}
+
+std::unique_ptr<Congestion> make_congestion(Catalogue& catalogue, const Topology& topology,
+                                            const PacketProfile& profile) {
+    // Up to the highest level and down again, and back: on each link one packet, one way an ACK.
+    std::int64_t one_way = 0;
+    std::int64_t back = 0;
+    Bandwidth line = topology.line_rate(topology.up_links(0)[0]);
+    const auto& links = topology.links();
+    const auto ps = [](std::int64_t bytes, Bandwidth rate) {
+        return static_cast<std::int64_t>(static_cast<double>(bytes) / rate.bytes_per_second() *
+                                         1e12);
+    };
+    VertexId v = 0;
+    for (int level = 0; level < topology.levels(); ++level) {
+        if (topology.up_links(v).empty()) break;
+        const LinkId up = topology.up_links(v)[0];
+        const std::int64_t latency =
+            links[up].latency.count() + links[reverse_link(up)].latency.count();
+        const Bandwidth rate = topology.line_rate(up);
+        one_way += latency + 2 * ps(profile.spec.payload_bytes + profile.spec.header_bytes, rate);
+        back += latency + 2 * ps(profile.spec.ack_bytes, rate);
+        v = links[up].to;
+    }
+    for (const CongestionKind& kind : congestion_kinds()) {
+        if (kind.name == profile.congestion) {
+            return kind.make(catalogue, profile.parameters, line, Picoseconds(one_way + back));
+        }
+    }
+    RY_UNREACHABLE("a congestion control that the scenario's reader would have refused");
+}
+
+}  // namespace railyard

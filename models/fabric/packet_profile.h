@@ -1,0 +1,80 @@
+#pragma once
+// How a network treats packets: what its switches do with their buffers, and its NICs with marks and losses.
+// A profile and a topology make what the packet engine runs on.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/fabric/packet_engine.h"
+
+namespace railyard {
+
+// What keeps a link's receiver from being sent more than it can hold.
+enum class FlowControl : std::uint8_t {
+    none,     // nothing: what finds no room is lost
+    pfc,      // pause frames per class (RoCE)
+    credits,  // a sender sends what the receiver has granted (InfiniBand)
+};
+const std::vector<std::string>& flow_control_names();
+
+// Marking thresholds, the same for all queues or growing with their link's rate.
+struct EcnRule {
+    double kmin_bytes = 0;  // of a queue, or for each 25 Gbit/s of its link
+    double kmax_bytes = 0;
+    double pmax = 0;
+    bool per_25_gbit = false;
+
+    EcnProfile at(Bandwidth rate) const;
+};
+// The catalogue's entry of kind "ecn".
+EcnRule read_ecn(Catalogue& catalogue, const std::string& name);
+
+// A switch that is not set up as the others are.
+struct DeviatingSwitch {
+    VertexId at = 0;
+    bool pfc = true;
+    bool ecn = true;
+    std::optional<Bytes> headroom;
+};
+
+struct PacketProfile {
+    FlowControl flow_control = FlowControl::pfc;
+    std::optional<EcnRule> ecn;
+    std::optional<Bytes> buffer;       // of each switch; absent: its model's
+    std::optional<Bytes> headroom;     // of each lossless (port, class); absent: needed_headroom()
+    std::string congestion = "dcqcn";  // a name in congestion_kinds()
+    std::string parameters;            // the catalogue's set for it
+    PacketSpec spec;                   // all else
+    std::vector<DeviatingSwitch> deviating;
+
+    bool has_pfc(VertexId at) const;
+};
+
+// What a (port, class) at the end of `link` needs so that nothing is lost after it has sent XOFF: SONiC's
+// formula where the switch's cells are known, else its shipped table, else what the link holds three times.
+Bytes needed_headroom(Catalogue& catalogue, const Topology& topology, LinkId link);
+
+// One switch's buffer under a profile.
+struct BufferPlan {
+    VertexId at = 0;
+    Bytes buffer;
+    Bytes reserved;  // headrooms and reserves of all its ports
+    Bytes
+        xoff_threshold;   // of one hot (port, class), with nothing else in the pool; 0: no PFC here
+    Bytes headroom;       // of the port that has the least beyond its need
+    Bytes headroom_need;  // of the same
+    EcnProfile ecn;       // of its fastest port
+};
+// One for each kind of switch: those that differ in model, in ports or in what deviates.
+std::vector<BufferPlan> plan_buffers(Catalogue& catalogue, const Topology& topology,
+                                     const PacketProfile& profile);
+
+PacketNetwork packet_network(Catalogue& catalogue, const Topology& topology,
+                             const PacketProfile& profile);
+// For NICs of this topology. Its unloaded round trip is that of the longest path.
+std::unique_ptr<Congestion> make_congestion(Catalogue& catalogue, const Topology& topology,
+                                            const PacketProfile& profile);
+
+}  // namespace railyard

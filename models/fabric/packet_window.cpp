@@ -1,0 +1,164 @@
+#include "models/fabric/packet_window.h"
+
+#include <algorithm>
+
+#include "sim/check.h"
+
+namespace railyard {
+
+namespace {
+
+// Samples come closer together just after the first fault, where things happen in microseconds, than later,
+// where they take seconds.
+class SampleTimes {
+  public:
+    explicit SampleTimes(Picoseconds anchor) : anchor_(anchor) {}
+    Picoseconds after(Picoseconds now) const {
+        constexpr Picoseconds shortest = std::chrono::microseconds(10);
+        constexpr int per_stretch = 25;  // samples in each doubling, and some more
+        const Picoseconds elapsed = now < anchor_ ? Picoseconds{} : now - anchor_;
+        const Picoseconds next = now + std::max(shortest, elapsed / per_stretch);
+        return now < anchor_ ? std::min(next, anchor_) : next;
+    }
+
+  private:
+    Picoseconds anchor_;
+};
+
+class Watcher {
+  public:
+    Watcher(const PacketEngine& engine, const PacketWindow& window, std::size_t links,
+            std::size_t classes)
+        : engine_(engine), window_(window), links_(links), classes_(static_cast<int>(classes)) {
+        received_.resize(window.flows.size());
+    }
+
+    WindowSample look(WindowResult& result) {
+        WindowSample sample;
+        sample.at = engine_.now();
+        for (std::size_t f = 0; f < received_.size(); ++f) {
+            if (engine_.failed(f)) {
+                result.first_failure = std::min(result.first_failure, engine_.now());
+                continue;
+            }
+            if (!engine_.begun(f) || engine_.end(f) != PacketEngine::never) continue;
+            const std::int64_t now = engine_.received_bytes(f);
+            ++(now > received_[f] ? sample.moving : sample.still);
+            received_[f] = now;
+        }
+        for (LinkId l = 0; l < links_; ++l) {
+            bool paused = false;
+            for (int c = 0; c < classes_; ++c) paused = paused || engine_.paused(l, c);
+            sample.paused_links += paused;
+        }
+        return sample;
+    }
+
+  private:
+    const PacketEngine& engine_;
+    const PacketWindow& window_;
+    std::size_t links_;
+    int classes_;
+    std::vector<std::int64_t> received_;
+};
+
+// When all flows stood still for the first time, and long enough.
+Picoseconds frozen_at(const std::vector<WindowSample>& timeline, Picoseconds first_fault) {
+    constexpr Picoseconds long_enough = std::chrono::microseconds(100);
+    const WindowSample* first = nullptr;
+    for (const WindowSample& sample : timeline) {
+        if (sample.moving > 0 || sample.still == 0 || sample.at < first_fault) {
+            first = nullptr;
+            continue;
+        }
+        if (first == nullptr) first = &sample;
+        if (sample.at - first->at >= long_enough) return first->at;
+    }
+    return PacketEngine::never;
+}
+
+std::vector<WindowLink> look_at_links(const PacketEngine& engine, std::size_t links,
+                                      std::size_t classes) {
+    std::vector<WindowLink> out;
+    for (LinkId l = 0; l < links; ++l) {
+        WindowLink link;
+        link.link = l;
+        for (int c = 0; c < static_cast<int>(classes); ++c) {
+            link.pauses += engine.pauses(l, c);
+            link.paused = std::max(link.paused, engine.paused_time(l, c));
+            link.queue_bytes_max = std::max(link.queue_bytes_max, engine.queue_bytes_max(l, c));
+            link.stormed = link.stormed || engine.stormed(l, c);
+        }
+        if (link.pauses > 0 || link.queue_bytes_max > 0) out.push_back(link);
+    }
+    return out;
+}
+
+void begin_fault(PacketEngine& engine, const WindowFault& fault, const PacketSpec& spec) {
+    for (std::size_t c = 0; c < spec.classes.size(); ++c) {
+        if (spec.classes[c].lossless) {
+            engine.storm(fault.link, static_cast<int>(c), fault.start, fault.end);
+        }
+    }
+}
+
+}  // namespace
+
+WindowResult run_window(Catalogue& catalogue, const Topology& topology,
+                        const PacketProfile& profile, const PacketWindow& window,
+                        const std::atomic<bool>& cancelled) {
+    const PacketNetwork network = packet_network(catalogue, topology, profile);
+    PacketEngine engine(network, profile.spec, make_congestion(catalogue, topology, profile));
+    for (const PacketFlow& flow : window.flows) engine.add(flow);
+    Picoseconds first_fault = PacketEngine::never;
+    for (const WindowFault& fault : window.faults) {
+        begin_fault(engine, fault, profile.spec);
+        first_fault = std::min(first_fault, fault.start);
+    }
+
+    WindowResult result;
+    const std::size_t links = network.links.size();
+    const std::size_t classes = profile.spec.classes.size();
+    const SampleTimes times(first_fault == PacketEngine::never ? Picoseconds{} : first_fault);
+    Watcher watcher(engine, window, links, classes);
+    for (;;) {
+        const Picoseconds until = std::min(times.after(engine.now()), window.time_max);
+        const std::uint64_t left = window.events_max - engine.totals().events;
+        const bool done = engine.run(until, left);
+        const WindowSample sample = watcher.look(result);
+        result.timeline.push_back(sample);
+        result.still_max = std::max(result.still_max, sample.still);
+        if (done) break;
+        if (cancelled) {
+            result.ending = WindowEnding::cancelled;
+            break;
+        }
+        if (engine.totals().events >= window.events_max) {
+            result.ending = WindowEnding::out_of_events;
+            break;
+        }
+        if (engine.now() >= window.time_max) {
+            result.ending = WindowEnding::out_of_time;
+            break;
+        }
+    }
+    result.end = engine.now();
+    const Picoseconds frozen = frozen_at(result.timeline, first_fault);
+    if (frozen != PacketEngine::never) result.frozen_after = frozen - first_fault;
+    for (std::size_t f = 0; f < window.flows.size(); ++f) {
+        const PacketFlow& flow = window.flows[f];
+        const Picoseconds waited =
+            flow.after < 0 ? flow.start : engine.end(static_cast<std::size_t>(flow.after));
+        result.begun.push_back(std::max(flow.start, waited));
+        result.ends.push_back(engine.end(f));
+        result.failed.push_back(engine.failed(f));
+        result.failures += engine.failed(f);
+        result.received_bytes.push_back(engine.received_bytes(f));
+    }
+    result.links = look_at_links(engine, links, classes);
+    result.totals = engine.totals();
+    result.digest = engine.digest();
+    return result;
+}
+
+}  // namespace railyard

@@ -1,0 +1,82 @@
+#pragma once
+// A packet window: some traffic and some faults on a network, packet by packet, from the start until every
+// flow has ended or failed, or until a budget is spent; and what it was like.
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "models/fabric/packet_profile.h"
+
+namespace railyard {
+
+// Something that goes wrong while the window runs.
+struct WindowFault {
+    enum class Kind : std::uint8_t {
+        pause,  // the NIC at the end of the link takes nothing more: pauses for ever, grants no credits
+    };
+    Kind kind = Kind::pause;
+    LinkId link = 0;  // that ends at the NIC
+    Picoseconds start{};
+    Picoseconds end = PacketEngine::never;
+};
+
+struct PacketWindow {
+    std::vector<PacketFlow> flows;
+    std::vector<WindowFault> faults;
+    Picoseconds time_max = PacketEngine::never;
+    std::uint64_t events_max = UINT64_MAX;
+};
+
+enum class WindowEnding : std::uint8_t {
+    resolved,       // every flow has ended or failed
+    out_of_time,    // some have not by time_max
+    out_of_events,  // nor after so many events
+    cancelled,
+};
+
+// Where the flows stood at an instant. Still: begun, not ended, and without a byte since the sample before.
+struct WindowSample {
+    Picoseconds at{};
+    std::int64_t moving = 0;
+    std::int64_t still = 0;
+    std::int64_t paused_links = 0;
+};
+
+struct WindowLink {
+    LinkId link = 0;
+    std::int64_t pauses = 0;
+    Picoseconds paused{};
+    std::int64_t queue_bytes_max = 0;  // of its fullest class
+    bool stormed = false;              // the watchdog has it
+};
+
+struct WindowResult {
+    WindowEnding ending = WindowEnding::resolved;
+    Picoseconds end{};               // the clock's last instant
+    std::vector<Picoseconds> begun;  // of each flow: its start, or the end of the one it waited for
+    std::vector<Picoseconds> ends;   // of each flow; never: it has not ended
+    std::vector<bool> failed;        // of each flow
+    std::vector<std::int64_t> received_bytes;
+    std::int64_t failures = 0;
+    Picoseconds first_failure = PacketEngine::never;  // to the sample
+    // From the first fault's start until no flow moved for the first time in 100 us; never: some always did.
+    Picoseconds frozen_after = PacketEngine::never;
+    std::int64_t still_max = 0;     // flows that stood still at once
+    std::vector<WindowLink> links;  // those that were paused or had a queue
+    std::vector<WindowSample> timeline;
+    PacketEngine::Totals totals;
+    std::string deadlock;  // the links that wait for each other in a circle, by name; empty: none
+    std::string digest;
+
+    std::int64_t lost() const {
+        return totals.lost_lossless + totals.lost_lossy + totals.lost_to_watchdog;
+    }
+};
+
+// `cancelled` is looked at between samples.
+WindowResult run_window(Catalogue& catalogue, const Topology& topology,
+                        const PacketProfile& profile, const PacketWindow& window,
+                        const std::atomic<bool>& cancelled);
+
+}  // namespace railyard
