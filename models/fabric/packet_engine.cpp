@@ -54,6 +54,7 @@ PacketEngine::PacketEngine(const PacketNetwork& network, PacketSpec spec,
       marking_(spec_.seed, 0, "packet/marking") {
     RY_CHECK(class_count_ <= 8);
     RY_CHECK(spec_.payload_bytes > 0 && spec_.ack_every > 0);
+    RY_CHECK(spec_.pause_quanta > 1);  // half of it is the time between renewals
     RY_CHECK(spec_.payload_bytes + spec_.header_bytes <= UINT16_MAX);
     std::vector<std::int64_t> pool = network.buffer_bytes;
     for (LinkId l = 0; l < links_.size(); ++l) {
@@ -137,8 +138,6 @@ void PacketEngine::handle(const Payload& event) {
             return on_xon(event.id, event.traffic_class);
         case What::pause_over:
             return on_pause_over(event.id, event.traffic_class);
-        case What::pause_refresh:
-            return on_pause_refresh(event.id, event.traffic_class);
         case What::storm_start:
             return on_storm(event.id, event.traffic_class, true);
         case What::storm_end:
@@ -372,7 +371,7 @@ std::string PacketEngine::audit() const {
             in_pool[links_[s / class_count_].to] +=
                 buffers_[links_[s / class_count_].to].in_pool(share);
         const bool paused = (port.paused >> (s % class_count_) & 1) != 0;
-        if (paused && (!pauses_[s].over_pending || pauses_[s].until < now_)) {
+        if (paused && !share.xoff && pauses_[s].until < now_) {
             return "a link is paused that nobody pauses";
         }
     }

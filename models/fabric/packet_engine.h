@@ -43,7 +43,7 @@ struct PacketSpec {
     // in; else when all of it is.
     bool cut_through = false;
     BufferSpec buffer;
-    std::int64_t pause_quanta = 65535;  // in an XOFF frame; it is sent again at half that time
+    std::int64_t pause_quanta = 65535;  // in an XOFF frame; it is renewed at half that time
     std::int64_t pause_frame_bytes = 64;
     Picoseconds pause_reaction{};          // from the frame's arrival to the last byte sent
     Picoseconds cnp_interval{};            // between CNPs of one flow, at least
@@ -71,6 +71,10 @@ class PacketEngine {
     std::size_t add(const PacketFlow& flow);
     // The NIC at the end of `link` pauses it for a class, from `start` to `end`, whatever its own state.
     void storm(LinkId link, int traffic_class, Picoseconds start, Picoseconds end);
+    // The end of `link` can no longer reach its sender (the way back is down): its pauses are not renewed
+    // and run out. Or it can again, and says so if the sender must still wait.
+    void mute(LinkId link);
+    void unmute(LinkId link);
 
     // Handles every event up to `until`, and sets the clock there; or until all flows have ended or failed
     // (the clock stands at the last event), or so many events are handled. False: there is more to do.
@@ -93,7 +97,7 @@ class PacketEngine {
         return (ports_[link].paused >> traffic_class & 1) != 0;
     }
     Picoseconds paused_time(LinkId link, int traffic_class) const;
-    // XOFF frames, refreshes not counted, that stopped this link's sender.
+    // XOFF frames, renewals not counted, that stopped this link's sender.
     std::int64_t pauses(LinkId link, int traffic_class) const {
         return pauses_[slot(link, traffic_class)].count;
     }
@@ -108,7 +112,7 @@ class PacketEngine {
         std::uint64_t events = 0;
         std::uint64_t data_hops = 0;  // data packets sent on a link, NICs' included
         std::uint64_t ack_hops = 0;
-        std::int64_t pause_frames = 0;   // XOFF and XON, refreshes not counted
+        std::int64_t pause_frames = 0;   // XOFF and XON, renewals not counted
         std::int64_t lost_lossless = 0;  // packets of a lossless class for which there was no room
         std::int64_t lost_lossy = 0;     // of another class
         std::int64_t lost_to_watchdog = 0;
@@ -127,16 +131,15 @@ class PacketEngine {
     static constexpr std::int64_t unset = INT64_MAX;
 
     enum class What : std::uint8_t {
-        arrival,        // of packet `id` at the end of its link
-        port_free,      // link `id` can send again
-        flow_start,     // flow `id`
-        flow_ready,     // its pace allows another packet
-        flow_timer,     // its congestion control's
-        flow_timeout,   // nothing was acknowledged for long
-        xoff,           // a pause frame reaches the sender of link `id`
-        xon,            // likewise, to go on
-        pause_over,     // the pause of link `id` has run out, unless it was renewed
-        pause_refresh,  // the receiver of link `id` renews it, unless it has sent XON
+        arrival,       // of packet `id` at the end of its link
+        port_free,     // link `id` can send again
+        flow_start,    // flow `id`
+        flow_ready,    // its pace allows another packet
+        flow_timer,    // its congestion control's
+        flow_timeout,  // nothing was acknowledged for long
+        xoff,          // a pause frame reaches the sender of link `id`
+        xon,           // likewise, to go on
+        pause_over,    // the pause of link `id` has run out, unless its pauser is back
         storm_start,
         storm_end,
         watchdog_poll,
@@ -189,12 +192,13 @@ class PacketEngine {
         std::uint32_t tail = none;
     };
     struct Pause {
-        std::int64_t until = 0;
+        std::int64_t sent = 0;  // its first frame
+        std::int64_t until =
+            unset;  // XON arrives, or the last frame runs out; unset: it is renewed
         std::int64_t since = 0;
         std::int64_t total = 0;  // of pauses that are over
         std::int64_t count = 0;
-        bool over_pending = false;
-        bool refresh_pending = false;
+        bool muted = false;  // its pauser
     };
     enum class Phase : std::uint8_t { waiting, moving, ended, failed };
     struct Flow {
@@ -271,7 +275,6 @@ class PacketEngine {
     void on_xoff(LinkId link, std::size_t traffic_class);
     void on_xon(LinkId link, std::size_t traffic_class);
     void on_pause_over(LinkId link, std::size_t traffic_class);
-    void on_pause_refresh(LinkId link, std::size_t traffic_class);
     void on_storm(LinkId link, std::size_t traffic_class, bool starts);
     void on_watchdog_poll();
     void flush(LinkId link, std::size_t traffic_class);
