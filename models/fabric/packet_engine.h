@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "models/fabric/congestion.h"
+#include "models/fabric/link_credits.h"
 #include "models/fabric/packet_network.h"
 #include "models/fabric/pfc_watchdog.h"
 #include "models/fabric/switch_buffer.h"
@@ -23,10 +24,19 @@
 
 namespace railyard {
 
-// A traffic class (priority). Class 0 goes first, always; the others take turns.
+// What keeps a sender from overrunning the buffer at the other end of its link.
+enum class FlowControl : std::uint8_t {
+    none,     // nothing: what finds no room is lost
+    pfc,      // pause frames
+    credits,  // it sends what it has been told there is room for (InfiniBand)
+};
+
+// A traffic class (priority; InfiniBand's virtual lane). Class 0 goes first, always; the others take turns.
 struct PacketClass {
-    bool lossless = true;  // by PFC
-    bool ecn = true;       // data packets may be marked
+    FlowControl flow_control = FlowControl::pfc;
+    bool ecn = true;  // data packets may be marked
+
+    bool lossless() const { return flow_control != FlowControl::none; }
 };
 
 struct PacketSpec {
@@ -38,7 +48,7 @@ struct PacketSpec {
         1;  // packets in order; the last one and a CNP are acknowledged at once
     // ACKs as packets of this class; -1: they take their path's time unloaded, and nothing of its bandwidth.
     int ack_class = 0;
-    std::vector<PacketClass> classes = {{false, false}, {true, true}};
+    std::vector<PacketClass> classes = {{FlowControl::none, false}, {FlowControl::pfc, true}};
     // Switches begin to forward when a packet's header is there and the way out is no faster than the way
     // in; else when all of it is.
     bool cut_through = false;
@@ -50,6 +60,7 @@ struct PacketSpec {
     Picoseconds retransmission_timeout{};  // 0: there is none
     std::int64_t retries = 7;              // timeouts without progress before the flow fails
     WatchdogSpec watchdog;
+    CreditSpec credits;
     std::uint64_t seed = 1;  // of marking
 };
 
@@ -69,10 +80,11 @@ class PacketEngine {
 
     // Its index. Before the clock passes its start.
     std::size_t add(const PacketFlow& flow);
-    // The NIC at the end of `link` pauses it for a class, from `start` to `end`, whatever its own state.
+    // The NIC at the end of `link` pauses it for a class, or returns no credits, from `start` to `end`,
+    // whatever its own state.
     void storm(LinkId link, int traffic_class, Picoseconds start, Picoseconds end);
-    // The end of `link` can no longer reach its sender (the way back is down): its pauses are not renewed
-    // and run out. Or it can again, and says so if the sender must still wait.
+    // The end of `link` can no longer reach its sender (the way back is down): it returns no credits, its
+    // pauses are not renewed and run out. Or it can again, and says what it could not.
     void mute(LinkId link);
     void unmute(LinkId link);
 
@@ -93,11 +105,12 @@ class PacketEngine {
     std::int64_t queue_bytes_max(LinkId link, int traffic_class) const {
         return queues_[slot(link, traffic_class)].bytes_max;
     }
+    // Its sender has been told to wait, or lacks credits for its next packet.
     bool paused(LinkId link, int traffic_class) const {
         return (ports_[link].paused >> traffic_class & 1) != 0;
     }
     Picoseconds paused_time(LinkId link, int traffic_class) const;
-    // XOFF frames, renewals not counted, that stopped this link's sender.
+    // How often: XOFF frames, renewals not counted; or times without enough credits.
     std::int64_t pauses(LinkId link, int traffic_class) const {
         return pauses_[slot(link, traffic_class)].count;
     }
@@ -116,14 +129,15 @@ class PacketEngine {
         std::int64_t lost_lossless = 0;  // packets of a lossless class for which there was no room
         std::int64_t lost_lossy = 0;     // of another class
         std::int64_t lost_to_watchdog = 0;
-        std::int64_t retransmitted = 0;  // packets
+        std::int64_t lost_to_lifetime = 0;  // at the head of a queue that got no credits
+        std::int64_t retransmitted = 0;     // packets
         std::int64_t timeouts = 0;
         std::int64_t storms_detected = 0;
     };
     const Totals& totals() const { return totals_; }
     std::string digest() const;  // of every flow's end and of the totals
     // Empty when each switch holds exactly the bytes that it has booked, no buffer is overdrawn, each paused
-    // link has a pauser and no packet is astray; else what is wrong. Takes time.
+    // link has a pauser, credits and buffers agree and no packet is astray; else what is wrong. Takes time.
     std::string audit() const;
 
   private:
@@ -140,6 +154,8 @@ class PacketEngine {
         xoff,          // a pause frame reaches the sender of link `id`
         xon,           // likewise, to go on
         pause_over,    // the pause of link `id` has run out, unless its pauser is back
+        credits,       // link `id` has got those that it waits for
+        hoq_lifetime,  // a packet may have waited too long for them
         storm_start,
         storm_end,
         watchdog_poll,
@@ -247,6 +263,7 @@ class PacketEngine {
     }
     static TimingWheel<Payload> fitting_wheel(const PacketNetwork& network, const PacketSpec& spec);
 
+    std::int64_t set_apart(LinkId link, std::size_t traffic_class);
     void fetch_ahead() const;
     void handle(const Payload& event);
     std::uint32_t take_packet();
@@ -256,6 +273,10 @@ class PacketEngine {
     void arrive(std::uint32_t id);
     void forward(std::uint32_t id);
     void lose(std::uint32_t id, std::int64_t& counter);
+    // Acknowledgements that are no packets take none of a link.
+    bool on_a_link(const Packet& packet) const {
+        return (packet.flags & flag_ack) == 0 || spec_.ack_class >= 0;
+    }
     bool send_at_once(LinkId link, std::uint32_t id);
     void enqueue(LinkId link, std::uint32_t id);
     std::uint32_t dequeue(LinkId link, std::size_t traffic_class);
@@ -279,6 +300,22 @@ class PacketEngine {
     void on_watchdog_poll();
     void flush(LinkId link, std::size_t traffic_class);
 
+    // Credits.
+    bool has_credits(std::size_t traffic_class) const {
+        return (credit_classes_ >> traffic_class & 1) != 0;
+    }
+    std::int64_t blocks_needed(LinkId link, std::size_t traffic_class) const;
+    bool starves(LinkId link, std::size_t traffic_class);
+    void wake_for_credits(LinkId link, std::size_t traffic_class);
+    void on_credits(LinkId link, std::size_t traffic_class);
+    void stop_starving(LinkId link, std::size_t traffic_class);
+    void return_credits(LinkId link, std::size_t traffic_class, std::int64_t blocks);
+    void withhold_credits(LinkId link, std::size_t traffic_class, bool starts);
+    void return_withheld(LinkId link, std::size_t traffic_class);
+    std::int64_t hoq_lifetime(LinkId link) const;
+    void on_hoq_lifetime(LinkId link, std::size_t traffic_class);
+    std::string audit_credits() const;
+
     // NICs.
     void start_flow(std::uint32_t flow);
     void end_flow(std::uint32_t flow);
@@ -299,6 +336,7 @@ class PacketEngine {
     std::unique_ptr<Congestion> congestion_;
     bool telemetry_wanted_;
     std::size_t class_count_;
+    unsigned credit_classes_ = 0;
     std::vector<PacketLink> links_;
     TimingWheel<Payload> wheel_;
     std::int64_t now_ = 0;
@@ -313,6 +351,7 @@ class PacketEngine {
     std::vector<Ring> rings_;
     std::vector<Pause> pauses_;
     std::vector<IngressShare> ingress_;   // of the link's receiving end
+    std::vector<LinkCredits> credits_;    // empty: no class has any
     std::vector<PfcWatchdog> watchdogs_;  // empty: there is none
     std::vector<SwitchBuffer> buffers_;   // by vertex
     std::vector<Flow> flows_;

@@ -59,7 +59,7 @@ void PacketEngine::mute(LinkId link) {
         Pause& pause = pauses_[s];
         if (pause.muted) continue;
         pause.muted = true;
-        if (!ingress_[s].xoff) continue;
+        if (!ingress_[s].xoff || has_credits(c)) continue;
         const std::int64_t renewals = std::max<std::int64_t>(0, now_ - pause.sent) / (length / 2);
         pause.until = pause.sent + renewals * (length / 2) + back.latency +
                       spec_.pause_reaction.count() + length;
@@ -72,7 +72,11 @@ void PacketEngine::unmute(LinkId link) {
         const std::size_t s = link * class_count_ + c;
         if (!pauses_[s].muted) continue;
         pauses_[s].muted = false;
-        if (ingress_[s].xoff) send_pause(link, c, true);
+        if (has_credits(c)) {
+            return_withheld(link, c);
+        } else if (ingress_[s].xoff) {
+            send_pause(link, c, true);
+        }
     }
 }
 
@@ -87,6 +91,7 @@ void PacketEngine::storm(LinkId link, int traffic_class, Picoseconds start, Pico
 }
 
 void PacketEngine::on_storm(LinkId link, std::size_t traffic_class, bool starts) {
+    if (has_credits(traffic_class)) return withhold_credits(link, traffic_class, starts);
     send_pause(link, traffic_class, starts);
 }
 
@@ -95,7 +100,7 @@ void PacketEngine::on_watchdog_poll() {
         const auto link = static_cast<LinkId>(s / class_count_);
         const std::size_t c = s % class_count_;
         Port& port = ports_[link];
-        if (port.at_nic || !spec_.classes[c].lossless) continue;
+        if (port.at_nic || spec_.classes[c].flow_control != FlowControl::pfc) continue;
         const auto change = watchdogs_[s].poll(
             spec_.watchdog,
             {queues_[s].head != none, queues_[s].taken, paused_time(link, static_cast<int>(c))});
