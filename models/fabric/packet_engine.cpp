@@ -54,7 +54,12 @@ PacketEngine::PacketEngine(const PacketNetwork& network, PacketSpec spec,
       marking_(spec_.seed, 0, "packet/marking") {
     RY_CHECK(class_count_ <= 8);
     RY_CHECK(spec_.payload_bytes > 0 && spec_.ack_every > 0);
+    RY_CHECK(spec_.pause_quanta > 1);  // half of it is the time between renewals
     RY_CHECK(spec_.payload_bytes + spec_.header_bytes <= UINT16_MAX);
+    for (std::size_t c = 0; c < class_count_; ++c) {
+        if (spec_.classes[c].flow_control == FlowControl::credits) credit_classes_ |= 1U << c;
+    }
+    if (credit_classes_ != 0) credits_.resize(queues_.size());
     std::vector<std::int64_t> pool = network.buffer_bytes;
     for (LinkId l = 0; l < links_.size(); ++l) {
         const PacketLink& link = links_[l];
@@ -64,15 +69,12 @@ PacketEngine::PacketEngine(const PacketNetwork& network, PacketSpec spec,
         port.from = link.from;
         port.at_nic = network.is_nic(link.from);
         to_nic_[l] = network.is_nic(link.to) ? 1 : 0;
-        if (to_nic_[l] != 0) continue;
         for (std::size_t c = 0; c < class_count_; ++c) {
-            const bool lossless = spec_.classes[c].lossless;
-            ingress_[l * class_count_ + c].headroom_size = lossless ? link.headroom_bytes : 0;
-            pool[link.to] -= spec_.buffer.reserve_bytes + (lossless ? link.headroom_bytes : 0);
+            pool[link.to] -= set_apart(l, c);
         }
     }
     for (VertexId v = 0; v < pool.size(); ++v) {
-        RY_CHECK(network.is_nic(v) || pool[v] > 0);  // headroom and reserves leave some
+        RY_CHECK(network.is_nic(v) || pool[v] >= 0);  // what is set apart fits
         buffers_.emplace_back(spec_.buffer, pool[v]);
     }
     if (spec_.watchdog.action != WatchdogAction::none) {
@@ -80,6 +82,21 @@ PacketEngine::PacketEngine(const PacketNetwork& network, PacketSpec spec,
         watchdogs_.resize(queues_.size());
         schedule(spec_.watchdog.poll.count(), What::watchdog_poll, 0);
     }
+}
+
+// Gives a class its own room at the end of a link; bytes that a switch's pool lacks for it.
+std::int64_t PacketEngine::set_apart(LinkId link, std::size_t traffic_class) {
+    const std::size_t s = link * class_count_ + traffic_class;
+    const PacketLink& l = links_[link];
+    const FlowControl control = spec_.classes[traffic_class].flow_control;
+    if (control == FlowControl::credits) {
+        RY_CHECK(l.vl_buffer_bytes >= spec_.payload_bytes + spec_.header_bytes);
+        credits_[s].open(l.vl_buffer_bytes / spec_.credits.block_bytes);
+        return to_nic_[link] != 0 ? 0 : l.vl_buffer_bytes;
+    }
+    if (to_nic_[link] != 0) return 0;
+    ingress_[s].headroom_size = control == FlowControl::pfc ? l.headroom_bytes : 0;
+    return spec_.buffer.reserve_bytes + ingress_[s].headroom_size;
 }
 
 bool PacketEngine::run(Picoseconds until, std::uint64_t events_max) {
@@ -137,8 +154,10 @@ void PacketEngine::handle(const Payload& event) {
             return on_xon(event.id, event.traffic_class);
         case What::pause_over:
             return on_pause_over(event.id, event.traffic_class);
-        case What::pause_refresh:
-            return on_pause_refresh(event.id, event.traffic_class);
+        case What::credits:
+            return on_credits(event.id, event.traffic_class);
+        case What::hoq_lifetime:
+            return on_hoq_lifetime(event.id, event.traffic_class);
         case What::storm_start:
             return on_storm(event.id, event.traffic_class, true);
         case What::storm_end:
@@ -169,7 +188,11 @@ void PacketEngine::free_packet(std::uint32_t id) {
 void PacketEngine::arrive(std::uint32_t id) {
     --on_links_;
     const Packet& packet = packets_[id];
-    if (to_nic_[paths_[packet.place - 1]] == 0) return forward(id);
+    const LinkId in = paths_[packet.place - 1];
+    if (to_nic_[in] == 0) return forward(id);
+    if (has_credits(packet.traffic_class) && on_a_link(packet)) {
+        return_credits(in, packet.traffic_class, spec_.credits.blocks(packet.bytes));
+    }
     if ((packet.flags & flag_ack) != 0) return receive_ack(id);
     receive_data(id);
 }
@@ -181,16 +204,25 @@ void PacketEngine::forward(std::uint32_t id) {
     if ((port.discarding >> packet.traffic_class & 1) != 0) {
         return lose(id, totals_.lost_to_watchdog);
     }
-    if (send_at_once(out, id)) return;
-    const std::size_t in = slot(paths_[packet.place - 1], packet.traffic_class);
+    const LinkId in = paths_[packet.place - 1];
+    const bool credits = has_credits(packet.traffic_class);
+    if (send_at_once(out, id)) {
+        if (credits) {
+            return_credits(in, packet.traffic_class, spec_.credits.blocks(packet.bytes));
+        }
+        return;
+    }
+    IngressShare& share = ingress_[slot(in, packet.traffic_class)];
+    if (credits) {
+        share.bytes += packet.bytes;  // the sender knew that there was room
+        return enqueue(out, id);
+    }
     SwitchBuffer& buffer = buffers_[port.from];
-    if (!buffer.admit(ingress_[in], packet.bytes)) {
-        return lose(id, spec_.classes[packet.traffic_class].lossless ? totals_.lost_lossless
-                                                                     : totals_.lost_lossy);
+    if (!buffer.admit(share, packet.bytes)) {
+        return lose(id, spec_.classes[packet.traffic_class].lossless() ? totals_.lost_lossless
+                                                                       : totals_.lost_lossy);
     }
-    if (buffer.must_pause(ingress_[in])) {
-        send_pause(paths_[packet.place - 1], packet.traffic_class, true);
-    }
+    if (buffer.must_pause(share)) send_pause(in, packet.traffic_class, true);
     enqueue(out, id);
 }
 
@@ -204,7 +236,12 @@ bool PacketEngine::send_at_once(LinkId link, std::uint32_t id) {
     const Port& port = ports_[link];
     const unsigned blocked = port.waiting | (unsigned{port.paused} & ~unsigned{port.unpausable});
     if (port.pending || port.busy_until > now_) return false;
-    if ((blocked >> packets_[id].traffic_class & 1) != 0) return false;
+    const std::size_t c = packets_[id].traffic_class;
+    if ((blocked >> c & 1) != 0) return false;
+    if (has_credits(c) && credits_[link * class_count_ + c].available(now_) <
+                              spec_.credits.blocks(packets_[id].bytes)) {
+        return false;
+    }
     if (telemetry_wanted_ && !port.at_nic) write_telemetry(link, id, 0);
     transmit(link, id);
     return true;
@@ -243,6 +280,11 @@ std::uint32_t PacketEngine::dequeue(LinkId link, std::size_t traffic_class) {
     if (!port.at_nic) {
         const LinkId in = paths_[packets_[id].place - 1];
         IngressShare& share = ingress_[in * class_count_ + traffic_class];
+        if (has_credits(traffic_class)) {
+            share.bytes -= packets_[id].bytes;
+            return_credits(in, traffic_class, spec_.credits.blocks(packets_[id].bytes));
+            return id;
+        }
         SwitchBuffer& buffer = buffers_[port.from];
         buffer.release(share, packets_[id].bytes);
         if (buffer.may_resume(share)) send_pause(in, traffic_class, false);
@@ -277,6 +319,9 @@ void PacketEngine::transmit(LinkId link, std::uint32_t id) {
     const std::int64_t transfer = transfer_ps(packet.bytes, port.ps_per_byte);
     port.busy_until = now_ + transfer;
     port.sent_bytes += packet.bytes;
+    if (has_credits(packet.traffic_class)) {
+        credits_[slot(link, packet.traffic_class)].take(spec_.credits.blocks(packet.bytes));
+    }
     if ((packet.flags & flag_ack) != 0) {
         ++totals_.ack_hops;
     } else {
@@ -307,6 +352,7 @@ void PacketEngine::serve(LinkId link) {
     if (port.busy_until > now_) return kick(link);  // a pause frame came between
     for (unsigned can = sendable(port); can != 0; can = sendable(port)) {
         const std::size_t c = next_class(port, can);
+        if (has_credits(c) && starves(link, c)) continue;
         port.last_class = static_cast<std::uint8_t>(c);
         if (queues_[link * class_count_ + c].head != none) {
             const std::uint32_t id = dequeue(link, c);
@@ -342,7 +388,8 @@ std::string PacketEngine::digest() const {
     digest.add(totals_.data_hops);
     digest.add(totals_.ack_hops);
     digest.add(totals_.pause_frames);
-    digest.add(totals_.lost_lossless + totals_.lost_lossy + totals_.lost_to_watchdog);
+    digest.add(totals_.lost_lossless + totals_.lost_lossy + totals_.lost_to_watchdog +
+               totals_.lost_to_lifetime);
     return digest.hex();
 }
 
@@ -368,11 +415,12 @@ std::string PacketEngine::audit() const {
         if (share.bytes + share.headroom_bytes != held[s])
             return "bytes are booked that are not there";
         if (share.headroom_bytes > share.headroom_size) return "a headroom is overdrawn";
-        if (to_nic_[s / class_count_] == 0)
+        const std::size_t c = s % class_count_;
+        if (to_nic_[s / class_count_] == 0 && !has_credits(c))
             in_pool[links_[s / class_count_].to] +=
                 buffers_[links_[s / class_count_].to].in_pool(share);
-        const bool paused = (port.paused >> (s % class_count_) & 1) != 0;
-        if (paused && (!pauses_[s].over_pending || pauses_[s].until < now_)) {
+        const bool paused = (port.paused >> c & 1) != 0;
+        if (paused && !has_credits(c) && !share.xoff && pauses_[s].until < now_) {
             return "a link is paused that nobody pauses";
         }
     }
@@ -384,7 +432,7 @@ std::string PacketEngine::audit() const {
     std::uint64_t unused = 0;
     for (std::uint32_t id = free_packets_; id != none; id = packets_[id].next) ++unused;
     if (packets_.size() - unused != queued + on_links_) return "a packet is astray";
-    return {};
+    return audit_credits();
 }
 
 }  // namespace railyard

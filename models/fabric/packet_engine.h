@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "models/fabric/congestion.h"
+#include "models/fabric/link_credits.h"
 #include "models/fabric/packet_network.h"
 #include "models/fabric/pfc_watchdog.h"
 #include "models/fabric/switch_buffer.h"
@@ -23,10 +24,19 @@
 
 namespace railyard {
 
-// A traffic class (priority). Class 0 goes first, always; the others take turns.
+// What keeps a sender from overrunning the buffer at the other end of its link.
+enum class FlowControl : std::uint8_t {
+    none,     // nothing: what finds no room is lost
+    pfc,      // pause frames
+    credits,  // it sends what it has been told there is room for (InfiniBand)
+};
+
+// A traffic class (priority; InfiniBand's virtual lane). Class 0 goes first, always; the others take turns.
 struct PacketClass {
-    bool lossless = true;  // by PFC
-    bool ecn = true;       // data packets may be marked
+    FlowControl flow_control = FlowControl::pfc;
+    bool ecn = true;  // data packets may be marked
+
+    bool lossless() const { return flow_control != FlowControl::none; }
 };
 
 struct PacketSpec {
@@ -38,18 +48,19 @@ struct PacketSpec {
         1;  // packets in order; the last one and a CNP are acknowledged at once
     // ACKs as packets of this class; -1: they take their path's time unloaded, and nothing of its bandwidth.
     int ack_class = 0;
-    std::vector<PacketClass> classes = {{false, false}, {true, true}};
+    std::vector<PacketClass> classes = {{FlowControl::none, false}, {FlowControl::pfc, true}};
     // Switches begin to forward when a packet's header is there and the way out is no faster than the way
     // in; else when all of it is.
     bool cut_through = false;
     BufferSpec buffer;
-    std::int64_t pause_quanta = 65535;  // in an XOFF frame; it is sent again at half that time
+    std::int64_t pause_quanta = 65535;  // in an XOFF frame; it is renewed at half that time
     std::int64_t pause_frame_bytes = 64;
     Picoseconds pause_reaction{};          // from the frame's arrival to the last byte sent
     Picoseconds cnp_interval{};            // between CNPs of one flow, at least
     Picoseconds retransmission_timeout{};  // 0: there is none
     std::int64_t retries = 7;              // timeouts without progress before the flow fails
     WatchdogSpec watchdog;
+    CreditSpec credits;
     std::uint64_t seed = 1;  // of marking
 };
 
@@ -69,8 +80,13 @@ class PacketEngine {
 
     // Its index. Before the clock passes its start.
     std::size_t add(const PacketFlow& flow);
-    // The NIC at the end of `link` pauses it for a class, from `start` to `end`, whatever its own state.
+    // The NIC at the end of `link` pauses it for a class, or returns no credits, from `start` to `end`,
+    // whatever its own state.
     void storm(LinkId link, int traffic_class, Picoseconds start, Picoseconds end);
+    // The end of `link` can no longer reach its sender (the way back is down): it returns no credits, its
+    // pauses are not renewed and run out. Or it can again, and says what it could not.
+    void mute(LinkId link);
+    void unmute(LinkId link);
 
     // Handles every event up to `until`, and sets the clock there; or until all flows have ended or failed
     // (the clock stands at the last event), or so many events are handled. False: there is more to do.
@@ -90,11 +106,12 @@ class PacketEngine {
     std::int64_t queue_bytes_max(LinkId link, int traffic_class) const {
         return queues_[slot(link, traffic_class)].bytes_max;
     }
+    // Its sender has been told to wait, or lacks credits for its next packet.
     bool paused(LinkId link, int traffic_class) const {
         return (ports_[link].paused >> traffic_class & 1) != 0;
     }
     Picoseconds paused_time(LinkId link, int traffic_class) const;
-    // XOFF frames, refreshes not counted, that stopped this link's sender.
+    // How often: XOFF frames, renewals not counted; or times without enough credits.
     std::int64_t pauses(LinkId link, int traffic_class) const {
         return pauses_[slot(link, traffic_class)].count;
     }
@@ -109,18 +126,26 @@ class PacketEngine {
         std::uint64_t events = 0;
         std::uint64_t data_hops = 0;  // data packets sent on a link, NICs' included
         std::uint64_t ack_hops = 0;
-        std::int64_t pause_frames = 0;   // XOFF and XON, refreshes not counted
+        std::int64_t pause_frames = 0;   // XOFF and XON, renewals not counted
         std::int64_t lost_lossless = 0;  // packets of a lossless class for which there was no room
         std::int64_t lost_lossy = 0;     // of another class
         std::int64_t lost_to_watchdog = 0;
-        std::int64_t retransmitted = 0;  // packets
+        std::int64_t lost_to_lifetime = 0;  // at the head of a queue that got no credits
+        std::int64_t retransmitted = 0;     // packets
         std::int64_t timeouts = 0;
         std::int64_t storms_detected = 0;
     };
     const Totals& totals() const { return totals_; }
+    // Paused links each of which waits for the next, and the last for the first: a cyclic buffer dependency.
+    // They stay paused even when all has drained that can. Empty: there is none. Takes time.
+    std::vector<LinkId> deadlock() const;
+    // Why a link is paused: the link, the one that most of what it brought waits for, and so on. The last one
+    // ends at a NIC that pauses it (or returns no credits); or is not paused: a bottleneck, at work; or
+    // has occurred before: a cycle. Takes time.
+    std::vector<LinkId> pauser_chain(LinkId link, int traffic_class) const;
     std::string digest() const;  // of every flow's end and of the totals
     // Empty when each switch holds exactly the bytes that it has booked, no buffer is overdrawn, each paused
-    // link has a pauser and no packet is astray; else what is wrong. Takes time.
+    // link has a pauser, credits and buffers agree and no packet is astray; else what is wrong. Takes time.
     std::string audit() const;
 
   private:
@@ -128,16 +153,17 @@ class PacketEngine {
     static constexpr std::int64_t unset = INT64_MAX;
 
     enum class What : std::uint8_t {
-        arrival,        // of packet `id` at the end of its link
-        port_free,      // link `id` can send again
-        flow_start,     // flow `id`
-        flow_ready,     // its pace allows another packet
-        flow_timer,     // its congestion control's
-        flow_timeout,   // nothing was acknowledged for long
-        xoff,           // a pause frame reaches the sender of link `id`
-        xon,            // likewise, to go on
-        pause_over,     // the pause of link `id` has run out, unless it was renewed
-        pause_refresh,  // the receiver of link `id` renews it, unless it has sent XON
+        arrival,       // of packet `id` at the end of its link
+        port_free,     // link `id` can send again
+        flow_start,    // flow `id`
+        flow_ready,    // its pace allows another packet
+        flow_timer,    // its congestion control's
+        flow_timeout,  // nothing was acknowledged for long
+        xoff,          // a pause frame reaches the sender of link `id`
+        xon,           // likewise, to go on
+        pause_over,    // the pause of link `id` has run out, unless its pauser is back
+        credits,       // link `id` has got those that it waits for
+        hoq_lifetime,  // a packet may have waited too long for them
         storm_start,
         storm_end,
         watchdog_poll,
@@ -190,12 +216,13 @@ class PacketEngine {
         std::uint32_t tail = none;
     };
     struct Pause {
-        std::int64_t until = 0;
+        std::int64_t sent = 0;  // its first frame
+        std::int64_t until =
+            unset;  // XON arrives, or the last frame runs out; unset: it is renewed
         std::int64_t since = 0;
         std::int64_t total = 0;  // of pauses that are over
         std::int64_t count = 0;
-        bool over_pending = false;
-        bool refresh_pending = false;
+        bool muted = false;  // its pauser
     };
     enum class Phase : std::uint8_t { waiting, moving, ended, failed };
     struct Flow {
@@ -244,6 +271,7 @@ class PacketEngine {
     }
     static TimingWheel<Payload> fitting_wheel(const PacketNetwork& network, const PacketSpec& spec);
 
+    std::int64_t set_apart(LinkId link, std::size_t traffic_class);
     void fetch_ahead() const;
     void handle(const Payload& event);
     std::uint32_t take_packet();
@@ -253,6 +281,10 @@ class PacketEngine {
     void arrive(std::uint32_t id);
     void forward(std::uint32_t id);
     void lose(std::uint32_t id, std::int64_t& counter);
+    // Acknowledgements that are no packets take none of a link.
+    bool on_a_link(const Packet& packet) const {
+        return (packet.flags & flag_ack) == 0 || spec_.ack_class >= 0;
+    }
     bool send_at_once(LinkId link, std::uint32_t id);
     void enqueue(LinkId link, std::uint32_t id);
     std::uint32_t dequeue(LinkId link, std::size_t traffic_class);
@@ -272,10 +304,32 @@ class PacketEngine {
     void on_xoff(LinkId link, std::size_t traffic_class);
     void on_xon(LinkId link, std::size_t traffic_class);
     void on_pause_over(LinkId link, std::size_t traffic_class);
-    void on_pause_refresh(LinkId link, std::size_t traffic_class);
     void on_storm(LinkId link, std::size_t traffic_class, bool starts);
     void on_watchdog_poll();
     void flush(LinkId link, std::size_t traffic_class);
+
+    // Credits.
+    bool has_credits(std::size_t traffic_class) const {
+        return (credit_classes_ >> traffic_class & 1) != 0;
+    }
+    std::int64_t blocks_needed(std::size_t s) const;
+    bool starves(LinkId link, std::size_t traffic_class);
+    void wake_for_credits(LinkId link, std::size_t traffic_class);
+    void on_credits(LinkId link, std::size_t traffic_class);
+    void stop_starving(LinkId link, std::size_t traffic_class);
+    void return_credits(LinkId link, std::size_t traffic_class, std::int64_t blocks);
+    void withhold_credits(LinkId link, std::size_t traffic_class, bool starts);
+    void return_withheld(LinkId link, std::size_t traffic_class);
+    std::int64_t hoq_lifetime(LinkId link) const;
+    void on_hoq_lifetime(LinkId link, std::size_t traffic_class);
+    std::string audit_credits() const;
+
+    // Who waits for whom.
+    bool stopped(std::size_t s) const;
+    template <class Call>
+    void each_waiting(const std::vector<std::uint8_t>& outs, Call call) const;
+    bool stays_stopped(std::size_t s, bool room) const;
+    std::vector<std::uint8_t> frozen() const;
 
     // NICs.
     void start_flow(std::uint32_t flow);
@@ -297,6 +351,7 @@ class PacketEngine {
     std::unique_ptr<Congestion> congestion_;
     bool telemetry_wanted_;
     std::size_t class_count_;
+    unsigned credit_classes_ = 0;
     std::vector<PacketLink> links_;
     TimingWheel<Payload> wheel_;
     std::int64_t now_ = 0;
@@ -311,6 +366,7 @@ class PacketEngine {
     std::vector<Ring> rings_;
     std::vector<Pause> pauses_;
     std::vector<IngressShare> ingress_;   // of the link's receiving end
+    std::vector<LinkCredits> credits_;    // empty: no class has any
     std::vector<PfcWatchdog> watchdogs_;  // empty: there is none
     std::vector<SwitchBuffer> buffers_;   // by vertex
     std::vector<Flow> flows_;

@@ -15,7 +15,9 @@ struct PacketLink {
     Bandwidth rate;
     Picoseconds latency{};  // propagation, and what the receiving end takes to handle a packet
     EcnProfile ecn;         // of the queues at `from`
-    std::int64_t headroom_bytes = 0;  // at `to`, for each lossless class
+    std::int64_t headroom_bytes = 0;  // at `to`, for each class with PFC
+    std::int64_t vl_buffer_bytes =
+        0;  // at `to`, for each class with credits (InfiniBand's virtual lane)
 };
 
 struct PacketNetwork {
@@ -29,8 +31,8 @@ struct PacketNetwork {
     }
     // The link from a to b.
     LinkId add_cable(VertexId a, VertexId b, Bandwidth rate, Picoseconds latency) {
-        links.push_back({a, b, rate, latency, {}, 0});
-        links.push_back({b, a, rate, latency, {}, 0});
+        links.push_back({a, b, rate, latency, {}, 0, 0});
+        links.push_back({b, a, rate, latency, {}, 0, 0});
         return static_cast<LinkId>(links.size() - 2);
     }
     bool is_nic(VertexId v) const { return buffer_bytes[v] == 0; }
@@ -44,7 +46,7 @@ struct PacketNetwork {
         for (LinkId l = 0; l < topology.links().size(); ++l) {
             const Link& link = topology.links()[l];
             network.links.push_back(
-                {link.from, link.to, topology.line_rate(l), link.latency, {}, 0});
+                {link.from, link.to, topology.line_rate(l), link.latency, {}, 0, 0});
         }
         return network;
     }

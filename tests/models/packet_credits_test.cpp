@@ -1,0 +1,424 @@
+// How a link is held back: pauses that are renewed, InfiniBand's credits, deadlock, turns, headroom shared.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "models/fabric/fabric.h"
+
+using namespace railyard;
+
+namespace {
+
+constexpr std::int64_t us = 1'000'000;  // in ps
+constexpr Bandwidth gbit(std::int64_t n) {
+    return Bandwidth::bits_per_second(n * 1'000'000'000);
+}
+constexpr std::int64_t endless = std::int64_t{1} << 40;
+
+PacketFlow flow_of(std::vector<LinkId> path, std::int64_t bytes = endless, int traffic_class = 1) {
+    PacketFlow f;
+    f.path = std::move(path);
+    f.bytes = bytes;
+    f.traffic_class = traffic_class;
+    return f;
+}
+
+// NIC - switches - NIC, every link alike.
+struct Chain {
+    PacketNetwork network;
+    std::vector<LinkId> path;
+
+    Chain(std::size_t links, Bandwidth rate, Picoseconds latency = Picoseconds(us)) {
+        VertexId at = network.add_nic();
+        for (std::size_t i = 0; i < links; ++i) {
+            const VertexId next =
+                i + 1 == links ? network.add_nic() : network.add_switch(16'000'000);
+            path.push_back(network.add_cable(at, next, rate, latency));
+            at = next;
+        }
+        for (PacketLink& l : network.links) l.headroom_bytes = 200'000;
+    }
+};
+
+}  // namespace
+
+// ---- pauses that are renewed ----
+
+TEST_CASE("a frozen network costs nothing to keep frozen") {
+    const Chain chain(6, gbit(400));
+    PacketEngine e(chain.network, {});
+    e.add(flow_of(chain.path));
+    e.storm(chain.path.back(), 1, {}, PacketEngine::never);
+    e.run(Picoseconds(10'000 * us));
+    for (const LinkId l : chain.path) CHECK(e.paused(l, 1));
+    const std::uint64_t events = e.totals().events;
+    CHECK_FALSE(e.run(Picoseconds(30'000'000 * us)));
+    CHECK(e.totals().events == events);
+    for (const LinkId l : chain.path) {
+        CHECK(e.paused(l, 1));
+        CHECK(e.paused_time(l, 1) > Picoseconds(29'990'000 * us));
+    }
+    CHECK(e.audit() == "");
+}
+
+TEST_CASE("a pause whose pauser goes mute runs out with the last frame that it sent") {
+    const Chain chain(2, gbit(100));
+    const LinkId link = chain.path[1];
+    PacketEngine e(chain.network, {});
+    e.add(flow_of(chain.path));
+    e.storm(link, 1, Picoseconds(10 * us), PacketEngine::never);
+    e.run(Picoseconds(400 * us));
+    e.mute(link);
+    // 64 bytes and 65535 quanta of 512 bits, at 80 ps a byte; renewed twice in 390 us.
+    const std::int64_t sent = 10 * us + 64 * 80;
+    const std::int64_t length = 65535LL * 64 * 80;
+    const std::int64_t over = sent + 2 * (length / 2) + us + length;
+    e.run(Picoseconds(over - 1));
+    CHECK(e.paused(link, 1));
+    CHECK(e.audit() == "");
+    e.run(Picoseconds(over));
+    CHECK_FALSE(e.paused(link, 1));
+    CHECK(e.audit() == "");
+    // It wants it paused still, and says so when it can.
+    e.unmute(link);
+    e.run(Picoseconds(over + 2 * us));
+    CHECK(e.paused(link, 1));
+    CHECK(e.pauses(link, 1) == 2);
+    e.run(Picoseconds(over + 2000 * us));
+    CHECK(e.paused(link, 1));
+}
+
+// ---- credits ----
+
+namespace {
+
+// InfiniBand: every class has credits, acknowledgements cost nothing.
+PacketSpec infiniband() {
+    PacketSpec spec;
+    spec.classes = {{FlowControl::credits, false}, {FlowControl::credits, false}};
+    spec.ack_class = -1;
+    return spec;
+}
+
+// 65 blocks of 64 bytes.
+constexpr std::int64_t full_packet = 4096 + 58;
+constexpr std::int64_t full_room = 65 * 64;
+
+void give_buffers(PacketNetwork& network, std::int64_t bytes) {
+    for (PacketLink& l : network.links) l.vl_buffer_bytes = bytes;
+}
+
+}  // namespace
+
+TEST_CASE("a virtual lane carries its buffer per round trip, and no more than its rate") {
+    // 1 km at 5.05 ns a metre.
+    const std::int64_t latency = 5'050'000;
+    const std::int64_t transfer = full_packet * 20;
+    for (const std::int64_t packets : {1, 2, 30, 60, 120, 122, 123, 200}) {
+        CAPTURE(packets);
+        Chain chain(3, gbit(400), Picoseconds(latency));
+        give_buffers(chain.network, packets * full_room);
+        PacketEngine e(chain.network, infiniband());
+        e.add(flow_of(chain.path));
+        e.run(Picoseconds(1000 * us));
+        const std::int64_t before = e.received_bytes(0);
+        e.run(Picoseconds(11'000 * us));
+        const double per_round_trip =
+            static_cast<double>(packets) / static_cast<double>(transfer + 2 * latency);
+        const double expected = std::min(per_round_trip, 1.0 / static_cast<double>(transfer));
+        const double packets_seen = static_cast<double>(e.received_bytes(0) - before) / 4096;
+        CHECK(packets_seen == doctest::Approx(expected * 1e10).epsilon(0.005));
+        CHECK(e.audit() == "");
+        // Room for the cable's there and back, and a packet: 2 L 5.05 ns rate + packet (facts, C.9).
+        const double need = 2 * 1000 * 5.05e-9 * 50e9 + full_packet;
+        const bool enough = static_cast<double>(packets * full_packet) >= need;
+        CHECK((e.pauses(chain.path[0], 1) == 0) == enough);
+    }
+}
+
+TEST_CASE("a congestion tree grows against the traffic, a hop in buffer / rate less a way") {
+    Chain chain(5, gbit(100));
+    const std::int64_t packets = 250;
+    give_buffers(chain.network, packets * full_room);
+    PacketEngine e(chain.network, infiniband());
+    e.add(flow_of(chain.path));
+    e.storm(chain.path.back(), 1, Picoseconds(100 * us), PacketEngine::never);
+    // What arrives after a link's end has stopped is not credited: the sender stops when its whole buffer is
+    // out, counted from what it sent a transfer and a microsecond before.
+    const double transfer_us = full_packet * 80e-6;
+    double stop_us = 100;
+    for (std::size_t hop = chain.path.size(); hop-- > 0;) {
+        CAPTURE(hop);
+        stop_us += static_cast<double>(packets) * transfer_us - transfer_us - 1;
+        e.run(Picoseconds(static_cast<std::int64_t>((stop_us - 2 * transfer_us) * us)));
+        CHECK_FALSE(e.paused(chain.path[hop], 1));
+        e.run(Picoseconds(static_cast<std::int64_t>((stop_us + 2 * transfer_us) * us)));
+        CHECK(e.paused(chain.path[hop], 1));
+        CHECK(e.audit() == "");
+    }
+    e.run(Picoseconds(10'000 * us));
+    for (std::size_t hop = 0; hop + 1 < chain.path.size(); ++hop) {
+        CHECK(e.ingress(chain.path[hop], 1).bytes == packets * full_packet);
+    }
+    // Nothing moves, nothing happens.
+    const std::uint64_t events = e.totals().events;
+    e.run(Picoseconds(30'000'000 * us));
+    CHECK(e.totals().events == events);
+}
+
+TEST_CASE("a NIC that returns credits again lets everything through that it held up") {
+    Chain chain(4, gbit(100));
+    give_buffers(chain.network, 100 * full_room);
+    PacketEngine e(chain.network, infiniband());
+    e.add(flow_of(chain.path, 4'000'000));
+    e.storm(chain.path.back(), 1, Picoseconds(50 * us), Picoseconds(2000 * us));
+    CHECK_FALSE(e.run(Picoseconds(1900 * us)));
+    CHECK(e.paused(chain.path.front(), 1));
+    for (std::int64_t t = 1999; !e.run(Picoseconds(t * us)); ++t) REQUIRE(e.audit() == "");
+    CHECK(e.received_bytes(0) == 4'000'000);
+    CHECK(e.totals().retransmitted == 0);
+    CHECK(e.totals().pause_frames == 0);
+    CHECK(e.audit() == "");
+}
+
+TEST_CASE("credits lose nothing in an incast, whatever the buffers, and share it equally") {
+    for (const std::int64_t packets : {1, 3, 30}) {
+        CAPTURE(packets);
+        PacketNetwork network;
+        const VertexId left = network.add_switch(16'000'000);
+        const VertexId right = network.add_switch(16'000'000);
+        const auto cable = [&](VertexId a, VertexId b) {
+            return network.add_cable(a, b, gbit(400), Picoseconds(us));
+        };
+        const LinkId middle = cable(left, right);
+        const LinkId down = cable(right, network.add_nic());
+        std::vector<std::vector<LinkId>> paths;
+        for (int i = 0; i < 8; ++i) paths.push_back({cable(network.add_nic(), left), middle, down});
+        give_buffers(network, packets * full_room);
+        PacketSpec spec = infiniband();
+        spec.ack_class = 0;
+        PacketEngine e(network, spec);
+        for (const auto& path : paths) e.add(flow_of(path, 1'000'000));
+        std::int64_t t = 0;
+        while (!e.run(Picoseconds(++t * 10 * us))) REQUIRE(e.audit() == "");
+        for (std::size_t f = 0; f < 8; ++f) {
+            CHECK(e.received_bytes(f) == 1'000'000);
+            CHECK(static_cast<double>(e.end(f).count()) ==
+                  doctest::Approx(static_cast<double>(e.end(0).count())).epsilon(0.05));
+        }
+        CHECK(e.totals().lost_lossless == 0);
+        CHECK(e.totals().retransmitted == 0);
+    }
+}
+
+TEST_CASE("a stopped virtual lane does not stop its neighbour on the same link") {
+    Chain chain(3, gbit(100));
+    give_buffers(chain.network, 100 * full_room);
+    PacketEngine e(chain.network, infiniband());
+    e.add(flow_of(chain.path, endless, 1));
+    e.add(flow_of(chain.path, endless, 0));
+    e.storm(chain.path.back(), 0, {}, PacketEngine::never);
+    e.run(Picoseconds(1000 * us));
+    const std::int64_t before = e.received_bytes(0);
+    e.run(Picoseconds(2000 * us));
+    CHECK(static_cast<double>(e.received_bytes(0) - before) ==
+          doctest::Approx(12.5e9 * 1e-3 * 4096 / full_packet).epsilon(0.01));
+    CHECK(e.paused(chain.path[0], 0));
+}
+
+TEST_CASE("what heads a queue without credits for its lifetime is dropped, sooner at the edge") {
+    Chain chain(3, gbit(100));
+    give_buffers(chain.network, 10 * full_room);
+    PacketSpec spec = infiniband();
+    Diagnostics diagnostics;
+    ValueReader reader{diagnostics, ""};
+    Catalogue catalogue{reader, ValueChoice::corrected, nullptr};
+    spec.credits = read_credits(catalogue);
+    const std::int64_t leaf = 4'096'000LL << 16;
+    CHECK(spec.credits.leaf_lifetime == Picoseconds(leaf));
+    CHECK(spec.credits.lifetime == Picoseconds(4'096'000LL << 18));
+    PacketEngine e(chain.network, spec);
+    e.add(flow_of(chain.path));
+    e.storm(chain.path.back(), 1, {}, PacketEngine::never);
+    e.run(Picoseconds(1000 * us));
+    CHECK(e.queue_bytes(chain.path[2], 1) == 10 * full_packet);
+    // The last switch drops one every 0.27 s and takes in another; the first one's head never waits longer.
+    for (std::int64_t drops = 0; drops < 8; ++drops) {
+        CHECK(e.totals().lost_to_lifetime == drops);
+        e.run(Picoseconds((drops + 1) * leaf + 1000 * us));
+        CHECK(e.audit() == "");
+    }
+    // Between switches it is four times as long.
+    PacketEngine inner(chain.network, spec);
+    inner.add(flow_of(chain.path));
+    inner.mute(chain.path[1]);
+    inner.run(Picoseconds(4 * leaf - 1000 * us));
+    CHECK(inner.totals().lost_to_lifetime == 0);
+    inner.run(Picoseconds(4 * leaf + 1000 * us));
+    CHECK(inner.totals().lost_to_lifetime == 1);
+    CHECK(inner.audit() == "");
+}
+
+// ---- deadlock ----
+
+namespace {
+
+// Three switches in a ring, a NIC at each; every NIC sends to the one two hops on, all the same way round.
+struct RingOfThree {
+    PacketNetwork network;
+    std::vector<LinkId> ring;
+    std::vector<LinkId> up;  // from the NICs
+
+    RingOfThree() {
+        std::vector<VertexId> sw;
+        for (int i = 0; i < 3; ++i) sw.push_back(network.add_switch(4'000'000));
+        const auto cable = [&](VertexId a, VertexId b) {
+            return network.add_cable(a, b, gbit(100), Picoseconds(us));
+        };
+        for (std::size_t i = 0; i < 3; ++i) ring.push_back(cable(sw[i], sw[(i + 1) % 3]));
+        for (std::size_t i = 0; i < 3; ++i) up.push_back(cable(network.add_nic(), sw[i]));
+        for (PacketLink& l : network.links) {
+            l.headroom_bytes = 200'000;
+            l.vl_buffer_bytes = 100 * full_room;
+        }
+    }
+    std::vector<LinkId> way(std::size_t from) const {
+        return {up[from], ring[from], ring[(from + 1) % 3], reverse_link(up[(from + 2) % 3])};
+    }
+    // Whether each waits for the next one round the ring, whichever comes first.
+    bool in_order(const std::vector<LinkId>& cycle) const {
+        if (cycle.size() != 3) return false;
+        for (std::size_t i = 0; i < 3; ++i) {
+            const auto at = std::find(ring.begin(), ring.end(), cycle[i]) - ring.begin();
+            if (at == 3 || ring[static_cast<std::size_t>(at + 1) % 3] != cycle[(i + 1) % 3])
+                return false;
+        }
+        return true;
+    }
+};
+
+PacketSpec with(FlowControl control) {
+    PacketSpec spec = infiniband();
+    for (PacketClass& c : spec.classes) c.flow_control = control;
+    return spec;
+}
+
+}  // namespace
+
+TEST_CASE("routes round a ring freeze it for ever, and the ring is named in order") {
+    for (const FlowControl control : {FlowControl::pfc, FlowControl::credits}) {
+        CAPTURE(control == FlowControl::pfc);
+        const RingOfThree r;
+        PacketEngine e(r.network, with(control));
+        for (std::size_t i = 0; i < 3; ++i) e.add(flow_of(r.way(i)));
+        CHECK(e.deadlock().empty());
+        e.run(Picoseconds(20'000 * us));
+        CHECK(r.in_order(e.deadlock()));
+        const std::int64_t received =
+            e.received_bytes(0) + e.received_bytes(1) + e.received_bytes(2);
+        e.run(Picoseconds(1'000'000 * us));
+        CHECK(e.received_bytes(0) + e.received_bytes(1) + e.received_bytes(2) == received);
+        CHECK(r.in_order(e.deadlock()));
+        CHECK(e.audit() == "");
+        // From a NIC one walks into the ring and round it.
+        const std::vector<LinkId> chain = e.pauser_chain(r.up[0], 1);
+        REQUIRE(chain.size() == 5);
+        CHECK(r.in_order({chain.begin() + 1, chain.end() - 1}));
+        CHECK(chain[4] == chain[1]);
+    }
+}
+
+TEST_CASE("two of the three routes close no cycle: the ring slows down and goes on") {
+    for (const FlowControl control : {FlowControl::pfc, FlowControl::credits}) {
+        const RingOfThree r;
+        PacketEngine e(r.network, with(control));
+        for (std::size_t i = 0; i < 2; ++i) e.add(flow_of(r.way(i), 20'000'000));
+        for (std::int64_t t = 50; !e.run(Picoseconds(t * us)); t += 50) {
+            REQUIRE(e.deadlock().empty());
+        }
+        CHECK(e.received_bytes(0) == 20'000'000);
+    }
+}
+
+TEST_CASE(
+    "a tree routed up and down has no deadlock, and a frozen one leads to the NIC that pauses") {
+    TopologySpec shape;
+    shape.nodes = 16;
+    shape.tiers = 3;
+    shape.nic_bandwidth = gbit(100);
+    shape.leaf.name = "switch";
+    shape.leaf.ports = 4;
+    shape.leaf.port_bandwidth = gbit(100);
+    shape.spine = shape.core = shape.leaf;
+    std::string problem;
+    const Topology topology = Topology::build(shape, problem);
+    REQUIRE(problem.empty());
+    for (const FlowControl control : {FlowControl::pfc, FlowControl::credits}) {
+        CAPTURE(control == FlowControl::pfc);
+        PacketNetwork network = PacketNetwork::of(topology, 4'000'000);
+        for (PacketLink& l : network.links) {
+            l.latency = Picoseconds(us);
+            l.headroom_bytes = 200'000;
+            l.vl_buffer_bytes = 100 * full_room;
+        }
+        Router router(topology, {Routing::ecmp});
+        PacketEngine e(network, with(control));
+        std::vector<std::vector<LinkId>> paths;
+        // All to all: every link is loaded, both ways. The sixteenth path is that from the second NIC to the first.
+        for (VertexId a = 0; a < 16; ++a) {
+            for (VertexId b = 0; b < 16; ++b) {
+                if (a == b) continue;
+                std::vector<Usage> usages;
+                router.route(a, b, 0, usages);
+                std::vector<LinkId> path;
+                for (const Usage& u : usages) path.push_back(u.link);
+                paths.push_back(path);
+                e.add(flow_of(path));
+            }
+        }
+        const LinkId to_first = paths[15].back();
+        e.storm(to_first, 1, Picoseconds(1000 * us), PacketEngine::never);
+        int paused = 0;
+        for (std::int64_t t = 100; t <= 5000; t += 100) {
+            e.run(Picoseconds(t * us));
+            REQUIRE(e.deadlock().empty());
+            for (LinkId l = 0; l < network.links.size(); ++l) paused += e.paused(l, 1) ? 1 : 0;
+        }
+        CHECK(paused > 1000);
+        e.run(Picoseconds(100'000 * us));
+        int frozen = 0;
+        for (LinkId l = 0; l < network.links.size(); ++l) {
+            if (!e.paused(l, 1)) continue;
+            CAPTURE(l);
+            CHECK(e.pauser_chain(l, 1).back() == to_first);
+            ++frozen;
+        }
+        CHECK(frozen > 16);
+        CHECK(e.totals().lost_lossless == 0);
+        CHECK(e.audit() == "");
+    }
+}
+
+TEST_CASE("the chain behind an incast ends at the link that is busy") {
+    PacketNetwork network;
+    const VertexId left = network.add_switch(4'000'000);
+    const VertexId right = network.add_switch(4'000'000);
+    const auto cable = [&](VertexId a, VertexId b) {
+        return network.add_cable(a, b, gbit(100), Picoseconds(us));
+    };
+    const LinkId middle = cable(left, right);
+    const LinkId down = cable(right, network.add_nic());
+    const std::vector<LinkId> ups = {cable(network.add_nic(), left),
+                                     cable(network.add_nic(), right)};
+    give_buffers(network, 30 * full_room);
+    PacketEngine e(network, infiniband());
+    e.add(flow_of({ups[0], middle, down}));
+    e.add(flow_of({ups[1], down}));
+    e.run(Picoseconds(5000 * us));
+    for (std::int64_t t = 5000; !e.paused(ups[0], 1) || !e.paused(middle, 1); ++t) {
+        REQUIRE(t < 6000);
+        e.run(Picoseconds(t * us));
+    }
+    CHECK(e.pauser_chain(ups[0], 1) == std::vector<LinkId>{ups[0], middle, down});
+}
