@@ -171,6 +171,7 @@ std::uint32_t PacketEngine::take_packet() {
     if (free_packets_ == none) {
         packets_.emplace_back();
         if (telemetry_wanted_) telemetry_.resize(packets_.size() * telemetry_hops_);
+        if (selective()) acknowledges_.emplace_back();
         return static_cast<std::uint32_t>(packets_.size() - 1);
     }
     const std::uint32_t id = free_packets_;

@@ -17,6 +17,7 @@
 #include "models/fabric/link_credits.h"
 #include "models/fabric/packet_network.h"
 #include "models/fabric/pfc_watchdog.h"
+#include "models/fabric/selective_repeat.h"
 #include "models/fabric/switch_buffer.h"
 #include "models/fabric/timing_wheel.h"
 #include "sim/fingerprint.h"
@@ -39,6 +40,8 @@ struct PacketClass {
     bool lossless() const { return flow_control != FlowControl::none; }
 };
 
+enum class Recovery : std::uint8_t { go_back_n, selective_repeat };
+
 struct PacketSpec {
     std::int64_t payload_bytes = 4096;  // of a full packet
     std::int64_t header_bytes =
@@ -55,8 +58,14 @@ struct PacketSpec {
     BufferSpec buffer;
     std::int64_t pause_quanta = 65535;  // in an XOFF frame; it is renewed at half that time
     std::int64_t pause_frame_bytes = 64;
-    Picoseconds pause_reaction{};          // from the frame's arrival to the last byte sent
-    Picoseconds cnp_interval{};            // between CNPs of one flow, at least
+    Picoseconds pause_reaction{};  // from the frame's arrival to the last byte sent
+    Picoseconds cnp_interval{};    // between CNPs of one flow, at least
+    Recovery recovery = Recovery::go_back_n;
+    // Of selective repeat: packets open at once, a power of two, at least 64; and how many places later than
+    // a packet another must have been sent, when it comes first, for the former to be lost. In a network
+    // that keeps the order: 1.
+    std::uint32_t recovery_window = 1024;
+    std::uint32_t reordering = 1;
     Picoseconds retransmission_timeout{};  // 0: there is none
     std::int64_t retries = 7;              // timeouts without progress before the flow fails
     WatchdogSpec watchdog;
@@ -335,12 +344,16 @@ class PacketEngine {
     void start_flow(std::uint32_t flow);
     void end_flow(std::uint32_t flow);
     void fail_flow(std::uint32_t flow);
-    bool window_is_full(const Flow& f) const;
-    void ask_again_from(Flow& f, std::uint32_t number);
+    bool selective() const { return spec_.recovery == Recovery::selective_repeat; }
+    bool window_is_full(std::uint32_t flow) const;
+    void count_sent(std::uint32_t flow);
+    void go_back(Flow& f, std::uint32_t number);
+    void aim(std::uint32_t flow);
     void offer(std::uint32_t flow);
     bool send_from_ring(LinkId link, std::size_t traffic_class);
     void send_data(LinkId link, std::uint32_t flow);
     void receive_data(std::uint32_t id);
+    void receive_in_any_order(std::uint32_t id, std::uint8_t flags);
     void acknowledge(std::uint32_t id, std::uint8_t flags);
     void receive_ack(std::uint32_t id);
     void follow_pace(std::uint32_t flow, double rate_before);
@@ -359,6 +372,8 @@ class PacketEngine {
     std::uint32_t free_packets_ = none;
     std::vector<HopTelemetry> telemetry_;  // of each packet, telemetry_hops_ places
     std::size_t telemetry_hops_ = 0;
+    std::vector<std::uint32_t>
+        acknowledges_;  // of each packet that is an ACK: what came; selective repeat
     std::vector<LinkId> paths_;
     std::vector<std::uint8_t> to_nic_;  // of each link: 1, it ends at a NIC
     std::vector<Port> ports_;           // by link
@@ -371,6 +386,8 @@ class PacketEngine {
     std::vector<SwitchBuffer> buffers_;   // by vertex
     std::vector<Flow> flows_;
     std::vector<Record> record_;
+    std::vector<SelectiveSender> senders_;  // by flow; empty: go-back-N
+    std::vector<SelectiveReceiver> receivers_;
     std::size_t unfinished_ = 0;
     std::uint64_t on_links_ = 0;  // packets
     RandomStream marking_;

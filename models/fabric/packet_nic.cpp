@@ -34,6 +34,10 @@ std::size_t PacketEngine::add(const PacketFlow& given) {
     paths_.push_back(given.path.front());  // so that one place beyond the last is still inside
     flows_.push_back(f);
     record_.push_back(r);
+    if (selective()) {
+        senders_.emplace_back(spec_.recovery_window, spec_.reordering);
+        receivers_.emplace_back(spec_.recovery_window);
+    }
     ++unfinished_;
     if (given.after < 0) {
         schedule(given.start.count(), What::flow_start, index);
@@ -76,15 +80,20 @@ void PacketEngine::fail_flow(std::uint32_t flow) {
 
 // ---- the sender ----
 
-bool PacketEngine::window_is_full(const Flow& f) const {
-    return f.pace.window_bytes > 0 &&
-           (f.to_send - f.acknowledged) * spec_.payload_bytes >= f.pace.window_bytes;
+bool PacketEngine::window_is_full(std::uint32_t flow) const {
+    const Flow& f = flows_[flow];
+    if (selective() && f.to_send - f.acknowledged >= spec_.recovery_window) return true;
+    if (f.pace.window_bytes == 0) return false;
+    const std::uint32_t under_way =
+        selective() ? senders_[flow].under_way(f.sent) : f.to_send - f.acknowledged;
+    return under_way * spec_.payload_bytes >= f.pace.window_bytes;
 }
 
 // Puts the flow into its NIC's turn if it may send by the time the NIC can, else sets its alarm.
 void PacketEngine::offer(std::uint32_t flow) {
     Flow& f = flows_[flow];
-    if (f.queued || f.phase != Phase::moving || f.to_send == f.packets || window_is_full(f)) return;
+    if (f.queued || f.phase != Phase::moving || f.to_send == f.packets || window_is_full(flow))
+        return;
     const LinkId link = paths_[f.first];
     Port& port = ports_[link];
     if (f.ready_at > std::max(now_, port.busy_until)) {
@@ -121,7 +130,7 @@ bool PacketEngine::send_from_ring(LinkId link, std::size_t traffic_class) {
         }
         // Its pace or window may have shrunk while it waited.
         if (f.phase == Phase::moving && f.to_send < f.packets && f.ready_at <= now_ &&
-            !window_is_full(f)) {
+            !window_is_full(flow)) {
             send_data(link, flow);
             sent = true;
         }
@@ -150,10 +159,20 @@ void PacketEngine::send_data(LinkId link, std::uint32_t flow) {
             schedule(f.timeout_at, What::flow_timeout, flow);
         }
     }
-    ++f.to_send;
-    f.sent = std::max(f.sent, f.to_send);
+    count_sent(flow);
     f.ready_at = now_ + transfer_ps(packets_[id].bytes, f.ps_per_byte);
     transmit(link, id);
+}
+
+void PacketEngine::count_sent(std::uint32_t flow) {
+    Flow& f = flows_[flow];
+    if (selective() && f.to_send < f.sent) {
+        senders_[flow].send_again(f.to_send);
+        ++totals_.retransmitted;
+        return aim(flow);
+    }
+    ++f.to_send;
+    f.sent = std::max(f.sent, f.to_send);
 }
 
 void PacketEngine::receive_ack(std::uint32_t id) {
@@ -172,14 +191,17 @@ void PacketEngine::receive_ack(std::uint32_t id) {
         free_packet(id);
         return end_flow(flow);
     }
-    if ((packet.flags & flag_nack) != 0 && packet.number == f.acknowledged) {
-        ask_again_from(f, packet.number);
+    if (selective()) {
+        senders_[flow].acknowledged(packet.number, acknowledges_[id], f.sent);
+        aim(flow);
+    } else if ((packet.flags & flag_nack) != 0 && packet.number == f.acknowledged) {
+        go_back(f, packet.number);
     }
     Acknowledgement ack;
     ack.now = Picoseconds(now_);
     ack.congestion = (packet.flags & flag_marked) != 0;
     ack.next = packet.number;
-    ack.to_send = f.to_send;
+    ack.to_send = selective() ? f.sent : f.to_send;
     ack.bytes = fresh * spec_.payload_bytes;
     if (telemetry_wanted_) {
         ack.hops = {&telemetry_[id * telemetry_hops_], static_cast<std::size_t>(f.hops) - 1};
@@ -191,10 +213,15 @@ void PacketEngine::receive_ack(std::uint32_t id) {
     offer(flow);
 }
 
-// Go-back-N.
-void PacketEngine::ask_again_from(Flow& f, std::uint32_t number) {
+void PacketEngine::go_back(Flow& f, std::uint32_t number) {
     totals_.retransmitted += f.to_send - number;
     f.to_send = number;
+}
+
+// What was lost comes first, then what was never sent.
+void PacketEngine::aim(std::uint32_t flow) {
+    const SelectiveSender& sender = senders_[flow];
+    flows_[flow].to_send = sender.has_lost() ? sender.first_lost() : flows_[flow].sent;
 }
 
 // The gap that runs was measured at the pace of its packet; a new pace holds from the next one on.
@@ -226,7 +253,12 @@ void PacketEngine::on_timeout(std::uint32_t flow) {
         ++totals_.timeouts;
         if (f.retries == spec_.retries) return fail_flow(flow);
         ++f.retries;
-        ask_again_from(f, f.acknowledged);
+        if (selective()) {
+            senders_[flow].time_out(f.sent);
+            aim(flow);
+        } else {
+            go_back(f, f.acknowledged);
+        }
         f.timeout_at = now_ + spec_.retransmission_timeout.count();
     }
     f.timeout_pending = true;
@@ -244,6 +276,7 @@ void PacketEngine::receive_data(std::uint32_t id) {
         flags |= flag_marked;
         f.cnp_at = now_ + spec_.cnp_interval.count();
     }
+    if (selective()) return receive_in_any_order(id, flags);
     if (packet.number > f.expected) {
         if (f.nacked && flags == 0) return free_packet(id);
         if (!f.nacked) flags |= flag_nack;
@@ -259,6 +292,22 @@ void PacketEngine::receive_data(std::uint32_t id) {
             return free_packet(id);
         }
     }
+    acknowledge(id, flags);
+}
+
+// A packet out of its turn is acknowledged at once, and so is one that closes a gap.
+void PacketEngine::receive_in_any_order(std::uint32_t id, std::uint8_t flags) {
+    const Packet& packet = packets_[id];
+    Flow& f = flows_[packet.flow];
+    if (receivers_[packet.flow].take(packet.number, f.expected)) {
+        ++f.unacknowledged;
+        f.received_bytes += packet.bytes - spec_.header_bytes;
+        if (flags == 0 && f.expected == packet.number + 1 && f.expected < f.packets &&
+            f.unacknowledged < spec_.ack_every) {
+            return free_packet(id);
+        }
+    }
+    acknowledges_[id] = packet.number;
     acknowledge(id, flags);
 }
 
