@@ -6,15 +6,11 @@
 
 namespace railyard {
 
-namespace {
-
-std::uint64_t ps_per_byte_of(Bandwidth rate) {
+std::uint64_t PacketEngine::ps_per_byte_of(Bandwidth rate) {
     const auto bits = static_cast<__int128>(rate.bits_per_second());
     return static_cast<std::uint64_t>(
         ((static_cast<__int128>(8'000'000'000'000) << 20) + bits - 1) / bits);
 }
-
-}  // namespace
 
 // Buckets for some dozens of events each when every link is busy; and as many of them as reach one packet's
 // transfer and propagation ahead.
@@ -68,7 +64,8 @@ PacketEngine::PacketEngine(const PacketNetwork& network, PacketSpec spec,
         if (link.rate.bits_per_second() > 0) port.ps_per_byte = ps_per_byte_of(link.rate);
         port.from = link.from;
         port.at_nic = network.is_nic(link.from);
-        to_nic_[l] = network.is_nic(link.to) ? 1 : 0;
+        to_nic_[l] = network.is_nic(link.to) ? to_nic : 0;
+        if (link.bit_error_rate > 0) faults_of(l);
         for (std::size_t c = 0; c < class_count_; ++c) {
             pool[link.to] -= set_apart(l, c);
         }
@@ -158,6 +155,14 @@ void PacketEngine::handle(const Payload& event) {
             return on_credits(event.id, event.traffic_class);
         case What::hoq_lifetime:
             return on_hoq_lifetime(event.id, event.traffic_class);
+        case What::cnp:
+            return send_cnp(event.id);
+        case What::link_down:
+            return on_link_down(event.id);
+        case What::link_up:
+            return on_link_up(event.id);
+        case What::host_took:
+            return on_host_took(event.id);
         case What::storm_start:
             return on_storm(event.id, event.traffic_class, true);
         case What::storm_end:
@@ -191,6 +196,13 @@ void PacketEngine::arrive(std::uint32_t id) {
     const Packet& packet = packets_[id];
     const LinkId in = paths_[packet.place - 1];
     if (to_nic_[in] == 0) return forward(id);
+    if (to_nic_[in] == to_slow_nic) return receive_slowly(in, id);
+    receive(in, id);
+}
+
+// The NIC at the end of `in` has taken it.
+void PacketEngine::receive(LinkId in, std::uint32_t id) {
+    const Packet& packet = packets_[id];
     if (has_credits(packet.traffic_class) && on_a_link(packet)) {
         return_credits(in, packet.traffic_class, spec_.credits.blocks(packet.bytes));
     }
@@ -329,14 +341,18 @@ void PacketEngine::transmit(LinkId link, std::uint32_t id) {
         ++totals_.data_hops;
     }
     ++packet.place;
-    ++on_links_;
     std::int64_t until_there = transfer;
     if (spec_.cut_through && to_nic_[link] == 0 &&
         ports_[paths_[packet.place]].ps_per_byte >= port.ps_per_byte) {
         until_there =
             transfer_ps(std::min<std::int64_t>(spec_.header_bytes, packet.bytes), port.ps_per_byte);
     }
-    schedule(now_ + until_there + port.latency, What::arrival, id);
+    const std::int64_t there = now_ + until_there + port.latency;
+    if (port.faults != none && faults_[port.faults].take(packet.bytes, now_, there)) {
+        return lose(id, totals_.lost_on_links);
+    }
+    ++on_links_;
+    schedule(there, What::arrival, id);
 }
 
 // Class 0 if it can, else the next of the others in turn.
@@ -390,7 +406,7 @@ std::string PacketEngine::digest() const {
     digest.add(totals_.ack_hops);
     digest.add(totals_.pause_frames);
     digest.add(totals_.lost_lossless + totals_.lost_lossy + totals_.lost_to_watchdog +
-               totals_.lost_to_lifetime);
+               totals_.lost_to_lifetime + totals_.lost_on_links);
     return digest.hex();
 }
 

@@ -15,9 +15,11 @@
 
 #include "models/fabric/congestion.h"
 #include "models/fabric/link_credits.h"
+#include "models/fabric/link_faults.h"
 #include "models/fabric/packet_network.h"
 #include "models/fabric/pfc_watchdog.h"
 #include "models/fabric/selective_repeat.h"
+#include "models/fabric/slow_receiver.h"
 #include "models/fabric/switch_buffer.h"
 #include "models/fabric/timing_wheel.h"
 #include "sim/fingerprint.h"
@@ -40,6 +42,11 @@ struct PacketClass {
     bool lossless() const { return flow_control != FlowControl::none; }
 };
 
+// InfiniBand's Local ACK Timeout, and RoCE's: 14 is 67 ms, 18 is 1.07 s, 20 (NCCL's) is 4.29 s.
+constexpr Picoseconds local_ack_timeout(int exponent) {
+    return Picoseconds(std::int64_t{4'096'000} << exponent);
+}
+
 enum class Recovery : std::uint8_t { go_back_n, selective_repeat };
 
 struct PacketSpec {
@@ -60,6 +67,7 @@ struct PacketSpec {
     std::int64_t pause_frame_bytes = 64;
     Picoseconds pause_reaction{};  // from the frame's arrival to the last byte sent
     Picoseconds cnp_interval{};    // between CNPs of one flow, at least
+    Picoseconds cnp_delay{};  // from a marked packet's arrival; 0: its acknowledgement is the CNP
     Recovery recovery = Recovery::go_back_n;
     // Of selective repeat: packets open at once, a power of two, at least 64; and how many places later than
     // a packet another must have been sent, when it comes first, for the former to be lost. In a network
@@ -70,7 +78,8 @@ struct PacketSpec {
     std::int64_t retries = 7;              // timeouts without progress before the flow fails
     WatchdogSpec watchdog;
     CreditSpec credits;
-    std::uint64_t seed = 1;  // of marking
+    ReceiveBuffer receive_buffer;  // of a NIC that is made slow
+    std::uint64_t seed = 1;        // of marking and bit errors
 };
 
 struct PacketFlow {
@@ -97,6 +106,13 @@ class PacketEngine {
     void mute(LinkId link);
     void unmute(LinkId link);
 
+    // The cable of `link` is down between these instants: it carries nothing in either direction, and what is
+    // on it is lost. What waits for it waits. Pauses across it run out, and come again when it is up.
+    void flap(LinkId link, Picoseconds down, Picoseconds up);
+    // The NIC at the end of `link` takes packets at no more than this rate between these instants. Once for
+    // each link.
+    void slow_receiver(LinkId link, Bandwidth rate, Picoseconds from, Picoseconds until);
+
     // Handles every event up to `until`, and sets the clock there; or until all flows have ended or failed
     // (the clock stands at the last event), or so many events are handled. False: there is more to do.
     bool run(Picoseconds until, std::uint64_t events_max = UINT64_MAX);
@@ -107,6 +123,8 @@ class PacketEngine {
     Picoseconds end(std::size_t flow) const { return record_[flow].end; }  // last ACK at the sender
     bool begun(std::size_t flow) const { return flows_[flow].phase != Phase::waiting; }
     bool failed(std::size_t flow) const { return flows_[flow].phase == Phase::failed; }
+    // When it gave up; never: it did not.
+    Picoseconds failed_at(std::size_t flow) const { return record_[flow].failed_at; }
     std::int64_t received_bytes(std::size_t flow) const { return flows_[flow].received_bytes; }
 
     std::int64_t queue_bytes(LinkId link, int traffic_class) const {
@@ -140,6 +158,7 @@ class PacketEngine {
         std::int64_t lost_lossy = 0;     // of another class
         std::int64_t lost_to_watchdog = 0;
         std::int64_t lost_to_lifetime = 0;  // at the head of a queue that got no credits
+        std::int64_t lost_on_links = 0;     // to bit errors and links that went down
         std::int64_t retransmitted = 0;     // packets
         std::int64_t timeouts = 0;
         std::int64_t storms_detected = 0;
@@ -173,6 +192,10 @@ class PacketEngine {
         pause_over,    // the pause of link `id` has run out, unless its pauser is back
         credits,       // link `id` has got those that it waits for
         hoq_lifetime,  // a packet may have waited too long for them
+        cnp,           // packet `id`, a CNP, leaves
+        link_down,
+        link_up,
+        host_took,  // a packet out of the slow NIC at the end of link `id`
         storm_start,
         storm_end,
         watchdog_poll,
@@ -204,6 +227,7 @@ class PacketEngine {
         std::uint64_t ps_per_byte = 0;  // in 2^-20 ps
         std::int64_t sent_bytes = 0;
         VertexId from = 0;
+        std::uint32_t faults = none;  // its place among them
         bool pending = false;         // an event for it is scheduled
         bool at_nic = false;          // sent by a NIC
         std::uint8_t waiting = 0;     // classes that have something to send
@@ -249,13 +273,13 @@ class PacketEngine {
         Phase phase = Phase::waiting;
         bool queued = false;  // in its NIC's ring
         bool nacked = false;  // the receiver has asked for the packet that it expects
-        bool timeout_pending = false;
         std::uint8_t retries = 0;
         std::int64_t ready_at = 0;      // its pace allows the next packet
         std::int64_t wake_at = unset;   // the flow_ready event that counts
         std::int64_t timer_at = unset;  // the flow_timer event that counts
         std::int64_t timeout_at = 0;
-        std::int64_t cnp_at = 0;  // the receiver may send another
+        std::int64_t timeout_event = unset;  // the flow_timeout event that counts
+        std::int64_t cnp_at = 0;             // the receiver may send another
         std::int64_t received_bytes = 0;
         std::uint64_t ps_per_byte = 0;  // of its pace, in 2^-20 ps
         Pace pace;
@@ -263,6 +287,7 @@ class PacketEngine {
     struct Record {  // what is looked at rarely
         Picoseconds start{};
         Picoseconds end = never;
+        Picoseconds failed_at = never;
         std::int64_t ack_latency = 0;  // of acknowledgements that are no packets
         std::uint32_t first_follower = none;
         std::uint32_t next_follower = none;
@@ -278,6 +303,7 @@ class PacketEngine {
     void schedule(std::int64_t at, What what, std::uint32_t id, std::size_t traffic_class = 0) {
         wheel_.push(at, {id, what, static_cast<std::uint8_t>(traffic_class)});
     }
+    static std::uint64_t ps_per_byte_of(Bandwidth rate);
     static TimingWheel<Payload> fitting_wheel(const PacketNetwork& network, const PacketSpec& spec);
 
     std::int64_t set_apart(LinkId link, std::size_t traffic_class);
@@ -288,6 +314,7 @@ class PacketEngine {
 
     // Links and switches.
     void arrive(std::uint32_t id);
+    void receive(LinkId in, std::uint32_t id);
     void forward(std::uint32_t id);
     void lose(std::uint32_t id, std::int64_t& counter);
     // Acknowledgements that are no packets take none of a link.
@@ -339,6 +366,12 @@ class PacketEngine {
     void each_waiting(const std::vector<std::uint8_t>& outs, Call call) const;
     bool stays_stopped(std::size_t s, bool room) const;
     std::vector<std::uint8_t> frozen() const;
+    // Faults.
+    LinkFaults& faults_of(LinkId link);
+    void on_link_down(LinkId link);
+    void on_link_up(LinkId link);
+    void receive_slowly(LinkId link, std::uint32_t id);
+    void on_host_took(LinkId link);
 
     // NICs.
     void start_flow(std::uint32_t flow);
@@ -354,10 +387,14 @@ class PacketEngine {
     void send_data(LinkId link, std::uint32_t flow);
     void receive_data(std::uint32_t id);
     void receive_in_any_order(std::uint32_t id, std::uint8_t flags);
+    void prepare_cnp(std::uint32_t id);
+    void send_cnp(std::uint32_t id);
     void acknowledge(std::uint32_t id, std::uint8_t flags);
     void receive_ack(std::uint32_t id);
     void follow_pace(std::uint32_t flow, double rate_before);
     void on_timer(std::uint32_t flow);
+    void restart_timeout(std::uint32_t flow);
+    void await_timeout(std::uint32_t flow);
     void on_timeout(std::uint32_t flow);
 
     PacketSpec spec_;
@@ -375,15 +412,20 @@ class PacketEngine {
     std::vector<std::uint32_t>
         acknowledges_;  // of each packet that is an ACK: what came; selective repeat
     std::vector<LinkId> paths_;
-    std::vector<std::uint8_t> to_nic_;  // of each link: 1, it ends at a NIC
+    static constexpr std::uint8_t to_nic = 1;
+    static constexpr std::uint8_t to_slow_nic = 2;
+    std::vector<std::uint8_t> to_nic_;  // of each link: one of these, or 0
     std::vector<Port> ports_;           // by link
     std::vector<Queue> queues_;         // by slot: link and class
     std::vector<Ring> rings_;
     std::vector<Pause> pauses_;
-    std::vector<IngressShare> ingress_;   // of the link's receiving end
-    std::vector<LinkCredits> credits_;    // empty: no class has any
-    std::vector<PfcWatchdog> watchdogs_;  // empty: there is none
-    std::vector<SwitchBuffer> buffers_;   // by vertex
+    std::vector<IngressShare> ingress_;  // of the link's receiving end
+    std::vector<LinkCredits> credits_;   // empty: no class has any
+    std::vector<LinkFaults> faults_;
+    std::vector<SlowReceiver> slow_receivers_;
+    std::vector<std::uint32_t> slow_receiver_of_;  // by link; empty: there is none
+    std::vector<PfcWatchdog> watchdogs_;           // empty: there is none
+    std::vector<SwitchBuffer> buffers_;            // by vertex
     std::vector<Flow> flows_;
     std::vector<Record> record_;
     std::vector<SelectiveSender> senders_;  // by flow; empty: go-back-N

@@ -17,7 +17,8 @@ struct PacketLink {
     EcnProfile ecn;         // of the queues at `from`
     std::int64_t headroom_bytes = 0;  // at `to`, for each class with PFC
     std::int64_t vl_buffer_bytes =
-        0;  // at `to`, for each class with credits (InfiniBand's virtual lane)
+        0;                      // at `to`, for each class with credits (InfiniBand's virtual lane)
+    double bit_error_rate = 0;  // after error correction
 };
 
 struct PacketNetwork {

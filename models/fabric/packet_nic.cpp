@@ -71,6 +71,7 @@ void PacketEngine::end_flow(std::uint32_t flow) {
 
 void PacketEngine::fail_flow(std::uint32_t flow) {
     flows_[flow].phase = Phase::failed;
+    record_[flow].failed_at = Picoseconds(now_);
     --unfinished_;
     for (std::uint32_t next = record_[flow].first_follower; next != none;
          next = record_[next].next_follower) {
@@ -150,15 +151,8 @@ void PacketEngine::send_data(LinkId link, std::uint32_t flow) {
                     static_cast<std::uint16_t>(payload + spec_.header_bytes),
                     f.traffic_class,
                     0};
-    if (spec_.retransmission_timeout.count() > 0) {
-        if (f.sent == f.acknowledged) {
-            f.timeout_at = now_ + spec_.retransmission_timeout.count();
-        }
-        if (!f.timeout_pending) {
-            f.timeout_pending = true;
-            schedule(f.timeout_at, What::flow_timeout, flow);
-        }
-    }
+    if (f.sent == f.acknowledged) restart_timeout(flow);
+    await_timeout(flow);
     count_sent(flow);
     f.ready_at = now_ + transfer_ps(packets_[id].bytes, f.ps_per_byte);
     transmit(link, id);
@@ -185,7 +179,7 @@ void PacketEngine::receive_ack(std::uint32_t id) {
         f.acknowledged = packet.number;
         f.to_send = std::max(f.to_send, packet.number);
         f.retries = 0;
-        f.timeout_at = now_ + spec_.retransmission_timeout.count();
+        restart_timeout(flow);
     }
     if (f.acknowledged == f.packets) {
         free_packet(id);
@@ -245,9 +239,23 @@ void PacketEngine::on_timer(std::uint32_t flow) {
     follow_pace(flow, rate_before);
 }
 
+void PacketEngine::restart_timeout(std::uint32_t flow) {
+    const std::int64_t timeout = spec_.retransmission_timeout.count();
+    flows_[flow].timeout_at = timeout > 0 ? now_ + timeout : unset;
+}
+
+// One event for each flow: it finds out whether its deadline has moved.
+void PacketEngine::await_timeout(std::uint32_t flow) {
+    Flow& f = flows_[flow];
+    if (f.timeout_at >= f.timeout_event) return;
+    f.timeout_event = f.timeout_at;
+    schedule(f.timeout_at, What::flow_timeout, flow);
+}
+
 void PacketEngine::on_timeout(std::uint32_t flow) {
     Flow& f = flows_[flow];
-    f.timeout_pending = false;
+    if (f.timeout_event != now_) return;  // overtaken by another
+    f.timeout_event = unset;
     if (f.phase != Phase::moving || f.sent == f.acknowledged) return;
     if (f.timeout_at <= now_) {
         ++totals_.timeouts;
@@ -259,22 +267,25 @@ void PacketEngine::on_timeout(std::uint32_t flow) {
         } else {
             go_back(f, f.acknowledged);
         }
-        f.timeout_at = now_ + spec_.retransmission_timeout.count();
+        restart_timeout(flow);
     }
-    f.timeout_pending = true;
-    schedule(f.timeout_at, What::flow_timeout, flow);
+    await_timeout(flow);
     offer(flow);
 }
 
 // ---- the receiver ----
 
 void PacketEngine::receive_data(std::uint32_t id) {
-    const Packet& packet = packets_[id];
+    const Packet packet = packets_[id];
     Flow& f = flows_[packet.flow];
     std::uint8_t flags = 0;
     if ((packet.flags & flag_marked) != 0 && now_ >= f.cnp_at) {
-        flags |= flag_marked;
         f.cnp_at = now_ + spec_.cnp_interval.count();
+        if (spec_.cnp_delay.count() == 0) {
+            flags |= flag_marked;
+        } else {
+            prepare_cnp(id);
+        }
     }
     if (selective()) return receive_in_any_order(id, flags);
     if (packet.number > f.expected) {
@@ -295,6 +306,24 @@ void PacketEngine::receive_data(std::uint32_t id) {
     acknowledge(id, flags);
 }
 
+// A CNP of its own, once the NIC has got round to it. It acknowledges nothing new.
+void PacketEngine::prepare_cnp(std::uint32_t id) {
+    const std::uint32_t cnp = take_packet();
+    packets_[cnp] = packets_[id];
+    for (std::size_t hop = 0; hop < telemetry_hops_ && telemetry_wanted_; ++hop) {
+        telemetry_[cnp * telemetry_hops_ + hop] = telemetry_[id * telemetry_hops_ + hop];
+    }
+    ++on_links_;
+    schedule(now_ + spec_.cnp_delay.count(), What::cnp, cnp);
+}
+
+void PacketEngine::send_cnp(std::uint32_t id) {
+    --on_links_;
+    const std::uint32_t unacknowledged = flows_[packets_[id].flow].unacknowledged;
+    acknowledge(id, flag_marked);
+    flows_[packets_[id].flow].unacknowledged = unacknowledged;
+}
+
 // A packet out of its turn is acknowledged at once, and so is one that closes a gap.
 void PacketEngine::receive_in_any_order(std::uint32_t id, std::uint8_t flags) {
     const Packet& packet = packets_[id];
@@ -307,7 +336,6 @@ void PacketEngine::receive_in_any_order(std::uint32_t id, std::uint8_t flags) {
             return free_packet(id);
         }
     }
-    acknowledges_[id] = packet.number;
     acknowledge(id, flags);
 }
 
@@ -316,6 +344,7 @@ void PacketEngine::acknowledge(std::uint32_t id, std::uint8_t flags) {
     Packet& packet = packets_[id];
     Flow& f = flows_[packet.flow];
     f.unacknowledged = 0;
+    if (selective()) acknowledges_[id] = packet.number;
     packet.number = f.expected;
     packet.bytes = static_cast<std::uint16_t>(spec_.ack_bytes);
     packet.flags = flag_ack | flags;

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <set>
 
 #include "models/fabric/fabric.h"
@@ -150,4 +151,254 @@ TEST_CASE("selective repeat sends again what the switch lost, go-back-N all that
     CHECK(selective.retransmitted == selective.lost_lossy);
     const auto go_back = run(Recovery::go_back_n);
     CHECK(go_back.retransmitted > 20 * selective.retransmitted);
+}
+
+// ---- timeouts ----
+
+TEST_CASE("a timeout is 4.096 us times two to the exponent") {
+    CHECK(local_ack_timeout(0) == Picoseconds(4'096'000));
+    CHECK(local_ack_timeout(14).count() / 1'000'000'000 == 67);    // ms
+    CHECK(local_ack_timeout(18).count() / 10'000'000'000 == 107);  // 1.07 s
+    CHECK(local_ack_timeout(20).count() / 10'000'000'000 == 429);  // 4.29 s
+}
+
+TEST_CASE("a flow into a black hole fails after retries + 1 timeouts, to the picosecond") {
+    for (const Recovery recovery : {Recovery::go_back_n, Recovery::selective_repeat}) {
+        const Star star(1, 16'000'000, gbit(400));
+        PacketSpec spec;
+        spec.recovery = recovery;
+        spec.retransmission_timeout = local_ack_timeout(20);
+        spec.retries = 7;
+        PacketEngine e(star.network, spec);
+        PacketFlow f = star.flow(0, 4096);
+        f.start = Picoseconds(5 * us);
+        e.add(f);
+        PacketFlow after = star.flow(0, 4096);
+        after.after = 0;
+        e.add(after);
+        e.flap(star.down, {}, PacketEngine::never);
+        REQUIRE(e.run(PacketEngine::never));
+        CHECK(e.failed(0));
+        CHECK(e.failed_at(0) == Picoseconds(5 * us) + 8 * local_ack_timeout(20));
+        CHECK(e.failed_at(1) == e.failed_at(0));  // it waits for the other in vain
+        CHECK(e.end(0) == PacketEngine::never);
+        CHECK(e.totals().timeouts == 8);
+    }
+}
+
+// ---- bit errors ----
+
+namespace {
+
+// Goodput by packets sent, of a flow over one link that loses this part of them, `latency` long.
+double goodput_on_a_bad_link(Recovery recovery, double bit_error_rate, Picoseconds latency,
+                             std::int64_t packets) {
+    PacketNetwork network;
+    const VertexId a = network.add_nic();
+    const LinkId link = network.add_cable(a, network.add_nic(), gbit(400), latency);
+    network.links[link].bit_error_rate = bit_error_rate;
+    PacketSpec spec;
+    spec.recovery = recovery;
+    spec.recovery_window = 4096;
+    spec.retransmission_timeout = 4 * latency + Picoseconds(us);
+    PacketEngine e(network, spec);
+    PacketFlow f;
+    f.path = {link};
+    f.bytes = packets * spec.payload_bytes;
+    e.add(f);
+    REQUIRE(e.run(PacketEngine::never));
+    CHECK(e.received_bytes(0) == f.bytes);
+    constexpr double packet_ps = 4154 * 20;
+    const double over_ps = packet_ps + 2 * static_cast<double>(latency.count());
+    return static_cast<double>(packets) * packet_ps /
+           (static_cast<double>(e.end(0).count()) - over_ps);
+}
+
+}  // namespace
+
+TEST_CASE("a packet of b bits survives with (1 - rate)^b") {
+    for (const double rate : {1e-9, 1e-6, 1e-5}) {
+        CAPTURE(rate);
+        LinkFaults faults(rate, RandomStream(1, 0, "test/bits"));
+        constexpr int packets = 2'000'000;
+        int lost = 0;
+        for (int i = 0; i < packets; ++i) lost += faults.take(4154, i, i + 1) ? 1 : 0;
+        const double p = 1 - std::pow(1 - rate, 4154 * 8);
+        CHECK(std::abs(lost - p * packets) < 4 * std::sqrt(p * packets));
+    }
+}
+
+TEST_CASE("on a link with bit errors go-back-N gets (1 - p) / (1 + p W), selective repeat 1 - p") {
+    for (const std::int64_t latency_us : {1, 5, 20}) {
+        for (const double rate : {3e-9, 3e-8, 1e-7}) {
+            CAPTURE(latency_us);
+            CAPTURE(rate);
+            constexpr std::int64_t packets = 100'000;
+            const double p = 1 - std::pow(1 - rate, 4154 * 8);
+            // From the lost packet's last bit to the NACK for the next one: what was sent in vain after it.
+            const double w = std::ceil(
+                (4154 * 20 + 64 * 20 + 2e6 * static_cast<double>(latency_us)) / (4154 * 20));
+            const double go_back = goodput_on_a_bad_link(Recovery::go_back_n, rate,
+                                                         Picoseconds(latency_us * us), packets);
+            const double deviation = w * std::sqrt(p / packets) / (1 + p * w);
+            CHECK(go_back == doctest::Approx((1 - p) / (1 + p * w)).epsilon(3 * deviation + 0.002));
+            const double selective = goodput_on_a_bad_link(Recovery::selective_repeat, rate,
+                                                           Picoseconds(latency_us * us), packets);
+            CHECK(selective == doctest::Approx(1 - p).epsilon(3 * std::sqrt(p / packets) + 0.002));
+        }
+    }
+}
+
+// ---- links that go down ----
+
+TEST_CASE("a cable that is down carries nothing, loses what is on it, and goes on when it is up") {
+    const Star star(1, 16'000'000, gbit(100));
+    PacketSpec spec;
+    spec.retransmission_timeout = Picoseconds(5000 * us);
+    PacketEngine smooth(star.network, spec);
+    smooth.add(star.flow(0, 4'096'000));
+    REQUIRE(smooth.run(PacketEngine::never));
+    PacketEngine e(star.network, spec);
+    e.add(star.flow(0, 4'096'000));
+    e.flap(star.ups[0], Picoseconds(100 * us), Picoseconds(200 * us));
+    e.run(Picoseconds(103 * us));
+    const std::int64_t before = e.received_bytes(0);
+    e.run(Picoseconds(201 * us));
+    CHECK(e.received_bytes(0) == before);
+    REQUIRE(e.run(PacketEngine::never));
+    // A packet of 332 ns takes 1.332 us: 4 of them, or 5, and 3 or 4 ACKs of 1.005 us.
+    CHECK(e.totals().lost_on_links >= 7);
+    CHECK(e.totals().lost_on_links <= 9);
+    // The first packet after it asks for what is missing: no timeout, but a round trip more.
+    CHECK(e.totals().timeouts == 0);
+    const Picoseconds later = e.end(0) - smooth.end(0);
+    CHECK(later > Picoseconds(103 * us));
+    CHECK(later < Picoseconds(107 * us));
+    CHECK(e.audit() == "");
+}
+
+TEST_CASE("a pause across a cable that is down runs out, and comes again when it is up") {
+    const Star star(1, 16'000'000, gbit(400));
+    PacketEngine e(star.network, {});
+    e.add(star.flow(0, std::int64_t{1} << 40));
+    e.storm(star.down, 1, {}, PacketEngine::never);
+    e.flap(star.down, Picoseconds(500 * us), Picoseconds(700 * us));
+    e.run(Picoseconds(500 * us));
+    CHECK(e.paused(star.down, 1));
+    e.run(Picoseconds(590 * us));  // 65,535 quanta are 83.9 us
+    CHECK_FALSE(e.paused(star.down, 1));
+    CHECK(e.audit() == "");
+    e.run(Picoseconds(705 * us));
+    CHECK(e.paused(star.down, 1));
+    CHECK(e.audit() == "");
+}
+
+// ---- a slow receiver ----
+
+TEST_CASE("a slow receiver makes a victim of a flow that never goes there") {
+    // A and B share the link between two switches; B's receiver takes a tenth of its line rate.
+    PacketNetwork network;
+    const VertexId s1 = network.add_switch(4'000'000);
+    const VertexId s2 = network.add_switch(4'000'000);
+    const auto cable = [&](VertexId a, VertexId b) {
+        return network.add_cable(a, b, gbit(100), Picoseconds(us));
+    };
+    const LinkId middle = cable(s1, s2);
+    const LinkId to_victim = cable(s2, network.add_nic());
+    const LinkId to_slow = cable(s2, network.add_nic());
+    const std::vector<LinkId> ups = {cable(network.add_nic(), s1), cable(network.add_nic(), s1)};
+    for (PacketLink& l : network.links) l.headroom_bytes = 100'000;
+    PacketEngine e(network, {});
+    PacketFlow f;
+    f.bytes = std::int64_t{1} << 40;
+    f.path = {ups[0], middle, to_victim};
+    e.add(f);
+    f.path = {ups[1], middle, to_slow};
+    e.add(f);
+    e.slow_receiver(to_slow, gbit(10), Picoseconds(1000 * us), Picoseconds(40'000 * us));
+    const auto goodputs = [&](std::int64_t from_us, std::int64_t to_us) {
+        e.run(Picoseconds(from_us * us));
+        const std::int64_t a = e.received_bytes(0);
+        const std::int64_t b = e.received_bytes(1);
+        e.run(Picoseconds(to_us * us));
+        const double gbits = 8e-3 / static_cast<double>(to_us - from_us);
+        return std::pair(static_cast<double>(e.received_bytes(0) - a) * gbits,
+                         static_cast<double>(e.received_bytes(1) - b) * gbits);
+    };
+    constexpr double payload = 4096.0 / 4154;
+    const auto before = goodputs(500, 1000);
+    CHECK(before.first == doctest::Approx(50 * payload).epsilon(0.01));
+    const auto during = goodputs(20'000, 40'000);
+    CHECK(during.second == doctest::Approx(10 * payload).epsilon(0.01));
+    CHECK(during.first == doctest::Approx(10 * payload).epsilon(0.1));  // one each, in turn
+    CHECK(e.pauses(to_slow, 1) > 10);
+    CHECK(e.pauses(middle, 1) > 1);
+    CHECK(e.paused_time(ups[0], 1) > Picoseconds(10'000 * us));
+    const auto after = goodputs(41'000, 42'000);
+    CHECK(after.first == doctest::Approx(50 * payload).epsilon(0.01));
+    CHECK(e.totals().lost_lossless == 0);
+    CHECK(e.audit() == "");
+}
+
+TEST_CASE("a slow receiver without room for what is under way loses it") {
+    Star star(1, 16'000'000, gbit(100));
+    for (PacketLink& l : star.network.links) l.headroom_bytes = 100'000;
+    for (const std::int64_t room : {4'000, 100'000}) {
+        PacketSpec spec;
+        spec.receive_buffer = {200'000 + room, 200'000, 100'000};
+        spec.retransmission_timeout = Picoseconds(1000 * us);
+        PacketEngine e(star.network, spec);
+        e.add(star.flow(0, 10'000'000));
+        e.slow_receiver(star.down, gbit(10), {}, PacketEngine::never);
+        REQUIRE(e.run(PacketEngine::never));
+        CHECK((e.totals().lost_lossless > 0) == (room < 50'000));
+        CHECK(e.received_bytes(0) == 10'000'000);
+    }
+}
+
+// ---- CNPs ----
+
+namespace {
+
+class CnpWatch final : public Congestion {
+  public:
+    explicit CnpWatch(std::vector<Picoseconds>& seen) : seen_(seen) {}
+    void start(std::uint32_t, double line_bits_per_s, Pace& pace) override {
+        pace.bits_per_s = line_bits_per_s;
+    }
+    void acknowledged(std::uint32_t, const Acknowledgement& ack, Pace&) override {
+        if (ack.congestion) seen_.push_back(ack.now);
+    }
+    void timer(std::uint32_t, Picoseconds, Pace&) override {}
+
+  private:
+    std::vector<Picoseconds>& seen_;
+};
+
+}  // namespace
+
+TEST_CASE("a CNP leaves its delay after the marked packet came, and holds up no acknowledgement") {
+    const auto run = [](Picoseconds delay, std::vector<Picoseconds>& seen) {
+        Star star(2, 16'000'000, gbit(100));
+        star.network.links[star.down].ecn = {0, 0, 1};
+        for (PacketLink& l : star.network.links) l.headroom_bytes = 100'000;
+        PacketSpec spec;
+        spec.ack_class = -1;
+        spec.cnp_interval = Picoseconds(50 * us);
+        spec.cnp_delay = delay;
+        PacketEngine e(star.network, spec, std::make_unique<CnpWatch>(seen));
+        for (std::size_t i = 0; i < 2; ++i) e.add(star.flow(i, 4'096'000));
+        REQUIRE(e.run(PacketEngine::never));
+        CHECK(e.audit() == "");
+        return e.end(1);
+    };
+    std::vector<Picoseconds> at_once;
+    std::vector<Picoseconds> delayed;
+    const Picoseconds end = run({}, at_once);
+    CHECK(run(Picoseconds(3 * us), delayed) == end);
+    REQUIRE(at_once.size() > 10);
+    REQUIRE(delayed.size() == at_once.size());
+    for (std::size_t i = 0; i < at_once.size(); ++i) {
+        CHECK(delayed[i] == at_once[i] + Picoseconds(3 * us));
+    }
 }

@@ -1,0 +1,101 @@
+// PacketEngine: links that lose bits or are down, and NICs that take their packets slowly.
+
+#include "models/fabric/packet_engine.h"
+#include "sim/check.h"
+
+namespace railyard {
+
+LinkFaults& PacketEngine::faults_of(LinkId link) {
+    Port& port = ports_[link];
+    if (port.faults == none) {
+        port.faults = static_cast<std::uint32_t>(faults_.size());
+        faults_.emplace_back(links_[link].bit_error_rate,
+                             RandomStream(spec_.seed, link, "packet/bit errors"));
+    }
+    return faults_[port.faults];
+}
+
+void PacketEngine::flap(LinkId link, Picoseconds down, Picoseconds up) {
+    RY_CHECK(now_ <= down.count() && down < up);
+    for (const LinkId l : {link, reverse_link(link)}) {
+        faults_of(l).add_outage(down.count(), up.count());
+        schedule(down.count(), What::link_down, l);
+        if (up != never) schedule(up.count(), What::link_up, l);
+    }
+}
+
+// A port that is down is busy until it is up.
+void PacketEngine::on_link_down(LinkId link) {
+    constexpr std::int64_t never_up = INT64_MAX / 2;
+    Port& port = ports_[link];
+    port.busy_until =
+        std::max(port.busy_until, std::min(never_up, faults_[port.faults].up_after(now_)));
+    mute(reverse_link(link));
+}
+
+void PacketEngine::on_link_up(LinkId link) {
+    if (faults_[ports_[link].faults].up_after(now_) == now_) unmute(reverse_link(link));
+}
+
+void PacketEngine::slow_receiver(LinkId link, Bandwidth rate, Picoseconds from, Picoseconds until) {
+    RY_CHECK(to_nic_[link] == to_nic && now_ <= from.count());
+    to_nic_[link] = to_slow_nic;
+    if (slow_receiver_of_.empty()) slow_receiver_of_.resize(links_.size(), none);
+    slow_receiver_of_[link] = static_cast<std::uint32_t>(slow_receivers_.size());
+    SlowReceiver slow;
+    slow.from = from.count();
+    slow.until = until.count();
+    slow.ps_per_byte = ps_per_byte_of(rate);
+    slow_receivers_.push_back(slow);
+}
+
+void PacketEngine::receive_slowly(LinkId link, std::uint32_t id) {
+    SlowReceiver& slow = slow_receivers_[slow_receiver_of_[link]];
+    Packet& packet = packets_[id];
+    const bool is_slow = now_ >= slow.from && now_ < slow.until;
+    if (!is_slow && slow.head == none) return receive(link, id);
+    const PacketClass& its_class = spec_.classes[packet.traffic_class];
+    const bool granted =
+        has_credits(packet.traffic_class);  // there is room: it is the lane's buffer
+    if (!granted && slow.bytes + packet.bytes > spec_.receive_buffer.bytes) {
+        return lose(id, its_class.lossless() ? totals_.lost_lossless : totals_.lost_lossy);
+    }
+    ++on_links_;
+    packet.next = none;
+    slow.bytes += packet.bytes;
+    if (slow.head != none) {
+        packets_[slow.tail].next = id;
+    } else {
+        slow.head = id;
+        schedule(now_ + transfer_ps(packet.bytes, slow.ps_per_byte), What::host_took, link);
+    }
+    slow.tail = id;
+    const auto bit = static_cast<std::uint8_t>(1U << packet.traffic_class);
+    if (slow.bytes > spec_.receive_buffer.xoff_bytes && (slow.pausing & bit) == 0 &&
+        its_class.flow_control == FlowControl::pfc) {
+        slow.pausing |= bit;
+        on_storm(link, packet.traffic_class, true);
+    }
+}
+
+void PacketEngine::on_host_took(LinkId link) {
+    SlowReceiver& slow = slow_receivers_[slow_receiver_of_[link]];
+    const std::uint32_t id = slow.head;
+    slow.head = packets_[id].next;
+    slow.bytes -= packets_[id].bytes;
+    --on_links_;
+    if (slow.head != none) {
+        const std::int64_t takes =
+            now_ < slow.until ? transfer_ps(packets_[slow.head].bytes, slow.ps_per_byte) : 0;
+        schedule(now_ + takes, What::host_took, link);
+    }
+    if (slow.bytes <= spec_.receive_buffer.xon_bytes) {
+        for (std::size_t c = 0; c < class_count_; ++c) {
+            if ((slow.pausing >> c & 1) != 0) on_storm(link, c, false);
+        }
+        slow.pausing = 0;
+    }
+    receive(link, id);
+}
+
+}  // namespace railyard
