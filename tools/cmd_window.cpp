@@ -160,6 +160,8 @@ Json to_json(const Scenario& s, const NetworkWindow& window, const WindowResult&
             {"lost_lossless", r.totals.lost_lossless},
             {"lost_lossy", r.totals.lost_lossy},
             {"lost_to_watchdog", r.totals.lost_to_watchdog},
+            {"lost_to_lifetime", r.totals.lost_to_lifetime},
+            {"lost_on_links", r.totals.lost_on_links},
             {"retransmitted", r.totals.retransmitted},
             {"timeouts", r.totals.timeouts},
             {"pause_frames", r.totals.pause_frames},
@@ -266,8 +268,11 @@ void print_window(const Scenario& s, const NetworkWindow& window, const WindowRe
     const PacketEngine::Totals& t = r.totals;
     fmt::print("  pause frames {}, watchdog detections {}, timeouts {}, packets sent again {}\n",
                t.pause_frames, t.storms_detected, t.timeouts, t.retransmitted);
-    fmt::print("  packets lost: {} of a lossless class, {} of a lossy one, {} to the watchdog\n",
-               t.lost_lossless, t.lost_lossy, t.lost_to_watchdog);
+    fmt::print(
+        "  packets lost: {} of a lossless class, {} of a lossy one, {} to the watchdog, {} to "
+        "their "
+        "lifetime, {} on cables\n",
+        t.lost_lossless, t.lost_lossy, t.lost_to_watchdog, t.lost_to_lifetime, t.lost_on_links);
     fmt::print("  {} data packet-hops, {} events; digest {}\n", t.data_hops, t.events, r.digest);
 }
 

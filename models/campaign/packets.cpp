@@ -43,6 +43,7 @@ PacketReader::PacketReader(Section& network, FlowControl flow_control)
     read_congestion(congestion_.emplace(table("congestion")));
     read_watchdog_keys(watchdog_.emplace(table("watchdog")));
     read_transport(transport_.emplace(table("transport")));
+    read_credit_keys(credits_.emplace(table("credits")));
     read_switches(network);
 }
 
@@ -131,6 +132,18 @@ void PacketReader::read_transport(Section& transport) {
     transport.finish();
 }
 
+void PacketReader::read_credit_keys(Section& credits) {
+    credits.read("vl_buffer", vl_buffer_, "Buffer of each virtual lane of a port (InfiniBand)",
+                 {.bound = Bound::positive, .otherwise = "from the catalogue"});
+    credits.read(
+        "lifetime", lifetime_,
+        "How long a packet waits for credits at the head of a queue before it is dropped",
+        {.bound = Bound::positive, .otherwise = "the head-of-queue lifetime, from the catalogue"});
+    credits.read("leaf_lifetime", leaf_lifetime_, "Likewise at ports that lead to NICs",
+                 {.bound = Bound::positive, .otherwise = "from the catalogue"});
+    credits.finish();
+}
+
 void PacketReader::read_switches(Section& network) {
     for (Section& s : network.sections("switch", "A switch that is not set up as the others")) {
         SwitchKeys keys{s, {}, {}};
@@ -150,9 +163,6 @@ PacketProfile PacketReader::profile(Catalogue& catalogue, const Topology& topolo
     PacketProfile p;
     p.flow_control =
         flow_control_ == FlowControl::pfc && !pfc_enabled_ ? FlowControl::none : flow_control_;
-    if (pfc_->has("enabled") && flow_control_ != FlowControl::pfc) {
-        pfc_->error("enabled", "only RoCE has priority flow control");
-    }
     p.buffer = buffer_size_;
     p.headroom = headroom_;
     PacketSpec& spec = p.spec;
@@ -163,9 +173,11 @@ PacketProfile PacketReader::profile(Catalogue& catalogue, const Topology& topolo
             "mtu", fmt::format("expected at most {} B, found {} B", mtu_max, spec.payload_bytes));
         spec.payload_bytes = mtu_max;
     }
-    const bool lossless = p.flow_control != FlowControl::none;
-    spec.classes.resize(1);
-    spec.classes.resize(static_cast<std::size_t>(1 + data_classes), {lossless, true});
+    // Without flow control, acknowledgements queue with the data, as TCP's do; InfiniBand's have credits too.
+    const bool credits = p.flow_control == FlowControl::credits;
+    spec.classes.assign(static_cast<std::size_t>(1 + data_classes), {p.flow_control, !credits});
+    spec.classes[0] = {credits ? FlowControl::credits : FlowControl::none, false};
+    if (credits) resolve_credits(catalogue, p);
     spec.buffer.alpha =
         alpha_ ? *alpha_ : std::exp2(catalogue.number("pfc", "", "dynamic_threshold_exponent"));
     spec.ack_every =
@@ -175,12 +187,41 @@ PacketProfile PacketReader::profile(Catalogue& catalogue, const Topology& topolo
     constexpr std::int64_t timeout_unit_ps = 4'096'000;
     spec.retransmission_timeout = Picoseconds(timeout_unit_ps << exponent);
     spec.retries = retries_ ? *retries_ : catalogue.integer("nccl_net", "", "ib_retry_count");
+    warn_of_idle_tables();
     resolve_ecn(catalogue, p);
     resolve_congestion(catalogue, p);
     if (p.flow_control == FlowControl::pfc) resolve_watchdog(catalogue, topology, p);
     resolve_switches(topology, p);
     if (network_.ok()) check_buffers(catalogue, topology, p);
     return p;
+}
+
+// Tables that this technology has no use for.
+void PacketReader::warn_of_idle_tables() {
+    const bool pfc = flow_control_ == FlowControl::pfc;
+    const bool credits = flow_control_ == FlowControl::credits;
+    const auto idle = [&](Section& section, bool used, const char* whose) {
+        if (section.present() && !used) {
+            section.warning("", fmt::format("has no effect: only {}", whose));
+        }
+    };
+    idle(*pfc_, pfc, "RoCE has priority flow control");
+    idle(*watchdog_, pfc && pfc_enabled_, "priority flow control has a watchdog");
+    idle(*credits_, credits, "InfiniBand has credits");
+    idle(*ecn_, !credits, "Ethernet marks packets here");
+}
+
+void PacketReader::resolve_credits(Catalogue& catalogue, PacketProfile& p) {
+    p.vl_buffer = vl_buffer_ ? *vl_buffer_ : catalogue.data("infiniband", "", "vl_buffer");
+    const Bytes packet = Bytes::of(p.spec.payload_bytes + p.spec.header_bytes);
+    if (p.vl_buffer < packet) {
+        credits_->error("vl_buffer", fmt::format("{} holds no packet of {}", to_text(p.vl_buffer),
+                                                 to_text(packet)));
+        p.vl_buffer = packet;
+    }
+    p.spec.credits = read_credits(catalogue);
+    if (lifetime_) p.spec.credits.lifetime = *lifetime_;
+    if (leaf_lifetime_) p.spec.credits.leaf_lifetime = *leaf_lifetime_;
 }
 
 void PacketReader::resolve_ecn(Catalogue& catalogue, PacketProfile& p) {
@@ -278,16 +319,15 @@ void PacketReader::resolve_switches(const Topology& topology, PacketProfile& p) 
 
 void PacketReader::check_buffers(Catalogue& catalogue, const Topology& topology,
                                  const PacketProfile& p) {
-    if (p.flow_control == FlowControl::credits) return;
+    Section& size = p.flow_control == FlowControl::credits ? *credits_ : *buffer_;
     for (const BufferPlan& plan : plan_buffers(catalogue, topology, p)) {
         const std::string name =
             fmt::format("{} ({})", topology.name(plan.at), topology.switch_model(plan.at).name);
         if (plan.reserved >= plan.buffer) {
-            buffer_->error(
-                "size",
-                fmt::format("{} has a buffer of {}, its ports' headrooms and reserves take {}",
-                            name, to_text(plan.buffer), to_text(plan.reserved)),
-                "shorter cables, fewer lossless classes, less headroom, or a larger buffer");
+            size.error(p.flow_control == FlowControl::credits ? "vl_buffer" : "size",
+                       fmt::format("{} has a buffer of {}, what its ports set apart takes {}", name,
+                                   to_text(plan.buffer), to_text(plan.reserved)),
+                       "shorter cables, fewer lossless classes, less headroom, or a larger buffer");
             continue;
         }
         if (!p.has_pfc(plan.at)) continue;

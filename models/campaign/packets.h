@@ -34,8 +34,11 @@ class PacketReader {
     void read_congestion(Section& congestion);
     void read_watchdog_keys(Section& watchdog);
     void read_transport(Section& transport);
+    void read_credit_keys(Section& credits);
     void read_switches(Section& network);
 
+    void warn_of_idle_tables();
+    void resolve_credits(Catalogue& catalogue, PacketProfile& profile);
     void resolve_ecn(Catalogue& catalogue, PacketProfile& profile);
     void resolve_congestion(Catalogue& catalogue, PacketProfile& profile);
     void resolve_watchdog(Catalogue& catalogue, const Topology& topology, PacketProfile& profile);
@@ -44,7 +47,7 @@ class PacketReader {
                        const PacketProfile& profile);
 
     Section network_;
-    std::optional<Section> buffer_, pfc_, ecn_, congestion_, watchdog_, transport_;
+    std::optional<Section> buffer_, pfc_, ecn_, congestion_, watchdog_, transport_, credits_;
     FlowControl flow_control_;
     bool given_ = false;
     bool pfc_enabled_ = true;
@@ -53,6 +56,8 @@ class PacketReader {
     std::string ecn_profile_, control_, parameters_, watchdog_profile_;
     std::optional<Duration> cnp_interval_, poll_, detection_, restoration_;
     int action_ = -1;
+    std::optional<Bytes> vl_buffer_;
+    std::optional<Duration> lifetime_, leaf_lifetime_;
     std::optional<std::int64_t> timeout_, retries_, ack_every_;
     std::vector<SwitchKeys> switches_;
 };

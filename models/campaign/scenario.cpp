@@ -782,6 +782,10 @@ std::vector<Kind> kinds() {
           {"each node to the next, a piece goes on when the one before has come in",
            "each NIC to the same NIC of every other node", "each NIC to one other",
            "some NICs to one", "every node to the storage servers", "and back"});
+    words("window.fault.kind", window_fault_names(),
+          {"a NIC takes nothing: it pauses its switch, or grants no credits",
+           "a NIC takes no more than a rate", "a cable is cut, for a while or for ever",
+           "a broken optic"});
     for (const CongestionKind& kind : congestion_kinds()) {
         out.push_back({"fabric.compute.congestion.control", kind.name, kind.doc});
     }

@@ -45,12 +45,9 @@ class Layout {
         }
     }
     void add_fault(const FaultSpec& fault) {
-        for (const LinkId up : topology_.up_links(fault.nic)) {
-            WindowFault f;
-            f.link = reverse_link(up);
-            f.start = fault.start;
-            if (fault.duration) f.end = fault.start + *fault.duration;
-            out_.window.faults.push_back(f);
+        for (const LinkId link : fault.links) {
+            out_.window.faults.push_back(fault.fault);
+            out_.window.faults.back().link = link;
         }
     }
     bool empty() const { return out_.window.flows.empty(); }
@@ -228,37 +225,105 @@ TrafficSpec read_traffic(Section& section) {
     return t;
 }
 
+// The links that a fault is of: those that end at the NIC, or the cable between two switches.
+std::vector<LinkId> links_of(Section& section, const Topology& t, const std::string& nic,
+                             const std::string& from, const std::string& to) {
+    const auto find = [&](const char* key, const std::string& name) {
+        const std::optional<VertexId> at = t.find(name);
+        if (!at) {
+            section.error(key, fmt::format("the network has no '{}'", name),
+                          did_you_mean(name, t.vertex_names()));
+        }
+        return at;
+    };
+    std::vector<LinkId> links;
+    if (!nic.empty()) {
+        const std::optional<VertexId> at = find("nic", nic);
+        if (at && t.level(*at) > 0) {
+            section.error("nic", fmt::format("{} is a switch", nic), "from and to name a cable");
+        } else if (at) {
+            for (const LinkId up : t.up_links(*at)) links.push_back(reverse_link(up));
+        }
+        return links;
+    }
+    const std::optional<VertexId> a = find("from", from);
+    const std::optional<VertexId> b = find("to", to);
+    if (!a || !b) return links;
+    if (const auto cable = t.cable_between(*a, *b)) {
+        links.push_back(*cable);
+    } else {
+        section.error("to", fmt::format("no cable joins {} and {}", from, to));
+    }
+    return links;
+}
+
 std::optional<FaultSpec> read_fault(Section& section, const std::vector<ClusterNetwork>& networks) {
-    FaultSpec fault;
+    FaultSpec out;
+    WindowFault& fault = out.fault;
+    int kind = 0;
+    section.choose("kind", kind, window_fault_names(), "What goes wrong");
+    fault.kind = static_cast<WindowFault::Kind>(kind);
     std::string nic;
-    section.read("nic", nic, "Which: node-3.nic-0", {.required = true});
+    std::string from;
+    std::string to;
+    section.read("nic", nic, "Which NIC: node-3.nic-0", {.otherwise = "from and to name a cable"});
+    section.read("from", from, "One end of a cable: leaf-0", {.otherwise = "nic names one"});
+    section.read("to", to, "Its other end", {.otherwise = "nic names one"});
     int network = 0;
     section.choose("network", network, fault_networks, "Of which network");
-    fault.network = fault_networks[static_cast<std::size_t>(network)];
-    section.read("start", fault.start, "When it begins to pause", {.bound = Bound::non_negative});
-    section.read("duration", fault.duration, "How long",
+    out.network = fault_networks[static_cast<std::size_t>(network)];
+    Duration start{};
+    std::optional<Duration> duration;
+    section.read("start", start, "When it begins", {.bound = Bound::non_negative});
+    section.read("duration", duration, "How long it lasts",
                  {.bound = Bound::positive, .otherwise = "for ever"});
+    std::optional<Bandwidth> rate;
+    std::optional<double> bit_error_rate;
+    section.read("rate", rate, "What a slow receiver takes", {.bound = Bound::positive});
+    section.read("bit_error_rate", bit_error_rate, "After error correction, of kind bit_errors",
+                 {.bound = Bound::fraction});
     section.finish();
-    for (const ClusterNetwork& n : networks) {
-        if (n.name != fault.network || n.topology.vertex_count() == 0) continue;
-        const std::optional<VertexId> at = n.topology.find(nic);
-        if (at && n.topology.level(*at) == 0) {
-            fault.nic = *at;
-            return fault;
-        }
-        std::vector<std::string> names = n.topology.vertex_names();
-        names.resize(n.topology.nic_count());
-        section.error("nic", fmt::format("the {} network has no NIC '{}'", n.name, nic),
-                      did_you_mean(nic, names));
+    if (section.describing()) return std::nullopt;
+    fault.start = start;
+    if (duration) fault.end = start + *duration;
+    const bool at_nic = !nic.empty();
+    const bool needs_nic =
+        fault.kind == WindowFault::Kind::pause || fault.kind == WindowFault::Kind::slow_receiver;
+    const std::string name = window_fault_names()[static_cast<std::size_t>(kind)];
+    if (at_nic == (!from.empty() || !to.empty()) || (!at_nic && (from.empty() || to.empty()))) {
+        section.error("", "expected nic, or from and to");
         return std::nullopt;
     }
-    if (!section.describing() && network == 1) {
+    if (needs_nic && !at_nic) {
+        section.error("from", fmt::format("{} is of a NIC", name), "nic = \"node-0.nic-0\"");
+        return std::nullopt;
+    }
+    if (rate.has_value() != (fault.kind == WindowFault::Kind::slow_receiver)) {
+        section.error("rate", "belongs to kind = \"slow_receiver\", which needs it");
+    }
+    if (bit_error_rate.has_value() != (fault.kind == WindowFault::Kind::bit_errors)) {
+        section.error("bit_error_rate", "belongs to kind = \"bit_errors\", which needs it");
+    }
+    if (rate) fault.rate = *rate;
+    fault.bit_error_rate = bit_error_rate.value_or(0);
+    for (const ClusterNetwork& n : networks) {
+        if (n.name != out.network || n.topology.vertex_count() == 0) continue;
+        out.links = links_of(section, n.topology, nic, from, to);
+        return out;
+    }
+    if (network == 1) {
         section.error("network", "there is no storage network that was built", "[fabric.storage]");
     }
     return std::nullopt;
 }
 
 }  // namespace
+
+const std::vector<std::string>& window_fault_names() {
+    static const std::vector<std::string> names = {"pause", "slow_receiver", "link_down",
+                                                   "bit_errors"};
+    return names;
+}
 
 const std::vector<std::string>& window_traffic_names() {
     static const std::vector<std::string> names = {"ring",   "all_to_all", "permutation",
@@ -279,8 +344,7 @@ WindowSpec read_window(Section& top, const std::vector<ClusterNetwork>& networks
     for (Section& each : section.sections("traffic", "Messages of a window; without any, a ring")) {
         spec.traffic.push_back(read_traffic(each));
     }
-    for (Section& each :
-         section.sections("fault", "A NIC that pauses its switch and takes nothing")) {
+    for (Section& each : section.sections("fault", "Something that goes wrong in a window")) {
         if (const auto fault = read_fault(each, networks)) spec.faults.push_back(*fault);
     }
     section.finish();

@@ -18,6 +18,7 @@ enum class WindowTraffic : std::uint8_t {
     restore,      // and back
 };
 const std::vector<std::string>& window_traffic_names();
+const std::vector<std::string>& window_fault_names();  // in the order of WindowFault::Kind
 
 struct TrafficSpec {
     WindowTraffic kind = WindowTraffic::ring;
@@ -30,9 +31,8 @@ struct TrafficSpec {
 
 struct FaultSpec {
     std::string network;
-    VertexId nic = 0;
-    Duration start{};
-    std::optional<Duration> duration;  // none: for ever
+    WindowFault fault;  // of one link; of all cables of a NIC where it has several
+    std::vector<LinkId> links;
 };
 
 struct WindowSpec {

@@ -45,9 +45,9 @@ std::optional<Bytes> shipped_headroom(Catalogue& catalogue, const std::string& m
 }
 
 std::size_t lossless_classes(const PacketProfile& profile) {
-    return static_cast<std::size_t>(std::count_if(profile.spec.classes.begin(),
-                                                  profile.spec.classes.end(),
-                                                  [](const PacketClass& c) { return c.lossless; }));
+    return static_cast<std::size_t>(
+        std::count_if(profile.spec.classes.begin(), profile.spec.classes.end(),
+                      [](const PacketClass& c) { return c.lossless(); }));
 }
 
 // Headroom is the same wherever switch, rate and cable are: asked for once each.
@@ -155,7 +155,10 @@ std::vector<BufferPlan> plan_buffers(Catalogue& catalogue, const Topology& topol
         Bandwidth fastest;
         for (const LinkId l : links_into(topology, v)) {
             const Bytes given = headrooms.given(profile, l);
-            reserved += classes * profile.spec.buffer.reserve_bytes + lossless * given.count();
+            reserved +=
+                profile.flow_control == FlowControl::credits
+                    ? classes * profile.vl_buffer.count()
+                    : classes * profile.spec.buffer.reserve_bytes + lossless * given.count();
             fastest = std::max(fastest, topology.line_rate(l));
             if (!profile.has_pfc(v)) continue;
             const Bytes need = headrooms.needed(l);
@@ -194,6 +197,7 @@ PacketNetwork packet_network(Catalogue& catalogue, const Topology& topology,
             const DeviatingSwitch* d = deviation(profile, link.from);
             if (d == nullptr || d->ecn) link.ecn = profile.ecn->at(topology.line_rate(l));
         }
+        link.vl_buffer_bytes = profile.vl_buffer.count();
         if (!network.is_nic(link.to)) link.headroom_bytes = headrooms.given(profile, l).count();
     }
     return network;

@@ -11,12 +11,7 @@
 
 namespace railyard {
 
-// What keeps a link's receiver from being sent more than it can hold.
-enum class FlowControl : std::uint8_t {
-    none,     // nothing: what finds no room is lost
-    pfc,      // pause frames per class (RoCE)
-    credits,  // a sender sends what the receiver has granted (InfiniBand)
-};
+// In the order of FlowControl.
 const std::vector<std::string>& flow_control_names();
 
 // Marking thresholds, the same for all queues or growing with their link's rate.
@@ -44,6 +39,7 @@ struct PacketProfile {
     std::optional<EcnRule> ecn;
     std::optional<Bytes> buffer;       // of each switch; absent: its model's
     std::optional<Bytes> headroom;     // of each lossless (port, class); absent: needed_headroom()
+    Bytes vl_buffer;                   // of each (port, class) with credits
     std::string congestion = "dcqcn";  // a name in congestion_kinds()
     std::string parameters;            // the catalogue's set for it
     PacketSpec spec;                   // all else

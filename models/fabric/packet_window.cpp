@@ -94,11 +94,32 @@ std::vector<WindowLink> look_at_links(const PacketEngine& engine, std::size_t li
     return out;
 }
 
+// "leaf-0 -> spine-1, spine-1 -> leaf-2, ...": each waits for the next.
+std::string describe_circle(const Topology& topology, const std::vector<LinkId>& links) {
+    std::string text;
+    for (const LinkId l : links) {
+        if (!text.empty()) text += ", ";
+        text += topology.name(topology.links()[l].from) + " -> " +
+                topology.name(topology.links()[l].to);
+    }
+    return text;
+}
+
 void begin_fault(PacketEngine& engine, const WindowFault& fault, const PacketSpec& spec) {
-    for (std::size_t c = 0; c < spec.classes.size(); ++c) {
-        if (spec.classes[c].lossless) {
-            engine.storm(fault.link, static_cast<int>(c), fault.start, fault.end);
-        }
+    switch (fault.kind) {
+        case WindowFault::Kind::pause:
+            for (std::size_t c = 0; c < spec.classes.size(); ++c) {
+                if (spec.classes[c].lossless()) {
+                    engine.storm(fault.link, static_cast<int>(c), fault.start, fault.end);
+                }
+            }
+            return;
+        case WindowFault::Kind::slow_receiver:
+            return engine.slow_receiver(fault.link, fault.rate, fault.start, fault.end);
+        case WindowFault::Kind::link_down:
+            return engine.flap(fault.link, fault.start, fault.end);
+        case WindowFault::Kind::bit_errors:
+            return;  // a property of the link
     }
 }
 
@@ -107,7 +128,13 @@ void begin_fault(PacketEngine& engine, const WindowFault& fault, const PacketSpe
 WindowResult run_window(Catalogue& catalogue, const Topology& topology,
                         const PacketProfile& profile, const PacketWindow& window,
                         const std::atomic<bool>& cancelled) {
-    const PacketNetwork network = packet_network(catalogue, topology, profile);
+    PacketNetwork network = packet_network(catalogue, topology, profile);
+    for (const WindowFault& fault : window.faults) {
+        if (fault.kind != WindowFault::Kind::bit_errors) continue;
+        for (const LinkId l : {fault.link, reverse_link(fault.link)}) {
+            network.links[l].bit_error_rate = fault.bit_error_rate;
+        }
+    }
     PacketEngine engine(network, profile.spec, make_congestion(catalogue, topology, profile));
     for (const PacketFlow& flow : window.flows) engine.add(flow);
     Picoseconds first_fault = PacketEngine::never;
@@ -156,6 +183,7 @@ WindowResult run_window(Catalogue& catalogue, const Topology& topology,
         result.received_bytes.push_back(engine.received_bytes(f));
     }
     result.links = look_at_links(engine, links, classes);
+    result.deadlock = describe_circle(topology, engine.deadlock());
     result.totals = engine.totals();
     result.digest = engine.digest();
     return result;

@@ -13,12 +13,17 @@ namespace railyard {
 // Something that goes wrong while the window runs.
 struct WindowFault {
     enum class Kind : std::uint8_t {
-        pause,  // the NIC at the end of the link takes nothing more: pauses for ever, grants no credits
+        pause,  // the NIC at the end of the link takes nothing: it pauses, or grants no credits
+        slow_receiver,  // it takes no more than `rate`
+        link_down,      // the cable carries nothing, either way
+        bit_errors,     // the link loses packets at `bit_error_rate`, all the time
     };
     Kind kind = Kind::pause;
-    LinkId link = 0;  // that ends at the NIC
+    LinkId link = 0;
     Picoseconds start{};
     Picoseconds end = PacketEngine::never;
+    Bandwidth rate;
+    double bit_error_rate = 0;
 };
 
 struct PacketWindow {
@@ -70,7 +75,8 @@ struct WindowResult {
     std::string digest;
 
     std::int64_t lost() const {
-        return totals.lost_lossless + totals.lost_lossy + totals.lost_to_watchdog;
+        return totals.lost_lossless + totals.lost_lossy + totals.lost_to_watchdog +
+               totals.lost_to_lifetime + totals.lost_on_links;
     }
 };
 

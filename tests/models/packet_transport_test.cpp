@@ -136,7 +136,7 @@ TEST_CASE("selective repeat sends again what the switch lost, go-back-N all that
     const auto run = [](Recovery recovery) {
         const Star star(2, 400'000, gbit(100));
         PacketSpec spec;
-        spec.classes[1].lossless = false;
+        spec.classes[1].flow_control = FlowControl::none;
         spec.recovery = recovery;
         spec.retransmission_timeout = Picoseconds(1000 * us);
         PacketEngine e(star.network, spec);
