@@ -33,7 +33,7 @@ void run(const std::string& name, std::int64_t queue_bytes, const std::string& f
     PacketSpec spec;
     spec.payload_bytes = DropTail::payload_bytes;
     spec.header_bytes = DropTail::header_bytes;
-    spec.classes = {{false, false}, {false, false}};
+    spec.classes = {{FlowControl::none, false}, {FlowControl::none, false}};
     spec.ack_every = INT64_MAX;
     spec.ack_class = -1;
     const bool drops = queue_bytes > 0;

@@ -31,6 +31,7 @@ struct Reference {
     std::string congestion;  // a name in the table
     std::int64_t buffer_bytes;
     std::vector<PacketFlow> flows;
+    std::int64_t marked_as_gbit = 0;  // ECN's thresholds are those of this rate; 0: of the link's
 
     Reference(std::string cc, std::int64_t bytes) : congestion(std::move(cc)), buffer_bytes(bytes) {
         const bool hpcc = congestion.starts_with("hpcc");
@@ -62,10 +63,11 @@ struct Reference {
         const bool mild = congestion.find("rp55") != std::string::npos;
         for (PacketLink& l : network.links) {
             l.headroom_bytes = headroom_by_delay(c.catalogue, l.rate, l.latency).count();
-            const std::int64_t per_gbit = l.rate.bits_per_second() / 1'000'000'000;
+            const std::int64_t gbits =
+                marked_as_gbit > 0 ? marked_as_gbit : l.rate.bits_per_second() / 1'000'000'000;
             line = l.rate.bits_per_second();
             if (congestion.starts_with("dcqcn")) {
-                l.ecn = {4000 * per_gbit, 16000 * per_gbit, mild ? 0.01 : 0.2};
+                l.ecn = {4000 * gbits, 16000 * gbits, mild ? 0.01 : 0.2};
             }
         }
         for (const PacketFlow& f : flows) hops = std::max(hops, f.path.size());
