@@ -8,8 +8,8 @@ BUILD_PACKAGES=(cmake ninja-build g++ ccache libboost-dev libboost-program-optio
   libtomlplusplus-dev libfmt-dev librandom123-dev libsqlite3-dev nlohmann-json3-dev libcsv-dev)
 # What its tests need besides: the framework, a second compiler with its fuzzer, and readers of results.
 TEST_PACKAGES=(doctest-dev clang libclang-rt-14-dev sqlite3 python3 git)
-# A rival that the benchmarks run against; never in the product.
-BENCH_PACKAGES=(libsimgrid-dev)
+# Rivals that the benchmarks run against; never in the product.
+BENCH_PACKAGES=(libsimgrid-dev libns3-dev)
 
 say() { printf 'railyard: %s\n' "$*" >&2; }
 

@@ -79,6 +79,10 @@ struct HpccSpec {
     std::int64_t stages_max = 5;  // of additive increase in a row
     double additive_bits_per_s = 0;
     double min_bits_per_s = 0;
+    // What a switch's clock and counters are rounded down to in a packet's header.
+    Picoseconds time_unit{1000};
+    std::int64_t sent_unit_bytes = 128;
+    std::int64_t queue_unit_bytes = 80;
 };
 std::unique_ptr<Congestion> hpcc(const HpccSpec& spec);
 HpccSpec read_hpcc(Catalogue& catalogue, Bandwidth line, Picoseconds base_rtt);

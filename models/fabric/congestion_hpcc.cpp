@@ -25,9 +25,11 @@ class Hpcc final : public Congestion {
     void acknowledged(std::uint32_t flow, const Acknowledgement& ack, Pace& pace) override {
         State& s = flows_[flow];
         const bool first = s.updated_at == 0;
-        if (!first) adjust(s, ack, ack.next > s.updated_at, pace);
+        told_.clear();
+        for (const HopTelemetry& h : ack.hops) told_.push_back(as_written(h));
+        if (!first) adjust(s, ack.next > s.updated_at, pace);
         if (ack.next > s.updated_at) s.updated_at = ack.to_send;
-        s.hops.assign(ack.hops.begin(), ack.hops.end());
+        s.hops = told_;
     }
 
     void timer(std::uint32_t, Picoseconds, Pace&) override {}
@@ -45,13 +47,22 @@ class Hpcc final : public Congestion {
 
     static double ps(Picoseconds t) { return static_cast<double>(t.count()); }
 
-    void adjust(State& s, const Acknowledgement& ack, bool move_reference, Pace& pace) const {
+    // The packet's header has few bits for a hop. Rounding is what makes a flow lose that crosses several
+    // bottlenecks: it obeys the hop that looks fullest, and with every rounding another one does.
+    HopTelemetry as_written(HopTelemetry h) const {
+        h.time -= h.time % spec_.time_unit;
+        h.sent_bytes -= h.sent_bytes % spec_.sent_unit_bytes;
+        h.queue_bytes -= h.queue_bytes % spec_.queue_unit_bytes;
+        return h;
+    }
+
+    void adjust(State& s, bool move_reference, Pace& pace) const {
         const double base_rtt = ps(spec_.base_rtt);
         const double window_bits = s.line * base_rtt * 1e-12;
         double most = 0;
         Picoseconds over{};
-        for (std::size_t i = 0; i < ack.hops.size() && i < s.hops.size(); ++i) {
-            const HopTelemetry& now = ack.hops[i];
+        for (std::size_t i = 0; i < told_.size() && i < s.hops.size(); ++i) {
+            const HopTelemetry& now = told_[i];
             const HopTelemetry& then = s.hops[i];
             const Picoseconds passed = now.time - then.time;
             if (passed.count() <= 0) continue;
@@ -86,6 +97,7 @@ class Hpcc final : public Congestion {
 
     HpccSpec spec_;
     std::vector<State> flows_;
+    std::vector<HopTelemetry> told_;  // by the acknowledgement at hand
 };
 
 }  // namespace
@@ -105,6 +117,9 @@ HpccSpec read_hpcc(Catalogue& catalogue, Bandwidth line, Picoseconds base_rtt) {
     spec.stages_max = catalogue.integer("hpcc", "", "stages_max");
     spec.additive_bits_per_s = bits("additive_increase_rate_per_25_gbit") * per_25_gbit;
     spec.min_bits_per_s = bits("min_rate");
+    spec.time_unit = catalogue.time("hpcc", "", "telemetry_time_unit");
+    spec.sent_unit_bytes = catalogue.data("hpcc", "", "telemetry_sent_unit").count();
+    spec.queue_unit_bytes = catalogue.data("hpcc", "", "telemetry_queue_unit").count();
     return spec;
 }
 

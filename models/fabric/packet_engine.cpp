@@ -230,10 +230,14 @@ void PacketEngine::forward(std::uint32_t id) {
         share.bytes += packet.bytes;  // the sender knew that there was room
         return enqueue(out, id);
     }
+    const bool lossless = spec_.classes[packet.traffic_class].lossless();
+    const Queue& queue = queues_[slot(out, packet.traffic_class)];
+    if (!lossless && queue.bytes + packet.bytes > spec_.lossy_queue_bytes) {
+        return lose(id, totals_.lost_lossy);
+    }
     SwitchBuffer& buffer = buffers_[port.from];
     if (!buffer.admit(share, packet.bytes)) {
-        return lose(id, spec_.classes[packet.traffic_class].lossless() ? totals_.lost_lossless
-                                                                       : totals_.lost_lossy);
+        return lose(id, lossless ? totals_.lost_lossless : totals_.lost_lossy);
     }
     if (buffer.must_pause(share)) send_pause(in, packet.traffic_class, true);
     enqueue(out, id);

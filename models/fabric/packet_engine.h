@@ -63,6 +63,8 @@ struct PacketSpec {
     // in; else when all of it is.
     bool cut_through = false;
     BufferSpec buffer;
+    // In a switch's output queue of a lossy class, at most: drop-tail, besides the shared buffer.
+    std::int64_t lossy_queue_bytes = INT64_MAX;
     std::int64_t pause_quanta = 65535;  // in an XOFF frame; it is renewed at half that time
     std::int64_t pause_frame_bytes = 64;
     Picoseconds pause_reaction{};  // from the frame's arrival to the last byte sent

@@ -245,36 +245,170 @@ void maxmin_vs_simgrid(const std::string& traffic, std::vector<Result>& results)
 // What csg-htsim (RoCE, lossless queues, k = 8 and k = 16 fat-trees) took for as many flows of these sizes,
 // measured elsewhere on two cores; one data packet-hop in each is the same work.
 struct PacketsRival {
+    const char* name;
     const char* traffic;
     double hops_per_s;
     double kb_per_host;
 };
+constexpr char htsim[] = "csg-htsim, elsewhere";
 constexpr PacketsRival packets_rivals[] = {
-    {"128_perm", 3'055'616 / 7.6, 21e3 / 128},
-    {"1024_perm", 6'160'000 / 44.4, 161e3 / 1024},
-    {"128_incast", 188'000 / 0.36, 9e3 / 128},
+    {htsim, "128_perm", 3'055'616 / 7.6, 21e3 / 128},
+    {htsim, "1024_perm", 6'160'000 / 44.4, 161e3 / 1024},
+    {htsim, "128_incast", 188'000 / 0.36, 9e3 / 128},
+    {htsim, "1024_incast", 1'480'000 / 8.8, 129e3 / 1024},
+    {htsim, "128_ring64", 2'709'504 / 11.8, 29e3 / 128},
+    {htsim, "128_a2aflat64", 1'482'752 / 3.9, 23e3 / 128},
 };
 
-void packets(const PacketsRival& rival, std::vector<Result>& results) {
-    const std::string command = fmt::format("'{}' {}", RAILYARD_PACKETS, rival.traffic);
-    FILE* pipe = popen(command.c_str(), "r");
+struct PacketsRun {
     double cpu_s = 0;
     double peak_mb = 0;
-    unsigned long long hops = 0;
+    unsigned long long hops = 0;  // of data packets
+    std::string digest;
+
+    double hops_per_s() const { return static_cast<double>(hops) / cpu_s; }
+    std::string unit() const {
+        return fmt::format("M hops/CPU s, {:.2f} M", static_cast<double>(hops) * 1e-6);
+    }
+};
+
+// PFC, ECN, DCQCN, an acknowledgement for each packet.
+PacketsRun run_packets(const std::string& traffic) {
+    const std::string command = fmt::format("'{}' {}", RAILYARD_PACKETS, traffic);
+    FILE* pipe = popen(command.c_str(), "r");
+    PacketsRun run;
     char digest[17] = {};
     if (!pipe ||
-        std::fscanf(pipe, "%lf %lf %llu %*s %*s %*s %16s", &cpu_s, &peak_mb, &hops, digest) != 4 ||
+        std::fscanf(pipe, "%lf %lf %llu %*s %*s %*s %16s", &run.cpu_s, &run.peak_mb, &run.hops,
+                    digest) != 4 ||
         pclose(pipe) != 0) {
         fail(command + " failed");
     }
-    const double rate = static_cast<double>(hops) / cpu_s;
-    const double kb_per_host = peak_mb * 1024 / std::stod(rival.traffic);
+    run.digest = digest;
+    return run;
+}
+
+Result packets_memory(const std::string& name, const std::string& traffic, const PacketsRun& run,
+                      const char* rival, double rival_kb_per_host) {
+    const double kb_per_host = run.peak_mb * 1024 / std::stod(traffic);
+    return {name + "_memory",  kb_per_host,
+            "KB per host",     rival,
+            rival_kb_per_host, rival_kb_per_host / kb_per_host,
+            run.digest};
+}
+
+void packets(const PacketsRival& rival, std::vector<Result>& results) {
+    const PacketsRun run = run_packets(rival.traffic);
     const std::string name = fmt::format("packets_{}", rival.traffic);
+    results.push_back({name, run.hops_per_s() * 1e-6, run.unit(), rival.name,
+                       rival.hops_per_s * 1e-6, run.hops_per_s() / rival.hops_per_s, run.digest});
+    results.push_back(packets_memory(name, rival.traffic, run, rival.name, rival.kb_per_host));
+}
+
+// ---- packets against ns-3 ----
+
+// Traffic through drop-tail queues (tests/bench/drop_tail.h): what became of each flow, and at what price.
+struct DropTailRun {
+    struct Arrivals {
+        std::int64_t packets;
+        std::int64_t last_ps;
+    };
+    std::vector<Arrivals> flows;
+    PacketsRun cost;
+};
+
+DropTailRun run_drop_tail(const char* program, const std::string& traffic, std::int64_t queue_bytes,
+                          const char* acks = "") {
+    const std::string file = fmt::format("/tmp/railyard_drop_tail_{}", getpid());
+    const std::string command =
+        fmt::format("'{}' {} {} {} {}", program, traffic, queue_bytes, file, acks);
+    FILE* pipe = popen(command.c_str(), "r");
+    DropTailRun run;
+    if (!pipe ||
+        std::fscanf(pipe, "%lf %lf %llu", &run.cost.cpu_s, &run.cost.peak_mb, &run.cost.hops) !=
+            3 ||
+        pclose(pipe) != 0) {
+        fail(command + " failed");
+    }
+    std::ifstream in(file, std::ios::binary);
+    for (DropTailRun::Arrivals a{}; in.read(reinterpret_cast<char*>(&a), sizeof a);) {
+        run.flows.push_back(a);
+    }
+    std::remove(file.c_str());
+    return run;
+}
+
+// As many packets of every flow must arrive, the last at the same time, within 1 %.
+void hold_to_ns3(const std::string& traffic, DropTailRun& ours, const DropTailRun& ns3) {
+    const auto near = [](std::int64_t a, std::int64_t b) {
+        return std::abs(a - b) * 100 <= std::abs(b);
+    };
+    if (ours.flows.size() != ns3.flows.size()) fail("the two packet engines saw different traffic");
+    Fingerprint digest;
+    for (std::size_t i = 0; i < ours.flows.size(); ++i) {
+        const DropTailRun::Arrivals& a = ours.flows[i];
+        const DropTailRun::Arrivals& b = ns3.flows[i];
+        if (!near(a.packets, b.packets) || !near(a.last_ps, b.last_ps)) {
+            fail(
+                fmt::format("{} packets of flow {} of {} arrive, the last after {} us; with ns-3 "
+                            "{}, after {} us",
+                            a.packets, i, traffic, static_cast<double>(a.last_ps) * 1e-6, b.packets,
+                            static_cast<double>(b.last_ps) * 1e-6));
+        }
+        digest.add(a.packets);
+        digest.add(a.last_ps);
+    }
+    ours.cost.digest = digest.hex();
+}
+
+constexpr char ns3_name[] = "ns-3.37";
+
+// The same datagrams, like for like: no acknowledgements, no PFC, no ECN.
+void drop_tail_vs_ns3(const std::string& name, const std::string& traffic,
+                      std::vector<Result>& results) {
+    DropTailRun ours = run_drop_tail(RAILYARD_DROP_TAIL, traffic, 0);
+    const DropTailRun ns3 = run_drop_tail(RAILYARD_DROP_TAIL_NS3, traffic, 0);
+    hold_to_ns3(traffic, ours, ns3);
+    results.push_back({name, ours.cost.hops_per_s() * 1e-6, ours.cost.unit(), ns3_name,
+                       ns3.cost.hops_per_s() * 1e-6, ours.cost.hops_per_s() / ns3.cost.hops_per_s(),
+                       ours.cost.digest});
+    results.push_back(packets_memory(name, traffic, ours.cost, ns3_name,
+                                     ns3.cost.peak_mb * 1024 / std::stod(traffic)));
+}
+
+// Queues that are too small: the same packets must be lost. Not a matter of speed.
+Result losses_vs_ns3() {
+    const std::string traffic = "128_incast";
+    constexpr std::int64_t queue_bytes = 1'000'000;
+    DropTailRun ours = run_drop_tail(RAILYARD_DROP_TAIL, traffic, queue_bytes);
+    const DropTailRun ns3 = run_drop_tail(RAILYARD_DROP_TAIL_NS3, traffic, queue_bytes);
+    hold_to_ns3(traffic, ours, ns3);
+    const auto arrived = [](const DropTailRun& run) {
+        double sum = 0;
+        for (const DropTailRun::Arrivals& a : run.flows) sum += static_cast<double>(a.packets);
+        return sum;
+    };
+    return {"packets_vs_ns3_128_incast_lossy",
+            arrived(ours),
+            "packets arrive",
+            ns3_name,
+            arrived(ns3),
+            arrived(ours) / arrived(ns3),
+            ours.cost.digest};
+}
+
+// All that the engine does, against ns-3's datagrams with an acknowledgement for each. Both rates count data
+// packets only.
+void packets_vs_ns3(const std::string& traffic, std::vector<Result>& results) {
+    const std::string name = "packets_vs_ns3_" + traffic;
+    drop_tail_vs_ns3(name + "_drop_tail", traffic, results);
+    const PacketsRun ours = run_packets(traffic);
+    PacketsRun ns3 = run_drop_tail(RAILYARD_DROP_TAIL_NS3, traffic, 0, "acks").cost;
+    ns3.hops /= 2;
+    results.push_back({name, ours.hops_per_s() * 1e-6, ours.unit(), ns3_name,
+                       ns3.hops_per_s() * 1e-6, ours.hops_per_s() / ns3.hops_per_s(), ours.digest});
     results.push_back(
-        {name, rate * 1e-6, fmt::format("M hops/CPU s, {:.2f} M", static_cast<double>(hops) * 1e-6),
-         "csg-htsim, elsewhere", rival.hops_per_s * 1e-6, rate / rival.hops_per_s, digest});
-    results.push_back({name + "_memory", kb_per_host, "KB per host", "csg-htsim, elsewhere",
-                       rival.kb_per_host, rival.kb_per_host / kb_per_host, digest});
+        packets_memory(name, traffic, ours, ns3_name, ns3.peak_mb * 1024 / std::stod(traffic)));
 }
 
 // ---- growth ----
@@ -509,6 +643,13 @@ int main(int argc, char** argv) {
         if (!json) fmt::print(stderr, "{} ...\n", name);
         packets(rival, results);
     }
+    for (const std::string traffic : {"128_incast", "128_perm", "1024_incast", "1024_perm"}) {
+        const std::string name = "packets_vs_ns3_" + traffic;
+        if (!name.starts_with(only) || (smoke && traffic != "128_incast")) continue;
+        if (!json) fmt::print(stderr, "{} ...\n", name);
+        packets_vs_ns3(traffic, results);
+    }
+    bench("packets_vs_ns3_128_incast_lossy", losses_vs_ns3);
 
     if (results.empty()) {
         fmt::print(stderr, "bench: no benchmark is called '{}'\n", only);

@@ -4,27 +4,13 @@
 
 #include <ctime>
 
-#include "models/fabric/fabric.h"
-#include "tests/bench/traffic.h"
+#include "tests/bench/fat_tree.h"
 
 int main(int argc, char** argv) {
     using namespace railyard;
     if (argc < 3) return 2;
     const Traffic traffic = railyard::traffic(argv[1]);
-    TopologySpec spec;
-    spec.nodes = traffic.hosts();
-    spec.tiers = 3;
-    spec.nic_bandwidth = Bandwidth::bits_per_second(400'000'000'000);
-    spec.leaf.name = "switch";
-    spec.leaf.ports = 2 * traffic.half;
-    spec.leaf.port_bandwidth = spec.nic_bandwidth;
-    spec.spine = spec.leaf;
-    spec.core = spec.leaf;
-    spec.core.name = "core switch";
-    spec.core.ports = traffic.pods;  // a port to each pod, as in the rival's tree
-    spec.endpoint_cable = spec.switch_cable = {};
-    std::string problem;
-    const Topology topology = Topology::build(spec, problem);
+    const Topology topology = fat_tree(traffic);
     Router router(topology, {Routing::destination});
     FlowSimulation simulation(topology.capacities());
     for (const Flow& f : traffic.flows) {

@@ -7,36 +7,19 @@
 
 #include <ctime>
 
-#include "models/fabric/fabric.h"
-#include "tests/bench/traffic.h"
+#include "tests/bench/fat_tree.h"
 
 int main(int argc, char** argv) {
     using namespace railyard;
     if (argc < 2) return 2;
     const std::string congestion = argc > 2 ? argv[2] : "dcqcn";
     const Traffic traffic = railyard::traffic(argv[1]);
-    const Bandwidth line = Bandwidth::bits_per_second(400'000'000'000);
     Diagnostics diagnostics;
     ValueReader reader(diagnostics, "catalogue");
     Catalogue catalogue(reader, ValueChoice::corrected, nullptr);
 
     const double before_mb = peak_megabytes();
-    TopologySpec shape;
-    shape.nodes = traffic.hosts();
-    shape.tiers = 3;
-    shape.nic_bandwidth = line;
-    shape.leaf.name = "switch";
-    shape.leaf.ports = 2 * traffic.half;
-    shape.leaf.port_bandwidth = line;
-    shape.spine = shape.leaf;
-    shape.core = shape.leaf;
-    shape.core.name = "core switch";
-    shape.core.ports = traffic.pods;
-    shape.endpoint_cable = shape.switch_cable = {};
-    std::string problem;
-    const Topology topology = Topology::build(shape, problem);
-    Router router(topology, {Routing::ecmp});
-
+    const Topology topology = fat_tree(traffic);
     constexpr Picoseconds link_latency(1'000'000);
     PacketNetwork network = PacketNetwork::of(topology, 32'000'000);
     for (PacketLink& l : network.links) {
@@ -53,20 +36,19 @@ int main(int argc, char** argv) {
     for (const CongestionKind& kind : congestion_kinds()) {
         if (kind.name == congestion) {
             constexpr Picoseconds base_rtt = 12 * (link_latency + Picoseconds(82'000));
-            control = kind.make(catalogue, "dcqcn_hpcc_repo_vendor", line, base_rtt);
+            control =
+                kind.make(catalogue, "dcqcn_hpcc_repo_vendor", topology.line_rate(0), base_rtt);
         }
     }
     if (!control) return 2;
     PacketEngine engine(network, spec, std::move(control));
-    std::vector<Usage> usages;
-    for (const Flow& f : traffic.flows) {
-        usages.clear();
-        router.route(static_cast<VertexId>(f.from), static_cast<VertexId>(f.to), 0, usages);
+    const std::vector<std::vector<LinkId>> path = paths(topology, traffic, Routing::ecmp);
+    for (std::size_t f = 0; f < path.size(); ++f) {
         PacketFlow flow;
-        for (const Usage& u : usages) flow.path.push_back(u.link);
-        flow.bytes = static_cast<std::int64_t>(f.bytes);
-        flow.start = Picoseconds(static_cast<std::int64_t>(f.start_s * 1e12));
-        flow.after = f.after;
+        flow.path = path[f];
+        flow.bytes = static_cast<std::int64_t>(traffic.flows[f].bytes);
+        flow.start = Picoseconds(static_cast<std::int64_t>(traffic.flows[f].start_s * 1e12));
+        flow.after = traffic.flows[f].after;
         engine.add(flow);
     }
     if (!engine.run(PacketEngine::never)) return 1;

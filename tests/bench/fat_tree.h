@@ -1,0 +1,43 @@
+#pragma once
+// The fat-tree that the traffic of traffic.h runs on, built by railyard: a port of each core switch to each
+// pod, 400 Gbit/s everywhere.
+
+#include "models/fabric/fabric.h"
+#include "tests/bench/traffic.h"
+
+namespace railyard {
+
+inline Topology fat_tree(const Traffic& traffic) {
+    const Bandwidth line = Bandwidth::bits_per_second(400'000'000'000);
+    TopologySpec shape;
+    shape.nodes = traffic.hosts();
+    shape.tiers = 3;
+    shape.nic_bandwidth = line;
+    shape.leaf.name = "switch";
+    shape.leaf.ports = 2 * traffic.half;
+    shape.leaf.port_bandwidth = line;
+    shape.spine = shape.leaf;
+    shape.core = shape.leaf;
+    shape.core.name = "core switch";
+    shape.core.ports = traffic.pods;
+    shape.endpoint_cable = shape.switch_cable = {};
+    std::string problem;
+    return Topology::build(shape, problem);
+}
+
+// The links of each flow, in order.
+inline std::vector<std::vector<LinkId>> paths(const Topology& topology, const Traffic& traffic,
+                                              Routing policy) {
+    Router router(topology, {policy});
+    std::vector<std::vector<LinkId>> all;
+    std::vector<Usage> usages;
+    for (const Flow& f : traffic.flows) {
+        usages.clear();
+        router.route(static_cast<VertexId>(f.from), static_cast<VertexId>(f.to), 0, usages);
+        all.emplace_back();
+        for (const Usage& u : usages) all.back().push_back(u.link);
+    }
+    return all;
+}
+
+}  // namespace railyard
