@@ -1,21 +1,14 @@
 // PacketEngine: InfiniBand's credits.
 
+#include <utility>
+
 #include "models/fabric/packet_engine.h"
 
 namespace railyard {
 
-CreditSpec read_credits(Catalogue& catalogue) {
-    const auto lifetime = [&](const char* exponent) {
-        return Picoseconds(4'096'000) *
-               (std::int64_t{1} << catalogue.integer("infiniband", "", exponent));
-    };
-    return {catalogue.data("infiniband", "", "credit_block").count(), lifetime("hoq_life_exponent"),
-            lifetime("leaf_hoq_life_exponent")};
-}
-
 // What the next packet needs; a NIC that has several flows to choose from waits for room for a full one.
-std::int64_t PacketEngine::blocks_needed(LinkId link, std::size_t traffic_class) const {
-    const std::uint32_t head = queues_[link * class_count_ + traffic_class].head;
+std::int64_t PacketEngine::blocks_needed(std::size_t s) const {
+    const std::uint32_t head = queues_[s].head;
     return spec_.credits.blocks(head != none ? packets_[head].bytes
                                              : spec_.payload_bytes + spec_.header_bytes);
 }
@@ -24,7 +17,7 @@ std::int64_t PacketEngine::blocks_needed(LinkId link, std::size_t traffic_class)
 bool PacketEngine::starves(LinkId link, std::size_t traffic_class) {
     const std::size_t s = link * class_count_ + traffic_class;
     LinkCredits& credits = credits_[s];
-    if (credits.available(now_) >= blocks_needed(link, traffic_class)) return false;
+    if (credits.available(now_) >= blocks_needed(s)) return false;
     on_xoff(link, traffic_class);
     credits.waits_since = now_;
     wake_for_credits(link, traffic_class);
@@ -37,8 +30,9 @@ bool PacketEngine::starves(LinkId link, std::size_t traffic_class) {
 }
 
 void PacketEngine::wake_for_credits(LinkId link, std::size_t traffic_class) {
-    LinkCredits& credits = credits_[link * class_count_ + traffic_class];
-    credits.wake_at = credits.when(blocks_needed(link, traffic_class));
+    const std::size_t s = link * class_count_ + traffic_class;
+    LinkCredits& credits = credits_[s];
+    credits.wake_at = credits.when(blocks_needed(s));
     if (credits.wake_at != LinkCredits::never) {
         schedule(credits.wake_at, What::credits, link, traffic_class);
     }

@@ -135,6 +135,13 @@ class PacketEngine {
         std::int64_t storms_detected = 0;
     };
     const Totals& totals() const { return totals_; }
+    // Paused links each of which waits for the next, and the last for the first: a cyclic buffer dependency.
+    // They stay paused even when all has drained that can. Empty: there is none. Takes time.
+    std::vector<LinkId> deadlock() const;
+    // Why a link is paused: the link, the one that most of what it brought waits for, and so on. The last one
+    // ends at a NIC that pauses it (or returns no credits); or is not paused: a bottleneck, at work; or
+    // has occurred before: a cycle. Takes time.
+    std::vector<LinkId> pauser_chain(LinkId link, int traffic_class) const;
     std::string digest() const;  // of every flow's end and of the totals
     // Empty when each switch holds exactly the bytes that it has booked, no buffer is overdrawn, each paused
     // link has a pauser, credits and buffers agree and no packet is astray; else what is wrong. Takes time.
@@ -304,7 +311,7 @@ class PacketEngine {
     bool has_credits(std::size_t traffic_class) const {
         return (credit_classes_ >> traffic_class & 1) != 0;
     }
-    std::int64_t blocks_needed(LinkId link, std::size_t traffic_class) const;
+    std::int64_t blocks_needed(std::size_t s) const;
     bool starves(LinkId link, std::size_t traffic_class);
     void wake_for_credits(LinkId link, std::size_t traffic_class);
     void on_credits(LinkId link, std::size_t traffic_class);
@@ -315,6 +322,13 @@ class PacketEngine {
     std::int64_t hoq_lifetime(LinkId link) const;
     void on_hoq_lifetime(LinkId link, std::size_t traffic_class);
     std::string audit_credits() const;
+
+    // Who waits for whom.
+    bool stopped(std::size_t s) const;
+    template <class Call>
+    void each_waiting(const std::vector<std::uint8_t>& outs, Call call) const;
+    bool stays_stopped(std::size_t s, bool room) const;
+    std::vector<std::uint8_t> frozen() const;
 
     // NICs.
     void start_flow(std::uint32_t flow);

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "models/fabric/fabric.h"
 
 using namespace railyard;
@@ -256,4 +258,168 @@ TEST_CASE("what heads a queue without credits for its lifetime is dropped, soone
     inner.run(Picoseconds(4 * leaf + 1000 * us));
     CHECK(inner.totals().lost_to_lifetime == 1);
     CHECK(inner.audit() == "");
+}
+
+// ---- deadlock ----
+
+namespace {
+
+// Three switches in a ring, a NIC at each; every NIC sends to the one two hops on, all the same way round.
+struct RingOfThree {
+    PacketNetwork network;
+    std::vector<LinkId> ring;
+    std::vector<LinkId> up;  // from the NICs
+
+    RingOfThree() {
+        std::vector<VertexId> sw;
+        for (int i = 0; i < 3; ++i) sw.push_back(network.add_switch(4'000'000));
+        const auto cable = [&](VertexId a, VertexId b) {
+            return network.add_cable(a, b, gbit(100), Picoseconds(us));
+        };
+        for (std::size_t i = 0; i < 3; ++i) ring.push_back(cable(sw[i], sw[(i + 1) % 3]));
+        for (std::size_t i = 0; i < 3; ++i) up.push_back(cable(network.add_nic(), sw[i]));
+        for (PacketLink& l : network.links) {
+            l.headroom_bytes = 200'000;
+            l.vl_buffer_bytes = 100 * full_room;
+        }
+    }
+    std::vector<LinkId> way(std::size_t from) const {
+        return {up[from], ring[from], ring[(from + 1) % 3], reverse_link(up[(from + 2) % 3])};
+    }
+    // Whether each waits for the next one round the ring, whichever comes first.
+    bool in_order(const std::vector<LinkId>& cycle) const {
+        if (cycle.size() != 3) return false;
+        for (std::size_t i = 0; i < 3; ++i) {
+            const auto at = std::find(ring.begin(), ring.end(), cycle[i]) - ring.begin();
+            if (at == 3 || ring[static_cast<std::size_t>(at + 1) % 3] != cycle[(i + 1) % 3])
+                return false;
+        }
+        return true;
+    }
+};
+
+PacketSpec with(FlowControl control) {
+    PacketSpec spec = infiniband();
+    for (PacketClass& c : spec.classes) c.flow_control = control;
+    return spec;
+}
+
+}  // namespace
+
+TEST_CASE("routes round a ring freeze it for ever, and the ring is named in order") {
+    for (const FlowControl control : {FlowControl::pfc, FlowControl::credits}) {
+        CAPTURE(control == FlowControl::pfc);
+        const RingOfThree r;
+        PacketEngine e(r.network, with(control));
+        for (std::size_t i = 0; i < 3; ++i) e.add(flow_of(r.way(i)));
+        CHECK(e.deadlock().empty());
+        e.run(Picoseconds(20'000 * us));
+        CHECK(r.in_order(e.deadlock()));
+        const std::int64_t received =
+            e.received_bytes(0) + e.received_bytes(1) + e.received_bytes(2);
+        e.run(Picoseconds(1'000'000 * us));
+        CHECK(e.received_bytes(0) + e.received_bytes(1) + e.received_bytes(2) == received);
+        CHECK(r.in_order(e.deadlock()));
+        CHECK(e.audit() == "");
+        // From a NIC one walks into the ring and round it.
+        const std::vector<LinkId> chain = e.pauser_chain(r.up[0], 1);
+        REQUIRE(chain.size() == 5);
+        CHECK(r.in_order({chain.begin() + 1, chain.end() - 1}));
+        CHECK(chain[4] == chain[1]);
+    }
+}
+
+TEST_CASE("two of the three routes close no cycle: the ring slows down and goes on") {
+    for (const FlowControl control : {FlowControl::pfc, FlowControl::credits}) {
+        const RingOfThree r;
+        PacketEngine e(r.network, with(control));
+        for (std::size_t i = 0; i < 2; ++i) e.add(flow_of(r.way(i), 20'000'000));
+        for (std::int64_t t = 50; !e.run(Picoseconds(t * us)); t += 50) {
+            REQUIRE(e.deadlock().empty());
+        }
+        CHECK(e.received_bytes(0) == 20'000'000);
+    }
+}
+
+TEST_CASE(
+    "a tree routed up and down has no deadlock, and a frozen one leads to the NIC that pauses") {
+    TopologySpec shape;
+    shape.nodes = 16;
+    shape.tiers = 3;
+    shape.nic_bandwidth = gbit(100);
+    shape.leaf.name = "switch";
+    shape.leaf.ports = 4;
+    shape.leaf.port_bandwidth = gbit(100);
+    shape.spine = shape.core = shape.leaf;
+    std::string problem;
+    const Topology topology = Topology::build(shape, problem);
+    REQUIRE(problem.empty());
+    for (const FlowControl control : {FlowControl::pfc, FlowControl::credits}) {
+        CAPTURE(control == FlowControl::pfc);
+        PacketNetwork network = PacketNetwork::of(topology, 4'000'000);
+        for (PacketLink& l : network.links) {
+            l.latency = Picoseconds(us);
+            l.headroom_bytes = 200'000;
+            l.vl_buffer_bytes = 100 * full_room;
+        }
+        Router router(topology, {Routing::ecmp});
+        PacketEngine e(network, with(control));
+        std::vector<std::vector<LinkId>> paths;
+        // All to all: every link is loaded, both ways. The sixteenth path is from the second NIC to the
+        // first.
+        for (VertexId a = 0; a < 16; ++a) {
+            for (VertexId b = 0; b < 16; ++b) {
+                if (a == b) continue;
+                std::vector<Usage> usages;
+                router.route(a, b, 0, usages);
+                std::vector<LinkId> path;
+                for (const Usage& u : usages) path.push_back(u.link);
+                paths.push_back(path);
+                e.add(flow_of(path));
+            }
+        }
+        const LinkId to_first = paths[15].back();
+        e.storm(to_first, 1, Picoseconds(1000 * us), PacketEngine::never);
+        int paused = 0;
+        for (std::int64_t t = 100; t <= 5000; t += 100) {
+            e.run(Picoseconds(t * us));
+            REQUIRE(e.deadlock().empty());
+            for (LinkId l = 0; l < network.links.size(); ++l) paused += e.paused(l, 1) ? 1 : 0;
+        }
+        CHECK(paused > 1000);
+        e.run(Picoseconds(100'000 * us));
+        int frozen = 0;
+        for (LinkId l = 0; l < network.links.size(); ++l) {
+            if (!e.paused(l, 1)) continue;
+            CAPTURE(l);
+            CHECK(e.pauser_chain(l, 1).back() == to_first);
+            ++frozen;
+        }
+        CHECK(frozen > 16);
+        CHECK(e.totals().lost_lossless == 0);
+        CHECK(e.audit() == "");
+    }
+}
+
+TEST_CASE("the chain behind an incast ends at the link that is busy") {
+    PacketNetwork network;
+    const VertexId left = network.add_switch(4'000'000);
+    const VertexId right = network.add_switch(4'000'000);
+    const auto cable = [&](VertexId a, VertexId b) {
+        return network.add_cable(a, b, gbit(100), Picoseconds(us));
+    };
+    const LinkId middle = cable(left, right);
+    const LinkId down = cable(right, network.add_nic());
+    const std::vector<LinkId> ups = {cable(network.add_nic(), left),
+                                     cable(network.add_nic(), right)};
+    give_buffers(network, 30 * full_room);
+    PacketEngine e(network, infiniband());
+    e.add(flow_of({ups[0], middle, down}));
+    e.add(flow_of({ups[1], down}));
+    e.run(Picoseconds(5000 * us));
+    for (std::int64_t t = 5000; !e.paused(ups[0], 1) || !e.paused(middle, 1); ++t) {
+        REQUIRE(t < 6000);
+        e.run(Picoseconds(t * us));
+    }
+    CHECK(e.pauser_chain(ups[0], 1) == std::vector<LinkId>{ups[0], middle, down});
 }

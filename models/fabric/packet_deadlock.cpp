@@ -1,0 +1,151 @@
+// PacketEngine: who waits for whom. A paused link waits for those links that its packets, at the switch at
+// its end, are queued for.
+
+#include <algorithm>
+#include <map>
+
+#include "models/fabric/packet_engine.h"
+
+namespace railyard {
+
+bool PacketEngine::stopped(std::size_t s) const {
+    const Port& port = ports_[s / class_count_];
+    return ((unsigned{port.paused} & ~unsigned{port.unpausable}) >> (s % class_count_) & 1) != 0;
+}
+
+// For every packet that is queued at a switch for one of `outs` (1): call(slot it came by, slot, packet).
+template <class Call>
+void PacketEngine::each_waiting(const std::vector<std::uint8_t>& outs, Call call) const {
+    for (std::size_t s = 0; s < queues_.size(); ++s) {
+        if (outs[s] == 0 || ports_[s / class_count_].at_nic) continue;
+        for (std::uint32_t id = queues_[s].head; id != none; id = packets_[id].next) {
+            const Packet& packet = packets_[id];
+            call(slot(paths_[packet.place - 1], packet.traffic_class), s, packet);
+        }
+    }
+}
+
+// Whether what stops a slot goes on, given whether the switch at its end would have room.
+bool PacketEngine::stays_stopped(std::size_t s, bool room) const {
+    const bool full = to_nic_[s / class_count_] == 0 && !room;
+    if (has_credits(s % class_count_)) return full || ingress_[s].xoff || pauses_[s].muted;
+    // XON may be on its way; and the pauses of one who is mute run out.
+    if (!ingress_[s].xoff || pauses_[s].muted) return false;
+    return full || to_nic_[s / class_count_] != 0;
+}
+
+// Which slots stay stopped even when all has drained that the others can carry off. Found by taking back: all
+// that are stopped; less those whose receivers would let them go on if only what waits for the rest were
+// left; until that takes back none.
+std::vector<std::uint8_t> PacketEngine::frozen() const {
+    std::vector<std::uint8_t> frozen(queues_.size());
+    for (std::size_t s = 0; s < frozen.size(); ++s) frozen[s] = stopped(s) ? 1 : 0;
+    for (bool changed = true; changed;) {
+        changed = false;
+        std::vector<std::int64_t> bytes(frozen.size());
+        std::vector<std::int64_t> blocks(frozen.size());
+        each_waiting(frozen, [&](std::size_t in, std::size_t, const Packet& packet) {
+            bytes[in] += packet.bytes;
+            blocks[in] += spec_.credits.blocks(packet.bytes);
+        });
+        std::vector<SwitchBuffer> buffers = buffers_;
+        std::vector<IngressShare> shares = ingress_;
+        for (std::size_t s = 0; s < shares.size(); ++s) {
+            if (has_credits(s % class_count_)) continue;
+            const std::int64_t drained = shares[s].bytes + shares[s].headroom_bytes - bytes[s];
+            if (drained > 0) buffers[links_[s / class_count_].to].release(shares[s], drained);
+        }
+        for (std::size_t s = 0; s < frozen.size(); ++s) {
+            if (frozen[s] == 0) continue;
+            const bool room = has_credits(s % class_count_)
+                                  ? credits_[s].total() - blocks[s] >= blocks_needed(s)
+                                  : buffers[links_[s / class_count_].to].may_resume(shares[s]);
+            if (!stays_stopped(s, room)) {
+                frozen[s] = 0;
+                changed = true;
+            }
+        }
+    }
+    return frozen;
+}
+
+std::vector<LinkId> PacketEngine::deadlock() const {
+    const std::vector<std::uint8_t> stuck = frozen();
+    std::vector<std::pair<std::size_t, std::size_t>> waits;  // slot, and the one that it waits for
+    each_waiting(stuck, [&](std::size_t in, std::size_t out, const Packet&) {
+        if (stuck[in] != 0) waits.emplace_back(in, out);
+    });
+    std::sort(waits.begin(), waits.end());
+    waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
+    const auto first_of = [&](std::size_t s) {
+        const auto at = std::lower_bound(waits.begin(), waits.end(), std::pair(s, std::size_t{0}));
+        return static_cast<std::size_t>(at - waits.begin());
+    };
+
+    enum class Seen : std::uint8_t { no, on_path, done };
+    std::vector<Seen> seen(stuck.size(), Seen::no);
+    struct Step {
+        std::size_t s;
+        std::size_t next;  // of `waits`, to look at
+    };
+    std::vector<Step> path;
+    const auto enter = [&](std::size_t s) {
+        seen[s] = Seen::on_path;
+        path.push_back({s, first_of(s)});
+    };
+    for (std::size_t start = 0; start < stuck.size(); ++start) {
+        if (stuck[start] == 0 || seen[start] != Seen::no) continue;
+        enter(start);
+        while (!path.empty()) {
+            Step& step = path.back();
+            if (step.next == waits.size() || waits[step.next].first != step.s) {
+                seen[step.s] = Seen::done;
+                path.pop_back();
+                continue;
+            }
+            const std::size_t next = waits[step.next++].second;
+            if (seen[next] == Seen::no) {
+                enter(next);
+            } else if (seen[next] == Seen::on_path) {
+                std::vector<LinkId> cycle;
+                auto at = path.begin();
+                while (at->s != next) ++at;
+                for (; at != path.end(); ++at) {
+                    cycle.push_back(static_cast<LinkId>(at->s / class_count_));
+                }
+                return cycle;
+            }
+        }
+    }
+    return {};
+}
+
+std::vector<LinkId> PacketEngine::pauser_chain(LinkId link, int traffic_class) const {
+    std::vector<LinkId> chain = {link};
+    const auto c = static_cast<std::size_t>(traffic_class);
+    std::vector<std::uint8_t> outs(queues_.size());
+    for (LinkId l = 0; l < links_.size(); ++l) outs[slot(l, traffic_class)] = 1;
+    // What waits, by the slot that it came by and the one that it goes out by.
+    std::map<std::pair<std::size_t, std::size_t>, std::int64_t> waiting;
+    each_waiting(outs, [&](std::size_t in, std::size_t out, const Packet& packet) {
+        waiting[{in, out}] += packet.bytes;
+    });
+    for (;;) {
+        const std::size_t s = chain.back() * class_count_ + c;
+        if (!stopped(s) || to_nic_[chain.back()] != 0) return chain;
+        std::int64_t most = 0;
+        LinkId next = 0;
+        for (auto at = waiting.lower_bound({s, 0}); at != waiting.end() && at->first.first == s;
+             ++at) {
+            if (at->second <= most) continue;
+            most = at->second;
+            next = static_cast<LinkId>(at->first.second / class_count_);
+        }
+        if (most == 0) return chain;
+        const bool again = std::find(chain.begin(), chain.end(), next) != chain.end();
+        chain.push_back(next);
+        if (again) return chain;
+    }
+}
+
+}  // namespace railyard
