@@ -165,7 +165,7 @@ class PacketEngine {
         hoq_lifetime,  // a packet may have waited too long for them
         storm_start,
         storm_end,
-        watchdog_poll,
+        watchdog_poll,  // of switch `id`
     };
     struct Payload {
         std::uint32_t id = 0;
@@ -304,7 +304,10 @@ class PacketEngine {
     void on_xon(LinkId link, std::size_t traffic_class);
     void on_pause_over(LinkId link, std::size_t traffic_class);
     void on_storm(LinkId link, std::size_t traffic_class, bool starts);
-    void on_watchdog_poll();
+    bool watched(std::size_t s) const;
+    void watch(std::size_t s);
+    void on_watchdog_poll(VertexId v);
+    void poll_watchdog(std::size_t s);
     void flush(LinkId link, std::size_t traffic_class);
 
     // Credits.
@@ -367,7 +370,15 @@ class PacketEngine {
     std::vector<IngressShare> ingress_;   // of the link's receiving end
     std::vector<LinkCredits> credits_;    // empty: no class has any
     std::vector<PfcWatchdog> watchdogs_;  // empty: there is none
-    std::vector<SwitchBuffer> buffers_;   // by vertex
+    // The queues of a switch that its watchdog looks at, and when: at offset + n polls.
+    struct PollRound {
+        std::int64_t offset = 0;
+        std::vector<std::size_t> slots;
+        bool pending = false;
+    };
+    std::vector<PollRound> rounds_;      // by vertex
+    int discarding_arrivals_ = 0;        // ports that do
+    std::vector<SwitchBuffer> buffers_;  // by vertex
     std::vector<Flow> flows_;
     std::vector<Record> record_;
     std::size_t unfinished_ = 0;
