@@ -34,10 +34,13 @@ enum class FlowControl : std::uint8_t {
     credits,  // it sends what it has been told there is room for (InfiniBand)
 };
 
-// A traffic class (priority; InfiniBand's virtual lane). Class 0 goes first, always; the others take turns.
+// A traffic class (priority; InfiniBand's virtual lane).
 struct PacketClass {
     FlowControl flow_control = FlowControl::pfc;
     bool ecn = true;  // data packets may be marked
+    // Of its turn, in full packets, among those that share a link by deficit round robin. 0: it goes before
+    // all of these, and before strict ones of higher number.
+    std::int64_t weight = 1;
 
     bool lossless() const { return flow_control != FlowControl::none; }
 };
@@ -58,7 +61,7 @@ struct PacketSpec {
         1;  // packets in order; the last one and a CNP are acknowledged at once
     // ACKs as packets of this class; -1: they take their path's time unloaded, and nothing of its bandwidth.
     int ack_class = 0;
-    std::vector<PacketClass> classes = {{FlowControl::none, false}, {FlowControl::pfc, true}};
+    std::vector<PacketClass> classes = {{FlowControl::none, false, 0}, {FlowControl::pfc, true, 1}};
     // Switches begin to forward when a packet's header is there and the way out is no faster than the way
     // in; else when all of it is.
     bool cut_through = false;
@@ -200,7 +203,7 @@ class PacketEngine {
         host_took,  // a packet out of the slow NIC at the end of link `id`
         storm_start,
         storm_end,
-        watchdog_poll,
+        watchdog_poll,  // of switch `id`
     };
     struct Payload {
         std::uint32_t id = 0;
@@ -329,9 +332,10 @@ class PacketEngine {
     void leave_switch(LinkId link, std::uint32_t id);
     void write_telemetry(LinkId link, std::uint32_t id, std::int64_t queue_bytes);
     void transmit(LinkId link, std::uint32_t id);
+    void send_from_queue(LinkId link, std::size_t traffic_class);
     void serve(LinkId link);
     void kick(LinkId link);
-    std::size_t next_class(const Port& port, unsigned sendable) const;
+    std::size_t next_class(LinkId link, unsigned sendable);
     static unsigned sendable(const Port& port) {
         return port.waiting & ~(unsigned{port.paused} & ~unsigned{port.unpausable});
     }
@@ -343,7 +347,10 @@ class PacketEngine {
     void on_xon(LinkId link, std::size_t traffic_class);
     void on_pause_over(LinkId link, std::size_t traffic_class);
     void on_storm(LinkId link, std::size_t traffic_class, bool starts);
-    void on_watchdog_poll();
+    bool watched(std::size_t s) const;
+    void watch(std::size_t s);
+    void on_watchdog_poll(VertexId v);
+    void poll_watchdog(std::size_t s);
     void flush(LinkId link, std::size_t traffic_class);
 
     // Credits.
@@ -404,6 +411,7 @@ class PacketEngine {
     bool telemetry_wanted_;
     std::size_t class_count_;
     unsigned credit_classes_ = 0;
+    unsigned strict_classes_ = 0;
     std::vector<PacketLink> links_;
     TimingWheel<Payload> wheel_;
     std::int64_t now_ = 0;
@@ -416,9 +424,10 @@ class PacketEngine {
     std::vector<LinkId> paths_;
     static constexpr std::uint8_t to_nic = 1;
     static constexpr std::uint8_t to_slow_nic = 2;
-    std::vector<std::uint8_t> to_nic_;  // of each link: one of these, or 0
-    std::vector<Port> ports_;           // by link
-    std::vector<Queue> queues_;         // by slot: link and class
+    std::vector<std::uint8_t> to_nic_;    // of each link: one of these, or 0
+    std::vector<Port> ports_;             // by link
+    std::vector<Queue> queues_;           // by slot: link and class
+    std::vector<std::int64_t> deficits_;  // bytes left of a class's turn; empty: none share
     std::vector<Ring> rings_;
     std::vector<Pause> pauses_;
     std::vector<IngressShare> ingress_;  // of the link's receiving end
@@ -427,7 +436,15 @@ class PacketEngine {
     std::vector<SlowReceiver> slow_receivers_;
     std::vector<std::uint32_t> slow_receiver_of_;  // by link; empty: there is none
     std::vector<PfcWatchdog> watchdogs_;           // empty: there is none
-    std::vector<SwitchBuffer> buffers_;            // by vertex
+    // The queues of a switch that its watchdog looks at, and when: at offset + n polls.
+    struct PollRound {
+        std::int64_t offset = 0;
+        std::vector<std::size_t> slots;
+        bool pending = false;
+    };
+    std::vector<PollRound> rounds_;      // by vertex
+    int discarding_arrivals_ = 0;        // ports that do
+    std::vector<SwitchBuffer> buffers_;  // by vertex
     std::vector<Flow> flows_;
     std::vector<Record> record_;
     std::vector<SelectiveSender> senders_;  // by flow; empty: go-back-N

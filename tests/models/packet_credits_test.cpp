@@ -96,7 +96,7 @@ namespace {
 // InfiniBand: every class has credits, acknowledgements cost nothing.
 PacketSpec infiniband() {
     PacketSpec spec;
-    spec.classes = {{FlowControl::credits, false}, {FlowControl::credits, false}};
+    spec.classes = {{FlowControl::credits, false, 0}, {FlowControl::credits, false, 1}};
     spec.ack_class = -1;
     return spec;
 }
@@ -365,7 +365,8 @@ TEST_CASE(
         Router router(topology, {Routing::ecmp});
         PacketEngine e(network, with(control));
         std::vector<std::vector<LinkId>> paths;
-        // All to all: every link is loaded, both ways. The sixteenth path is that from the second NIC to the first.
+        // All to all: every link is loaded, both ways. The sixteenth path is from the second NIC to the
+        // first.
         for (VertexId a = 0; a < 16; ++a) {
             for (VertexId b = 0; b < 16; ++b) {
                 if (a == b) continue;
@@ -421,4 +422,215 @@ TEST_CASE("the chain behind an incast ends at the link that is busy") {
         e.run(Picoseconds(t * us));
     }
     CHECK(e.pauser_chain(ups[0], 1) == std::vector<LinkId>{ups[0], middle, down});
+}
+
+// ---- when the watchdog looks, and what it throws away ----
+
+namespace {
+
+// Two switches, a NIC that sends to one that storms for ever; and what its watchdogs say.
+struct Storm {
+    Chain chain{3, gbit(400)};
+    PacketSpec spec;
+
+    explicit Storm(WatchdogAction action) {
+        spec.watchdog.action = action;
+        spec.watchdog.poll = Picoseconds(1000 * us);
+        spec.watchdog.detection = spec.watchdog.restoration = Picoseconds(2000 * us);
+    }
+    LinkId root() const { return chain.path[2]; }
+    PacketEngine engine(Picoseconds end = PacketEngine::never) {
+        PacketEngine e(chain.network, spec);
+        e.add(flow_of(chain.path));
+        e.storm(root(), 1, Picoseconds(10 * us), end);
+        return e;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("each switch polls at its own time, two whole polls after the pause began") {
+    std::int64_t distinct = 0;
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        CAPTURE(seed);
+        for (const bool together : {false, true}) {
+            Storm storm(WatchdogAction::alert);
+            storm.spec.seed = seed;
+            storm.spec.watchdog.polls_together = together;
+            PacketEngine e = storm.engine();
+            std::int64_t first = 0;
+            std::int64_t second = 0;
+            for (std::int64_t t = 0; t < 4000; t += 10) {
+                e.run(Picoseconds(t * us));
+                if (first == 0 && e.stormed(storm.chain.path[2], 1)) first = t;
+                if (second == 0 && e.stormed(storm.chain.path[1], 1)) second = t;
+            }
+            if (together) {
+                CHECK(first == 3000);  // the first poll has seen 11 us without
+                CHECK(second == 3000);
+            } else {
+                for (const std::int64_t t : {first, second}) {
+                    CHECK(t >= 2000);
+                    CHECK(t <= 3400);  // the pause spreads in 0.05 to 0.4 ms
+                }
+                distinct += std::abs(first - second) > 20 ? 1 : 0;
+            }
+        }
+    }
+    CHECK(distinct >= 16);
+}
+
+TEST_CASE("a watchdog costs nothing while nothing is paused, nor once it has said its word") {
+    const auto events = [](WatchdogAction action) {
+        Chain chain(3, gbit(400));
+        PacketSpec spec;
+        spec.watchdog.action = action;
+        spec.watchdog.poll = spec.watchdog.detection = Picoseconds(us);
+        spec.watchdog.restoration = Picoseconds(us);
+        PacketEngine e(chain.network, spec);
+        e.add(flow_of(chain.path, 10'000'000));
+        REQUIRE(e.run(PacketEngine::never));
+        return e.totals().events;
+    };
+    CHECK(events(WatchdogAction::alert) == events(WatchdogAction::none));
+    // Both switches' queues stand still for ever, and the run comes back to say so.
+    Storm storm(WatchdogAction::alert);
+    PacketEngine e = storm.engine();
+    CHECK_FALSE(e.run(PacketEngine::never));
+    CHECK(e.totals().storms_detected == 2);
+    CHECK(e.now() < Picoseconds(5000 * us));
+}
+
+TEST_CASE("a dropping watchdog lets go when there was no pause for its restoration time") {
+    Storm storm(WatchdogAction::drop);
+    storm.spec.watchdog.polls_together = true;
+    storm.spec.retransmission_timeout = Picoseconds(100'000 * us);
+    PacketEngine e = storm.engine(Picoseconds(10'500 * us));
+    e.run(Picoseconds(3001 * us));
+    CHECK(e.stormed(storm.root(), 1));
+    // The poll at 11 ms sees the storm's end, those at 12 and 13 ms nothing.
+    e.run(Picoseconds(12'999 * us));
+    CHECK(e.stormed(storm.root(), 1));
+    e.run(Picoseconds(13'001 * us));
+    CHECK_FALSE(e.stormed(storm.root(), 1));
+    const std::int64_t before = e.received_bytes(0);
+    e.run(Picoseconds(300'000 * us));
+    CHECK(e.received_bytes(0) > before);
+    CHECK(e.audit() == "");
+}
+
+TEST_CASE("a watchdog that drops both ways also throws away what the stormed NIC sends") {
+    for (const bool arrivals : {false, true}) {
+        Storm storm(WatchdogAction::drop);
+        storm.spec.watchdog.drops_arrivals = arrivals;
+        std::vector<LinkId> back;
+        for (std::size_t i = 3; i-- > 0;) back.push_back(reverse_link(storm.chain.path[i]));
+        PacketEngine e = storm.engine();
+        e.add(flow_of(back));
+        e.run(Picoseconds(5000 * us));
+        REQUIRE(e.stormed(storm.root(), 1));
+        const std::int64_t before = e.received_bytes(1);
+        e.run(Picoseconds(6000 * us));
+        CHECK((e.received_bytes(1) == before) == arrivals);
+        CHECK(e.audit() == "");
+    }
+}
+
+// ---- turns ----
+
+namespace {
+
+// NICs that send into one link of 400 Gbit/s, each in a class of its own.
+struct Funnel {
+    PacketNetwork network;
+    LinkId down;
+    std::vector<LinkId> ups;
+    PacketSpec spec;
+
+    explicit Funnel(std::size_t nics) {
+        const VertexId sw = network.add_switch(16'000'000);
+        const auto cable = [&](VertexId a, VertexId b) {
+            return network.add_cable(a, b, gbit(400), Picoseconds(us));
+        };
+        down = cable(sw, network.add_nic());
+        for (std::size_t i = 0; i < nics; ++i) ups.push_back(cable(network.add_nic(), sw));
+        for (PacketLink& l : network.links) l.headroom_bytes = 200'000;
+        spec.ack_class = -1;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("classes share a link by weight, and a strict one goes before them") {
+    for (const FlowControl control : {FlowControl::pfc, FlowControl::credits}) {
+        Funnel funnel(4);
+        give_buffers(funnel.network, 100 * full_room);
+        funnel.spec.classes = {{control, false, 0}, {control, false, 1}, {control, false, 3}};
+        PacketEngine e(funnel.network, funnel.spec);
+        e.add(flow_of({funnel.ups[0], funnel.down}, 5'000'000, 0));
+        e.add(flow_of({funnel.ups[1], funnel.down}, endless, 1));
+        e.add(flow_of({funnel.ups[2], funnel.down}, endless, 2));
+        // One packet of the others may be under way when the strict one begins, and none comes between.
+        while (e.end(0) == PacketEngine::never) e.run(e.now() + Picoseconds(us));
+        CHECK(e.end(0).count() < 5'000'000 / 4096 * full_packet * 20 + 5 * us);
+        e.run(Picoseconds(2000 * us));
+        const std::int64_t one = e.received_bytes(1);
+        const std::int64_t three = e.received_bytes(2);
+        e.run(Picoseconds(4000 * us));
+        const auto got_one = static_cast<double>(e.received_bytes(1) - one);
+        const auto got_three = static_cast<double>(e.received_bytes(2) - three);
+        CHECK(got_three == doctest::Approx(3 * got_one).epsilon(0.001));
+        CHECK(got_one + got_three ==
+              doctest::Approx(50e9 * 2e-3 * 4096 / full_packet).epsilon(0.001));
+        // What one class leaves, the other takes.
+        e.storm(funnel.down, 2, e.now(), PacketEngine::never);
+        e.run(Picoseconds(4500 * us));
+        const std::int64_t alone = e.received_bytes(1);
+        e.run(Picoseconds(5500 * us));
+        CHECK(static_cast<double>(e.received_bytes(1) - alone) ==
+              doctest::Approx(50e9 * 1e-3 * 4096 / full_packet).epsilon(0.001));
+        CHECK(e.audit() == "");
+    }
+}
+
+TEST_CASE("turns are counted in bytes: short packets get as much of the link as long ones") {
+    Funnel funnel(2);
+    funnel.spec.classes = {
+        {FlowControl::none, false, 0}, {FlowControl::pfc, false, 1}, {FlowControl::pfc, false, 1}};
+    PacketEngine e(funnel.network, funnel.spec);
+    e.add(flow_of({funnel.ups[0], funnel.down}));
+    const std::int64_t messages = 2000;
+    for (std::int64_t i = 0; i < messages; ++i) {
+        e.add(flow_of({funnel.ups[1], funnel.down}, 1000, 2));
+    }
+    while (e.end(static_cast<std::size_t>(messages)) == PacketEngine::never) {
+        e.run(e.now() + Picoseconds(us / 10));
+    }
+    const double on_wire = static_cast<double>(e.received_bytes(0)) / 4096 * full_packet;
+    CHECK(on_wire == doctest::Approx(static_cast<double>(messages) * 1058).epsilon(0.05));
+}
+
+// ---- headroom, shared ----
+
+TEST_CASE(
+    "an oversubscribed headroom holds while few are hot, loses when it runs out, feeds the pool") {
+    // Each hot port needs what is under way there and back: 2 us at 50 GB/s, and two packets and a frame.
+    const double need = 100e3 + 2 * full_packet + 64;
+    for (const std::int64_t oversubscription : {1, 4, 6}) {
+        CAPTURE(oversubscription);
+        Funnel funnel(8);
+        funnel.spec.buffer.headroom_oversubscription = oversubscription;
+        PacketEngine e(funnel.network, funnel.spec);
+        for (std::size_t i = 0; i < 4; ++i) e.add(flow_of({funnel.ups[i], funnel.down}));
+        e.storm(funnel.down, 1, {}, PacketEngine::never);
+        e.run(Picoseconds(2000 * us));
+        const double headroom = 9 * 200e3 / static_cast<double>(oversubscription);
+        CHECK((e.totals().lost_lossless > 0) == (headroom < 4 * need));
+        const double pool = 16e6 - 9 * 2 * 4096 - headroom;
+        for (std::size_t i = 0; i < 4; ++i) {
+            CHECK(static_cast<double>(e.ingress(funnel.ups[i], 1).bytes - 4096) ==
+                  doctest::Approx(0.125 * pool / (1 + 0.125 * 4)).epsilon(0.01));
+        }
+        CHECK(e.audit() == "");
+    }
 }
