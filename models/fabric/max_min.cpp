@@ -165,7 +165,13 @@ void MaxMin::fill() {
     touched_.clear();
     levels_.clear();
     for (const FlowId f : released_) flows_[f].frozen = false;
+    constexpr std::size_t ahead = 4;  // flows, whose links are fetched from memory meanwhile
     for (std::size_t i = 0; i < released_.size(); ++i) {
+        if (i + ahead < released_.size()) {
+            for (const Crossing& c : crossings_of(released_[i + ahead])) {
+                __builtin_prefetch(&links_[c.link]);
+            }
+        }
         for (const Crossing& c : crossings_of(released_[i])) touch(c.link);
     }
     while (!levels_.empty()) {
@@ -173,6 +179,7 @@ void MaxMin::fill() {
         std::pop_heap(levels_.begin(), levels_.end(),
                       [](const Level& a, const Level& b) { return a.rate > b.rate; });
         levels_.pop_back();
+        if (!levels_.empty()) __builtin_prefetch(&links_[levels_.front().link]);
         const LinkState& link = links_[lowest.link];
         if (link.rising == 0) continue;
         const double now = level(link);

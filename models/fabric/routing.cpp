@@ -39,10 +39,12 @@ Router::Router(const Topology& topology, RoutingSpec spec)
     : topology_(topology),
       spec_(spec),
       leaves_(topology.vertex_count() - topology.nic_count()),
+      shapes_(leaves_.size()),
       leaf_number_(topology.vertex_count()) {
     RY_CHECK(topology.levels() <= heights);
     if (spec_.policy == Routing::adaptive) load_.resize(topology.links().size());
     find_leaves();
+    find_shapes();
 }
 
 // The union over working links of what their far ends reach.
@@ -104,6 +106,32 @@ void Router::find_leaves() {
     }
 }
 
+void Router::find_shapes() {
+    const auto first = static_cast<VertexId>(topology_.nic_count());
+    const auto far = [&](LinkId l, std::size_t height) -> const Leaves& {
+        return leaves_[topology_.links()[l].to - first][height];
+    };
+    for (VertexId v = first; v < topology_.vertex_count(); ++v) {
+        Shape& shape = shapes_[v - first];
+        const auto up = topology_.up_links(v);
+        for (std::size_t height = 0; height < heights; ++height) {
+            shape.even_up[height] = std::all_of(up.begin(), up.end(), [&](LinkId l) {
+                const Leaves& leaves = far(l, height);
+                const Range& same = far(up[0], height).hull;
+                return topology_.links()[l].bytes_per_s > 0 && leaves.pieces == whole &&
+                       leaves.hull.first == same.first && leaves.hull.end == same.end;
+            });
+        }
+        const auto down = topology_.down_links(v);
+        shape.ordered_down = topology_.level(v) > 1 &&
+                             std::is_sorted(down.begin(), down.end(), [&](LinkId a, LinkId b) {
+                                 const Range& left = far(a, 0).hull;
+                                 const Range& right = far(b, 0).hull;
+                                 return left.first < right.first || left.end < right.end;
+                             });
+    }
+}
+
 void Router::forget_loads() {
     std::fill(load_.begin(), load_.end(), 0.0);
 }
@@ -144,23 +172,45 @@ int Router::height_from(VertexId nic) const {
     return -1;
 }
 
+// Those that can lead to the target's leaves, by bisection where they are in order.
+std::span<const LinkId> Router::down_links_near_target(VertexId v) const {
+    const auto all = topology_.down_links(v);
+    if (!shapes_[v - topology_.nic_count()].ordered_down) return all;
+    const auto [low, high] = std::minmax_element(target_leaves_.begin(), target_leaves_.end());
+    const auto hull = [&](LinkId l) {
+        return leaves_[topology_.links()[l].to - topology_.nic_count()][0].hull;
+    };
+    const auto first =
+        std::partition_point(all.begin(), all.end(), [&](LinkId l) { return hull(l).end <= *low; });
+    const auto end =
+        std::partition_point(first, all.end(), [&](LinkId l) { return hull(l).first <= *high; });
+    return {first, end};
+}
+
 // Links out of v on shortest paths that still go up `height` levels: -1 on the way down.
 void Router::find_candidates(VertexId v, int height) {
-    candidates_.clear();
+    found_.clear();
     if (height < 0 && topology_.level(v) == 1) {  // the last hop: the target knows its leaves
         for (const LinkId l : topology_.up_links(target_)) {
             const LinkId down = reverse_link(l);
             if (topology_.links()[l].to == v && topology_.links()[down].bytes_per_s > 0) {
-                candidates_.push_back(down);
+                found_.push_back(down);
             }
         }
+        candidates_ = found_;
         return;
     }
-    for (const LinkId l : height < 0 ? topology_.down_links(v) : topology_.up_links(v)) {
+    if (height >= 0 && v >= topology_.nic_count() &&
+        shapes_[v - topology_.nic_count()].even_up[static_cast<std::size_t>(height)]) {
+        candidates_ = topology_.up_links(v);
+        return;
+    }
+    for (const LinkId l : height < 0 ? down_links_near_target(v) : topology_.up_links(v)) {
         const Link& link = topology_.links()[l];
         if (link.bytes_per_s <= 0) continue;
-        if (covers(link.to, std::max(0, height))) candidates_.push_back(l);
+        if (covers(link.to, std::max(0, height))) found_.push_back(l);
     }
+    candidates_ = found_;
 }
 
 // Digit by digit: the NIC's position in mixed radix, a digit per tier, names the cable above each tier on its
@@ -217,7 +267,7 @@ void Router::walk(VertexId from, int height, std::uint64_t hash, float share,
 void Router::spray(VertexId v, int height, float share, std::vector<Usage>& usages) {
     if (v == target_) return;
     find_candidates(v, height);
-    const std::vector<LinkId> out = candidates_;
+    const std::vector<LinkId> out(candidates_.begin(), candidates_.end());
     for (const LinkId l : out) {
         const float part = share / static_cast<float>(out.size());
         usages.push_back({l, part});

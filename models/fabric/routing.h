@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -64,7 +65,15 @@ class Router {
     static constexpr std::uint32_t whole = UINT32_MAX;
     static constexpr int heights = 4;  // one more than the levels above the leaves
 
+    // What spares looking at every link of a switch, where nothing is broken.
+    struct Shape {
+        std::array<bool, heights> even_up{};  // so many levels above its up links is the same
+        bool ordered_down = false;            // its down links lead to leaves in ascending order
+    };
+
     void find_leaves();
+    void find_shapes();
+    std::span<const LinkId> down_links_near_target(VertexId v) const;
     Leaves join(std::span<const LinkId> links, int height);
     bool covers(VertexId v, int height) const;
     void aim_at(VertexId to);
@@ -82,10 +91,12 @@ class Router {
     // only, so that a route never runs into a dead one further on.
     std::vector<std::array<Leaves, heights>> leaves_;
     std::vector<Ranges> pieces_;
+    std::vector<Shape> shapes_;               // of each switch
     std::vector<std::uint32_t> leaf_number_;  // of each vertex that is one
     VertexId target_ = 0;
     std::vector<std::uint32_t> target_leaves_;  // by number: one, or one in each plane
-    std::vector<LinkId> candidates_;
+    std::span<const LinkId> candidates_;
+    std::vector<LinkId> found_;  // candidates that are not all links of a switch
     // By level: how many equal ways up there were below it, on the walk under way.
     std::array<std::uint32_t, heights + 1> stride_{};
     std::vector<double> load_;  // of each link, adaptive only
