@@ -57,7 +57,9 @@ class Dcqcn final : public Congestion {
         } else if (now >= s.increase_at) {
             increase(s, pace);
             ++s.timer_stage;
-            s.increase_at = now + spec_.increase_timer;
+            // At line rate there is nothing to increase until the next cut.
+            const bool done = pace.bits_per_s >= s.line;
+            s.increase_at = done ? Picoseconds::max() : now + spec_.increase_timer;
         }
         pace.wake = std::min(s.cut_at, s.increase_at);
     }
