@@ -137,7 +137,9 @@ void PacketEngine::fetch_ahead() const {
     if (const auto* soon = wheel_.peek(2)) {
         const std::uint32_t id = soon->payload.id;
         if (soon->payload.what == What::arrival) {
-            __builtin_prefetch(&ports_[paths_[packets_[id].place]]);
+            const Packet& packet = packets_[id];
+            if (packet.flags >> routing_shift != 0) return fetch_choice(packet);
+            __builtin_prefetch(&ports_[paths_[packet.place]]);
         } else if (soon->payload.what == What::port_free) {
             __builtin_prefetch(&ports_[id]);
         }
@@ -227,6 +229,7 @@ void PacketEngine::receive(LinkId in, std::uint32_t id) {
 
 void PacketEngine::forward(std::uint32_t id) {
     const Packet& packet = packets_[id];
+    if (packet.flags >> routing_shift != 0) choose_link(id);
     const LinkId out = paths_[packet.place];
     Port& port = ports_[out];
     if ((port.discarding >> packet.traffic_class & 1) != 0) {
