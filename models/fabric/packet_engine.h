@@ -370,7 +370,7 @@ class PacketEngine {
     // Ways (packet_routing.cpp).
     void start_way(std::uint32_t id);
     void choose_link(std::uint32_t id);
-    void fetch_choice(const Packet& packet) const;
+    void fetch_ways() const;
     LinkId soonest(const NextHops::Choice& choice, std::size_t traffic_class) const;
     std::int64_t wait_at(LinkId link, std::size_t traffic_class) const;
     void turn_way(Packet& packet, std::size_t hops);

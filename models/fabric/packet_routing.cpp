@@ -52,8 +52,27 @@ void PacketEngine::choose_link(std::uint32_t id) {
     }
 }
 
-void PacketEngine::fetch_choice(const Packet& packet) const {
-    next_hops_.fetch(paths_[packet.place - 1], paths_[packet.place / way_places * way_places]);
+// Each packet has its way in a cache line of its own: that of a packet that will arrive, and of one that will
+// leave its queue, once the queue's head is there.
+void PacketEngine::fetch_ways() const {
+    if (const auto* later = wheel_.peek(8); later && later->payload.what == What::port_free) {
+        const Queue* queue = &queues_[later->payload.id * class_count_];
+        __builtin_prefetch(queue);
+        __builtin_prefetch(queue + class_count_ - 1);
+    }
+    const auto each_head = [&](std::size_t places, const auto& visit) {
+        const auto* event = wheel_.peek(places);
+        if (!event || event->payload.what != What::port_free) return;
+        for (std::size_t c = 0; c < class_count_; ++c) {
+            const std::uint32_t head = queues_[event->payload.id * class_count_ + c].head;
+            if (head != none) visit(packets_[head]);
+        }
+    };
+    each_head(5, [](const Packet& packet) { __builtin_prefetch(&packet); });
+    each_head(3, [&](const Packet& packet) { __builtin_prefetch(&paths_[packet.place - 1]); });
+    if (const auto* soon = wheel_.peek(3); soon && soon->payload.what == What::arrival) {
+        __builtin_prefetch(&paths_[packets_[soon->payload.id].place]);
+    }
 }
 
 // Of equals the one whose turn comes first.
