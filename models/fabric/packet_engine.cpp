@@ -131,13 +131,20 @@ bool PacketEngine::run(Picoseconds until, std::uint64_t events_max) {
 // A large network does not fit into the cache. What the next events will touch is on its way while this one
 // is handled: first the packet, then, once that is there, the port that it goes out by.
 void PacketEngine::fetch_ahead() const {
+    if (!ways_.empty()) fetch_ways();
     if (const auto* later = wheel_.peek(5); later && later->payload.what == What::arrival) {
         __builtin_prefetch(&packets_[later->payload.id]);
     }
     if (const auto* soon = wheel_.peek(2)) {
         const std::uint32_t id = soon->payload.id;
         if (soon->payload.what == What::arrival) {
-            __builtin_prefetch(&ports_[paths_[packets_[id].place]]);
+            const Packet& packet = packets_[id];
+            if (packet.flags >> routing_shift != 0) {
+                next_hops_.fetch(paths_[packet.place - 1],
+                                 paths_[packet.place / way_places * way_places]);
+                return;
+            }
+            __builtin_prefetch(&ports_[paths_[packet.place]]);
         } else if (soon->payload.what == What::port_free) {
             __builtin_prefetch(&ports_[id]);
         }
@@ -227,6 +234,7 @@ void PacketEngine::receive(LinkId in, std::uint32_t id) {
 
 void PacketEngine::forward(std::uint32_t id) {
     const Packet& packet = packets_[id];
+    if (packet.flags >> routing_shift != 0) choose_link(id);
     const LinkId out = paths_[packet.place];
     Port& port = ports_[out];
     if ((port.discarding >> packet.traffic_class & 1) != 0) {

@@ -16,6 +16,7 @@
 #include "models/fabric/congestion.h"
 #include "models/fabric/link_credits.h"
 #include "models/fabric/link_faults.h"
+#include "models/fabric/next_hops.h"
 #include "models/fabric/packet_network.h"
 #include "models/fabric/pfc_watchdog.h"
 #include "models/fabric/selective_repeat.h"
@@ -52,6 +53,14 @@ constexpr Picoseconds local_ack_timeout(int exponent) {
 
 enum class Recovery : std::uint8_t { go_back_n, selective_repeat };
 
+// Which way a flow's packets take through the network.
+enum class PacketRouting : std::uint8_t {
+    path,      // the flow's own, all of them
+    spray,     // at each switch the equal-cost outputs in turn, a turn for each destination leaf
+    adaptive,  // at each switch the equal-cost output that would send it first
+    flowlet,   // likewise, but only after a gap; else where the flow's last packet went
+};
+
 struct PacketSpec {
     std::int64_t payload_bytes = 4096;  // of a full packet
     std::int64_t header_bytes =
@@ -82,6 +91,7 @@ struct PacketSpec {
     Picoseconds retransmission_timeout{};  // 0: there is none
     std::int64_t retries = 7;              // timeouts without progress before the flow fails
     WatchdogSpec watchdog;
+    Picoseconds flowlet_gap{};  // between a flow's packets at a switch: then it may change its way
     CreditSpec credits;
     ReceiveBuffer receive_buffer;  // of a NIC that is made slow
     std::uint64_t seed = 1;        // of marking and bit errors
@@ -93,6 +103,9 @@ struct PacketFlow {
     Picoseconds start{};
     std::int64_t after = -1;  // starts when this earlier flow has ended, if that is later; -1: none
     int traffic_class = 1;
+    // Other than `path`: of `path` the two ends count, and its first link; an acknowledgement goes back as
+    // its packet came. Not with a congestion control that wants telemetry, which compares hop with hop.
+    PacketRouting routing = PacketRouting::path;
 };
 
 class PacketEngine {
@@ -101,6 +114,8 @@ class PacketEngine {
     PacketEngine(const PacketNetwork& network, PacketSpec spec,
                  std::unique_ptr<Congestion> congestion = no_congestion_control());
 
+    // What flows that don't keep to one path choose from: of the network's own topology.
+    void choose_from(NextHops next_hops) { next_hops_ = std::move(next_hops); }
     // Its index. Before the clock passes its start.
     std::size_t add(const PacketFlow& flow);
     // The NIC at the end of `link` pauses it for a class, or returns no credits, from `start` to `end`,
@@ -138,6 +153,7 @@ class PacketEngine {
     std::int64_t queue_bytes_max(LinkId link, int traffic_class) const {
         return queues_[slot(link, traffic_class)].bytes_max;
     }
+    std::int64_t sent_bytes(LinkId link) const { return ports_[link].sent_bytes; }
     // Its sender has been told to wait, or lacks credits for its next packet.
     bool paused(LinkId link, int traffic_class) const {
         return (ports_[link].paused >> traffic_class & 1) != 0;
@@ -210,8 +226,8 @@ class PacketEngine {
         What what = What::arrival;
         std::uint8_t traffic_class = 0;
     };
-    // `place` runs along the flow's path: forwards over its links, then backwards over their reverses. It
-    // points to the next link to take.
+    // `place` runs along the flow's path, or the packet's own: forwards over its links, then backwards over
+    // their reverses. It points to the next link to take.
     struct Packet {
         std::uint32_t next = none;  // in its queue, or in the list of free ones
         std::uint32_t place = 0;
@@ -224,6 +240,11 @@ class PacketEngine {
     static constexpr std::uint8_t flag_ack = 1;
     static constexpr std::uint8_t flag_marked = 2;  // data: congestion experienced; ACK: CNP
     static constexpr std::uint8_t flag_nack = 4;
+    static constexpr int routing_shift = 6;  // above it a data packet's routing
+    // What a packet that chooses its way has at the end of paths_: its NIC, then its path there and back.
+    // As many places for each, so that each begins at a multiple.
+    static constexpr std::uint32_t way_places = 16;
+    static constexpr std::size_t way_hops_max = (way_places - 2) / 2;
 
     // The sending end of a link.
     struct alignas(64) Port {
@@ -276,6 +297,7 @@ class PacketEngine {
         std::uint8_t hops = 0;
         std::uint8_t traffic_class = 0;
         Phase phase = Phase::waiting;
+        PacketRouting routing = PacketRouting::path;
         bool queued = false;  // in its NIC's ring
         bool nacked = false;  // the receiver has asked for the packet that it expects
         std::uint8_t retries = 0;
@@ -296,6 +318,11 @@ class PacketEngine {
         std::int64_t ack_latency = 0;  // of acknowledgements that are no packets
         std::uint32_t first_follower = none;
         std::uint32_t next_follower = none;
+        std::uint32_t first_flowlet = 0;  // one for each hop
+    };
+    struct Flowlet {
+        LinkId link = none;
+        std::int64_t last = 0;  // packet
     };
 
     std::size_t slot(LinkId link, int traffic_class) const {
@@ -339,6 +366,14 @@ class PacketEngine {
     static unsigned sendable(const Port& port) {
         return port.waiting & ~(unsigned{port.paused} & ~unsigned{port.unpausable});
     }
+
+    // Ways (packet_routing.cpp).
+    void start_way(std::uint32_t id);
+    void choose_link(std::uint32_t id);
+    void fetch_ways() const;
+    LinkId soonest(const NextHops::Choice& choice, std::size_t traffic_class) const;
+    std::int64_t wait_at(LinkId link, std::size_t traffic_class) const;
+    void turn_way(Packet& packet, std::size_t hops);
 
     // PFC.
     void send_pause(LinkId link, std::size_t traffic_class, bool stop);
@@ -422,6 +457,9 @@ class PacketEngine {
     std::vector<std::uint32_t>
         acknowledges_;  // of each packet that is an ACK: what came; selective repeat
     std::vector<LinkId> paths_;
+    NextHops next_hops_;
+    std::vector<std::uint32_t> ways_;  // of each packet that has chosen one, its place in paths_
+    std::vector<Flowlet> flowlets_;
     static constexpr std::uint8_t to_nic = 1;
     static constexpr std::uint8_t to_slow_nic = 2;
     std::vector<std::uint8_t> to_nic_;    // of each link: one of these, or 0

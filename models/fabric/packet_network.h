@@ -38,16 +38,17 @@ struct PacketNetwork {
     }
     bool is_nic(VertexId v) const { return buffer_bytes[v] == 0; }
 
-    // The working cables of a topology keep their numbers; each switch gets this much buffer.
+    // The links of a topology keep their numbers and have the rate at which they work; each switch gets this
+    // much buffer.
     static PacketNetwork of(const Topology& topology, std::int64_t switch_buffer_bytes) {
         PacketNetwork network;
         for (VertexId v = 0; v < topology.vertex_count(); ++v) {
             network.add_switch(topology.level(v) == 0 ? 0 : switch_buffer_bytes);
         }
-        for (LinkId l = 0; l < topology.links().size(); ++l) {
-            const Link& link = topology.links()[l];
-            network.links.push_back(
-                {link.from, link.to, topology.line_rate(l), link.latency, {}, 0, 0});
+        for (const Link& link : topology.links()) {
+            const auto rate =
+                Bandwidth::bits_per_second(static_cast<std::int64_t>(link.bytes_per_s * 8));
+            network.links.push_back({link.from, link.to, rate, link.latency, {}, 0, 0});
         }
         return network;
     }

@@ -17,6 +17,7 @@ std::size_t PacketEngine::add(const PacketFlow& given) {
     f.last_payload =
         static_cast<std::uint16_t>(given.bytes - (f.packets - 1) * spec_.payload_bytes);
     f.traffic_class = static_cast<std::uint8_t>(given.traffic_class);
+    f.routing = given.routing;
     Record r;
     r.start = given.start;
     for (const LinkId l : given.path) {
@@ -32,6 +33,11 @@ std::size_t PacketEngine::add(const PacketFlow& given) {
         telemetry_hops_ = given.path.size() - 1;
     }
     paths_.push_back(given.path.front());  // so that one place beyond the last is still inside
+    if (f.routing != PacketRouting::path) {
+        RY_CHECK(!next_hops_.empty() && !telemetry_wanted_ && f.hops <= way_hops_max);
+        r.first_flowlet = static_cast<std::uint32_t>(flowlets_.size());
+        if (f.routing == PacketRouting::flowlet) flowlets_.resize(flowlets_.size() + f.hops);
+    }
     flows_.push_back(f);
     record_.push_back(r);
     if (selective()) {
@@ -153,6 +159,7 @@ void PacketEngine::send_data(LinkId link, std::uint32_t flow) {
                     0};
     if (f.sent == f.acknowledged) restart_timeout(flow);
     await_timeout(flow);
+    if (f.routing != PacketRouting::path) start_way(id);
     count_sent(flow);
     f.ready_at = now_ + transfer_ps(packets_[id].bytes, f.ps_per_byte);
     transmit(link, id);
@@ -345,6 +352,7 @@ void PacketEngine::acknowledge(std::uint32_t id, std::uint8_t flags) {
     Flow& f = flows_[packet.flow];
     f.unacknowledged = 0;
     if (selective()) acknowledges_[id] = packet.number;
+    if (f.routing != PacketRouting::path) turn_way(packet, f.hops);
     packet.number = f.expected;
     packet.bytes = static_cast<std::uint16_t>(spec_.ack_bytes);
     packet.flags = flag_ack | flags;

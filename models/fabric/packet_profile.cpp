@@ -191,8 +191,6 @@ PacketNetwork packet_network(Catalogue& catalogue, const Topology& topology,
     Headrooms headrooms(catalogue, topology);
     for (LinkId l = 0; l < network.links.size(); ++l) {
         PacketLink& link = network.links[l];
-        const double left = topology.links()[l].bytes_per_s / link.rate.bytes_per_second();
-        link.rate = link.rate * left;
         if (profile.ecn && !network.is_nic(link.from)) {
             const DeviatingSwitch* d = deviation(profile, link.from);
             if (d == nullptr || d->ecn) link.ecn = profile.ecn->at(topology.line_rate(l));

@@ -233,7 +233,8 @@ LinkId Router::choose_by_destination(VertexId v, int height) {
 
 LinkId Router::choose(VertexId v, std::uint64_t hash) const {
     const auto count = static_cast<std::uint32_t>(candidates_.size());
-    const std::uint64_t here = mix(hash ^ (static_cast<std::uint64_t>(v) << 32) ^ spec_.hash_seed);
+    const std::uint64_t own = spec_.hash_polarized ? 0 : static_cast<std::uint64_t>(v) << 32;
+    const std::uint64_t here = mix(hash ^ own ^ spec_.hash_seed);
     if (spec_.policy == Routing::ecmp) return candidates_[here % count];
     // Adaptive: the least loaded for its rate; of equals the hash decides.
     std::uint32_t best = 0;

@@ -23,9 +23,9 @@ void merge_usages(std::vector<Usage>& usages, std::size_t first = 0);
 enum class Routing : std::uint8_t {
     destination,  // by the destination's place among the leaves (D-mod-k; what an InfiniBand subnet
                   // manager's fat-tree engine programs)
-    ecmp,         // by a hash of source, destination and queue pair, of another seed at each switch
-    adaptive,     // the output with the least load at each switch, when the flow starts
-    spray,        // over all equal outputs evenly, packet by packet
+    ecmp,  // by a hash of source, destination and queue pair; another at each switch, if not polarized
+    adaptive,  // the output with the least load at each switch, when the flow starts
+    spray,     // over all equal outputs evenly, packet by packet
 };
 const std::vector<std::string>& routing_names();
 
@@ -34,6 +34,8 @@ struct RoutingSpec {
     // Queue pairs of one connection: its bytes are split evenly over them, each takes its own path.
     std::int64_t queue_pairs = 1;
     std::uint64_t hash_seed = 0;
+    // All switches hash alike: flows that one tier has put together stay together in the next.
+    bool hash_polarized = false;
 };
 
 class Router {

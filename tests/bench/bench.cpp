@@ -258,6 +258,7 @@ constexpr PacketsRival packets_rivals[] = {
     {htsim, "1024_incast", 1'480'000 / 8.8, 129e3 / 1024},
     {htsim, "128_ring64", 2'709'504 / 11.8, 29e3 / 128},
     {htsim, "128_a2aflat64", 1'482'752 / 3.9, 23e3 / 128},
+    {htsim, "8192_perm", 12'441'088 / 156.0, 2.2e6 / 8192},
 };
 
 struct PacketsRun {
@@ -273,8 +274,9 @@ struct PacketsRun {
 };
 
 // PFC, ECN, DCQCN, an acknowledgement for each packet.
-PacketsRun run_packets(const std::string& traffic) {
-    const std::string command = fmt::format("'{}' {}", RAILYARD_PACKETS, traffic);
+PacketsRun run_packets(const std::string& traffic, const char* routing = "path") {
+    const std::string command =
+        fmt::format("'{}' {} dcqcn 1 {}", RAILYARD_PACKETS, traffic, routing);
     FILE* pipe = popen(command.c_str(), "r");
     PacketsRun run;
     char digest[17] = {};
@@ -295,6 +297,18 @@ Result packets_memory(const std::string& name, const std::string& traffic, const
             "KB per host",     rival,
             rival_kb_per_host, rival_kb_per_host / kb_per_host,
             run.digest};
+}
+
+// What it costs that packets choose their way, and are taken in any order.
+void packets_that_choose(const std::string& traffic, const char* routing,
+                         std::vector<Result>& results) {
+    const PacketsRun path = run_packets(traffic);
+    const PacketsRun run = run_packets(traffic, routing);
+    const std::string name = fmt::format("packets_{}_{}", traffic, routing);
+    results.push_back({name, run.hops_per_s() * 1e-6, run.unit(), "one path",
+                       path.hops_per_s() * 1e-6, run.hops_per_s() / path.hops_per_s(), run.digest});
+    results.push_back(
+        packets_memory(name, traffic, run, "one path", path.peak_mb * 1024 / std::stod(traffic)));
 }
 
 void packets(const PacketsRival& rival, std::vector<Result>& results) {
@@ -642,6 +656,14 @@ int main(int argc, char** argv) {
         if (!name.starts_with(only) || (smoke && name != "packets_128_incast")) continue;
         if (!json) fmt::print(stderr, "{} ...\n", name);
         packets(rival, results);
+    }
+    for (const char* traffic : {"128_perm", "1024_perm"}) {
+        for (const char* routing : {"spray", "adaptive"}) {
+            const std::string name = fmt::format("packets_{}_{}", traffic, routing);
+            if (smoke || !name.starts_with(only)) continue;
+            if (!json) fmt::print(stderr, "{} ...\n", name);
+            packets_that_choose(traffic, routing, results);
+        }
     }
     for (const std::string traffic : {"128_incast", "128_perm", "1024_incast", "1024_perm"}) {
         const std::string name = "packets_vs_ns3_" + traffic;

@@ -1,10 +1,13 @@
-// usage: railyard_packets TRAFFIC [CONGESTION [ACKS]]
+// usage: railyard_packets TRAFFIC [CONGESTION [ACKS [ROUTING]]]
 //
 // The traffic packet by packet on a fat-tree of 1 us links, building and routing included: PFC, ECN and
-// `CONGESTION` (dcqcn) on. Prints the CPU seconds, the MB of memory that
+// `CONGESTION` (dcqcn) on, an acknowledgement for each so many packets (1). ROUTING: path (by hash), spray,
+// adaptive or flowlet. Prints the CPU seconds, the MB of memory that
 // network, routes and packets took at the peak, data packet-hops, events, the
 // last flow's end and the mean one in us, and a digest.
 
+#include <algorithm>
+#include <array>
 #include <ctime>
 
 #include "tests/bench/fat_tree.h"
@@ -29,7 +32,14 @@ int main(int argc, char** argv) {
                  catalogue.data("ecn", "recommend_400g", "kmax").count(),
                  catalogue.number("ecn", "recommend_400g", "pmax")};
     }
+    const std::array<std::string, 4> routings = {"path", "spray", "adaptive", "flowlet"};
+    const auto routing =
+        std::find(routings.begin(), routings.end(), argc > 4 ? argv[4] : "path") - routings.begin();
+    if (routing == std::ssize(routings)) return 2;
     PacketSpec spec;
+    if (routing > 0) spec.recovery = Recovery::selective_repeat;
+    spec.reordering = spec.recovery_window;  // in a lossless network what is missing is late
+    spec.flowlet_gap = 50 * link_latency;
     spec.buffer.alpha = catalogue.number("pfc", "", "alpha_hpcc");
     if (argc > 3) spec.ack_every = std::atoi(argv[3]);
     std::unique_ptr<Congestion> control;
@@ -42,6 +52,7 @@ int main(int argc, char** argv) {
     }
     if (!control) return 2;
     PacketEngine engine(network, spec, std::move(control));
+    if (routing > 0) engine.choose_from(NextHops(topology));
     const std::vector<std::vector<LinkId>> path = paths(topology, traffic, Routing::ecmp);
     for (std::size_t f = 0; f < path.size(); ++f) {
         PacketFlow flow;
@@ -49,6 +60,7 @@ int main(int argc, char** argv) {
         flow.bytes = static_cast<std::int64_t>(traffic.flows[f].bytes);
         flow.start = Picoseconds(static_cast<std::int64_t>(traffic.flows[f].start_s * 1e12));
         flow.after = traffic.flows[f].after;
+        flow.routing = static_cast<PacketRouting>(routing);
         engine.add(flow);
     }
     if (!engine.run(PacketEngine::never)) return 1;

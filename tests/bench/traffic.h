@@ -33,7 +33,7 @@ struct Traffic {
 
 constexpr double link_bytes_per_s = 50e9;
 
-// `name` is <hosts>_<pattern>, such as 1024_a2aflat256; hosts 128, 1024 or 4096; patterns perm (a
+// `name` is <hosts>_<pattern>, such as 1024_a2aflat256; hosts 128, 1024, 4096 or 8192; patterns perm (a
 // permutation), rand (Poisson arrivals at half load), a2aflat<n> (all-to-all of n hosts, spread
 // evenly), incast (32 senders to one host, once in 128 hosts, 31 times in 1024), ring<n> (a ring
 // all-reduce of n hosts).
@@ -54,7 +54,7 @@ inline Traffic traffic(const std::string& name) {
         for (int i = hosts - 1; i > 0; --i) {
             std::swap(to[static_cast<std::size_t>(i)], to[static_cast<std::size_t>(any(i))]);
         }
-        const double bytes = hosts == 128 ? 16 << 20 : 4 << 20;
+        const double bytes = hosts == 128 ? 16 << 20 : hosts == 8192 ? 1 << 20 : 4 << 20;
         for (int i = 0; i < hosts; ++i)
             t.flows.push_back({i, to[static_cast<std::size_t>(i)], bytes, 0});
     } else if (pattern == "incast") {

@@ -1,0 +1,113 @@
+// PacketEngine: packets that choose their way at each switch.
+
+#include <algorithm>
+
+#include "models/fabric/packet_engine.h"
+#include "sim/check.h"
+
+namespace railyard {
+
+// Gives the packet a path of its own to write its way into, a copy of its flow's. A packet's number keeps it
+// for good.
+void PacketEngine::start_way(std::uint32_t id) {
+    Packet& packet = packets_[id];
+    const Flow& f = flows_[packet.flow];
+    if (ways_.size() <= id) ways_.resize(packets_.size(), none);
+    if (ways_[id] == none) {
+        const std::size_t first = (paths_.size() + way_places - 1) / way_places * way_places;
+        ways_[id] = static_cast<std::uint32_t>(first);
+        paths_.resize(first + way_places);
+    }
+    LinkId* way = &paths_[ways_[id]];
+    const LinkId* path = &paths_[f.first];
+    way[0] = links_[path[f.hops - 1]].to;
+    std::copy(path, path + f.hops, way + 1);
+    packet.place = ways_[id] + 1;
+    packet.flags = static_cast<std::uint8_t>(static_cast<unsigned>(f.routing) << routing_shift);
+}
+
+// At the switch where the packet has arrived.
+void PacketEngine::choose_link(std::uint32_t id) {
+    const Packet& packet = packets_[id];
+    LinkId* way = &paths_[packet.place / way_places * way_places];
+    LinkId& next = paths_[packet.place];
+    const NextHops::Choice choice = next_hops_.next(paths_[packet.place - 1], way[0]);
+    RY_CHECK(!choice.links.empty());
+    const auto routing = static_cast<PacketRouting>(packet.flags >> routing_shift);
+    if (choice.links.size() == 1 || routing == PacketRouting::spray) {
+        next = choice.links[choice.turn];
+    } else if (routing == PacketRouting::adaptive) {
+        next = soonest(choice, packet.traffic_class);
+    } else {
+        const std::size_t hop = packet.place % way_places - 1;
+        Flowlet& flowlet = flowlets_[record_[packet.flow].first_flowlet + hop];
+        // A flow that another switch has sent elsewhere is a new flowlet to this one.
+        const bool here =
+            flowlet.link != none && links_[flowlet.link].from == links_[choice.links[0]].from;
+        if (!here || now_ - flowlet.last > spec_.flowlet_gap.count()) {
+            flowlet.link = soonest(choice, packet.traffic_class);
+        }
+        flowlet.last = now_;
+        next = flowlet.link;
+    }
+}
+
+// Each packet has its way in a cache line of its own: that of a packet that will arrive, and of one that will
+// leave its queue, once the queue's head is there.
+void PacketEngine::fetch_ways() const {
+    if (const auto* later = wheel_.peek(8); later && later->payload.what == What::port_free) {
+        const Queue* queue = &queues_[later->payload.id * class_count_];
+        __builtin_prefetch(queue);
+        __builtin_prefetch(queue + class_count_ - 1);
+    }
+    const auto each_head = [&](std::size_t places, const auto& visit) {
+        const auto* event = wheel_.peek(places);
+        if (!event || event->payload.what != What::port_free) return;
+        for (std::size_t c = 0; c < class_count_; ++c) {
+            const std::uint32_t head = queues_[event->payload.id * class_count_ + c].head;
+            if (head != none) visit(packets_[head]);
+        }
+    };
+    each_head(5, [](const Packet& packet) { __builtin_prefetch(&packet); });
+    each_head(3, [&](const Packet& packet) { __builtin_prefetch(&paths_[packet.place - 1]); });
+    if (const auto* soon = wheel_.peek(3); soon && soon->payload.what == What::arrival) {
+        __builtin_prefetch(&paths_[packets_[soon->payload.id].place]);
+    }
+}
+
+// Of equals the one whose turn comes first.
+LinkId PacketEngine::soonest(const NextHops::Choice& choice, std::size_t traffic_class) const {
+    const std::size_t count = choice.links.size();
+    LinkId best = choice.links[choice.turn];
+    std::int64_t least = wait_at(best, traffic_class);
+    for (std::size_t i = 1; i < count && least > 0; ++i) {
+        const std::size_t turn =
+            choice.turn + i < count ? choice.turn + i : choice.turn + i - count;
+        const std::int64_t wait = wait_at(choice.links[turn], traffic_class);
+        if (wait >= least) continue;
+        best = choice.links[turn];
+        least = wait;
+    }
+    return best;
+}
+
+// How long the link's sender takes for what it holds of a class and for what it is sending. One that must
+// not send comes after all that may, and one whose cable is down last.
+std::int64_t PacketEngine::wait_at(LinkId link, std::size_t traffic_class) const {
+    constexpr std::int64_t stopped = std::int64_t{1} << 60;
+    constexpr std::int64_t down = 2 * stopped;
+    const Port& port = ports_[link];
+    const std::int64_t queued =
+        transfer_ps(queues_[link * class_count_ + traffic_class].bytes, port.ps_per_byte);
+    const std::int64_t busy = std::min(std::max<std::int64_t>(0, port.busy_until - now_), down);
+    const unsigned stops = port.discarding | (unsigned{port.paused} & ~unsigned{port.unpausable});
+    return queued + busy + ((stops >> traffic_class & 1) != 0 ? stopped : 0);
+}
+
+// The way back, once the way there is known.
+void PacketEngine::turn_way(Packet& packet, std::size_t hops) {
+    LinkId* end = &paths_[packet.place];
+    for (std::size_t i = 0; i < hops; ++i) end[i] = reverse_link(*(end - 1 - i));
+}
+
+}  // namespace railyard
