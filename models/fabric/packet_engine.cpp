@@ -1,5 +1,7 @@
 #include "models/fabric/packet_engine.h"
 
+#include <fmt/format.h>
+
 #include <bit>
 
 #include "sim/check.h"
@@ -77,7 +79,12 @@ PacketEngine::PacketEngine(const PacketNetwork& network, PacketSpec spec,
     if (spec_.watchdog.action != WatchdogAction::none) {
         RY_CHECK(spec_.watchdog.poll.count() > 0);
         watchdogs_.resize(queues_.size());
-        schedule(spec_.watchdog.poll.count(), What::watchdog_poll, 0);
+        rounds_.resize(pool.size());
+        for (VertexId v = 0; v < pool.size() && !spec_.watchdog.polls_together; ++v) {
+            RandomStream random(spec_.seed, 0, fmt::format("packet/watchdog/{}", v));
+            rounds_[v].offset = static_cast<std::int64_t>(
+                random.below(static_cast<std::uint64_t>(spec_.watchdog.poll.count())));
+        }
     }
 }
 
@@ -168,7 +175,7 @@ void PacketEngine::handle(const Payload& event) {
         case What::storm_end:
             return on_storm(event.id, event.traffic_class, false);
         case What::watchdog_poll:
-            return on_watchdog_poll();
+            return on_watchdog_poll(event.id);
     }
 }
 
@@ -219,6 +226,10 @@ void PacketEngine::forward(std::uint32_t id) {
     }
     const LinkId in = paths_[packet.place - 1];
     const bool credits = has_credits(packet.traffic_class);
+    if (discarding_arrivals_ > 0 &&
+        (ports_[reverse_link(in)].discarding >> packet.traffic_class & 1) != 0) {
+        return lose(id, totals_.lost_to_watchdog);
+    }
     if (send_at_once(out, id)) {
         if (credits) {
             return_credits(in, packet.traffic_class, spec_.credits.blocks(packet.bytes));
@@ -278,6 +289,9 @@ void PacketEngine::enqueue(LinkId link, std::uint32_t id) {
     queue.bytes_max = std::max(queue.bytes_max, queue.bytes);
     Port& port = ports_[link];
     port.waiting |= static_cast<std::uint8_t>(1U << packet.traffic_class);
+    if ((port.paused >> packet.traffic_class & 1) != 0) {
+        watch(slot(link, packet.traffic_class));
+    }
     if (!port.pending) kick(link);
 }
 

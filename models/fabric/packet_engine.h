@@ -200,7 +200,7 @@ class PacketEngine {
         host_took,  // a packet out of the slow NIC at the end of link `id`
         storm_start,
         storm_end,
-        watchdog_poll,
+        watchdog_poll,  // of switch `id`
     };
     struct Payload {
         std::uint32_t id = 0;
@@ -343,7 +343,10 @@ class PacketEngine {
     void on_xon(LinkId link, std::size_t traffic_class);
     void on_pause_over(LinkId link, std::size_t traffic_class);
     void on_storm(LinkId link, std::size_t traffic_class, bool starts);
-    void on_watchdog_poll();
+    bool watched(std::size_t s) const;
+    void watch(std::size_t s);
+    void on_watchdog_poll(VertexId v);
+    void poll_watchdog(std::size_t s);
     void flush(LinkId link, std::size_t traffic_class);
 
     // Credits.
@@ -427,6 +430,14 @@ class PacketEngine {
     std::vector<SlowReceiver> slow_receivers_;
     std::vector<std::uint32_t> slow_receiver_of_;  // by link; empty: there is none
     std::vector<PfcWatchdog> watchdogs_;           // empty: there is none
+    // The queues of a switch that its watchdog looks at, and when: at offset + n polls.
+    struct PollRound {
+        std::int64_t offset = 0;
+        std::vector<std::size_t> slots;
+        bool pending = false;
+    };
+    std::vector<PollRound> rounds_;      // by vertex
+    int discarding_arrivals_ = 0;        // ports that do
     std::vector<SwitchBuffer> buffers_;            // by vertex
     std::vector<Flow> flows_;
     std::vector<Record> record_;

@@ -39,6 +39,7 @@ void PacketEngine::on_xoff(LinkId link, std::size_t traffic_class) {
     Pause& pause = pauses_[link * class_count_ + traffic_class];
     pause.since = now_;
     ++pause.count;
+    watch(link * class_count_ + traffic_class);
 }
 
 void PacketEngine::on_xon(LinkId link, std::size_t traffic_class) {
@@ -48,6 +49,7 @@ void PacketEngine::on_xon(LinkId link, std::size_t traffic_class) {
     port.paused &= static_cast<std::uint8_t>(~bit);
     Pause& pause = pauses_[link * class_count_ + traffic_class];
     pause.total += now_ - pause.since;
+    watch(link * class_count_ + traffic_class);
     if (!port.pending) kick(link);
 }
 
@@ -95,31 +97,63 @@ void PacketEngine::on_storm(LinkId link, std::size_t traffic_class, bool starts)
     send_pause(link, traffic_class, starts);
 }
 
-void PacketEngine::on_watchdog_poll() {
-    for (std::size_t s = 0; s < watchdogs_.size(); ++s) {
-        const auto link = static_cast<LinkId>(s / class_count_);
-        const std::size_t c = s % class_count_;
-        Port& port = ports_[link];
-        if (port.at_nic || spec_.classes[c].flow_control != FlowControl::pfc) continue;
-        const auto change = watchdogs_[s].poll(
-            spec_.watchdog,
-            {queues_[s].head != none, queues_[s].taken, paused_time(link, static_cast<int>(c))});
-        if (change == PfcWatchdog::Change::none) continue;
-        const bool stormed = change == PfcWatchdog::Change::detected;
-        if (stormed) ++totals_.storms_detected;
-        const auto set = [&](std::uint8_t& mask) {
-            const auto bit = static_cast<std::uint8_t>(1U << c);
-            mask = static_cast<std::uint8_t>(stormed ? mask | bit : mask & ~bit);
-        };
-        if (spec_.watchdog.action == WatchdogAction::drop) {
-            set(port.discarding);
-            if (stormed) flush(link, c);
-        } else if (spec_.watchdog.action == WatchdogAction::forward) {
-            set(port.unpausable);
-            if (!port.pending) kick(link);
-        }
+bool PacketEngine::watched(std::size_t s) const {
+    const bool paused = (ports_[s / class_count_].paused >> (s % class_count_) & 1) != 0;
+    return watchdogs_[s].wanted(paused, queues_[s].head != none);
+}
+
+// Sees to it that a queue is polled if that can change anything.
+void PacketEngine::watch(std::size_t s) {
+    if (watchdogs_.empty() || watchdogs_[s].watching() || !watched(s)) return;
+    const Port& port = ports_[s / class_count_];
+    if (port.at_nic || spec_.classes[s % class_count_].flow_control != FlowControl::pfc) return;
+    PollRound& round = rounds_[port.from];
+    const std::int64_t poll = spec_.watchdog.poll.count();
+    const std::int64_t last = now_ - (now_ - round.offset + poll) % poll;
+    // What the last poll would have seen. (Packets sent since then, before the pause, are taken for older.)
+    const Pause& pause = pauses_[s];
+    watchdogs_[s].start({false, queues_[s].taken,
+                         Picoseconds(pause.total + std::max<std::int64_t>(0, last - pause.since))});
+    round.slots.push_back(s);
+    if (round.pending) return;
+    round.pending = true;
+    schedule(last + poll, What::watchdog_poll, port.from);
+}
+
+void PacketEngine::on_watchdog_poll(VertexId v) {
+    PollRound& round = rounds_[v];
+    for (const std::size_t s : round.slots) poll_watchdog(s);
+    std::erase_if(round.slots, [&](std::size_t s) {
+        if (watched(s)) return false;
+        watchdogs_[s].stop();
+        return true;
+    });
+    round.pending = !round.slots.empty();
+    if (round.pending) schedule(now_ + spec_.watchdog.poll.count(), What::watchdog_poll, v);
+}
+
+void PacketEngine::poll_watchdog(std::size_t s) {
+    const auto link = static_cast<LinkId>(s / class_count_);
+    const std::size_t c = s % class_count_;
+    Port& port = ports_[link];
+    const auto change = watchdogs_[s].poll(
+        spec_.watchdog,
+        {queues_[s].head != none, queues_[s].taken, paused_time(link, static_cast<int>(c))});
+    if (change == PfcWatchdog::Change::none) return;
+    const bool stormed = change == PfcWatchdog::Change::detected;
+    if (stormed) ++totals_.storms_detected;
+    const auto set = [&](std::uint8_t& mask) {
+        const auto bit = static_cast<std::uint8_t>(1U << c);
+        mask = static_cast<std::uint8_t>(stormed ? mask | bit : mask & ~bit);
+    };
+    if (spec_.watchdog.action == WatchdogAction::drop) {
+        set(port.discarding);
+        if (spec_.watchdog.drops_arrivals) discarding_arrivals_ += stormed ? 1 : -1;
+        if (stormed) flush(link, c);
+    } else if (spec_.watchdog.action == WatchdogAction::forward) {
+        set(port.unpausable);
+        if (!port.pending) kick(link);
     }
-    schedule(now_ + spec_.watchdog.poll.count(), What::watchdog_poll, 0);
 }
 
 // Throws away what a switch's queue holds.

@@ -422,3 +422,115 @@ TEST_CASE("the chain behind an incast ends at the link that is busy") {
     }
     CHECK(e.pauser_chain(ups[0], 1) == std::vector<LinkId>{ups[0], middle, down});
 }
+
+// ---- when the watchdog looks, and what it throws away ----
+
+namespace {
+
+// Two switches, a NIC that sends to one that storms for ever; and what its watchdogs say.
+struct Storm {
+    Chain chain{3, gbit(400)};
+    PacketSpec spec;
+
+    explicit Storm(WatchdogAction action) {
+        spec.watchdog.action = action;
+        spec.watchdog.poll = Picoseconds(1000 * us);
+        spec.watchdog.detection = spec.watchdog.restoration = Picoseconds(2000 * us);
+    }
+    LinkId root() const { return chain.path[2]; }
+    PacketEngine engine(Picoseconds end = PacketEngine::never) {
+        PacketEngine e(chain.network, spec);
+        e.add(flow_of(chain.path));
+        e.storm(root(), 1, Picoseconds(10 * us), end);
+        return e;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("each switch polls at its own time, two whole polls after the pause began") {
+    std::int64_t distinct = 0;
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        CAPTURE(seed);
+        for (const bool together : {false, true}) {
+            Storm storm(WatchdogAction::alert);
+            storm.spec.seed = seed;
+            storm.spec.watchdog.polls_together = together;
+            PacketEngine e = storm.engine();
+            std::int64_t first = 0;
+            std::int64_t second = 0;
+            for (std::int64_t t = 0; t < 4000; t += 10) {
+                e.run(Picoseconds(t * us));
+                if (first == 0 && e.stormed(storm.chain.path[2], 1)) first = t;
+                if (second == 0 && e.stormed(storm.chain.path[1], 1)) second = t;
+            }
+            if (together) {
+                CHECK(first == 3000);  // the first poll has seen 11 us without
+                CHECK(second == 3000);
+            } else {
+                for (const std::int64_t t : {first, second}) {
+                    CHECK(t >= 2000);
+                    CHECK(t <= 3400);  // the pause spreads in 0.05 to 0.4 ms
+                }
+                distinct += std::abs(first - second) > 20 ? 1 : 0;
+            }
+        }
+    }
+    CHECK(distinct >= 16);
+}
+
+TEST_CASE("a watchdog costs nothing while nothing is paused, nor once it has said its word") {
+    const auto events = [](WatchdogAction action) {
+        Chain chain(3, gbit(400));
+        PacketSpec spec;
+        spec.watchdog.action = action;
+        spec.watchdog.poll = spec.watchdog.detection = Picoseconds(us);
+        spec.watchdog.restoration = Picoseconds(us);
+        PacketEngine e(chain.network, spec);
+        e.add(flow_of(chain.path, 10'000'000));
+        REQUIRE(e.run(PacketEngine::never));
+        return e.totals().events;
+    };
+    CHECK(events(WatchdogAction::alert) == events(WatchdogAction::none));
+    // Both switches' queues stand still for ever, and the run comes back to say so.
+    Storm storm(WatchdogAction::alert);
+    PacketEngine e = storm.engine();
+    CHECK_FALSE(e.run(PacketEngine::never));
+    CHECK(e.totals().storms_detected == 2);
+    CHECK(e.now() < Picoseconds(5000 * us));
+}
+
+TEST_CASE("a dropping watchdog lets go when there was no pause for its restoration time") {
+    Storm storm(WatchdogAction::drop);
+    storm.spec.watchdog.polls_together = true;
+    storm.spec.retransmission_timeout = Picoseconds(100'000 * us);
+    PacketEngine e = storm.engine(Picoseconds(10'500 * us));
+    e.run(Picoseconds(3001 * us));
+    CHECK(e.stormed(storm.root(), 1));
+    // The poll at 11 ms sees the storm's end, those at 12 and 13 ms nothing.
+    e.run(Picoseconds(12'999 * us));
+    CHECK(e.stormed(storm.root(), 1));
+    e.run(Picoseconds(13'001 * us));
+    CHECK_FALSE(e.stormed(storm.root(), 1));
+    const std::int64_t before = e.received_bytes(0);
+    e.run(Picoseconds(300'000 * us));
+    CHECK(e.received_bytes(0) > before);
+    CHECK(e.audit() == "");
+}
+
+TEST_CASE("a watchdog that drops both ways also throws away what the stormed NIC sends") {
+    for (const bool arrivals : {false, true}) {
+        Storm storm(WatchdogAction::drop);
+        storm.spec.watchdog.drops_arrivals = arrivals;
+        std::vector<LinkId> back;
+        for (std::size_t i = 3; i-- > 0;) back.push_back(reverse_link(storm.chain.path[i]));
+        PacketEngine e = storm.engine();
+        e.add(flow_of(back));
+        e.run(Picoseconds(5000 * us));
+        REQUIRE(e.stormed(storm.root(), 1));
+        const std::int64_t before = e.received_bytes(1);
+        e.run(Picoseconds(6000 * us));
+        CHECK((e.received_bytes(1) == before) == arrivals);
+        CHECK(e.audit() == "");
+    }
+}
