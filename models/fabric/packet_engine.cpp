@@ -56,9 +56,14 @@ PacketEngine::PacketEngine(const PacketNetwork& network, PacketSpec spec,
     RY_CHECK(spec_.payload_bytes + spec_.header_bytes <= UINT16_MAX);
     for (std::size_t c = 0; c < class_count_; ++c) {
         if (spec_.classes[c].flow_control == FlowControl::credits) credit_classes_ |= 1U << c;
+        if (spec_.classes[c].weight == 0) strict_classes_ |= 1U << c;
+    }
+    if (class_count_ - static_cast<std::size_t>(std::popcount(strict_classes_)) > 1) {
+        deficits_.resize(queues_.size());
     }
     if (credit_classes_ != 0) credits_.resize(queues_.size());
     std::vector<std::int64_t> pool = network.buffer_bytes;
+    std::vector<std::int64_t> headroom(pool.size());
     for (LinkId l = 0; l < links_.size(); ++l) {
         const PacketLink& link = links_[l];
         Port& port = ports_[l];
@@ -70,11 +75,14 @@ PacketEngine::PacketEngine(const PacketNetwork& network, PacketSpec spec,
         if (link.bit_error_rate > 0) faults_of(l);
         for (std::size_t c = 0; c < class_count_; ++c) {
             pool[link.to] -= set_apart(l, c);
+            headroom[link.to] += ingress_[slot(l, static_cast<int>(c))].headroom_size;
         }
     }
     for (VertexId v = 0; v < pool.size(); ++v) {
+        headroom[v] /= spec_.buffer.headroom_oversubscription;
+        pool[v] -= headroom[v];
         RY_CHECK(network.is_nic(v) || pool[v] >= 0);  // what is set apart fits
-        buffers_.emplace_back(spec_.buffer, pool[v]);
+        buffers_.emplace_back(spec_.buffer, pool[v], headroom[v]);
     }
     if (spec_.watchdog.action != WatchdogAction::none) {
         RY_CHECK(spec_.watchdog.poll.count() > 0);
@@ -88,7 +96,7 @@ PacketEngine::PacketEngine(const PacketNetwork& network, PacketSpec spec,
     }
 }
 
-// Gives a class its own room at the end of a link; bytes that a switch's pool lacks for it.
+// Gives a class its own room at the end of a link; bytes that a switch's pool lacks for it, headroom apart.
 std::int64_t PacketEngine::set_apart(LinkId link, std::size_t traffic_class) {
     const std::size_t s = link * class_count_ + traffic_class;
     const PacketLink& l = links_[link];
@@ -100,7 +108,7 @@ std::int64_t PacketEngine::set_apart(LinkId link, std::size_t traffic_class) {
     }
     if (to_nic_[link] != 0) return 0;
     ingress_[s].headroom_size = control == FlowControl::pfc ? l.headroom_bytes : 0;
-    return spec_.buffer.reserve_bytes + ingress_[s].headroom_size;
+    return spec_.buffer.reserve_bytes;
 }
 
 bool PacketEngine::run(Picoseconds until, std::uint64_t events_max) {
@@ -373,11 +381,29 @@ void PacketEngine::transmit(LinkId link, std::uint32_t id) {
     schedule(there, What::arrival, id);
 }
 
-// Class 0 if it can, else the next of the others in turn.
-std::size_t PacketEngine::next_class(const Port& port, unsigned sendable) const {
-    if ((sendable & 1U) != 0) return 0;
-    const unsigned later = sendable & ~((2U << port.last_class) - 1U);
-    return static_cast<std::size_t>(std::countr_zero(later != 0 ? later : sendable));
+// Strict classes first. The others in turn: a class may go on until it has sent its weight in full packets.
+// What the last of them is too long counts against its next turn; what is left of a turn lapses.
+std::size_t PacketEngine::next_class(LinkId link, unsigned sendable) {
+    const unsigned strict = sendable & strict_classes_;
+    if (strict != 0) return static_cast<std::size_t>(std::countr_zero(strict));
+    if (deficits_.empty()) return static_cast<std::size_t>(std::countr_zero(sendable));
+    Port& port = ports_[link];
+    std::int64_t* left = &deficits_[link * class_count_];
+    const std::size_t last = port.last_class;
+    if ((sendable >> last & 1) != 0 && left[last] > 0) return last;
+    left[last] = std::min<std::int64_t>(left[last], 0);
+    const unsigned later = sendable & ~((2U << last) - 1U);
+    const int next = std::countr_zero(later != 0 ? later : sendable);
+    const auto c = static_cast<std::size_t>(next);
+    left[c] += spec_.classes[c].weight * (spec_.payload_bytes + spec_.header_bytes);
+    port.last_class = static_cast<std::uint8_t>(next);
+    return c;
+}
+
+void PacketEngine::send_from_queue(LinkId link, std::size_t traffic_class) {
+    const std::uint32_t id = dequeue(link, traffic_class);
+    if (!ports_[link].at_nic) leave_switch(link, id);
+    transmit(link, id);
 }
 
 // The port is idle, or was to become so now: the next packet goes out.
@@ -385,17 +411,17 @@ void PacketEngine::serve(LinkId link) {
     Port& port = ports_[link];
     port.pending = false;
     if (port.busy_until > now_) return kick(link);  // a pause frame came between
+    const std::int64_t sent_before = port.sent_bytes;
     for (unsigned can = sendable(port); can != 0; can = sendable(port)) {
-        const std::size_t c = next_class(port, can);
+        const std::size_t c = next_class(link, can);
         if (has_credits(c) && starves(link, c)) continue;
-        port.last_class = static_cast<std::uint8_t>(c);
         if (queues_[link * class_count_ + c].head != none) {
-            const std::uint32_t id = dequeue(link, c);
-            if (!port.at_nic) leave_switch(link, id);
-            transmit(link, id);
-            break;
+            send_from_queue(link, c);
+        } else if (!send_from_ring(link, c)) {
+            continue;
         }
-        if (send_from_ring(link, c)) break;
+        if (!deficits_.empty()) deficits_[link * class_count_ + c] -= port.sent_bytes - sent_before;
+        break;
     }
     if (!port.pending) kick(link);
 }
@@ -444,12 +470,14 @@ std::string PacketEngine::audit() const {
         if (bytes != queues_[s].bytes) return "a queue does not hold the bytes it counts";
     }
     std::vector<std::int64_t> in_pool(buffers_.size());
+    std::vector<std::int64_t> in_headroom(buffers_.size());
     for (std::size_t s = 0; s < ingress_.size(); ++s) {
         const IngressShare& share = ingress_[s];
         const Port& port = ports_[s / class_count_];
         if (share.bytes + share.headroom_bytes != held[s])
             return "bytes are booked that are not there";
         if (share.headroom_bytes > share.headroom_size) return "a headroom is overdrawn";
+        in_headroom[links_[s / class_count_].to] += share.headroom_bytes;
         const std::size_t c = s % class_count_;
         if (to_nic_[s / class_count_] == 0 && !has_credits(c))
             in_pool[links_[s / class_count_].to] +=
@@ -462,6 +490,9 @@ std::string PacketEngine::audit() const {
     for (VertexId v = 0; v < buffers_.size(); ++v) {
         if (in_pool[v] != buffers_[v].pool_used())
             return "a switch's pool is not what its ports hold";
+        if (in_headroom[v] != buffers_[v].headroom_used())
+            return "a switch's headroom is not what its ports hold";
+        if (buffers_[v].headroom_overdrawn()) return "a switch's headroom is overdrawn";
         if (buffers_[v].threshold() < 0) return "a switch's pool is overdrawn";
     }
     std::uint64_t unused = 0;

@@ -34,10 +34,13 @@ enum class FlowControl : std::uint8_t {
     credits,  // it sends what it has been told there is room for (InfiniBand)
 };
 
-// A traffic class (priority; InfiniBand's virtual lane). Class 0 goes first, always; the others take turns.
+// A traffic class (priority; InfiniBand's virtual lane).
 struct PacketClass {
     FlowControl flow_control = FlowControl::pfc;
     bool ecn = true;  // data packets may be marked
+    // Of its turn, in full packets, among those that share a link by deficit round robin. 0: it goes before
+    // all of these, and before strict ones of higher number.
+    std::int64_t weight = 1;
 
     bool lossless() const { return flow_control != FlowControl::none; }
 };
@@ -58,7 +61,7 @@ struct PacketSpec {
         1;  // packets in order; the last one and a CNP are acknowledged at once
     // ACKs as packets of this class; -1: they take their path's time unloaded, and nothing of its bandwidth.
     int ack_class = 0;
-    std::vector<PacketClass> classes = {{FlowControl::none, false}, {FlowControl::pfc, true}};
+    std::vector<PacketClass> classes = {{FlowControl::none, false, 0}, {FlowControl::pfc, true, 1}};
     // Switches begin to forward when a packet's header is there and the way out is no faster than the way
     // in; else when all of it is.
     bool cut_through = false;
@@ -329,9 +332,10 @@ class PacketEngine {
     void leave_switch(LinkId link, std::uint32_t id);
     void write_telemetry(LinkId link, std::uint32_t id, std::int64_t queue_bytes);
     void transmit(LinkId link, std::uint32_t id);
+    void send_from_queue(LinkId link, std::size_t traffic_class);
     void serve(LinkId link);
     void kick(LinkId link);
-    std::size_t next_class(const Port& port, unsigned sendable) const;
+    std::size_t next_class(LinkId link, unsigned sendable);
     static unsigned sendable(const Port& port) {
         return port.waiting & ~(unsigned{port.paused} & ~unsigned{port.unpausable});
     }
@@ -407,6 +411,7 @@ class PacketEngine {
     bool telemetry_wanted_;
     std::size_t class_count_;
     unsigned credit_classes_ = 0;
+    unsigned strict_classes_ = 0;
     std::vector<PacketLink> links_;
     TimingWheel<Payload> wheel_;
     std::int64_t now_ = 0;
@@ -422,6 +427,7 @@ class PacketEngine {
     std::vector<std::uint8_t> to_nic_;  // of each link: one of these, or 0
     std::vector<Port> ports_;           // by link
     std::vector<Queue> queues_;         // by slot: link and class
+    std::vector<std::int64_t> deficits_;  // bytes left of a class's turn; empty: none share
     std::vector<Ring> rings_;
     std::vector<Pause> pauses_;
     std::vector<IngressShare> ingress_;  // of the link's receiving end

@@ -96,7 +96,7 @@ namespace {
 // InfiniBand: every class has credits, acknowledgements cost nothing.
 PacketSpec infiniband() {
     PacketSpec spec;
-    spec.classes = {{FlowControl::credits, false}, {FlowControl::credits, false}};
+    spec.classes = {{FlowControl::credits, false, 0}, {FlowControl::credits, false, 1}};
     spec.ack_class = -1;
     return spec;
 }
@@ -531,6 +531,105 @@ TEST_CASE("a watchdog that drops both ways also throws away what the stormed NIC
         const std::int64_t before = e.received_bytes(1);
         e.run(Picoseconds(6000 * us));
         CHECK((e.received_bytes(1) == before) == arrivals);
+        CHECK(e.audit() == "");
+    }
+}
+
+// ---- turns ----
+
+namespace {
+
+// NICs that send into one link of 400 Gbit/s, each in a class of its own.
+struct Funnel {
+    PacketNetwork network;
+    LinkId down;
+    std::vector<LinkId> ups;
+    PacketSpec spec;
+
+    explicit Funnel(std::size_t nics) {
+        const VertexId sw = network.add_switch(16'000'000);
+        const auto cable = [&](VertexId a, VertexId b) {
+            return network.add_cable(a, b, gbit(400), Picoseconds(us));
+        };
+        down = cable(sw, network.add_nic());
+        for (std::size_t i = 0; i < nics; ++i) ups.push_back(cable(network.add_nic(), sw));
+        for (PacketLink& l : network.links) l.headroom_bytes = 200'000;
+        spec.ack_class = -1;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("classes share a link by weight, and a strict one goes before them") {
+    for (const FlowControl control : {FlowControl::pfc, FlowControl::credits}) {
+        Funnel funnel(4);
+        give_buffers(funnel.network, 100 * full_room);
+        funnel.spec.classes = {{control, false, 0}, {control, false, 1}, {control, false, 3}};
+        PacketEngine e(funnel.network, funnel.spec);
+        e.add(flow_of({funnel.ups[0], funnel.down}, 5'000'000, 0));
+        e.add(flow_of({funnel.ups[1], funnel.down}, endless, 1));
+        e.add(flow_of({funnel.ups[2], funnel.down}, endless, 2));
+        // One packet of the others may be under way when the strict one begins, and none comes between.
+        while (e.end(0) == PacketEngine::never) e.run(e.now() + Picoseconds(us));
+        CHECK(e.end(0).count() < 5'000'000 / 4096 * full_packet * 20 + 5 * us);
+        e.run(Picoseconds(2000 * us));
+        const std::int64_t one = e.received_bytes(1);
+        const std::int64_t three = e.received_bytes(2);
+        e.run(Picoseconds(4000 * us));
+        const auto got_one = static_cast<double>(e.received_bytes(1) - one);
+        const auto got_three = static_cast<double>(e.received_bytes(2) - three);
+        CHECK(got_three == doctest::Approx(3 * got_one).epsilon(0.001));
+        CHECK(got_one + got_three ==
+              doctest::Approx(50e9 * 2e-3 * 4096 / full_packet).epsilon(0.001));
+        // What one class leaves, the other takes.
+        e.storm(funnel.down, 2, e.now(), PacketEngine::never);
+        e.run(Picoseconds(4500 * us));
+        const std::int64_t alone = e.received_bytes(1);
+        e.run(Picoseconds(5500 * us));
+        CHECK(static_cast<double>(e.received_bytes(1) - alone) ==
+              doctest::Approx(50e9 * 1e-3 * 4096 / full_packet).epsilon(0.001));
+        CHECK(e.audit() == "");
+    }
+}
+
+TEST_CASE("turns are counted in bytes: short packets get as much of the link as long ones") {
+    Funnel funnel(2);
+    funnel.spec.classes = {
+        {FlowControl::none, false, 0}, {FlowControl::pfc, false, 1}, {FlowControl::pfc, false, 1}};
+    PacketEngine e(funnel.network, funnel.spec);
+    e.add(flow_of({funnel.ups[0], funnel.down}));
+    const std::int64_t messages = 2000;
+    for (std::int64_t i = 0; i < messages; ++i) {
+        e.add(flow_of({funnel.ups[1], funnel.down}, 1000, 2));
+    }
+    while (e.end(static_cast<std::size_t>(messages)) == PacketEngine::never) {
+        e.run(e.now() + Picoseconds(us / 10));
+    }
+    const double on_wire = static_cast<double>(e.received_bytes(0)) / 4096 * full_packet;
+    CHECK(on_wire == doctest::Approx(static_cast<double>(messages) * 1058).epsilon(0.05));
+}
+
+// ---- headroom, shared ----
+
+TEST_CASE(
+    "an oversubscribed headroom holds while few are hot, loses when it runs out, feeds the pool") {
+    // Each hot port needs what is under way there and back: 2 us at 50 GB/s, and two packets and a frame.
+    const double need = 100e3 + 2 * full_packet + 64;
+    for (const std::int64_t oversubscription : {1, 4, 6}) {
+        CAPTURE(oversubscription);
+        Funnel funnel(8);
+        funnel.spec.buffer.headroom_oversubscription = oversubscription;
+        PacketEngine e(funnel.network, funnel.spec);
+        for (std::size_t i = 0; i < 4; ++i) e.add(flow_of({funnel.ups[i], funnel.down}));
+        e.storm(funnel.down, 1, {}, PacketEngine::never);
+        e.run(Picoseconds(2000 * us));
+        const double headroom = 9 * 200e3 / static_cast<double>(oversubscription);
+        CHECK((e.totals().lost_lossless > 0) == (headroom < 4 * need));
+        const double pool = 16e6 - 9 * 2 * 4096 - headroom;
+        for (std::size_t i = 0; i < 4; ++i) {
+            CHECK(static_cast<double>(e.ingress(funnel.ups[i], 1).bytes - 4096) ==
+                  doctest::Approx(0.125 * pool / (1 + 0.125 * 4)).epsilon(0.01));
+        }
         CHECK(e.audit() == "");
     }
 }
