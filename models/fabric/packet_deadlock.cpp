@@ -34,9 +34,9 @@ bool PacketEngine::stays_stopped(std::size_t s, bool room) const {
     return full || to_nic_[s / class_count_] != 0;
 }
 
-// Which slots stay stopped even when all has drained that those that do not can carry off. They are found by
-// taking back: all that are stopped; less those whose receivers would let them go on if only what waits for the
-// others were left; until that takes back none.
+// Which slots stay stopped even when all has drained that the others can carry off. Found by taking back: all
+// that are stopped; less those whose receivers would let them go on if only what waits for the rest were
+// left; until that takes back none.
 std::vector<std::uint8_t> PacketEngine::frozen() const {
     std::vector<std::uint8_t> frozen(queues_.size());
     for (std::size_t s = 0; s < frozen.size(); ++s) frozen[s] = stopped(s) ? 1 : 0;

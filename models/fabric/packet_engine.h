@@ -427,9 +427,9 @@ class PacketEngine {
     std::vector<LinkId> paths_;
     static constexpr std::uint8_t to_nic = 1;
     static constexpr std::uint8_t to_slow_nic = 2;
-    std::vector<std::uint8_t> to_nic_;  // of each link: one of these, or 0
-    std::vector<Port> ports_;           // by link
-    std::vector<Queue> queues_;         // by slot: link and class
+    std::vector<std::uint8_t> to_nic_;    // of each link: one of these, or 0
+    std::vector<Port> ports_;             // by link
+    std::vector<Queue> queues_;           // by slot: link and class
     std::vector<std::int64_t> deficits_;  // bytes left of a class's turn; empty: none share
     std::vector<Ring> rings_;
     std::vector<Pause> pauses_;
@@ -447,7 +447,7 @@ class PacketEngine {
     };
     std::vector<PollRound> rounds_;      // by vertex
     int discarding_arrivals_ = 0;        // ports that do
-    std::vector<SwitchBuffer> buffers_;            // by vertex
+    std::vector<SwitchBuffer> buffers_;  // by vertex
     std::vector<Flow> flows_;
     std::vector<Record> record_;
     std::vector<SelectiveSender> senders_;  // by flow; empty: go-back-N

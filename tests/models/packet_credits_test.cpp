@@ -365,7 +365,8 @@ TEST_CASE(
         Router router(topology, {Routing::ecmp});
         PacketEngine e(network, with(control));
         std::vector<std::vector<LinkId>> paths;
-        // All to all: every link is loaded, both ways. The sixteenth path is that from the second NIC to the first.
+        // All to all: every link is loaded, both ways. The sixteenth path is from the second NIC to the
+        // first.
         for (VertexId a = 0; a < 16; ++a) {
             for (VertexId b = 0; b < 16; ++b) {
                 if (a == b) continue;
