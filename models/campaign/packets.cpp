@@ -176,7 +176,7 @@ PacketProfile PacketReader::profile(Catalogue& catalogue, const Topology& topolo
     // Without flow control, acknowledgements queue with the data, as TCP's do; InfiniBand's have credits too.
     const bool credits = p.flow_control == FlowControl::credits;
     spec.classes.assign(static_cast<std::size_t>(1 + data_classes), {p.flow_control, !credits});
-    spec.classes[0] = {credits ? FlowControl::credits : FlowControl::none, false};
+    spec.classes[0] = {credits ? FlowControl::credits : FlowControl::none, false, 0};
     if (credits) resolve_credits(catalogue, p);
     spec.buffer.alpha =
         alpha_ ? *alpha_ : std::exp2(catalogue.number("pfc", "", "dynamic_threshold_exponent"));

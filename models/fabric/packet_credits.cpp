@@ -6,6 +6,20 @@
 
 namespace railyard {
 
+bool PacketEngine::affords(LinkId link, const Packet& packet) {
+    return credits_[slot(link, packet.traffic_class)].available(now_) >=
+           spec_.credits.blocks(packet.bytes);
+}
+
+void PacketEngine::enter_lane(LinkId link, const Packet& packet) {
+    credits_[slot(link, packet.traffic_class)].take(spec_.credits.blocks(packet.bytes));
+}
+
+void PacketEngine::leave_lane(LinkId link, const Packet& packet) {
+    if (!on_a_link(packet)) return;
+    return_credits(link, packet.traffic_class, spec_.credits.blocks(packet.bytes));
+}
+
 // What the next packet needs; a NIC that has several flows to choose from waits for room for a full one.
 std::int64_t PacketEngine::blocks_needed(std::size_t s) const {
     const std::uint32_t head = queues_[s].head;

@@ -213,11 +213,11 @@ void PacketEngine::free_packet(std::uint32_t id) {
 
 // ---- links and switches ----
 
-void PacketEngine::arrive(std::uint32_t id) {
+inline void PacketEngine::arrive(std::uint32_t id) {
     --on_links_;
     const Packet& packet = packets_[id];
     const LinkId in = paths_[packet.place - 1];
-    if (to_nic_[in] == 0) return forward(id);
+    if (to_nic_[in] == 0) return forward(in, id);
     if (to_nic_[in] == to_slow_nic) return receive_slowly(in, id);
     receive(in, id);
 }
@@ -225,14 +225,12 @@ void PacketEngine::arrive(std::uint32_t id) {
 // The NIC at the end of `in` has taken it.
 void PacketEngine::receive(LinkId in, std::uint32_t id) {
     const Packet& packet = packets_[id];
-    if (has_credits(packet.traffic_class) && on_a_link(packet)) {
-        return_credits(in, packet.traffic_class, spec_.credits.blocks(packet.bytes));
-    }
+    if (has_credits(packet.traffic_class)) leave_lane(in, packet);
     if ((packet.flags & flag_ack) != 0) return receive_ack(id);
     receive_data(id);
 }
 
-void PacketEngine::forward(std::uint32_t id) {
+inline void PacketEngine::forward(LinkId in, std::uint32_t id) {
     const Packet& packet = packets_[id];
     if (packet.flags >> routing_shift != 0) choose_link(id);
     const LinkId out = paths_[packet.place];
@@ -240,16 +238,13 @@ void PacketEngine::forward(std::uint32_t id) {
     if ((port.discarding >> packet.traffic_class & 1) != 0) {
         return lose(id, totals_.lost_to_watchdog);
     }
-    const LinkId in = paths_[packet.place - 1];
     const bool credits = has_credits(packet.traffic_class);
     if (discarding_arrivals_ > 0 &&
-        (ports_[reverse_link(in)].discarding >> packet.traffic_class & 1) != 0) {
+        (ports_[reverse_link(in)].discarding >> packet.traffic_class & 1) != 0) [[unlikely]] {
         return lose(id, totals_.lost_to_watchdog);
     }
     if (send_at_once(out, id)) {
-        if (credits) {
-            return_credits(in, packet.traffic_class, spec_.credits.blocks(packet.bytes));
-        }
+        if (credits) leave_lane(in, packet);
         return;
     }
     IngressShare& share = ingress_[slot(in, packet.traffic_class)];
@@ -282,10 +277,7 @@ bool PacketEngine::send_at_once(LinkId link, std::uint32_t id) {
     if (port.pending || port.busy_until > now_) return false;
     const std::size_t c = packets_[id].traffic_class;
     if ((blocked >> c & 1) != 0) return false;
-    if (has_credits(c) && credits_[link * class_count_ + c].available(now_) <
-                              spec_.credits.blocks(packets_[id].bytes)) {
-        return false;
-    }
+    if (has_credits(c) && !affords(link, packets_[id])) return false;
     if (telemetry_wanted_ && !port.at_nic) write_telemetry(link, id, 0);
     transmit(link, id);
     return true;
@@ -329,7 +321,7 @@ std::uint32_t PacketEngine::dequeue(LinkId link, std::size_t traffic_class) {
         IngressShare& share = ingress_[in * class_count_ + traffic_class];
         if (has_credits(traffic_class)) {
             share.bytes -= packets_[id].bytes;
-            return_credits(in, traffic_class, spec_.credits.blocks(packets_[id].bytes));
+            leave_lane(in, packets_[id]);
             return id;
         }
         SwitchBuffer& buffer = buffers_[port.from];
@@ -366,9 +358,7 @@ void PacketEngine::transmit(LinkId link, std::uint32_t id) {
     const std::int64_t transfer = transfer_ps(packet.bytes, port.ps_per_byte);
     port.busy_until = now_ + transfer;
     port.sent_bytes += packet.bytes;
-    if (has_credits(packet.traffic_class)) {
-        credits_[slot(link, packet.traffic_class)].take(spec_.credits.blocks(packet.bytes));
-    }
+    if (has_credits(packet.traffic_class)) enter_lane(link, packet);
     if ((packet.flags & flag_ack) != 0) {
         ++totals_.ack_hops;
     } else {

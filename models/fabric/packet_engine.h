@@ -347,7 +347,7 @@ class PacketEngine {
     // Links and switches.
     void arrive(std::uint32_t id);
     void receive(LinkId in, std::uint32_t id);
-    void forward(std::uint32_t id);
+    void forward(LinkId in, std::uint32_t id);
     void lose(std::uint32_t id, std::int64_t& counter);
     // Acknowledgements that are no packets take none of a link.
     bool on_a_link(const Packet& packet) const {
@@ -390,8 +390,11 @@ class PacketEngine {
 
     // Credits.
     bool has_credits(std::size_t traffic_class) const {
-        return (credit_classes_ >> traffic_class & 1) != 0;
+        return credit_classes_ != 0 && (credit_classes_ >> traffic_class & 1) != 0;
     }
+    bool affords(LinkId link, const Packet& packet);
+    void enter_lane(LinkId link, const Packet& packet);
+    void leave_lane(LinkId link, const Packet& packet);
     std::int64_t blocks_needed(std::size_t s) const;
     bool starves(LinkId link, std::size_t traffic_class);
     void wake_for_credits(LinkId link, std::size_t traffic_class);
