@@ -6,8 +6,8 @@ namespace {
 
 class None final : public Congestion {
   public:
-    void start(std::uint32_t, double line_bits_per_s, Pace& pace) override {
-        pace.bits_per_s = line_bits_per_s;
+    void start(std::uint32_t, const FlowStart& given, Pace& pace) override {
+        pace.bits_per_s = given.line_bits_per_s;
     }
     void acknowledged(std::uint32_t, const Acknowledgement&, Pace&) override {}
     void timer(std::uint32_t, Picoseconds, Pace&) override {}
@@ -32,6 +32,14 @@ const std::vector<CongestionKind>& congestion_kinds() {
         {"hpcc", "rate and window from telemetry in the packets",
          [](Catalogue& catalogue, const std::string&, Bandwidth line, Picoseconds base_rtt) {
              return hpcc(read_hpcc(catalogue, line, base_rtt));
+         }},
+        {"tcp", "kernel sockets: slow start, half a window per loss, timeouts",
+         [](Catalogue& catalogue, const std::string&, Bandwidth, Picoseconds) {
+             return tcp(read_tcp(catalogue));
+         }},
+        {"receiver_window", "receivers clear senders in turn",
+         [](Catalogue& catalogue, const std::string&, Bandwidth, Picoseconds) {
+             return receiver_window(read_receiver_window(catalogue));
          }},
     };
     return kinds;

@@ -18,9 +18,19 @@ namespace railyard {
 
 // What the NIC obeys.
 struct Pace {
-    double bits_per_s = 0;                  // on the wire
-    std::int64_t window_bytes = 0;          // of payload under way; 0: no window
+    double bits_per_s = 0;  // on the wire
+    std::int64_t window_bytes =
+        INT64_MAX;  // of payload under way: no more is sent beyond; max: no window
     Picoseconds wake = Picoseconds::max();  // when the timer is due; max: never
+    Picoseconds timeout{};                  // of retransmission; 0: the NIC's own
+    std::uint32_t wake_other =
+        UINT32_MAX;  // a flow whose timer is due now because of this one; max: none
+};
+
+struct FlowStart {
+    double line_bits_per_s = 0;      // of its NIC
+    std::int64_t payload_bytes = 0;  // of a full packet
+    std::uint32_t destination = 0;   // vertex
 };
 
 // What one switch on the path wrote into a data packet as it left.
@@ -33,21 +43,35 @@ struct HopTelemetry {
 
 struct Acknowledgement {
     Picoseconds now{};
-    bool congestion = false;             // the receiver saw a marked packet: this is (also) a CNP
-    std::uint32_t next = 0;              // the packet that the receiver waits for
-    std::uint32_t to_send = 0;           // the packet that the sender will send next
-    std::int64_t bytes = 0;              // of payload, newly acknowledged
+    bool congestion = false;    // the receiver saw a marked packet: this is (also) a CNP
+    std::uint32_t next = 0;     // the packet that the receiver waits for
+    std::uint32_t to_send = 0;  // the packet that the sender will send next
+    std::int64_t bytes = 0;     // of payload, newly acknowledged
+    Picoseconds round_trip{};   // since the packet that it answers was sent; 0 unless wanted
     std::span<const HopTelemetry> hops;  // of the data packet; empty unless wanted
+};
+
+struct Loss {
+    Picoseconds now{};
+    std::uint32_t next = 0;  // the packet that the receiver waits for
+    std::uint32_t sent = 0;  // all before it have been sent
 };
 
 class Congestion {
   public:
     virtual ~Congestion() = default;
     virtual bool wants_telemetry() const { return false; }
-    // A flow of this index begins, at the line rate of its NIC.
-    virtual void start(std::uint32_t flow, double line_bits_per_s, Pace& pace) = 0;
+    virtual bool wants_round_trips() const { return false; }
+    // A flow of this index begins.
+    virtual void start(std::uint32_t flow, const FlowStart& given, Pace& pace) = 0;
     virtual void acknowledged(std::uint32_t flow, const Acknowledgement& ack, Pace& pace) = 0;
     virtual void timer(std::uint32_t flow, Picoseconds now, Pace& pace) = 0;
+    // After an acknowledgement that told of packets not known to be lost before.
+    virtual void lost(std::uint32_t, const Loss&, Pace&) {}
+    // The retransmission timeout has passed; the next one begins with the pace that this leaves.
+    virtual void timed_out(std::uint32_t, const Loss&, Pace&) {}
+    // It has ended or failed.
+    virtual void ended(std::uint32_t, Pace&) {}
 };
 
 // Line rate, always.
@@ -86,6 +110,26 @@ struct HpccSpec {
 };
 std::unique_ptr<Congestion> hpcc(const HpccSpec& spec);
 HpccSpec read_hpcc(Catalogue& catalogue, Bandwidth line, Picoseconds base_rtt);
+
+// TCP as sockets use it: NewReno with SACK. It wants selective repeat, with the duplicate acknowledgements of
+// fast retransmit ([tcp], 3) for `reordering`, and classes that lose what finds no room.
+struct TcpSpec {
+    std::int64_t initial_segments = 10;
+    double stream_bits_per_s = 0;  // what a kernel and a core push through one connection
+    Picoseconds timeout_min{};     // added to the round trip, as Linux does
+    Picoseconds timeout_max{};
+    Picoseconds first_timeout{};  // before a round trip was measured
+};
+std::unique_ptr<Congestion> tcp(const TcpSpec& spec);
+TcpSpec read_tcp(Catalogue& catalogue);
+
+// Clear-to-send by the receiver.
+struct ReceiverWindowSpec {
+    std::int64_t grant_bytes = 0;  // what a sender may have under way, in whole packets
+    std::int64_t grants = 1;       // what a receiver has out, over all of its senders
+};
+std::unique_ptr<Congestion> receiver_window(const ReceiverWindowSpec& spec);
+ReceiverWindowSpec read_receiver_window(Catalogue& catalogue);
 
 struct CongestionKind {
     const char* name;

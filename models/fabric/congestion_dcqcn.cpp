@@ -22,12 +22,12 @@ class Dcqcn final : public Congestion {
   public:
     explicit Dcqcn(const DcqcnSpec& spec) : spec_(spec) {}
 
-    void start(std::uint32_t flow, double line_bits_per_s, Pace& pace) override {
+    void start(std::uint32_t flow, const FlowStart& given, Pace& pace) override {
         if (flow >= flows_.size()) flows_.resize(flow + 1);
         flows_[flow] = {};
-        flows_[flow].target = flows_[flow].line = line_bits_per_s;
+        flows_[flow].target = flows_[flow].line = given.line_bits_per_s;
         flows_[flow].alpha = spec_.initial_alpha;
-        pace.bits_per_s = line_bits_per_s;
+        pace.bits_per_s = given.line_bits_per_s;
     }
 
     void acknowledged(std::uint32_t flow, const Acknowledgement& ack, Pace& pace) override {

@@ -12,12 +12,12 @@ class Hpcc final : public Congestion {
 
     bool wants_telemetry() const override { return true; }
 
-    void start(std::uint32_t flow, double line_bits_per_s, Pace& pace) override {
+    void start(std::uint32_t flow, const FlowStart& given, Pace& pace) override {
         if (flow >= flows_.size()) flows_.resize(flow + 1);
         State& s = flows_[flow];
         s = {};
-        s.line = s.reference = line_bits_per_s;
-        set(s, line_bits_per_s, pace);
+        s.line = s.reference = given.line_bits_per_s;
+        set(s, given.line_bits_per_s, pace);
     }
 
     // Every acknowledgement moves the rate away from a reference rate; once per round trip the reference

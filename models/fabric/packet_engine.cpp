@@ -40,6 +40,7 @@ PacketEngine::PacketEngine(const PacketNetwork& network, PacketSpec spec,
     : spec_(std::move(spec)),
       congestion_(std::move(congestion)),
       telemetry_wanted_(congestion_->wants_telemetry()),
+      round_trips_wanted_(congestion_->wants_round_trips()),
       class_count_(spec_.classes.size()),
       links_(network.links),
       wheel_(fitting_wheel(network, spec_)),
@@ -199,6 +200,7 @@ std::uint32_t PacketEngine::take_packet() {
         packets_.emplace_back();
         if (telemetry_wanted_) telemetry_.resize(packets_.size() * telemetry_hops_);
         if (selective()) acknowledges_.emplace_back();
+        if (round_trips_wanted_) sent_at_.emplace_back();
         return static_cast<std::uint32_t>(packets_.size() - 1);
     }
     const std::uint32_t id = free_packets_;

@@ -439,6 +439,7 @@ class PacketEngine {
     void acknowledge(std::uint32_t id, std::uint8_t flags);
     void receive_ack(std::uint32_t id);
     void follow_pace(std::uint32_t flow, double rate_before);
+    void wake_other(Pace& pace);
     void on_timer(std::uint32_t flow);
     void restart_timeout(std::uint32_t flow);
     void await_timeout(std::uint32_t flow);
@@ -447,6 +448,7 @@ class PacketEngine {
     PacketSpec spec_;
     std::unique_ptr<Congestion> congestion_;
     bool telemetry_wanted_;
+    bool round_trips_wanted_;
     std::size_t class_count_;
     unsigned credit_classes_ = 0;
     unsigned strict_classes_ = 0;
@@ -459,6 +461,8 @@ class PacketEngine {
     std::size_t telemetry_hops_ = 0;
     std::vector<std::uint32_t>
         acknowledges_;  // of each packet that is an ACK: what came; selective repeat
+    std::vector<std::int64_t>
+        sent_at_;  // of each data packet and the ACK that it becomes, if wanted
     std::vector<LinkId> paths_;
     NextHops next_hops_;
     std::vector<std::uint32_t> ways_;  // of each packet that has chosen one, its place in paths_

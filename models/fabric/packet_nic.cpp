@@ -1,5 +1,7 @@
 // PacketEngine: flows at their two ends, pacing, acknowledgements and recovery.
 
+#include <utility>
+
 #include "models/fabric/packet_engine.h"
 #include "sim/check.h"
 
@@ -59,7 +61,9 @@ void PacketEngine::start_flow(std::uint32_t flow) {
     Flow& f = flows_[flow];
     f.phase = Phase::moving;
     f.ready_at = now_;
-    congestion_->start(flow, static_cast<double>(links_[paths_[f.first]].rate.bits_per_second()),
+    congestion_->start(flow,
+                       {static_cast<double>(links_[paths_[f.first]].rate.bits_per_second()),
+                        spec_.payload_bytes, links_[paths_[f.first + f.hops - 1U]].to},
                        f.pace);
     follow_pace(flow, 0);
     offer(flow);
@@ -69,6 +73,8 @@ void PacketEngine::end_flow(std::uint32_t flow) {
     flows_[flow].phase = Phase::ended;
     record_[flow].end = Picoseconds(now_);
     --unfinished_;
+    congestion_->ended(flow, flows_[flow].pace);
+    wake_other(flows_[flow].pace);
     for (std::uint32_t next = record_[flow].first_follower; next != none;
          next = record_[next].next_follower) {
         schedule(std::max(now_, record_[next].start.count()), What::flow_start, next);
@@ -76,6 +82,10 @@ void PacketEngine::end_flow(std::uint32_t flow) {
 }
 
 void PacketEngine::fail_flow(std::uint32_t flow) {
+    if (flows_[flow].phase == Phase::moving) {
+        congestion_->ended(flow, flows_[flow].pace);
+        wake_other(flows_[flow].pace);
+    }
     flows_[flow].phase = Phase::failed;
     record_[flow].failed_at = Picoseconds(now_);
     --unfinished_;
@@ -90,7 +100,7 @@ void PacketEngine::fail_flow(std::uint32_t flow) {
 bool PacketEngine::window_is_full(std::uint32_t flow) const {
     const Flow& f = flows_[flow];
     if (selective() && f.to_send - f.acknowledged >= spec_.recovery_window) return true;
-    if (f.pace.window_bytes == 0) return false;
+    if (f.pace.window_bytes == INT64_MAX) return false;
     const std::uint32_t under_way =
         selective() ? senders_[flow].under_way(f.sent) : f.to_send - f.acknowledged;
     return under_way * spec_.payload_bytes >= f.pace.window_bytes;
@@ -157,6 +167,7 @@ void PacketEngine::send_data(LinkId link, std::uint32_t flow) {
                     static_cast<std::uint16_t>(payload + spec_.header_bytes),
                     f.traffic_class,
                     0};
+    if (round_trips_wanted_) sent_at_[id] = now_;
     if (f.sent == f.acknowledged) restart_timeout(flow);
     await_timeout(flow);
     if (f.routing != PacketRouting::path) start_way(id);
@@ -192,10 +203,12 @@ void PacketEngine::receive_ack(std::uint32_t id) {
         free_packet(id);
         return end_flow(flow);
     }
+    bool lost = false;
     if (selective()) {
-        senders_[flow].acknowledged(packet.number, acknowledges_[id], f.sent);
+        lost = senders_[flow].acknowledged(packet.number, acknowledges_[id], f.sent) > 0;
         aim(flow);
     } else if ((packet.flags & flag_nack) != 0 && packet.number == f.acknowledged) {
+        lost = true;
         go_back(f, packet.number);
     }
     Acknowledgement ack;
@@ -207,8 +220,10 @@ void PacketEngine::receive_ack(std::uint32_t id) {
     if (telemetry_wanted_) {
         ack.hops = {&telemetry_[id * telemetry_hops_], static_cast<std::size_t>(f.hops) - 1};
     }
+    if (round_trips_wanted_) ack.round_trip = Picoseconds(now_ - sent_at_[id]);
     const double rate_before = f.pace.bits_per_s;
     congestion_->acknowledged(flow, ack, f.pace);
+    if (lost) congestion_->lost(flow, {Picoseconds(now_), f.acknowledged, f.sent}, f.pace);
     free_packet(id);
     follow_pace(flow, rate_before);
     offer(flow);
@@ -235,6 +250,15 @@ void PacketEngine::follow_pace(std::uint32_t flow, double rate_before) {
         f.timer_at = f.pace.wake.count();
         schedule(f.timer_at, What::flow_timer, flow);
     }
+    wake_other(f.pace);
+}
+
+void PacketEngine::wake_other(Pace& pace) {
+    if (pace.wake_other == none) return;
+    const std::uint32_t other = std::exchange(pace.wake_other, none);
+    flows_[other].pace.wake = Picoseconds(now_);
+    flows_[other].timer_at = now_;
+    schedule(now_, What::flow_timer, other);
 }
 
 void PacketEngine::on_timer(std::uint32_t flow) {
@@ -242,12 +266,15 @@ void PacketEngine::on_timer(std::uint32_t flow) {
     if (f.timer_at != now_ || f.phase != Phase::moving) return;
     f.timer_at = unset;
     const double rate_before = f.pace.bits_per_s;
+    const std::int64_t window_before = f.pace.window_bytes;
     if (f.pace.wake.count() <= now_) congestion_->timer(flow, Picoseconds(now_), f.pace);
     follow_pace(flow, rate_before);
+    if (f.pace.window_bytes != window_before) offer(flow);
 }
 
 void PacketEngine::restart_timeout(std::uint32_t flow) {
-    const std::int64_t timeout = spec_.retransmission_timeout.count();
+    const std::int64_t own = flows_[flow].pace.timeout.count();
+    const std::int64_t timeout = own > 0 ? own : spec_.retransmission_timeout.count();
     flows_[flow].timeout_at = timeout > 0 ? now_ + timeout : unset;
 }
 
@@ -274,6 +301,7 @@ void PacketEngine::on_timeout(std::uint32_t flow) {
         } else {
             go_back(f, f.acknowledged);
         }
+        congestion_->timed_out(flow, {Picoseconds(now_), f.acknowledged, f.sent}, f.pace);
         restart_timeout(flow);
     }
     await_timeout(flow);

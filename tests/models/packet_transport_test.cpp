@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <cmath>
 #include <set>
 
@@ -363,8 +364,8 @@ namespace {
 class CnpWatch final : public Congestion {
   public:
     explicit CnpWatch(std::vector<Picoseconds>& seen) : seen_(seen) {}
-    void start(std::uint32_t, double line_bits_per_s, Pace& pace) override {
-        pace.bits_per_s = line_bits_per_s;
+    void start(std::uint32_t, const FlowStart& given, Pace& pace) override {
+        pace.bits_per_s = given.line_bits_per_s;
     }
     void acknowledged(std::uint32_t, const Acknowledgement& ack, Pace&) override {
         if (ack.congestion) seen_.push_back(ack.now);
@@ -401,4 +402,192 @@ TEST_CASE("a CNP leaves its delay after the marked packet came, and holds up no 
     for (std::size_t i = 0; i < at_once.size(); ++i) {
         CHECK(delayed[i] == at_once[i] + Picoseconds(3 * us));
     }
+}
+
+// ---- TCP ----
+
+namespace {
+
+struct CatalogueOnly {
+    Diagnostics diagnostics;
+    ValueReader reader{diagnostics, ""};
+    Catalogue catalogue{reader, ValueChoice::corrected, nullptr};
+};
+
+TcpSpec sockets() {
+    CatalogueOnly c;
+    return read_tcp(c.catalogue);
+}
+
+// Ethernet as it comes: no PFC, no marks, what finds no room is lost.
+PacketSpec drop_tail() {
+    PacketSpec spec;
+    spec.payload_bytes = 1448;
+    spec.header_bytes = 14 + 4 + 20 + 32;  // Ethernet and its checksum, IP, TCP with timestamps
+    spec.classes = {{FlowControl::none, false}, {FlowControl::none, false}};
+    spec.buffer = {1000, 0, 0};
+    spec.recovery = Recovery::selective_repeat;
+    spec.reordering = 3;
+    spec.retries = 15;
+    return spec;
+}
+
+}  // namespace
+
+TEST_CASE("slow start doubles the window each round trip, to the picosecond") {
+    PacketNetwork network;
+    const VertexId a = network.add_nic();
+    const LinkId link = network.add_cable(a, network.add_nic(), gbit(100), Picoseconds(50 * us));
+    TcpSpec tcp_spec = sockets();
+    tcp_spec.stream_bits_per_s = 100e9;
+    PacketEngine e(network, drop_tail(), tcp(tcp_spec));
+    PacketFlow f;
+    f.path = {link};
+    f.bytes = std::int64_t{1} << 40;
+    e.add(f);
+    const std::int64_t there = (1448 + 70) * 80 + 50 * us;
+    const std::int64_t back = 64 * 80 + 50 * us;
+    for (int round = 0; round < 6; ++round) {
+        CAPTURE(round);
+        const Picoseconds first(there + round * (there + back));
+        e.run(first - Picoseconds(1));
+        CHECK(e.received_bytes(0) == 1448 * 10 * ((1 << round) - 1));
+        e.run(first);
+        CHECK(e.received_bytes(0) == 1448 * (10 * ((1 << round) - 1) + 1));
+    }
+}
+
+TEST_CASE(
+    "TCP halves its window once for all that a window lost, and starts again after a timeout") {
+    const auto control = tcp(sockets());
+    Pace pace;
+    control->start(0, {100e9, 1000, 0}, pace);
+    CHECK(pace.window_bytes == 10'000);
+    CHECK(pace.bits_per_s == 30e9);
+    CHECK(pace.timeout == std::chrono::seconds(1));
+    Acknowledgement ack;
+    ack.next = 10;
+    ack.to_send = 20;
+    ack.bytes = 10'000;
+    ack.round_trip = Picoseconds(100 * us);
+    control->acknowledged(0, ack, pace);
+    CHECK(pace.window_bytes == 20'000);
+    CHECK(pace.timeout == std::chrono::milliseconds(200) + Picoseconds(100 * us));
+    control->lost(0, {Picoseconds(1), 12, 30}, pace);
+    CHECK(pace.window_bytes == 10'000);
+    control->lost(0, {Picoseconds(2), 15, 33}, pace);
+    CHECK(pace.window_bytes == 10'000);
+    ack.next = 15;
+    ack.bytes = 3'000;
+    control->acknowledged(0, ack, pace);
+    CHECK(pace.window_bytes == 10'000);
+    control->lost(0, {Picoseconds(3), 30, 40}, pace);
+    CHECK(pace.window_bytes == 5'000);
+    const Picoseconds before = pace.timeout;
+    control->timed_out(0, {Picoseconds(4), 30, 40}, pace);
+    CHECK(pace.window_bytes == 1'000);
+    CHECK(pace.timeout == 2 * before);
+    control->timed_out(0, {Picoseconds(5), 30, 40}, pace);
+    CHECK(pace.timeout == 4 * before);
+    for (int i = 0; i < 12; ++i) control->timed_out(0, {Picoseconds(6), 30, 40}, pace);
+    CHECK(pace.timeout == std::chrono::minutes(2));
+}
+
+TEST_CASE("TCP's throughput over random loss is Mathis' 1.22 MSS / (RTT sqrt p)") {
+    for (const double p : {3e-4, 1e-3, 4e-3}) {
+        CAPTURE(p);
+        PacketNetwork network;
+        const VertexId a = network.add_nic();
+        const LinkId link =
+            network.add_cable(a, network.add_nic(), gbit(100), Picoseconds(100 * us));
+        const PacketSpec spec = drop_tail();
+        const double bits = 8 * static_cast<double>(spec.payload_bytes + spec.header_bytes);
+        network.links[link].bit_error_rate = 1 - std::pow(1 - p, 1 / bits);
+        PacketEngine e(network, spec, tcp(sockets()));
+        PacketFlow f;
+        f.path = {link};
+        f.bytes = std::int64_t{1} << 40;
+        e.add(f);
+        const auto at = [&](std::int64_t ms) {
+            e.run(Picoseconds(ms * 1000 * us));
+            return static_cast<double>(e.received_bytes(0));
+        };
+        const double from = at(100);
+        const double bytes_per_s = (at(2100) - from) / 2;
+        const double rtt_s = 200e-6 + (1518 + 64) * 80e-12;
+        const double mathis = 1.22 * 1448 / (rtt_s * std::sqrt(p));
+        CHECK(bytes_per_s == doctest::Approx(mathis).epsilon(0.1));
+    }
+}
+
+TEST_CASE("synchronized senders collapse on a shallow drop-tail port: a block takes the timeout") {
+    constexpr std::int64_t block = 1'000'000;
+    const auto goodput = [&](int senders) {
+        Star star(senders, 64'000, gbit(10));
+        for (PacketLink& l : star.network.links) l.latency = Picoseconds(10 * us);
+        PacketEngine e(star.network, drop_tail(), tcp(sockets()));
+        for (int i = 0; i < senders; ++i) {
+            e.add(star.flow(static_cast<std::size_t>(i), block / senders));
+        }
+        REQUIRE(e.run(PacketEngine::never));
+        Picoseconds last{};
+        for (std::size_t i = 0; i < static_cast<std::size_t>(senders); ++i) {
+            REQUIRE_FALSE(e.failed(i));
+            last = std::max(last, e.end(i));
+        }
+        CHECK((e.totals().timeouts > 0) == (senders > 4));
+        CHECK(e.audit() == "");
+        return block * 8e3 / static_cast<double>(last.count());  // Gbit/s
+    };
+    CHECK(goodput(1) > 4);
+    CHECK(goodput(2) > 4);
+    const double collapsed = block * 8e3 / 200e9;  // a block in 200 ms
+    const double many = goodput(32);
+    CHECK(many < collapsed);
+    CHECK(many > collapsed / 10);
+}
+
+// ---- receiver-driven ----
+
+TEST_CASE("a sender alone sends a grant each round trip") {
+    const Star star(1, 16'000'000, gbit(400));
+    PacketSpec spec;
+    ReceiverWindowSpec window;
+    window.grant_bytes = 10 * 4096 - 1;  // whole packets
+    window.grants = 4;
+    PacketEngine e(star.network, spec, receiver_window(window));
+    e.add(star.flow(0, 30 * 4096));
+    REQUIRE(e.run(PacketEngine::never));
+    const std::int64_t packet = 4154 * 20;
+    const std::int64_t round = 10 * packet + packet + 2 * 64 * 20 + 4 * us;
+    CHECK(e.end(0).count() == 3 * round);
+}
+
+TEST_CASE("a receiver's grants bound what queues for it, and every sender has its turn") {
+    Star star(16, 16'000'000, gbit(400));
+    for (PacketLink& l : star.network.links) l.headroom_bytes = 200'000;
+    ReceiverWindowSpec window;
+    window.grant_bytes = 64 * 4096;
+    window.grants = 4;
+    PacketEngine e(star.network, {}, receiver_window(window));
+    for (std::size_t i = 0; i < 16; ++i) e.add(star.flow(i, 4 << 20));
+    REQUIRE(e.run(PacketEngine::never));
+    CHECK(e.totals().pause_frames == 0);
+    CHECK(e.queue_bytes_max(star.down, 1) < 4 * 64 * 4154);
+    CHECK(e.queue_bytes_max(star.down, 1) > 2 * 64 * 4154);
+    // In turn: the first ends within a round of the last; and the port is never idle.
+    Picoseconds first = PacketEngine::never;
+    Picoseconds last{};
+    for (std::size_t i = 0; i < 16; ++i) {
+        first = std::min(first, e.end(i));
+        last = std::max(last, e.end(i));
+    }
+    const double bytes = 16.0 * 1024 * 4154;
+    CHECK(static_cast<double>(last.count()) == doctest::Approx(bytes * 20 + 6e6).epsilon(0.01));
+    CHECK(static_cast<double>((last - first).count()) < 16 * 64 * 4154 * 20.0);
+    // Without it, sixteen line rates meet.
+    PacketEngine greedy(star.network, {});
+    for (std::size_t i = 0; i < 16; ++i) greedy.add(star.flow(i, 4 << 20));
+    REQUIRE(greedy.run(PacketEngine::never));
+    CHECK(greedy.totals().pause_frames > 0);
 }
