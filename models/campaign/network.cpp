@@ -143,6 +143,8 @@ void NetworkReader::read_routing(Section& section, ClusterNetwork& network) {
     section.read("hash_seed", seed, "Seed of the switches' hash functions",
                  {.bound = Bound::non_negative});
     routing.hash_seed = static_cast<std::uint64_t>(seed);
+    section.read("hash_polarized", routing.hash_polarized,
+                 "All switches hash alike: collisions of one tier stay together in the next");
 }
 
 void NetworkReader::read_custom(Section& section, ClusterNetwork& network,
@@ -211,7 +213,9 @@ void NetworkReader::warn_of_idle_keys(Section& section, const ClusterNetwork& ne
     const std::string routing =
         fmt::format("routing = \"{}\"", routing_names()[static_cast<std::size_t>(policy)]);
     if (policy == Routing::spray) idle({"queue_pairs"}, routing);
-    if (policy == Routing::spray || policy == Routing::destination) idle({"hash_seed"}, routing);
+    if (policy == Routing::spray || policy == Routing::destination) {
+        idle({"hash_seed", "hash_polarized"}, routing);
+    }
 }
 
 void NetworkReader::check_switches(Section& section, const ClusterNetwork& network) {
@@ -289,7 +293,7 @@ ClusterNetwork NetworkReader::read(const char* name, std::optional<int> kind, To
         faults.push_back(std::move(fault));
     }
     std::optional<PacketReader> packets;
-    if (kind) packets.emplace(section, flow_control_of(network.kind));
+    if (kind) packets.emplace(section, flow_control_of(network.kind), network.routing.policy);
     section.finish();
     const bool custom = s.kind == "custom";
     warn_of_idle_keys(section, network);

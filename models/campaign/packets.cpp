@@ -14,6 +14,11 @@ const std::vector<std::string>& action_names() {
     return names;
 }
 
+const std::vector<std::string>& recovery_names() {
+    static const std::vector<std::string> names = {"go_back_n", "selective_repeat"};
+    return names;
+}
+
 std::vector<std::string> with_none(std::vector<std::string> names) {
     names.insert(names.begin(), "none");
     return names;
@@ -27,8 +32,8 @@ std::vector<std::string> congestion_names() {
 
 }  // namespace
 
-PacketReader::PacketReader(Section& network, FlowControl flow_control)
-    : network_(network), flow_control_(flow_control) {
+PacketReader::PacketReader(Section& network, FlowControl flow_control, Routing routing)
+    : network_(network), flow_control_(flow_control), routing_(routing) {
     network.read("mtu", mtu_, "Payload of a full packet",
                  {.bound = Bound::positive, .otherwise = "from the catalogue"});
     given_ = network.has("mtu");
@@ -78,10 +83,12 @@ void PacketReader::read_ecn_keys(Section& ecn) {
 }
 
 void PacketReader::read_congestion(Section& congestion) {
-    control_ = flow_control_ == FlowControl::pfc ? "dcqcn" : "none";
+    control_ = flow_control_ == FlowControl::pfc    ? "dcqcn"
+               : flow_control_ == FlowControl::none ? "tcp"
+                                                    : "none";
     congestion.name("control", control_, congestion_names(), "a congestion control",
                     "What senders make of marks and acknowledgements",
-                    {.otherwise = "dcqcn on RoCE, none on InfiniBand"});
+                    {.otherwise = "dcqcn on RoCE, none on InfiniBand, tcp on plain Ethernet"});
     parameters_ = "dcqcn_hpcc_repo_vendor";
     congestion.name("parameters", parameters_, Catalogue::names("dcqcn"),
                     "a set of DCQCN parameters", "DCQCN's parameters");
@@ -129,6 +136,19 @@ void PacketReader::read_transport(Section& transport) {
     }
     transport.read("ack_every", ack_every_, "Packets that one acknowledgement covers",
                    {.bound = Bound::count, .otherwise = "from the catalogue"});
+    int recovery = 0;
+    transport.choose(
+        "recovery", recovery, recovery_names(),
+        "What is sent again after a loss; by default what is missing where packets may "
+        "overtake each other, and with TCP");
+    if (transport.has("recovery")) recovery_ = recovery;
+    transport.read("reordering", reordering_,
+                   "Packets that may overtake one before it counts as lost (selective_repeat)",
+                   {.bound = Bound::count, .otherwise = "1 on one path, else from the catalogue"});
+    transport.read(
+        "flowlet_gap", flowlet_gap_,
+        "Pause of a flow at a switch after which it may change its way (routing = \"flowlet\")",
+        {.bound = Bound::positive, .otherwise = "from the catalogue"});
     transport.finish();
 }
 
@@ -166,7 +186,12 @@ PacketProfile PacketReader::profile(Catalogue& catalogue, const Topology& topolo
     p.buffer = buffer_size_;
     p.headroom = headroom_;
     PacketSpec& spec = p.spec;
-    spec.payload_bytes = (mtu_ ? *mtu_ : catalogue.data("roce_transport", "", "mtu")).count();
+    const bool tcp = flow_control_ == FlowControl::none;
+    spec.payload_bytes = (mtu_  ? *mtu_
+                          : tcp ? catalogue.data("tcp", "", "segment")
+                                : catalogue.data("roce_transport", "", "mtu"))
+                             .count();
+    if (tcp) spec.header_bytes = catalogue.data("tcp", "", "header").count();
     constexpr std::int64_t mtu_max = 65000;
     if (spec.payload_bytes > mtu_max) {
         network_.error(
@@ -182,11 +207,7 @@ PacketProfile PacketReader::profile(Catalogue& catalogue, const Topology& topolo
         alpha_ ? *alpha_ : std::exp2(catalogue.number("pfc", "", "dynamic_threshold_exponent"));
     spec.ack_every =
         ack_every_ ? *ack_every_ : catalogue.integer("roce_transport", "", "ack_every_packets");
-    const std::int64_t exponent =
-        timeout_ ? *timeout_ : catalogue.integer("nccl_net", "", "ib_timeout_exponent");
-    constexpr std::int64_t timeout_unit_ps = 4'096'000;
-    spec.retransmission_timeout = Picoseconds(timeout_unit_ps << exponent);
-    spec.retries = retries_ ? *retries_ : catalogue.integer("nccl_net", "", "ib_retry_count");
+    resolve_transport(catalogue, p);
     warn_of_idle_tables();
     resolve_ecn(catalogue, p);
     resolve_congestion(catalogue, p);
@@ -209,6 +230,47 @@ void PacketReader::warn_of_idle_tables() {
     idle(*watchdog_, pfc && pfc_enabled_, "priority flow control has a watchdog");
     idle(*credits_, credits, "InfiniBand has credits");
     idle(*ecn_, !credits, "Ethernet marks packets here");
+}
+
+void PacketReader::resolve_transport(Catalogue& catalogue, PacketProfile& p) {
+    PacketSpec& spec = p.spec;
+    const bool tcp = flow_control_ == FlowControl::none;
+    const bool overtaken = routing_ == Routing::spray || routing_ == Routing::adaptive;
+    spec.recovery = recovery_ >= 0     ? static_cast<Recovery>(recovery_)
+                    : tcp || overtaken ? Recovery::selective_repeat
+                                       : Recovery::go_back_n;
+    if (spec.recovery == Recovery::go_back_n) {
+        if (tcp) transport_->error("recovery", "TCP sends again what is missing");
+        if (reordering_) {
+            transport_->warning("reordering",
+                                "has no effect without recovery = \"selective_repeat\"");
+        }
+    } else {
+        const std::int64_t by_default =
+            tcp         ? catalogue.integer("tcp", "", "fast_retransmit_dupacks")
+            : overtaken ? catalogue.integer("roce_transport", "", "reordering")
+                        : 1;
+        spec.reordering = static_cast<std::uint32_t>(reordering_.value_or(by_default));
+    }
+    if (tcp) {
+        for (const char* key : {"timeout", "retries"}) {
+            if (transport_->has(key))
+                transport_->warning(key, "has no effect with TCP, which has its own");
+        }
+        spec.retries = catalogue.integer("tcp", "", "retries");
+        return;
+    }
+    if (flowlet_gap_ && routing_ != Routing::flowlet) {
+        transport_->warning("flowlet_gap", "has no effect without routing = \"flowlet\"");
+    }
+    if (routing_ == Routing::flowlet) {
+        spec.flowlet_gap =
+            flowlet_gap_ ? *flowlet_gap_ : catalogue.time("roce_transport", "", "flowlet_gap");
+    }
+    const std::int64_t exponent =
+        timeout_ ? *timeout_ : catalogue.integer("nccl_net", "", "ib_timeout_exponent");
+    spec.retransmission_timeout = local_ack_timeout(static_cast<int>(exponent));
+    spec.retries = retries_ ? *retries_ : catalogue.integer("nccl_net", "", "ib_retry_count");
 }
 
 void PacketReader::resolve_credits(Catalogue& catalogue, PacketProfile& p) {
@@ -252,6 +314,19 @@ void PacketReader::resolve_ecn(Catalogue& catalogue, PacketProfile& p) {
 void PacketReader::resolve_congestion(Catalogue& catalogue, PacketProfile& p) {
     p.congestion = control_;
     p.parameters = parameters_;
+    const bool chooses =
+        routing_ == Routing::adaptive || routing_ == Routing::spray || routing_ == Routing::flowlet;
+    if (control_ == "hpcc" && chooses) {
+        congestion_->error("control",
+                           "HPCC compares each hop with itself: packets must stay on one path",
+                           "routing = \"ecmp\", or another control");
+    }
+    if (flow_control_ == FlowControl::none && control_ != "tcp") {
+        congestion_->error("control", fmt::format("plain Ethernet has TCP, not {}", control_));
+    }
+    if (flow_control_ != FlowControl::none && control_ == "tcp") {
+        congestion_->error("control", "TCP needs kind = \"tcp\"");
+    }
     if (congestion_->has("parameters") && control_ != "dcqcn") {
         congestion_->warning("parameters", "has no effect without control = \"dcqcn\"");
     }

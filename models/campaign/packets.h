@@ -11,8 +11,8 @@ namespace railyard {
 
 class PacketReader {
   public:
-    // Reads the keys of a network's section. `flow_control` is what its technology has.
-    PacketReader(Section& network, FlowControl flow_control);
+    // Reads the keys of a network's section. `flow_control` is what its technology has; none: TCP.
+    PacketReader(Section& network, FlowControl flow_control, Routing routing);
 
     // Whether the scenario has any of them.
     bool given() const { return given_; }
@@ -38,6 +38,7 @@ class PacketReader {
     void read_switches(Section& network);
 
     void warn_of_idle_tables();
+    void resolve_transport(Catalogue& catalogue, PacketProfile& profile);
     void resolve_credits(Catalogue& catalogue, PacketProfile& profile);
     void resolve_ecn(Catalogue& catalogue, PacketProfile& profile);
     void resolve_congestion(Catalogue& catalogue, PacketProfile& profile);
@@ -49,6 +50,7 @@ class PacketReader {
     Section network_;
     std::optional<Section> buffer_, pfc_, ecn_, congestion_, watchdog_, transport_, credits_;
     FlowControl flow_control_;
+    Routing routing_;
     bool given_ = false;
     bool pfc_enabled_ = true;
     std::optional<Bytes> mtu_, buffer_size_, headroom_, kmin_, kmax_;
@@ -56,6 +58,9 @@ class PacketReader {
     std::string ecn_profile_, control_, parameters_, watchdog_profile_;
     std::optional<Duration> cnp_interval_, poll_, detection_, restoration_;
     int action_ = -1;
+    int recovery_ = -1;
+    std::optional<std::int64_t> reordering_;
+    std::optional<Duration> flowlet_gap_;
     std::optional<Bytes> vl_buffer_;
     std::optional<Duration> lifetime_, leaf_lifetime_;
     std::optional<std::int64_t> timeout_, retries_, ack_every_;

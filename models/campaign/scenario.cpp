@@ -71,6 +71,7 @@ class ScenarioReader {
     std::optional<Duration> job_length_;
     std::optional<Duration> given_step_;
     bool run_duration_given_ = false;
+    bool nic_bandwidth_given_ = false;
 };
 
 Scenario ScenarioReader::read() {
@@ -109,8 +110,15 @@ Scenario ScenarioReader::read() {
     context.build_compute = s_.fidelity == Fidelity::flow;
     context.packets = packets_wanted();
     s_.networks = read_networks(top_, *catalogue_, context);
-    if (s_.networks[0].kind_given)
+    if (s_.networks[0].kind_given) {
         s_.node.transport = network_kinds()[static_cast<std::size_t>(s_.networks[0].kind)];
+    }
+    // A socket is as fast as the core that serves it.
+    if (s_.networks[0].kind == NetworkKind::tcp && !nic_bandwidth_given_) {
+        const Bandwidth stream = catalogue_->bandwidth("tcp", "", "stream_bandwidth");
+        s_.node.nic_bandwidth =
+            std::min(s_.node.nic_bandwidth, stream * s_.networks[0].routing.queue_pairs);
+    }
     s_.window = read_window(top_, s_.networks);
     read_job();
     read_maintenance();
@@ -165,7 +173,8 @@ void ScenarioReader::read_cluster() {
     cluster.read("nic_bandwidth", s_.node.nic_bandwidth, "What one NIC moves, per direction",
                  {.bound = Bound::positive,
                   .otherwise = "the NIC's, from the catalogue, less protocol overhead"});
-    if (cluster.has("nic_bandwidth")) s_.node.nic_line_rate = s_.node.nic_bandwidth;
+    nic_bandwidth_given_ = cluster.has("nic_bandwidth");
+    if (nic_bandwidth_given_) s_.node.nic_line_rate = s_.node.nic_bandwidth;
     s_.nodes.gpus_per_node = s_.node.gpus;
     cluster.read("acs", s_.node.pcie.acs,
                  "PCIe access control: peers under one switch meet at the root complex only");
@@ -798,9 +807,12 @@ std::vector<Kind> kinds() {
     for (const TopologyKind& kind : topology_kinds()) {
         out.push_back({"fabric.compute.topology", kind.name, kind.doc});
     }
-    words("fabric.compute.routing", routing_names(),
-          {"by the destination's place among the leaves", "by a hash, flow by flow",
-           "the output with the least load, flow by flow", "all outputs, packet by packet"});
+    words(
+        "fabric.compute.routing", routing_names(),
+        {"by the destination's place among the leaves", "by a hash, flow by flow",
+         "the output with the least load, flow by flow; packets: the least queue, packet by packet",
+         "all outputs, packet by packet",
+         "as adaptive, but a flow's packets change their way only after a pause"});
     words("run.fidelity", fidelity_names(),
           {"an ideal network between the nodes' NICs",
            "flows that share the links of [fabric.compute]"});

@@ -15,6 +15,21 @@ namespace {
 
 constexpr std::size_t flows_max = 4'000'000;
 
+PacketRouting packet_routing(Routing policy) {
+    switch (policy) {
+        case Routing::spray:
+            return PacketRouting::spray;
+        case Routing::adaptive:
+            return PacketRouting::adaptive;
+        case Routing::flowlet:
+            return PacketRouting::flowlet;
+        case Routing::destination:
+        case Routing::ecmp:
+            break;
+    }
+    return PacketRouting::path;
+}
+
 class Layout {
   public:
     Layout(const ClusterNetwork& network, const WindowContext& context)
@@ -24,6 +39,9 @@ class Layout {
         out_.network = &network;
         RoutingSpec routing = network.routing;
         routing.queue_pairs = 1;  // each is a flow of its own here
+        routing_ = packet_routing(routing.policy);
+        // Of packets that choose their way only the first link of the path counts.
+        if (routing.policy == Routing::spray) routing.policy = Routing::ecmp;
         router_.emplace(topology_, routing);
     }
 
@@ -66,6 +84,7 @@ class Layout {
             flow.start = spec_->start;
             flow.after = after < 0 ? -1 : after + q;
             flow.traffic_class = traffic_class;
+            flow.routing = routing_;
             out_.window.flows.push_back(std::move(flow));
             out_.traffic.push_back(index_);
         }
@@ -181,6 +200,7 @@ class Layout {
     const Topology& topology_;
     const WindowContext& context_;
     std::int64_t queue_pairs_;
+    PacketRouting routing_ = PacketRouting::path;
     std::optional<Router> router_;
     std::vector<Usage> usages_;
     NetworkWindow out_;

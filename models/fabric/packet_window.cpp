@@ -136,6 +136,10 @@ WindowResult run_window(Catalogue& catalogue, const Topology& topology,
         }
     }
     PacketEngine engine(network, profile.spec, make_congestion(catalogue, topology, profile));
+    const bool chooses = std::any_of(window.flows.begin(), window.flows.end(), [](const auto& f) {
+        return f.routing != PacketRouting::path;
+    });
+    if (chooses) engine.choose_from(NextHops(topology, profile.spec.seed));
     for (const PacketFlow& flow : window.flows) engine.add(flow);
     Picoseconds first_fault = PacketEngine::never;
     for (const WindowFault& fault : window.faults) {

@@ -31,7 +31,8 @@ void merge_usages(std::vector<Usage>& usages, std::size_t first) {
 }
 
 const std::vector<std::string>& routing_names() {
-    static const std::vector<std::string> names = {"destination", "ecmp", "adaptive", "spray"};
+    static const std::vector<std::string> names = {"destination", "ecmp", "adaptive", "spray",
+                                                   "flowlet"};
     return names;
 }
 
@@ -42,6 +43,7 @@ Router::Router(const Topology& topology, RoutingSpec spec)
       shapes_(leaves_.size()),
       leaf_number_(topology.vertex_count()) {
     RY_CHECK(topology.levels() <= heights);
+    if (spec_.policy == Routing::flowlet) spec_.policy = Routing::adaptive;
     if (spec_.policy == Routing::adaptive) load_.resize(topology.links().size());
     find_leaves();
     find_shapes();

@@ -26,6 +26,8 @@ enum class Routing : std::uint8_t {
     ecmp,  // by a hash of source, destination and queue pair; another at each switch, if not polarized
     adaptive,  // the output with the least load at each switch, when the flow starts
     spray,     // over all equal outputs evenly, packet by packet
+    flowlet,  // packet by packet, the output with the least queue, but only after a pause of the flow;
+              // as adaptive where there are no packets
 };
 const std::vector<std::string>& routing_names();
 
