@@ -1,6 +1,7 @@
 #pragma once
 // A 64-bit digest of a sequence of values: the order counts, the machine does not.
 
+#include <bit>
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -25,6 +26,7 @@ class Fingerprint {
         add(static_cast<std::uint64_t>(value));
         add(static_cast<std::uint64_t>(value >> 64));
     }
+    void add(double value) { add(std::bit_cast<std::uint64_t>(value)); }
     template <class Tick>
     void add(std::chrono::duration<std::int64_t, Tick> value) {
         add(value.count());
@@ -33,6 +35,16 @@ class Fingerprint {
         add(static_cast<std::uint64_t>(text.size()));
         for (const char c : text) add(static_cast<std::uint64_t>(static_cast<unsigned char>(c)));
     }
+
+    template <class... Values>
+    void add_all(const Values&... values) {
+        (add(values), ...);
+    }
+    void add(bool value) { add(static_cast<std::uint64_t>(value)); }
+    void add(int value) { add(static_cast<std::int64_t>(value)); }
+    void add(std::uint32_t value) { add(static_cast<std::uint64_t>(value)); }
+
+    void add(const char* text) { add(std::string_view(text)); }
 
     std::uint64_t value() const { return state_; }
     std::string hex() const;  // 16 digits

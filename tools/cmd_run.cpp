@@ -189,6 +189,24 @@ void print_ledger(const CampaignResult& r) {
     fmt::print("\n{}", table.text());
 }
 
+// What a packet window has found that each storm does.
+void print_storms(const Scenario& s, const CampaignResult& r) {
+    bool any = false;
+    for (const FailureCause& cause : s.causes) {
+        if (!cause.storm) continue;
+        if (!any) fmt::print("\n");
+        any = true;
+        fmt::print("  {} holds the job up for {}, {}\n", cause.name, to_text(cause.storm->stall),
+                   cause.storm->fatal ? "until a connection gives up and the job fails"
+                                      : "then it goes on");
+    }
+    if (any) {
+        fmt::print("  {:.1f} storms a replica, {} of the job's time together\n",
+                   r.metric("storms").summary.mean,
+                   time_text(r.metric("storm_stall_time").summary.mean));
+    }
+}
+
 void print_interruptions(const Scenario& s, const CampaignResult& r) {
     if (s.causes.empty() && r.planned_interruptions == 0) return;
     std::vector<std::size_t> order(s.causes.size());
@@ -207,6 +225,7 @@ void print_interruptions(const Scenario& s, const CampaignResult& r) {
         table.add({"(planned)", fmt::format("{:.1f}", r.planned_interruptions), "-"});
     }
     fmt::print("\n{}", table.text());
+    print_storms(s, r);
 
     if (r.metric("interruptions").summary.mean == 0) return;
     Table recovery(

@@ -72,6 +72,8 @@ std::vector<Metric> metrics_of(const Scenario& s, const ReplicaResult& r) {
             static_cast<double>(r.ledger.booked(Category::checkpoint_stall)) * 1e-9 / job_gpus),
         plain_metric("interruptions", "1", interruptions),
         plain_metric("planned_interruptions", "1", static_cast<double>(job.planned_interruptions)),
+        plain_metric("storms", "1", static_cast<double>(job.storms)),
+        plain_metric("storm_stall_time", "s", seconds(job.storm_stall)),
         plain_metric("failures_while_down", "1", static_cast<double>(job.strikes_while_down)),
         mean_metric("mean_time_between_interruptions", "s", job_seconds, interruptions),
         per_interruption("lost_work", job.lost_work),

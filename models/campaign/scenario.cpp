@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "models/campaign/parallel.h"
+#include "models/campaign/storm.h"
 #include "sim/check.h"
 
 namespace railyard {
@@ -55,6 +56,7 @@ class ScenarioReader {
     void read_maintenance();
     void read_failures();
     FailureCause read_cause(Section& section);
+    void read_storm(Section& section);
 
     ValueReader& values_;
     ScenarioChanges changes_;
@@ -174,7 +176,10 @@ void ScenarioReader::read_cluster() {
                  {.bound = Bound::positive,
                   .otherwise = "the NIC's, from the catalogue, less protocol overhead"});
     nic_bandwidth_given_ = cluster.has("nic_bandwidth");
-    if (nic_bandwidth_given_) s_.node.nic_line_rate = s_.node.nic_bandwidth;
+    if (nic_bandwidth_given_) {
+        s_.node.nic_line_rate = s_.node.nic_bandwidth;
+        s_.node.wire_share = 1;
+    }
     s_.nodes.gpus_per_node = s_.node.gpus;
     cluster.read("acs", s_.node.pcie.acs,
                  "PCIe access control: peers under one switch meet at the root complex only");
@@ -567,21 +572,46 @@ void ScenarioReader::read_maintenance() {
     }
 }
 
+// Exactly one of several ways to say how often.
+class RateKeys {
+  public:
+    RateKeys(Section& section, const char* part, const char* part_doc) : part_(part) {
+        section.read(part, per_part_, part_doc, {.bound = Bound::non_negative});
+        section.read("rate_per_node", per_node_, "Failures per time of one node",
+                     {.bound = Bound::non_negative});
+        section.read("rate_per_job", per_job_, "Failures per time of the whole job",
+                     {.bound = Bound::non_negative});
+        section.read("mtbf_job", mtbf_, "Mean time between failures of the whole job",
+                     {.bound = Bound::positive});
+    }
+    Rate per_node(Section& section, std::int64_t parts, std::int64_t job_nodes) const {
+        const int given = int{per_part_.has_value()} + int{per_node_.has_value()} +
+                          int{per_job_.has_value()} + int{mtbf_.has_value()};
+        if (given != 1) {
+            section.error("", fmt::format("expected exactly one of {}, rate_per_node, "
+                                          "rate_per_job, mtbf_job; found {}",
+                                          part_, given));
+        }
+        const double nodes = static_cast<double>(std::max<std::int64_t>(1, job_nodes));
+        if (per_part_) return {per_part_->per_second * static_cast<double>(parts)};
+        if (per_node_) return *per_node_;
+        if (per_job_) return {per_job_->per_second / nodes};
+        if (mtbf_ && *mtbf_ > Duration{}) return {1 / seconds(*mtbf_) / nodes};
+        return {};
+    }
+
+  private:
+    const char* part_;
+    std::optional<Rate> per_part_;
+    std::optional<Rate> per_node_;
+    std::optional<Rate> per_job_;
+    std::optional<Duration> mtbf_;
+};
+
 FailureCause ScenarioReader::read_cause(Section& section) {
     FailureCause cause;
     section.read("name", cause.name, "What the reports call it", {.required = true});
-    std::optional<Rate> per_gpu;
-    std::optional<Rate> per_node;
-    std::optional<Rate> per_job;
-    std::optional<Duration> mtbf;
-    section.read("rate_per_gpu", per_gpu, "Failures per time of one GPU",
-                 {.bound = Bound::non_negative});
-    section.read("rate_per_node", per_node, "Failures per time of one node",
-                 {.bound = Bound::non_negative});
-    section.read("rate_per_job", per_job, "Failures per time of the whole job",
-                 {.bound = Bound::non_negative});
-    section.read("mtbf_job", mtbf, "Mean time between failures of the whole job",
-                 {.bound = Bound::positive});
+    const RateKeys rate(section, "rate_per_gpu", "Failures per time of one GPU");
     section.read("detection", cause.detection, "Until somebody notices",
                  {.bound = Bound::non_negative});
     int remedy = 0;
@@ -598,23 +628,55 @@ FailureCause ScenarioReader::read_cause(Section& section) {
                  "With remedy = \"replace\": how many need repair; a reset cures the rest",
                  {.bound = Bound::fraction});
     section.finish();
-    if (top_.describing()) return cause;
-    const int given = int{per_gpu.has_value()} + int{per_node.has_value()} +
-                      int{per_job.has_value()} + int{mtbf.has_value()};
-    if (given != 1) {
-        section.error(
-            "", fmt::format("expected exactly one of rate_per_gpu, rate_per_node, rate_per_job, "
-                            "mtbf_job; found {}",
-                            given));
-    }
-    const double nodes = static_cast<double>(std::max<std::int64_t>(1, s_.job.nodes));
-    double rate = 0;
-    if (per_gpu) rate = per_gpu->per_second * static_cast<double>(s_.job.gpus_per_node);
-    if (per_node) rate = per_node->per_second;
-    if (per_job) rate = per_job->per_second / nodes;
-    if (mtbf && *mtbf > Duration{}) rate = 1 / seconds(*mtbf) / nodes;
-    cause.rate_per_node = {rate};
+    if (!top_.describing())
+        cause.rate_per_node = rate.per_node(section, s_.job.gpus_per_node, s_.job.nodes);
     return cause;
+}
+
+// A NIC that pauses the compute network: its window is run here, since what it does to the job is always the same.
+void ScenarioReader::read_storm(Section& section) {
+    StormSpec storm;
+    FailureCause& cause = storm.cause;
+    cause.name = "pause_storm";
+    section.read("name", cause.name, "What the reports call it");
+    const RateKeys rate(section, "rate_per_nic",
+                        "Storms per time of one NIC of the compute network");
+    section.read("duration", storm.duration, "How long the NIC pauses",
+                 {.bound = Bound::positive, .otherwise = "until its node is reset"});
+    std::string nic = "node-0.nic-0";
+    section.read("nic", nic, "The NIC of the window that stands for all storms");
+    std::optional<Duration> found_after;
+    std::optional<Duration> reset_time;
+    section.read(
+        "found_after", found_after,
+        "From the job's error until somebody finds the NIC that pauses, if no watchdog has",
+        {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
+    section.read("reset_time", reset_time,
+                 "How long its node is out after a storm that ended the job",
+                 {.bound = Bound::non_negative, .otherwise = "a reboot's, from the catalogue"});
+    section.finish();
+    if (top_.describing()) return;
+    cause.rate_per_node = rate.per_node(section, s_.node.nics, s_.job.nodes);
+    cause.remedy = Remedy::reset;
+    storm.found_after = found_after ? *found_after : catalogue_->time("detection", "human", "time");
+    cause.reset_time =
+        reset_time ? *reset_time : catalogue_->time("restart", "node_reboot", "time");
+    if (!ok()) return;
+    const Topology& topology = s_.networks[0].topology;
+    const std::optional<VertexId> at = topology.find(nic);
+    if (!at || topology.level(*at) > 0) {
+        section.error("nic", fmt::format("the compute network has no NIC '{}'", nic),
+                      "node-0.nic-0 is the first");
+        return;
+    }
+    storm.link = reverse_link(topology.up_links(*at)[0]);
+    if (!feel_storm(s_, *catalogue_, storm)) {
+        section.error(
+            "", "its packet window did not settle within window.time_max and window.events_max",
+            "railyard window shows how far it came");
+        return;
+    }
+    s_.causes.push_back(cause);
 }
 
 void ScenarioReader::read_failures() {
@@ -648,6 +710,10 @@ void ScenarioReader::read_failures() {
          failures.sections("cause", "A cause of failure, besides the profile's")) {
         s_.causes.push_back(read_cause(section));
     }
+    for (Section& section :
+         failures.sections("storm", "NICs that pause the network now and then")) {
+        read_storm(section);
+    }
     Section lemon = failures.section("lemon");
     LemonNodes& lemons = s_.nodes.lemons;
     lemon.read("fraction", lemons.fraction, "Nodes that fail more often",
@@ -672,7 +738,7 @@ void ScenarioReader::read_failures() {
     std::vector<std::string> seen;
     for (FailureCause& cause : s_.causes) {
         cause.rate_per_node.per_second *= scale;
-        if (detection) cause.detection = *detection;
+        if (detection && !cause.storm) cause.detection = *detection;
         if (std::find(seen.begin(), seen.end(), cause.name) != seen.end()) {
             failures.error("cause", fmt::format("the cause '{}' appears twice", cause.name));
         }

@@ -19,11 +19,8 @@ GpuNetwork::GpuNetwork(const Node& node, const Topology& topology, RoutingSpec r
       switches_per_node_((node.gpus + node.pcie.gpus_per_switch - 1) / node.pcie.gpus_per_switch) {
     RY_CHECK(topology.nics_per_node() == nics_per_node_);
     const std::int64_t nodes = topology.nodes();
-    // What protocol overhead leaves of a line, on every link of the network.
-    const double achieved =
-        node.nic_bandwidth.bytes_per_second() / node.nic_line_rate.bytes_per_second();
     capacity_ = topology.capacities();
-    for (double& c : capacity_) c *= achieved;
+    for (double& c : capacity_) c *= node.wire_share;
     const auto section = [&](std::int64_t count, double bytes_per_s) {
         const auto first = static_cast<LinkId>(capacity_.size());
         capacity_.resize(capacity_.size() + static_cast<std::size_t>(count), bytes_per_s);

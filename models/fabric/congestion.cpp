@@ -6,6 +6,7 @@ namespace {
 
 class None final : public Congestion {
   public:
+    void identify(Fingerprint& print) const override { print.add("none"); }
     void start(std::uint32_t, const FlowStart& given, Pace& pace) override {
         pace.bits_per_s = given.line_bits_per_s;
     }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "models/catalogue/catalogue.h"
+#include "sim/fingerprint.h"
 #include "sim/units.h"
 
 namespace railyard {
@@ -61,6 +62,8 @@ class Congestion {
   public:
     virtual ~Congestion() = default;
     virtual bool wants_telemetry() const { return false; }
+    // Adds all of its parameters: two with the same ones do the same.
+    virtual void identify(Fingerprint& print) const = 0;
     virtual bool wants_round_trips() const { return false; }
     // A flow of this index begins.
     virtual void start(std::uint32_t flow, const FlowStart& given, Pace& pace) = 0;

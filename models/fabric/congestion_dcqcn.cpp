@@ -22,6 +22,13 @@ class Dcqcn final : public Congestion {
   public:
     explicit Dcqcn(const DcqcnSpec& spec) : spec_(spec) {}
 
+    void identify(Fingerprint& print) const override {
+        print.add_all("dcqcn", spec_.g, spec_.initial_alpha, spec_.alpha_timer, spec_.reduce_period,
+                      spec_.increase_timer, spec_.byte_counter, spec_.fast_recovery_steps,
+                      spec_.additive_bits_per_s, spec_.hyper_bits_per_s, spec_.min_bits_per_s,
+                      spec_.clamp_target);
+    }
+
     void start(std::uint32_t flow, const FlowStart& given, Pace& pace) override {
         if (flow >= flows_.size()) flows_.resize(flow + 1);
         flows_[flow] = {};

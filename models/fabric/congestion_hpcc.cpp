@@ -10,6 +10,12 @@ class Hpcc final : public Congestion {
   public:
     explicit Hpcc(const HpccSpec& spec) : spec_(spec) {}
 
+    void identify(Fingerprint& print) const override {
+        print.add_all("hpcc", spec_.base_rtt, spec_.utilisation, spec_.stages_max,
+                      spec_.additive_bits_per_s, spec_.min_bits_per_s, spec_.time_unit,
+                      spec_.sent_unit_bytes, spec_.queue_unit_bytes);
+    }
+
     bool wants_telemetry() const override { return true; }
 
     void start(std::uint32_t flow, const FlowStart& given, Pace& pace) override {

@@ -16,6 +16,10 @@ class ReceiverWindow final : public Congestion {
   public:
     explicit ReceiverWindow(const ReceiverWindowSpec& spec) : spec_(spec) {}
 
+    void identify(Fingerprint& print) const override {
+        print.add_all("receiver_window", spec_.grant_bytes, spec_.grants);
+    }
+
     void start(std::uint32_t flow, const FlowStart& given, Pace& pace) override {
         if (flow >= flows_.size()) flows_.resize(flow + 1);
         if (given.destination >= receivers_.size()) receivers_.resize(given.destination + 1);

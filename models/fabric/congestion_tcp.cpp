@@ -17,6 +17,11 @@ class Tcp final : public Congestion {
   public:
     explicit Tcp(const TcpSpec& spec) : spec_(spec) {}
 
+    void identify(Fingerprint& print) const override {
+        print.add_all("tcp", spec_.initial_segments, spec_.stream_bits_per_s, spec_.timeout_min,
+                      spec_.timeout_max, spec_.first_timeout);
+    }
+
     bool wants_round_trips() const override { return true; }
 
     void start(std::uint32_t flow, const FlowStart& given, Pace& pace) override {

@@ -125,6 +125,42 @@ void begin_fault(PacketEngine& engine, const WindowFault& fault, const PacketSpe
 
 }  // namespace
 
+std::uint64_t window_key(Catalogue& catalogue, const Topology& topology,
+                         const PacketProfile& profile, const PacketWindow& window) {
+    Fingerprint key;
+    const PacketNetwork network = packet_network(catalogue, topology, profile);
+    for (const std::int64_t bytes : network.buffer_bytes) key.add(bytes);
+    for (const PacketLink& l : network.links) {
+        key.add_all(l.from, l.to, l.rate.bits_per_second(), l.latency, l.ecn.kmin_bytes,
+                    l.ecn.kmax_bytes, l.ecn.pmax, l.headroom_bytes, l.vl_buffer_bytes);
+    }
+    const PacketSpec& s = profile.spec;
+    key.add_all(
+        s.payload_bytes, s.header_bytes, s.ack_bytes, s.ack_every, s.ack_class, s.cut_through,
+        s.buffer.alpha, s.buffer.reserve_bytes, s.buffer.resume_offset_bytes,
+        s.buffer.headroom_oversubscription, s.lossy_queue_bytes, s.pause_quanta,
+        s.pause_frame_bytes, s.pause_reaction, s.cnp_interval, s.cnp_delay,
+        static_cast<int>(s.recovery), s.recovery_window, s.reordering, s.retransmission_timeout,
+        s.retries, s.watchdog.poll, s.watchdog.detection, s.watchdog.restoration,
+        static_cast<int>(s.watchdog.action), s.watchdog.polls_together, s.watchdog.drops_arrivals,
+        s.flowlet_gap, s.credits.block_bytes, s.credits.lifetime, s.credits.leaf_lifetime,
+        s.receive_buffer.bytes, s.receive_buffer.xoff_bytes, s.receive_buffer.xon_bytes, s.seed);
+    for (const PacketClass& c : s.classes) {
+        key.add_all(static_cast<int>(c.flow_control), c.ecn, c.weight);
+    }
+    make_congestion(catalogue, topology, profile)->identify(key);
+    for (const PacketFlow& f : window.flows) {
+        for (const LinkId l : f.path) key.add(l);
+        key.add_all(f.bytes, f.start, f.after, f.traffic_class, static_cast<int>(f.routing));
+    }
+    for (const WindowFault& f : window.faults) {
+        key.add_all(static_cast<int>(f.kind), f.link, f.start, f.end, f.rate.bits_per_second(),
+                    f.bit_error_rate);
+    }
+    key.add_all(window.until_failure, window.time_max, window.events_max);
+    return key.value();
+}
+
 WindowResult run_window(Catalogue& catalogue, const Topology& topology,
                         const PacketProfile& profile, const PacketWindow& window,
                         const std::atomic<bool>& cancelled) {
@@ -159,7 +195,7 @@ WindowResult run_window(Catalogue& catalogue, const Topology& topology,
         const WindowSample sample = watcher.look(result);
         result.timeline.push_back(sample);
         result.still_max = std::max(result.still_max, sample.still);
-        if (done) break;
+        if (done || (window.until_failure && result.first_failure != PacketEngine::never)) break;
         if (cancelled) {
             result.ending = WindowEnding::cancelled;
             break;

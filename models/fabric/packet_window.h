@@ -29,12 +29,13 @@ struct WindowFault {
 struct PacketWindow {
     std::vector<PacketFlow> flows;
     std::vector<WindowFault> faults;
+    bool until_failure = false;  // the first flow that fails ends it
     Picoseconds time_max = PacketEngine::never;
     std::uint64_t events_max = UINT64_MAX;
 };
 
 enum class WindowEnding : std::uint8_t {
-    resolved,       // every flow has ended or failed
+    resolved,       // every flow has ended or failed, or one has failed and that was to be the end
     out_of_time,    // some have not by time_max
     out_of_events,  // nor after so many events
     cancelled,
@@ -79,6 +80,10 @@ struct WindowResult {
                totals.lost_to_lifetime + totals.lost_on_links;
     }
 };
+
+// Of all that a window's result follows from: equal for equal windows.
+std::uint64_t window_key(Catalogue& catalogue, const Topology& topology,
+                         const PacketProfile& profile, const PacketWindow& window);
 
 // `cancelled` is looked at between samples.
 WindowResult run_window(Catalogue& catalogue, const Topology& topology,

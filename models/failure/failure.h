@@ -1,6 +1,7 @@
 #pragma once
 // What breaks, how often, who notices, and how long the part is gone.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,13 @@ enum class Remedy : std::uint8_t {
     replace,  // the node leaves for repair, a random time with the mean below
 };
 
+// A NIC that pauses the network, as the job feels it: all of it waits, then goes on, or a connection gives up.
+struct Storm {
+    Duration stall{};
+    bool fatal = false;           // it ends with the job's error
+    bool stalls_storage = false;  // an upload under way stands still too
+};
+
 struct FailureCause {
     std::string name;
     Rate rate_per_node;  // while the node runs the job
@@ -28,6 +36,8 @@ struct FailureCause {
     Duration reset_time{};
     Duration repair_time{};       // mean
     double replace_fraction = 1;  // with Remedy::replace: the rest is cured by a reset
+    // Of a storm. What is said above of detection and remedy then holds for what follows a fatal one.
+    std::optional<Storm> storm;
 };
 
 // Nodes that fail more often than others, until a repair finds out why.

@@ -118,6 +118,7 @@ void set_nic(Catalogue& c, Node& node, const std::string& nic) {
         "nic", c.has("nic", nic, "achieved_fraction") ? nic : "cx7_ndr400", "achieved_fraction");
     node.nic_line_rate = c.bandwidth("nic", nic, "bandwidth");
     node.nic_bandwidth = node.nic_line_rate * achieved;
+    node.wire_share = achieved;
     node.transport = c.has("nic", nic, "transport") ? c.text("nic", nic, "transport") : "unknown";
 }
 

@@ -93,6 +93,7 @@ struct Node {
     std::int64_t nics = 0;
     Bandwidth nic_line_rate;  // one NIC, per direction
     Bandwidth nic_bandwidth;  // likewise, after protocol overhead
+    double wire_share = 1;    // of a link's line rate, what that overhead leaves
     Pcie pcie;
     std::int64_t storage_nics = 0;  // 0: storage traffic uses the compute NICs
 };

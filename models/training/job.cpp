@@ -17,6 +17,8 @@ Category category_of(JobPhase phase) {
     switch (phase) {
         case JobPhase::checkpointing:
             return Category::checkpoint_stall;
+        case JobPhase::storm_stall:
+            return Category::storm_stall;
         case JobPhase::detection:
             return Category::detection;
         case JobPhase::replacement:
@@ -72,8 +74,8 @@ void TrainingJob::handle(std::uint32_t kind) {
             } else {
                 uploading_ = std::exchange(unsaved_, {});
                 upload_active_ = true;
-                upload_event_ = engine_.schedule_cancellable(
-                    engine_.now() + spec_.checkpoint.upload, id_, upload_end);
+                upload_ends_ = engine_.now() + spec_.checkpoint.upload;
+                upload_event_ = engine_.schedule_cancellable(upload_ends_, id_, upload_end);
             }
             steps_since_checkpoint_ = 0;
             after_checkpoint();
@@ -148,6 +150,11 @@ void TrainingJob::start_segment() {
         // What is not saved yet counts: the job has done all that it was asked for.
         outcome_.finished = true;
         engine_.stop();
+        return;
+    }
+    // The step that a storm stopped comes first, at the speed that it began with.
+    if (spec_.recovery.recompute && carried_ > Duration{}) {
+        run_steps(1, std::exchange(carried_, {}));
         return;
     }
     const bool saves = spec_.checkpoint.mode != CheckpointMode::none;
@@ -267,11 +274,37 @@ void TrainingJob::begin_maintenance() {
 void TrainingJob::strike(const Strike& strike) {
     if (strike.acceptance >= supply_.acceptance(strike.slot)) return;
     const bool exposed = phase_ == JobPhase::running || phase_ == JobPhase::checkpointing ||
-                         phase_ == JobPhase::restart || phase_ == JobPhase::restore;
+                         phase_ == JobPhase::storm_stall || phase_ == JobPhase::restart ||
+                         phase_ == JobPhase::restore;
     if (!exposed) {
         if (phase_ != JobPhase::done) ++outcome_.strikes_while_down;
         return;
     }
+    const std::optional<Storm>& storm = causes_[strike.cause].storm;
+    if (!storm) return interrupt(strike);
+    ++outcome_.storms;
+    if (phase_ == JobPhase::running) {
+        hold_up(strike, *storm);
+    } else if (storm->fatal) {
+        interrupt(strike);
+    }
+}
+
+void TrainingJob::hold_up(const Strike& strike, const Storm& storm) {
+    engine_.cancel(phase_event_);
+    carried_ += stop_segment();
+    if (upload_active_ && storm.stalls_storage) {
+        engine_.cancel(upload_event_);
+        upload_ends_ += storm.stall;
+        upload_event_ = engine_.schedule_cancellable(upload_ends_, id_, upload_end);
+    }
+    record("storm", causes_[strike.cause].name, strike.slot, outcome_.steps_kept);
+    failure_ = strike;
+    enter(JobPhase::storm_stall);
+    phase_event_ = engine_.schedule_cancellable(engine_.now() + storm.stall, id_, phase_end);
+}
+
+void TrainingJob::interrupt(const Strike& strike) {
     const FailureCause& cause = causes_[strike.cause];
     ++outcome_.interruptions[strike.cause];
     engine_.cancel(phase_event_);
@@ -285,8 +318,9 @@ void TrainingJob::strike(const Strike& strike) {
         ++outcome_.checkpoints_lost;
     }
     if (spec_.recovery.recompute) {
-        const Duration lost =
-            partial + lose(std::exchange(unsaved_, {})) + lose(std::exchange(uploading_, {}));
+        const Duration lost = partial + std::exchange(carried_, {}) +
+                              lose(std::exchange(unsaved_, {})) +
+                              lose(std::exchange(uploading_, {}));
         outcome_.lost_work += lost;
         ledger_.book(Category::lost_work, spec_.gpus(), lost);
     } else {
@@ -334,6 +368,13 @@ Duration TrainingJob::span_of(JobPhase phase) const {
 void TrainingJob::proceed_from(JobPhase phase) {
     JobPhase next = JobPhase::restart;
     switch (phase) {
+        case JobPhase::storm_stall:
+            if (causes_[failure_.cause].storm->fatal) {
+                interrupt(failure_);
+            } else {
+                start_segment();
+            }
+            return;
         case JobPhase::detection:
             drain();
             return;
@@ -370,6 +411,7 @@ void TrainingJob::book_phase() {
     const Duration span = engine_.now() - phase_since_;
     phase_since_ = engine_.now();
     ledger_.book(category_of(phase_), (spec_.nodes - nodes_missing_) * spec_.gpus_per_node, span);
+    if (phase_ == JobPhase::storm_stall) outcome_.storm_stall += span;
     if (!recovering_from_failure_) return;
     switch (phase_) {
         case JobPhase::detection:

@@ -10,6 +10,9 @@
 //        |                       v
 //        +-- replacement <-- detection          replacement waits in requeue_wait for a spare
 //
+// A pause storm holds a running job up: it then goes on where it was, or one of its connections has given up
+// and it has failed. While it saves or comes back it sends little, and only a fatal storm matters.
+//
 // Steps are skipped in bulk: between two things that can happen, a segment of whole steps is one
 // event. Failures strike while the job's processes run. Those that fall into detection, replacement
 // or waiting find nothing to interrupt and are counted apart; for exponential hazards, which have
@@ -62,6 +65,7 @@ struct JobSpec {
 enum class JobPhase : std::uint8_t {
     running,
     checkpointing,
+    storm_stall,
     detection,
     replacement,
     requeue_wait,
@@ -87,9 +91,11 @@ struct JobOutcome {
     std::int64_t checkpoints_lost = 0;        // begun and not made safe
     std::vector<std::int64_t> interruptions;  // by cause
     std::int64_t planned_interruptions = 0;
+    std::int64_t storms = 0;              // that held the job up, or ended it
     std::int64_t strikes_while_down = 0;  // failures that found nothing to interrupt
     // Time from an unexpected interruption to running again, by phase.
     Duration detection{}, replacement{}, requeue_wait{}, restart{}, restore{};
+    Duration storm_stall{};
     Duration lost_work{};   // of unexpected interruptions, as time of the job
     Duration job_time{};    // from begin to the end
     bool finished = false;  // target_steps reached
@@ -141,6 +147,8 @@ class TrainingJob : public CampaignEngine::Component,
     void make_safe(Work work);  // a checkpoint has reached the store
     Duration lose(Work work);
     void after_checkpoint();
+    void hold_up(const Strike& strike, const Storm& storm);
+    void interrupt(const Strike& strike);
     void begin_maintenance();
     void drain();
     void proceed_from(JobPhase phase);
@@ -165,12 +173,13 @@ class TrainingJob : public CampaignEngine::Component,
     std::int64_t segment_steps_ = 0;
     bool segment_slowed_ = false;
     Duration
-        carried_{};  // with recompute off: time already spent in the step that a failure stopped
+        carried_{};  // time already spent in the step that a storm stopped; with recompute off: a failure
 
     Work unsaved_;    // since the last snapshot
     Work uploading_;  // covered by the snapshot that is on its way
     bool upload_active_ = false;
     EventId upload_event_;
+    Instant upload_ends_{};
     std::int64_t steps_since_checkpoint_ = 0;
     Instant checkpoint_due_{};  // wall-clock intervals
 

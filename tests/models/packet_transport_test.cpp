@@ -364,6 +364,7 @@ namespace {
 class CnpWatch final : public Congestion {
   public:
     explicit CnpWatch(std::vector<Picoseconds>& seen) : seen_(seen) {}
+    void identify(Fingerprint&) const override {}
     void start(std::uint32_t, const FlowStart& given, Pace& pace) override {
         pace.bits_per_s = given.line_bits_per_s;
     }

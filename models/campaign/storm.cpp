@@ -1,0 +1,70 @@
+#include "models/campaign/storm.h"
+
+#include <map>
+#include <mutex>
+
+namespace railyard {
+
+namespace {
+
+// What the campaign needs of a window.
+struct Course {
+    WindowEnding ending = WindowEnding::resolved;
+    Picoseconds end{};  // of the last flow
+    Picoseconds first_failure = PacketEngine::never;
+    bool detected = false;  // the watchdog has named the queue
+};
+
+Course run_once(Catalogue& catalogue, const ClusterNetwork& network, const PacketWindow& window) {
+    static std::mutex mutex;
+    static std::map<std::uint64_t, Course> known;
+    const std::uint64_t key = window_key(catalogue, network.topology, network.packets, window);
+    const std::lock_guard lock(mutex);
+    const auto found = known.find(key);
+    if (found != known.end()) return found->second;
+    static const std::atomic<bool> never{false};
+    const WindowResult r = run_window(catalogue, network.topology, network.packets, window, never);
+    Course course{r.ending, {}, r.first_failure, r.totals.storms_detected > 0};
+    for (const Picoseconds end : r.ends) {
+        if (end != PacketEngine::never) course.end = std::max(course.end, end);
+    }
+    return known.emplace(key, course).first->second;
+}
+
+Duration to_duration(Picoseconds t) {
+    return std::chrono::duration_cast<Duration>(t);
+}
+
+}  // namespace
+
+bool feel_storm(const Scenario& s, Catalogue& catalogue, StormSpec& spec) {
+    Storm& storm = spec.cause.storm.emplace();
+    storm.stalls_storage = s.converged && !s.own_class;
+    std::vector<NetworkWindow> windows = packet_windows(s);
+    if (windows.empty() || windows[0].network != s.networks.data())
+        return true;  // nothing to hold up
+    PacketWindow& window = windows[0].window;
+    window.faults.clear();
+    const Course calm = run_once(catalogue, *windows[0].network, window);
+    if (calm.ending != WindowEnding::resolved) return false;
+    WindowFault fault;
+    fault.link = spec.link;
+    fault.start = calm.end / 2;
+    if (spec.duration) fault.end = fault.start + *spec.duration;
+    window.faults = {fault};
+    window.until_failure = true;
+    const Course course = run_once(catalogue, *windows[0].network, window);
+    storm.fatal = course.first_failure != PacketEngine::never;
+    if (!storm.fatal && course.ending != WindowEnding::resolved) return false;
+    if (storm.fatal) {
+        storm.stall = to_duration(course.first_failure - fault.start);
+        // The error names the connection; which NIC it is that pauses, only the watchdog does. Without it the
+        // network stays frozen for whatever is started next.
+        spec.cause.detection = course.detected || spec.duration ? Duration{} : spec.found_after;
+    } else {
+        storm.stall = to_duration(course.end - calm.end);
+    }
+    return true;
+}
+
+}  // namespace railyard

@@ -1,0 +1,24 @@
+#pragma once
+// Pause storms of a campaign: [[failures.storm]]. What one does to the job is seen in a packet window, once;
+// the campaign then books that for every storm that strikes.
+
+#include <string>
+#include <vector>
+
+#include "models/campaign/scenario.h"
+
+namespace railyard {
+
+struct StormSpec {
+    FailureCause cause;
+    LinkId link = 0;                   // that ends at the NIC
+    std::optional<Duration> duration;  // none: for ever
+    Duration found_after{};            // until somebody finds the NIC that no watchdog has named
+};
+
+// Sets spec.cause's storm, and how long a fatal one goes unnoticed: the window's traffic on the compute network
+// with the NIC pausing in the middle of it, against the same without. Equal windows are run once in a process.
+// False: the window did not settle within its budget.
+bool feel_storm(const Scenario& scenario, Catalogue& catalogue, StormSpec& spec);
+
+}  // namespace railyard
