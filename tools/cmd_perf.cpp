@@ -218,10 +218,10 @@ int cmd_perf(const std::vector<std::string>& arguments) {
         read_communicator(catalogue, with_faults(s.node, faults_of(s, shape)), shape);
     Communicator c = ideal;
     diagnostics.raise_if_any();
-    const bool flow = s.fidelity == Fidelity::flow;
+    const bool flow = s.fidelity != Fidelity::analytic;
     if (flow) {
         c = read_communicator(catalogue, s.node, shape);
-        GpuNetwork network = gpu_network(s, s.faults);
+        GpuNetwork network = gpu_network(s, s.fidelity, s.faults);
         const std::vector<GpuGroup> groups = {gpus_of(s, shape)};
         if (c.ranks > 1) measure(network.rate(traffic_of(*collective), groups), *collective, c);
     }

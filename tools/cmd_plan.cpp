@@ -59,7 +59,7 @@ void print_given(const Scenario& s, const CriticalPath& path) {
     if (step.degraded > Duration{}) {
         table.add({"  waiting for silent faults", share(step.degraded, step)});
     }
-    if (s.fidelity == Fidelity::flow) {
+    if (s.fidelity != Fidelity::analytic) {
         table.add({"step on an ideal network", to_text(s.analytic_step.duration())});
     }
     table.add({"MFU", fmt::format("{:.1f} %", 100 * mfu(s, step))});

@@ -111,8 +111,9 @@ void print_design(const Scenario& s) {
         fmt::print("  of it waiting for parts with silent faults {:.1f} %{}\n",
                    100 * seconds(step.degraded) / whole, fault_text(s));
     }
-    if (s.fidelity == Fidelity::flow && !s.model.name.empty()) {
-        fmt::print("  network: flows on {} ({}); on an ideal one the step takes {} ({:+.2f} %)\n",
+    if (s.fidelity != Fidelity::analytic && !s.model.name.empty()) {
+        fmt::print("  network: {} on {} ({}); on an ideal one the step takes {} ({:+.2f} %)\n",
+                   s.fidelity == Fidelity::packet ? "packets" : "flows",
                    s.networks[0].topology.kind(),
                    routing_names()[static_cast<std::size_t>(s.networks[0].routing.policy)],
                    to_text(s.analytic_step.duration()),

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "models/campaign/packet_rates.h"
 #include "models/campaign/parallel.h"
 #include "models/campaign/storm.h"
 #include "sim/check.h"
@@ -41,7 +42,8 @@ class ScenarioReader {
     // Something in the scenario runs packet by packet.
     bool packets_wanted() const {
         const Value* failures = root_ ? root_->find("failures") : nullptr;
-        return changes_.packets || top_.has("window") || (failures && failures->find("storm"));
+        return changes_.packets || s_.fidelity == Fidelity::packet || top_.has("window") ||
+               (failures && failures->find("storm"));
     }
     bool ok() const { return values_.diagnostics().ok() && !top_.describing(); }
     void read_run();
@@ -90,13 +92,14 @@ Scenario ScenarioReader::read() {
         "override", "Catalogue values to replace, as [override.gpu.h100_sxm] hbm_efficiency = 0.8");
     s_.values = static_cast<ValueChoice>(choice);
     if (overrides != nullptr) s_.overrides = *overrides;
+    s_.perturbation = changes_.perturbation;
     catalogue_.emplace(values_, s_.values, overrides);
 
     read_run();
     read_cluster();
     read_storage();
     constexpr std::int64_t flow_gpus_max = 1'000'000;
-    if (s_.fidelity == Fidelity::flow && s_.gpus() > flow_gpus_max) {
+    if (s_.fidelity != Fidelity::analytic && s_.gpus() > flow_gpus_max) {
         top_.error("run", fmt::format("{} GPUs: the flow scale takes at most {}", s_.gpus(),
                                       flow_gpus_max));
         s_.fidelity = Fidelity::analytic;
@@ -109,7 +112,7 @@ Scenario ScenarioReader::read() {
     context.own_class = s_.own_class;
     context.folder = folder_;
     context.build = changes_.build_networks;
-    context.build_compute = s_.fidelity == Fidelity::flow;
+    context.build_compute = s_.fidelity != Fidelity::analytic;
     context.packets = packets_wanted();
     s_.networks = read_networks(top_, *catalogue_, context);
     if (s_.networks[0].kind_given) {
@@ -148,9 +151,10 @@ void ScenarioReader::read_run() {
              "Events after which a replica stops, unfinished and marked",
              {.bound = Bound::positive});
     int fidelity = 0;
-    run.choose("fidelity", fidelity, fidelity_names(),
-               "How the network enters a step: an ideal one between the nodes' NICs, or flows that "
-               "share the links of [fabric.compute]");
+    run.choose(
+        "fidelity", fidelity, fidelity_names(),
+        "How the network enters a step: an ideal one between the nodes' NICs, flows that share "
+        "the links of [fabric.compute], or its packets");
     s_.fidelity = static_cast<Fidelity>(fidelity);
     run.finish();
 }
@@ -787,7 +791,7 @@ Scenario load_scenario_file(const std::string& path, const ScenarioChanges& chan
 Communicators communicators(const Scenario& s, Fidelity fidelity,
                             const std::vector<PartFault>& faults) {
     // A link's fault is where it is on the flow scale; a GPU's slows all that wait for it on either.
-    const bool flow = fidelity == Fidelity::flow;
+    const bool flow = fidelity != Fidelity::analytic;
     std::vector<PartFault> everywhere;
     for (const PartFault& f : faults) {
         if (f.node < s.job.nodes && (!flow || f.part == Part::gpu)) everywhere.push_back(f);
@@ -797,13 +801,14 @@ Communicators communicators(const Scenario& s, Fidelity fidelity,
     if (flow) {
         std::vector<std::int64_t> gpu_of_rank(static_cast<std::size_t>(s.job.gpus()));
         std::iota(gpu_of_rank.begin(), gpu_of_rank.end(), 0);
-        groups.run_on(gpu_network(s, faults), std::move(gpu_of_rank));
+        groups.run_on(gpu_network(s, fidelity, faults), std::move(gpu_of_rank));
     }
     return groups;
 }
 
-GpuNetwork gpu_network(const Scenario& s, const std::vector<PartFault>& faults) {
+GpuNetwork gpu_network(const Scenario& s, Fidelity fidelity, const std::vector<PartFault>& faults) {
     GpuNetwork network(s.node, s.networks[0].topology, s.networks[0].routing);
+    if (fidelity == Fidelity::packet) network.look_closer(packet_rates(s));
     for (const PartFault& fault : faults) network.degrade(fault);
     return network;
 }
@@ -813,7 +818,7 @@ std::vector<NetworkWindow> packet_windows(const Scenario& s) {
 }
 
 const std::vector<std::string>& fidelity_names() {
-    static const std::vector<std::string> names = {"analytic", "flow"};
+    static const std::vector<std::string> names = {"analytic", "flow", "packet"};
     return names;
 }
 
@@ -881,7 +886,8 @@ std::vector<Kind> kinds() {
          "as adaptive, but a flow's packets change their way only after a pause"});
     words("run.fidelity", fidelity_names(),
           {"an ideal network between the nodes' NICs",
-           "flows that share the links of [fabric.compute]"});
+           "flows that share the links of [fabric.compute]",
+           "its packets: queues, pauses, marks, losses"});
     words("cluster.fault.part", part_names(),
           {"a GPU at low clocks", "NVLink lanes lost", "PCIe lanes lost", "a slow NIC"});
     words("job.parallel.recompute", recompute_names(),

@@ -12,7 +12,7 @@
 namespace railyard {
 
 // Which network a step is computed on.
-enum class Fidelity : std::uint8_t { analytic, flow };
+enum class Fidelity : std::uint8_t { analytic, flow, packet };
 const std::vector<std::string>& fidelity_names();
 
 struct Scenario {
@@ -54,6 +54,7 @@ struct Scenario {
     // What the scenario makes of the catalogue, for those that read more of it.
     ValueChoice values = ValueChoice::corrected;
     Value overrides;
+    Perturbation perturbation;
 
     std::vector<Estimate> estimates;  // every estimate that was read, from scenario and catalogue
     std::vector<Diagnostic> warnings;
@@ -69,7 +70,8 @@ struct Scenario {
 // network must be built, and outlive what is returned.
 Communicators communicators(const Scenario& scenario, Fidelity fidelity,
                             const std::vector<PartFault>& faults = {});
-GpuNetwork gpu_network(const Scenario& scenario, const std::vector<PartFault>& faults);
+GpuNetwork gpu_network(const Scenario& scenario, Fidelity fidelity,
+                       const std::vector<PartFault>& faults);
 
 // The scenario's packet windows, one for each network that has traffic; the networks must be built with their
 // packets.

@@ -1,7 +1,6 @@
 #include "models/campaign/storm.h"
 
-#include <map>
-#include <mutex>
+#include <algorithm>
 
 namespace railyard {
 
@@ -15,20 +14,13 @@ struct Course {
     bool detected = false;  // the watchdog has named the queue
 };
 
-Course run_once(Catalogue& catalogue, const ClusterNetwork& network, const PacketWindow& window) {
-    static std::mutex mutex;
-    static std::map<std::uint64_t, Course> known;
-    const std::uint64_t key = window_key(catalogue, network.topology, network.packets, window);
-    const std::lock_guard lock(mutex);
-    const auto found = known.find(key);
-    if (found != known.end()) return found->second;
-    static const std::atomic<bool> never{false};
-    const WindowResult r = run_window(catalogue, network.topology, network.packets, window, never);
-    Course course{r.ending, {}, r.first_failure, r.totals.storms_detected > 0};
-    for (const Picoseconds end : r.ends) {
+Course run(Catalogue& catalogue, const ClusterNetwork& network, const PacketWindow& window) {
+    const auto r = run_window_once(catalogue, network.topology, network.packets, window);
+    Course course{r->ending, {}, r->first_failure, r->totals.storms_detected > 0};
+    for (const Picoseconds end : r->ends) {
         if (end != PacketEngine::never) course.end = std::max(course.end, end);
     }
-    return known.emplace(key, course).first->second;
+    return course;
 }
 
 Duration to_duration(Picoseconds t) {
@@ -45,7 +37,7 @@ bool feel_storm(const Scenario& s, Catalogue& catalogue, StormSpec& spec) {
         return true;  // nothing to hold up
     PacketWindow& window = windows[0].window;
     window.faults.clear();
-    const Course calm = run_once(catalogue, *windows[0].network, window);
+    const Course calm = run(catalogue, *windows[0].network, window);
     if (calm.ending != WindowEnding::resolved) return false;
     WindowFault fault;
     fault.link = spec.link;
@@ -53,7 +45,7 @@ bool feel_storm(const Scenario& s, Catalogue& catalogue, StormSpec& spec) {
     if (spec.duration) fault.end = fault.start + *spec.duration;
     window.faults = {fault};
     window.until_failure = true;
-    const Course course = run_once(catalogue, *windows[0].network, window);
+    const Course course = run(catalogue, *windows[0].network, window);
     storm.fatal = course.first_failure != PacketEngine::never;
     if (!storm.fatal && course.ending != WindowEnding::resolved) return false;
     if (storm.fatal) {

@@ -15,34 +15,11 @@ namespace {
 
 constexpr std::size_t flows_max = 4'000'000;
 
-PacketRouting packet_routing(Routing policy) {
-    switch (policy) {
-        case Routing::spray:
-            return PacketRouting::spray;
-        case Routing::adaptive:
-            return PacketRouting::adaptive;
-        case Routing::flowlet:
-            return PacketRouting::flowlet;
-        case Routing::destination:
-        case Routing::ecmp:
-            break;
-    }
-    return PacketRouting::path;
-}
-
 class Layout {
   public:
     Layout(const ClusterNetwork& network, const WindowContext& context)
-        : topology_(network.topology),
-          context_(context),
-          queue_pairs_(network.routing.queue_pairs) {
+        : topology_(network.topology), context_(context), flows_(topology_, network.routing) {
         out_.network = &network;
-        RoutingSpec routing = network.routing;
-        routing.queue_pairs = 1;  // each is a flow of its own here
-        routing_ = packet_routing(routing.policy);
-        // Of packets that choose their way only the first link of the path counts.
-        if (routing.policy == Routing::spray) routing.policy = Routing::ecmp;
-        router_.emplace(topology_, routing);
     }
 
     void add(const TrafficSpec& traffic, std::size_t index) {
@@ -68,51 +45,35 @@ class Layout {
             out_.window.faults.back().link = link;
         }
     }
-    bool empty() const { return out_.window.flows.empty(); }
-    NetworkWindow take() { return std::move(out_); }
+    bool empty() const { return flows_.size() == 0; }
+    NetworkWindow take() {
+        out_.window.flows = flows_.take();
+        return std::move(out_);
+    }
 
   private:
-    // One message; a flow for each queue pair. Returns the first one's index; `after` is such an index.
-    std::int64_t send(VertexId from, VertexId to, std::int64_t bytes, std::int64_t after = -1,
-                      int traffic_class = 1) {
-        const auto first = static_cast<std::int64_t>(out_.window.flows.size());
-        for (std::int64_t q = 0; q < queue_pairs_; ++q) {
-            PacketFlow flow;
-            flow.path = path(from, to, static_cast<std::uint64_t>(q));
-            flow.bytes =
-                std::max<std::int64_t>(1, bytes / queue_pairs_ + (q < bytes % queue_pairs_));
-            flow.start = spec_->start;
-            flow.after = after < 0 ? -1 : after + q;
-            flow.traffic_class = traffic_class;
-            flow.routing = routing_;
-            out_.window.flows.push_back(std::move(flow));
-            out_.traffic.push_back(index_);
-        }
-        if (out_.window.flows.size() > flows_max) {
+    MessageFlows::Handle send(VertexId from, VertexId to, std::int64_t bytes,
+                              MessageFlows::Handle after = MessageFlows::nothing,
+                              int traffic_class = 1) {
+        const auto sent =
+            flows_.send({from, to, bytes, spec_->start, after, traffic_class, /*label=*/0});
+        if (sent == MessageFlows::nothing) throw NoPath(topology_.name(from), topology_.name(to));
+        out_.traffic.resize(flows_.size(), index_);
+        if (flows_.size() > flows_max) {
             throw ScenarioError(fmt::format("the window has more than {} flows", flows_max),
                                 "fewer nodes, steps or queue pairs");
         }
-        return first;
-    }
-
-    std::vector<LinkId> path(VertexId from, VertexId to, std::uint64_t label) {
-        usages_.clear();
-        if (!router_->route(from, to, label, usages_)) {
-            throw NoPath(topology_.name(from), topology_.name(to));
-        }
-        std::vector<LinkId> links;
-        for (const Usage& u : usages_) links.push_back(u.link);
-        return links;
+        return sent;
     }
 
     void add_ring() {
         const std::int64_t nodes = context_.nodes;
         if (nodes < 2) return;
-        std::vector<std::int64_t> before;
+        std::vector<MessageFlows::Handle> before;
         for (std::int64_t rail = 0; rail < topology_.nics_per_node(); ++rail) {
-            before.assign(static_cast<std::size_t>(nodes), -1);
+            before.assign(static_cast<std::size_t>(nodes), MessageFlows::nothing);
             for (std::int64_t step = 0; step < spec_->steps; ++step) {
-                std::vector<std::int64_t> now(before.size());
+                std::vector<MessageFlows::Handle> now(before.size());
                 for (std::int64_t node = 0; node < nodes; ++node) {
                     const std::int64_t previous = (node + nodes - 1) % nodes;
                     now[static_cast<std::size_t>(node)] =
@@ -182,7 +143,8 @@ class Layout {
                 const std::int64_t bytes =
                     spec_->bytes.count() / stripes + (k < spec_->bytes.count() % stripes);
                 const bool write = spec_->kind == WindowTraffic::checkpoint;
-                send(write ? here : there, write ? there : here, bytes, -1, traffic_class);
+                send(write ? here : there, write ? there : here, bytes, MessageFlows::nothing,
+                     traffic_class);
             }
         }
     }
@@ -191,18 +153,14 @@ class Layout {
         const std::int64_t nics = topology_.nics_per_node();
         for (std::int64_t i = 0; i < nics; ++i) {
             const VertexId nic = topology_.nic(node, (preferred + i) % nics);
-            usages_.clear();
-            if (router_->route(nic, there, 0, usages_)) return nic;
+            if (flows_.reaches(nic, there)) return nic;
         }
         throw NoPath(topology_.name(topology_.nic(node, 0)), topology_.name(there));
     }
 
     const Topology& topology_;
     const WindowContext& context_;
-    std::int64_t queue_pairs_;
-    PacketRouting routing_ = PacketRouting::path;
-    std::optional<Router> router_;
-    std::vector<Usage> usages_;
+    MessageFlows flows_;
     NetworkWindow out_;
     const TrafficSpec* spec_ = nullptr;
     std::size_t index_ = 0;

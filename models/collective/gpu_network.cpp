@@ -152,6 +152,7 @@ void GpuNetwork::connect(const Hop& hop, std::vector<Usage>& out) {
     }
     longest_ = std::max(longest_, router_.latency({out.data() + first, out.size() - first}));
     for (std::size_t i = first; i < out.size(); ++i) out[i].share *= hop.share;
+    if (closer_) hops_.push_back({a, b, hop.share, static_cast<std::uint64_t>(hop.from)});
     to_nic(receiver, hop.rail, false, hop.share, out);
 }
 
@@ -164,8 +165,10 @@ void GpuNetwork::connect_by_receiver(std::int64_t from, std::int64_t to, float s
     }
 }
 
-void GpuNetwork::Streams::close(std::size_t first, double group_bytes_per_byte) {
+void GpuNetwork::Streams::close(std::size_t first, double group_bytes_per_byte,
+                                NetworkStream& through) {
     if (usages.size() == first) return;
+    hops.push_back(std::exchange(through, {}));
     merge_usages(usages, first);
     ends.push_back(usages.size());
     factor.push_back(group_bytes_per_byte);
@@ -204,7 +207,25 @@ void GpuNetwork::add_ring(const GpuGroup& group, Streams& streams) {
             }
             connect({gpu(part, count - 1), gpu(next, 0), nic(part)}, streams.usages);
         }
-        streams.close(first, static_cast<double>(rings));
+        streams.close(first, static_cast<double>(rings), hops_);
+    }
+}
+
+void GpuNetwork::limit_by_closer_look(const Streams& streams, GroupRate& out) {
+    std::vector<NetworkStream> through;
+    std::vector<double> factor;
+    for (std::size_t i = 0; i < streams.hops.size(); ++i) {
+        if (streams.hops[i].empty()) continue;
+        through.push_back(streams.hops[i]);
+        factor.push_back(streams.factor[i]);
+    }
+    if (through.empty()) return;
+    const std::vector<double> rates = closer_->rates(through, streams.chained);
+    for (std::size_t i = 0; i < rates.size(); ++i) {
+        if (rates[i] * factor[i] >= out.bytes_per_s) continue;
+        out.bytes_per_s = rates[i] * factor[i];
+        out.bottleneck = "packets between " + topology_.name(through[i][0].from) + " and " +
+                         topology_.name(through[i][0].to);
     }
 }
 
@@ -233,6 +254,7 @@ GroupRate GpuNetwork::slowest(const Streams& streams, std::span<const GpuGroup> 
     }
     out.bytes_per_s = rate(slowest);
     out.bottleneck = link_name(shares.bottleneck(slowest));
+    if (closer_) limit_by_closer_look(streams, out);
     if (longest_ > Picoseconds{}) {
         const LinkId up = topology_.up_links(0)[0];
         const Picoseconds one_leaf =
@@ -247,6 +269,7 @@ GroupRate GpuNetwork::slowest(const Streams& streams, std::span<const GpuGroup> 
 
 GroupRate GpuNetwork::ring(std::span<const GpuGroup> groups) {
     Streams streams;
+    streams.chained = true;
     for (const GpuGroup& group : groups) add_ring(group, streams);
     return slowest(streams, groups);
 }
@@ -276,7 +299,7 @@ GroupRate GpuNetwork::all_to_all(std::span<const GpuGroup> groups) {
             }
             const auto n = static_cast<double>(group.size());
             const auto g = static_cast<double>(neighbours);
-            streams.close(first, g < n ? g * (n - g) / (n - 1) : 1);
+            streams.close(first, g < n ? g * (n - g) / (n - 1) : 1, hops_);
         }
     }
     return slowest(streams, groups);
@@ -290,7 +313,7 @@ GroupRate GpuNetwork::send(std::span<const GpuGroup> groups) {
             const std::int64_t to = group[(k + 1) % group.size()];
             const std::size_t first = streams.usages.size();
             connect_by_receiver(from, to, 1, streams.usages);
-            streams.close(first, 1);
+            streams.close(first, 1, hops_);
         }
     }
     return slowest(streams, groups);

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -52,12 +53,32 @@ struct GroupRate {
     std::string bottleneck;  // the link that sets the rate, for people
 };
 
+// What a stream sends from NIC to NIC, per byte of its own progress.
+struct NetworkHop {
+    VertexId from = 0;
+    VertexId to = 0;
+    float share = 1;
+    std::uint64_t label = 0;  // tells connections between the same two NICs apart
+};
+using NetworkStream = std::vector<NetworkHop>;
+
+// A closer look at the network than fair shares.
+class NetworkModel {
+  public:
+    virtual ~NetworkModel() = default;
+    // Progress in bytes/s of each stream, when all are under way at once. Chained: of rings, in which each hop
+    // waits for the one before. Every stream has hops.
+    virtual std::vector<double> rates(const std::vector<NetworkStream>& streams, bool chained) = 0;
+};
+
 class GpuNetwork {
   public:
     // `topology` has the NICs of `nodes` nodes of this kind, and must outlive this.
     GpuNetwork(const Node& node, const Topology& topology, RoutingSpec routing);
 
     void degrade(const PartFault& fault);
+    // Asks this too: the lower of both rates counts.
+    void look_closer(std::shared_ptr<NetworkModel> model) { closer_ = std::move(model); }
 
     // The slowest group's rate when all of them run a ring at once, an all-to-all at once, or each GPU of
     // a group sends to the next, cyclically. Every group has at least two GPUs. Throws NoPath, and
@@ -77,11 +98,13 @@ class GpuNetwork {
     // Flows that are solved together.
     struct Streams {
         std::vector<Usage> usages;
-        std::vector<std::size_t> ends;  // of each flow in `usages`
-        std::vector<double> factor;     // what the group moves for a byte of the flow's
+        std::vector<std::size_t> ends;    // of each flow in `usages`
+        std::vector<double> factor;       // what the group moves for a byte of the flow's
+        std::vector<NetworkStream> hops;  // of each flow
+        bool chained = false;
 
         // The usages from `first` on are one flow.
-        void close(std::size_t first, double group_bytes_per_byte);
+        void close(std::size_t first, double group_bytes_per_byte, NetworkStream& through);
     };
     // A part of a flow, from NIC to NIC of one rail where the two GPUs are not in one node.
     struct Hop {
@@ -107,6 +130,7 @@ class GpuNetwork {
     void connect_by_receiver(std::int64_t from, std::int64_t to, float share,
                              std::vector<Usage>& out);
     void add_ring(const GpuGroup& group, Streams& streams);
+    void limit_by_closer_look(const Streams& streams, GroupRate& rate);
     GroupRate slowest(const Streams& streams, std::span<const GpuGroup> groups);
 
     LinkId gpu_link(std::int64_t gpu, int which) const {
@@ -139,6 +163,8 @@ class GpuNetwork {
     LinkId socket_first_;
     std::vector<double> capacity_;
     std::vector<PartFault> nvlink_faults_;
+    NetworkStream hops_;  // of the stream that is being put together
+    std::shared_ptr<NetworkModel> closer_;
 };
 
 }  // namespace railyard

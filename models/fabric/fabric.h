@@ -4,6 +4,7 @@
 #include "models/fabric/flow_level.h"
 #include "models/fabric/headroom.h"
 #include "models/fabric/materials.h"
+#include "models/fabric/message_flows.h"
 #include "models/fabric/packet_window.h"
 #include "models/fabric/routing.h"
 #include "models/fabric/topology.h"

@@ -131,3 +131,19 @@ TEST_CASE("a network of one's own names its switches as it likes") {
     const Scenario s = load_scenario(text, "names", changes);
     CHECK(s.networks[0].topology.find("leaf-0").has_value());
 }
+
+TEST_CASE("packets say what fair shares say, but for headers and what queues cost") {
+    const auto speed = [](const char* fidelity, const char* routing) {
+        const Scenario s = with({std::string("run.fidelity=") + fidelity,
+                                 std::string("fabric.compute.routing=") + routing});
+        Communicators groups = communicators(s, s.fidelity);
+        return groups.of(Collective::all_reduce, 8, 32).network;
+    };
+    for (const char* routing : {"ecmp", "adaptive", "spray"}) {
+        CAPTURE(std::string(routing));
+        const double packets = speed("packet", routing);
+        const double flows = speed("flow", routing);
+        CHECK(packets <= flows);
+        CHECK(packets > 0.9 * flows);
+    }
+}

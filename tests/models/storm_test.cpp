@@ -1,0 +1,119 @@
+// Pause storms in a campaign: what the window sees is what the ledger books.
+
+#include <doctest/doctest.h>
+
+#include "models/campaign/campaign.h"
+
+using namespace railyard;
+
+namespace {
+
+const char* base = R"(
+[run]
+duration = "20 day"
+replicas = 4
+[cluster]
+node = "dgx_h100"
+nodes = 10
+[fabric.compute]
+kind = "roce"
+topology = "fat_tree"
+leaf = "sn5600_spectrum4"
+nodes_per_leaf = 2
+[fabric.compute.watchdog]
+detection = "100 ms"
+restoration = "100 ms"
+[fabric.compute.transport]
+timeout = 14
+[job]
+nodes = 8
+[job.step]
+time = "7 s"
+[job.checkpoint]
+mode = "none"
+[[failures.storm]]
+rate_per_job = "1 /day"
+duration = "300 ms"
+[[window.traffic]]
+kind = "all_to_all"
+bytes = "256 KiB"
+)";
+
+Scenario with(std::vector<std::string> settings) {
+    ScenarioChanges changes;
+    changes.settings = std::move(settings);
+    return load_scenario(base, "storms", changes);
+}
+
+double booked_s(const Scenario& s, const ReplicaResult& r, Category category) {
+    return static_cast<double>(r.ledger.booked(category)) * 1e-9 /
+           static_cast<double>(s.job.gpus());
+}
+
+}  // namespace
+
+TEST_CASE("each transient storm costs the job its stall, and nothing else") {
+    const Scenario s = with({});
+    REQUIRE(s.causes.size() == 1);
+    const Storm& storm = *s.causes[0].storm;
+    CHECK_FALSE(storm.fatal);
+    // No sooner than the NIC lets go, and no later than a timeout after the watchdog does.
+    CHECK(storm.stall > std::chrono::milliseconds(299));
+    CHECK(storm.stall < std::chrono::milliseconds(300 + 200 + 2 * 68));
+    const ReplicaResult r = run_replica(s, 0, false);
+    CHECK(r.job.storms > 10);
+    CHECK(r.job.interruptions[0] == 0);
+    CHECK(r.job.storm_stall == r.job.storms * storm.stall);
+    CHECK(booked_s(s, r, Category::storm_stall) ==
+          doctest::Approx(static_cast<double>(r.job.storms) * seconds(storm.stall)));
+    CHECK(r.ledger.booked(Category::lost_work) == 0);
+}
+
+TEST_CASE("without a watchdog a transient storm costs its own length: nothing is lost") {
+    const Scenario s = with({"fabric.compute.watchdog={action=\"none\"}"});
+    CHECK(seconds(s.causes[0].storm->stall) == doctest::Approx(0.3).epsilon(0.01));
+}
+
+TEST_CASE("a NIC that pauses for ever ends the job by timeout, sooner with fewer retries") {
+    std::vector<std::string> for_ever = {"failures.storm=[{rate_per_job=\"1 /day\"}]"};
+    const auto stall = [&](int retries) {
+        std::vector<std::string> settings = for_ever;
+        settings.push_back("fabric.compute.transport.retries=" + std::to_string(retries));
+        const Scenario s = with(settings);
+        CHECK(s.causes[0].storm->fatal);
+        return seconds(s.causes[0].storm->stall);
+    };
+    const double rto = 4.096e-6 * (1 << 14);
+    CHECK(stall(7) == doctest::Approx(8 * rto).epsilon(0.05));
+    CHECK(stall(3) == doctest::Approx(4 * rto).epsilon(0.05));
+    const Scenario s = with(for_ever);
+    const ReplicaResult r = run_replica(s, 0, false);
+    CHECK(r.job.interruptions[0] == r.job.storms);
+    CHECK(r.ledger.booked(Category::lost_work) > 0);
+}
+
+TEST_CASE("who has no watchdog must find the NIC before the job can start again") {
+    const auto detection = [&](const char* watchdog) {
+        return with({"failures.storm=[{rate_per_job=\"1 /day\",found_after=\"20 min\"}]",
+                     std::string("fabric.compute.watchdog=") + watchdog})
+            .causes[0]
+            .detection;
+    };
+    CHECK(detection("{action=\"none\"}") == std::chrono::minutes(20));
+    CHECK(detection("{profile=\"sonic\"}") == Duration{});
+}
+
+TEST_CASE("storms move no other failure") {
+    const char* others = "failures.profile=meta_rsc1";
+    const ReplicaResult calm = run_replica(with({others, "failures.storm=[]"}), 0, true);
+    const ReplicaResult stormy = run_replica(with({others}), 0, true);
+    std::vector<Instant> calm_at;
+    std::vector<Instant> stormy_at;
+    for (const CampaignEvent& e : calm.log) {
+        if (std::string_view(e.kind) == "interruption") calm_at.push_back(e.at);
+    }
+    for (const CampaignEvent& e : stormy.log) {
+        if (std::string_view(e.kind) == "interruption") stormy_at.push_back(e.at);
+    }
+    CHECK(calm_at == stormy_at);
+}
