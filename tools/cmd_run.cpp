@@ -123,7 +123,9 @@ void print_design(const Scenario& s) {
     if (s.job.checkpoint.mode != CheckpointMode::none) {
         fmt::print("; stall {}", to_text(s.job.checkpoint.stall));
         if (s.job.checkpoint.mode == CheckpointMode::async) {
-            fmt::print(", safe after {} more", to_text(s.job.checkpoint.upload));
+            fmt::print(", safe after {} more; a step takes {} longer meanwhile",
+                       to_text(s.job.checkpoint.upload),
+                       to_text(s.job.checkpoint.upload_step_penalty));
         }
     }
     double rate = 0;

@@ -13,8 +13,9 @@ namespace {
 // more and more pieces until twice as many give the same.
 class PacketRates final : public NetworkModel {
   public:
-    explicit PacketRates(const Scenario& scenario)
+    PacketRates(const Scenario& scenario, bool burst)
         : scenario_(scenario),
+          burst_(burst),
           network_(scenario.networks[0]),
           reader_(diagnostics_, scenario.file, scenario.perturbation),
           catalogue_(reader_, scenario.values, &scenario.overrides) {
@@ -54,6 +55,11 @@ class PacketRates final : public NetworkModel {
                                    : add_fan(stream, steps, flows));
         }
         PacketWindow window;
+        if (burst_) {
+            window.background_from = flows.size();
+            add_checkpoint(steps, flows);
+            window.faults = busy_servers();
+        }
         window.flows = flows.take();
         window.time_max = scenario_.window.time_max;
         window.events_max = static_cast<std::uint64_t>(scenario_.window.events_max);
@@ -126,7 +132,43 @@ class PacketRates final : public NetworkModel {
         return lap;
     }
 
+    // As much as the node's NICs could send while the collective moves: more than it can in truth.
+    void add_checkpoint(std::int64_t steps, MessageFlows& flows) const {
+        const Topology& t = network_.topology;
+        const double bytes = piece_ * static_cast<double>(lanes * steps * t.nics_per_node());
+        const std::int64_t servers = t.servers();
+        for (std::int64_t node = 0; node < scenario_.job.nodes; ++node) {
+            for (std::int64_t k = 0; k < servers; ++k) {
+                const VertexId there =
+                    t.server_nic((node + k) % servers, (node + k) % t.nics_per_server());
+                MessageFlows::Message m{
+                    t.nic(node, (node + k) % t.nics_per_node()), there,
+                    static_cast<std::int64_t>(bytes / static_cast<double>(servers))};
+                m.traffic_class = scenario_.own_class ? 2 : 1;
+                flows.send(m);
+            }
+        }
+    }
+
+    // A server takes what its drives take.
+    std::vector<WindowFault> busy_servers() const {
+        const Topology& t = network_.topology;
+        std::vector<WindowFault> faults;
+        for (VertexId nic = t.server_nic(0, 0); nic < t.nic_count(); ++nic) {
+            for (const LinkId up : t.up_links(nic)) {
+                WindowFault slow;
+                slow.kind = WindowFault::Kind::slow_receiver;
+                slow.link = reverse_link(up);
+                slow.rate = scenario_.server_write_bandwidth *
+                            (1.0 / static_cast<double>(t.nics_per_server()));
+                if (slow.rate < t.line_rate(up)) faults.push_back(slow);
+            }
+        }
+        return faults;
+    }
+
     const Scenario& scenario_;
+    bool burst_;
     const ClusterNetwork& network_;
     Diagnostics diagnostics_;
     ValueReader reader_;
@@ -136,8 +178,8 @@ class PacketRates final : public NetworkModel {
 
 }  // namespace
 
-std::shared_ptr<NetworkModel> packet_rates(const Scenario& scenario) {
-    return std::make_shared<PacketRates>(scenario);
+std::shared_ptr<NetworkModel> packet_rates(const Scenario& scenario, bool burst) {
+    return std::make_shared<PacketRates>(scenario, burst);
 }
 
 }  // namespace railyard

@@ -53,6 +53,7 @@ class ScenarioReader {
     void read_job();
     void read_step(Section& job);
     void model_steps();
+    Duration burst_penalty();
     void read_checkpoint(Section& job);
     void read_recovery(Section& job);
     void read_maintenance();
@@ -271,6 +272,7 @@ void ScenarioReader::read_storage() {
     storage.finish();
     if (!server_write) server_write = catalogue_->bandwidth("storage", name, system->write_key);
     if (!server_read) server_read = catalogue_->bandwidth("storage", name, system->read_key);
+    s_.server_write_bandwidth = *server_write;
     std::optional<Bandwidth> client_write = client;
     std::optional<Bandwidth> client_read = client;
     if (!client) {
@@ -390,6 +392,14 @@ void ScenarioReader::model_steps() {
     }
 }
 
+Duration ScenarioReader::burst_penalty() {
+    StepModel beside(s_.model, s_.parameter_bytes, s_.optimizer_traffic, [&](const auto& faults) {
+        return communicators(s_, s_.fidelity, faults, true);
+    });
+    return std::max(Duration{}, beside.step(s_.plan).duration() -
+                                    (s_.job.step.duration() - s_.job.step.degraded));
+}
+
 void ScenarioReader::read_checkpoint(Section& job) {
     Section checkpoint = job.section("checkpoint");
     CheckpointSpec& c = s_.job.checkpoint;
@@ -422,7 +432,9 @@ void ScenarioReader::read_checkpoint(Section& job) {
     std::optional<double> slowdown;
     checkpoint.read("upload_slowdown", slowdown,
                     "What a step takes longer while an upload runs (async)",
-                    {.bound = Bound::fraction, .otherwise = "from the catalogue"});
+                    {.bound = Bound::fraction,
+                     .otherwise = "from the catalogue; seen in a packet window with run.fidelity = "
+                                  "\"packet\" and storage.network = \"compute\""});
     checkpoint.finish();
     if (!ok()) return;
 
@@ -468,7 +480,12 @@ void ScenarioReader::read_checkpoint(Section& job) {
     if (c.mode == CheckpointMode::async) {
         if (!d2h_fraction)
             d2h_fraction = catalogue_->number("checkpoint", "", "d2h_sustained_fraction");
-        if (!slowdown) slowdown = catalogue_->number("checkpoint", "", "async_background_slowdown");
+        // On a network that both share, packets tell what an upload costs a step.
+        const bool burst = !slowdown && s_.fidelity == Fidelity::packet && s_.converged &&
+                           !model_name_.empty() && !given_step_ && s_.no_path.empty();
+        if (!slowdown && !burst) {
+            slowdown = catalogue_->number("checkpoint", "", "async_background_slowdown");
+        }
         const Bytes per_gpu = Bytes::of(s_.checkpoint_size.count() / (s_.job.gpus()) + 1);
         const double achieved = catalogue_->number("pcie_p2p", "", "pcie5_achieved_fraction");
         const Bandwidth d2h = s_.node.gpu.pcie_bandwidth * (achieved * *d2h_fraction);
@@ -480,7 +497,9 @@ void ScenarioReader::read_checkpoint(Section& job) {
         c.stall = transfer_time(per_gpu, d2h);
         c.upload = write;
         c.upload_step_penalty =
-            from_seconds(std::min(seconds(s_.job.step.duration()) * *slowdown, step_seconds_max));
+            burst ? burst_penalty()
+                  : from_seconds(
+                        std::min(seconds(s_.job.step.duration()) * *slowdown, step_seconds_max));
     }
     const Duration step = s_.job.step.duration();
     if (interval_steps == 0) s_.checkpoint_clock = interval_clocks[static_cast<std::size_t>(clock)];
@@ -789,7 +808,7 @@ Scenario load_scenario_file(const std::string& path, const ScenarioChanges& chan
 }
 
 Communicators communicators(const Scenario& s, Fidelity fidelity,
-                            const std::vector<PartFault>& faults) {
+                            const std::vector<PartFault>& faults, bool burst) {
     // A link's fault is where it is on the flow scale; a GPU's slows all that wait for it on either.
     const bool flow = fidelity != Fidelity::analytic;
     std::vector<PartFault> everywhere;
@@ -801,14 +820,15 @@ Communicators communicators(const Scenario& s, Fidelity fidelity,
     if (flow) {
         std::vector<std::int64_t> gpu_of_rank(static_cast<std::size_t>(s.job.gpus()));
         std::iota(gpu_of_rank.begin(), gpu_of_rank.end(), 0);
-        groups.run_on(gpu_network(s, fidelity, faults), std::move(gpu_of_rank));
+        groups.run_on(gpu_network(s, fidelity, faults, burst), std::move(gpu_of_rank));
     }
     return groups;
 }
 
-GpuNetwork gpu_network(const Scenario& s, Fidelity fidelity, const std::vector<PartFault>& faults) {
+GpuNetwork gpu_network(const Scenario& s, Fidelity fidelity, const std::vector<PartFault>& faults,
+                       bool burst) {
     GpuNetwork network(s.node, s.networks[0].topology, s.networks[0].routing);
-    if (fidelity == Fidelity::packet) network.look_closer(packet_rates(s));
+    if (fidelity == Fidelity::packet) network.look_closer(packet_rates(s, burst));
     for (const PartFault& fault : faults) network.degrade(fault);
     return network;
 }

@@ -31,6 +31,7 @@ struct Scenario {
     std::vector<ClusterNetwork> networks;  // compute, storage, management
     bool converged = false;                // storage traffic uses the compute network
     bool own_class = false;                // and there in a traffic class of its own
+    Bandwidth server_write_bandwidth;      // of one
     WindowSpec window;
     NodePool::Spec nodes;
     JobSpec job;
@@ -68,10 +69,11 @@ struct Scenario {
 
 // What the scenario's ranks have to talk over, with these of its parts faulty; on the flow scale the compute
 // network must be built, and outlive what is returned.
+// Burst: beside a checkpoint that all nodes write to servers on the same network, packet by packet.
 Communicators communicators(const Scenario& scenario, Fidelity fidelity,
-                            const std::vector<PartFault>& faults = {});
+                            const std::vector<PartFault>& faults = {}, bool burst = false);
 GpuNetwork gpu_network(const Scenario& scenario, Fidelity fidelity,
-                       const std::vector<PartFault>& faults);
+                       const std::vector<PartFault>& faults, bool burst = false);
 
 // The scenario's packet windows, one for each network that has traffic; the networks must be built with their
 // packets.

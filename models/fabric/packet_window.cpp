@@ -38,12 +38,19 @@ class Watcher {
     WindowSample look(WindowResult& result) {
         WindowSample sample;
         sample.at = engine_.now();
+        foreground_ended_ = true;
         for (std::size_t f = 0; f < received_.size(); ++f) {
             if (engine_.failed(f)) {
+                if (f >= window_.background_from) continue;
                 result.first_failure = std::min(result.first_failure, engine_.now());
                 continue;
             }
-            if (!engine_.begun(f) || engine_.end(f) != PacketEngine::never) continue;
+            if (engine_.end(f) != PacketEngine::never) continue;
+            if (!engine_.begun(f)) {
+                if (f < window_.background_from) foreground_ended_ = false;
+                continue;
+            }
+            if (f < window_.background_from) foreground_ended_ = false;
             const std::int64_t now = engine_.received_bytes(f);
             ++(now > received_[f] ? sample.moving : sample.still);
             received_[f] = now;
@@ -56,12 +63,15 @@ class Watcher {
         return sample;
     }
 
+    bool foreground_ended() const { return foreground_ended_; }  // at the last look
+
   private:
     const PacketEngine& engine_;
     const PacketWindow& window_;
     std::size_t links_;
     int classes_;
     std::vector<std::int64_t> received_;
+    bool foreground_ended_ = false;
 };
 
 // When all flows stood still for the first time, and long enough.
@@ -159,7 +169,8 @@ std::uint64_t window_key(Catalogue& catalogue, const Topology& topology,
         key.add_all(static_cast<int>(f.kind), f.link, f.start, f.end, f.rate.bits_per_second(),
                     f.bit_error_rate);
     }
-    key.add_all(window.until_failure, window.time_max, window.events_max);
+    key.add_all(window.until_failure, static_cast<std::uint64_t>(window.background_from),
+                window.time_max, window.events_max);
     return key.value();
 }
 
@@ -197,7 +208,9 @@ WindowResult run_window(Catalogue& catalogue, const Topology& topology,
         const WindowSample sample = watcher.look(result);
         result.timeline.push_back(sample);
         result.still_max = std::max(result.still_max, sample.still);
-        if (done || (window.until_failure && result.first_failure != PacketEngine::never)) break;
+        if (done || watcher.foreground_ended() ||
+            (window.until_failure && result.first_failure != PacketEngine::never))
+            break;
         if (cancelled) {
             result.ending = WindowEnding::cancelled;
             break;

@@ -30,6 +30,8 @@ struct PacketWindow {
     std::vector<PacketFlow> flows;
     std::vector<WindowFault> faults;
     bool until_failure = false;  // the first flow that fails ends it
+    // Flows from here on are there to be in the way: the window is resolved when all others are.
+    std::size_t background_from = SIZE_MAX;
     Picoseconds time_max = PacketEngine::never;
     std::uint64_t events_max = UINT64_MAX;
 };
