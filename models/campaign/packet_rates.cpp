@@ -8,9 +8,9 @@ namespace railyard {
 
 namespace {
 
-// All streams of one collective at once. A ring's pieces go from NIC to NIC, each on when the one before it has come
-// in: so a slow hop holds up the whole ring, as in NCCL, and no more. Rates are those of the later two thirds, with
-// more and more pieces until twice as many give the same.
+// All streams of one collective at once. A ring's pieces go from NIC to NIC, each on when the one before
+// it has come in: so a slow hop holds up the whole ring, as in NCCL, and no more. Rates are those of the
+// later two thirds, with more and more pieces until twice as many give the same.
 class PacketRates final : public NetworkModel {
   public:
     PacketRates(const Scenario& scenario, bool burst)

@@ -656,7 +656,8 @@ FailureCause ScenarioReader::read_cause(Section& section) {
     return cause;
 }
 
-// A NIC that pauses the compute network: its window is run here, since what it does to the job is always the same.
+// A NIC that pauses the compute network: its window is run here, since what it does to the job is always
+// the same.
 void ScenarioReader::read_storm(Section& section) {
     StormSpec storm;
     FailureCause& cause = storm.cause;

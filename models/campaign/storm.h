@@ -16,9 +16,9 @@ struct StormSpec {
     Duration found_after{};            // until somebody finds the NIC that no watchdog has named
 };
 
-// Sets spec.cause's storm, and how long a fatal one goes unnoticed: the window's traffic on the compute network
-// with the NIC pausing in the middle of it, against the same without. Equal windows are run once in a process.
-// False: the window did not settle within its budget.
+// Sets spec.cause's storm, and how long a fatal one goes unnoticed: the window's traffic on the compute
+// network with the NIC pausing in the middle of it, against the same without. Equal windows are run once
+// in a process. False: the window did not settle within its budget.
 bool feel_storm(const Scenario& scenario, Catalogue& catalogue, StormSpec& spec);
 
 }  // namespace railyard

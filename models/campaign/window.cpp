@@ -127,8 +127,8 @@ class Layout {
         }
     }
 
-    // A node's bytes are striped over servers, in turn from another one for each node; a stripe uses the node's
-    // NICs and the server's in turn.
+    // A node's bytes are striped over servers, in turn from another one for each node; a stripe uses the
+    // node's NICs and the server's in turn.
     void add_storage() {
         const std::int64_t servers = topology_.servers();
         const std::int64_t stripes =

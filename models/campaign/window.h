@@ -60,8 +60,8 @@ struct WindowContext {
     int storage_class = 1;   // of converged storage traffic
     std::uint64_t seed = 1;
 };
-// The networks that have traffic, compute first. Throws NoPath, and ScenarioError for traffic that the network
-// doesn't have the ends for or that is too much.
+// The networks that have traffic, compute first. Throws NoPath, and ScenarioError for traffic that the
+// network doesn't have the ends for or that is too much.
 std::vector<NetworkWindow> lay_out(const WindowSpec& spec, const WindowContext& context);
 
 }  // namespace railyard

@@ -66,8 +66,8 @@ using NetworkStream = std::vector<NetworkHop>;
 class NetworkModel {
   public:
     virtual ~NetworkModel() = default;
-    // Progress in bytes/s of each stream, when all are under way at once. Chained: of rings, in which each hop
-    // waits for the one before. Every stream has hops.
+    // Progress in bytes/s of each stream, when all are under way at once. Chained: of rings, in which
+    // each hop waits for the one before. Every stream has hops.
     virtual std::vector<double> rates(const std::vector<NetworkStream>& streams, bool chained) = 0;
 };
 

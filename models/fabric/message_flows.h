@@ -1,5 +1,6 @@
 #pragma once
-// Messages from NIC to NIC as flows of a packet window: one for each queue pair, routed as the network routes.
+// Messages from NIC to NIC as flows of a packet window: one for each queue pair, routed as the network
+// routes.
 
 #include <vector>
 

@@ -21,7 +21,8 @@ enum class Remedy : std::uint8_t {
     replace,  // the node leaves for repair, a random time with the mean below
 };
 
-// A NIC that pauses the network, as the job feels it: all of it waits, then goes on, or a connection gives up.
+// A NIC that pauses the network, as the job feels it: all of it waits, then goes on, or a connection
+// gives up.
 struct Storm {
     Duration stall{};
     bool fatal = false;           // it ends with the job's error
