@@ -592,3 +592,33 @@ TEST_CASE("a receiver's grants bound what queues for it, and every sender has it
     REQUIRE(greedy.run(PacketEngine::never));
     CHECK(greedy.totals().pause_frames > 0);
 }
+
+TEST_CASE("no byte is lost or made up, at any event, whatever the flow control") {
+    struct Way {
+        FlowControl control;
+        Recovery recovery;
+    };
+    for (const Way& way : {Way{FlowControl::pfc, Recovery::go_back_n},
+                           Way{FlowControl::credits, Recovery::go_back_n},
+                           Way{FlowControl::none, Recovery::go_back_n},
+                           Way{FlowControl::none, Recovery::selective_repeat}}) {
+        CAPTURE(static_cast<int>(way.control));
+        Star star(6, 200'000, gbit(10));
+        for (PacketLink& l : star.network.links) {
+            l.headroom_bytes = 20'000;
+            l.vl_buffer_bytes = 12'000;
+            l.bit_error_rate = way.control == FlowControl::none ? 1e-6 : 0;
+        }
+        PacketSpec spec;
+        spec.classes = {{FlowControl::none, false, 0}, {way.control, true, 1}};
+        spec.recovery = way.recovery;
+        spec.retransmission_timeout = Picoseconds(1000 * us);
+        PacketEngine e(star.network, spec);
+        for (std::size_t i = 0; i < 6; ++i) e.add(star.flow(i, 300'000));
+        while (!e.run(PacketEngine::never, 1)) REQUIRE(e.audit() == "");
+        for (std::size_t i = 0; i < 6; ++i) CHECK(e.received_bytes(i) == 300'000);
+        const bool lossy = way.control == FlowControl::none;
+        CHECK((e.totals().lost_lossy + e.totals().lost_on_links > 0) == lossy);
+        CHECK(e.totals().lost_lossless == 0);
+    }
+}
