@@ -301,8 +301,8 @@ class PacketEngine {
         bool queued = false;  // in its NIC's ring
         bool nacked = false;  // the receiver has asked for the packet that it expects
         std::uint8_t retries = 0;
-        std::int64_t ready_at = 0;      // its pace allows the next packet
-        std::int64_t wake_at = unset;   // the flow_ready event that counts
+        std::int64_t ready_at = 0;     // its pace allows the next packet
+        std::int64_t wake_at = unset;  // the flow_ready event that counts
         std::int64_t timer_at = unset;  // the flow_timer event that counts
         std::int64_t timeout_at = 0;
         std::int64_t timeout_event = unset;  // the flow_timeout event that counts
@@ -441,6 +441,7 @@ class PacketEngine {
     void follow_pace(std::uint32_t flow, double rate_before);
     void wake_other(Pace& pace);
     void on_timer(std::uint32_t flow);
+    void catch_up(std::uint32_t flow);
     void restart_timeout(std::uint32_t flow);
     void await_timeout(std::uint32_t flow);
     void on_timeout(std::uint32_t flow);
@@ -448,6 +449,7 @@ class PacketEngine {
     PacketSpec spec_;
     std::unique_ptr<Congestion> congestion_;
     bool telemetry_wanted_;
+    bool timers_can_wait_;
     bool round_trips_wanted_;
     std::size_t class_count_;
     unsigned credit_classes_ = 0;
