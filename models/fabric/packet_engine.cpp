@@ -72,6 +72,7 @@ PacketEngine::PacketEngine(const PacketNetwork& network, PacketSpec spec,
         port.latency = link.latency.count();
         if (link.rate.bits_per_second() > 0) port.ps_per_byte = ps_per_byte_of(link.rate);
         port.from = link.from;
+        port.kmin_bytes = link.ecn.kmin_bytes;
         port.at_nic = network.is_nic(link.from);
         to_nic_[l] = network.is_nic(link.to) ? to_nic : 0;
         if (link.bit_error_rate > 0) faults_of(l);
@@ -316,7 +317,7 @@ std::uint32_t PacketEngine::dequeue(LinkId link, std::size_t traffic_class) {
     queue.bytes -= packets_[id].bytes;
     ++queue.taken;
     Port& port = ports_[link];
-    if (queue.head == none && rings_[s].head == none) {
+    if (queue.head == none && (!port.at_nic || rings_[s].head == none)) {
         port.waiting &= static_cast<std::uint8_t>(~(1U << traffic_class));
     }
     if (!port.at_nic) {
@@ -339,7 +340,8 @@ void PacketEngine::leave_switch(LinkId link, std::uint32_t id) {
     Packet& packet = packets_[id];
     if ((packet.flags & flag_ack) != 0) return;
     const std::int64_t behind = queues_[slot(link, packet.traffic_class)].bytes;
-    if (spec_.classes[packet.traffic_class].ecn && links_[link].ecn.marks(behind, marking_)) {
+    if (behind > ports_[link].kmin_bytes && spec_.classes[packet.traffic_class].ecn &&
+        links_[link].ecn.marks(behind, marking_)) {
         packet.flags |= flag_marked;
     }
     if (telemetry_wanted_) write_telemetry(link, id, behind);

@@ -254,6 +254,7 @@ class PacketEngine {
         std::int64_t sent_bytes = 0;
         VertexId from = 0;
         std::uint32_t faults = none;  // its place among them
+        std::int64_t kmin_bytes = 0;  // its queues' packets may be marked beyond
         bool pending = false;         // an event for it is scheduled
         bool at_nic = false;          // sent by a NIC
         std::uint8_t waiting = 0;     // classes that have something to send
@@ -262,7 +263,7 @@ class PacketEngine {
         std::uint8_t discarding = 0;  // classes that it throws away
         std::uint8_t last_class = 0;
     };
-    struct Queue {
+    struct alignas(32) Queue {
         std::uint32_t head = none;
         std::uint32_t tail = none;
         std::int64_t bytes = 0;
