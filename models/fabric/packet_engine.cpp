@@ -132,11 +132,19 @@ bool PacketEngine::run(Picoseconds until, std::uint64_t events_max) {
 }
 
 // A large network does not fit into the cache. What the next events will touch is on its way while this one
-// is handled: first the packet, then, once that is there, the port that it goes out by.
+// is handled: first the packet, then, once that is there, the port that it goes out by; of a port that
+// becomes free its queues, then the packet that heads the last of them, the class of most data.
 void PacketEngine::fetch_ahead() const {
     if (!ways_.empty()) fetch_ways();
-    if (const auto* later = wheel_.peek(5); later && later->payload.what == What::arrival) {
-        __builtin_prefetch(&packets_[later->payload.id]);
+    if (const auto* later = wheel_.peek(5)) {
+        const std::uint32_t id = later->payload.id;
+        if (later->payload.what == What::arrival) {
+            __builtin_prefetch(&packets_[id]);
+        } else if (later->payload.what == What::port_free) {
+            __builtin_prefetch(&ports_[id]);
+            __builtin_prefetch(&queues_[id * class_count_]);
+            __builtin_prefetch(&queues_[id * class_count_ + class_count_ - 1]);
+        }
     }
     if (const auto* soon = wheel_.peek(2)) {
         const std::uint32_t id = soon->payload.id;
@@ -149,7 +157,8 @@ void PacketEngine::fetch_ahead() const {
             }
             __builtin_prefetch(&ports_[paths_[packet.place]]);
         } else if (soon->payload.what == What::port_free) {
-            __builtin_prefetch(&ports_[id]);
+            const std::uint32_t head = queues_[id * class_count_ + class_count_ - 1].head;
+            if (head != none) __builtin_prefetch(&packets_[head]);
         }
     }
 }
