@@ -2,7 +2,7 @@
 // Congestion control: what a sender's NIC makes of the acknowledgements it gets.
 //
 // One object serves all flows and keeps their state in an array. The engine calls it when a flow starts,
-// when an acknowledgement arrives and when the flow's timer is due; it answers by setting the flow's pace.
+// when an acknowledgement arrives and when the flow's timer was due; it answers by setting the flow's pace.
 // A new one is a file with its parameters and its class, and a row in the table of congestion.cpp.
 
 #include <cstdint>
@@ -68,6 +68,9 @@ class Congestion {
     // A flow of this index begins.
     virtual void start(std::uint32_t flow, const FlowStart& given, Pace& pace) = 0;
     virtual void acknowledged(std::uint32_t flow, const Acknowledgement& ack, Pace& pace) = 0;
+    // Whether a timer moves nothing but the rate. Then it has no event: it is called when the pace is next
+    // needed, for a packet or an acknowledgement, with the time at which it was due.
+    virtual bool timers_can_wait() const { return false; }
     virtual void timer(std::uint32_t flow, Picoseconds now, Pace& pace) = 0;
     // After an acknowledgement that told of packets not known to be lost before.
     virtual void lost(std::uint32_t, const Loss&, Pace&) {}

@@ -55,6 +55,7 @@ class Dcqcn final : public Congestion {
         pace.wake = std::min(s.cut_at, s.increase_at);
     }
 
+    bool timers_can_wait() const override { return true; }
     void timer(std::uint32_t flow, Picoseconds now, Pace& pace) override {
         State& s = flows_[flow];
         if (now >= s.cut_at) {

@@ -40,6 +40,7 @@ PacketEngine::PacketEngine(const PacketNetwork& network, PacketSpec spec,
     : spec_(std::move(spec)),
       congestion_(std::move(congestion)),
       telemetry_wanted_(congestion_->wants_telemetry()),
+      timers_can_wait_(congestion_->timers_can_wait()),
       round_trips_wanted_(congestion_->wants_round_trips()),
       class_count_(spec_.classes.size()),
       links_(network.links),
@@ -71,6 +72,7 @@ PacketEngine::PacketEngine(const PacketNetwork& network, PacketSpec spec,
         port.latency = link.latency.count();
         if (link.rate.bits_per_second() > 0) port.ps_per_byte = ps_per_byte_of(link.rate);
         port.from = link.from;
+        port.kmin_bytes = link.ecn.kmin_bytes;
         port.at_nic = network.is_nic(link.from);
         to_nic_[l] = network.is_nic(link.to) ? to_nic : 0;
         if (link.bit_error_rate > 0) faults_of(l);
@@ -130,11 +132,19 @@ bool PacketEngine::run(Picoseconds until, std::uint64_t events_max) {
 }
 
 // A large network does not fit into the cache. What the next events will touch is on its way while this one
-// is handled: first the packet, then, once that is there, the port that it goes out by.
+// is handled: first the packet, then, once that is there, the port that it goes out by; of a port that
+// becomes free its queues, then the packet that heads the last of them, the class of most data.
 void PacketEngine::fetch_ahead() const {
     if (!ways_.empty()) fetch_ways();
-    if (const auto* later = wheel_.peek(5); later && later->payload.what == What::arrival) {
-        __builtin_prefetch(&packets_[later->payload.id]);
+    if (const auto* later = wheel_.peek(5)) {
+        const std::uint32_t id = later->payload.id;
+        if (later->payload.what == What::arrival) {
+            __builtin_prefetch(&packets_[id]);
+        } else if (later->payload.what == What::port_free) {
+            __builtin_prefetch(&ports_[id]);
+            __builtin_prefetch(&queues_[id * class_count_]);
+            __builtin_prefetch(&queues_[id * class_count_ + class_count_ - 1]);
+        }
     }
     if (const auto* soon = wheel_.peek(2)) {
         const std::uint32_t id = soon->payload.id;
@@ -147,7 +157,8 @@ void PacketEngine::fetch_ahead() const {
             }
             __builtin_prefetch(&ports_[paths_[packet.place]]);
         } else if (soon->payload.what == What::port_free) {
-            __builtin_prefetch(&ports_[id]);
+            const std::uint32_t head = queues_[id * class_count_ + class_count_ - 1].head;
+            if (head != none) __builtin_prefetch(&packets_[head]);
         }
     }
 }
@@ -315,7 +326,7 @@ std::uint32_t PacketEngine::dequeue(LinkId link, std::size_t traffic_class) {
     queue.bytes -= packets_[id].bytes;
     ++queue.taken;
     Port& port = ports_[link];
-    if (queue.head == none && rings_[s].head == none) {
+    if (queue.head == none && (!port.at_nic || rings_[s].head == none)) {
         port.waiting &= static_cast<std::uint8_t>(~(1U << traffic_class));
     }
     if (!port.at_nic) {
@@ -338,7 +349,8 @@ void PacketEngine::leave_switch(LinkId link, std::uint32_t id) {
     Packet& packet = packets_[id];
     if ((packet.flags & flag_ack) != 0) return;
     const std::int64_t behind = queues_[slot(link, packet.traffic_class)].bytes;
-    if (spec_.classes[packet.traffic_class].ecn && links_[link].ecn.marks(behind, marking_)) {
+    if (behind > ports_[link].kmin_bytes && spec_.classes[packet.traffic_class].ecn &&
+        links_[link].ecn.marks(behind, marking_)) {
         packet.flags |= flag_marked;
     }
     if (telemetry_wanted_) write_telemetry(link, id, behind);

@@ -254,6 +254,7 @@ class PacketEngine {
         std::int64_t sent_bytes = 0;
         VertexId from = 0;
         std::uint32_t faults = none;  // its place among them
+        std::int64_t kmin_bytes = 0;  // its queues' packets may be marked beyond
         bool pending = false;         // an event for it is scheduled
         bool at_nic = false;          // sent by a NIC
         std::uint8_t waiting = 0;     // classes that have something to send
@@ -262,7 +263,7 @@ class PacketEngine {
         std::uint8_t discarding = 0;  // classes that it throws away
         std::uint8_t last_class = 0;
     };
-    struct Queue {
+    struct alignas(32) Queue {
         std::uint32_t head = none;
         std::uint32_t tail = none;
         std::int64_t bytes = 0;
@@ -301,8 +302,8 @@ class PacketEngine {
         bool queued = false;  // in its NIC's ring
         bool nacked = false;  // the receiver has asked for the packet that it expects
         std::uint8_t retries = 0;
-        std::int64_t ready_at = 0;      // its pace allows the next packet
-        std::int64_t wake_at = unset;   // the flow_ready event that counts
+        std::int64_t ready_at = 0;     // its pace allows the next packet
+        std::int64_t wake_at = unset;  // the flow_ready event that counts
         std::int64_t timer_at = unset;  // the flow_timer event that counts
         std::int64_t timeout_at = 0;
         std::int64_t timeout_event = unset;  // the flow_timeout event that counts
@@ -441,6 +442,7 @@ class PacketEngine {
     void follow_pace(std::uint32_t flow, double rate_before);
     void wake_other(Pace& pace);
     void on_timer(std::uint32_t flow);
+    void catch_up(std::uint32_t flow);
     void restart_timeout(std::uint32_t flow);
     void await_timeout(std::uint32_t flow);
     void on_timeout(std::uint32_t flow);
@@ -448,6 +450,7 @@ class PacketEngine {
     PacketSpec spec_;
     std::unique_ptr<Congestion> congestion_;
     bool telemetry_wanted_;
+    bool timers_can_wait_;
     bool round_trips_wanted_;
     std::size_t class_count_;
     unsigned credit_classes_ = 0;

@@ -172,6 +172,7 @@ void PacketEngine::send_data(LinkId link, std::uint32_t flow) {
     await_timeout(flow);
     if (f.routing != PacketRouting::path) start_way(id);
     count_sent(flow);
+    catch_up(flow);
     f.ready_at = now_ + transfer_ps(packets_[id].bytes, f.ps_per_byte);
     transmit(link, id);
 }
@@ -221,6 +222,7 @@ void PacketEngine::receive_ack(std::uint32_t id) {
         ack.hops = {&telemetry_[id * telemetry_hops_], static_cast<std::size_t>(f.hops) - 1};
     }
     if (round_trips_wanted_) ack.round_trip = Picoseconds(now_ - sent_at_[id]);
+    catch_up(flow);
     const double rate_before = f.pace.bits_per_s;
     congestion_->acknowledged(flow, ack, f.pace);
     if (lost) congestion_->lost(flow, {Picoseconds(now_), f.acknowledged, f.sent}, f.pace);
@@ -246,7 +248,7 @@ void PacketEngine::follow_pace(std::uint32_t flow, double rate_before) {
     if (f.pace.bits_per_s != rate_before) {
         f.ps_per_byte = static_cast<std::uint64_t>(8e12 / f.pace.bits_per_s * (1 << 20));
     }
-    if (f.pace.wake.count() < f.timer_at) {
+    if (!timers_can_wait_ && f.pace.wake.count() < f.timer_at) {
         f.timer_at = f.pace.wake.count();
         schedule(f.timer_at, What::flow_timer, flow);
     }
@@ -270,6 +272,15 @@ void PacketEngine::on_timer(std::uint32_t flow) {
     if (f.pace.wake.count() <= now_) congestion_->timer(flow, Picoseconds(now_), f.pace);
     follow_pace(flow, rate_before);
     if (f.pace.window_bytes != window_before) offer(flow);
+}
+
+// Those timers that have become due, each at its own time. A flow that stands still costs nothing.
+void PacketEngine::catch_up(std::uint32_t flow) {
+    Pace& pace = flows_[flow].pace;
+    if (!timers_can_wait_ || pace.wake.count() > now_) return;
+    const double rate_before = pace.bits_per_s;
+    while (pace.wake.count() <= now_) congestion_->timer(flow, pace.wake, pace);
+    follow_pace(flow, rate_before);
 }
 
 void PacketEngine::restart_timeout(std::uint32_t flow) {

@@ -31,7 +31,7 @@ struct BufferSpec {
 };
 
 // What one (port, priority) holds.
-struct IngressShare {
+struct alignas(32) IngressShare {
     std::int64_t bytes = 0;           // in reserve and pool
     std::int64_t headroom_bytes = 0;  // in headroom
     std::int64_t headroom_size = 0;   // 0: no PFC

@@ -40,15 +40,10 @@ class TimingWheel {
     // `time` must not be before that of the last event taken.
     void push(std::int64_t time, Payload payload) {
         const std::int64_t ahead = (time >> shift_) - base_;
-        if (ahead > mask_) {
-            far_.push(time, payload);
-        } else if (ahead > 0) {
+        if (static_cast<std::uint64_t>(ahead - 1) < static_cast<std::uint64_t>(mask_)) [[likely]] {
             put({time, payload});
         } else {
-            const auto after = std::upper_bound(
-                current_.begin() + static_cast<std::ptrdiff_t>(cursor_), current_.end(), time,
-                [](std::int64_t t, const Event& e) { return t < e.time; });
-            current_.insert(after, {time, payload});
+            push_elsewhere(ahead, time, payload);
         }
     }
 
@@ -67,6 +62,8 @@ class TimingWheel {
 
   private:
     static constexpr std::uint32_t none = UINT32_MAX;
+    static constexpr int part_bits = 5;
+    static constexpr std::size_t parts = std::size_t{1} << part_bits;
     // A bucket's events come and go together and lie together: two cache lines hold seven of them.
     struct alignas(128) Chunk {
         Event events[7];
@@ -74,6 +71,13 @@ class TimingWheel {
         std::uint32_t next;  // chunk filled before this one
     };
 
+    [[gnu::noinline]] void push_elsewhere(std::int64_t ahead, std::int64_t time, Payload payload) {
+        if (ahead > mask_) return far_.push(time, payload);
+        const auto after = std::upper_bound(
+            current_.begin() + static_cast<std::ptrdiff_t>(cursor_), current_.end(), time,
+            [](std::int64_t t, const Event& e) { return t < e.time; });
+        current_.insert(after, {time, payload});
+    }
     void put(const Event& event) {
         const auto bucket = static_cast<std::size_t>((event.time >> shift_) & mask_);
         std::uint32_t chunk = heads_[bucket];
@@ -134,21 +138,37 @@ class TimingWheel {
         }
     }
 
+    // Sorts a bucket's events into `current_`, stably: first by the part of the bucket that they fall into,
+    // counted and then filled from behind (the list's last event was scheduled last); then by insertion,
+    // which has little left to do.
     void take_bucket(std::size_t bucket) {
-        for (std::uint32_t chunk = heads_[bucket]; chunk != none;) {
-            Chunk& c = chunks_[chunk];
-            for (std::uint32_t i = c.count; i-- > 0;) current_.push_back(c.events[i]);
-            const std::uint32_t next = c.next;
-            c.next = free_;
-            free_ = chunk;
-            chunk = next;
+        std::uint32_t ends[parts] = {};
+        const int part_shift = std::max(0, shift_ - part_bits);
+        const auto part_of = [&](const Event& e) {
+            return static_cast<std::size_t>(e.time >> part_shift) & (parts - 1);
+        };
+        std::uint32_t total = 0;
+        for (std::uint32_t c = heads_[bucket]; c != none; c = chunks_[c].next) {
+            const Chunk& chunk = chunks_[c];
+            for (std::uint32_t i = 0; i < chunk.count; ++i) ++ends[part_of(chunk.events[i])];
         }
-        in_buckets_ -= current_.size();
+        for (std::uint32_t& end : ends) end = total += end;
+        current_.resize(total);
+        for (std::uint32_t c = heads_[bucket]; c != none;) {
+            Chunk& chunk = chunks_[c];
+            for (std::uint32_t i = chunk.count; i-- > 0;) {
+                current_[--ends[part_of(chunk.events[i])]] = chunk.events[i];
+            }
+            const std::uint32_t next = chunk.next;
+            chunk.next = free_;
+            free_ = c;
+            c = next;
+        }
+        in_buckets_ -= total;
         heads_[bucket] = none;
         occupied_[bucket / 64] &= ~(std::uint64_t{1} << (bucket % 64));
-        std::reverse(current_.begin(), current_.end());
-        // Few and nearly in order: insertion sort, which is stable.
         for (std::size_t i = 1; i < current_.size(); ++i) {
+            if (current_[i - 1].time <= current_[i].time) continue;
             const Event event = current_[i];
             std::size_t place = i;
             for (; place > 0 && current_[place - 1].time > event.time; --place) {

@@ -62,6 +62,28 @@ TEST_CASE("a frozen network costs nothing to keep frozen") {
     CHECK(e.audit() == "");
 }
 
+TEST_CASE("a frozen flow costs nothing while DCQCN raises its rate") {
+    Chain chain(4, gbit(400));
+    const LinkId narrow = chain.path[1];
+    chain.network.links[narrow].rate = gbit(100);
+    chain.network.links[narrow].ecn = {0, 0, 1};
+    DcqcnSpec control;
+    control.alpha_timer = Picoseconds(us);
+    control.reduce_period = Picoseconds(4 * us);
+    control.increase_timer = Picoseconds(300 * us);
+    control.additive_bits_per_s = 5e6;
+    control.min_bits_per_s = 1e8;
+    const auto run = [&](Picoseconds until) {
+        PacketEngine e(chain.network, {}, dcqcn(control));
+        e.add(flow_of(chain.path, 50'000'000));
+        e.storm(chain.path.back(), 1, Picoseconds(100 * us), PacketEngine::never);
+        CHECK_FALSE(e.run(until));
+        CHECK(e.paused(chain.path.back(), 1));
+        return e.totals().events;
+    };
+    CHECK(run(Picoseconds(200'000 * us)) == run(Picoseconds(10'000 * us)));
+}
+
 TEST_CASE("a pause whose pauser goes mute runs out with the last frame that it sent") {
     const Chain chain(2, gbit(100));
     const LinkId link = chain.path[1];

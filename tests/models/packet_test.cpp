@@ -13,8 +13,9 @@ TEST_CASE("the timing wheel and the ladder queue agree on every event") {
     struct Number {
         std::uint32_t value;
     };
-    for (const int bits : {6, 10}) {
-        TimingWheel<Number> wheel(4, bits);
+    for (const int shift : {4, 9}) {
+        const int bits = shift == 4 ? 10 : 6;
+        TimingWheel<Number> wheel(shift, bits);
         EventQueue<Number> ladder;
         RandomStream random(1, 0, "test/wheel");
         std::int64_t now = 0;
