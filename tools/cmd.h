@@ -13,7 +13,7 @@ enum Exit : int {
     exit_ok = 0,
     exit_user_error = 2,     // the input is wrong; nothing was run
     exit_stuck = 3,          // nothing in the modelled world can advance
-    exit_limit = 4,          // a limit was reached: the result is partial and marked
+    exit_limit = 4,          // a limit was reached or a lossless network lost: the result is marked
     exit_interrupted = 130,  // Ctrl-C: what was finished is kept
 };
 

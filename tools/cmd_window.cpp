@@ -112,6 +112,32 @@ std::map<std::pair<int, int>, TierSummary> by_tier(const Topology& topology,
     return out;
 }
 
+// Packets of a lossless class that found no room, by the name of where: those with most first.
+std::vector<std::pair<std::string, std::int64_t>> overflows(const Topology& topology,
+                                                            const WindowResult& result) {
+    std::map<VertexId, std::int64_t> at;
+    for (const WindowLink& link : result.links) {
+        if (link.overflows > 0) at[topology.links()[link.link].to] += link.overflows;
+    }
+    std::vector<std::pair<std::string, std::int64_t>> out;
+    for (const auto& [vertex, packets] : at) out.emplace_back(topology.name(vertex), packets);
+    std::stable_sort(out.begin(), out.end(),
+                     [](const auto& a, const auto& b) { return a.second > b.second; });
+    return out;
+}
+
+// "leaf-0 (12), spine-1 (3)"
+std::string where_text(const Topology& topology, const WindowResult& r) {
+    constexpr std::size_t named = 8;
+    const auto places = overflows(topology, r);
+    std::string text;
+    for (std::size_t i = 0; i < std::min(named, places.size()); ++i) {
+        text += fmt::format("{}{} ({})", i > 0 ? ", " : "", places[i].first, places[i].second);
+    }
+    if (places.size() > named) text += fmt::format(" and {} more", places.size() - named);
+    return text;
+}
+
 std::string tier_name(std::pair<int, int> levels) {
     return fmt::format("{} to {}", level_name(levels.first), level_name(levels.second));
 }
@@ -140,6 +166,10 @@ Json to_json(const Scenario& s, const NetworkWindow& window, const WindowResult&
                          {"paused_s", t.paused_s},
                          {"queue_bytes_max", t.queue_bytes_max}});
     }
+    Json overflowing = Json::object();
+    for (const auto& [name, packets] : overflows(window.network->topology, r)) {
+        overflowing[name] = packets;
+    }
     Json timeline = Json::array();
     for (const WindowSample& sample : r.timeline) {
         timeline.push_back(
@@ -150,6 +180,7 @@ Json to_json(const Scenario& s, const NetworkWindow& window, const WindowResult&
     };
     return {{"network", window.network->name},
             {"ending", ending_text(r.ending)},
+            {"complete", r.ending == WindowEnding::resolved},
             {"end_s", to_seconds(r.end)},
             {"failures", r.failures},
             {"first_failure_s", time(r.first_failure)},
@@ -158,6 +189,8 @@ Json to_json(const Scenario& s, const NetworkWindow& window, const WindowResult&
             {"traffic", traffic},
             {"tiers", tiers},
             {"lost_lossless", r.totals.lost_lossless},
+            {"no_room_at", overflowing},
+            {"loss_allowed", s.window.allow_loss},
             {"lost_lossy", r.totals.lost_lossy},
             {"lost_to_watchdog", r.totals.lost_to_watchdog},
             {"lost_to_lifetime", r.totals.lost_to_lifetime},
@@ -255,7 +288,8 @@ void print_window(const Scenario& s, const NetworkWindow& window, const WindowRe
     print_traffic(s, window, r);
     print_tiers(window, r);
     print_timeline(r);
-    fmt::print("\n  {} after {}\n", ending_text(r.ending), time_text(r.end));
+    fmt::print("\n  {} after {}{}\n", ending_text(r.ending), time_text(r.end),
+               r.ending == WindowEnding::resolved ? "" : ": all of this is partial");
     if (r.frozen_after != PacketEngine::never) {
         fmt::print("  nothing moved any more {} after the fault began\n",
                    time_text(r.frozen_after));
@@ -270,10 +304,41 @@ void print_window(const Scenario& s, const NetworkWindow& window, const WindowRe
                t.pause_frames, t.storms_detected, t.timeouts, t.retransmitted);
     fmt::print(
         "  packets lost: {} of a lossless class, {} of a lossy one, {} to the watchdog, {} to "
-        "their "
-        "lifetime, {} on cables\n",
+        "their lifetime, {} on cables\n",
         t.lost_lossless, t.lost_lossy, t.lost_to_watchdog, t.lost_to_lifetime, t.lost_on_links);
+    if (t.lost_lossless > 0) {
+        fmt::print("  no room for a lossless class at: {}\n",
+                   where_text(window.network->topology, r));
+    }
     fmt::print("  {} data packet-hops, {} events; digest {}\n", t.data_hops, t.events, r.digest);
+}
+
+// Says on standard error why the result is not to be relied on, and returns the exit code.
+int complain(const Scenario& s, const NetworkWindow& window, const WindowResult& r) {
+    const std::string& name = window.network->name;
+    int code = exit_ok;
+    if (r.ending != WindowEnding::resolved) {
+        const bool time = r.ending == WindowEnding::out_of_time;
+        const auto open = static_cast<std::int64_t>(r.ends.size()) - r.failures -
+                          std::count_if(r.ends.begin(), r.ends.end(),
+                                        [](Picoseconds end) { return end != PacketEngine::never; });
+        fmt::print(stderr,
+                   "railyard: limit: window.{} was reached on the {} network, {} of {} flows had "
+                   "not ended: this result is partial\n    raise it with --set window.{}=...\n",
+                   time ? fmt::format("time_max = {}", to_text(s.window.time_max))
+                        : fmt::format("events_max = {}", s.window.events_max),
+                   name, open, r.ends.size(), time ? "time_max" : "events_max");
+        code = exit_limit;
+    }
+    if (r.totals.lost_lossless > 0 && !s.window.allow_loss) {
+        fmt::print(stderr,
+                   "railyard: loss: {} packets of a lossless class found no room on the {} "
+                   "network: {}\n    more headroom, pauses on every switch, or "
+                   "window.allow_loss = true\n",
+                   r.totals.lost_lossless, name, where_text(window.network->topology, r));
+        code = exit_limit;
+    }
+    return code;
 }
 
 }  // namespace
@@ -303,14 +368,20 @@ int cmd_window(const std::vector<std::string>& arguments) {
     ValueReader reader(diagnostics, s.file);
     Catalogue catalogue(reader, s.values, &s.overrides);
     const bool json = values.count("json") > 0;
+    const std::vector<NetworkWindow> networks = packet_windows(s);
     if (!json) {
         for (const Diagnostic& warning : s.warnings)
             fmt::print(stderr, "{}\n", format_diagnostic(warning, "warning"));
-        fmt::print("{}\n\n", s.title);
     }
+    if (networks.empty()) {
+        throw ScenarioError(
+            fmt::format("{}: window: nothing is sent by a job of {} node", s.file, s.job.nodes),
+            "more nodes, or [[window.traffic]] of another kind");
+    }
+    if (!json) fmt::print("{}\n\n", s.title);
     Json windows = Json::array();
     int code = exit_ok;
-    for (const NetworkWindow& window : packet_windows(s)) {
+    for (const NetworkWindow& window : networks) {
         const WindowResult r = run_window(catalogue, window.network->topology,
                                           window.network->packets, window.window, interrupted());
         if (json) {
@@ -319,7 +390,7 @@ int cmd_window(const std::vector<std::string>& arguments) {
             print_window(s, window, r);
         }
         if (r.ending == WindowEnding::cancelled) return exit_interrupted;
-        if (r.ending != WindowEnding::resolved) code = exit_limit;
+        code = std::max(code, complain(s, window, r));
     }
     if (json) {
         fmt::print("{}\n",

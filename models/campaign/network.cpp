@@ -73,7 +73,12 @@ class NetworkReader {
   private:
     bool wanted(const ClusterNetwork& network) const {
         return network.given || context_.build ||
-               ((context_.build_compute || context_.packets) && network.name == "compute");
+               ((context_.build_compute || context_.packets) && network.name == "compute") ||
+               carries_window(network);
+    }
+    bool carries_window(const ClusterNetwork& network) const {
+        return context_.packets && (network.name == "compute" ||
+                                    (network.name == "storage" && context_.storage_traffic));
     }
     void warn_of_idle_keys(Section& section, const ClusterNetwork& network);
     void check_switches(Section& section, const ClusterNetwork& network);
@@ -293,7 +298,11 @@ ClusterNetwork NetworkReader::read(const char* name, std::optional<int> kind, To
         faults.push_back(std::move(fault));
     }
     std::optional<PacketReader> packets;
-    if (kind) packets.emplace(section, flow_control_of(network.kind), network.routing.policy);
+    if (kind) {
+        packets.emplace(
+            section, flow_control_of(network.kind),
+            network.name == "compute" ? std::optional(network.routing.policy) : std::nullopt);
+    }
     section.finish();
     const bool custom = s.kind == "custom";
     warn_of_idle_keys(section, network);
@@ -333,7 +342,7 @@ ClusterNetwork NetworkReader::read(const char* name, std::optional<int> kind, To
         return network;
     }
     apply_faults(network, faults);
-    if (packets && (context_.packets || packets->given()) && section.ok()) {
+    if (packets && (carries_window(network) || packets->given()) && section.ok()) {
         network.packets =
             packets->profile(catalogue_, network.topology, context_.own_class ? 2 : 1);
     }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/campaign/packet_limits.h"
+
 namespace railyard {
 
 namespace {
@@ -32,10 +34,16 @@ std::vector<std::string> congestion_names() {
 
 }  // namespace
 
-PacketReader::PacketReader(Section& network, FlowControl flow_control, Routing routing)
-    : network_(network), flow_control_(flow_control), routing_(routing) {
+PacketReader::PacketReader(Section& network, FlowControl flow_control,
+                           std::optional<Routing> routing)
+    : network_(network),
+      flow_control_(flow_control),
+      routing_given_(routing.has_value()),
+      routing_(routing.value_or(Routing::ecmp)) {
     network.read("mtu", mtu_, "Payload of a full packet",
                  {.bound = Bound::positive, .otherwise = "from the catalogue"});
+    constexpr Bytes mtu_max = Bytes::of(65000);  // with headers in 16 bits
+    keep_within(network, "mtu", mtu_, mtu_max);
     given_ = network.has("mtu");
     const auto table = [&](const char* key) {
         Section section = network.section(key);
@@ -58,6 +66,13 @@ void PacketReader::read_buffer(Section& buffer) {
     buffer.read("alpha", alpha_,
                 "Dynamic threshold: what one queue may take of what is left of the shared pool",
                 {.bound = Bound::positive, .otherwise = "from the catalogue"});
+    keep_within(buffer, "size", buffer_size_, packet_buffer_max);
+    constexpr double alpha_max = 1024;
+    if (alpha_ && (*alpha_ < 1 / alpha_max || *alpha_ > alpha_max)) {
+        buffer.error("alpha", fmt::format("expected 1/1024 to 1024, found {}", *alpha_),
+                     "2^n for a dynamic threshold of n");
+        alpha_.reset();
+    }
     buffer.finish();
 }
 
@@ -66,6 +81,7 @@ void PacketReader::read_pfc(Section& pfc) {
     pfc.read("headroom", headroom_, "Of each lossless (port, class), for what arrives after XOFF",
              {.bound = Bound::non_negative,
               .otherwise = "what the switch, the rate and the cable need, by SONiC's formula"});
+    keep_within(pfc, "headroom", headroom_, packet_buffer_max);
     pfc.finish();
 }
 
@@ -79,6 +95,8 @@ void PacketReader::read_ecn_keys(Section& ecn) {
              {.bound = Bound::non_negative, .otherwise = "the profile's"});
     ecn.read("pmax", pmax_, "Share that is marked just below kmax",
              {.bound = Bound::fraction, .otherwise = "the profile's"});
+    keep_within(ecn, "kmin", kmin_, packet_buffer_max);
+    keep_within(ecn, "kmax", kmax_, packet_buffer_max);
     ecn.finish();
 }
 
@@ -94,6 +112,7 @@ void PacketReader::read_congestion(Section& congestion) {
                     "a set of DCQCN parameters", "DCQCN's parameters");
     congestion.read("cnp_interval", cnp_interval_, "Between two CNPs of one flow, at least",
                     {.bound = Bound::non_negative, .otherwise = "the parameter set's"});
+    keep_within(congestion, "cnp_interval", cnp_interval_, packet_time_max);
     congestion.finish();
 }
 
@@ -107,6 +126,9 @@ void PacketReader::read_watchdog_keys(Section& watchdog) {
                   {.bound = Bound::positive, .otherwise = "the profile's"});
     watchdog.read("restoration", restoration_, "How long without a pause before it stops acting",
                   {.bound = Bound::non_negative, .otherwise = "the profile's"});
+    keep_within(watchdog, "poll", poll_, packet_time_max);
+    keep_within(watchdog, "detection", detection_, packet_time_max);
+    keep_within(watchdog, "restoration", restoration_, packet_time_max);
     int action = 0;
     watchdog.choose("action", action, action_names(),
                     "What it does with the queue; the profile's unless given");
@@ -145,10 +167,13 @@ void PacketReader::read_transport(Section& transport) {
     transport.read("reordering", reordering_,
                    "Packets that may overtake one before it counts as lost (selective_repeat)",
                    {.bound = Bound::count, .otherwise = "1 on one path, else from the catalogue"});
-    transport.read(
-        "flowlet_gap", flowlet_gap_,
-        "Pause of a flow at a switch after which it may change its way (routing = \"flowlet\")",
-        {.bound = Bound::positive, .otherwise = "from the catalogue"});
+    if (routing_given_) {
+        transport.read(
+            "flowlet_gap", flowlet_gap_,
+            "Pause of a flow at a switch after which it may change its way (routing = \"flowlet\")",
+            {.bound = Bound::positive, .otherwise = "from the catalogue"});
+    }
+    keep_within(transport, "flowlet_gap", flowlet_gap_, packet_time_max);
     transport.finish();
 }
 
@@ -161,6 +186,9 @@ void PacketReader::read_credit_keys(Section& credits) {
         {.bound = Bound::positive, .otherwise = "the head-of-queue lifetime, from the catalogue"});
     credits.read("leaf_lifetime", leaf_lifetime_, "Likewise at ports that lead to NICs",
                  {.bound = Bound::positive, .otherwise = "from the catalogue"});
+    keep_within(credits, "vl_buffer", vl_buffer_, packet_buffer_max);
+    keep_within(credits, "lifetime", lifetime_, packet_time_max);
+    keep_within(credits, "leaf_lifetime", leaf_lifetime_, packet_time_max);
     credits.finish();
 }
 
@@ -172,6 +200,7 @@ void PacketReader::read_switches(Section& network) {
         s.read("ecn", keys.settings.ecn, "false: it marks nothing");
         s.read("headroom", keys.settings.headroom, "Of each of its lossless (port, class)",
                {.bound = Bound::non_negative, .otherwise = "as the others"});
+        keep_within(s, "headroom", keys.settings.headroom, packet_buffer_max);
         s.finish();
         given_ = true;
         switches_.push_back(std::move(keys));
@@ -192,12 +221,6 @@ PacketProfile PacketReader::profile(Catalogue& catalogue, const Topology& topolo
                                 : catalogue.data("roce_transport", "", "mtu"))
                              .count();
     if (tcp) spec.header_bytes = catalogue.data("tcp", "", "header").count();
-    constexpr std::int64_t mtu_max = 65000;
-    if (spec.payload_bytes > mtu_max) {
-        network_.error(
-            "mtu", fmt::format("expected at most {} B, found {} B", mtu_max, spec.payload_bytes));
-        spec.payload_bytes = mtu_max;
-    }
     // Without flow control, acknowledgements queue with the data, as TCP's do; InfiniBand's have credits too.
     const bool credits = p.flow_control == FlowControl::credits;
     spec.classes.assign(static_cast<std::size_t>(1 + data_classes), {p.flow_control, !credits});
@@ -230,6 +253,23 @@ void PacketReader::warn_of_idle_tables() {
     idle(*watchdog_, pfc && pfc_enabled_, "priority flow control has a watchdog");
     idle(*credits_, credits, "InfiniBand has credits");
     idle(*ecn_, !credits, "Ethernet marks packets here");
+    if (!credits && ecn_->present() && control_ != "dcqcn") {
+        ecn_->warning("", fmt::format("changes no rate: {} does not hear of marks", control_));
+    }
+    if (credits && buffer_->has("alpha")) {
+        buffer_->warning("alpha", "has no effect: a lane with credits has its own buffer");
+    }
+    for (SwitchKeys& keys : switches_) {
+        const auto unused = [&](const char* key, bool used, const char* whose) {
+            if (keys.section.has(key) && !used) {
+                keys.section.warning(key, fmt::format("has no effect: only {}", whose));
+            }
+        };
+        unused("ecn", !credits, "Ethernet marks packets here");
+        unused("pfc", pfc && pfc_enabled_, "a network with priority flow control sends pauses");
+        unused("headroom", pfc && pfc_enabled_ && keys.settings.pfc,
+               "a switch with priority flow control has any");
+    }
 }
 
 void PacketReader::resolve_transport(Catalogue& catalogue, PacketProfile& p) {
@@ -252,6 +292,7 @@ void PacketReader::resolve_transport(Catalogue& catalogue, PacketProfile& p) {
                         : 1;
         spec.reordering = static_cast<std::uint32_t>(reordering_.value_or(by_default));
     }
+    check_acknowledgements(catalogue, spec, tcp);
     if (tcp) {
         for (const char* key : {"timeout", "retries"}) {
             if (transport_->has(key))
@@ -271,6 +312,18 @@ void PacketReader::resolve_transport(Catalogue& catalogue, PacketProfile& p) {
         timeout_ ? *timeout_ : catalogue.integer("nccl_net", "", "ib_timeout_exponent");
     spec.retransmission_timeout = local_ack_timeout(static_cast<int>(exponent));
     spec.retries = retries_ ? *retries_ : catalogue.integer("nccl_net", "", "ib_retry_count");
+}
+
+// A sender that may send no more waits for an acknowledgement, which must not wait for more packets.
+void PacketReader::check_acknowledgements(Catalogue& catalogue, const PacketSpec& spec, bool tcp) {
+    if (!tcp && spec.recovery == Recovery::go_back_n) return;
+    const std::int64_t open =
+        tcp ? catalogue.integer("tcp", "", "initial_cwnd_segments") : spec.recovery_window;
+    if (spec.ack_every <= open) return;
+    transport_->error(
+        "ack_every",
+        fmt::format("expected at most {}, found {}: no more packets {} before an acknowledgement",
+                    open, spec.ack_every, tcp ? "are in TCP's first window" : "may be under way"));
 }
 
 void PacketReader::resolve_credits(Catalogue& catalogue, PacketProfile& p) {
@@ -294,7 +347,8 @@ void PacketReader::resolve_ecn(Catalogue& catalogue, PacketProfile& p) {
     }
     EcnRule rule = read_ecn(catalogue, ecn_profile_);
     if (kmin_.has_value() != kmax_.has_value()) {
-        ecn_->error("", "kmin and kmax belong together: one alone is missing");
+        ecn_->error(kmin_ ? "kmin" : "kmax",
+                    fmt::format("needs {} beside it", kmin_ ? "kmax" : "kmin"));
         return;
     }
     if (kmin_) {
@@ -327,8 +381,10 @@ void PacketReader::resolve_congestion(Catalogue& catalogue, PacketProfile& p) {
     if (flow_control_ != FlowControl::none && control_ == "tcp") {
         congestion_->error("control", "TCP needs kind = \"tcp\"");
     }
-    if (congestion_->has("parameters") && control_ != "dcqcn") {
-        congestion_->warning("parameters", "has no effect without control = \"dcqcn\"");
+    for (const char* key : {"parameters", "cnp_interval"}) {
+        if (congestion_->has(key) && control_ != "dcqcn") {
+            congestion_->warning(key, "has no effect without control = \"dcqcn\"");
+        }
     }
     const std::string set = catalogue.has("dcqcn", parameters_, "cnp_interval")
                                 ? parameters_
@@ -388,38 +444,73 @@ void PacketReader::resolve_switches(const Topology& topology, PacketProfile& p) 
             continue;
         }
         keys.settings.at = *at;
+        const bool twice = std::any_of(p.deviating.begin(), p.deviating.end(),
+                                       [&](const auto& other) { return other.at == *at; });
+        if (twice) keys.section.error("name", fmt::format("{} is set up twice", keys.name));
         p.deviating.push_back(keys.settings);
     }
 }
 
+// "leaf-0 (sn5400_spectrum4), like spine-0": one message for all kinds of switches that have a problem.
+std::string PacketReader::who(const Topology& topology, const std::vector<BufferPlan>& plans) {
+    const VertexId first = plans[0].at;
+    std::string text =
+        fmt::format("{} ({})", topology.name(first), topology.switch_model(first).name);
+    if (plans.size() > 1) text += fmt::format(", like {}", topology.name(plans[1].at));
+    if (plans.size() > 2) text += fmt::format(" and {} more", plans.size() - 2);
+    return text;
+}
+
+// Where a switch's headroom was set.
+Section& PacketReader::headroom_section(const PacketProfile& p, VertexId at) {
+    for (std::size_t i = 0; i < p.deviating.size(); ++i) {
+        if (p.deviating[i].at == at && p.deviating[i].headroom) return switches_[i].section;
+    }
+    return *pfc_;
+}
+
 void PacketReader::check_buffers(Catalogue& catalogue, const Topology& topology,
                                  const PacketProfile& p) {
-    Section& size = p.flow_control == FlowControl::credits ? *credits_ : *buffer_;
+    std::vector<BufferPlan> full;
+    std::vector<BufferPlan> short_of_headroom;
+    std::vector<BufferPlan> pausing_first;
     for (const BufferPlan& plan : plan_buffers(catalogue, topology, p)) {
-        const std::string name =
-            fmt::format("{} ({})", topology.name(plan.at), topology.switch_model(plan.at).name);
         if (plan.reserved >= plan.buffer) {
-            size.error(p.flow_control == FlowControl::credits ? "vl_buffer" : "size",
-                       fmt::format("{} has a buffer of {}, what its ports set apart takes {}", name,
-                                   to_text(plan.buffer), to_text(plan.reserved)),
-                       "shorter cables, fewer lossless classes, less headroom, or a larger buffer");
-            continue;
+            full.push_back(plan);
+        } else if (p.has_pfc(plan.at)) {
+            if (plan.headroom < plan.headroom_need) short_of_headroom.push_back(plan);
+            const bool marks = plan.ecn.kmin_bytes != INT64_MAX && p.congestion == "dcqcn";
+            if (marks && plan.ecn.kmax_bytes > plan.xoff_threshold.count()) {
+                pausing_first.push_back(plan);
+            }
         }
-        if (!p.has_pfc(plan.at)) continue;
-        if (plan.headroom < plan.headroom_need) {
-            pfc_->warning(
-                "headroom",
-                fmt::format("{} has {} per port, its rate and cable need {}: packets will be lost",
-                            name, to_text(plan.headroom), to_text(plan.headroom_need)));
-        }
-        if (plan.ecn.kmin_bytes != INT64_MAX && plan.ecn.kmax_bytes > plan.xoff_threshold.count()) {
-            ecn_->warning(
-                "kmax",
-                fmt::format("{} marks everything from {} on, and pauses a lone hot port at {}: "
-                            "PFC will dominate",
-                            name, to_text(Bytes::of(plan.ecn.kmax_bytes)),
-                            to_text(plan.xoff_threshold)));
-        }
+    }
+    if (!full.empty()) {
+        const bool credits = p.flow_control == FlowControl::credits;
+        (credits ? *credits_ : *buffer_)
+            .error(credits ? "vl_buffer" : "size",
+                   fmt::format("{}: a buffer of {}, of which its ports set apart {}",
+                               who(topology, full), to_text(full[0].buffer),
+                               to_text(full[0].reserved)),
+                   "shorter cables, fewer lossless classes, less headroom, or a larger buffer");
+    }
+    if (!short_of_headroom.empty()) {
+        const BufferPlan& plan = short_of_headroom[0];
+        headroom_section(p, plan.at)
+            .warning("headroom",
+                     fmt::format("{}: {} for each port and class, its rate and cable need {}: "
+                                 "packets will be lost",
+                                 who(topology, short_of_headroom), to_text(plan.headroom),
+                                 to_text(plan.headroom_need)));
+    }
+    if (!pausing_first.empty()) {
+        const BufferPlan& plan = pausing_first[0];
+        ecn_->warning(
+            "kmax",
+            fmt::format("{}: everything is marked from {} on, but a lone hot port is "
+                        "paused at {}: PFC will dominate",
+                        who(topology, pausing_first), to_text(Bytes::of(plan.ecn.kmax_bytes)),
+                        to_text(plan.xoff_threshold)));
     }
 }
 

@@ -11,8 +11,9 @@ namespace railyard {
 
 class PacketReader {
   public:
-    // Reads the keys of a network's section. `flow_control` is what its technology has; none: TCP.
-    PacketReader(Section& network, FlowControl flow_control, Routing routing);
+    // Reads the keys of a network's section. `flow_control` is what its technology has; none: TCP. No
+    // routing: there is no choice, by hash.
+    PacketReader(Section& network, FlowControl flow_control, std::optional<Routing> routing);
 
     // Whether the scenario has any of them.
     bool given() const { return given_; }
@@ -39,17 +40,21 @@ class PacketReader {
 
     void warn_of_idle_tables();
     void resolve_transport(Catalogue& catalogue, PacketProfile& profile);
+    void check_acknowledgements(Catalogue& catalogue, const PacketSpec& spec, bool tcp);
     void resolve_credits(Catalogue& catalogue, PacketProfile& profile);
     void resolve_ecn(Catalogue& catalogue, PacketProfile& profile);
     void resolve_congestion(Catalogue& catalogue, PacketProfile& profile);
     void resolve_watchdog(Catalogue& catalogue, const Topology& topology, PacketProfile& profile);
     void resolve_switches(const Topology& topology, PacketProfile& profile);
+    static std::string who(const Topology& topology, const std::vector<BufferPlan>& plans);
+    Section& headroom_section(const PacketProfile& profile, VertexId at);
     void check_buffers(Catalogue& catalogue, const Topology& topology,
                        const PacketProfile& profile);
 
     Section network_;
     std::optional<Section> buffer_, pfc_, ecn_, congestion_, watchdog_, transport_, credits_;
     FlowControl flow_control_;
+    bool routing_given_;
     Routing routing_;
     bool given_ = false;
     bool pfc_enabled_ = true;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "models/campaign/packet_limits.h"
 #include "models/campaign/packet_rates.h"
 #include "models/campaign/parallel.h"
 #include "models/campaign/storm.h"
@@ -23,6 +24,10 @@ const std::vector<std::string> traffic_classes = {"compute", "own"};
 const std::vector<std::string> remedy_words = {"restart", "reset", "replace"};
 
 constexpr double step_seconds_max = 1e7;  // a step of 116 days is a mistake in the scenario
+
+WindowContext window_context(const Scenario& s) {
+    return {s.networks, s.job.nodes, s.converged, s.own_class ? 2 : 1, s.seed};
+}
 
 // Reads the sections in the order of the language, each into the scenario. In describing mode the
 // same code runs over no document.
@@ -44,6 +49,22 @@ class ScenarioReader {
         const Value* failures = root_ ? root_->find("failures") : nullptr;
         return changes_.packets || s_.fidelity == Fidelity::packet || top_.has("window") ||
                (failures && failures->find("storm"));
+    }
+    // Before [job] is read: a step may need a window.
+    std::int64_t job_nodes_wanted() const {
+        const Value* job = root_ ? root_->find("job") : nullptr;
+        const Value* nodes = job ? job->find("nodes") : nullptr;
+        return nodes && nodes->integer > 0 ? nodes->integer : s_.nodes.nodes;
+    }
+    // A window sends to storage servers, or they to the nodes.
+    bool storage_traffic_wanted() const {
+        const Value* window = root_ ? root_->find("window") : nullptr;
+        const Value* traffic = window ? window->find("traffic") : nullptr;
+        if (traffic == nullptr) return false;
+        return std::any_of(traffic->items.begin(), traffic->items.end(), [](const Value& each) {
+            const Value* kind = each.find("kind");
+            return kind && (kind->text == "checkpoint" || kind->text == "restore");
+        });
     }
     bool ok() const { return values_.diagnostics().ok() && !top_.describing(); }
     void read_run();
@@ -115,6 +136,7 @@ Scenario ScenarioReader::read() {
     context.build = changes_.build_networks;
     context.build_compute = s_.fidelity != Fidelity::analytic;
     context.packets = packets_wanted();
+    context.storage_traffic = storage_traffic_wanted();
     s_.networks = read_networks(top_, *catalogue_, context);
     if (s_.networks[0].kind_given) {
         s_.node.transport = network_kinds()[static_cast<std::size_t>(s_.networks[0].kind)];
@@ -125,7 +147,9 @@ Scenario ScenarioReader::read() {
         s_.node.nic_bandwidth =
             std::min(s_.node.nic_bandwidth, stream * s_.networks[0].routing.queue_pairs);
     }
-    s_.window = read_window(top_, s_.networks);
+    WindowContext window = window_context(s_);
+    window.nodes = job_nodes_wanted();
+    s_.window = read_window(top_, window);
     read_job();
     read_maintenance();
     read_failures();
@@ -667,6 +691,7 @@ void ScenarioReader::read_storm(Section& section) {
                         "Storms per time of one NIC of the compute network");
     section.read("duration", storm.duration, "How long the NIC pauses",
                  {.bound = Bound::positive, .otherwise = "until its node is reset"});
+    keep_within(section, "duration", storm.duration, packet_time_max);
     std::string nic = "node-0.nic-0";
     section.read("nic", nic, "The NIC of the window that stands for all storms");
     std::optional<Duration> found_after;
@@ -835,7 +860,7 @@ GpuNetwork gpu_network(const Scenario& s, Fidelity fidelity, const std::vector<P
 }
 
 std::vector<NetworkWindow> packet_windows(const Scenario& s) {
-    return lay_out(s.window, {s.networks, s.job.nodes, s.converged, s.own_class ? 2 : 1, s.seed});
+    return lay_out(s.window, window_context(s));
 }
 
 const std::vector<std::string>& fidelity_names() {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "models/campaign/packet_limits.h"
 #include "models/collective/collective.h"
 #include "sim/check.h"
 #include "sim/rng.h"
@@ -13,7 +14,43 @@ namespace railyard {
 
 namespace {
 
-constexpr std::size_t flows_max = 4'000'000;
+constexpr std::int64_t flows_max = 4'000'000;
+constexpr std::int64_t flow_packets_max = std::int64_t{1} << 31;  // they are counted in 32 bits
+
+bool on_storage(WindowTraffic kind) {
+    return kind == WindowTraffic::checkpoint || kind == WindowTraffic::restore;
+}
+
+const ClusterNetwork* storage_network(const WindowContext& context) {
+    if (context.converged) return context.networks.data();
+    for (const ClusterNetwork& n : context.networks) {
+        if (n.name == "storage" && n.topology.vertex_count() > 0) return &n;
+    }
+    return nullptr;
+}
+const ClusterNetwork* network_of(WindowTraffic kind, const WindowContext& context) {
+    return on_storage(kind) ? storage_network(context) : context.networks.data();
+}
+
+// How many messages it takes.
+std::int64_t messages(const TrafficSpec& t, const Topology& network, std::int64_t nodes) {
+    const std::int64_t nics = nodes * network.nics_per_node();
+    switch (t.kind) {
+        case WindowTraffic::ring:
+            return nodes > 1 ? nics * t.steps : 0;
+        case WindowTraffic::all_to_all:
+            return nics * (nodes - 1);
+        case WindowTraffic::permutation:
+            return nics > 1 ? nics : 0;
+        case WindowTraffic::incast:
+            return t.senders > 0 ? std::min(t.senders, nics - 1) : nics - 1;
+        case WindowTraffic::checkpoint:
+        case WindowTraffic::restore:
+            return nodes *
+                   (t.stripes > 0 ? std::min(t.stripes, network.servers()) : network.servers());
+    }
+    return 0;
+}
 
 class Layout {
   public:
@@ -25,6 +62,14 @@ class Layout {
     void add(const TrafficSpec& traffic, std::size_t index) {
         spec_ = &traffic;
         index_ = index;
+        const std::int64_t flows =
+            static_cast<std::int64_t>(flows_.size()) +
+            messages(traffic, topology_, context_.nodes) * out_.network->routing.queue_pairs;
+        if (flows > flows_max) {
+            throw ScenarioError(
+                fmt::format("the window has {} flows or more, it takes {}", flows, flows_max),
+                "fewer nodes, steps, stripes or queue pairs");
+        }
         switch (traffic.kind) {
             case WindowTraffic::ring:
                 return add_ring();
@@ -59,16 +104,12 @@ class Layout {
             flows_.send({from, to, bytes, spec_->start, after, traffic_class, /*label=*/0});
         if (sent == MessageFlows::nothing) throw NoPath(topology_.name(from), topology_.name(to));
         out_.traffic.resize(flows_.size(), index_);
-        if (flows_.size() > flows_max) {
-            throw ScenarioError(fmt::format("the window has more than {} flows", flows_max),
-                                "fewer nodes, steps or queue pairs");
-        }
         return sent;
     }
 
     void add_ring() {
         const std::int64_t nodes = context_.nodes;
-        if (nodes < 2) return;
+        if (nodes < 2) return;  // to itself
         std::vector<MessageFlows::Handle> before;
         for (std::int64_t rail = 0; rail < topology_.nics_per_node(); ++rail) {
             before.assign(static_cast<std::size_t>(nodes), MessageFlows::nothing);
@@ -168,19 +209,54 @@ class Layout {
 
 const std::vector<std::string> fault_networks = {"compute", "storage"};
 
-bool on_storage(WindowTraffic kind) {
-    return kind == WindowTraffic::checkpoint || kind == WindowTraffic::restore;
+// What its network can't take, or will not notice.
+void check_traffic(Section& section, const TrafficSpec& t, const WindowContext& context) {
+    const ClusterNetwork* network = network_of(t.kind, context);
+    const std::string& name = window_traffic_names()[static_cast<std::size_t>(t.kind)];
+    if (network == nullptr) {
+        section.error(
+            "kind", fmt::format("{}: there is no network between nodes and storage servers", name),
+            "a node with storage NICs, or storage.network = \"compute\"");
+        return;
+    }
+    if (network->topology.vertex_count() == 0) return;
+    const std::int64_t payload = network->packets.spec.payload_bytes;
+    if (t.bytes.count() / payload >= flow_packets_max) {
+        section.error(
+            "bytes",
+            fmt::format("expected less than {}, found {}",
+                        to_text(Bytes::of(flow_packets_max * payload)), to_text(t.bytes)),
+            fmt::format("a flow has at most 2^31 packets of {}", to_text(Bytes::of(payload))));
+    }
+    const std::int64_t flows =
+        messages(t, network->topology, context.nodes) * network->routing.queue_pairs;
+    if (flows > flows_max) {
+        section.error("",
+                      fmt::format("{} of {} nodes is {} flows, a window takes {}", name,
+                                  context.nodes, flows, flows_max),
+                      "fewer nodes, steps, stripes or queue pairs");
+    } else if (flows == 0) {
+        section.warning(
+            "", on_storage(t.kind)
+                    ? fmt::format("{} sends nothing: there are no storage servers", name)
+                    : fmt::format("{} sends nothing: the job has {} node", name, context.nodes));
+    }
+}
+
+TrafficSpec default_traffic() {
+    TrafficSpec ring;
+    ring.bytes = Bytes::of(1 << 20);
+    ring.steps = 8;
+    return ring;
 }
 
 TrafficSpec read_traffic(Section& section) {
-    TrafficSpec t;
+    TrafficSpec t = default_traffic();
     int kind = 0;
     section.choose("kind", kind, window_traffic_names(), "What the job's nodes send");
     t.kind = static_cast<WindowTraffic>(kind);
-    t.bytes = Bytes::of(1 << 20);
     section.read("bytes", t.bytes, "Of each flow; of each node for checkpoint and restore",
                  {.bound = Bound::positive});
-    t.steps = 8;
     section.read("steps", t.steps, "Pieces that each NIC sends on, of a ring",
                  {.bound = Bound::count});
     section.read("senders", t.senders, "NICs that send to one, of an incast",
@@ -189,6 +265,7 @@ TrafficSpec read_traffic(Section& section) {
                  "Servers that a node uses at once, of checkpoint and restore",
                  {.bound = Bound::positive, .otherwise = "all"});
     section.read("start", t.start, "When it begins", {.bound = Bound::non_negative});
+    keep_within(section, "start", t.start, packet_time_max);
     section.finish();
     const auto idle = [&](const char* key, bool used) {
         if (section.has(key) && !used) {
@@ -235,6 +312,22 @@ std::vector<LinkId> links_of(Section& section, const Topology& t, const std::str
     return links;
 }
 
+// Whether the network has anything that the fault could act on.
+void check_fault(Section& section, const FaultSpec& fault, const ClusterNetwork& network) {
+    const WindowFault::Kind kind = fault.fault.kind;
+    if (kind == WindowFault::Kind::pause && network.packets.flow_control == FlowControl::none) {
+        section.warning(
+            "kind", fmt::format("has no effect: the {} network has no flow control", network.name));
+    }
+    if (kind != WindowFault::Kind::bit_errors) return;
+    for (const char* key : {"start", "duration"}) {
+        if (section.has(key)) {
+            section.warning(
+                key, "has no effect with kind = \"bit_errors\": they are there all the time");
+        }
+    }
+}
+
 std::optional<FaultSpec> read_fault(Section& section, const std::vector<ClusterNetwork>& networks) {
     FaultSpec out;
     WindowFault& fault = out.fault;
@@ -260,6 +353,8 @@ std::optional<FaultSpec> read_fault(Section& section, const std::vector<ClusterN
     section.read("rate", rate, "What a slow receiver takes", {.bound = Bound::positive});
     section.read("bit_error_rate", bit_error_rate, "After error correction, of kind bit_errors",
                  {.bound = Bound::fraction});
+    keep_within(section, "start", start, packet_time_max);
+    keep_within(section, "duration", duration, packet_time_max);
     section.finish();
     if (section.describing()) return std::nullopt;
     fault.start = start;
@@ -276,23 +371,50 @@ std::optional<FaultSpec> read_fault(Section& section, const std::vector<ClusterN
         section.error("from", fmt::format("{} is of a NIC", name), "nic = \"node-0.nic-0\"");
         return std::nullopt;
     }
-    if (rate.has_value() != (fault.kind == WindowFault::Kind::slow_receiver)) {
-        section.error("rate", "belongs to kind = \"slow_receiver\", which needs it");
-    }
-    if (bit_error_rate.has_value() != (fault.kind == WindowFault::Kind::bit_errors)) {
-        section.error("bit_error_rate", "belongs to kind = \"bit_errors\", which needs it");
+    const auto belongs = [&](const char* key, WindowFault::Kind owner) {
+        const std::string& its = window_fault_names()[static_cast<std::size_t>(owner)];
+        if (fault.kind == owner && !section.has(key)) {
+            section.error(key, fmt::format("is missing: kind = \"{}\" needs it", its));
+        } else if (fault.kind != owner && section.has(key)) {
+            section.error(key, fmt::format("belongs to kind = \"{}\", this is a {}", its, name));
+        }
+    };
+    belongs("rate", WindowFault::Kind::slow_receiver);
+    belongs("bit_error_rate", WindowFault::Kind::bit_errors);
+    if (bit_error_rate && *bit_error_rate >= 1) {
+        section.error("bit_error_rate",
+                      "expected less than 1: a cable that carries nothing is "
+                      "kind = \"link_down\"");
     }
     if (rate) fault.rate = *rate;
     fault.bit_error_rate = bit_error_rate.value_or(0);
     for (const ClusterNetwork& n : networks) {
         if (n.name != out.network || n.topology.vertex_count() == 0) continue;
         out.links = links_of(section, n.topology, nic, from, to);
+        check_fault(section, out, n);
         return out;
     }
     if (network == 1) {
-        section.error("network", "there is no storage network that was built", "[fabric.storage]");
+        section.error("network", "there is no storage network", "[fabric.storage]");
     }
     return std::nullopt;
+}
+
+bool carries_traffic(const std::string& network, const std::vector<TrafficSpec>& traffic,
+                     const WindowContext& context) {
+    return std::any_of(traffic.begin(), traffic.end(), [&](const TrafficSpec& t) {
+        const ClusterNetwork* its = network_of(t.kind, context);
+        return its != nullptr && its->name == network;
+    });
+}
+
+bool slow_twice(const std::vector<FaultSpec>& faults, const FaultSpec& fault) {
+    constexpr auto slow = WindowFault::Kind::slow_receiver;
+    return fault.fault.kind == slow &&
+           std::any_of(faults.begin(), faults.end(), [&](const FaultSpec& other) {
+               return other.fault.kind == slow && other.network == fault.network &&
+                      other.links == fault.links;
+           });
 }
 
 }  // namespace
@@ -309,52 +431,51 @@ const std::vector<std::string>& window_traffic_names() {
     return names;
 }
 
-WindowSpec read_window(Section& top, const std::vector<ClusterNetwork>& networks) {
+WindowSpec read_window(Section& top, const WindowContext& context) {
     Section section = top.section("window");
     WindowSpec spec;
     spec.given = section.present();
     spec.time_max = std::chrono::minutes(2);
     section.read("time_max", spec.time_max, "Simulated time after which a window stops, marked",
                  {.bound = Bound::positive});
+    keep_within(section, "time_max", spec.time_max, packet_time_max);
     spec.events_max = 1'000'000'000;
     section.read("events_max", spec.events_max, "Events after which a window stops, marked",
                  {.bound = Bound::positive});
     for (Section& each : section.sections("traffic", "Messages of a window; without any, a ring")) {
         spec.traffic.push_back(read_traffic(each));
+        if (section.ok() && !section.describing()) {
+            check_traffic(each, spec.traffic.back(), context);
+        }
     }
+    if (spec.traffic.empty()) spec.traffic.push_back(default_traffic());
     for (Section& each : section.sections("fault", "Something that goes wrong in a window")) {
-        if (const auto fault = read_fault(each, networks)) spec.faults.push_back(*fault);
+        auto fault = read_fault(each, context.networks);
+        if (!fault) continue;
+        if (slow_twice(spec.faults, *fault)) {
+            each.error("nic", "a NIC can be a slow receiver once");
+        }
+        if (!carries_traffic(fault->network, spec.traffic, context)) {
+            each.warning("network", fmt::format("has no effect: nothing is sent on the {} network",
+                                                fault->network));
+        }
+        spec.faults.push_back(std::move(*fault));
     }
+    section.read("allow_loss", spec.allow_loss,
+                 "true: packets of a lossless class may find no room; else that is an error");
     section.finish();
-    if (spec.traffic.empty()) {
-        TrafficSpec ring;
-        ring.bytes = Bytes::of(1 << 20);
-        ring.steps = 8;
-        spec.traffic.push_back(ring);
-    }
     return spec;
 }
 
 std::vector<NetworkWindow> lay_out(const WindowSpec& spec, const WindowContext& context) {
-    const ClusterNetwork* storage = nullptr;
-    if (context.converged) storage = context.networks.data();
-    for (const ClusterNetwork& n : context.networks) {
-        if (n.name == "storage") storage = &n;
-    }
     std::vector<NetworkWindow> out;
     for (const ClusterNetwork& network : context.networks) {
-        const bool compute = &network == context.networks.data();
-        if (!compute && &network != storage) continue;
         if (network.topology.vertex_count() == 0) continue;
         Layout layout(network, context);
         for (std::size_t i = 0; i < spec.traffic.size(); ++i) {
-            const bool stores = on_storage(spec.traffic[i].kind);
-            if (stores && storage == nullptr) {
-                throw ScenarioError(
-                    "window.traffic: there is no network between nodes and storage servers",
-                    "[fabric.storage], or storage.network = \"compute\"");
+            if (network_of(spec.traffic[i].kind, context) == &network) {
+                layout.add(spec.traffic[i], i);
             }
-            if (stores ? &network == storage : compute) layout.add(spec.traffic[i], i);
         }
         for (const FaultSpec& fault : spec.faults) {
             if (fault.network == network.name) layout.add_fault(fault);

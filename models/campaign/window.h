@@ -41,9 +41,8 @@ struct WindowSpec {
     std::vector<FaultSpec> faults;
     Duration time_max{};
     std::int64_t events_max = 0;
+    bool allow_loss = false;  // a lossless class that loses packets is a result, not a mistake
 };
-// `networks` are looked at for the faults' places when they were built.
-WindowSpec read_window(Section& top, const std::vector<ClusterNetwork>& networks);
 
 // One network's part of a window: its flows, and which traffic each belongs to.
 struct NetworkWindow {
@@ -60,8 +59,12 @@ struct WindowContext {
     int storage_class = 1;   // of converged storage traffic
     std::uint64_t seed = 1;
 };
-// The networks that have traffic, compute first. Throws NoPath, and ScenarioError for traffic that the
-// network doesn't have the ends for or that is too much.
+// Reads [window]. Networks are looked at when they were built: for the places of faults, and for what the
+// traffic is to them.
+WindowSpec read_window(Section& top, const WindowContext& context);
+
+// The networks that have traffic, compute first. Throws NoPath, and ScenarioError
+// for more flows than a window takes.
 std::vector<NetworkWindow> lay_out(const WindowSpec& spec, const WindowContext& context);
 
 }  // namespace railyard

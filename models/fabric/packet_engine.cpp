@@ -271,9 +271,7 @@ inline void PacketEngine::forward(LinkId in, std::uint32_t id) {
         return lose(id, totals_.lost_lossy);
     }
     SwitchBuffer& buffer = buffers_[port.from];
-    if (!buffer.admit(share, packet.bytes)) {
-        return lose(id, lossless ? totals_.lost_lossless : totals_.lost_lossy);
-    }
+    if (!buffer.admit(share, packet.bytes)) return overflow(in, id);
     if (buffer.must_pause(share)) send_pause(in, packet.traffic_class, true);
     enqueue(out, id);
 }
@@ -281,6 +279,14 @@ inline void PacketEngine::forward(LinkId in, std::uint32_t id) {
 void PacketEngine::lose(std::uint32_t id, std::int64_t& counter) {
     ++counter;
     free_packet(id);
+}
+
+// A packet for which there is no room at the end of its link.
+void PacketEngine::overflow(LinkId in, std::uint32_t id) {
+    if (!spec_.classes[packets_[id].traffic_class].lossless()) return lose(id, totals_.lost_lossy);
+    if (overflows_.empty()) overflows_.resize(links_.size());
+    ++overflows_[in];
+    lose(id, totals_.lost_lossless);
 }
 
 // A packet that need not wait passes without being queued or booked.

@@ -185,6 +185,8 @@ class PacketEngine {
         std::int64_t storms_detected = 0;
     };
     const Totals& totals() const { return totals_; }
+    // Packets of a lossless class that found no room at the end of this link.
+    std::int64_t overflows(LinkId link) const { return overflows_.empty() ? 0 : overflows_[link]; }
     // Paused links each of which waits for the next, and the last for the first: a cyclic buffer dependency.
     // They stay paused even when all has drained that can. Empty: there is none. Takes time.
     std::vector<LinkId> deadlock() const;
@@ -350,6 +352,7 @@ class PacketEngine {
     void receive(LinkId in, std::uint32_t id);
     void forward(LinkId in, std::uint32_t id);
     void lose(std::uint32_t id, std::int64_t& counter);
+    void overflow(LinkId in, std::uint32_t id);
     // Acknowledgements that are no packets take none of a link.
     bool on_a_link(const Packet& packet) const {
         return (packet.flags & flag_ack) == 0 || spec_.ack_class >= 0;
@@ -481,6 +484,7 @@ class PacketEngine {
     std::vector<IngressShare> ingress_;  // of the link's receiving end
     std::vector<LinkCredits> credits_;   // empty: no class has any
     std::vector<LinkFaults> faults_;
+    std::vector<std::int64_t> overflows_;  // by link; empty: there was none
     std::vector<SlowReceiver> slow_receivers_;
     std::vector<std::uint32_t> slow_receiver_of_;  // by link; empty: there is none
     std::vector<PfcWatchdog> watchdogs_;           // empty: there is none

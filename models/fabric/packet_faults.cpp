@@ -58,7 +58,7 @@ void PacketEngine::receive_slowly(LinkId link, std::uint32_t id) {
     const bool granted =
         has_credits(packet.traffic_class);  // there is room: it is the lane's buffer
     if (!granted && slow.bytes + packet.bytes > spec_.receive_buffer.bytes) {
-        return lose(id, its_class.lossless() ? totals_.lost_lossless : totals_.lost_lossy);
+        return overflow(link, id);
     }
     ++on_links_;
     packet.next = none;

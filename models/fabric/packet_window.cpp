@@ -95,13 +95,16 @@ std::vector<WindowLink> look_at_links(const PacketEngine& engine, std::size_t li
     for (LinkId l = 0; l < links; ++l) {
         WindowLink link;
         link.link = l;
+        link.overflows = engine.overflows(l);
         for (int c = 0; c < static_cast<int>(classes); ++c) {
             link.pauses += engine.pauses(l, c);
             link.paused = std::max(link.paused, engine.paused_time(l, c));
             link.queue_bytes_max = std::max(link.queue_bytes_max, engine.queue_bytes_max(l, c));
             link.stormed = link.stormed || engine.stormed(l, c);
         }
-        if (link.pauses > 0 || link.queue_bytes_max > 0) out.push_back(link);
+        if (link.pauses > 0 || link.queue_bytes_max > 0 || link.overflows > 0) {
+            out.push_back(link);
+        }
     }
     return out;
 }

@@ -56,6 +56,7 @@ struct WindowLink {
     std::int64_t pauses = 0;
     Picoseconds paused{};
     std::int64_t queue_bytes_max = 0;  // of its fullest class
+    std::int64_t overflows = 0;        // packets of a lossless class that found no room at its end
     bool stormed = false;              // the watchdog has it
 };
 
@@ -71,7 +72,7 @@ struct WindowResult {
     // From the first fault's start until no flow moved for the first time in 100 us; never: some always did.
     Picoseconds frozen_after = PacketEngine::never;
     std::int64_t still_max = 0;     // flows that stood still at once
-    std::vector<WindowLink> links;  // those that were paused or had a queue
+    std::vector<WindowLink> links;  // those that were paused, had a queue or lost
     std::vector<WindowSample> timeline;
     PacketEngine::Totals totals;
     std::string deadlock;  // the links that wait for each other in a circle, by name; empty: none

@@ -22,6 +22,12 @@ def result_of(railyard, scenario, threads):
     return json.dumps(result)
 
 
+def window_of(railyard, scenario):
+    """What its packet windows report; they have no threads."""
+    done = subprocess.run([railyard, "window", str(scenario), "--json"], cwd=ROOT, capture_output=True, text=True)
+    return done.stdout if done.returncode == 0 else f"exit {done.returncode}: {done.stderr}"
+
+
 def main():
     builds = sys.argv[1:]
     variants = [(build, threads) for build in builds for threads in (1, 2, 5)]
@@ -36,6 +42,13 @@ def main():
                 ok = False
                 print(f"{name}: {build} -j{threads} differs\n  {first}\n  {other}")
         passed, failed = passed + ok, failed + (not ok)
+    windows = pathlib.Path(__file__).with_name("window.toml")
+    outputs = [window_of(build, windows) for build in builds]
+    if any(output != outputs[0] or output.startswith("exit") for output in outputs):
+        failed += 1
+        print("\n  ".join([f"{windows.name} differs", *outputs]))
+    else:
+        passed += 1
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0
 

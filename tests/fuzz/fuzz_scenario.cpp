@@ -2,11 +2,33 @@
 // happens - a failed check, a sanitizer's finding, a hang - is a bug.
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 #include "models/campaign/campaign.h"
+
+namespace {
+
+void run_windows(const railyard::Scenario& scenario, std::int64_t events_max) {
+    using namespace railyard;
+    static const std::atomic<bool> never{false};
+    Diagnostics diagnostics;
+    ValueReader reader(diagnostics, scenario.file);
+    Catalogue catalogue(reader, scenario.values, &scenario.overrides);
+    try {
+        for (NetworkWindow& each : packet_windows(scenario)) {
+            each.window.events_max = static_cast<std::uint64_t>(events_max);
+            run_window(catalogue, each.network->topology, each.network->packets, each.window,
+                       never);
+        }
+    } catch (const NoPath&) {
+        // Its cables are cut.
+    }
+}
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace railyard;
@@ -17,6 +39,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         constexpr std::int64_t events_max = 2000;
         scenario.events_max = std::min(scenario.events_max, events_max);
         run_replica(scenario, 0, true);
+        if (scenario.window.given) run_windows(scenario, events_max);
     } catch (const ScenarioError&) {
         // What a wrong scenario should come to.
     }

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <atomic>
 #include <map>
 
 #include "models/campaign/campaign.h"
@@ -71,9 +72,105 @@ repair_time = "5 h"
 replace_fraction = 0.5
 )";
 
+// What happens in its packet windows depends on the keys that the campaign above has no use for.
+const char* windows = R"(
+[run]
+replicas = 1
+duration = "1 h"
+[cluster]
+nodes = 4
+nics_per_node = 2
+[job]
+step.time = "1 s"
+checkpoint.mode = "none"
+[failures]
+profile = "none"
+[storage]
+servers = 2
+nics_per_server = 1
+[fabric.compute]
+kind = "roce"
+topology = "fat_tree"
+nodes_per_leaf = 2
+oversubscription = 2
+routing = "ecmp"
+[[fabric.compute.switch]]
+name = "spine-0"
+headroom = "150 kB"
+[fabric.storage]
+kind = "roce"
+topology = "fat_tree"
+nodes_per_leaf = 2
+[[fabric.storage.switch]]
+name = "spine-0"
+headroom = "150 kB"
+[[window.traffic]]
+kind = "incast"
+bytes = "1 MB"
+[[window.traffic]]
+kind = "ring"
+bytes = "100 kB"
+steps = 2
+start = "10 us"
+[[window.traffic]]
+kind = "checkpoint"
+bytes = "2 MB"
+[[window.fault]]
+kind = "slow_receiver"
+nic = "node-0.nic-0"
+rate = "50 Gbit/s"
+start = "1 us"
+duration = "50 us"
+[[window.fault]]
+kind = "bit_errors"
+from = "leaf-0"
+to = "spine-0"
+bit_error_rate = 1e-7
+[[window.fault]]
+kind = "pause"
+nic = "node-1.nic-0"
+start = "15 us"
+duration = "40 us"
+[[window.fault]]
+kind = "pause"
+nic = "server-0.nic-0"
+network = "storage"
+start = "20 us"
+duration = "30 us"
+)";
+
+// Storage servers on the compute network.
+const char* converged = R"(
+[cluster]
+nodes = 4
+nics_per_node = 2
+[run]
+replicas = 1
+duration = "1 h"
+[job]
+step.time = "1 s"
+checkpoint.mode = "none"
+[failures]
+profile = "none"
+[storage]
+servers = 2
+[fabric.compute]
+kind = "roce"
+topology = "fat_tree"
+[[window.traffic]]
+kind = "all_to_all"
+[[window.traffic]]
+kind = "checkpoint"
+bytes = "4 MB"
+)";
+
 struct Knob {
     std::vector<std::string> change;
     std::vector<std::string> given = {};  // settings under which the key matters
+    // For a key of an array of tables: the text that is replaced, and by what, in place of `change`.
+    std::string text = {};
+    std::string by = {};
+    const char* base = nullptr;  // other than the usual
 };
 
 // Keys of array tables are written with [0] in settings' stead: they are changed in the text.
@@ -211,6 +308,10 @@ const std::map<std::string, Knob> knobs = {
     {"fabric.compute.hash_seed",
      {{"fabric.compute.hash_seed=7"},
       {"cluster.nodes=80", "fabric.compute.nodes_per_leaf=8", "fabric.compute.routing=ecmp"}}},
+    {"fabric.compute.hash_polarized",
+     {{"fabric.compute.hash_polarized=true"},
+      {"fabric.compute.kind=roce", "cluster.nodes=80", "fabric.compute.nodes_per_leaf=8",
+       "fabric.compute.tiers=3", "fabric.compute.routing=ecmp"}}},
     {"fabric.compute.file",
      {
          {"fabric.compute.topology=custom",
@@ -309,6 +410,152 @@ const std::map<std::string, Knob> knobs = {
     {"failures.cause.replace_fraction", {{"replace_fraction = 0.5", "replace_fraction = 1.0"}}},
 };
 
+const std::string long_pauses = [] {
+    std::string text = windows;
+    for (const char* each : {"\"40 us\"", "\"30 us\""}) {
+        text.replace(text.find(each), std::string_view(each).size(), "\"2 s\"");
+    }
+    return text;
+}();
+
+const std::string stormy = std::string(windows) + R"(
+[[failures.storm]]
+rate_per_nic = "1 /day"
+duration = "100 us"
+)";
+
+// Keys of either network's section that only its packets feel, told by what its windows print. `@` stands
+// for the section.
+const std::vector<std::string> lossy = {"@.pfc.enabled=false", "@.buffer.alpha=0.002"};
+const std::map<std::string, Knob> packet_knobs = {
+    {"@.mtu", {{"@.mtu=1 kB"}}},
+    {"@.buffer.size", {{"@.buffer.size=7 MB"}, {"@.buffer.alpha=0.01"}}},
+    {"@.buffer.alpha", {{"@.buffer.alpha=0.01"}}},
+    {"@.pfc.enabled", {{"@.pfc.enabled=false"}, {"@.buffer.alpha=0.002"}}},
+    {"@.pfc.headroom", {{"@.pfc.headroom=1 kB"}, {"@.buffer.alpha=0.002"}}},
+    {"@.ecn.profile", {{"@.ecn.profile=none"}}},
+    {"@.ecn.kmin", {{"@.ecn.kmin=50 kB"}, {"@.ecn.kmin=100 kB", "@.ecn.kmax=200 kB"}}},
+    {"@.ecn.kmax", {{"@.ecn.kmax=2 MB"}, {"@.ecn.kmin=100 kB", "@.ecn.kmax=200 kB"}}},
+    {"@.ecn.pmax", {{"@.ecn.pmax=0.9"}, {"@.ecn.kmin=100 kB", "@.ecn.kmax=2 MB"}}},
+    {"@.congestion.control", {{"@.congestion.control=hpcc"}}},
+    {"@.congestion.parameters", {{"@.congestion.parameters=dcqcn_paper"}}},
+    {"@.congestion.cnp_interval", {{"@.congestion.cnp_interval=0 us"}}},
+    {"@.watchdog.profile", {{"@.watchdog.profile=off"}, {}, "", "", long_pauses.c_str()}},
+    {"@.watchdog.poll",
+     {{"@.watchdog.poll=3 us"}, {"@.watchdog.detection=10 us", "@.watchdog.poll=7 us"}}},
+    {"@.watchdog.detection", {{"@.watchdog.detection=10 us"}}},
+    {"@.watchdog.restoration",
+     {{"@.watchdog.restoration=1 us"}, {"@.watchdog.detection=5 us", "@.watchdog.poll=1 us"}}},
+    {"@.watchdog.action", {{"@.watchdog.action=forward"}, {"@.watchdog.detection=10 us"}}},
+    {"@.transport.timeout", {{"@.transport.timeout=2"}}},
+    {"@.transport.retries", {{"@.transport.retries=0"}, {"@.transport.timeout=2"}}},
+    {"@.transport.ack_every", {{"@.transport.ack_every=4"}}},
+    {"@.transport.recovery", {{"@.transport.recovery=selective_repeat"}, lossy}},
+    {"@.transport.reordering",
+     {{"@.transport.reordering=64"},
+      {"@.pfc.enabled=false", "@.buffer.alpha=0.002", "@.transport.recovery=selective_repeat"}}},
+    {"@.credits.vl_buffer", {{"@.credits.vl_buffer=8 kB"}, {"@.kind=infiniband"}}},
+    {"@.credits.lifetime",
+     {{"@.credits.lifetime=1 us"}, {"@.kind=infiniband", "@.credits.vl_buffer=8 kB"}}},
+    {"@.credits.leaf_lifetime", {{"@.credits.leaf_lifetime=1 us"}, {"@.kind=infiniband"}}},
+    {"@.switch",
+     {{},
+      {"@.buffer.alpha=0.002"},
+      "[[@.switch]]",
+      "[[@.switch]]\nname = \"leaf-0\"\nheadroom = \"1 kB\"\n[[@.switch]]"}},
+    {"@.switch.name",
+     {{},
+      {"@.buffer.alpha=0.002"},
+      "[[@.switch]]\nname = \"spine-0\"",
+      "[[@.switch]]\nname = \"leaf-0\""}},
+    {"@.switch.pfc", {{}, {"@.buffer.alpha=0.002"}, "[[@.switch]]", "[[@.switch]]\npfc = false"}},
+    {"@.switch.ecn",
+     {{},
+      {"@.ecn.kmin=1 kB", "@.ecn.kmax=3 MB", "@.ecn.pmax=0.01"},
+      "[[@.switch]]",
+      "[[@.switch]]\necn = false"}},
+    {"@.switch.headroom",
+     {{},
+      {"@.buffer.alpha=0.002"},
+      "[[@.switch]]\nname = \"spine-0\"\nheadroom = \"150 kB\"",
+      "[[@.switch]]\nname = \"spine-0\"\nheadroom = \"1 kB\""}},
+};
+
+// Keys of the whole scenario that packet windows tell.
+const std::map<std::string, Knob> window_knobs = {
+    {"fabric.compute.transport.flowlet_gap",
+     {{"fabric.compute.transport.flowlet_gap=1 ms"},
+      {"fabric.compute.routing=flowlet", "fabric.compute.transport.flowlet_gap=1 ns"}}},
+    {"storage.nics_per_server", {{"storage.nics_per_server=2"}}},
+    {"storage.network", {{"storage.network=compute"}, {}, "", "", converged}},
+    {"storage.traffic_class",
+     {{"storage.traffic_class=own"}, {"storage.network=compute"}, "", "", converged}},
+    {"window.time_max", {{"window.time_max=20 us"}}},
+    {"window.events_max", {{"window.events_max=100"}}},
+    {"window.allow_loss",
+     {{"window.allow_loss=true"},
+      {"fabric.compute.pfc.headroom=1 kB", "fabric.compute.buffer.alpha=0.002"}}},
+    {"window.traffic",
+     {{},
+      {},
+      "[[window.traffic]]",
+      "[[window.traffic]]\nkind = \"permutation\"\n[[window.traffic]]"}},
+    {"window.traffic.kind", {{}, {}, "\"incast\"", "\"permutation\""}},
+    {"window.traffic.bytes", {{}, {}, "bytes = \"1 MB\"", "bytes = \"1.1 MB\""}},
+    {"window.traffic.steps", {{}, {}, "steps = 2", "steps = 3"}},
+    {"window.traffic.senders", {{}, {}, "\"incast\"", "\"incast\"\nsenders = 3"}},
+    {"window.traffic.stripes", {{}, {}, "\"checkpoint\"", "\"checkpoint\"\nstripes = 1"}},
+    {"window.traffic.start", {{}, {}, "start = \"10 us\"", "start = \"12 us\""}},
+    {"window.fault",
+     {{},
+      {},
+      "[[window.fault]]",
+      "[[window.fault]]\nnic = \"node-3.nic-1\"\nduration = \"60 us\"\n[[window.fault]]"}},
+    {"window.fault.kind",
+     {{}, {}, "\"pause\"\nnic = \"node-1.nic-0\"", "\"link_down\"\nnic = \"node-1.nic-0\""}},
+    {"window.fault.nic", {{}, {}, "node-1.nic-0", "node-2.nic-0"}},
+    {"window.fault.from", {{}, {}, "from = \"leaf-0\"", "from = \"leaf-1\""}},
+    {"window.fault.to",
+     {{}, {}, "from = \"leaf-0\"\nto = \"spine-0\"", "from = \"spine-0\"\nto = \"leaf-1\""}},
+    {"window.fault.network",
+     {{},
+      {},
+      "nic = \"server-0.nic-0\"\nnetwork = \"storage\"",
+      "nic = \"node-2.nic-0\"\nnetwork = \"compute\""}},
+    {"window.fault.start", {{}, {}, "start = \"15 us\"", "start = \"11 us\""}},
+    {"window.fault.duration", {{}, {}, "duration = \"30 us\"", "duration = \"60 us\""}},
+    {"window.fault.rate", {{}, {}, "rate = \"50 Gbit/s\"", "rate = \"40 Gbit/s\""}},
+    {"window.fault.bit_error_rate", {{}, {}, "1e-7", "1e-6"}},
+    {"failures.storm",
+     {{},
+      {},
+      "[[failures.storm]]",
+      "[[failures.storm]]\nname = \"b\"\nmtbf_job = \"2 min\"\n[[failures.storm]]",
+      stormy.c_str()}},
+    {"failures.storm.name",
+     {{}, {}, "[[failures.storm]]", "[[failures.storm]]\nname = \"b\"", stormy.c_str()}},
+    {"failures.storm.rate_per_nic",
+     {{}, {}, "rate_per_nic = \"1 /day\"", "rate_per_nic = \"100 /day\"", stormy.c_str()}},
+    {"failures.storm.rate_per_node",
+     {{}, {}, "rate_per_nic = \"1 /day\"", "rate_per_node = \"100 /day\"", stormy.c_str()}},
+    {"failures.storm.rate_per_job",
+     {{}, {}, "rate_per_nic = \"1 /day\"", "rate_per_job = \"500 /day\"", stormy.c_str()}},
+    {"failures.storm.mtbf_job",
+     {{}, {}, "rate_per_nic = \"1 /day\"", "mtbf_job = \"2 min\"", stormy.c_str()}},
+    {"failures.storm.duration",
+     {{}, {}, "duration = \"100 us\"", "duration = \"200 us\"", stormy.c_str()}},
+    {"failures.storm.nic",
+     {{}, {}, "[[failures.storm]]", "[[failures.storm]]\nnic = \"node-2.nic-1\"", stormy.c_str()}},
+    {"failures.storm.found_after",
+     {{},
+      {},
+      "[[failures.storm]]\nrate_per_nic = \"1 /day\"\nduration = \"100 us\"",
+      "[[failures.storm]]\nrate_per_nic = \"1 /day\"\nfound_after = \"7 min\"",
+      stormy.c_str()}},
+    {"failures.storm.reset_time",
+     {{}, {}, "[[failures.storm]]", "[[failures.storm]]\nreset_time = \"7 min\"", stormy.c_str()}},
+};
+
 // What topo reports, and where flows go.
 std::string network_text(const ClusterNetwork& network) {
     const Topology& t = network.topology;
@@ -334,7 +581,20 @@ std::string network_text(const ClusterNetwork& network) {
     return out;
 }
 
-// Everything that a run, topo and perf report, as text.
+// What `railyard window` reports.
+std::string windows_text(const Scenario& s, Catalogue& catalogue) {
+    static const std::atomic<bool> never{false};
+    std::string out;
+    for (const NetworkWindow& w : packet_windows(s)) {
+        const WindowResult r =
+            run_window(catalogue, w.network->topology, w.network->packets, w.window, never);
+        out += fmt::format(" {} {}", r.digest, static_cast<int>(r.ending));
+        if (r.totals.lost_lossless > 0 && !s.window.allow_loss) out += " an error";
+    }
+    return out;
+}
+
+// Everything that a run, topo, perf and window report, as text.
 std::string outcome(const std::string& text, const std::vector<std::string>& settings) {
     const Scenario s = load_scenario(text, "knobs", {settings, {}});
     const CampaignResult r = run_campaign(s, {});
@@ -343,20 +603,73 @@ std::string outcome(const std::string& text, const std::vector<std::string>& set
     for (const FailureCause& cause : s.causes) out += " " + cause.name;
     for (const ClusterNetwork& network : s.networks) out += network_text(network);
     for (const PartFault& fault : s.faults) out += describe(fault);
+    for (const FailureCause& cause : s.causes) {
+        if (!cause.storm) continue;
+        out += fmt::format(" {} {} {} {}", cause.storm->stall.count(), cause.storm->fatal,
+                           cause.detection.count(), cause.reset_time.count());
+    }
     Diagnostics diagnostics;
     ValueReader reader(diagnostics, "knobs");
     Catalogue catalogue(reader, s.values, &s.overrides);
+    if (s.window.given) out += windows_text(s, catalogue);
     const Communicator all =
         read_communicator(catalogue, s.node, {s.gpus(), s.node.gpus, s.networks[0].sharp});
     return out + fmt::format(" all-reduce {}", seconds(Collective::all_reduce, all, 1e6));
 }
 
+std::string in_section(std::string text, const std::string& section) {
+    for (std::size_t at = text.find('@'); at != std::string::npos; at = text.find('@', at)) {
+        text.replace(at, 1, section);
+    }
+    return text;
+}
+std::vector<std::string> in_section(std::vector<std::string> settings, const std::string& section) {
+    for (std::string& each : settings) each = in_section(each, section);
+    return settings;
+}
+
+// The row of a key that packet windows tell, and its network's section.
+const Knob* seen_in_windows(const std::string& key, std::string& section) {
+    const auto own = window_knobs.find(key);
+    if (own != window_knobs.end()) return &own->second;
+    for (const char* each : {"fabric.compute", "fabric.storage"}) {
+        section = each;
+        if (!key.starts_with(section)) continue;
+        const auto found = packet_knobs.find("@" + key.substr(section.size()));
+        if (found != packet_knobs.end()) return &found->second;
+    }
+    return nullptr;
+}
+
 }  // namespace
+
+TEST_CASE("every key that packet windows feel changes what they print") {
+    for (const SchemaRow& row : scenario_schema()) {
+        CAPTURE(row.path);
+        std::string section;
+        const Knob* knob = seen_in_windows(row.path, section);
+        if (knob == nullptr) continue;
+        const std::string base_text = in_section(knob->base ? knob->base : windows, section);
+        std::string changed = base_text;
+        if (!knob->text.empty()) {
+            const std::string text = in_section(knob->text, section);
+            const std::size_t at = changed.find(text);
+            REQUIRE(at != std::string::npos);
+            changed.replace(at, text.size(), in_section(knob->by, section));
+        }
+        std::vector<std::string> settings = in_section(knob->given, section);
+        const std::string before = outcome(base_text, settings);
+        for (const std::string& each : in_section(knob->change, section)) settings.push_back(each);
+        CHECK(before != outcome(changed, settings));
+    }
+}
 
 TEST_CASE("every key of the language changes some result") {
     for (const SchemaRow& row : scenario_schema()) {
         CAPTURE(row.path);
         std::string key = row.path;
+        std::string section;
+        if (seen_in_windows(key, section) != nullptr) continue;
         const auto found = knobs.find(key);
         REQUIRE_MESSAGE(found != knobs.end(), "no row for this key");
         const Knob& knob = found->second;
@@ -372,7 +685,8 @@ TEST_CASE("every key of the language changes some result") {
         changed.insert(changed.end(), knob.change.begin(), knob.change.end());
         CHECK(outcome(base, knob.given) != outcome(base, changed));
     }
-    CHECK(scenario_schema().size() >= knobs.size() - 1);
+    CHECK(scenario_schema().size() >=
+          knobs.size() + window_knobs.size() + 2 * packet_knobs.size() - 1);
 }
 
 TEST_CASE("every key says what it means and what holds without it") {

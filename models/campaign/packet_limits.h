@@ -1,0 +1,29 @@
+#pragma once
+// How large a scenario may make what the packet scale counts in 64 bits: times in picoseconds, and buffers,
+// which are added up and scaled.
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "sim/config.h"
+
+namespace railyard {
+
+// Sums of three still fit the packet clock, which ends after 106 days.
+constexpr Duration packet_time_max = std::chrono::hours(24 * 30);
+constexpr Bytes packet_buffer_max = Bytes::of(1'000'000'000'000);
+
+// Reports a value above `most`, and goes on with that.
+template <class T>
+void keep_within(Section& section, const char* key, T& value, T most) {
+    if (!section.has(key) || value <= most) return;
+    section.error(key, fmt::format("expected at most {}, found {}", to_text(most), to_text(value)));
+    value = most;
+}
+template <class T>
+void keep_within(Section& section, const char* key, std::optional<T>& value, T most) {
+    if (value) keep_within(section, key, *value, most);
+}
+
+}  // namespace railyard
