@@ -718,7 +718,7 @@ void ScenarioReader::read_storm(Section& section) {
                       "node-0.nic-0 is the first");
         return;
     }
-    storm.link = reverse_link(topology.up_links(*at)[0]);
+    for (const LinkId up : topology.up_links(*at)) storm.links.push_back(reverse_link(up));
     if (!feel_storm(s_, *catalogue_, storm)) {
         section.error(
             "", "its packet window did not settle within window.time_max and window.events_max",

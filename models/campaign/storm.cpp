@@ -39,11 +39,15 @@ bool feel_storm(const Scenario& s, Catalogue& catalogue, StormSpec& spec) {
     window.faults.clear();
     const Course calm = run(catalogue, *windows[0].network, window);
     if (calm.ending != WindowEnding::resolved) return false;
+    Picoseconds begin = calm.end;
+    for (const PacketFlow& flow : window.flows) begin = std::min(begin, flow.start);
     WindowFault fault;
-    fault.link = spec.link;
-    fault.start = calm.end / 2;
+    fault.start = begin + (calm.end - begin) / 2;
     if (spec.duration) fault.end = fault.start + *spec.duration;
-    window.faults = {fault};
+    for (const LinkId link : spec.links) {
+        fault.link = link;
+        window.faults.push_back(fault);
+    }
     window.until_failure = true;
     const Course course = run(catalogue, *windows[0].network, window);
     storm.fatal = course.first_failure != PacketEngine::never;
@@ -54,7 +58,8 @@ bool feel_storm(const Scenario& s, Catalogue& catalogue, StormSpec& spec) {
         // network stays frozen for whatever is started next.
         spec.cause.detection = course.detected || spec.duration ? Duration{} : spec.found_after;
     } else {
-        storm.stall = to_duration(course.end - calm.end);
+        // Others than those that were held up may have had it easier meanwhile.
+        storm.stall = to_duration(std::max(Picoseconds{}, course.end - calm.end));
     }
     return true;
 }

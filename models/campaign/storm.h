@@ -11,7 +11,7 @@ namespace railyard {
 
 struct StormSpec {
     FailureCause cause;
-    LinkId link = 0;                   // that ends at the NIC
+    std::vector<LinkId> links;         // that end at the NIC
     std::optional<Duration> duration;  // none: for ever
     Duration found_after{};            // until somebody finds the NIC that no watchdog has named
 };

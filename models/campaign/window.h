@@ -10,7 +10,7 @@ namespace railyard {
 
 // What the nodes of the job send. All NICs take part, each on its rail.
 enum class WindowTraffic : std::uint8_t {
-    ring,         // each node to the next; a piece goes on when the one before it has come in
+    ring,         // each node to the next; a piece goes on when the one before it is acknowledged
     all_to_all,   // each NIC to the same NIC of every other node
     permutation,  // each NIC to one other
     incast,       // some NICs to one

@@ -16,7 +16,8 @@ GpuNetwork::GpuNetwork(const Node& node, const Topology& topology, RoutingSpec r
       gpus_per_node_(node.gpus),
       nics_per_node_(node.nics),
       domain_(node.nvlink ? node.nvlink_domain : 1),
-      switches_per_node_((node.gpus + node.pcie.gpus_per_switch - 1) / node.pcie.gpus_per_switch) {
+      switches_per_node_((node.gpus + node.pcie.gpus_per_switch - 1) / node.pcie.gpus_per_switch),
+      nic_bytes_per_s_(node.nic_bandwidth.bytes_per_second()) {
     RY_CHECK(topology.nics_per_node() == nics_per_node_);
     const std::int64_t nodes = topology.nodes();
     capacity_ = topology.capacities();
@@ -211,7 +212,9 @@ void GpuNetwork::add_ring(const GpuGroup& group, Streams& streams) {
     }
 }
 
-void GpuNetwork::limit_by_closer_look(const Streams& streams, GroupRate& out) {
+// Where fair shares end at a NIC or inside a node, the lower of both counts; where they end in the network,
+// it is the closer model's word alone, up to what a NIC can do.
+void GpuNetwork::look_closer(const Streams& streams, LinkId bottleneck, GroupRate& out) {
     std::vector<NetworkStream> through;
     std::vector<double> factor;
     for (std::size_t i = 0; i < streams.hops.size(); ++i) {
@@ -220,6 +223,10 @@ void GpuNetwork::limit_by_closer_look(const Streams& streams, GroupRate& out) {
         factor.push_back(streams.factor[i]);
     }
     if (through.empty()) return;
+    if (bottleneck < gpu_first_) {
+        out.bytes_per_s = nic_bytes_per_s_ * *std::min_element(factor.begin(), factor.end());
+        out.bottleneck = "the NICs";
+    }
     const std::vector<double> rates = closer_->rates(through, streams.chained);
     for (std::size_t i = 0; i < rates.size(); ++i) {
         if (rates[i] * factor[i] >= out.bytes_per_s) continue;
@@ -254,7 +261,7 @@ GroupRate GpuNetwork::slowest(const Streams& streams, std::span<const GpuGroup> 
     }
     out.bytes_per_s = rate(slowest);
     out.bottleneck = link_name(shares.bottleneck(slowest));
-    if (closer_) limit_by_closer_look(streams, out);
+    if (closer_) look_closer(streams, shares.bottleneck(slowest), out);
     if (longest_ > Picoseconds{}) {
         const LinkId up = topology_.up_links(0)[0];
         const Picoseconds one_leaf =

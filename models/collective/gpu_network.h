@@ -77,7 +77,7 @@ class GpuNetwork {
     GpuNetwork(const Node& node, const Topology& topology, RoutingSpec routing);
 
     void degrade(const PartFault& fault);
-    // Asks this too: the lower of both rates counts.
+    // Asks this too.
     void look_closer(std::shared_ptr<NetworkModel> model) { closer_ = std::move(model); }
 
     // The slowest group's rate when all of them run a ring at once, an all-to-all at once, or each GPU of
@@ -130,7 +130,7 @@ class GpuNetwork {
     void connect_by_receiver(std::int64_t from, std::int64_t to, float share,
                              std::vector<Usage>& out);
     void add_ring(const GpuGroup& group, Streams& streams);
-    void limit_by_closer_look(const Streams& streams, GroupRate& rate);
+    void look_closer(const Streams& streams, LinkId bottleneck, GroupRate& rate);
     GroupRate slowest(const Streams& streams, std::span<const GpuGroup> groups);
 
     LinkId gpu_link(std::int64_t gpu, int which) const {
@@ -157,6 +157,7 @@ class GpuNetwork {
     std::int64_t nics_per_node_;
     std::int64_t domain_;  // GPUs; 1: no NVLink
     std::int64_t switches_per_node_;
+    double nic_bytes_per_s_;
     LinkId gpu_first_;
     LinkId nic_first_;
     LinkId switch_first_;

@@ -304,8 +304,8 @@ class PacketEngine {
         bool queued = false;  // in its NIC's ring
         bool nacked = false;  // the receiver has asked for the packet that it expects
         std::uint8_t retries = 0;
-        std::int64_t ready_at = 0;     // its pace allows the next packet
-        std::int64_t wake_at = unset;  // the flow_ready event that counts
+        std::int64_t ready_at = 0;      // its pace allows the next packet
+        std::int64_t wake_at = unset;   // the flow_ready event that counts
         std::int64_t timer_at = unset;  // the flow_timer event that counts
         std::int64_t timeout_at = 0;
         std::int64_t timeout_event = unset;  // the flow_timeout event that counts

@@ -18,7 +18,7 @@ class SampleTimes {
     Picoseconds after(Picoseconds now) const {
         constexpr Picoseconds shortest = std::chrono::microseconds(10);
         constexpr int per_stretch = 25;  // samples in each doubling, and some more
-        const Picoseconds elapsed = now < anchor_ ? Picoseconds{} : now - anchor_;
+        const Picoseconds elapsed = now < anchor_ ? now : now - anchor_;
         const Picoseconds next = now + std::max(shortest, elapsed / per_stretch);
         return now < anchor_ ? std::min(next, anchor_) : next;
     }
@@ -42,7 +42,7 @@ class Watcher {
         for (std::size_t f = 0; f < received_.size(); ++f) {
             if (engine_.failed(f)) {
                 if (f >= window_.background_from) continue;
-                result.first_failure = std::min(result.first_failure, engine_.now());
+                result.first_failure = std::min(result.first_failure, engine_.failed_at(f));
                 continue;
             }
             if (engine_.end(f) != PacketEngine::never) continue;

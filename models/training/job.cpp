@@ -282,10 +282,11 @@ void TrainingJob::strike(const Strike& strike) {
     }
     const std::optional<Storm>& storm = causes_[strike.cause].storm;
     if (!storm) return interrupt(strike);
-    ++outcome_.storms;
     if (phase_ == JobPhase::running) {
+        ++outcome_.storms;
         hold_up(strike, *storm);
     } else if (storm->fatal) {
+        ++outcome_.storms;
         interrupt(strike);
     }
 }
@@ -441,6 +442,7 @@ void TrainingJob::end() {
         partial = stop_segment();
         slowed = segment_slowed_;
     } else if (phase_ != JobPhase::running && phase_ != JobPhase::done) {
+        slowed = phase_ == JobPhase::storm_stall && segment_slowed_;
         book_phase();
     }
     // The campaign's end loses nothing: what is done counts, saved or not.

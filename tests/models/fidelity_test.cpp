@@ -143,7 +143,7 @@ TEST_CASE("packets say what fair shares say, but for headers and what queues cos
         CAPTURE(std::string(routing));
         const double packets = speed("packet", routing);
         const double flows = speed("flow", routing);
-        CHECK(packets <= flows);
+        CHECK(packets < 1.05 * flows);
         CHECK(packets > 0.9 * flows);
     }
 }
