@@ -380,15 +380,24 @@ void print_warnings(const Scenario& s, std::set<std::string>& printed) {
     }
 }
 
+// The windows of a scenario that sends something.
+std::vector<NetworkWindow> windows_of(const Scenario& s) {
+    std::vector<NetworkWindow> networks = packet_windows(s);
+    if (networks.empty()) {
+        throw ScenarioError(
+            fmt::format("{}: window: nothing is sent by a job of {} node", s.file, s.job.nodes),
+            "more nodes, or [[window.traffic]] of another kind");
+    }
+    return networks;
+}
+
 int run_single(const std::string& path, const std::vector<std::string>& settings, bool json) {
     Loaded loaded(path, settings);
     const Scenario& s = loaded.scenario;
-    const std::vector<NetworkWindow> networks = packet_windows(s);
-    if (!json) {
-        std::set<std::string> printed;
-        print_warnings(s, printed);
-        fmt::print("{}\n\n", s.title);
-    }
+    std::set<std::string> printed;
+    if (!json) print_warnings(s, printed);
+    const std::vector<NetworkWindow> networks = windows_of(s);
+    if (!json) fmt::print("{}\n\n", s.title);
     Json windows = Json::array();
     int code = exit_ok;
     for (const NetworkWindow& window : networks) {
@@ -478,7 +487,7 @@ int run_arms(const std::string& path, const std::vector<std::string>& settings,
             title = loaded.scenario.title;
             if (!json) print_warnings(loaded.scenario, printed);
             Json windows = Json::array();
-            for (const NetworkWindow& window : packet_windows(loaded.scenario)) {
+            for (const NetworkWindow& window : windows_of(loaded.scenario)) {
                 const WindowResult r = loaded.run(window);
                 if (r.ending == WindowEnding::cancelled) {
                     code = exit_interrupted;
