@@ -103,6 +103,15 @@ Value convert(const toml::node& node) {
     return out;
 }
 
+// The item of an array that a setting names by number; nullptr: there is none.
+Value* item(Value& array, const std::string& index) {
+    constexpr std::size_t digits_max = 6;
+    const bool number =
+        index.size() <= digits_max && index.find_first_not_of("0123456789") == std::string::npos;
+    const std::size_t at = number ? std::stoul(index) : array.items.size();
+    return at < array.items.size() ? &array.items[at] : nullptr;
+}
+
 }  // namespace
 
 Document parse_document(std::string_view text, std::string name, Diagnostics& diagnostics) {
@@ -169,7 +178,13 @@ void apply_setting(Document& document, std::string_view setting, Diagnostics& di
                               "expected key.path=value; a name in the path is empty");
             return;
         }
-        Value* found = table->find(key);
+        Value* found = table->kind == Value::Kind::array ? item(*table, key) : table->find(key);
+        if (found == nullptr && table->kind == Value::Kind::array) {
+            diagnostics.error(origin, {}, key,
+                              fmt::format("the list has {} entries, counted from 0",
+                                          table->items.size()));
+            return;
+        }
         if (found == nullptr) {
             table->members.push_back({key, Value{}});
             found = &table->members.back().value;
@@ -178,7 +193,7 @@ void apply_setting(Document& document, std::string_view setting, Diagnostics& di
             *found = std::move(leaf);
             return;
         }
-        if (found->kind != Value::Kind::table) {
+        if (found->kind != Value::Kind::table && found->kind != Value::Kind::array) {
             diagnostics.error(origin, {}, key, fmt::format("{} has no keys", found->describe()));
             return;
         }

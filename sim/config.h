@@ -54,7 +54,7 @@ std::string read_file(const std::string& path);
 
 // Applies "a.b.c=value" to the tree, making tables as needed. The value is TOML where it parses as
 // such and otherwise a plain string, so that --set job.checkpoint.interval="1 h" needs no inner
-// quotes.
+// quotes. In a list of tables a number names one: window.traffic.0.bytes.
 void apply_setting(Document& document, std::string_view setting, Diagnostics& diagnostics);
 
 // One row of the language: a key that a scenario accepts.

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "models/campaign/campaign.h"
+#include "tools/arms.h"
 #include "tools/cmd.h"
 #include "tools/options.h"
 #include "tools/terminal.h"
@@ -206,6 +208,18 @@ Json to_json(const Scenario& s, const NetworkWindow& window, const WindowResult&
              {{"columns", {"at_s", "moving", "still", "paused_links"}}, {"rows", timeline}}}};
 }
 
+std::string seconds_text(double s) {
+    return time_text(Picoseconds(static_cast<std::int64_t>(s * 1e12)));
+}
+
+// From the first flow's begin to the last one's end, or to the window's where some have not ended.
+std::string goodput_text(const TrafficSummary& t, const WindowResult& r) {
+    const Picoseconds until = t.ended == t.flows ? t.last : r.end;
+    const double span = to_seconds(until - t.begun);
+    if (span <= 0) return "-";
+    return fmt::format("{:.1f} GB/s", 1e-9 * static_cast<double>(t.bytes) / span);
+}
+
 void print_traffic(const Scenario& s, const NetworkWindow& window, const WindowResult& r) {
     Table table({{"traffic"},
                  {"flows", Table::Align::right},
@@ -217,22 +231,16 @@ void print_traffic(const Scenario& s, const NetworkWindow& window, const WindowR
                  {"p99", Table::Align::right},
                  {"max", Table::Align::right},
                  {"goodput", Table::Align::right}});
-    const auto text = [](double s_) {
-        return time_text(Picoseconds(static_cast<std::int64_t>(s_ * 1e12)));
-    };
     for (const auto& [index, t] : summarise(window, r)) {
         const TrafficSpec& spec = s.window.traffic[index];
         const bool any = t.ended > 0;
-        const Picoseconds until = t.ended == t.flows ? t.last : r.end;
-        const double span = to_seconds(until - t.begun);
         table.add({window_traffic_names()[static_cast<std::size_t>(spec.kind)],
                    fmt::format("{}", t.flows), fmt::format("{}", t.ended),
                    fmt::format("{}", t.failed), any ? time_text(t.last) : "-",
-                   any ? text(mean(t.fct_s)) : "-", any ? text(quantile(t.fct_s, 0.5)) : "-",
-                   any ? text(quantile(t.fct_s, 0.99)) : "-",
-                   any ? text(quantile(t.fct_s, 1)) : "-",
-                   span > 0 ? fmt::format("{:.1f} GB/s", 1e-9 * static_cast<double>(t.bytes) / span)
-                            : "-"});
+                   any ? seconds_text(mean(t.fct_s)) : "-",
+                   any ? seconds_text(quantile(t.fct_s, 0.5)) : "-",
+                   any ? seconds_text(quantile(t.fct_s, 0.99)) : "-",
+                   any ? seconds_text(quantile(t.fct_s, 1)) : "-", goodput_text(t, r)});
     }
     fmt::print("{}", table.text());
 }
@@ -246,8 +254,7 @@ void print_tiers(const NetworkWindow& window, const WindowResult& r) {
                  {"longest queue", Table::Align::right}});
     for (const auto& [levels, t] : by_tier(window.network->topology, r)) {
         table.add({tier_name(levels), fmt::format("{}", t.links), fmt::format("{}", t.paused_links),
-                   fmt::format("{}", t.pauses),
-                   time_text(Picoseconds(static_cast<std::int64_t>(t.paused_s * 1e12))),
+                   fmt::format("{}", t.pauses), seconds_text(t.paused_s),
                    to_text(Bytes::of(t.queue_bytes_max))});
     }
     fmt::print("\n{}", table.text());
@@ -341,49 +348,60 @@ int complain(const Scenario& s, const NetworkWindow& window, const WindowResult&
     return code;
 }
 
-}  // namespace
+// A loaded scenario, and what its networks' windows need to run.
+struct Loaded {
+    Loaded(const std::string& path, std::vector<std::string> settings)
+        : scenario(load_scenario_file(path, changes(std::move(settings)))),
+          reader(diagnostics, scenario.file),
+          catalogue(reader, scenario.values, &scenario.overrides) {}
+    static ScenarioChanges changes(std::vector<std::string> settings) {
+        ScenarioChanges out;
+        out.must_fit = false;
+        out.packets = true;
+        out.settings = std::move(settings);
+        return out;
+    }
+    WindowResult run(const NetworkWindow& window) {
+        return run_window(catalogue, window.network->topology, window.network->packets,
+                          window.window, interrupted());
+    }
 
-int cmd_window(const std::vector<std::string>& arguments) {
-    CommandLine line("railyard window SCENARIO.toml [options]",
-                     "Runs the scenario's [window] packet by packet: its traffic and its faults on "
-                     "the networks,\n"
-                     "until every flow has ended or failed. Without [window.traffic], a ring over "
-                     "the job's nodes.");
-    line.positional("scenario", 1);
-    line.add_settings();
-    line.add()("json", "Print one JSON object on standard output and nothing else");
-    const auto parsed = line.parse(arguments);
-    if (!parsed) return exit_ok;
-    const po::variables_map& values = *parsed;
-    if (!values.count("scenario")) {
-        throw ScenarioError("window needs a scenario file", "railyard window SCENARIO.toml");
-    }
-    ScenarioChanges changes;
-    changes.must_fit = false;
-    changes.packets = true;
-    changes.settings = settings_of(values);
-    const Scenario s =
-        load_scenario_file(values["scenario"].as<std::vector<std::string>>()[0], changes);
+    Scenario scenario;
     Diagnostics diagnostics;
-    ValueReader reader(diagnostics, s.file);
-    Catalogue catalogue(reader, s.values, &s.overrides);
-    const bool json = values.count("json") > 0;
-    const std::vector<NetworkWindow> networks = packet_windows(s);
-    if (!json) {
-        for (const Diagnostic& warning : s.warnings)
-            fmt::print(stderr, "{}\n", format_diagnostic(warning, "warning"));
+    ValueReader reader;
+    Catalogue catalogue;
+};
+
+// Those that have not been printed yet.
+void print_warnings(const Scenario& s, std::set<std::string>& printed) {
+    for (const Diagnostic& warning : s.warnings) {
+        const std::string text = format_diagnostic(warning, "warning");
+        if (printed.insert(text).second) fmt::print(stderr, "{}\n", text);
     }
+}
+
+// The windows of a scenario that sends something.
+std::vector<NetworkWindow> windows_of(const Scenario& s) {
+    std::vector<NetworkWindow> networks = packet_windows(s);
     if (networks.empty()) {
         throw ScenarioError(
             fmt::format("{}: window: nothing is sent by a job of {} node", s.file, s.job.nodes),
             "more nodes, or [[window.traffic]] of another kind");
     }
+    return networks;
+}
+
+int run_single(const std::string& path, const std::vector<std::string>& settings, bool json) {
+    Loaded loaded(path, settings);
+    const Scenario& s = loaded.scenario;
+    std::set<std::string> printed;
+    if (!json) print_warnings(s, printed);
+    const std::vector<NetworkWindow> networks = windows_of(s);
     if (!json) fmt::print("{}\n\n", s.title);
     Json windows = Json::array();
     int code = exit_ok;
     for (const NetworkWindow& window : networks) {
-        const WindowResult r = run_window(catalogue, window.network->topology,
-                                          window.network->packets, window.window, interrupted());
+        const WindowResult r = loaded.run(window);
         if (json) {
             windows.push_back(to_json(s, window, r));
         } else {
@@ -397,6 +415,134 @@ int cmd_window(const std::vector<std::string>& arguments) {
                    Json{{"scenario", s.file}, {"version", version()}, {"windows", windows}}.dump());
     }
     return code;
+}
+
+constexpr std::size_t arm_columns = 14;
+
+Table arms_table() {
+    constexpr auto right = Table::Align::right;
+    return Table({{"arm"},
+                  {"traffic"},
+                  {"last", right},
+                  {"FCT mean", right},
+                  {"p99", right},
+                  {"goodput", right},
+                  {"failed", right},
+                  {"paused (all)", right},
+                  {"pauses", right},
+                  {"longest queue", right},
+                  {"lost", right},
+                  {"sent again", right},
+                  {"timeouts", right},
+                  {"still after", right}});
+}
+
+// A row for each of a network's traffics; what is the network's stands in the first.
+void add_rows(Table& table, const std::string& arm, const Scenario& s, const NetworkWindow& window,
+              const WindowResult& r) {
+    TierSummary all;
+    for (const auto& [levels, tier] : by_tier(window.network->topology, r)) {
+        all.pauses += tier.pauses;
+        all.paused_s += tier.paused_s;
+        all.queue_bytes_max = std::max(all.queue_bytes_max, tier.queue_bytes_max);
+    }
+    bool first = true;
+    for (const auto& [index, t] : summarise(window, r)) {
+        std::vector<std::string> row = {
+            arm,
+            window_traffic_names()[static_cast<std::size_t>(s.window.traffic[index].kind)],
+            t.ended > 0 ? time_text(t.last) : "-",
+            t.ended > 0 ? seconds_text(mean(t.fct_s)) : "-",
+            t.ended > 0 ? seconds_text(quantile(t.fct_s, 0.99)) : "-",
+            goodput_text(t, r),
+            fmt::format("{}", t.failed)};
+        if (first) {
+            row.insert(
+                row.end(),
+                {seconds_text(all.paused_s), fmt::format("{}", all.pauses),
+                 to_text(Bytes::of(all.queue_bytes_max)), fmt::format("{}", r.lost()),
+                 fmt::format("{}", r.totals.retransmitted), fmt::format("{}", r.totals.timeouts),
+                 r.frozen_after == PacketEngine::never ? "-" : time_text(r.frozen_after)});
+        }
+        row.resize(arm_columns);
+        table.add(row);
+        first = false;
+    }
+}
+
+int run_arms(const std::string& path, const std::vector<std::string>& settings,
+             const std::vector<Arm>& arms, bool json) {
+    Table table = arms_table();
+    Json rows = Json::array();
+    std::set<std::string> printed;
+    std::string title;
+    int code = exit_ok;
+    {
+        Progress progress("arms");
+        for (std::size_t i = 0; i < arms.size() && code != exit_interrupted; ++i) {
+            progress.update(static_cast<std::int64_t>(i), static_cast<std::int64_t>(arms.size()));
+            std::vector<std::string> all = settings;
+            all.insert(all.end(), arms[i].settings.begin(), arms[i].settings.end());
+            Loaded loaded(path, all);
+            title = loaded.scenario.title;
+            if (!json) print_warnings(loaded.scenario, printed);
+            Json windows = Json::array();
+            for (const NetworkWindow& window : windows_of(loaded.scenario)) {
+                const WindowResult r = loaded.run(window);
+                if (r.ending == WindowEnding::cancelled) {
+                    code = exit_interrupted;
+                    break;
+                }
+                code = std::max(code, complain(loaded.scenario, window, r));
+                add_rows(table, arms[i].name, loaded.scenario, window, r);
+                if (json) windows.push_back(to_json(loaded.scenario, window, r));
+            }
+            if (json && code != exit_interrupted) {
+                rows.push_back(
+                    {{"arm", arms[i].name}, {"settings", arms[i].settings}, {"windows", windows}});
+            }
+        }
+    }
+    if (json) {
+        fmt::print("{}\n", Json{{"scenario", path}, {"version", version()}, {"arms", rows}}.dump());
+    } else {
+        fmt::print("{}\n\n{}", title, table.text());
+    }
+    return code;
+}
+
+std::vector<std::string> all_of(const po::variables_map& values, const char* option) {
+    return values.count(option) ? values[option].as<std::vector<std::string>>()
+                                : std::vector<std::string>();
+}
+
+}  // namespace
+
+int cmd_window(const std::vector<std::string>& arguments) {
+    CommandLine line("railyard window SCENARIO.toml [options]",
+                     "Runs the scenario's [window] packet by packet: its traffic and its faults on "
+                     "the networks,\n"
+                     "until every flow has ended or failed. Without [window.traffic], a ring over "
+                     "the job's nodes.");
+    line.positional("scenario", 1);
+    line.add_settings();
+    line.add()("vary", po::value<std::vector<std::string>>()->composing(),
+               "One table instead, a row for each value (combination of values, if given more than "
+               "once): --vary \"fabric.compute.queue_pairs=1,4,16\"");
+    line.add()("arm", po::value<std::vector<std::string>>()->composing(),
+               "Likewise a row with settings of its own: --arm \"NAME: KEY=VALUE; KEY=VALUE\"");
+    line.add()("json", "Print one JSON object on standard output and nothing else");
+    const auto parsed = line.parse(arguments);
+    if (!parsed) return exit_ok;
+    const po::variables_map& values = *parsed;
+    if (!values.count("scenario")) {
+        throw ScenarioError("window needs a scenario file", "railyard window SCENARIO.toml");
+    }
+    const std::string path = values["scenario"].as<std::vector<std::string>>()[0];
+    const bool json = values.count("json") > 0;
+    const std::vector<Arm> arms = arms_of(all_of(values, "vary"), all_of(values, "arm"));
+    if (arms.empty()) return run_single(path, settings_of(values), json);
+    return run_arms(path, settings_of(values), arms, json);
 }
 
 }  // namespace railyard

@@ -95,6 +95,19 @@ TEST_CASE_FIXTURE(Fixture, "a setting is TOML where it can be and a plain string
     CHECK(diagnostics.errors().size() == 3);
 }
 
+TEST_CASE_FIXTURE(Fixture, "a setting names a table of a list by its number") {
+    parse("[[a]]\nb = 1\n[[a]]\nb = 2\n");
+    apply_setting(document, "a.1.b=5", diagnostics);
+    CHECK(document.root.find("a")->items[0].find("b")->integer == 1);
+    CHECK(document.root.find("a")->items[1].find("b")->integer == 5);
+    CHECK(diagnostics.ok());
+    for (const char* wrong : {"a.2.b=1", "a.b=1", "a.-1.b=1"}) {
+        apply_setting(document, wrong, diagnostics);
+    }
+    CHECK(errors().find("the list has 2 entries, counted from 0") != std::string::npos);
+    CHECK(diagnostics.errors().size() == 3);
+}
+
 TEST_CASE_FIXTURE(Fixture, "a value may carry its source, and an estimate is remembered") {
     parse(
         "t = { value = \"10 min\", class = \"estimate\", source = \"us\", low = \"5 min\", high = "
