@@ -1,0 +1,224 @@
+#include "models/campaign/failures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "models/campaign/packet_limits.h"
+#include "models/campaign/storm.h"
+
+namespace railyard {
+
+namespace {
+
+// Exactly one of several ways to say how often.
+class RateKeys {
+  public:
+    RateKeys(Section& section, const char* part, const char* part_doc) : part_(part) {
+        section.read(part, per_part_, part_doc, {.bound = Bound::non_negative});
+        section.read("rate_per_node", per_node_, "Failures per time of one node",
+                     {.bound = Bound::non_negative});
+        section.read("rate_per_job", per_job_, "Failures per time of the whole job",
+                     {.bound = Bound::non_negative});
+        section.read("mtbf_job", mtbf_, "Mean time between failures of the whole job",
+                     {.bound = Bound::positive});
+    }
+    Rate per_node(Section& section, std::int64_t parts, std::int64_t job_nodes) const {
+        const int given = int{per_part_.has_value()} + int{per_node_.has_value()} +
+                          int{per_job_.has_value()} + int{mtbf_.has_value()};
+        if (given != 1) {
+            section.error("", fmt::format("expected exactly one of {}, rate_per_node, "
+                                          "rate_per_job, mtbf_job; found {}",
+                                          part_, given));
+        }
+        const double nodes = static_cast<double>(std::max<std::int64_t>(1, job_nodes));
+        if (per_part_) return {per_part_->per_second * static_cast<double>(parts)};
+        if (per_node_) return *per_node_;
+        if (per_job_) return {per_job_->per_second / nodes};
+        if (mtbf_ && *mtbf_ > Duration{}) return {1 / seconds(*mtbf_) / nodes};
+        return {};
+    }
+
+  private:
+    const char* part_;
+    std::optional<Rate> per_part_;
+    std::optional<Rate> per_node_;
+    std::optional<Rate> per_job_;
+    std::optional<Duration> mtbf_;
+};
+
+class FailureReader {
+  public:
+    FailureReader(Section& top, Catalogue& catalogue, Scenario& scenario)
+        : top_(top), catalogue_(catalogue), s_(scenario) {}
+
+    void read();
+
+  private:
+    FailureCause read_cause(Section& section);
+    void read_storm(Section& section);
+
+    Section& top_;
+    Catalogue& catalogue_;
+    Scenario& s_;
+};
+
+FailureCause FailureReader::read_cause(Section& section) {
+    FailureCause cause;
+    section.read("name", cause.name, "What the reports call it", {.required = true});
+    const RateKeys rate(section, "rate_per_gpu", "Failures per time of one GPU");
+    section.read("detection", cause.detection, "Until somebody notices",
+                 {.bound = Bound::non_negative});
+    int remedy = 0;
+    section.choose(
+        "remedy", remedy, remedy_names(),
+        "restart: nothing is broken; reset: the node leaves for reset_time; replace: it goes to "
+        "repair");
+    cause.remedy = static_cast<Remedy>(remedy);
+    section.read("reset_time", cause.reset_time, "How long a reset takes the node out",
+                 {.bound = Bound::non_negative});
+    section.read("repair_time", cause.repair_time, "Mean time that a repair takes the node out",
+                 {.bound = Bound::non_negative});
+    section.read("replace_fraction", cause.replace_fraction,
+                 "With remedy = \"replace\": how many need repair; a reset cures the rest",
+                 {.bound = Bound::fraction});
+    section.finish();
+    if (!top_.describing())
+        cause.rate_per_node = rate.per_node(section, s_.job.gpus_per_node, s_.job.nodes);
+    return cause;
+}
+
+// A NIC that pauses the compute network: its window is run here, since what it does to the job is always
+// the same.
+void FailureReader::read_storm(Section& section) {
+    StormSpec storm;
+    FailureCause& cause = storm.cause;
+    cause.name = "pause_storm";
+    section.read("name", cause.name, "What the reports call it");
+    const RateKeys rate(section, "rate_per_nic",
+                        "Storms per time of one NIC of the compute network");
+    section.read("duration", storm.duration, "How long the NIC pauses",
+                 {.bound = Bound::positive, .otherwise = "until its node is reset"});
+    keep_within(section, "duration", storm.duration, packet_time_max);
+    std::string nic = "node-0.nic-0";
+    section.read("nic", nic, "The NIC of the window that stands for all storms");
+    std::optional<Duration> found_after;
+    std::optional<Duration> reset_time;
+    section.read(
+        "found_after", found_after,
+        "From the job's error until somebody finds the NIC that pauses, if no watchdog has",
+        {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
+    section.read("reset_time", reset_time,
+                 "How long its node is out after a storm that ended the job",
+                 {.bound = Bound::non_negative, .otherwise = "a reboot's, from the catalogue"});
+    section.finish();
+    if (top_.describing()) return;
+    cause.rate_per_node = rate.per_node(section, s_.node.nics, s_.job.nodes);
+    cause.remedy = Remedy::reset;
+    storm.found_after = found_after ? *found_after : catalogue_.time("detection", "human", "time");
+    cause.reset_time = reset_time ? *reset_time : catalogue_.time("restart", "node_reboot", "time");
+    if (!section.ok()) return;
+    const Topology& topology = s_.networks[0].topology;
+    const std::optional<VertexId> at = topology.find(nic);
+    if (!at || topology.level(*at) > 0) {
+        section.error("nic", fmt::format("the compute network has no NIC '{}'", nic),
+                      "node-0.nic-0 is the first");
+        return;
+    }
+    for (const LinkId up : topology.up_links(*at)) storm.links.push_back(reverse_link(up));
+    if (!feel_storm(s_, catalogue_, storm)) {
+        section.error(
+            "", "its packet window did not settle within window.time_max and window.events_max",
+            "railyard window shows how far it came");
+        return;
+    }
+    s_.causes.push_back(cause);
+}
+
+void FailureReader::read() {
+    Section failures = top_.section("failures");
+    std::vector<std::string> profiles = failure_profiles();
+    profiles.insert(profiles.begin(), "none");
+    std::string profile = "none";
+    failures.name("profile", profile, profiles, "a failure profile",
+                  "A cluster's published failure record, by cause");
+    double scale = 1;
+    failures.read("rate_scale", scale, "Multiplies every failure rate",
+                  {.bound = Bound::non_negative});
+    std::optional<Duration> detection;
+    failures.read("detection", detection, "Until somebody notices, whatever the cause",
+                  {.bound = Bound::non_negative, .otherwise = "each cause's own"});
+    double sigma = catalogue_.number("distribution", "repair", "sigma");
+    failures.read("repair_sigma", sigma, "Standard deviation of the logarithm of repair times",
+                  {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
+    constexpr double sigma_max = 5;
+    if (sigma > sigma_max) {
+        failures.error("repair_sigma",
+                       fmt::format("expected at most {}, found {}", sigma_max, sigma));
+        sigma = sigma_max;
+    }
+    s_.nodes.repair_sigma = sigma;
+
+    if (profile != "none" && !top_.describing()) {
+        s_.causes = read_failure_profile(catalogue_, profile, s_.job.gpus_per_node);
+    }
+    for (Section& section :
+         failures.sections("cause", "A cause of failure, besides the profile's")) {
+        s_.causes.push_back(read_cause(section));
+    }
+    for (Section& section :
+         failures.sections("storm", "NICs that pause the network now and then")) {
+        read_storm(section);
+    }
+    Section lemon = failures.section("lemon");
+    LemonNodes& lemons = s_.nodes.lemons;
+    lemon.read("fraction", lemons.fraction, "Nodes that fail more often",
+               {.bound = Bound::fraction});
+    lemon.read("rate_multiplier", lemons.rate_multiplier, "How much more often",
+               {.bound = Bound::at_least_one});
+    lemon.read("cured_by_repair", lemons.cured_by_repair,
+               "Probability that a repair makes it a node like the others",
+               {.bound = Bound::fraction});
+    lemon.finish();
+    failures.finish();
+
+    if (lemon.has("rate_multiplier") && lemons.fraction == 0) {
+        lemon.warning("rate_multiplier", "has no effect without failures.lemon.fraction");
+        lemons.rate_multiplier = 1;
+    }
+    for (const char* key : {"rate_scale", "detection", "repair_sigma"}) {
+        if (s_.causes.empty() && failures.has(key)) {
+            failures.warning(key, "has no effect without failures.profile or a [[failures.cause]]");
+        }
+    }
+    std::vector<std::string> seen;
+    for (FailureCause& cause : s_.causes) {
+        cause.rate_per_node.per_second *= scale;
+        if (detection && !cause.storm) cause.detection = *detection;
+        if (std::find(seen.begin(), seen.end(), cause.name) != seen.end()) {
+            failures.error("cause", fmt::format("the cause '{}' appears twice", cause.name));
+        }
+        seen.push_back(cause.name);
+        const double per_second = cause.rate_per_node.per_second *
+                                  static_cast<double>(s_.job.nodes) * lemons.rate_multiplier;
+        if (per_second > 1e6) {
+            failures.error(
+                "cause",
+                fmt::format("'{}' strikes the job {:.3g} times a second", cause.name, per_second),
+                "the campaign would be nothing but failures");
+        }
+    }
+}
+
+}  // namespace
+
+const std::vector<std::string>& remedy_names() {
+    static const std::vector<std::string> names = {"restart", "reset", "replace"};
+    return names;
+}
+
+void read_failures(Section& top, Catalogue& catalogue, Scenario& scenario) {
+    FailureReader(top, catalogue, scenario).read();
+}
+
+}  // namespace railyard

@@ -1,0 +1,16 @@
+#pragma once
+// What breaks in a campaign, as a scenario asks for it: [failures] with its causes, storms and lemons.
+
+#include <string>
+#include <vector>
+
+#include "models/campaign/scenario.h"
+
+namespace railyard {
+
+const std::vector<std::string>& remedy_names();  // in the order of Remedy
+
+// Reads [failures] into the scenario, whose cluster, networks, job and window must be there: storms are run.
+void read_failures(Section& top, Catalogue& catalogue, Scenario& scenario);
+
+}  // namespace railyard
