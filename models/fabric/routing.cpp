@@ -178,14 +178,16 @@ int Router::height_from(VertexId nic) const {
 std::span<const LinkId> Router::down_links_near_target(VertexId v) const {
     const auto all = topology_.down_links(v);
     if (!shapes_[v - topology_.nic_count()].ordered_down) return all;
-    const auto [low, high] = std::minmax_element(target_leaves_.begin(), target_leaves_.end());
+    const auto ends = std::minmax_element(target_leaves_.begin(), target_leaves_.end());
+    const std::uint32_t low = *ends.first;
+    const std::uint32_t high = *ends.second;
     const auto hull = [&](LinkId l) {
         return leaves_[topology_.links()[l].to - topology_.nic_count()][0].hull;
     };
     const auto first =
-        std::partition_point(all.begin(), all.end(), [&](LinkId l) { return hull(l).end <= *low; });
+        std::partition_point(all.begin(), all.end(), [&](LinkId l) { return hull(l).end <= low; });
     const auto end =
-        std::partition_point(first, all.end(), [&](LinkId l) { return hull(l).first <= *high; });
+        std::partition_point(first, all.end(), [&](LinkId l) { return hull(l).first <= high; });
     return {first, end};
 }
 
