@@ -1,0 +1,78 @@
+#pragma once
+// What every storage system is to the rest: ceilings, metadata rates, capacity and protection, each a pure
+// function of the design and of what is broken. A kind of system is one file that implements StorageSystem.
+//
+// All rates are of the store as its clients see them. What is shared is named once: a report says which
+// ceiling is the least, and that is the wall that a job hits.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/units.h"
+
+namespace railyard {
+
+// Something that bounds the traffic of all clients together, in a report's words.
+struct Ceiling {
+    std::string what;  // "servers", "drives", "server NICs", "write buffer"
+    Bandwidth bandwidth;
+};
+const Ceiling& least(
+    const std::vector<Ceiling>& ceilings);  // the first of equals; must not be empty
+
+// What of a store is out of order.
+struct StoreState {
+    std::int64_t servers_down = 0;
+    std::int64_t boxes_down = 0;     // enclosures of drives, where they are not the servers
+    std::int64_t drives_down = 0;    // lost and not yet rebuilt
+    std::int64_t rebuilds = 0;       // under way
+    bool write_buffer_full = false;  // where there is one
+    bool operator==(const StoreState&) const = default;
+};
+
+struct StoreLimits {
+    std::vector<Ceiling> read;  // all clients together
+    std::vector<Ceiling> write;
+    Bandwidth client_read;  // one node; the largest Bandwidth: nothing but its NICs
+    Bandwidth client_write;
+    Bandwidth file_read;  // one file, by the stripes or parts that it has
+    Bandwidth file_write;
+    double creates_per_s = 0;  // all clients together
+    double opens_per_s = 0;
+    double removes_per_s = 0;
+    Duration create_latency{};  // one thread of one client: what each operation takes
+    Duration open_latency{};
+    Duration first_byte{};  // from a read request to its first byte
+};
+
+struct StoreCapacity {
+    Bytes raw;
+    Bytes net;         // after protection, spares and the system's own overhead
+    std::string rule;  // "raw x 16/18 x (9-1)/9 x 0.9"
+};
+
+// What survives which loss, and what coming back takes.
+struct Protection {
+    std::int64_t servers = 0;
+    std::int64_t servers_lost_max = 0;  // all data is served with so many gone at once
+    std::int64_t groups = 0;            // of drives that protect each other
+    std::int64_t group_drives = 0;
+    std::int64_t drives_lost_max = 0;  // of one group, at once; one more and data is lost
+    Bytes drive_capacity;              // 0: the drives are not modelled
+    Bandwidth rebuild;                 // of one lost drive, what is rebuilt per time
+    bool rebuild_over_all = false;     // declustered: all drives take part, more losses first
+    Duration failover{};  // clients of a lost server wait so long, then others serve for it
+    bool waits_for_server = false;  // nobody serves for it: clients wait until it is back
+    double lost_with_group = 1;     // of the store's data, what one dead group takes with it
+};
+
+class StorageSystem {
+  public:
+    virtual ~StorageSystem() = default;
+    virtual StoreLimits limits(const StoreState& state) const = 0;
+    virtual StoreCapacity capacity() const = 0;
+    virtual Protection protection() const = 0;
+};
+
+}  // namespace railyard
