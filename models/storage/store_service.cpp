@@ -1,0 +1,358 @@
+#include "models/storage/store_service.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "sim/check.h"
+
+namespace railyard {
+
+namespace {
+
+constexpr std::int64_t ns_per_s = 1'000'000'000;
+constexpr double file_parts = 1e6;  // rates of files are whole millionths of a file per second
+
+std::size_t index_of(Direction direction) {
+    return static_cast<std::size_t>(direction);
+}
+
+// Rounded up: nothing ends early.
+Duration time_for(__int128 amount, std::int64_t rate) {
+    const __int128 ns = (amount + rate - 1) / rate;
+    return Duration(static_cast<std::int64_t>(std::min(ns, __int128{time_max.count()})));
+}
+
+std::int64_t parts_per_second(double files_per_s) {
+    constexpr double most = 4e18;
+    if (files_per_s <= 0) return std::llround(most);
+    return std::max<std::int64_t>(1, std::llround(std::min(files_per_s * file_parts, most)));
+}
+
+}  // namespace
+
+StoreService::StoreService(CampaignEngine& engine)
+    : engine_(engine), id_(engine.add(*this, "stores")) {}
+
+std::size_t StoreService::add_store(std::string name, const StoreSupply& supply) {
+    stores_.push_back({std::move(name), supply});
+    return stores_.size() - 1;
+}
+
+std::size_t StoreService::add_client(Client& client, Bandwidth read, Bandwidth write) {
+    clients_.push_back({&client, {read, write}});
+    return clients_.size() - 1;
+}
+
+// ---- what clients ask ----
+
+StoreService::TransferId StoreService::start(std::size_t client, const TransferSpec& spec) {
+    return add(client, spec, false);
+}
+
+StoreService::TransferId StoreService::open_stream(std::size_t client, const TransferSpec& spec) {
+    return add(client, spec, true);
+}
+
+StoreService::TransferId StoreService::add(std::size_t client, const TransferSpec& spec,
+                                           bool stream) {
+    RY_CHECK(client < clients_.size() && spec.store < stores_.size() && spec.weight > 0);
+    touch();
+    TransferId id = 0;
+    while (id < transfers_.size() && transfers_[id].active) ++id;
+    if (id == transfers_.size()) transfers_.emplace_back();
+    Transfer& t = transfers_[id] = Transfer{};
+    t.client = client;
+    t.spec = spec;
+    t.active = true;
+    t.stream = stream;
+    t.told = Bandwidth::bits_per_second(-1);  // nothing yet
+    t.bytes.left = Amount{spec.bytes.count()} * 8 * ns_per_s;
+    t.bytes.cap = spec.cap.bits_per_second();
+    t.files.left = Amount{spec.files} * static_cast<std::int64_t>(file_parts) * ns_per_s;
+    t.files.cap = parts_per_second(spec.files_per_s);
+    active_.insert(std::lower_bound(active_.begin(), active_.end(), id), id);
+    return id;
+}
+
+void StoreService::change_demand(TransferId stream, Bandwidth demand) {
+    RY_CHECK(transfers_[stream].stream);
+    touch();
+    transfers_[stream].spec.cap = demand;
+    transfers_[stream].bytes.cap = demand.bits_per_second();
+}
+
+StoreService::Progress StoreService::progress(TransferId transfer) {
+    advance();
+    const Transfer& t = transfers_[transfer];
+    RY_CHECK(t.active);
+    const Amount whole = Amount{t.spec.bytes.count()} * 8 * ns_per_s;
+    const Amount moved = (whole - t.bytes.left) / (Amount{8} * ns_per_s);
+    return {Bytes::of(static_cast<std::int64_t>(moved)), t.walls};
+}
+
+StoreService::Progress StoreService::cancel(TransferId transfer) {
+    touch();
+    const Progress reached = progress(transfer);
+    transfers_[transfer].active = false;
+    active_.erase(std::lower_bound(active_.begin(), active_.end(), transfer));
+    return reached;
+}
+
+void StoreService::change_supply(std::size_t store, const StoreSupply& supply) {
+    touch();
+    stores_[store].supply = supply;
+}
+
+void StoreService::set_outage(std::size_t store, bool outage) {
+    touch();
+    stores_[store].outage = outage;
+}
+
+void StoreService::set_held(std::size_t client, bool held) {
+    touch();
+    clients_[client].held = held;
+}
+
+// ---- the clock ----
+
+void StoreService::touch() {
+    advance();
+    if (!settling_) engine_.schedule(engine_.now(), id_, settle);
+    settling_ = true;
+}
+
+void StoreService::advance() {
+    const std::int64_t elapsed = (engine_.now() - advanced_to_).count();
+    advanced_to_ = engine_.now();
+    if (elapsed == 0) return;
+    for (const TransferId id : active_) {
+        Transfer& t = transfers_[id];
+        if (t.stream) continue;
+        const Wall wall = t.bytes.left > 0 || !served(t) ? t.bytes.wall : Wall::metadata;
+        t.walls[wall] += Duration(elapsed);
+        for (Flow* flow : {&t.bytes, &t.files}) {
+            flow->left = std::max(Amount{0}, flow->left - Amount{flow->rate} * elapsed);
+        }
+    }
+}
+
+void StoreService::handle(std::uint32_t kind) {
+    advance();
+    if (kind == settle) settling_ = false;
+    retire();
+    share_bytes();
+    share_files();
+    schedule_next();
+    tell_streams();
+}
+
+bool StoreService::over(const Transfer& t) const {
+    return !t.stream && t.bytes.left == 0 && t.files.left == 0;
+}
+
+void StoreService::retire() {
+    const std::vector<TransferId> before = active_;
+    for (const TransferId id : before) {
+        if (!transfers_[id].active || !over(transfers_[id])) continue;
+        transfers_[id].active = false;
+        active_.erase(std::lower_bound(active_.begin(), active_.end(), id));
+        const WallTimes walls = transfers_[id].walls;
+        clients_[transfers_[id].client].client->transfer_done(id, walls);
+    }
+}
+
+void StoreService::schedule_next() {
+    engine_.cancel(next_);
+    Duration next = time_max;
+    for (const TransferId id : active_) {
+        for (const Flow* flow : {&transfers_[id].bytes, &transfers_[id].files}) {
+            if (flow->left > 0 && flow->rate > 0) {
+                next = std::min(next, time_for(flow->left, flow->rate));
+            }
+        }
+    }
+    if (next < time_max) next_ = engine_.schedule_cancellable(engine_.now() + next, id_, finish);
+}
+
+void StoreService::tell_streams() {
+    const std::vector<TransferId> before = active_;
+    for (const TransferId id : before) {
+        Transfer& t = transfers_[id];
+        const Bandwidth rate = Bandwidth::bits_per_second(t.bytes.rate);
+        if (!t.active || !t.stream || t.told == rate) continue;
+        t.told = rate;
+        clients_[t.client].client->supply_changed(id, rate);
+    }
+}
+
+// ---- sharing ----
+
+bool StoreService::served(const Transfer& t) const {
+    return !clients_[t.client].held && !stores_[t.spec.store].outage;
+}
+
+namespace {
+
+// A limit that several share. `free` is what those that have their rate leave of it.
+struct Limit {
+    double free = 0;
+    double rising = 0;  // weights, times use, of those whose rate still rises
+    std::size_t client = SIZE_MAX;
+    bool several = false;  // clients use it
+    Wall wall = Wall::store;
+
+    double level() const {
+        return rising > 0 ? std::max(0.0, free) / rising : std::numeric_limits<double>::infinity();
+    }
+};
+
+}  // namespace
+
+// Progressive filling: all rates rise together, in proportion to the weights, until a limit is full; those
+// on it stay where they are, the others rise on.
+void StoreService::share_bytes() {
+    // Limits by index: of each store its reads, its writes, its servers' time; of each client its two directions.
+    const std::size_t of_clients = stores_.size() * 3;
+    std::vector<Limit> limits(of_clients + clients_.size() * 2);
+    for (std::size_t s = 0; s < stores_.size(); ++s) {
+        const StoreSupply& supply = stores_[s].supply;
+        limits[s * 3].free = static_cast<double>(supply.read.bits_per_second());
+        limits[s * 3 + 1].free = static_cast<double>(supply.write.bits_per_second());
+        limits[s * 3 + 2].free = 1;
+    }
+    for (std::size_t c = 0; c < clients_.size(); ++c) {
+        for (const Direction d : {Direction::read, Direction::write}) {
+            Limit& limit = limits[of_clients + c * 2 + index_of(d)];
+            limit.free = static_cast<double>(clients_[c].network[index_of(d)].bits_per_second());
+            limit.wall = Wall::client;
+        }
+    }
+    struct Rising {
+        Transfer* transfer;
+        std::array<std::size_t, 3> limits;
+        std::array<double, 3> use;
+    };
+    std::vector<Rising> rising;
+    for (const TransferId id : active_) {
+        Transfer& t = transfers_[id];
+        t.bytes.rate = 0;
+        if (!t.stream && t.bytes.left == 0) continue;
+        if (!served(t)) {
+            t.bytes.wall = clients_[t.client].held ? Wall::network : Wall::outage;
+            continue;
+        }
+        const std::size_t d = index_of(t.spec.direction);
+        const StoreSupply& supply = stores_[t.spec.store].supply;
+        const Bandwidth most = t.spec.direction == Direction::read ? supply.read : supply.write;
+        if (most.bits_per_second() == 0) {
+            t.bytes.wall = Wall::outage;
+            continue;
+        }
+        rising.push_back(
+            {&t,
+             {t.spec.store * 3 + d, t.spec.store * 3 + 2, of_clients + t.client * 2 + d},
+             {1, 1 / static_cast<double>(most.bits_per_second()), 1}});
+    }
+    for (const Rising& each : rising) {
+        for (std::size_t i = 0; i < 3; ++i) {
+            Limit& limit = limits[each.limits[i]];
+            limit.rising += static_cast<double>(each.transfer->spec.weight) * each.use[i];
+            limit.several |= limit.client != SIZE_MAX && limit.client != each.transfer->client;
+            limit.client = each.transfer->client;
+        }
+    }
+    // Where a store only reads or only writes, its servers' time says nothing new.
+    for (std::size_t s = 0; s < stores_.size(); ++s) {
+        if (limits[s * 3].rising == 0 || limits[s * 3 + 1].rising == 0) {
+            limits[s * 3 + 2].free = std::numeric_limits<double>::infinity();
+        }
+    }
+    while (!rising.empty()) {
+        double level = std::numeric_limits<double>::infinity();
+        for (const Limit& limit : limits) level = std::min(level, limit.level());
+        for (const Rising& each : rising) {
+            const TransferSpec& spec = each.transfer->spec;
+            level = std::min(level, static_cast<double>(each.transfer->bytes.cap) /
+                                        static_cast<double>(spec.weight));
+        }
+        std::vector<Rising> still;
+        std::vector<Rising> settled;
+        for (const Rising& each : rising) {
+            Flow& flow = each.transfer->bytes;
+            const double weight = static_cast<double>(each.transfer->spec.weight);
+            const auto full =
+                std::find_if(each.limits.begin(), each.limits.end(),
+                             [&](std::size_t l) { return limits[l].level() <= level; });
+            if (static_cast<double>(flow.cap) / weight <= level) {
+                flow.rate = flow.cap;
+                flow.wall = each.transfer->spec.cap_wall;
+            } else if (full != each.limits.end()) {
+                flow.rate = std::llround(level * weight);
+                const Limit& limit = limits[*full];
+                flow.wall = limit.several ? Wall::neighbours : limit.wall;
+            } else {
+                still.push_back(each);
+                continue;
+            }
+            settled.push_back(each);
+        }
+        RY_CHECK(!settled.empty());
+        for (const Rising& each : settled) {
+            for (std::size_t i = 0; i < 3; ++i) {
+                Limit& limit = limits[each.limits[i]];
+                const double weight = static_cast<double>(each.transfer->spec.weight);
+                limit.rising -= weight * each.use[i];
+                limit.free -= static_cast<double>(each.transfer->bytes.rate) * each.use[i];
+            }
+        }
+        // What rounding leaves of a limit that nobody rises on.
+        for (Limit& limit : limits) limit.rising = 0;
+        for (const Rising& each : still) {
+            for (std::size_t i = 0; i < 3; ++i) {
+                limits[each.limits[i]].rising +=
+                    static_cast<double>(each.transfer->spec.weight) * each.use[i];
+            }
+        }
+        rising = std::move(still);
+    }
+}
+
+// Files are shared like bytes, with one limit for each store and direction.
+void StoreService::share_files() {
+    struct Asking {
+        Transfer* transfer;
+        double weight;
+    };
+    for (std::size_t s = 0; s < stores_.size(); ++s) {
+        for (const Direction direction : {Direction::read, Direction::write}) {
+            std::vector<Asking> asking;
+            double weights = 0;
+            for (const TransferId id : active_) {
+                Transfer& t = transfers_[id];
+                if (t.spec.store != s || t.spec.direction != direction) continue;
+                t.files.rate = 0;
+                if (t.files.left == 0 || !served(t)) continue;
+                asking.push_back({&t, static_cast<double>(t.spec.weight)});
+                weights += asking.back().weight;
+            }
+            const StoreSupply& supply = stores_[s].supply;
+            double free = static_cast<double>(parts_per_second(
+                direction == Direction::read ? supply.opens_per_s : supply.creates_per_s));
+            // Those that ask for least per weight first: what they leave is the others'.
+            std::stable_sort(asking.begin(), asking.end(), [](const Asking& a, const Asking& b) {
+                return static_cast<double>(a.transfer->files.cap) / a.weight <
+                       static_cast<double>(b.transfer->files.cap) / b.weight;
+            });
+            for (const Asking& each : asking) {
+                const double fair = free * each.weight / weights;
+                Flow& flow = each.transfer->files;
+                flow.rate = static_cast<double>(flow.cap) <= fair ? flow.cap : std::llround(fair);
+                free -= static_cast<double>(flow.rate);
+                weights -= each.weight;
+            }
+        }
+    }
+}
+
+}  // namespace railyard

@@ -1,0 +1,137 @@
+#pragma once
+// Stores in use on the campaign clock: who moves what, at which rate, until when.
+//
+// A transfer is a fluid: between two changes its rate stands. Clients (jobs) share a store max-min fairly, by their
+// weights; what a transfer gets is bounded by its own cap (its files, its serialisation, its path), by what
+// its client's nodes carry in that direction, by the store's reads or writes, and, where both happen at
+// once, by the servers' time: reads / most reads + writes / most writes <= 1. Files are made or opened beside the
+// bytes, at the rate that the store's metadata allows; a transfer is over when both are. A stream has no end: it
+// asks for a rate, as a data loader does, and is told what it gets.
+//
+// Amounts are integers (bits x ns), so that a transfer whose rate never changes ends exactly when bytes / rate
+// says. Ignores: queues inside the servers, caches, and that fairness is only rough in life.
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "models/failure/failure.h"
+#include "models/storage/walls.h"
+
+namespace railyard {
+
+enum class Direction : std::uint8_t { read, write };
+
+// What a store gives at present.
+struct StoreSupply {
+    Bandwidth read;
+    Bandwidth write;
+    double creates_per_s = 0;  // 0: never the limit
+    double opens_per_s = 0;
+};
+
+struct TransferSpec {
+    std::size_t store = 0;
+    Direction direction = Direction::write;
+    Bytes bytes;
+    std::int64_t files = 0;         // to be created, or opened
+    double files_per_s = 0;         // what its clients' own latency allows; 0: never the limit
+    std::int64_t weight = 1;        // its share against others: clients, say
+    Bandwidth cap;                  // of its own
+    Wall cap_wall = Wall::network;  // what that is
+};
+
+class StoreService : public CampaignEngine::Component {
+  public:
+    using TransferId = std::uint32_t;
+    static constexpr TransferId no_transfer = UINT32_MAX;
+
+    class Client {
+      public:
+        virtual ~Client() = default;
+        // Both come as events of their own, never from within a call.
+        // It has ended; its walls say what it waited for. The id may be given to another afterwards.
+        virtual void transfer_done(TransferId transfer, const WallTimes& walls) = 0;
+        virtual void supply_changed(TransferId stream, Bandwidth rate) = 0;
+    };
+
+    explicit StoreService(CampaignEngine& engine);
+
+    std::size_t add_store(std::string name, const StoreSupply& supply);
+    // `read` and `write`: what its nodes carry, together.
+    std::size_t add_client(Client& client, Bandwidth read, Bandwidth write);
+
+    TransferId start(std::size_t client, const TransferSpec& spec);
+    // A stream asks for spec.cap for as long as it is open. Its client is told what it gets, at once and
+    // whenever that changes.
+    TransferId open_stream(std::size_t client, const TransferSpec& spec);
+    void change_demand(TransferId stream, Bandwidth demand);
+    struct Progress {
+        Bytes moved;  // rounded down
+        WallTimes walls;
+    };
+    Progress cancel(TransferId transfer);  // transfers and streams
+    Progress progress(TransferId transfer);
+
+    void change_supply(std::size_t store, const StoreSupply& supply);
+    // Nobody serves until told otherwise.
+    void set_outage(std::size_t store, bool outage);
+    // The client's own network stands still, or moves again.
+    void set_held(std::size_t client, bool held);
+
+    void handle(std::uint32_t kind) override;
+
+  private:
+    using Amount = __int128;  // bits x ns, or millionths of a file x ns
+    struct Flow {             // of bytes, or of files
+        Amount left = 0;
+        std::int64_t rate = 0;  // bits/s, or millionths of a file per second
+        std::int64_t cap = 0;
+        Wall wall = Wall::store;
+    };
+    struct Transfer {
+        std::size_t client = 0;
+        TransferSpec spec;
+        Flow bytes;
+        Flow files;
+        WallTimes walls;
+        bool active = false;
+        bool stream = false;
+        Bandwidth told;  // of a stream
+    };
+    struct Store {
+        std::string name;
+        StoreSupply supply;
+        bool outage = false;
+    };
+    struct ClientState {
+        Client* client;
+        std::array<Bandwidth, 2> network;
+        bool held = false;
+    };
+
+    enum Kind : std::uint32_t { settle, finish };
+
+    TransferId add(std::size_t client, const TransferSpec& spec, bool stream);
+    bool served(const Transfer& transfer) const;
+    bool over(const Transfer& transfer) const;
+    void touch();    // something changes: look again before the clock moves on
+    void advance();  // to the present
+    void share_bytes();
+    void share_files();
+    void retire();
+    void tell_streams();
+    void schedule_next();
+
+    CampaignEngine& engine_;
+    CampaignEngine::ComponentId id_;
+    std::vector<Store> stores_;
+    std::vector<ClientState> clients_;
+    std::vector<Transfer> transfers_;
+    std::vector<TransferId> active_;  // ascending
+    Instant advanced_to_{};
+    EventId next_;
+    bool settling_ = false;
+};
+
+}  // namespace railyard

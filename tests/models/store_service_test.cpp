@@ -1,0 +1,178 @@
+// Stores that several clients use at once, against closed forms.
+
+#include <doctest/doctest.h>
+
+#include <map>
+
+#include "models/storage/storage.h"
+
+namespace railyard {
+namespace {
+
+constexpr Bandwidth gigabytes_per_s(std::int64_t n) {
+    return Bandwidth::bits_per_second(n * 8'000'000'000);
+}
+constexpr Bytes gigabytes(std::int64_t n) {
+    return Bytes::of(n * 1'000'000'000);
+}
+constexpr Bandwidth unlimited = Bandwidth::bits_per_second(INT64_MAX / 2);
+
+struct Clients : StoreService::Client {
+    CampaignEngine engine;
+    StoreService service{engine};
+    std::map<StoreService::TransferId, double> ended;  // seconds
+    std::map<StoreService::TransferId, WallTimes> walls;
+    std::map<StoreService::TransferId, std::vector<double>> supplies;  // GB/s
+
+    void transfer_done(StoreService::TransferId id, const WallTimes& waited) override {
+        ended[id] = seconds(engine.now().time_since_epoch());
+        walls[id] = waited;
+    }
+    void supply_changed(StoreService::TransferId id, Bandwidth rate) override {
+        supplies[id].push_back(rate.bytes_per_second() * 1e-9);
+    }
+    void run() { engine.run(Instant(time_max)); }
+    void run_until(Duration end) { engine.run(Instant(end)); }
+    TransferSpec write(Bytes bytes, std::int64_t weight = 1) {
+        TransferSpec spec;
+        spec.bytes = bytes;
+        spec.weight = weight;
+        spec.cap = unlimited;
+        return spec;
+    }
+    TransferSpec read(Bytes bytes) {
+        TransferSpec spec = write(bytes);
+        spec.direction = Direction::read;
+        return spec;
+    }
+};
+
+TEST_CASE("a transfer alone ends exactly when bytes over the least limit says") {
+    Clients c;
+    c.service.add_store("store", {gigabytes_per_s(10), gigabytes_per_s(4)});
+    const auto job = c.service.add_client(c, unlimited, gigabytes_per_s(50));
+    const auto id = c.service.start(job, c.write(gigabytes(2800)));
+    c.run();
+    CHECK(c.ended[id] == 700.0);
+    CHECK(c.walls[id][Wall::store] == std::chrono::seconds(700));
+    CHECK(c.walls[id].total() == std::chrono::seconds(700));
+}
+
+TEST_CASE("each cap has its name among the walls") {
+    Clients c;
+    c.service.add_store("store", {gigabytes_per_s(10), gigabytes_per_s(10)});
+    const auto job = c.service.add_client(c, gigabytes_per_s(5), gigabytes_per_s(2));
+    TransferSpec own = c.write(gigabytes(10));
+    own.cap = gigabytes_per_s(1);
+    own.cap_wall = Wall::serialisation;
+    const auto serial = c.service.start(job, own);
+    c.run();
+    CHECK(c.ended[serial] == 10.0);
+    CHECK(c.walls[serial].largest() == Wall::serialisation);
+    const auto network = c.service.start(job, c.write(gigabytes(10)));
+    c.run();
+    CHECK(c.walls[network].largest() == Wall::client);
+}
+
+TEST_CASE(
+    "M clients get one M-th each, by weight where they have weights, and what leaves is shared "
+    "again") {
+    Clients c;
+    c.service.add_store("store", {gigabytes_per_s(12), gigabytes_per_s(12)});
+    std::vector<StoreService::TransferId> ids;
+    for (int m = 0; m < 4; ++m) {
+        const auto job = c.service.add_client(c, unlimited, unlimited);
+        ids.push_back(c.service.start(job, c.write(gigabytes(m == 3 ? 6 : 12))));
+    }
+    c.run();
+    // 3 GB/s each until the short one has its 6 GB at 2 s, then 4 GB/s for the 6 GB that are left.
+    CHECK(c.ended[ids[3]] == 2.0);
+    for (int m = 0; m < 3; ++m) CHECK(c.ended[ids[static_cast<std::size_t>(m)]] == 3.5);
+    CHECK(c.walls[ids[0]].largest() == Wall::neighbours);
+
+    const double now = seconds(c.engine.now().time_since_epoch());
+    const auto a = c.service.start(0, c.write(gigabytes(9), 3));
+    const auto b = c.service.start(1, c.write(gigabytes(3), 1));
+    c.run();
+    CHECK(c.ended[a] == now + 1.0);
+    CHECK(c.ended[b] == now + 1.0);
+}
+
+TEST_CASE("a neighbour's checkpoint slows reads, though reads alone would have all the servers") {
+    Clients c;
+    c.service.add_store("store", {gigabytes_per_s(20), gigabytes_per_s(10)});
+    const auto reader = c.service.add_client(c, unlimited, unlimited);
+    const auto writer = c.service.add_client(c, unlimited, unlimited);
+    const auto read = c.service.start(reader, c.read(gigabytes(1000)));
+    const auto write = c.service.start(writer, c.write(gigabytes(20)));
+    c.run();
+    // r / 20 + r / 10 = 1: both at 20/3 GB/s until the write is out after 3 s, then the read at 20.
+    CHECK(c.ended[write] == doctest::Approx(3.0).epsilon(1e-8));
+    CHECK(c.ended[read] == doctest::Approx(3 + (1000 - 20) / 20.0).epsilon(1e-8));
+}
+
+TEST_CASE(
+    "files are created at the store's rate: N ranks with f files take N f / rate when bytes are "
+    "few") {
+    Clients c;
+    c.service.add_store("store", {gigabytes_per_s(10), gigabytes_per_s(10), 28'000, 540'000});
+    const auto job = c.service.add_client(c, unlimited, unlimited);
+    TransferSpec spec = c.write(gigabytes(1));
+    spec.files = 16'384 * 4;
+    const auto id = c.service.start(job, spec);
+    c.run();
+    CHECK(c.ended[id] == doctest::Approx(65'536 / 28'000.0).epsilon(1e-9));
+    CHECK(c.walls[id].largest() == Wall::metadata);
+    // One thread's latency bounds it lower: 13,019 files at 83.5 a second.
+    const double before = seconds(c.engine.now().time_since_epoch());
+    spec.files = 13'019;
+    spec.files_per_s = 83.5;
+    spec.bytes = Bytes::of(1);
+    const auto one = c.service.start(job, spec);
+    c.run();
+    CHECK(c.ended[one] - before == doctest::Approx(13'019 / 83.5).epsilon(1e-9));
+}
+
+TEST_CASE("an outage and a held network stop the bytes, not the clock") {
+    Clients c;
+    c.service.add_store("store", {gigabytes_per_s(1), gigabytes_per_s(1)});
+    const auto job = c.service.add_client(c, unlimited, unlimited);
+    const auto id = c.service.start(job, c.write(gigabytes(10)));
+    c.run_until(std::chrono::seconds(4));
+    c.service.set_outage(0, true);
+    c.run_until(std::chrono::seconds(9));
+    CHECK(c.service.progress(id).moved == gigabytes(4));
+    c.service.set_outage(0, false);
+    c.run_until(std::chrono::seconds(12));
+    c.service.set_held(job, true);
+    c.run_until(std::chrono::seconds(13));
+    c.service.set_held(job, false);
+    c.run();
+    CHECK(c.ended[id] == 16.0);
+    CHECK(c.walls[id][Wall::outage] == std::chrono::seconds(5));
+    CHECK(c.walls[id][Wall::network] == std::chrono::seconds(1));
+}
+
+TEST_CASE(
+    "a stream is told what it gets whenever that changes, and a cancelled transfer what it moved") {
+    Clients c;
+    c.service.add_store("store", {gigabytes_per_s(10), gigabytes_per_s(10)});
+    const auto reader = c.service.add_client(c, unlimited, unlimited);
+    const auto other = c.service.add_client(c, unlimited, unlimited);
+    TransferSpec demand = c.read(Bytes{});
+    demand.cap = gigabytes_per_s(8);
+    const auto stream = c.service.open_stream(reader, demand);
+    c.run_until(std::chrono::seconds(1));
+    const auto bulk = c.service.start(other, c.read(gigabytes(1000)));
+    c.run_until(std::chrono::seconds(3));
+    CHECK(c.service.cancel(bulk).moved == gigabytes(10));  // at half of 10 GB/s
+    c.run_until(std::chrono::seconds(4));
+    CHECK(c.supplies[stream] == std::vector<double>{8, 5, 8});
+    c.service.change_demand(stream, gigabytes_per_s(2));
+    c.run_until(std::chrono::seconds(5));
+    CHECK(c.supplies[stream].back() == 2);
+    CHECK(c.ended.empty());
+}
+
+}  // namespace
+}  // namespace railyard
