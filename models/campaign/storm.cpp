@@ -31,7 +31,7 @@ Duration to_duration(Picoseconds t) {
 
 bool feel_storm(const Scenario& s, Catalogue& catalogue, StormSpec& spec) {
     Storm& storm = spec.cause.storm.emplace();
-    storm.stalls_storage = s.converged && !s.own_class;
+    storm.stalls_storage = s.converged;  // it pauses every lossless class
     std::vector<NetworkWindow> windows = packet_windows(s);
     if (windows.empty() || windows[0].network != s.networks.data())
         return true;  // nothing to hold up

@@ -26,7 +26,7 @@ enum class Remedy : std::uint8_t {
 struct Storm {
     Duration stall{};
     bool fatal = false;           // it ends with the job's error
-    bool stalls_storage = false;  // an upload under way stands still too
+    bool stalls_storage = false;  // what is on its way to or from the store stands still too
 };
 
 struct FailureCause {

@@ -243,8 +243,7 @@ void TrainingJob::begin_checkpoint() {
 }
 
 void TrainingJob::begin_stall() {
-    phase_event_ =
-        engine_.schedule_cancellable(engine_.now() + spec_.checkpoint.stall, id_, stall_end);
+    end_phase_after(spec_.checkpoint.stall, stall_end);
 }
 
 void TrainingJob::after_checkpoint() {
@@ -265,8 +264,7 @@ void TrainingJob::begin_maintenance() {
         ledger_.book(Category::lost_work, spec_.gpus(), lose(std::exchange(unsaved_, {})));
     }
     enter(JobPhase::maintenance);
-    phase_event_ =
-        engine_.schedule_cancellable(engine_.now() + spec_.maintenance.duration, id_, phase_end);
+    end_phase_after(spec_.maintenance.duration, phase_end);
 }
 
 // ---- failing and coming back ----
@@ -282,27 +280,52 @@ void TrainingJob::strike(const Strike& strike) {
     }
     const std::optional<Storm>& storm = causes_[strike.cause].storm;
     if (!storm) return interrupt(strike);
-    if (phase_ == JobPhase::running) {
-        ++outcome_.storms;
+    const bool felt = phase_ == JobPhase::running || (storm->stalls_storage && on_the_store());
+    if (!felt && !storm->fatal) return;
+    ++outcome_.storms;
+    if (felt) {
         hold_up(strike, *storm);
-    } else if (storm->fatal) {
-        ++outcome_.storms;
+    } else {
         interrupt(strike);
     }
 }
 
+bool TrainingJob::on_the_store() const {
+    if (phase_ == JobPhase::checkpointing) {
+        return upload_active_ || spec_.checkpoint.mode == CheckpointMode::sync;
+    }
+    return phase_ == JobPhase::restore;
+}
+
 void TrainingJob::hold_up(const Strike& strike, const Storm& storm) {
-    engine_.cancel(phase_event_);
-    carried_ += stop_segment();
-    if (upload_active_ && storm.stalls_storage) {
+    if (phase_ == JobPhase::running) {
+        engine_.cancel(phase_event_);
+        carried_ += stop_segment();
+    } else if (!upload_active_) {
+        engine_.cancel(phase_event_);
+        held_left_ = phase_ends_ - engine_.now();
+    }
+    record("storm", causes_[strike.cause].name, strike.slot, outcome_.steps_kept);
+    failure_ = strike;
+    held_ = phase_;
+    enter(JobPhase::storm_stall);
+    end_phase_after(storm.stall, phase_end);
+    if (upload_active_ && storm.stalls_storage) {  // after the stall's end, if both come at once
         engine_.cancel(upload_event_);
         upload_ends_ += storm.stall;
         upload_event_ = engine_.schedule_cancellable(upload_ends_, id_, upload_end);
     }
-    record("storm", causes_[strike.cause].name, strike.slot, outcome_.steps_kept);
-    failure_ = strike;
-    enter(JobPhase::storm_stall);
-    phase_event_ = engine_.schedule_cancellable(engine_.now() + storm.stall, id_, phase_end);
+}
+
+// A storm is over: what it held up goes on.
+void TrainingJob::go_on() {
+    if (held_ == JobPhase::running) return start_segment();
+    enter(held_);
+    if (held_ == JobPhase::restore) {
+        end_phase_after(held_left_, phase_end);
+    } else if (!upload_active_) {
+        end_phase_after(held_left_, stall_end);
+    }
 }
 
 void TrainingJob::interrupt(const Strike& strike) {
@@ -312,7 +335,8 @@ void TrainingJob::interrupt(const Strike& strike) {
     const std::int64_t lost_before = outcome_.steps_lost;
     Duration partial{};
     if (phase_ == JobPhase::running) partial = stop_segment();
-    if (phase_ == JobPhase::checkpointing) ++outcome_.checkpoints_lost;
+    const JobPhase under_way = phase_ == JobPhase::storm_stall ? held_ : phase_;
+    if (under_way == JobPhase::checkpointing) ++outcome_.checkpoints_lost;
     if (upload_active_) {
         engine_.cancel(upload_event_);
         upload_active_ = false;
@@ -331,7 +355,7 @@ void TrainingJob::interrupt(const Strike& strike) {
     failure_ = strike;
     enter(JobPhase::detection);
     recovering_from_failure_ = true;
-    phase_event_ = engine_.schedule_cancellable(engine_.now() + cause.detection, id_, phase_end);
+    end_phase_after(cause.detection, phase_end);
 }
 
 void TrainingJob::drain() {
@@ -373,7 +397,7 @@ void TrainingJob::proceed_from(JobPhase phase) {
             if (causes_[failure_.cause].storm->fatal) {
                 interrupt(failure_);
             } else {
-                start_segment();
+                go_on();
             }
             return;
         case JobPhase::detection:
@@ -397,7 +421,7 @@ void TrainingJob::proceed_from(JobPhase phase) {
             RY_UNREACHABLE("a phase that ends by itself");
     }
     enter(next);
-    phase_event_ = engine_.schedule_cancellable(engine_.now() + span_of(next), id_, phase_end);
+    end_phase_after(span_of(next), phase_end);
 }
 
 // ---- booking ----
@@ -406,6 +430,11 @@ void TrainingJob::enter(JobPhase phase) {
     if (phase_ != JobPhase::running && phase_ != JobPhase::done) book_phase();
     phase_ = phase;
     phase_since_ = engine_.now();
+}
+
+void TrainingJob::end_phase_after(Duration span, Kind kind) {
+    phase_ends_ = engine_.now() + span;
+    phase_event_ = engine_.schedule_cancellable(phase_ends_, id_, kind);
 }
 
 void TrainingJob::book_phase() {

@@ -11,7 +11,8 @@
 //        +-- replacement <-- detection          replacement waits in requeue_wait for a spare
 //
 // A pause storm holds a running job up: it then goes on where it was, or one of its connections has given up
-// and it has failed. While it saves or comes back it sends little, and only a fatal storm matters.
+// and it has failed. Where the store is on the network that storms, a write, an upload and a restore stand
+// still as long. Else the job sends little while it saves or comes back, and only a fatal storm matters.
 //
 // Steps are skipped in bulk: between two things that can happen, a segment of whole steps is one
 // event. Failures strike while the job's processes run. Those that fall into detection, replacement
@@ -132,6 +133,7 @@ class TrainingJob : public CampaignEngine::Component,
     };
 
     void enter(JobPhase phase);
+    void end_phase_after(Duration span, Kind kind);
     void book_phase();
     void start_segment();
     void run_steps(std::int64_t steps, Duration already_done);
@@ -147,7 +149,9 @@ class TrainingJob : public CampaignEngine::Component,
     void make_safe(Work work);  // a checkpoint has reached the store
     Duration lose(Work work);
     void after_checkpoint();
+    bool on_the_store() const;  // what it waits for now is bytes to or from there
     void hold_up(const Strike& strike, const Storm& storm);
+    void go_on();
     void interrupt(const Strike& strike);
     void begin_maintenance();
     void drain();
@@ -167,6 +171,10 @@ class TrainingJob : public CampaignEngine::Component,
     JobPhase phase_ = JobPhase::done;
     Instant phase_since_{};
     EventId phase_event_;
+    Instant phase_ends_{};  // of phases of a known length
+    // What a storm holds up, and what was left of it: of a write and of a restore.
+    JobPhase held_ = JobPhase::running;
+    Duration held_left_{};
 
     // The running segment: `segment_steps_` steps that began, on paper, at segment_start_.
     Instant segment_start_{};

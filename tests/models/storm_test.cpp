@@ -117,3 +117,51 @@ TEST_CASE("storms move no other failure") {
     }
     CHECK(calm_at == stormy_at);
 }
+
+namespace {
+
+// Storms that hold up a job which does nothing else than train; and one with these settings beside, which
+// has its store on the network that storms, or not. All three meet the same storms.
+struct HeldUp {
+    explicit HeldUp(std::vector<std::string> settings) {
+        training = run_replica(with({}), 0, false).job;
+        settings.emplace_back("storage.servers=1");
+        apart = run_replica(with(settings), 0, false).job;
+        settings.emplace_back("storage.network=\"compute\"");
+        const Scenario s = with(settings);
+        stall = s.causes.back().storm->stall;
+        shared = run_replica(s, 0, false).job;
+    }
+    JobOutcome training, apart, shared;
+    Duration stall{};
+};
+
+}  // namespace
+
+TEST_CASE("a storm on the network of the store holds up a write as it holds up training") {
+    // A third of the time goes into writes.
+    const HeldUp jobs({"job.checkpoint.mode=\"sync\"", "job.checkpoint.size=\"4 TB\"",
+                       "storage.server_write_bandwidth=\"4 GB/s\""});
+    CHECK(jobs.apart.storms < jobs.training.storms);
+    CHECK(jobs.shared.storms == jobs.training.storms);
+    CHECK(jobs.shared.storm_stall == jobs.shared.storms * jobs.stall);
+    CHECK(jobs.shared.checkpoints == jobs.apart.checkpoints);
+}
+
+TEST_CASE("a storm on the network of the store holds up the upload that a snapshot waits for") {
+    // An upload takes twice as long as the training before it.
+    const HeldUp jobs({"job.checkpoint.mode=\"async\"", "job.checkpoint.size=\"4 TB\"",
+                       "job.checkpoint.interval=\"8 min\"", "job.checkpoint.upload_slowdown=0.0",
+                       "storage.server_write_bandwidth=\"4 GB/s\""});
+    CHECK(jobs.apart.storms < jobs.training.storms);
+    CHECK(jobs.shared.storms == jobs.training.storms);
+    CHECK(jobs.shared.storm_stall == jobs.shared.storms * jobs.stall);
+}
+
+TEST_CASE("a storm on the network of the store holds up a restore") {
+    const HeldUp jobs({"failures.cause=[{name=\"other\",mtbf_job=\"12 h\",detection=\"0 s\"}]",
+                       "job.recovery={restart=\"0 s\",restore=\"8 h\"}"});
+    CHECK(jobs.apart.storms < jobs.training.storms);
+    CHECK(jobs.shared.storms == jobs.training.storms);
+    CHECK(jobs.shared.storm_stall == jobs.shared.storms * jobs.stall);
+}
