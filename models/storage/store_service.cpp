@@ -39,23 +39,25 @@ std::size_t StoreService::add_store(std::string name, const StoreSupply& supply)
     return stores_.size() - 1;
 }
 
-std::size_t StoreService::add_client(Client& client, Bandwidth read, Bandwidth write) {
-    clients_.push_back({&client, {read, write}});
+std::size_t StoreService::add_client(Bandwidth read, Bandwidth write) {
+    clients_.push_back({{read, write}});
     return clients_.size() - 1;
 }
 
 // ---- what clients ask ----
 
-StoreService::TransferId StoreService::start(std::size_t client, const TransferSpec& spec) {
-    return add(client, spec, false);
+StoreService::TransferId StoreService::start(std::size_t client, const TransferSpec& spec,
+                                             Client& told) {
+    return add(client, spec, told, false);
 }
 
-StoreService::TransferId StoreService::open_stream(std::size_t client, const TransferSpec& spec) {
-    return add(client, spec, true);
+StoreService::TransferId StoreService::open_stream(std::size_t client, const TransferSpec& spec,
+                                                   Client& told) {
+    return add(client, spec, told, true);
 }
 
 StoreService::TransferId StoreService::add(std::size_t client, const TransferSpec& spec,
-                                           bool stream) {
+                                           Client& told, bool stream) {
     RY_CHECK(client < clients_.size() && spec.store < stores_.size() && spec.weight > 0);
     touch();
     TransferId id = 0;
@@ -66,7 +68,8 @@ StoreService::TransferId StoreService::add(std::size_t client, const TransferSpe
     t.spec = spec;
     t.active = true;
     t.stream = stream;
-    t.told = Bandwidth::bits_per_second(-1);  // nothing yet
+    t.told = &told;
+    t.told_rate = -1;  // nothing yet
     t.bytes.left = Amount{spec.bytes.count()} * 8 * ns_per_s;
     t.bytes.cap = spec.cap.bits_per_second();
     t.files.left = Amount{spec.files} * static_cast<std::int64_t>(file_parts) * ns_per_s;
@@ -94,9 +97,28 @@ StoreService::Progress StoreService::progress(TransferId transfer) {
 StoreService::Progress StoreService::cancel(TransferId transfer) {
     touch();
     const Progress reached = progress(transfer);
-    transfers_[transfer].active = false;
-    active_.erase(std::lower_bound(active_.begin(), active_.end(), transfer));
+    remove(transfer);
     return reached;
+}
+
+void StoreService::remove(TransferId transfer) {
+    Transfer& t = transfers_[transfer];
+    if (t.spec.direction == Direction::write) {
+        Bytes& written = stores_[t.spec.store].written;
+        written = written + progress(transfer).moved;
+    }
+    t.active = false;
+    active_.erase(std::lower_bound(active_.begin(), active_.end(), transfer));
+}
+
+Bytes StoreService::written(std::size_t store) {
+    Bytes sum = stores_[store].written;
+    for (const TransferId id : active_) {
+        const TransferSpec& spec = transfers_[id].spec;
+        if (spec.store != store || spec.direction != Direction::write) continue;
+        sum = sum + progress(id).moved;
+    }
+    return sum;
 }
 
 void StoreService::change_supply(std::size_t store, const StoreSupply& supply) {
@@ -155,10 +177,9 @@ void StoreService::retire() {
     const std::vector<TransferId> before = active_;
     for (const TransferId id : before) {
         if (!transfers_[id].active || !over(transfers_[id])) continue;
-        transfers_[id].active = false;
-        active_.erase(std::lower_bound(active_.begin(), active_.end(), id));
         const WallTimes walls = transfers_[id].walls;
-        clients_[transfers_[id].client].client->transfer_done(id, walls);
+        remove(id);
+        transfers_[id].told->transfer_done(id, walls);
     }
 }
 
@@ -179,10 +200,9 @@ void StoreService::tell_streams() {
     const std::vector<TransferId> before = active_;
     for (const TransferId id : before) {
         Transfer& t = transfers_[id];
-        const Bandwidth rate = Bandwidth::bits_per_second(t.bytes.rate);
-        if (!t.active || !t.stream || t.told == rate) continue;
-        t.told = rate;
-        clients_[t.client].client->supply_changed(id, rate);
+        if (!t.active || !t.stream || t.told_rate == t.bytes.rate) continue;
+        t.told_rate = t.bytes.rate;
+        t.told->supply_changed(id, Bandwidth::bits_per_second(t.bytes.rate));
     }
 }
 

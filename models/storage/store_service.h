@@ -46,7 +46,7 @@ class StoreService : public CampaignEngine::Component {
     using TransferId = std::uint32_t;
     static constexpr TransferId no_transfer = UINT32_MAX;
 
-    class Client {
+    class Client {  // who hears of a transfer
       public:
         virtual ~Client() = default;
         // Both come as events of their own, never from within a call.
@@ -59,12 +59,13 @@ class StoreService : public CampaignEngine::Component {
 
     std::size_t add_store(std::string name, const StoreSupply& supply);
     // `read` and `write`: what its nodes carry, together.
-    std::size_t add_client(Client& client, Bandwidth read, Bandwidth write);
+    std::size_t add_client(Bandwidth read, Bandwidth write);
 
-    TransferId start(std::size_t client, const TransferSpec& spec);
+    // `told` hears of it, and must outlive it.
+    TransferId start(std::size_t client, const TransferSpec& spec, Client& told);
     // A stream asks for spec.cap for as long as it is open. Its client is told what it gets, at once and
     // whenever that changes.
-    TransferId open_stream(std::size_t client, const TransferSpec& spec);
+    TransferId open_stream(std::size_t client, const TransferSpec& spec, Client& told);
     void change_demand(TransferId stream, Bandwidth demand);
     struct Progress {
         Bytes moved;  // rounded down
@@ -79,6 +80,9 @@ class StoreService : public CampaignEngine::Component {
     // The client's own network stands still, or moves again.
     void set_held(std::size_t client, bool held);
 
+    // All that transfers have written to the store so far; cancelled ones count what they moved.
+    Bytes written(std::size_t store);
+
     void handle(std::uint32_t kind) override;
 
   private:
@@ -91,28 +95,30 @@ class StoreService : public CampaignEngine::Component {
     };
     struct Transfer {
         std::size_t client = 0;
+        Client* told = nullptr;
         TransferSpec spec;
         Flow bytes;
         Flow files;
         WallTimes walls;
         bool active = false;
         bool stream = false;
-        Bandwidth told;  // of a stream
+        std::int64_t told_rate = 0;  // of a stream
     };
     struct Store {
         std::string name;
         StoreSupply supply;
         bool outage = false;
+        Bytes written{};  // by transfers that are no more
     };
     struct ClientState {
-        Client* client;
         std::array<Bandwidth, 2> network;
         bool held = false;
     };
 
     enum Kind : std::uint32_t { settle, finish };
 
-    TransferId add(std::size_t client, const TransferSpec& spec, bool stream);
+    TransferId add(std::size_t client, const TransferSpec& spec, Client& told, bool stream);
+    void remove(TransferId transfer);
     bool served(const Transfer& transfer) const;
     bool over(const Transfer& transfer) const;
     void touch();    // something changes: look again before the clock moves on

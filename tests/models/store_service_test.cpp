@@ -31,7 +31,7 @@ struct Clients : StoreService::Client {
     void supply_changed(StoreService::TransferId id, Bandwidth rate) override {
         supplies[id].push_back(rate.bytes_per_second() * 1e-9);
     }
-    void run() { engine.run(Instant(time_max)); }
+    void run() { engine.run(Instant::max()); }
     void run_until(Duration end) { engine.run(Instant(end)); }
     TransferSpec write(Bytes bytes, std::int64_t weight = 1) {
         TransferSpec spec;
@@ -50,8 +50,8 @@ struct Clients : StoreService::Client {
 TEST_CASE("a transfer alone ends exactly when bytes over the least limit says") {
     Clients c;
     c.service.add_store("store", {gigabytes_per_s(10), gigabytes_per_s(4)});
-    const auto job = c.service.add_client(c, unlimited, gigabytes_per_s(50));
-    const auto id = c.service.start(job, c.write(gigabytes(2800)));
+    const auto job = c.service.add_client(unlimited, gigabytes_per_s(50));
+    const auto id = c.service.start(job, c.write(gigabytes(2800)), c);
     c.run();
     CHECK(c.ended[id] == 700.0);
     CHECK(c.walls[id][Wall::store] == std::chrono::seconds(700));
@@ -61,15 +61,15 @@ TEST_CASE("a transfer alone ends exactly when bytes over the least limit says") 
 TEST_CASE("each cap has its name among the walls") {
     Clients c;
     c.service.add_store("store", {gigabytes_per_s(10), gigabytes_per_s(10)});
-    const auto job = c.service.add_client(c, gigabytes_per_s(5), gigabytes_per_s(2));
+    const auto job = c.service.add_client(gigabytes_per_s(5), gigabytes_per_s(2));
     TransferSpec own = c.write(gigabytes(10));
     own.cap = gigabytes_per_s(1);
     own.cap_wall = Wall::serialisation;
-    const auto serial = c.service.start(job, own);
+    const auto serial = c.service.start(job, own, c);
     c.run();
     CHECK(c.ended[serial] == 10.0);
     CHECK(c.walls[serial].largest() == Wall::serialisation);
-    const auto network = c.service.start(job, c.write(gigabytes(10)));
+    const auto network = c.service.start(job, c.write(gigabytes(10)), c);
     c.run();
     CHECK(c.walls[network].largest() == Wall::client);
 }
@@ -81,8 +81,8 @@ TEST_CASE(
     c.service.add_store("store", {gigabytes_per_s(12), gigabytes_per_s(12)});
     std::vector<StoreService::TransferId> ids;
     for (int m = 0; m < 4; ++m) {
-        const auto job = c.service.add_client(c, unlimited, unlimited);
-        ids.push_back(c.service.start(job, c.write(gigabytes(m == 3 ? 6 : 12))));
+        const auto job = c.service.add_client(unlimited, unlimited);
+        ids.push_back(c.service.start(job, c.write(gigabytes(m == 3 ? 6 : 12)), c));
     }
     c.run();
     // 3 GB/s each until the short one has its 6 GB at 2 s, then 4 GB/s for the 6 GB that are left.
@@ -91,8 +91,8 @@ TEST_CASE(
     CHECK(c.walls[ids[0]].largest() == Wall::neighbours);
 
     const double now = seconds(c.engine.now().time_since_epoch());
-    const auto a = c.service.start(0, c.write(gigabytes(9), 3));
-    const auto b = c.service.start(1, c.write(gigabytes(3), 1));
+    const auto a = c.service.start(0, c.write(gigabytes(9), 3), c);
+    const auto b = c.service.start(1, c.write(gigabytes(3), 1), c);
     c.run();
     CHECK(c.ended[a] == now + 1.0);
     CHECK(c.ended[b] == now + 1.0);
@@ -101,10 +101,10 @@ TEST_CASE(
 TEST_CASE("a neighbour's checkpoint slows reads, though reads alone would have all the servers") {
     Clients c;
     c.service.add_store("store", {gigabytes_per_s(20), gigabytes_per_s(10)});
-    const auto reader = c.service.add_client(c, unlimited, unlimited);
-    const auto writer = c.service.add_client(c, unlimited, unlimited);
-    const auto read = c.service.start(reader, c.read(gigabytes(1000)));
-    const auto write = c.service.start(writer, c.write(gigabytes(20)));
+    const auto reader = c.service.add_client(unlimited, unlimited);
+    const auto writer = c.service.add_client(unlimited, unlimited);
+    const auto read = c.service.start(reader, c.read(gigabytes(1000)), c);
+    const auto write = c.service.start(writer, c.write(gigabytes(20)), c);
     c.run();
     // r / 20 + r / 10 = 1: both at 20/3 GB/s until the write is out after 3 s, then the read at 20.
     CHECK(c.ended[write] == doctest::Approx(3.0).epsilon(1e-8));
@@ -116,10 +116,10 @@ TEST_CASE(
     "few") {
     Clients c;
     c.service.add_store("store", {gigabytes_per_s(10), gigabytes_per_s(10), 28'000, 540'000});
-    const auto job = c.service.add_client(c, unlimited, unlimited);
+    const auto job = c.service.add_client(unlimited, unlimited);
     TransferSpec spec = c.write(gigabytes(1));
     spec.files = 16'384 * 4;
-    const auto id = c.service.start(job, spec);
+    const auto id = c.service.start(job, spec, c);
     c.run();
     CHECK(c.ended[id] == doctest::Approx(65'536 / 28'000.0).epsilon(1e-9));
     CHECK(c.walls[id].largest() == Wall::metadata);
@@ -128,7 +128,7 @@ TEST_CASE(
     spec.files = 13'019;
     spec.files_per_s = 83.5;
     spec.bytes = Bytes::of(1);
-    const auto one = c.service.start(job, spec);
+    const auto one = c.service.start(job, spec, c);
     c.run();
     CHECK(c.ended[one] - before == doctest::Approx(13'019 / 83.5).epsilon(1e-9));
 }
@@ -136,8 +136,8 @@ TEST_CASE(
 TEST_CASE("an outage and a held network stop the bytes, not the clock") {
     Clients c;
     c.service.add_store("store", {gigabytes_per_s(1), gigabytes_per_s(1)});
-    const auto job = c.service.add_client(c, unlimited, unlimited);
-    const auto id = c.service.start(job, c.write(gigabytes(10)));
+    const auto job = c.service.add_client(unlimited, unlimited);
+    const auto id = c.service.start(job, c.write(gigabytes(10)), c);
     c.run_until(std::chrono::seconds(4));
     c.service.set_outage(0, true);
     c.run_until(std::chrono::seconds(9));
@@ -157,13 +157,13 @@ TEST_CASE(
     "a stream is told what it gets whenever that changes, and a cancelled transfer what it moved") {
     Clients c;
     c.service.add_store("store", {gigabytes_per_s(10), gigabytes_per_s(10)});
-    const auto reader = c.service.add_client(c, unlimited, unlimited);
-    const auto other = c.service.add_client(c, unlimited, unlimited);
+    const auto reader = c.service.add_client(unlimited, unlimited);
+    const auto other = c.service.add_client(unlimited, unlimited);
     TransferSpec demand = c.read(Bytes{});
     demand.cap = gigabytes_per_s(8);
-    const auto stream = c.service.open_stream(reader, demand);
+    const auto stream = c.service.open_stream(reader, demand, c);
     c.run_until(std::chrono::seconds(1));
-    const auto bulk = c.service.start(other, c.read(gigabytes(1000)));
+    const auto bulk = c.service.start(other, c.read(gigabytes(1000)), c);
     c.run_until(std::chrono::seconds(3));
     CHECK(c.service.cancel(bulk).moved == gigabytes(10));  // at half of 10 GB/s
     c.run_until(std::chrono::seconds(4));
