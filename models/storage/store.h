@@ -40,10 +40,18 @@ struct StoreLimits {
     Bandwidth file_write;
     double creates_per_s = 0;  // all clients together
     double opens_per_s = 0;
+    double stats_per_s = 0;
     double removes_per_s = 0;
     Duration create_latency{};  // one thread of one client: what each operation takes
     Duration open_latency{};
     Duration first_byte{};  // from a read request to its first byte
+    // Of the store's data, what nobody serves in this state: who touches it waits. The ceilings are those
+    // of the rest.
+    double unreachable = 0;
+    // What is written faster than this runs ahead of the drives, until the buffer is full; 0: no buffer.
+    Bytes write_buffer;
+    Bandwidth drain;
+    bool over_network = true;  // false: in the nodes themselves, no NIC is between
 };
 
 struct StoreCapacity {
@@ -64,7 +72,19 @@ struct Protection {
     bool rebuild_over_all = false;     // declustered: all drives take part, more losses first
     Duration failover{};  // clients of a lost server wait so long, then others serve for it
     bool waits_for_server = false;  // nobody serves for it: clients wait until it is back
-    double lost_with_group = 1;     // of the store's data, what one dead group takes with it
+    std::int64_t boxes = 0;         // enclosures of drives, where they are not the servers
+    std::int64_t boxes_lost_max = 0;
+    double lost_with_group = 1;  // of the store's data, what one dead group takes with it
+};
+
+// What is paid by use, in USD; nothing where the store is one's own.
+struct StorePrices {
+    Bytes write_part;  // one request carries so much; 0: whole files
+    Bytes read_part;
+    double per_write_request = 0;
+    double per_read_request = 0;
+    double per_egress_byte = 0;  // that leaves the store's owner's network; 0: none does
+    double per_byte_month = 0;
 };
 
 class StorageSystem {
@@ -73,6 +93,7 @@ class StorageSystem {
     virtual StoreLimits limits(const StoreState& state) const = 0;
     virtual StoreCapacity capacity() const = 0;
     virtual Protection protection() const = 0;
+    virtual StorePrices prices() const { return {}; }
 };
 
 }  // namespace railyard
