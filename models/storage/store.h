@@ -6,6 +6,7 @@
 // ceiling is the least, and that is the wall that a job hits.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -63,14 +64,25 @@ struct StoreCapacity {
 // What survives which loss, and what coming back takes.
 struct Protection {
     std::int64_t servers = 0;
-    std::int64_t servers_lost_max = 0;  // all data is served with so many gone at once
-    std::int64_t groups = 0;            // of drives that protect each other
+    std::int64_t failover_servers = 0;  // that stand in for each other: 2 for pairs; 0: all
+    std::int64_t servers_lost_max = 0;  // of those, all data is served with so many gone at once
+    // Stripes span servers, and a lost one takes its drives with it until it is back. All drives are
+    // then one group, and a server has as many as another.
+    bool servers_hold_data = false;
+    std::int64_t boxes = 0;           // enclosures of drives, where they are not the servers
+    std::int64_t boxes_lost_max = 0;  // all data is served with so many gone at once
+    std::int64_t groups = 0;          // of drives that protect each other
     std::int64_t group_drives = 0;
-    std::int64_t drives_lost_max = 0;  // of one group, at once; one more and data is lost
+    std::int64_t stripe_drives = 0;    // of a group, those that hold one stripe; 0: all
+    std::int64_t drives_lost_max = 0;  // of one stripe, at once; one more and data is lost
     Bytes drive_capacity;              // 0: the drives are not modelled
-    Bandwidth rebuild;                 // of one lost drive, what is rebuilt per time
-    bool rebuild_over_all = false;     // declustered: all drives take part, more losses first
-    Duration failover{};  // clients of a lost server wait so long, then others serve for it
+    // Of one group, lost drives that are rebuilt before they are replaced; not set: any number.
+    std::optional<std::int64_t> spare_drives;
+    Bandwidth rebuild;              // of one group with all its drives: what is rebuilt per time
+    double rebuild_reads = 0;       // bytes read for each that is rebuilt
+    bool rebuild_over_all = false;  // declustered: all drives take part, more losses first
+    Duration rebuild_after{};  // of a lost server's data: one that is back sooner is not rebuilt
+    Duration failover{};       // clients of a lost server wait so long, then others serve for it
     bool waits_for_server = false;  // nobody serves for it: clients wait until it is back
     std::int64_t boxes = 0;         // enclosures of drives, where they are not the servers
     std::int64_t boxes_lost_max = 0;
