@@ -35,11 +35,11 @@ struct StoreState {
 struct StoreLimits {
     std::vector<Ceiling> read;  // all clients together
     std::vector<Ceiling> write;
-    Bandwidth client_read;  // one node; the largest Bandwidth: nothing but its NICs
+    Bandwidth client_read;  // one node, with what its NICs carry
     Bandwidth client_write;
     Bandwidth file_read;  // one file, by the stripes or parts that it has
     Bandwidth file_write;
-    double creates_per_s = 0;  // all clients together
+    double creates_per_s = 0;  // all clients together; 0: not known, never the limit
     double opens_per_s = 0;
     double stats_per_s = 0;
     double removes_per_s = 0;
@@ -84,9 +84,7 @@ struct Protection {
     Duration rebuild_after{};  // of a lost server's data: one that is back sooner is not rebuilt
     Duration failover{};       // clients of a lost server wait so long, then others serve for it
     bool waits_for_server = false;  // nobody serves for it: clients wait until it is back
-    std::int64_t boxes = 0;         // enclosures of drives, where they are not the servers
-    std::int64_t boxes_lost_max = 0;
-    double lost_with_group = 1;  // of the store's data, what one dead group takes with it
+    double lost_with_group = 1;     // of the store's data, what one dead group takes with it
 };
 
 // What is paid by use, in USD; nothing where the store is one's own.
