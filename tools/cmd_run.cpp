@@ -121,10 +121,10 @@ void print_design(const Scenario& s) {
     }
     fmt::print("  {}", s.checkpoint_description);
     if (s.job.checkpoint.mode != CheckpointMode::none) {
-        fmt::print("; stall {}", to_text(s.job.checkpoint.stall));
+        fmt::print("; stall {}", to_text(s.job.checkpoint.stall_alone));
         if (s.job.checkpoint.mode == CheckpointMode::async) {
             fmt::print(", safe after {} more; a step takes {} longer meanwhile",
-                       to_text(s.job.checkpoint.upload),
+                       to_text(s.checkpoint_upload),
                        to_text(s.job.checkpoint.upload_step_penalty));
         }
     }

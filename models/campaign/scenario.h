@@ -15,6 +15,13 @@ namespace railyard {
 enum class Fidelity : std::uint8_t { analytic, flow, packet };
 const std::vector<std::string>& fidelity_names();
 
+// A store that jobs use, with everything in order.
+struct StoreSetup {
+    std::string name;
+    StoreSupply supply;
+    Bytes capacity;  // 0: not known
+};
+
 struct Scenario {
     std::string file;
     std::string title;
@@ -32,6 +39,7 @@ struct Scenario {
     bool converged = false;                // storage traffic uses the compute network
     bool own_class = false;                // and there in a traffic class of its own
     Bandwidth server_write_bandwidth;      // of one
+    std::vector<StoreSetup> stores;        // [storage], then [object_store] if it is there
     WindowSpec window;
     NodePool::Spec nodes;
     JobSpec job;
@@ -48,6 +56,8 @@ struct Scenario {
     std::vector<MemoryUse> memory;  // per GPU; empty without a model
     Bytes checkpoint_size;
     std::string checkpoint_description;
+    Duration
+        checkpoint_upload{};  // behind the job's back until it is safe, with the store to itself
     // Set when checkpoints come at an interval of time: the name of the clock that counts it.
     std::string checkpoint_clock;
     std::int64_t tokens_per_step = 0;

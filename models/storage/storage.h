@@ -33,6 +33,9 @@ class SharedStore {
     Duration write_time(Bytes bytes, std::int64_t clients) const;
     Duration read_time(Bytes bytes, std::int64_t clients) const;
 
+    Bandwidth read_network() const { return read_.client; }  // of one node
+    Bandwidth write_network() const { return write_.client; }
+
     Bandwidth write_bandwidth(std::int64_t clients) const;
     Bandwidth read_bandwidth(std::int64_t clients) const;
 

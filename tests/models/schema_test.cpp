@@ -164,6 +164,19 @@ kind = "checkpoint"
 bytes = "4 MB"
 )";
 
+// Appended to the above for the keys of tiers.
+const char* tiers = R"(
+[[job.checkpoint.tier]]
+place = "local_nvme"
+keep = 1
+write_bandwidth = "2 GB/s"
+read_bandwidth = "3 GB/s"
+[[job.checkpoint.tier]]
+place = "storage"
+every = 2
+keep_for = "2 h"
+)";
+
 struct Knob {
     std::vector<std::string> change;
     std::vector<std::string> given = {};  // settings under which the key matters
@@ -249,6 +262,27 @@ const std::map<std::string, Knob> knobs = {
      {{"job.checkpoint.snapshot_fraction=0.1"}, {"job.checkpoint.mode=async"}}},
     {"job.checkpoint.upload_slowdown",
      {{"job.checkpoint.upload_slowdown=0.2"}, {"job.checkpoint.mode=async"}}},
+    {"job.checkpoint.gradients", {{"job.checkpoint.gradients=true"}}},
+    {"job.checkpoint.layout", {{"job.checkpoint.layout=consolidated"}}},
+    {"job.checkpoint.files_per_rank",
+     {{"job.checkpoint.files_per_rank=1000000"}, {"storage.system=lustre", "storage.servers=4"}}},
+    {"job.checkpoint.serialization", {{"job.checkpoint.serialization=10 MB/s"}}},
+    {"job.checkpoint.buffers",
+     {{"job.checkpoint.buffers=3"}, {"job.checkpoint.mode=async", "job.checkpoint.interval=30 s"}}},
+    {"job.checkpoint.full_every",
+     {{"job.checkpoint.full_every=4"}, {"job.checkpoint.changed_fraction=0.1"}}},
+    {"job.checkpoint.changed_fraction",
+     {{"job.checkpoint.changed_fraction=0.1"}, {"job.checkpoint.full_every=4"}}},
+    {"job.checkpoint.tier.place", {{"place = \"local_nvme\"", "place = \"peer_memory\""}}},
+    {"job.checkpoint.tier.every", {{"every = 2", "every = 3"}}},
+    {"job.checkpoint.tier.keep", {{"keep = 1", "keep = 3"}}},
+    {"job.checkpoint.tier.keep_for", {{"keep_for = \"2 h\"", "keep_for = \"5 h\""}}},
+    {"job.checkpoint.tier.write_bandwidth",
+     {{"write_bandwidth = \"2 GB/s\"", "write_bandwidth = \"1 GB/s\""}}},
+    {"job.checkpoint.tier.read_bandwidth",
+     {{"read_bandwidth = \"3 GB/s\"", "read_bandwidth = \"1 GB/s\""}}},
+    {"job.recovery.image", {{"job.recovery.image=20 GB"}}},
+    {"job.recovery.dataset_index", {{"job.recovery.dataset_index=1 GB"}}},
     {"job.recovery.replacement", {{"job.recovery.replacement=10 min"}}},
     {"job.recovery.restart", {{"job.recovery.restart=10 min"}}},
     {"job.recovery.restore", {{"job.recovery.restore=10 min"}}},
@@ -675,12 +709,15 @@ TEST_CASE("every key of the language changes some result") {
         const auto found = knobs.find(key);
         REQUIRE_MESSAGE(found != knobs.end(), "no row for this key");
         const Knob& knob = found->second;
-        if (key.find(".cause") != std::string::npos || key.find(".fault") != std::string::npos) {
-            std::string changed = base;
+        const bool tier = key.find(".tier.") != std::string::npos;
+        if (tier || key.find(".cause") != std::string::npos ||
+            key.find(".fault") != std::string::npos) {
+            const std::string before = tier ? std::string(base) + tiers : base;
+            std::string changed = before;
             const std::size_t at = changed.find(knob.change[0]);
             REQUIRE(at != std::string::npos);
             changed.replace(at, knob.change[0].size(), knob.change[1]);
-            CHECK(outcome(base, {}) != outcome(changed, {}));
+            CHECK(outcome(before, {}) != outcome(changed, {}));
             continue;
         }
         std::vector<std::string> changed = knob.given;

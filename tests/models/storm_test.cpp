@@ -145,7 +145,7 @@ TEST_CASE("a storm on the network of the store holds up a write as it holds up t
     CHECK(jobs.apart.storms < jobs.training.storms);
     CHECK(jobs.shared.storms == jobs.training.storms);
     CHECK(jobs.shared.storm_stall == jobs.shared.storms * jobs.stall);
-    CHECK(jobs.shared.checkpoints == jobs.apart.checkpoints);
+    CHECK(jobs.shared.checkpoint.made_safe == jobs.apart.checkpoint.made_safe);
 }
 
 TEST_CASE("a storm on the network of the store holds up the upload that a snapshot waits for") {
