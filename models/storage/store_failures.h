@@ -6,37 +6,12 @@
 // but the seed, the replica and how many such parts there are. A strike at a part that is down already is void.
 
 #include <memory>
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "models/failure/failure.h"
-#include "models/storage/rebuild.h"
+#include "models/storage/store_failure_spec.h"
 
 namespace railyard {
-
-// What breaks at a known time.
-struct StoreStrike {
-    Duration at{};
-    StorePart part = StorePart::drive;
-    std::int64_t index = 0;
-    Duration down_for{};      // of a drive: until there is another in its place
-    bool takes_data = false;  // of a server: it comes back without its data
-};
-
-struct StoreFailureSpec {
-    struct Part {
-        Rate rate;          // of one
-        Duration repair{};  // mean
-    };
-    std::string store = "storage";  // names the random streams
-    Part drive;
-    Part server;
-    Part box;
-    double repair_sigma = 0;       // of the logarithm of a repair time
-    double server_takes_data = 0;  // of servers that hold data, how many come back without it
-    std::vector<StoreStrike> strikes;
-};
 
 struct RebuildTraffic {
     Bandwidth read;

@@ -1,4 +1,4 @@
-// What breaks in a store, against closed forms and against Markov chains.
+// What breaks in a store, against closed forms and against Markov chains; and how a scenario asks for it.
 
 #include "models/storage/store_failures.h"
 
@@ -168,6 +168,27 @@ Protection eight_servers() {
     p.rebuild_over_all = true;
     return p;
 }
+
+// [storage.failures] as written, for a store of this protection.
+struct Reading {
+    Reading(const std::string& text, const Protection& protection) {
+        const Document document = parse_document(text, "test", diagnostics);
+        ValueReader reader(diagnostics, "test");
+        Catalogue catalogue(reader, ValueChoice::corrected, nullptr);
+        Section storage(reader, document.root.find("storage"), "storage", {});
+        spec = read_store_failures(storage, catalogue, protection);
+        storage.finish();
+        estimates = reader.estimates().size();
+    }
+    // What it says first.
+    std::string first() const {
+        if (!diagnostics.ok()) return diagnostics.errors()[0].message;
+        return diagnostics.warnings().empty() ? "" : diagnostics.warnings()[0].message;
+    }
+    Diagnostics diagnostics;
+    std::optional<StoreFailureSpec> spec;
+    std::size_t estimates = 0;
+};
 
 }  // namespace
 
@@ -482,6 +503,30 @@ TEST_CASE("the same seed gives the same bytes, and more drives leave the servers
     CHECK(server_times(more) == server_times(p));
 }
 
+TEST_CASE("another store beside it leaves a store's failures where they were") {
+    const Protection p = raid6();
+    StoreFailureSpec spec;
+    spec.store = "hot";
+    spec.drive = {{1.0 / (200 * 3600)}, hours(24)};
+    spec.server = {{1.0 / (500 * 3600)}, hours(30)};
+    Run alone(spec, p);
+    alone.witness.logging = true;
+    alone.to(hours(1000));
+
+    StoreFailureSpec cold_spec = spec;
+    cold_spec.store = "cold";
+    Run both(spec, p);
+    both.witness.logging = true;
+    Witness cold_witness(both.engine);
+    StoreFailures cold(both.engine, cold_spec, p, cold_witness, 1, 0);
+    cold_witness.failures = &cold;
+    cold_witness.logging = true;
+    cold.start();
+    both.to(hours(1000));
+    CHECK(both.witness.log == alone.witness.log);
+    CHECK(cold_witness.log != alone.witness.log);
+}
+
 TEST_CASE("whatever strikes, in the end every rebuild has ended and nothing is out") {
     Protection p = eight_servers();
     p.rebuild_after = minutes(5);
@@ -519,4 +564,65 @@ TEST_CASE("a month of a thousand drives is a handful of events") {
     Run r(spec, p);
     r.to(hours(30 * 24));
     CHECK(r.engine.events() < 20);
+}
+
+TEST_CASE(
+    "a store fails only if its scenario says so, at the catalogue's rates or at those given") {
+    const Protection p = eight_servers();
+    const Reading none("[storage]\n", p);
+    CHECK(!none.spec);
+    CHECK(none.estimates == 0);
+
+    const Reading plain("[storage.failures]\n", p);
+    REQUIRE(plain.spec);
+    CHECK(plain.first() == "");
+    CHECK(plain.spec->drive.rate.per_second ==
+          doctest::Approx(0.008 / (365 * 86400)).epsilon(0.01));
+    CHECK(plain.spec->server.repair == hours(12));
+    CHECK(plain.spec->box.rate.per_second == 0);  // it has none
+    CHECK(plain.estimates == 6);
+
+    const Reading given(R"(
+[storage.failures]
+drive_failure_rate = "0.1 /year"
+server_repair = "3 h"
+server_takes_data = 0.5
+repair_sigma = 0
+[[storage.failures.inject]]
+at = "1 day"
+part = "server"
+index = 7
+takes_data = true
+)",
+                        p);
+    REQUIRE(given.spec);
+    CHECK(given.first() == "");
+    CHECK(given.spec->drive.rate.per_second == doctest::Approx(0.1 / (365 * 86400)).epsilon(0.01));
+    CHECK(given.spec->server_takes_data == 0.5);
+    CHECK(given.spec->repair_sigma == 0);
+    REQUIRE(given.spec->strikes.size() == 1);
+    CHECK(given.spec->strikes[0].down_for == hours(3));
+
+    const Reading exact("[storage.failures]\nrandom = false\n", p);
+    REQUIRE(exact.spec);
+    CHECK(exact.spec->drive.rate.per_second == 0);
+    CHECK(exact.spec->server.rate.per_second == 0);
+}
+
+TEST_CASE("failures that a store can't have are said to be so") {
+    const auto inject = [](const std::string& keys, const Protection& p) {
+        return Reading("[[storage.failures.inject]]\nat = \"1 h\"\n" + keys, p).first();
+    };
+    CHECK(inject("part = \"server\"\nindex = 8", eight_servers()) == "this store has no server 8");
+    CHECK(inject("part = \"box\"", eight_servers()) == "this store has no boxes");
+    CHECK(inject("part = \"server\"\ntakes_data = true", raid6()) ==
+          "only a server whose drives no other server reaches takes data");
+    CHECK(Reading("[storage.failures]\ndrive_failure_rate = \"100000 /s\"", raid6()).first() ==
+          "the store's 10 drives would fail 1e+06 times a second");
+    CHECK(Reading("[storage.failures]\nbox_repair = \"1 h\"", raid6()).first() ==
+          "has no effect: this store has no boxes");
+    CHECK(Reading("[storage.failures]\nrandom = false\nserver_failure_rate = \"1 /year\"", raid6())
+              .first() == "has no effect with random = false");
+    CHECK(Reading("[storage.failures]\nserver_takes_data = 0.1", raid6()).first() ==
+          "has no effect: others reach the drives of a lost server");
 }
