@@ -1,6 +1,6 @@
 #pragma once
-// One group of drives that protect each other: what is missing of its data, and how that is rebuilt. No clock and
-// no chance: its owner says what is lost when, and how much has been rebuilt since.
+// One group of drives that protect each other: what is missing of its data, and how that is rebuilt. No clock
+// and no chance: its owner says what is lost when, and how much has been rebuilt since.
 
 #include <vector>
 

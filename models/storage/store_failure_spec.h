@@ -33,8 +33,8 @@ struct StoreFailureSpec {
     std::vector<StoreStrike> strikes;
 };
 
-// Reads the section "failures" of `storage`. Without it nothing of a store breaks, and there is nothing to return.
-// What it says must fit the store that is protected so.
+// Reads the section "failures" of `storage`. Without it nothing of a store breaks, and there is nothing to
+// return. What it says must fit the store that is protected so.
 std::optional<StoreFailureSpec> read_store_failures(Section& storage, Catalogue& catalogue,
                                                     const Protection& protection);
 

@@ -1,9 +1,9 @@
 #pragma once
-// What breaks in a store, and what that does: drives, servers and boxes are struck, clients wait for a failover or
-// for a server, drives are rebuilt, and now and then data is gone.
+// What breaks in a store, and what that does: drives, servers and boxes are struck, clients wait for a
+// failover or for a server, drives are rebuilt, and now and then data is gone.
 //
 // Each kind of part has a Poisson stream of strikes of its own, named after the store: it depends on nothing
-// but the seed, the replica and how many such parts there are. A strike at a part that is down already is void.
+// but the seed, the replica and how many such parts there are. A strike at a part that is down is void.
 
 #include <memory>
 #include <vector>

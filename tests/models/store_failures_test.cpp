@@ -99,9 +99,9 @@ StoreStrike server_at(Duration at, std::int64_t index, Duration down_for, bool t
     return {at, StorePart::server, index, down_for, takes_data};
 }
 
-// The chain of a group that rebuilds one drive at a time, each in `stages` exponential stages: for many stages
-// that is a fixed time. State 0: all well; then (lost drives 1 .. survived) x (stage of the rebuild under way).
-// From every state but the first a loss moves on to the same stage with one drive more.
+// The chain of a group that rebuilds one drive at a time, each in `stages` exponential stages: for many
+// stages that is a fixed time. State 0: all well; then (lost drives 1 .. survived) x (stage of the rebuild
+// under way). From every state but the first a loss moves on to the same stage with one drive more.
 Eigen::MatrixXd raid_chain(int drives, int survived, double failures_per_h, double rebuild_h,
                            int stages) {
     const int n = 1 + survived * stages;
