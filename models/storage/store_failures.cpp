@@ -26,7 +26,7 @@ StoreFailures::StoreFailures(CampaignEngine& engine, const StoreFailureSpec& spe
       id_(engine.add(*this, spec.store + "/failures")),
       servers_(static_cast<std::size_t>(protection.servers)),
       box_down_(static_cast<std::size_t>(protection.boxes)) {
-    if (protection.drive_capacity > Bytes{}) {
+    if (protection.drive_capacity > Bytes{} && protection.group_drives > 0) {
         RY_CHECK(!protection.servers_hold_data ||
                  (protection.groups == 1 && protection.group_drives % protection.servers == 0));
         for (std::int64_t g = 0; g < protection.groups; ++g)

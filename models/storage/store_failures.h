@@ -44,7 +44,7 @@ class StoreListener {
 
 class StoreFailures : public CampaignEngine::Component, public FailureSource::Target {
   public:
-    // All references must outlive this. In `protection`, drives are modelled when drive_capacity > 0.
+    // All references must outlive this. `protection` models drives when it says how many and how large.
     StoreFailures(CampaignEngine& engine, const StoreFailureSpec& spec,
                   const Protection& protection, StoreListener& listener, std::uint64_t seed,
                   std::uint64_t replica);
