@@ -1,6 +1,6 @@
 #pragma once
-// A store whose parts fail, as they see it who move bytes to and from it: it gets slower and faster, is out and
-// back, and loses data.
+// A store whose parts fail, as they see it who move bytes to and from it: it gets slower and faster, is out
+// and back, and loses data.
 
 #include "models/storage/store_failures.h"
 #include "models/storage/store_service.h"

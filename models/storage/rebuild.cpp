@@ -127,8 +127,10 @@ Bytes DriveGroup::ahead() const {
 
 Bandwidth DriveGroup::rate() const {
     if (!protection_.rebuild_over_all) return protection_.rebuild;
+    std::int64_t in_place = protection_.group_drives;  // empty ones take what is rebuilt
+    for (const DriveLoss& loss : losses_) in_place -= loss.replaced ? 0 : loss.drives;
     return protection_.rebuild *
-           (static_cast<double>(drives_present()) / static_cast<double>(protection_.group_drives));
+           (static_cast<double>(in_place) / static_cast<double>(protection_.group_drives));
 }
 
 void DriveGroup::rebuild(Bytes bytes) {
@@ -158,7 +160,7 @@ double DriveGroup::unreadable() const {
     for (auto j = static_cast<std::size_t>(protection_.drives_lost_max) + 1; j < stripes_.size();
          ++j)
         sum += stripes_[j];
-    return sum;
+    return std::min(1.0, sum);  // rounding
 }
 
 bool DriveGroup::unreadable_for_good() const {
