@@ -30,7 +30,7 @@ class MessageFlows {
     Handle send(const Message& message);
     // Appends the numbers of its flows.
     void each(Handle message, std::vector<std::int64_t>& flows) const;
-    bool reaches(VertexId from, VertexId to);
+    bool reaches(VertexId from, VertexId to) { return router_.reaches(from, to); }
 
     std::size_t size() const { return flows_.size(); }
     std::vector<PacketFlow> take() { return std::move(flows_); }

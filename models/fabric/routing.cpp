@@ -14,6 +14,13 @@ std::uint64_t mix(std::uint64_t z) {
     return mix_bits(z + 0x9e3779b97f4a7c15ULL);
 }
 
+// What switches hash of a queue pair's packets.
+std::uint64_t hash_of(VertexId from, VertexId to, std::uint64_t label, std::int64_t queue_pair) {
+    const std::uint64_t connection =
+        mix(mix((static_cast<std::uint64_t>(from) << 32) | to) ^ label);
+    return mix(connection + static_cast<std::uint64_t>(queue_pair));
+}
+
 }  // namespace
 
 void merge_usages(std::vector<Usage>& usages, std::size_t first) {
@@ -239,7 +246,7 @@ LinkId Router::choose(VertexId v, std::uint64_t hash) const {
     const auto count = static_cast<std::uint32_t>(candidates_.size());
     const std::uint64_t own = spec_.hash_polarized ? 0 : static_cast<std::uint64_t>(v) << 32;
     const std::uint64_t here = mix(hash ^ own ^ spec_.hash_seed);
-    if (spec_.policy == Routing::ecmp) return candidates_[here % count];
+    if (spec_.policy != Routing::adaptive) return candidates_[here % count];
     // Adaptive: the least loaded for its rate; of equals the hash decides.
     std::uint32_t best = 0;
     double best_load = 0;
@@ -290,15 +297,28 @@ bool Router::route(VertexId from, VertexId to, std::uint64_t label, std::vector<
         spray(from, height, 1, usages);
     } else {
         const float share = 1 / static_cast<float>(spec_.queue_pairs);
-        const std::uint64_t connection =
-            mix(mix((static_cast<std::uint64_t>(from) << 32) | to) ^ label);
         for (std::int64_t q = 0; q < spec_.queue_pairs; ++q) {
-            walk(from, height, mix(connection + static_cast<std::uint64_t>(q)), share, usages);
+            walk(from, height, hash_of(from, to, label, q), share, usages);
         }
         if (spec_.queue_pairs == 1) return true;
     }
     merge_usages(usages, first);
     return true;
+}
+
+bool Router::route_queue_pair(VertexId from, VertexId to, std::uint64_t label,
+                              std::int64_t queue_pair, std::vector<Usage>& usages) {
+    aim_at(to);
+    const int height = height_from(from);
+    if (height < 0) return false;
+    walk(from, height, hash_of(from, to, label, queue_pair),
+         1 / static_cast<float>(spec_.queue_pairs), usages);
+    return true;
+}
+
+bool Router::reaches(VertexId from, VertexId to) {
+    aim_at(to);
+    return height_from(from) >= 0;
 }
 
 Picoseconds Router::latency(std::span<const Usage> usages) const {

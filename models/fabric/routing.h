@@ -49,6 +49,11 @@ class Router {
     // NICs apart. Under adaptive routing the connection's load stays where it was put. False when no path
     // is left: nothing is appended then.
     bool route(VertexId from, VertexId to, std::uint64_t label, std::vector<Usage>& usages);
+    // The path of one of its queue pairs, in order: one of those that route() merges. Where packets are
+    // sprayed there is none, and it is that of a hashed one.
+    bool route_queue_pair(VertexId from, VertexId to, std::uint64_t label, std::int64_t queue_pair,
+                          std::vector<Usage>& usages);
+    bool reaches(VertexId from, VertexId to);
     // The sum of latencies along the connection's longest path.
     Picoseconds latency(std::span<const Usage> usages) const;
 
