@@ -10,6 +10,8 @@ PacketRouting packet_routing(Routing policy) {
     switch (policy) {
         case Routing::spray:
             return PacketRouting::spray;
+        case Routing::random_spray:
+            return PacketRouting::random_spray;
         case Routing::adaptive:
             return PacketRouting::adaptive;
         case Routing::flowlet:
@@ -31,10 +33,18 @@ MessageFlows::MessageFlows(const Topology& topology, RoutingSpec routing)
 MessageFlows::Handle MessageFlows::send(const Message& m) {
     const auto first = static_cast<Handle>(flows_.size());
     for (std::int64_t q = 0; q < queue_pairs_; ++q) {
-        usages_.clear();
-        if (!router_.route_queue_pair(m.from, m.to, m.label, q, usages_)) return nothing;
         PacketFlow flow;
-        for (const Usage& u : usages_) flow.path.push_back(u.link);
+        if (m.continues == nothing) {
+            flow.hash = Router::hash(m.from, m.to, m.label, q);
+            usages_.clear();
+            if (!router_.route_queue_pair(m.from, m.to, flow.hash, usages_)) return nothing;
+            for (const Usage& u : usages_) flow.path.push_back(u.link);
+        } else {
+            const PacketFlow& before = flows_[static_cast<std::size_t>(m.continues + q)];
+            flow.hash = before.hash;
+            flow.path = before.path;
+            flow.continues = m.continues + q;
+        }
         flow.bytes =
             std::max<std::int64_t>(1, m.bytes / queue_pairs_ + (q < m.bytes % queue_pairs_));
         flow.start = m.start;

@@ -23,6 +23,8 @@ class MessageFlows {
         std::int64_t bytes = 0;  // at least one goes over each queue pair
         Picoseconds start{};
         Handle after = nothing;  // queue pair by queue pair
+        // An earlier message of the same connection, whose queue pairs this one uses too.
+        Handle continues = nothing;
         int traffic_class = 1;
         std::uint64_t label = 0;  // tells connections between the same two NICs apart
     };

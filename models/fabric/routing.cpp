@@ -14,13 +14,6 @@ std::uint64_t mix(std::uint64_t z) {
     return mix_bits(z + 0x9e3779b97f4a7c15ULL);
 }
 
-// What switches hash of a queue pair's packets.
-std::uint64_t hash_of(VertexId from, VertexId to, std::uint64_t label, std::int64_t queue_pair) {
-    const std::uint64_t connection =
-        mix(mix((static_cast<std::uint64_t>(from) << 32) | to) ^ label);
-    return mix(connection + static_cast<std::uint64_t>(queue_pair));
-}
-
 }  // namespace
 
 void merge_usages(std::vector<Usage>& usages, std::size_t first) {
@@ -38,8 +31,8 @@ void merge_usages(std::vector<Usage>& usages, std::size_t first) {
 }
 
 const std::vector<std::string>& routing_names() {
-    static const std::vector<std::string> names = {"destination", "ecmp", "adaptive", "spray",
-                                                   "flowlet"};
+    static const std::vector<std::string> names = {"destination", "ecmp",         "adaptive",
+                                                   "spray",       "random_spray", "flowlet"};
     return names;
 }
 
@@ -51,6 +44,7 @@ Router::Router(const Topology& topology, RoutingSpec spec)
       leaf_number_(topology.vertex_count()) {
     RY_CHECK(topology.levels() <= heights);
     if (spec_.policy == Routing::flowlet) spec_.policy = Routing::adaptive;
+    if (spec_.policy == Routing::random_spray) spec_.policy = Routing::spray;
     if (spec_.policy == Routing::adaptive) load_.resize(topology.links().size());
     find_leaves();
     find_shapes();
@@ -298,7 +292,7 @@ bool Router::route(VertexId from, VertexId to, std::uint64_t label, std::vector<
     } else {
         const float share = 1 / static_cast<float>(spec_.queue_pairs);
         for (std::int64_t q = 0; q < spec_.queue_pairs; ++q) {
-            walk(from, height, hash_of(from, to, label, q), share, usages);
+            walk(from, height, hash(from, to, label, q), share, usages);
         }
         if (spec_.queue_pairs == 1) return true;
     }
@@ -306,13 +300,19 @@ bool Router::route(VertexId from, VertexId to, std::uint64_t label, std::vector<
     return true;
 }
 
-bool Router::route_queue_pair(VertexId from, VertexId to, std::uint64_t label,
-                              std::int64_t queue_pair, std::vector<Usage>& usages) {
+std::uint64_t Router::hash(VertexId from, VertexId to, std::uint64_t label,
+                           std::int64_t queue_pair) {
+    const std::uint64_t connection =
+        mix(mix((static_cast<std::uint64_t>(from) << 32) | to) ^ label);
+    return mix(connection + static_cast<std::uint64_t>(queue_pair));
+}
+
+bool Router::route_queue_pair(VertexId from, VertexId to, std::uint64_t hash,
+                              std::vector<Usage>& usages) {
     aim_at(to);
     const int height = height_from(from);
     if (height < 0) return false;
-    walk(from, height, hash_of(from, to, label, queue_pair),
-         1 / static_cast<float>(spec_.queue_pairs), usages);
+    walk(from, height, hash, 1 / static_cast<float>(spec_.queue_pairs), usages);
     return true;
 }
 
