@@ -111,6 +111,9 @@ void print_design(const Scenario& s) {
         fmt::print("  of it waiting for parts with silent faults {:.1f} %{}\n",
                    100 * seconds(step.degraded) / whole, fault_text(s));
     }
+    if (step.data_wait > Duration{}) {
+        fmt::print("  of it waiting for data {:.1f} %\n", 100 * seconds(step.data_wait) / whole);
+    }
     if (s.fidelity != Fidelity::analytic && !s.model.name.empty()) {
         fmt::print("  network: {} on {} ({}); on an ideal one the step takes {} ({:+.2f} %)\n",
                    s.fidelity == Fidelity::packet ? "packets" : "flows",

@@ -73,7 +73,8 @@ std::vector<Metric> metrics_of(const Scenario& s, const ReplicaResult& r) {
                                                r.ledger.booked(Category::exposed_communication) +
                                                r.ledger.booked(Category::pipeline_bubble) +
                                                r.ledger.booked(Category::straggler_wait) +
-                                               r.ledger.booked(Category::degraded)) *
+                                               r.ledger.booked(Category::degraded) +
+                                               r.ledger.booked(Category::data_wait)) *
                            1e-9 / job_gpus;
     double interruptions = 0;
     for (const std::int64_t n : job.interruptions) interruptions += static_cast<double>(n);
