@@ -14,6 +14,8 @@ namespace {
 // Ranks that one simulation follows. More share the store in the same proportion; the slowest of the hosts is
 // drawn for all of them.
 constexpr std::int64_t ranks_simulated_max = 32;
+// Deeper queues hide what these leave, and take as long to fill.
+constexpr std::int64_t prefetch_simulated_max = 64;
 // The table runs over u = x / (1 + x), x supply over demand: from a third to three times the demand.
 constexpr std::int64_t table_cells = 16;
 constexpr double table_low = 0.25;
@@ -163,7 +165,7 @@ DataLoader::DataLoader(const DataDemand& demand, const LoaderSpec& loader, const
     const double base = seconds(demand.compute + demand.handover);
     QueueSpec queue;
     queue.ranks = hosts.gpus();
-    queue.prefetch = loader.prefetch;
+    queue.prefetch = std::min(loader.prefetch, prefetch_simulated_max);
     queue.batch_variation =
         demand.sample_stdev / demand.sample_bytes / std::sqrt(static_cast<double>(demand.batch));
     queue.jitter = seconds(demand.handover_jitter) / base;
@@ -209,6 +211,13 @@ double DataLoader::latency_per_sample(const DataSupply& supply) const {
            supply.local_share * of_format(0, seconds(supply.local_latency));
 }
 
+// What one worker needs for a sample that has all bandwidth but its own.
+double DataLoader::worker_seconds(const DataSupply& supply) const {
+    const double bytes = (1 - supply.memory_share) * demand_.sample_bytes;
+    const double decoding = loader_.core_decode_rate > 0 ? 1 / loader_.core_decode_rate : 0;
+    return latency_per_sample(supply) + bytes / supply.stream_bandwidth + decoding;
+}
+
 DataLoader::Limit DataLoader::slowest(const DataSupply& supply) const {
     const double remote = std::max(0.0, 1 - supply.memory_share - supply.local_share);
     const double remote_bytes = demand_.sample_bytes * remote;
@@ -218,19 +227,18 @@ DataLoader::Limit DataLoader::slowest(const DataSupply& supply) const {
     const double files = loader_.format == SampleFormat::files
                              ? remote
                              : remote / static_cast<double>(loader_.samples_per_file);
-    const double core_seconds = loader_.core_decode_rate > 0 ? 1 / loader_.core_decode_rate : 0;
-    const double cycle =
-        latency_per_sample(supply) +
-        (1 - supply.memory_share) * demand_.sample_bytes / supply.stream_bandwidth + core_seconds;
     const Limit limits[] = {
         {DataWall::store, share(supply.store_bandwidth, remote_bytes)},
         {DataWall::node_network, share(supply.node_bandwidth * nodes, remote_bytes)},
         {DataWall::opens, share(supply.opens_per_s, files)},
         {DataWall::local_drives, share(supply.local_bandwidth * nodes, local_bytes)},
-        {DataWall::cpu_decode, share(hosts_.cores_per_node * nodes, core_seconds)},
+        {DataWall::cpu_decode, loader_.core_decode_rate > 0
+                                   ? hosts_.cores_per_node * nodes * loader_.core_decode_rate
+                                   : DataSupply::unlimited},
         {DataWall::gpu_decode,
          loader_.gpu_decode_rate > 0 ? loader_.gpu_decode_rate * gpus : DataSupply::unlimited},
-        {DataWall::workers, share(gpus * static_cast<double>(loader_.workers), cycle)}};
+        {DataWall::workers,
+         share(gpus * static_cast<double>(loader_.workers), worker_seconds(supply))}};
     return *std::min_element(
         std::begin(limits), std::end(limits),
         [](const Limit& a, const Limit& b) { return a.samples_per_s < b.samples_per_s; });
@@ -267,7 +275,9 @@ DataEpoch DataLoader::epoch(const DataSupply& supply, double steps) const {
     const double buffer_s =
         static_cast<double>(loader_.shuffle_buffer * hosts_.gpus()) / steady.supply_samples_per_s;
     DataEpoch out;
-    out.first_batch_s = at_once * batch_s + buffer_s + latency_per_sample(supply);
+    const double alone_s = worker_seconds(supply) *
+                           (loader_.batch_per_worker ? static_cast<double>(demand_.batch) : 1);
+    out.first_batch_s = std::max(at_once * batch_s, alone_s) + buffer_s;
     out.duration_s =
         std::max(out.first_batch_s + steps * free_step_s_, batch_s + steps * steady.step_s);
     out.utilisation = steps * seconds(demand_.compute) / (out.duration_s - out.first_batch_s);

@@ -1,9 +1,10 @@
 #pragma once
-// Data loading: what the accelerators of one job get to compute on, which wall stops them from getting more,
-// and how long a step waits for its batch. README.md, "Data loading", has the equations.
+// Data loading: what the accelerators of one job get to compute on, which wall stops them from
+// getting more, and how long a step waits for its batch. README.md, "Data loading", has the
+// equations.
 //
-// Rates are doubles: bytes or samples per second, of reported averages. A wait enters the campaign clock once,
-// as whole nanoseconds.
+// Rates are doubles: bytes or samples per second, of reported averages. A wait enters the campaign
+// clock once, as whole nanoseconds.
 
 #include <cstdint>
 #include <limits>
@@ -14,8 +15,8 @@
 
 namespace railyard {
 
-// How samples lie in files. shards: read from end to end, shuffled in memory; records: larger files, each sample
-// a request of its own; files: each sample is a file that has to be opened.
+// How samples lie in files. shards: read from end to end, shuffled in memory; records: larger files,
+// each sample a request of its own; files: each sample is a file that has to be opened.
 enum class SampleFormat : std::uint8_t { shards, records, files };
 
 // What one accelerator asks for.
@@ -118,6 +119,7 @@ class DataLoader {
     };
     Limit slowest(const DataSupply& supply) const;
     double latency_per_sample(const DataSupply& supply) const;
+    double worker_seconds(const DataSupply& supply) const;
     double excess(double supply_over_demand) const;
 
     DataDemand demand_;
@@ -128,9 +130,9 @@ class DataLoader {
         excess_;  // over the longer of supply and demand, in steps; by supply / demand
 };
 
-// How long a step takes, in units of a step without jitter, when batches with this coefficient of variation come
-// at `supply` a unit from a store that all ranks share, each having room for `prefetch`. Simulated, `steps` of
-// them. What the table of a DataLoader is made of.
+// How long a step takes, in units of a step without jitter, when batches with this coefficient of
+// variation come at `supply` a unit from a store that all ranks share, each having room for
+// `prefetch`. Simulated, `steps` of them. What the table of a DataLoader is made of.
 struct QueueSpec {
     std::int64_t ranks = 1;
     std::int64_t prefetch = 1;

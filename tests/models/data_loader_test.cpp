@@ -7,13 +7,14 @@
 #include <chrono>
 #include <cmath>
 #include <list>
+#include <map>
 #include <numeric>
-#include <unordered_map>
 
 #include "sim/rng.h"
 
 using namespace railyard;
-using namespace std::chrono_literals;
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""us;
 
 namespace {
 
@@ -121,10 +122,9 @@ TEST_CASE("batches of one size wait as the two rates say, at any depth of the qu
     }
 }
 
-// Batches that take exponential times, one consumer that takes each for exactly one unit: what is ready at the
-// end of a step is a Markov chain, and an empty queue is waited for, one batch's time. With the roles of batches
-// and free places exchanged it is the M/D/1/K queue.
-TEST_CASE("one accelerator with exponential batches keeps the utilisation of an M/D/1/K station") {
+// Batches that take exponential times, one consumer that takes each for exactly one unit: what is
+// ready at the end of a step is a Markov chain, and an empty queue is waited for, one batch's time.
+TEST_CASE("one accelerator with exponential batches waits as its Markov chain does") {
     const auto exact = [](double supply, int prefetch) {
         // Batches waiting at the end of a step: a chain on 0..prefetch.
         const auto k = static_cast<std::size_t>(prefetch);
@@ -228,7 +228,7 @@ TEST_CASE("an LRU cache read in a new order each epoch hits c + (1 - c) ln(1 - c
     for (const double part : {0.25, 0.5, 0.9}) {
         const auto places = static_cast<std::size_t>(part * items);
         std::list<std::uint64_t> recent;
-        std::unordered_map<std::uint64_t, std::list<std::uint64_t>::iterator> where;
+        std::map<std::uint64_t, std::list<std::uint64_t>::iterator> where;
         std::vector<std::uint64_t> order(items);
         std::iota(order.begin(), order.end(), 0);
         RandomStream random(1, 0, "order");
