@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/catalogue/catalogue.h"
+#include "models/storage/burst.h"
 #include "models/storage/store_service.h"
 
 namespace railyard {
