@@ -69,6 +69,7 @@ struct BurstSpec {
     RoutingSpec routing;
     std::vector<std::int64_t> nodes;  // of the job
     BurstStore store;
+    double payload = 1;  // of a link's line rate, what protocols leave
     std::vector<NeighbourFlow> neighbours{};
     bool file_by_file = false;  // creates and opens request by request, not by their closed form
     std::uint64_t seed = 1;     // of where files begin

@@ -40,6 +40,7 @@ BurstTraffic::BurstTraffic(const BurstSpec& spec, const std::vector<BurstLoad>& 
       capacities_(spec.topology.capacities()),
       router_(spec.topology, spec.routing) {
     RY_CHECK(servers_ > 0);
+    for (double& capacity : capacities_) capacity *= spec.payload;
     for (const Direction direction : {Direction::read, Direction::write}) add_store(direction);
     for (std::size_t i = 0; i < loads.size(); ++i) {
         add_load(static_cast<std::uint32_t>(i), loads[i]);

@@ -7,6 +7,7 @@
 
 #include "models/catalogue/catalogue.h"
 #include "models/storage/burst.h"
+#include "models/storage/restart_storm.h"
 #include "models/storage/store_service.h"
 
 namespace railyard {

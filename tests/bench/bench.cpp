@@ -521,7 +521,7 @@ Result storage_burst(std::int64_t nodes, std::int64_t servers, std::int64_t stri
     std::string problem;
     const Topology topology = Topology::build(shape, problem);
     if (!problem.empty()) fail(problem);
-    BurstSpec spec{topology, {}, {}, {}};
+    BurstSpec spec{topology, {}, {}, {}, 1};
     for (std::int64_t node = 0; node < nodes; ++node) spec.nodes.push_back(node);
     StoreLimits& limits = spec.store.limits;
     limits.write =
@@ -535,7 +535,8 @@ Result storage_burst(std::int64_t nodes, std::int64_t servers, std::int64_t stri
     load.operations_per_rank = 4;
     BurstResult result;
     const double cpu = least_cpu_seconds(5, [&] { result = run_burst(spec, load); });
-    const BurstEnds ends{nodes, shape.nic_bandwidth, servers, shape.nic_bandwidth * std::int64_t{2}};
+    const BurstEnds ends{nodes, shape.nic_bandwidth, servers,
+                         shape.nic_bandwidth * std::int64_t{2}};
     const double form = seconds(burst_closed_form(ends, spec.store, load).stall);
     if (stripes == 0 && std::abs(seconds(result.stall) / form - 1) > 0.01) {
         fail(

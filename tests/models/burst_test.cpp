@@ -7,6 +7,7 @@
 
 #include "models/storage/burst_traffic.h"
 #include "models/storage/metadata_queue.h"
+#include "models/storage/restart_storm.h"
 
 namespace railyard {
 namespace {
@@ -51,7 +52,7 @@ BurstStore store_of(double gb_s) {
 
 BurstSpec burst_of(const Topology& topology, const BurstStore& store,
                    Routing routing = Routing::spray) {
-    BurstSpec spec{topology, {routing}, {}, store};
+    BurstSpec spec{topology, {routing}, {}, store, 1};
     spec.nodes.resize(static_cast<std::size_t>(topology.nodes()));
     std::iota(spec.nodes.begin(), spec.nodes.end(), 0);
     return spec;
@@ -359,6 +360,26 @@ TEST_CASE("several loads at once end together as one as large would") {
         CHECK(seconds(apart[0].stall) == about(16 * 20 / 1.0));
         CHECK(seconds(apart[1].stall) == about(16 * 40 / 80.0));
     }
+}
+
+TEST_CASE("a restart storm makes image, checkpoint and index wait for each other") {
+    const Topology topology = built(shape(16, 8));
+    BurstSpec spec = burst_of(topology, store_of(80));
+    RestartStorm storm;
+    storm.ranks_per_node = 8;
+    storm.checkpoint_per_rank = Bytes::of(5 * gigabyte);
+    storm.image = Bytes::of(20 * gigabyte);
+    storm.index = Bytes::of(gigabyte);
+    const RestartTimes at_once = restart_storm(spec, storm);
+    CHECK(seconds(at_once.all) == about(16 * (20 + 8 * 5 + 8 * 1) / 80.0));
+    CHECK(at_once.all == at_once.image.stall);
+    // 272 readers share alike until each of 144 has its gigabyte, or five.
+    CHECK(seconds(at_once.index.stall) == about((16 + 2 * 128) * 1 / 80.0));
+    CHECK(seconds(at_once.checkpoint.stall) == about((128 + (16 + 128) * 5) / 80.0));
+    storm.registry = gb_per_s(100);
+    const RestartTimes apart = restart_storm(spec, storm);
+    CHECK(seconds(apart.image.stall) == about(16 * 20 / 100.0));
+    CHECK(seconds(apart.checkpoint.stall) == about(16 * 8 * 6 / 80.0));
 }
 
 TEST_CASE("the same burst has the same digest, another seed places stripes elsewhere") {
