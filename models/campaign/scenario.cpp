@@ -252,7 +252,7 @@ void ScenarioReader::read_fault(Section& section) {
 void ScenarioReader::read_storage() {
     Section storage = top_.section("storage");
     std::vector<std::string> systems;
-    for (const StorageSystem& system : storage_systems()) systems.push_back(system.name);
+    for (const StorageKind& system : storage_systems()) systems.push_back(system.name);
     std::string name = "nfs_single";
     storage.name("system", name, systems, "a storage system",
                  "The shared store that checkpoints go to");
@@ -277,7 +277,7 @@ void ScenarioReader::read_storage() {
         storage.warning("traffic_class", "has no effect without storage.network = \"compute\"");
     }
     const auto system = std::find_if(storage_systems().begin(), storage_systems().end(),
-                                     [&](const StorageSystem& each) { return each.name == name; });
+                                     [&](const StorageKind& each) { return each.name == name; });
     std::optional<Bandwidth> server_write;
     std::optional<Bandwidth> server_read;
     std::optional<Bandwidth> client;
@@ -561,7 +561,7 @@ std::vector<SchemaRow> scenario_schema() {
 
 std::vector<Kind> kinds() {
     std::vector<Kind> out;
-    for (const StorageSystem& system : storage_systems()) {
+    for (const StorageKind& system : storage_systems()) {
         out.push_back({"storage.system", system.name, system.doc});
     }
     for (const std::string& profile : failure_profiles()) {
