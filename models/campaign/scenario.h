@@ -1,6 +1,7 @@
 #pragma once
 // A scenario: one TOML file, read, checked and turned into what a campaign runs on.
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,9 @@ struct Scenario {
     std::vector<ClusterNetwork> networks;  // compute, storage, management
     bool converged = false;                // storage traffic uses the compute network
     bool own_class = false;                // and there in a traffic class of its own
-    Bandwidth server_write_bandwidth;      // of one
+    std::string store_name;                // of its kind
+    std::shared_ptr<const StorageSystem> store;
+    Bandwidth server_write_bandwidth;  // of one storage server
     WindowSpec window;
     NodePool::Spec nodes;
     JobSpec job;
