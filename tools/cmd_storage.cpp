@@ -65,7 +65,7 @@ struct CheckpointWalls {
 };
 
 CheckpointWalls checkpoint_walls(const Scenario& s, Catalogue& catalogue) {
-    const StoreLimits limits = s.store->limits({});
+    const StoreLimits limits = s.store().limits({});
     const std::int64_t ranks = s.job.gpus();
     CheckpointWalls walls;
     walls.files = ranks * catalogue.integer("checkpoint", "", "creates_per_rank");
@@ -154,9 +154,9 @@ void print_losses(const StorageSystem& store, std::int64_t nodes) {
 }
 
 void print_store(const Scenario& s, Catalogue& catalogue, const SmallFiles& files) {
-    const StorageSystem& store = *s.store;
+    const StorageSystem& store = s.store();
     const StoreLimits limits = store.limits({});
-    fmt::print("{}  {}\n", coloured(s.store_name, Colour::bold),
+    fmt::print("{}  {}\n", coloured(s.stores[0].name, Colour::bold),
                limits.over_network ? "over the network" : "in the nodes");
     print_ceilings(limits, s.job.nodes);
     print_metadata(limits);
@@ -221,15 +221,15 @@ Json limits_json(const StoreLimits& l, std::int64_t nodes) {
 }
 
 void print_json(const Scenario& s, Catalogue& catalogue, const SmallFiles& files) {
-    const StoreLimits limits = s.store->limits({});
-    const StoreCapacity capacity = s.store->capacity();
+    const StoreLimits limits = s.store().limits({});
+    const StoreCapacity capacity = s.store().capacity();
     Json losses = Json::object();
-    for (const Loss& loss : losses_of(*s.store)) {
-        losses[loss.what] = limits_json(s.store->limits(loss.state), s.job.nodes);
+    for (const Loss& loss : losses_of(s.store())) {
+        losses[loss.what] = limits_json(s.store().limits(loss.state), s.job.nodes);
     }
     Json out = {{"scenario", s.file},
                 {"version", version()},
-                {"system", s.store_name},
+                {"system", s.stores[0].name},
                 {"capacity",
                  {{"raw_bytes", capacity.raw.count()},
                   {"net_bytes", capacity.net.count()},

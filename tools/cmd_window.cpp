@@ -35,6 +35,8 @@ const char* ending_text(WindowEnding ending) {
     switch (ending) {
         case WindowEnding::resolved:
             return "resolved";
+        case WindowEnding::stuck:
+            return "stuck";
         case WindowEnding::out_of_time:
             return "out of time";
         case WindowEnding::out_of_events:
@@ -320,15 +322,34 @@ void print_window(const Scenario& s, const NetworkWindow& window, const WindowRe
     fmt::print("  {} data packet-hops, {} events; digest {}\n", t.data_hops, t.events, r.digest);
 }
 
+// The first flow that has neither ended nor failed. There is one.
+std::size_t first_open(const WindowResult& r) {
+    std::size_t f = 0;
+    while (r.ends[f] != PacketEngine::never || r.failed[f]) ++f;
+    return f;
+}
+
 // Says on standard error why the result is not to be relied on, and returns the exit code.
 int complain(const Scenario& s, const NetworkWindow& window, const WindowResult& r) {
     const std::string& name = window.network->name;
     int code = exit_ok;
-    if (r.ending != WindowEnding::resolved) {
+    const auto open = static_cast<std::int64_t>(r.ends.size()) - r.failures -
+                      std::count_if(r.ends.begin(), r.ends.end(),
+                                    [](Picoseconds end) { return end != PacketEngine::never; });
+    if (r.ending == WindowEnding::stuck) {
+        const Topology& t = window.network->topology;
+        const auto first = first_open(r);
+        const std::vector<LinkId>& path = window.window.flows[first].path;
+        fmt::print(
+            stderr,
+            "railyard: stuck: {} of {} flows on the {} network can never go on, the first of "
+            "them from {} to {}: none has sent what a timeout could miss\n    a job would "
+            "be ended by the watchdog of its collectives\n",
+            open, r.ends.size(), name, t.name(t.links()[path.front()].from),
+            t.name(t.links()[path.back()].to));
+        code = exit_stuck;
+    } else if (r.ending != WindowEnding::resolved) {
         const bool time = r.ending == WindowEnding::out_of_time;
-        const auto open = static_cast<std::int64_t>(r.ends.size()) - r.failures -
-                          std::count_if(r.ends.begin(), r.ends.end(),
-                                        [](Picoseconds end) { return end != PacketEngine::never; });
         fmt::print(stderr,
                    "railyard: limit: window.{} was reached on the {} network, {} of {} flows had "
                    "not ended: this result is partial\n    raise it with --set window.{}=...\n",

@@ -29,6 +29,38 @@ double ratio(double a, double b) {
     return b > 0 ? a / b : 0;
 }
 
+// How checkpoints went: what stalls waited for, when states were safe, where the bytes are.
+void add_checkpoint_metrics(const Scenario& s, const CheckpointOutcome& c,
+                            std::vector<Metric>& out) {
+    const double saved = static_cast<double>(c.made_safe);
+    out.push_back(
+        mean_metric("checkpoint_time_to_stall_end", "s", seconds(c.stall.total()), saved));
+    out.push_back(mean_metric("checkpoint_time_to_safe", "s", seconds(c.to_safe), saved));
+    out.push_back(plain_metric("checkpoints_passed_over", "1", static_cast<double>(c.passed_over)));
+    for (std::size_t i = 0; i < wall_count; ++i) {
+        const auto wall = static_cast<Wall>(i);
+        const std::string name(wall_name(wall));
+        out.push_back(plain_metric("checkpoint_stall_" + name, "s", seconds(c.stall[wall])));
+        out.push_back(plain_metric("checkpoint_upload_" + name, "s", seconds(c.upload[wall])));
+        out.push_back(plain_metric("restore_" + name, "s", seconds(c.restore[wall])));
+    }
+    for (std::size_t tier = 0; tier < c.tiers.size(); ++tier) {
+        const std::string place =
+            place_names()[static_cast<std::size_t>(s.job.checkpoint.tiers[tier].place)];
+        const auto bytes = [&](const char* what, Bytes count) {
+            out.push_back(plain_metric(fmt::format("{}_bytes_{}", place, what), "B",
+                                       static_cast<double>(count.count())));
+        };
+        bytes("written", c.tiers[tier].written);
+        bytes("kept", c.tiers[tier].safe);
+        bytes("expired", c.tiers[tier].expired);
+        bytes("lost", c.tiers[tier].lost);
+        bytes("in_flight", c.tiers[tier].in_flight);
+        out.push_back(
+            plain_metric(place + "_restores", "1", static_cast<double>(c.restored_from[tier])));
+    }
+}
+
 std::vector<Metric> metrics_of(const Scenario& s, const ReplicaResult& r) {
     const JobOutcome& job = r.job;
     const double total = static_cast<double>(r.ledger.total());
@@ -41,7 +73,8 @@ std::vector<Metric> metrics_of(const Scenario& s, const ReplicaResult& r) {
                                                r.ledger.booked(Category::exposed_communication) +
                                                r.ledger.booked(Category::pipeline_bubble) +
                                                r.ledger.booked(Category::straggler_wait) +
-                                               r.ledger.booked(Category::degraded)) *
+                                               r.ledger.booked(Category::degraded) +
+                                               r.ledger.booked(Category::data_wait)) *
                            1e-9 / job_gpus;
     double interruptions = 0;
     for (const std::int64_t n : job.interruptions) interruptions += static_cast<double>(n);
@@ -52,7 +85,7 @@ std::vector<Metric> metrics_of(const Scenario& s, const ReplicaResult& r) {
     };
     const Duration recovery =
         job.detection + job.replacement + job.requeue_wait + job.restart + job.restore;
-    return {
+    std::vector<Metric> metrics = {
         plain_metric("goodput", "1",
                      ratio(static_cast<double>(r.ledger.booked(Category::productive)), total)),
         plain_metric("ettr", "1", ratio(trained, job_seconds)),
@@ -65,8 +98,8 @@ std::vector<Metric> metrics_of(const Scenario& s, const ReplicaResult& r) {
         plain_metric("training_time", "s", trained),
         plain_metric("wall_time", "s", job_seconds),
         plain_metric("job_finished", "1", job.finished ? 1 : 0),
-        plain_metric("checkpoints", "1", static_cast<double>(job.checkpoints)),
-        plain_metric("checkpoints_lost", "1", static_cast<double>(job.checkpoints_lost)),
+        plain_metric("checkpoints", "1", static_cast<double>(job.checkpoint.made_safe)),
+        plain_metric("checkpoints_lost", "1", static_cast<double>(job.checkpoint.lost)),
         plain_metric(
             "checkpoint_stall_time", "s",
             static_cast<double>(r.ledger.booked(Category::checkpoint_stall)) * 1e-9 / job_gpus),
@@ -84,6 +117,18 @@ std::vector<Metric> metrics_of(const Scenario& s, const ReplicaResult& r) {
         per_interruption("restore", job.restore),
         per_interruption("recovery", recovery),
     };
+    add_checkpoint_metrics(s, job.checkpoint, metrics);
+    if (s.data) {
+        const double fetched = s.data->bytes_fetched(steps);
+        metrics.push_back(plain_metric(
+            "data_wait_time", "s",
+            static_cast<double>(r.ledger.booked(Category::data_wait)) * 1e-9 / job_gpus));
+        metrics.push_back(plain_metric("data_utilisation", "1", s.data->flow.utilisation));
+        metrics.push_back(plain_metric("data_fetched", "B", fetched));
+        metrics.push_back(
+            plain_metric("data_egress_cost", "USD", fetched * s.data->egress_usd_per_byte));
+    }
+    return metrics;
 }
 
 std::string stuck_report(const Scenario& s, const JobOutcome& job) {
@@ -105,7 +150,9 @@ ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events
 
     CampaignEngine engine;
     NodePool nodes(engine, s.nodes, result.ledger, s.seed, replica);
-    TrainingJob job(engine, s.job, s.causes, nodes, result.ledger,
+    StoreService stores(engine);
+    for (const StoreSetup& store : s.stores) stores.add_store(store.name, store.supply);
+    TrainingJob job(engine, s.job, s.causes, nodes, stores, result.ledger,
                     log_events ? &result.log : nullptr);
     nodes.set_waiter(job);
     std::vector<std::unique_ptr<FailureSource>> failures;
@@ -140,9 +187,9 @@ ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events
         outcome.add(result.ledger.booked(static_cast<Category>(i)));
     }
     for (const std::int64_t n : result.job.interruptions) outcome.add(n);
-    for (const std::int64_t n : {result.job.steps_kept, result.job.steps_lost,
-                                 result.job.checkpoints, result.job.checkpoints_lost,
-                                 result.job.planned_interruptions, result.simulated.count()}) {
+    for (const std::int64_t n :
+         {result.job.steps_kept, result.job.steps_lost, result.job.checkpoint.made_safe,
+          result.job.checkpoint.lost, result.job.planned_interruptions, result.simulated.count()}) {
         outcome.add(n);
     }
     result.outcome = outcome.value();

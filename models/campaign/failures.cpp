@@ -126,10 +126,8 @@ void FailureReader::read_storm(Section& section) {
         return;
     }
     for (const LinkId up : topology.up_links(*at)) storm.links.push_back(reverse_link(up));
-    if (!feel_storm(s_, catalogue_, storm)) {
-        section.error(
-            "", "its packet window did not settle within window.time_max and window.events_max",
-            "railyard window shows how far it came");
+    if (const StormProblem problem = feel_storm(s_, catalogue_, storm); !problem.text.empty()) {
+        section.error("", problem.text, problem.hint);
         return;
     }
     s_.causes.push_back(cause);

@@ -217,8 +217,9 @@ void NetworkReader::warn_of_idle_keys(Section& section, const ClusterNetwork& ne
     const Routing policy = network.routing.policy;
     const std::string routing =
         fmt::format("routing = \"{}\"", routing_names()[static_cast<std::size_t>(policy)]);
-    if (policy == Routing::spray) idle({"queue_pairs"}, routing);
-    if (policy == Routing::spray || policy == Routing::destination) {
+    const bool sprays = policy == Routing::spray || policy == Routing::random_spray;
+    if (sprays) idle({"queue_pairs"}, routing);
+    if (sprays || policy == Routing::destination) {
         idle({"hash_seed", "hash_polarized"}, routing);
     }
 }

@@ -10,7 +10,8 @@ namespace {
 
 // All streams of one collective at once. A ring's pieces go from NIC to NIC, each on when the one before
 // it has come in: so a slow hop holds up the whole ring, as in NCCL, and no more. Rates are those of the
-// later two thirds, with more and more pieces until twice as many give the same.
+// last third, with more and more pieces until twice as many give the same: marks come late, cut deep at
+// first, and senders take long to find their rates.
 class PacketRates final : public NetworkModel {
   public:
     PacketRates(const Scenario& scenario, bool burst)
@@ -36,7 +37,7 @@ class PacketRates final : public NetworkModel {
 
   private:
     static constexpr std::int64_t steps_first = 6;
-    static constexpr std::int64_t steps_max = 96;
+    static constexpr std::int64_t steps_max = 384;
 
     static bool settled(const std::vector<double>& a, const std::vector<double>& b) {
         constexpr double close = 0.05;
@@ -61,6 +62,7 @@ class PacketRates final : public NetworkModel {
             window.faults = busy_servers();
         }
         window.flows = flows.take();
+        window.routing = network_.routing;
         window.time_max = scenario_.window.time_max;
         window.events_max = static_cast<std::uint64_t>(scenario_.window.events_max);
         const auto result =
@@ -72,6 +74,13 @@ class PacketRates final : public NetworkModel {
                             result->failures, window.flows.size()),
                 "railyard window shows what holds them up; window.time_max and window.events_max "
                 "bound it");
+        }
+        if (result->totals.lost_lossless > 0 && !scenario_.window.allow_loss) {
+            throw ScenarioError(
+                fmt::format("run.fidelity: {} packets of a lossless class found no room while a "
+                            "collective ran",
+                            result->totals.lost_lossless),
+                "more headroom, pauses on every switch, or window.allow_loss = true");
         }
         std::vector<double> out;
         for (const Lap& lap : laps) {
@@ -98,8 +107,9 @@ class PacketRates final : public NetworkModel {
 
     Lap add_ring(const NetworkStream& hops, std::int64_t steps, MessageFlows& flows) const {
         Lap lap;
-        const std::int64_t warm = steps / 3;
+        const std::int64_t warm = steps * 2 / 3;
         lap.bytes = piece_ * static_cast<double>(lanes * (steps - warm));
+        std::vector<MessageFlows::Handle> connections(hops.size(), MessageFlows::nothing);
         for (std::int64_t lane = 0; lane < lanes; ++lane) {
             std::vector<MessageFlows::Handle> before;
             for (std::int64_t step = 0; step < steps; ++step) {
@@ -109,8 +119,10 @@ class PacketRates final : public NetworkModel {
                     MessageFlows::Message m{hop.from, hop.to,
                                             static_cast<std::int64_t>(piece_ * double{hop.share})};
                     m.label = hop.label;
+                    m.continues = connections[h];
                     if (step > 0) m.after = before[(h + hops.size() - 1) % hops.size()];
-                    now.push_back(flows.send(m));
+                    connections[h] = flows.send(m);
+                    now.push_back(connections[h]);
                     if (step == warm - 1) flows.each(now.back(), lap.first);
                     if (step == steps - 1) flows.each(now.back(), lap.last);
                 }

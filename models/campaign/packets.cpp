@@ -275,7 +275,8 @@ void PacketReader::warn_of_idle_tables() {
 void PacketReader::resolve_transport(Catalogue& catalogue, PacketProfile& p) {
     PacketSpec& spec = p.spec;
     const bool tcp = flow_control_ == FlowControl::none;
-    const bool overtaken = routing_ == Routing::spray || routing_ == Routing::adaptive;
+    const bool overtaken = routing_ == Routing::spray || routing_ == Routing::random_spray ||
+                           routing_ == Routing::adaptive;
     spec.recovery = recovery_ >= 0     ? static_cast<Recovery>(recovery_)
                     : tcp || overtaken ? Recovery::selective_repeat
                                        : Recovery::go_back_n;
@@ -368,8 +369,7 @@ void PacketReader::resolve_ecn(Catalogue& catalogue, PacketProfile& p) {
 void PacketReader::resolve_congestion(Catalogue& catalogue, PacketProfile& p) {
     p.congestion = control_;
     p.parameters = parameters_;
-    const bool chooses =
-        routing_ == Routing::adaptive || routing_ == Routing::spray || routing_ == Routing::flowlet;
+    const bool chooses = routing_ != Routing::ecmp && routing_ != Routing::destination;
     if (control_ == "hpcc" && chooses) {
         congestion_->error("control",
                            "HPCC compares each hop with itself: packets must stay on one path",

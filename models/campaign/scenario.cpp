@@ -7,6 +7,7 @@
 #include <numeric>
 #include <set>
 
+#include "models/campaign/checkpoint.h"
 #include "models/campaign/failures.h"
 #include "models/campaign/packet_rates.h"
 #include "models/campaign/parallel.h"
@@ -18,8 +19,6 @@ namespace railyard {
 namespace {
 
 const std::vector<std::string> value_choices = {"corrected", "seed"};
-const std::vector<std::string> checkpoint_modes = {"none", "sync", "async"};
-const std::vector<std::string> interval_clocks = {"training", "wall"};
 
 constexpr double step_seconds_max = 1e7;  // a step of 116 days is a mistake in the scenario
 
@@ -71,9 +70,9 @@ class ScenarioReader {
     void read_job();
     void read_step(Section& job);
     void model_steps();
+    void read_data_loading(Section& job);
+    DataSupply store_supply();
     Duration burst_penalty();
-    void read_checkpoint(Section& job);
-    void read_recovery(Section& job);
     void read_maintenance();
 
     ValueReader& values_;
@@ -131,10 +130,8 @@ Scenario ScenarioReader::read() {
     context.packets = packets_wanted();
     context.storage_traffic = storage_traffic_wanted();
     s_.networks = read_networks(top_, *catalogue_, context);
-    StoreReader::Store built = store.build(s_.networks);
-    s_.store_name = built.name;
-    s_.store = built.system;
-    s_.server_write_bandwidth = built.server_write;
+    s_.stores.push_back(store.build(s_.networks));
+    s_.server_write_bandwidth = store.server_write();
     if (s_.networks[0].kind_given) {
         s_.node.transport = network_kinds()[static_cast<std::size_t>(s_.networks[0].kind)];
     }
@@ -281,8 +278,21 @@ void ScenarioReader::read_job() {
     if (!model_name_.empty()) s_.model = read_model(*catalogue_, model_name_);
     read_parallel(job, values_, *catalogue_, changes_.must_fit, s_);
     read_step(job);
-    read_checkpoint(job);
-    read_recovery(job);
+    read_data_loading(job);
+    if (job_length_ && ok()) {
+        s_.job.target_steps = (job_length_->count() + s_.job.step.duration().count() - 1) /
+                              s_.job.step.duration().count();
+    }
+    if (ok()) {
+        const StoreLimits limits = s_.store().limits({});
+        s_.job.store_read = limits.client_read * s_.job.nodes;
+        s_.job.store_write = limits.client_write * s_.job.nodes;
+    }
+    const bool burst = s_.fidelity == Fidelity::packet && s_.converged && !model_name_.empty() &&
+                       !given_step_ && s_.no_path.empty();
+    read_checkpoint(job, *catalogue_, s_,
+                    burst ? BurstPenalty([&] { return burst_penalty(); }) : BurstPenalty());
+    read_recovery(job, *catalogue_, s_);
     job.finish();
 }
 
@@ -320,9 +330,31 @@ void ScenarioReader::read_step(Section& job) {
         }
     }
     if (!model_name_.empty()) s_.tokens_per_step = s_.plan.global_batch * s_.plan.sequence_length;
-    if (job_length_ && ok()) {
-        s_.job.target_steps = (job_length_->count() + s_.job.step.duration().count() - 1) /
-                              s_.job.step.duration().count();
+}
+
+// What the shared store gives to readers.
+DataSupply ScenarioReader::store_supply() {
+    const StoreLimits limits = s_.store().limits({});
+    DataSupply supply;
+    supply.store_bandwidth = least(limits.read).bandwidth.bytes_per_second();
+    supply.node_bandwidth = limits.client_read.bytes_per_second();
+    if (limits.opens_per_s > 0) supply.opens_per_s = limits.opens_per_s;
+    supply.open_latency = limits.open_latency;
+    supply.first_byte = limits.first_byte;
+    return supply;
+}
+
+void ScenarioReader::read_data_loading(Section& job) {
+    DataContext context;
+    context.node = node_name_;
+    context.nodes = s_.job.nodes;
+    context.gpus_per_node = s_.job.gpus_per_node;
+    context.step = s_.job.step.duration();
+    context.tokens_per_step = s_.tokens_per_step;
+    if (ok() && job.has("data")) context.store = store_supply();
+    s_.data = read_data(job, *catalogue_, context);
+    if (s_.data) {
+        s_.job.step.data_wait = from_seconds(std::min(s_.data->flow.data_wait_s, step_seconds_max));
     }
 }
 
@@ -354,191 +386,9 @@ Duration ScenarioReader::burst_penalty() {
     StepModel beside(s_.model, s_.parameter_bytes, s_.optimizer_traffic, [&](const auto& faults) {
         return communicators(s_, s_.fidelity, faults, true);
     });
-    return std::max(Duration{}, beside.step(s_.plan).duration() -
-                                    (s_.job.step.duration() - s_.job.step.degraded));
-}
-
-void ScenarioReader::read_checkpoint(Section& job) {
-    Section checkpoint = job.section("checkpoint");
-    CheckpointSpec& c = s_.job.checkpoint;
-    int mode = 1;
-    checkpoint.choose(
-        "mode", mode, checkpoint_modes,
-        "sync: the job stands still until the store has it all; async: until a copy is in "
-        "host memory");
-    c.mode = static_cast<CheckpointMode>(mode);
-    Duration interval = std::chrono::minutes(30);
-    std::int64_t interval_steps = 0;
-    checkpoint.read_time_or_steps("interval", interval, interval_steps,
-                                  "Time or steps between checkpoints", {.bound = Bound::positive});
-    int clock = 0;
-    checkpoint.choose(
-        "clock", clock, interval_clocks,
-        "What the interval counts: training time since the last checkpoint, or wall-clock "
-        "time from start to start");
-    std::optional<Bytes> size;
-    checkpoint.read("size", size, "Bytes of one checkpoint",
-                    {.bound = Bound::positive, .otherwise = "parameters x bytes_per_param"});
-    std::optional<double> per_param;
-    checkpoint.read(
-        "bytes_per_param", per_param, "Bytes that are saved per parameter",
-        {.bound = Bound::positive, .otherwise = "weights and optimizer state, from the catalogue"});
-    std::optional<double> d2h_fraction;
-    checkpoint.read("snapshot_fraction", d2h_fraction,
-                    "Of the PCIe bandwidth, what a snapshot to host memory gets (async)",
-                    {.bound = Bound::fraction, .otherwise = "from the catalogue"});
-    std::optional<double> slowdown;
-    checkpoint.read("upload_slowdown", slowdown,
-                    "What a step takes longer while an upload runs (async)",
-                    {.bound = Bound::fraction,
-                     .otherwise = "from the catalogue; seen in a packet window with run.fidelity = "
-                                  "\"packet\" and storage.network = \"compute\""});
-    checkpoint.finish();
-    if (!ok()) return;
-
-    for (const char* key : {"snapshot_fraction", "upload_slowdown"}) {
-        if (c.mode != CheckpointMode::async && checkpoint.has(key)) {
-            checkpoint.warning(key, "has no effect without job.checkpoint.mode = \"async\"");
-        }
-    }
-    if (c.mode == CheckpointMode::none) {
-        s_.checkpoint_description = "no checkpoints";
-        return;
-    }
-    if (size && per_param) {
-        checkpoint.error("bytes_per_param", "size is given too: one of the two decides",
-                         "leave out one of them");
-    }
-    if (size) {
-        s_.checkpoint_size = *size;
-    } else if (model_name_.empty()) {
-        checkpoint.error(
-            "size", "is missing: without job.model the size of a checkpoint is not known",
-            "give job.checkpoint.size or job.model, or job.checkpoint.mode = \"none\"");
-        return;
-    } else {
-        if (!per_param)
-            per_param = catalogue_->number("checkpoint", "", "persisted_bytes_per_param");
-        const double bytes = s_.model.params * *per_param;
-        if (bytes > 9e18) {
-            checkpoint.error("bytes_per_param", "overflow: the checkpoint is larger than 9 EB");
-            return;
-        }
-        s_.checkpoint_size = Bytes::of(std::llround(bytes));
-    }
-    const Bandwidth written = write_bandwidth(s_.store->limits({}), s_.job.nodes);
-    const Duration write = transfer_time(s_.checkpoint_size, written);
-    if (write > time_max) {
-        checkpoint.error(
-            "size",
-            fmt::format("writing {} takes more than 100 years", to_text(s_.checkpoint_size)),
-            "the store or its clients are too slow, or the checkpoint too large");
-        return;
-    }
-    c.stall = write;
-    if (c.mode == CheckpointMode::async) {
-        if (!d2h_fraction)
-            d2h_fraction = catalogue_->number("checkpoint", "", "d2h_sustained_fraction");
-        // On a network that both share, packets tell what an upload costs a step.
-        const bool burst = !slowdown && s_.fidelity == Fidelity::packet && s_.converged &&
-                           !model_name_.empty() && !given_step_ && s_.no_path.empty();
-        if (!slowdown && !burst) {
-            slowdown = catalogue_->number("checkpoint", "", "async_background_slowdown");
-        }
-        const Bytes per_gpu = Bytes::of(s_.checkpoint_size.count() / (s_.job.gpus()) + 1);
-        const double achieved = catalogue_->number("pcie_p2p", "", "pcie5_achieved_fraction");
-        const Bandwidth d2h = s_.node.gpu.pcie_bandwidth * (achieved * *d2h_fraction);
-        if (d2h.bits_per_second() <= 0) {
-            checkpoint.error("snapshot_fraction",
-                             "a snapshot needs some of the PCIe bandwidth, found 0");
-            return;
-        }
-        c.stall = transfer_time(per_gpu, d2h);
-        c.upload = write;
-        c.upload_step_penalty =
-            burst ? burst_penalty()
-                  : from_seconds(
-                        std::min(seconds(s_.job.step.duration()) * *slowdown, step_seconds_max));
-    }
-    const Duration step = s_.job.step.duration();
-    if (interval_steps == 0) s_.checkpoint_clock = interval_clocks[static_cast<std::size_t>(clock)];
-    if (interval_steps > 0) {
-        if (clock == 1) {
-            checkpoint.error("clock",
-                             "an interval in steps is counted in training, not on the wall clock");
-        }
-        c.interval_steps = interval_steps;
-    } else if (clock == 0) {
-        c.interval_steps = (interval.count() + step.count() - 1) / step.count();
-    } else {
-        c.interval_wall = interval;
-    }
-    if (interval_steps == 0 && std::max(interval, step) <= write) {
-        checkpoint.warning("interval",
-                           fmt::format("the interval of {} is shorter than its own write of {}",
-                                       to_text(interval), to_text(write)),
-                           c.mode == CheckpointMode::async
-                               ? "each checkpoint will wait for the one before it"
-                               : "the job will do little else than save");
-    }
-    s_.checkpoint_description = fmt::format(
-        "{} {} every {}", mode == 1 ? "synchronous" : "asynchronous", to_text(s_.checkpoint_size),
-        interval_steps > 0 ? fmt::format("{} steps", interval_steps)
-                           : fmt::format("{} {}", to_text(interval),
-                                         clock == 0 ? "of training" : "start to start"));
-}
-
-void ScenarioReader::read_recovery(Section& job) {
-    Section recovery = job.section("recovery");
-    std::optional<Duration> replacement;
-    std::optional<Duration> restart;
-    std::optional<Duration> restore;
-    recovery.read("replacement", replacement, "Draining a broken node and swapping in a spare",
-                  {.bound = Bound::non_negative, .otherwise = "a hot spare's, from the catalogue"});
-    recovery.read("restart", restart, "Launch, imports, communicator set-up and warm-up",
-                  {.bound = Bound::non_negative,
-                   .otherwise = "the sum of their catalogue values at this size"});
-    recovery.read(
-        "restore", restore, "Reading the checkpoint back",
-        {.bound = Bound::non_negative,
-         .otherwise =
-             "checkpoint size over the share of the store's read bandwidth that a load gets"});
-    recovery.read(
-        "recompute", s_.job.recovery.recompute,
-        "Steps since the last safe checkpoint are lost and done again; false charges only the "
-        "time to come back");
-    recovery.finish();
-    if (!ok()) return;
-
-    Catalogue& c = *catalogue_;
-    if (!replacement) replacement = c.time("restart", "hot_spare_swap", "time");
-    if (!restart) {
-        restart = c.time("restart", "slurm_launch", "time") +
-                  c.time("restart", "slurm_launch", "time_per_node") * s_.job.nodes +
-                  c.time("restart", "container_pull", "warm_time") +
-                  c.time("restart", "python_import", "time") +
-                  c.time("restart", "framework_init", "time") +
-                  c.time("restart", "nccl_init_2048_tuned", "time") +
-                  c.time("restart", "first_step_warmup", "time");
-    }
-    if (!restore) {
-        const Bandwidth read = read_bandwidth(s_.store->limits({}), s_.job.nodes) *
-                               c.number("checkpoint", "", "load_fraction_of_read_bandwidth");
-        if (read.bits_per_second() <= 0) {
-            recovery.error("restore", "the store gives nothing back: its read bandwidth is 0");
-            return;
-        }
-        restore = std::min(transfer_time(s_.checkpoint_size, read), time_max);
-    }
-    s_.job.recovery.replacement = *replacement;
-    s_.job.recovery.restart = *restart;
-    s_.job.recovery.restore = *restore;
-    if (!s_.job.recovery.recompute && s_.job.checkpoint.mode == CheckpointMode::async) {
-        recovery.error("recompute",
-                       "without recomputation nothing can be lost, so asynchronous "
-                       "checkpoints have no meaning",
-                       "use job.checkpoint.mode = \"sync\" or \"none\"");
-    }
+    return std::max(Duration{},
+                    beside.step(s_.plan).duration() -
+                        (s_.job.step.duration() - s_.job.step.degraded - s_.job.step.data_wait));
 }
 
 void ScenarioReader::read_maintenance() {
@@ -644,11 +494,23 @@ std::vector<Kind> kinds() {
         std::size_t i = 0;
         for (const char* doc : docs) out.push_back({group, list[i++], doc});
     };
-    words("job.checkpoint.mode", checkpoint_modes,
+    words("job.checkpoint.mode", checkpoint_modes(),
           {"nothing is saved", "the job stands still until the store has the checkpoint",
            "the job stands still for a copy to host memory; the upload runs in the background"});
-    words("job.checkpoint.clock", interval_clocks,
+    words("job.checkpoint.clock", interval_clocks(),
           {"the interval counts training time", "the interval counts from start to start"});
+    words("job.data.demand", data_demand_names(),
+          {"samples of a given size", "ResNet-50's images, as MLPerf Storage has them",
+           "3D U-Net's volumes, 147 MB each and uneven", "CosmoFlow's small files",
+           "tokens: next to nothing, but not nothing"});
+    words("job.data.source", data_source_names(),
+          {"the shared store", "an object store: latency, requests, egress in money",
+           "the nodes' own drives"});
+    words("job.data.format", sample_format_names(),
+          {"large files read from end to end (WebDataset, TFRecord)",
+           "large files, each sample a request", "a file for each sample"});
+    words("job.data.cache_policy", cache_policy_names(),
+          {"what came first stays", "what was used last stays"});
     words("job.parallel.precision", precision_names(),
           {"16 bits", "8 bits in the layers' matrix multiplications"});
     words("job.parallel.order", rank_order_names(),

@@ -1,10 +1,11 @@
 #pragma once
 // A scenario: one TOML file, read, checked and turned into what a campaign runs on.
 
-#include <memory>
 #include <string>
 #include <vector>
 
+#include "models/campaign/data.h"
+#include "models/campaign/stores.h"
 #include "models/campaign/window.h"
 #include "models/scheduler/scheduler.h"
 #include "models/storage/storage.h"
@@ -32,9 +33,8 @@ struct Scenario {
     std::vector<ClusterNetwork> networks;  // compute, storage, management
     bool converged = false;                // storage traffic uses the compute network
     bool own_class = false;                // and there in a traffic class of its own
-    std::string store_name;                // of its kind
-    std::shared_ptr<const StorageSystem> store;
-    Bandwidth server_write_bandwidth;  // of one storage server
+    Bandwidth server_write_bandwidth;      // of one storage server
+    std::vector<StoreSetup> stores;        // [storage], then [object_store] if it is there
     WindowSpec window;
     NodePool::Spec nodes;
     JobSpec job;
@@ -47,10 +47,13 @@ struct Scenario {
     StepTime analytic_step;  // of the same plan and faults, whatever the fidelity
     std::string no_path;     // set when the network cuts the job's ranks off: nothing can advance
     ParameterBytes parameter_bytes;
-    double optimizer_traffic = 0;   // bytes per parameter and step
-    std::vector<MemoryUse> memory;  // per GPU; empty without a model
+    double optimizer_traffic = 0;     // bytes per parameter and step
+    std::vector<MemoryUse> memory;    // per GPU; empty without a model
+    std::optional<DataLoading> data;  // what the job trains on; none: nothing is read
     Bytes checkpoint_size;
     std::string checkpoint_description;
+    Duration
+        checkpoint_upload{};  // behind the job's back until it is safe, with the store to itself
     // Set when checkpoints come at an interval of time: the name of the clock that counts it.
     std::string checkpoint_clock;
     std::int64_t tokens_per_step = 0;
@@ -63,6 +66,8 @@ struct Scenario {
     std::vector<Estimate> estimates;  // every estimate that was read, from scenario and catalogue
     std::vector<Diagnostic> warnings;
 
+    // The shared store, whose limits and protection are pure functions of what is broken.
+    const StorageSystem& store() const { return *stores[0].system; }
     std::int64_t gpus() const { return nodes.nodes * node.gpus; }
     // Of the job's GPUs together, dense bf16: what MFU is measured against.
     double peak_flops() const {

@@ -207,12 +207,13 @@ void StoreReader::finish_sections() {
     storage_.finish();
 }
 
-StoreReader::Store StoreReader::build(const std::vector<ClusterNetwork>& networks) {
+StoreSetup StoreReader::build(const std::vector<ClusterNetwork>& networks) {
     const bool apart = !converged_ && networks.size() > 1 && networks[1].name == "storage";
     const ClusterNetwork& network = networks[apart ? 1 : 0];
-    if (storage_.describing()) return {kind_->name, nullptr, {}};
+    StoreSetup store;
+    store.name = kind_->name;
+    if (storage_.describing()) return store;
     StoreDesign built = design(network);
-    Store store{kind_->name, nullptr, {}};
     if (kind_->place == StorePlace::servers && kind_->section == nullptr && !built.server_write) {
         storage_.error("system",
                        fmt::format("nobody has published what {} takes in writes", kind_->name),
@@ -228,13 +229,13 @@ StoreReader::Store StoreReader::build(const std::vector<ClusterNetwork>& network
         store.system = kind_->build(storage_, storage_, catalogue_, built);
     }
     finish_sections();
-    if (built.server_write) {
-        store.server_write = *built.server_write;
-    } else {
-        const StoreLimits sound = store.system->limits({});
-        store.server_write =
-            least(sound.write).bandwidth * (1.0 / static_cast<double>(built.servers));
-    }
+    if (!storage_.ok()) return store;
+    const StoreLimits sound = store.system->limits({});
+    store.supply = supply_of(sound);
+    const Bytes net = store.system->capacity().net;
+    if (net < Bytes::of(INT64_MAX)) store.capacity = net;
+    server_write_ = built.server_write.value_or(least(sound.write).bandwidth *
+                                                (1.0 / static_cast<double>(built.servers)));
     return store;
 }
 

@@ -11,6 +11,14 @@
 
 namespace railyard {
 
+// A store that jobs use, with everything in order.
+struct StoreSetup {
+    std::string name;  // of its kind
+    std::shared_ptr<const StorageSystem> system;
+    StoreSupply supply;
+    Bytes capacity;  // 0: not known
+};
+
 class StoreReader {
   public:
     // Reads what the networks must know of the store. `top`, `catalogue` and `node` outlive the reader.
@@ -22,13 +30,10 @@ class StoreReader {
     bool converged() const { return converged_; }  // on the compute network
     bool own_class() const { return own_class_; }  // and there in a traffic class of its own
 
-    struct Store {
-        std::string name;  // of its kind
-        std::shared_ptr<const StorageSystem> system;
-        Bandwidth server_write;  // one server's part of the sound store
-    };
     // Once the networks are known. Nothing must be done with the store when something was wrong.
-    Store build(const std::vector<ClusterNetwork>& networks);
+    StoreSetup build(const std::vector<ClusterNetwork>& networks);
+    // One server's part of the sound store; once it is built.
+    Bandwidth server_write() const { return server_write_.value_or(Bandwidth{}); }
 
   private:
     void read_servers();

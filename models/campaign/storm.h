@@ -17,8 +17,13 @@ struct StormSpec {
 };
 
 // Sets spec.cause's storm, and how long a fatal one goes unnoticed: the window's traffic on the compute
-// network with the NIC pausing in the middle of it, against the same without. Equal windows are run once
-// in a process. False: the window did not settle within its budget.
-bool feel_storm(const Scenario& scenario, Catalogue& catalogue, StormSpec& spec);
+// network with the NIC pausing in the middle of it, against the same without. Whatever stands still until the
+// collectives' own watchdog (PyTorch's) would end the job ends it then. Equal windows are run once in a
+// process. Returns why its window tells nothing, with a hint; both empty: it does.
+struct StormProblem {
+    std::string text;
+    std::string hint;
+};
+StormProblem feel_storm(const Scenario& scenario, Catalogue& catalogue, StormSpec& spec);
 
 }  // namespace railyard

@@ -57,6 +57,7 @@ class Layout {
     Layout(const ClusterNetwork& network, const WindowContext& context)
         : topology_(network.topology), context_(context), flows_(topology_, network.routing) {
         out_.network = &network;
+        out_.window.routing = network.routing;
     }
 
     void add(const TrafficSpec& traffic, std::size_t index) {
@@ -99,9 +100,10 @@ class Layout {
   private:
     MessageFlows::Handle send(VertexId from, VertexId to, std::int64_t bytes,
                               MessageFlows::Handle after = MessageFlows::nothing,
-                              int traffic_class = 1) {
-        const auto sent =
-            flows_.send({from, to, bytes, spec_->start, after, traffic_class, /*label=*/0});
+                              int traffic_class = 1,
+                              MessageFlows::Handle continues = MessageFlows::nothing) {
+        const auto sent = flows_.send(
+            {from, to, bytes, spec_->start, after, continues, traffic_class, /*label=*/0});
         if (sent == MessageFlows::nothing) throw NoPath(topology_.name(from), topology_.name(to));
         out_.traffic.resize(flows_.size(), index_);
         return sent;
@@ -119,7 +121,8 @@ class Layout {
                     const std::int64_t previous = (node + nodes - 1) % nodes;
                     now[static_cast<std::size_t>(node)] =
                         send(topology_.nic(node, rail), topology_.nic((node + 1) % nodes, rail),
-                             spec_->bytes.count(), before[static_cast<std::size_t>(previous)]);
+                             spec_->bytes.count(), before[static_cast<std::size_t>(previous)], 1,
+                             before[static_cast<std::size_t>(node)]);
                 }
                 before = std::move(now);
             }
@@ -221,12 +224,14 @@ void check_traffic(Section& section, const TrafficSpec& t, const WindowContext& 
     }
     if (network->topology.vertex_count() == 0) return;
     const std::int64_t payload = network->packets.spec.payload_bytes;
-    if (t.bytes.count() / payload >= flow_packets_max) {
+    const std::int64_t pieces = t.kind == WindowTraffic::ring ? t.steps : 1;
+    if (t.bytes.count() / payload >= flow_packets_max / pieces) {
         section.error(
             "bytes",
             fmt::format("expected less than {}, found {}",
-                        to_text(Bytes::of(flow_packets_max * payload)), to_text(t.bytes)),
-            fmt::format("a flow has at most 2^31 packets of {}", to_text(Bytes::of(payload))));
+                        to_text(Bytes::of(flow_packets_max / pieces * payload)), to_text(t.bytes)),
+            fmt::format("a queue pair has at most 2^31 packets of {}",
+                        to_text(Bytes::of(payload))));
     }
     const std::int64_t flows =
         messages(t, network->topology, context.nodes) * network->routing.queue_pairs;

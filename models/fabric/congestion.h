@@ -49,7 +49,7 @@ struct Acknowledgement {
     std::uint32_t to_send = 0;  // the packet that the sender will send next
     std::int64_t bytes = 0;     // of payload, newly acknowledged
     Picoseconds round_trip{};   // since the packet that it answers was sent; 0 unless wanted
-    std::span<const HopTelemetry> hops;  // of the data packet; empty unless wanted
+    std::span<const HopTelemetry> hops;  // of the data packet; empty unless wanted and on its path
 };
 
 struct Loss {
@@ -65,8 +65,13 @@ class Congestion {
     // Adds all of its parameters: two with the same ones do the same.
     virtual void identify(Fingerprint& print) const = 0;
     virtual bool wants_round_trips() const { return false; }
-    // A flow of this index begins.
+    // A queue pair of this index begins; in all of this, "flow" is one.
     virtual void start(std::uint32_t flow, const FlowStart& given, Pace& pace) = 0;
+    // It has something to send again, after it had nothing since `idle_since`. Its state is as it was, and
+    // timers that were due meanwhile are called when the pace is next needed.
+    virtual void resumed(std::uint32_t, Picoseconds /*idle_since*/, Picoseconds /*now*/, Pace&) {}
+    // Its packets take another path from now on.
+    virtual void rerouted(std::uint32_t) {}
     virtual void acknowledged(std::uint32_t flow, const Acknowledgement& ack, Pace& pace) = 0;
     // Whether a timer moves nothing but the rate. Then it has no event: it is called when the pace is next
     // needed, for a packet or an acknowledgement, with the time at which it was due.
@@ -76,7 +81,7 @@ class Congestion {
     virtual void lost(std::uint32_t, const Loss&, Pace&) {}
     // The retransmission timeout has passed; the next one begins with the pace that this leaves.
     virtual void timed_out(std::uint32_t, const Loss&, Pace&) {}
-    // It has ended or failed.
+    // All that it had to send is acknowledged, or it has failed.
     virtual void ended(std::uint32_t, Pace&) {}
 };
 

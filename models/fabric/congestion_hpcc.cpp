@@ -29,6 +29,7 @@ class Hpcc final : public Congestion {
     // Every acknowledgement moves the rate away from a reference rate; once per round trip the reference
     // itself moves.
     void acknowledged(std::uint32_t flow, const Acknowledgement& ack, Pace& pace) override {
+        if (ack.hops.empty()) return;  // of a path that it has left
         State& s = flows_[flow];
         const bool first = s.updated_at == 0;
         told_.clear();
@@ -39,6 +40,9 @@ class Hpcc final : public Congestion {
     }
 
     void timer(std::uint32_t, Picoseconds, Pace&) override {}
+    void rerouted(std::uint32_t flow) override {
+        if (flow < flows_.size()) flows_[flow].hops.clear();
+    }
 
   private:
     struct State {

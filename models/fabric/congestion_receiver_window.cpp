@@ -27,9 +27,14 @@ class ReceiverWindow final : public Congestion {
             1, (spec_.grant_bytes + given.payload_bytes - 1) / given.payload_bytes);
         flows_[flow] = {given.destination, packets * given.payload_bytes, 0, 0, false, false};
         pace.bits_per_s = given.line_bits_per_s;
-        queue(flow);
-        clear_next(given.destination, flow, pace);
-        set(flow, pace);
+        ask(flow, pace);
+    }
+
+    void resumed(std::uint32_t flow, Picoseconds, Picoseconds, Pace& pace) override {
+        State& s = flows_[flow];
+        s.over = false;
+        s.granted = s.acknowledged;
+        ask(flow, pace);
     }
 
     void acknowledged(std::uint32_t flow, const Acknowledgement& ack, Pace& pace) override {
@@ -37,8 +42,7 @@ class ReceiverWindow final : public Congestion {
         s.acknowledged += ack.bytes;
         if (s.holds && s.acknowledged >= s.granted) {
             give_back(s);
-            queue(flow);
-            clear_next(s.destination, flow, pace);
+            ask(flow, pace);
         }
         set(flow, pace);
     }
@@ -51,6 +55,9 @@ class ReceiverWindow final : public Congestion {
     void ended(std::uint32_t flow, Pace& pace) override {
         State& s = flows_[flow];
         s.over = true;
+        // The acknowledgement that ended it may have ended its grant too: then it has just asked for another.
+        auto& waiting = receivers_[s.destination].waiting;
+        if (!waiting.empty() && waiting.back() == flow) waiting.pop_back();
         if (!s.holds) return;
         give_back(s);
         clear_next(s.destination, flow, pace);
@@ -70,7 +77,11 @@ class ReceiverWindow final : public Congestion {
         std::deque<std::uint32_t> waiting;
     };
 
-    void queue(std::uint32_t flow) { receivers_[flows_[flow].destination].waiting.push_back(flow); }
+    void ask(std::uint32_t flow, Pace& pace) {
+        receivers_[flows_[flow].destination].waiting.push_back(flow);
+        clear_next(flows_[flow].destination, flow, pace);
+        set(flow, pace);
+    }
     void give_back(State& s) {
         s.holds = false;
         --receivers_[s.destination].grants_out;

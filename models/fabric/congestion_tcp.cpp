@@ -35,6 +35,15 @@ class Tcp final : public Congestion {
         set(s, pace);
     }
 
+    // RFC 5681, 4.1, as Linux has it unless told otherwise: the window is no longer known to fit.
+    void resumed(std::uint32_t flow, Picoseconds idle_since, Picoseconds now, Pace& pace) override {
+        State& s = flows_[flow];
+        if (now - idle_since <= s.timeout) return;
+        s.window = std::min(s.window, spec_.initial_segments * s.segment);
+        s.grown = 0;
+        set(s, pace);
+    }
+
     void acknowledged(std::uint32_t flow, const Acknowledgement& ack, Pace& pace) override {
         State& s = flows_[flow];
         measure(s, ack.round_trip);

@@ -10,6 +10,8 @@ PacketRouting packet_routing(Routing policy) {
     switch (policy) {
         case Routing::spray:
             return PacketRouting::spray;
+        case Routing::random_spray:
+            return PacketRouting::random_spray;
         case Routing::adaptive:
             return PacketRouting::adaptive;
         case Routing::flowlet:
@@ -21,29 +23,28 @@ PacketRouting packet_routing(Routing policy) {
     return PacketRouting::path;
 }
 
-// Each queue pair is a flow of its own here; and of packets that choose their way only the path's ends count.
-RoutingSpec one_path(RoutingSpec routing) {
-    routing.queue_pairs = 1;
-    if (routing.policy == Routing::spray) routing.policy = Routing::ecmp;
-    return routing;
-}
-
 }  // namespace
 
 MessageFlows::MessageFlows(const Topology& topology, RoutingSpec routing)
-    : router_(topology, one_path(routing)),
+    : router_(topology, routing),
       queue_pairs_(routing.queue_pairs),
       routing_(packet_routing(routing.policy)) {}
 
 MessageFlows::Handle MessageFlows::send(const Message& m) {
     const auto first = static_cast<Handle>(flows_.size());
     for (std::int64_t q = 0; q < queue_pairs_; ++q) {
-        usages_.clear();
-        const auto label =
-            m.label * static_cast<std::uint64_t>(queue_pairs_) + static_cast<std::uint64_t>(q);
-        if (!router_.route(m.from, m.to, label, usages_)) return nothing;
         PacketFlow flow;
-        for (const Usage& u : usages_) flow.path.push_back(u.link);
+        if (m.continues == nothing) {
+            flow.hash = Router::hash(m.from, m.to, m.label, q);
+            usages_.clear();
+            if (!router_.route_queue_pair(m.from, m.to, flow.hash, usages_)) return nothing;
+            for (const Usage& u : usages_) flow.path.push_back(u.link);
+        } else {
+            const PacketFlow& before = flows_[static_cast<std::size_t>(m.continues + q)];
+            flow.hash = before.hash;
+            flow.path = before.path;
+            flow.continues = m.continues + q;
+        }
         flow.bytes =
             std::max<std::int64_t>(1, m.bytes / queue_pairs_ + (q < m.bytes % queue_pairs_));
         flow.start = m.start;
@@ -57,11 +58,6 @@ MessageFlows::Handle MessageFlows::send(const Message& m) {
 
 void MessageFlows::each(Handle message, std::vector<std::int64_t>& flows) const {
     for (std::int64_t q = 0; q < queue_pairs_; ++q) flows.push_back(message + q);
-}
-
-bool MessageFlows::reaches(VertexId from, VertexId to) {
-    usages_.clear();
-    return router_.route(from, to, 0, usages_);
 }
 
 }  // namespace railyard

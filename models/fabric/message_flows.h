@@ -23,6 +23,8 @@ class MessageFlows {
         std::int64_t bytes = 0;  // at least one goes over each queue pair
         Picoseconds start{};
         Handle after = nothing;  // queue pair by queue pair
+        // An earlier message of the same connection, whose queue pairs this one uses too.
+        Handle continues = nothing;
         int traffic_class = 1;
         std::uint64_t label = 0;  // tells connections between the same two NICs apart
     };
@@ -30,7 +32,7 @@ class MessageFlows {
     Handle send(const Message& message);
     // Appends the numbers of its flows.
     void each(Handle message, std::vector<std::int64_t>& flows) const;
-    bool reaches(VertexId from, VertexId to);
+    bool reaches(VertexId from, VertexId to) { return router_.reaches(from, to); }
 
     std::size_t size() const { return flows_.size(); }
     std::vector<PacketFlow> take() { return std::move(flows_); }

@@ -17,10 +17,11 @@ bool works(const Topology& topology, LinkId l) {
 
 }  // namespace
 
-NextHops::NextHops(const Topology& topology, std::uint64_t seed) : nics_(topology.nic_count()) {
+NextHops::NextHops(const Topology& topology, std::uint64_t seed, std::span<const LinkId> withdrawn)
+    : nics_(topology.nic_count()), hops_max_(2 * static_cast<std::uint32_t>(topology.levels())) {
     blocks_ = {0, 0};  // first that of no links
     find_destinations(topology);
-    fill_rows(topology, seed);
+    fill_rows(topology, seed, withdrawn);
     for (const Link& link : topology.links()) {
         end_.push_back(link.to);
         row_.push_back(link.to < nics_ ? 0 : (link.to - nics_) * leaves_.size());
@@ -80,7 +81,10 @@ std::vector<std::uint8_t> NextHops::heights_to(const Topology& topology,
     return height;
 }
 
-void NextHops::fill_rows(const Topology& topology, std::uint64_t seed) {
+void NextHops::fill_rows(const Topology& topology, std::uint64_t seed,
+                         std::span<const LinkId> withdrawn) {
+    std::vector<std::uint8_t> is_withdrawn(topology.links().size());
+    for (const LinkId l : withdrawn) is_withdrawn[l] = is_withdrawn[reverse_link(l)] = 1;
     const std::size_t switches = topology.vertex_count() - nics_;
     table_.resize(switches * leaves_.size());
     std::vector<std::vector<std::uint32_t>> known(switches);
@@ -102,6 +106,9 @@ void NextHops::fill_rows(const Topology& topology, std::uint64_t seed) {
                 if (!works(topology, l) || to < nics_) continue;
                 if (height[to - nics_] == (down ? 0 : height[s] - 1)) links.push_back(l);
             }
+            const auto kept = std::stable_partition(links.begin(), links.end(),
+                                                    [&](LinkId l) { return is_withdrawn[l] == 0; });
+            if (kept != links.begin()) links.erase(kept, links.end());
             entry.block = block_of(links, known[s]);
             // Switches that all began with the same output would meet at the same next one.
             entry.turn = static_cast<std::uint32_t>(

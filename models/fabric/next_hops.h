@@ -17,10 +17,13 @@ namespace railyard {
 class NextHops {
   public:
     NextHops() = default;  // of no network
-    // Of the links that work. `seed` sets where the turns begin.
-    explicit NextHops(const Topology& topology, std::uint64_t seed = 0);
+    // Of the links that work. `seed` sets where the turns begin. Cables that are `withdrawn` are left out
+    // where the switch itself has others: those further away do not know.
+    explicit NextHops(const Topology& topology, std::uint64_t seed = 0,
+                      std::span<const LinkId> withdrawn = {});
 
     bool empty() const { return table_.empty(); }
+    std::uint32_t hops_max() const { return hops_max_; }  // from NIC to NIC, whatever is down
 
     struct Choice {
         std::span<const LinkId> links;  // all on shortest working paths; none: no way is left
@@ -48,11 +51,12 @@ class NextHops {
 
     void find_destinations(const Topology& topology);
     std::vector<std::uint8_t> heights_to(const Topology& topology, std::uint32_t destination) const;
-    void fill_rows(const Topology& topology, std::uint64_t seed);
+    void fill_rows(const Topology& topology, std::uint64_t seed, std::span<const LinkId> withdrawn);
     std::uint32_t block_of(const std::vector<LinkId>& links, std::vector<std::uint32_t>& known);
     std::span<const LinkId> links_to(LinkId in, VertexId to) const;
 
     std::size_t nics_ = 0;
+    std::uint32_t hops_max_ = 0;
     std::vector<VertexId> end_;                  // of each link
     std::vector<std::size_t> row_;               // in the table, of the switch at each link's end
     std::vector<std::uint32_t> destination_;     // of each NIC

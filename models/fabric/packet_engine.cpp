@@ -51,6 +51,7 @@ PacketEngine::PacketEngine(const PacketNetwork& network, PacketSpec spec,
       rings_(links_.size() * class_count_),
       pauses_(links_.size() * class_count_),
       ingress_(links_.size() * class_count_),
+      spraying_(spec_.seed, 0, "packet/spray"),
       marking_(spec_.seed, 0, "packet/marking") {
     RY_CHECK(class_count_ <= 8);
     RY_CHECK(spec_.payload_bytes > 0 && spec_.ack_every > 0);
@@ -151,8 +152,7 @@ void PacketEngine::fetch_ahead() const {
         if (soon->payload.what == What::arrival) {
             const Packet& packet = packets_[id];
             if (packet.flags >> routing_shift != 0) {
-                next_hops_.fetch(paths_[packet.place - 1],
-                                 paths_[packet.place / way_places * way_places]);
+                next_hops_.fetch(paths_[packet.place - 1], paths_[way_of(packet)]);
                 return;
             }
             __builtin_prefetch(&ports_[paths_[packet.place]]);
@@ -245,11 +245,15 @@ void PacketEngine::receive(LinkId in, std::uint32_t id) {
 
 inline void PacketEngine::forward(LinkId in, std::uint32_t id) {
     const Packet& packet = packets_[id];
-    if (packet.flags >> routing_shift != 0) choose_link(id);
+    if (packet.flags >> routing_shift != 0 && !choose_link(id)) {
+        if (has_credits(packet.traffic_class)) leave_lane(in, packet);
+        return lose(id, totals_.lost_on_links);
+    }
     const LinkId out = paths_[packet.place];
     Port& port = ports_[out];
     if ((port.discarding >> packet.traffic_class & 1) != 0) {
-        return lose(id, totals_.lost_to_watchdog);
+        if (has_credits(packet.traffic_class)) leave_lane(in, packet);
+        return lose(id, port.cut ? totals_.lost_on_links : totals_.lost_to_watchdog);
     }
     const bool credits = has_credits(packet.traffic_class);
     if (discarding_arrivals_ > 0 &&
@@ -365,6 +369,7 @@ void PacketEngine::leave_switch(LinkId link, std::uint32_t id) {
 void PacketEngine::write_telemetry(LinkId link, std::uint32_t id, std::int64_t queue_bytes) {
     const Packet& packet = packets_[id];
     if ((packet.flags & flag_ack) != 0) return;
+    if (packet.place <= flows_[packet.flow].first) return;  // its flow has been rerouted
     // The first link of the path is the NIC's own.
     const std::size_t hop = packet.place - flows_[packet.flow].first - 1;
     telemetry_[id * telemetry_hops_ + hop] = {
@@ -393,6 +398,8 @@ void PacketEngine::transmit(LinkId link, std::uint32_t id) {
     }
     const std::int64_t there = now_ + until_there + port.latency;
     if (port.faults != none && faults_[port.faults].take(packet.bytes, now_, there)) {
+        // The receiver's count of blocks is put right by the next update.
+        if (has_credits(packet.traffic_class)) leave_lane(link, packet);
         return lose(id, totals_.lost_on_links);
     }
     ++on_links_;

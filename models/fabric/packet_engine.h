@@ -1,8 +1,9 @@
 #pragma once
 // The packet scale: every data packet, acknowledgement and pause frame, on a picosecond clock.
 //
-// A NIC paces each of its flows, takes them in turn, and stops when the switch above it says so. A switch
-// queues packets at their way out, one queue per class, and books them in its buffer on their way in
+// A NIC paces each of its queue pairs, takes them in turn, and stops when the switch above it says so. Flows
+// that continue one another are messages of one queue pair: its pace outlives them, and they go in order. A
+// switch queues packets at their way out, one queue per class, and books them in its buffer on their way in
 // (switch_buffer.h); PFC, ECN, congestion control and the watchdog follow from there. Flows bring their own
 // paths. What is modelled, what is left out, and what it was held against: README.md, "Packets".
 //
@@ -55,10 +56,11 @@ enum class Recovery : std::uint8_t { go_back_n, selective_repeat };
 
 // Which way a flow's packets take through the network.
 enum class PacketRouting : std::uint8_t {
-    path,      // the flow's own, all of them
-    spray,     // at each switch the equal-cost outputs in turn, a turn for each destination leaf
-    adaptive,  // at each switch the equal-cost output that would send it first
-    flowlet,   // likewise, but only after a gap; else where the flow's last packet went
+    path,   // the flow's own, all of them
+    spray,  // at each switch the equal-cost outputs in turn, a turn for each destination leaf
+    random_spray,  // at each switch one of them by chance
+    adaptive,      // at each switch the equal-cost output that would send it first
+    flowlet,       // likewise, but only after a gap; else where the flow's last packet went
 };
 
 struct PacketSpec {
@@ -102,7 +104,12 @@ struct PacketFlow {
     std::int64_t bytes = 0;    // of payload, > 0
     Picoseconds start{};
     std::int64_t after = -1;  // starts when this earlier flow has ended, if that is later; -1: none
+    // An earlier flow of the same queue pair, whose path, class and routing this one has too: it goes
+    // behind all that started before it there, at the pace that those have left. -1: a fresh queue pair, at
+    // line rate.
+    std::int64_t continues = -1;
     int traffic_class = 1;
+    std::uint64_t hash = 0;  // of its queue pair (Router::hash): for whoever finds it another path
     // Other than `path`: of `path` the two ends count, and its first link; an acknowledgement goes back as
     // its packet came. Not with a congestion control that wants telemetry, which compares hop with hop.
     PacketRouting routing = PacketRouting::path;
@@ -115,9 +122,13 @@ class PacketEngine {
                  std::unique_ptr<Congestion> congestion = no_congestion_control());
 
     // What flows that don't keep to one path choose from: of the network's own topology.
-    void choose_from(NextHops next_hops) { next_hops_ = std::move(next_hops); }
+    // Again when they have changed.
+    void choose_from(NextHops next_hops);
     // Its index. Before the clock passes its start.
     std::size_t add(const PacketFlow& flow);
+    // From now on the flow's queue pair takes this path, by the same first link. Packets under way keep
+    // theirs.
+    void reroute(std::size_t flow, const std::vector<LinkId>& path);
     // The NIC at the end of `link` pauses it for a class, or returns no credits, from `start` to `end`,
     // whatever its own state.
     void storm(LinkId link, int traffic_class, Picoseconds start, Picoseconds end);
@@ -126,8 +137,9 @@ class PacketEngine {
     void mute(LinkId link);
     void unmute(LinkId link);
 
-    // The cable of `link` is down between these instants: it carries nothing in either direction, and what is
-    // on it is lost. What waits for it waits. Pauses across it run out, and come again when it is up.
+    // The cable of `link` is down between these instants: it carries nothing in either direction. What is
+    // on it is lost, and so is all that a switch holds for it or is to send by it; a NIC waits. Pauses
+    // across it run out, and come again when it is up.
     void flap(LinkId link, Picoseconds down, Picoseconds up);
     // The NIC at the end of `link` takes packets at no more than this rate between these instants. Once for
     // each link.
@@ -141,11 +153,18 @@ class PacketEngine {
 
     static constexpr Picoseconds never = Picoseconds::max();
     Picoseconds end(std::size_t flow) const { return record_[flow].end; }  // last ACK at the sender
-    bool begun(std::size_t flow) const { return flows_[flow].phase != Phase::waiting; }
-    bool failed(std::size_t flow) const { return flows_[flow].phase == Phase::failed; }
+    // It has started, and all before it on its queue pair has been sent.
+    bool begun(std::size_t flow) const {
+        const Record& r = record_[flow];
+        return r.first != none && flows_[r.queue_pair].sent >= r.first;
+    }
+    bool failed(std::size_t flow) const { return record_[flow].failed_at != never; }
     // When it gave up; never: it did not.
     Picoseconds failed_at(std::size_t flow) const { return record_[flow].failed_at; }
-    std::int64_t received_bytes(std::size_t flow) const { return flows_[flow].received_bytes; }
+    // On a queue pair, earlier flows are filled first, whatever came first.
+    std::int64_t received_bytes(std::size_t flow) const;
+    // Nothing will ever happen again: flows that have not ended never will.
+    bool stuck() { return unfinished_ > 0 && wheel_.empty(); }
 
     std::int64_t queue_bytes(LinkId link, int traffic_class) const {
         return queues_[slot(link, traffic_class)].bytes;
@@ -206,7 +225,7 @@ class PacketEngine {
     enum class What : std::uint8_t {
         arrival,       // of packet `id` at the end of its link
         port_free,     // link `id` can send again
-        flow_start,    // flow `id`
+        flow_start,    // flow `id`; all others are of queue pair `id`
         flow_ready,    // its pace allows another packet
         flow_timer,    // its congestion control's
         flow_timeout,  // nothing was acknowledged for long
@@ -242,11 +261,8 @@ class PacketEngine {
     static constexpr std::uint8_t flag_ack = 1;
     static constexpr std::uint8_t flag_marked = 2;  // data: congestion experienced; ACK: CNP
     static constexpr std::uint8_t flag_nack = 4;
-    static constexpr int routing_shift = 6;  // above it a data packet's routing
-    // What a packet that chooses its way has at the end of paths_: its NIC, then its path there and back.
-    // As many places for each, so that each begins at a multiple.
-    static constexpr std::uint32_t way_places = 16;
-    static constexpr std::size_t way_hops_max = (way_places - 2) / 2;
+    static constexpr std::uint8_t flag_last = 8;  // of its flow: to be acknowledged at once
+    static constexpr int routing_shift = 5;       // above it a data packet's routing
 
     // The sending end of a link.
     struct alignas(64) Port {
@@ -263,6 +279,7 @@ class PacketEngine {
         std::uint8_t paused = 0;      // classes that must not
         std::uint8_t unpausable = 0;  // classes whose pauses the watchdog ignores
         std::uint8_t discarding = 0;  // classes that it throws away
+        bool cut = false;             // because its cable is down
         std::uint8_t last_class = 0;
     };
     struct alignas(32) Queue {
@@ -287,9 +304,13 @@ class PacketEngine {
         bool muted = false;  // its pauser
     };
     enum class Phase : std::uint8_t { waiting, moving, ended, failed };
+    // A queue pair: its flows, or the only one, as one row of packets.
     struct Flow {
-        std::uint32_t first = 0;  // of its path
-        std::uint32_t packets = 0;
+        std::uint32_t first = 0;           // of its path
+        std::uint32_t packets = 0;         // of all flows that have started
+        std::uint32_t last_begins = 0;     // the last of these flows, by its first packet
+        std::uint32_t oldest = none;       // flow that has started and not ended
+        std::uint32_t oldest_ends = none;  // after its last packet
         std::uint32_t to_send = 0;         // next
         std::uint32_t sent = 0;            // all before this one, once at least
         std::uint32_t acknowledged = 0;    // all before this one
@@ -314,13 +335,24 @@ class PacketEngine {
         std::uint64_t ps_per_byte = 0;  // of its pace, in 2^-20 ps
         Pace pace;
     };
-    struct Record {  // what is looked at rarely
+    struct Record {  // a flow as it was given
         Picoseconds start{};
         Picoseconds end = never;
         Picoseconds failed_at = never;
-        std::int64_t ack_latency = 0;  // of acknowledgements that are no packets
+        std::int64_t bytes = 0;
+        std::int64_t first_byte = 0;  // of its queue pair's
+        std::uint32_t queue_pair = 0;
+        std::uint32_t first = none;  // packet, of its queue pair's; none: it has not started
+        std::uint32_t packets = 0;
+        std::uint32_t next = none;  // to have started on its queue pair
         std::uint32_t first_follower = none;
         std::uint32_t next_follower = none;
+    };
+    struct Rarely {                    // what is looked at rarely of a queue pair
+        std::int64_t ack_latency = 0;  // of acknowledgements that are no packets
+        std::int64_t bytes = 0;        // of all flows that have started
+        std::int64_t idle_since = 0;
+        std::uint32_t newest = none;      // flow that has started
         std::uint32_t first_flowlet = 0;  // one for each hop
     };
     struct Flowlet {
@@ -373,11 +405,12 @@ class PacketEngine {
 
     // Ways (packet_routing.cpp).
     void start_way(std::uint32_t id);
-    void choose_link(std::uint32_t id);
+    bool choose_link(std::uint32_t id);
     void fetch_ways() const;
     LinkId soonest(const NextHops::Choice& choice, std::size_t traffic_class) const;
     std::int64_t wait_at(LinkId link, std::size_t traffic_class) const;
-    void turn_way(Packet& packet, std::size_t hops);
+    void turn_way(Packet& packet);
+    std::size_t way_of(const Packet& packet) const { return packet.place & ~(way_places_ - 1); }
 
     // PFC.
     void send_pause(LinkId link, std::size_t traffic_class, bool stop);
@@ -390,7 +423,7 @@ class PacketEngine {
     void watch(std::size_t s);
     void on_watchdog_poll(VertexId v);
     void poll_watchdog(std::size_t s);
-    void flush(LinkId link, std::size_t traffic_class);
+    void flush(LinkId link, std::size_t traffic_class, std::int64_t& counter);
 
     // Credits.
     bool has_credits(std::size_t traffic_class) const {
@@ -425,9 +458,14 @@ class PacketEngine {
     void on_host_took(LinkId link);
 
     // NICs.
-    void start_flow(std::uint32_t flow);
-    void end_flow(std::uint32_t flow);
-    void fail_flow(std::uint32_t flow);
+    std::uint32_t add_queue_pair(const PacketFlow& given);
+    void set_path(std::uint32_t flow, const std::vector<LinkId>& path);
+    void widen_telemetry(std::size_t hops);
+    void start_flow(std::uint32_t index);
+    const Record& flow_of(const Flow& f, std::uint32_t number) const;
+    void end_flows(std::uint32_t flow);
+    void fail_queue_pair(std::uint32_t flow);
+    void fail_flow(std::uint32_t index);
     bool selective() const { return spec_.recovery == Recovery::selective_repeat; }
     bool window_is_full(std::uint32_t flow) const;
     void count_sent(std::uint32_t flow);
@@ -471,6 +509,9 @@ class PacketEngine {
         sent_at_;  // of each data packet and the ACK that it becomes, if wanted
     std::vector<LinkId> paths_;
     NextHops next_hops_;
+    // What a packet that chooses its way has at the end of paths_: its NIC, then its path there and back. As
+    // many places for each, a power of two, so that each begins at a multiple.
+    std::uint32_t way_places_ = 0;
     std::vector<std::uint32_t> ways_;  // of each packet that has chosen one, its place in paths_
     std::vector<Flowlet> flowlets_;
     static constexpr std::uint8_t to_nic = 1;
@@ -494,15 +535,17 @@ class PacketEngine {
         std::vector<std::size_t> slots;
         bool pending = false;
     };
-    std::vector<PollRound> rounds_;      // by vertex
-    int discarding_arrivals_ = 0;        // ports that do
-    std::vector<SwitchBuffer> buffers_;  // by vertex
-    std::vector<Flow> flows_;
-    std::vector<Record> record_;
-    std::vector<SelectiveSender> senders_;  // by flow; empty: go-back-N
+    std::vector<PollRound> rounds_;         // by vertex
+    int discarding_arrivals_ = 0;           // ports that do
+    std::vector<SwitchBuffer> buffers_;     // by vertex
+    std::vector<Flow> flows_;               // by queue pair
+    std::vector<Rarely> rarely_;            // likewise
+    std::vector<Record> record_;            // by flow
+    std::vector<SelectiveSender> senders_;  // by queue pair; empty: go-back-N
     std::vector<SelectiveReceiver> receivers_;
     std::size_t unfinished_ = 0;
     std::uint64_t on_links_ = 0;  // packets
+    RandomStream spraying_;
     RandomStream marking_;
     Totals totals_;
 };

@@ -24,17 +24,32 @@ void PacketEngine::flap(LinkId link, Picoseconds down, Picoseconds up) {
     }
 }
 
-// A port that is down is busy until it is up.
+// A port that is down is busy until it is up. A switch's throws away what it would have to send.
 void PacketEngine::on_link_down(LinkId link) {
     constexpr std::int64_t never_up = INT64_MAX / 2;
     Port& port = ports_[link];
     port.busy_until =
         std::max(port.busy_until, std::min(never_up, faults_[port.faults].up_after(now_)));
     mute(reverse_link(link));
+    if (port.at_nic) return;
+    port.cut = true;
+    port.discarding = UINT8_MAX;
+    for (std::size_t c = 0; c < class_count_; ++c) flush(link, c, totals_.lost_on_links);
 }
 
 void PacketEngine::on_link_up(LinkId link) {
-    if (faults_[ports_[link].faults].up_after(now_) == now_) unmute(reverse_link(link));
+    Port& port = ports_[link];
+    if (faults_[port.faults].up_after(now_) > now_) return;
+    unmute(reverse_link(link));
+    if (port.at_nic) return;
+    port.cut = false;
+    port.discarding = 0;
+    if (spec_.watchdog.action != WatchdogAction::drop) return;
+    for (std::size_t c = 0; c < class_count_; ++c) {
+        if (stormed(link, static_cast<int>(c))) {
+            port.discarding |= static_cast<std::uint8_t>(1U << c);
+        }
+    }
 }
 
 void PacketEngine::slow_receiver(LinkId link, Bandwidth rate, Picoseconds from, Picoseconds until) {

@@ -1,5 +1,6 @@
 // PacketEngine: flows at their two ends, pacing, acknowledgements and recovery.
 
+#include <algorithm>
 #include <utility>
 
 #include "models/fabric/packet_engine.h"
@@ -9,43 +10,21 @@ namespace railyard {
 
 std::size_t PacketEngine::add(const PacketFlow& given) {
     RY_CHECK(!given.path.empty() && given.bytes > 0 && given.start.count() >= now_);
-    RY_CHECK(ports_[given.path.front()].at_nic && to_nic_[given.path.back()] != 0);
-    const auto index = static_cast<std::uint32_t>(flows_.size());
-    Flow f;
-    f.first = static_cast<std::uint32_t>(paths_.size());
-    f.hops = static_cast<std::uint8_t>(given.path.size());
-    f.packets =
-        static_cast<std::uint32_t>((given.bytes + spec_.payload_bytes - 1) / spec_.payload_bytes);
-    f.last_payload =
-        static_cast<std::uint16_t>(given.bytes - (f.packets - 1) * spec_.payload_bytes);
-    f.traffic_class = static_cast<std::uint8_t>(given.traffic_class);
-    f.routing = given.routing;
+    const auto index = static_cast<std::uint32_t>(record_.size());
     Record r;
     r.start = given.start;
-    for (const LinkId l : given.path) {
-        paths_.push_back(l);
-        const Port& back = ports_[reverse_link(l)];
-        r.ack_latency += back.latency + transfer_ps(spec_.ack_bytes, back.ps_per_byte);
+    r.bytes = given.bytes;
+    r.packets =
+        static_cast<std::uint32_t>((given.bytes + spec_.payload_bytes - 1) / spec_.payload_bytes);
+    if (given.continues < 0) {
+        r.queue_pair = add_queue_pair(given);
+    } else {
+        r.queue_pair = record_[static_cast<std::size_t>(given.continues)].queue_pair;
+        const Flow& f = flows_[r.queue_pair];
+        RY_CHECK(paths_[f.first] == given.path.front() && f.traffic_class == given.traffic_class &&
+                 f.routing == given.routing);
     }
-    for (std::size_t i = given.path.size(); i-- > 0;) {
-        paths_.push_back(reverse_link(given.path[i]));
-    }
-    if (given.path.size() > telemetry_hops_ + 1) {
-        RY_CHECK(!telemetry_wanted_ || packets_.empty());  // all flows before the first packet
-        telemetry_hops_ = given.path.size() - 1;
-    }
-    paths_.push_back(given.path.front());  // so that one place beyond the last is still inside
-    if (f.routing != PacketRouting::path) {
-        RY_CHECK(!next_hops_.empty() && !telemetry_wanted_ && f.hops <= way_hops_max);
-        r.first_flowlet = static_cast<std::uint32_t>(flowlets_.size());
-        if (f.routing == PacketRouting::flowlet) flowlets_.resize(flowlets_.size() + f.hops);
-    }
-    flows_.push_back(f);
     record_.push_back(r);
-    if (selective()) {
-        senders_.emplace_back(spec_.recovery_window, spec_.reordering);
-        receivers_.emplace_back(spec_.recovery_window);
-    }
     ++unfinished_;
     if (given.after < 0) {
         schedule(given.start.count(), What::flow_start, index);
@@ -57,42 +36,152 @@ std::size_t PacketEngine::add(const PacketFlow& given) {
     return index;
 }
 
-void PacketEngine::start_flow(std::uint32_t flow) {
+std::uint32_t PacketEngine::add_queue_pair(const PacketFlow& given) {
+    const auto flow = static_cast<std::uint32_t>(flows_.size());
+    Flow& f = flows_.emplace_back();
+    f.traffic_class = static_cast<std::uint8_t>(given.traffic_class);
+    f.routing = given.routing;
+    rarely_.emplace_back();
+    set_path(flow, given.path);
+    if (f.routing != PacketRouting::path) {
+        RY_CHECK(!next_hops_.empty() && !telemetry_wanted_ && way_places_ > 2U * f.hops);
+        rarely_[flow].first_flowlet = static_cast<std::uint32_t>(flowlets_.size());
+        if (f.routing == PacketRouting::flowlet) flowlets_.resize(flowlets_.size() + way_places_);
+    }
+    if (selective()) {
+        senders_.emplace_back(spec_.recovery_window, spec_.reordering);
+        receivers_.emplace_back(spec_.recovery_window);
+    }
+    return flow;
+}
+
+void PacketEngine::set_path(std::uint32_t flow, const std::vector<LinkId>& path) {
+    RY_CHECK(ports_[path.front()].at_nic && to_nic_[path.back()] != 0);
     Flow& f = flows_[flow];
+    f.first = static_cast<std::uint32_t>(paths_.size());
+    f.hops = static_cast<std::uint8_t>(path.size());
+    std::int64_t& ack_latency = rarely_[flow].ack_latency;
+    ack_latency = 0;
+    for (const LinkId l : path) {
+        paths_.push_back(l);
+        const Port& back = ports_[reverse_link(l)];
+        ack_latency += back.latency + transfer_ps(spec_.ack_bytes, back.ps_per_byte);
+    }
+    for (std::size_t i = path.size(); i-- > 0;) paths_.push_back(reverse_link(path[i]));
+    paths_.push_back(path.front());  // so that one place beyond the last is still inside
+    if (path.size() > telemetry_hops_ + 1) widen_telemetry(path.size() - 1);
+}
+
+void PacketEngine::widen_telemetry(std::size_t hops) {
+    std::vector<HopTelemetry> wider(telemetry_wanted_ ? packets_.size() * hops : 0);
+    for (std::size_t i = 0; i < telemetry_.size(); ++i) {
+        wider[i / telemetry_hops_ * hops + i % telemetry_hops_] = telemetry_[i];
+    }
+    telemetry_ = std::move(wider);
+    telemetry_hops_ = hops;
+}
+
+void PacketEngine::reroute(std::size_t flow, const std::vector<LinkId>& path) {
+    const std::uint32_t queue_pair = record_[flow].queue_pair;
+    RY_CHECK(path.front() == paths_[flows_[queue_pair].first]);
+    set_path(queue_pair, path);
+    congestion_->rerouted(queue_pair);
+}
+
+void PacketEngine::start_flow(std::uint32_t index) {
+    Record& r = record_[index];
+    Flow& f = flows_[r.queue_pair];
+    if (f.phase == Phase::failed) return fail_flow(index);
+    Rarely& rarely = rarely_[r.queue_pair];
+    r.first = f.packets;
+    r.first_byte = rarely.bytes;
+    rarely.bytes += r.bytes;
+    RY_CHECK(f.packets + r.packets > f.packets);  // they are counted in 32 bits
+    f.packets += r.packets;
+    f.last_begins = r.first;
+    f.last_payload =
+        static_cast<std::uint16_t>(r.bytes - (r.packets - std::int64_t{1}) * spec_.payload_bytes);
+    if (f.oldest == none) {
+        f.oldest = index;
+        f.oldest_ends = f.packets;
+    } else {
+        record_[rarely.newest].next = index;
+    }
+    rarely.newest = index;
+    const double rate_before = f.pace.bits_per_s;
+    if (f.phase == Phase::waiting) {
+        congestion_->start(r.queue_pair,
+                           {static_cast<double>(links_[paths_[f.first]].rate.bits_per_second()),
+                            spec_.payload_bytes, links_[paths_[f.first + f.hops - 1U]].to},
+                           f.pace);
+    } else if (f.phase == Phase::ended) {
+        congestion_->resumed(r.queue_pair, Picoseconds(rarely.idle_since), Picoseconds(now_),
+                             f.pace);
+    }
     f.phase = Phase::moving;
-    f.ready_at = now_;
-    congestion_->start(flow,
-                       {static_cast<double>(links_[paths_[f.first]].rate.bits_per_second()),
-                        spec_.payload_bytes, links_[paths_[f.first + f.hops - 1U]].to},
-                       f.pace);
-    follow_pace(flow, 0);
-    offer(flow);
+    follow_pace(r.queue_pair, rate_before);
+    offer(r.queue_pair);
 }
 
-void PacketEngine::end_flow(std::uint32_t flow) {
-    flows_[flow].phase = Phase::ended;
-    record_[flow].end = Picoseconds(now_);
-    --unfinished_;
-    congestion_->ended(flow, flows_[flow].pace);
-    wake_other(flows_[flow].pace);
-    for (std::uint32_t next = record_[flow].first_follower; next != none;
-         next = record_[next].next_follower) {
-        schedule(std::max(now_, record_[next].start.count()), What::flow_start, next);
+// The one that a packet belongs to which is not acknowledged.
+const PacketEngine::Record& PacketEngine::flow_of(const Flow& f, std::uint32_t number) const {
+    const Record* r = &record_[f.oldest];
+    while (number >= r->first + r->packets) r = &record_[r->next];
+    return *r;
+}
+
+// Those of a queue pair whose last packet is acknowledged.
+void PacketEngine::end_flows(std::uint32_t flow) {
+    Flow& f = flows_[flow];
+    if (f.acknowledged == f.packets) {
+        f.phase = Phase::ended;
+        rarely_[flow].idle_since = now_;
+        congestion_->ended(flow, f.pace);
+        wake_other(f.pace);
+    }
+    while (f.acknowledged >= f.oldest_ends) {
+        Record& r = record_[f.oldest];
+        r.end = Picoseconds(now_);
+        --unfinished_;
+        f.oldest = r.next;
+        f.oldest_ends =
+            f.oldest == none ? none : record_[f.oldest].first + record_[f.oldest].packets;
+        for (std::uint32_t next = r.first_follower; next != none;
+             next = record_[next].next_follower) {
+            schedule(std::max(now_, record_[next].start.count()), What::flow_start, next);
+        }
     }
 }
 
-void PacketEngine::fail_flow(std::uint32_t flow) {
-    if (flows_[flow].phase == Phase::moving) {
-        congestion_->ended(flow, flows_[flow].pace);
-        wake_other(flows_[flow].pace);
+// With all that waits for its flows; what would start on it later fails then.
+void PacketEngine::fail_queue_pair(std::uint32_t flow) {
+    Flow& f = flows_[flow];
+    congestion_->ended(flow, f.pace);
+    wake_other(f.pace);
+    f.phase = Phase::failed;
+    for (std::uint32_t index = f.oldest; index != none; index = record_[index].next) {
+        fail_flow(index);
     }
-    flows_[flow].phase = Phase::failed;
-    record_[flow].failed_at = Picoseconds(now_);
-    --unfinished_;
-    for (std::uint32_t next = record_[flow].first_follower; next != none;
-         next = record_[next].next_follower) {
-        fail_flow(next);
+}
+
+void PacketEngine::fail_flow(std::uint32_t index) {
+    std::vector<std::uint32_t> failing = {index};
+    while (!failing.empty()) {
+        Record& r = record_[failing.back()];
+        failing.pop_back();
+        r.failed_at = Picoseconds(now_);
+        --unfinished_;
+        for (std::uint32_t next = r.first_follower; next != none;
+             next = record_[next].next_follower) {
+            failing.push_back(next);
+        }
     }
+}
+
+std::int64_t PacketEngine::received_bytes(std::size_t flow) const {
+    const Record& r = record_[flow];
+    return std::clamp<std::int64_t>(flows_[r.queue_pair].received_bytes - r.first_byte, 0,
+                                    r.first == none ? 0 : r.bytes);
 }
 
 // ---- the sender ----
@@ -159,14 +248,23 @@ bool PacketEngine::send_from_ring(LinkId link, std::size_t traffic_class) {
 void PacketEngine::send_data(LinkId link, std::uint32_t flow) {
     Flow& f = flows_[flow];
     const std::uint32_t id = take_packet();
-    const std::int64_t payload = f.to_send + 1 == f.packets ? f.last_payload : spec_.payload_bytes;
+    std::int64_t payload = spec_.payload_bytes;
+    bool last = false;  // of its flow
+    if (f.to_send >= f.last_begins) {
+        last = f.to_send + 1 == f.packets;
+        if (last) payload = f.last_payload;
+    } else {
+        const Record& r = flow_of(f, f.to_send);
+        last = f.to_send + 1 == r.first + r.packets;
+        if (last) payload = r.bytes - (r.packets - std::int64_t{1}) * spec_.payload_bytes;
+    }
     packets_[id] = {none,
                     f.first,
                     flow,
                     f.to_send,
                     static_cast<std::uint16_t>(payload + spec_.header_bytes),
                     f.traffic_class,
-                    0};
+                    last ? flag_last : std::uint8_t{0}};
     if (round_trips_wanted_) sent_at_[id] = now_;
     if (f.sent == f.acknowledged) restart_timeout(flow);
     await_timeout(flow);
@@ -200,10 +298,6 @@ void PacketEngine::receive_ack(std::uint32_t id) {
         f.retries = 0;
         restart_timeout(flow);
     }
-    if (f.acknowledged == f.packets) {
-        free_packet(id);
-        return end_flow(flow);
-    }
     bool lost = false;
     if (selective()) {
         lost = senders_[flow].acknowledged(packet.number, acknowledges_[id], f.sent) > 0;
@@ -218,7 +312,7 @@ void PacketEngine::receive_ack(std::uint32_t id) {
     ack.next = packet.number;
     ack.to_send = selective() ? f.sent : f.to_send;
     ack.bytes = fresh * spec_.payload_bytes;
-    if (telemetry_wanted_) {
+    if (telemetry_wanted_ && packet.place - f.first <= 2U * f.hops) {  // else it has been rerouted
         ack.hops = {&telemetry_[id * telemetry_hops_], static_cast<std::size_t>(f.hops) - 1};
     }
     if (round_trips_wanted_) ack.round_trip = Picoseconds(now_ - sent_at_[id]);
@@ -228,6 +322,7 @@ void PacketEngine::receive_ack(std::uint32_t id) {
     if (lost) congestion_->lost(flow, {Picoseconds(now_), f.acknowledged, f.sent}, f.pace);
     free_packet(id);
     follow_pace(flow, rate_before);
+    if (f.acknowledged >= f.oldest_ends) end_flows(flow);
     offer(flow);
 }
 
@@ -304,7 +399,7 @@ void PacketEngine::on_timeout(std::uint32_t flow) {
     if (f.phase != Phase::moving || f.sent == f.acknowledged) return;
     if (f.timeout_at <= now_) {
         ++totals_.timeouts;
-        if (f.retries == spec_.retries) return fail_flow(flow);
+        if (f.retries == spec_.retries) return fail_queue_pair(flow);
         ++f.retries;
         if (selective()) {
             senders_[flow].time_out(f.sent);
@@ -345,9 +440,8 @@ void PacketEngine::receive_data(std::uint32_t id) {
         ++f.unacknowledged;
         f.nacked = false;
         f.received_bytes += packet.bytes - spec_.header_bytes;
-        if (flags == 0 && f.expected < f.packets && f.unacknowledged < spec_.ack_every) {
-            return free_packet(id);
-        }
+        const bool last = (packet.flags & flag_last) != 0;
+        if (flags == 0 && !last && f.unacknowledged < spec_.ack_every) return free_packet(id);
     }
     acknowledge(id, flags);
 }
@@ -377,7 +471,8 @@ void PacketEngine::receive_in_any_order(std::uint32_t id, std::uint8_t flags) {
     if (receivers_[packet.flow].take(packet.number, f.expected)) {
         ++f.unacknowledged;
         f.received_bytes += packet.bytes - spec_.header_bytes;
-        if (flags == 0 && f.expected == packet.number + 1 && f.expected < f.packets &&
+        const bool last = (packet.flags & flag_last) != 0;
+        if (flags == 0 && f.expected == packet.number + 1 && !last &&
             f.unacknowledged < spec_.ack_every) {
             return free_packet(id);
         }
@@ -391,14 +486,14 @@ void PacketEngine::acknowledge(std::uint32_t id, std::uint8_t flags) {
     Flow& f = flows_[packet.flow];
     f.unacknowledged = 0;
     if (selective()) acknowledges_[id] = packet.number;
-    if (f.routing != PacketRouting::path) turn_way(packet, f.hops);
+    if (f.routing != PacketRouting::path) turn_way(packet);
     packet.number = f.expected;
     packet.bytes = static_cast<std::uint16_t>(spec_.ack_bytes);
     packet.flags = flag_ack | flags;
     if (spec_.ack_class < 0) {
         packet.place = f.first + 2U * f.hops;
         ++on_links_;
-        return schedule(now_ + record_[packet.flow].ack_latency, What::arrival, id);
+        return schedule(now_ + rarely_[packet.flow].ack_latency, What::arrival, id);
     }
     packet.traffic_class = static_cast<std::uint8_t>(spec_.ack_class);
     const LinkId link = paths_[packet.place];

@@ -147,9 +147,9 @@ void PacketEngine::poll_watchdog(std::size_t s) {
         mask = static_cast<std::uint8_t>(stormed ? mask | bit : mask & ~bit);
     };
     if (spec_.watchdog.action == WatchdogAction::drop) {
-        set(port.discarding);
+        if (!port.cut) set(port.discarding);
         if (spec_.watchdog.drops_arrivals) discarding_arrivals_ += stormed ? 1 : -1;
-        if (stormed) flush(link, c);
+        if (stormed) flush(link, c, totals_.lost_to_watchdog);
     } else if (spec_.watchdog.action == WatchdogAction::forward) {
         set(port.unpausable);
         if (!port.pending) kick(link);
@@ -157,9 +157,9 @@ void PacketEngine::poll_watchdog(std::size_t s) {
 }
 
 // Throws away what a switch's queue holds.
-void PacketEngine::flush(LinkId link, std::size_t traffic_class) {
+void PacketEngine::flush(LinkId link, std::size_t traffic_class, std::int64_t& counter) {
     while (queues_[link * class_count_ + traffic_class].head != none) {
-        lose(dequeue(link, traffic_class), totals_.lost_to_watchdog);
+        lose(dequeue(link, traffic_class), counter);
     }
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "models/fabric/headroom.h"
@@ -145,7 +146,9 @@ std::vector<BufferPlan> plan_buffers(Catalogue& catalogue, const Topology& topol
     const auto classes = static_cast<std::int64_t>(profile.spec.classes.size());
     const auto lossless = static_cast<std::int64_t>(lossless_classes(profile));
     std::vector<BufferPlan> plans;
-    std::map<std::tuple<std::string, std::int64_t, bool>, std::size_t> known;
+    std::set<std::tuple<std::string, const DeviatingSwitch*, std::int64_t, std::int64_t,
+                        std::int64_t, std::int64_t, std::int64_t, std::int64_t>>
+        known;
     for (auto v = static_cast<VertexId>(topology.nic_count()); v < topology.vertex_count(); ++v) {
         BufferPlan plan;
         plan.at = v;
@@ -176,8 +179,10 @@ std::vector<BufferPlan> plan_buffers(Catalogue& catalogue, const Topology& topol
         }
         const DeviatingSwitch* d = deviation(profile, v);
         if (profile.ecn && (d == nullptr || d->ecn)) plan.ecn = profile.ecn->at(fastest);
-        const auto key = std::tuple(topology.switch_model(v).name, reserved, d != nullptr);
-        if (known.emplace(key, plans.size()).second) plans.push_back(plan);
+        const auto key = std::tuple(topology.switch_model(v).name, d, plan.buffer.count(), reserved,
+                                    plan.headroom.count(), plan.headroom_need.count(),
+                                    plan.ecn.kmin_bytes, plan.ecn.kmax_bytes);
+        if (known.insert(key).second) plans.push_back(plan);
     }
     return plans;
 }

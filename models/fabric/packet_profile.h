@@ -63,7 +63,7 @@ struct BufferPlan {
     Bytes headroom_need;  // of the same
     EcnProfile ecn;       // of its fastest port
 };
-// One for each kind of switch: those that differ in model, in ports or in what deviates.
+// One for each kind of switch: those that differ in model, in what deviates, or in any figure of their plan.
 std::vector<BufferPlan> plan_buffers(Catalogue& catalogue, const Topology& topology,
                                      const PacketProfile& profile);
 

@@ -1,11 +1,20 @@
 // PacketEngine: packets that choose their way at each switch.
 
 #include <algorithm>
+#include <bit>
+#include <utility>
 
 #include "models/fabric/packet_engine.h"
 #include "sim/check.h"
 
 namespace railyard {
+
+void PacketEngine::choose_from(NextHops next_hops) {
+    const std::uint32_t places = std::bit_ceil(2U * next_hops.hops_max() + 2U);
+    RY_CHECK(way_places_ == 0 || way_places_ == places);
+    way_places_ = places;
+    next_hops_ = std::move(next_hops);
+}
 
 // Gives the packet a path of its own to write its way into, a copy of its flow's. A packet's number keeps it
 // for good.
@@ -14,42 +23,45 @@ void PacketEngine::start_way(std::uint32_t id) {
     const Flow& f = flows_[packet.flow];
     if (ways_.size() <= id) ways_.resize(packets_.size(), none);
     if (ways_[id] == none) {
-        const std::size_t first = (paths_.size() + way_places - 1) / way_places * way_places;
+        const std::size_t first = (paths_.size() + way_places_ - 1) & ~std::size_t{way_places_ - 1};
         ways_[id] = static_cast<std::uint32_t>(first);
-        paths_.resize(first + way_places);
+        paths_.resize(first + way_places_);
     }
     LinkId* way = &paths_[ways_[id]];
     const LinkId* path = &paths_[f.first];
     way[0] = links_[path[f.hops - 1]].to;
     std::copy(path, path + f.hops, way + 1);
     packet.place = ways_[id] + 1;
-    packet.flags = static_cast<std::uint8_t>(static_cast<unsigned>(f.routing) << routing_shift);
+    packet.flags |= static_cast<std::uint8_t>(static_cast<unsigned>(f.routing) << routing_shift);
 }
 
-// At the switch where the packet has arrived.
-void PacketEngine::choose_link(std::uint32_t id) {
+// At the switch where the packet has arrived. False: no way is left.
+bool PacketEngine::choose_link(std::uint32_t id) {
     const Packet& packet = packets_[id];
-    LinkId* way = &paths_[packet.place / way_places * way_places];
     LinkId& next = paths_[packet.place];
-    const NextHops::Choice choice = next_hops_.next(paths_[packet.place - 1], way[0]);
-    RY_CHECK(!choice.links.empty());
+    const NextHops::Choice choice =
+        next_hops_.next(paths_[packet.place - 1], paths_[way_of(packet)]);
+    if (choice.links.empty()) return false;
     const auto routing = static_cast<PacketRouting>(packet.flags >> routing_shift);
     if (choice.links.size() == 1 || routing == PacketRouting::spray) {
         next = choice.links[choice.turn];
+    } else if (routing == PacketRouting::random_spray) {
+        next = choice.links[static_cast<std::size_t>(spraying_.below(choice.links.size()))];
     } else if (routing == PacketRouting::adaptive) {
         next = soonest(choice, packet.traffic_class);
     } else {
-        const std::size_t hop = packet.place % way_places - 1;
-        Flowlet& flowlet = flowlets_[record_[packet.flow].first_flowlet + hop];
+        const std::size_t hop = packet.place - way_of(packet) - 1;
+        Flowlet& flowlet = flowlets_[rarely_[packet.flow].first_flowlet + hop];
         // A flow that another switch has sent elsewhere is a new flowlet to this one.
         const bool here =
-            flowlet.link != none && links_[flowlet.link].from == links_[choice.links[0]].from;
+            std::find(choice.links.begin(), choice.links.end(), flowlet.link) != choice.links.end();
         if (!here || now_ - flowlet.last > spec_.flowlet_gap.count()) {
             flowlet.link = soonest(choice, packet.traffic_class);
         }
         flowlet.last = now_;
         next = flowlet.link;
     }
+    return true;
 }
 
 // Each packet has its way in a cache line of its own: that of a packet that will arrive, and of one that will
@@ -105,7 +117,8 @@ std::int64_t PacketEngine::wait_at(LinkId link, std::size_t traffic_class) const
 }
 
 // The way back, once the way there is known.
-void PacketEngine::turn_way(Packet& packet, std::size_t hops) {
+void PacketEngine::turn_way(Packet& packet) {
+    const std::size_t hops = packet.place - way_of(packet) - 1;
     LinkId* end = &paths_[packet.place];
     for (std::size_t i = 0; i < hops; ++i) end[i] = reverse_link(*(end - 1 - i));
 }

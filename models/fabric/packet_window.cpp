@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 
+#include "models/fabric/link_failover.h"
 #include "sim/check.h"
 
 namespace railyard {
@@ -120,6 +121,21 @@ std::string describe_circle(const Topology& topology, const std::vector<LinkId>&
     return text;
 }
 
+std::vector<CableOutage> outages_of(const PacketWindow& window) {
+    std::vector<CableOutage> outages;
+    for (const WindowFault& f : window.faults) {
+        if (f.kind == WindowFault::Kind::link_down) outages.push_back({f.link, f.start, f.end});
+    }
+    return outages;
+}
+
+// Asks the catalogue only if a cable goes down.
+FailoverTimes failover_times(Catalogue& catalogue, const PacketProfile& profile,
+                             const PacketWindow& window) {
+    if (outages_of(window).empty()) return {};
+    return read_failover_times(catalogue, profile.flow_control == FlowControl::credits);
+}
+
 void begin_fault(PacketEngine& engine, const WindowFault& fault, const PacketSpec& spec) {
     switch (fault.kind) {
         case WindowFault::Kind::pause:
@@ -166,12 +182,17 @@ std::uint64_t window_key(Catalogue& catalogue, const Topology& topology,
     make_congestion(catalogue, topology, profile)->identify(key);
     for (const PacketFlow& f : window.flows) {
         for (const LinkId l : f.path) key.add(l);
-        key.add_all(f.bytes, f.start, f.after, f.traffic_class, static_cast<int>(f.routing));
+        key.add_all(f.bytes, f.start, f.after, f.continues, f.traffic_class, f.hash,
+                    static_cast<int>(f.routing));
     }
     for (const WindowFault& f : window.faults) {
         key.add_all(static_cast<int>(f.kind), f.link, f.start, f.end, f.rate.bits_per_second(),
                     f.bit_error_rate);
     }
+    const FailoverTimes failover = failover_times(catalogue, profile, window);
+    key.add_all(failover.local, failover.everywhere, static_cast<int>(window.routing.policy),
+                window.routing.queue_pairs, window.routing.hash_seed,
+                window.routing.hash_polarized);
     key.add_all(window.until_failure, static_cast<std::uint64_t>(window.background_from),
                 window.time_max, window.events_max);
     return key.value();
@@ -199,21 +220,30 @@ WindowResult run_window(Catalogue& catalogue, const Topology& topology,
         first_fault = std::min(first_fault, fault.start);
     }
 
+    LinkFailover failover(topology, window.routing, failover_times(catalogue, profile, window),
+                          outages_of(window), window.flows, profile.spec.seed);
+
     WindowResult result;
     const std::size_t links = network.links.size();
     const std::size_t classes = profile.spec.classes.size();
     const SampleTimes times(first_fault == PacketEngine::never ? Picoseconds{} : first_fault);
     Watcher watcher(engine, window, links, classes);
     for (;;) {
-        const Picoseconds until = std::min(times.after(engine.now()), window.time_max);
+        const Picoseconds until =
+            std::min({times.after(engine.now()), window.time_max, failover.next()});
         const std::uint64_t left = window.events_max - engine.totals().events;
         const bool done = engine.run(until, left);
+        if (!done && engine.now() == failover.next()) failover.act(engine);
         const WindowSample sample = watcher.look(result);
         result.timeline.push_back(sample);
         result.still_max = std::max(result.still_max, sample.still);
         if (done || watcher.foreground_ended() ||
             (window.until_failure && result.first_failure != PacketEngine::never))
             break;
+        if (engine.stuck() && failover.next() == PacketEngine::never) {
+            result.ending = WindowEnding::stuck;
+            break;
+        }
         if (cancelled) {
             result.ending = WindowEnding::cancelled;
             break;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/fabric/packet_profile.h"
+#include "models/fabric/routing.h"
 
 namespace railyard {
 
@@ -29,6 +30,7 @@ struct WindowFault {
 struct PacketWindow {
     std::vector<PacketFlow> flows;
     std::vector<WindowFault> faults;
+    RoutingSpec routing;         // by which paths are found that avoid a cable that is down
     bool until_failure = false;  // the first flow that fails ends it
     // Flows from here on are there to be in the way: the window is resolved when all others are.
     std::size_t background_from = SIZE_MAX;
@@ -38,6 +40,7 @@ struct PacketWindow {
 
 enum class WindowEnding : std::uint8_t {
     resolved,       // every flow has ended or failed, or one has failed and that was to be the end
+    stuck,          // some never will: nothing is left that could move them
     out_of_time,    // some have not by time_max
     out_of_events,  // nor after so many events
     cancelled,

@@ -31,8 +31,8 @@ void merge_usages(std::vector<Usage>& usages, std::size_t first) {
 }
 
 const std::vector<std::string>& routing_names() {
-    static const std::vector<std::string> names = {"destination", "ecmp", "adaptive", "spray",
-                                                   "flowlet"};
+    static const std::vector<std::string> names = {"destination", "ecmp",         "adaptive",
+                                                   "spray",       "random_spray", "flowlet"};
     return names;
 }
 
@@ -44,6 +44,7 @@ Router::Router(const Topology& topology, RoutingSpec spec)
       leaf_number_(topology.vertex_count()) {
     RY_CHECK(topology.levels() <= heights);
     if (spec_.policy == Routing::flowlet) spec_.policy = Routing::adaptive;
+    if (spec_.policy == Routing::random_spray) spec_.policy = Routing::spray;
     if (spec_.policy == Routing::adaptive) load_.resize(topology.links().size());
     find_leaves();
     find_shapes();
@@ -239,7 +240,7 @@ LinkId Router::choose(VertexId v, std::uint64_t hash) const {
     const auto count = static_cast<std::uint32_t>(candidates_.size());
     const std::uint64_t own = spec_.hash_polarized ? 0 : static_cast<std::uint64_t>(v) << 32;
     const std::uint64_t here = mix(hash ^ own ^ spec_.hash_seed);
-    if (spec_.policy == Routing::ecmp) return candidates_[here % count];
+    if (spec_.policy != Routing::adaptive) return candidates_[here % count];
     // Adaptive: the least loaded for its rate; of equals the hash decides.
     std::uint32_t best = 0;
     double best_load = 0;
@@ -290,15 +291,34 @@ bool Router::route(VertexId from, VertexId to, std::uint64_t label, std::vector<
         spray(from, height, 1, usages);
     } else {
         const float share = 1 / static_cast<float>(spec_.queue_pairs);
-        const std::uint64_t connection =
-            mix(mix((static_cast<std::uint64_t>(from) << 32) | to) ^ label);
         for (std::int64_t q = 0; q < spec_.queue_pairs; ++q) {
-            walk(from, height, mix(connection + static_cast<std::uint64_t>(q)), share, usages);
+            walk(from, height, hash(from, to, label, q), share, usages);
         }
         if (spec_.queue_pairs == 1) return true;
     }
     merge_usages(usages, first);
     return true;
+}
+
+std::uint64_t Router::hash(VertexId from, VertexId to, std::uint64_t label,
+                           std::int64_t queue_pair) {
+    const std::uint64_t connection =
+        mix(mix((static_cast<std::uint64_t>(from) << 32) | to) ^ label);
+    return mix(connection + static_cast<std::uint64_t>(queue_pair));
+}
+
+bool Router::route_queue_pair(VertexId from, VertexId to, std::uint64_t hash,
+                              std::vector<Usage>& usages) {
+    aim_at(to);
+    const int height = height_from(from);
+    if (height < 0) return false;
+    walk(from, height, hash, 1 / static_cast<float>(spec_.queue_pairs), usages);
+    return true;
+}
+
+bool Router::reaches(VertexId from, VertexId to) {
+    aim_at(to);
+    return height_from(from) >= 0;
 }
 
 Picoseconds Router::latency(std::span<const Usage> usages) const {

@@ -24,8 +24,9 @@ enum class Routing : std::uint8_t {
     destination,  // by the destination's place among the leaves (D-mod-k; what an InfiniBand subnet
                   // manager's fat-tree engine programs)
     ecmp,  // by a hash of source, destination and queue pair; another at each switch, if not polarized
-    adaptive,  // the output with the least load at each switch, when the flow starts
-    spray,     // over all equal outputs evenly, packet by packet
+    adaptive,      // the output with the least load at each switch, when the flow starts
+    spray,         // over all equal outputs evenly, packet by packet, in turn
+    random_spray,  // likewise, by chance
     flowlet,  // packet by packet, the output with the least queue, but only after a pause of the flow;
               // as adaptive where there are no packets
 };
@@ -49,6 +50,14 @@ class Router {
     // NICs apart. Under adaptive routing the connection's load stays where it was put. False when no path
     // is left: nothing is appended then.
     bool route(VertexId from, VertexId to, std::uint64_t label, std::vector<Usage>& usages);
+    // What switches hash of a queue pair's packets.
+    static std::uint64_t hash(VertexId from, VertexId to, std::uint64_t label,
+                              std::int64_t queue_pair);
+    // The path of that queue pair, in order: one of those that route() merges. Where packets are sprayed
+    // there is none, and it is that of a hashed one.
+    bool route_queue_pair(VertexId from, VertexId to, std::uint64_t hash,
+                          std::vector<Usage>& usages);
+    bool reaches(VertexId from, VertexId to);
     // The sum of latencies along the connection's longest path.
     Picoseconds latency(std::span<const Usage> usages) const;
 

@@ -54,6 +54,7 @@ class TimingWheel {
         out = current_[cursor_++];
         return true;
     }
+    bool empty() { return cursor_ == current_.size() && !advance(); }
     // The event that comes `places` after the next one, if it is in the same bucket; else nullptr. What it
     // touches can be fetched in advance.
     const Event* peek(std::size_t places) const {

@@ -48,7 +48,8 @@ StoreLimits SpreadStore::limits(const StoreState& state) const {
     out.creates_per_s = out.removes_per_s = s_.creates_per_s;
     out.opens_per_s = out.stats_per_s = s_.opens_per_s;
     out.create_latency = s_.create_latency;
-    out.open_latency = out.first_byte = s_.open_latency;
+    out.open_latency = s_.open_latency;
+    out.first_byte = s_.first_byte;
     if (state.servers_down > s_.parity) {
         out.unreachable = stripes_hit(strips(), d_.servers, s_.parity + 1);
     }
@@ -75,7 +76,6 @@ Protection SpreadStore::protection() const {
     p.rebuild_over_all = true;
     p.rebuild_after = s_.rebuild_after;
     p.failover = s_.failover;
-    p.lost_with_group = stripes_hit(strips(), d_.drive_count(), s_.parity + 1);
     return p;
 }
 

@@ -15,6 +15,7 @@ struct SpreadSpec {
     double opens_per_s = 0;
     Duration create_latency{};
     Duration open_latency{};
+    Duration first_byte{};
     Duration failover{};
     Duration rebuild_after{};
     Bandwidth rebuild{};    // one server's part

@@ -87,7 +87,8 @@ double create_seconds(const StoreLimits& limits, const SmallFiles& f) {
 }
 
 double open_seconds(const StoreLimits& limits, const SmallFiles& f) {
-    return metadata_seconds(f.files, f.threads, limits.open_latency, limits.opens_per_s) +
+    return metadata_seconds(f.files, f.threads, limits.open_latency + limits.first_byte,
+                            limits.opens_per_s) +
            transfer_seconds(f.bytes, read_bandwidth(limits, f.clients));
 }
 

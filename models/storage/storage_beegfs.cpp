@@ -56,7 +56,7 @@ StoreLimits BeegfsStore::limits(const StoreState& state) const {
     out.file_write = least(out.write).bandwidth * of_targets();
     out.creates_per_s = out.opens_per_s = out.stats_per_s = out.removes_per_s = s_.creates_per_s;
     out.create_latency = s_.create_latency;
-    out.open_latency = out.first_byte = s_.open_latency;
+    out.open_latency = s_.open_latency;
     const double lost = s_.mirrored ? std::max(0.0, gone - n / 2) * 2 / n : gone / n;
     // A file waits when any of its targets does.
     out.unreachable = std::min(1.0, lost * static_cast<double>(s_.stripe_count));

@@ -40,7 +40,7 @@ std::unique_ptr<StorageSystem> build_ceph(Section& storage, Section& own, Catalo
     spec.creates_per_s = spec.opens_per_s =
         c.rate("storage", name, "mds_rate").per_second * static_cast<double>(mds);
     spec.create_latency = c.time("storage", name, "write_latency");
-    spec.open_latency = c.time("storage", name, "read_latency");
+    spec.open_latency = spec.first_byte = c.time("storage", name, "read_latency");
     spec.failover = c.time("storage", name, "failover_time");
     spec.rebuild_after = c.time("storage", name, "osd_down_out_time");
     spec.rebuild = c.bandwidth("storage", name, "recovery_bandwidth_per_server");

@@ -41,7 +41,7 @@ StoreLimits GpfsStore::limits(const StoreState& state) const {
     out.write = write_ceilings(d_, {up, raid_write_drives(d_, s_.groups, state), up});
     out.creates_per_s = out.opens_per_s = out.stats_per_s = out.removes_per_s = s_.metadata_per_s;
     out.create_latency = s_.create_latency;
-    out.open_latency = out.first_byte = s_.open_latency;
+    out.open_latency = s_.open_latency;
     // With both servers of a block gone, every striped file misses a part.
     if (state.servers_down > d_.servers / 2) {
         stop(out.read);

@@ -58,7 +58,7 @@ StoreLimits LustreStore::limits(const StoreState& state) const {
     out.stats_per_s = s_.stats_per_s;
     out.removes_per_s = s_.removes_per_s;
     out.create_latency = s_.create_latency;
-    out.open_latency = out.first_byte = s_.open_latency;
+    out.open_latency = s_.open_latency;
     // The second of a pair goes last.
     const std::int64_t spread = d_.servers / s_.pair * (s_.pair == 1 ? 1 : s_.pair / 2);
     if (state.servers_down > spread) {

@@ -54,7 +54,7 @@ StoreLimits MemoryStore::limits(const StoreState& state) const {
     out.file_read = out.client_read;
     out.file_write = out.client_write;
     out.create_latency = s_.create_latency;
-    out.open_latency = out.first_byte = s_.open_latency;
+    out.open_latency = s_.open_latency;
     out.over_network = peers();
     out.unreachable = stripes_hit(written(), d_.servers, std::min(state.servers_down, written()));
     if (state.servers_down < written()) out.unreachable = 0;

@@ -67,7 +67,7 @@ class S3Store : public StorageSystem {
         out.file_read = out.file_write = s_.parts.client();
         out.creates_per_s = out.removes_per_s = s_.puts_per_s;
         out.opens_per_s = out.stats_per_s = s_.gets_per_s;
-        out.create_latency = out.open_latency = out.first_byte = s_.parts.first_byte;
+        out.create_latency = out.first_byte = s_.parts.first_byte;
         return out;
     }
     StoreCapacity capacity() const override {
@@ -176,7 +176,7 @@ std::unique_ptr<StorageSystem> build_object(Section& storage, Section& own, Cata
     spec.creates_per_s = spec.opens_per_s =
         c.rate("storage", name, "request_rate_per_server").per_second *
         static_cast<double>(design.servers);
-    spec.create_latency = spec.open_latency = parts.first_byte;
+    spec.create_latency = spec.first_byte = parts.first_byte;
     spec.failover = c.time("storage", name, "failover_time");
     spec.rebuild = c.bandwidth("storage", name, "recovery_bandwidth_per_server");
     spec.file_read = spec.file_write = parts.client();

@@ -119,7 +119,6 @@ Protection VastStore::protection() const {
     p.rebuild = rebuild();
     p.rebuild_reads = reads_per_lost();
     p.rebuild_over_all = true;
-    p.lost_with_group = stripes_hit(p.stripe_drives, drives(), s_.parity + 1);
     return p;
 }
 

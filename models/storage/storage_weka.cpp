@@ -97,7 +97,6 @@ Protection WekaStore::protection() const {
     p.rebuild_reads = static_cast<double>(s_.data);
     p.rebuild_over_all = true;
     p.failover = s_.failover;
-    p.lost_with_group = stripes_hit(stripe(), d_.drive_count(), s_.parity + 1);
     return p;
 }
 

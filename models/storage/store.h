@@ -45,7 +45,7 @@ struct StoreLimits {
     double removes_per_s = 0;
     Duration create_latency{};  // one thread of one client: what each operation takes
     Duration open_latency{};
-    Duration first_byte{};  // from a read request to its first byte
+    Duration first_byte{};  // from a read to its first byte; 0: not known apart from the open
     // Of the store's data, what nobody serves in this state: who touches it waits. The ceilings are those
     // of the rest.
     double unreachable = 0;
@@ -84,7 +84,9 @@ struct Protection {
     Duration rebuild_after{};  // of a lost server's data: one that is back sooner is not rebuilt
     Duration failover{};       // clients of a lost server wait so long, then others serve for it
     bool waits_for_server = false;  // nobody serves for it: clients wait until it is back
-    double lost_with_group = 1;     // of the store's data, what one dead group takes with it
+    // Of the store's data, what a group takes with it of which nothing can be read. Of one that loses
+    // stripes here and there it is so much less as they are fewer: not counted in here.
+    double lost_with_group = 1;
 };
 
 // What is paid by use, in USD; nothing where the store is one's own.

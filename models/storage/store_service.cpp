@@ -59,7 +59,7 @@ StoreService::TransferId StoreService::open_stream(std::size_t client, const Tra
 StoreService::TransferId StoreService::add(std::size_t client, const TransferSpec& spec,
                                            Client& told, bool stream) {
     RY_CHECK(client < clients_.size() && spec.store < stores_.size() && spec.weight > 0);
-    touch();
+    advance();
     TransferId id = 0;
     while (id < transfers_.size() && transfers_[id].active) ++id;
     if (id == transfers_.size()) transfers_.emplace_back();
@@ -75,14 +75,16 @@ StoreService::TransferId StoreService::add(std::size_t client, const TransferSpe
     t.files.left = Amount{spec.files} * static_cast<std::int64_t>(file_parts) * ns_per_s;
     t.files.cap = parts_per_second(spec.files_per_s);
     active_.insert(std::lower_bound(active_.begin(), active_.end(), id), id);
+    changed();
     return id;
 }
 
 void StoreService::change_demand(TransferId stream, Bandwidth demand) {
     RY_CHECK(transfers_[stream].stream);
-    touch();
+    advance();
     transfers_[stream].spec.cap = demand;
     transfers_[stream].bytes.cap = demand.bits_per_second();
+    changed();
 }
 
 StoreService::Progress StoreService::progress(TransferId transfer) {
@@ -95,53 +97,65 @@ StoreService::Progress StoreService::progress(TransferId transfer) {
 }
 
 StoreService::Progress StoreService::cancel(TransferId transfer) {
-    touch();
     const Progress reached = progress(transfer);
     remove(transfer);
+    changed();
     return reached;
 }
 
 void StoreService::remove(TransferId transfer) {
     Transfer& t = transfers_[transfer];
     if (t.spec.direction == Direction::write) {
-        Bytes& written = stores_[t.spec.store].written;
-        written = written + progress(transfer).moved;
+        std::vector<Bytes>& written = clients_[t.client].written;
+        written.resize(stores_.size());
+        written[t.spec.store] = written[t.spec.store] + progress(transfer).moved;
     }
     t.active = false;
     active_.erase(std::lower_bound(active_.begin(), active_.end(), transfer));
 }
 
-Bytes StoreService::written(std::size_t store) {
-    Bytes sum = stores_[store].written;
+Bytes StoreService::written(std::size_t client, std::size_t store) {
+    const std::vector<Bytes>& ended = clients_[client].written;
+    Bytes sum = store < ended.size() ? ended[store] : Bytes{};
     for (const TransferId id : active_) {
-        const TransferSpec& spec = transfers_[id].spec;
-        if (spec.store != store || spec.direction != Direction::write) continue;
-        sum = sum + progress(id).moved;
+        const Transfer& t = transfers_[id];
+        if (t.client != client || t.spec.store != store) continue;
+        if (t.spec.direction == Direction::write) sum = sum + progress(id).moved;
     }
     return sum;
 }
 
 void StoreService::change_supply(std::size_t store, const StoreSupply& supply) {
-    touch();
+    advance();
     stores_[store].supply = supply;
+    changed();
 }
 
 void StoreService::set_outage(std::size_t store, bool outage) {
-    touch();
+    advance();
     stores_[store].outage = outage;
+    changed();
 }
 
 void StoreService::set_held(std::size_t client, bool held) {
-    touch();
+    advance();
     clients_[client].held = held;
+    changed();
 }
 
 // ---- the clock ----
 
-void StoreService::touch() {
-    advance();
-    if (!settling_) engine_.schedule(engine_.now(), id_, settle);
-    settling_ = true;
+void StoreService::changed() {
+    if (settling_) return;
+    if (active_.empty()) {
+        engine_.cancel(next_);
+    } else if (active_.size() == 1 && !transfers_[active_[0]].stream) {
+        serve_alone(transfers_[active_[0]]);
+        schedule_next();
+    } else {
+        settling_ = true;
+        engine_.schedule(engine_.now(), id_, settle);
+    }
 }
 
 void StoreService::advance() {
@@ -150,7 +164,7 @@ void StoreService::advance() {
     if (elapsed == 0) return;
     for (const TransferId id : active_) {
         Transfer& t = transfers_[id];
-        if (t.stream) continue;
+        if (t.stream || clients_[t.client].held) continue;
         const Wall wall = t.bytes.left > 0 || !served(t) ? t.bytes.wall : Wall::metadata;
         t.walls[wall] += Duration(elapsed);
         for (Flow* flow : {&t.bytes, &t.files}) {
@@ -161,10 +175,15 @@ void StoreService::advance() {
 
 void StoreService::handle(std::uint32_t kind) {
     advance();
-    if (kind == settle) settling_ = false;
+    if (kind == finish) settling_ = true;  // what clients change now is seen to below
     retire();
-    share_bytes();
-    share_files();
+    settling_ = false;
+    if (active_.size() == 1 && !transfers_[active_[0]].stream) {
+        serve_alone(transfers_[active_[0]]);
+    } else if (!active_.empty()) {
+        share_bytes();
+        share_files();
+    }
     schedule_next();
     tell_streams();
 }
@@ -174,8 +193,8 @@ bool StoreService::over(const Transfer& t) const {
 }
 
 void StoreService::retire() {
-    const std::vector<TransferId> before = active_;
-    for (const TransferId id : before) {
+    before_ = active_;
+    for (const TransferId id : before_) {
         if (!transfers_[id].active || !over(transfers_[id])) continue;
         const WallTimes walls = transfers_[id].walls;
         remove(id);
@@ -187,6 +206,7 @@ void StoreService::schedule_next() {
     engine_.cancel(next_);
     Duration next = time_max;
     for (const TransferId id : active_) {
+        if (over(transfers_[id])) next = Duration{};
         for (const Flow* flow : {&transfers_[id].bytes, &transfers_[id].files}) {
             if (flow->left > 0 && flow->rate > 0) {
                 next = std::min(next, time_for(flow->left, flow->rate));
@@ -197,8 +217,8 @@ void StoreService::schedule_next() {
 }
 
 void StoreService::tell_streams() {
-    const std::vector<TransferId> before = active_;
-    for (const TransferId id : before) {
+    before_ = active_;
+    for (const TransferId id : before_) {
         Transfer& t = transfers_[id];
         if (!t.active || !t.stream || t.told_rate == t.bytes.rate) continue;
         t.told_rate = t.bytes.rate;
@@ -228,6 +248,25 @@ struct Limit {
 };
 
 }  // namespace
+
+// The most common case, and the same as what follows would find.
+void StoreService::serve_alone(Transfer& t) {
+    const StoreSupply& supply = stores_[t.spec.store].supply;
+    const bool reads = t.spec.direction == Direction::read;
+    const std::int64_t store = (reads ? supply.read : supply.write).bits_per_second();
+    const std::int64_t network =
+        clients_[t.client].network[index_of(t.spec.direction)].bits_per_second();
+    t.bytes.rate = t.files.rate = 0;
+    t.bytes.wall = Wall::outage;
+    if (!served(t)) return;
+    const std::int64_t files = parts_per_second(reads ? supply.opens_per_s : supply.creates_per_s);
+    t.files.rate = std::min(t.files.cap, files);
+    if (store == 0) return;
+    t.bytes.rate = std::min({t.bytes.cap, network, store});
+    t.bytes.wall = t.bytes.rate == t.bytes.cap ? t.spec.cap_wall
+                   : t.bytes.rate == store     ? Wall::store
+                                               : Wall::client;
+}
 
 // Progressive filling: all rates rise together, in proportion to the weights, until a limit is full; those
 // on it stay where they are, the others rise on.
@@ -259,7 +298,7 @@ void StoreService::share_bytes() {
         t.bytes.rate = 0;
         if (!t.stream && t.bytes.left == 0) continue;
         if (!served(t)) {
-            t.bytes.wall = clients_[t.client].held ? Wall::network : Wall::outage;
+            t.bytes.wall = Wall::outage;
             continue;
         }
         const std::size_t d = index_of(t.spec.direction);

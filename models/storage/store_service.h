@@ -77,11 +77,12 @@ class StoreService : public CampaignEngine::Component {
     void change_supply(std::size_t store, const StoreSupply& supply);
     // Nobody serves until told otherwise.
     void set_outage(std::size_t store, bool outage);
-    // The client's own network stands still, or moves again.
+    // The client's own network stands still, or moves again. The time between is none of its transfers'.
     void set_held(std::size_t client, bool held);
 
-    // All that transfers have written to the store so far; cancelled ones count what they moved.
-    Bytes written(std::size_t store);
+    std::size_t stores() const { return stores_.size(); }
+    // What the client's transfers have written to the store so far; cancelled ones count what they moved.
+    Bytes written(std::size_t client, std::size_t store);
 
     void handle(std::uint32_t kind) override;
 
@@ -108,11 +109,11 @@ class StoreService : public CampaignEngine::Component {
         std::string name;
         StoreSupply supply;
         bool outage = false;
-        Bytes written{};  // by transfers that are no more
     };
     struct ClientState {
         std::array<Bandwidth, 2> network;
         bool held = false;
+        std::vector<Bytes> written{};  // by store, by transfers that are no more
     };
 
     enum Kind : std::uint32_t { settle, finish };
@@ -121,8 +122,9 @@ class StoreService : public CampaignEngine::Component {
     void remove(TransferId transfer);
     bool served(const Transfer& transfer) const;
     bool over(const Transfer& transfer) const;
-    void touch();    // something changes: look again before the clock moves on
+    void changed();  // something has: look again before the clock moves on
     void advance();  // to the present
+    void serve_alone(Transfer& transfer);
     void share_bytes();
     void share_files();
     void retire();
@@ -137,7 +139,8 @@ class StoreService : public CampaignEngine::Component {
     std::vector<TransferId> active_;  // ascending
     Instant advanced_to_{};
     EventId next_;
-    bool settling_ = false;
+    bool settling_ = false;           // will look again at this instant
+    std::vector<TransferId> before_;  // scratch
 };
 
 }  // namespace railyard

@@ -42,14 +42,16 @@ Category category_of(JobPhase phase) {
 
 TrainingJob::TrainingJob(CampaignEngine& engine, const JobSpec& spec,
                          const std::vector<FailureCause>& causes, NodeSupply& supply,
-                         Ledger& ledger, std::vector<CampaignEvent>* events)
+                         StoreService& stores, Ledger& ledger, std::vector<CampaignEvent>* events)
     : engine_(engine),
       spec_(spec),
       causes_(causes),
       supply_(supply),
       ledger_(ledger),
       events_(events),
-      id_(engine.add(*this, "job")) {
+      id_(engine.add(*this, "job")),
+      checkpointer_(engine, stores, stores.add_client(spec.store_read, spec.store_write),
+                    spec.checkpoint, spec.nodes, *this) {
     RY_CHECK(spec.step.duration() > Duration{});
     outcome_.interruptions.resize(causes.size());
 }
@@ -67,32 +69,6 @@ void TrainingJob::handle(std::uint32_t kind) {
         case segment_end:
             complete_steps(segment_steps_);
             start_segment();
-            break;
-        case stall_end:
-            if (spec_.checkpoint.mode == CheckpointMode::sync) {
-                make_safe(std::exchange(unsaved_, {}));
-            } else {
-                uploading_ = std::exchange(unsaved_, {});
-                upload_active_ = true;
-                upload_ends_ = engine_.now() + spec_.checkpoint.upload;
-                upload_event_ = engine_.schedule_cancellable(upload_ends_, id_, upload_end);
-            }
-            steps_since_checkpoint_ = 0;
-            after_checkpoint();
-            break;
-        case upload_end:
-            upload_active_ = false;
-            make_safe(std::exchange(uploading_, {}));
-            if (phase_ == JobPhase::running) {
-                finish_step_under_way();  // at the speed it began with; the next ones are faster
-            } else if (phase_ == JobPhase::checkpointing) {
-                // It was waited for: by the next snapshot, or by a planned stop.
-                if (maintenance_pending_ && unsaved_.steps == 0) {
-                    after_checkpoint();
-                } else {
-                    begin_stall();
-                }
-            }
             break;
         case phase_end:
             proceed_from(phase_);
@@ -114,12 +90,14 @@ void TrainingJob::resume() {
     enter(JobPhase::running);
     recovering_from_failure_ = false;
     steps_since_checkpoint_ = 0;
+    saved_steps_ = done_.steps;
     // The state that was just read counts as a checkpoint that ends now, so the next one starts one
     // interval after that one's start.
     if (spec_.checkpoint.interval_wall > Duration{}) {
-        checkpoint_due_ = engine_.now() + spec_.checkpoint.interval_wall - spec_.checkpoint.stall;
+        checkpoint_due_ =
+            engine_.now() + spec_.checkpoint.interval_wall - spec_.checkpoint.stall_alone;
     }
-    record("resumed", "", -1, outcome_.steps_kept);
+    record("resumed", "", -1, done_.steps);
     start_segment();
 }
 
@@ -128,7 +106,7 @@ Duration TrainingJob::step_duration(bool slowed) const {
 }
 
 bool TrainingJob::checkpoint_due() const {
-    if (spec_.checkpoint.mode == CheckpointMode::none || steps_since_checkpoint_ == 0) return false;
+    if (!saves() || steps_since_checkpoint_ == 0) return false;
     if (spec_.checkpoint.interval_steps > 0) {
         return steps_since_checkpoint_ >= spec_.checkpoint.interval_steps;
     }
@@ -140,13 +118,13 @@ std::int64_t TrainingJob::steps_until_due() const {
         return spec_.checkpoint.interval_steps - steps_since_checkpoint_;
     }
     const Duration wait = checkpoint_due_ - engine_.now() + carried_;
-    return std::max<std::int64_t>(1, ceil_div(wait.count(), step_duration(upload_active_).count()));
+    return std::max<std::int64_t>(
+        1, ceil_div(wait.count(), step_duration(checkpointer_.uploading()).count()));
 }
 
 void TrainingJob::start_segment() {
     if (phase_ != JobPhase::running) enter(JobPhase::running);
-    const std::int64_t done = outcome_.steps_kept + unsaved_.steps + uploading_.steps;
-    if (spec_.target_steps > 0 && done == spec_.target_steps) {
+    if (spec_.target_steps > 0 && done_.steps == spec_.target_steps) {
         // What is not saved yet counts: the job has done all that it was asked for.
         outcome_.finished = true;
         engine_.stop();
@@ -157,8 +135,7 @@ void TrainingJob::start_segment() {
         run_steps(1, std::exchange(carried_, {}));
         return;
     }
-    const bool saves = spec_.checkpoint.mode != CheckpointMode::none;
-    if (checkpoint_due() || (maintenance_pending_ && saves && unsaved_.steps > 0)) {
+    if (checkpoint_due() || (maintenance_pending_ && saves() && unsaved())) {
         begin_checkpoint();
         return;
     }
@@ -166,13 +143,13 @@ void TrainingJob::start_segment() {
         after_checkpoint();
         return;
     }
-    const Duration step = step_duration(upload_active_);
+    const Duration step = step_duration(checkpointer_.uploading());
     // Far enough for any campaign, near enough for the clock.
     std::int64_t steps = (Instant::max() - engine_.now()) / step / 2;
     RY_CHECK(steps > 0);
-    if (saves) steps = std::min(steps, steps_until_due());
-    if (spec_.target_steps > 0) steps = std::min(steps, spec_.target_steps - done);
-    segment_slowed_ = upload_active_;
+    if (saves()) steps = std::min(steps, steps_until_due());
+    if (spec_.target_steps > 0) steps = std::min(steps, spec_.target_steps - done_.steps);
+    segment_slowed_ = checkpointer_.uploading();
     run_steps(steps, std::exchange(carried_, {}));
 }
 
@@ -184,8 +161,8 @@ void TrainingJob::run_steps(std::int64_t steps, Duration already_done) {
 }
 
 void TrainingJob::complete_steps(std::int64_t steps) {
-    unsaved_.steps += steps;
-    if (segment_slowed_) unsaved_.slowed += steps;
+    done_.steps += steps;
+    if (segment_slowed_) done_.slowed += steps;
     steps_since_checkpoint_ += steps;
 }
 
@@ -206,7 +183,7 @@ void TrainingJob::finish_step_under_way() {
     }
 }
 
-void TrainingJob::keep(Work work) {
+void TrainingJob::keep(const Work& work) {
     outcome_.steps_kept += work.steps;
     const std::int64_t g = spec_.gpus();
     ledger_.book(Category::productive, g, work.steps * spec_.step.compute);
@@ -214,18 +191,8 @@ void TrainingJob::keep(Work work) {
     ledger_.book(Category::pipeline_bubble, g, work.steps * spec_.step.bubble);
     ledger_.book(Category::straggler_wait, g, work.steps * spec_.step.straggler_wait);
     ledger_.book(Category::degraded, g, work.steps * spec_.step.degraded);
+    ledger_.book(Category::data_wait, g, work.steps * spec_.step.data_wait);
     ledger_.book(Category::checkpoint_stall, g, work.slowed * spec_.checkpoint.upload_step_penalty);
-}
-
-void TrainingJob::make_safe(Work work) {
-    keep(work);
-    ++outcome_.checkpoints;
-    record("checkpoint_safe", "", -1, outcome_.steps_kept);
-}
-
-Duration TrainingJob::lose(Work work) {
-    outcome_.steps_lost += work.steps;
-    return work.steps * spec_.step.duration() + work.slowed * spec_.checkpoint.upload_step_penalty;
 }
 
 // ---- saving ----
@@ -238,32 +205,77 @@ void TrainingJob::begin_checkpoint() {
         const Duration late = engine_.now() - checkpoint_due_;
         if (late >= Duration{}) checkpoint_due_ += (late / interval + 1) * interval;
     }
-    // While an upload runs there is back-pressure: its end begins the stall.
-    if (!upload_active_) begin_stall();
+    if (checkpointer_.can_begin()) {
+        begin_stall();
+    } else {
+        wait_for(Saving::buffer);  // back-pressure
+    }
+}
+
+void TrainingJob::wait_for(Saving what) {
+    saving_ = what;
+    waiting_since_ = engine_.now();
+}
+
+void TrainingJob::stop_waiting() {
+    if (saving_ == Saving::buffer || saving_ == Saving::upload) {
+        checkpointer_.waited(engine_.now() - waiting_since_);
+    }
+    saving_ = Saving::nothing;
 }
 
 void TrainingJob::begin_stall() {
-    end_phase_after(spec_.checkpoint.stall, stall_end);
+    saving_ = Saving::stall;
+    saved_steps_ = done_.steps;
+    checkpointer_.begin(done_);
+}
+
+void TrainingJob::stall_over() {
+    saving_ = Saving::nothing;
+    steps_since_checkpoint_ = 0;
+    after_checkpoint();
 }
 
 void TrainingJob::after_checkpoint() {
     if (!maintenance_pending_) {
         start_segment();
-    } else if (!upload_active_) {
+    } else if (checkpointer_.idle()) {
         begin_maintenance();
-    } else if (phase_ != JobPhase::checkpointing) {
-        enter(JobPhase::checkpointing);  // a planned stop waits until the state is safe
+    } else {
+        if (phase_ != JobPhase::checkpointing) enter(JobPhase::checkpointing);
+        wait_for(Saving::upload);  // a planned stop waits until the state is safe
     }
+}
+
+void TrainingJob::uploads_changed() {
+    // The step under way ends at the speed that it began with; the next ones are slower, or faster.
+    if (phase_ == JobPhase::running) finish_step_under_way();
+}
+
+void TrainingJob::moved_on() {
+    if (phase_ != JobPhase::checkpointing) return;
+    if (saving_ == Saving::buffer && checkpointer_.can_begin()) {
+        stop_waiting();
+        begin_stall();
+    } else if (saving_ == Saving::upload && checkpointer_.idle()) {
+        stop_waiting();
+        after_checkpoint();
+    }
+}
+
+void TrainingJob::safe(const SavedStates::State& state) {
+    record("checkpoint_safe", "", -1, state.work.steps);
 }
 
 void TrainingJob::begin_maintenance() {
     maintenance_pending_ = false;
     ++outcome_.planned_interruptions;
-    record("maintenance", "", -1, outcome_.steps_kept);
-    if (unsaved_.steps > 0 && spec_.recovery.recompute) {  // a job that never saves starts again
-        ledger_.book(Category::lost_work, spec_.gpus(), lose(std::exchange(unsaved_, {})));
-    }
+    record("maintenance", "", -1, done_.steps);
     enter(JobPhase::maintenance);
+    fail_checkpoints({StateLoss::Scope::all_memory});
+    if (spec_.recovery.recompute) {  // a job that never saves starts again
+        ledger_.book(Category::lost_work, spec_.gpus(), lose_what_is_not_saved());
+    }
     end_phase_after(spec_.maintenance.duration, phase_end);
 }
 
@@ -292,7 +304,7 @@ void TrainingJob::strike(const Strike& strike) {
 
 bool TrainingJob::on_the_store() const {
     if (phase_ == JobPhase::checkpointing) {
-        return upload_active_ || spec_.checkpoint.mode == CheckpointMode::sync;
+        return saving_ != Saving::stall || checkpointer_.writing();
     }
     return phase_ == JobPhase::restore;
 }
@@ -301,30 +313,39 @@ void TrainingJob::hold_up(const Strike& strike, const Storm& storm) {
     if (phase_ == JobPhase::running) {
         engine_.cancel(phase_event_);
         carried_ += stop_segment();
-    } else if (!upload_active_) {
+    } else if (phase_ == JobPhase::restore && spec_.recovery.restore) {
         engine_.cancel(phase_event_);
         held_left_ = phase_ends_ - engine_.now();
+    } else if (phase_ == JobPhase::checkpointing) {
+        const Saving waiting = saving_;
+        stop_waiting();  // the storm's time is its own
+        saving_ = waiting;
     }
-    record("storm", causes_[strike.cause].name, strike.slot, outcome_.steps_kept);
+    record("storm", causes_[strike.cause].name, strike.slot, done_.steps);
     failure_ = strike;
     held_ = phase_;
     enter(JobPhase::storm_stall);
     end_phase_after(storm.stall, phase_end);
-    if (upload_active_ && storm.stalls_storage) {  // after the stall's end, if both come at once
-        engine_.cancel(upload_event_);
-        upload_ends_ += storm.stall;
-        upload_event_ = engine_.schedule_cancellable(upload_ends_, id_, upload_end);
+    if (storm.stalls_storage) {
+        network_held_ = true;
+        checkpointer_.hold(true);
     }
+}
+
+void TrainingJob::release_network() {
+    if (std::exchange(network_held_, false)) checkpointer_.hold(false);
 }
 
 // A storm is over: what it held up goes on.
 void TrainingJob::go_on() {
+    release_network();
     if (held_ == JobPhase::running) return start_segment();
     enter(held_);
-    if (held_ == JobPhase::restore) {
+    if (held_ == JobPhase::checkpointing) {
+        waiting_since_ = engine_.now();
+        moved_on();
+    } else if (spec_.recovery.restore) {
         end_phase_after(held_left_, phase_end);
-    } else if (!upload_active_) {
-        end_phase_after(held_left_, stall_end);
     }
 }
 
@@ -332,20 +353,18 @@ void TrainingJob::interrupt(const Strike& strike) {
     const FailureCause& cause = causes_[strike.cause];
     ++outcome_.interruptions[strike.cause];
     engine_.cancel(phase_event_);
+    release_network();
     const std::int64_t lost_before = outcome_.steps_lost;
     Duration partial{};
     if (phase_ == JobPhase::running) partial = stop_segment();
-    const JobPhase under_way = phase_ == JobPhase::storm_stall ? held_ : phase_;
-    if (under_way == JobPhase::checkpointing) ++outcome_.checkpoints_lost;
-    if (upload_active_) {
-        engine_.cancel(upload_event_);
-        upload_active_ = false;
-        ++outcome_.checkpoints_lost;
-    }
+    if (phase_ == JobPhase::checkpointing) stop_waiting();
+    saving_ = Saving::nothing;
+    const bool node_gone = cause.remedy != Remedy::restart;
+    enter(JobPhase::detection);
+    fail_checkpoints(
+        {node_gone ? StateLoss::Scope::node : StateLoss::Scope::processes, strike.slot});
     if (spec_.recovery.recompute) {
-        const Duration lost = partial + std::exchange(carried_, {}) +
-                              lose(std::exchange(unsaved_, {})) +
-                              lose(std::exchange(uploading_, {}));
+        const Duration lost = partial + std::exchange(carried_, {}) + lose_what_is_not_saved();
         outcome_.lost_work += lost;
         ledger_.book(Category::lost_work, spec_.gpus(), lost);
     } else {
@@ -353,9 +372,21 @@ void TrainingJob::interrupt(const Strike& strike) {
     }
     record("interruption", cause.name, strike.slot, outcome_.steps_lost - lost_before);
     failure_ = strike;
-    enter(JobPhase::detection);
     recovering_from_failure_ = true;
     end_phase_after(cause.detection, phase_end);
+}
+
+void TrainingJob::fail_checkpoints(const StateLoss& loss) {
+    if (saves()) checkpointer_.fail(loss);
+}
+
+// Goes back to the newest state that is left. What the steps since have taken.
+Duration TrainingJob::lose_what_is_not_saved() {
+    const Work left = saves() ? checkpointer_.newest().work : Work{};
+    const Work lost = done_ - left;
+    done_ = left;
+    outcome_.steps_lost += lost.steps;
+    return lost.steps * spec_.step.duration() + lost.slowed * spec_.checkpoint.upload_step_penalty;
 }
 
 void TrainingJob::drain() {
@@ -384,7 +415,7 @@ Duration TrainingJob::span_of(JobPhase phase) const {
         case JobPhase::restart:
             return spec_.recovery.restart;
         case JobPhase::restore:
-            return spec_.recovery.restore;
+            return spec_.recovery.restore.value_or(Duration{});
         default:
             return {};
     }
@@ -412,8 +443,8 @@ void TrainingJob::proceed_from(JobPhase phase) {
             next = JobPhase::restart;
             break;
         case JobPhase::restart:
-            next = JobPhase::restore;
-            break;
+            begin_restore();
+            return;
         case JobPhase::restore:
             resume();
             return;
@@ -422,6 +453,19 @@ void TrainingJob::proceed_from(JobPhase phase) {
     }
     enter(next);
     end_phase_after(span_of(next), phase_end);
+}
+
+void TrainingJob::begin_restore() {
+    enter(JobPhase::restore);
+    if (saves() && !spec_.recovery.restore) {
+        checkpointer_.restore();
+    } else {
+        end_phase_after(span_of(JobPhase::restore), phase_end);
+    }
+}
+
+void TrainingJob::restored() {
+    resume();
 }
 
 // ---- booking ----
@@ -442,6 +486,7 @@ void TrainingJob::book_phase() {
     phase_since_ = engine_.now();
     ledger_.book(category_of(phase_), (spec_.nodes - nodes_missing_) * spec_.gpus_per_node, span);
     if (phase_ == JobPhase::storm_stall) outcome_.storm_stall += span;
+    if (phase_ == JobPhase::checkpointing) stalled_ += span;
     if (!recovering_from_failure_) return;
     switch (phase_) {
         case JobPhase::detection:
@@ -475,8 +520,7 @@ void TrainingJob::end() {
         book_phase();
     }
     // The campaign's end loses nothing: what is done counts, saved or not.
-    keep(std::exchange(unsaved_, {}));
-    keep(std::exchange(uploading_, {}));
+    keep(done_);
     if (partial > Duration{}) {
         // A step cut off: its time in the proportions of a step, rounded down, the rest productive.
         using Wide = __int128;
@@ -489,14 +533,22 @@ void TrainingJob::end() {
         const Duration bubble = share(spec_.step.bubble);
         const Duration straggling = share(spec_.step.straggler_wait);
         const Duration held_up = share(spec_.step.degraded);
+        const Duration starved = share(spec_.step.data_wait);
         const Duration penalty = slowed ? share(spec_.checkpoint.upload_step_penalty) : Duration{};
         ledger_.book(Category::exposed_communication, spec_.gpus(), communication);
         ledger_.book(Category::pipeline_bubble, spec_.gpus(), bubble);
         ledger_.book(Category::straggler_wait, spec_.gpus(), straggling);
         ledger_.book(Category::degraded, spec_.gpus(), held_up);
+        ledger_.book(Category::data_wait, spec_.gpus(), starved);
         ledger_.book(Category::checkpoint_stall, spec_.gpus(), penalty);
         ledger_.book(Category::productive, spec_.gpus(),
-                     partial - communication - bubble - straggling - held_up - penalty);
+                     partial - communication - bubble - straggling - held_up - starved - penalty);
+    }
+    if (saves()) {
+        if (phase_ == JobPhase::checkpointing) stop_waiting();
+        checkpointer_.end();
+        outcome_.checkpoint = checkpointer_.outcome();
+        RY_CHECK(outcome_.checkpoint.stall.total() == stalled_);
     }
     outcome_.job_time = engine_.now() - began_;
     record(outcome_.finished ? "finished" : "campaign_end", "", -1, outcome_.steps_kept);

@@ -22,27 +22,17 @@
 #include <vector>
 
 #include "models/failure/failure.h"
+#include "models/training/checkpointer.h"
 #include "models/training/ledger.h"
 #include "models/training/node_supply.h"
 #include "models/training/step.h"
 
 namespace railyard {
 
-enum class CheckpointMode : std::uint8_t { none, sync, async };
-
-struct CheckpointSpec {
-    CheckpointMode mode = CheckpointMode::sync;
-    std::int64_t interval_steps = 0;  // counted in training; or
-    Duration interval_wall{};  // start to start on the wall clock: exactly one of the two is set
-    Duration stall{};          // sync: the write; async: the snapshot
-    Duration upload{};         // async: from the snapshot's end until the state is safe
-    Duration upload_step_penalty{};  // async: what each step takes longer meanwhile
-};
-
 struct RecoverySpec {
     Duration replacement{};
     Duration restart{};
-    Duration restore{};
+    std::optional<Duration> restore;  // otherwise what reading the state back takes
     bool recompute = true;  // false: the job goes on where it was, as if every step had been saved
 };
 
@@ -59,6 +49,8 @@ struct JobSpec {
     CheckpointSpec checkpoint;
     RecoverySpec recovery;
     MaintenanceSpec maintenance;
+    Bandwidth store_read;  // of its nodes together, to and from all stores
+    Bandwidth store_write;
 
     std::int64_t gpus() const { return nodes * gpus_per_node; }
 };
@@ -88,8 +80,7 @@ struct CampaignEvent {
 struct JobOutcome {
     std::int64_t steps_kept = 0;
     std::int64_t steps_lost = 0;
-    std::int64_t checkpoints = 0;             // made safe
-    std::int64_t checkpoints_lost = 0;        // begun and not made safe
+    CheckpointOutcome checkpoint;
     std::vector<std::int64_t> interruptions;  // by cause
     std::int64_t planned_interruptions = 0;
     std::int64_t storms = 0;              // that held the job up, or ended it
@@ -104,12 +95,13 @@ struct JobOutcome {
 
 class TrainingJob : public CampaignEngine::Component,
                     public FailureSource::Target,
-                    public NodeSupply::Waiter {
+                    public NodeSupply::Waiter,
+                    public Checkpointer::Job {
   public:
     // `events` may be nullptr. All references must outlive the job.
     TrainingJob(CampaignEngine& engine, const JobSpec& spec,
-                const std::vector<FailureCause>& causes, NodeSupply& supply, Ledger& ledger,
-                std::vector<CampaignEvent>* events);
+                const std::vector<FailureCause>& causes, NodeSupply& supply, StoreService& stores,
+                Ledger& ledger, std::vector<CampaignEvent>* events);
 
     // The campaign opens on a job whose state has just been restored: it holds its nodes and runs.
     void begin();
@@ -120,17 +112,19 @@ class TrainingJob : public CampaignEngine::Component,
     void strike(const Strike& strike) override;
     void node_available() override;
 
+    void safe(const SavedStates::State& state) override;
+    void stall_over() override;
+    void uploads_changed() override;
+    void moved_on() override;
+    void restored() override;
+
     const JobOutcome& outcome() const { return outcome_; }
     JobPhase phase() const { return phase_; }
 
   private:
-    enum Kind : std::uint32_t { segment_end, stall_end, upload_end, phase_end, maintenance_due };
-
-    // Steps that are done but not safe.
-    struct Work {
-        std::int64_t steps = 0;
-        std::int64_t slowed = 0;  // of these, done while an upload was under way
-    };
+    enum Kind : std::uint32_t { segment_end, phase_end, maintenance_due };
+    // What a job that saves waits for.
+    enum class Saving : std::uint8_t { nothing, buffer, stall, upload };
 
     void enter(JobPhase phase);
     void end_phase_after(Duration span, Kind kind);
@@ -144,11 +138,17 @@ class TrainingJob : public CampaignEngine::Component,
     bool checkpoint_due() const;
     std::int64_t steps_until_due() const;
     void begin_checkpoint();
+    void wait_for(Saving what);
+    void stop_waiting();
     void begin_stall();
-    void keep(Work work);       // counts and books its steps
-    void make_safe(Work work);  // a checkpoint has reached the store
-    Duration lose(Work work);
+    bool saves() const { return spec_.checkpoint.mode != CheckpointMode::none; }
+    bool unsaved() const { return done_.steps > saved_steps_; }
+    void keep(const Work& work);  // counts and books its steps
+    Duration lose_what_is_not_saved();
+    void fail_checkpoints(const StateLoss& loss);
+    void release_network();
     void after_checkpoint();
+    void begin_restore();
     bool on_the_store() const;  // what it waits for now is bytes to or from there
     void hold_up(const Strike& strike, const Storm& storm);
     void go_on();
@@ -171,10 +171,10 @@ class TrainingJob : public CampaignEngine::Component,
     JobPhase phase_ = JobPhase::done;
     Instant phase_since_{};
     EventId phase_event_;
-    Instant phase_ends_{};  // of phases of a known length
-    // What a storm holds up, and what was left of it: of a write and of a restore.
-    JobPhase held_ = JobPhase::running;
-    Duration held_left_{};
+    Instant phase_ends_{};               // of phases of a known length
+    JobPhase held_ = JobPhase::running;  // what a storm holds up
+    bool network_held_ = false;          // and with it the bytes to and from the stores
+    Duration held_left_{};               // of a restore of a fixed length
 
     // The running segment: `segment_steps_` steps that began, on paper, at segment_start_.
     Instant segment_start_{};
@@ -183,11 +183,12 @@ class TrainingJob : public CampaignEngine::Component,
     Duration
         carried_{};  // time already spent in the step that a storm stopped; with recompute off: a failure
 
-    Work unsaved_;    // since the last snapshot
-    Work uploading_;  // covered by the snapshot that is on its way
-    bool upload_active_ = false;
-    EventId upload_event_;
-    Instant upload_ends_{};
+    Checkpointer checkpointer_;
+    Work done_;                     // since the campaign began, less what was lost
+    std::int64_t saved_steps_ = 0;  // of these, covered by a checkpoint that has begun
+    Saving saving_ = Saving::nothing;
+    Instant waiting_since_{};
+    Duration stalled_{};  // in all, waiting for checkpoints
     std::int64_t steps_since_checkpoint_ = 0;
     Instant checkpoint_due_{};  // wall-clock intervals
 

@@ -2,7 +2,7 @@
 //
 // The traffic packet by packet on a fat-tree of 1 us links, building and routing included: PFC, ECN and
 // `CONGESTION` (dcqcn) on, an acknowledgement for each so many packets (1). ROUTING: path (by hash), spray,
-// adaptive or flowlet. Prints the CPU seconds, the MB of memory that
+// random_spray, adaptive or flowlet. Prints the CPU seconds, the MB of memory that
 // network, routes and packets took at the peak, data packet-hops, events, the
 // last flow's end and the mean one in us, and a digest.
 
@@ -32,7 +32,8 @@ int main(int argc, char** argv) {
                  catalogue.data("ecn", "recommend_400g", "kmax").count(),
                  catalogue.number("ecn", "recommend_400g", "pmax")};
     }
-    const std::array<std::string, 4> routings = {"path", "spray", "adaptive", "flowlet"};
+    const std::array<std::string, 5> routings = {"path", "spray", "random_spray", "adaptive",
+                                                 "flowlet"};
     const auto routing =
         std::find(routings.begin(), routings.end(), argc > 4 ? argv[4] : "path") - routings.begin();
     if (routing == std::ssize(routings)) return 2;

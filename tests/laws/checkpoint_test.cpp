@@ -80,7 +80,7 @@ TEST_CASE(
     // 41 cycles of 3,600 s + 700 s.
     const Scenario s = scenario(saving("1 h", "training", "176300 s"));
     const ReplicaResult r = run_replica(s, 0, false);
-    CHECK(r.job.checkpoints == 41);
+    CHECK(r.job.checkpoint.made_safe == 41);
     CHECK(productive(r) == GpuNanoseconds{s.gpus()} * 41 * 3600 * 1'000'000'000);
     CHECK(r.ledger.booked(Category::checkpoint_stall) ==
           GpuNanoseconds{s.gpus()} * 41 * 700 * 1'000'000'000);
@@ -89,7 +89,7 @@ TEST_CASE(
 TEST_CASE("an interval tau from start to start leaves 1 - C / tau, to the nanosecond") {
     const Scenario s = scenario(saving("1 h", "wall", "30 day"));
     const ReplicaResult r = run_replica(s, 0, false);
-    CHECK(r.job.checkpoints == 720);
+    CHECK(r.job.checkpoint.made_safe == 720);
     CHECK(r.ledger.booked(Category::checkpoint_stall) ==
           GpuNanoseconds{s.gpus()} * 720 * 700 * 1'000'000'000);
     CHECK(r.metrics[0].name == "goodput");
@@ -112,13 +112,13 @@ TEST_CASE("an asynchronous checkpoint stalls for its snapshot alone") {
     const Scenario s =
         scenario(saving("1 h", "training", "100 h"),
                  {"job.checkpoint.mode=async", "job.checkpoint.upload_slowdown=0.0"});
-    CHECK(s.job.checkpoint.upload == std::chrono::seconds(700));
-    CHECK(s.job.checkpoint.stall < std::chrono::seconds(10));
+    CHECK(s.checkpoint_upload == std::chrono::seconds(700));
+    CHECK(s.job.checkpoint.stall_alone < std::chrono::seconds(10));
     const ReplicaResult r = run_replica(s, 0, false);
-    const Duration cycle = std::chrono::hours(1) + s.job.checkpoint.stall;
+    const Duration cycle = std::chrono::hours(1) + s.job.checkpoint.stall_alone;
     const std::int64_t cycles = std::chrono::hours(100) / cycle;
     CHECK(r.ledger.booked(Category::checkpoint_stall) ==
-          GpuNanoseconds{s.gpus()} * cycles * s.job.checkpoint.stall.count());
+          GpuNanoseconds{s.gpus()} * cycles * s.job.checkpoint.stall_alone.count());
 }
 
 TEST_CASE(
@@ -129,7 +129,7 @@ TEST_CASE(
         scenario(saving("5 min", "training", "1000 h"),
                  {"job.checkpoint.mode=async", "job.checkpoint.upload_slowdown=0.0"});
     const ReplicaResult r = run_replica(s, 0, false);
-    const double cycle = 700 + seconds(s.job.checkpoint.stall);
+    const double cycle = 700 + seconds(s.job.checkpoint.stall_alone);
     CHECK(r.metrics[0].value == doctest::Approx(300 / cycle).epsilon(2 * cycle / 3.6e6));
 }
 
@@ -139,7 +139,7 @@ TEST_CASE("an upload slows the steps beside it, and that is booked to the checkp
                  {"job.checkpoint.mode=async", "job.checkpoint.upload_slowdown=0.1"});
     const ReplicaResult r = run_replica(s, 0, false);
     // Of each cycle, 700 s run at 1/1.1 of the speed.
-    const double lost = 700 - 700 / 1.1 + seconds(s.job.checkpoint.stall);
+    const double lost = 700 - 700 / 1.1 + seconds(s.job.checkpoint.stall_alone);
     CHECK(r.ledger.fraction(Category::checkpoint_stall) ==
           doctest::Approx(lost / (3600 + lost)).epsilon(0.005));
 }

@@ -164,6 +164,19 @@ kind = "checkpoint"
 bytes = "4 MB"
 )";
 
+// Appended to the above for the keys of tiers.
+const char* tiers = R"(
+[[job.checkpoint.tier]]
+place = "local_nvme"
+keep = 1
+write_bandwidth = "2 GB/s"
+read_bandwidth = "3 GB/s"
+[[job.checkpoint.tier]]
+place = "storage"
+every = 2
+keep_for = "2 h"
+)";
+
 struct Knob {
     std::vector<std::string> change;
     std::vector<std::string> given = {};  // settings under which the key matters
@@ -172,6 +185,19 @@ struct Knob {
     std::string by = {};
     const char* base = nullptr;  // other than the usual
 };
+
+// A job whose store gives as much as its GPUs read, and one that reads many small samples.
+const std::vector<std::string> starving = {"job.data.sample_size=1 MB", "job.data.batch=4",
+                                           "storage.server_read_bandwidth=0.254 GB/s",
+                                           "storage.client_bandwidth=20 GB/s"};
+const std::vector<std::string> many_files = {"job.data.sample_size=1 kB", "job.data.batch=200",
+                                             "job.data.source=object_store",
+                                             "job.data.egress_price=0.01"};
+std::vector<std::string> with(std::vector<std::string> settings,
+                              const std::vector<std::string>& more) {
+    settings.insert(settings.end(), more.begin(), more.end());
+    return settings;
+}
 
 // Keys of array tables are written with [0] in settings' stead: they are changed in the text.
 const std::map<std::string, Knob> knobs = {
@@ -312,6 +338,30 @@ const std::map<std::string, Knob> knobs = {
     {"job.parallel.fused_attention", {{"job.parallel.fused_attention=false"}}},
     {"job.parallel.recompute", {{"job.parallel.recompute=full"}}},
     {"job.step.time", {{"job.step.time=3 s"}}},
+    {"job.data.demand", {{"job.data.demand=cosmoflow"}, starving}},
+    {"job.data.source", {{"job.data.source=local"}, starving}},
+    {"job.data.format", {{"job.data.format=files"}, many_files}},
+    {"job.data.sample_size", {{"job.data.sample_size=2 MB"}, starving}},
+    {"job.data.sample_stdev", {{"job.data.sample_stdev=1 MB"}, starving}},
+    {"job.data.batch", {{"job.data.batch=5"}, starving}},
+    {"job.data.samples_per_file", {{"job.data.samples_per_file=1"}, many_files}},
+    {"job.data.workers", {{"job.data.workers=2"}, with(starving, {"job.data.decode_rate=1 /s"})}},
+    {"job.data.prefetch",
+     {{"job.data.prefetch=1"}, with(starving, {"job.data.sample_stdev=1 MB"})}},
+    {"job.data.decode_rate", {{"job.data.decode_rate=0.5 /s"}, starving}},
+    {"job.data.gpu_decode",
+     {{"job.data.gpu_decode=true"}, with(starving, {"job.data.decode_rate=0.5 /s"})}},
+    {"job.data.cores", {{"job.data.cores=4"}, with(starving, {"job.data.decode_rate=1 /s"})}},
+    {"job.data.dataset",
+     {{"job.data.dataset=10 TB"},
+      with(starving, {"job.data.dataset=20 TB", "job.data.page_cache=1 TB"})}},
+    {"job.data.cache", {{"job.data.cache=1 TB"}, with(starving, {"job.data.dataset=20 TB"})}},
+    {"job.data.cache_policy",
+     {{"job.data.cache_policy=lru"},
+      with(starving, {"job.data.dataset=20 TB", "job.data.cache=1 TB"})}},
+    {"job.data.page_cache",
+     {{"job.data.page_cache=1 TB"}, with(starving, {"job.data.dataset=20 TB"})}},
+    {"job.data.egress_price", {{"job.data.egress_price=0.09"}, many_files}},
     {"job.checkpoint.mode", {{"job.checkpoint.mode=async"}}},
     {"job.checkpoint.interval", {{"job.checkpoint.interval=30 min"}}},
     {"job.checkpoint.clock", {{"job.checkpoint.clock=wall"}}},
@@ -321,6 +371,27 @@ const std::map<std::string, Knob> knobs = {
      {{"job.checkpoint.snapshot_fraction=0.1"}, {"job.checkpoint.mode=async"}}},
     {"job.checkpoint.upload_slowdown",
      {{"job.checkpoint.upload_slowdown=0.2"}, {"job.checkpoint.mode=async"}}},
+    {"job.checkpoint.gradients", {{"job.checkpoint.gradients=true"}}},
+    {"job.checkpoint.layout", {{"job.checkpoint.layout=consolidated"}}},
+    {"job.checkpoint.files_per_rank",
+     {{"job.checkpoint.files_per_rank=1000000"}, {"storage.system=lustre", "storage.servers=4"}}},
+    {"job.checkpoint.serialization", {{"job.checkpoint.serialization=10 MB/s"}}},
+    {"job.checkpoint.buffers",
+     {{"job.checkpoint.buffers=3"}, {"job.checkpoint.mode=async", "job.checkpoint.interval=30 s"}}},
+    {"job.checkpoint.full_every",
+     {{"job.checkpoint.full_every=4"}, {"job.checkpoint.changed_fraction=0.1"}}},
+    {"job.checkpoint.changed_fraction",
+     {{"job.checkpoint.changed_fraction=0.1"}, {"job.checkpoint.full_every=4"}}},
+    {"job.checkpoint.tier.place", {{"place = \"local_nvme\"", "place = \"peer_memory\""}}},
+    {"job.checkpoint.tier.every", {{"every = 2", "every = 3"}}},
+    {"job.checkpoint.tier.keep", {{"keep = 1", "keep = 3"}}},
+    {"job.checkpoint.tier.keep_for", {{"keep_for = \"2 h\"", "keep_for = \"5 h\""}}},
+    {"job.checkpoint.tier.write_bandwidth",
+     {{"write_bandwidth = \"2 GB/s\"", "write_bandwidth = \"1 GB/s\""}}},
+    {"job.checkpoint.tier.read_bandwidth",
+     {{"read_bandwidth = \"3 GB/s\"", "read_bandwidth = \"1 GB/s\""}}},
+    {"job.recovery.image", {{"job.recovery.image=20 GB"}}},
+    {"job.recovery.dataset_index", {{"job.recovery.dataset_index=1 GB"}}},
     {"job.recovery.replacement", {{"job.recovery.replacement=10 min"}}},
     {"job.recovery.restart", {{"job.recovery.restart=10 min"}}},
     {"job.recovery.restore", {{"job.recovery.restore=10 min"}}},
@@ -677,7 +748,7 @@ std::string store_text(const StorageSystem& store) {
           StoreState{.write_buffer_full = true}}) {
         const StoreLimits l = store.limits(state);
         for (const auto* ceilings : {&l.read, &l.write}) {
-            for (const Ceiling& c : *ceilings) out += " " + to_text(c.bandwidth);
+            for (const Ceiling& c : *ceilings) out += fmt::format(" {}", to_text(c.bandwidth));
         }
         out += fmt::format(" {} {} {} {} {} {} {} {}", to_text(l.client_read),
                            to_text(l.client_write), to_text(l.file_read), to_text(l.file_write),
@@ -695,7 +766,7 @@ std::string store_text(const StorageSystem& store) {
 std::string outcome(const std::string& text, const std::vector<std::string>& settings) {
     const Scenario s = load_scenario(text, "knobs", {settings, {}});
     const CampaignResult r = run_campaign(s, {});
-    std::string out = s.title + " " + r.digest + store_text(*s.store);
+    std::string out = s.title + " " + r.digest + store_text(s.store());
     for (const MetricSummary& m : r.metrics) out += fmt::format(" {}={}", m.name, m.summary.mean);
     for (const FailureCause& cause : s.causes) out += " " + cause.name;
     for (const ClusterNetwork& network : s.networks) out += network_text(network);
@@ -770,12 +841,15 @@ TEST_CASE("every key of the language changes some result") {
         const auto found = knobs.find(key);
         REQUIRE_MESSAGE(found != knobs.end(), "no row for this key");
         const Knob& knob = found->second;
-        if (key.find(".cause") != std::string::npos || key.find(".fault") != std::string::npos) {
-            std::string changed = base;
+        const bool tier = key.find(".tier.") != std::string::npos;
+        if (tier || key.find(".cause") != std::string::npos ||
+            key.find(".fault") != std::string::npos) {
+            const std::string before = tier ? std::string(base) + tiers : base;
+            std::string changed = before;
             const std::size_t at = changed.find(knob.change[0]);
             REQUIRE(at != std::string::npos);
             changed.replace(at, knob.change[0].size(), knob.change[1]);
-            CHECK(outcome(base, {}) != outcome(changed, {}));
+            CHECK(outcome(before, {}) != outcome(changed, {}));
             continue;
         }
         std::vector<std::string> changed = knob.given;

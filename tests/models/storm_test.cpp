@@ -92,6 +92,36 @@ TEST_CASE("a NIC that pauses for ever ends the job by timeout, sooner with fewer
     CHECK(r.ledger.booked(Category::lost_work) > 0);
 }
 
+TEST_CASE("what stands still for longer than the collectives' watchdog waits ends the job") {
+    const auto storm = [](const char* timeout, const char* storm_keys) {
+        const Scenario s =
+            with({std::string("fabric.compute.transport.timeout=") + timeout,
+                  "fabric.compute.watchdog={action=\"none\"}",
+                  std::string("failures.storm=[{rate_per_job=\"1 /day\"") + storm_keys + "}]"});
+        return *s.causes[0].storm;
+    };
+    // Eight timeouts of 68.7 s and of 137 s.
+    CHECK(storm("24", "").fatal);
+    CHECK(seconds(storm("24", "").stall) == doctest::Approx(8 * 68.7).epsilon(0.05));
+    CHECK(storm("25", "").fatal);
+    CHECK(storm("25", "").stall == std::chrono::seconds(600));
+    // A storm that passes before any connection gives up.
+    CHECK_FALSE(storm("25", ",duration=\"500 s\"").fatal);
+    CHECK(storm("25", ",duration=\"700 s\"").fatal);
+    CHECK(storm("25", ",duration=\"700 s\"").stall == std::chrono::seconds(600));
+}
+
+TEST_CASE(
+    "a storm whose window loses packets of a lossless class is refused, unless that is allowed") {
+    const std::vector<std::string> bare = {"fabric.compute.pfc.headroom=1 kB",
+                                           "fabric.compute.buffer.alpha=0.002",
+                                           "fabric.compute.congestion.control=none"};
+    CHECK_THROWS_WITH_AS(with(bare), doctest::Contains("of a lossless class"), ScenarioError);
+    std::vector<std::string> allowed = bare;
+    allowed.push_back("window.allow_loss=true");
+    CHECK_NOTHROW(with(allowed));
+}
+
 TEST_CASE("who has no watchdog must find the NIC before the job can start again") {
     const auto detection = [&](const char* watchdog) {
         return with({"failures.storm=[{rate_per_job=\"1 /day\",found_after=\"20 min\"}]",
@@ -145,7 +175,7 @@ TEST_CASE("a storm on the network of the store holds up a write as it holds up t
     CHECK(jobs.apart.storms < jobs.training.storms);
     CHECK(jobs.shared.storms == jobs.training.storms);
     CHECK(jobs.shared.storm_stall == jobs.shared.storms * jobs.stall);
-    CHECK(jobs.shared.checkpoints == jobs.apart.checkpoints);
+    CHECK(jobs.shared.checkpoint.made_safe == jobs.apart.checkpoint.made_safe);
 }
 
 TEST_CASE("a storm on the network of the store holds up the upload that a snapshot waits for") {

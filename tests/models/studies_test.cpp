@@ -68,7 +68,7 @@ TEST_CASE(
     };
     const Outcome none = arm("action=none");
     CHECK(none.network.frozen_after < Picoseconds(milliseconds(1)));
-    CHECK(none.network.ending == WindowEnding::out_of_time);  // some never move again
+    CHECK(none.network.ending == WindowEnding::stuck);  // some never move again
     CHECK(none.traffic[1].failed == none.traffic[1].flows);
     CHECK(none.traffic[0].failed > 1);
     const Outcome quick = arm("detection=100 ms");

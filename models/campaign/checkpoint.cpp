@@ -1,0 +1,527 @@
+#include "models/campaign/checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace railyard {
+
+namespace {
+
+constexpr double step_seconds_max = 1e7;
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+    return (a + b - 1) / b;
+}
+
+// Who writes a checkpoint, and into how many files.
+struct Writers {
+    std::int64_t ranks = 1;
+    std::int64_t nodes = 1;
+    std::int64_t files = 1;
+    Bandwidth serialization;  // of one rank
+};
+
+// What one node moves to and from one of the places on it, or on its neighbour.
+struct NodePlace {
+    Bandwidth write;
+    Bandwidth read;
+    Bytes capacity;  // of one node; 0: not known
+};
+
+class CheckpointReader {
+  public:
+    CheckpointReader(Section& job, Catalogue& catalogue, Scenario& s)
+        : job_(job), checkpoint_(job.section("checkpoint")), catalogue_(catalogue), s_(s) {}
+
+    void read(const BurstPenalty& burst_penalty);
+
+  private:
+    bool good() const { return checkpoint_.ok() && !checkpoint_.describing(); }
+    bool async() const { return c().mode == CheckpointMode::async; }
+    CheckpointSpec& c() const { return s_.job.checkpoint; }
+    void read_interval();
+    void read_size();
+    void read_writers();
+    void read_snapshot(const BurstPenalty& burst_penalty);
+    void read_changes();
+    void read_tiers();
+    void read_tier(Section& section);
+    void warn_of_what_has_no_effect();
+    void settle_size();
+    void settle_interval();
+    void settle_snapshot(const BurstPenalty& burst_penalty);
+    void settle_tier(Section& section, TierSpec& tier, std::optional<Duration> keep_for);
+    void settle_stall();
+    NodePlace node_place(Place place);
+    Duration time_per_checkpoint() const;
+
+    Section& job_;
+    Section checkpoint_;
+    Catalogue& catalogue_;
+    Scenario& s_;
+
+    Duration interval_ = std::chrono::minutes(30);
+    std::int64_t interval_steps_ = 0;
+    int clock_ = 0;
+    std::optional<Bytes> size_;
+    std::optional<double> per_param_;
+    bool gradients_ = false;
+    int layout_ = 0;
+    std::optional<std::int64_t> files_per_rank_;
+    std::optional<Bandwidth> serialization_;
+    Writers writers_;
+    std::optional<double> d2h_fraction_;
+    std::optional<double> slowdown_;
+    Bandwidth d2h_;           // of one GPU
+    std::int64_t taken_ = 1;  // every so-many-th checkpoint reaches the tier that is read now
+};
+
+void CheckpointReader::read(const BurstPenalty& burst_penalty) {
+    int mode = 1;
+    checkpoint_.choose(
+        "mode", mode, checkpoint_modes(),
+        "sync: the job stands still until the first tier has it all; async: until a copy is in "
+        "host memory");
+    c().mode = static_cast<CheckpointMode>(mode);
+    read_interval();
+    read_size();
+    read_writers();
+    read_snapshot(burst_penalty);
+    read_changes();
+    std::vector<Section> tiers = checkpoint_.sections(
+        "tier", "A place that copies go to, the hottest first; without any, the store alone");
+    if (good()) {
+        warn_of_what_has_no_effect();
+        if (c().mode != CheckpointMode::none) {
+            settle_size();
+            if (checkpoint_.ok()) settle_snapshot(burst_penalty);
+        }
+    }
+    for (Section& tier : tiers) read_tier(tier);
+    checkpoint_.finish();
+    if (!good()) return;
+    if (c().mode == CheckpointMode::none) {
+        s_.checkpoint_description = "no checkpoints";
+        return;
+    }
+    if (c().tiers.empty()) {
+        TierSpec store;
+        settle_tier(checkpoint_, store, std::nullopt);
+        c().tiers.push_back(store);
+    }
+    settle_stall();
+    settle_interval();
+}
+
+void CheckpointReader::read_interval() {
+    checkpoint_.read_time_or_steps("interval", interval_, interval_steps_,
+                                   "Time or steps between checkpoints", {.bound = Bound::positive});
+    checkpoint_.choose(
+        "clock", clock_, interval_clocks(),
+        "What the interval counts: training time since the last checkpoint, or wall-clock "
+        "time from start to start");
+}
+
+void CheckpointReader::read_size() {
+    checkpoint_.read("size", size_, "Bytes of one checkpoint",
+                     {.bound = Bound::positive, .otherwise = "parameters x bytes_per_param"});
+    checkpoint_.read(
+        "bytes_per_param", per_param_, "Bytes that are saved per parameter",
+        {.bound = Bound::positive, .otherwise = "weights and optimizer state, from the catalogue"});
+    checkpoint_.read("gradients", gradients_,
+                     "Gradients are saved too, at the precision of the weights");
+}
+
+void CheckpointReader::read_writers() {
+    checkpoint_.choose("layout", layout_, checkpoint_layouts(),
+                       "sharded: every rank writes its part; consolidated: one rank writes all");
+    checkpoint_.read("files_per_rank", files_per_rank_, "Files that each writing rank creates",
+                     {.bound = Bound::count, .otherwise = "from the catalogue"});
+    checkpoint_.read("serialization", serialization_,
+                     "What one rank turns from tensors into a file",
+                     {.bound = Bound::positive, .otherwise = "from the catalogue"});
+}
+
+void CheckpointReader::read_snapshot(const BurstPenalty&) {
+    checkpoint_.read("snapshot_fraction", d2h_fraction_,
+                     "Of the PCIe bandwidth, what a snapshot to host memory gets (async)",
+                     {.bound = Bound::fraction, .otherwise = "from the catalogue"});
+    checkpoint_.read("buffers", c().buffers,
+                     "Snapshots that host memory holds while they are uploaded (async)",
+                     {.bound = Bound::count});
+    checkpoint_.read(
+        "upload_slowdown", slowdown_, "What a step takes longer while an upload runs (async)",
+        {.bound = Bound::fraction,
+         .otherwise = "from the catalogue; seen in a packet window with run.fidelity = "
+                      "\"packet\" and storage.network = \"compute\""});
+}
+
+void CheckpointReader::read_changes() {
+    checkpoint_.read("full_every", c().full_every,
+                     "Every so-many-th checkpoint is whole; those between hold what has changed",
+                     {.bound = Bound::count});
+    checkpoint_.read("changed_fraction", c().changed_fraction,
+                     "Of the state, what changes between two checkpoints",
+                     {.bound = Bound::fraction});
+}
+
+void CheckpointReader::warn_of_what_has_no_effect() {
+    for (const char* key : {"snapshot_fraction", "upload_slowdown", "buffers"}) {
+        if (!async() && checkpoint_.has(key)) {
+            checkpoint_.warning(key, "has no effect without job.checkpoint.mode = \"async\"");
+        }
+    }
+    if (checkpoint_.has("changed_fraction") && c().full_every == 1) {
+        checkpoint_.warning("changed_fraction",
+                            "has no effect without job.checkpoint.full_every above 1");
+    }
+}
+
+void CheckpointReader::settle_size() {
+    if (size_ && (per_param_ || gradients_)) {
+        checkpoint_.error(per_param_ ? "bytes_per_param" : "gradients",
+                          "size is given too: one of the two decides", "leave out one of them");
+    }
+    if (size_) {
+        c().size = *size_;
+    } else if (s_.model.name.empty()) {
+        checkpoint_.error(
+            "size", "is missing: without job.model the size of a checkpoint is not known",
+            "give job.checkpoint.size or job.model, or job.checkpoint.mode = \"none\"");
+        return;
+    } else {
+        if (!per_param_) {
+            per_param_ = catalogue_.number("checkpoint", "", "persisted_bytes_per_param");
+        }
+        const double bytes =
+            s_.model.params * (*per_param_ + (gradients_ ? s_.parameter_bytes.weight : 0));
+        if (bytes > 9e18) {
+            checkpoint_.error("bytes_per_param", "overflow: the checkpoint is larger than 9 EB");
+            return;
+        }
+        c().size = Bytes::of(std::llround(bytes));
+    }
+    s_.checkpoint_size = c().size;
+
+    const bool sharded = layout_ == 0;
+    writers_.ranks = sharded ? s_.job.gpus() : 1;
+    writers_.nodes = sharded ? s_.job.nodes : 1;
+    if (!files_per_rank_) {
+        files_per_rank_ = catalogue_.integer("checkpoint", "", "creates_per_rank");
+    }
+    writers_.files = writers_.ranks * *files_per_rank_;
+    writers_.serialization =
+        serialization_ ? *serialization_
+                       : catalogue_.bandwidth("checkpoint", "", "serialization_bandwidth_per_rank");
+}
+
+void CheckpointReader::settle_snapshot(const BurstPenalty& burst_penalty) {
+    if (!d2h_fraction_) {
+        d2h_fraction_ = catalogue_.number("checkpoint", "", "d2h_sustained_fraction");
+    }
+    const double achieved = catalogue_.number("pcie_p2p", "", "pcie5_achieved_fraction");
+    d2h_ = s_.node.gpu.pcie_bandwidth * (achieved * *d2h_fraction_);
+    if (d2h_.bits_per_second() <= 0) {
+        checkpoint_.error("snapshot_fraction",
+                          "a snapshot needs some of the PCIe bandwidth, found 0");
+        return;
+    }
+    const Bytes per_gpu = Bytes::of(c().size.count() / s_.job.gpus() + 1);
+    c().snapshot = transfer_time(per_gpu, d2h_);
+    if (!async()) return;
+    // On a network that both share, packets tell what an upload costs a step.
+    if (!slowdown_ && burst_penalty) {
+        c().upload_step_penalty = burst_penalty();
+        return;
+    }
+    if (!slowdown_) slowdown_ = catalogue_.number("checkpoint", "", "async_background_slowdown");
+    c().upload_step_penalty =
+        from_seconds(std::min(seconds(s_.job.step.duration()) * *slowdown_, step_seconds_max));
+}
+
+void CheckpointReader::read_tier(Section& section) {
+    TierSpec tier;
+    int place = static_cast<int>(tier.place);
+    section.choose("place", place, place_names(),
+                   "Memory of the node or of its neighbour, drives of the node, [storage], or "
+                   "[object_store]");
+    tier.place = static_cast<Place>(place);
+    section.read("every", tier.every,
+                 "It takes every so-many-th checkpoint of the tier above; the first takes all",
+                 {.bound = Bound::count});
+    section.read("keep", tier.keep, "Newest complete copies that stay", {.bound = Bound::count});
+    std::optional<Duration> keep_for;
+    section.read("keep_for", keep_for, "How long a copy stays, instead of `keep`",
+                 {.bound = Bound::positive});
+    std::optional<Bandwidth> write;
+    std::optional<Bandwidth> read;
+    section.read("write_bandwidth", write, "What one node writes there, of a place on the nodes",
+                 {.bound = Bound::positive, .otherwise = "the node's, from the catalogue"});
+    section.read("read_bandwidth", read, "What one node reads back from there",
+                 {.bound = Bound::positive, .otherwise = "the node's, from the catalogue"});
+    section.finish();
+    if (!good() || c().mode == CheckpointMode::none) return;
+    const bool first = c().tiers.empty();
+    if (first && tier.every > 1) {
+        section.error("every", "the first tier takes every checkpoint");
+    }
+    if (c().full_every > 1 && tier.every > 1) {
+        section.error("every",
+                      "with job.checkpoint.full_every above 1 a tier needs all of them: "
+                      "each holds what has changed since the one before");
+    }
+    if (keep_for && section.has("keep")) {
+        section.error("keep_for", "keep is given too: one of the two decides");
+    }
+    for (const TierSpec& hotter : c().tiers) {
+        if (hotter.place == tier.place) {
+            section.error("place", "is the place of a hotter tier already");
+        } else if (!on_nodes(hotter.place) && on_nodes(tier.place)) {
+            section.error("place", "a place on the nodes comes before the stores");
+        }
+    }
+    if (tier.place == Place::peer_memory && s_.job.nodes < 2) {
+        section.error("place", "one node has no neighbour to keep its copy");
+    }
+    if (tier.place == Place::host_memory && !first) {
+        section.error("place", "host memory comes first: what is there came from the GPUs");
+    }
+    if (tier.place == Place::object_store && s_.stores.size() <= object_store) {
+        section.error("place", "there is no object store", "add a section [object_store]");
+    }
+    if (!on_nodes(tier.place) && (write || read)) {
+        section.error(write ? "write_bandwidth" : "read_bandwidth",
+                      "is of places on the nodes; a store has its own", "[storage]");
+    }
+    if (!section.ok()) return;
+    taken_ *= tier.every;
+    if (on_nodes(tier.place)) {
+        NodePlace node = node_place(tier.place);
+        const Bytes share = Bytes::of(ceil_div(c().size.count(), s_.job.nodes));
+        tier.write_time = transfer_time(share, write.value_or(node.write));
+        tier.read_time = transfer_time(share, read.value_or(node.read));
+    }
+    settle_tier(section, tier, keep_for);
+    c().tiers.push_back(tier);
+}
+
+NodePlace CheckpointReader::node_place(Place place) {
+    const Bandwidth gpus = d2h_ * s_.node.gpus;
+    switch (place) {
+        case Place::host_memory:
+            return {gpus, gpus, {}};
+        case Place::peer_memory: {
+            const Bandwidth nics = s_.node.nic_bandwidth * s_.node.nics;
+            return {std::min(gpus, nics), std::min(gpus, nics), {}};
+        }
+        default:
+            return {catalogue_.bandwidth("storage", "local_nvme_raid0", "write_bandwidth"),
+                    catalogue_.bandwidth("storage", "local_nvme_raid0", "read_bandwidth"),
+                    {}};
+    }
+}
+
+void CheckpointReader::settle_tier(Section& section, TierSpec& tier,
+                                   std::optional<Duration> keep_for) {
+    if (keep_for) {
+        const Duration apart = time_per_checkpoint() * taken_;
+        tier.keep = std::max<std::int64_t>(1, ceil_div(keep_for->count(), apart.count()));
+    }
+    if (on_nodes(tier.place)) return;
+    tier.write.store = tier.place == Place::storage ? shared_store : object_store;
+    tier.write.direction = Direction::write;
+    tier.write.files = writers_.files;
+    tier.write.weight = writers_.nodes;
+    tier.write.cap = writers_.serialization * writers_.ranks;
+    tier.write.cap_wall = Wall::serialisation;
+    const Bandwidth one_node = s_.job.store_write * (1.0 / static_cast<double>(s_.job.nodes));
+    if (writers_.nodes < s_.job.nodes && one_node < tier.write.cap) {
+        tier.write.cap = one_node;
+        tier.write.cap_wall = Wall::client;
+    }
+    const StoreSetup& store = s_.stores[tier.write.store];
+    tier.read = tier.write;
+    tier.read.direction = Direction::read;
+    tier.read.weight = s_.job.nodes;
+    // Loading is slower than reading: tensors are made, and moved to the GPUs.
+    const double share = catalogue_.number("checkpoint", "", "load_fraction_of_read_bandwidth");
+    tier.read.cap = std::min(store.supply.read, s_.job.store_read) * share;
+    tier.read.cap_wall = Wall::serialisation;
+    if (store.capacity > Bytes{}) {
+        const double fits = static_cast<double>(store.capacity.count()) /
+                            static_cast<double>(std::max<std::int64_t>(1, c().size.count()));
+        if (static_cast<double>(tier.keep) > fits) {
+            const double day = std::floor(fits) * seconds(time_per_checkpoint()) *
+                               static_cast<double>(taken_) / 86400;
+            section.error(
+                "keep",
+                fmt::format("{} checkpoints of {} do not fit into the {} of {}: full on "
+                            "day {:.1f}",
+                            tier.keep, to_text(c().size), to_text(store.capacity), store.name, day),
+                fmt::format("at most {:.0f} fit", std::floor(fits)));
+        }
+    }
+    const Bandwidth rate = std::min({store.supply.write, s_.job.store_write, tier.write.cap});
+    if (rate.bits_per_second() == 0 || transfer_time(c().size, rate) > time_max) {
+        section.error("size",
+                      fmt::format("writing {} takes more than 100 years", to_text(c().size)),
+                      "the store or its clients are too slow, or the checkpoint too large");
+    } else if (tier.read.cap.bits_per_second() <= 0) {
+        job_.error("recovery", "the store gives nothing back: its read bandwidth is 0");
+    }
+}
+
+Duration CheckpointReader::time_per_checkpoint() const {
+    return interval_steps_ > 0 ? s_.job.step.duration() * interval_steps_ : interval_;
+}
+
+namespace {
+
+// With the stores to itself.
+Duration time_alone(const TierSpec& tier, const Scenario& s) {
+    if (on_nodes(tier.place)) return tier.write_time;
+    const StoreSetup& store = s.stores[tier.write.store];
+    const Bandwidth rate = std::min({store.supply.write, s.job.store_write, tier.write.cap});
+    Duration time = transfer_time(s.checkpoint_size, rate);
+    if (store.supply.creates_per_s > 0) {
+        time = std::max(
+            time, from_seconds(static_cast<double>(tier.write.files) / store.supply.creates_per_s));
+    }
+    return time;
+}
+
+}  // namespace
+
+void CheckpointReader::settle_stall() {
+    if (!checkpoint_.ok()) return;
+    const bool memory_first = c().tiers[0].place == Place::host_memory;
+    c().stall_alone = async() || memory_first ? c().snapshot : time_alone(c().tiers[0], s_);
+    s_.checkpoint_upload = async() && !memory_first ? time_alone(c().tiers[0], s_)
+                           : c().tiers.size() > 1   ? time_alone(c().tiers[1], s_)
+                                                    : Duration{};
+}
+
+void CheckpointReader::settle_interval() {
+    if (!checkpoint_.ok()) return;
+    const Duration step = s_.job.step.duration();
+    if (interval_steps_ == 0)
+        s_.checkpoint_clock = interval_clocks()[static_cast<std::size_t>(clock_)];
+    if (interval_steps_ > 0) {
+        if (clock_ == 1) {
+            checkpoint_.error("clock",
+                              "an interval in steps is counted in training, not on the wall clock");
+        }
+        c().interval_steps = interval_steps_;
+    } else if (clock_ == 0) {
+        c().interval_steps = ceil_div(interval_.count(), step.count());
+    } else {
+        c().interval_wall = interval_;
+    }
+    const Duration write = std::max(c().stall_alone, s_.checkpoint_upload);
+    if (interval_steps_ == 0 && std::max(interval_, step) <= write) {
+        checkpoint_.warning("interval",
+                            fmt::format("the interval of {} is shorter than its own write of {}",
+                                        to_text(interval_), to_text(write)),
+                            async() ? "each checkpoint will wait for the one before it"
+                                    : "the job will do little else than save");
+    }
+    s_.checkpoint_description = fmt::format(
+        "{} {} every {}", async() ? "asynchronous" : "synchronous", to_text(c().size),
+        interval_steps_ > 0 ? fmt::format("{} steps", interval_steps_)
+                            : fmt::format("{} {}", to_text(interval_),
+                                          clock_ == 0 ? "of training" : "start to start"));
+}
+
+}  // namespace
+
+const std::vector<std::string>& checkpoint_modes() {
+    static const std::vector<std::string> modes = {"none", "sync", "async"};
+    return modes;
+}
+
+const std::vector<std::string>& interval_clocks() {
+    static const std::vector<std::string> clocks = {"training", "wall"};
+    return clocks;
+}
+
+const std::vector<std::string>& checkpoint_layouts() {
+    static const std::vector<std::string> layouts = {"sharded", "consolidated"};
+    return layouts;
+}
+
+void read_checkpoint(Section& job, Catalogue& catalogue, Scenario& s,
+                     const BurstPenalty& burst_penalty) {
+    CheckpointReader(job, catalogue, s).read(burst_penalty);
+}
+
+void read_recovery(Section& job, Catalogue& catalogue, Scenario& s) {
+    Section recovery = job.section("recovery");
+    std::optional<Duration> replacement;
+    std::optional<Duration> restart;
+    RecoverySpec& r = s.job.recovery;
+    recovery.read("replacement", replacement, "Draining a broken node and swapping in a spare",
+                  {.bound = Bound::non_negative, .otherwise = "a hot spare's, from the catalogue"});
+    recovery.read("restart", restart, "Launch, imports, communicator set-up and warm-up",
+                  {.bound = Bound::non_negative,
+                   .otherwise = "the sum of their catalogue values at this size"});
+    recovery.read("restore", r.restore, "Reading the checkpoint back",
+                  {.bound = Bound::non_negative,
+                   .otherwise = "what the tier that has it takes, at the share of its read "
+                                "bandwidth that a load gets"});
+    Bytes image;
+    Bytes index;
+    recovery.read("image", image,
+                  "Container image that each node reads from [storage] as it starts",
+                  {.bound = Bound::non_negative, .otherwise = "every node has it"});
+    recovery.read("dataset_index", index, "Index of the data that each rank reads as it starts",
+                  {.bound = Bound::non_negative});
+    recovery.read(
+        "recompute", r.recompute,
+        "Steps since the last safe checkpoint are lost and done again; false charges only the "
+        "time to come back");
+    recovery.finish();
+    if (!recovery.ok() || recovery.describing()) return;
+
+    Catalogue& c = catalogue;
+    if (!replacement) replacement = c.time("restart", "hot_spare_swap", "time");
+    if (!restart) {
+        restart = c.time("restart", "slurm_launch", "time") +
+                  c.time("restart", "slurm_launch", "time_per_node") * s.job.nodes +
+                  c.time("restart", "container_pull", "warm_time") +
+                  c.time("restart", "python_import", "time") +
+                  c.time("restart", "framework_init", "time") +
+                  c.time("restart", "nccl_init_2048_tuned", "time") +
+                  c.time("restart", "first_step_warmup", "time");
+    }
+    r.replacement = *replacement;
+    r.restart = *restart;
+    TransferSpec& start = s.job.checkpoint.read_at_start;
+    start.store = shared_store;
+    start.direction = Direction::read;
+    start.weight = s.job.nodes;
+    start.bytes = image * s.job.nodes + index * s.job.gpus();
+    start.files =
+        s.job.nodes * (image > Bytes{} ? 1 : 0) + s.job.gpus() * (index > Bytes{} ? 1 : 0);
+    start.cap = s.job.store_read;
+    start.cap_wall = Wall::client;
+    if (start.bytes > Bytes{} && r.restore) {
+        recovery.error("restore",
+                       "is the whole time to read back; image and dataset_index are "
+                       "part of it",
+                       "leave out one of them");
+    }
+    if (start.bytes > Bytes{} && s.job.checkpoint.mode == CheckpointMode::none) {
+        recovery.error(image > Bytes{} ? "image" : "dataset_index",
+                       "without checkpoints nothing is restored");
+    }
+    if (!r.recompute && s.job.checkpoint.mode == CheckpointMode::async) {
+        recovery.error("recompute",
+                       "without recomputation nothing can be lost, so asynchronous "
+                       "checkpoints have no meaning",
+                       "use job.checkpoint.mode = \"sync\" or \"none\"");
+    }
+}
+
+}  // namespace railyard

@@ -1,0 +1,27 @@
+#pragma once
+// What a scenario says of saving a job's state and of coming back: [job.checkpoint] with its tiers, [job.recovery].
+
+#include <functional>
+
+#include "models/campaign/scenario.h"
+
+namespace railyard {
+
+// The stores of a scenario as a job's checkpoints reach them: indices into Scenario::stores.
+constexpr std::size_t shared_store = 0;
+constexpr std::size_t object_store = 1;
+
+const std::vector<std::string>& checkpoint_modes();  // in the order of CheckpointMode
+const std::vector<std::string>& interval_clocks();
+const std::vector<std::string>& checkpoint_layouts();
+
+// What an upload that shares the compute network with the steps costs each of them; asked at most once.
+using BurstPenalty = std::function<Duration()>;
+
+// Reads the two sections into `s.job`, for the cluster, stores, model and step that `s` has by now.
+// `burst_penalty` is empty where packets don't tell.
+void read_checkpoint(Section& job, Catalogue& catalogue, Scenario& s,
+                     const BurstPenalty& burst_penalty);
+void read_recovery(Section& job, Catalogue& catalogue, Scenario& s);
+
+}  // namespace railyard

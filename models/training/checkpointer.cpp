@@ -1,0 +1,333 @@
+#include "models/training/checkpointer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "sim/check.h"
+
+namespace railyard {
+
+using Copy = SavedStates::State::Copy;
+
+Checkpointer::Checkpointer(CampaignEngine& engine, StoreService& stores, std::size_t client,
+                           const CheckpointSpec& spec, std::int64_t nodes, Job& job)
+    : engine_(engine),
+      stores_(stores),
+      client_(client),
+      spec_(spec),
+      job_(job),
+      id_(engine.add(*this, "checkpoints")),
+      states_(spec, nodes),
+      moves_(spec.tiers.size()),
+      waiting_(spec.tiers.size()),
+      reached_(spec.tiers.size()) {
+    outcome_.restored_from.resize(spec.tiers.size());
+    // Safe is what survives the loss of any one node; where no tier does, the first has to do.
+    const auto safe = std::find_if(spec.tiers.begin(), spec.tiers.end(), [](const TierSpec& tier) {
+        return tier.place == Place::peer_memory || !on_nodes(tier.place);
+    });
+    if (safe != spec.tiers.end()) safe_tier_ = static_cast<std::size_t>(safe - spec.tiers.begin());
+}
+
+// ---- the stall ----
+
+bool Checkpointer::can_begin() const {
+    if (spec_.tiers[0].place == Place::host_memory) {
+        // The copy that is on its way out may not be written over.
+        return spec_.tiers[0].keep > 1 || moves_.size() < 2 || moves_[1].number == 0;
+    }
+    return spec_.mode == CheckpointMode::sync ||
+           static_cast<std::int64_t>(buffers_.size()) < spec_.buffers;
+}
+
+void Checkpointer::begin(const Work& work) {
+    RY_CHECK(stall_ == Stall::none && can_begin());
+    SavedStates::State& state = states_.begin(work, engine_.now());
+    stalling_ = state.number;
+    state.copies[0] = Copy::waiting;
+    stall_since_ = engine_.now();
+    if (spec_.mode == CheckpointMode::sync && spec_.tiers[0].place != Place::host_memory) {
+        stall_ = Stall::write;
+        start_move(stalling_, 0, true);
+    } else {
+        stall_ = Stall::snapshot;
+        stall_ends_ =
+            engine_.schedule_cancellable(engine_.now() + spec_.snapshot, id_, snapshot_done);
+    }
+}
+
+void Checkpointer::end_stall() {
+    stall_ = Stall::none;
+    job_.stall_over();
+}
+
+void Checkpointer::handle(std::uint32_t kind) {
+    if (kind == snapshot_done) {
+        outcome_.stall[Wall::snapshot] += engine_.now() - stall_since_;
+        if (spec_.tiers[0].place == Place::host_memory) {
+            arrived(stalling_, 0);
+        } else {
+            buffers_.push_back(stalling_);
+            start_next(0);
+        }
+        end_stall();
+    } else if (kind == restore_done) {
+        outcome_.restore[Wall::local] += engine_.now() - restore_since_;
+        reading_locally_ = false;
+        restore_part_done();
+    } else {
+        WallTimes walls;
+        const std::size_t tier = kind - tier_done;
+        walls[Wall::local] = engine_.now() - moves_[tier].begun;
+        moved(tier, walls);
+    }
+}
+
+// ---- from tier to tier ----
+
+void Checkpointer::start_move(std::int64_t number, std::size_t tier, bool stalls) {
+    SavedStates::State& state = *states_.find(number);
+    state.copies[tier] = Copy::moving;
+    Move& move = moves_[tier];
+    move = {};
+    move.number = number;
+    move.stalls = stalls;
+    move.from_nodes = tier == 0 || !to_store(tier - 1);
+    move.begun = engine_.now();
+    if (to_store(tier)) {
+        TransferSpec spec = spec_.tiers[tier].write;
+        spec.bytes = state.bytes;
+        move.transfer = stores_.start(client_, spec, *this);
+    } else {
+        const double share = static_cast<double>(state.bytes.count()) /
+                             static_cast<double>(std::max<std::int64_t>(1, spec_.size.count()));
+        const Duration time = from_seconds(seconds(spec_.tiers[tier].write_time) * share);
+        move.ends = engine_.schedule_cancellable(engine_.now() + time, id_,
+                                                 tier_done + static_cast<std::uint32_t>(tier));
+    }
+    count_uploads();
+}
+
+// What goes next into a tier that is free: of the host buffers the oldest, of a tier above the newest.
+void Checkpointer::start_next(std::size_t tier) {
+    if (moves_[tier].number != 0) return;
+    std::int64_t next = 0;
+    if (tier == 0) {
+        if (!buffers_.empty()) next = buffers_.front();
+    } else {
+        next = std::exchange(waiting_[tier], 0);
+    }
+    if (next != 0) start_move(next, tier, false);
+}
+
+void Checkpointer::transfer_done(StoreService::TransferId transfer, const WallTimes& walls) {
+    const auto read = std::find(reads_.begin(), reads_.end(), transfer);
+    if (read != reads_.end()) {
+        reads_.erase(read);
+        outcome_.restore.add(walls);
+        restore_part_done();
+        return;
+    }
+    for (std::size_t tier = 0; tier < moves_.size(); ++tier) {
+        if (moves_[tier].number != 0 && moves_[tier].transfer == transfer) {
+            moved(tier, walls);
+            return;
+        }
+    }
+    RY_UNREACHABLE("a transfer that nobody has started");
+}
+
+void Checkpointer::moved(std::size_t tier, const WallTimes& walls) {
+    const Move move = std::exchange(moves_[tier], {});
+    (move.stalls ? outcome_.stall : outcome_.upload).add(walls);
+    if (tier == 0) std::erase(buffers_, move.number);
+    arrived(move.number, tier);
+    start_next(tier);
+    count_uploads();
+    if (move.stalls) {
+        end_stall();
+    } else {
+        job_.moved_on();
+    }
+}
+
+void Checkpointer::arrived(std::int64_t number, std::size_t tier) {
+    SavedStates::State& state = *states_.find(number);
+    states_.complete(state, tier);
+    if (tier >= safe_tier_ && !state.safe) {
+        state.safe = true;
+        ++outcome_.made_safe;
+        outcome_.to_safe += engine_.now() - state.begun;
+        job_.safe(state);
+    }
+    const std::size_t below = tier + 1;
+    if (below < moves_.size() && ++reached_[below] % spec_.tiers[below].every == 0) {
+        if (const std::int64_t older = std::exchange(waiting_[below], number)) {
+            states_.find(older)->copies[below] = Copy::none;
+            ++outcome_.passed_over;
+        }
+        state.copies[below] = Copy::waiting;
+        start_next(below);
+    }
+    outcome_.lost += states_.forget_gone();
+}
+
+void Checkpointer::count_uploads() {
+    const auto behind_its_back = [](const Move& move) {
+        return move.number != 0 && move.from_nodes && !move.stalls;
+    };
+    const auto now = std::count_if(moves_.begin(), moves_.end(), behind_its_back);
+    const bool before = uploading();
+    uploads_ = now;
+    if (uploading() != before) job_.uploads_changed();
+}
+
+bool Checkpointer::idle() const {
+    for (std::size_t tier = 0; tier <= safe_tier_ && tier < moves_.size(); ++tier) {
+        if (moves_[tier].number != 0 || waiting_[tier] != 0) return false;
+    }
+    return buffers_.empty();
+}
+
+void Checkpointer::hold(bool held) {
+    stores_.set_held(client_, held);
+}
+
+// ---- failures ----
+
+Bytes Checkpointer::moved_by_now(std::size_t tier) {
+    const Move& move = moves_[tier];
+    if (to_store(tier)) return stores_.progress(move.transfer).moved;
+    const Duration elapsed = engine_.now() - move.begun;
+    const Duration whole = spec_.tiers[tier].write_time;
+    const double share = whole > Duration{} ? seconds(elapsed) / seconds(whole) : 0;
+    const Bytes bytes = states_.find(move.number)->bytes;
+    return std::min(bytes,
+                    Bytes::of(std::llround(share * static_cast<double>(spec_.size.count()))));
+}
+
+WallTimes Checkpointer::walls_by_now(std::size_t tier) {
+    if (to_store(tier)) return stores_.progress(moves_[tier].transfer).walls;
+    WallTimes walls;
+    walls[Wall::local] = engine_.now() - moves_[tier].begun;
+    return walls;
+}
+
+void Checkpointer::break_off(std::size_t tier) {
+    const Bytes reached = moved_by_now(tier);
+    const WallTimes walls = walls_by_now(tier);
+    const Move move = std::exchange(moves_[tier], {});
+    if (to_store(tier)) {
+        stores_.cancel(move.transfer);
+    } else {
+        engine_.cancel(move.ends);
+    }
+    (move.stalls ? outcome_.stall : outcome_.upload).add(walls);
+    states_.break_off(*states_.find(move.number), tier, reached);
+}
+
+void Checkpointer::fail(const StateLoss& loss) {
+    if (stall_ == Stall::snapshot) {
+        engine_.cancel(stall_ends_);
+        outcome_.stall[Wall::snapshot] += engine_.now() - stall_since_;
+        states_.find(stalling_)->copies[0] = Copy::gone;
+    }
+    stall_ = Stall::none;
+    for (const StoreService::TransferId read : reads_) {
+        outcome_.restore.add(stores_.cancel(read).walls);
+    }
+    reads_.clear();
+    if (std::exchange(reading_locally_, false)) {
+        engine_.cancel(restore_ends_);
+        outcome_.restore[Wall::local] += engine_.now() - restore_since_;
+    }
+    states_.lose(loss);
+    const bool nodes_touched = loss.scope != StateLoss::Scope::processes;
+    for (std::size_t tier = 0; tier < moves_.size(); ++tier) {
+        // What came from the processes' own memory is gone with them.
+        const auto source_left = [&](std::int64_t number) {
+            return tier > 0 && states_.find(number)->copies[tier - 1] == Copy::complete;
+        };
+        if (moves_[tier].number != 0 &&
+            (!source_left(moves_[tier].number) || (nodes_touched && !to_store(tier)))) {
+            break_off(tier);
+        }
+        if (waiting_[tier] != 0 && !source_left(waiting_[tier])) {
+            states_.find(std::exchange(waiting_[tier], 0))->copies[tier] = Copy::gone;
+        }
+    }
+    for (const std::int64_t number : std::exchange(buffers_, {})) {
+        if (SavedStates::State* state = states_.find(number)) state->copies[0] = Copy::gone;
+    }
+    for (std::size_t tier = 1; tier < moves_.size(); ++tier) start_next(tier);
+    outcome_.lost += states_.forget_gone();
+    count_uploads();
+}
+
+void Checkpointer::lose_store(std::size_t store) {
+    for (std::size_t tier = 0; tier < moves_.size(); ++tier) {
+        if (to_store(tier) && spec_.tiers[tier].write.store == store) states_.lose_store(tier);
+    }
+    outcome_.lost += states_.forget_gone();
+}
+
+// ---- coming back ----
+
+void Checkpointer::restore() {
+    const SavedStates::Choice choice = states_.newest();
+    for (std::size_t tier = 0; tier < moves_.size(); ++tier) {
+        if (moves_[tier].number > choice.number) break_off(tier);
+        if (waiting_[tier] > choice.number) waiting_[tier] = 0;
+    }
+    outcome_.lost += states_.forget_after(choice.number);
+    count_uploads();
+    restore_since_ = engine_.now();
+    restore_tier_ = choice.tier;
+    if (spec_.read_at_start.bytes > Bytes{}) {
+        reads_.push_back(stores_.start(client_, spec_.read_at_start, *this));
+    }
+    if (to_store(choice.tier)) {
+        TransferSpec spec = spec_.tiers[choice.tier].read;
+        spec.bytes = choice.bytes;
+        reads_.push_back(stores_.start(client_, spec, *this));
+    } else {
+        const double share = static_cast<double>(choice.bytes.count()) /
+                             static_cast<double>(std::max<std::int64_t>(1, spec_.size.count()));
+        const Duration time = from_seconds(seconds(spec_.tiers[choice.tier].read_time) * share);
+        reading_locally_ = true;
+        restore_ends_ = engine_.schedule_cancellable(engine_.now() + time, id_, restore_done);
+    }
+}
+
+void Checkpointer::restore_part_done() {
+    if (!reads_.empty() || reading_locally_) return;
+    ++outcome_.restored_from[restore_tier_];
+    job_.restored();
+}
+
+void Checkpointer::end() {
+    if (stall_ == Stall::snapshot) outcome_.stall[Wall::snapshot] += engine_.now() - stall_since_;
+    for (std::size_t tier = 0; tier < moves_.size(); ++tier) {
+        TierBytes bytes = states_.bytes(tier);
+        if (moves_[tier].number != 0) {
+            bytes.in_flight = moved_by_now(tier);
+            bytes.written = bytes.written + bytes.in_flight;
+            (moves_[tier].stalls ? outcome_.stall : outcome_.upload).add(walls_by_now(tier));
+        }
+        RY_CHECK(bytes.written == bytes.safe + bytes.expired + bytes.lost + bytes.in_flight);
+        outcome_.tiers.push_back(bytes);
+    }
+    // What the tiers know of is all that has reached the stores.
+    for (std::size_t store = 0; store < stores_.stores(); ++store) {
+        Bytes known;
+        for (std::size_t tier = 0; tier < moves_.size(); ++tier) {
+            if (to_store(tier) && spec_.tiers[tier].write.store == store) {
+                known = known + outcome_.tiers[tier].written;
+            }
+        }
+        RY_CHECK(known == stores_.written(client_, store));
+    }
+}
+
+}  // namespace railyard

@@ -1,0 +1,109 @@
+#pragma once
+// Moves the bytes of checkpoints, from the stall that the job sees to the tiers behind it, and back.
+
+#include "models/training/saved_states.h"
+
+namespace railyard {
+
+struct CheckpointOutcome {
+    std::int64_t made_safe = 0;
+    std::int64_t lost = 0;         // begun and never safe
+    std::int64_t passed_over = 0;  // copies that a tier never took
+    WallTimes stall;               // of the stalls, by what they waited for
+    WallTimes upload;              // of transfers behind the job's back
+    WallTimes restore;
+    Duration to_safe{};                       // sum over those made safe, from the stall's begin
+    std::vector<std::int64_t> restored_from;  // by tier
+    std::vector<TierBytes> tiers;
+};
+
+// Moves the bytes.
+class Checkpointer : public CampaignEngine::Component, public StoreService::Client {
+  public:
+    class Job {
+      public:
+        virtual ~Job() = default;
+        virtual void safe(const SavedStates::State& state) = 0;  // for the record
+        virtual void stall_over() = 0;                           // the job may go on
+        virtual void uploads_changed() = 0;                      // uploading() has changed
+        virtual void moved_on() = 0;  // can_begin() or idle() may have come true
+        virtual void restored() = 0;  // the state of newest() is in GPU memory
+    };
+
+    // `client`: the job's nodes among the store's clients. All references must outlive it.
+    Checkpointer(CampaignEngine& engine, StoreService& stores, std::size_t client,
+                 const CheckpointSpec& spec, std::int64_t nodes, Job& job);
+
+    bool can_begin() const;        // else buffer_free() will tell
+    void begin(const Work& work);  // the stall starts now
+    bool uploading() const { return uploads_ > 0; }
+    bool writing() const { return stall_ == Stall::write; }  // the stall waits for a tier
+    bool idle() const;  // nothing that a planned stop would have to wait for is on its way
+
+    void fail(const StateLoss& loss);  // stops what the loss breaks; then ask newest()
+    void lose_store(std::size_t store);
+    SavedStates::Choice newest() const { return states_.newest(); }
+    void restore();        // reads newest() back
+    void hold(bool held);  // the job's network to the stores stands still
+    void waited(Duration time) { outcome_.stall[Wall::back_pressure] += time; }
+
+    void end();  // counts what is in flight; call once
+    const CheckpointOutcome& outcome() const { return outcome_; }
+
+    void handle(std::uint32_t kind) override;
+    void transfer_done(StoreService::TransferId transfer, const WallTimes& walls) override;
+    void supply_changed(StoreService::TransferId, Bandwidth) override {}
+
+  private:
+    enum class Stall : std::uint8_t { none, snapshot, write };
+    enum Kind : std::uint32_t { snapshot_done, restore_done, tier_done };  // + tier
+    struct Move {                                                          // one tier's
+        std::int64_t number = 0;                                           // 0: none
+        bool stalls = false;
+        bool from_nodes = true;
+        StoreService::TransferId transfer = StoreService::no_transfer;
+        Instant begun{};
+        EventId ends;  // of a place on the nodes
+    };
+
+    bool to_store(std::size_t tier) const { return !on_nodes(spec_.tiers[tier].place); }
+    void start_move(std::int64_t number, std::size_t tier, bool stalls);
+    void moved(std::size_t tier, const WallTimes& walls);
+    void arrived(std::int64_t number, std::size_t tier);
+    void break_off(std::size_t tier);
+    void end_stall();
+    void start_next(std::size_t tier);
+    void count_uploads();
+    void restore_part_done();
+    Bytes moved_by_now(std::size_t tier);
+    WallTimes walls_by_now(std::size_t tier);
+
+    CampaignEngine& engine_;
+    StoreService& stores_;
+    std::size_t client_;
+    const CheckpointSpec& spec_;
+    Job& job_;
+    CampaignEngine::ComponentId id_;
+    SavedStates states_;
+    std::size_t safe_tier_ = 0;
+
+    Stall stall_ = Stall::none;
+    std::int64_t stalling_ = 0;  // the state that is being saved
+    Instant stall_since_{};
+    EventId stall_ends_;
+    std::vector<Move> moves_;            // by tier
+    std::vector<std::int64_t> waiting_;  // by tier: the state that goes next, or 0
+    std::vector<std::int64_t> reached_;  // by tier: how many were offered
+    std::vector<std::int64_t> buffers_;  // states in host buffers
+    std::int64_t uploads_ = 0;
+
+    // Reading back: the state, from a store or from the nodes, and what else is read at the start.
+    std::vector<StoreService::TransferId> reads_;
+    bool reading_locally_ = false;
+    std::size_t restore_tier_ = 0;
+    Instant restore_since_{};
+    EventId restore_ends_;
+    CheckpointOutcome outcome_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,183 @@
+#include "models/training/saved_states.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/check.h"
+
+namespace railyard {
+
+using State = SavedStates::State;
+using Copy = SavedStates::State::Copy;
+
+const std::vector<std::string>& place_names() {
+    static const std::vector<std::string> names = {"host_memory", "peer_memory", "local_nvme",
+                                                   "storage", "object_store"};
+    return names;
+}
+
+bool on_nodes(Place place) {
+    return place <= Place::local_nvme;
+}
+
+SavedStates::SavedStates(const CheckpointSpec& spec, std::int64_t nodes)
+    : spec_(spec), nodes_(nodes), bytes_(spec.tiers.size()) {
+    // What the campaign opens with lies in the coldest tier, for ever.
+    State initial;
+    initial.bytes = spec.size;
+    initial.safe = true;
+    initial.copies.assign(spec.tiers.size(), Copy::none);
+    if (!initial.copies.empty()) initial.copies.back() = Copy::complete;
+    states_.push_back(std::move(initial));
+}
+
+State& SavedStates::begin(const Work& work, Instant now) {
+    State state;
+    const bool whole = begun_ % spec_.full_every == 0;
+    state.number = ++begun_;
+    state.work = work;
+    state.bytes = spec_.size;
+    if (!whole) {
+        state.base = states_.back().number;
+        state.bytes = Bytes::of(
+            std::llround(static_cast<double>(spec_.size.count()) * spec_.changed_fraction));
+    }
+    state.begun = now;
+    state.copies.assign(spec_.tiers.size(), Copy::none);
+    states_.push_back(std::move(state));
+    return states_.back();
+}
+
+const State* SavedStates::find(std::int64_t number) const {
+    const auto found = std::lower_bound(
+        states_.begin(), states_.end(), number,
+        [](const State& state, std::int64_t wanted) { return state.number < wanted; });
+    return found != states_.end() && found->number == number ? &*found : nullptr;
+}
+
+State* SavedStates::find(std::int64_t number) {
+    return const_cast<State*>(static_cast<const SavedStates*>(this)->find(number));
+}
+
+std::optional<Bytes> SavedStates::readable(const State& state, std::size_t tier) const {
+    if (state.copies[tier] != Copy::complete) return std::nullopt;
+    if (state.base < 0) return state.bytes;
+    const State* base = find(state.base);
+    const std::optional<Bytes> before = base ? readable(*base, tier) : std::nullopt;
+    if (!before) return std::nullopt;
+    return *before + state.bytes;
+}
+
+SavedStates::Choice SavedStates::newest() const {
+    for (auto state = states_.rbegin(); state != states_.rend(); ++state) {
+        for (std::size_t tier = 0; tier < spec_.tiers.size(); ++tier) {
+            if (const std::optional<Bytes> bytes = readable(*state, tier)) {
+                return {state->number, tier, *bytes, state->work};
+            }
+        }
+    }
+    return {};
+}
+
+// ---- copies come and go ----
+
+void SavedStates::complete(State& state, std::size_t tier) {
+    RY_CHECK(state.copies[tier] != Copy::complete);
+    state.copies[tier] = Copy::complete;
+    bytes_[tier].written = bytes_[tier].written + state.bytes;
+    bytes_[tier].safe = bytes_[tier].safe + state.bytes;
+    expire(tier);
+}
+
+void SavedStates::break_off(State& state, std::size_t tier, Bytes moved) {
+    state.copies[tier] = Copy::gone;
+    bytes_[tier].written = bytes_[tier].written + moved;
+    bytes_[tier].lost = bytes_[tier].lost + moved;
+}
+
+void SavedStates::drop(State& state, std::size_t tier, Bytes TierBytes::*into) {
+    if (state.copies[tier] == Copy::complete && state.number > 0) {
+        bytes_[tier].safe = bytes_[tier].safe - state.bytes;
+        bytes_[tier].*into = bytes_[tier].*into + state.bytes;
+    }
+    state.copies[tier] = Copy::gone;
+}
+
+// Keeps the newest few, what these hold the changes since, and what the next tier is reading.
+void SavedStates::expire(std::size_t tier) {
+    std::int64_t kept = 0;
+    std::int64_t needed = -1;  // the base of a state that stays
+    for (auto state = states_.rbegin(); state != states_.rend() && state->number > 0; ++state) {
+        if (state->copies[tier] != Copy::complete) continue;
+        const bool read =
+            tier + 1 < state->copies.size() && state->copies[tier + 1] == Copy::moving;
+        if (kept < spec_.tiers[tier].keep || state->number == needed || read) {
+            ++kept;
+            needed = state->base;
+        } else {
+            drop(*state, tier, &TierBytes::expired);
+        }
+    }
+}
+
+// ---- failures ----
+
+void SavedStates::lose(const StateLoss& loss) {
+    if (loss.scope == StateLoss::Scope::processes) return;
+    const bool node = loss.scope == StateLoss::Scope::node;
+    for (State& state : states_) {
+        bool neighbour_lost = false;
+        if (node) {
+            for (const std::int64_t slot : state.lost_slots) {
+                const std::int64_t apart = std::abs(slot - loss.slot);
+                neighbour_lost |= apart == 1 || apart == nodes_ - 1;
+            }
+            if (state.number > 0) state.lost_slots.push_back(loss.slot);
+        }
+        for (std::size_t tier = 0; tier < state.copies.size(); ++tier) {
+            if (state.copies[tier] != Copy::complete) continue;
+            const Place place = spec_.tiers[tier].place;
+            const bool gone = place == Place::host_memory ||
+                              (place == Place::peer_memory && (neighbour_lost || !node)) ||
+                              (place == Place::local_nvme && node);
+            if (gone) drop(state, tier, &TierBytes::lost);
+        }
+    }
+}
+
+void SavedStates::lose_store(std::size_t tier) {
+    for (State& state : states_) {
+        if (state.number > 0 && state.copies[tier] == Copy::complete) {
+            drop(state, tier, &TierBytes::lost);
+        }
+    }
+}
+
+std::int64_t SavedStates::forget_after(std::int64_t number) {
+    std::int64_t never_safe = 0;
+    while (states_.back().number > number) {
+        State& state = states_.back();
+        for (std::size_t tier = 0; tier < state.copies.size(); ++tier) {
+            drop(state, tier, &TierBytes::lost);
+        }
+        never_safe += state.safe ? 0 : 1;
+        states_.pop_back();
+    }
+    return never_safe;
+}
+
+std::int64_t SavedStates::forget_gone() {
+    std::int64_t never_safe = 0;
+    std::erase_if(states_, [&](const State& state) {
+        const bool somewhere =
+            state.number == 0 ||
+            std::any_of(state.copies.begin(), state.copies.end(), [](Copy copy) {
+                return copy == Copy::complete || copy == Copy::moving || copy == Copy::waiting;
+            });
+        never_safe += somewhere || state.safe ? 0 : 1;
+        return !somewhere;
+    });
+    return never_safe;
+}
+
+}  // namespace railyard

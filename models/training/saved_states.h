@@ -1,0 +1,94 @@
+#pragma once
+// The states that a job has saved, where copies of them are, and which a failure leaves.
+
+#include <optional>
+#include <vector>
+
+#include "models/failure/failure.h"
+#include "models/training/checkpoint.h"
+
+namespace railyard {
+
+// Steps done since the campaign began, with what they took beyond the bare step.
+struct Work {
+    std::int64_t steps = 0;
+    std::int64_t slowed = 0;  // of these, done while an upload was under way
+    Duration data_wait{};     // beyond what every step waits for data
+    friend Work operator+(const Work& a, const Work& b) {
+        return {a.steps + b.steps, a.slowed + b.slowed, a.data_wait + b.data_wait};
+    }
+    friend Work operator-(const Work& a, const Work& b) {
+        return {a.steps - b.steps, a.slowed - b.slowed, a.data_wait - b.data_wait};
+    }
+};
+
+// What a failure takes away.
+struct StateLoss {
+    enum class Scope : std::uint8_t { processes, node, all_memory } scope = Scope::processes;
+    std::int64_t slot = 0;  // of the node
+};
+
+// Bytes written to a tier: written = safe + expired + lost + in flight, always.
+struct TierBytes {
+    Bytes written;
+    Bytes safe;     // complete copies that are there
+    Bytes expired;  // complete, and replaced by newer ones
+    Bytes lost;     // complete and gone, or broken off
+    Bytes in_flight;
+};
+
+// The states that were saved, and what is left of them.
+class SavedStates {
+  public:
+    struct State {
+        std::int64_t number = 0;  // 0: what the campaign opened with
+        Work work;
+        Bytes bytes;
+        std::int64_t base = -1;  // the state that this one holds the changes since; -1: whole
+        Instant begun{};
+        bool safe = false;  // has been somewhere that survives the loss of a node
+        enum class Copy : std::uint8_t { none, waiting, moving, complete, gone };
+        std::vector<Copy> copies;              // by tier
+        std::vector<std::int64_t> lost_slots;  // nodes lost since it was taken
+    };
+
+    SavedStates(const CheckpointSpec& spec, std::int64_t nodes);
+
+    State& begin(const Work& work, Instant now);
+    State* find(std::int64_t number);
+    void complete(State& state, std::size_t tier);
+    void break_off(State& state, std::size_t tier, Bytes moved);
+    // What survives; copies on nodes that the loss touches are gone.
+    void lose(const StateLoss& loss);
+    void lose_store(std::size_t tier);
+    // States after this one are given up, and so are those of which nothing is left. Returns how many of
+    // them were never safe.
+    std::int64_t forget_after(std::int64_t number);
+    std::int64_t forget_gone();
+
+    struct Choice {
+        std::int64_t number = 0;
+        std::size_t tier = 0;
+        Bytes bytes;  // to be read: the last whole state and all changes since
+        Work work;
+    };
+    // The newest state that is complete somewhere, from the hottest tier that has it.
+    Choice newest() const;
+    const TierBytes& bytes(std::size_t tier) const { return bytes_[tier]; }
+    TierBytes& bytes(std::size_t tier) { return bytes_[tier]; }
+
+  private:
+    const State* find(std::int64_t number) const;
+    // What must be read of the tier to have the state; none: it is not all there.
+    std::optional<Bytes> readable(const State& state, std::size_t tier) const;
+    void drop(State& state, std::size_t tier, Bytes TierBytes::*into);
+    void expire(std::size_t tier);
+
+    const CheckpointSpec& spec_;
+    std::int64_t nodes_;
+    std::int64_t begun_ = 0;
+    std::vector<State> states_;  // ascending
+    std::vector<TierBytes> bytes_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,74 @@
+#include "models/fabric/packet_profile.h"
+
+#include <doctest/doctest.h>
+
+#include "models/fabric/fabric.h"
+#include "sim/config.h"
+
+using namespace railyard;
+
+TEST_CASE("switches with other cables or rates have plans of their own, equal ones share one") {
+    // Two leaves and two spines of one model, with as many ports each; one cable is far longer.
+    const char* text = R"(
+[[switch]]
+name = "leaf-a"
+[[switch]]
+name = "leaf-b"
+[[switch]]
+name = "spine-a"
+tier = 2
+[[switch]]
+name = "spine-b"
+tier = 2
+[[cable]]
+from = "leaf-a"
+to = "spine-a"
+[[cable]]
+from = "leaf-b"
+to = "spine-a"
+[[cable]]
+from = "leaf-a"
+to = "spine-b"
+[[cable]]
+from = "leaf-b"
+to = "spine-b"
+length = "400 m"
+[[attach]]
+switch = "leaf-a"
+first_node = 0
+last_node = 1
+[[attach]]
+switch = "leaf-b"
+first_node = 2
+last_node = 3
+)";
+    Diagnostics diagnostics;
+    ValueReader values(diagnostics, "plans");
+    Catalogue catalogue(values, ValueChoice::corrected, nullptr);
+    Document document = parse_document(text, "plans", diagnostics);
+    Section top(values, &document.root, "", {});
+    TopologySpec spec;
+    spec.kind = "custom";
+    spec.nodes = 4;
+    spec.nics_per_node = 1;
+    spec.nic_bandwidth = Bandwidth::bits_per_second(400'000'000'000);
+    spec.propagation_s_per_m = 5e-9;
+    spec.leaf = read_switch(catalogue, "sn5600_spectrum4");
+    const Topology topology = Topology::read(top, spec, catalogue);
+    REQUIRE(diagnostics.ok());
+
+    PacketProfile profile;
+    profile.headroom = Bytes::of(300'000);  // enough for all but the long cable
+    const auto short_of_it = [&] {
+        std::vector<std::string> names;
+        for (const BufferPlan& plan : plan_buffers(catalogue, topology, profile)) {
+            if (plan.headroom < plan.headroom_need) names.push_back(topology.name(plan.at));
+        }
+        return names;
+    };
+    CHECK(short_of_it() == std::vector<std::string>{"leaf-b", "spine-b"});
+    // leaf-a and spine-a have the same worst cable each as nobody else: a plan for each kind of port counts.
+    CHECK(plan_buffers(catalogue, topology, profile).size() == 4);
+    profile.headroom = Bytes::of(10'000'000);
+    CHECK(short_of_it().empty());
+}
