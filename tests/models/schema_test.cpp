@@ -382,6 +382,8 @@ const std::map<std::string, Knob> knobs = {
      {{"job.checkpoint.full_every=4"}, {"job.checkpoint.changed_fraction=0.1"}}},
     {"job.checkpoint.changed_fraction",
      {{"job.checkpoint.changed_fraction=0.1"}, {"job.checkpoint.full_every=4"}}},
+    {"job.checkpoint.tier",
+     {{"[[job.checkpoint.tier]]\nplace = \"storage\"", ""}}},
     {"job.checkpoint.tier.place", {{"place = \"local_nvme\"", "place = \"peer_memory\""}}},
     {"job.checkpoint.tier.every", {{"every = 2", "every = 3"}}},
     {"job.checkpoint.tier.keep", {{"keep = 1", "keep = 3"}}},
@@ -841,7 +843,7 @@ TEST_CASE("every key of the language changes some result") {
         const auto found = knobs.find(key);
         REQUIRE_MESSAGE(found != knobs.end(), "no row for this key");
         const Knob& knob = found->second;
-        const bool tier = key.find(".tier.") != std::string::npos;
+        const bool tier = key.find(".tier") != std::string::npos;
         if (tier || key.find(".cause") != std::string::npos ||
             key.find(".fault") != std::string::npos) {
             const std::string before = tier ? std::string(base) + tiers : base;
