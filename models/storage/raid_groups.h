@@ -17,9 +17,10 @@ struct RaidGroups {
 RaidGroups read_raid_groups(Section& storage, Section& own, Catalogue& catalogue,
                             const StoreDesign& design);
 
-// The drives' worth of bandwidth that an evenly spread load finds, of the whole store: it ends with the slowest
-// group. With k of a group's N drives lost, k / N of its data is read back from d others each; a rebuild keeps its
-// drives busy for a part of the time. Whole stripes are written, so of N drives d carry data.
+// The drives' worth of bandwidth that an evenly spread load finds, of the whole store: it ends with the
+// slowest group. With k of a group's N drives lost, k / N of its data is read back from d others each; a
+// rebuild keeps its drives busy for a part of the time. Whole stripes are written, so of N drives d carry
+// data.
 double raid_read_drives(const StoreDesign& design, const RaidGroups& groups,
                         const StoreState& state);
 double raid_write_drives(const StoreDesign& design, const RaidGroups& groups,

@@ -1,6 +1,6 @@
 #pragma once
-// Stores that spread each piece of data over a few of all drives, as copies or as coded strips, each on another
-// server: Ceph, 3FS, object stores. What is lost moves to the servers that are left.
+// Stores that spread each piece of data over a few of all drives, as copies or as coded strips, each on
+// another server: Ceph, 3FS, object stores. What is lost moves to the servers that are left.
 
 #include <memory>
 

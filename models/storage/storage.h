@@ -27,8 +27,8 @@ struct StorageKind {
     const char* client_read_key;  // what one client of it reaches; nullptr: no measured limit
     const char* client_write_key;
     std::int64_t servers;  // with so many a scenario starts that names no number
-    // Reads the system's own keys and builds it. What is wrong goes to the sections' errors; the system is then
-    // built all the same, and must not be used.
+    // Reads the system's own keys and builds it. What is wrong goes to the sections' errors; the system is
+    // then built all the same, and must not be used.
     std::unique_ptr<StorageSystem> (*build)(Section& storage, Section& own, Catalogue& catalogue,
                                             const StoreDesign& design);
     const char* doc;

@@ -1,5 +1,6 @@
-// BeeGFS: storage servers whose targets are RAID groups, and metadata servers. Without buddy mirrors nobody serves for
-// a server that is gone; with them each chunk is on two servers, and half of the space holds copies.
+// BeeGFS: storage servers whose targets are RAID groups, and metadata servers. Without buddy mirrors nobody
+// serves for a server that is gone; with them each chunk is on two servers, and half of the space holds
+// copies.
 
 #include <fmt/format.h>
 
@@ -40,8 +41,8 @@ class BeegfsStore : public StorageSystem {
     Spec s_;
 };
 
-// Chunks lie where they were put, as Lustre's: the buddy of a lost server serves both their chunks, and a load on
-// all targets ends with it.
+// Chunks lie where they were put, as Lustre's: the buddy of a lost server serves both their chunks, and a
+// load on all targets ends with it.
 StoreLimits BeegfsStore::limits(const StoreState& state) const {
     const auto n = static_cast<double>(d_.servers);
     const double gone = std::min(n, static_cast<double>(state.servers_down));

@@ -1,5 +1,5 @@
-// Ceph: placement groups spread over the drives of all servers, three copies or erasure-coded; CephFS's metadata servers
-// beside them.
+// Ceph: placement groups spread over the drives of all servers, three copies or erasure-coded; CephFS's
+// metadata servers beside them.
 
 #include <fmt/format.h>
 

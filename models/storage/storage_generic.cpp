@@ -1,5 +1,5 @@
-// Servers of which no more is known than what they move: those of a scenario that names no system, and those that
-// published tables describe.
+// Servers of which no more is known than what they move: those of a scenario that names no system, and
+// those that published tables describe.
 
 #include "models/storage/storage_kinds.h"
 

@@ -1,5 +1,5 @@
-// IBM Storage Scale (GPFS): building blocks of two servers that share an enclosure of declustered RAID. Files are
-// striped over all of them, and every server takes part in metadata.
+// IBM Storage Scale (GPFS): building blocks of two servers that share an enclosure of declustered RAID.
+// Files are striped over all of them, and every server takes part in metadata.
 
 #include <fmt/format.h>
 

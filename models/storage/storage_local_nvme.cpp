@@ -1,4 +1,5 @@
-// Drives inside the nodes, striped without protection (RAID 0): each node has its own, and they are lost with it.
+// Drives inside the nodes, striped without protection (RAID 0): each node has its own, and they are lost
+// with it.
 
 #include <fmt/format.h>
 

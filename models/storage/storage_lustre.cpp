@@ -1,6 +1,6 @@
-// Lustre: metadata servers beside object storage servers (OSS), whose targets (OST) are RAID groups. A file lies on
-// stripe_count of them. Servers stand in pairs that reach each other's targets. DDN EXAScaler is Lustre in appliances
-// of two controllers.
+// Lustre: metadata servers beside object storage servers (OSS), whose targets (OST) are RAID groups. A file
+// lies on stripe_count of them. Servers stand in pairs that reach each other's targets. DDN EXAScaler is
+// Lustre in appliances of two controllers.
 
 #include <fmt/format.h>
 

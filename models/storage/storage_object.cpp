@@ -1,5 +1,6 @@
-// Object stores that speak S3: objects move in parts, a request for each, so many of them at once. A cloud's has no
-// servers to count, but a rate of requests for each prefix, and prices; one on the premises has servers.
+// Object stores that speak S3: objects move in parts, a request for each, so many of them at once. A
+// cloud's has no servers to count, but a rate of requests for each prefix, and prices; one on the premises
+// has servers.
 
 #include <fmt/format.h>
 

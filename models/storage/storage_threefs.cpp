@@ -1,5 +1,5 @@
-// DeepSeek's 3FS: chains of replicas (CRAQ) over the drives of all servers; any replica of a chain serves reads, writes
-// pass through all of them. Metadata is in FoundationDB.
+// DeepSeek's 3FS: chains of replicas (CRAQ) over the drives of all servers; any replica of a chain serves
+// reads, writes pass through all of them. Metadata is in FoundationDB.
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
-// VAST: CNodes without state in front of DBoxes, which all of them reach over NVMe-oF. Writes land in SCM, and
-// move on to wide stripes over the drives of all boxes.
+// VAST: CNodes without state in front of DBoxes, which all of them reach over NVMe-oF. Writes land in SCM,
+// and move on to wide stripes over the drives of all boxes.
 
 #include <fmt/format.h>
 

@@ -1,4 +1,5 @@
-// WEKA: every server holds data and metadata, stripes of d+p span servers, spare servers' worth of space is free.
+// WEKA: every server holds data and metadata, stripes of d+p span servers, spare servers' worth of space is
+// free.
 
 #include <fmt/format.h>
 

@@ -1,4 +1,5 @@
-// Storage systems: their rules of capacity, their minimum footprints, which part bounds them, and what they lose.
+// Storage systems: their rules of capacity, their minimum footprints, which part bounds them, and what they
+// lose.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
