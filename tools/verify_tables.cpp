@@ -13,6 +13,7 @@
 #include "sim/statistics.h"
 #include "tools/options.h"
 #include "tools/verify_storage.h"
+#include "tools/verify_stores.h"
 
 namespace railyard {
 
@@ -46,21 +47,6 @@ class Bench {
     ValueReader reader_{diagnostics_, "catalogue"};
     Catalogue catalogue_{reader_, ValueChoice::corrected, overrides_};
     std::map<std::string, CollectiveConstants> constants_;  // by node and NIC
-};
-
-class Fields {
-  public:
-    explicit Fields(const CsvRow& row) : row_(row) {}
-    const std::string& text(const char* column) const {
-        static const std::string empty;
-        const auto found = row_.find(column);
-        return found == row_.end() ? empty : found->second;
-    }
-    double number(const char* column) const { return std::strtod(text(column).c_str(), nullptr); }
-    std::int64_t integer(const char* column) const { return std::llround(number(column)); }
-
-  private:
-    const CsvRow& row_;
 };
 
 // A GPT by its dimensions; parameters by Megatron's formula (arXiv:2104.04473, eq. 2).
@@ -781,108 +767,6 @@ RowResult nccl_peak(Bench& bench, const Fields& f) {
         run.bytes * bus_factor(*parse_collective(run.collective), run.gpus) / *time * 1e-9};
 }
 
-// The first number that a pattern's group finds; 0 without a match.
-double found_number(const std::string& text, const char* pattern, std::size_t group = 1) {
-    std::smatch found;
-    if (!std::regex_search(text, found, std::regex(pattern))) return 0;
-    return std::stod(found[group]);
-}
-
-// Of "TiB/s", "GB", "s".
-double unit_size(const std::string& unit) {
-    const double binary = mentions(unit, "iB") ? 1024 : 1000;
-    const std::size_t power = std::string("BKMGTP").find(unit.empty() ? ' ' : unit[0]);
-    return power == std::string::npos ? 1 : std::pow(binary, static_cast<double>(power));
-}
-
-// "176B", "1T": parameters, by a model's name.
-double params_of(const std::string& name) {
-    return found_number(name, R"((\d+(?:\.\d+)?)\s*B\b)") * 1e9 +
-           found_number(name, R"((\d+(?:\.\d+)?)\s*T\b)") * 1e12;
-}
-
-// A store by a scenario's [storage] section, on a cluster of so many clients.
-Scenario with_store(std::int64_t clients, const std::string& cluster, const std::string& storage) {
-    return load_scenario(
-        fmt::format("[run]\nduration = \"1 h\"\n[cluster]\nnodes = {}\n{}[storage]\n{}[job]\n"
-                    "step.time = \"1 s\"\ncheckpoint.mode = \"none\"\n",
-                    std::max<std::int64_t>(1, clients), cluster, storage),
-        "storage row");
-}
-
-// 51: MLPerf Storage v2.0's checkpoints. Its code counts in powers of 1024, whatever it prints (table 50's head).
-RowResult checkpoint_models(Bench& bench, const Fields& f) {
-    const double params = params_of(f.text("model"));
-    if (params == 0 || f.number("checkpoint_size") == 0) return std::nullopt;
-    const double bytes =
-        params * bench.catalogue().number("checkpoint", "", "persisted_bytes_per_param");
-    return VerifiedRow{f.text("model"), f.text("unit"), f.number("checkpoint_size"),
-                       bytes / unit_size(fmt::format("{:.1}iB", f.text("unit")))};
-}
-
-// 52: what systems whose servers are described reach. Only reads and sustained rates.
-RowResult storage_bandwidth(Bench&, const Fields& f) {
-    const std::string system = lower(f.text("system"));
-    const std::string& config = f.text("config");
-    const double published = f.number("value") * unit_size(f.text("unit"));
-    const auto row = [&](const Scenario& s) {
-        return VerifiedRow{
-            f.text("system"), "GB/s", published * 1e-9,
-            read_bandwidth(s.store().limits({}), s.job.nodes).bytes_per_second() * 1e-9};
-    };
-    if (published <= 0 || !mentions(f.text("unit"), "/s")) return std::nullopt;
-    if (const double nics = found_number(config, R"(^\s*(\d+)\*(\d+)\*(\d+) Gb/s)")) {
-        const double of_server = found_number(config, R"((\d+)\*(\d+)\*(\d+))", 2);
-        const double rate = found_number(config, R"((\d+)\*(\d+)\*(\d+))", 3);
-        return row(with_store(1, fmt::format("nic_bandwidth = \"{} Gbit/s\"\n", rate),
-                              fmt::format("servers = {}\nnics_per_server = {}\n"
-                                          "server_read_bandwidth = \"1 PB/s\"\n"
-                                          "client_bandwidth = \"1 PB/s\"\n",
-                                          nics, of_server)));
-    }
-    if (mentions(system, "tectonic")) {
-        return row(with_store(2048, "", "system = \"meta_tectonic_llama3\"\n"));
-    }
-    const double servers = found_number(config, R"((\d+) storage nodes)");
-    if (!mentions(system, "3fs") || servers == 0) return std::nullopt;
-    const double drives = found_number(config, R"((\d+)x[\d.]+\s*TiB)");
-    const double rate = found_number(config, R"(\d+x(\d+)G)");
-    return row(
-        with_store(std::llround(found_number(config, R"((\d+)\+? clients)")),
-                   fmt::format("nic_bandwidth = \"{} Gbit/s\"\n", rate),
-                   fmt::format("system = \"threefs\"\nservers = {}\nnics_per_server = {}\n{}",
-                               servers, std::max(1.0, found_number(config, R"((\d+)x\d+G)")),
-                               drives > 0 ? fmt::format("drives_per_server = {}\n", drives) : "")));
-}
-
-// 53: sizes of checkpoints, and the time of one whose store's bandwidth is printed. Documentation quotes what du
-// prints, in powers of 1024; papers count in powers of 1000.
-RowResult checkpoint_reports(Bench& bench, const Fields& f) {
-    const std::string& metric = f.text("metric");
-    const std::string name = fmt::format("{}, {}", f.text("system"), metric);
-    if (metric == "training state" && mentions(f.text("unit"), "B/param")) {
-        const ParameterBytes b = bench.bytes();
-        return VerifiedRow{name, "bytes per parameter", f.number("value"),
-                           b.weight + b.gradient + b.optimizer};
-    }
-    const double params = params_of(f.text("system"));
-    if (params == 0 || f.number("value") == 0) return std::nullopt;
-    const double bytes =
-        params * bench.catalogue().number("checkpoint", "", "persisted_bytes_per_param");
-    if (metric == "size") {
-        const bool binary = mentions(f.text("source"), "docs");
-        const std::string unit = fmt::format("{:.1}{}", f.text("unit"), binary ? "iB" : "B");
-        return VerifiedRow{name, "size", f.number("value"), bytes / unit_size(unit)};
-    }
-    const double rate = found_number(f.text("config"), R"(([\d.]+) GB/s)");
-    if (metric != "save time" || rate == 0) return std::nullopt;
-    const double processes = found_number(f.text("config"), R"((\d+) processes)");
-    const Scenario s = with_store(std::llround(std::ceil(processes / 8)), "",
-                                  fmt::format("server_write_bandwidth = \"{} GB/s\"\n", rate));
-    const Bandwidth written = write_bandwidth(s.store().limits({}), s.job.nodes);
-    return VerifiedRow{name, "s", f.number("value"), bytes / written.bytes_per_second()};
-}
-
 struct Format {
     const char* number;
     const char* what;
@@ -908,9 +792,6 @@ constexpr Format formats[] = {
     {"30", "nccl-tests, published outputs", nccl_published},
     {"31", "nccl-tests, one NVLink domain", nccl_intranode},
     {"32", "nccl-tests, peaks by algorithm", nccl_peak},
-    {"51", "MLPerf Storage v2.0, checkpoint sizes", checkpoint_models},
-    {"52", "storage systems, bandwidth", storage_bandwidth},
-    {"53", "checkpoints, sizes and times", checkpoint_reports},
     {"70", "checkpoint and restart, renewal formula", renewal},
     {"72", "collectives by alpha-beta", alpha_beta},
     {"74", "training arithmetic", training_arithmetic},
@@ -921,6 +802,7 @@ constexpr Format formats[] = {
 std::vector<VerifiedTable> verify_table(const CsvTable& table, const Value* overrides) {
     // A run's limits are known from others of the same table.
     if (table.name.starts_with("50")) return {verify_mlperf_storage(table, overrides)};
+    if (auto stores = verify_stores(table, overrides)) return {std::move(*stores)};
     std::vector<VerifiedTable> out;
     for (const Format& format : formats) {
         if (!table.name.starts_with(format.number)) continue;
