@@ -230,6 +230,78 @@ const std::map<std::string, Knob> knobs = {
     {"storage.server_write_bandwidth", {{"storage.server_write_bandwidth=1 GB/s"}}},
     {"storage.server_read_bandwidth", {{"storage.server_read_bandwidth=1 GB/s"}}},
     {"storage.client_bandwidth", {{"storage.client_bandwidth=0.1 GB/s"}}},
+    {"storage.drive", {{"storage.drive=hdd"}, {"storage.system=lustre"}}},
+    {"storage.drives_per_server", {{"storage.drives_per_server=40"}, {"storage.system=lustre"}}},
+    {"storage.drive_capacity", {{"storage.drive_capacity=4 TB"}, {"storage.system=lustre"}}},
+    {"storage.drive_read_bandwidth",
+     {{"storage.drive_read_bandwidth=1 GB/s"}, {"storage.system=lustre"}}},
+    {"storage.drive_write_bandwidth",
+     {{"storage.drive_write_bandwidth=0.1 GB/s"}, {"storage.system=lustre"}}},
+    {"storage.drive_rebuild_bandwidth",
+     {{"storage.drive_rebuild_bandwidth=10 MB/s"}, {"storage.system=lustre"}}},
+    {"storage.weka.data_drives",
+     {{"storage.weka.data_drives=3"}, {"storage.system=weka", "storage.servers=12"}}},
+    {"storage.weka.parity",
+     {{"storage.weka.parity=4"}, {"storage.system=weka", "storage.servers=12"}}},
+    {"storage.weka.hot_spares",
+     {{"storage.weka.hot_spares=1"}, {"storage.system=weka", "storage.servers=12"}}},
+    {"storage.weka.rebuild_bandwidth",
+     {{"storage.weka.rebuild_bandwidth=2 GB/s"}, {"storage.system=weka", "storage.servers=12"}}},
+    {"storage.vast.model", {{"storage.vast.model=maverick"}, {"storage.system=vast"}}},
+    {"storage.vast.dbox_ha", {{"storage.vast.dbox_ha=true"}, {"storage.system=vast"}}},
+    {"storage.vast.dboxes", {{"storage.vast.dboxes=3"}, {"storage.system=vast"}}},
+    {"storage.vast.dbox_read_bandwidth",
+     {{"storage.vast.dbox_read_bandwidth=60 GB/s"}, {"storage.system=vast"}}},
+    {"storage.vast.dbox_write_bandwidth",
+     {{"storage.vast.dbox_write_bandwidth=12 GB/s"}, {"storage.system=vast"}}},
+    {"storage.vast.drain_bandwidth",
+     {{"storage.vast.drain_bandwidth=1 GB/s"}, {"storage.system=vast"}}},
+    {"storage.vast.write_buffer", {{"storage.vast.write_buffer=1 TB"}, {"storage.system=vast"}}},
+    {"storage.lustre.data_drives", {{"storage.lustre.data_drives=4"}, {"storage.system=lustre"}}},
+    {"storage.lustre.parity", {{"storage.lustre.parity=1"}, {"storage.system=lustre"}}},
+    {"storage.lustre.stripe_count", {{"storage.lustre.stripe_count=2"}, {"storage.system=lustre"}}},
+    {"storage.lustre.mds", {{"storage.lustre.mds=2"}, {"storage.system=lustre"}}},
+    {"storage.lustre.failover_time",
+     {{"storage.lustre.failover_time=1 min"}, {"storage.system=lustre"}}},
+    {"storage.gpfs.data_drives", {{"storage.gpfs.data_drives=4"}, {"storage.system=gpfs"}}},
+    {"storage.gpfs.parity", {{"storage.gpfs.parity=1"}, {"storage.system=gpfs"}}},
+    {"storage.beegfs.data_drives",
+     {{"storage.beegfs.data_drives=4"}, {"storage.system=beegfs", "storage.servers=4"}}},
+    {"storage.beegfs.parity",
+     {{"storage.beegfs.parity=1"}, {"storage.system=beegfs", "storage.servers=4"}}},
+    {"storage.beegfs.stripe_count",
+     {{"storage.beegfs.stripe_count=2"}, {"storage.system=beegfs", "storage.servers=4"}}},
+    {"storage.beegfs.buddy_mirror",
+     {{"storage.beegfs.buddy_mirror=true"}, {"storage.system=beegfs", "storage.servers=4"}}},
+    {"storage.beegfs.mds",
+     {{"storage.beegfs.mds=2"}, {"storage.system=beegfs", "storage.servers=4"}}},
+    {"storage.ceph.replication",
+     {{"storage.ceph.replication=2"}, {"storage.system=ceph_nvme", "storage.servers=8"}}},
+    {"storage.ceph.data_drives",
+     {{"storage.ceph.data_drives=4"}, {"storage.system=ceph_nvme", "storage.servers=8"}}},
+    {"storage.ceph.parity",
+     {{"storage.ceph.parity=1"}, {"storage.system=ceph_nvme", "storage.servers=8"}}},
+    {"storage.ceph.mds",
+     {{"storage.ceph.mds=2"}, {"storage.system=ceph_nvme", "storage.servers=8"}}},
+    {"storage.threefs.replicas", {{"storage.threefs.replicas=2"}, {"storage.system=threefs"}}},
+    {"storage.nfs.data_drives", {{"storage.nfs.data_drives=4"}, {"storage.system=nfs_single"}}},
+    {"storage.nfs.parity", {{"storage.nfs.parity=1"}, {"storage.system=nfs_single"}}},
+    {"storage.nfs.failover_pair",
+     {{"storage.nfs.failover_pair=true"}, {"storage.system=nfs_single"}}},
+    {"storage.object.data_drives", {{"storage.object.data_drives=3"}, {"storage.system=object"}}},
+    {"storage.object.parity", {{"storage.object.parity=1"}, {"storage.system=object"}}},
+    {"storage.object.part_size", {{"storage.object.part_size=128 MB"}, {"storage.system=object"}}},
+    {"storage.object.connections", {{"storage.object.connections=8"}, {"storage.system=object"}}},
+    {"storage.memory.share", {{"storage.memory.share=0.25"}, {"storage.system=host_memory"}}},
+    {"storage.memory.host_memory",
+     {{"storage.memory.host_memory=1 TB"}, {"storage.system=host_memory"}}},
+    {"storage.memory.bandwidth",
+     {{"storage.memory.bandwidth=10 GB/s"}, {"storage.system=host_memory"}}},
+    {"storage.object.prefixes", {{"storage.object.prefixes=10"}, {"storage.system=s3"}}},
+    {"storage.object.egress", {{"storage.object.egress=true"}, {"storage.system=s3"}}},
+    {"storage.object.egress_price",
+     {{"storage.object.egress_price=0.01"}, {"storage.system=s3", "storage.object.egress=true"}}},
+    {"storage.memory.copies", {{"storage.memory.copies=2"}, {"storage.system=peer_memory"}}},
     {"job.nodes", {{"job.nodes=4", "job.parallel.data=4"}}},
     {"job.length", {{"job.length=2 day"}}},
     {"job.model", {{"job.model=llama2_7b"}}},
@@ -669,11 +741,34 @@ std::string windows_text(const Scenario& s, Catalogue& catalogue) {
     return out;
 }
 
-// Everything that a run, topo, perf and window report, as text.
+// What `railyard storage` reports.
+std::string store_text(const StorageSystem& store) {
+    std::string out;
+    for (const StoreState& state :
+         {StoreState{}, StoreState{.servers_down = 1}, StoreState{.boxes_down = 1},
+          StoreState{.drives_down = 1}, StoreState{.rebuilds = 1},
+          StoreState{.write_buffer_full = true}}) {
+        const StoreLimits l = store.limits(state);
+        for (const auto* ceilings : {&l.read, &l.write}) {
+            for (const Ceiling& c : *ceilings) out += fmt::format(" {}", to_text(c.bandwidth));
+        }
+        out += fmt::format(" {} {} {} {} {} {} {} {}", to_text(l.client_read),
+                           to_text(l.client_write), to_text(l.file_read), to_text(l.file_write),
+                           l.creates_per_s, l.opens_per_s, l.unreachable, to_text(l.write_buffer));
+    }
+    const Protection p = store.protection();
+    out += fmt::format(" {} {} {} {} {} {}", p.servers_lost_max, p.groups, p.group_drives,
+                       p.drives_lost_max, to_text(p.rebuild), p.failover.count());
+    const StorePrices prices = store.prices();
+    return out + fmt::format(" {} {} {} {}", store.capacity().rule, store.capacity().net.count(),
+                             prices.write_part.count(), prices.per_egress_byte);
+}
+
+// Everything that a run, topo, perf, storage and window report, as text.
 std::string outcome(const std::string& text, const std::vector<std::string>& settings) {
     const Scenario s = load_scenario(text, "knobs", {settings, {}});
     const CampaignResult r = run_campaign(s, {});
-    std::string out = s.title + " " + r.digest;
+    std::string out = s.title + " " + r.digest + store_text(s.store());
     for (const MetricSummary& m : r.metrics) out += fmt::format(" {}={}", m.name, m.summary.mean);
     for (const FailureCause& cause : s.causes) out += " " + cause.name;
     for (const ClusterNetwork& network : s.networks) out += network_text(network);
