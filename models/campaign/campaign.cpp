@@ -61,6 +61,31 @@ void add_checkpoint_metrics(const Scenario& s, const CheckpointOutcome& c,
     }
 }
 
+void add_store_metrics(const StoreFailureCounts& c, std::vector<Metric>& out) {
+    const auto count = [&](const char* name, std::int64_t n) {
+        out.push_back(plain_metric(name, "1", static_cast<double>(n)));
+    };
+    count("storage_drives_lost", c.drives);
+    count("storage_servers_lost", c.servers);
+    count("storage_boxes_lost", c.boxes);
+    count("storage_rebuilds", c.rebuilds);
+    count("storage_data_losses", c.data_losses);
+    out.push_back(plain_metric("storage_data_lost", "1", c.data_lost));
+    count("storage_outages", c.outages);
+    out.push_back(plain_metric("storage_outage_time", "s", seconds(c.outage_time)));
+}
+
+void add_neighbour_metrics(const NeighbourSpec& spec, const NeighbourOutcome& n,
+                           std::vector<Metric>& out) {
+    const std::string prefix = "neighbour_" + spec.name;
+    out.push_back(plain_metric(prefix + "_checkpoints", "1", static_cast<double>(n.written)));
+    out.push_back(
+        plain_metric(prefix + "_checkpoints_left_out", "1", static_cast<double>(n.left_out)));
+    out.push_back(mean_metric(prefix + "_checkpoint_time", "s", seconds(n.writing),
+                              static_cast<double>(n.written)));
+    out.push_back(mean_metric(prefix + "_reads_got", "1", n.read, n.asked));
+}
+
 std::vector<Metric> metrics_of(const Scenario& s, const ReplicaResult& r) {
     const JobOutcome& job = r.job;
     const double total = static_cast<double>(r.ledger.total());
@@ -118,6 +143,10 @@ std::vector<Metric> metrics_of(const Scenario& s, const ReplicaResult& r) {
         per_interruption("recovery", recovery),
     };
     add_checkpoint_metrics(s, job.checkpoint, metrics);
+    if (s.stores[0].failures) add_store_metrics(r.store, metrics);
+    for (std::size_t i = 0; i < r.neighbours.size(); ++i) {
+        add_neighbour_metrics(s.neighbours[i], r.neighbours[i], metrics);
+    }
     if (s.data) {
         const double fetched = s.data->bytes_fetched(steps);
         metrics.push_back(plain_metric(
@@ -156,6 +185,16 @@ ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events
     TrainingJob job(engine, s.job, s.causes, nodes, stores, result.ledger,
                     log_events ? &result.log : nullptr);
     nodes.set_waiter(job);
+    std::optional<FailingStore> failing;
+    if (s.stores[0].failures) {
+        failing.emplace(engine, stores, 0, s.store(), *s.stores[0].failures, job, s.seed, replica);
+        failing->start();
+    }
+    std::vector<std::unique_ptr<Neighbour>> neighbours;
+    for (const NeighbourSpec& spec : s.neighbours) {
+        neighbours.push_back(std::make_unique<Neighbour>(engine, stores, spec, s.seed, replica));
+        neighbours.back()->start();
+    }
     std::vector<std::unique_ptr<FailureSource>> failures;
     for (std::size_t i = 0; i < s.causes.size(); ++i) {
         failures.push_back(std::make_unique<FailureSource>(engine, job, i, s.causes[i], s.job.nodes,
@@ -175,6 +214,11 @@ ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events
     }
     job.end();
     nodes.end();
+    if (failing) {
+        failing->end();
+        result.store = failing->counts();
+    }
+    for (const auto& neighbour : neighbours) result.neighbours.push_back(neighbour->outcome());
 
     result.simulated = engine.now().time_since_epoch();
     result.job = job.outcome();

@@ -22,6 +22,8 @@ struct ReplicaResult {
     std::string stuck_report;  // who waits on what
     Ledger ledger;
     JobOutcome job;
+    StoreFailureCounts store;                  // of [storage]
+    std::vector<NeighbourOutcome> neighbours;  // in the scenario's order
     Duration simulated{};
     std::uint64_t events = 0;
     std::uint64_t trajectory = 0;  // digest of every event

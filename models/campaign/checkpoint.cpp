@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/campaign/store_traffic.h"
+
 namespace railyard {
 
 namespace {
@@ -55,6 +57,9 @@ class CheckpointReader {
     void settle_tier(Section& section, TierSpec& tier, std::optional<Duration> keep_for);
     void settle_stall();
     NodePlace node_place(Place place);
+    void cap_write(TransferSpec& write, const StoreLimits& limits, bool from_gpus) const;
+    void cap_read(TransferSpec& read, const StoreLimits& limits) const;
+    void cap_by_network(TierSpec& tier);
     Duration time_per_checkpoint() const;
 
     Section& job_;
@@ -330,25 +335,17 @@ void CheckpointReader::settle_tier(Section& section, TierSpec& tier,
         tier.keep = std::max<std::int64_t>(1, ceil_div(keep_for->count(), apart.count()));
     }
     if (on_nodes(tier.place)) return;
-    tier.write.store = tier.place == Place::storage ? shared_store : object_store;
+    const std::size_t number = tier.place == Place::storage ? shared_store : object_store;
+    const StoreSetup& store = s_.stores[number];
+    tier.write.store = tier.read.store = number;
     tier.write.direction = Direction::write;
-    tier.write.files = writers_.files;
-    tier.write.weight = writers_.nodes;
-    tier.write.cap = writers_.serialization * writers_.ranks;
-    tier.write.cap_wall = Wall::serialisation;
-    const Bandwidth one_node = s_.job.store_write * (1.0 / static_cast<double>(s_.job.nodes));
-    if (writers_.nodes < s_.job.nodes && one_node < tier.write.cap) {
-        tier.write.cap = one_node;
-        tier.write.cap_wall = Wall::client;
-    }
-    const StoreSetup& store = s_.stores[tier.write.store];
-    tier.read = tier.write;
     tier.read.direction = Direction::read;
-    tier.read.weight = s_.job.nodes;
-    // Loading is slower than reading: tensors are made, and moved to the GPUs.
-    const double share = catalogue_.number("checkpoint", "", "load_fraction_of_read_bandwidth");
-    tier.read.cap = std::min(store.supply.read, s_.job.store_read) * share;
-    tier.read.cap_wall = Wall::serialisation;
+    tier.write.files = tier.read.files = writers_.files;
+    tier.write.weight = s_.fair_by_job ? 1 : writers_.nodes;
+    tier.read.weight = s_.fair_by_job ? 1 : s_.job.nodes;
+    cap_write(tier.write, store.limits, c().tiers.empty() && !async());
+    cap_read(tier.read, store.limits);
+    if (number == shared_store) cap_by_network(tier);
     if (store.capacity > Bytes{}) {
         const double fits = static_cast<double>(store.capacity.count()) /
                             static_cast<double>(std::max<std::int64_t>(1, c().size.count()));
@@ -373,6 +370,61 @@ void CheckpointReader::settle_tier(Section& section, TierSpec& tier,
     }
 }
 
+namespace {
+
+void lower(TransferSpec& spec, Bandwidth cap, Wall wall) {
+    if (cap >= spec.cap) return;
+    spec.cap = cap;
+    spec.cap_wall = wall;
+}
+
+// What threads that each wait for their own answers make or open.
+double files_per_s(std::int64_t threads, Duration latency) {
+    return latency > Duration{} ? static_cast<double>(threads) / seconds(latency) : 0;
+}
+
+}  // namespace
+
+void CheckpointReader::cap_write(TransferSpec& write, const StoreLimits& limits,
+                                 bool from_gpus) const {
+    write.cap = writers_.serialization * writers_.ranks;
+    write.cap_wall = Wall::serialisation;
+    lower(write, limits.client_write * writers_.nodes, Wall::client);
+    lower(write, limits.file_write * writers_.files, Wall::files);
+    if (from_gpus && s_.gpu_path) lower(write, *s_.gpu_path * writers_.nodes, Wall::client);
+    write.files_per_s = files_per_s(writers_.ranks, limits.create_latency);
+}
+
+void CheckpointReader::cap_read(TransferSpec& read, const StoreLimits& limits) const {
+    const Bandwidth clients = limits.client_read * s_.job.nodes;
+    // Loading is slower than reading: tensors are made, and moved to the GPUs.
+    const double share = catalogue_.number("checkpoint", "", "load_fraction_of_read_bandwidth");
+    read.cap = std::min(least(limits.read).bandwidth, clients) * share;
+    read.cap_wall = Wall::serialisation;
+    lower(read, limits.file_read * writers_.files, Wall::files);
+    if (s_.gpu_path) lower(read, *s_.gpu_path * s_.job.nodes, Wall::client);
+    read.files_per_s = files_per_s(s_.job.gpus(), limits.open_latency);
+}
+
+// What all ranks reach at once over the links between, where those are modelled.
+void CheckpointReader::cap_by_network(TierSpec& tier) {
+    const bool all_ranks = writers_.ranks == s_.job.gpus();
+    const bool over_network = s_.stores[shared_store].limits.over_network;
+    if (!all_ranks || !over_network || storage_network(s_) == nullptr) return;
+    StoreTraffic traffic;
+    traffic.store.limits = s_.stores[shared_store].limits;
+    traffic.bytes_per_rank = Bytes::of(ceil_div(c().size.count(), s_.job.gpus()));
+    traffic.files_per_rank = *files_per_rank_;
+    traffic.rank_write = writers_.serialization;
+    const StoreReach reached = reach(s_, traffic);
+    if (!reached.no_path.empty()) {
+        s_.no_path = reached.no_path;
+        return;
+    }
+    lower(tier.write, reached.write, reached.write_wall);
+    lower(tier.read, reached.read, reached.read_wall);
+}
+
 Duration CheckpointReader::time_per_checkpoint() const {
     return interval_steps_ > 0 ? s_.job.step.duration() * interval_steps_ : interval_;
 }
@@ -385,9 +437,18 @@ Duration time_alone(const TierSpec& tier, const Scenario& s) {
     const StoreSetup& store = s.stores[tier.write.store];
     const Bandwidth rate = std::min({store.supply.write, s.job.store_write, tier.write.cap});
     Duration time = transfer_time(s.checkpoint_size, rate);
-    if (store.supply.creates_per_s > 0) {
-        time = std::max(
-            time, from_seconds(static_cast<double>(tier.write.files) / store.supply.creates_per_s));
+    const StoreSupply& supply = store.supply;
+    if (supply.write_buffer > Bytes{} && rate > supply.drain) {
+        // It fills up at the difference; what comes after comes in as it drains.
+        const double r = rate.bytes_per_second();
+        const double d = supply.drain.bytes_per_second();
+        const double before = static_cast<double>(supply.write_buffer.count()) * r / (r - d);
+        const double rest = std::max(0.0, static_cast<double>(s.checkpoint_size.count()) - before);
+        time += from_seconds(rest / d - rest / r);
+    }
+    for (const double per_s : {supply.creates_per_s, tier.write.files_per_s}) {
+        if (per_s <= 0) continue;
+        time = std::max(time, from_seconds(static_cast<double>(tier.write.files) / per_s));
     }
     return time;
 }

@@ -65,7 +65,8 @@ DataKeys read_keys(Section& data) {
               {.bound = Bound::non_negative, .otherwise = "0: each epoch reads all again"});
     data.read("egress_price", k.egress_price, "USD for 1 GB that leaves the object store",
               {.bound = Bound::non_negative,
-               .otherwise = "needed for source = \"object_store\"; 0 says that it is free"});
+               .otherwise = "[object_store]'s; without that section needed for source = "
+                            "\"object_store\""});
     return k;
 }
 
@@ -84,7 +85,7 @@ void check(Section& data, const DataKeys& k, Catalogue& catalogue, const DataCon
         }
     }
     const bool object_store = k.source == static_cast<int>(DataSource::object_store);
-    if (object_store && !k.egress_price) {
+    if (object_store && !k.egress_price && !context.objects) {
         data.error("egress_price", "data leaves the object store, and its price is not given",
                    "give it in USD per GB, 0.09 at AWS's first tier; 0 where it is free");
     }
@@ -161,6 +162,7 @@ void set_local_drives(DataSupply& supply, Catalogue& c) {
 DataSupply supply_from(DataSource source, Catalogue& c, const DataContext& context) {
     DataSupply supply;
     if (source == DataSource::storage) return context.store;
+    if (source == DataSource::object_store && context.objects) return *context.objects;
     if (source == DataSource::object_store) {
         supply.node_bandwidth =
             c.bandwidth("storage", "s3", "instance_bandwidth").bytes_per_second();
@@ -248,7 +250,10 @@ std::optional<DataLoading> read_data(Section& job, Catalogue& catalogue,
     out.loader = std::make_shared<DataLoader>(demand, loader, hosts);
     out.flow = out.loader->flow(out.supply);
     out.bytes_per_step = static_cast<double>(hosts.gpus() * demand.batch) * demand.sample_bytes;
-    if (out.source == DataSource::object_store) out.egress_usd_per_byte = *k.egress_price * 1e-9;
+    if (out.source == DataSource::object_store) {
+        out.egress_usd_per_byte =
+            k.egress_price ? *k.egress_price * 1e-9 : context.egress_usd_per_byte;
+    }
     return out;
 }
 

@@ -9,6 +9,7 @@
 
 #include "models/campaign/checkpoint.h"
 #include "models/campaign/failures.h"
+#include "models/campaign/neighbours.h"
 #include "models/campaign/packet_rates.h"
 #include "models/campaign/parallel.h"
 #include "models/campaign/stores.h"
@@ -24,6 +25,17 @@ constexpr double step_seconds_max = 1e7;  // a step of 116 days is a mistake in 
 
 WindowContext window_context(const Scenario& s) {
     return {s.networks, s.job.nodes, s.converged, s.own_class ? 2 : 1, s.seed};
+}
+
+// What a store gives to readers.
+DataSupply supply_of_data(const StoreLimits& limits) {
+    DataSupply supply;
+    supply.store_bandwidth = least(limits.read).bandwidth.bytes_per_second();
+    supply.node_bandwidth = limits.client_read.bytes_per_second();
+    if (limits.opens_per_s > 0) supply.opens_per_s = limits.opens_per_s;
+    supply.open_latency = limits.open_latency;
+    supply.first_byte = limits.first_byte;
+    return supply;
 }
 
 // Reads the sections in the order of the language, each into the scenario. In describing mode the
@@ -71,7 +83,6 @@ class ScenarioReader {
     void read_step(Section& job);
     void model_steps();
     void read_data_loading(Section& job);
-    DataSupply store_supply();
     Duration burst_penalty();
     void read_maintenance();
 
@@ -132,6 +143,11 @@ Scenario ScenarioReader::read() {
     s_.networks = read_networks(top_, *catalogue_, context);
     s_.stores.push_back(store.build(s_.networks));
     s_.server_write_bandwidth = store.server_write();
+    s_.fair_by_job = store.fair_by_job();
+    s_.gpu_path = store.gpu_path();
+    std::optional<StoreSetup> objects =
+        read_object_store(top_, *catalogue_, s_.node, node_name_, s_.nodes.nodes, s_.networks[0]);
+    if (objects) s_.stores.push_back(std::move(*objects));
     if (s_.networks[0].kind_given) {
         s_.node.transport = network_kinds()[static_cast<std::size_t>(s_.networks[0].kind)];
     }
@@ -145,6 +161,7 @@ Scenario ScenarioReader::read() {
     window.nodes = job_nodes_wanted();
     s_.window = read_window(top_, window);
     read_job();
+    read_neighbours(top_, s_);
     read_maintenance();
     read_failures(top_, *catalogue_, s_);
     top_.finish();
@@ -283,10 +300,9 @@ void ScenarioReader::read_job() {
         s_.job.target_steps = (job_length_->count() + s_.job.step.duration().count() - 1) /
                               s_.job.step.duration().count();
     }
-    if (ok()) {
-        const StoreLimits limits = s_.store().limits({});
-        s_.job.store_read = limits.client_read * s_.job.nodes;
-        s_.job.store_write = limits.client_write * s_.job.nodes;
+    for (const StoreSetup& store : s_.stores) {
+        s_.job.store_read = std::max(s_.job.store_read, store.limits.client_read * s_.job.nodes);
+        s_.job.store_write = std::max(s_.job.store_write, store.limits.client_write * s_.job.nodes);
     }
     const bool burst = s_.fidelity == Fidelity::packet && s_.converged && !model_name_.empty() &&
                        !given_step_ && s_.no_path.empty();
@@ -332,18 +348,6 @@ void ScenarioReader::read_step(Section& job) {
     if (!model_name_.empty()) s_.tokens_per_step = s_.plan.global_batch * s_.plan.sequence_length;
 }
 
-// What the shared store gives to readers.
-DataSupply ScenarioReader::store_supply() {
-    const StoreLimits limits = s_.store().limits({});
-    DataSupply supply;
-    supply.store_bandwidth = least(limits.read).bandwidth.bytes_per_second();
-    supply.node_bandwidth = limits.client_read.bytes_per_second();
-    if (limits.opens_per_s > 0) supply.opens_per_s = limits.opens_per_s;
-    supply.open_latency = limits.open_latency;
-    supply.first_byte = limits.first_byte;
-    return supply;
-}
-
 void ScenarioReader::read_data_loading(Section& job) {
     DataContext context;
     context.node = node_name_;
@@ -351,12 +355,22 @@ void ScenarioReader::read_data_loading(Section& job) {
     context.gpus_per_node = s_.job.gpus_per_node;
     context.step = s_.job.step.duration();
     context.tokens_per_step = s_.tokens_per_step;
-    if (ok() && job.has("data")) context.store = store_supply();
+    if (ok() && job.has("data")) {
+        context.store = supply_of_data(s_.stores[shared_store].limits);
+        if (s_.stores.size() > object_store) {
+            const StoreSetup& objects = s_.stores[object_store];
+            context.objects = supply_of_data(objects.limits);
+            context.egress_usd_per_byte = objects.system->prices().per_egress_byte;
+        }
+    }
     s_.data = read_data(job, *catalogue_, context);
     if (s_.data) {
         s_.job.step.data_wait = from_seconds(std::min(s_.data->flow.data_wait_s, step_seconds_max));
-        if (s_.data->source == DataSource::storage) {
-            s_.job.data = DataFeedSpec{s_.data->loader, s_.data->supply};
+        const bool objects = s_.data->source == DataSource::object_store;
+        const std::size_t store = objects ? object_store : shared_store;
+        if (s_.data->source != DataSource::local && store < s_.stores.size()) {
+            s_.job.data = DataFeedSpec{s_.data->loader, s_.data->supply, store,
+                                       s_.fair_by_job ? 1 : s_.job.nodes};
         }
     }
 }

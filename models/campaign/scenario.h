@@ -35,6 +35,9 @@ struct Scenario {
     bool own_class = false;                // and there in a traffic class of its own
     Bandwidth server_write_bandwidth;      // of one storage server
     std::vector<StoreSetup> stores;        // [storage], then [object_store] if it is there
+    bool fair_by_job = false;              // of stores: jobs have equal shares, whatever their size
+    std::optional<Bandwidth> gpu_path;     // of a node's GPU memory to the storage NICs
+    std::vector<NeighbourSpec> neighbours;
     WindowSpec window;
     NodePool::Spec nodes;
     JobSpec job;

@@ -16,6 +16,13 @@ const StorageKind& kind_named(const std::string& name) {
                          [&](const StorageKind& each) { return each.name == name; });
 }
 
+void settle(StoreSetup& store) {
+    store.limits = store.system->limits({});
+    store.supply = supply_of(store.limits);
+    const Bytes net = store.system->capacity().net;
+    if (net < Bytes::of(INT64_MAX)) store.capacity = net;
+}
+
 // What of a node's traffic with the store one NIC carries.
 Bandwidth nic_rate(const Node& node, const ClusterNetwork& network) {
     if (network.spec.nic_bandwidth == node.nic_line_rate) return node.nic_bandwidth;
@@ -31,6 +38,11 @@ const std::vector<std::string>& storage_networks() {
 
 const std::vector<std::string>& storage_traffic_classes() {
     static const std::vector<std::string> words = {"compute", "own"};
+    return words;
+}
+
+const std::vector<std::string>& storage_sharing() {
+    static const std::vector<std::string> words = {"nodes", "jobs"};
     return words;
 }
 
@@ -72,6 +84,14 @@ void StoreReader::read_servers() {
         "traffic_class", traffic_class, storage_traffic_classes(),
         "On the compute network: compute, the class of the collectives; own, another one");
     own_class_ = converged_ && traffic_class == 1;
+    int sharing = 0;
+    storage_.choose("sharing", sharing, storage_sharing(),
+                    "Who has equal shares of it: every node, or every job");
+    fair_by_job_ = sharing == 1;
+    storage_.read("gpudirect", gpudirect_,
+                  "GPU memory reaches the storage NICs directly (GPUDirect Storage), or by way of "
+                  "host memory",
+                  {.otherwise = "the way there never bounds it"});
     if (storage_.has("traffic_class") && !converged_) {
         storage_.warning("traffic_class", "has no effect without storage.network = \"compute\"");
     }
@@ -212,7 +232,10 @@ StoreSetup StoreReader::build(const std::vector<ClusterNetwork>& networks) {
     const ClusterNetwork& network = networks[apart ? 1 : 0];
     StoreSetup store;
     store.name = kind_->name;
-    if (storage_.describing()) return store;
+    if (storage_.describing()) {
+        read_store_failures(storage_, catalogue_, {});
+        return store;
+    }
     StoreDesign built = design(network);
     if (kind_->place == StorePlace::servers && kind_->section == nullptr && !built.server_write) {
         storage_.error("system",
@@ -228,14 +251,79 @@ StoreSetup StoreReader::build(const std::vector<ClusterNetwork>& networks) {
     } else {
         store.system = kind_->build(storage_, storage_, catalogue_, built);
     }
+    if (storage_.ok()) {
+        store.failures = read_store_failures(storage_, catalogue_, store.system->protection());
+    }
     finish_sections();
     if (!storage_.ok()) return store;
-    const StoreLimits sound = store.system->limits({});
-    store.supply = supply_of(sound);
-    const Bytes net = store.system->capacity().net;
-    if (net < Bytes::of(INT64_MAX)) store.capacity = net;
-    server_write_ = built.server_write.value_or(least(sound.write).bandwidth *
+    settle(store);
+    server_write_ = built.server_write.value_or(least(store.limits.write).bandwidth *
                                                 (1.0 / static_cast<double>(built.servers)));
+    return store;
+}
+
+std::optional<Bandwidth> StoreReader::gpu_path() {
+    if (!gpudirect_) return std::nullopt;
+    if (*gpudirect_ && !node_.pcie.peer_to_peer) {
+        storage_.error("gpudirect", "GPUs and NICs of the nodes do not reach each other",
+                       "cluster.peer_to_peer = true, or storage.gpudirect = false");
+    }
+    const Bandwidth host = catalogue_.bandwidth("pcie_p2p", "", "host_memory_bandwidth_per_socket");
+    return *gpudirect_ ? peer_storage_path(node_) : host_storage_path(node_, host);
+}
+
+std::optional<StoreSetup> read_object_store(Section& top, Catalogue& catalogue, const Node& node,
+                                            const std::string& node_name, std::int64_t nodes,
+                                            const ClusterNetwork& network) {
+    Section section = top.section("object_store");
+    static const std::vector<std::string> names = {"s3", "object"};
+    int choice = 0;
+    section.choose("system", choice, names, "A cloud's, paid by use, or one on the premises");
+    StoreSetup store;
+    store.name = names[static_cast<std::size_t>(choice)];
+    const StorageKind& kind = kind_named(store.name);
+    StoreDesign design;
+    design.name = store.name;
+    design.servers = kind.servers;
+    section.read("servers", design.servers, "Its servers (object)",
+                 {.bound = Bound::count, .otherwise = "the fewest"});
+    std::optional<Bandwidth> client;
+    section.read("client_bandwidth", client, "What one node moves to and from it, per direction",
+                 {.bound = Bound::positive,
+                  .otherwise = "that of the node's NICs; s3: an instance's, from the catalogue"});
+    design.site = {node_name, nodes, nic_rate(node, network) * node.nics, true, ""};
+    if (section.describing()) {
+        design.drives.count = 1;
+        kind_named("s3").build(section, section, catalogue, design);
+        design.name = "object";
+        kind_named("object").build(section, section, catalogue, design);
+        section.finish();
+        return std::nullopt;
+    }
+    if (!section.present()) return std::nullopt;
+    design.client_read = design.client_write = client.value_or(design.site.node_nics);
+    if (kind.place == StorePlace::servers) {
+        design.server_read = catalogue.bandwidth("storage", store.name, kind.read_key);
+        design.server_write = catalogue.bandwidth("storage", store.name, kind.write_key);
+        design.drives = {.count = catalogue.integer("storage", store.name, "drives_per_server"),
+                         .capacity = catalogue.data("drive", "nvme", "capacity"),
+                         .read = catalogue.bandwidth("drive", "nvme", "read_bandwidth"),
+                         .write = catalogue.bandwidth("drive", "nvme", "write_bandwidth"),
+                         .rebuild = {}};
+    } else {
+        if (!client) {
+            const Bandwidth instance =
+                catalogue.bandwidth("storage", store.name, kind.client_read_key);
+            design.client_read = design.client_write = std::min(design.client_read, instance);
+        }
+        if (section.has("servers")) {
+            section.warning("servers", "has no effect with object_store.system = \"s3\"");
+        }
+    }
+    store.system = kind.build(section, section, catalogue, design);
+    section.finish();
+    if (!section.ok()) return std::nullopt;
+    settle(store);
     return store;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// The store that checkpoints go to, as a scenario asks for it: [storage].
+// The stores that jobs use, as a scenario asks for them: [storage] and [object_store].
 
 #include <memory>
 #include <optional>
@@ -16,7 +16,9 @@ struct StoreSetup {
     std::string name;  // of its kind
     std::shared_ptr<const StorageSystem> system;
     StoreSupply supply;
-    Bytes capacity;  // 0: not known
+    StoreLimits limits;
+    Bytes capacity;                            // 0: not known
+    std::optional<StoreFailureSpec> failures;  // of its parts; none: nothing breaks
 };
 
 class StoreReader {
@@ -29,6 +31,9 @@ class StoreReader {
     std::int64_t nics_per_server() const { return nics_per_server_; }
     bool converged() const { return converged_; }  // on the compute network
     bool own_class() const { return own_class_; }  // and there in a traffic class of its own
+    bool fair_by_job() const { return fair_by_job_; }
+    // What of a node's GPU memory reaches the store's NICs; not set: never the limit.
+    std::optional<Bandwidth> gpu_path();
 
     // Once the networks are known. Nothing must be done with the store when something was wrong.
     StoreSetup build(const std::vector<ClusterNetwork>& networks);
@@ -55,6 +60,8 @@ class StoreReader {
     std::int64_t nics_per_server_ = 1;
     bool converged_ = false;
     bool own_class_ = false;
+    bool fair_by_job_ = false;
+    std::optional<bool> gpudirect_;
     std::optional<Bandwidth> server_read_;
     std::optional<Bandwidth> server_write_;
     std::optional<Bandwidth> client_;
@@ -66,8 +73,14 @@ class StoreReader {
     std::optional<Bandwidth> drive_rebuild_;
 };
 
+// The section [object_store]; nothing without it. All references as of StoreReader.
+std::optional<StoreSetup> read_object_store(Section& top, Catalogue& catalogue, const Node& node,
+                                            const std::string& node_name, std::int64_t nodes,
+                                            const ClusterNetwork& network);
+
 // For `railyard list kinds`: the words of [storage].
 const std::vector<std::string>& storage_networks();
 const std::vector<std::string>& storage_traffic_classes();
+const std::vector<std::string>& storage_sharing();
 
 }  // namespace railyard

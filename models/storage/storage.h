@@ -8,6 +8,7 @@
 #include "models/catalogue/catalogue.h"
 #include "models/storage/burst.h"
 #include "models/storage/failing_store.h"
+#include "models/storage/neighbour.h"
 #include "models/storage/restart_storm.h"
 #include "models/storage/store.h"
 #include "models/storage/store_design.h"

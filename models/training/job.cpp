@@ -396,9 +396,7 @@ void TrainingJob::interrupt(const Strike& strike) {
     fail_checkpoints(
         {node_gone ? StateLoss::Scope::node : StateLoss::Scope::processes, strike.slot});
     if (spec_.recovery.recompute) {
-        const Duration lost = partial + std::exchange(carried_, {}) + lose_what_is_not_saved();
-        outcome_.lost_work += lost;
-        ledger_.book(Category::lost_work, spec_.gpus(), lost);
+        lose_work(partial + std::exchange(carried_, {}));
     } else {
         carried_ += partial;
     }
@@ -420,6 +418,27 @@ Duration TrainingJob::lose_what_is_not_saved() {
     outcome_.steps_lost += lost.steps;
     return lost.steps * spec_.step.duration() + lost.slowed * spec_.checkpoint.upload_step_penalty +
            lost.data_wait;
+}
+
+void TrainingJob::lose_work(Duration partial) {
+    const Duration lost = partial + lose_what_is_not_saved();
+    outcome_.lost_work += lost;
+    ledger_.book(Category::lost_work, spec_.gpus(), lost);
+}
+
+// Files lie on all of a store, so any share of it that is gone takes something of every checkpoint there.
+void TrainingJob::data_lost(std::size_t store, double /*fraction*/, StorePart /*last*/) {
+    if (!saves()) return;
+    checkpointer_.lose_store(store);
+    const JobPhase phase = phase_ == JobPhase::storm_stall ? held_ : phase_;
+    const bool state_in_gpus = phase == JobPhase::running || phase == JobPhase::checkpointing;
+    if (state_in_gpus || phase == JobPhase::done || !spec_.recovery.recompute) return;
+    const std::int64_t lost_before = outcome_.steps_lost;
+    lose_work({});
+    record("data_lost", "storage", -1, outcome_.steps_lost - lost_before);
+    if (phase != JobPhase::restore || spec_.recovery.restore) return;
+    fail_checkpoints({StateLoss::Scope::processes});  // what it was reading is gone
+    checkpointer_.restore();
 }
 
 void TrainingJob::drain() {

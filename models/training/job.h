@@ -100,7 +100,8 @@ class TrainingJob : public CampaignEngine::Component,
                     public FailureSource::Target,
                     public NodeSupply::Waiter,
                     public Checkpointer::Job,
-                    public DataFeed::Job {
+                    public DataFeed::Job,
+                    public FailingStore::DataOwner {
   public:
     // `events` may be nullptr. All references must outlive the job.
     TrainingJob(CampaignEngine& engine, const JobSpec& spec,
@@ -122,6 +123,7 @@ class TrainingJob : public CampaignEngine::Component,
     void moved_on() override;
     void restored() override;
     void data_wait_changed() override;
+    void data_lost(std::size_t store, double fraction, StorePart last) override;
 
     const JobOutcome& outcome() const { return outcome_; }
     JobPhase phase() const { return phase_; }
@@ -153,6 +155,7 @@ class TrainingJob : public CampaignEngine::Component,
     void keep(const Work& work);  // counts and books its steps
     Duration lose_what_is_not_saved();
     void fail_checkpoints(const StateLoss& loss);
+    void lose_work(Duration partial);
     void release_network();
     void after_checkpoint();
     void begin_restore();
