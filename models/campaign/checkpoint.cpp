@@ -336,18 +336,21 @@ void CheckpointReader::settle_tier(Section& section, TierSpec& tier,
     tier.write.weight = writers_.nodes;
     tier.write.cap = writers_.serialization * writers_.ranks;
     tier.write.cap_wall = Wall::serialisation;
-    const Bandwidth one_node = s_.job.store_write * (1.0 / static_cast<double>(s_.job.nodes));
-    if (writers_.nodes < s_.job.nodes && one_node < tier.write.cap) {
-        tier.write.cap = one_node;
+    const StoreSetup& store = s_.stores[tier.write.store];
+    // The whole job's clients of the shared store are known to the job.
+    const bool own_clients = writers_.nodes < s_.job.nodes || tier.place == Place::object_store;
+    const Bandwidth clients = store.client_write * writers_.nodes;
+    if (own_clients && clients < tier.write.cap) {
+        tier.write.cap = clients;
         tier.write.cap_wall = Wall::client;
     }
-    const StoreSetup& store = s_.stores[tier.write.store];
     tier.read = tier.write;
     tier.read.direction = Direction::read;
     tier.read.weight = s_.job.nodes;
     // Loading is slower than reading: tensors are made, and moved to the GPUs.
     const double share = catalogue_.number("checkpoint", "", "load_fraction_of_read_bandwidth");
-    tier.read.cap = std::min(store.supply.read, s_.job.store_read) * share;
+    tier.read.cap =
+        std::min({store.supply.read, s_.job.store_read, store.client_read * s_.job.nodes}) * share;
     tier.read.cap_wall = Wall::serialisation;
     if (store.capacity > Bytes{}) {
         const double fits = static_cast<double>(store.capacity.count()) /

@@ -109,7 +109,7 @@ Scenario ScenarioReader::read() {
 
     read_run();
     read_cluster();
-    StoreReader store(top_, *catalogue_, s_.node, node_name_, s_.nodes.nodes);
+    StoreReader store(StoreRole::shared, top_, *catalogue_, s_.node, node_name_, s_.nodes.nodes);
     s_.converged = store.converged();
     s_.own_class = store.own_class();
     constexpr std::int64_t flow_gpus_max = 1'000'000;
@@ -132,6 +132,8 @@ Scenario ScenarioReader::read() {
     s_.networks = read_networks(top_, *catalogue_, context);
     s_.stores.push_back(store.build(s_.networks));
     s_.server_write_bandwidth = store.server_write();
+    StoreReader object(StoreRole::object, top_, *catalogue_, s_.node, node_name_, s_.nodes.nodes);
+    if (object.present()) s_.stores.push_back(object.build(s_.networks));
     if (s_.networks[0].kind_given) {
         s_.node.transport = network_kinds()[static_cast<std::size_t>(s_.networks[0].kind)];
     }
@@ -283,11 +285,8 @@ void ScenarioReader::read_job() {
         s_.job.target_steps = (job_length_->count() + s_.job.step.duration().count() - 1) /
                               s_.job.step.duration().count();
     }
-    if (ok()) {
-        const StoreLimits limits = s_.store().limits({});
-        s_.job.store_read = limits.client_read * s_.job.nodes;
-        s_.job.store_write = limits.client_write * s_.job.nodes;
-    }
+    s_.job.store_read = s_.stores[0].client_read * s_.job.nodes;
+    s_.job.store_write = s_.stores[0].client_write * s_.job.nodes;
     const bool burst = s_.fidelity == Fidelity::packet && s_.converged && !model_name_.empty() &&
                        !given_step_ && s_.no_path.empty();
     read_checkpoint(job, *catalogue_, s_,

@@ -34,30 +34,61 @@ const std::vector<std::string>& storage_traffic_classes() {
     return words;
 }
 
-StoreReader::StoreReader(Section& top, Catalogue& catalogue, const Node& node,
+StoreReader::StoreReader(StoreRole role, Section& top, Catalogue& catalogue, const Node& node,
                          const std::string& node_name, std::int64_t nodes)
-    : catalogue_(catalogue),
+    : role_(role),
+      catalogue_(catalogue),
       node_(node),
       node_name_(node_name),
       nodes_(nodes),
-      storage_(top.section("storage")) {
-    std::vector<std::string> names;
-    for (const StorageKind& kind : storage_kinds()) names.emplace_back(kind.name);
-    std::string name = names[0];
-    storage_.name("system", name, names, "a storage system",
-                  "The shared store that checkpoints go to");
-    const bool known = std::find(names.begin(), names.end(), name) != names.end();
-    kind_ = &kind_named(known ? name : names[0]);
-    named_ = storage_.has("system");
+      storage_(top.section(role == StoreRole::shared ? "storage" : "object_store")) {
+    read_system();
     read_servers();
+    if (role_ == StoreRole::shared) read_network();
     read_drives();
     if (storage_.describing()) describe_systems();
+}
+
+bool StoreReader::accepts(const StorageKind& kind) const {
+    return role_ == StoreRole::shared ||
+           (kind.section != nullptr && std::string_view(kind.section) == "object");
+}
+
+// Of an object store, the section itself.
+Section StoreReader::own_section(const StorageKind& kind) {
+    return role_ == StoreRole::shared ? storage_.section(kind.section) : storage_;
+}
+
+void StoreReader::read_system() {
+    std::vector<std::string> names;
+    for (const StorageKind& kind : storage_kinds()) {
+        if (accepts(kind)) names.emplace_back(kind.name);
+    }
+    const bool shared = role_ == StoreRole::shared;
+    std::string name = shared ? names[0] : "s3";
+    storage_.name("system", name, names, "a storage system",
+                  shared ? "The shared store that checkpoints go to"
+                         : "The object store that a tier of checkpoints may be in");
+    const bool known = std::find(names.begin(), names.end(), name) != names.end();
+    kind_ = &kind_named(known ? name : names[0]);
+    named_ = storage_.has("system") || !shared;
 }
 
 void StoreReader::read_servers() {
     servers_ = kind_->servers;
     storage_.read("servers", servers_, "Storage servers; their bandwidths add up",
                   {.bound = Bound::count, .otherwise = "1; the fewest that the named system has"});
+    storage_.read("server_write_bandwidth", server_write_, "What one server takes",
+                  {.bound = Bound::positive, .otherwise = "the system's, from the catalogue"});
+    storage_.read("server_read_bandwidth", server_read_, "What one server gives",
+                  {.bound = Bound::positive, .otherwise = "the system's, from the catalogue"});
+    storage_.read("client_bandwidth", client_,
+                  "What one node moves to and from the store, per direction",
+                  {.bound = Bound::positive,
+                   .otherwise = "that of the node's NICs, or of the named system's client"});
+}
+
+void StoreReader::read_network() {
     nics_per_server_ = std::max<std::int64_t>(1, node_.storage_nics);
     storage_.read("nics_per_server", nics_per_server_,
                   "NICs of a storage server, of the network's rate",
@@ -75,14 +106,6 @@ void StoreReader::read_servers() {
     if (storage_.has("traffic_class") && !converged_) {
         storage_.warning("traffic_class", "has no effect without storage.network = \"compute\"");
     }
-    storage_.read("server_write_bandwidth", server_write_, "What one server takes",
-                  {.bound = Bound::positive, .otherwise = "the system's, from the catalogue"});
-    storage_.read("server_read_bandwidth", server_read_, "What one server gives",
-                  {.bound = Bound::positive, .otherwise = "the system's, from the catalogue"});
-    storage_.read("client_bandwidth", client_,
-                  "What one node moves to and from the store, per direction",
-                  {.bound = Bound::positive,
-                   .otherwise = "that of the node's NICs, or of the named system's client"});
 }
 
 void StoreReader::read_drives() {
@@ -97,6 +120,7 @@ void StoreReader::read_drives() {
                   {.bound = Bound::positive, .otherwise = otherwise});
     storage_.read("drive_write_bandwidth", drive_write_, "What one drive takes",
                   {.bound = Bound::positive, .otherwise = otherwise});
+    if (role_ == StoreRole::object) return;  // no system of these has RAID groups
     storage_.read("drive_rebuild_bandwidth", drive_rebuild_,
                   "What a RAID group rebuilds of a lost drive per time",
                   {.bound = Bound::positive, .otherwise = otherwise});
@@ -105,8 +129,8 @@ void StoreReader::read_drives() {
 void StoreReader::warn_of_idle_keys() {
     const auto idle = [&](const char* key) {
         if (!storage_.has(key)) return;
-        storage_.warning(key,
-                         fmt::format("has no effect with storage.system = \"{}\"", kind_->name));
+        storage_.warning(key, fmt::format("has no effect with {} = \"{}\"", storage_.path("system"),
+                                          kind_->name));
     };
     const bool servers = kind_->place == StorePlace::servers;
     const bool rates = servers || kind_->read_key != nullptr;
@@ -185,14 +209,14 @@ void StoreReader::describe_systems() {
     any.site.node = node_name_;
     any.drives.count = 1;
     for (const StorageKind& kind : storage_kinds()) {
-        if (kind.section == nullptr) continue;
+        if (kind.section == nullptr || !accepts(kind)) continue;
         any.name = kind.name;
-        Section own = storage_.section(kind.section);
+        Section own = own_section(kind);
         kind.build(storage_, own, catalogue_, any);
     }
 }
 
-void StoreReader::finish_sections() {
+void StoreReader::refuse_other_sections() {
     std::vector<std::string> seen = {kind_->section ? kind_->section : ""};
     for (const StorageKind& kind : storage_kinds()) {
         if (kind.section == nullptr) continue;
@@ -204,7 +228,6 @@ void StoreReader::finish_sections() {
             fmt::format("describes another system: storage.system is \"{}\"", kind_->name),
             fmt::format("storage.system = \"{}\"", kind.name));
     }
-    storage_.finish();
 }
 
 StoreSetup StoreReader::build(const std::vector<ClusterNetwork>& networks) {
@@ -221,17 +244,20 @@ StoreSetup StoreReader::build(const std::vector<ClusterNetwork>& networks) {
         built.server_write = built.server_read;
     }
     warn_of_idle_keys();
-    if (kind_->section != nullptr) {
+    if (kind_->section != nullptr && role_ == StoreRole::shared) {
         Section own = storage_.section(kind_->section);
         store.system = kind_->build(storage_, own, catalogue_, built);
         own.finish();
     } else {
         store.system = kind_->build(storage_, storage_, catalogue_, built);
     }
-    finish_sections();
+    if (role_ == StoreRole::shared) refuse_other_sections();
+    storage_.finish();
     if (!storage_.ok()) return store;
     const StoreLimits sound = store.system->limits({});
     store.supply = supply_of(sound);
+    store.client_read = sound.client_read;
+    store.client_write = sound.client_write;
     const Bytes net = store.system->capacity().net;
     if (net < Bytes::of(INT64_MAX)) store.capacity = net;
     server_write_ = built.server_write.value_or(least(sound.write).bandwidth *

@@ -1,5 +1,5 @@
 #pragma once
-// The store that checkpoints go to, as a scenario asks for it: [storage].
+// The stores of a scenario: [storage], which a cluster has at hand, and [object_store] behind it.
 
 #include <memory>
 #include <optional>
@@ -16,15 +16,23 @@ struct StoreSetup {
     std::string name;  // of its kind
     std::shared_ptr<const StorageSystem> system;
     StoreSupply supply;
+    Bandwidth client_read;  // one node
+    Bandwidth client_write;
     Bytes capacity;  // 0: not known
+};
+
+enum class StoreRole : std::uint8_t {
+    shared,  // [storage]: any system, its servers stand on the cluster's networks
+    object,  // [object_store]: one that speaks S3, reached over the same NICs; its keys in the section itself
 };
 
 class StoreReader {
   public:
     // Reads what the networks must know of the store. `top`, `catalogue` and `node` outlive the reader.
-    StoreReader(Section& top, Catalogue& catalogue, const Node& node, const std::string& node_name,
-                std::int64_t nodes);
+    StoreReader(StoreRole role, Section& top, Catalogue& catalogue, const Node& node,
+                const std::string& node_name, std::int64_t nodes);
 
+    bool present() const { return role_ == StoreRole::shared || storage_.present(); }
     std::int64_t servers() const { return servers_; }  // that stand on a network
     std::int64_t nics_per_server() const { return nics_per_server_; }
     bool converged() const { return converged_; }  // on the compute network
@@ -36,14 +44,20 @@ class StoreReader {
     Bandwidth server_write() const { return server_write_.value_or(Bandwidth{}); }
 
   private:
+    void read_system();
     void read_servers();
+    void read_network();
     void read_drives();
     void describe_systems();
     void warn_of_idle_keys();
-    void finish_sections();
+    void refuse_other_sections();
     StoreDesign design(const ClusterNetwork& network);
     ServerDrives drives();
 
+    bool accepts(const StorageKind& kind) const;
+    Section own_section(const StorageKind& kind);
+
+    StoreRole role_;
     Catalogue& catalogue_;
     const Node& node_;
     std::string node_name_;
