@@ -354,6 +354,9 @@ void ScenarioReader::read_data_loading(Section& job) {
     s_.data = read_data(job, *catalogue_, context);
     if (s_.data) {
         s_.job.step.data_wait = from_seconds(std::min(s_.data->flow.data_wait_s, step_seconds_max));
+        if (s_.data->source == DataSource::storage) {
+            s_.job.data = DataFeedSpec{s_.data->loader, s_.data->supply};
+        }
     }
 }
 
