@@ -10,6 +10,8 @@ StoreSupply supply_of(const StoreLimits& limits) {
     out.write = std::ranges::min(limits.write, {}, &Ceiling::bandwidth).bandwidth;
     out.creates_per_s = limits.creates_per_s;
     out.opens_per_s = limits.opens_per_s;
+    out.write_buffer = limits.write_buffer;
+    out.drain = limits.drain;
     return out;
 }
 

@@ -147,8 +147,9 @@ void StoreService::set_held(std::size_t client, bool held) {
 
 void StoreService::changed() {
     if (settling_) return;
+    fill_buffers();
     if (active_.empty()) {
-        engine_.cancel(next_);
+        schedule_next();
     } else if (active_.size() == 1 && !transfers_[active_[0]].stream) {
         serve_alone(transfers_[active_[0]]);
         schedule_next();
@@ -162,6 +163,11 @@ void StoreService::advance() {
     const std::int64_t elapsed = (engine_.now() - advanced_to_).count();
     advanced_to_ = engine_.now();
     if (elapsed == 0) return;
+    for (Store& store : stores_) {
+        const Amount room = Amount{store.supply.write_buffer.count()} * 8 * ns_per_s;
+        store.buffered =
+            std::clamp(store.buffered + Amount{store.filling} * elapsed, Amount{0}, room);
+    }
     for (const TransferId id : active_) {
         Transfer& t = transfers_[id];
         if (t.stream || clients_[t.client].held) continue;
@@ -178,6 +184,7 @@ void StoreService::handle(std::uint32_t kind) {
     if (kind == finish) settling_ = true;  // what clients change now is seen to below
     retire();
     settling_ = false;
+    fill_buffers();
     if (active_.size() == 1 && !transfers_[active_[0]].stream) {
         serve_alone(transfers_[active_[0]]);
     } else if (!active_.empty()) {
@@ -205,6 +212,19 @@ void StoreService::retire() {
 void StoreService::schedule_next() {
     engine_.cancel(next_);
     Duration next = time_max;
+    for (std::size_t s = 0; s < stores_.size(); ++s) {
+        Store& store = stores_[s];
+        if (store.supply.write_buffer == Bytes{}) continue;
+        store.filling = -store.supply.drain.bits_per_second();
+        for (const TransferId id : active_) {
+            const Transfer& t = transfers_[id];
+            if (t.spec.store != s || t.spec.direction != Direction::write) continue;
+            if (t.bytes.left > 0) store.filling += t.bytes.rate;
+        }
+        const Amount room =
+            Amount{store.supply.write_buffer.count()} * 8 * ns_per_s - store.buffered;
+        if (store.filling > 0) next = std::min(next, time_for(room, store.filling));
+    }
     for (const TransferId id : active_) {
         if (over(transfers_[id])) next = Duration{};
         for (const Flow* flow : {&transfers_[id].bytes, &transfers_[id].files}) {
@@ -249,11 +269,24 @@ struct Limit {
 
 }  // namespace
 
+std::int64_t StoreService::Store::write() const {
+    return (full ? std::min(supply.write, supply.drain) : supply.write).bits_per_second();
+}
+
+// A buffer that is full stays so while writers take all that drains from it.
+void StoreService::fill_buffers() {
+    for (Store& store : stores_) {
+        const Amount room = Amount{store.supply.write_buffer.count()} * 8 * ns_per_s;
+        store.full = room > 0 && store.buffered >= room;
+    }
+}
+
 // The most common case, and the same as what follows would find.
 void StoreService::serve_alone(Transfer& t) {
     const StoreSupply& supply = stores_[t.spec.store].supply;
     const bool reads = t.spec.direction == Direction::read;
-    const std::int64_t store = (reads ? supply.read : supply.write).bits_per_second();
+    const std::int64_t store =
+        reads ? supply.read.bits_per_second() : stores_[t.spec.store].write();
     const std::int64_t network =
         clients_[t.client].network[index_of(t.spec.direction)].bits_per_second();
     t.bytes.rate = t.files.rate = 0;
@@ -277,7 +310,7 @@ void StoreService::share_bytes() {
     for (std::size_t s = 0; s < stores_.size(); ++s) {
         const StoreSupply& supply = stores_[s].supply;
         limits[s * 3].free = static_cast<double>(supply.read.bits_per_second());
-        limits[s * 3 + 1].free = static_cast<double>(supply.write.bits_per_second());
+        limits[s * 3 + 1].free = static_cast<double>(stores_[s].write());
         limits[s * 3 + 2].free = 1;
     }
     for (std::size_t c = 0; c < clients_.size(); ++c) {

@@ -4,7 +4,8 @@
 // A transfer is a fluid: between two changes its rate stands. Clients (jobs) share a store max-min fairly, by
 // their weights; what a transfer gets is bounded by its own cap (its files, its serialisation, its path), by
 // what its client's nodes carry in that direction, by the store's reads or writes, and, where both happen at
-// once, by the servers' time: reads / most reads + writes / most writes <= 1. Files are made or opened beside
+// once, by the servers' time: reads / most reads + writes / most writes <= 1. A store may have a buffer that
+// takes writes faster than its drives do, until it is full. Files are made or opened beside
 // the bytes, at the rate that the store's metadata allows; a transfer is over when both are. A stream has no
 // end: it asks for a rate, as a data loader does, and is told what it gets.
 //
@@ -28,6 +29,9 @@ struct StoreSupply {
     Bandwidth write;
     double creates_per_s = 0;  // 0: never the limit
     double opens_per_s = 0;
+    // What is written faster than it drains fills a buffer; once that is full, writes come in as it drains.
+    Bytes write_buffer{};  // 0: there is none
+    Bandwidth drain{};
 };
 
 struct TransferSpec {
@@ -109,6 +113,11 @@ class StoreService : public CampaignEngine::Component {
         std::string name;
         StoreSupply supply;
         bool outage = false;
+        Amount buffered = 0;
+        std::int64_t filling = 0;  // bits/s, negative as it drains
+        bool full = false;
+
+        std::int64_t write() const;  // bits/s that it takes at present
     };
     struct ClientState {
         std::array<Bandwidth, 2> network;
@@ -126,6 +135,7 @@ class StoreService : public CampaignEngine::Component {
     void advance();  // to the present
     void serve_alone(Transfer& transfer);
     void share_bytes();
+    void fill_buffers();
     void share_files();
     void retire();
     void tell_streams();

@@ -153,6 +153,30 @@ TEST_CASE("an outage and a held network stop the bytes, not the clock") {
     CHECK(c.walls[id].total() == std::chrono::seconds(15));
 }
 
+TEST_CASE("a write buffer takes what comes until it is full, and drains while nobody writes") {
+    Clients c;
+    StoreSupply supply{gigabytes_per_s(10), gigabytes_per_s(10)};
+    supply.write_buffer = gigabytes(60);
+    supply.drain = gigabytes_per_s(4);
+    c.service.add_store("store", supply);
+    const auto job = c.service.add_client(unlimited, unlimited);
+    // Full after 60 / (10 - 4) = 10 s; of 140 GB 100 are in, the rest comes in at 4 GB/s.
+    const auto first = c.service.start(job, c.write(gigabytes(140)), c);
+    c.run_until(std::chrono::seconds(25));
+    CHECK(c.ended[first] == 20.0);
+    // 5 s have drained 20 GB: full again after 20 / 6 s.
+    const auto second = c.service.start(job, c.write(gigabytes(40)), c);
+    c.run();
+    CHECK(c.ended[second] == doctest::Approx(25 + 20 / 6.0 + (40 - 200 / 6.0) / 4));
+    // With another writer half of what drains is each one's.
+    c.run_until(std::chrono::seconds(1000));
+    const auto other = c.service.add_client(unlimited, unlimited);
+    const auto third = c.service.start(job, c.write(gigabytes(70)), c);
+    c.service.start(other, c.write(gigabytes(200)), c);
+    c.run();
+    CHECK(c.ended[third] == doctest::Approx(1000 + 10 + (70 - 50) / 2.0));
+}
+
 TEST_CASE(
     "a stream is told what it gets whenever that changes, and a cancelled transfer what it moved") {
     Clients c;
