@@ -120,7 +120,7 @@ Scenario ScenarioReader::read() {
 
     read_run();
     read_cluster();
-    StoreReader store(top_, *catalogue_, s_.node, node_name_, s_.nodes.nodes);
+    StoreReader store(StoreRole::shared, top_, *catalogue_, s_.node, node_name_, s_.nodes.nodes);
     s_.converged = store.converged();
     s_.own_class = store.own_class();
     constexpr std::int64_t flow_gpus_max = 1'000'000;
@@ -145,9 +145,8 @@ Scenario ScenarioReader::read() {
     s_.server_write_bandwidth = store.server_write();
     s_.fair_by_job = store.fair_by_job();
     s_.gpu_path = store.gpu_path();
-    std::optional<StoreSetup> objects =
-        read_object_store(top_, *catalogue_, s_.node, node_name_, s_.nodes.nodes, s_.networks[0]);
-    if (objects) s_.stores.push_back(std::move(*objects));
+    StoreReader object(StoreRole::object, top_, *catalogue_, s_.node, node_name_, s_.nodes.nodes);
+    if (object.present()) s_.stores.push_back(object.build(s_.networks));
     if (s_.networks[0].kind_given) {
         s_.node.transport = network_kinds()[static_cast<std::size_t>(s_.networks[0].kind)];
     }

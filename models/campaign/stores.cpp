@@ -16,13 +16,6 @@ const StorageKind& kind_named(const std::string& name) {
                          [&](const StorageKind& each) { return each.name == name; });
 }
 
-void settle(StoreSetup& store) {
-    store.limits = store.system->limits({});
-    store.supply = supply_of(store.limits);
-    const Bytes net = store.system->capacity().net;
-    if (net < Bytes::of(INT64_MAX)) store.capacity = net;
-}
-
 // What of a node's traffic with the store one NIC carries.
 Bandwidth nic_rate(const Node& node, const ClusterNetwork& network) {
     if (network.spec.nic_bandwidth == node.nic_line_rate) return node.nic_bandwidth;
@@ -46,30 +39,61 @@ const std::vector<std::string>& storage_sharing() {
     return words;
 }
 
-StoreReader::StoreReader(Section& top, Catalogue& catalogue, const Node& node,
+StoreReader::StoreReader(StoreRole role, Section& top, Catalogue& catalogue, const Node& node,
                          const std::string& node_name, std::int64_t nodes)
-    : catalogue_(catalogue),
+    : role_(role),
+      catalogue_(catalogue),
       node_(node),
       node_name_(node_name),
       nodes_(nodes),
-      storage_(top.section("storage")) {
-    std::vector<std::string> names;
-    for (const StorageKind& kind : storage_kinds()) names.emplace_back(kind.name);
-    std::string name = names[0];
-    storage_.name("system", name, names, "a storage system",
-                  "The shared store that checkpoints go to");
-    const bool known = std::find(names.begin(), names.end(), name) != names.end();
-    kind_ = &kind_named(known ? name : names[0]);
-    named_ = storage_.has("system");
+      storage_(top.section(role == StoreRole::shared ? "storage" : "object_store")) {
+    read_system();
     read_servers();
+    if (role_ == StoreRole::shared) read_network();
     read_drives();
     if (storage_.describing()) describe_systems();
+}
+
+bool StoreReader::accepts(const StorageKind& kind) const {
+    return role_ == StoreRole::shared ||
+           (kind.section != nullptr && std::string_view(kind.section) == "object");
+}
+
+// Of an object store, the section itself.
+Section StoreReader::own_section(const StorageKind& kind) {
+    return role_ == StoreRole::shared ? storage_.section(kind.section) : storage_;
+}
+
+void StoreReader::read_system() {
+    std::vector<std::string> names;
+    for (const StorageKind& kind : storage_kinds()) {
+        if (accepts(kind)) names.emplace_back(kind.name);
+    }
+    const bool shared = role_ == StoreRole::shared;
+    std::string name = shared ? names[0] : "s3";
+    storage_.name("system", name, names, "a storage system",
+                  shared ? "The shared store that checkpoints go to"
+                         : "The object store that a tier of checkpoints may be in");
+    const bool known = std::find(names.begin(), names.end(), name) != names.end();
+    kind_ = &kind_named(known ? name : names[0]);
+    named_ = storage_.has("system") || !shared;
 }
 
 void StoreReader::read_servers() {
     servers_ = kind_->servers;
     storage_.read("servers", servers_, "Storage servers; their bandwidths add up",
                   {.bound = Bound::count, .otherwise = "1; the fewest that the named system has"});
+    storage_.read("server_write_bandwidth", server_write_, "What one server takes",
+                  {.bound = Bound::positive, .otherwise = "the system's, from the catalogue"});
+    storage_.read("server_read_bandwidth", server_read_, "What one server gives",
+                  {.bound = Bound::positive, .otherwise = "the system's, from the catalogue"});
+    storage_.read("client_bandwidth", client_,
+                  "What one node moves to and from the store, per direction",
+                  {.bound = Bound::positive,
+                   .otherwise = "that of the node's NICs, or of the named system's client"});
+}
+
+void StoreReader::read_network() {
     nics_per_server_ = std::max<std::int64_t>(1, node_.storage_nics);
     storage_.read("nics_per_server", nics_per_server_,
                   "NICs of a storage server, of the network's rate",
@@ -95,14 +119,6 @@ void StoreReader::read_servers() {
     if (storage_.has("traffic_class") && !converged_) {
         storage_.warning("traffic_class", "has no effect without storage.network = \"compute\"");
     }
-    storage_.read("server_write_bandwidth", server_write_, "What one server takes",
-                  {.bound = Bound::positive, .otherwise = "the system's, from the catalogue"});
-    storage_.read("server_read_bandwidth", server_read_, "What one server gives",
-                  {.bound = Bound::positive, .otherwise = "the system's, from the catalogue"});
-    storage_.read("client_bandwidth", client_,
-                  "What one node moves to and from the store, per direction",
-                  {.bound = Bound::positive,
-                   .otherwise = "that of the node's NICs, or of the named system's client"});
 }
 
 void StoreReader::read_drives() {
@@ -117,6 +133,7 @@ void StoreReader::read_drives() {
                   {.bound = Bound::positive, .otherwise = otherwise});
     storage_.read("drive_write_bandwidth", drive_write_, "What one drive takes",
                   {.bound = Bound::positive, .otherwise = otherwise});
+    if (role_ == StoreRole::object) return;  // no system of these has RAID groups
     storage_.read("drive_rebuild_bandwidth", drive_rebuild_,
                   "What a RAID group rebuilds of a lost drive per time",
                   {.bound = Bound::positive, .otherwise = otherwise});
@@ -125,8 +142,8 @@ void StoreReader::read_drives() {
 void StoreReader::warn_of_idle_keys() {
     const auto idle = [&](const char* key) {
         if (!storage_.has(key)) return;
-        storage_.warning(key,
-                         fmt::format("has no effect with storage.system = \"{}\"", kind_->name));
+        storage_.warning(key, fmt::format("has no effect with {} = \"{}\"", storage_.path("system"),
+                                          kind_->name));
     };
     const bool servers = kind_->place == StorePlace::servers;
     const bool rates = servers || kind_->read_key != nullptr;
@@ -205,14 +222,14 @@ void StoreReader::describe_systems() {
     any.site.node = node_name_;
     any.drives.count = 1;
     for (const StorageKind& kind : storage_kinds()) {
-        if (kind.section == nullptr) continue;
+        if (kind.section == nullptr || !accepts(kind)) continue;
         any.name = kind.name;
-        Section own = storage_.section(kind.section);
+        Section own = own_section(kind);
         kind.build(storage_, own, catalogue_, any);
     }
 }
 
-void StoreReader::finish_sections() {
+void StoreReader::refuse_other_sections() {
     std::vector<std::string> seen = {kind_->section ? kind_->section : ""};
     for (const StorageKind& kind : storage_kinds()) {
         if (kind.section == nullptr) continue;
@@ -224,7 +241,6 @@ void StoreReader::finish_sections() {
             fmt::format("describes another system: storage.system is \"{}\"", kind_->name),
             fmt::format("storage.system = \"{}\"", kind.name));
     }
-    storage_.finish();
 }
 
 StoreSetup StoreReader::build(const std::vector<ClusterNetwork>& networks) {
@@ -244,19 +260,25 @@ StoreSetup StoreReader::build(const std::vector<ClusterNetwork>& networks) {
         built.server_write = built.server_read;
     }
     warn_of_idle_keys();
-    if (kind_->section != nullptr) {
+    if (kind_->section != nullptr && role_ == StoreRole::shared) {
         Section own = storage_.section(kind_->section);
         store.system = kind_->build(storage_, own, catalogue_, built);
         own.finish();
     } else {
         store.system = kind_->build(storage_, storage_, catalogue_, built);
     }
-    if (storage_.ok()) {
-        store.failures = read_store_failures(storage_, catalogue_, store.system->protection());
+    if (role_ == StoreRole::shared) {
+        if (storage_.ok()) {
+            store.failures = read_store_failures(storage_, catalogue_, store.system->protection());
+        }
+        refuse_other_sections();
     }
-    finish_sections();
+    storage_.finish();
     if (!storage_.ok()) return store;
-    settle(store);
+    store.limits = store.system->limits({});
+    store.supply = supply_of(store.limits);
+    const Bytes net = store.system->capacity().net;
+    if (net < Bytes::of(INT64_MAX)) store.capacity = net;
     server_write_ = built.server_write.value_or(least(store.limits.write).bandwidth *
                                                 (1.0 / static_cast<double>(built.servers)));
     return store;
@@ -270,61 +292,6 @@ std::optional<Bandwidth> StoreReader::gpu_path() {
     }
     const Bandwidth host = catalogue_.bandwidth("pcie_p2p", "", "host_memory_bandwidth_per_socket");
     return *gpudirect_ ? peer_storage_path(node_) : host_storage_path(node_, host);
-}
-
-std::optional<StoreSetup> read_object_store(Section& top, Catalogue& catalogue, const Node& node,
-                                            const std::string& node_name, std::int64_t nodes,
-                                            const ClusterNetwork& network) {
-    Section section = top.section("object_store");
-    static const std::vector<std::string> names = {"s3", "object"};
-    int choice = 0;
-    section.choose("system", choice, names, "A cloud's, paid by use, or one on the premises");
-    StoreSetup store;
-    store.name = names[static_cast<std::size_t>(choice)];
-    const StorageKind& kind = kind_named(store.name);
-    StoreDesign design;
-    design.name = store.name;
-    design.servers = kind.servers;
-    section.read("servers", design.servers, "Its servers (object)",
-                 {.bound = Bound::count, .otherwise = "the fewest"});
-    std::optional<Bandwidth> client;
-    section.read("client_bandwidth", client, "What one node moves to and from it, per direction",
-                 {.bound = Bound::positive,
-                  .otherwise = "that of the node's NICs; s3: an instance's, from the catalogue"});
-    design.site = {node_name, nodes, nic_rate(node, network) * node.nics, true, ""};
-    if (section.describing()) {
-        design.drives.count = 1;
-        kind_named("s3").build(section, section, catalogue, design);
-        design.name = "object";
-        kind_named("object").build(section, section, catalogue, design);
-        section.finish();
-        return std::nullopt;
-    }
-    if (!section.present()) return std::nullopt;
-    design.client_read = design.client_write = client.value_or(design.site.node_nics);
-    if (kind.place == StorePlace::servers) {
-        design.server_read = catalogue.bandwidth("storage", store.name, kind.read_key);
-        design.server_write = catalogue.bandwidth("storage", store.name, kind.write_key);
-        design.drives = {.count = catalogue.integer("storage", store.name, "drives_per_server"),
-                         .capacity = catalogue.data("drive", "nvme", "capacity"),
-                         .read = catalogue.bandwidth("drive", "nvme", "read_bandwidth"),
-                         .write = catalogue.bandwidth("drive", "nvme", "write_bandwidth"),
-                         .rebuild = {}};
-    } else {
-        if (!client) {
-            const Bandwidth instance =
-                catalogue.bandwidth("storage", store.name, kind.client_read_key);
-            design.client_read = design.client_write = std::min(design.client_read, instance);
-        }
-        if (section.has("servers")) {
-            section.warning("servers", "has no effect with object_store.system = \"s3\"");
-        }
-    }
-    store.system = kind.build(section, section, catalogue, design);
-    section.finish();
-    if (!section.ok()) return std::nullopt;
-    settle(store);
-    return store;
 }
 
 }  // namespace railyard

@@ -1,5 +1,5 @@
 #pragma once
-// The stores that jobs use, as a scenario asks for them: [storage] and [object_store].
+// The stores of a scenario: [storage], which a cluster has at hand, and [object_store] behind it.
 
 #include <memory>
 #include <optional>
@@ -21,12 +21,18 @@ struct StoreSetup {
     std::optional<StoreFailureSpec> failures;  // of its parts; none: nothing breaks
 };
 
+enum class StoreRole : std::uint8_t {
+    shared,  // [storage]: any system, its servers stand on the cluster's networks
+    object,  // [object_store]: one that speaks S3, reached over the same NICs; its keys in the section itself
+};
+
 class StoreReader {
   public:
     // Reads what the networks must know of the store. `top`, `catalogue` and `node` outlive the reader.
-    StoreReader(Section& top, Catalogue& catalogue, const Node& node, const std::string& node_name,
-                std::int64_t nodes);
+    StoreReader(StoreRole role, Section& top, Catalogue& catalogue, const Node& node,
+                const std::string& node_name, std::int64_t nodes);
 
+    bool present() const { return role_ == StoreRole::shared || storage_.present(); }
     std::int64_t servers() const { return servers_; }  // that stand on a network
     std::int64_t nics_per_server() const { return nics_per_server_; }
     bool converged() const { return converged_; }  // on the compute network
@@ -41,14 +47,20 @@ class StoreReader {
     Bandwidth server_write() const { return server_write_.value_or(Bandwidth{}); }
 
   private:
+    void read_system();
     void read_servers();
+    void read_network();
     void read_drives();
     void describe_systems();
     void warn_of_idle_keys();
-    void finish_sections();
+    void refuse_other_sections();
     StoreDesign design(const ClusterNetwork& network);
     ServerDrives drives();
 
+    bool accepts(const StorageKind& kind) const;
+    Section own_section(const StorageKind& kind);
+
+    StoreRole role_;
     Catalogue& catalogue_;
     const Node& node_;
     std::string node_name_;
@@ -72,11 +84,6 @@ class StoreReader {
     std::optional<Bandwidth> drive_write_;
     std::optional<Bandwidth> drive_rebuild_;
 };
-
-// The section [object_store]; nothing without it. All references as of StoreReader.
-std::optional<StoreSetup> read_object_store(Section& top, Catalogue& catalogue, const Node& node,
-                                            const std::string& node_name, std::int64_t nodes,
-                                            const ClusterNetwork& network);
 
 // For `railyard list kinds`: the words of [storage].
 const std::vector<std::string>& storage_networks();

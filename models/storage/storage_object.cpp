@@ -169,10 +169,11 @@ std::unique_ptr<StorageSystem> build_object(Section& storage, Section& own, Cata
              {.bound = Bound::count, .otherwise = "from the catalogue"});
     const double price = read_egress(own, std::nullopt);
     if (spec.data + spec.parity > design.servers && !own.describing()) {
-        storage.error("servers",
-                      fmt::format("stripes of {}+{} on servers of their own need {}, found {}",
-                                  spec.data, spec.parity, spec.data + spec.parity, design.servers),
-                      fmt::format("storage.servers = {} or more", spec.data + spec.parity));
+        storage.error(
+            "servers",
+            fmt::format("stripes of {}+{} on servers of their own need {}, found {}", spec.data,
+                        spec.parity, spec.data + spec.parity, design.servers),
+            fmt::format("{} = {} or more", storage.path("servers"), spec.data + spec.parity));
     }
     spec.creates_per_s = spec.opens_per_s =
         c.rate("storage", name, "request_rate_per_server").per_second *

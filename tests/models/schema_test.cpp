@@ -301,6 +301,31 @@ const std::map<std::string, Knob> knobs = {
     {"storage.object.egress", {{"storage.object.egress=true"}, {"storage.system=s3"}}},
     {"storage.object.egress_price",
      {{"storage.object.egress_price=0.01"}, {"storage.system=s3", "storage.object.egress=true"}}},
+    {"object_store.system", {{"object_store.system=object"}, {"object_store.part_size=64 MB"}}},
+    {"object_store.servers", {{"object_store.servers=8"}, {"object_store.system=object"}}},
+    {"object_store.server_write_bandwidth",
+     {{"object_store.server_write_bandwidth=1 GB/s"}, {"object_store.system=object"}}},
+    {"object_store.server_read_bandwidth",
+     {{"object_store.server_read_bandwidth=1 GB/s"}, {"object_store.system=object"}}},
+    {"object_store.client_bandwidth",
+     {{"object_store.client_bandwidth=0.1 GB/s"}, {"object_store.system=s3"}}},
+    {"object_store.drive", {{"object_store.drive=hdd"}, {"object_store.system=object"}}},
+    {"object_store.drives_per_server",
+     {{"object_store.drives_per_server=40"}, {"object_store.system=object"}}},
+    {"object_store.drive_capacity",
+     {{"object_store.drive_capacity=4 TB"}, {"object_store.system=object"}}},
+    {"object_store.drive_read_bandwidth",
+     {{"object_store.drive_read_bandwidth=0.1 GB/s"}, {"object_store.system=object"}}},
+    {"object_store.drive_write_bandwidth",
+     {{"object_store.drive_write_bandwidth=0.1 GB/s"}, {"object_store.system=object"}}},
+    {"object_store.data_drives", {{"object_store.data_drives=3"}, {"object_store.system=object"}}},
+    {"object_store.parity", {{"object_store.parity=1"}, {"object_store.system=object"}}},
+    {"object_store.part_size", {{"object_store.part_size=128 MB"}, {"object_store.system=object"}}},
+    {"object_store.connections", {{"object_store.connections=8"}, {"object_store.system=object"}}},
+    {"object_store.prefixes", {{"object_store.prefixes=10"}, {"object_store.system=s3"}}},
+    {"object_store.egress", {{"object_store.egress=true"}, {"object_store.system=s3"}}},
+    {"object_store.egress_price",
+     {{"object_store.egress_price=0.01"}, {"object_store.system=s3", "object_store.egress=true"}}},
     {"storage.memory.copies", {{"storage.memory.copies=2"}, {"storage.system=peer_memory"}}},
     {"job.nodes", {{"job.nodes=4", "job.parallel.data=4"}}},
     {"job.length", {{"job.length=2 day"}}},
@@ -383,7 +408,7 @@ const std::map<std::string, Knob> knobs = {
     {"job.checkpoint.changed_fraction",
      {{"job.checkpoint.changed_fraction=0.1"}, {"job.checkpoint.full_every=4"}}},
     {"job.checkpoint.tier",
-     {{"[[job.checkpoint.tier]]\nplace = \"storage\"", ""}}},
+     {{"[[job.checkpoint.tier]]\nplace = \"storage\"\nevery = 2\nkeep_for = \"2 h\"\n", ""}}},
     {"job.checkpoint.tier.place", {{"place = \"local_nvme\"", "place = \"peer_memory\""}}},
     {"job.checkpoint.tier.every", {{"every = 2", "every = 3"}}},
     {"job.checkpoint.tier.keep", {{"keep = 1", "keep = 3"}}},
@@ -768,7 +793,8 @@ std::string store_text(const StorageSystem& store) {
 std::string outcome(const std::string& text, const std::vector<std::string>& settings) {
     const Scenario s = load_scenario(text, "knobs", {settings, {}});
     const CampaignResult r = run_campaign(s, {});
-    std::string out = s.title + " " + r.digest + store_text(s.store());
+    std::string out = s.title + " " + r.digest;
+    for (const StoreSetup& store : s.stores) out += store_text(*store.system);
     for (const MetricSummary& m : r.metrics) out += fmt::format(" {}={}", m.name, m.summary.mean);
     for (const FailureCause& cause : s.causes) out += " " + cause.name;
     for (const ClusterNetwork& network : s.networks) out += network_text(network);
@@ -843,7 +869,7 @@ TEST_CASE("every key of the language changes some result") {
         const auto found = knobs.find(key);
         REQUIRE_MESSAGE(found != knobs.end(), "no row for this key");
         const Knob& knob = found->second;
-        const bool tier = key.find(".tier") != std::string::npos;
+        const bool tier = key.find("checkpoint.tier") != std::string::npos;
         if (tier || key.find(".cause") != std::string::npos ||
             key.find(".fault") != std::string::npos) {
             const std::string before = tier ? std::string(base) + tiers : base;

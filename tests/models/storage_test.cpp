@@ -115,7 +115,8 @@ TEST_CASE("where files stay put a lost server costs half, where data is spread i
                gb_per_s(least(s->limits({}).write).bandwidth);
     };
     CHECK(left({"system=lustre", "servers=16"}) == doctest::Approx(0.5));
-    CHECK(left({"system=gpfs", "servers=16", "server_write_bandwidth=30 GB/s"}) == doctest::Approx(0.5));
+    CHECK(left({"system=gpfs", "servers=16", "server_write_bandwidth=30 GB/s"}) ==
+          doctest::Approx(0.5));
     CHECK(left({"system=weka", "servers=16"}) == doctest::Approx(15.0 / 16));
     CHECK(left({"system=ceph_nvme", "servers=16"}) == doctest::Approx(15.0 / 16));
     CHECK(left({"system=nfs_single"}) == 0);
@@ -183,4 +184,36 @@ TEST_CASE("every system of the table is built by its name, and gives and holds s
             CHECK(least(s->limits(state).write).bandwidth <= least(s->limits({}).write).bandwidth);
         }
     }
+}
+
+TEST_CASE(
+    "a tier in an object store ends with its clients' requests, not with the shared store's "
+    "clients") {
+    const char* text = R"(
+[run]
+duration = "1 day"
+[cluster]
+nodes = 8
+[storage]
+client_bandwidth = "20 GB/s"
+server_write_bandwidth = "1 TB/s"
+[object_store]
+client_bandwidth = "0.5 GB/s"
+prefixes = 10
+[job]
+step.time = "1 s"
+checkpoint.size = "400 GB"
+[[job.checkpoint.tier]]
+place = "storage"
+[[job.checkpoint.tier]]
+place = "object_store"
+)";
+    const Scenario s = load_scenario(text, "two stores", {});
+    REQUIRE(s.stores.size() == 2);
+    CHECK(s.stores[1].name == "s3");
+    CHECK(s.stores[1].capacity == Bytes{});  // no end to it
+    const TierSpec& tier = s.job.checkpoint.tiers[1];
+    CHECK(gb_per_s(tier.write.cap) == doctest::Approx(8 * 0.5));
+    CHECK(tier.write.cap_wall == Wall::client);
+    CHECK(seconds(s.checkpoint_upload) == doctest::Approx(400 / 4.0));
 }
