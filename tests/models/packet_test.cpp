@@ -132,7 +132,7 @@ TEST_CASE("a flow starts when the one that it waits for has ended") {
 // ---- PFC ----
 
 TEST_CASE("the headroom formula gives the shipped SN5600 table to the byte") {
-    CatalogueOnly c;
+    StandaloneCatalogue c;
     int rows = 0;
     for (const std::string& name : Catalogue::names("headroom")) {
         if (c.catalogue.text("headroom", name, "switch") != "sn5600_spectrum4") continue;
@@ -291,7 +291,7 @@ TEST_CASE(
 }
 
 TEST_CASE("the watchdog's profiles are the catalogue's; SONiC's grow with the ports") {
-    CatalogueOnly c;
+    StandaloneCatalogue c;
     using std::chrono::milliseconds;
     CHECK(read_watchdog(c.catalogue, "sonic", 32).detection == milliseconds(200));
     CHECK(read_watchdog(c.catalogue, "sonic", 64).detection == milliseconds(400));
@@ -382,7 +382,7 @@ TEST_CASE("each of the catalogue's DCQCN sets shares a link among four and keeps
     for (const char* set : {"dcqcn_paper", "dcqcn_nvidia_default", "dcqcn_hpcc_repo_paper",
                             "dcqcn_hpcc_repo_vendor"}) {
         CAPTURE(set);
-        CatalogueOnly c;
+        StandaloneCatalogue c;
         PacketNetwork network;
         const VertexId sw = network.add_switch(32'000'000);
         const LinkId down = network.add_cable(sw, network.add_nic(), gbit(40), Picoseconds(us));
