@@ -23,7 +23,8 @@ const std::vector<std::string> traffic_classes = {"compute", "own"};
 constexpr double step_seconds_max = 1e7;  // a step of 116 days is a mistake in the scenario
 
 WindowContext window_context(const Scenario& s) {
-    return {s.networks, s.job.nodes, s.converged, s.own_class ? 2 : 1, s.seed};
+    return {s.networks,          s.job.nodes, s.converged,
+            s.own_class ? 2 : 1, s.seed,      s.fidelity == Fidelity::packet};
 }
 
 // Reads the sections in the order of the language, each into the scenario. In describing mode the
@@ -36,7 +37,9 @@ class ScenarioReader {
           changes_(changes),
           folder_(std::move(folder)),
           root_(root),
-          top_(values, root, "", {}, schema) {}
+          top_(values, root, "", {}, schema) {
+        s_.windows = changes.windows ? changes.windows : std::make_shared<WindowCache>();
+    }
 
     Scenario read();
 
@@ -93,6 +96,7 @@ class ScenarioReader {
 };
 
 Scenario ScenarioReader::read() {
+    s_.file = values_.file();
     top_.read("title", s_.title, "One line that says what is simulated",
               {.otherwise = "the file's name"});
 
@@ -422,8 +426,13 @@ Duration ScenarioReader::burst_penalty() {
     StepModel beside(s_.model, s_.parameter_bytes, s_.optimizer_traffic, [&](const auto& faults) {
         return communicators(s_, s_.fidelity, faults, true);
     });
-    return std::max(Duration{}, beside.step(s_.plan).duration() -
-                                    (s_.job.step.duration() - s_.job.step.degraded));
+    try {
+        return std::max(Duration{}, beside.step(s_.plan).duration() -
+                                        (s_.job.step.duration() - s_.job.step.degraded));
+    } catch (const NoPath& no_path) {  // to the storage servers
+        s_.no_path = no_path.what();
+        return {};
+    }
 }
 
 void ScenarioReader::read_maintenance() {
@@ -448,7 +457,6 @@ Scenario build(Document& document, Diagnostics& diagnostics, const ScenarioChang
     const std::string folder = slash == std::string::npos ? "" : document.name.substr(0, slash + 1);
     Scenario scenario = ScenarioReader(values, &document.root, nullptr, changes, folder).read();
     diagnostics.raise_if_any();
-    scenario.file = document.name;
     if (scenario.title.empty()) scenario.title = document.name;
     scenario.estimates = values.estimates();
     scenario.warnings = diagnostics.warnings();

@@ -405,6 +405,32 @@ std::optional<FaultSpec> read_fault(Section& section, const std::vector<ClusterN
     return std::nullopt;
 }
 
+// When the rate of a collective counts as known.
+void read_settling(Section& section, const WindowContext& context, WindowSpec& spec) {
+    spec.pieces_max = 384;
+    section.read("pieces_max", spec.pieces_max,
+                 "Pieces after which a collective's rate is taken as it is, marked "
+                 "(run.fidelity = \"packet\")",
+                 {.bound = Bound::positive});
+    constexpr std::int64_t pieces_least = 12;
+    constexpr std::int64_t pieces_most = 1 << 20;
+    if (spec.pieces_max < pieces_least || spec.pieces_max > pieces_most) {
+        section.error(
+            "pieces_max",
+            fmt::format("expected {} to {}, found {}", pieces_least, pieces_most, spec.pieces_max),
+            "6 are compared with 12, those with 24 and so on");
+    }
+    spec.settled_within = 0.05;
+    section.read("settled_within", spec.settled_within,
+                 "What twice the pieces may change of the slowest stream's rate",
+                 {.bound = Bound::fraction});
+    for (const char* key : {"pieces_max", "settled_within"}) {
+        if (section.has(key) && !context.packet_rates) {
+            section.warning(key, "has no effect without run.fidelity = \"packet\"");
+        }
+    }
+}
+
 bool carries_traffic(const std::string& network, const std::vector<TrafficSpec>& traffic,
                      const WindowContext& context) {
     return std::any_of(traffic.begin(), traffic.end(), [&](const TrafficSpec& t) {
@@ -447,6 +473,7 @@ WindowSpec read_window(Section& top, const WindowContext& context) {
     spec.events_max = 1'000'000'000;
     section.read("events_max", spec.events_max, "Events after which a window stops, marked",
                  {.bound = Bound::positive});
+    read_settling(section, context, spec);
     for (Section& each : section.sections("traffic", "Messages of a window; without any, a ring")) {
         spec.traffic.push_back(read_traffic(each));
         if (section.ok() && !section.describing()) {

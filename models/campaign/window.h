@@ -42,6 +42,9 @@ struct WindowSpec {
     Duration time_max{};
     std::int64_t events_max = 0;
     bool allow_loss = false;  // a lossless class that loses packets is a result, not a mistake
+    // Of run.fidelity = "packet": a collective's rate has settled when twice the pieces change it by no more.
+    double settled_within = 0;
+    std::int64_t pieces_max = 0;
 };
 
 // One network's part of a window: its flows, and which traffic each belongs to.
@@ -58,6 +61,7 @@ struct WindowContext {
     bool converged = false;  // storage traffic uses the compute network
     int storage_class = 1;   // of converged storage traffic
     std::uint64_t seed = 1;
+    bool packet_rates = false;  // run.fidelity = "packet"
 };
 // Reads [window]. Networks are looked at when they were built: for the places of faults, and for what the
 // traffic is to them.

@@ -177,6 +177,29 @@ every = 2
 keep_for = "2 h"
 )";
 
+// A step on packets.
+const char* packet_step = R"(
+[run]
+duration = "1 h"
+replicas = 1
+fidelity = "packet"
+[cluster]
+nodes = 4
+nics_per_node = 2
+[fabric.compute]
+kind = "roce"
+topology = "fat_tree"
+nodes_per_leaf = 2
+oversubscription = 2
+routing = "ecmp"
+[job]
+model = "llama2_7b"
+checkpoint.mode = "none"
+[job.parallel]
+tensor = 8
+global_batch = 64
+)";
+
 struct Knob {
     std::vector<std::string> change;
     std::vector<std::string> given = {};  // settings under which the key matters
@@ -528,6 +551,14 @@ const std::map<std::string, Knob> window_knobs = {
      {{"storage.traffic_class=own"}, {"storage.network=compute"}, "", "", converged}},
     {"window.time_max", {{"window.time_max=20 us"}}},
     {"window.events_max", {{"window.events_max=100"}}},
+    {"window.pieces_max",
+     {{"window.pieces_max=24"},
+      {"window.pieces_max=12", "window.settled_within=0"},
+      "",
+      "",
+      packet_step}},
+    {"window.settled_within",
+     {{"window.settled_within=0.5"}, {"window.pieces_max=24"}, "", "", packet_step}},
     {"window.allow_loss",
      {{"window.allow_loss=true"},
       {"fabric.compute.pfc.headroom=1 kB", "fabric.compute.buffer.alpha=0.002"}}},
@@ -632,7 +663,9 @@ std::string windows_text(const Scenario& s, Catalogue& catalogue) {
 
 // Everything that a run, topo, perf and window report, as text.
 std::string outcome(const std::string& text, const std::vector<std::string>& settings) {
-    const Scenario s = load_scenario(text, "knobs", {settings, {}});
+    ScenarioChanges changes;
+    changes.settings = settings;
+    const Scenario s = load_scenario(text, "knobs", changes);
     const CampaignResult r = run_campaign(s, {});
     std::string out = s.title + " " + r.digest;
     for (const MetricSummary& m : r.metrics) out += fmt::format(" {}={}", m.name, m.summary.mean);
@@ -644,12 +677,10 @@ std::string outcome(const std::string& text, const std::vector<std::string>& set
         out += fmt::format(" {} {} {} {}", cause.storm->stall.count(), cause.storm->fatal,
                            cause.detection.count(), cause.reset_time.count());
     }
-    Diagnostics diagnostics;
-    ValueReader reader(diagnostics, "knobs");
-    Catalogue catalogue(reader, s.values, &s.overrides);
-    if (s.window.given) out += windows_text(s, catalogue);
+    StandaloneCatalogue own = s.open_catalogue();
+    if (s.window.given) out += windows_text(s, own.catalogue);
     const Communicator all =
-        read_communicator(catalogue, s.node, {s.gpus(), s.node.gpus, s.networks[0].sharp});
+        read_communicator(own.catalogue, s.node, {s.gpus(), s.node.gpus, s.networks[0].sharp});
     return out + fmt::format(" all-reduce {}", seconds(Collective::all_reduce, all, 1e6));
 }
 

@@ -30,14 +30,12 @@ Outcome run_study(const char* name, std::vector<std::string> settings) {
     changes.settings = std::move(settings);
     const Scenario s = load_scenario_file(
         std::string(RAILYARD_ROOT "/scenarios/studies/") + name + ".toml", changes);
-    Diagnostics diagnostics;
-    ValueReader reader(diagnostics, s.file);
-    Catalogue catalogue(reader, s.values, &s.overrides);
+    StandaloneCatalogue own = s.open_catalogue();
     static const std::atomic<bool> never{false};
     Outcome out;
     out.traffic.resize(s.window.traffic.size());
     for (const NetworkWindow& window : packet_windows(s)) {
-        const WindowResult r = run_window(catalogue, window.network->topology,
+        const WindowResult r = run_window(own.catalogue, window.network->topology,
                                           window.network->packets, window.window, never);
         for (std::size_t f = 0; f < window.traffic.size(); ++f) {
             Traffic& t = out.traffic[window.traffic[f]];
