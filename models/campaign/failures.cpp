@@ -125,6 +125,11 @@ void FailureReader::read_storm(Section& section) {
                       "node-0.nic-0 is the first");
         return;
     }
+    if (s_.networks[0].packets.flow_control == FlowControl::none) {
+        section.error("", "nothing can pause the compute network: it has no flow control",
+                      "fabric.compute.kind = \"roce\" with pfc, or \"infiniband\"");
+        return;
+    }
     for (const LinkId up : topology.up_links(*at)) storm.links.push_back(reverse_link(up));
     if (!s_.no_path.empty()) return;  // nothing that could be held up
     try {

@@ -8,6 +8,7 @@
 
 #include "models/campaign/checkpoint.h"
 #include "models/campaign/failures.h"
+#include "models/campaign/packet_limits.h"
 #include "models/campaign/packet_rates.h"
 #include "models/campaign/parallel.h"
 #include "sim/check.h"
@@ -89,6 +90,7 @@ class ScenarioReader {
     std::optional<SharedStore> store_;
     std::int64_t storage_servers_ = 1;
     std::int64_t nics_per_server_ = 1;
+    std::int64_t class_weight_ = 1;
     std::optional<Duration> job_length_;
     std::optional<Duration> given_step_;
     bool run_duration_given_ = false;
@@ -127,11 +129,12 @@ Scenario ScenarioReader::read() {
     context.storage_servers = storage_servers_;
     context.nics_per_server = nics_per_server_;
     context.converged = s_.converged;
-    context.own_class = s_.own_class;
+    context.storage_class_weight = s_.own_class ? class_weight_ : 0;
     context.folder = folder_;
     context.build = changes_.build_networks;
     context.build_compute = s_.fidelity != Fidelity::analytic;
     context.packets = packets_wanted();
+    context.packet_rates = s_.fidelity == Fidelity::packet;
     context.storage_traffic = storage_traffic_wanted();
     s_.networks = read_networks(top_, *catalogue_, context);
     if (s_.networks[0].kind_given) {
@@ -273,6 +276,14 @@ void ScenarioReader::read_storage() {
         "traffic_class", traffic_class, traffic_classes,
         "On the compute network: compute, the class of the collectives; own, another one");
     s_.own_class = s_.converged && traffic_class == 1;
+    storage.read("class_weight", class_weight_,
+                 "Full packets that the class of its own sends for each one of the compute class "
+                 "where both wait (deficit round robin)",
+                 {.bound = Bound::count});
+    keep_within(storage, "class_weight", class_weight_, std::int64_t{1000});
+    if (storage.has("class_weight") && !s_.own_class) {
+        storage.warning("class_weight", "has no effect without traffic_class = \"own\"");
+    }
     if (storage.has("traffic_class") && !s_.converged) {
         storage.warning("traffic_class", "has no effect without storage.network = \"compute\"");
     }

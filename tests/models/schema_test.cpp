@@ -475,6 +475,18 @@ const std::string long_pauses = [] {
     return text;
 }();
 
+// NICs that have paused send later on.
+const std::string both_ways = std::string(windows) + R"(
+[[window.traffic]]
+kind = "restore"
+bytes = "2 MB"
+start = "60 us"
+[[window.traffic]]
+kind = "permutation"
+bytes = "100 kB"
+start = "60 us"
+)";
+
 const std::string stormy = std::string(windows) + R"(
 [[failures.storm]]
 rate_per_nic = "1 /day"
@@ -487,9 +499,14 @@ const std::vector<std::string> lossy = {"@.pfc.enabled=false", "@.buffer.alpha=0
 const std::map<std::string, Knob> packet_knobs = {
     {"@.mtu", {{"@.mtu=1 kB"}}},
     {"@.buffer.size", {{"@.buffer.size=7 MB"}, {"@.buffer.alpha=0.01"}}},
+    {"@.cut_through", {{"@.cut_through=true"}}},
     {"@.buffer.alpha", {{"@.buffer.alpha=0.01"}}},
+    {"@.buffer.reserve", {{"@.buffer.reserve=0 B"}, {"@.buffer.alpha=0.002"}}},
     {"@.pfc.enabled", {{"@.pfc.enabled=false"}, {"@.buffer.alpha=0.002"}}},
     {"@.pfc.headroom", {{"@.pfc.headroom=1 kB"}, {"@.buffer.alpha=0.002"}}},
+    {"@.pfc.headroom_oversubscription",
+     {{"@.pfc.headroom_oversubscription=4"}, {"@.buffer.alpha=0.002"}}},
+    {"@.pfc.resume_offset", {{"@.pfc.resume_offset=50 kB"}, {"@.buffer.alpha=0.002"}}},
     {"@.ecn.profile", {{"@.ecn.profile=dcqcn_paper_40g"}}},
     {"@.ecn.kmin", {{"@.ecn.kmin=50 kB"}, {"@.ecn.kmin=100 kB", "@.ecn.kmax=200 kB"}}},
     {"@.ecn.kmax", {{"@.ecn.kmax=2 MB"}, {"@.ecn.kmin=100 kB", "@.ecn.kmax=200 kB"}}},
@@ -499,6 +516,8 @@ const std::map<std::string, Knob> packet_knobs = {
      {{"@.congestion.parameters=dcqcn_paper"}, {"@.ecn.kmin=20 kB", "@.ecn.kmax=200 kB"}}},
     {"@.congestion.cnp_interval",
      {{"@.congestion.cnp_interval=30 us"}, {"@.ecn.kmin=20 kB", "@.ecn.kmax=200 kB"}}},
+    {"@.congestion.cnp_delay",
+     {{"@.congestion.cnp_delay=30 us"}, {"@.ecn.kmin=20 kB", "@.ecn.kmax=200 kB"}}},
     {"@.watchdog.profile", {{"@.watchdog.profile=off"}, {}, "", "", long_pauses.c_str()}},
     {"@.watchdog.poll",
      {{"@.watchdog.poll=3 us"}, {"@.watchdog.detection=10 us", "@.watchdog.poll=7 us"}}},
@@ -506,6 +525,15 @@ const std::map<std::string, Knob> packet_knobs = {
     {"@.watchdog.restoration",
      {{"@.watchdog.restoration=1 us"}, {"@.watchdog.detection=5 us", "@.watchdog.poll=1 us"}}},
     {"@.watchdog.action", {{"@.watchdog.action=forward"}, {"@.watchdog.detection=10 us"}}},
+    {"@.watchdog.polls_together",
+     {{"@.watchdog.polls_together=true"},
+      {"@.watchdog.detection=10 us", "@.watchdog.action=forward"}}},
+    {"@.watchdog.drops_arrivals",
+     {{"@.watchdog.drops_arrivals=true"},
+      {"@.watchdog.detection=10 us"},
+      "",
+      "",
+      both_ways.c_str()}},
     {"@.transport.timeout", {{"@.transport.timeout=2"}}},
     {"@.transport.retries", {{"@.transport.retries=0"}, {"@.transport.timeout=2"}}},
     {"@.transport.ack_every", {{"@.transport.ack_every=4"}}},
@@ -549,6 +577,12 @@ const std::map<std::string, Knob> window_knobs = {
     {"storage.network", {{"storage.network=compute"}, {}, "", "", converged}},
     {"storage.traffic_class",
      {{"storage.traffic_class=own"}, {"storage.network=compute"}, "", "", converged}},
+    {"storage.class_weight",
+     {{"storage.class_weight=8"},
+      {"storage.network=compute", "storage.traffic_class=own"},
+      "",
+      "",
+      converged}},
     {"window.time_max", {{"window.time_max=20 us"}}},
     {"window.events_max", {{"window.events_max=100"}}},
     {"window.pieces_max",
