@@ -534,7 +534,7 @@ TEST_CASE("a dropping watchdog lets go when there was no pause for its restorati
     e.run(Picoseconds(13'001 * us));
     CHECK_FALSE(e.stormed(storm.root(), 1));
     const std::int64_t before = e.received_bytes(0);
-    e.run(Picoseconds(300'000 * us));
+    e.run(Picoseconds(110'000 * us));
     CHECK(e.received_bytes(0) > before);
     CHECK(e.audit() == "");
 }

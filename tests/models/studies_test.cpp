@@ -136,6 +136,10 @@ TEST_CASE(
     const std::string apart = "storage.network=own";
     const std::string roce = "fabric.storage.kind=roce";
     const auto arm = [](std::vector<std::string> settings) {
+        for (const char* smaller :
+             {"cluster.nodes=8", "window.traffic.0.bytes=2 MiB", "window.traffic.0.steps=4"}) {
+            settings.emplace_back(smaller);
+        }
         return run_study("incast_checkpoint", std::move(settings));
     };
     const Outcome isolated = arm({apart, roce});
@@ -149,7 +153,10 @@ TEST_CASE(
 
 TEST_CASE("study: more queue pairs beat one, and packets that choose beat them all") {
     const auto last = [](const std::string& key) {
-        return run_study("ecmp_collisions", {"fabric.compute." + key}).traffic[0].last;
+        return run_study("ecmp_collisions",
+                         {"window.traffic.0.bytes=1 MiB", "fabric.compute." + key})
+            .traffic[0]
+            .last;
     };
     const Picoseconds one = last("queue_pairs=1");
     const Picoseconds four = last("queue_pairs=4");
