@@ -60,6 +60,9 @@ void print_given(const Scenario& s, const CriticalPath& path) {
     if (step.degraded > Duration{}) {
         table.add({"  waiting for silent faults", share(step.degraded, step)});
     }
+    if (step.data_wait > Duration{}) {
+        table.add({"  waiting for data", share(step.data_wait, step)});
+    }
     if (s.fidelity != Fidelity::analytic) {
         table.add({"step on an ideal network", to_text(s.analytic_step.duration())});
     }
@@ -133,6 +136,7 @@ Json plan_json(const Scenario& s, const ParallelPlan& p, const StepTime& step, d
             {"bubble_s", seconds(step.bubble)},
             {"straggler_wait_s", seconds(step.straggler_wait)},
             {"degraded_s", seconds(step.degraded)},
+            {"data_wait_s", seconds(step.data_wait)},
             {"mfu", mfu(s, step)},
             {"memory_bytes", memory}};
 }

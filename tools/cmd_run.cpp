@@ -88,6 +88,23 @@ std::string json_text(const Scenario& s, const CampaignResult& r) {
     return out.dump();
 }
 
+void print_data(const Scenario& s) {
+    const DataFlow& f = s.data->flow;
+    const Duration step = s.job.step.duration();
+    fmt::print("  data: {} from {}, {:.3g} samples/s; a step waits {:.1f} % for it, AU {:.1f} %\n",
+               s.data->demand, data_source_names()[static_cast<std::size_t>(s.data->source)],
+               f.samples_per_s, 100 * seconds(s.job.step.data_wait) / seconds(step),
+               100 * f.utilisation);
+    fmt::print("  wall: {}; {:.3g} of {:.3g} GB/s that the GPUs would read", data_wall_name(f.wall),
+               f.read_bandwidth * 1e-9, f.demand_bandwidth * 1e-9);
+    if (s.data->hit_rate > 0) {
+        fmt::print(", {:.1f} % of the samples are at hand from the second epoch on",
+                   100 * s.data->hit_rate);
+    }
+    fmt::print("\n  prefetch queues hold {:.3g} GB: {} without any supply\n", f.queue_bytes * 1e-9,
+               to_text(from_seconds(f.bridge_s)));
+}
+
 void print_design(const Scenario& s) {
     fmt::print("{}\n", coloured(s.title, Colour::bold));
     const std::int64_t spares = s.nodes.nodes - s.job.nodes;
@@ -116,6 +133,7 @@ void print_design(const Scenario& s) {
         fmt::print("  of it waiting for parts with silent faults {:.1f} %{}\n",
                    100 * seconds(step.degraded) / whole, fault_text(s));
     }
+    if (s.data) print_data(s);
     if (s.fidelity != Fidelity::analytic && !s.model.name.empty()) {
         fmt::print("  network: {} on {} ({}); on an ideal one the step takes {} ({:+.2f} %)\n",
                    s.fidelity == Fidelity::packet ? "packets" : "flows",

@@ -73,7 +73,8 @@ std::vector<Metric> metrics_of(const Scenario& s, const ReplicaResult& r) {
                                                r.ledger.booked(Category::exposed_communication) +
                                                r.ledger.booked(Category::pipeline_bubble) +
                                                r.ledger.booked(Category::straggler_wait) +
-                                               r.ledger.booked(Category::degraded)) *
+                                               r.ledger.booked(Category::degraded) +
+                                               r.ledger.booked(Category::data_wait)) *
                            1e-9 / job_gpus;
     double interruptions = 0;
     for (const std::int64_t n : job.interruptions) interruptions += static_cast<double>(n);
@@ -117,6 +118,16 @@ std::vector<Metric> metrics_of(const Scenario& s, const ReplicaResult& r) {
         per_interruption("recovery", recovery),
     };
     add_checkpoint_metrics(s, job.checkpoint, metrics);
+    if (s.data) {
+        const double fetched = s.data->bytes_fetched(steps);
+        metrics.push_back(plain_metric(
+            "data_wait_time", "s",
+            static_cast<double>(r.ledger.booked(Category::data_wait)) * 1e-9 / job_gpus));
+        metrics.push_back(plain_metric("data_utilisation", "1", s.data->flow.utilisation));
+        metrics.push_back(plain_metric("data_fetched", "B", fetched));
+        metrics.push_back(
+            plain_metric("data_egress_cost", "USD", fetched * s.data->egress_usd_per_byte));
+    }
     return metrics;
 }
 

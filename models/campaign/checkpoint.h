@@ -1,5 +1,6 @@
 #pragma once
-// What a scenario says of saving a job's state and of coming back: [job.checkpoint] with its tiers, [job.recovery].
+// What a scenario says of saving a job's state and of coming back: [job.checkpoint] with its tiers and
+// [job.recovery].
 
 #include <functional>
 

@@ -75,6 +75,8 @@ class ScenarioReader {
     void read_job();
     void read_step(Section& job);
     void model_steps();
+    void read_data_loading(Section& job);
+    DataSupply store_supply();
     Duration burst_penalty();
     void read_maintenance();
 
@@ -88,6 +90,9 @@ class ScenarioReader {
     std::string node_name_ = "dgx_h100";
     std::string model_name_;
     std::optional<SharedStore> store_;
+    std::string store_name_;
+    Bandwidth store_read_;         // all servers together
+    Bandwidth store_client_read_;  // one node
     std::int64_t storage_servers_ = 1;
     std::int64_t nics_per_server_ = 1;
     std::int64_t class_weight_ = 1;
@@ -255,7 +260,7 @@ void ScenarioReader::read_fault(Section& section) {
 void ScenarioReader::read_storage() {
     Section storage = top_.section("storage");
     std::vector<std::string> systems;
-    for (const StorageSystem& system : storage_systems()) systems.push_back(system.name);
+    for (const StorageKind& system : storage_systems()) systems.push_back(system.name);
     std::string name = "nfs_single";
     storage.name("system", name, systems, "a storage system",
                  "The shared store that checkpoints go to");
@@ -288,7 +293,7 @@ void ScenarioReader::read_storage() {
         storage.warning("traffic_class", "has no effect without storage.network = \"compute\"");
     }
     const auto system = std::find_if(storage_systems().begin(), storage_systems().end(),
-                                     [&](const StorageSystem& each) { return each.name == name; });
+                                     [&](const StorageKind& each) { return each.name == name; });
     std::optional<Bandwidth> server_write;
     std::optional<Bandwidth> server_read;
     std::optional<Bandwidth> client;
@@ -319,6 +324,9 @@ void ScenarioReader::read_storage() {
         client_write = limit(system->client_write_key);
         client_read = limit(system->client_read_key);
     }
+    store_name_ = name;
+    store_read_ = *server_read * servers;
+    store_client_read_ = *client_read;
     store_.emplace(SharedStore::Limits{*server_write * servers, *client_write},
                    SharedStore::Limits{*server_read * servers, *client_read});
     StoreSetup setup;
@@ -360,6 +368,11 @@ void ScenarioReader::read_job() {
     if (!model_name_.empty()) s_.model = read_model(*catalogue_, model_name_);
     read_parallel(job, values_, *catalogue_, changes_.must_fit, s_);
     read_step(job);
+    read_data_loading(job);
+    if (job_length_ && ok()) {
+        s_.job.target_steps = (job_length_->count() + s_.job.step.duration().count() - 1) /
+                              s_.job.step.duration().count();
+    }
     s_.job.store_read = store_->read_network() * s_.job.nodes;
     s_.job.store_write = store_->write_network() * s_.job.nodes;
     const bool burst = s_.fidelity == Fidelity::packet && s_.converged && !model_name_.empty() &&
@@ -404,9 +417,42 @@ void ScenarioReader::read_step(Section& job) {
         }
     }
     if (!model_name_.empty()) s_.tokens_per_step = s_.plan.global_batch * s_.plan.sequence_length;
-    if (job_length_ && ok()) {
-        s_.job.target_steps = (job_length_->count() + s_.job.step.duration().count() - 1) /
-                              s_.job.step.duration().count();
+}
+
+// What the shared store gives to readers; of metadata, what the catalogue says of its kind.
+DataSupply ScenarioReader::store_supply() {
+    DataSupply supply;
+    supply.store_bandwidth = store_read_.bytes_per_second();
+    supply.node_bandwidth = store_client_read_.bytes_per_second();
+    const auto has = [&](const char* key) { return catalogue_->has("storage", store_name_, key); };
+    if (has("metadata_rate_per_server")) {
+        supply.opens_per_s =
+            catalogue_->rate("storage", store_name_, "metadata_rate_per_server").per_second *
+            static_cast<double>(storage_servers_);
+    }
+    for (const char* key : {"metadata_rate", "mds_stat_rate"}) {
+        if (has(key)) supply.opens_per_s = catalogue_->rate("storage", store_name_, key).per_second;
+    }
+    if (has("open_latency")) {
+        supply.open_latency = catalogue_->time("storage", store_name_, "open_latency");
+    }
+    for (const char* key : {"read_latency", "latency"}) {
+        if (has(key)) supply.first_byte = catalogue_->time("storage", store_name_, key);
+    }
+    return supply;
+}
+
+void ScenarioReader::read_data_loading(Section& job) {
+    DataContext context;
+    context.node = node_name_;
+    context.nodes = s_.job.nodes;
+    context.gpus_per_node = s_.job.gpus_per_node;
+    context.step = s_.job.step.duration();
+    context.tokens_per_step = s_.tokens_per_step;
+    if (ok() && job.has("data")) context.store = store_supply();
+    s_.data = read_data(job, *catalogue_, context);
+    if (s_.data) {
+        s_.job.step.data_wait = from_seconds(std::min(s_.data->flow.data_wait_s, step_seconds_max));
     }
 }
 
@@ -439,8 +485,10 @@ Duration ScenarioReader::burst_penalty() {
         return communicators(s_, s_.fidelity, faults, true);
     });
     try {
-        return std::max(Duration{}, beside.step(s_.plan).duration() -
-                                        (s_.job.step.duration() - s_.job.step.degraded));
+        return std::max(
+            Duration{},
+            beside.step(s_.plan).duration() -
+                (s_.job.step.duration() - s_.job.step.degraded - s_.job.step.data_wait));
     } catch (const NoPath& no_path) {  // to the storage servers
         s_.no_path = no_path.what();
         return {};
@@ -534,7 +582,7 @@ std::vector<SchemaRow> scenario_schema() {
 
 std::vector<Kind> kinds() {
     std::vector<Kind> out;
-    for (const StorageSystem& system : storage_systems()) {
+    for (const StorageKind& system : storage_systems()) {
         out.push_back({"storage.system", system.name, system.doc});
     }
     for (const std::string& profile : failure_profiles()) {
@@ -551,6 +599,18 @@ std::vector<Kind> kinds() {
            "the job stands still for a copy to host memory; the upload runs in the background"});
     words("job.checkpoint.clock", interval_clocks(),
           {"the interval counts training time", "the interval counts from start to start"});
+    words("job.data.demand", data_demand_names(),
+          {"samples of a given size", "ResNet-50's images, as MLPerf Storage has them",
+           "3D U-Net's volumes, 147 MB each and uneven", "CosmoFlow's small files",
+           "tokens: next to nothing, but not nothing"});
+    words("job.data.source", data_source_names(),
+          {"the shared store", "an object store: latency, requests, egress in money",
+           "the nodes' own drives"});
+    words("job.data.format", sample_format_names(),
+          {"large files read from end to end (WebDataset, TFRecord)",
+           "large files, each sample a request", "a file for each sample"});
+    words("job.data.cache_policy", cache_policy_names(),
+          {"what came first stays", "what was used last stays"});
     words("job.parallel.precision", precision_names(),
           {"16 bits", "8 bits in the layers' matrix multiplications"});
     words("job.parallel.order", rank_order_names(),

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "models/campaign/data.h"
 #include "models/campaign/limits.h"
 #include "models/campaign/window.h"
 #include "models/scheduler/scheduler.h"
@@ -54,8 +55,9 @@ struct Scenario {
     StepTime analytic_step;  // of the same plan and faults, whatever the fidelity
     std::string no_path;     // set when the network cuts the job's ranks off: nothing can advance
     ParameterBytes parameter_bytes;
-    double optimizer_traffic = 0;   // bytes per parameter and step
-    std::vector<MemoryUse> memory;  // per GPU; empty without a model
+    double optimizer_traffic = 0;     // bytes per parameter and step
+    std::vector<MemoryUse> memory;    // per GPU; empty without a model
+    std::optional<DataLoading> data;  // what the job trains on; none: nothing is read
     Bytes checkpoint_size;
     std::string checkpoint_description;
     Duration

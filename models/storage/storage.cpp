@@ -4,8 +4,8 @@
 
 namespace railyard {
 
-const std::vector<StorageSystem>& storage_systems() {
-    static const std::vector<StorageSystem> systems = {
+const std::vector<StorageKind>& storage_systems() {
+    static const std::vector<StorageKind> systems = {
         {"weka", "server_read_bandwidth", "server_write_bandwidth", "client_read_bandwidth",
          nullptr, "WEKA servers"},
         {"lustre", "oss_read_bandwidth", "oss_write_bandwidth", nullptr, nullptr,

@@ -6,12 +6,14 @@
 #include <vector>
 
 #include "models/catalogue/catalogue.h"
+#include "models/storage/burst.h"
+#include "models/storage/restart_storm.h"
 #include "models/storage/store_service.h"
 
 namespace railyard {
 
 // What one storage server of a system moves; `name` is the catalogue's entry of kind "storage".
-struct StorageSystem {
+struct StorageKind {
     std::string name;
     const char* read_key;  // catalogue key of one server's read bandwidth
     const char* write_key;
@@ -19,7 +21,7 @@ struct StorageSystem {
     const char* client_write_key;
     const char* doc;
 };
-const std::vector<StorageSystem>& storage_systems();
+const std::vector<StorageKind>& storage_systems();
 
 class SharedStore {
   public:

@@ -1,12 +1,12 @@
 #pragma once
 // Stores in use on the campaign clock: who moves what, at which rate, until when.
 //
-// A transfer is a fluid: between two changes its rate stands. Clients (jobs) share a store max-min fairly, by their
-// weights; what a transfer gets is bounded by its own cap (its files, its serialisation, its path), by what
-// its client's nodes carry in that direction, by the store's reads or writes, and, where both happen at
-// once, by the servers' time: reads / most reads + writes / most writes <= 1. Files are made or opened beside the
-// bytes, at the rate that the store's metadata allows; a transfer is over when both are. A stream has no end: it
-// asks for a rate, as a data loader does, and is told what it gets.
+// A transfer is a fluid: between two changes its rate stands. Clients (jobs) share a store max-min fairly, by
+// their weights; what a transfer gets is bounded by its own cap (its files, its serialisation, its path), by
+// what its client's nodes carry in that direction, by the store's reads or writes, and, where both happen at
+// once, by the servers' time: reads / most reads + writes / most writes <= 1. Files are made or opened beside
+// the bytes, at the rate that the store's metadata allows; a transfer is over when both are. A stream has no
+// end: it asks for a rate, as a data loader does, and is told what it gets.
 //
 // Amounts are integers (bits x ns), so that a transfer whose rate never changes ends exactly when bytes / rate
 // says. Ignores: queues inside the servers, caches, and that fairness is only rough in life.

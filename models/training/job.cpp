@@ -191,6 +191,7 @@ void TrainingJob::keep(const Work& work) {
     ledger_.book(Category::pipeline_bubble, g, work.steps * spec_.step.bubble);
     ledger_.book(Category::straggler_wait, g, work.steps * spec_.step.straggler_wait);
     ledger_.book(Category::degraded, g, work.steps * spec_.step.degraded);
+    ledger_.book(Category::data_wait, g, work.steps * spec_.step.data_wait);
     ledger_.book(Category::checkpoint_stall, g, work.slowed * spec_.checkpoint.upload_step_penalty);
 }
 
@@ -532,14 +533,16 @@ void TrainingJob::end() {
         const Duration bubble = share(spec_.step.bubble);
         const Duration straggling = share(spec_.step.straggler_wait);
         const Duration held_up = share(spec_.step.degraded);
+        const Duration starved = share(spec_.step.data_wait);
         const Duration penalty = slowed ? share(spec_.checkpoint.upload_step_penalty) : Duration{};
         ledger_.book(Category::exposed_communication, spec_.gpus(), communication);
         ledger_.book(Category::pipeline_bubble, spec_.gpus(), bubble);
         ledger_.book(Category::straggler_wait, spec_.gpus(), straggling);
         ledger_.book(Category::degraded, spec_.gpus(), held_up);
+        ledger_.book(Category::data_wait, spec_.gpus(), starved);
         ledger_.book(Category::checkpoint_stall, spec_.gpus(), penalty);
         ledger_.book(Category::productive, spec_.gpus(),
-                     partial - communication - bubble - straggling - held_up - penalty);
+                     partial - communication - bubble - straggling - held_up - starved - penalty);
     }
     if (saves()) {
         if (phase_ == JobPhase::checkpointing) stop_waiting();

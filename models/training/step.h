@@ -17,10 +17,11 @@ struct StepTime {
     Duration bubble{};
     Duration straggler_wait{};
     Duration degraded{};     // waiting for a part that is slower than it should be
+    Duration data_wait{};    // waiting for the next batch
     double model_flops = 0;  // of the whole step on all GPUs, recomputation not counted
 
     Duration duration() const {
-        return compute + exposed_communication + bubble + straggler_wait + degraded;
+        return compute + exposed_communication + bubble + straggler_wait + degraded + data_wait;
     }
 };
 

@@ -505,6 +505,50 @@ Result growth_flows(std::int64_t flows) {
     return growth("growth_flows", flows, cpu, digest);
 }
 
+// A checkpoint of all nodes, 8 ranks each, over 400 Gbit/s and routes by hash; its network is there already.
+// `stripes`: servers of a file, 0: all. The closed form has to agree where files are spread evenly.
+Result storage_burst(std::int64_t nodes, std::int64_t servers, std::int64_t stripes) {
+    TopologySpec shape;
+    shape.nodes = nodes;
+    shape.servers = servers;
+    shape.nics_per_server = 2;
+    shape.nic_bandwidth = Bandwidth::bits_per_second(400'000'000'000);
+    shape.leaf.ports = 64;
+    shape.leaf.port_bandwidth = shape.nic_bandwidth;
+    shape.spine = shape.core = shape.leaf;
+    std::string problem;
+    const Topology topology = Topology::build(shape, problem);
+    if (!problem.empty()) fail(problem);
+    BurstSpec spec{topology, {}, {}, {}, 1};
+    for (std::int64_t node = 0; node < nodes; ++node) spec.nodes.push_back(node);
+    StoreLimits& limits = spec.store.limits;
+    limits.write =
+        limits.read = {{"servers", Bandwidth::bits_per_second(160'000'000'000) * servers}};
+    limits.client_write = limits.file_write = unlimited;
+    limits.creates_per_s = 28'000;
+    spec.store.stripes = stripes;
+    BurstLoad load;
+    load.ranks_per_node = 8;
+    load.bytes_per_rank = Bytes::of(2'000'000'000);
+    load.operations_per_rank = 4;
+    BurstResult result;
+    const double cpu = least_cpu_seconds(5, [&] { result = run_burst(spec, load); });
+    const BurstEnds ends{nodes, shape.nic_bandwidth, servers,
+                         shape.nic_bandwidth * std::int64_t{2}};
+    const double form = seconds(burst_closed_form(ends, spec.store, load).stall);
+    if (stripes == 0 && std::abs(seconds(result.stall) / form - 1) > 0.01) {
+        fail(
+            fmt::format("the burst takes {} s, its closed form {} s", seconds(result.stall), form));
+    }
+    constexpr double budget_ms = 50;
+    Fingerprint digest;
+    digest.add(result.digest());
+    const std::string name = stripes == 0
+                                 ? fmt::format("storage_burst_{}", nodes)
+                                 : fmt::format("storage_burst_{}_stripes_{}", nodes, stripes);
+    return {name, cpu * 1e3, "ms CPU", "budget", budget_ms, budget_ms / (cpu * 1e3), digest.hex()};
+}
+
 // One step of Llama 3 405B on 16,384 GPUs on the flow scale, network built and everything measured anew;
 // then the same question again.
 void step_16384(bool smoke, std::vector<Result>& results) {
@@ -635,6 +679,13 @@ int main(int argc, char** argv) {
     for (std::int64_t n = 64; n <= (smoke ? 256 : 65536); n *= 4) {
         bench(fmt::format("growth_ring_{}", n).c_str(), [&] { return growth_ring(n); });
         bench(fmt::format("growth_flows_{}", n).c_str(), [&] { return growth_flows(n); });
+    }
+
+    bench("storage_burst_512", [] { return storage_burst(512, 16, 0); });
+    if (!smoke) {
+        bench("storage_burst_2048", [] { return storage_burst(2048, 64, 0); });
+        bench("storage_burst_2048_stripes_1", [] { return storage_burst(2048, 64, 1); });
+        bench("storage_burst_2048_stripes_8", [] { return storage_burst(2048, 64, 8); });
     }
 
     const std::vector<std::string> traffics = {"128_perm",  "128_rand",       "128_a2aflat64",

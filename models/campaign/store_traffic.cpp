@@ -1,0 +1,76 @@
+#include "models/campaign/store_traffic.h"
+
+#include <numeric>
+
+namespace railyard {
+
+namespace {
+
+BurstLoad load_of(const Scenario& s, const StoreTraffic& traffic, Direction direction) {
+    BurstLoad load;
+    load.direction = direction;
+    load.ranks_per_node = s.node.gpus;
+    load.bytes_per_rank = traffic.bytes_per_rank;
+    load.files_per_rank = traffic.files_per_rank;
+    load.operations_per_rank = traffic.operations_per_rank;
+    load.rank_bandwidth = direction == Direction::read ? traffic.rank_read : traffic.rank_write;
+    return load;
+}
+
+Topology with_slow_nics(const Scenario& s, const ClusterNetwork& network) {
+    Topology topology = network.topology;
+    if (network.name != "compute") return topology;
+    for (const PartFault& fault : s.faults) {
+        if (fault.part != Part::nic) continue;
+        for (const LinkId up : topology.up_links(topology.nic(fault.node, fault.index))) {
+            topology.degrade(up, fault.speed);
+        }
+    }
+    return topology;
+}
+
+void note(const BurstResult& result, Bandwidth& bandwidth, Wall& wall, std::string& limit,
+          std::string& no_path) {
+    bandwidth = result.bandwidth;
+    if (!result.walls.empty()) wall = result.walls[0].wall;
+    limit = result.wall_text();
+    if (!result.stuck.empty()) no_path = result.stuck;
+}
+
+}  // namespace
+
+const ClusterNetwork* storage_network(const Scenario& s) {
+    if (s.fidelity == Fidelity::analytic) return nullptr;
+    const char* name = s.converged ? "compute" : "storage";
+    for (const ClusterNetwork& network : s.networks) {
+        if (network.name == name && network.topology.servers() > 0) return &network;
+    }
+    return nullptr;
+}
+
+StoreReach reach(const Scenario& s, const StoreTraffic& traffic) {
+    StoreReach out;
+    const ClusterNetwork* network =
+        traffic.store.limits.over_network ? storage_network(s) : nullptr;
+    const BurstLoad write = load_of(s, traffic, Direction::write);
+    const BurstLoad read = load_of(s, traffic, Direction::read);
+    if (network == nullptr) {
+        const BurstEnds ends{s.job.nodes, unlimited};  // the limits know the nodes' NICs
+        note(burst_closed_form(ends, traffic.store, write), out.write, out.write_wall,
+             out.write_limit, out.no_path);
+        note(burst_closed_form(ends, traffic.store, read), out.read, out.read_wall, out.read_limit,
+             out.no_path);
+        return out;
+    }
+    out.on_network = true;
+    const Topology topology = with_slow_nics(s, *network);
+    BurstSpec spec{topology, network->routing, {}, traffic.store, s.node.wire_share};
+    spec.nodes.resize(static_cast<std::size_t>(s.job.nodes));
+    std::iota(spec.nodes.begin(), spec.nodes.end(), 0);
+    spec.seed = s.seed;
+    note(run_burst(spec, write), out.write, out.write_wall, out.write_limit, out.no_path);
+    note(run_burst(spec, read), out.read, out.read_wall, out.read_limit, out.no_path);
+    return out;
+}
+
+}  // namespace railyard

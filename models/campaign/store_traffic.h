@@ -1,0 +1,37 @@
+#pragma once
+// What a job reaches of its store over the scenario's networks.
+
+#include "models/campaign/scenario.h"
+
+namespace railyard {
+
+// How a job's files come to the store, and back from it.
+struct StoreTraffic {
+    BurstStore store;      // limits with what the nodes' NICs carry
+    Bytes bytes_per_rank;  // of a checkpoint
+    std::int64_t files_per_rank = 1;
+    std::int64_t operations_per_rank = 0;  // 0: only bytes are counted, not the creates and opens
+    Bandwidth rank_write = unlimited;      // what one rank serialises
+    Bandwidth rank_read = unlimited;
+};
+
+struct StoreReach {
+    Bandwidth read;  // bytes of all ranks over the time until the slowest has its own
+    Bandwidth write;
+    Wall read_wall = Wall::store;
+    Wall write_wall = Wall::store;
+    std::string read_limit;  // "network (leaf-0 to spine-3)"
+    std::string write_limit;
+    std::string no_path;      // why nothing moves; the bandwidths are then 0
+    bool on_network = false;  // false: by the closed form, no network was built for storage
+};
+
+// The network that storage traffic runs on: [fabric.compute] with its servers, or [fabric.storage];
+// nullptr when it was not built, or run.fidelity = "analytic" asks for none.
+const ClusterNetwork* storage_network(const Scenario& scenario);
+
+// The whole job at once, with nobody else on the network; NICs of the compute network with the scenario's
+// faults.
+StoreReach reach(const Scenario& scenario, const StoreTraffic& traffic);
+
+}  // namespace railyard

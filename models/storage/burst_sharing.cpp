@@ -1,0 +1,250 @@
+#include "models/storage/burst_sharing.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "sim/check.h"
+#include "sim/fingerprint.h"
+
+// The one hard idea: most links of a network never hold a burst back, so they need not take part.
+//
+// Rates that are max-min fair over some of the links, and fill no other link beyond its capacity, are
+// max-min fair over all of them: every flow still has its bottleneck. So the sharing starts with the
+// servers' ceilings alone, looks what that would put on each link, and takes in those that it overfills,
+// until there are none. Links that could not be full if every stream had the network for itself are never
+// looked at. And streams that cross the same watched links in the same way are one flow: of 2,048 nodes
+// that write to all servers alike, one is left. Rates that stay below what has been looked at need no
+// second look.
+
+namespace railyard {
+
+namespace {
+
+constexpr double tolerance = 1e-6;  // relative; shares have seven digits
+
+}  // namespace
+
+BurstSharing::BurstSharing(const BurstTraffic& traffic)
+    : traffic_(traffic),
+      watched_(traffic.capacities().size()),
+      place_(traffic.capacities().size()),
+      load_(traffic.capacities().size()) {
+    find_bounds();
+    find_candidates();
+    for (LinkId link = 0; link < watched_.size(); ++link) {
+        if (traffic.ceiling(link) && traffic.wall(link) == Wall::store) watch(link);
+    }
+    order_.resize(traffic.streams().size());
+    std::iota(order_.begin(), order_.end(), 0U);
+    const auto& streams = traffic.streams();
+    for (std::uint32_t i = 0; i < order_.size(); ++i) {
+        classes_.push_back({i, 1, streams[i].files, streams[i].start, streams[i].bytes});
+    }
+    share_anew();
+}
+
+// A link that one stream alone crosses is a bound of that stream, and no more.
+void BurstSharing::find_bounds() {
+    std::vector<std::uint32_t> crossings(watched_.size());
+    for (const BurstStream& s : traffic_.streams()) {
+        for (const Usage& u : traffic_.path(s.path)) ++crossings[u.link];
+    }
+    for (const BurstStream& s : traffic_.streams()) {
+        Bound bound{s.cap, {s.cap_wall, {}}};
+        for (const Usage& u : traffic_.path(s.path)) {
+            if (crossings[u.link] > 1) continue;
+            const double rate = traffic_.capacities()[u.link] / (double{u.share} * s.files);
+            if (rate < bound.rate) bound = {rate, {traffic_.wall(u.link), u.link}};
+        }
+        bounds_.push_back(bound);
+        for (const Usage& u : traffic_.path(s.path)) {
+            if (crossings[u.link] == 1) watched_[u.link] = 2;  // done with
+        }
+    }
+}
+
+void BurstSharing::find_candidates() {
+    std::vector<double>& most = load_;
+    const auto& capacities = traffic_.capacities();
+    for (std::size_t i = 0; i < bounds_.size(); ++i) {
+        const BurstStream& s = traffic_.streams()[i];
+        const auto path = traffic_.path(s.path);
+        double alone = bounds_[i].rate;
+        for (const Usage& u : path) {
+            alone = std::min(alone, capacities[u.link] / (double{u.share} * s.files));
+        }
+        for (const Usage& u : path) most[u.link] += alone * s.files * double{u.share};
+    }
+    std::uint32_t paths = 0;
+    for (const BurstStream& s : traffic_.streams()) paths = std::max(paths, s.path + 1);
+    for (std::uint32_t p = 0; p < paths; ++p) {
+        for (const Usage& u : traffic_.path(p)) {
+            const double capacity = capacities[u.link];
+            const bool fills = capacity <= 0 || most[u.link] > capacity * (1 + tolerance);
+            if (fills && watched_[u.link] == 0) candidates_.push_back(u);
+        }
+        first_candidate_.push_back(candidates_.size());
+    }
+    std::fill(watched_.begin(), watched_.end(), std::uint8_t{0});
+    path_key_.resize(paths);
+}
+
+std::uint64_t BurstSharing::key(std::uint32_t stream) const {
+    const BurstStream& s = traffic_.streams()[stream];
+    Fingerprint key;
+    key.add_all(s.load, s.start, bounds_[stream].rate, static_cast<int>(bounds_[stream].limit.wall),
+                path_key_[s.path]);
+    return key.value();
+}
+
+// Splits classes by what their streams cross now. 64 bits of digest stand for that.
+void BurstSharing::classify() {
+    for (std::uint32_t p = 0; p < path_key_.size(); ++p) {
+        Fingerprint key;
+        for (const Usage& u : candidates(p)) {
+            if (watched_[u.link]) key.add_all(u.link, double{u.share});
+        }
+        path_key_[p] = key.value();
+    }
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> keyed;
+    std::vector<BurstClass> before(order_.size());
+    for (const BurstClass& c : classes_) {
+        for (const std::uint32_t stream : streams(c)) {
+            before[stream] = c;
+            keyed.emplace_back(key(stream), stream);
+        }
+    }
+    std::sort(keyed.begin(), keyed.end());
+    classes_.clear();
+    for (std::uint32_t i = 0; i < keyed.size(); ++i) {
+        const std::uint32_t stream = keyed[i].second;
+        order_[i] = stream;
+        if (i == 0 || keyed[i].first != keyed[i - 1].first) {
+            classes_.push_back(before[stream]);
+            classes_.back().first = i;
+            classes_.back().count = 0;
+            classes_.back().files = 0;
+        }
+        ++classes_.back().count;
+        classes_.back().files += traffic_.streams()[stream].files;
+    }
+}
+
+void BurstSharing::share_anew() {
+    classify();
+    std::vector<double> capacities;
+    for (const LinkId link : watched_links_) capacities.push_back(traffic_.capacities()[link]);
+    for (const BurstClass& c : classes_) {
+        capacities.push_back(bounds_[order_[c.first]].rate * c.files);
+    }
+    shares_.emplace(std::move(capacities));
+    flow_.assign(classes_.size(), 0);
+    proved_.assign(classes_.size(), 0);
+    for (std::size_t i = 0; i < classes_.size(); ++i) {
+        if (classes_[i].phase == BurstClass::Phase::moving) add_flow(i);
+    }
+}
+
+void BurstSharing::add_flow(std::size_t index) {
+    const BurstClass& c = classes_[index];
+    std::vector<Usage> usages;
+    const auto files = static_cast<float>(c.files);
+    for (const Usage& u : candidates(traffic_.streams()[order_[c.first]].path)) {
+        if (watched_[u.link]) usages.push_back({place_[u.link], u.share * files});
+    }
+    usages.push_back({static_cast<LinkId>(watched_links_.size() + index), files});
+    flow_[index] = shares_->add(usages);
+}
+
+void BurstSharing::begin(std::size_t index) {
+    classes_[index].phase = BurstClass::Phase::moving;
+    add_flow(index);
+}
+
+void BurstSharing::finish(std::size_t index) {
+    classes_[index].phase = BurstClass::Phase::ended;
+    shares_->remove(flow_[index]);
+}
+
+void BurstSharing::solve() {
+    do {
+        shares_->solve();
+        for (std::size_t i = 0; i < classes_.size(); ++i) {
+            BurstClass& c = classes_[i];
+            c.rate = c.phase == BurstClass::Phase::moving ? shares_->rate(flow_[i]) : 0;
+        }
+    } while (beyond_proof() && watch_more_links());
+}
+
+bool BurstSharing::beyond_proof() const {
+    if (candidates_.empty()) return false;
+    for (std::size_t i = 0; i < classes_.size(); ++i) {
+        if (classes_[i].rate > proved_[i] * (1 + tolerance / 10)) return true;
+    }
+    return false;
+}
+
+void BurstSharing::add_loads(const BurstClass& c, double rate) {
+    for (const std::uint32_t stream : streams(c)) {
+        const BurstStream& s = traffic_.streams()[stream];
+        for (const Usage& u : candidates(s.path)) load_[u.link] += rate * s.files * double{u.share};
+    }
+}
+
+double BurstSharing::fullest() const {
+    double most = 0;
+    for (LinkId link = 0; link < load_.size(); ++link) {
+        if (watched_[link] || load_[link] == 0) continue;
+        most = std::max(most, load_[link] / traffic_.capacities()[link]);
+    }
+    return most;
+}
+
+// False when the present rates overfill nothing; it is then proved up to where the fullest link would be
+// full, if possible for those too that have yet to begin.
+bool BurstSharing::watch_more_links() {
+    double fastest = 0;
+    std::fill(load_.begin(), load_.end(), 0.0);
+    for (const BurstClass& c : classes_) {
+        fastest = std::max(fastest, c.rate);
+        if (c.rate > 0) add_loads(c, c.rate);
+    }
+    const double present = fullest();
+    if (present > 1 + tolerance) {
+        for (LinkId link = 0; link < load_.size(); ++link) {
+            const double full = traffic_.capacities()[link] * (1 + tolerance);
+            if (!watched_[link] && load_[link] > full) watch(link);
+        }
+        share_anew();
+        return true;
+    }
+    for (const BurstClass& c : classes_) {
+        if (c.phase == BurstClass::Phase::waiting) add_loads(c, fastest);
+    }
+    const double later = fullest();
+    const double room = 1 / std::max(later <= 1 ? later : present, 1e-9);
+    for (std::size_t i = 0; i < classes_.size(); ++i) {
+        const bool waits = classes_[i].phase == BurstClass::Phase::waiting;
+        const double rate = waits && later <= 1 ? fastest : classes_[i].rate;
+        proved_[i] = rate * std::max(1.0, room);
+    }
+    return false;
+}
+
+void BurstSharing::watch(LinkId link) {
+    watched_[link] = 1;
+    place_[link] = static_cast<std::uint32_t>(watched_links_.size());
+    watched_links_.push_back(link);
+}
+
+BurstSharing::Limit BurstSharing::limit(std::size_t index) const {
+    const LinkId link = shares_->bottleneck(flow_[index]);
+    if (link < watched_links_.size()) {
+        const LinkId full = watched_links_[link];
+        return {traffic_.wall(full), full};
+    }
+    return bounds_[order_[classes_[index].first]].limit;
+}
+
+}  // namespace railyard

@@ -1,0 +1,80 @@
+#pragma once
+// The max-min fair shares of a burst's streams, found without most of its links.
+
+#include <optional>
+
+#include "models/storage/burst_traffic.h"
+
+namespace railyard {
+
+// Streams that get the same, and so are one flow.
+struct BurstClass {
+    std::uint32_t first = 0;  // in BurstSharing::order()
+    std::uint32_t count = 0;
+    double files = 0;
+    Duration start{};
+    double left = 0;  // bytes of each file
+    double rate = 0;  // of each file, bytes/s
+    Duration end = Duration::max();
+    enum class Phase : std::uint8_t { waiting, moving, ended } phase = Phase::waiting;
+};
+
+class BurstSharing {
+  public:
+    explicit BurstSharing(const BurstTraffic& traffic);
+
+    // Splits when a link turns out to matter: indices hold until the next solve().
+    std::vector<BurstClass>& classes() { return classes_; }
+    std::span<const std::uint32_t> streams(const BurstClass& c) const {
+        return {order_.data() + c.first, c.count};
+    }
+    void begin(std::size_t index);
+    void finish(std::size_t index);
+    // Brings all rates up to date.
+    void solve();
+
+    // What holds a moving class back, and the link that does, if it is one.
+    struct Limit {
+        Wall wall;
+        std::optional<LinkId> link;
+    };
+    Limit limit(std::size_t index) const;
+
+  private:
+    struct Bound {  // of one file, by what it shares with no other stream
+        double rate;
+        Limit limit;
+    };
+    void find_bounds();
+    void find_candidates();
+    std::span<const Usage> candidates(std::uint32_t path) const {
+        return {candidates_.data() + first_candidate_[path],
+                candidates_.data() + first_candidate_[path + 1]};
+    }
+    std::uint64_t key(std::uint32_t stream) const;
+    void classify();
+    void share_anew();
+    void add_flow(std::size_t index);
+    bool beyond_proof() const;
+    bool watch_more_links();
+    void watch(LinkId link);
+    void add_loads(const BurstClass& c, double rate);
+    double fullest() const;  // load over capacity of the fullest link that is not watched
+
+    const BurstTraffic& traffic_;
+    std::vector<Bound> bounds_;      // by stream
+    std::vector<Usage> candidates_;  // of each path, the links that can ever be full
+    std::vector<std::size_t> first_candidate_{0};
+    std::vector<std::uint8_t> watched_;    // by link: it takes part in the sharing
+    std::vector<LinkId> watched_links_;    // by link of shares_
+    std::vector<std::uint32_t> place_;     // and back
+    std::vector<std::uint64_t> path_key_;  // what stands for a path's watched links
+    std::vector<std::uint32_t> order_;     // streams, class by class
+    std::vector<BurstClass> classes_;
+    std::vector<FlowId> flow_;    // by class
+    std::vector<double> proved_;  // by class: rates at which no link is too full
+    std::vector<double> load_;    // by link
+    std::optional<MaxMin> shares_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,263 @@
+#include "tools/verify_storage.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <regex>
+
+#include "models/catalogue/catalogue.h"
+#include "models/training/training.h"
+
+namespace railyard {
+
+namespace {
+
+// A run is starved, and tells of a limit, when its AU is below this of what a store without limits
+// would give it.
+constexpr double starved_below = 0.955;
+// Clients that get less than this of what one client got elsewhere share a wall of the servers.
+constexpr double clients_share_below = 0.9;
+// AU so close above the bound: one more step in accelerators would not have passed.
+constexpr double at_bound_points = 2;
+constexpr std::int64_t accelerators_max = 100'000;
+
+struct Run {
+    std::string system;  // without clients, workload and accelerator
+    std::string workload;
+    std::string accelerator;
+    std::int64_t accelerators = 0;
+    std::int64_t clients = 0;
+    double files = 0;
+    double samples_per_s = 0;
+    double au = 0;  // percent
+    bool drop = false;
+
+    std::string label() const {
+        return fmt::format("{} {} {} x {}, {} clients", system, workload, accelerators, accelerator,
+                           clients);
+    }
+    bool opens_decide() const { return workload == "cosmoflow"; }  // a file for each small sample
+};
+
+double number(const CsvRow& row, const char* column) {
+    const auto found = row.find(column);
+    return found == row.end() ? 0 : std::strtod(found->second.c_str(), nullptr);
+}
+
+std::string text(const CsvRow& row, const char* column) {
+    const auto found = row.find(column);
+    return found == row.end() ? std::string() : found->second;
+}
+
+// A submission's systems are named with the number of clients, some with the workload.
+std::string system_of(const CsvRow& row) {
+    static const std::regex clients("[-_](N?clients?[0-9]+|[0-9]+clients?)", std::regex::icase);
+    static const std::regex work("[-_]?(unet3d|unet|resnet50|resnet|cosmoflow|a100|h100)",
+                                 std::regex::icase);
+    const std::string name = std::regex_replace(text(row, "system"), clients, "");
+    return text(row, "submitter") + " " + std::regex_replace(name, work, "");
+}
+
+Run run_of(const CsvRow& row) {
+    Run run;
+    run.system = system_of(row);
+    run.workload = text(row, "model");
+    run.accelerator = text(row, "accelerator");
+    run.accelerators = static_cast<std::int64_t>(number(row, "num_accelerators"));
+    run.clients = static_cast<std::int64_t>(number(row, "client_hosts"));
+    run.files = number(row, "dataset_files");
+    run.samples_per_s = number(row, "samples_per_s");
+    run.au = number(row, "au_mean_pct");
+    run.drop = text(row, "flag").starts_with("DROP");
+    return run;
+}
+
+class Storage {
+  public:
+    Storage(std::vector<Run> runs, const Value* overrides)
+        : runs_(std::move(runs)), catalogue_(reader_, ValueChoice::corrected, overrides) {
+        for (const Run& run : runs_) {
+            const bool known = expressible(run);
+            unlimited_.push_back(known ? 100 * predict(run, run.accelerators, {}).utilisation : 0);
+        }
+    }
+
+    bool expressible(const Run& run) const {
+        return !run.drop && run.accelerators > 0 && run.clients > 0 && run.samples_per_s > 0 &&
+               Catalogue::entry("loader_demand", run.workload + "_" + run.accelerator) != nullptr;
+    }
+
+    void verify(std::size_t index, std::vector<VerifiedRow>& out) {
+        const Run& run = runs_[index];
+        const DataSupply supply = limits_for(index);
+        const DataEpoch epoch = predict(run, run.accelerators, supply);
+        out.push_back(
+            {run.label(), run.workload + ", samples/s", run.samples_per_s, epoch.samples_per_s});
+        out.push_back({run.label(), run.workload + ", AU in %", run.au, 100 * epoch.utilisation});
+        // Without a limit that was seen with as many clients, theirs decides, and it is not known.
+        const bool known = limit(index, run.opens_decide()).seen_with_as_many_clients;
+        if (known && at_its_bound(run)) {
+            out.push_back({run.label(), run.workload + ", accelerators",
+                           static_cast<double>(run.accelerators),
+                           static_cast<double>(most_accelerators(run, supply))});
+        }
+    }
+    void check() const { diagnostics_.raise_if_any(); }
+
+  private:
+    std::string entry(const Run& run) const { return run.workload + "_" + run.accelerator; }
+
+    DataEpoch predict(const Run& run, std::int64_t accelerators, const DataSupply& supply) {
+        const std::string name = entry(run);
+        Catalogue& c = catalogue_;
+        const std::string framework = c.text("loader_demand", name, "loader");
+        DataDemand demand;
+        demand.sample_bytes =
+            static_cast<double>(c.data("loader_demand", name, "sample_size").count());
+        if (c.has("loader_demand", name, "sample_stdev")) {
+            demand.sample_stdev =
+                static_cast<double>(c.data("loader_demand", name, "sample_stdev").count());
+        }
+        demand.batch = c.integer("loader_demand", name, "batch");
+        demand.compute = c.time("loader_demand", name, "compute_time");
+        demand.handover = c.time("loader", framework, "handover");
+        demand.handover_jitter = c.time("loader", framework, "handover_jitter");
+        LoaderSpec spec;
+        spec.samples_per_file = c.integer("loader_demand", name, "samples_per_file");
+        spec.format = spec.samples_per_file == 1 ? SampleFormat::files : SampleFormat::shards;
+        spec.workers = c.integer("loader", framework, "workers");
+        spec.prefetch = spec.workers * c.integer("loader", framework, "prefetch_per_worker");
+        spec.batch_per_worker = c.flag("loader", framework, "batch_per_worker");
+        DataSupply limited = supply;
+        limited.stream_bandwidth =
+            c.bandwidth("loader", framework, "worker_bandwidth").bytes_per_second();
+        // The limits are of all clients: one host stands for them.
+        const DataLoader loader(demand, spec, {1, accelerators, 0});
+        const double steps = run.files * static_cast<double>(spec.samples_per_file) /
+                             static_cast<double>(accelerators * demand.batch);
+        return loader.epoch(limited, std::max(1.0, steps));
+    }
+
+    double bytes_per_s(const Run& run) {
+        return run.samples_per_s *
+               static_cast<double>(
+                   catalogue_.data("loader_demand", entry(run), "sample_size").count());
+    }
+
+    // What the same system did in its other runs. Large files tell of bandwidth, small ones of opens.
+    DataSupply limits_for(std::size_t index) {
+        DataSupply supply;
+        supply.store_bandwidth = limit(index, false).rate;
+        if (runs_[index].opens_decide()) supply.opens_per_s = limit(index, true).rate;
+        return supply;
+    }
+
+    struct Limit {
+        double rate = DataSupply::unlimited;
+        bool seen_with_as_many_clients = false;
+    };
+    struct Seen {
+        double rate;
+        std::int64_t clients;
+        bool starved;
+    };
+
+    std::vector<Seen> other_runs(std::size_t index, bool opens) {
+        std::vector<Seen> out;
+        for (std::size_t i = 0; i < runs_.size(); ++i) {
+            const Run& other = runs_[i];
+            if (i == index || other.system != runs_[index].system || !expressible(other)) continue;
+            if (other.opens_decide() != opens) continue;
+            out.push_back({opens ? other.samples_per_s : bytes_per_s(other), other.clients,
+                           other.au < starved_below * unlimited_[i]});
+        }
+        // What no more clients surpassed elsewhere was not stopped by the store.
+        for (Seen& seen : out) {
+            for (const Seen& other : out) {
+                if (other.clients <= seen.clients && other.rate > seen.rate) seen.starved = false;
+            }
+        }
+        return out;
+    }
+
+    Limit limit(std::size_t index, bool opens) {
+        const std::int64_t clients = runs_[index].clients;
+        const std::vector<Seen> others = other_runs(index, opens);
+        Limit out;
+        double reached = 0;  // by no more clients
+        double client = 0;
+        for (const Seen& seen : others) {
+            if (seen.clients <= clients) reached = std::max(reached, seen.rate);
+            if (!seen.starved) continue;
+            if (seen.clients == clients) out.seen_with_as_many_clients = true;
+            // Few clients are stopped by their own networks, but open what the servers allow.
+            if (!opens || seen.clients <= clients)
+                client = std::max(client, seen.rate / static_cast<double>(seen.clients));
+        }
+        double store = 0;
+        for (const Seen& seen : others) {
+            const double all = clients_share_below * static_cast<double>(seen.clients) * client;
+            if (seen.starved && (seen.clients >= clients || seen.rate < all))
+                store = std::max(store, seen.rate);
+        }
+        if (client > 0) out.rate = client * static_cast<double>(clients);
+        if (store > 0) out.rate = std::min(out.rate, store);
+        out.rate = std::max(out.rate, reached);
+        return out;
+    }
+
+    double utilisation_min(const Run& run) {
+        return catalogue_.number("loader_demand", entry(run), "utilisation_min");
+    }
+
+    // The submission's own largest of this kind, and it only just passes.
+    bool at_its_bound(const Run& run) {
+        if (run.au - 100 * utilisation_min(run) > at_bound_points) return false;
+        return std::none_of(runs_.begin(), runs_.end(), [&](const Run& other) {
+            return other.system == run.system && other.workload == run.workload &&
+                   other.accelerator == run.accelerator && other.clients == run.clients &&
+                   other.accelerators > run.accelerators;
+        });
+    }
+
+    std::int64_t most_accelerators(const Run& run, const DataSupply& supply) {
+        const auto passes = [&](std::int64_t n) {
+            return predict(run, n, supply).utilisation >= utilisation_min(run);
+        };
+        std::int64_t low = 0;
+        std::int64_t high = 1;
+        while (high < accelerators_max && passes(high)) {
+            low = high;
+            high *= 2;
+        }
+        while (high - low > 1) {
+            const std::int64_t middle = (low + high) / 2;
+            (passes(middle) ? low : high) = middle;
+        }
+        return low;
+    }
+
+    std::vector<Run> runs_;
+    Diagnostics diagnostics_;
+    ValueReader reader_{diagnostics_, "catalogue"};
+    Catalogue catalogue_;
+    std::vector<double> unlimited_;  // AU of each run, had its store no limits; percent
+};
+
+}  // namespace
+
+VerifiedTable verify_mlperf_storage(const CsvTable& table, const Value* overrides) {
+    std::vector<Run> runs;
+    for (const CsvRow& row : table.rows) runs.push_back(run_of(row));
+    VerifiedTable out{table.name, "MLPerf Storage v1.0, limits from other runs", runs.size()};
+    Storage storage(runs, overrides);
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+        if (storage.expressible(runs[i])) storage.verify(i, out.expressed);
+    }
+    storage.check();
+    return out;
+}
+
+}  // namespace railyard
