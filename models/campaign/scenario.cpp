@@ -485,10 +485,9 @@ Duration ScenarioReader::burst_penalty() {
         return communicators(s_, s_.fidelity, faults, true);
     });
     try {
-        return std::max(
-            Duration{},
-            beside.step(s_.plan).duration() -
-                (s_.job.step.duration() - s_.job.step.degraded - s_.job.step.data_wait));
+        return std::max(Duration{}, beside.step(s_.plan).duration() -
+                                        (s_.job.step.duration() - s_.job.step.degraded -
+                                         s_.job.step.data_wait));
     } catch (const NoPath& no_path) {  // to the storage servers
         s_.no_path = no_path.what();
         return {};

@@ -15,8 +15,8 @@ std::uint64_t PacketEngine::ps_per_byte_of(Bandwidth rate) {
         ((static_cast<__int128>(8'000'000'000'000) << 20) + bits - 1) / bits);
 }
 
-// Buckets for a handful of events each when links are busy; and as many of them as reach one packet's transfer
-// and propagation ahead.
+// Buckets for a handful of events each when links are busy; and as many of them as reach one packet's
+// transfer and propagation ahead.
 TimingWheel PacketEngine::fitting_wheel(const PacketNetwork& network, const PacketSpec& spec) {
     std::int64_t transfer = INT64_MAX;
     std::int64_t ahead = 0;

@@ -788,7 +788,7 @@ const Knob* seen_in_windows(const std::string& key, std::string& section) {
     for (const char* each : {"fabric.compute", "fabric.storage"}) {
         section = each;
         if (!key.starts_with(section)) continue;
-        const auto found = packet_knobs.find("@" + key.substr(section.size()));
+        const auto found = packet_knobs.find(fmt::format("@{}", key.substr(section.size())));
         if (found != packet_knobs.end()) return &found->second;
     }
     return nullptr;
