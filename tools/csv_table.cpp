@@ -3,6 +3,8 @@
 #include <csv.h>
 #include <fmt/format.h>
 
+#include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <sstream>
 
@@ -22,6 +24,20 @@ struct Collector {
 };
 
 }  // namespace
+
+const std::string& Fields::text(const char* column) const {
+    static const std::string empty;
+    const auto found = row_.find(column);
+    return found == row_.end() ? empty : found->second;
+}
+
+double Fields::number(const char* column) const {
+    return std::strtod(text(column).c_str(), nullptr);
+}
+
+std::int64_t Fields::integer(const char* column) const {
+    return std::llround(number(column));
+}
 
 CsvTable read_csv_table(const std::string& path) {
     CsvTable table;

@@ -2,6 +2,7 @@
 // Tables of measurements: '#' lines that say where they come from, a row of column names, rows of
 // data.
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -9,6 +10,18 @@
 namespace railyard {
 
 using CsvRow = std::map<std::string, std::string>;
+
+// A row's fields by column; one that is missing is empty, and 0.
+class Fields {
+  public:
+    explicit Fields(const CsvRow& row) : row_(row) {}
+    const std::string& text(const char* column) const;
+    double number(const char* column) const;
+    std::int64_t integer(const char* column) const;
+
+  private:
+    const CsvRow& row_;
+};
 
 struct CsvTable {
     std::string name;  // the file's, without folder and ending

@@ -40,6 +40,7 @@ constexpr Verb verbs[] = {
     {"plan", cmd_plan, "the step of a parallel plan, its memory, and the best plans there are"},
     {"perf", cmd_perf, "what nccl-tests would print: times of a collective by message size"},
     {"topo", cmd_topo, "what the networks are made of, and pictures of them"},
+    {"storage", cmd_storage, "what the store gives, holds, and loses with its parts"},
     {"window", cmd_window, "the scenario's traffic and faults, packet by packet"},
     {"verify", cmd_verify, "published measurements beside what the program says"},
     {"calc", cmd_calc, "checkpoint size, training memory, training time, KV cache, with formulas"},

@@ -13,6 +13,7 @@
 #include "sim/statistics.h"
 #include "tools/options.h"
 #include "tools/verify_storage.h"
+#include "tools/verify_stores.h"
 
 namespace railyard {
 
@@ -45,21 +46,6 @@ class Bench {
     const Value* overrides_;
     StandaloneCatalogue own_{ValueChoice::corrected, overrides_};
     std::map<std::string, CollectiveConstants> constants_;  // by node and NIC
-};
-
-class Fields {
-  public:
-    explicit Fields(const CsvRow& row) : row_(row) {}
-    const std::string& text(const char* column) const {
-        static const std::string empty;
-        const auto found = row_.find(column);
-        return found == row_.end() ? empty : found->second;
-    }
-    double number(const char* column) const { return std::strtod(text(column).c_str(), nullptr); }
-    std::int64_t integer(const char* column) const { return std::llround(number(column)); }
-
-  private:
-    const CsvRow& row_;
 };
 
 // A GPT by its dimensions; parameters by Megatron's formula (arXiv:2104.04473, eq. 2).
@@ -815,6 +801,7 @@ constexpr Format formats[] = {
 std::vector<VerifiedTable> verify_table(const CsvTable& table, const Value* overrides) {
     // A run's limits are known from others of the same table.
     if (table.name.starts_with("50")) return {verify_mlperf_storage(table, overrides)};
+    if (auto stores = verify_stores(table, overrides)) return {std::move(*stores)};
     std::vector<VerifiedTable> out;
     for (const Format& format : formats) {
         if (!table.name.starts_with(format.number)) continue;

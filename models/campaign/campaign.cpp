@@ -123,6 +123,7 @@ std::vector<Metric> metrics_of(const Scenario& s, const ReplicaResult& r) {
         metrics.push_back(plain_metric(
             "data_wait_time", "s",
             static_cast<double>(r.ledger.booked(Category::data_wait)) * 1e-9 / job_gpus));
+        metrics.push_back(plain_metric("data_starved_time", "s", seconds(job.data_starved)));
         metrics.push_back(plain_metric("data_utilisation", "1", s.data->flow.utilisation));
         metrics.push_back(plain_metric("data_fetched", "B", fetched));
         metrics.push_back(

@@ -5,12 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 
 #include "models/campaign/checkpoint.h"
 #include "models/campaign/failures.h"
-#include "models/campaign/packet_limits.h"
 #include "models/campaign/packet_rates.h"
 #include "models/campaign/parallel.h"
+#include "models/campaign/stores.h"
 #include "sim/check.h"
 
 namespace railyard {
@@ -18,8 +19,6 @@ namespace railyard {
 namespace {
 
 const std::vector<std::string> value_choices = {"corrected", "seed"};
-const std::vector<std::string> storage_networks = {"own", "compute"};
-const std::vector<std::string> traffic_classes = {"compute", "own"};
 
 constexpr double step_seconds_max = 1e7;  // a step of 116 days is a mistake in the scenario
 
@@ -71,7 +70,6 @@ class ScenarioReader {
     void read_run();
     void read_cluster();
     void read_fault(Section& section);
-    void read_storage();
     void read_job();
     void read_step(Section& job);
     void model_steps();
@@ -89,13 +87,6 @@ class ScenarioReader {
     Scenario s_;
     std::string node_name_ = "dgx_h100";
     std::string model_name_;
-    std::optional<SharedStore> store_;
-    std::string store_name_;
-    Bandwidth store_read_;         // all servers together
-    Bandwidth store_client_read_;  // one node
-    std::int64_t storage_servers_ = 1;
-    std::int64_t nics_per_server_ = 1;
-    std::int64_t class_weight_ = 1;
     std::optional<Duration> job_length_;
     std::optional<Duration> given_step_;
     bool run_duration_given_ = false;
@@ -122,7 +113,9 @@ Scenario ScenarioReader::read() {
 
     read_run();
     read_cluster();
-    read_storage();
+    StoreReader store(top_, *catalogue_, s_.node, node_name_, s_.nodes.nodes);
+    s_.converged = store.converged();
+    s_.own_class = store.class_weight() > 0;
     constexpr std::int64_t flow_gpus_max = 1'000'000;
     if (s_.fidelity != Fidelity::analytic && s_.gpus() > flow_gpus_max) {
         top_.error("run", fmt::format("{} GPUs: the flow scale takes at most {}", s_.gpus(),
@@ -131,10 +124,10 @@ Scenario ScenarioReader::read() {
     }
     NetworkContext context{.node = s_.node};
     context.nodes = s_.nodes.nodes;
-    context.storage_servers = storage_servers_;
-    context.nics_per_server = nics_per_server_;
+    context.storage_servers = store.servers();
+    context.nics_per_server = store.nics_per_server();
     context.converged = s_.converged;
-    context.storage_class_weight = s_.own_class ? class_weight_ : 0;
+    context.storage_class_weight = store.class_weight();
     context.folder = folder_;
     context.build = changes_.build_networks;
     context.build_compute = s_.fidelity != Fidelity::analytic;
@@ -142,6 +135,8 @@ Scenario ScenarioReader::read() {
     context.packet_rates = s_.fidelity == Fidelity::packet;
     context.storage_traffic = storage_traffic_wanted();
     s_.networks = read_networks(top_, *catalogue_, context);
+    s_.stores.push_back(store.build(s_.networks));
+    s_.server_write_bandwidth = store.server_write();
     if (s_.networks[0].kind_given) {
         s_.node.transport = network_kinds()[static_cast<std::size_t>(s_.networks[0].kind)];
     }
@@ -257,85 +252,6 @@ void ScenarioReader::read_fault(Section& section) {
     }
 }
 
-void ScenarioReader::read_storage() {
-    Section storage = top_.section("storage");
-    std::vector<std::string> systems;
-    for (const StorageKind& system : storage_systems()) systems.push_back(system.name);
-    std::string name = "nfs_single";
-    storage.name("system", name, systems, "a storage system",
-                 "The shared store that checkpoints go to");
-    std::int64_t& servers = storage_servers_;
-    storage.read("servers", servers, "Storage servers; their bandwidths add up",
-                 {.bound = Bound::count});
-    nics_per_server_ = std::max<std::int64_t>(1, s_.node.storage_nics);
-    storage.read("nics_per_server", nics_per_server_,
-                 "NICs of a storage server, of the network's rate",
-                 {.bound = Bound::count, .otherwise = "as many as a node has for storage"});
-    int network = 0;
-    storage.choose("network", network, storage_networks,
-                   "own: [fabric.storage], apart from the compute network; compute: the servers "
-                   "stand on [fabric.compute] and share its links");
-    s_.converged = network == 1;
-    int traffic_class = 0;
-    storage.choose(
-        "traffic_class", traffic_class, traffic_classes,
-        "On the compute network: compute, the class of the collectives; own, another one");
-    s_.own_class = s_.converged && traffic_class == 1;
-    storage.read("class_weight", class_weight_,
-                 "Full packets that the class of its own sends for each one of the compute class "
-                 "where both wait (deficit round robin)",
-                 {.bound = Bound::count});
-    keep_within(storage, "class_weight", class_weight_, std::int64_t{1000});
-    if (storage.has("class_weight") && !s_.own_class) {
-        storage.warning("class_weight", "has no effect without traffic_class = \"own\"");
-    }
-    if (storage.has("traffic_class") && !s_.converged) {
-        storage.warning("traffic_class", "has no effect without storage.network = \"compute\"");
-    }
-    const auto system = std::find_if(storage_systems().begin(), storage_systems().end(),
-                                     [&](const StorageKind& each) { return each.name == name; });
-    std::optional<Bandwidth> server_write;
-    std::optional<Bandwidth> server_read;
-    std::optional<Bandwidth> client;
-    storage.read("server_write_bandwidth", server_write, "What one server takes",
-                 {.bound = Bound::positive, .otherwise = "the system's, from the catalogue"});
-    storage.read("server_read_bandwidth", server_read, "What one server gives",
-                 {.bound = Bound::positive, .otherwise = "the system's, from the catalogue"});
-    storage.read("client_bandwidth", client,
-                 "What one node moves to and from the store, per direction",
-                 {.bound = Bound::positive,
-                  .otherwise = "that of the node's NICs, or of the named system's client"});
-    const bool named = storage.has("system");
-    storage.finish();
-    if (!server_write) server_write = catalogue_->bandwidth("storage", name, system->write_key);
-    if (!server_read) server_read = catalogue_->bandwidth("storage", name, system->read_key);
-    s_.server_write_bandwidth = *server_write;
-    std::optional<Bandwidth> client_write = client;
-    std::optional<Bandwidth> client_read = client;
-    if (!client) {
-        const bool own_nics = s_.node.storage_nics > 0 && !s_.converged;
-        const std::int64_t nics = own_nics ? s_.node.storage_nics : s_.node.nics;
-        const Bandwidth nic_bandwidth = s_.node.nic_bandwidth * nics;
-        const auto limit = [&](const char* key) {
-            // A store that is described by its servers alone has no client of its own.
-            if (key == nullptr || !named) return nic_bandwidth;
-            return std::min(nic_bandwidth, catalogue_->bandwidth("storage", name, key));
-        };
-        client_write = limit(system->client_write_key);
-        client_read = limit(system->client_read_key);
-    }
-    store_name_ = name;
-    store_read_ = *server_read * servers;
-    store_client_read_ = *client_read;
-    store_.emplace(SharedStore::Limits{*server_write * servers, *client_write},
-                   SharedStore::Limits{*server_read * servers, *client_read});
-    StoreSetup setup;
-    setup.name = name;
-    setup.supply.read = *server_read * servers;
-    setup.supply.write = *server_write * servers;
-    s_.stores.push_back(setup);
-}
-
 void ScenarioReader::read_job() {
     Section job = top_.section("job");
     s_.job.nodes = s_.nodes.nodes;
@@ -373,8 +289,11 @@ void ScenarioReader::read_job() {
         s_.job.target_steps = (job_length_->count() + s_.job.step.duration().count() - 1) /
                               s_.job.step.duration().count();
     }
-    s_.job.store_read = store_->read_network() * s_.job.nodes;
-    s_.job.store_write = store_->write_network() * s_.job.nodes;
+    if (ok()) {
+        const StoreLimits limits = s_.store().limits({});
+        s_.job.store_read = limits.client_read * s_.job.nodes;
+        s_.job.store_write = limits.client_write * s_.job.nodes;
+    }
     const bool burst = s_.fidelity == Fidelity::packet && s_.converged && !model_name_.empty() &&
                        !given_step_ && s_.no_path.empty();
     read_checkpoint(job, *catalogue_, s_,
@@ -419,26 +338,15 @@ void ScenarioReader::read_step(Section& job) {
     if (!model_name_.empty()) s_.tokens_per_step = s_.plan.global_batch * s_.plan.sequence_length;
 }
 
-// What the shared store gives to readers; of metadata, what the catalogue says of its kind.
+// What the shared store gives to readers.
 DataSupply ScenarioReader::store_supply() {
+    const StoreLimits limits = s_.store().limits({});
     DataSupply supply;
-    supply.store_bandwidth = store_read_.bytes_per_second();
-    supply.node_bandwidth = store_client_read_.bytes_per_second();
-    const auto has = [&](const char* key) { return catalogue_->has("storage", store_name_, key); };
-    if (has("metadata_rate_per_server")) {
-        supply.opens_per_s =
-            catalogue_->rate("storage", store_name_, "metadata_rate_per_server").per_second *
-            static_cast<double>(storage_servers_);
-    }
-    for (const char* key : {"metadata_rate", "mds_stat_rate"}) {
-        if (has(key)) supply.opens_per_s = catalogue_->rate("storage", store_name_, key).per_second;
-    }
-    if (has("open_latency")) {
-        supply.open_latency = catalogue_->time("storage", store_name_, "open_latency");
-    }
-    for (const char* key : {"read_latency", "latency"}) {
-        if (has(key)) supply.first_byte = catalogue_->time("storage", store_name_, key);
-    }
+    supply.store_bandwidth = least(limits.read).bandwidth.bytes_per_second();
+    supply.node_bandwidth = limits.client_read.bytes_per_second();
+    if (limits.opens_per_s > 0) supply.opens_per_s = limits.opens_per_s;
+    supply.open_latency = limits.open_latency;
+    supply.first_byte = limits.first_byte;
     return supply;
 }
 
@@ -453,6 +361,9 @@ void ScenarioReader::read_data_loading(Section& job) {
     s_.data = read_data(job, *catalogue_, context);
     if (s_.data) {
         s_.job.step.data_wait = from_seconds(std::min(s_.data->flow.data_wait_s, step_seconds_max));
+        if (s_.data->source == DataSource::storage) {
+            s_.job.data = DataFeedSpec{s_.data->loader, s_.data->supply};
+        }
     }
 }
 
@@ -576,13 +487,16 @@ std::vector<SchemaRow> scenario_schema() {
     Diagnostics ignored;
     ValueReader values(ignored, "");
     ScenarioReader(values, nullptr, &rows).read();
+    // Systems that share a section share keys.
+    std::set<std::string> seen;
+    std::erase_if(rows, [&](const SchemaRow& row) { return !seen.insert(row.path).second; });
     return rows;
 }
 
 std::vector<Kind> kinds() {
     std::vector<Kind> out;
-    for (const StorageKind& system : storage_systems()) {
-        out.push_back({"storage.system", system.name, system.doc});
+    for (const StorageKind& kind : storage_kinds()) {
+        out.push_back({"storage.system", kind.name, kind.doc});
     }
     for (const std::string& profile : failure_profiles()) {
         const Value* name = Catalogue::entry("failure_profile", profile)->find("name");
@@ -617,7 +531,7 @@ std::vector<Kind> kinds() {
            "tensor-parallel ranks share nodes, pipeline stages come next",
            "replicas share nodes, then tensor-parallel ranks", "replicas share nodes, then stages",
            "stages share nodes, then tensor-parallel ranks", "stages share nodes, then replicas"});
-    words("storage.traffic_class", traffic_classes,
+    words("storage.traffic_class", storage_traffic_classes(),
           {"the class of the collectives", "a class of its own"});
     words("window.traffic.kind", window_traffic_names(),
           {"each node to the next, a piece goes on when the one before has come in",
@@ -631,7 +545,7 @@ std::vector<Kind> kinds() {
     for (const CongestionKind& kind : congestion_kinds()) {
         out.push_back({"fabric.compute.congestion.control", kind.name, kind.doc});
     }
-    words("storage.network", storage_networks,
+    words("storage.network", storage_networks(),
           {"a network apart from the compute network", "the compute network: converged"});
     words("fabric.compute.kind", network_kinds(),
           {"credits: lossless by construction; adaptive routing, SHARP",

@@ -7,6 +7,7 @@
 
 #include "models/campaign/data.h"
 #include "models/campaign/limits.h"
+#include "models/campaign/stores.h"
 #include "models/campaign/window.h"
 #include "models/scheduler/scheduler.h"
 #include "models/storage/storage.h"
@@ -17,13 +18,6 @@ namespace railyard {
 // Which network a step is computed on.
 enum class Fidelity : std::uint8_t { analytic, flow, packet };
 const std::vector<std::string>& fidelity_names();
-
-// A store that jobs use, with everything in order.
-struct StoreSetup {
-    std::string name;
-    StoreSupply supply;
-    Bytes capacity;  // 0: not known
-};
 
 struct Scenario {
     std::string file;
@@ -41,7 +35,7 @@ struct Scenario {
     std::vector<ClusterNetwork> networks;  // compute, storage, management
     bool converged = false;                // storage traffic uses the compute network
     bool own_class = false;                // and there in a traffic class of its own
-    Bandwidth server_write_bandwidth;      // of one
+    Bandwidth server_write_bandwidth;      // of one storage server
     std::vector<StoreSetup> stores;        // [storage], then [object_store] if it is there
     WindowSpec window;
     NodePool::Spec nodes;
@@ -81,6 +75,8 @@ struct Scenario {
     StandaloneCatalogue open_catalogue() const {
         return StandaloneCatalogue(values, &overrides, file, perturbation);
     }
+    // The shared store, whose limits and protection are pure functions of what is broken.
+    const StorageSystem& store() const { return *stores[0].system; }
     std::int64_t gpus() const { return nodes.nodes * node.gpus; }
     // Of the job's GPUs together, dense bf16: what MFU is measured against.
     double peak_flops() const {

@@ -141,6 +141,11 @@ void Catalogue::check_kind(const Value& given, const Value& ours, const std::str
         reader_.number(given, path, Bound::non_negative);
     } else if (const auto quantity = parse_quantity(value->text, why)) {
         reader_.quantity(given, path, {quantity->dimension}, Bound::non_negative);
+        const Value& text = reader_.unwrap(given, path);
+        const std::string per = value->text.substr(value->text.find("USD") + 3);
+        if (quantity->dimension == Dimension::price && !text.text.ends_with("USD" + per)) {
+            reader_.error(given.at, path, fmt::format("expected a price in USD{}", per));
+        }
     }
 }
 
@@ -254,6 +259,9 @@ Metres Catalogue::metres(std::string_view kind, std::string_view name, std::stri
 double Catalogue::metres_per_second(std::string_view kind, std::string_view name,
                                     std::string_view key) {
     return quantity(kind, name, key, Dimension::speed).value;
+}
+double Catalogue::price(std::string_view kind, std::string_view name, std::string_view key) {
+    return quantity(kind, name, key, Dimension::price).value;
 }
 double Catalogue::number(std::string_view kind, std::string_view name, std::string_view key) {
     const Found found = find(kind, name, key);

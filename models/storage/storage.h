@@ -1,49 +1,54 @@
 #pragma once
-// The shared store that checkpoints go to. Finite bandwidth: the smaller of what the servers take
-// and what the clients' networks carry.
+// The kinds of stores that a scenario may name, and what a job makes of one's limits.
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "models/catalogue/catalogue.h"
 #include "models/storage/burst.h"
+#include "models/storage/failing_store.h"
 #include "models/storage/restart_storm.h"
+#include "models/storage/store.h"
+#include "models/storage/store_design.h"
 #include "models/storage/store_service.h"
 
 namespace railyard {
 
-// What one storage server of a system moves; `name` is the catalogue's entry of kind "storage".
+// Where a store stands: servers of its own, the nodes themselves, or somebody else's.
+enum class StorePlace : std::uint8_t { servers, nodes, cloud };
+
 struct StorageKind {
-    std::string name;
-    const char* read_key;  // catalogue key of one server's read bandwidth
+    const char* name;     // in the scenario, and of the catalogue's entry of kind "storage"
+    const char* section;  // under [storage], its own keys; nullptr: it has none
+    StorePlace place;
+    const char* read_key;  // catalogue key of one server's read bandwidth; nullptr: not known
     const char* write_key;
     const char* client_read_key;  // what one client of it reaches; nullptr: no measured limit
     const char* client_write_key;
+    std::int64_t servers;  // with so many a scenario starts that names no number
+    // Reads the system's own keys and builds it. What is wrong goes to the sections' errors; the system is
+    // then built all the same, and must not be used.
+    std::unique_ptr<StorageSystem> (*build)(Section& storage, Section& own, Catalogue& catalogue,
+                                            const StoreDesign& design);
     const char* doc;
 };
-const std::vector<StorageKind>& storage_systems();
+const std::vector<StorageKind>& storage_kinds();
 
-class SharedStore {
-  public:
-    struct Limits {
-        Bandwidth store;   // all servers together
-        Bandwidth client;  // one node's own traffic
-    };
-    SharedStore(Limits write, Limits read) : write_(write), read_(read) {}
+// What `clients` nodes reach together, evenly, with nobody else on the store.
+Bandwidth read_bandwidth(const StoreLimits& limits, std::int64_t clients);
+Bandwidth write_bandwidth(const StoreLimits& limits, std::int64_t clients);
 
-    // Time for `clients` nodes that move `bytes` together, evenly, with nobody else on the store.
-    Duration write_time(Bytes bytes, std::int64_t clients) const;
-    Duration read_time(Bytes bytes, std::int64_t clients) const;
-
-    Bandwidth read_network() const { return read_.client; }  // of one node
-    Bandwidth write_network() const { return write_.client; }
-
-    Bandwidth write_bandwidth(std::int64_t clients) const;
-    Bandwidth read_bandwidth(std::int64_t clients) const;
-
-  private:
-    Limits write_;
-    Limits read_;
+// `files` of `bytes` together, made or opened by so many threads on so many nodes, in seconds:
+//
+//     files / min(threads / latency, metadata rate) + bytes / bandwidth
+struct SmallFiles {
+    std::int64_t files = 0;
+    Bytes bytes{};
+    std::int64_t clients = 1;
+    std::int64_t threads = 1;  // of all clients
 };
+double create_seconds(const StoreLimits& limits, const SmallFiles& files);
+double open_seconds(const StoreLimits& limits, const SmallFiles& files);
 
 }  // namespace railyard

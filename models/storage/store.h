@@ -45,7 +45,7 @@ struct StoreLimits {
     double removes_per_s = 0;
     Duration create_latency{};  // one thread of one client: what each operation takes
     Duration open_latency{};
-    Duration first_byte{};  // from a read request to its first byte
+    Duration first_byte{};  // from a read to its first byte; 0: not known apart from the open
     // Of the store's data, what nobody serves in this state: who touches it waits. The ceilings are those
     // of the rest.
     double unreachable = 0;

@@ -38,6 +38,20 @@ Category category_of(JobPhase phase) {
     RY_UNREACHABLE("a phase that is not booked as a whole");
 }
 
+// Loaders live in the job's processes.
+DataFeed::Use use_of_data(JobPhase phase) {
+    switch (phase) {
+        case JobPhase::running:
+            return DataFeed::Use::steps;
+        case JobPhase::checkpointing:
+        case JobPhase::storm_stall:
+        case JobPhase::restore:
+            return DataFeed::Use::loaders_only;
+        default:
+            return DataFeed::Use::no_loaders;
+    }
+}
+
 }  // namespace
 
 TrainingJob::TrainingJob(CampaignEngine& engine, const JobSpec& spec,
@@ -50,10 +64,11 @@ TrainingJob::TrainingJob(CampaignEngine& engine, const JobSpec& spec,
       ledger_(ledger),
       events_(events),
       id_(engine.add(*this, "job")),
-      checkpointer_(engine, stores, stores.add_client(spec.store_read, spec.store_write),
-                    spec.checkpoint, spec.nodes, *this) {
+      client_(stores.add_client(spec.store_read, spec.store_write)),
+      checkpointer_(engine, stores, client_, spec.checkpoint, spec.nodes, *this) {
     RY_CHECK(spec.step.duration() > Duration{});
     outcome_.interruptions.resize(causes.size());
+    if (spec.data) feed_.emplace(engine, stores, client_, *spec.data, *this);
 }
 
 void TrainingJob::begin() {
@@ -61,6 +76,7 @@ void TrainingJob::begin() {
     if (spec_.maintenance.every > Duration{}) {
         engine_.schedule(engine_.now() + spec_.maintenance.every, id_, maintenance_due);
     }
+    if (feed_) feed_->begin(DataFeed::Use::loaders_only);
     resume();
 }
 
@@ -105,6 +121,14 @@ Duration TrainingJob::step_duration(bool slowed) const {
     return spec_.step.duration() + (slowed ? spec_.checkpoint.upload_step_penalty : Duration{});
 }
 
+Duration TrainingJob::next_step_duration() const {
+    return step_duration(checkpointer_.uploading()) + (feed_ ? feed_->extra_wait() : Duration{});
+}
+
+Duration TrainingJob::segment_step() const {
+    return step_duration(segment_slowed_) + segment_wait_;
+}
+
 bool TrainingJob::checkpoint_due() const {
     if (!saves() || steps_since_checkpoint_ == 0) return false;
     if (spec_.checkpoint.interval_steps > 0) {
@@ -118,8 +142,7 @@ std::int64_t TrainingJob::steps_until_due() const {
         return spec_.checkpoint.interval_steps - steps_since_checkpoint_;
     }
     const Duration wait = checkpoint_due_ - engine_.now() + carried_;
-    return std::max<std::int64_t>(
-        1, ceil_div(wait.count(), step_duration(checkpointer_.uploading()).count()));
+    return std::max<std::int64_t>(1, ceil_div(wait.count(), next_step_duration().count()));
 }
 
 void TrainingJob::start_segment() {
@@ -143,11 +166,12 @@ void TrainingJob::start_segment() {
         after_checkpoint();
         return;
     }
-    const Duration step = step_duration(checkpointer_.uploading());
+    const Duration step = next_step_duration();
     // Far enough for any campaign, near enough for the clock.
     std::int64_t steps = (Instant::max() - engine_.now()) / step / 2;
     RY_CHECK(steps > 0);
     if (saves()) steps = std::min(steps, steps_until_due());
+    if (carried_ > step) steps = 1;  // it waited long for data, and is over
     if (spec_.target_steps > 0) steps = std::min(steps, spec_.target_steps - done_.steps);
     segment_slowed_ = checkpointer_.uploading();
     run_steps(steps, std::exchange(carried_, {}));
@@ -156,19 +180,23 @@ void TrainingJob::start_segment() {
 void TrainingJob::run_steps(std::int64_t steps, Duration already_done) {
     segment_start_ = engine_.now() - already_done;
     segment_steps_ = steps;
-    phase_event_ = engine_.schedule_cancellable(
-        segment_start_ + steps * step_duration(segment_slowed_), id_, segment_end);
+    // A step that has waited long enough, as things are now, is over.
+    segment_wait_ = std::max(feed_ ? feed_->extra_wait() : Duration{},
+                             already_done - step_duration(segment_slowed_));
+    phase_event_ =
+        engine_.schedule_cancellable(segment_start_ + steps * segment_step(), id_, segment_end);
 }
 
 void TrainingJob::complete_steps(std::int64_t steps) {
     done_.steps += steps;
     if (segment_slowed_) done_.slowed += steps;
+    done_.data_wait += steps * segment_wait_;
     steps_since_checkpoint_ += steps;
 }
 
 Duration TrainingJob::stop_segment() {
     const Duration elapsed = engine_.now() - segment_start_;
-    const Duration step = step_duration(segment_slowed_);
+    const Duration step = segment_step();
     complete_steps(elapsed / step);
     return elapsed % step;
 }
@@ -191,7 +219,7 @@ void TrainingJob::keep(const Work& work) {
     ledger_.book(Category::pipeline_bubble, g, work.steps * spec_.step.bubble);
     ledger_.book(Category::straggler_wait, g, work.steps * spec_.step.straggler_wait);
     ledger_.book(Category::degraded, g, work.steps * spec_.step.degraded);
-    ledger_.book(Category::data_wait, g, work.steps * spec_.step.data_wait);
+    ledger_.book(Category::data_wait, g, work.steps * spec_.step.data_wait + work.data_wait);
     ledger_.book(Category::checkpoint_stall, g, work.slowed * spec_.checkpoint.upload_step_penalty);
 }
 
@@ -249,6 +277,10 @@ void TrainingJob::after_checkpoint() {
 
 void TrainingJob::uploads_changed() {
     // The step under way ends at the speed that it began with; the next ones are slower, or faster.
+    if (phase_ == JobPhase::running) finish_step_under_way();
+}
+
+void TrainingJob::data_wait_changed() {
     if (phase_ == JobPhase::running) finish_step_under_way();
 }
 
@@ -386,7 +418,8 @@ Duration TrainingJob::lose_what_is_not_saved() {
     const Work lost = done_ - left;
     done_ = left;
     outcome_.steps_lost += lost.steps;
-    return lost.steps * spec_.step.duration() + lost.slowed * spec_.checkpoint.upload_step_penalty;
+    return lost.steps * spec_.step.duration() + lost.slowed * spec_.checkpoint.upload_step_penalty +
+           lost.data_wait;
 }
 
 void TrainingJob::drain() {
@@ -474,6 +507,7 @@ void TrainingJob::enter(JobPhase phase) {
     if (phase_ != JobPhase::running && phase_ != JobPhase::done) book_phase();
     phase_ = phase;
     phase_since_ = engine_.now();
+    if (feed_) feed_->change(use_of_data(phase));
 }
 
 void TrainingJob::end_phase_after(Duration span, Kind kind) {
@@ -524,7 +558,7 @@ void TrainingJob::end() {
     if (partial > Duration{}) {
         // A step cut off: its time in the proportions of a step, rounded down, the rest productive.
         using Wide = __int128;
-        const Wide whole = step_duration(slowed).count();
+        const Wide whole = (step_duration(slowed) + segment_wait_).count();
         const auto share = [&](Duration part) {
             return Duration(
                 static_cast<std::int64_t>(Wide{part.count()} * partial.count() / whole));
@@ -533,7 +567,7 @@ void TrainingJob::end() {
         const Duration bubble = share(spec_.step.bubble);
         const Duration straggling = share(spec_.step.straggler_wait);
         const Duration held_up = share(spec_.step.degraded);
-        const Duration starved = share(spec_.step.data_wait);
+        const Duration starved = share(spec_.step.data_wait + segment_wait_);
         const Duration penalty = slowed ? share(spec_.checkpoint.upload_step_penalty) : Duration{};
         ledger_.book(Category::exposed_communication, spec_.gpus(), communication);
         ledger_.book(Category::pipeline_bubble, spec_.gpus(), bubble);
@@ -550,6 +584,7 @@ void TrainingJob::end() {
         outcome_.checkpoint = checkpointer_.outcome();
         RY_CHECK(outcome_.checkpoint.stall.total() == stalled_);
     }
+    if (feed_) outcome_.data_starved = feed_->starved();
     outcome_.job_time = engine_.now() - began_;
     record(outcome_.finished ? "finished" : "campaign_end", "", -1, outcome_.steps_kept);
     phase_ = JobPhase::done;

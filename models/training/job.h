@@ -23,6 +23,7 @@
 
 #include "models/failure/failure.h"
 #include "models/training/checkpointer.h"
+#include "models/training/data_feed.h"
 #include "models/training/ledger.h"
 #include "models/training/node_supply.h"
 #include "models/training/step.h"
@@ -49,7 +50,8 @@ struct JobSpec {
     CheckpointSpec checkpoint;
     RecoverySpec recovery;
     MaintenanceSpec maintenance;
-    Bandwidth store_read;  // of its nodes together, to and from all stores
+    std::optional<DataFeedSpec> data;  // read from a store while the job runs
+    Bandwidth store_read;              // of its nodes together, to and from all stores
     Bandwidth store_write;
 
     std::int64_t gpus() const { return nodes * gpus_per_node; }
@@ -88,15 +90,17 @@ struct JobOutcome {
     // Time from an unexpected interruption to running again, by phase.
     Duration detection{}, replacement{}, requeue_wait{}, restart{}, restore{};
     Duration storm_stall{};
-    Duration lost_work{};   // of unexpected interruptions, as time of the job
-    Duration job_time{};    // from begin to the end
-    bool finished = false;  // target_steps reached
+    Duration data_starved{};  // its steps waited for data that others kept the store from giving
+    Duration lost_work{};     // of unexpected interruptions, as time of the job
+    Duration job_time{};      // from begin to the end
+    bool finished = false;    // target_steps reached
 };
 
 class TrainingJob : public CampaignEngine::Component,
                     public FailureSource::Target,
                     public NodeSupply::Waiter,
-                    public Checkpointer::Job {
+                    public Checkpointer::Job,
+                    public DataFeed::Job {
   public:
     // `events` may be nullptr. All references must outlive the job.
     TrainingJob(CampaignEngine& engine, const JobSpec& spec,
@@ -117,6 +121,7 @@ class TrainingJob : public CampaignEngine::Component,
     void uploads_changed() override;
     void moved_on() override;
     void restored() override;
+    void data_wait_changed() override;
 
     const JobOutcome& outcome() const { return outcome_; }
     JobPhase phase() const { return phase_; }
@@ -133,8 +138,10 @@ class TrainingJob : public CampaignEngine::Component,
     void run_steps(std::int64_t steps, Duration already_done);
     void complete_steps(std::int64_t steps);
     Duration stop_segment();  // completes its whole steps; returns the time spent in the next one
-    void finish_step_under_way();  // and then look again at what comes next
-    Duration step_duration(bool slowed) const;
+    void finish_step_under_way();               // and then look again at what comes next
+    Duration step_duration(bool slowed) const;  // with its data at hand
+    Duration next_step_duration() const;        // as things are now
+    Duration segment_step() const;
     bool checkpoint_due() const;
     std::int64_t steps_until_due() const;
     void begin_checkpoint();
@@ -180,10 +187,13 @@ class TrainingJob : public CampaignEngine::Component,
     Instant segment_start_{};
     std::int64_t segment_steps_ = 0;
     bool segment_slowed_ = false;
+    Duration segment_wait_{};  // of each step, for data
     Duration
         carried_{};  // time already spent in the step that a storm stopped; with recompute off: a failure
 
+    std::size_t client_;  // its nodes, among the stores'
     Checkpointer checkpointer_;
+    std::optional<DataFeed> feed_;
     Work done_;                     // since the campaign began, less what was lost
     std::int64_t saved_steps_ = 0;  // of these, covered by a checkpoint that has begun
     Saving saving_ = Saving::nothing;

@@ -5,11 +5,9 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <atomic>
 #include <map>
 
-#include "models/campaign/campaign.h"
-#include "sim/fingerprint.h"
+#include "tests/models/outcome.h"
 
 using namespace railyard;
 
@@ -253,6 +251,78 @@ const std::map<std::string, Knob> knobs = {
     {"storage.server_write_bandwidth", {{"storage.server_write_bandwidth=1 GB/s"}}},
     {"storage.server_read_bandwidth", {{"storage.server_read_bandwidth=1 GB/s"}}},
     {"storage.client_bandwidth", {{"storage.client_bandwidth=0.1 GB/s"}}},
+    {"storage.drive", {{"storage.drive=hdd"}, {"storage.system=lustre"}}},
+    {"storage.drives_per_server", {{"storage.drives_per_server=40"}, {"storage.system=lustre"}}},
+    {"storage.drive_capacity", {{"storage.drive_capacity=4 TB"}, {"storage.system=lustre"}}},
+    {"storage.drive_read_bandwidth",
+     {{"storage.drive_read_bandwidth=1 GB/s"}, {"storage.system=lustre"}}},
+    {"storage.drive_write_bandwidth",
+     {{"storage.drive_write_bandwidth=0.1 GB/s"}, {"storage.system=lustre"}}},
+    {"storage.drive_rebuild_bandwidth",
+     {{"storage.drive_rebuild_bandwidth=10 MB/s"}, {"storage.system=lustre"}}},
+    {"storage.weka.data_drives",
+     {{"storage.weka.data_drives=3"}, {"storage.system=weka", "storage.servers=12"}}},
+    {"storage.weka.parity",
+     {{"storage.weka.parity=4"}, {"storage.system=weka", "storage.servers=12"}}},
+    {"storage.weka.hot_spares",
+     {{"storage.weka.hot_spares=1"}, {"storage.system=weka", "storage.servers=12"}}},
+    {"storage.weka.rebuild_bandwidth",
+     {{"storage.weka.rebuild_bandwidth=2 GB/s"}, {"storage.system=weka", "storage.servers=12"}}},
+    {"storage.vast.model", {{"storage.vast.model=maverick"}, {"storage.system=vast"}}},
+    {"storage.vast.dbox_ha", {{"storage.vast.dbox_ha=true"}, {"storage.system=vast"}}},
+    {"storage.vast.dboxes", {{"storage.vast.dboxes=3"}, {"storage.system=vast"}}},
+    {"storage.vast.dbox_read_bandwidth",
+     {{"storage.vast.dbox_read_bandwidth=60 GB/s"}, {"storage.system=vast"}}},
+    {"storage.vast.dbox_write_bandwidth",
+     {{"storage.vast.dbox_write_bandwidth=12 GB/s"}, {"storage.system=vast"}}},
+    {"storage.vast.drain_bandwidth",
+     {{"storage.vast.drain_bandwidth=1 GB/s"}, {"storage.system=vast"}}},
+    {"storage.vast.write_buffer", {{"storage.vast.write_buffer=1 TB"}, {"storage.system=vast"}}},
+    {"storage.lustre.data_drives", {{"storage.lustre.data_drives=4"}, {"storage.system=lustre"}}},
+    {"storage.lustre.parity", {{"storage.lustre.parity=1"}, {"storage.system=lustre"}}},
+    {"storage.lustre.stripe_count", {{"storage.lustre.stripe_count=2"}, {"storage.system=lustre"}}},
+    {"storage.lustre.mds", {{"storage.lustre.mds=2"}, {"storage.system=lustre"}}},
+    {"storage.lustre.failover_time",
+     {{"storage.lustre.failover_time=1 min"}, {"storage.system=lustre"}}},
+    {"storage.gpfs.data_drives", {{"storage.gpfs.data_drives=4"}, {"storage.system=gpfs"}}},
+    {"storage.gpfs.parity", {{"storage.gpfs.parity=1"}, {"storage.system=gpfs"}}},
+    {"storage.beegfs.data_drives",
+     {{"storage.beegfs.data_drives=4"}, {"storage.system=beegfs", "storage.servers=4"}}},
+    {"storage.beegfs.parity",
+     {{"storage.beegfs.parity=1"}, {"storage.system=beegfs", "storage.servers=4"}}},
+    {"storage.beegfs.stripe_count",
+     {{"storage.beegfs.stripe_count=2"}, {"storage.system=beegfs", "storage.servers=4"}}},
+    {"storage.beegfs.buddy_mirror",
+     {{"storage.beegfs.buddy_mirror=true"}, {"storage.system=beegfs", "storage.servers=4"}}},
+    {"storage.beegfs.mds",
+     {{"storage.beegfs.mds=2"}, {"storage.system=beegfs", "storage.servers=4"}}},
+    {"storage.ceph.replication",
+     {{"storage.ceph.replication=2"}, {"storage.system=ceph_nvme", "storage.servers=8"}}},
+    {"storage.ceph.data_drives",
+     {{"storage.ceph.data_drives=4"}, {"storage.system=ceph_nvme", "storage.servers=8"}}},
+    {"storage.ceph.parity",
+     {{"storage.ceph.parity=1"}, {"storage.system=ceph_nvme", "storage.servers=8"}}},
+    {"storage.ceph.mds",
+     {{"storage.ceph.mds=2"}, {"storage.system=ceph_nvme", "storage.servers=8"}}},
+    {"storage.threefs.replicas", {{"storage.threefs.replicas=2"}, {"storage.system=threefs"}}},
+    {"storage.nfs.data_drives", {{"storage.nfs.data_drives=4"}, {"storage.system=nfs_single"}}},
+    {"storage.nfs.parity", {{"storage.nfs.parity=1"}, {"storage.system=nfs_single"}}},
+    {"storage.nfs.failover_pair",
+     {{"storage.nfs.failover_pair=true"}, {"storage.system=nfs_single"}}},
+    {"storage.object.data_drives", {{"storage.object.data_drives=3"}, {"storage.system=object"}}},
+    {"storage.object.parity", {{"storage.object.parity=1"}, {"storage.system=object"}}},
+    {"storage.object.part_size", {{"storage.object.part_size=128 MB"}, {"storage.system=object"}}},
+    {"storage.object.connections", {{"storage.object.connections=8"}, {"storage.system=object"}}},
+    {"storage.memory.share", {{"storage.memory.share=0.25"}, {"storage.system=host_memory"}}},
+    {"storage.memory.host_memory",
+     {{"storage.memory.host_memory=1 TB"}, {"storage.system=host_memory"}}},
+    {"storage.memory.bandwidth",
+     {{"storage.memory.bandwidth=10 GB/s"}, {"storage.system=host_memory"}}},
+    {"storage.object.prefixes", {{"storage.object.prefixes=10"}, {"storage.system=s3"}}},
+    {"storage.object.egress", {{"storage.object.egress=true"}, {"storage.system=s3"}}},
+    {"storage.object.egress_price",
+     {{"storage.object.egress_price=0.01"}, {"storage.system=s3", "storage.object.egress=true"}}},
+    {"storage.memory.copies", {{"storage.memory.copies=2"}, {"storage.system=peer_memory"}}},
     {"job.nodes", {{"job.nodes=4", "job.parallel.data=4"}}},
     {"job.length", {{"job.length=2 day"}}},
     {"job.model", {{"job.model=llama2_7b"}}},
@@ -333,8 +403,7 @@ const std::map<std::string, Knob> knobs = {
      {{"job.checkpoint.full_every=4"}, {"job.checkpoint.changed_fraction=0.1"}}},
     {"job.checkpoint.changed_fraction",
      {{"job.checkpoint.changed_fraction=0.1"}, {"job.checkpoint.full_every=4"}}},
-    {"job.checkpoint.tier",
-     {{"[[job.checkpoint.tier]]\nplace = \"storage\"", ""}}},
+    {"job.checkpoint.tier", {{"[[job.checkpoint.tier]]\nplace = \"storage\"", ""}}},
     {"job.checkpoint.tier.place", {{"place = \"local_nvme\"", "place = \"peer_memory\""}}},
     {"job.checkpoint.tier.every", {{"every = 2", "every = 3"}}},
     {"job.checkpoint.tier.keep", {{"keep = 1", "keep = 3"}}},
@@ -700,67 +769,6 @@ const std::map<std::string, Knob> window_knobs = {
     {"failures.storm.reset_time",
      {{}, {}, "[[failures.storm]]", "[[failures.storm]]\nreset_time = \"7 min\"", stormy.c_str()}},
 };
-
-// What topo reports, and where flows go.
-std::string network_text(const ClusterNetwork& network) {
-    const Topology& t = network.topology;
-    Router router(t, network.routing);
-    std::vector<Usage> usages;
-    for (VertexId nic = 0; nic < t.nic_count(); ++nic) {
-        router.route(nic, static_cast<VertexId>((nic + t.nic_count() / 2) % t.nic_count()), 0,
-                     usages);
-    }
-    Fingerprint print;
-    for (const Usage& u : usages) {
-        print.add(std::int64_t{u.link});
-        print.add(std::int64_t(u.share * 1e6F));
-    }
-    for (const Link& l : t.links()) {
-        print.add(std::int64_t(l.bytes_per_s));
-        print.add(l.latency);
-    }
-    std::string out = fmt::format(" {} {} {}", t.kind(), t.vertex_count(), print.hex());
-    for (VertexId v = static_cast<VertexId>(t.nic_count()); v < t.vertex_count(); ++v) {
-        out += " " + t.switch_model(v).name;
-    }
-    return out;
-}
-
-// What `railyard window` reports.
-std::string windows_text(const Scenario& s, Catalogue& catalogue) {
-    static const std::atomic<bool> never{false};
-    std::string out;
-    for (const NetworkWindow& w : packet_windows(s)) {
-        const WindowResult r =
-            run_window(catalogue, w.network->topology, w.network->packets, w.window, never);
-        out += fmt::format(" {} {}", r.digest, static_cast<int>(r.ending));
-        if (r.totals.lost_lossless > 0 && !s.window.allow_loss) out += " an error";
-    }
-    return out;
-}
-
-// Everything that a run, topo, perf and window report, as text.
-std::string outcome_of(const std::string& text, const std::vector<std::string>& settings) {
-    ScenarioChanges changes;
-    changes.settings = settings;
-    const Scenario s = load_scenario(text, "knobs", changes);
-    const CampaignResult r = run_campaign(s, {});
-    std::string out = s.title + " " + r.digest;
-    for (const MetricSummary& m : r.metrics) out += fmt::format(" {}={}", m.name, m.summary.mean);
-    for (const FailureCause& cause : s.causes) out += " " + cause.name;
-    for (const ClusterNetwork& network : s.networks) out += network_text(network);
-    for (const PartFault& fault : s.faults) out += describe(fault);
-    for (const FailureCause& cause : s.causes) {
-        if (!cause.storm) continue;
-        out += fmt::format(" {} {} {} {}", cause.storm->stall.count(), cause.storm->fatal,
-                           cause.detection.count(), cause.reset_time.count());
-    }
-    StandaloneCatalogue own = s.open_catalogue();
-    if (s.window.given) out += windows_text(s, own.catalogue);
-    const Communicator all =
-        read_communicator(own.catalogue, s.node, {s.gpus(), s.node.gpus, s.networks[0].sharp});
-    return out + fmt::format(" all-reduce {}", seconds(Collective::all_reduce, all, 1e6));
-}
 
 // Most keys are compared with the same scenario.
 const std::string& outcome(const std::string& text, const std::vector<std::string>& settings) {

@@ -1,0 +1,89 @@
+#include "models/storage/spread_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace railyard {
+
+namespace {
+
+class SpreadStore : public StorageSystem {
+  public:
+    SpreadStore(const StoreDesign& design, const SpreadSpec& spec) : d_(design), s_(spec) {}
+
+    StoreLimits limits(const StoreState& state) const override;
+    StoreCapacity capacity() const override;
+    Protection protection() const override;
+
+  private:
+    std::int64_t strips() const { return s_.data + s_.parity; }
+
+    StoreDesign d_;
+    SpreadSpec s_;
+};
+
+StoreLimits SpreadStore::limits(const StoreState& state) const {
+    const auto n = static_cast<double>(d_.servers);
+    const auto all = static_cast<double>(d_.drive_count());
+    const double up = std::max(0.0, n - static_cast<double>(state.servers_down));
+    const double drives_lost = all > 0 ? static_cast<double>(state.drives_down) / all : 0;
+    const double lost = std::min(1.0, 1 - up / n + drives_lost);
+    // A copy that is gone is read elsewhere; a strip that is gone costs all of its piece.
+    const double reads = 1 + lost * static_cast<double>(s_.data - 1);
+    const double drives = all * std::max(0.0, up / n - drives_lost);
+    const double written = static_cast<double>(strips()) / static_cast<double>(s_.data);
+
+    StoreLimits out = sound_limits(d_);
+    out.read = read_ceilings(d_, {up / reads, drives / reads, up / reads});
+    // Every copy or strip comes in over some server's NICs; a server's own rate is what clients see of it.
+    out.write = write_ceilings(d_, {up, drives / written, up / written});
+    if (state.rebuilds > 0) {
+        const Bandwidth rebuilt = s_.rebuild * up;
+        take(out.read, rebuilt * s_.data);
+        take(out.write, rebuilt);
+    }
+    if (s_.file_read.bits_per_second() > 0) out.file_read = s_.file_read;
+    if (s_.file_write.bits_per_second() > 0) out.file_write = s_.file_write;
+    out.creates_per_s = out.removes_per_s = s_.creates_per_s;
+    out.opens_per_s = out.stats_per_s = s_.opens_per_s;
+    out.create_latency = s_.create_latency;
+    out.open_latency = s_.open_latency;
+    out.first_byte = s_.first_byte;
+    if (state.servers_down > s_.parity) {
+        out.unreachable = stripes_hit(strips(), d_.servers, s_.parity + 1);
+    }
+    return out;
+}
+
+StoreCapacity SpreadStore::capacity() const {
+    const double share = static_cast<double>(s_.data) / static_cast<double>(strips());
+    return {d_.raw(), share_of(d_.raw(), share), fmt::format("raw x {}/{}", s_.data, strips())};
+}
+
+Protection SpreadStore::protection() const {
+    Protection p;
+    p.servers = d_.servers;
+    p.servers_lost_max = s_.parity;
+    p.servers_hold_data = true;
+    p.groups = 1;
+    p.group_drives = d_.drive_count();
+    p.stripe_drives = strips();
+    p.drives_lost_max = s_.parity;
+    p.drive_capacity = d_.drives.capacity;
+    p.rebuild = s_.rebuild * d_.servers;
+    p.rebuild_reads = static_cast<double>(s_.data);
+    p.rebuild_over_all = true;
+    p.rebuild_after = s_.rebuild_after;
+    p.failover = s_.failover;
+    return p;
+}
+
+}  // namespace
+
+std::unique_ptr<StorageSystem> make_spread_store(const StoreDesign& design,
+                                                 const SpreadSpec& spec) {
+    return std::make_unique<SpreadStore>(design, spec);
+}
+
+}  // namespace railyard

@@ -1,0 +1,32 @@
+// DeepSeek's 3FS: chains of replicas (CRAQ) over the drives of all servers; any replica of a chain serves
+// reads, writes pass through all of them. Metadata is in FoundationDB.
+
+#include <fmt/format.h>
+
+#include "models/storage/spread_store.h"
+#include "models/storage/storage_kinds.h"
+
+namespace railyard {
+
+std::unique_ptr<StorageSystem> build_threefs(Section& storage, Section& own, Catalogue& c,
+                                             const StoreDesign& given) {
+    StoreDesign design = given;
+    const auto& name = design.name;
+    std::int64_t replicas = c.integer("storage", name, "replicas");
+    own.read("replicas", replicas, "Servers of a chain", {.bound = Bound::count});
+    if (design.servers < replicas) {
+        storage.error("servers",
+                      fmt::format("a chain of {} replicas needs as many servers, found {}",
+                                  replicas, design.servers),
+                      fmt::format("storage.servers = {} or more", replicas));
+    }
+    SpreadSpec spec{.data = 1, .parity = replicas - 1};
+    spec.creates_per_s = spec.opens_per_s = c.rate("storage", name, "metadata_rate").per_second;
+    spec.create_latency = c.time("storage", name, "create_latency");
+    spec.open_latency = c.time("storage", name, "open_latency");
+    spec.failover = c.time("storage", name, "failover_time");
+    spec.rebuild = c.bandwidth("storage", name, "recovery_bandwidth_per_server");
+    return make_spread_store(design, spec);
+}
+
+}  // namespace railyard

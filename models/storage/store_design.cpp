@@ -1,0 +1,83 @@
+#include "models/storage/store_design.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/check.h"
+
+namespace railyard {
+
+namespace {
+
+// Server: its own rate. Drive: that of one of its drives.
+std::vector<Ceiling> ceilings(const StoreDesign& design, const std::optional<Bandwidth>& server,
+                              Bandwidth drive, const Parts& parts) {
+    std::vector<Ceiling> out;
+    if (server) out.push_back({"servers", *server * parts.servers});
+    if (design.nics_bound || !server) {
+        out.push_back({"server NICs", design.server_nics * parts.nics});
+    }
+    if (design.drives.count > 0 && (design.drives.bound || !server)) {
+        out.push_back({"drives", drive * parts.drives});
+    }
+    return out;
+}
+
+}  // namespace
+
+const Ceiling& least(const std::vector<Ceiling>& ceilings) {
+    RY_CHECK(!ceilings.empty());
+    return *std::min_element(
+        ceilings.begin(), ceilings.end(),
+        [](const Ceiling& a, const Ceiling& b) { return a.bandwidth < b.bandwidth; });
+}
+
+Parts all_parts(const StoreDesign& design) {
+    const auto servers = static_cast<double>(design.servers);
+    return {servers, static_cast<double>(design.drive_count()), servers};
+}
+
+std::vector<Ceiling> read_ceilings(const StoreDesign& design, const Parts& parts) {
+    return ceilings(design, design.server_read, design.drives.read, parts);
+}
+
+std::vector<Ceiling> write_ceilings(const StoreDesign& design, const Parts& parts) {
+    return ceilings(design, design.server_write, design.drives.write, parts);
+}
+
+void take(std::vector<Ceiling>& ceilings, Bandwidth taken) {
+    for (Ceiling& each : ceilings) {
+        const std::int64_t left = each.bandwidth.bits_per_second() - taken.bits_per_second();
+        each.bandwidth = Bandwidth::bits_per_second(std::max<std::int64_t>(0, left));
+    }
+}
+
+void stop(std::vector<Ceiling>& ceilings) {
+    for (Ceiling& each : ceilings) each.bandwidth = Bandwidth();
+}
+
+StoreLimits sound_limits(const StoreDesign& design) {
+    StoreLimits out;
+    out.read = read_ceilings(design, all_parts(design));
+    out.write = write_ceilings(design, all_parts(design));
+    out.client_read = design.client_read;
+    out.client_write = design.client_write;
+    out.file_read = out.file_write = Bandwidth::bits_per_second(INT64_MAX);
+    return out;
+}
+
+Bytes share_of(Bytes bytes, double factor) {
+    return Bytes::of(static_cast<std::int64_t>(static_cast<long double>(bytes.count()) * factor));
+}
+
+double stripes_hit(std::int64_t width, std::int64_t drives, std::int64_t lost) {
+    double share = 1;
+    for (std::int64_t i = 0; i < lost; ++i) {
+        if (i >= width) return 0;
+        share *= static_cast<double>(width - i) /
+                 static_cast<double>(std::max<std::int64_t>(1, drives - i));
+    }
+    return std::min(1.0, share);
+}
+
+}  // namespace railyard

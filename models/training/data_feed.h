@@ -1,0 +1,84 @@
+#pragma once
+// The batches of one job on the campaign clock: a prefetch queue between a store, which gives what its other
+// clients leave, and steps, which wait when the queue is empty.
+//
+// The loaders ask for what the steps take, and for all that they can move while the queue is not full. As long as
+// they get what the steps take, a step waits as it does with the store to itself. When they get less, the queue
+// drains first: for its bytes over the difference. Then a step is as long as its batch takes to come.
+// Ignores: opens (they are not shared with others here), the cold caches of a first epoch.
+
+#include <memory>
+
+#include "models/storage/store_service.h"
+#include "models/training/data_loader.h"
+
+namespace railyard {
+
+struct DataFeedSpec {
+    std::shared_ptr<const DataLoader> loader;
+    DataSupply supply;  // with the store to the job alone
+    std::size_t store = 0;
+    std::int64_t weight = 1;  // against the store's other clients
+};
+
+class DataFeed : public CampaignEngine::Component, public StoreService::Client {
+  public:
+    class Job {
+      public:
+        virtual ~Job() = default;
+        virtual void data_wait_changed() = 0;  // extra_wait() has; always from an event of its own
+    };
+
+    // `client`: the job's nodes among the stores' clients. All references must outlive it.
+    DataFeed(CampaignEngine& engine, StoreService& stores, std::size_t client,
+             const DataFeedSpec& spec, Job& job);
+
+    // begin: with full queues. Without loaders nothing is read and the queue is gone.
+    enum class Use : std::uint8_t { no_loaders, loaders_only, steps };
+    void begin(Use use);
+    void change(Use use);
+
+    // What a step waits longer for data than with the store to the job alone, as things are now; longest where
+    // nothing comes.
+    static constexpr Duration longest = std::chrono::hours(24 * 365);
+    Duration extra_wait() const { return extra_wait_; }
+    Duration starved() const;  // so long, up to now, the queue was empty and the store too slow
+
+    void handle(std::uint32_t kind) override;
+    void transfer_done(StoreService::TransferId, const WallTimes&) override {}
+    void supply_changed(StoreService::TransferId stream, Bandwidth rate) override;
+
+  private:
+    using Amount = __int128;  // bits x ns
+    enum Kind : std::uint32_t { queue_ends };
+
+    void advance();  // to the present
+    std::int64_t taken() const;
+    void ask();
+    void plan();         // when the queue is full or empty next
+    bool update_wait();  // whether it differs
+
+    CampaignEngine& engine_;
+    StoreService& stores_;
+    std::size_t client_;
+    const DataFeedSpec& spec_;
+    Job& job_;
+    CampaignEngine::ComponentId id_;
+
+    std::int64_t consumed_ = 0;  // bits/s that steps take when they don't wait for this store
+    std::int64_t most_ = 0;      // that the loaders can move
+    Amount full_ = 0;
+    Duration wait_alone_{};
+
+    Use use_ = Use::no_loaders;
+    StoreService::TransferId stream_ = StoreService::no_transfer;
+    std::int64_t asked_ = 0;
+    std::int64_t given_ = 0;
+    Amount queue_ = 0;
+    Instant advanced_to_{};
+    EventId next_;
+    Duration extra_wait_{};
+    Duration starved_{};
+};
+
+}  // namespace railyard

@@ -1,0 +1,306 @@
+// railyard storage: what the scenario's store gives, what it holds, and what it loses with its parts.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "models/campaign/campaign.h"
+#include "tools/cmd.h"
+#include "tools/options.h"
+#include "tools/terminal.h"
+
+namespace railyard {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::int64_t no_limit = INT64_MAX;
+
+std::string bandwidth_text(Bandwidth b) {
+    return b.bits_per_second() == no_limit ? "no limit" : to_text(b);
+}
+
+std::string seconds_text(double s) {
+    return to_text(from_seconds(s));
+}
+
+std::string rate_text(double per_s) {
+    return per_s > 0 ? fmt::format("{:.4g} /s", per_s) : "not known";
+}
+
+// What may happen to a store, in a report's words.
+struct Loss {
+    std::string what;
+    StoreState state;
+};
+
+std::vector<Loss> losses_of(const StorageSystem& store) {
+    const Protection p = store.protection();
+    std::vector<Loss> out = {{"nothing", {}}};
+    if (p.drive_capacity.count() > 0) {
+        out.push_back({"one drive", {.drives_down = 1}});
+        out.push_back({"one drive, being rebuilt", {.drives_down = 1, .rebuilds = 1}});
+    }
+    if (p.servers > 0) out.push_back({"one server", {.servers_down = 1}});
+    if (p.boxes > 0) out.push_back({"one box", {.boxes_down = 1}});
+    if (store.limits({}).write_buffer.count() > 0) {
+        out.push_back({"buffer full", {.write_buffer_full = true}});
+    }
+    return out;
+}
+
+// Which wall a checkpoint of all ranks at once meets, each as if it were alone.
+struct CheckpointWalls {
+    double bandwidth = 0;
+    double metadata = 0;
+    double serialisation = 0;
+    std::int64_t files = 0;
+
+    const char* largest() const {
+        if (bandwidth >= metadata && bandwidth >= serialisation) return "bandwidth";
+        return metadata >= serialisation ? "metadata" : "serialisation";
+    }
+};
+
+CheckpointWalls checkpoint_walls(const Scenario& s, Catalogue& catalogue) {
+    const StoreLimits limits = s.store().limits({});
+    const std::int64_t ranks = s.job.gpus();
+    CheckpointWalls walls;
+    walls.files = ranks * catalogue.integer("checkpoint", "", "creates_per_rank");
+    walls.bandwidth = static_cast<double>(s.checkpoint_size.count()) /
+                      write_bandwidth(limits, s.job.nodes).bytes_per_second();
+    walls.metadata = create_seconds(limits, {walls.files, Bytes(), s.job.nodes, ranks});
+    const Bandwidth of_rank =
+        catalogue.bandwidth("checkpoint", "", "serialization_bandwidth_per_rank");
+    walls.serialisation =
+        static_cast<double>(s.checkpoint_size.count()) / (of_rank * ranks).bytes_per_second();
+    return walls;
+}
+
+void print_ceilings(const StoreLimits& limits, std::int64_t nodes) {
+    Table table(
+        {{"ceiling"}, {"reads", Table::Align::right}, {""}, {"writes", Table::Align::right}, {""}});
+    const auto cell = [](const std::vector<Ceiling>& of, const std::string& what) {
+        const auto found = std::find_if(of.begin(), of.end(),
+                                        [&](const Ceiling& each) { return each.what == what; });
+        if (found == of.end()) return std::pair<std::string, std::string>("-", "");
+        return std::pair<std::string, std::string>(bandwidth_text(found->bandwidth),
+                                                   &*found == &least(of) ? "least" : "");
+    };
+    std::vector<std::string> names;
+    for (const auto* each : {&limits.read, &limits.write}) {
+        for (const Ceiling& c : *each) {
+            if (std::find(names.begin(), names.end(), c.what) == names.end())
+                names.push_back(c.what);
+        }
+    }
+    for (const std::string& what : names) {
+        const auto read = cell(limits.read, what);
+        const auto write = cell(limits.write, what);
+        table.add({what, read.first, read.second, write.first, write.second});
+    }
+    const auto clients = [&](Bandwidth one, Bandwidth store) {
+        return one * nodes < store ? "less than these" : "";
+    };
+    table.add({fmt::format("{} nodes", nodes), bandwidth_text(limits.client_read * nodes),
+               clients(limits.client_read, least(limits.read).bandwidth),
+               bandwidth_text(limits.client_write * nodes),
+               clients(limits.client_write, least(limits.write).bandwidth)});
+    table.add({"one node", bandwidth_text(limits.client_read), "",
+               bandwidth_text(limits.client_write), ""});
+    table.add(
+        {"one file", bandwidth_text(limits.file_read), "", bandwidth_text(limits.file_write), ""});
+    fmt::print("{}\n", table.text());
+}
+
+void print_metadata(const StoreLimits& limits) {
+    Table table(
+        {{"files"}, {"all clients", Table::Align::right}, {"one thread", Table::Align::right}});
+    table.add({"create", rate_text(limits.creates_per_s), to_text(limits.create_latency)});
+    table.add({"open", rate_text(limits.opens_per_s), to_text(limits.open_latency)});
+    table.add({"stat", rate_text(limits.stats_per_s), ""});
+    table.add({"remove", rate_text(limits.removes_per_s), ""});
+    fmt::print("{}\n", table.text());
+}
+
+void print_losses(const StorageSystem& store, std::int64_t nodes) {
+    Table table({{"lost"},
+                 {"reads", Table::Align::right},
+                 {"writes", Table::Align::right},
+                 {"not served", Table::Align::right}});
+    for (const Loss& loss : losses_of(store)) {
+        const StoreLimits l = store.limits(loss.state);
+        table.add({loss.what, to_text(read_bandwidth(l, nodes)), to_text(write_bandwidth(l, nodes)),
+                   l.unreachable > 0 ? fmt::format("{:.3g} %", 100 * l.unreachable) : ""});
+    }
+    fmt::print("{}", table.text());
+    const Protection p = store.protection();
+    if (p.drives_lost_max > 0 || p.group_drives > 0) {
+        fmt::print("  {} of {} drives that share a stripe may be lost at once\n", p.drives_lost_max,
+                   p.stripe_drives > 0 ? p.stripe_drives : p.group_drives);
+    }
+    if (p.rebuild.bits_per_second() > 0) {
+        fmt::print("  a drive of {} is rebuilt in {}\n", to_text(p.drive_capacity),
+                   to_text(transfer_time(p.drive_capacity, p.rebuild)));
+    }
+    if (p.servers > 0) {
+        fmt::print("  clients of a lost server {}\n",
+                   p.waits_for_server ? std::string("wait until it is back")
+                                      : fmt::format("wait {}", to_text(p.failover)));
+    }
+    fmt::print("\n");
+}
+
+void print_store(const Scenario& s, Catalogue& catalogue, const SmallFiles& files) {
+    const StorageSystem& store = s.store();
+    const StoreLimits limits = store.limits({});
+    fmt::print("{}  {}\n", coloured(s.stores[0].name, Colour::bold),
+               limits.over_network ? "over the network" : "in the nodes");
+    print_ceilings(limits, s.job.nodes);
+    print_metadata(limits);
+    const StoreCapacity capacity = store.capacity();
+    if (capacity.raw.count() > 0 && capacity.raw.count() < no_limit) {
+        fmt::print("  capacity {} of {} raw: {}\n", to_text(capacity.net), to_text(capacity.raw),
+                   capacity.rule);
+    }
+    if (limits.write_buffer.count() > 0) {
+        fmt::print("  write buffer {}, drained at {}\n", to_text(limits.write_buffer),
+                   to_text(limits.drain));
+    }
+    const StorePrices prices = store.prices();
+    if (prices.per_egress_byte > 0) {
+        fmt::print("  egress {:.4g} USD/TB\n", prices.per_egress_byte * 1e12);
+    }
+    if (prices.per_write_request > 0) {
+        fmt::print("  a part of {}: {:.3g} USD to write, {:.3g} USD to read\n",
+                   to_text(prices.write_part), prices.per_write_request, prices.per_read_request);
+    }
+    fmt::print("\n");
+    print_losses(store, s.job.nodes);
+    fmt::print("  {} files of {} together, {} threads on {} nodes: {} to write, {} to read\n",
+               files.files, to_text(files.bytes), files.threads, files.clients,
+               seconds_text(create_seconds(limits, files)),
+               seconds_text(open_seconds(limits, files)));
+    if (s.checkpoint_size.count() == 0) return;
+    const CheckpointWalls walls = checkpoint_walls(s, catalogue);
+    fmt::print(
+        "  a checkpoint of {}: bandwidth {}, metadata {} ({} files), serialisation {}: the "
+        "wall is {}\n",
+        to_text(s.checkpoint_size), seconds_text(walls.bandwidth), seconds_text(walls.metadata),
+        walls.files, seconds_text(walls.serialisation), walls.largest());
+}
+
+Json ceilings_json(const std::vector<Ceiling>& ceilings) {
+    Json out = Json::array();
+    for (const Ceiling& each : ceilings) {
+        out.push_back({{"what", each.what},
+                       {"bits_per_s", each.bandwidth.bits_per_second()},
+                       {"least", &each == &least(ceilings)}});
+    }
+    return out;
+}
+
+Json limits_json(const StoreLimits& l, std::int64_t nodes) {
+    return {{"read", ceilings_json(l.read)},
+            {"write", ceilings_json(l.write)},
+            {"client_read_bits_per_s", l.client_read.bits_per_second()},
+            {"client_write_bits_per_s", l.client_write.bits_per_second()},
+            {"file_read_bits_per_s", l.file_read.bits_per_second()},
+            {"file_write_bits_per_s", l.file_write.bits_per_second()},
+            {"job_read_bits_per_s", read_bandwidth(l, nodes).bits_per_second()},
+            {"job_write_bits_per_s", write_bandwidth(l, nodes).bits_per_second()},
+            {"creates_per_s", l.creates_per_s},
+            {"opens_per_s", l.opens_per_s},
+            {"stats_per_s", l.stats_per_s},
+            {"removes_per_s", l.removes_per_s},
+            {"create_latency_s", seconds(l.create_latency)},
+            {"open_latency_s", seconds(l.open_latency)},
+            {"unreachable", l.unreachable}};
+}
+
+void print_json(const Scenario& s, Catalogue& catalogue, const SmallFiles& files) {
+    const StoreLimits limits = s.store().limits({});
+    const StoreCapacity capacity = s.store().capacity();
+    Json losses = Json::object();
+    for (const Loss& loss : losses_of(s.store())) {
+        losses[loss.what] = limits_json(s.store().limits(loss.state), s.job.nodes);
+    }
+    Json out = {{"scenario", s.file},
+                {"version", version()},
+                {"system", s.stores[0].name},
+                {"capacity",
+                 {{"raw_bytes", capacity.raw.count()},
+                  {"net_bytes", capacity.net.count()},
+                  {"rule", capacity.rule}}},
+                {"lost", losses},
+                {"small_files",
+                 {{"files", files.files},
+                  {"create_s", create_seconds(limits, files)},
+                  {"open_s", open_seconds(limits, files)}}}};
+    if (s.checkpoint_size.count() > 0) {
+        const CheckpointWalls walls = checkpoint_walls(s, catalogue);
+        out["checkpoint"] = {
+            {"bytes", s.checkpoint_size.count()},     {"files", walls.files},
+            {"bandwidth_s", walls.bandwidth},         {"metadata_s", walls.metadata},
+            {"serialisation_s", walls.serialisation}, {"wall", walls.largest()}};
+    }
+    fmt::print("{}\n", out.dump());
+}
+
+}  // namespace
+
+int cmd_storage(const std::vector<std::string>& arguments) {
+    CommandLine line(
+        "railyard storage SCENARIO.toml [options]",
+        "Prints what the scenario's store gives and which part bounds it, what it holds, what it\n"
+        "loses with a drive, a server or a box, and the walls that a checkpoint meets.");
+    line.positional("scenario", 1);
+    line.add_settings();
+    line.add()("files", po::value<std::int64_t>()->default_value(100'000),
+               "Small files that are written and read");
+    line.add()("file-size", po::value<std::string>()->default_value("100 kB"), "Each of them");
+    line.add()("threads", po::value<std::int64_t>()->default_value(1),
+               "Threads that do it, one on a node while there are nodes");
+    line.add()("json", "Print one JSON object on standard output and nothing else");
+    const auto values = line.parse(arguments);
+    if (!values) return exit_ok;
+    if (!values->count("scenario")) {
+        throw ScenarioError("storage needs a scenario file", "railyard storage SCENARIO.toml");
+    }
+    ScenarioChanges changes;
+    changes.settings = settings_of(*values);
+    changes.must_fit = false;  // memory is not its business
+    const Scenario s =
+        load_scenario_file((*values)["scenario"].as<std::vector<std::string>>()[0], changes);
+    SmallFiles files;
+    files.files = (*values)["files"].as<std::int64_t>();
+    files.threads = (*values)["threads"].as<std::int64_t>();
+    std::string why;
+    const auto size =
+        parse_quantity((*values)["file-size"].as<std::string>(), why, Dimension::data);
+    if (!size || size->dimension != Dimension::data || !size->integer) {
+        throw ScenarioError(fmt::format("--file-size: expected an amount of data{}{}",
+                                        why.empty() ? "" : ": ", why),
+                            "--file-size \"100 kB\"");
+    }
+    constexpr std::int64_t most = 1'000'000'000;
+    if (files.files < 1 || files.threads < 1 || files.files > most || files.threads > most ||
+        *size->integer < 0 || *size->integer > INT64_MAX / files.files) {
+        throw ScenarioError("--files and --threads: expected 1 to a billion, of files that add up");
+    }
+    files.bytes = Bytes::of(*size->integer) * files.files;
+    files.clients = std::min(files.threads, s.job.nodes);
+    Diagnostics diagnostics;
+    ValueReader reader(diagnostics, s.file);
+    Catalogue catalogue(reader, s.values, &s.overrides);
+    if (values->count("json")) {
+        print_json(s, catalogue, files);
+    } else {
+        print_store(s, catalogue, files);
+    }
+    return exit_ok;
+}
+
+}  // namespace railyard
