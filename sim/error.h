@@ -59,6 +59,12 @@ class ScenarioError : public std::exception {
     std::string text_;
 };
 
+// Somebody has pressed Ctrl-C before there was any result. The program exits with 130.
+class Interrupted : public std::exception {
+  public:
+    const char* what() const noexcept override { return "interrupted before there was a result"; }
+};
+
 // The candidate that `word` most likely stands for, or "" when none is near. Ties go to the first.
 std::string nearest_name(std::string_view word, const std::vector<std::string>& candidates);
 

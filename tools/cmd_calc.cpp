@@ -17,7 +17,7 @@ namespace {
 // Arguments of a calculator: quantities with units, checked like a scenario's.
 class Inputs {
   public:
-    explicit Inputs(const po::variables_map& values) : values_(values), reader_(diagnostics_, "") {}
+    explicit Inputs(const po::variables_map& values) : values_(values) {}
 
     bool has(const char* key) const { return values_.count(key) > 0; }
     std::string text(const char* key) const { return values_[key].as<std::string>(); }
@@ -26,7 +26,7 @@ class Inputs {
         Value v;
         v.kind = Value::Kind::string;
         v.text = text(key);
-        return reader_.quantity(v, fmt::format("--{}", key), {dimension}, Bound::positive)
+        return own_.reader.quantity(v, fmt::format("--{}", key), {dimension}, Bound::positive)
             .value_or(Quantity{dimension, 1, 1});
     }
     Duration time(const char* key) {
@@ -43,47 +43,45 @@ class Inputs {
         char* end = nullptr;
         const double parsed = std::strtod(v.text.c_str(), &end);
         if (v.text.empty() || *end != '\0' || !std::isfinite(parsed)) {
-            diagnostics_.error(
+            own_.diagnostics.error(
                 "", {}, fmt::format("--{}", key),
                 fmt::format("expected a number such as 70e9, found {}", v.describe()));
             return 1;
         }
         v.kind = Value::Kind::real;
         v.real = parsed;
-        return reader_.number(v, fmt::format("--{}", key), bound).value_or(1);
+        return own_.reader.number(v, fmt::format("--{}", key), bound).value_or(1);
     }
     std::int64_t count(const char* key) { return std::llround(number(key, Bound::count)); }
     std::string entry(const char* key, const char* kind) {
         const std::string name = text(key);
         const std::vector<std::string> names = Catalogue::names(kind);
         if (std::find(names.begin(), names.end(), name) == names.end()) {
-            diagnostics_.error("", {}, fmt::format("--{}", key),
-                               fmt::format("no {} '{}' in the catalogue", kind, name),
-                               suggest(name, names));
+            own_.diagnostics.error("", {}, fmt::format("--{}", key),
+                                   fmt::format("no {} '{}' in the catalogue", kind, name),
+                                   suggest(name, names));
             return "";
         }
         return name;
     }
     TransformerModel model() {
         const std::string name = entry("model", "model");
-        diagnostics_.raise_if_any();
-        return read_model(catalogue_, name);
+        own_.diagnostics.raise_if_any();
+        return read_model(own_.catalogue, name);
     }
     // Parameters by --params, or the model's.
     double params() {
         if (has("params")) return number("params");
         const std::string name = entry("model", "model");
         if (name.empty()) return 1;
-        return static_cast<double>(catalogue_.integer("model", name, "params"));
+        return static_cast<double>(own_.catalogue.integer("model", name, "params"));
     }
-    Catalogue& catalogue() { return catalogue_; }
-    void check() const { diagnostics_.raise_if_any(); }
+    Catalogue& catalogue() { return own_.catalogue; }
+    void check() const { own_.diagnostics.raise_if_any(); }
 
   private:
     const po::variables_map& values_;
-    Diagnostics diagnostics_;
-    ValueReader reader_;
-    Catalogue catalogue_{reader_, ValueChoice::corrected, nullptr};
+    StandaloneCatalogue own_{ValueChoice::corrected, nullptr, ""};
 };
 
 void need(const Inputs& in, const char* either, const char* other) {

@@ -4,6 +4,7 @@
 
 #include "models/campaign/campaign.h"
 #include "tools/cmd.h"
+#include "tools/limits.h"
 #include "tools/options.h"
 #include "tools/terminal.h"
 
@@ -23,8 +24,10 @@ int cmd_check(const std::vector<std::string>& arguments) {
 
     ScenarioChanges changes;
     changes.settings = settings_of(*values);
+    changes.windows = std::make_shared<WindowCache>(&interrupted());
     bool ok = true;
     bool stuck = false;
+    int limited = exit_ok;
     for (const std::string& path : (*values)["scenario"].as<std::vector<std::string>>()) {
         try {
             const Scenario scenario = load_scenario_file(path, changes);
@@ -37,6 +40,7 @@ int cmd_check(const std::vector<std::string>& arguments) {
                            scenario.no_path);
                 continue;
             }
+            limited = std::max(limited, complain_of_limits(scenario.limits->all()));
             fmt::print("{}: {}\n", path, coloured("ok", Colour::green));
         } catch (const ScenarioError& error) {
             ok = false;
@@ -44,7 +48,7 @@ int cmd_check(const std::vector<std::string>& arguments) {
         }
     }
     if (!ok) return exit_user_error;
-    return stuck ? exit_stuck : exit_ok;
+    return stuck ? exit_stuck : limited;
 }
 
 }  // namespace railyard

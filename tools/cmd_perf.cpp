@@ -8,6 +8,7 @@
 #include "models/campaign/campaign.h"
 #include "models/collective/collective.h"
 #include "tools/cmd.h"
+#include "tools/limits.h"
 #include "tools/options.h"
 #include "tools/terminal.h"
 
@@ -208,19 +209,18 @@ int cmd_perf(const std::vector<std::string>& arguments) {
     ScenarioChanges changes;
     changes.must_fit = false;
     changes.settings = settings_of(values);
+    changes.windows = std::make_shared<WindowCache>(&interrupted());
     const Scenario s =
         load_scenario_file(values["scenario"].as<std::vector<std::string>>()[0], changes);
-    Diagnostics diagnostics;
-    ValueReader reader(diagnostics, s.file);
-    Catalogue catalogue(reader, s.values, &s.overrides);
+    StandaloneCatalogue own = s.open_catalogue();
     const CommunicatorShape shape = shape_of(s, values);
     const Communicator ideal =
-        read_communicator(catalogue, with_faults(s.node, faults_of(s, shape)), shape);
+        read_communicator(own.catalogue, with_faults(s.node, faults_of(s, shape)), shape);
     Communicator c = ideal;
-    diagnostics.raise_if_any();
+    own.diagnostics.raise_if_any();
     const bool flow = s.fidelity != Fidelity::analytic;
     if (flow) {
-        c = read_communicator(catalogue, s.node, shape);
+        c = read_communicator(own.catalogue, s.node, shape);
         GpuNetwork network = gpu_network(s, s.fidelity, s.faults);
         const std::vector<GpuGroup> groups = {gpus_of(s, shape)};
         if (c.ranks > 1) measure(network.rate(traffic_of(*collective), groups), *collective, c);
@@ -285,9 +285,10 @@ int cmd_perf(const std::vector<std::string>& arguments) {
                           {"ranks", c.ranks},
                           {"nvlink_domains", c.domains},
                           {"rows", rows},
-                          {"busbw_mean_bytes_per_s", bus_mean}};
+                          {"busbw_mean_bytes_per_s", bus_mean},
+                          {"complete", s.limits->all().empty()}};
         fmt::print("{}\n", out.dump());
-        return exit_ok;
+        return complain_of_limits(s.limits->all());
     }
     fmt::print("# {} on {} {} in {} NVLink domain{}\n", to_text(*collective), c.ranks,
                s.node.gpu.name, c.domains, c.domains == 1 ? "" : "s");
@@ -300,7 +301,7 @@ int cmd_perf(const std::vector<std::string>& arguments) {
         }
     }
     fmt::print("#\n{}# Avg bus bandwidth    : {:.4g}\n", table.text(), 1e-9 * bus_mean);
-    return exit_ok;
+    return complain_of_limits(s.limits->all());
 }
 
 }  // namespace railyard

@@ -7,6 +7,7 @@
 
 #include "models/campaign/campaign.h"
 #include "tools/cmd.h"
+#include "tools/limits.h"
 #include "tools/options.h"
 #include "tools/terminal.h"
 
@@ -163,6 +164,7 @@ int cmd_plan(const std::vector<std::string>& arguments) {
     ScenarioChanges changes;
     changes.must_fit = false;  // a plan that does not fit is a reason to look for others
     changes.settings = settings_of(*values);
+    changes.windows = std::make_shared<WindowCache>(&interrupted());
     const Scenario s =
         load_scenario_file((*values)["scenario"].as<std::vector<std::string>>()[0], changes);
     if (s.model.name.empty()) {
@@ -193,13 +195,14 @@ int cmd_plan(const std::vector<std::string>& arguments) {
                           {"best", best},
                           {"tried", search.tried},
                           {"fitting", search.fitting},
+                          {"complete", s.limits->all().empty()},
                           {"cpu_s", cpu_s}};
         fmt::print("{}\n", out.dump());
-        return exit_ok;
+        return complain_of_limits(s.limits->all());
     }
     print_given(s, path);
     print_best(s, search, cpu_s);
-    return exit_ok;
+    return complain_of_limits(s.limits->all());
 }
 
 }  // namespace railyard

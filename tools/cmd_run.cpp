@@ -11,6 +11,7 @@
 
 #include "models/campaign/campaign.h"
 #include "tools/cmd.h"
+#include "tools/limits.h"
 #include "tools/options.h"
 #include "tools/results_db.h"
 #include "tools/terminal.h"
@@ -61,6 +62,8 @@ std::string json_text(const Scenario& s, const CampaignResult& r) {
                            {"ci95", {finite(m.summary.ci95.low), finite(m.summary.ci95.high)}},
                            {"unit", m.unit}};
     }
+    Json limits = Json::array();
+    for (const LimitReached& limit : r.limits) limits.push_back(limit.what);
     Json ledger = Json::object();
     for (std::size_t i = 0; i < r.ledger.size(); ++i) {
         ledger[std::string(category_name(static_cast<Category>(i)))] = r.ledger[i];
@@ -74,6 +77,8 @@ std::string json_text(const Scenario& s, const CampaignResult& r) {
                       {"seed", s.seed},
                       {"replicas", r.replicas.size()},
                       {"digest", r.digest},
+                      {"complete", r.ending() == Ending::complete},
+                      {"limits", limits},
                       {"metrics", metrics},
                       {"ledger", ledger},
                       {"interruptions", interruptions},
@@ -136,6 +141,9 @@ void print_design(const Scenario& s) {
                    routing_names()[static_cast<std::size_t>(s.networks[0].routing.policy)],
                    to_text(s.analytic_step.duration()),
                    100 * (seconds(s.analytic_step.duration()) / whole - 1));
+    }
+    for (const LimitReached& limit : s.limits->all()) {
+        fmt::print("  {}: {}\n", coloured("partial", Colour::red), limit.what);
     }
     fmt::print("  {}", s.checkpoint_description);
     if (s.job.checkpoint.mode != CheckpointMode::none) {
@@ -265,7 +273,13 @@ void print_other_clock(const Scenario& s, const CampaignResult& r, const std::st
     if (s.checkpoint_clock.empty()) return;
     const bool wall = s.checkpoint_clock == "wall";
     changes.settings.push_back(fmt::format("job.checkpoint.clock={}", wall ? "training" : "wall"));
-    Scenario other = load_scenario(text, s.file, changes);
+    std::optional<Scenario> loaded;
+    try {
+        loaded = load_scenario(text, s.file, changes);
+    } catch (const Interrupted&) {
+        return;
+    }
+    Scenario& other = *loaded;
     constexpr std::size_t replicas_max = 8;
     const std::size_t replicas = std::min(r.replicas.size(), replicas_max);
     other.replicas = static_cast<std::int64_t>(replicas);
@@ -350,6 +364,11 @@ class Saving {
     bool failed_ = false;
 };
 
+bool out_of_events(const CampaignResult& result) {
+    return std::any_of(result.replicas.begin(), result.replicas.end(),
+                       [](const ReplicaResult& r) { return r.ending == Ending::limit; });
+}
+
 struct RunArguments {
     std::string path;
     ScenarioChanges changes;
@@ -388,6 +407,8 @@ std::optional<RunArguments> parse(const std::vector<std::string>& arguments) {
     RunArguments out;
     out.path = (*values)["scenario"].as<std::vector<std::string>>()[0];
     out.changes.settings = settings_of(*values);
+    // One for all that is tried beside the scenario itself: most of it has the same windows.
+    out.changes.windows = std::make_shared<WindowCache>(&interrupted());
     for (const char* key : {"seed", "replicas"}) {
         if (values->count(key)) {
             out.changes.settings.push_back(
@@ -498,10 +519,13 @@ int cmd_run(const std::vector<std::string>& arguments) {
             }
             return exit_stuck;
         case Ending::limit:
-            fmt::print(stderr,
-                       "railyard: limit: run.events_max = {} was reached: this result is partial\n"
-                       "    raise it with --set run.events_max=...\n",
-                       scenario.events_max);
+            complain_of_limits(result.limits);
+            if (out_of_events(result)) {
+                fmt::print(stderr,
+                           "railyard: limit: run.events_max = {} was reached: this result is "
+                           "partial\n    raise it with --set run.events_max=...\n",
+                           scenario.events_max);
+            }
             return exit_limit;
     }
     if (saved.failed()) {

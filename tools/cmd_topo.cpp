@@ -116,16 +116,14 @@ int cmd_topo(const std::vector<std::string>& arguments) {
     changes.build_networks = true;
     const Scenario s =
         load_scenario_file((*values)["scenario"].as<std::vector<std::string>>()[0], changes);
-    Diagnostics diagnostics;
-    ValueReader reader(diagnostics, s.file);
-    Catalogue catalogue(reader, s.values, &s.overrides);
+    StandaloneCatalogue own = s.open_catalogue();
     const std::string drawn = (*values)["network"].as<std::string>();
     std::vector<std::string> names;
     Json networks = Json::object();
     for (const ClusterNetwork& network : s.networks) {
         if (network.topology.vertex_count() == 0) continue;
         names.push_back(network.name);
-        const Materials m = materials_of(network.topology, catalogue);
+        const Materials m = materials_of(network.topology, own.catalogue);
         networks[network.name] = materials_json(network, m);
         if (!values->count("json")) print_materials(network, m);
         if (network.name != drawn) continue;

@@ -373,24 +373,22 @@ int complain(const Scenario& s, const NetworkWindow& window, const WindowResult&
 struct Loaded {
     Loaded(const std::string& path, std::vector<std::string> settings)
         : scenario(load_scenario_file(path, changes(std::move(settings)))),
-          reader(diagnostics, scenario.file),
-          catalogue(reader, scenario.values, &scenario.overrides) {}
+          own(scenario.open_catalogue()) {}
     static ScenarioChanges changes(std::vector<std::string> settings) {
         ScenarioChanges out;
         out.must_fit = false;
         out.packets = true;
         out.settings = std::move(settings);
+        out.windows = std::make_shared<WindowCache>(&interrupted());
         return out;
     }
     WindowResult run(const NetworkWindow& window) {
-        return run_window(catalogue, window.network->topology, window.network->packets,
+        return run_window(own.catalogue, window.network->topology, window.network->packets,
                           window.window, interrupted());
     }
 
     Scenario scenario;
-    Diagnostics diagnostics;
-    ValueReader reader;
-    Catalogue catalogue;
+    StandaloneCatalogue own;
 };
 
 // Those that have not been printed yet.

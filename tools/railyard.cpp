@@ -102,6 +102,9 @@ int main(int argc, char** argv) {
     } catch (const NoPath& stuck) {
         fmt::print(stderr, "railyard: stuck: {}\n", stuck.what());
         return exit_stuck;
+    } catch (const Interrupted& interrupt) {
+        fmt::print(stderr, "railyard: {}\n", interrupt.what());
+        return exit_interrupted;
     } catch (const ScenarioError& error) {
         fmt::print(stderr, "{}\n", error.what());
     } catch (const po::error& error) {

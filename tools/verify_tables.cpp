@@ -23,29 +23,28 @@ namespace {
 class Bench {
   public:
     explicit Bench(const Value* overrides) : overrides_(overrides) {}
-    Node node(const char* name) { return read_node(catalogue_, name); }
-    ParameterBytes bytes() { return read_parameter_bytes(catalogue_); }
+    Node node(const char* name) { return read_node(own_.catalogue, name); }
+    ParameterBytes bytes() { return read_parameter_bytes(own_.catalogue); }
     // With the jitter of the catalogue: measured runs have it.
     double step_seconds(const TransformerModel& m, ParallelPlan p, const Node& n) {
-        p.jitter = catalogue_.number("jitter", "", "step_sigma");
-        const double traffic = catalogue_.number("bytes_per_param", "", "optimizer_step_traffic");
+        p.jitter = own_.catalogue.number("jitter", "", "step_sigma");
+        const double traffic =
+            own_.catalogue.number("bytes_per_param", "", "optimizer_step_traffic");
         Communicators all = groups(n);
         return seconds(model_step(m, p, all, bytes(), traffic).duration());
     }
     Communicators groups(const Node& n) {
         const auto [found, is_new] = constants_.try_emplace(n.name + n.nic);
-        if (is_new) found->second = read_collective_constants(catalogue_, n);
+        if (is_new) found->second = read_collective_constants(own_.catalogue, n);
         return Communicators(found->second, n);
     }
-    TransformerModel model(const std::string& name) { return read_model(catalogue_, name); }
-    Catalogue& catalogue() { return catalogue_; }
-    void check() const { diagnostics_.raise_if_any(); }
+    TransformerModel model(const std::string& name) { return read_model(own_.catalogue, name); }
+    Catalogue& catalogue() { return own_.catalogue; }
+    void check() const { own_.diagnostics.raise_if_any(); }
 
   private:
     const Value* overrides_;
-    Diagnostics diagnostics_;
-    ValueReader reader_{diagnostics_, "catalogue"};
-    Catalogue catalogue_{reader_, ValueChoice::corrected, overrides_};
+    StandaloneCatalogue own_{ValueChoice::corrected, overrides_};
     std::map<std::string, CollectiveConstants> constants_;  // by node and NIC
 };
 

@@ -250,7 +250,7 @@ const MetricSummary& CampaignResult::metric(std::string_view name) const {
 }
 
 Ending CampaignResult::ending() const {
-    Ending worst = Ending::complete;
+    Ending worst = limits.empty() ? Ending::complete : Ending::limit;
     for (const ReplicaResult& r : replicas) {
         if (r.ending == Ending::stuck) return Ending::stuck;
         if (r.ending == Ending::limit) worst = Ending::limit;
@@ -314,6 +314,7 @@ CampaignResult run_campaign(const Scenario& s, const CampaignOptions& options) {
 
     CampaignResult out;
     out.cancelled = cancelled;
+    out.limits = s.limits->all();
     for (std::optional<ReplicaResult>& slot : slots) {
         if (slot) out.replicas.push_back(std::move(*slot));
     }
@@ -348,6 +349,8 @@ std::vector<EstimateEffect> rank_estimates(std::string_view text, const std::str
                 return result.metric(metric).summary.mean;
             };
             return Point{mean("goodput"), mean("steps") / mean("wall_time")};
+        } catch (const Interrupted&) {
+            return std::nullopt;
         } catch (const ScenarioError&) {
             return std::nullopt;  // outside what is possible: that end of the range has no answer
         }
@@ -361,8 +364,9 @@ std::vector<EstimateEffect> rank_estimates(std::string_view text, const std::str
                                       ratio(point->speed, as_is->speed) - 1};
     };
     std::vector<EstimateEffect> effects;
+    if (!as_is) return effects;
     for (const Estimate& estimate : load_scenario(text, name, changes).estimates) {
-        if (cancelled || !as_is) break;
+        if (cancelled) break;
         const EstimateEffect effect{estimate, change(estimate, estimate.low_factor),
                                     change(estimate, estimate.high_factor)};
         if (effect.swing() > 0) effects.push_back(effect);

@@ -53,8 +53,9 @@ struct CampaignResult {
     std::vector<double> ledger;         // mean fraction by category; sums to 1
     std::vector<double> interruptions;  // mean count by cause
     double planned_interruptions = 0;
-    std::string digest;      // of all outcomes
-    std::string trajectory;  // of all trajectories
+    std::string digest;                // of all outcomes
+    std::string trajectory;            // of all trajectories
+    std::vector<LimitReached> limits;  // that the scenario's own numbers ran into
     double cpu_s = 0;
     double simulated_s = 0;  // mean over replicas
 

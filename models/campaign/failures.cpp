@@ -125,9 +125,22 @@ void FailureReader::read_storm(Section& section) {
                       "node-0.nic-0 is the first");
         return;
     }
+    if (s_.networks[0].packets.flow_control == FlowControl::none) {
+        section.error("", "nothing can pause the compute network: it has no flow control",
+                      "fabric.compute.kind = \"roce\" with pfc, or \"infiniband\"");
+        return;
+    }
     for (const LinkId up : topology.up_links(*at)) storm.links.push_back(reverse_link(up));
-    if (const StormProblem problem = feel_storm(s_, catalogue_, storm); !problem.text.empty()) {
-        section.error("", problem.text, problem.hint);
+    if (!s_.no_path.empty()) return;  // nothing that could be held up
+    try {
+        const StormProblem problem = feel_storm(s_, catalogue_, storm);
+        if (!problem.text.empty()) {
+            section.error("", problem.text, problem.hint);
+            return;
+        }
+    } catch (const NoPath& no_path) {
+        section.error("", fmt::format("its packet window can't be run: {}", no_path.what()),
+                      "window.traffic says what is sent, fabric.compute.fault what is cut");
         return;
     }
     s_.causes.push_back(cause);

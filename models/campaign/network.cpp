@@ -218,7 +218,14 @@ void NetworkReader::warn_of_idle_keys(Section& section, const ClusterNetwork& ne
     const std::string routing =
         fmt::format("routing = \"{}\"", routing_names()[static_cast<std::size_t>(policy)]);
     const bool sprays = policy == Routing::spray || policy == Routing::random_spray;
-    if (sprays) idle({"queue_pairs"}, routing);
+    // On the packet scale each queue pair has a rate and a recovery of its own.
+    if (sprays && !context_.packets) idle({"queue_pairs"}, routing);
+    if (network.sharp && context_.packet_rates) {
+        section.warning("sharp",
+                        "packets are not reduced in the network on the packet scale: SHARP's "
+                        "all-reduce takes the flow scale's time, at the rate that rings of packets "
+                        "get");
+    }
     if (sprays || policy == Routing::destination) {
         idle({"hash_seed", "hash_polarized"}, routing);
     }
@@ -345,7 +352,7 @@ ClusterNetwork NetworkReader::read(const char* name, std::optional<int> kind, To
     apply_faults(network, faults);
     if (packets && (carries_window(network) || packets->given()) && section.ok()) {
         network.packets =
-            packets->profile(catalogue_, network.topology, context_.own_class ? 2 : 1);
+            packets->profile(catalogue_, network.topology, context_.storage_class_weight);
     }
     return network;
 }

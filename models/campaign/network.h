@@ -36,12 +36,13 @@ struct NetworkContext {
     std::int64_t nodes = 0;
     std::int64_t storage_servers = 0;
     std::int64_t nics_per_server = 0;
-    bool converged = false;        // storage traffic runs over the compute network
-    bool own_class = false;        // and there in a traffic class of its own
+    bool converged = false;                 // storage traffic runs over the compute network
+    std::int64_t storage_class_weight = 0;  // and there in a traffic class of its own, if not 0
     std::string folder{};          // of the scenario: where a network's own file is looked for
     bool build = false;            // networks without a section too, by their defaults
     bool build_compute = false;    // that one at least
     bool packets = false;          // a packet window will run on them
+    bool packet_rates = false;     // run.fidelity = "packet"
     bool storage_traffic = false;  // and some of it goes to storage
 };
 

@@ -21,6 +21,11 @@ void keep_within(Section& section, const char* key, T& value, T most) {
     section.error(key, fmt::format("expected at most {}, found {}", to_text(most), to_text(value)));
     value = most;
 }
+inline void keep_within(Section& section, const char* key, std::int64_t& value, std::int64_t most) {
+    if (!section.has(key) || value <= most) return;
+    section.error(key, fmt::format("expected at most {}, found {}", most, value));
+    value = most;
+}
 template <class T>
 void keep_within(Section& section, const char* key, std::optional<T>& value, T most) {
     if (value) keep_within(section, key, *value, most);

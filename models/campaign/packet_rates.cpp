@@ -11,49 +11,89 @@ namespace {
 // All streams of one collective at once. A ring's pieces go from NIC to NIC, each on when the one before
 // it has come in: so a slow hop holds up the whole ring, as in NCCL, and no more. Rates are those of the
 // last third, with more and more pieces until twice as many give the same: marks come late, cut deep at
-// first, and senders take long to find their rates.
+// first, and senders take long to find their rates. Or until the budget is spent, which is noted in the
+// scenario's limits.
 class PacketRates final : public NetworkModel {
   public:
     PacketRates(const Scenario& scenario, bool burst)
         : scenario_(scenario),
           burst_(burst),
           network_(scenario.networks[0]),
-          reader_(diagnostics_, scenario.file, scenario.perturbation),
-          catalogue_(reader_, scenario.values, &scenario.overrides) {
+          own_(scenario.open_catalogue()) {
         // What NCCL hands to the network at once: a slot of a connection's buffer.
-        piece_ = static_cast<double>(catalogue_.data("nccl_net", "", "buffer").count()) /
-                 catalogue_.number("nccl_net", "", "steps");
+        piece_ = static_cast<double>(own_.catalogue.data("nccl_net", "", "buffer").count()) /
+                 own_.catalogue.number("nccl_net", "", "steps");
     }
 
     std::vector<double> rates(const std::vector<NetworkStream>& streams, bool chained) override {
+        const WindowSpec& budget = scenario_.window;
         std::vector<double> before;
-        for (std::int64_t steps = steps_first; steps <= steps_max; steps *= 2) {
-            std::vector<double> now = measure(streams, chained, steps);
-            if (!before.empty() && settled(before, now)) return now;
-            before = std::move(now);
+        double change = 0;
+        std::int64_t steps = steps_first;
+        for (; steps <= budget.pieces_max; steps *= 2) {
+            const Measurement now = measure(streams, chained, steps);
+            if (now.ending != WindowEnding::resolved) {
+                cut_off(streams, now.ending);
+                return before.empty() ? now.rates : before;
+            }
+            if (!before.empty()) {
+                change = change_of_slowest(before, now.rates);
+                if (change <= budget.settled_within) return now.rates;
+            }
+            before = now.rates;
         }
+        scenario_.limits->add(
+            fmt::format("{}: {} pieces instead of {} still changed the slowest stream's rate by "
+                        "{:.2g} %, the rate that is taken may be as far off",
+                        who(streams), steps / 2, steps / 4, 100 * change),
+            fmt::format("window.pieces_max = {}, or a larger window.settled_within", steps));
         return before;
     }
 
   private:
     static constexpr std::int64_t steps_first = 6;
-    static constexpr std::int64_t steps_max = 384;
 
-    static bool settled(const std::vector<double>& a, const std::vector<double>& b) {
-        constexpr double close = 0.05;
+    // What is measured: `bytes` of the stream's progress between the ends of two sets of flows.
+    struct Lap {
+        double bytes = 0;
+        std::vector<std::int64_t> first;  // empty: from the beginning
+        std::vector<std::int64_t> last;
+    };
+
+    struct Measurement {
+        std::vector<double> rates;  // of each stream; until the window was cut off, if it was
+        WindowEnding ending = WindowEnding::resolved;
+    };
+
+    static double change_of_slowest(const std::vector<double>& a, const std::vector<double>& b) {
         const double slowest_a = *std::min_element(a.begin(), a.end());
         const double slowest_b = *std::min_element(b.begin(), b.end());
-        return std::abs(slowest_a - slowest_b) <= close * slowest_b;
+        return std::abs(slowest_a - slowest_b) / slowest_b;
     }
 
-    // Progress of each stream, bytes/s.
-    std::vector<double> measure(const std::vector<NetworkStream>& streams, bool chained,
-                                std::int64_t steps) {
+    std::string who(const std::vector<NetworkStream>& streams) const {
+        const Topology& t = network_.topology;
+        return fmt::format("run.fidelity: the packets of a collective between {} and {}",
+                           t.name(streams[0][0].from), t.name(streams[0][0].to));
+    }
+    void cut_off(const std::vector<NetworkStream>& streams, WindowEnding ending) const {
+        const bool time = ending == WindowEnding::out_of_time;
+        scenario_.limits->add(
+            fmt::format("{} were not through when window.{} was reached, the rate that is taken "
+                        "is that until then",
+                        who(streams), time ? "time_max" : "events_max"),
+            "railyard window shows what holds packets up");
+    }
+
+    Measurement measure(const std::vector<NetworkStream>& streams, bool chained,
+                        std::int64_t steps) {
         MessageFlows flows(network_.topology, network_.routing);
         std::vector<Lap> laps;
+        std::vector<std::int64_t> until;  // flow, of each stream
         for (const NetworkStream& stream : streams) {
             laps.push_back(chained ? add_ring(stream, steps, flows)
                                    : add_fan(stream, steps, flows));
+            until.push_back(static_cast<std::int64_t>(flows.size()));
         }
         PacketWindow window;
         if (burst_) {
@@ -66,11 +106,19 @@ class PacketRates final : public NetworkModel {
         window.time_max = scenario_.window.time_max;
         window.events_max = static_cast<std::uint64_t>(scenario_.window.events_max);
         const auto result =
-            run_window_once(catalogue_, network_.topology, network_.packets, window);
-        if (result->ending != WindowEnding::resolved || result->failures > 0) {
+            scenario_.windows->run(own_.catalogue, network_.topology, network_.packets, window);
+        Measurement out{{}, result->ending};
+        for (std::size_t i = 0; i < streams.size(); ++i) {
+            out.rates.push_back(
+                result->ending == WindowEnding::resolved
+                    ? lap_rate(laps[i], *result)
+                    : rate_so_far(streams[i], i == 0 ? 0 : until[i - 1], until[i], *result));
+        }
+        const bool none = std::any_of(out.rates.begin(), out.rates.end(),
+                                      [](double rate) { return !(rate > 0); });
+        if (result->failures > 0 || none) {
             throw ScenarioError(
-                fmt::format("run.fidelity: the packets of a collective did not come through "
-                            "({} of {} messages failed)",
+                fmt::format("{} did not come through ({} of {} messages failed)", who(streams),
                             result->failures, window.flows.size()),
                 "railyard window shows what holds them up; window.time_max and window.events_max "
                 "bound it");
@@ -82,25 +130,30 @@ class PacketRates final : public NetworkModel {
                             result->totals.lost_lossless),
                 "more headroom, pauses on every switch, or window.allow_loss = true");
         }
-        std::vector<double> out;
-        for (const Lap& lap : laps) {
-            Picoseconds from{};
-            Picoseconds to{};
-            for (const std::int64_t f : lap.first) from = std::max(from, result->ends[index(f)]);
-            for (const std::int64_t f : lap.last) to = std::max(to, result->ends[index(f)]);
-            out.push_back(lap.bytes / (static_cast<double>((to - from).count()) * 1e-12));
-        }
         return out;
     }
 
-    static std::size_t index(std::int64_t flow) { return static_cast<std::size_t>(flow); }
+    // Bytes/s between the ends of a lap's flows.
+    static double lap_rate(const Lap& lap, const WindowResult& result) {
+        Picoseconds from{};
+        Picoseconds to{};
+        for (const std::int64_t f : lap.first) from = std::max(from, result.ends[index(f)]);
+        for (const std::int64_t f : lap.last) to = std::max(to, result.ends[index(f)]);
+        return lap.bytes / (static_cast<double>((to - from).count()) * 1e-12);
+    }
+    // Of a stream whose flows are [first, last), until the window was cut off.
+    static double rate_so_far(const NetworkStream& hops, std::int64_t first, std::int64_t last,
+                              const WindowResult& result) {
+        double received = 0;
+        for (std::int64_t f = first; f < last; ++f) {
+            received += static_cast<double>(result.received_bytes[index(f)]);
+        }
+        double shares = 0;
+        for (const NetworkHop& hop : hops) shares += double{hop.share};
+        return received / shares / (static_cast<double>(result.end.count()) * 1e-12);
+    }
 
-    // What is measured: `bytes` of the stream's progress between the ends of two sets of flows.
-    struct Lap {
-        double bytes = 0;
-        std::vector<std::int64_t> first;  // empty: from the beginning
-        std::vector<std::int64_t> last;
-    };
+    static std::size_t index(std::int64_t flow) { return static_cast<std::size_t>(flow); }
 
     // Two pieces of each hop are under way: one moves while the other's acknowledgement travels.
     static constexpr std::int64_t lanes = 2;
@@ -193,9 +246,7 @@ class PacketRates final : public NetworkModel {
     const Scenario& scenario_;
     bool burst_;
     const ClusterNetwork& network_;
-    Diagnostics diagnostics_;
-    ValueReader reader_;
-    Catalogue catalogue_;
+    StandaloneCatalogue own_;
     double piece_;
 };
 

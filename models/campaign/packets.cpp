@@ -21,6 +21,13 @@ const std::vector<std::string>& recovery_names() {
     return names;
 }
 
+// No headroom would mean no PFC.
+void refuse_none(Section& section, std::optional<Bytes>& headroom, const char* help) {
+    if (!headroom || *headroom > Bytes{}) return;
+    section.error("headroom", "expected more than zero: what arrives after XOFF needs room", help);
+    headroom.reset();
+}
+
 std::vector<std::string> with_none(std::vector<std::string> names) {
     names.insert(names.begin(), "none");
     return names;
@@ -44,7 +51,10 @@ PacketReader::PacketReader(Section& network, FlowControl flow_control,
                  {.bound = Bound::positive, .otherwise = "from the catalogue"});
     constexpr Bytes mtu_max = Bytes::of(65000);  // with headers in 16 bits
     keep_within(network, "mtu", mtu_, mtu_max);
-    given_ = network.has("mtu");
+    network.read("cut_through", cut_through_,
+                 "Switches send a packet on when its header is there, where the way out is no "
+                 "faster than the way in; false: when all of it is");
+    given_ = network.has("mtu") || network.has("cut_through");
     const auto table = [&](const char* key) {
         Section section = network.section(key);
         given_ = given_ || section.present();
@@ -66,7 +76,10 @@ void PacketReader::read_buffer(Section& buffer) {
     buffer.read("alpha", alpha_,
                 "Dynamic threshold: what one queue may take of what is left of the shared pool",
                 {.bound = Bound::positive, .otherwise = "from the catalogue"});
+    buffer.read("reserve", reserve_, "Of each (port, class), before it takes of the shared pool",
+                {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
     keep_within(buffer, "size", buffer_size_, packet_buffer_max);
+    keep_within(buffer, "reserve", reserve_, packet_buffer_max);
     constexpr double alpha_max = 1024;
     if (alpha_ && (*alpha_ < 1 / alpha_max || *alpha_ > alpha_max)) {
         buffer.error("alpha", fmt::format("expected 1/1024 to 1024, found {}", *alpha_),
@@ -82,6 +95,15 @@ void PacketReader::read_pfc(Section& pfc) {
              {.bound = Bound::non_negative,
               .otherwise = "what the switch, the rate and the cable need, by SONiC's formula"});
     keep_within(pfc, "headroom", headroom_, packet_buffer_max);
+    refuse_none(pfc, headroom_, "enabled = false is a network without pauses");
+    pfc.read("headroom_oversubscription", headroom_oversubscription_,
+             "The headrooms of a switch over what it sets apart for all of them",
+             {.bound = Bound::count});
+    keep_within(pfc, "headroom_oversubscription", headroom_oversubscription_, std::int64_t{1000});
+    pfc.read("resume_offset", resume_offset_,
+             "How far below the threshold of its XOFF a (port, class) must fall for XON",
+             {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
+    keep_within(pfc, "resume_offset", resume_offset_, packet_buffer_max);
     pfc.finish();
 }
 
@@ -113,6 +135,11 @@ void PacketReader::read_congestion(Section& congestion) {
     congestion.read("cnp_interval", cnp_interval_, "Between two CNPs of one flow, at least",
                     {.bound = Bound::non_negative, .otherwise = "the parameter set's"});
     keep_within(congestion, "cnp_interval", cnp_interval_, packet_time_max);
+    congestion.read("cnp_delay", cnp_delay_,
+                    "From a marked packet to its CNP, which is then a packet of its own; 0: the "
+                    "acknowledgement says it",
+                    {.bound = Bound::non_negative});
+    keep_within(congestion, "cnp_delay", cnp_delay_, packet_time_max);
     congestion.finish();
 }
 
@@ -129,6 +156,10 @@ void PacketReader::read_watchdog_keys(Section& watchdog) {
     keep_within(watchdog, "poll", poll_, packet_time_max);
     keep_within(watchdog, "detection", detection_, packet_time_max);
     keep_within(watchdog, "restoration", restoration_, packet_time_max);
+    watchdog.read("polls_together", polls_together_,
+                  "All switches poll at the same instants; false: each at some time of its own");
+    watchdog.read("drops_arrivals", drops_arrivals_,
+                  "action = \"drop\" also drops what comes in by that port in that class");
     int action = 0;
     watchdog.choose("action", action, action_names(),
                     "What it does with the queue; the profile's unless given");
@@ -201,6 +232,7 @@ void PacketReader::read_switches(Section& network) {
         s.read("headroom", keys.settings.headroom, "Of each of its lossless (port, class)",
                {.bound = Bound::non_negative, .otherwise = "as the others"});
         keep_within(s, "headroom", keys.settings.headroom, packet_buffer_max);
+        refuse_none(s, keys.settings.headroom, "pfc = false is a switch without pauses");
         s.finish();
         given_ = true;
         switches_.push_back(std::move(keys));
@@ -208,7 +240,7 @@ void PacketReader::read_switches(Section& network) {
 }
 
 PacketProfile PacketReader::profile(Catalogue& catalogue, const Topology& topology,
-                                    int data_classes) {
+                                    std::int64_t storage_class_weight) {
     PacketProfile p;
     p.flow_control =
         flow_control_ == FlowControl::pfc && !pfc_enabled_ ? FlowControl::none : flow_control_;
@@ -223,11 +255,14 @@ PacketProfile PacketReader::profile(Catalogue& catalogue, const Topology& topolo
     if (tcp) spec.header_bytes = catalogue.data("tcp", "", "header").count();
     // Without flow control, acknowledgements queue with the data, as TCP's do; InfiniBand's have credits too.
     const bool credits = p.flow_control == FlowControl::credits;
-    spec.classes.assign(static_cast<std::size_t>(1 + data_classes), {p.flow_control, !credits});
+    spec.classes = {{}, {p.flow_control, !credits}};
+    if (storage_class_weight > 0) {
+        spec.classes.push_back({p.flow_control, !credits, storage_class_weight});
+    }
     spec.classes[0] = {credits ? FlowControl::credits : FlowControl::none, false, 0};
     if (credits) resolve_credits(catalogue, p);
-    spec.buffer.alpha =
-        alpha_ ? *alpha_ : std::exp2(catalogue.number("pfc", "", "dynamic_threshold_exponent"));
+    spec.cut_through = cut_through_;
+    resolve_buffer(catalogue, p);
     spec.ack_every =
         ack_every_ ? *ack_every_ : catalogue.integer("roce_transport", "", "ack_every_packets");
     resolve_transport(catalogue, p);
@@ -238,6 +273,20 @@ PacketProfile PacketReader::profile(Catalogue& catalogue, const Topology& topolo
     resolve_switches(topology, p);
     if (network_.ok()) check_buffers(catalogue, topology, p);
     return p;
+}
+
+void PacketReader::resolve_buffer(Catalogue& catalogue, PacketProfile& p) {
+    BufferSpec& buffer = p.spec.buffer;
+    buffer.alpha =
+        alpha_ ? *alpha_ : std::exp2(catalogue.number("pfc", "", "dynamic_threshold_exponent"));
+    if (p.flow_control == FlowControl::credits) return;
+    buffer.reserve_bytes =
+        (reserve_ ? *reserve_ : catalogue.data("pfc", "", "reserve_hpcc")).count();
+    if (p.flow_control != FlowControl::pfc) return;
+    buffer.resume_offset_bytes =
+        (resume_offset_ ? *resume_offset_ : catalogue.data("pfc", "", "resume_offset_hpcc"))
+            .count();
+    buffer.headroom_oversubscription = headroom_oversubscription_;
 }
 
 // Tables that this technology has no use for.
@@ -256,8 +305,15 @@ void PacketReader::warn_of_idle_tables() {
     if (!credits && ecn_->present() && control_ != "dcqcn") {
         ecn_->warning("", fmt::format("changes no rate: {} does not hear of marks", control_));
     }
-    if (credits && buffer_->has("alpha")) {
-        buffer_->warning("alpha", "has no effect: a lane with credits has its own buffer");
+    for (const char* key : {"alpha", "reserve"}) {
+        if (credits && buffer_->has(key)) {
+            buffer_->warning(key, "has no effect: a lane with credits has its own buffer");
+        }
+    }
+    for (const char* key : {"headroom", "headroom_oversubscription", "resume_offset"}) {
+        if (pfc && !pfc_enabled_ && pfc_->has(key)) {
+            pfc_->warning(key, "has no effect with enabled = false");
+        }
     }
     for (SwitchKeys& keys : switches_) {
         const auto unused = [&](const char* key, bool used, const char* whose) {
@@ -381,7 +437,7 @@ void PacketReader::resolve_congestion(Catalogue& catalogue, PacketProfile& p) {
     if (flow_control_ != FlowControl::none && control_ == "tcp") {
         congestion_->error("control", "TCP needs kind = \"tcp\"");
     }
-    for (const char* key : {"parameters", "cnp_interval"}) {
+    for (const char* key : {"parameters", "cnp_interval", "cnp_delay"}) {
         if (congestion_->has(key) && control_ != "dcqcn") {
             congestion_->warning(key, "has no effect without control = \"dcqcn\"");
         }
@@ -389,6 +445,7 @@ void PacketReader::resolve_congestion(Catalogue& catalogue, PacketProfile& p) {
     const std::string set = catalogue.has("dcqcn", parameters_, "cnp_interval")
                                 ? parameters_
                                 : std::string("dcqcn_nvidia_default");
+    p.spec.cnp_delay = cnp_delay_;
     p.spec.cnp_interval =
         cnp_interval_ ? *cnp_interval_ : catalogue.time("dcqcn", set, "cnp_interval");
     if (control_ == "dcqcn" && !p.ecn) {
@@ -401,10 +458,10 @@ void PacketReader::resolve_watchdog(Catalogue& catalogue, const Topology& topolo
                                     PacketProfile& p) {
     const auto leaf = static_cast<VertexId>(topology.nic_count());
     WatchdogSpec w = read_watchdog(catalogue, watchdog_profile_, topology.switch_model(leaf).ports);
-    const bool timed = poll_ || detection_ || restoration_;
+    const bool timed = poll_ || detection_ || restoration_ || polls_together_ || drops_arrivals_;
     if (action_ >= 0) w.action = static_cast<WatchdogAction>(action_);
     if (w.action == WatchdogAction::none) {
-        if (timed) watchdog_->error("", "its times have no effect without a watchdog");
+        if (timed) watchdog_->error("", "its other keys have no effect without a watchdog");
         return;
     }
     if (watchdog_profile_ ==
@@ -414,6 +471,11 @@ void PacketReader::resolve_watchdog(Catalogue& catalogue, const Topology& topolo
                              "another profile, or poll, detection and restoration");
             return;
         }
+    }
+    w.polls_together = polls_together_;
+    w.drops_arrivals = drops_arrivals_;
+    if (drops_arrivals_ && w.action != WatchdogAction::drop) {
+        watchdog_->warning("drops_arrivals", "has no effect without action = \"drop\"");
     }
     if (poll_) w.poll = *poll_;
     if (detection_) w.detection = *detection_;

@@ -18,9 +18,10 @@ class PacketReader {
     // Whether the scenario has any of them.
     bool given() const { return given_; }
     // With defaults from the catalogue, for the network that was built; reports what can't be, and warns of
-    // what will lose packets or pause where it should mark. `data_classes`: traffic classes besides that of
-    // acknowledgements.
-    PacketProfile profile(Catalogue& catalogue, const Topology& topology, int data_classes);
+    // what will lose packets or pause where it should mark. Beside the class of acknowledgements there is one
+    // for data and, if its weight is not 0, one for storage.
+    PacketProfile profile(Catalogue& catalogue, const Topology& topology,
+                          std::int64_t storage_class_weight);
 
   private:
     struct SwitchKeys {
@@ -39,6 +40,7 @@ class PacketReader {
     void read_switches(Section& network);
 
     void warn_of_idle_tables();
+    void resolve_buffer(Catalogue& catalogue, PacketProfile& profile);
     void resolve_transport(Catalogue& catalogue, PacketProfile& profile);
     void check_acknowledgements(Catalogue& catalogue, const PacketSpec& spec, bool tcp);
     void resolve_credits(Catalogue& catalogue, PacketProfile& profile);
@@ -58,9 +60,14 @@ class PacketReader {
     Routing routing_;
     bool given_ = false;
     bool pfc_enabled_ = true;
-    std::optional<Bytes> mtu_, buffer_size_, headroom_, kmin_, kmax_;
+    bool cut_through_ = false;
+    std::optional<Bytes> mtu_, buffer_size_, reserve_, headroom_, resume_offset_, kmin_, kmax_;
+    std::int64_t headroom_oversubscription_ = 1;
     std::optional<double> alpha_, pmax_;
     std::string ecn_profile_, control_, parameters_, watchdog_profile_;
+    Duration cnp_delay_{};
+    bool polls_together_ = false;
+    bool drops_arrivals_ = false;
     std::optional<Duration> cnp_interval_, poll_, detection_, restoration_;
     int action_ = -1;
     int recovery_ = -1;

@@ -24,7 +24,8 @@ const std::vector<std::string> value_choices = {"corrected", "seed"};
 constexpr double step_seconds_max = 1e7;  // a step of 116 days is a mistake in the scenario
 
 WindowContext window_context(const Scenario& s) {
-    return {s.networks, s.job.nodes, s.converged, s.own_class ? 2 : 1, s.seed};
+    return {s.networks,          s.job.nodes, s.converged,
+            s.own_class ? 2 : 1, s.seed,      s.fidelity == Fidelity::packet};
 }
 
 // What a store gives to readers.
@@ -48,7 +49,9 @@ class ScenarioReader {
           changes_(changes),
           folder_(std::move(folder)),
           root_(root),
-          top_(values, root, "", {}, schema) {}
+          top_(values, root, "", {}, schema) {
+        s_.windows = changes.windows ? changes.windows : std::make_shared<WindowCache>();
+    }
 
     Scenario read();
 
@@ -102,6 +105,7 @@ class ScenarioReader {
 };
 
 Scenario ScenarioReader::read() {
+    s_.file = values_.file();
     top_.read("title", s_.title, "One line that says what is simulated",
               {.otherwise = "the file's name"});
 
@@ -122,7 +126,7 @@ Scenario ScenarioReader::read() {
     read_cluster();
     StoreReader store(StoreRole::shared, top_, *catalogue_, s_.node, node_name_, s_.nodes.nodes);
     s_.converged = store.converged();
-    s_.own_class = store.own_class();
+    s_.own_class = store.class_weight() > 0;
     constexpr std::int64_t flow_gpus_max = 1'000'000;
     if (s_.fidelity != Fidelity::analytic && s_.gpus() > flow_gpus_max) {
         top_.error("run", fmt::format("{} GPUs: the flow scale takes at most {}", s_.gpus(),
@@ -134,11 +138,12 @@ Scenario ScenarioReader::read() {
     context.storage_servers = store.servers();
     context.nics_per_server = store.nics_per_server();
     context.converged = s_.converged;
-    context.own_class = s_.own_class;
+    context.storage_class_weight = store.class_weight();
     context.folder = folder_;
     context.build = changes_.build_networks;
     context.build_compute = s_.fidelity != Fidelity::analytic;
     context.packets = packets_wanted();
+    context.packet_rates = s_.fidelity == Fidelity::packet;
     context.storage_traffic = storage_traffic_wanted();
     s_.networks = read_networks(top_, *catalogue_, context);
     s_.stores.push_back(store.build(s_.networks));
@@ -158,6 +163,7 @@ Scenario ScenarioReader::read() {
     }
     WindowContext window = window_context(s_);
     window.nodes = job_nodes_wanted();
+    window.folder = folder_;
     s_.window = read_window(top_, window);
     read_job();
     read_neighbours(top_, s_);
@@ -402,9 +408,14 @@ Duration ScenarioReader::burst_penalty() {
     StepModel beside(s_.model, s_.parameter_bytes, s_.optimizer_traffic, [&](const auto& faults) {
         return communicators(s_, s_.fidelity, faults, true);
     });
-    return std::max(Duration{},
-                    beside.step(s_.plan).duration() -
-                        (s_.job.step.duration() - s_.job.step.degraded - s_.job.step.data_wait));
+    try {
+        return std::max(Duration{}, beside.step(s_.plan).duration() -
+                                        (s_.job.step.duration() - s_.job.step.degraded -
+                                         s_.job.step.data_wait));
+    } catch (const NoPath& no_path) {  // to the storage servers
+        s_.no_path = no_path.what();
+        return {};
+    }
 }
 
 void ScenarioReader::read_maintenance() {
@@ -429,7 +440,6 @@ Scenario build(Document& document, Diagnostics& diagnostics, const ScenarioChang
     const std::string folder = slash == std::string::npos ? "" : document.name.substr(0, slash + 1);
     Scenario scenario = ScenarioReader(values, &document.root, nullptr, changes, folder).read();
     diagnostics.raise_if_any();
-    scenario.file = document.name;
     if (scenario.title.empty()) scenario.title = document.name;
     scenario.estimates = values.estimates();
     scenario.warnings = diagnostics.warnings();
@@ -539,7 +549,8 @@ std::vector<Kind> kinds() {
     words("window.traffic.kind", window_traffic_names(),
           {"each node to the next, a piece goes on when the one before has come in",
            "each NIC to the same NIC of every other node", "each NIC to one other",
-           "some NICs to one", "every node to the storage servers", "and back"});
+           "some NICs to one", "every node to the storage servers", "and back",
+           "what window.traffic.path lists"});
     words("window.fault.kind", window_fault_names(),
           {"a NIC takes nothing: it pauses its switch, or grants no credits",
            "a NIC takes no more than a rate", "a cable is cut, for a while or for ever",

@@ -1,10 +1,12 @@
 #pragma once
 // A scenario: one TOML file, read, checked and turned into what a campaign runs on.
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "models/campaign/data.h"
+#include "models/campaign/limits.h"
 #include "models/campaign/stores.h"
 #include "models/campaign/window.h"
 #include "models/scheduler/scheduler.h"
@@ -68,7 +70,14 @@ struct Scenario {
 
     std::vector<Estimate> estimates;  // every estimate that was read, from scenario and catalogue
     std::vector<Diagnostic> warnings;
+    // Of packet windows, while it was read and when its network is measured again. Copies share them.
+    std::shared_ptr<WindowCache> windows;
+    std::shared_ptr<LimitsReached> limits = std::make_shared<LimitsReached>();
 
+    // The catalogue as this scenario has it. The scenario must outlive it.
+    StandaloneCatalogue open_catalogue() const {
+        return StandaloneCatalogue(values, &overrides, file, perturbation);
+    }
     // The shared store, whose limits and protection are pure functions of what is broken.
     const StorageSystem& store() const { return *stores[0].system; }
     std::int64_t gpus() const { return nodes.nodes * node.gpus; }
@@ -97,10 +106,11 @@ struct ScenarioChanges {
     bool must_fit = true;         // false: a model that needs more memory than there is is no error
     bool build_networks = false;  // those too that have no section, by their defaults
     bool packets = false;         // read how the networks treat packets, build the compute network
+    std::shared_ptr<WindowCache> windows{};  // shared with other scenarios; none: its own
 };
 
 // Reads and checks a scenario from TOML text; `name` stands in messages. Throws ScenarioError with
-// all that is wrong.
+// all that is wrong, and Interrupted when its windows are.
 Scenario load_scenario(std::string_view text, const std::string& name,
                        const ScenarioChanges& changes = {});
 Scenario load_scenario_file(const std::string& path, const ScenarioChanges& changes = {});

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "models/campaign/packet_limits.h"
+
 namespace railyard {
 
 namespace {
@@ -107,7 +109,6 @@ void StoreReader::read_network() {
     storage_.choose(
         "traffic_class", traffic_class, storage_traffic_classes(),
         "On the compute network: compute, the class of the collectives; own, another one");
-    own_class_ = converged_ && traffic_class == 1;
     int sharing = 0;
     storage_.choose("sharing", sharing, storage_sharing(),
                     "Who has equal shares of it: every node, or every job");
@@ -116,6 +117,17 @@ void StoreReader::read_network() {
                   "GPU memory reaches the storage NICs directly (GPUDirect Storage), or by way of "
                   "host memory",
                   {.otherwise = "the way there never bounds it"});
+    const bool own_class = converged_ && traffic_class == 1;
+    std::int64_t weight = 1;
+    storage_.read("class_weight", weight,
+                  "Full packets that the class of its own sends for each one of the compute class "
+                  "where both wait (deficit round robin)",
+                  {.bound = Bound::count});
+    keep_within(storage_, "class_weight", weight, std::int64_t{1000});
+    if (own_class) class_weight_ = weight;
+    if (storage_.has("class_weight") && !own_class) {
+        storage_.warning("class_weight", "has no effect without traffic_class = \"own\"");
+    }
     if (storage_.has("traffic_class") && !converged_) {
         storage_.warning("traffic_class", "has no effect without storage.network = \"compute\"");
     }

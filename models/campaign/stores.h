@@ -36,10 +36,11 @@ class StoreReader {
     std::int64_t servers() const { return servers_; }  // that stand on a network
     std::int64_t nics_per_server() const { return nics_per_server_; }
     bool converged() const { return converged_; }  // on the compute network
-    bool own_class() const { return own_class_; }  // and there in a traffic class of its own
     bool fair_by_job() const { return fair_by_job_; }
     // What of a node's GPU memory reaches the store's NICs; not set: never the limit.
     std::optional<Bandwidth> gpu_path();
+    // Of its traffic class there, if that is one of its own; else 0.
+    std::int64_t class_weight() const { return class_weight_; }
 
     // Once the networks are known. Nothing must be done with the store when something was wrong.
     StoreSetup build(const std::vector<ClusterNetwork>& networks);
@@ -71,9 +72,9 @@ class StoreReader {
     std::int64_t servers_ = 1;
     std::int64_t nics_per_server_ = 1;
     bool converged_ = false;
-    bool own_class_ = false;
     bool fair_by_job_ = false;
     std::optional<bool> gpudirect_;
+    std::int64_t class_weight_ = 0;
     std::optional<Bandwidth> server_read_;
     std::optional<Bandwidth> server_write_;
     std::optional<Bandwidth> client_;

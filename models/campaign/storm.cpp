@@ -11,16 +11,22 @@ namespace {
 // What the campaign needs of a window.
 struct Course {
     WindowEnding ending = WindowEnding::resolved;
-    Picoseconds end{};  // of the last flow
+    Picoseconds end{};   // of the last flow
+    Picoseconds over{};  // of the window
     Picoseconds first_failure = PacketEngine::never;
     bool detected = false;  // the switches' watchdog has named the queue
     std::int64_t lost_lossless = 0;
 };
 
-Course run(Catalogue& catalogue, const ClusterNetwork& network, const PacketWindow& window) {
-    const auto r = run_window_once(catalogue, network.topology, network.packets, window);
-    Course course{
-        r->ending, {}, r->first_failure, r->totals.storms_detected > 0, r->totals.lost_lossless};
+Course run(const Scenario& s, Catalogue& catalogue, const ClusterNetwork& network,
+           const PacketWindow& window) {
+    const auto r = s.windows->run(catalogue, network.topology, network.packets, window);
+    Course course{r->ending,
+                  {},
+                  r->end,
+                  r->first_failure,
+                  r->totals.storms_detected > 0,
+                  r->totals.lost_lossless};
     for (const Picoseconds end : r->ends) {
         if (end != PacketEngine::never) course.end = std::max(course.end, end);
     }
@@ -50,7 +56,7 @@ StormProblem feel_storm(const Scenario& s, Catalogue& catalogue, StormSpec& spec
     if (windows.empty() || windows[0].network != s.networks.data()) return {};  // holds up nothing
     PacketWindow& window = windows[0].window;
     window.faults.clear();
-    const Course calm = run(catalogue, *windows[0].network, window);
+    const Course calm = run(s, catalogue, *windows[0].network, window);
     if (calm.ending != WindowEnding::resolved) return unsettled;
     if (calm.lost_lossless > 0 && !s.window.allow_loss) return losses(calm);
     Picoseconds begin = calm.end;
@@ -66,9 +72,16 @@ StormProblem feel_storm(const Scenario& s, Catalogue& catalogue, StormSpec& spec
     const Picoseconds killed_at =
         fault.start + catalogue.time("detection", "pytorch_watchdog", "time");
     window.time_max = std::max(window.time_max, killed_at);
-    const Course course = run(catalogue, *windows[0].network, window);
-    if (course.ending == WindowEnding::out_of_events) return unsettled;
+    const Course course = run(s, catalogue, *windows[0].network, window);
     if (course.lost_lossless > 0 && !s.window.allow_loss) return losses(course);
+    if (course.ending == WindowEnding::out_of_events) {
+        storm.stall = to_duration(course.over - fault.start);
+        s.limits->add(fmt::format("failures.storm: {} had not ended when window.events_max was "
+                                  "reached, it is taken to hold the job up for {}",
+                                  spec.cause.name, to_text(storm.stall)),
+                      "a larger window.events_max");
+        return {};
+    }
     const bool resolved = course.ending == WindowEnding::resolved;
     // Others than those that were held up may have had it easier meanwhile.
     const Picoseconds stall =

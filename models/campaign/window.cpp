@@ -48,6 +48,8 @@ std::int64_t messages(const TrafficSpec& t, const Topology& network, std::int64_
         case WindowTraffic::restore:
             return nodes *
                    (t.stripes > 0 ? std::min(t.stripes, network.servers()) : network.servers());
+        case WindowTraffic::file:
+            return static_cast<std::int64_t>(t.flows.size());
     }
     return 0;
 }
@@ -83,6 +85,8 @@ class Layout {
             case WindowTraffic::checkpoint:
             case WindowTraffic::restore:
                 return add_storage();
+            case WindowTraffic::file:
+                return add_listed();
         }
     }
     void add_fault(const FaultSpec& fault) {
@@ -102,9 +106,13 @@ class Layout {
                               MessageFlows::Handle after = MessageFlows::nothing,
                               int traffic_class = 1,
                               MessageFlows::Handle continues = MessageFlows::nothing) {
-        const auto sent = flows_.send(
-            {from, to, bytes, spec_->start, after, continues, traffic_class, /*label=*/0});
-        if (sent == MessageFlows::nothing) throw NoPath(topology_.name(from), topology_.name(to));
+        return send({from, to, bytes, spec_->start, after, continues, traffic_class, /*label=*/0});
+    }
+    MessageFlows::Handle send(const MessageFlows::Message& message) {
+        const auto sent = flows_.send(message);
+        if (sent == MessageFlows::nothing) {
+            throw NoPath(topology_.name(message.from), topology_.name(message.to));
+        }
         out_.traffic.resize(flows_.size(), index_);
         return sent;
     }
@@ -171,6 +179,19 @@ class Layout {
         }
     }
 
+    void add_listed() {
+        const std::vector<VertexId> nics = job_nics();
+        std::vector<MessageFlows::Handle> sent;
+        for (const ListedFlow& f : spec_->flows) {
+            MessageFlows::Message m{nics[static_cast<std::size_t>(f.from)],
+                                    nics[static_cast<std::size_t>(f.to)], f.bytes};
+            m.start = f.start + spec_->start;
+            if (f.after >= 0) m.after = sent[static_cast<std::size_t>(f.after)];
+            m.label = sent.size();
+            sent.push_back(send(m));
+        }
+    }
+
     // A node's bytes are striped over servers, in turn from another one for each node; a stripe uses the
     // node's NICs and the server's in turn.
     void add_storage() {
@@ -212,6 +233,12 @@ class Layout {
 
 const std::vector<std::string> fault_networks = {"compute", "storage"};
 
+Bytes largest(const TrafficSpec& t) {
+    Bytes out = t.kind == WindowTraffic::file ? Bytes{} : t.bytes;
+    for (const ListedFlow& flow : t.flows) out = std::max(out, Bytes::of(flow.bytes));
+    return out;
+}
+
 // What its network can't take, or will not notice.
 void check_traffic(Section& section, const TrafficSpec& t, const WindowContext& context) {
     const ClusterNetwork* network = network_of(t.kind, context);
@@ -225,13 +252,13 @@ void check_traffic(Section& section, const TrafficSpec& t, const WindowContext& 
     if (network->topology.vertex_count() == 0) return;
     const std::int64_t payload = network->packets.spec.payload_bytes;
     const std::int64_t pieces = t.kind == WindowTraffic::ring ? t.steps : 1;
-    if (t.bytes.count() / payload >= flow_packets_max / pieces) {
-        section.error(
-            "bytes",
-            fmt::format("expected less than {}, found {}",
-                        to_text(Bytes::of(flow_packets_max / pieces * payload)), to_text(t.bytes)),
-            fmt::format("a queue pair has at most 2^31 packets of {}",
-                        to_text(Bytes::of(payload))));
+    if (largest(t).count() / payload >= flow_packets_max / pieces) {
+        section.error(t.kind == WindowTraffic::file ? "path" : "bytes",
+                      fmt::format("expected less than {}, found {}",
+                                  to_text(Bytes::of(flow_packets_max / pieces * payload)),
+                                  to_text(largest(t))),
+                      fmt::format("a queue pair has at most 2^31 packets of {}",
+                                  to_text(Bytes::of(payload))));
     }
     const std::int64_t flows =
         messages(t, network->topology, context.nodes) * network->routing.queue_pairs;
@@ -255,7 +282,28 @@ TrafficSpec default_traffic() {
     return ring;
 }
 
-TrafficSpec read_traffic(Section& section) {
+// The flows of a file, between the job's NICs.
+void read_listed(Section& section, const std::string& path, const WindowContext& context,
+                 TrafficSpec& t) {
+    if (section.describing()) return;
+    if (path.empty() != (t.kind != WindowTraffic::file)) {
+        section.error("path", path.empty() ? "is missing: kind = \"file\" needs it"
+                                           : "belongs to kind = \"file\"");
+        return;
+    }
+    const Topology& network = context.networks[0].topology;
+    if (path.empty() || network.vertex_count() == 0) return;
+    Diagnostics diagnostics;
+    try {
+        t.flows = read_traffic_file(path.starts_with("/") ? path : context.folder + path,
+                                    context.nodes * network.nics_per_node(), diagnostics);
+    } catch (const ScenarioError& e) {
+        section.error("path", e.diagnostics().empty() ? e.what() : e.diagnostics()[0].message);
+    }
+    diagnostics.raise_if_any();
+}
+
+TrafficSpec read_traffic(Section& section, const WindowContext& context) {
     TrafficSpec t = default_traffic();
     int kind = 0;
     section.choose("kind", kind, window_traffic_names(), "What the job's nodes send");
@@ -271,7 +319,13 @@ TrafficSpec read_traffic(Section& section) {
                  {.bound = Bound::positive, .otherwise = "all"});
     section.read("start", t.start, "When it begins", {.bound = Bound::non_negative});
     keep_within(section, "start", t.start, packet_time_max);
+    std::string path;
+    section.read("path", path,
+                 "A list of flows, id,src,dst,bytes,start_ps,dep: NICs of the job counted node by "
+                 "node; dep: the id of an earlier flow that must end first, or 0",
+                 {.otherwise = "only with kind = \"file\""});
     section.finish();
+    read_listed(section, path, context, t);
     const auto idle = [&](const char* key, bool used) {
         if (section.has(key) && !used) {
             section.warning(key,
@@ -279,6 +333,7 @@ TrafficSpec read_traffic(Section& section) {
                                         window_traffic_names()[static_cast<std::size_t>(kind)]));
         }
     };
+    idle("bytes", t.kind != WindowTraffic::file);
     idle("steps", t.kind == WindowTraffic::ring);
     idle("senders", t.kind == WindowTraffic::incast);
     idle("stripes", on_storage(t.kind));
@@ -405,6 +460,32 @@ std::optional<FaultSpec> read_fault(Section& section, const std::vector<ClusterN
     return std::nullopt;
 }
 
+// When the rate of a collective counts as known.
+void read_settling(Section& section, const WindowContext& context, WindowSpec& spec) {
+    spec.pieces_max = 384;
+    section.read("pieces_max", spec.pieces_max,
+                 "Pieces after which a collective's rate is taken as it is, marked "
+                 "(run.fidelity = \"packet\")",
+                 {.bound = Bound::positive});
+    constexpr std::int64_t pieces_least = 12;
+    constexpr std::int64_t pieces_most = 1 << 20;
+    if (spec.pieces_max < pieces_least || spec.pieces_max > pieces_most) {
+        section.error(
+            "pieces_max",
+            fmt::format("expected {} to {}, found {}", pieces_least, pieces_most, spec.pieces_max),
+            "6 are compared with 12, those with 24 and so on");
+    }
+    spec.settled_within = 0.05;
+    section.read("settled_within", spec.settled_within,
+                 "What twice the pieces may change of the slowest stream's rate",
+                 {.bound = Bound::fraction});
+    for (const char* key : {"pieces_max", "settled_within"}) {
+        if (section.has(key) && !context.packet_rates) {
+            section.warning(key, "has no effect without run.fidelity = \"packet\"");
+        }
+    }
+}
+
 bool carries_traffic(const std::string& network, const std::vector<TrafficSpec>& traffic,
                      const WindowContext& context) {
     return std::any_of(traffic.begin(), traffic.end(), [&](const TrafficSpec& t) {
@@ -431,8 +512,8 @@ const std::vector<std::string>& window_fault_names() {
 }
 
 const std::vector<std::string>& window_traffic_names() {
-    static const std::vector<std::string> names = {"ring",   "all_to_all", "permutation",
-                                                   "incast", "checkpoint", "restore"};
+    static const std::vector<std::string> names = {
+        "ring", "all_to_all", "permutation", "incast", "checkpoint", "restore", "file"};
     return names;
 }
 
@@ -447,8 +528,9 @@ WindowSpec read_window(Section& top, const WindowContext& context) {
     spec.events_max = 1'000'000'000;
     section.read("events_max", spec.events_max, "Events after which a window stops, marked",
                  {.bound = Bound::positive});
+    read_settling(section, context, spec);
     for (Section& each : section.sections("traffic", "Messages of a window; without any, a ring")) {
-        spec.traffic.push_back(read_traffic(each));
+        spec.traffic.push_back(read_traffic(each, context));
         if (section.ok() && !section.describing()) {
             check_traffic(each, spec.traffic.back(), context);
         }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "models/campaign/network.h"
+#include "models/campaign/traffic_file.h"
 
 namespace railyard {
 
@@ -16,6 +17,7 @@ enum class WindowTraffic : std::uint8_t {
     incast,       // some NICs to one
     checkpoint,   // every node to the storage servers
     restore,      // and back
+    file,         // what a file lists
 };
 const std::vector<std::string>& window_traffic_names();
 const std::vector<std::string>& window_fault_names();  // in the order of WindowFault::Kind
@@ -27,6 +29,7 @@ struct TrafficSpec {
     std::int64_t senders = 0;  // of an incast
     std::int64_t stripes = 0;  // servers that a node writes to at once; 0: all
     Duration start{};
+    std::vector<ListedFlow> flows;  // of a file
 };
 
 struct FaultSpec {
@@ -42,6 +45,9 @@ struct WindowSpec {
     Duration time_max{};
     std::int64_t events_max = 0;
     bool allow_loss = false;  // a lossless class that loses packets is a result, not a mistake
+    // Of run.fidelity = "packet": a collective's rate has settled when twice the pieces change it by no more.
+    double settled_within = 0;
+    std::int64_t pieces_max = 0;
 };
 
 // One network's part of a window: its flows, and which traffic each belongs to.
@@ -58,6 +64,8 @@ struct WindowContext {
     bool converged = false;  // storage traffic uses the compute network
     int storage_class = 1;   // of converged storage traffic
     std::uint64_t seed = 1;
+    bool packet_rates = false;  // run.fidelity = "packet"
+    std::string folder{};       // of the scenario: where files of traffic are looked for
 };
 // Reads [window]. Networks are looked at when they were built: for the places of faults, and for what the
 // traffic is to them.

@@ -9,6 +9,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/config.h"
@@ -69,6 +70,20 @@ class Catalogue {
     ValueReader& reader_;
     ValueChoice choice_;
     const Value* overrides_;
+};
+
+// A catalogue to read from beside a scenario, or without one; `file` stands in messages.
+struct StandaloneCatalogue {
+    explicit StandaloneCatalogue(ValueChoice choice = ValueChoice::corrected,
+                                 const Value* overrides = nullptr, std::string file = "catalogue",
+                                 Perturbation perturbation = {})
+        : reader(diagnostics, std::move(file), std::move(perturbation)),
+          catalogue(reader, choice, overrides) {}
+    StandaloneCatalogue(const StandaloneCatalogue&) = delete;  // its parts know each other's place
+
+    Diagnostics diagnostics;
+    ValueReader reader;
+    Catalogue catalogue;
 };
 
 }  // namespace railyard

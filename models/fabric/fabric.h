@@ -8,3 +8,4 @@
 #include "models/fabric/packet_window.h"
 #include "models/fabric/routing.h"
 #include "models/fabric/topology.h"
+#include "models/fabric/window_cache.h"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <cstddef>
 
 #include "sim/check.h"
 
@@ -14,10 +15,9 @@ std::uint64_t PacketEngine::ps_per_byte_of(Bandwidth rate) {
         ((static_cast<__int128>(8'000'000'000'000) << 20) + bits - 1) / bits);
 }
 
-// Buckets for some dozens of events each when every link is busy; and as many of them as reach one packet's
+// Buckets for a handful of events each when links are busy; and as many of them as reach one packet's
 // transfer and propagation ahead.
-TimingWheel<PacketEngine::Payload> PacketEngine::fitting_wheel(const PacketNetwork& network,
-                                                               const PacketSpec& spec) {
+TimingWheel PacketEngine::fitting_wheel(const PacketNetwork& network, const PacketSpec& spec) {
     std::int64_t transfer = INT64_MAX;
     std::int64_t ahead = 0;
     for (const PacketLink& l : network.links) {
@@ -27,10 +27,11 @@ TimingWheel<PacketEngine::Payload> PacketEngine::fitting_wheel(const PacketNetwo
         transfer = std::min(transfer, t);
         ahead = std::max(ahead, t + l.latency.count());
     }
-    constexpr std::int64_t events_per_bucket = 64;
+    constexpr std::int64_t events_per_bucket = 16;
     const std::int64_t links = static_cast<std::int64_t>(network.links.size());
     const auto width = static_cast<std::uint64_t>(events_per_bucket * transfer / links);
-    const int shift = std::max(0, static_cast<int>(std::bit_width(width)) - 1);
+    const int shift =
+        std::clamp(static_cast<int>(std::bit_width(width)) - 1, 0, TimingWheel::shift_max);
     const int bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(ahead >> shift)));
     return {shift, std::clamp(bits, 6, 20)};
 }
@@ -117,7 +118,7 @@ std::int64_t PacketEngine::set_apart(LinkId link, std::size_t traffic_class) {
 
 bool PacketEngine::run(Picoseconds until, std::uint64_t events_max) {
     const std::uint64_t last = totals_.events + std::min(events_max, UINT64_MAX - totals_.events);
-    TimingWheel<Payload>::Event event{};
+    TimingWheel::Event event{};
     while (unfinished_ > 0) {
         if (totals_.events == last) return false;
         if (!wheel_.pop(until.count(), event)) {
@@ -127,44 +128,44 @@ bool PacketEngine::run(Picoseconds until, std::uint64_t events_max) {
         fetch_ahead();
         now_ = event.time;
         ++totals_.events;
-        handle(event.payload);
+        handle(event);
     }
     return true;
 }
 
 // A large network does not fit into the cache. What the next events will touch is on its way while this one
 // is handled: first the packet, then, once that is there, the port that it goes out by; of a port that
-// becomes free its queues, then the packet that heads the last of them, the class of most data.
-void PacketEngine::fetch_ahead() const {
+// becomes free its queues, then the packet that heads the last of them, the class of most data. Which of
+// these an event is nothing can predict: so addresses are chosen, not branches.
+inline void PacketEngine::fetch_ahead() const {
     if (!ways_.empty()) fetch_ways();
+    const auto address = [](const auto& array, std::uint64_t index) {
+        return reinterpret_cast<std::uintptr_t>(array.data()) + index * sizeof(array[0]);
+    };
+    const auto fetch = [](std::uintptr_t a) { __builtin_prefetch(reinterpret_cast<void*>(a)); };
+    const auto choose = [](bool first, std::uint64_t a, std::uint64_t b) {
+        return b ^ ((a ^ b) & (std::uint64_t{0} - std::uint64_t{first}));
+    };
+    const auto last_queue = [&](LinkId link) { return (link + 1) * class_count_ - 1; };
     if (const auto* later = wheel_.peek(5)) {
-        const std::uint32_t id = later->payload.id;
-        if (later->payload.what == What::arrival) {
-            __builtin_prefetch(&packets_[id]);
-        } else if (later->payload.what == What::port_free) {
-            __builtin_prefetch(&ports_[id]);
-            __builtin_prefetch(&queues_[id * class_count_]);
-            __builtin_prefetch(&queues_[id * class_count_ + class_count_ - 1]);
-        }
+        const bool arrives = what_of(later->kind) == What::arrival;
+        const std::uintptr_t packet = address(packets_, later->id);
+        fetch(choose(arrives, packet, address(ports_, later->id)));
+        fetch(choose(arrives, packet, address(queues_, last_queue(later->id))));
     }
-    if (const auto* soon = wheel_.peek(2)) {
-        const std::uint32_t id = soon->payload.id;
-        if (soon->payload.what == What::arrival) {
-            const Packet& packet = packets_[id];
-            if (packet.flags >> routing_shift != 0) {
-                next_hops_.fetch(paths_[packet.place - 1], paths_[way_of(packet)]);
-                return;
-            }
-            __builtin_prefetch(&ports_[paths_[packet.place]]);
-        } else if (soon->payload.what == What::port_free) {
-            const std::uint32_t head = queues_[id * class_count_ + class_count_ - 1].head;
-            if (head != none) __builtin_prefetch(&packets_[head]);
-        }
-    }
+    const auto* soon = wheel_.peek(2);
+    if (soon == nullptr || what_of(soon->kind) > What::port_free) return;
+    const bool arrives = what_of(soon->kind) == What::arrival;
+    const auto place = address(packets_, soon->id) + offsetof(Packet, place);
+    const auto head = address(queues_, last_queue(soon->id)) + offsetof(Queue, head);
+    const auto next = *reinterpret_cast<const std::uint32_t*>(choose(arrives, place, head));
+    const LinkId out = paths_[choose(arrives, next, 0)];
+    fetch(choose(arrives, address(ports_, out), address(packets_, next == none ? 0 : next)));
 }
 
-void PacketEngine::handle(const Payload& event) {
-    switch (event.what) {
+void PacketEngine::handle(const TimingWheel::Event& event) {
+    const std::size_t traffic_class = event.kind >> what_bits;
+    switch (what_of(event.kind)) {
         case What::arrival:
             return arrive(event.id);
         case What::port_free:
@@ -180,15 +181,15 @@ void PacketEngine::handle(const Payload& event) {
         case What::flow_timeout:
             return on_timeout(event.id);
         case What::xoff:
-            return on_xoff(event.id, event.traffic_class);
+            return on_xoff(event.id, traffic_class);
         case What::xon:
-            return on_xon(event.id, event.traffic_class);
+            return on_xon(event.id, traffic_class);
         case What::pause_over:
-            return on_pause_over(event.id, event.traffic_class);
+            return on_pause_over(event.id, traffic_class);
         case What::credits:
-            return on_credits(event.id, event.traffic_class);
+            return on_credits(event.id, traffic_class);
         case What::hoq_lifetime:
-            return on_hoq_lifetime(event.id, event.traffic_class);
+            return on_hoq_lifetime(event.id, traffic_class);
         case What::cnp:
             return send_cnp(event.id);
         case What::link_down:
@@ -198,9 +199,9 @@ void PacketEngine::handle(const Payload& event) {
         case What::host_took:
             return on_host_took(event.id);
         case What::storm_start:
-            return on_storm(event.id, event.traffic_class, true);
+            return on_storm(event.id, traffic_class, true);
         case What::storm_end:
-            return on_storm(event.id, event.traffic_class, false);
+            return on_storm(event.id, traffic_class, false);
         case What::watchdog_poll:
             return on_watchdog_poll(event.id);
     }
@@ -209,18 +210,19 @@ void PacketEngine::handle(const Payload& event) {
 std::uint32_t PacketEngine::take_packet() {
     if (free_packets_ == none) {
         packets_.emplace_back();
+        next_packet_.push_back(none);
         if (telemetry_wanted_) telemetry_.resize(packets_.size() * telemetry_hops_);
         if (selective()) acknowledges_.emplace_back();
         if (round_trips_wanted_) sent_at_.emplace_back();
         return static_cast<std::uint32_t>(packets_.size() - 1);
     }
     const std::uint32_t id = free_packets_;
-    free_packets_ = packets_[id].next;
+    free_packets_ = next_packet_[id];
     return id;
 }
 
 void PacketEngine::free_packet(std::uint32_t id) {
-    packets_[id].next = free_packets_;
+    next_packet_[id] = free_packets_;
     free_packets_ = id;
 }
 
@@ -309,11 +311,11 @@ bool PacketEngine::send_at_once(LinkId link, std::uint32_t id) {
 void PacketEngine::enqueue(LinkId link, std::uint32_t id) {
     Packet& packet = packets_[id];
     Queue& queue = queues_[slot(link, packet.traffic_class)];
-    packet.next = none;
+    next_packet_[id] = none;
     if (queue.head == none) {
         queue.head = id;
     } else {
-        packets_[queue.tail].next = id;
+        next_packet_[queue.tail] = id;
     }
     queue.tail = id;
     queue.bytes += packet.bytes;
@@ -331,7 +333,7 @@ std::uint32_t PacketEngine::dequeue(LinkId link, std::size_t traffic_class) {
     const std::size_t s = link * class_count_ + traffic_class;
     Queue& queue = queues_[s];
     const std::uint32_t id = queue.head;
-    queue.head = packets_[id].next;
+    queue.head = next_packet_[id];
     if (queue.head != none) __builtin_prefetch(&packets_[queue.head]);
     queue.bytes -= packets_[id].bytes;
     ++queue.taken;
@@ -485,7 +487,7 @@ std::string PacketEngine::audit() const {
     for (std::size_t s = 0; s < queues_.size(); ++s) {
         const Port& port = ports_[s / class_count_];
         std::int64_t bytes = 0;
-        for (std::uint32_t id = queues_[s].head; id != none; id = packets_[id].next) {
+        for (std::uint32_t id = queues_[s].head; id != none; id = next_packet_[id]) {
             bytes += packets_[id].bytes;
             ++queued;
             if (port.at_nic) continue;
@@ -521,7 +523,7 @@ std::string PacketEngine::audit() const {
         if (buffers_[v].threshold() < 0) return "a switch's pool is overdrawn";
     }
     std::uint64_t unused = 0;
-    for (std::uint32_t id = free_packets_; id != none; id = packets_[id].next) ++unused;
+    for (std::uint32_t id = free_packets_; id != none; id = next_packet_[id]) ++unused;
     if (packets_.size() - unused != queued + on_links_) return "a packet is astray";
     return audit_credits();
 }

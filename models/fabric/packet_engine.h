@@ -242,15 +242,14 @@ class PacketEngine {
         storm_end,
         watchdog_poll,  // of switch `id`
     };
-    struct Payload {
-        std::uint32_t id = 0;
-        What what = What::arrival;
-        std::uint8_t traffic_class = 0;
-    };
+    // An event's kind: what, and above it the class that it concerns.
+    static constexpr int what_bits = 5;
+    static What what_of(std::uint8_t kind) {
+        return static_cast<What>(kind & ((1U << what_bits) - 1));
+    }
     // `place` runs along the flow's path, or the packet's own: forwards over its links, then backwards over
     // their reverses. It points to the next link to take.
-    struct Packet {
-        std::uint32_t next = none;  // in its queue, or in the list of free ones
+    struct alignas(16) Packet {
         std::uint32_t place = 0;
         std::uint32_t flow = 0;
         std::uint32_t number = 0;  // of a data packet; of an ACK: the one waited for
@@ -368,14 +367,16 @@ class PacketEngine {
             (static_cast<std::uint64_t>(bytes) * ps_per_byte + 0xfffff) >> 20);
     }
     void schedule(std::int64_t at, What what, std::uint32_t id, std::size_t traffic_class = 0) {
-        wheel_.push(at, {id, what, static_cast<std::uint8_t>(traffic_class)});
+        wheel_.push(
+            at, id,
+            static_cast<std::uint8_t>(static_cast<std::size_t>(what) | traffic_class << what_bits));
     }
     static std::uint64_t ps_per_byte_of(Bandwidth rate);
-    static TimingWheel<Payload> fitting_wheel(const PacketNetwork& network, const PacketSpec& spec);
+    static TimingWheel fitting_wheel(const PacketNetwork& network, const PacketSpec& spec);
 
     std::int64_t set_apart(LinkId link, std::size_t traffic_class);
     void fetch_ahead() const;
-    void handle(const Payload& event);
+    void handle(const TimingWheel::Event& event);
     std::uint32_t take_packet();
     void free_packet(std::uint32_t id);
 
@@ -497,9 +498,10 @@ class PacketEngine {
     unsigned credit_classes_ = 0;
     unsigned strict_classes_ = 0;
     std::vector<PacketLink> links_;
-    TimingWheel<Payload> wheel_;
+    TimingWheel wheel_;
     std::int64_t now_ = 0;
     std::vector<Packet> packets_;
+    std::vector<std::uint32_t> next_packet_;  // in its queue, or in the list of free ones
     std::uint32_t free_packets_ = none;
     std::vector<HopTelemetry> telemetry_;  // of each packet, telemetry_hops_ places
     std::size_t telemetry_hops_ = 0;

@@ -76,10 +76,10 @@ void PacketEngine::receive_slowly(LinkId link, std::uint32_t id) {
         return overflow(link, id);
     }
     ++on_links_;
-    packet.next = none;
+    next_packet_[id] = none;
     slow.bytes += packet.bytes;
     if (slow.head != none) {
-        packets_[slow.tail].next = id;
+        next_packet_[slow.tail] = id;
     } else {
         slow.head = id;
         schedule(now_ + transfer_ps(packet.bytes, slow.ps_per_byte), What::host_took, link);
@@ -96,7 +96,7 @@ void PacketEngine::receive_slowly(LinkId link, std::uint32_t id) {
 void PacketEngine::on_host_took(LinkId link) {
     SlowReceiver& slow = slow_receivers_[slow_receiver_of_[link]];
     const std::uint32_t id = slow.head;
-    slow.head = packets_[id].next;
+    slow.head = next_packet_[id];
     slow.bytes -= packets_[id].bytes;
     --on_links_;
     if (slow.head != none) {

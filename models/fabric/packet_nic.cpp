@@ -258,13 +258,9 @@ void PacketEngine::send_data(LinkId link, std::uint32_t flow) {
         last = f.to_send + 1 == r.first + r.packets;
         if (last) payload = r.bytes - (r.packets - std::int64_t{1}) * spec_.payload_bytes;
     }
-    packets_[id] = {none,
-                    f.first,
-                    flow,
-                    f.to_send,
-                    static_cast<std::uint16_t>(payload + spec_.header_bytes),
-                    f.traffic_class,
-                    last ? flag_last : std::uint8_t{0}};
+    packets_[id] = {f.first,         flow,
+                    f.to_send,       static_cast<std::uint16_t>(payload + spec_.header_bytes),
+                    f.traffic_class, last ? flag_last : std::uint8_t{0}};
     if (round_trips_wanted_) sent_at_[id] = now_;
     if (f.sent == f.acknowledged) restart_timeout(flow);
     await_timeout(flow);

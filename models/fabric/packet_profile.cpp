@@ -154,14 +154,15 @@ std::vector<BufferPlan> plan_buffers(Catalogue& catalogue, const Topology& topol
         plan.at = v;
         plan.buffer = buffer_of(catalogue, topology, profile, v);
         std::int64_t reserved = 0;
+        std::int64_t headroom = 0;
         std::int64_t least_left = INT64_MAX;
         Bandwidth fastest;
         for (const LinkId l : links_into(topology, v)) {
             const Bytes given = headrooms.given(profile, l);
-            reserved +=
-                profile.flow_control == FlowControl::credits
-                    ? classes * profile.vl_buffer.count()
-                    : classes * profile.spec.buffer.reserve_bytes + lossless * given.count();
+            reserved += profile.flow_control == FlowControl::credits
+                            ? classes * profile.vl_buffer.count()
+                            : classes * profile.spec.buffer.reserve_bytes;
+            headroom += lossless * given.count();
             fastest = std::max(fastest, topology.line_rate(l));
             if (!profile.has_pfc(v)) continue;
             const Bytes need = headrooms.needed(l);
@@ -170,6 +171,7 @@ std::vector<BufferPlan> plan_buffers(Catalogue& catalogue, const Topology& topol
             plan.headroom = given;
             plan.headroom_need = need;
         }
+        reserved += headroom / profile.spec.buffer.headroom_oversubscription;
         plan.reserved = Bytes::of(reserved);
         const std::int64_t pool = plan.buffer.count() - reserved;
         if (profile.has_pfc(v) && pool > 0) {

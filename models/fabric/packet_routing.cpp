@@ -67,23 +67,29 @@ bool PacketEngine::choose_link(std::uint32_t id) {
 // Each packet has its way in a cache line of its own: that of a packet that will arrive, and of one that will
 // leave its queue, once the queue's head is there.
 void PacketEngine::fetch_ways() const {
-    if (const auto* later = wheel_.peek(8); later && later->payload.what == What::port_free) {
-        const Queue* queue = &queues_[later->payload.id * class_count_];
+    if (const auto* later = wheel_.peek(8); later && what_of(later->kind) == What::port_free) {
+        const Queue* queue = &queues_[later->id * class_count_];
         __builtin_prefetch(queue);
         __builtin_prefetch(queue + class_count_ - 1);
     }
     const auto each_head = [&](std::size_t places, const auto& visit) {
         const auto* event = wheel_.peek(places);
-        if (!event || event->payload.what != What::port_free) return;
+        if (!event || what_of(event->kind) != What::port_free) return;
         for (std::size_t c = 0; c < class_count_; ++c) {
-            const std::uint32_t head = queues_[event->payload.id * class_count_ + c].head;
+            const std::uint32_t head = queues_[event->id * class_count_ + c].head;
             if (head != none) visit(packets_[head]);
         }
     };
     each_head(5, [](const Packet& packet) { __builtin_prefetch(&packet); });
     each_head(3, [&](const Packet& packet) { __builtin_prefetch(&paths_[packet.place - 1]); });
-    if (const auto* soon = wheel_.peek(3); soon && soon->payload.what == What::arrival) {
-        __builtin_prefetch(&paths_[packets_[soon->payload.id].place]);
+    if (const auto* soon = wheel_.peek(3); soon && what_of(soon->kind) == What::arrival) {
+        __builtin_prefetch(&paths_[packets_[soon->id].place]);
+    }
+    if (const auto* next = wheel_.peek(2); next && what_of(next->kind) == What::arrival) {
+        const Packet& packet = packets_[next->id];
+        if (packet.flags >> routing_shift != 0) {
+            next_hops_.fetch(paths_[packet.place - 1], paths_[way_of(packet)]);
+        }
     }
 }
 

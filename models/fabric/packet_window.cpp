@@ -1,8 +1,6 @@
 #include "models/fabric/packet_window.h"
 
 #include <algorithm>
-#include <map>
-#include <mutex>
 
 #include "models/fabric/link_failover.h"
 #include "sim/check.h"
@@ -274,22 +272,6 @@ WindowResult run_window(Catalogue& catalogue, const Topology& topology,
     result.deadlock = describe_circle(topology, engine.deadlock());
     result.totals = engine.totals();
     result.digest = engine.digest();
-    return result;
-}
-
-std::shared_ptr<const WindowResult> run_window_once(Catalogue& catalogue, const Topology& topology,
-                                                    const PacketProfile& profile,
-                                                    const PacketWindow& window) {
-    static std::mutex mutex;
-    static std::map<std::uint64_t, std::shared_ptr<const WindowResult>> known;
-    static const std::atomic<bool> never{false};
-    const std::uint64_t key = window_key(catalogue, topology, profile, window);
-    const std::lock_guard lock(mutex);
-    std::shared_ptr<const WindowResult>& result = known[key];
-    if (!result) {
-        result = std::make_shared<const WindowResult>(
-            run_window(catalogue, topology, profile, window, never));
-    }
     return result;
 }
 

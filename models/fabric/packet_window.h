@@ -96,9 +96,4 @@ WindowResult run_window(Catalogue& catalogue, const Topology& topology,
                         const PacketProfile& profile, const PacketWindow& window,
                         const std::atomic<bool>& cancelled);
 
-// Equal windows are run once in a process, and remembered. Never cancelled.
-std::shared_ptr<const WindowResult> run_window_once(Catalogue& catalogue, const Topology& topology,
-                                                    const PacketProfile& profile,
-                                                    const PacketWindow& window);
-
 }  // namespace railyard

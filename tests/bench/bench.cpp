@@ -429,14 +429,14 @@ void packets_vs_ns3(const std::string& traffic, std::vector<Result>& results) {
 
 class Cluster {
   public:
-    explicit Cluster(std::int64_t nodes) : node_(read_node(catalogue_, "dgx_h100")) {
+    explicit Cluster(std::int64_t nodes) : node_(read_node(own_.catalogue, "dgx_h100")) {
         TopologySpec spec;
         spec.kind = "rail_optimized";
         spec.tiers = 3;  // all along, so that only the size changes
         spec.nodes = nodes;
         spec.nics_per_node = node_.nics;
         spec.nic_bandwidth = node_.nic_line_rate;
-        spec.leaf = spec.spine = spec.core = read_switch(catalogue_, "q3400_xdr");
+        spec.leaf = spec.spine = spec.core = read_switch(own_.catalogue, "q3400_xdr");
         std::string problem;
         topology_ = Topology::build(spec, problem);
         if (!problem.empty()) fail(problem);
@@ -445,9 +445,7 @@ class Cluster {
     GpuNetwork network() const { return {node_, topology_, {Routing::adaptive}}; }
 
   private:
-    Diagnostics diagnostics_;
-    ValueReader reader_{diagnostics_, "catalogue"};
-    Catalogue catalogue_{reader_, ValueChoice::corrected, nullptr};
+    StandaloneCatalogue own_;
     Node node_;
     Topology topology_;
 };
@@ -587,12 +585,10 @@ void step_16384(bool smoke, std::vector<Result>& results) {
 Result all_reduce_4096(double& peak_mb) {
     double time_s = 0;
     const double cpu = least_cpu_seconds(1, [&] {
-        Diagnostics diagnostics;
-        ValueReader reader(diagnostics, "catalogue");
-        Catalogue catalogue(reader, ValueChoice::corrected, nullptr);
+        StandaloneCatalogue own;
         const Cluster cluster(512);
-        const Node node = read_node(catalogue, "dgx_h100");
-        Communicator all = read_communicator(catalogue, node, {4096, 8, false});
+        const Node node = read_node(own.catalogue, "dgx_h100");
+        Communicator all = read_communicator(own.catalogue, node, {4096, 8, false});
         std::vector<GpuGroup> groups(1);
         for (std::int64_t g = 0; g < 4096; ++g) groups[0].push_back(g);
         GpuNetwork network = cluster.network();

@@ -17,9 +17,7 @@ int main(int argc, char** argv) {
     if (argc < 2) return 2;
     const std::string congestion = argc > 2 ? argv[2] : "dcqcn";
     const Traffic traffic = railyard::traffic(argv[1]);
-    Diagnostics diagnostics;
-    ValueReader reader(diagnostics, "catalogue");
-    Catalogue catalogue(reader, ValueChoice::corrected, nullptr);
+    StandaloneCatalogue own;
 
     const double before_mb = peak_megabytes();
     const Topology topology = fat_tree(traffic);
@@ -27,10 +25,10 @@ int main(int argc, char** argv) {
     PacketNetwork network = PacketNetwork::of(topology, 32'000'000);
     for (PacketLink& l : network.links) {
         l.latency = link_latency;
-        l.headroom_bytes = headroom_by_delay(catalogue, l.rate, l.latency).count();
-        l.ecn = {catalogue.data("ecn", "recommend_400g", "kmin").count(),
-                 catalogue.data("ecn", "recommend_400g", "kmax").count(),
-                 catalogue.number("ecn", "recommend_400g", "pmax")};
+        l.headroom_bytes = headroom_by_delay(own.catalogue, l.rate, l.latency).count();
+        l.ecn = {own.catalogue.data("ecn", "recommend_400g", "kmin").count(),
+                 own.catalogue.data("ecn", "recommend_400g", "kmax").count(),
+                 own.catalogue.number("ecn", "recommend_400g", "pmax")};
     }
     const std::array<std::string, 5> routings = {"path", "spray", "random_spray", "adaptive",
                                                  "flowlet"};
@@ -41,14 +39,14 @@ int main(int argc, char** argv) {
     if (routing > 0) spec.recovery = Recovery::selective_repeat;
     spec.reordering = spec.recovery_window;  // in a lossless network what is missing is late
     spec.flowlet_gap = 50 * link_latency;
-    spec.buffer.alpha = catalogue.number("pfc", "", "alpha_hpcc");
+    spec.buffer.alpha = own.catalogue.number("pfc", "", "alpha_hpcc");
     if (argc > 3) spec.ack_every = std::atoi(argv[3]);
     std::unique_ptr<Congestion> control;
     for (const CongestionKind& kind : congestion_kinds()) {
         if (kind.name == congestion) {
             constexpr Picoseconds base_rtt = 12 * (link_latency + Picoseconds(82'000));
             control =
-                kind.make(catalogue, "dcqcn_hpcc_repo_vendor", topology.line_rate(0), base_rtt);
+                kind.make(own.catalogue, "dcqcn_hpcc_repo_vendor", topology.line_rate(0), base_rtt);
         }
     }
     if (!control) return 2;

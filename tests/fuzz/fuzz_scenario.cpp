@@ -14,13 +14,11 @@ namespace {
 void run_windows(const railyard::Scenario& scenario, std::int64_t events_max) {
     using namespace railyard;
     static const std::atomic<bool> never{false};
-    Diagnostics diagnostics;
-    ValueReader reader(diagnostics, scenario.file);
-    Catalogue catalogue(reader, scenario.values, &scenario.overrides);
+    StandaloneCatalogue own = scenario.open_catalogue();
     try {
         for (NetworkWindow& each : packet_windows(scenario)) {
             each.window.events_max = static_cast<std::uint64_t>(events_max);
-            run_window(catalogue, each.network->topology, each.network->packets, each.window,
+            run_window(own.catalogue, each.network->topology, each.network->packets, each.window,
                        never);
         }
     } catch (const NoPath&) {

@@ -76,10 +76,10 @@ TEST_CASE("ranges hold their value") {
 }
 
 TEST_CASE("the seed's number and the corrected one can both be chosen") {
-    Diagnostics diagnostics;
-    ValueReader reader(diagnostics, "test");
-    Catalogue corrected(reader, ValueChoice::corrected, nullptr);
-    Catalogue seed(reader, ValueChoice::seed, nullptr);
+    StandaloneCatalogue corrected_values;
+    StandaloneCatalogue seed_values(ValueChoice::seed);
+    Catalogue& corrected = corrected_values.catalogue;
+    Catalogue& seed = seed_values.catalogue;
     CHECK(corrected.bandwidth("gpu", "h100_sxm", "nvlink_bandwidth").bytes_per_second() == 450e9);
     CHECK(seed.bandwidth("gpu", "h100_sxm", "nvlink_bandwidth").bytes_per_second() == 900e9);
     CHECK(seed.number("checkpoint", "", "persisted_bytes_per_param") == 16);
@@ -87,9 +87,8 @@ TEST_CASE("the seed's number and the corrected one can both be chosen") {
 }
 
 TEST_CASE("bits in one file and bytes in another come out right") {
-    Diagnostics diagnostics;
-    ValueReader reader(diagnostics, "test");
-    Catalogue c(reader, ValueChoice::corrected, nullptr);
+    StandaloneCatalogue own;
+    Catalogue& c = own.catalogue;
     CHECK(c.bandwidth("nic", "cx7_ndr400", "bandwidth").bytes_per_second() == 50e9);
     CHECK(c.bandwidth("gpu", "h100_sxm", "hbm_bandwidth").bytes_per_second() == 3.35e12);
     CHECK(c.bandwidth("storage", "weka", "server_read_bandwidth").bytes_per_second() == 45e9);

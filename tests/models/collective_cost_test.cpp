@@ -13,12 +13,10 @@ constexpr double large = 1e15;  // bytes: latency and the pipeline's filling are
 
 Communicator communicator(const char* node_name, std::int64_t ranks, std::int64_t per_node,
                           bool sharp = false) {
-    Diagnostics diagnostics;
-    ValueReader reader(diagnostics, "catalogue");
-    Catalogue catalogue(reader, ValueChoice::corrected, nullptr);
-    const Node node = read_node(catalogue, node_name);
-    Communicator c = read_communicator(catalogue, node, {ranks, per_node, sharp});
-    diagnostics.raise_if_any();
+    StandaloneCatalogue own;
+    const Node node = read_node(own.catalogue, node_name);
+    Communicator c = read_communicator(own.catalogue, node, {ranks, per_node, sharp});
+    own.diagnostics.raise_if_any();
     return c;
 }
 

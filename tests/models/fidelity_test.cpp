@@ -147,3 +147,24 @@ TEST_CASE("packets say what fair shares say, but for headers and what queues cos
         CHECK(packets > 0.9 * flows);
     }
 }
+
+TEST_CASE("a rate that has not settled when its budget is spent is there, and is marked") {
+    const std::vector<std::string> given = {"run.fidelity=packet", "cluster.nodes=8",
+                                            "cluster.nics_per_node=2", "window.pieces_max=12"};
+    const auto run = [&](const char* budget) {
+        std::vector<std::string> settings = given;
+        settings.emplace_back(budget);
+        return with(settings);
+    };
+    const Scenario settled = with(given);
+    CHECK(settled.limits->all().empty());
+    for (const char* budget :
+         {"window.settled_within=0", "window.events_max=100000", "window.time_max=300 us"}) {
+        CAPTURE(budget);
+        const Scenario s = run(budget);
+        REQUIRE(s.limits->all().size() == 1);
+        CHECK(seconds(s.job.step.duration()) ==
+              doctest::Approx(seconds(settled.job.step.duration())).epsilon(0.1));
+        CHECK(run_campaign(s, {}).ending() == Ending::limit);
+    }
+}

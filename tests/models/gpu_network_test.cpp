@@ -8,10 +8,7 @@ using namespace railyard;
 
 namespace {
 
-struct Cluster {
-    Diagnostics diagnostics;
-    ValueReader reader{diagnostics, "catalogue"};
-    Catalogue catalogue{reader, ValueChoice::corrected, nullptr};
+struct Cluster : StandaloneCatalogue {
     Node node = read_node(catalogue, "dgx_h100");
     TopologySpec spec;
     Topology topology;

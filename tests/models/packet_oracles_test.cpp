@@ -247,7 +247,7 @@ TEST_CASE("32 to 1 in a fat-tree of 128 ends when it does in ns-3") {
 namespace {
 
 struct DcqcnTestbed {
-    CatalogueOnly c;
+    StandaloneCatalogue c;
     PacketNetwork network;
     PacketSpec spec;
     std::vector<PacketFlow> flows;

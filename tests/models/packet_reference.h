@@ -18,14 +18,8 @@ constexpr Bandwidth gbit(std::int64_t n) {
     return Bandwidth::bits_per_second(n * 1'000'000'000);
 }
 
-struct CatalogueOnly {
-    Diagnostics diagnostics;
-    ValueReader reader{diagnostics, ""};
-    Catalogue catalogue{reader, ValueChoice::corrected, nullptr};
-};
-
 struct Reference {
-    CatalogueOnly c;
+    StandaloneCatalogue c;
     PacketNetwork network;
     PacketSpec spec;
     std::string congestion;  // a name in the table

@@ -184,6 +184,36 @@ TEST_CASE("a sprayed permutation runs at line rate where hashed paths lose half 
 }
 
 TEST_CASE(
+    "packets sprayed by chance queue more than those in turn, and far less than hashed flows") {
+    Permutation p;
+    const auto hashed = p.outcome();
+    p.run.routing = PacketRouting::spray;
+    const auto in_turn = p.outcome();
+    p.run.routing = PacketRouting::random_spray;
+    const auto by_chance = p.outcome();
+    CHECK(by_chance.slowest < in_turn.slowest);
+    CHECK(by_chance.mean > 1.5 * hashed.mean);
+    CHECK(p.outcome().digest == by_chance.digest);
+}
+
+TEST_CASE("what a network loses nothing of is not sent again at the catalogue's reordering") {
+    Diagnostics diagnostics;
+    ValueReader values(diagnostics, "catalogue");
+    Catalogue catalogue(values, ValueChoice::corrected, nullptr);
+    for (const PacketRouting routing :
+         {PacketRouting::spray, PacketRouting::random_spray, PacketRouting::adaptive}) {
+        Permutation p;
+        p.run.routing = routing;
+        p.run.spec.reordering =
+            static_cast<std::uint32_t>(catalogue.integer("roce_transport", "", "reordering"));
+        CHECK(p.outcome().totals.retransmitted == 0);
+        if (routing != PacketRouting::adaptive) continue;
+        p.run.spec.reordering = 64;
+        CHECK(p.outcome().totals.retransmitted > 100);
+    }
+}
+
+TEST_CASE(
     "go-back-N takes what overtakes for a loss: under spray it sends each ten times and more") {
     Permutation p;
     p.run.routing = PacketRouting::spray;

@@ -15,7 +15,7 @@ TEST_CASE("the timing wheel and the ladder queue agree on every event") {
     };
     for (const int shift : {4, 9}) {
         const int bits = shift == 4 ? 10 : 6;
-        TimingWheel<Number> wheel(shift, bits);
+        TimingWheel wheel(shift, bits);
         EventQueue<Number> ladder;
         RandomStream random(1, 0, "test/wheel");
         std::int64_t now = 0;
@@ -25,10 +25,10 @@ TEST_CASE("the timing wheel and the ladder queue agree on every event") {
             const std::uint64_t reach = random.below(10) == 0 ? 1'000'000 : 700;
             for (std::uint64_t n = random.below(3); n-- > 0;) {
                 const auto at = now + static_cast<std::int64_t>(random.below(reach));
-                wheel.push(at, {++number});
+                wheel.push(at, ++number, 3);
                 ladder.push(at, {number});
             }
-            TimingWheel<Number>::Event ours{};
+            TimingWheel::Event ours{};
             EventQueue<Number>::Event theirs{};
             // Looking no further than a moment must not disturb what comes.
             std::int64_t next = 0;
@@ -41,7 +41,7 @@ TEST_CASE("the timing wheel and the ladder queue agree on every event") {
             }
             ladder.pop(theirs);
             REQUIRE(ours.time == theirs.time);
-            REQUIRE(ours.payload.value == theirs.payload.value);
+            REQUIRE(ours.id == theirs.payload.value);
             now = ours.time;
         }
     }
@@ -132,7 +132,7 @@ TEST_CASE("a flow starts when the one that it waits for has ended") {
 // ---- PFC ----
 
 TEST_CASE("the headroom formula gives the shipped SN5600 table to the byte") {
-    CatalogueOnly c;
+    StandaloneCatalogue c;
     int rows = 0;
     for (const std::string& name : Catalogue::names("headroom")) {
         if (c.catalogue.text("headroom", name, "switch") != "sn5600_spectrum4") continue;
@@ -291,7 +291,7 @@ TEST_CASE(
 }
 
 TEST_CASE("the watchdog's profiles are the catalogue's; SONiC's grow with the ports") {
-    CatalogueOnly c;
+    StandaloneCatalogue c;
     using std::chrono::milliseconds;
     CHECK(read_watchdog(c.catalogue, "sonic", 32).detection == milliseconds(200));
     CHECK(read_watchdog(c.catalogue, "sonic", 64).detection == milliseconds(400));
@@ -382,7 +382,7 @@ TEST_CASE("each of the catalogue's DCQCN sets shares a link among four and keeps
     for (const char* set : {"dcqcn_paper", "dcqcn_nvidia_default", "dcqcn_hpcc_repo_paper",
                             "dcqcn_hpcc_repo_vendor"}) {
         CAPTURE(set);
-        CatalogueOnly c;
+        StandaloneCatalogue c;
         PacketNetwork network;
         const VertexId sw = network.add_switch(32'000'000);
         const LinkId down = network.add_cable(sw, network.add_nic(), gbit(40), Picoseconds(us));

@@ -410,14 +410,8 @@ TEST_CASE("a CNP leaves its delay after the marked packet came, and holds up no 
 
 namespace {
 
-struct CatalogueOnly {
-    Diagnostics diagnostics;
-    ValueReader reader{diagnostics, ""};
-    Catalogue catalogue{reader, ValueChoice::corrected, nullptr};
-};
-
 TcpSpec sockets() {
-    CatalogueOnly c;
+    StandaloneCatalogue c;
     return read_tcp(c.catalogue);
 }
 

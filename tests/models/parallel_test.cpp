@@ -12,10 +12,7 @@ using namespace railyard;
 
 namespace {
 
-struct Split {
-    Diagnostics diagnostics;
-    ValueReader reader{diagnostics, "test"};
-    Catalogue catalogue{reader, ValueChoice::corrected, nullptr};
+struct Split : StandaloneCatalogue {
     TransformerModel dense = read_model(catalogue, "llama3_70b");
     TransformerModel mixture = read_model(catalogue, "deepseek_v2");
     Node node = read_node(catalogue, "dgx_h100");
@@ -249,7 +246,8 @@ TEST_CASE_FIXTURE(Split, "a window bounds what attention costs") {
     CHECK(attended_tokens(dense, 8192) == 8192);
 }
 
-TEST_CASE_FIXTURE(Split, "a step is computed once for each condition, and every condition is its own") {
+TEST_CASE_FIXTURE(Split,
+                  "a step is computed once for each condition, and every condition is its own") {
     int computed = 0;
     StepModel model(dense, bytes, 30, [&](const std::vector<PartFault>& faults) {
         ++computed;
@@ -267,8 +265,9 @@ TEST_CASE_FIXTURE(Split, "a step is computed once for each condition, and every 
     CHECK(model.step(plan, {slow}).duration() > sound);
     CHECK(model.step(plan, {slow}).duration() == model.step(plan, {slow}).duration());
     CHECK(computed == 2);
-    for (auto change : {+[](PartFault& f) { f.part = Part::nic; }, +[](PartFault& f) { f.node = 0; },
-                        +[](PartFault& f) { f.index = 0; }, +[](PartFault& f) { f.speed = 0.8; }}) {
+    for (auto change :
+         {+[](PartFault& f) { f.part = Part::nic; }, +[](PartFault& f) { f.node = 0; },
+          +[](PartFault& f) { f.index = 0; }, +[](PartFault& f) { f.speed = 0.8; }}) {
         PartFault other = slow;
         change(other);
         const int before = computed;

@@ -40,7 +40,9 @@ bytes = "256 KiB"
 )";
 
 Scenario with(std::vector<std::string> settings) {
+    static const auto windows = std::make_shared<WindowCache>();
     ScenarioChanges changes;
+    changes.windows = windows;
     changes.settings = std::move(settings);
     return load_scenario(base, "storms", changes);
 }

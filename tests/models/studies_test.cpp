@@ -30,14 +30,12 @@ Outcome run_study(const char* name, std::vector<std::string> settings) {
     changes.settings = std::move(settings);
     const Scenario s = load_scenario_file(
         std::string(RAILYARD_ROOT "/scenarios/studies/") + name + ".toml", changes);
-    Diagnostics diagnostics;
-    ValueReader reader(diagnostics, s.file);
-    Catalogue catalogue(reader, s.values, &s.overrides);
+    StandaloneCatalogue own = s.open_catalogue();
     static const std::atomic<bool> never{false};
     Outcome out;
     out.traffic.resize(s.window.traffic.size());
     for (const NetworkWindow& window : packet_windows(s)) {
-        const WindowResult r = run_window(catalogue, window.network->topology,
+        const WindowResult r = run_window(own.catalogue, window.network->topology,
                                           window.network->packets, window.window, never);
         for (std::size_t f = 0; f < window.traffic.size(); ++f) {
             Traffic& t = out.traffic[window.traffic[f]];
@@ -138,6 +136,10 @@ TEST_CASE(
     const std::string apart = "storage.network=own";
     const std::string roce = "fabric.storage.kind=roce";
     const auto arm = [](std::vector<std::string> settings) {
+        for (const char* smaller :
+             {"cluster.nodes=8", "window.traffic.0.bytes=2 MiB", "window.traffic.0.steps=4"}) {
+            settings.emplace_back(smaller);
+        }
         return run_study("incast_checkpoint", std::move(settings));
     };
     const Outcome isolated = arm({apart, roce});
@@ -151,7 +153,10 @@ TEST_CASE(
 
 TEST_CASE("study: more queue pairs beat one, and packets that choose beat them all") {
     const auto last = [](const std::string& key) {
-        return run_study("ecmp_collisions", {"fabric.compute." + key}).traffic[0].last;
+        return run_study("ecmp_collisions",
+                         {"window.traffic.0.bytes=1 MiB", "fabric.compute." + key})
+            .traffic[0]
+            .last;
     };
     const Picoseconds one = last("queue_pairs=1");
     const Picoseconds four = last("queue_pairs=4");

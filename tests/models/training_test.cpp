@@ -10,11 +10,7 @@ using namespace railyard;
 
 namespace {
 
-struct Fixture {
-    Diagnostics diagnostics;
-    ValueReader reader{diagnostics, "test"};
-    Catalogue catalogue{reader, ValueChoice::corrected, nullptr};
-
+struct Fixture : StandaloneCatalogue {
     TransformerModel model(const char* name) { return read_model(catalogue, name); }
     Node node(const char* name) { return read_node(catalogue, name); }
     Communicators communicators(const Node& n) {

@@ -1,0 +1,95 @@
+// Windows that are run once: who waits, who does not, and who stops.
+
+#include <doctest/doctest.h>
+
+#include <future>
+#include <thread>
+
+#include "models/campaign/campaign.h"
+
+using namespace railyard;
+
+namespace {
+
+const char* text = R"(
+[run]
+duration = "1 h"
+[cluster]
+nodes = 2
+nics_per_node = 1
+[fabric.compute]
+kind = "roce"
+topology = "single_switch"
+[job]
+step.time = "1 s"
+checkpoint.mode = "none"
+[[window.traffic]]
+bytes = "1 MB"
+)";
+
+// A scenario's one window, and a cache to run it with.
+struct Windows {
+    explicit Windows(const std::atomic<bool>* cancelled = nullptr)
+        : cache(std::make_unique<WindowCache>(cancelled)),
+          scenario(load_scenario(text, "windows", changes())) {}
+    static ScenarioChanges changes() {
+        ScenarioChanges out;
+        out.packets = true;
+        return out;
+    }
+    NetworkWindow window() const { return packet_windows(scenario)[0]; }
+    std::shared_ptr<const WindowResult> run(const NetworkWindow& w) {
+        StandaloneCatalogue own = scenario.open_catalogue();
+        return cache->run(own.catalogue, w.network->topology, w.network->packets, w.window);
+    }
+
+    std::unique_ptr<WindowCache> cache;
+    Scenario scenario;
+};
+
+// It sends for years.
+NetworkWindow endless(NetworkWindow window) {
+    for (PacketFlow& flow : window.window.flows) flow.bytes = std::int64_t{1} << 42;
+    window.window.time_max = PacketEngine::never;
+    window.window.events_max = UINT64_MAX;
+    return window;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "equal windows are run once, others are not taken for them, and all go with their cache") {
+    Windows w;
+    const NetworkWindow window = w.window();
+    const auto once = w.run(window);
+    CHECK(once == w.run(window));
+    NetworkWindow larger = window;
+    larger.window.flows[0].bytes += 1;
+    CHECK(once != w.run(larger));
+    const std::weak_ptr<const WindowResult> kept = w.run(larger);
+    CHECK_FALSE(kept.expired());
+    w.cache.reset();
+    CHECK(kept.expired());
+}
+
+TEST_CASE("a window waits for no other one, and stops when it is told to") {
+    std::atomic<bool> cancelled{false};
+    Windows w(&cancelled);
+    const NetworkWindow for_ever = endless(w.window());
+    auto long_one = std::async(std::launch::async, [&] { return w.run(for_ever); });
+    auto same_one = std::async(std::launch::async, [&] { return w.run(for_ever); });
+    CHECK(w.run(w.window())->ending == WindowEnding::resolved);
+    cancelled = true;
+    CHECK_THROWS_AS(long_one.get(), Interrupted);
+    CHECK_THROWS_AS(same_one.get(), Interrupted);
+    CHECK_THROWS_AS(w.run(for_ever), Interrupted);
+}
+
+TEST_CASE("Ctrl-C while a scenario's storm is looked at ends the reading") {
+    const std::atomic<bool> cancelled{true};
+    ScenarioChanges changes;
+    changes.settings = {"failures.storm=[{rate_per_job=\"1 /day\",duration=\"1 ms\"}]"};
+    CHECK_NOTHROW(load_scenario(text, "windows", changes));
+    changes.windows = std::make_shared<WindowCache>(&cancelled);
+    CHECK_THROWS_AS(load_scenario(text, "windows", changes), Interrupted);
+}
