@@ -98,8 +98,8 @@ struct Node {
     std::int64_t storage_nics = 0;  // 0: storage traffic uses the compute NICs
 };
 
-// What a node's GPUs move at once to its storage NICs and back, per direction: over the switches that both are
-// on, or by the root complexes where access control sends peers there.
+// What a node's GPUs move at once to its storage NICs and back, per direction: over the switches that
+// both are on, or by the root complexes where access control sends peers there.
 Bandwidth peer_storage_path(const Node& node);
 // The same by way of host memory, which is written and read: `host` is what one socket's memory moves.
 Bandwidth host_storage_path(const Node& node, Bandwidth host);

@@ -304,7 +304,7 @@ void StoreService::serve_alone(Transfer& t) {
 // Progressive filling: all rates rise together, in proportion to the weights, until a limit is full; those
 // on it stay where they are, the others rise on.
 void StoreService::share_bytes() {
-    // Limits by index: of each store its reads, its writes, its servers' time; of each client both directions.
+    // Limits by index: of each store reads, writes and its servers' time; of each client both directions.
     const std::size_t of_clients = stores_.size() * 3;
     std::vector<Limit> limits(of_clients + clients_.size() * 2);
     for (std::size_t s = 0; s < stores_.size(); ++s) {

@@ -9,8 +9,8 @@
 // the bytes, at the rate that the store's metadata allows; a transfer is over when both are. A stream has no
 // end: it asks for a rate, as a data loader does, and is told what it gets.
 //
-// Amounts are integers (bits x ns), so that a transfer whose rate never changes ends exactly when bytes / rate
-// says. Ignores: queues inside the servers, caches, and that fairness is only rough in life.
+// Amounts are integers (bits x ns), so that a transfer whose rate never changes ends exactly when bytes /
+// rate says. Ignores: queues inside the servers, caches, and that fairness is only rough in life.
 
 #include <array>
 #include <string>

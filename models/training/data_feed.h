@@ -1,15 +1,15 @@
 #pragma once
-// The batches of one job on the campaign clock: a prefetch queue between a store, which gives what its other
-// clients leave, and steps, which wait when the queue is empty.
+// The batches of one job on the campaign clock: a prefetch queue between a store, which gives what its
+// other clients leave, and steps, which wait when the queue is empty.
 //
-// The loaders ask for what the steps take, and for all that they can move while the queue is not full. As long as
-// they get what the steps take, a step waits as it does with the store to itself. When they get less, the queue
-// drains first: for its bytes over the difference. Then a step is as long as its batch takes to come.
-// Ignores: opens (they are not shared with others here), the cold caches of a first epoch.
+// The loaders ask for what the steps take, and for all that they can move while the queue is not full. As
+// long as they get what the steps take, a step waits as it does with the store to itself. When they get
+// less, the queue drains first: for its bytes over the difference. Then a step is as long as its batch
+// takes to come. Ignores: opens (they are not shared with others here), the cold caches of a first epoch.
 
 #include <memory>
 
-#include "models/storage/store_service.h"
+#include "models/storage/storage.h"
 #include "models/training/data_loader.h"
 
 namespace railyard {
@@ -38,8 +38,8 @@ class DataFeed : public CampaignEngine::Component, public StoreService::Client {
     void begin(Use use);
     void change(Use use);
 
-    // What a step waits longer for data than with the store to the job alone, as things are now; longest where
-    // nothing comes.
+    // What a step waits longer for data than with the store to the job alone, as things are now; longest
+    // where nothing comes.
     static constexpr Duration longest = std::chrono::hours(24 * 365);
     Duration extra_wait() const { return extra_wait_; }
     Duration starved() const;  // so long, up to now, the queue was empty and the store too slow

@@ -8,195 +8,11 @@
 #include <map>
 
 #include "tests/models/outcome.h"
+#include "tests/models/schema_scenarios.h"
 
 using namespace railyard;
 
 namespace {
-
-const char* base = R"(
-[run]
-replicas = 3
-duration = "20 day"
-[cluster]
-nodes = 10
-[[cluster.fault]]
-part = "gpu"
-node = 1
-index = 2
-speed = 0.9
-[[fabric.compute.fault]]
-from = "node-1.nic-0"
-to = "leaf-0"
-capacity = 0.5
-[[fabric.storage.fault]]
-from = "node-2.nic-0"
-to = "leaf-0"
-capacity = 0.6
-[[fabric.management.fault]]
-from = "node-3.nic-0"
-to = "leaf-0"
-capacity = 0.7
-[job]
-nodes = 8
-model = "llama2_13b"
-[job.parallel]
-tensor = 4
-pipeline = 2
-data = 8
-interleave = 2
-microbatch = 1
-global_batch = 64
-sequence_length = 2048
-zero = 1
-[job.checkpoint]
-interval = "20 min"
-[failures]
-profile = "meta_rsc1"
-rate_scale = 40
-[failures.lemon]
-fraction = 0.5
-rate_multiplier = 3
-cured_by_repair = 0.5
-[maintenance]
-every = "3 day"
-duration = "1 h"
-[[failures.cause]]
-name = "extra"
-rate_per_node = "0.1 /day"
-detection = "1 min"
-remedy = "replace"
-reset_time = "10 min"
-repair_time = "5 h"
-replace_fraction = 0.5
-)";
-
-// What happens in its packet windows depends on the keys that the campaign above has no use for.
-const char* windows = R"(
-[run]
-replicas = 1
-duration = "1 h"
-[cluster]
-nodes = 4
-nics_per_node = 2
-[job]
-step.time = "1 s"
-checkpoint.mode = "none"
-[failures]
-profile = "none"
-[storage]
-servers = 2
-nics_per_server = 1
-[fabric.compute]
-kind = "roce"
-topology = "fat_tree"
-nodes_per_leaf = 2
-oversubscription = 2
-routing = "ecmp"
-[[fabric.compute.switch]]
-name = "spine-0"
-headroom = "150 kB"
-[fabric.storage]
-kind = "roce"
-topology = "fat_tree"
-nodes_per_leaf = 2
-[[fabric.storage.switch]]
-name = "spine-0"
-headroom = "150 kB"
-[[window.traffic]]
-kind = "incast"
-bytes = "1 MB"
-[[window.traffic]]
-kind = "ring"
-bytes = "100 kB"
-steps = 2
-start = "10 us"
-[[window.traffic]]
-kind = "checkpoint"
-bytes = "2 MB"
-[[window.fault]]
-kind = "slow_receiver"
-nic = "node-0.nic-0"
-rate = "50 Gbit/s"
-start = "1 us"
-duration = "50 us"
-[[window.fault]]
-kind = "bit_errors"
-from = "leaf-0"
-to = "spine-0"
-bit_error_rate = 1e-7
-[[window.fault]]
-kind = "pause"
-nic = "node-1.nic-0"
-start = "15 us"
-duration = "40 us"
-[[window.fault]]
-kind = "pause"
-nic = "server-0.nic-0"
-network = "storage"
-start = "20 us"
-duration = "30 us"
-)";
-
-// Storage servers on the compute network.
-const char* converged = R"(
-[cluster]
-nodes = 4
-nics_per_node = 2
-[run]
-replicas = 1
-duration = "1 h"
-[job]
-step.time = "1 s"
-checkpoint.mode = "none"
-[failures]
-profile = "none"
-[storage]
-servers = 2
-[fabric.compute]
-kind = "roce"
-topology = "fat_tree"
-[[window.traffic]]
-kind = "all_to_all"
-[[window.traffic]]
-kind = "checkpoint"
-bytes = "4 MB"
-)";
-
-// Appended to the above for the keys of tiers.
-const char* tiers = R"(
-[[job.checkpoint.tier]]
-place = "local_nvme"
-keep = 1
-write_bandwidth = "2 GB/s"
-read_bandwidth = "3 GB/s"
-[[job.checkpoint.tier]]
-place = "storage"
-every = 2
-keep_for = "2 h"
-)";
-
-// A step on packets.
-const char* packet_step = R"(
-[run]
-duration = "1 h"
-replicas = 1
-fidelity = "packet"
-[cluster]
-nodes = 4
-nics_per_node = 2
-[fabric.compute]
-kind = "roce"
-topology = "fat_tree"
-nodes_per_leaf = 2
-oversubscription = 2
-routing = "ecmp"
-[job]
-model = "llama2_7b"
-checkpoint.mode = "none"
-[job.parallel]
-tensor = 8
-global_batch = 64
-)";
 
 struct Knob {
     std::vector<std::string> change;
@@ -251,6 +67,60 @@ const std::map<std::string, Knob> knobs = {
     {"storage.server_write_bandwidth", {{"storage.server_write_bandwidth=1 GB/s"}}},
     {"storage.server_read_bandwidth", {{"storage.server_read_bandwidth=1 GB/s"}}},
     {"storage.client_bandwidth", {{"storage.client_bandwidth=0.1 GB/s"}}},
+    {"storage.sharing", {{"storage.sharing=jobs"}, {}, "", "", failing.c_str()}},
+    {"storage.gpudirect",
+     {{"storage.gpudirect=false"},
+      {"override.pcie_p2p.host_memory_bandwidth_per_socket=1 GB/s", "storage.servers=20"}}},
+    {"storage.failures.random", {{"storage.failures.random=false"}, {}, "", "", failing.c_str()}},
+    {"storage.failures.drive_failure_rate",
+     {{"storage.failures.drive_failure_rate=0.1 /day"}, {}, "", "", failing.c_str()}},
+    {"storage.failures.drive_replacement",
+     {{"storage.failures.drive_replacement=30 day"},
+      {"storage.failures.drive_failure_rate=0.1 /day"},
+      "",
+      "",
+      failing.c_str()}},
+    {"storage.failures.server_failure_rate",
+     {{"storage.failures.server_failure_rate=0.5 /day"}, {}, "", "", failing.c_str()}},
+    {"storage.failures.server_repair",
+     {{"storage.failures.server_repair=2 day"}, {}, "", "", failing.c_str()}},
+    {"storage.failures.box_failure_rate",
+     {{"storage.failures.box_failure_rate=0.5 /day"}, {}, "", "", boxes.c_str()}},
+    {"storage.failures.box_repair",
+     {{"storage.failures.box_repair=2 day"}, {}, "", "", boxes.c_str()}},
+    {"storage.failures.repair_sigma",
+     {{"storage.failures.repair_sigma=2"}, {}, "", "", failing.c_str()}},
+    {"storage.failures.server_takes_data",
+     {{"storage.failures.server_takes_data=1"}, {}, "", "", failing.c_str()}},
+    {"storage.failures.inject",
+     {{},
+      {},
+      "[[storage.failures.inject]]",
+      "[[storage.failures.inject]]\nat = \"1 h\"\n[[storage.failures.inject]]",
+      failing.c_str()}},
+    {"storage.failures.inject.at", {{}, {}, "at = \"100.1 h\"", "at = \"50 h\"", failing.c_str()}},
+    {"storage.failures.inject.part",
+     {{}, {}, "part = \"server\"", "part = \"drive\"", failing.c_str()}},
+    {"storage.failures.inject.index",
+     {{}, {}, "index = 1\ndown", "index = 2\ndown", failing.c_str()}},
+    {"storage.failures.inject.down_for",
+     {{}, {}, "down_for = \"5 h\"", "down_for = \"50 h\"", failing.c_str()}},
+    {"storage.failures.inject.takes_data",
+     {{}, {}, "down_for = \"5 h\"", "down_for = \"5 h\"\ntakes_data = true", failing.c_str()}},
+    {"neighbour",
+     {{},
+      {},
+      "[[neighbour]]",
+      "[[neighbour]]\nname = \"third\"\nreads = \"5 GB/s\"\n[[neighbour]]",
+      failing.c_str()}},
+    {"neighbour.name", {{}, {}, "name = \"other\"", "name = \"another\"", failing.c_str()}},
+    {"neighbour.nodes", {{}, {}, "nodes = 2\ncheck", "nodes = 1\ncheck", failing.c_str()}},
+    {"neighbour.checkpoint",
+     {{}, {}, "checkpoint = \"500 GB\"", "checkpoint = \"600 GB\"", failing.c_str()}},
+    {"neighbour.files", {{}, {}, "files = 1000", "files = 100000000", failing.c_str()}},
+    {"neighbour.every", {{}, {}, "every = \"1 h\"", "every = \"2 h\"", failing.c_str()}},
+    {"neighbour.start", {{}, {}, "start = \"10 min\"", "start = \"9 h\"", failing.c_str()}},
+    {"neighbour.reads", {{}, {}, "reads = \"5 GB/s\"", "reads = \"6 GB/s\"", failing.c_str()}},
     {"storage.drive", {{"storage.drive=hdd"}, {"storage.system=lustre"}}},
     {"storage.drives_per_server", {{"storage.drives_per_server=40"}, {"storage.system=lustre"}}},
     {"storage.drive_capacity", {{"storage.drive_capacity=4 TB"}, {"storage.system=lustre"}}},
@@ -871,9 +741,16 @@ TEST_CASE("every key of the language changes some result") {
             CHECK(outcome(before, {}) != outcome(changed, {}));
             continue;
         }
+        const std::string before = knob.base ? knob.base : base;
+        std::string after = before;
+        if (!knob.text.empty()) {
+            const std::size_t at = after.find(knob.text);
+            REQUIRE(at != std::string::npos);
+            after.replace(at, knob.text.size(), knob.by);
+        }
         std::vector<std::string> changed = knob.given;
         changed.insert(changed.end(), knob.change.begin(), knob.change.end());
-        CHECK(outcome(base, knob.given) != outcome(base, changed));
+        CHECK(outcome(before, knob.given) != outcome(after, changed));
     }
     CHECK(scenario_schema().size() >=
           knobs.size() + window_knobs.size() + 2 * packet_knobs.size() - 1);
