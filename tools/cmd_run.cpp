@@ -14,6 +14,7 @@
 #include "tools/limits.h"
 #include "tools/options.h"
 #include "tools/results_db.h"
+#include "tools/run_storage.h"
 #include "tools/terminal.h"
 
 namespace railyard {
@@ -31,25 +32,6 @@ std::string fault_text(const Scenario& s) {
 }
 
 using Json = nlohmann::ordered_json;
-
-std::string percent(double fraction) {
-    return fmt::format("{:.2f} %", fraction * 100);
-}
-
-// 1234567 as "1,234,567"; value >= 0.
-std::string grouped(double value) {
-    const std::string digits = fmt::format("{:.0f}", value);
-    std::string out;
-    for (std::size_t i = 0; i < digits.size(); ++i) {
-        if (i > 0 && (digits.size() - i) % 3 == 0) out += ',';
-        out += digits[i];
-    }
-    return out;
-}
-
-std::string time_text(double s) {
-    return std::isfinite(s) ? to_text(from_seconds(s)) : "-";
-}
 
 Json finite(double v) {
     return std::isfinite(v) ? Json(v) : Json(nullptr);
@@ -86,23 +68,6 @@ std::string json_text(const Scenario& s, const CampaignResult& r) {
                       {"simulated_s", r.simulated_s},
                       {"cpu_s", r.cpu_s}};
     return out.dump();
-}
-
-void print_data(const Scenario& s) {
-    const DataFlow& f = s.data->flow;
-    const Duration step = s.job.step.duration();
-    fmt::print("  data: {} from {}, {:.3g} samples/s; a step waits {:.1f} % for it, AU {:.1f} %\n",
-               s.data->demand, data_source_names()[static_cast<std::size_t>(s.data->source)],
-               f.samples_per_s, 100 * seconds(s.job.step.data_wait) / seconds(step),
-               100 * f.utilisation);
-    fmt::print("  wall: {}; {:.3g} of {:.3g} GB/s that the GPUs would read", data_wall_name(f.wall),
-               f.read_bandwidth * 1e-9, f.demand_bandwidth * 1e-9);
-    if (s.data->hit_rate > 0) {
-        fmt::print(", {:.1f} % of the samples are at hand from the second epoch on",
-                   100 * s.data->hit_rate);
-    }
-    fmt::print("\n  prefetch queues hold {:.3g} GB: {} without any supply\n", f.queue_bytes * 1e-9,
-               to_text(from_seconds(f.bridge_s)));
 }
 
 void print_design(const Scenario& s) {
@@ -150,8 +115,7 @@ void print_design(const Scenario& s) {
         fmt::print("; stall {}", to_text(s.job.checkpoint.stall_alone));
         if (s.job.checkpoint.mode == CheckpointMode::async) {
             fmt::print(", safe after {} more; a step takes {} longer meanwhile",
-                       to_text(s.checkpoint_upload),
-                       to_text(s.job.checkpoint.upload_step_penalty));
+                       to_text(s.checkpoint_upload), to_text(s.job.checkpoint.upload_step_penalty));
         }
     }
     double rate = 0;
@@ -483,6 +447,7 @@ int cmd_run(const std::vector<std::string>& arguments) {
         print_design(scenario);
         print_headline(scenario, result);
         print_ledger(result);
+        print_storage(scenario, result);
         print_interruptions(scenario, result);
         std::fflush(stdout);  // the answer is out before anything else is tried
         if (!result.cancelled) {

@@ -22,10 +22,6 @@ std::string bandwidth_text(Bandwidth b) {
     return b.bits_per_second() == no_limit ? "no limit" : to_text(b);
 }
 
-std::string seconds_text(double s) {
-    return to_text(from_seconds(s));
-}
-
 std::string rate_text(double per_s) {
     return per_s > 0 ? fmt::format("{:.4g} /s", per_s) : "not known";
 }
@@ -181,15 +177,14 @@ void print_store(const Scenario& s, Catalogue& catalogue, const SmallFiles& file
     print_losses(store, s.job.nodes);
     fmt::print("  {} files of {} together, {} threads on {} nodes: {} to write, {} to read\n",
                files.files, to_text(files.bytes), files.threads, files.clients,
-               seconds_text(create_seconds(limits, files)),
-               seconds_text(open_seconds(limits, files)));
+               time_text(create_seconds(limits, files)), time_text(open_seconds(limits, files)));
     if (s.checkpoint_size.count() == 0) return;
     const CheckpointWalls walls = checkpoint_walls(s, catalogue);
     fmt::print(
         "  a checkpoint of {}: bandwidth {}, metadata {} ({} files), serialisation {}: the "
         "wall is {}\n",
-        to_text(s.checkpoint_size), seconds_text(walls.bandwidth), seconds_text(walls.metadata),
-        walls.files, seconds_text(walls.serialisation), walls.largest());
+        to_text(s.checkpoint_size), time_text(walls.bandwidth), time_text(walls.metadata),
+        walls.files, time_text(walls.serialisation), walls.largest());
 }
 
 Json ceilings_json(const std::vector<Ceiling>& ceilings) {

@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "sim/units.h"
+
 namespace railyard {
 
 bool stdout_is_terminal() {
@@ -75,6 +77,24 @@ std::string Table::text(std::string_view indent) const {
     }
     for (const auto& row : rows_) put(row);
     return out;
+}
+
+std::string percent(double fraction) {
+    return fmt::format("{:.2f} %", fraction * 100);
+}
+
+std::string grouped(double value) {
+    const std::string digits = fmt::format("{:.0f}", value);
+    std::string out;
+    for (std::size_t i = 0; i < digits.size(); ++i) {
+        if (i > 0 && (digits.size() - i) % 3 == 0) out += ',';
+        out += digits[i];
+    }
+    return out;
+}
+
+std::string time_text(double s) {
+    return std::isfinite(s) ? to_text(from_seconds(s)) : "-";
 }
 
 std::string bar(double fraction, int width) {

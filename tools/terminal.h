@@ -33,6 +33,10 @@ class Table {
     std::vector<std::vector<std::string>> rows_;
 };
 
+std::string percent(double fraction);   // "12.34 %"
+std::string grouped(double value);      // 1234567 as "1,234,567"; value >= 0
+std::string time_text(double seconds);  // "2.53 s"; "-" for what is not a number
+
 // `fraction` of `width` columns, to an eighth of a column.
 std::string bar(double fraction, int width);
 

@@ -29,6 +29,23 @@ double ratio(double a, double b) {
     return b > 0 ? a / b : 0;
 }
 
+// What checkpoints in an object store cost by use.
+void add_object_store_costs(const StorePrices& prices, const TierBytes& bytes, Bytes read,
+                            std::vector<Metric>& out) {
+    const auto parts = [](Bytes moved, Bytes part) {
+        return part > Bytes{}
+                   ? static_cast<double>(moved.count()) / static_cast<double>(part.count())
+                   : 0;
+    };
+    const double requests = parts(bytes.written, prices.write_part) * prices.per_write_request +
+                            parts(read, prices.read_part) * prices.per_read_request;
+    out.push_back(plain_metric("object_store_requests_cost", "USD", requests));
+    out.push_back(plain_metric("object_store_egress_cost", "USD",
+                               static_cast<double>(read.count()) * prices.per_egress_byte));
+    out.push_back(plain_metric("object_store_kept_cost_per_month", "USD",
+                               static_cast<double>(bytes.safe.count()) * prices.per_byte_month));
+}
+
 // How checkpoints went: what stalls waited for, when states were safe, where the bytes are.
 void add_checkpoint_metrics(const Scenario& s, const CheckpointOutcome& c,
                             std::vector<Metric>& out) {
@@ -58,6 +75,10 @@ void add_checkpoint_metrics(const Scenario& s, const CheckpointOutcome& c,
         bytes("in_flight", c.tiers[tier].in_flight);
         out.push_back(
             plain_metric(place + "_restores", "1", static_cast<double>(c.restored_from[tier])));
+        if (s.job.checkpoint.tiers[tier].place == Place::object_store) {
+            add_object_store_costs(s.stores[object_store].system->prices(), c.tiers[tier],
+                                   c.bytes_read[tier], out);
+        }
     }
 }
 

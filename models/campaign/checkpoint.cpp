@@ -459,9 +459,11 @@ void CheckpointReader::settle_stall() {
     if (!checkpoint_.ok()) return;
     const bool memory_first = c().tiers[0].place == Place::host_memory;
     c().stall_alone = async() || memory_first ? c().snapshot : time_alone(c().tiers[0], s_);
-    s_.checkpoint_upload = async() && !memory_first ? time_alone(c().tiers[0], s_)
-                           : c().tiers.size() > 1   ? time_alone(c().tiers[1], s_)
-                                                    : Duration{};
+    // What moves behind the job's back until the state is safe.
+    const std::size_t stalls = async() && !memory_first ? 0 : 1;
+    for (std::size_t tier = stalls; tier <= c().safe_tier(); ++tier) {
+        s_.checkpoint_upload += time_alone(c().tiers[tier], s_);
+    }
 }
 
 void CheckpointReader::settle_interval() {
@@ -480,7 +482,10 @@ void CheckpointReader::settle_interval() {
     } else {
         c().interval_wall = interval_;
     }
-    const Duration write = std::max(c().stall_alone, s_.checkpoint_upload);
+    Duration write = c().stall_alone;
+    for (const TierSpec& tier : c().tiers) {
+        if (tier.every == 1) write = std::max(write, time_alone(tier, s_));
+    }
     if (interval_steps_ == 0 && std::max(interval_, step) <= write) {
         checkpoint_.warning("interval",
                             fmt::format("the interval of {} is shorter than its own write of {}",

@@ -8,10 +8,6 @@
 
 namespace railyard {
 
-// The stores of a scenario as a job's checkpoints reach them: indices into Scenario::stores.
-constexpr std::size_t shared_store = 0;
-constexpr std::size_t object_store = 1;
-
 const std::vector<std::string>& checkpoint_modes();  // in the order of CheckpointMode
 const std::vector<std::string>& interval_clocks();
 const std::vector<std::string>& checkpoint_layouts();

@@ -21,6 +21,10 @@ struct StoreSetup {
     std::optional<StoreFailureSpec> failures;  // of its parts; none: nothing breaks
 };
 
+// Where they stand among a scenario's stores.
+constexpr std::size_t shared_store = 0;
+constexpr std::size_t object_store = 1;
+
 enum class StoreRole : std::uint8_t {
     shared,  // [storage]: any system, its servers stand on the cluster's networks
     object,  // [object_store]: one that speaks S3, reached over the same NICs; its keys in the section itself

@@ -53,6 +53,9 @@ struct CheckpointSpec {
     Duration upload_step_penalty{};  // what each step takes longer while the nodes upload
     std::vector<TierSpec> tiers;
     TransferSpec read_at_start;  // beside the state, by all nodes: images, the index of the data
+
+    // The first tier that survives the loss of any one node; where none does, the first has to do.
+    std::size_t safe_tier() const;
 };
 
 }  // namespace railyard

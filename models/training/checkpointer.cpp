@@ -19,15 +19,12 @@ Checkpointer::Checkpointer(CampaignEngine& engine, StoreService& stores, std::si
       job_(job),
       id_(engine.add(*this, "checkpoints")),
       states_(spec, nodes),
+      safe_tier_(spec.safe_tier()),
       moves_(spec.tiers.size()),
       waiting_(spec.tiers.size()),
       reached_(spec.tiers.size()) {
     outcome_.restored_from.resize(spec.tiers.size());
-    // Safe is what survives the loss of any one node; where no tier does, the first has to do.
-    const auto safe = std::find_if(spec.tiers.begin(), spec.tiers.end(), [](const TierSpec& tier) {
-        return tier.place == Place::peer_memory || !on_nodes(tier.place);
-    });
-    if (safe != spec.tiers.end()) safe_tier_ = static_cast<std::size_t>(safe - spec.tiers.begin());
+    outcome_.bytes_read.resize(spec.tiers.size());
 }
 
 // ---- the stall ----
@@ -284,6 +281,7 @@ void Checkpointer::restore() {
     count_uploads();
     restore_since_ = engine_.now();
     restore_tier_ = choice.tier;
+    restore_bytes_ = choice.bytes;
     if (spec_.read_at_start.bytes > Bytes{}) {
         reads_.push_back(stores_.start(client_, spec_.read_at_start, *this));
     }
@@ -303,6 +301,7 @@ void Checkpointer::restore() {
 void Checkpointer::restore_part_done() {
     if (!reads_.empty() || reading_locally_) return;
     ++outcome_.restored_from[restore_tier_];
+    outcome_.bytes_read[restore_tier_] = outcome_.bytes_read[restore_tier_] + restore_bytes_;
     job_.restored();
 }
 

@@ -14,6 +14,7 @@ struct CheckpointOutcome {
     WallTimes restore;
     Duration to_safe{};                       // sum over those made safe, from the stall's begin
     std::vector<std::int64_t> restored_from;  // by tier
+    std::vector<Bytes> bytes_read;            // likewise, by restores that ended
     std::vector<TierBytes> tiers;
 };
 
@@ -85,7 +86,7 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
     Job& job_;
     CampaignEngine::ComponentId id_;
     SavedStates states_;
-    std::size_t safe_tier_ = 0;
+    std::size_t safe_tier_;
 
     Stall stall_ = Stall::none;
     std::int64_t stalling_ = 0;  // the state that is being saved
@@ -101,6 +102,7 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
     std::vector<StoreService::TransferId> reads_;
     bool reading_locally_ = false;
     std::size_t restore_tier_ = 0;
+    Bytes restore_bytes_;
     Instant restore_since_{};
     EventId restore_ends_;
     CheckpointOutcome outcome_;

@@ -20,6 +20,13 @@ bool on_nodes(Place place) {
     return place <= Place::local_nvme;
 }
 
+std::size_t CheckpointSpec::safe_tier() const {
+    const auto safe = std::find_if(tiers.begin(), tiers.end(), [](const TierSpec& tier) {
+        return tier.place == Place::peer_memory || !on_nodes(tier.place);
+    });
+    return safe == tiers.end() ? 0 : static_cast<std::size_t>(safe - tiers.begin());
+}
+
 SavedStates::SavedStates(const CheckpointSpec& spec, std::int64_t nodes)
     : spec_(spec), nodes_(nodes), bytes_(spec.tiers.size()) {
     // What the campaign opens with lies in the coldest tier, for ever.
