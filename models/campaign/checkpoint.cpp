@@ -50,13 +50,20 @@ class CheckpointReader {
     void read_changes();
     void read_tiers();
     void read_tier(Section& section);
+    bool check_tier(Section& section, const TierSpec& tier, bool bandwidth_given,
+                    bool keep_for_given) const;
     void warn_of_what_has_no_effect();
     void settle_size();
     void settle_interval();
     void settle_snapshot(const BurstPenalty& burst_penalty);
     void settle_tier(Section& section, TierSpec& tier, std::optional<Duration> keep_for);
     void settle_stall();
+    Place where(Place place) const;
+    void settle_on_nodes(TierSpec& tier, std::optional<Bandwidth> write,
+                         std::optional<Bandwidth> read);
     NodePlace node_place(Place place);
+    void check_room(Section& section, const TierSpec& tier, Bytes copy, Bytes capacity,
+                    const std::string& of) const;
     void cap_write(TransferSpec& write, const StoreLimits& limits, bool from_gpus) const;
     void cap_read(TransferSpec& read, const StoreLimits& limits) const;
     void cap_by_network(TierSpec& tier);
@@ -79,8 +86,9 @@ class CheckpointReader {
     Writers writers_;
     std::optional<double> d2h_fraction_;
     std::optional<double> slowdown_;
-    Bandwidth d2h_;           // of one GPU
-    std::int64_t taken_ = 1;  // every so-many-th checkpoint reaches the tier that is read now
+    Bandwidth d2h_;              // of one GPU
+    bool checks_tiers_ = false;  // what they refer to is known
+    std::int64_t taken_ = 1;     // every so-many-th checkpoint reaches the tier that is read now
 };
 
 void CheckpointReader::read(const BurstPenalty& burst_penalty) {
@@ -104,6 +112,7 @@ void CheckpointReader::read(const BurstPenalty& burst_penalty) {
             if (checkpoint_.ok()) settle_snapshot(burst_penalty);
         }
     }
+    checks_tiers_ = good() && c().mode != CheckpointMode::none;
     for (Section& tier : tiers) read_tier(tier);
     checkpoint_.finish();
     if (!good()) return;
@@ -113,6 +122,8 @@ void CheckpointReader::read(const BurstPenalty& burst_penalty) {
     }
     if (c().tiers.empty()) {
         TierSpec store;
+        store.place = where(Place::storage);
+        if (on_nodes(store.place)) settle_on_nodes(store, std::nullopt, std::nullopt);
         settle_tier(checkpoint_, store, std::nullopt);
         c().tiers.push_back(store);
     }
@@ -252,7 +263,7 @@ void CheckpointReader::read_tier(Section& section) {
     section.choose("place", place, place_names(),
                    "Memory of the node or of its neighbour, drives of the node, [storage], or "
                    "[object_store]");
-    tier.place = static_cast<Place>(place);
+    tier.place = where(static_cast<Place>(place));
     section.read("every", tier.every,
                  "It takes every so-many-th checkpoint of the tier above; the first takes all",
                  {.bound = Bound::count});
@@ -267,64 +278,96 @@ void CheckpointReader::read_tier(Section& section) {
     section.read("read_bandwidth", read, "What one node reads back from there",
                  {.bound = Bound::positive, .otherwise = "the node's, from the catalogue"});
     section.finish();
-    if (!good() || c().mode == CheckpointMode::none) return;
-    const bool first = c().tiers.empty();
-    if (first && tier.every > 1) {
-        section.error("every", "the first tier takes every checkpoint");
-    }
-    if (c().full_every > 1 && tier.every > 1) {
-        section.error("every",
-                      "with job.checkpoint.full_every above 1 a tier needs all of them: "
-                      "each holds what has changed since the one before");
-    }
-    if (keep_for && section.has("keep")) {
-        section.error("keep_for", "keep is given too: one of the two decides");
-    }
-    for (const TierSpec& hotter : c().tiers) {
-        if (hotter.place == tier.place) {
-            section.error("place", "is the place of a hotter tier already");
-        } else if (!on_nodes(hotter.place) && on_nodes(tier.place)) {
-            section.error("place", "a place on the nodes comes before the stores");
-        }
-    }
-    if (tier.place == Place::peer_memory && s_.job.nodes < 2) {
-        section.error("place", "one node has no neighbour to keep its copy");
-    }
-    if (tier.place == Place::host_memory && !first) {
-        section.error("place", "host memory comes first: what is there came from the GPUs");
-    }
-    if (tier.place == Place::object_store && s_.stores.size() <= object_store) {
-        section.error("place", "there is no object store", "add a section [object_store]");
-    }
-    if (!on_nodes(tier.place) && (write || read)) {
-        section.error(write ? "write_bandwidth" : "read_bandwidth",
-                      "is of places on the nodes; a store has its own", "[storage]");
-    }
-    if (!section.ok()) return;
+    if (!checks_tiers_) return;
+    const bool fits = check_tier(section, tier, write || read, keep_for.has_value());
     taken_ *= tier.every;
-    if (on_nodes(tier.place)) {
-        NodePlace node = node_place(tier.place);
-        const Bytes share = Bytes::of(ceil_div(c().size.count(), s_.job.nodes));
-        tier.write_time = transfer_time(share, write.value_or(node.write));
-        tier.read_time = transfer_time(share, read.value_or(node.read));
-    }
-    settle_tier(section, tier, keep_for);
+    if (fits && on_nodes(tier.place)) settle_on_nodes(tier, write, read);
+    if (fits) settle_tier(section, tier, keep_for);
     c().tiers.push_back(tier);
 }
 
+// Whether it can be, after those before it.
+bool CheckpointReader::check_tier(Section& section, const TierSpec& tier, bool bandwidth_given,
+                                  bool keep_for_given) const {
+    bool wrong = false;
+    const auto refuse = [&](const char* key, std::string text, std::string help = {}) {
+        wrong = true;
+        section.error(key, std::move(text), std::move(help));
+    };
+    const bool first = c().tiers.empty();
+    if (first && tier.every > 1) {
+        refuse("every", "the first tier takes every checkpoint");
+    }
+    if (c().full_every > 1 && tier.every > 1) {
+        refuse("every",
+               "with job.checkpoint.full_every above 1 a tier needs all of them: "
+               "each holds what has changed since the one before");
+    }
+    if (keep_for_given && section.has("keep")) {
+        refuse("keep_for", "keep is given too: one of the two decides");
+    }
+    for (const TierSpec& hotter : c().tiers) {
+        if (hotter.place == tier.place) {
+            refuse("place", "is the place of a hotter tier already");
+        } else if (!on_nodes(hotter.place) && on_nodes(tier.place)) {
+            refuse("place", "a place on the nodes comes before the stores");
+        }
+    }
+    if (tier.place == Place::peer_memory && s_.job.nodes < 2) {
+        refuse("place", "one node has no neighbour to keep its copy");
+    }
+    if (tier.place == Place::host_memory && !first) {
+        refuse("place", "host memory comes first: what is there came from the GPUs");
+    }
+    if (tier.place == Place::object_store && s_.stores.size() <= object_store) {
+        refuse("place", "there is no object store", "add a section [object_store]");
+    }
+    if (!on_nodes(tier.place) && bandwidth_given) {
+        refuse(section.has("write_bandwidth") ? "write_bandwidth" : "read_bandwidth",
+               "is of places on the nodes; a store has its own", "[storage]");
+    }
+    return !wrong;
+}
+
+// [storage] itself may be in the nodes, and is then lost with them.
+Place CheckpointReader::where(Place place) const {
+    if (place != Place::storage || !good()) return place;
+    const StoreSetup& store = s_.stores[shared_store];
+    if (store.limits.over_network) return place;
+    if (store.name == "host_memory") return Place::host_memory;
+    return store.name == "peer_memory" ? Place::peer_memory : Place::local_nvme;
+}
+
+void CheckpointReader::settle_on_nodes(TierSpec& tier, std::optional<Bandwidth> write,
+                                       std::optional<Bandwidth> read) {
+    const NodePlace node = node_place(tier.place);
+    const Bytes share = Bytes::of(ceil_div(c().size.count(), s_.job.nodes));
+    tier.write_time = transfer_time(share, write.value_or(node.write));
+    tier.read_time = transfer_time(share, read.value_or(node.read));
+}
+
 NodePlace CheckpointReader::node_place(Place place) {
+    if (where(Place::storage) == place) {
+        const StoreLimits& limits = s_.stores[shared_store].limits;
+        return {limits.client_write, limits.client_read,
+                Bytes::of(s_.stores[shared_store].capacity.count() / s_.nodes.nodes)};
+    }
+    const auto room = [&](const char* part) {
+        const bool known = catalogue_.has("node", s_.node.name, part);
+        return known ? catalogue_.data("node", s_.node.name, part) : Bytes{};
+    };
     const Bandwidth gpus = d2h_ * s_.node.gpus;
     switch (place) {
         case Place::host_memory:
-            return {gpus, gpus, {}};
+            return {gpus, gpus, room("host_memory")};
         case Place::peer_memory: {
             const Bandwidth nics = s_.node.nic_bandwidth * s_.node.nics;
-            return {std::min(gpus, nics), std::min(gpus, nics), {}};
+            return {std::min(gpus, nics), std::min(gpus, nics), room("host_memory")};
         }
         default:
             return {catalogue_.bandwidth("storage", "local_nvme_raid0", "write_bandwidth"),
                     catalogue_.bandwidth("storage", "local_nvme_raid0", "read_bandwidth"),
-                    {}};
+                    room("local_nvme")};
     }
 }
 
@@ -334,7 +377,13 @@ void CheckpointReader::settle_tier(Section& section, TierSpec& tier,
         const Duration apart = time_per_checkpoint() * taken_;
         tier.keep = std::max<std::int64_t>(1, ceil_div(keep_for->count(), apart.count()));
     }
-    if (on_nodes(tier.place)) return;
+    if (on_nodes(tier.place)) {
+        const bool twice = tier.place == Place::peer_memory;
+        const Bytes share = Bytes::of(ceil_div(c().size.count(), s_.job.nodes));
+        check_room(section, tier, share * (twice ? 2 : 1), node_place(tier.place).capacity,
+                   "each node");
+        return;
+    }
     const std::size_t number = tier.place == Place::storage ? shared_store : object_store;
     const StoreSetup& store = s_.stores[number];
     tier.write.store = tier.read.store = number;
@@ -346,20 +395,7 @@ void CheckpointReader::settle_tier(Section& section, TierSpec& tier,
     cap_write(tier.write, store.limits, c().tiers.empty() && !async());
     cap_read(tier.read, store.limits);
     if (number == shared_store) cap_by_network(tier);
-    if (store.capacity > Bytes{}) {
-        const double fits = static_cast<double>(store.capacity.count()) /
-                            static_cast<double>(std::max<std::int64_t>(1, c().size.count()));
-        if (static_cast<double>(tier.keep) > fits) {
-            const double day = std::floor(fits) * seconds(time_per_checkpoint()) *
-                               static_cast<double>(taken_) / 86400;
-            section.error(
-                "keep",
-                fmt::format("{} checkpoints of {} do not fit into the {} of {}: full on "
-                            "day {:.1f}",
-                            tier.keep, to_text(c().size), to_text(store.capacity), store.name, day),
-                fmt::format("at most {:.0f} fit", std::floor(fits)));
-        }
-    }
+    check_room(section, tier, c().size, store.capacity, store.name);
     const Bandwidth rate = std::min({store.supply.write, s_.job.store_write, tier.write.cap});
     if (rate.bits_per_second() == 0 || transfer_time(c().size, rate) > time_max) {
         section.error("size",
@@ -384,6 +420,25 @@ double files_per_s(std::int64_t threads, Duration latency) {
 }
 
 }  // namespace
+
+// `capacity` 0: not known.
+void CheckpointReader::check_room(Section& section, const TierSpec& tier, Bytes copy,
+                                  Bytes capacity, const std::string& of) const {
+    if (capacity == Bytes{}) return;
+    const double fits = std::floor(static_cast<double>(capacity.count()) /
+                                   static_cast<double>(std::max<std::int64_t>(1, copy.count())));
+    if (static_cast<double>(tier.keep) <= fits) return;
+    constexpr double day = 86400;
+    const double full = fits * seconds(time_per_checkpoint()) * static_cast<double>(taken_) / day;
+    const char* key = section.has("keep_for")    ? "keep_for"
+                      : &section == &checkpoint_ ? "size"
+                                                 : "keep";
+    section.error(
+        key,
+        fmt::format("{} checkpoints of {} do not fit into the {} of {}: full on day {:.1f}",
+                    tier.keep, to_text(copy), to_text(capacity), of, full),
+        fmt::format("at most {:.0f} fit", fits));
+}
 
 void CheckpointReader::cap_write(TransferSpec& write, const StoreLimits& limits,
                                  bool from_gpus) const {
