@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/campaign/campaign.h"
+#include "models/campaign/store_traffic.h"
 #include "tools/cmd.h"
 #include "tools/options.h"
 #include "tools/terminal.h"
@@ -187,6 +188,47 @@ void print_store(const Scenario& s, Catalogue& catalogue, const SmallFiles& file
         walls.files, time_text(walls.serialisation), walls.largest());
 }
 
+// What the network between makes of it when all ranks come at once.
+void print_bursts(const Scenario& s, Catalogue& catalogue) {
+    if (s.checkpoint_size.count() == 0 || s.stores[0].limits.over_network == false) return;
+    if (storage_network(s) == nullptr) {
+        fmt::print("  --set run.fidelity=flow shows it over the network, all ranks at once\n");
+        return;
+    }
+    const std::int64_t ranks = s.job.gpus();
+    StoreTraffic traffic;
+    traffic.store.limits = s.stores[0].limits;
+    traffic.bytes_per_rank = Bytes::of(s.checkpoint_size.count() / ranks + 1);
+    traffic.files_per_rank = traffic.operations_per_rank =
+        catalogue.integer("checkpoint", "", "creates_per_rank");
+    traffic.rank_write = catalogue.bandwidth("checkpoint", "", "serialization_bandwidth_per_rank");
+    RestartStorm storm = typical_restart_storm(catalogue);
+    if (s.image > Bytes{}) storm.image = s.image;
+    if (s.dataset_index > Bytes{}) storm.index = s.dataset_index;
+    storm.ranks_per_node = s.node.gpus;
+    storm.checkpoint_per_rank = traffic.bytes_per_rank;
+    storm.files_per_rank = traffic.files_per_rank;
+    const StoreBursts bursts = store_bursts(s, traffic, storm);
+    if (!bursts.checkpoint.stuck.empty()) {
+        fmt::print("  over the network nothing moves: {}\n", bursts.checkpoint.stuck);
+        return;
+    }
+    Table table({{"all ranks at once"},
+                 {"moves", Table::Align::right},
+                 {"takes", Table::Align::right},
+                 {"slowest rank", Table::Align::right},
+                 {"waits for"}});
+    const auto row = [&](const std::string& what, const BurstResult& r) {
+        table.add({what, to_text(r.bytes), to_text(r.stall), to_text(r.rank_bandwidth(0)),
+                   r.wall_text()});
+    };
+    row("write a checkpoint", bursts.checkpoint);
+    row("restart: image", bursts.restart.image);
+    row("restart: checkpoint", bursts.restart.checkpoint);
+    row("restart: dataset index", bursts.restart.index);
+    fmt::print("\n{}", table.text());
+}
+
 Json ceilings_json(const std::vector<Ceiling>& ceilings) {
     Json out = Json::array();
     for (const Ceiling& each : ceilings) {
@@ -294,6 +336,7 @@ int cmd_storage(const std::vector<std::string>& arguments) {
         print_json(s, catalogue, files);
     } else {
         print_store(s, catalogue, files);
+        print_bursts(s, catalogue);
     }
     return exit_ok;
 }

@@ -618,6 +618,8 @@ void read_recovery(Section& job, Catalogue& catalogue, Scenario& s) {
     }
     r.replacement = *replacement;
     r.restart = *restart;
+    s.image = image;
+    s.dataset_index = index;
     TransferSpec& start = s.job.checkpoint.read_at_start;
     start.store = shared_store;
     start.direction = Direction::read;

@@ -56,6 +56,8 @@ struct Scenario {
     std::vector<MemoryUse> memory;    // per GPU; empty without a model
     std::optional<DataLoading> data;  // what the job trains on; none: nothing is read
     Bytes checkpoint_size;
+    Bytes image;          // that each node reads as it starts; 0: every node has it
+    Bytes dataset_index;  // that each rank reads as it starts
     std::string checkpoint_description;
     Duration
         checkpoint_upload{};  // behind the job's back until it is safe, with the store to itself

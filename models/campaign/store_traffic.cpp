@@ -2,6 +2,8 @@
 
 #include <numeric>
 
+#include "sim/check.h"
+
 namespace railyard {
 
 namespace {
@@ -37,6 +39,15 @@ void note(const BurstResult& result, Bandwidth& bandwidth, Wall& wall, std::stri
     if (!result.stuck.empty()) no_path = result.stuck;
 }
 
+BurstSpec whole_job(const Scenario& s, const ClusterNetwork& network, const Topology& topology,
+                    const BurstStore& store) {
+    BurstSpec spec{topology, network.routing, {}, store, s.node.wire_share};
+    spec.nodes.resize(static_cast<std::size_t>(s.job.nodes));
+    std::iota(spec.nodes.begin(), spec.nodes.end(), 0);
+    spec.seed = s.seed;
+    return spec;
+}
+
 }  // namespace
 
 const ClusterNetwork* storage_network(const Scenario& s) {
@@ -64,13 +75,19 @@ StoreReach reach(const Scenario& s, const StoreTraffic& traffic) {
     }
     out.on_network = true;
     const Topology topology = with_slow_nics(s, *network);
-    BurstSpec spec{topology, network->routing, {}, traffic.store, s.node.wire_share};
-    spec.nodes.resize(static_cast<std::size_t>(s.job.nodes));
-    std::iota(spec.nodes.begin(), spec.nodes.end(), 0);
-    spec.seed = s.seed;
+    const BurstSpec spec = whole_job(s, *network, topology, traffic.store);
     note(run_burst(spec, write), out.write, out.write_wall, out.write_limit, out.no_path);
     note(run_burst(spec, read), out.read, out.read_wall, out.read_limit, out.no_path);
     return out;
+}
+
+StoreBursts store_bursts(const Scenario& s, const StoreTraffic& traffic,
+                         const RestartStorm& storm) {
+    const ClusterNetwork* network = storage_network(s);
+    RY_CHECK(network != nullptr);
+    const Topology topology = with_slow_nics(s, *network);
+    const BurstSpec spec = whole_job(s, *network, topology, traffic.store);
+    return {run_burst(spec, load_of(s, traffic, Direction::write)), restart_storm(spec, storm)};
 }
 
 }  // namespace railyard

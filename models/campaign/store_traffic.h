@@ -34,4 +34,13 @@ const ClusterNetwork* storage_network(const Scenario& scenario);
 // faults.
 StoreReach reach(const Scenario& scenario, const StoreTraffic& traffic);
 
+// All ranks write their checkpoint at once; then all read it, their image and their index at once. On the
+// network that storage traffic runs on, which must be built.
+struct StoreBursts {
+    BurstResult checkpoint;
+    RestartTimes restart;
+};
+StoreBursts store_bursts(const Scenario& scenario, const StoreTraffic& traffic,
+                         const RestartStorm& storm);
+
 }  // namespace railyard
