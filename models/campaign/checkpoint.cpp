@@ -468,6 +468,7 @@ void CheckpointReader::cap_by_network(TierSpec& tier) {
     if (!all_ranks || !over_network || storage_network(s_) == nullptr) return;
     StoreTraffic traffic;
     traffic.store.limits = s_.stores[shared_store].limits;
+    traffic.store.stripes = traffic.store.limits.file_servers;
     traffic.bytes_per_rank = Bytes::of(ceil_div(c().size.count(), s_.job.gpus()));
     traffic.files_per_rank = *files_per_rank_;
     traffic.rank_write = writers_.serialization;
