@@ -51,28 +51,27 @@ std::vector<Loss> losses_of(const StorageSystem& store) {
 struct CheckpointWalls {
     double bandwidth = 0;
     double metadata = 0;
+    double files = 0;  // each on as many stripes or parts as it has; 0: they never are the limit
     double serialisation = 0;
-    std::int64_t files = 0;
 
     const char* largest() const {
-        if (bandwidth >= metadata && bandwidth >= serialisation) return "bandwidth";
-        return metadata >= serialisation ? "metadata" : "serialisation";
+        const double most = std::max({bandwidth, metadata, files, serialisation});
+        if (bandwidth == most) return "bandwidth";
+        if (metadata == most) return "metadata";
+        return files == most ? "files" : "serialisation";
     }
 };
 
-CheckpointWalls checkpoint_walls(const Scenario& s, Catalogue& catalogue) {
+CheckpointWalls checkpoint_walls(const Scenario& s) {
     const StoreLimits limits = s.store().limits({});
-    const std::int64_t ranks = s.job.gpus();
-    CheckpointWalls walls;
-    walls.files = ranks * catalogue.integer("checkpoint", "", "creates_per_rank");
-    walls.bandwidth = static_cast<double>(s.checkpoint_size.count()) /
-                      write_bandwidth(limits, s.job.nodes).bytes_per_second();
-    walls.metadata = create_seconds(limits, {walls.files, Bytes(), s.job.nodes, ranks});
-    const Bandwidth of_rank =
-        catalogue.bandwidth("checkpoint", "", "serialization_bandwidth_per_rank");
-    walls.serialisation =
-        static_cast<double>(s.checkpoint_size.count()) / (of_rank * ranks).bytes_per_second();
-    return walls;
+    const CheckpointWriters& w = s.checkpoint_writers;
+    const auto time = [&](Bandwidth b) {
+        return static_cast<double>(s.checkpoint_size.count()) / b.bytes_per_second();
+    };
+    const bool files = limits.file_write.bits_per_second() < no_limit;
+    return {time(write_bandwidth(limits, w.nodes)),
+            create_seconds(limits, {w.files, Bytes(), w.nodes, w.ranks}),
+            files ? time(limits.file_write * w.files) : 0, time(w.serialization * w.ranks)};
 }
 
 void print_ceilings(const StoreLimits& limits, std::int64_t nodes) {
@@ -149,7 +148,7 @@ void print_losses(const StorageSystem& store, std::int64_t nodes) {
     fmt::print("\n");
 }
 
-void print_store(const Scenario& s, Catalogue& catalogue, const SmallFiles& files) {
+void print_store(const Scenario& s, const SmallFiles& files) {
     const StorageSystem& store = s.store();
     const StoreLimits limits = store.limits({});
     fmt::print("{}  {}\n", coloured(s.stores[0].name, Colour::bold),
@@ -179,12 +178,14 @@ void print_store(const Scenario& s, Catalogue& catalogue, const SmallFiles& file
                files.files, to_text(files.bytes), files.threads, files.clients,
                time_text(create_seconds(limits, files)), time_text(open_seconds(limits, files)));
     if (s.checkpoint_size.count() == 0) return;
-    const CheckpointWalls walls = checkpoint_walls(s, catalogue);
+    const CheckpointWalls walls = checkpoint_walls(s);
     fmt::print(
-        "  a checkpoint of {}: bandwidth {}, metadata {} ({} files), serialisation {}: the "
-        "wall is {}\n",
-        to_text(s.checkpoint_size), time_text(walls.bandwidth), time_text(walls.metadata),
-        walls.files, time_text(walls.serialisation), walls.largest());
+        "  a checkpoint of {} in {} files: bandwidth {}, metadata {}{}, serialisation {}: the wall "
+        "is {}\n",
+        to_text(s.checkpoint_size), s.checkpoint_writers.files, time_text(walls.bandwidth),
+        time_text(walls.metadata),
+        walls.files > 0 ? ", files " + time_text(walls.files) : std::string(),
+        time_text(walls.serialisation), walls.largest());
 }
 
 Json ceilings_json(const std::vector<Ceiling>& ceilings) {
@@ -215,7 +216,7 @@ Json limits_json(const StoreLimits& l, std::int64_t nodes) {
             {"unreachable", l.unreachable}};
 }
 
-void print_json(const Scenario& s, Catalogue& catalogue, const SmallFiles& files) {
+void print_json(const Scenario& s, const SmallFiles& files) {
     const StoreLimits limits = s.store().limits({});
     const StoreCapacity capacity = s.store().capacity();
     Json losses = Json::object();
@@ -235,11 +236,14 @@ void print_json(const Scenario& s, Catalogue& catalogue, const SmallFiles& files
                   {"create_s", create_seconds(limits, files)},
                   {"open_s", open_seconds(limits, files)}}}};
     if (s.checkpoint_size.count() > 0) {
-        const CheckpointWalls walls = checkpoint_walls(s, catalogue);
-        out["checkpoint"] = {
-            {"bytes", s.checkpoint_size.count()},     {"files", walls.files},
-            {"bandwidth_s", walls.bandwidth},         {"metadata_s", walls.metadata},
-            {"serialisation_s", walls.serialisation}, {"wall", walls.largest()}};
+        const CheckpointWalls walls = checkpoint_walls(s);
+        out["checkpoint"] = {{"bytes", s.checkpoint_size.count()},
+                             {"files", s.checkpoint_writers.files},
+                             {"bandwidth_s", walls.bandwidth},
+                             {"metadata_s", walls.metadata},
+                             {"files_s", walls.files},
+                             {"serialisation_s", walls.serialisation},
+                             {"wall", walls.largest()}};
     }
     fmt::print("{}\n", out.dump());
 }
@@ -287,13 +291,10 @@ int cmd_storage(const std::vector<std::string>& arguments) {
     }
     files.bytes = Bytes::of(*size->integer) * files.files;
     files.clients = std::min(files.threads, s.job.nodes);
-    Diagnostics diagnostics;
-    ValueReader reader(diagnostics, s.file);
-    Catalogue catalogue(reader, s.values, &s.overrides);
     if (values->count("json")) {
-        print_json(s, catalogue, files);
+        print_json(s, files);
     } else {
-        print_store(s, catalogue, files);
+        print_store(s, files);
     }
     return exit_ok;
 }

@@ -19,6 +19,14 @@ namespace railyard {
 enum class Fidelity : std::uint8_t { analytic, flow, packet };
 const std::vector<std::string>& fidelity_names();
 
+// Who writes a checkpoint, and into how many files.
+struct CheckpointWriters {
+    std::int64_t ranks = 1;
+    std::int64_t nodes = 1;
+    std::int64_t files = 1;
+    Bandwidth serialization;  // of one rank
+};
+
 struct Scenario {
     std::string file;
     std::string title;
@@ -56,6 +64,7 @@ struct Scenario {
     std::vector<MemoryUse> memory;    // per GPU; empty without a model
     std::optional<DataLoading> data;  // what the job trains on; none: nothing is read
     Bytes checkpoint_size;
+    CheckpointWriters checkpoint_writers;
     std::string checkpoint_description;
     Duration
         checkpoint_upload{};  // behind the job's back until it is safe, with the store to itself
