@@ -52,28 +52,27 @@ std::vector<Loss> losses_of(const StorageSystem& store) {
 struct CheckpointWalls {
     double bandwidth = 0;
     double metadata = 0;
+    double files = 0;  // each on as many stripes or parts as it has; 0: they never are the limit
     double serialisation = 0;
-    std::int64_t files = 0;
 
     const char* largest() const {
-        if (bandwidth >= metadata && bandwidth >= serialisation) return "bandwidth";
-        return metadata >= serialisation ? "metadata" : "serialisation";
+        const double most = std::max({bandwidth, metadata, files, serialisation});
+        if (bandwidth == most) return "bandwidth";
+        if (metadata == most) return "metadata";
+        return files == most ? "files" : "serialisation";
     }
 };
 
-CheckpointWalls checkpoint_walls(const Scenario& s, Catalogue& catalogue) {
+CheckpointWalls checkpoint_walls(const Scenario& s) {
     const StoreLimits limits = s.store().limits({});
-    const std::int64_t ranks = s.job.gpus();
-    CheckpointWalls walls;
-    walls.files = ranks * catalogue.integer("checkpoint", "", "creates_per_rank");
-    walls.bandwidth = static_cast<double>(s.checkpoint_size.count()) /
-                      write_bandwidth(limits, s.job.nodes).bytes_per_second();
-    walls.metadata = create_seconds(limits, {walls.files, Bytes(), s.job.nodes, ranks});
-    const Bandwidth of_rank =
-        catalogue.bandwidth("checkpoint", "", "serialization_bandwidth_per_rank");
-    walls.serialisation =
-        static_cast<double>(s.checkpoint_size.count()) / (of_rank * ranks).bytes_per_second();
-    return walls;
+    const CheckpointWriters& w = s.checkpoint_writers;
+    const auto time = [&](Bandwidth b) {
+        return static_cast<double>(s.checkpoint_size.count()) / b.bytes_per_second();
+    };
+    const bool files = limits.file_write.bits_per_second() < no_limit;
+    return {time(write_bandwidth(limits, w.nodes)),
+            create_seconds(limits, {w.files, Bytes(), w.nodes, w.ranks}),
+            files ? time(limits.file_write * w.files) : 0, time(w.serialization * w.ranks)};
 }
 
 void print_ceilings(const StoreLimits& limits, std::int64_t nodes) {
@@ -150,7 +149,7 @@ void print_losses(const StorageSystem& store, std::int64_t nodes) {
     fmt::print("\n");
 }
 
-void print_store(const Scenario& s, Catalogue& catalogue, const SmallFiles& files) {
+void print_store(const Scenario& s, const SmallFiles& files) {
     const StorageSystem& store = s.store();
     const StoreLimits limits = store.limits({});
     fmt::print("{}  {}\n", coloured(s.stores[0].name, Colour::bold),
@@ -180,16 +179,18 @@ void print_store(const Scenario& s, Catalogue& catalogue, const SmallFiles& file
                files.files, to_text(files.bytes), files.threads, files.clients,
                time_text(create_seconds(limits, files)), time_text(open_seconds(limits, files)));
     if (s.checkpoint_size.count() == 0) return;
-    const CheckpointWalls walls = checkpoint_walls(s, catalogue);
+    const CheckpointWalls walls = checkpoint_walls(s);
     fmt::print(
-        "  a checkpoint of {}: bandwidth {}, metadata {} ({} files), serialisation {}: the "
-        "wall is {}\n",
-        to_text(s.checkpoint_size), time_text(walls.bandwidth), time_text(walls.metadata),
-        walls.files, time_text(walls.serialisation), walls.largest());
+        "  a checkpoint of {} in {} files: bandwidth {}, metadata {}{}, serialisation {}: the wall "
+        "is {}\n",
+        to_text(s.checkpoint_size), s.checkpoint_writers.files, time_text(walls.bandwidth),
+        time_text(walls.metadata),
+        walls.files > 0 ? ", files " + time_text(walls.files) : std::string(),
+        time_text(walls.serialisation), walls.largest());
 }
 
 // What the network between makes of it when all ranks come at once.
-void print_bursts(const Scenario& s, Catalogue& catalogue) {
+void print_bursts(const Scenario& s) {
     if (s.checkpoint_size.count() == 0 || s.stores[0].limits.over_network == false) return;
     if (storage_network(s) == nullptr) {
         fmt::print("  --set run.fidelity=flow shows it over the network, all ranks at once\n");
@@ -200,9 +201,10 @@ void print_bursts(const Scenario& s, Catalogue& catalogue) {
     traffic.store.limits = s.stores[0].limits;
     traffic.bytes_per_rank = Bytes::of(s.checkpoint_size.count() / ranks + 1);
     traffic.files_per_rank = traffic.operations_per_rank =
-        catalogue.integer("checkpoint", "", "creates_per_rank");
-    traffic.rank_write = catalogue.bandwidth("checkpoint", "", "serialization_bandwidth_per_rank");
-    RestartStorm storm = typical_restart_storm(catalogue);
+        std::max<std::int64_t>(1, s.checkpoint_writers.files / ranks);
+    traffic.rank_write = s.checkpoint_writers.serialization;
+    StandaloneCatalogue own = s.open_catalogue();
+    RestartStorm storm = typical_restart_storm(own.catalogue);
     if (s.image > Bytes{}) storm.image = s.image;
     if (s.dataset_index > Bytes{}) storm.index = s.dataset_index;
     storm.ranks_per_node = s.node.gpus;
@@ -257,7 +259,7 @@ Json limits_json(const StoreLimits& l, std::int64_t nodes) {
             {"unreachable", l.unreachable}};
 }
 
-void print_json(const Scenario& s, Catalogue& catalogue, const SmallFiles& files) {
+void print_json(const Scenario& s, const SmallFiles& files) {
     const StoreLimits limits = s.store().limits({});
     const StoreCapacity capacity = s.store().capacity();
     Json losses = Json::object();
@@ -277,11 +279,14 @@ void print_json(const Scenario& s, Catalogue& catalogue, const SmallFiles& files
                   {"create_s", create_seconds(limits, files)},
                   {"open_s", open_seconds(limits, files)}}}};
     if (s.checkpoint_size.count() > 0) {
-        const CheckpointWalls walls = checkpoint_walls(s, catalogue);
-        out["checkpoint"] = {
-            {"bytes", s.checkpoint_size.count()},     {"files", walls.files},
-            {"bandwidth_s", walls.bandwidth},         {"metadata_s", walls.metadata},
-            {"serialisation_s", walls.serialisation}, {"wall", walls.largest()}};
+        const CheckpointWalls walls = checkpoint_walls(s);
+        out["checkpoint"] = {{"bytes", s.checkpoint_size.count()},
+                             {"files", s.checkpoint_writers.files},
+                             {"bandwidth_s", walls.bandwidth},
+                             {"metadata_s", walls.metadata},
+                             {"files_s", walls.files},
+                             {"serialisation_s", walls.serialisation},
+                             {"wall", walls.largest()}};
     }
     fmt::print("{}\n", out.dump());
 }
@@ -329,14 +334,11 @@ int cmd_storage(const std::vector<std::string>& arguments) {
     }
     files.bytes = Bytes::of(*size->integer) * files.files;
     files.clients = std::min(files.threads, s.job.nodes);
-    Diagnostics diagnostics;
-    ValueReader reader(diagnostics, s.file);
-    Catalogue catalogue(reader, s.values, &s.overrides);
     if (values->count("json")) {
-        print_json(s, catalogue, files);
+        print_json(s, files);
     } else {
-        print_store(s, catalogue, files);
-        print_bursts(s, catalogue);
+        print_store(s, files);
+        print_bursts(s);
     }
     return exit_ok;
 }

@@ -17,14 +17,6 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
     return (a + b - 1) / b;
 }
 
-// Who writes a checkpoint, and into how many files.
-struct Writers {
-    std::int64_t ranks = 1;
-    std::int64_t nodes = 1;
-    std::int64_t files = 1;
-    Bandwidth serialization;  // of one rank
-};
-
 // What one node moves to and from one of the places on it, or on its neighbour.
 struct NodePlace {
     Bandwidth write;
@@ -83,7 +75,7 @@ class CheckpointReader {
     int layout_ = 0;
     std::optional<std::int64_t> files_per_rank_;
     std::optional<Bandwidth> serialization_;
-    Writers writers_;
+    CheckpointWriters writers_;
     std::optional<double> d2h_fraction_;
     std::optional<double> slowdown_;
     Bandwidth d2h_;              // of one GPU
@@ -231,6 +223,7 @@ void CheckpointReader::settle_size() {
     writers_.serialization =
         serialization_ ? *serialization_
                        : catalogue_.bandwidth("checkpoint", "", "serialization_bandwidth_per_rank");
+    s_.checkpoint_writers = writers_;
 }
 
 void CheckpointReader::settle_snapshot(const BurstPenalty& burst_penalty) {
@@ -468,6 +461,7 @@ void CheckpointReader::cap_by_network(TierSpec& tier) {
     if (!all_ranks || !over_network || storage_network(s_) == nullptr) return;
     StoreTraffic traffic;
     traffic.store.limits = s_.stores[shared_store].limits;
+    traffic.store.stripes = traffic.store.limits.file_servers;
     traffic.bytes_per_rank = Bytes::of(ceil_div(c().size.count(), s_.job.gpus()));
     traffic.files_per_rank = *files_per_rank_;
     traffic.rank_write = writers_.serialization;

@@ -401,6 +401,7 @@ std::vector<ClusterNetwork> read_networks(Section& top, Catalogue& catalogue,
                          ? std::string("there is none with storage.network = \"compute\"")
                          : fmt::format("{} has no NICs for a storage network", node.name),
                      "without [fabric.storage], storage traffic uses the compute NICs");
+        fabric.section("storage");  // its keys are not looked at
     }
 
     TopologySpec management = compute;

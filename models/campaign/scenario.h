@@ -19,6 +19,14 @@ namespace railyard {
 enum class Fidelity : std::uint8_t { analytic, flow, packet };
 const std::vector<std::string>& fidelity_names();
 
+// Who writes a checkpoint, and into how many files.
+struct CheckpointWriters {
+    std::int64_t ranks = 1;
+    std::int64_t nodes = 1;
+    std::int64_t files = 1;
+    Bandwidth serialization;  // of one rank
+};
+
 struct Scenario {
     std::string file;
     std::string title;
@@ -58,6 +66,7 @@ struct Scenario {
     Bytes checkpoint_size;
     Bytes image;          // that each node reads as it starts; 0: every node has it
     Bytes dataset_index;  // that each rank reads as it starts
+    CheckpointWriters checkpoint_writers;
     std::string checkpoint_description;
     Duration
         checkpoint_upload{};  // behind the job's back until it is safe, with the store to itself

@@ -282,6 +282,8 @@ StoreSetup StoreReader::build(const std::vector<ClusterNetwork>& networks) {
     if (role_ == StoreRole::shared) {
         if (storage_.ok()) {
             store.failures = read_store_failures(storage_, catalogue_, store.system->protection());
+        } else {
+            storage_.section("failures");  // can't be judged: it is not known what may fail
         }
         refuse_other_sections();
     }

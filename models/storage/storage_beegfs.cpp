@@ -55,6 +55,7 @@ StoreLimits BeegfsStore::limits(const StoreState& state) const {
         d_, {up / copies, raid_write_drives(d_, s_.groups, state) * left / copies, up / copies});
     out.file_read = least(out.read).bandwidth * of_targets();
     out.file_write = least(out.write).bandwidth * of_targets();
+    out.file_servers = std::min(s_.stripe_count, d_.servers);
     out.creates_per_s = out.opens_per_s = out.stats_per_s = out.removes_per_s = s_.creates_per_s;
     out.create_latency = s_.create_latency;
     out.open_latency = s_.open_latency;

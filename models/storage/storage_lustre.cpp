@@ -53,6 +53,8 @@ StoreLimits LustreStore::limits(const StoreState& state) const {
         static_cast<double>(std::min(s_.stripe_count, s_.osts)) / static_cast<double>(s_.osts);
     out.file_read = least(out.read).bandwidth * of_osts;
     out.file_write = least(out.write).bandwidth * of_osts;
+    out.file_servers =
+        std::min(s_.stripe_count, d_.servers);  // neighbouring OSTs are on different servers
     out.creates_per_s = s_.creates_per_s;
     out.opens_per_s = s_.opens_per_s;
     out.stats_per_s = s_.stats_per_s;

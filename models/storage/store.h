@@ -39,7 +39,8 @@ struct StoreLimits {
     Bandwidth client_write;
     Bandwidth file_read;  // one file, by the stripes or parts that it has
     Bandwidth file_write;
-    double creates_per_s = 0;  // all clients together; 0: not known, never the limit
+    std::int64_t file_servers = 0;  // that one file is on; 0: all
+    double creates_per_s = 0;       // all clients together; 0: not known, never the limit
     double opens_per_s = 0;
     double stats_per_s = 0;
     double removes_per_s = 0;

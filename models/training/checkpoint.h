@@ -56,6 +56,8 @@ struct CheckpointSpec {
 
     // The first tier that survives the loss of any one node; where none does, the first has to do.
     std::size_t safe_tier() const;
+    // That one, or the first behind it that outlives a stop of all nodes too.
+    std::size_t lasting_tier() const;
 };
 
 }  // namespace railyard

@@ -20,6 +20,7 @@ Checkpointer::Checkpointer(CampaignEngine& engine, StoreService& stores, std::si
       id_(engine.add(*this, "checkpoints")),
       states_(spec, nodes),
       safe_tier_(spec.safe_tier()),
+      lasting_tier_(spec.lasting_tier()),
       moves_(spec.tiers.size()),
       waiting_(spec.tiers.size()),
       reached_(spec.tiers.size()) {
@@ -181,7 +182,7 @@ void Checkpointer::count_uploads() {
 }
 
 bool Checkpointer::idle() const {
-    for (std::size_t tier = 0; tier <= safe_tier_ && tier < moves_.size(); ++tier) {
+    for (std::size_t tier = 0; tier <= lasting_tier_ && tier < moves_.size(); ++tier) {
         if (moves_[tier].number != 0 || waiting_[tier] != 0) return false;
     }
     return buffers_.empty();

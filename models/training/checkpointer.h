@@ -87,6 +87,7 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
     CampaignEngine::ComponentId id_;
     SavedStates states_;
     std::size_t safe_tier_;
+    std::size_t lasting_tier_;
 
     Stall stall_ = Stall::none;
     std::int64_t stalling_ = 0;  // the state that is being saved

@@ -27,6 +27,14 @@ std::size_t CheckpointSpec::safe_tier() const {
     return safe == tiers.end() ? 0 : static_cast<std::size_t>(safe - tiers.begin());
 }
 
+std::size_t CheckpointSpec::lasting_tier() const {
+    const auto from = tiers.begin() + static_cast<std::ptrdiff_t>(safe_tier());
+    const auto lasting = std::find_if(from, tiers.end(), [](const TierSpec& tier) {
+        return tier.place != Place::host_memory && tier.place != Place::peer_memory;
+    });
+    return static_cast<std::size_t>((lasting == tiers.end() ? from : lasting) - tiers.begin());
+}
+
 SavedStates::SavedStates(const CheckpointSpec& spec, std::int64_t nodes)
     : spec_(spec), nodes_(nodes), bytes_(spec.tiers.size()) {
     // What the campaign opens with lies in the coldest tier, for ever.

@@ -184,6 +184,21 @@ duration = "30 min"
           doctest::Approx(10 * 0.5 / 240));
 }
 
+TEST_CASE("a planned stop waits for a copy that outlives the memory of all nodes") {
+    for (const char* tiers :
+         {"{place=\"peer_memory\"}, {place=\"storage\"}",
+          "{place=\"host_memory\"}, {place=\"local_nvme\", write_bandwidth=\"0.1 GB/s\"}"}) {
+        CAPTURE(tiers);
+        const CampaignResult r = run(
+            "[run]\nreplicas = 1\nduration = \"10 day\"\n[cluster]\nnodes = 2\n[job.step]\n"
+            "time = \"7 s\"\n[maintenance]\nevery = \"23 h\"\nduration = \"30 min\"\n"
+            "[job.checkpoint]\nmode = \"async\"\nsize = \"100 GB\"\ninterval = \"1 h\"\ntier = [" +
+            std::string(tiers) + "]\n");
+        CHECK(r.planned_interruptions == 10);
+        CHECK(r.ledger[static_cast<std::size_t>(Category::lost_work)] == 0);
+    }
+}
+
 TEST_CASE("lemons that are not there multiply nothing") {
     CHECK(run(harmless, {"failures.lemon.rate_multiplier=5"}).digest == run(harmless).digest);
 }

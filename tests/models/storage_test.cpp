@@ -217,3 +217,21 @@ place = "object_store"
     CHECK(tier.write.cap_wall == Wall::client);
     CHECK(seconds(s.checkpoint_upload) == doctest::Approx(400 / 4.0));
 }
+
+TEST_CASE("who writes a checkpoint, and into how many files, is as the scenario says") {
+    const auto writers = [](const std::vector<std::string>& checkpoint) {
+        const char* text =
+            "[run]\nduration = \"1 h\"\n[cluster]\nnodes = 4\n[job]\nstep.time = \"1 s\"\n"
+            "checkpoint = { size = \"1 TB\", files_per_rank = 2, serialization = \"3 GB/s\" }\n";
+        std::vector<std::string> all;
+        for (const std::string& each : checkpoint) all.push_back("job.checkpoint." + each);
+        return load_scenario(text, "writers", {all, {}}).checkpoint_writers;
+    };
+    CHECK(writers({}).ranks == 32);
+    CHECK(writers({}).nodes == 4);
+    CHECK(writers({}).files == 64);
+    CHECK(gb_per_s(writers({}).serialization) == doctest::Approx(3));
+    CHECK(writers({"layout=consolidated"}).ranks == 1);
+    CHECK(writers({"layout=consolidated"}).nodes == 1);
+    CHECK(writers({"layout=consolidated"}).files == 2);
+}

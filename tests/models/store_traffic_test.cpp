@@ -1,6 +1,7 @@
 #include "models/campaign/store_traffic.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 namespace railyard {
 namespace {
@@ -79,6 +80,25 @@ TEST_CASE("without a network that was built, the closed form answers") {
         CHECK_FALSE(r.on_network);
         CHECK(r.write.bytes_per_second() == doctest::Approx(32 * 7e9).epsilon(1e-6));
         CHECK(r.write_wall == Wall::client);
+    }
+}
+
+TEST_CASE("files of one stripe meet on servers that a hash picks; with more stripes none is idle") {
+    const auto written = [](const char* system, int stripes) {
+        const Scenario s = scenario({fmt::format("storage.system={}", system), "storage.servers=8",
+                                     fmt::format("storage.{}.stripe_count={}", system, stripes),
+                                     "job.checkpoint.mode=sync", "job.checkpoint.size=2 TB",
+                                     "job.checkpoint.files_per_rank=1"});
+        const TransferSpec& write = s.job.checkpoint.tiers[0].write;
+        return write.cap.bytes_per_second() /
+               least(s.store().limits({}).write).bandwidth.bytes_per_second();
+    };
+    for (const char* system : {"lustre", "beegfs"}) {
+        CAPTURE(system);
+        // 256 files, 32 on each of 8 servers and 5.3 more or less; the slowest ends last.
+        CHECK(written(system, 1) < 0.9);
+        CHECK(written(system, 1) > 0.5);
+        CHECK(written(system, 8) >= 1 - 1e-5);
     }
 }
 
