@@ -153,7 +153,7 @@ void Checkpointer::moved(std::size_t tier, const WallTimes& walls) {
 void Checkpointer::arrived(std::int64_t number, std::size_t tier) {
     SavedStates::State& state = *states_.find(number);
     states_.complete(state, tier);
-    if (tier >= safe_tier_ && !state.safe) {
+    if (tier >= safe_tier_ && !state.safe && states_.restorable(state, tier)) {
         state.safe = true;
         ++outcome_.made_safe;
         outcome_.to_safe += engine_.now() - state.begun;
@@ -225,6 +225,17 @@ void Checkpointer::break_off(std::size_t tier) {
     states_.break_off(*states_.find(move.number), tier, reached);
 }
 
+// What came from the processes' own memory is gone with them.
+void Checkpointer::stop_without_source(std::size_t tier) {
+    const auto source_left = [&](std::int64_t number) {
+        return tier > 0 && states_.find(number)->copies[tier - 1] == Copy::complete;
+    };
+    if (moves_[tier].number != 0 && !source_left(moves_[tier].number)) break_off(tier);
+    if (waiting_[tier] != 0 && !source_left(waiting_[tier])) {
+        states_.find(std::exchange(waiting_[tier], 0))->copies[tier] = Copy::gone;
+    }
+}
+
 void Checkpointer::fail(const StateLoss& loss) {
     if (stall_ == Stall::snapshot) {
         engine_.cancel(stall_ends_);
@@ -243,17 +254,8 @@ void Checkpointer::fail(const StateLoss& loss) {
     states_.lose(loss);
     const bool nodes_touched = loss.scope != StateLoss::Scope::processes;
     for (std::size_t tier = 0; tier < moves_.size(); ++tier) {
-        // What came from the processes' own memory is gone with them.
-        const auto source_left = [&](std::int64_t number) {
-            return tier > 0 && states_.find(number)->copies[tier - 1] == Copy::complete;
-        };
-        if (moves_[tier].number != 0 &&
-            (!source_left(moves_[tier].number) || (nodes_touched && !to_store(tier)))) {
-            break_off(tier);
-        }
-        if (waiting_[tier] != 0 && !source_left(waiting_[tier])) {
-            states_.find(std::exchange(waiting_[tier], 0))->copies[tier] = Copy::gone;
-        }
+        if (nodes_touched && !to_store(tier) && moves_[tier].number != 0) break_off(tier);
+        stop_without_source(tier);
     }
     for (const std::int64_t number : std::exchange(buffers_, {})) {
         if (SavedStates::State* state = states_.find(number)) state->copies[0] = Copy::gone;
@@ -265,14 +267,16 @@ void Checkpointer::fail(const StateLoss& loss) {
 
 void Checkpointer::lose_store(std::size_t store) {
     for (std::size_t tier = 0; tier < moves_.size(); ++tier) {
-        if (to_store(tier) && spec_.tiers[tier].write.store == store) states_.lose_store(tier);
+        if (!to_store(tier) || spec_.tiers[tier].write.store != store) continue;
+        states_.lose_store(tier);
+        if (tier + 1 < moves_.size()) stop_without_source(tier + 1);
     }
     outcome_.lost += states_.forget_gone();
 }
 
 // ---- coming back ----
 
-void Checkpointer::restore() {
+void Checkpointer::give_up_newer() {
     const SavedStates::Choice choice = states_.newest();
     for (std::size_t tier = 0; tier < moves_.size(); ++tier) {
         if (moves_[tier].number > choice.number) break_off(tier);
@@ -280,6 +284,11 @@ void Checkpointer::restore() {
     }
     outcome_.lost += states_.forget_after(choice.number);
     count_uploads();
+}
+
+void Checkpointer::restore() {
+    give_up_newer();
+    const SavedStates::Choice choice = states_.newest();
     restore_since_ = engine_.now();
     restore_tier_ = choice.tier;
     restore_bytes_ = choice.bytes;

@@ -38,13 +38,15 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
     bool can_begin() const;        // else buffer_free() will tell
     void begin(const Work& work);  // the stall starts now
     bool uploading() const { return uploads_ > 0; }
-    bool writing() const { return stall_ == Stall::write; }  // the stall waits for a tier
+    // The stall, or the restore, waits for a store.
+    bool on_a_store() const { return (stall_ == Stall::write && to_store(0)) || !reads_.empty(); }
     bool idle() const;  // nothing that a planned stop would have to wait for is on its way
 
     void fail(const StateLoss& loss);  // stops what the loss breaks; then ask newest()
     void lose_store(std::size_t store);
     SavedStates::Choice newest() const { return states_.newest(); }
-    void restore();        // reads newest() back
+    void give_up_newer();  // than newest(): the job goes back there
+    void restore();        // and reads it back
     void hold(bool held);  // the job's network to the stores stands still
     void waited(Duration time) { outcome_.stall[Wall::back_pressure] += time; }
 
@@ -72,6 +74,7 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
     void moved(std::size_t tier, const WallTimes& walls);
     void arrived(std::int64_t number, std::size_t tier);
     void break_off(std::size_t tier);
+    void stop_without_source(std::size_t tier);
     void end_stall();
     void start_next(std::size_t tier);
     void count_uploads();

@@ -336,9 +336,9 @@ void TrainingJob::strike(const Strike& strike) {
 
 bool TrainingJob::on_the_store() const {
     if (phase_ == JobPhase::checkpointing) {
-        return saving_ != Saving::stall || checkpointer_.writing();
+        return saving_ != Saving::stall || checkpointer_.on_a_store();
     }
-    return phase_ == JobPhase::restore;
+    return phase_ == JobPhase::restore && (spec_.recovery.restore || checkpointer_.on_a_store());
 }
 
 void TrainingJob::hold_up(const Strike& strike, const Storm& storm) {
@@ -512,6 +512,7 @@ void TrainingJob::begin_restore() {
     if (saves() && !spec_.recovery.restore) {
         checkpointer_.restore();
     } else {
+        if (saves()) checkpointer_.give_up_newer();
         end_phase_after(span_of(JobPhase::restore), phase_end);
     }
 }

@@ -53,10 +53,11 @@ State& SavedStates::begin(const Work& work, Instant now) {
     state.work = work;
     state.bytes = spec_.size;
     if (!whole) {
-        state.base = states_.back().number;
+        state.base = last_;
         state.bytes = Bytes::of(
             std::llround(static_cast<double>(spec_.size.count()) * spec_.changed_fraction));
     }
+    last_ = state.number;
     state.begun = now;
     state.copies.assign(spec_.tiers.size(), Copy::none);
     states_.push_back(std::move(state));
@@ -102,6 +103,7 @@ void SavedStates::complete(State& state, std::size_t tier) {
     bytes_[tier].written = bytes_[tier].written + state.bytes;
     bytes_[tier].safe = bytes_[tier].safe + state.bytes;
     expire(tier);
+    if (tier > 0) expire(tier - 1);  // whose copy has been read now
 }
 
 void SavedStates::break_off(State& state, std::size_t tier, Bytes moved) {
@@ -118,20 +120,24 @@ void SavedStates::drop(State& state, std::size_t tier, Bytes TierBytes::*into) {
     state.copies[tier] = Copy::gone;
 }
 
-// Keeps the newest few, what these hold the changes since, and what the next tier is reading.
+// Keeps the newest few that can be read back, what these hold the changes since, what the next tier reads or
+// will, and what has just come.
 void SavedStates::expire(std::size_t tier) {
     std::int64_t kept = 0;
     std::int64_t needed = -1;  // the base of a state that stays
+    bool newest = true;
     for (auto state = states_.rbegin(); state != states_.rend() && state->number > 0; ++state) {
         if (state->copies[tier] != Copy::complete) continue;
-        const bool read =
-            tier + 1 < state->copies.size() && state->copies[tier + 1] == Copy::moving;
-        if (kept < spec_.tiers[tier].keep || state->number == needed || read) {
+        const Copy below = tier + 1 < state->copies.size() ? state->copies[tier + 1] : Copy::none;
+        const bool read = below == Copy::moving || below == Copy::waiting;
+        if (state->number == needed ||
+            (kept < spec_.tiers[tier].keep && restorable(*state, tier))) {
             ++kept;
             needed = state->base;
-        } else {
+        } else if (!read && !newest) {
             drop(*state, tier, &TierBytes::expired);
         }
+        newest = false;
     }
 }
 
@@ -170,6 +176,7 @@ void SavedStates::lose_store(std::size_t tier) {
 
 std::int64_t SavedStates::forget_after(std::int64_t number) {
     std::int64_t never_safe = 0;
+    last_ = number;
     while (states_.back().number > number) {
         State& state = states_.back();
         for (std::size_t tier = 0; tier < state.copies.size(); ++tier) {

@@ -32,7 +32,7 @@ struct StateLoss {
 struct TierBytes {
     Bytes written;
     Bytes safe;     // complete copies that are there
-    Bytes expired;  // complete, and replaced by newer ones
+    Bytes expired;  // complete, and made room for newer ones
     Bytes lost;     // complete and gone, or broken off
     Bytes in_flight;
 };
@@ -61,6 +61,10 @@ class SavedStates {
     // What survives; copies on nodes that the loss touches are gone.
     void lose(const StateLoss& loss);
     void lose_store(std::size_t tier);
+    // It can be read back from there: the copy is complete, and so is all that it holds the changes since.
+    bool restorable(const State& state, std::size_t tier) const {
+        return readable(state, tier).has_value();
+    }
     // States after this one are given up, and so are those of which nothing is left. Returns how many of
     // them were never safe.
     std::int64_t forget_after(std::int64_t number);
@@ -87,6 +91,7 @@ class SavedStates {
     const CheckpointSpec& spec_;
     std::int64_t nodes_;
     std::int64_t begun_ = 0;
+    std::int64_t last_ = 0;      // saved, or gone back to: what is in GPU memory comes from it
     std::vector<State> states_;  // ascending
     std::vector<TierBytes> bytes_;
 };

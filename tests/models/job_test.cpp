@@ -1,0 +1,120 @@
+// One job, struck by hand: where its time goes, to the second.
+
+#include "models/training/job.h"
+
+#include <doctest/doctest.h>
+
+using namespace railyard;
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Bandwidth gigabyte_per_s = Bandwidth::bits_per_second(8'000'000'000);
+
+// One GPU that steps for 10 s. Each step is followed by a synchronous checkpoint of 100 s to the place given,
+// which is read back as long.
+struct Site : NodeSupply {
+    enum Cause : std::size_t { crash, storm };
+    CampaignEngine engine;
+    StoreService stores{engine};
+    JobSpec spec;
+    std::vector<FailureCause> causes{2};
+    Ledger ledger;
+    std::optional<TrainingJob> job;
+
+    explicit Site(Place place) {
+        stores.add_store("storage", {gigabyte_per_s, gigabyte_per_s});
+        causes[storm].storm = {50s, false, true};
+        spec.nodes = spec.gpus_per_node = 1;
+        spec.step.compute = 10s;
+        spec.store_read = spec.store_write = gigabyte_per_s * std::int64_t{10};
+        spec.checkpoint.interval_steps = 1;
+        spec.checkpoint.size = Bytes::of(100'000'000'000);
+        spec.checkpoint.snapshot = 1s;
+        TierSpec& tier = spec.checkpoint.tiers.emplace_back();
+        tier.place = place;
+        tier.write_time = tier.read_time = 100s;
+        tier.read.direction = Direction::read;
+        tier.write.cap = tier.read.cap = spec.store_read;
+    }
+    void begin() {
+        job.emplace(engine, spec, causes, *this, stores, ledger, nullptr);
+        job->begin();
+    }
+    void strike_at(std::int64_t t, Cause cause) {
+        run_until(t);
+        job->strike({cause});
+    }
+    void run_until(std::int64_t t) { engine.run(Instant(std::chrono::seconds(t))); }
+    double booked(Category category) const {
+        return static_cast<double>(ledger.booked(category)) * 1e-9;
+    }
+
+    double acceptance(std::int64_t) const override { return 1; }
+    void remove(const Strike&, const FailureCause&) override {}
+    bool fill(std::int64_t) override { return true; }
+};
+
+}  // namespace
+
+TEST_CASE(
+    "a storm on the stores' network holds up what goes there, and not what stays in the node") {
+    Site store(Place::storage);
+    store.begin();
+    store.strike_at(60, Site::storm);  // half of the checkpoint is written
+    store.run_until(500);
+    store.job->end();
+    // Three cycles of 110 s and the storm's 50 s end at 380 s.
+    CHECK(store.booked(Category::storm_stall) == 50);
+    CHECK(store.booked(Category::checkpoint_stall) == 300 + 100);
+    CHECK(store.job->outcome().storms == 1);
+
+    Site drives(Place::local_nvme);
+    drives.begin();
+    drives.strike_at(60, Site::storm);
+    drives.run_until(440);
+    drives.job->end();
+    CHECK(drives.booked(Category::storm_stall) == 0);
+    CHECK(drives.booked(Category::checkpoint_stall) == 400);
+    CHECK(drives.job->outcome().storms == 0);
+}
+
+TEST_CASE("a state that comes back from the node's own drives does not wait for the network") {
+    for (const Place place : {Place::storage, Place::local_nvme}) {
+        Site site(place);
+        site.begin();
+        site.strike_at(150, Site::crash);  // one step is saved
+        site.strike_at(200, Site::storm);  // half is read
+        site.run_until(600);
+        site.job->end();
+        const bool waits = place == Place::storage;
+        CHECK(site.booked(Category::restore) == 100);
+        CHECK(site.booked(Category::storm_stall) == (waits ? 50 : 0));
+        CHECK(site.ledger.total() == GpuNanoseconds{600} * 1'000'000'000);
+    }
+}
+
+TEST_CASE("work that only a lost store held is lost when the job fails, or if it is down already") {
+    Site runs(Place::storage);
+    runs.begin();
+    runs.run_until(225);  // two steps are saved
+    runs.job->data_lost(0, 1, StorePart::drive);
+    CHECK(runs.job->outcome().lost_work == Duration{});  // the state is in GPU memory
+    runs.strike_at(225, Site::crash);
+    CHECK(runs.job->outcome().steps_lost == 2);
+    CHECK(runs.job->outcome().lost_work == 25s);
+
+    Site down(Place::storage);
+    down.begin();
+    down.strike_at(225, Site::crash);
+    CHECK(down.job->outcome().lost_work == 5s);
+    down.run_until(300);  // reading for 75 of 100 s
+    down.job->data_lost(0, 1, StorePart::drive);
+    CHECK(down.job->outcome().steps_lost == 2);
+    CHECK(down.job->outcome().lost_work == 25s);
+    down.run_until(410);
+    down.job->end();
+    CHECK(down.booked(Category::restore) == 75 + 100);  // from the start
+    CHECK(down.booked(Category::productive) == 10);
+}
