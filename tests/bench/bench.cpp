@@ -162,6 +162,78 @@ Result campaign_llama3(bool smoke) {
             budget_ms / ms,    digest};
 }
 
+// A month of 512 nodes that save every hour to their drives, to a store that fails and to an object store, read
+// their data from the store, and share it with another job that saves and reads.
+constexpr const char* storage_30_day = R"(
+[run]
+duration = "30 day"
+[cluster]
+node = "dgx_h100"
+nodes = 528
+[storage]
+system = "weka"
+servers = 64
+[storage.failures]
+drive_failure_rate = "0.02 /year"
+[object_store]
+system = "s3"
+[job]
+nodes = 512
+model = "llama3_70b"
+[job.parallel]
+tensor = 8
+pipeline = 4
+data = 128
+global_batch = 2048
+sequence_length = 8192
+zero = 1
+[job.checkpoint]
+mode = "async"
+interval = "1 h"
+[[job.checkpoint.tier]]
+place = "local_nvme"
+[[job.checkpoint.tier]]
+place = "storage"
+keep = 24
+[[job.checkpoint.tier]]
+place = "object_store"
+every = 24
+keep = 30
+[job.data]
+demand = "resnet50"
+[[neighbour]]
+name = "vision"
+nodes = 64
+checkpoint = "2 TB"
+every = "1 h"
+reads = "100 GB/s"
+[failures]
+profile = "llama3_405b"
+)";
+
+Result campaign_storage_30_day(bool smoke) {
+    constexpr double budget_ms = 20;
+    Scenario scenario = load_scenario(storage_30_day, "storage_30_day", {});
+    scenario.replicas = smoke ? 2 : 20;
+    std::string digest;
+    const double cpu_s = least_cpu_seconds(smoke ? 1 : 3, [&] {
+        const CampaignResult result = run_campaign(scenario, {});
+        digest = result.digest;
+        for (const char* metric : {"checkpoints", "local_nvme_restores", "object_store_bytes_kept",
+                                   "data_fetched", "neighbour_vision_checkpoints"}) {
+            if (result.metric(metric).summary.mean <= 0) fail(fmt::format("no {}", metric));
+        }
+    });
+    const double ms = cpu_s * 1e3 / static_cast<double>(scenario.replicas);
+    return {"campaign_storage_30_day",
+            ms,
+            "ms CPU per replica",
+            "budget",
+            budget_ms,
+            budget_ms / ms,
+            digest};
+}
+
 // Set-up: from the text of the scenario to a campaign that could run, catalogue parsed on the way.
 Result campaign_llama3_setup(double startup_s) {
     constexpr double budget_ms = 300;
@@ -665,6 +737,7 @@ int main(int argc, char** argv) {
                            "ASTRA-sim 2 analytical, published", astra_sim_mb,
                            astra_sim_mb / peak_mb, results.back().digest});
     }
+    bench("campaign_storage_30_day", [&] { return campaign_storage_30_day(smoke); });
     bench("event_queue_1e3", [&] { return event_queue("event_queue_1e3", 1'000, smoke); });
     bench("event_queue_1e5", [&] { return event_queue("event_queue_1e5", 100'000, smoke); });
     bench("event_queue_1e6",

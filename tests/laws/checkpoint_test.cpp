@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <string_view>
 
 #include "models/campaign/campaign.h"
 #include "tests/table.h"
@@ -119,6 +120,54 @@ TEST_CASE("an asynchronous checkpoint stalls for its snapshot alone") {
     const std::int64_t cycles = std::chrono::hours(100) / cycle;
     CHECK(r.ledger.booked(Category::checkpoint_stall) ==
           GpuNanoseconds{s.gpus()} * cycles * s.job.checkpoint.stall_alone.count());
+}
+
+TEST_CASE("back-pressure leaves one checkpoint every max(tau + s, U, (s + U) / b)") {
+    // tau of work, a snapshot s into one of b buffers, an upload U. A snapshot begins when its work is done
+    // and the buffer of the b-th before it is free; an upload when its snapshot is there and the one before is
+    // out. The stall is what this leaves of the time beside work, snapshot by snapshot.
+    constexpr int cycles = 50;
+    for (const int minutes : {5, 11, 60}) {
+        for (const int buffers : {1, 2, 3}) {
+            CAPTURE(minutes);
+            CAPTURE(buffers);
+            const Scenario s =
+                scenario(saving(fmt::format("{} min", minutes), "training", "1000 h"),
+                         {"job.checkpoint.mode=async", "job.checkpoint.upload_slowdown=0.0",
+                          fmt::format("job.checkpoint.buffers={}", buffers),
+                          fmt::format("job.length={} min", minutes * (cycles + 1))});
+            const Duration tau = std::chrono::minutes(minutes);
+            const Duration snapshot = s.job.checkpoint.stall_alone;
+            const Duration upload = s.checkpoint_upload;
+            REQUIRE(upload == std::chrono::seconds(700));
+            std::vector<Duration> out(cycles + 1);
+            Duration now{};
+            Duration stalled{};
+            for (int k = 1; k <= cycles; ++k) {
+                const Duration due = now + tau;
+                now = std::max(due, k > buffers ? out[static_cast<std::size_t>(k - buffers)]
+                                                : Duration{}) +
+                      snapshot;
+                stalled += now - due;
+                out[static_cast<std::size_t>(k)] =
+                    std::max(now, out[static_cast<std::size_t>(k - 1)]) + upload;
+            }
+            const ReplicaResult r = run_replica(s, 0, true);
+            CHECK(r.simulated == now + tau);
+            CHECK(r.job.checkpoint.stall.total() == stalled);
+            CHECK(r.job.checkpoint.stall[Wall::snapshot] == cycles * snapshot);
+            CHECK(r.ledger.booked(Category::checkpoint_stall) ==
+                  GpuNanoseconds{s.gpus()} * stalled.count());
+            std::vector<Instant> safe;
+            for (const CampaignEvent& e : r.log) {
+                if (std::string_view(e.kind) == "checkpoint_safe") safe.push_back(e.at);
+            }
+            REQUIRE(safe.size() > 10);
+            const Duration period =
+                std::max({tau + snapshot, upload, (snapshot + upload) / buffers});
+            CHECK(safe.back() - safe[safe.size() - 2] == period);
+        }
+    }
 }
 
 TEST_CASE(

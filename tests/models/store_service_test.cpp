@@ -98,6 +98,61 @@ TEST_CASE(
     CHECK(c.ended[b] == now + 1.0);
 }
 
+TEST_CASE("of M clients alike each has exactly one M-th, whatever M") {
+    for (const std::int64_t m : {1, 2, 3, 5, 8, 48, 64, 512}) {
+        CAPTURE(m);
+        Clients c;
+        c.service.add_store("store", {gigabytes_per_s(12), gigabytes_per_s(12)});
+        for (std::int64_t i = 0; i < m; ++i) {
+            c.service.start(c.service.add_client(unlimited, unlimited), c.read(gigabytes(12)), c);
+        }
+        c.run();
+        REQUIRE(c.ended.size() == static_cast<std::size_t>(m));
+        for (const auto& [id, end] : c.ended) CHECK(end == static_cast<double>(m));
+    }
+}
+
+TEST_CASE("what a capped client leaves is shared by the others, by their weights") {
+    Clients c;
+    c.service.add_store("store", {gigabytes_per_s(12), gigabytes_per_s(12)});
+    const auto capped = c.service.add_client(gigabytes_per_s(3), unlimited);
+    const auto one = c.service.add_client(unlimited, unlimited);
+    const auto two = c.service.add_client(unlimited, unlimited);
+    // By weight 6, 2 and 4 GB/s; the first's nodes carry 3, which leaves 9: 3 and 6.
+    TransferSpec heavy = c.read(gigabytes(30));
+    heavy.weight = 3;
+    TransferSpec middle = c.read(gigabytes(60));
+    middle.weight = 2;
+    const auto a = c.service.start(capped, heavy, c);
+    const auto b = c.service.start(one, c.read(gigabytes(30)), c);
+    const auto d = c.service.start(two, middle, c);
+    c.run();
+    for (const auto id : {a, b, d}) CHECK(c.ended[id] == 10.0);
+    CHECK(c.walls[a].largest() == Wall::client);
+    CHECK(c.walls[b].largest() == Wall::neighbours);
+}
+
+TEST_CASE("16,384 ranks' four files each take N f / rate to the nanosecond, and that is metadata") {
+    Clients c;
+    c.service.add_store("store", {gigabytes_per_s(10), gigabytes_per_s(10), 32'768, 0});
+    const auto job = c.service.add_client(unlimited, unlimited);
+    TransferSpec storm = c.write(gigabytes(5));
+    storm.files = 16'384 * 4;
+    const auto id = c.service.start(job, storm, c);
+    c.run();
+    CHECK(c.ended[id] == 2.0);
+    CHECK(c.walls[id][Wall::store] == std::chrono::milliseconds(500));
+    CHECK(c.walls[id][Wall::metadata] == std::chrono::milliseconds(1500));
+    // Two such storms at once take as long as one of twice the files.
+    const double before = seconds(c.engine.now().time_since_epoch());
+    storm.bytes = Bytes::of(1);
+    const auto first = c.service.start(job, storm, c);
+    const auto second = c.service.start(c.service.add_client(unlimited, unlimited), storm, c);
+    c.run();
+    CHECK(c.ended[first] - before == 4.0);
+    CHECK(c.ended[second] - before == 4.0);
+}
+
 TEST_CASE("a neighbour's checkpoint slows reads, though reads alone would have all the servers") {
     Clients c;
     c.service.add_store("store", {gigabytes_per_s(20), gigabytes_per_s(10)});

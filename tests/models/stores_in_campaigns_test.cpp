@@ -1,0 +1,183 @@
+// Stores that are shared, fail and lose data, through a campaign's ledger and against the hand's arithmetic.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "models/campaign/campaign.h"
+
+using namespace railyard;
+
+namespace {
+
+double metric(const ReplicaResult& r, const std::string& name) {
+    const auto found = std::find_if(r.metrics.begin(), r.metrics.end(),
+                                    [&](const Metric& m) { return m.name == name; });
+    REQUIRE(found != r.metrics.end());
+    return found->value;
+}
+
+double booked_s(const Scenario& s, const ReplicaResult& r, Category category) {
+    return static_cast<double>(r.ledger.booked(category)) * 1e-9 /
+           static_cast<double>(s.job.gpus());
+}
+
+ReplicaResult run(const Scenario& s) {
+    ReplicaResult r = run_replica(s, 0, true);
+    CHECK(r.ledger.total() == GpuNanoseconds{s.gpus()} * r.simulated.count());
+    return r;
+}
+
+// Eight GPUs that each take a batch of 1 GB a second, two batches ahead, from a store of 10 GB/s; another job
+// of one node writes 3,000 GB there every hour.
+const char* const starving = R"(
+[run]
+replicas = 1
+duration = "10 h"
+[cluster]
+nodes = 1
+[storage]
+server_read_bandwidth = "10 GB/s"
+server_write_bandwidth = "10 GB/s"
+client_bandwidth = "100 GB/s"
+[job]
+step.time = "1 s"
+checkpoint.mode = "none"
+[job.data]
+sample_size = "1 GB"
+batch = 1
+prefetch = 2
+workers = 1000
+[failures]
+profile = "none"
+[[neighbour]]
+name = "other"
+checkpoint = "3000 GB"
+every = "1 h"
+start = "10 min"
+)";
+
+}  // namespace
+
+TEST_CASE("a neighbour's checkpoint starves my steps as long as the queue's arithmetic says") {
+    const Scenario s = load_scenario(starving, "starving", {});
+    REQUIRE(s.data->flow.data_wait_s < 0.02);
+    const ReplicaResult r = run(s);
+    // Both share the servers' time: 5 GB/s each, where steps take 8. The other's 3,000 GB are out after 600 s.
+    // A queue of 16 GB is empty after 16 / 3 s; from then on a step takes 8 / 5 s, 0.6 s of it waiting.
+    const double starved = 10 * (600 - 16 / 3.0);
+    CHECK(metric(r, "data_starved_time") == doctest::Approx(starved).epsilon(0.01));
+    CHECK(metric(r, "data_wait_time") == doctest::Approx(starved * 0.6 / 1.6).epsilon(0.01));
+    CHECK(booked_s(s, r, Category::data_wait) == doctest::Approx(metric(r, "data_wait_time")));
+    CHECK(metric(r, "steps") == doctest::Approx(36'000 - starved * 0.6 / 1.6).epsilon(0.001));
+    CHECK(metric(r, "neighbour_other_checkpoint_time") == doctest::Approx(600).epsilon(0.01));
+    // Ten times its nodes: ten elevenths of the servers' time are its own, and it is out in 330 s.
+    const Scenario large = load_scenario(std::string(starving) + "nodes = 10\n", "large", {});
+    const double rest = 10 / 11.0;  // GB/s that are left for the steps' 8
+    const double each = 3000 / (10 - rest);
+    const double empty = each - 16 / (8 - rest);
+    CHECK(metric(run(large), "data_wait_time") ==
+          doctest::Approx(10 * empty * (1 - rest / 8)).epsilon(0.01));
+    // By the job, not by the node, it is as before.
+    const Scenario fair = load_scenario(std::string(starving) + "nodes = 10\n", "fair",
+                                        {{"storage.sharing=jobs"}, {}});
+    CHECK(metric(run(fair), "data_wait_time") == metric(r, "data_wait_time"));
+}
+
+namespace {
+
+// A job that saves 360 GB at 1 GB/s after each hour of work: cycles of 1.1 h. Groups of four drives on one
+// server, two of which it can lose.
+const char* const saving = R"(
+[run]
+replicas = 1
+duration = "20 h"
+[cluster]
+nodes = 4
+[storage]
+system = "lustre"
+servers = 2
+client_bandwidth = "0.25 GB/s"
+[storage.failures]
+random = false
+[job]
+nodes = 3
+step.time = "100 s"
+[job.checkpoint]
+size = "270 GB"
+interval = "1 h"
+serialization = "1 TB/s"
+[job.recovery]
+restart = "0 s"
+[failures]
+profile = "none"
+)";
+
+std::string drives_lost(double hours, int drives) {
+    std::string text;
+    for (int d = 0; d < drives; ++d) {
+        text += fmt::format(
+            "[[storage.failures.inject]]\nat = \"{} h\"\npart = \"drive\"\nindex = {}\n", hours, d);
+    }
+    return text;
+}
+
+}  // namespace
+
+TEST_CASE("a synchronous checkpoint stalls for its bytes over the bandwidth, exactly") {
+    const Scenario s = load_scenario(saving, "saving", {});
+    const ReplicaResult r = run(s);
+    CHECK(r.job.checkpoint.made_safe == 18);
+    CHECK(r.job.checkpoint.stall.total() == 18 * std::chrono::seconds(360));
+    CHECK(r.job.checkpoint.stall[Wall::client] == 18 * std::chrono::seconds(360));
+}
+
+TEST_CASE("an outage holds a synchronous checkpoint up for exactly its length") {
+    // A server of a pair that is gone: its clients wait for the failover.
+    const char* const strike =
+        "[[storage.failures.inject]]\nat = \"1.05 h\"\npart = \"server\"\ndown_for = \"1 s\"\n";
+    const auto first_safe = [](const ReplicaResult& result) {
+        for (const CampaignEvent& e : result.log) {
+            if (std::string(e.kind) == "checkpoint_safe") return e.at;
+        }
+        return Instant{};
+    };
+    for (const char* other : {"", "[[neighbour]]\nname = \"other\"\nreads = \"1 MB/s\"\n"}) {
+        const ReplicaResult r = run(load_scenario(std::string(saving) + strike + other, "out", {}));
+        const ReplicaResult sound = run(load_scenario(std::string(saving) + other, "sound", {}));
+        const Duration outage = r.store.outage_time;
+        CHECK(outage > Duration{});
+        CHECK(r.store.outages == 1);
+        CHECK(r.job.checkpoint.stall[Wall::outage] == outage);
+        CHECK(metric(r, "checkpoint_stall_outage") == seconds(outage));
+        CHECK(first_safe(r) - first_safe(sound) == outage);
+    }
+}
+
+TEST_CASE("data lost beyond the protection takes every checkpoint on the store, and is booked") {
+    // Three drives of a RAID-6 group, while a planned stop has emptied the GPUs: nine cycles of 36 steps and
+    // four steps more were saved.
+    const std::string text = std::string(saving) + drives_lost(10.5, 3) +
+                             "[maintenance]\nevery = \"10 h\"\nduration = \"1 h\"\n";
+    const Scenario alone = load_scenario(text, "alone", {});
+    const ReplicaResult r = run(alone);
+    CHECK(metric(r, "storage_data_losses") == 1);
+    CHECK(r.job.steps_lost == 9 * 36 + 4);
+    CHECK(r.job.lost_work == r.job.steps_lost * std::chrono::seconds(100));
+    CHECK(booked_s(alone, r, Category::lost_work) == seconds(r.job.lost_work));
+    CHECK(r.job.checkpoint.tiers[0].lost == Bytes::of(2 * 270'000'000'000));  // it keeps two
+    CHECK(metric(r, "storage_restores") == 1);  // of what the campaign opened with
+    // Two drives are what the group can lose.
+    const Scenario two = load_scenario(
+        std::string(saving) + drives_lost(10.5, 2) + "[maintenance]\nevery = \"10 h\"\n", "two",
+        {});
+    CHECK(run(two).job.steps_lost == 0);
+    // The eighth checkpoint is in the object store too.
+    const Scenario colder =
+        load_scenario(text +
+                          "[object_store]\n[[job.checkpoint.tier]]\nplace = \"storage\"\n"
+                          "[[job.checkpoint.tier]]\nplace = \"object_store\"\nevery = 4\n",
+                      "colder", {});
+    const ReplicaResult c = run(colder);
+    CHECK(c.job.steps_lost == 9 * 36 + 4 - 8 * 36);
+    CHECK(c.job.checkpoint.restored_from == std::vector<std::int64_t>{0, 1});
+}
