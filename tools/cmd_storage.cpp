@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "models/campaign/campaign.h"
-#include "models/campaign/store_traffic.h"
 #include "tools/cmd.h"
 #include "tools/options.h"
 #include "tools/terminal.h"

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "models/campaign/scenario.h"
+#include "models/campaign/store_traffic.h"
 #include "sim/metrics.h"
 
 namespace railyard {
