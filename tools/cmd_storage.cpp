@@ -198,6 +198,7 @@ void print_bursts(const Scenario& s) {
     const std::int64_t ranks = s.job.gpus();
     StoreTraffic traffic;
     traffic.store.limits = s.stores[0].limits;
+    traffic.store.stripes = traffic.store.limits.file_servers;
     traffic.bytes_per_rank = Bytes::of(s.checkpoint_size.count() / ranks + 1);
     traffic.files_per_rank = traffic.operations_per_rank =
         std::max<std::int64_t>(1, s.checkpoint_writers.files / ranks);
@@ -223,7 +224,7 @@ void print_bursts(const Scenario& s) {
         table.add({what, to_text(r.bytes), to_text(r.stall), to_text(r.rank_bandwidth(0)),
                    r.wall_text()});
     };
-    row("write a checkpoint", bursts.checkpoint);
+    if (s.checkpoint_writers.ranks == ranks) row("write a checkpoint", bursts.checkpoint);
     row("restart: image", bursts.restart.image);
     row("restart: checkpoint", bursts.restart.checkpoint);
     row("restart: dataset index", bursts.restart.index);

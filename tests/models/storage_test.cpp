@@ -215,6 +215,7 @@ place = "object_store"
     const TierSpec& tier = s.job.checkpoint.tiers[1];
     CHECK(gb_per_s(tier.write.cap) == doctest::Approx(8 * 0.5));
     CHECK(tier.write.cap_wall == Wall::client);
+    CHECK(s.checkpoint_upload == Duration{});  // safe when the stall ends, before it is there
 }
 
 TEST_CASE("who writes a checkpoint, and into how many files, is as the scenario says") {
