@@ -50,8 +50,8 @@ void add_object_store_costs(const StorePrices& prices, const TierBytes& bytes, B
 void add_checkpoint_metrics(const Scenario& s, const CheckpointOutcome& c,
                             std::vector<Metric>& out) {
     const double saved = static_cast<double>(c.made_safe);
-    out.push_back(
-        mean_metric("checkpoint_time_to_stall_end", "s", seconds(c.stall.total()), saved));
+    out.push_back(mean_metric("checkpoint_time_to_stall_end", "s", seconds(c.stall.total()),
+                              static_cast<double>(c.begun)));
     out.push_back(mean_metric("checkpoint_time_to_safe", "s", seconds(c.to_safe), saved));
     out.push_back(plain_metric("checkpoints_passed_over", "1", static_cast<double>(c.passed_over)));
     for (std::size_t i = 0; i < wall_count; ++i) {

@@ -41,6 +41,7 @@ bool Checkpointer::can_begin() const {
 
 void Checkpointer::begin(const Work& work) {
     RY_CHECK(stall_ == Stall::none && can_begin());
+    ++outcome_.begun;
     SavedStates::State& state = states_.begin(work, engine_.now());
     stalling_ = state.number;
     state.copies[0] = Copy::waiting;

@@ -6,6 +6,7 @@
 namespace railyard {
 
 struct CheckpointOutcome {
+    std::int64_t begun = 0;  // each with a stall
     std::int64_t made_safe = 0;
     std::int64_t lost = 0;         // begun and never safe
     std::int64_t passed_over = 0;  // copies that a tier never took

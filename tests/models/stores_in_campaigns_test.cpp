@@ -131,6 +131,24 @@ TEST_CASE("a synchronous checkpoint stalls for its bytes over the bandwidth, exa
     CHECK(r.job.checkpoint.stall[Wall::client] == 18 * std::chrono::seconds(360));
 }
 
+TEST_CASE(
+    "the time to the stall's end is each checkpoint's, the time to safe that of those that were") {
+    // The store takes every third from the drives.
+    const Scenario s = load_scenario(
+        std::string(saving) +
+            "[[job.checkpoint.tier]]\nplace = \"local_nvme\"\n"
+            "write_bandwidth = \"1 GB/s\"\n"
+            "[[job.checkpoint.tier]]\nplace = \"storage\"\nevery = 3\n",
+        "every third", {{"job.checkpoint.mode=async", "job.checkpoint.upload_slowdown=0.0"}, {}});
+    const ReplicaResult r = run(s);
+    CHECK(r.job.checkpoint.begun == 19);
+    CHECK(r.job.checkpoint.made_safe == 6);
+    const double snapshot = seconds(s.job.checkpoint.snapshot);
+    CHECK(metric(r, "checkpoint_time_to_stall_end") == doctest::Approx(snapshot).epsilon(1e-9));
+    CHECK(metric(r, "checkpoint_time_to_safe") ==
+          doctest::Approx(snapshot + 90 + 360).epsilon(1e-9));
+}
+
 TEST_CASE("an outage holds a synchronous checkpoint up for exactly its length") {
     // A server of a pair that is gone: its clients wait for the failover.
     const char* const strike =
