@@ -39,11 +39,12 @@ bool Checkpointer::can_begin() const {
            static_cast<std::int64_t>(buffers_.size()) < spec_.buffers;
 }
 
-void Checkpointer::begin(const Work& work) {
+void Checkpointer::begin(const Work& work, bool before_stop) {
     RY_CHECK(stall_ == Stall::none && can_begin());
     ++outcome_.begun;
     SavedStates::State& state = states_.begin(work, engine_.now());
     stalling_ = state.number;
+    state.before_stop = before_stop;
     state.copies[0] = Copy::waiting;
     stall_since_ = engine_.now();
     if (spec_.mode == CheckpointMode::sync && spec_.tiers[0].place != Place::host_memory) {
@@ -161,7 +162,8 @@ void Checkpointer::arrived(std::int64_t number, std::size_t tier) {
         job_.safe(state);
     }
     const std::size_t below = tier + 1;
-    if (below < moves_.size() && ++reached_[below] % spec_.tiers[below].every == 0) {
+    const bool taken = below < moves_.size() && ++reached_[below] % spec_.tiers[below].every == 0;
+    if (below < moves_.size() && (taken || state.before_stop)) {
         if (const std::int64_t older = std::exchange(waiting_[below], number)) {
             states_.find(older)->copies[below] = Copy::none;
             ++outcome_.passed_over;

@@ -36,11 +36,13 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
     Checkpointer(CampaignEngine& engine, StoreService& stores, std::size_t client,
                  const CheckpointSpec& spec, std::int64_t nodes, Job& job);
 
-    bool can_begin() const;        // else buffer_free() will tell
-    void begin(const Work& work);  // the stall starts now
+    bool can_begin() const;  // else buffer_free() will tell
+    // The stall starts now. Before a stop: every tier takes this one.
+    void begin(const Work& work, bool before_stop = false);
     bool uploading() const { return uploads_ > 0; }
     // The stall, or the restore, waits for a store.
     bool on_a_store() const { return (stall_ == Stall::write && to_store(0)) || !reads_.empty(); }
+    std::int64_t lasting_steps() const { return states_.newest_steps(lasting_tier_); }
     bool idle() const;  // nothing that a planned stop would have to wait for is on its way
 
     void fail(const StateLoss& loss);  // stops what the loss breaks; then ask newest()

@@ -126,7 +126,7 @@ Duration TrainingJob::next_step_duration() const {
 }
 
 Duration TrainingJob::segment_step() const {
-    return step_duration(segment_slowed_) + segment_wait_;
+    return spec_.step.duration() + segment_penalty_ + segment_wait_;
 }
 
 bool TrainingJob::checkpoint_due() const {
@@ -153,9 +153,9 @@ void TrainingJob::start_segment() {
         engine_.stop();
         return;
     }
-    // The step that a storm stopped comes first, at the speed that it began with.
+    // The step that a storm stopped comes first.
     if (spec_.recovery.recompute && carried_ > Duration{}) {
-        run_steps(1, std::exchange(carried_, {}));
+        resume_step(std::exchange(carried_, {}));
         return;
     }
     if (checkpoint_due() || (maintenance_pending_ && saves() && unsaved())) {
@@ -174,6 +174,7 @@ void TrainingJob::start_segment() {
     if (carried_ > step) steps = 1;  // it waited long for data, and is over
     if (spec_.target_steps > 0) steps = std::min(steps, spec_.target_steps - done_.steps);
     segment_slowed_ = checkpointer_.uploading();
+    segment_penalty_ = segment_slowed_ ? spec_.checkpoint.upload_step_penalty : Duration{};
     run_steps(steps, std::exchange(carried_, {}));
 }
 
@@ -182,14 +183,14 @@ void TrainingJob::run_steps(std::int64_t steps, Duration already_done) {
     segment_steps_ = steps;
     // A step that has waited long enough, as things are now, is over.
     segment_wait_ = std::max(feed_ ? feed_->extra_wait() : Duration{},
-                             already_done - step_duration(segment_slowed_));
+                             already_done - spec_.step.duration() - segment_penalty_);
     phase_event_ =
         engine_.schedule_cancellable(segment_start_ + steps * segment_step(), id_, segment_end);
 }
 
 void TrainingJob::complete_steps(std::int64_t steps) {
     done_.steps += steps;
-    if (segment_slowed_) done_.slowed += steps;
+    done_.upload_penalty += steps * segment_penalty_;
     done_.data_wait += steps * segment_wait_;
     steps_since_checkpoint_ += steps;
 }
@@ -207,8 +208,23 @@ void TrainingJob::finish_step_under_way() {
     if (partial == Duration{}) {
         start_segment();
     } else {
-        run_steps(1, partial);
+        resume_step(partial);
     }
+}
+
+// What is left of the step under way takes as long as things are now.
+void TrainingJob::resume_step(Duration partial) {
+    const bool slowed = checkpointer_.uploading();
+    const Duration left = spec_.step.duration() + segment_penalty_ - partial;
+    if (slowed != segment_slowed_ && left > Duration{}) {
+        using Wide = __int128;
+        const Wide before = step_duration(segment_slowed_).count();
+        const Wide scaled =
+            (Wide{left.count()} * step_duration(slowed).count() + before - 1) / before;
+        segment_penalty_ += Duration(static_cast<std::int64_t>(scaled)) - left;
+    }
+    segment_slowed_ = slowed;
+    run_steps(1, partial);
 }
 
 void TrainingJob::keep(const Work& work) {
@@ -220,7 +236,7 @@ void TrainingJob::keep(const Work& work) {
     ledger_.book(Category::straggler_wait, g, work.steps * spec_.step.straggler_wait);
     ledger_.book(Category::degraded, g, work.steps * spec_.step.degraded);
     ledger_.book(Category::data_wait, g, work.steps * spec_.step.data_wait + work.data_wait);
-    ledger_.book(Category::checkpoint_stall, g, work.slowed * spec_.checkpoint.upload_step_penalty);
+    ledger_.book(Category::checkpoint_stall, g, work.upload_penalty);
 }
 
 // ---- saving ----
@@ -255,7 +271,7 @@ void TrainingJob::stop_waiting() {
 void TrainingJob::begin_stall() {
     saving_ = Saving::stall;
     saved_steps_ = done_.steps;
-    checkpointer_.begin(done_);
+    checkpointer_.begin(done_, maintenance_pending_);
 }
 
 void TrainingJob::stall_over() {
@@ -268,7 +284,12 @@ void TrainingJob::after_checkpoint() {
     if (!maintenance_pending_) {
         start_segment();
     } else if (checkpointer_.idle()) {
-        begin_maintenance();
+        // The tier that outlasts the stop may have passed over what is saved elsewhere.
+        if (saves() && checkpointer_.lasting_steps() < done_.steps) {
+            begin_checkpoint();
+        } else {
+            begin_maintenance();
+        }
     } else {
         if (phase_ != JobPhase::checkpointing) enter(JobPhase::checkpointing);
         wait_for(Saving::upload);  // a planned stop waits until the state is safe
@@ -276,7 +297,6 @@ void TrainingJob::after_checkpoint() {
 }
 
 void TrainingJob::uploads_changed() {
-    // The step under way ends at the speed that it began with; the next ones are slower, or faster.
     if (phase_ == JobPhase::running) finish_step_under_way();
 }
 
@@ -416,8 +436,7 @@ Duration TrainingJob::lose_what_is_not_saved() {
     const Work lost = done_ - left;
     done_ = left;
     outcome_.steps_lost += lost.steps;
-    return lost.steps * spec_.step.duration() + lost.slowed * spec_.checkpoint.upload_step_penalty +
-           lost.data_wait;
+    return lost.steps * spec_.step.duration() + lost.upload_penalty + lost.data_wait;
 }
 
 void TrainingJob::lose_work(Duration partial) {
@@ -565,12 +584,9 @@ void TrainingJob::book_phase() {
 
 void TrainingJob::end() {
     Duration partial = carried_;
-    bool slowed = false;
     if (phase_ == JobPhase::running && !outcome_.finished) {
         partial = stop_segment();
-        slowed = segment_slowed_;
     } else if (phase_ != JobPhase::running && phase_ != JobPhase::done) {
-        slowed = phase_ == JobPhase::storm_stall && segment_slowed_;
         book_phase();
     }
     // The campaign's end loses nothing: what is done counts, saved or not.
@@ -578,7 +594,7 @@ void TrainingJob::end() {
     if (partial > Duration{}) {
         // A step cut off: its time in the proportions of a step, rounded down, the rest productive.
         using Wide = __int128;
-        const Wide whole = (step_duration(slowed) + segment_wait_).count();
+        const Wide whole = segment_step().count();
         const auto share = [&](Duration part) {
             return Duration(
                 static_cast<std::int64_t>(Wide{part.count()} * partial.count() / whole));
@@ -588,7 +604,7 @@ void TrainingJob::end() {
         const Duration straggling = share(spec_.step.straggler_wait);
         const Duration held_up = share(spec_.step.degraded);
         const Duration starved = share(spec_.step.data_wait + segment_wait_);
-        const Duration penalty = slowed ? share(spec_.checkpoint.upload_step_penalty) : Duration{};
+        const Duration penalty = share(segment_penalty_);
         ledger_.book(Category::exposed_communication, spec_.gpus(), communication);
         ledger_.book(Category::pipeline_bubble, spec_.gpus(), bubble);
         ledger_.book(Category::straggler_wait, spec_.gpus(), straggling);

@@ -140,6 +140,7 @@ class TrainingJob : public CampaignEngine::Component,
     void run_steps(std::int64_t steps, Duration already_done);
     void complete_steps(std::int64_t steps);
     Duration stop_segment();  // completes its whole steps; returns the time spent in the next one
+    void resume_step(Duration partial);
     void finish_step_under_way();               // and then look again at what comes next
     Duration step_duration(bool slowed) const;  // with its data at hand
     Duration next_step_duration() const;        // as things are now
@@ -189,8 +190,9 @@ class TrainingJob : public CampaignEngine::Component,
     // The running segment: `segment_steps_` steps that began, on paper, at segment_start_.
     Instant segment_start_{};
     std::int64_t segment_steps_ = 0;
-    bool segment_slowed_ = false;
-    Duration segment_wait_{};  // of each step, for data
+    bool segment_slowed_ = false;  // by an upload, at present
+    Duration segment_penalty_{};   // of each step, for that
+    Duration segment_wait_{};      // of each step, for data
     Duration
         carried_{};  // time already spent in the step that a storm stopped; with recompute off: a failure
 

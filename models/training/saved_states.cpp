@@ -84,6 +84,15 @@ std::optional<Bytes> SavedStates::readable(const State& state, std::size_t tier)
     return *before + state.bytes;
 }
 
+std::int64_t SavedStates::newest_steps(std::size_t from) const {
+    for (auto state = states_.rbegin(); state != states_.rend(); ++state) {
+        for (std::size_t tier = from; tier < state->copies.size(); ++tier) {
+            if (restorable(*state, tier)) return state->work.steps;
+        }
+    }
+    return 0;
+}
+
 SavedStates::Choice SavedStates::newest() const {
     for (auto state = states_.rbegin(); state != states_.rend(); ++state) {
         for (std::size_t tier = 0; tier < spec_.tiers.size(); ++tier) {

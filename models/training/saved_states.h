@@ -12,13 +12,13 @@ namespace railyard {
 // Steps done since the campaign began, with what they took beyond the bare step.
 struct Work {
     std::int64_t steps = 0;
-    std::int64_t slowed = 0;  // of these, done while an upload was under way
-    Duration data_wait{};     // beyond what every step waits for data
+    Duration upload_penalty{};  // what uploads beside them cost
+    Duration data_wait{};       // beyond what every step waits for data
     friend Work operator+(const Work& a, const Work& b) {
-        return {a.steps + b.steps, a.slowed + b.slowed, a.data_wait + b.data_wait};
+        return {a.steps + b.steps, a.upload_penalty + b.upload_penalty, a.data_wait + b.data_wait};
     }
     friend Work operator-(const Work& a, const Work& b) {
-        return {a.steps - b.steps, a.slowed - b.slowed, a.data_wait - b.data_wait};
+        return {a.steps - b.steps, a.upload_penalty - b.upload_penalty, a.data_wait - b.data_wait};
     }
 };
 
@@ -46,7 +46,8 @@ class SavedStates {
         Bytes bytes;
         std::int64_t base = -1;  // the state that this one holds the changes since; -1: whole
         Instant begun{};
-        bool safe = false;  // has been somewhere that survives the loss of a node
+        bool before_stop = false;  // all tiers take it
+        bool safe = false;         // has been somewhere that survives the loss of a node
         enum class Copy : std::uint8_t { none, waiting, moving, complete, gone };
         std::vector<Copy> copies;              // by tier
         std::vector<std::int64_t> lost_slots;  // nodes lost since it was taken
@@ -78,6 +79,8 @@ class SavedStates {
     };
     // The newest state that is complete somewhere, from the hottest tier that has it.
     Choice newest() const;
+    // Of the newest state that is complete in that tier or a colder one; 0: there is none.
+    std::int64_t newest_steps(std::size_t from) const;
     const TierBytes& bytes(std::size_t tier) const { return bytes_[tier]; }
     TierBytes& bytes(std::size_t tier) { return bytes_[tier]; }
 

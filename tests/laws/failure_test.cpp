@@ -187,7 +187,8 @@ duration = "30 min"
 TEST_CASE("a planned stop waits for a copy that outlives the memory of all nodes") {
     for (const char* tiers :
          {"{place=\"peer_memory\"}, {place=\"storage\"}",
-          "{place=\"host_memory\"}, {place=\"local_nvme\", write_bandwidth=\"0.1 GB/s\"}"}) {
+          "{place=\"host_memory\"}, {place=\"local_nvme\", write_bandwidth=\"0.1 GB/s\"}",
+          "{place=\"host_memory\"}, {place=\"storage\", every = 3}"}) {
         CAPTURE(tiers);
         const CampaignResult r = run(
             "[run]\nreplicas = 1\nduration = \"10 day\"\n[cluster]\nnodes = 2\n[job.step]\n"

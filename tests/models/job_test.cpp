@@ -80,6 +80,22 @@ TEST_CASE(
     CHECK(drives.job->outcome().storms == 0);
 }
 
+TEST_CASE("an upload slows the steps beside it for as long as it lasts, and not a moment longer") {
+    Site store(Place::storage);
+    store.spec.checkpoint.mode = CheckpointMode::async;
+    store.spec.checkpoint.interval_steps = 4;
+    store.spec.checkpoint.size = Bytes::of(25'000'000'000);
+    store.spec.checkpoint.upload_step_penalty = 10s;
+    store.begin();
+    // Four steps, a snapshot of 1 s, an upload from 41 to 66 s at half speed: one step and a quarter of the
+    // next, whose rest takes 7.5 s.
+    store.run_until(93);
+    store.job->end();
+    CHECK(store.job->outcome().steps_kept == 7);
+    CHECK(store.booked(Category::checkpoint_stall) == doctest::Approx(1 + 10 + 2.5));
+    CHECK(store.booked(Category::productive) == doctest::Approx(7 * 10 + 9.5));
+}
+
 TEST_CASE("a state that comes back from the node's own drives does not wait for the network") {
     for (const Place place : {Place::storage, Place::local_nvme}) {
         Site site(place);
