@@ -162,8 +162,8 @@ Result campaign_llama3(bool smoke) {
             budget_ms / ms,    digest};
 }
 
-// A month of 512 nodes that save every hour to their drives, to a store that fails and to an object store, read
-// their data from the store, and share it with another job that saves and reads.
+// A month of 512 nodes that save every hour to their drives, to a store that fails and to an object store,
+// read their data from the store, and share it with another job that saves and reads.
 constexpr const char* storage_30_day = R"(
 [run]
 duration = "30 day"

@@ -124,8 +124,8 @@ TEST_CASE("an asynchronous checkpoint stalls for its snapshot alone") {
 
 TEST_CASE("back-pressure leaves one checkpoint every max(tau + s, U, (s + U) / b)") {
     // tau of work, a snapshot s into one of b buffers, an upload U. A snapshot begins when its work is done
-    // and the buffer of the b-th before it is free; an upload when its snapshot is there and the one before is
-    // out. The stall is what this leaves of the time beside work, snapshot by snapshot.
+    // and the buffer of the b-th before it is free; an upload when its snapshot is there and the one before
+    // is out. The stall is what this leaves of the time beside work, snapshot by snapshot.
     constexpr int cycles = 50;
     for (const int minutes : {5, 11, 60}) {
         for (const int buffers : {1, 2, 3}) {

@@ -316,8 +316,9 @@ TEST_CASE("what waits for a colder tier stays until that has read it") {
     site.spec.tiers[1].every = 2;
     site.start();
     for (int i = 0; i < 5; ++i) site.save_at(30 * i);
-    // The store takes the second at 41 s; the fourth waits from 101 to 141 s, and at 131 s the fifth is on the
-    // drives, which keep one. A node lost at 135 s takes what waits; what the drives had shows in the bytes.
+    // The store takes the second at 41 s; the fourth waits from 101 to 141 s, and at 131 s the fifth is
+    // on the drives, which keep one. A node lost at 135 s takes what waits; what the drives had shows
+    // in the bytes.
     site.run_until(135);
     site.lose_node(0);
     CHECK(site.bytes(0).lost ==

@@ -8,7 +8,7 @@ using namespace railyard;
 
 namespace {
 
-using namespace std::chrono_literals;
+using std::chrono_literals::operator""s;
 
 constexpr Bandwidth gigabyte_per_s = Bandwidth::bits_per_second(8'000'000'000);
 

@@ -62,7 +62,7 @@ TEST_CASE("a neighbour's checkpoint starves my steps as long as the queue's arit
     const Scenario s = load_scenario(starving, "starving", {});
     REQUIRE(s.data->flow.data_wait_s < 0.02);
     const ReplicaResult r = run(s);
-    // Both share the servers' time: 5 GB/s each, where steps take 8. The other's 3,000 GB are out after 600 s.
+    // Both share the servers' time: 5 GB/s each, where steps take 8. The other's 3,000 GB take 600 s.
     // A queue of 16 GB is empty after 16 / 3 s; from then on a step takes 8 / 5 s, 0.6 s of it waiting.
     const double starved = 10 * (600 - 16 / 3.0);
     CHECK(metric(r, "data_starved_time") == doctest::Approx(starved).epsilon(0.01));
