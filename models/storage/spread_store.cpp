@@ -24,14 +24,7 @@ class SpreadStore : public StorageSystem {
 };
 
 StoreLimits SpreadStore::limits(const StoreState& state) const {
-    const auto n = static_cast<double>(d_.servers);
-    const auto all = static_cast<double>(d_.drive_count());
-    const double up = std::max(0.0, n - static_cast<double>(state.servers_down));
-    const double drives_lost = all > 0 ? static_cast<double>(state.drives_down) / all : 0;
-    const double lost = std::min(1.0, 1 - up / n + drives_lost);
-    // A copy that is gone is read elsewhere; a strip that is gone costs all of its piece.
-    const double reads = 1 + lost * static_cast<double>(s_.data - 1);
-    const double drives = all * std::max(0.0, up / n - drives_lost);
+    const auto [up, drives, reads] = spread_parts(d_, s_.data, state);
     const double written = static_cast<double>(strips()) / static_cast<double>(s_.data);
 
     StoreLimits out = sound_limits(d_);
@@ -80,6 +73,16 @@ Protection SpreadStore::protection() const {
 }
 
 }  // namespace
+
+SpreadParts spread_parts(const StoreDesign& design, std::int64_t data, const StoreState& state) {
+    const auto n = static_cast<double>(design.servers);
+    const auto all = static_cast<double>(design.drive_count());
+    const double up = std::max(0.0, n - static_cast<double>(state.servers_down));
+    const double drives_lost = all > 0 ? static_cast<double>(state.drives_down) / all : 0;
+    const double lost = std::min(1.0, 1 - up / n + drives_lost);
+    return {up, all * std::max(0.0, up / n - drives_lost),
+            1 + lost * static_cast<double>(data - 1)};
+}
 
 std::unique_ptr<StorageSystem> make_spread_store(const StoreDesign& design,
                                                  const SpreadSpec& spec) {

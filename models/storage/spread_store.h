@@ -23,6 +23,15 @@ struct SpreadSpec {
     Bandwidth file_write{};
 };
 
+// What is left when servers and drives are gone: in wholes of a sound one, and what a client's byte costs in
+// reads, as a lost strip costs those of all its piece.
+struct SpreadParts {
+    double servers = 0;
+    double drives = 0;
+    double reads = 1;
+};
+SpreadParts spread_parts(const StoreDesign& design, std::int64_t data, const StoreState& state);
+
 std::unique_ptr<StorageSystem> make_spread_store(const StoreDesign& design, const SpreadSpec& spec);
 
 }  // namespace railyard

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/storage/spread_store.h"
 #include "models/storage/storage_kinds.h"
 
 namespace railyard {
@@ -40,15 +41,8 @@ class WekaStore : public StorageSystem {
 };
 
 StoreLimits WekaStore::limits(const StoreState& state) const {
-    const auto n = static_cast<double>(d_.servers);
-    const double up = std::max(0.0, n - static_cast<double>(state.servers_down));
     // Writes go around what is lost. Of reads, a lost block costs those of all its stripe's data.
-    const double drives_lost =
-        static_cast<double>(state.drives_down) / static_cast<double>(d_.drive_count());
-    const double lost = std::min(1.0, 1 - up / n + drives_lost);
-    const double reads = 1 + lost * static_cast<double>(s_.data - 1);
-    const double drives =
-        static_cast<double>(d_.drive_count()) * std::max(0.0, up / n - drives_lost);
+    const auto [up, drives, reads] = spread_parts(d_, s_.data, state);
     const double written = static_cast<double>(stripe()) / static_cast<double>(s_.data);
 
     StoreLimits out = sound_limits(d_);
