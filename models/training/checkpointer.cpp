@@ -163,7 +163,8 @@ void Checkpointer::arrived(std::int64_t number, std::size_t tier) {
     }
     const std::size_t below = tier + 1;
     const bool taken = below < moves_.size() && ++reached_[below] % spec_.tiers[below].every == 0;
-    if (below < moves_.size() && (taken || state.before_stop)) {
+    const bool for_stop = state.before_stop && below <= lasting_tier_;
+    if (taken || for_stop) {
         if (const std::int64_t older = std::exchange(waiting_[below], number)) {
             states_.find(older)->copies[below] = Copy::none;
             ++outcome_.passed_over;

@@ -37,7 +37,7 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
                  const CheckpointSpec& spec, std::int64_t nodes, Job& job);
 
     bool can_begin() const;  // else buffer_free() will tell
-    // The stall starts now. Before a stop: every tier takes this one.
+    // The stall starts now. Before a stop, no tier up to the one that outlasts it passes this one over.
     void begin(const Work& work, bool before_stop = false);
     bool uploading() const { return uploads_ > 0; }
     // The stall, or the restore, waits for a store.

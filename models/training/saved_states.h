@@ -46,7 +46,7 @@ class SavedStates {
         Bytes bytes;
         std::int64_t base = -1;  // the state that this one holds the changes since; -1: whole
         Instant begun{};
-        bool before_stop = false;  // all tiers take it
+        bool before_stop = false;  // goes to the tier that outlasts it
         bool safe = false;         // has been somewhere that survives the loss of a node
         enum class Copy : std::uint8_t { none, waiting, moving, complete, gone };
         std::vector<Copy> copies;              // by tier
