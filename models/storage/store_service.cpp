@@ -63,11 +63,15 @@ StoreService::TransferId StoreService::add(std::size_t client, const TransferSpe
     TransferId id = 0;
     while (id < transfers_.size() && transfers_[id].active) ++id;
     if (id == transfers_.size()) transfers_.emplace_back();
-    Transfer& t = transfers_[id] = Transfer{};
+    Transfer& t = transfers_[id];
+    t.walls = {};
+    t.bytes = {};
+    t.files = {};
     t.client = client;
     t.spec = spec;
     t.active = true;
     t.stream = stream;
+    if (stream) ++streams_;
     t.told = &told;
     t.told_rate = -1;  // nothing yet
     t.bytes.left = Amount{spec.bytes.count()} * 8 * ns_per_s;
@@ -108,8 +112,10 @@ void StoreService::remove(TransferId transfer) {
     if (t.spec.direction == Direction::write) {
         std::vector<Bytes>& written = clients_[t.client].written;
         written.resize(stores_.size());
-        written[t.spec.store] = written[t.spec.store] + progress(transfer).moved;
+        const Bytes moved = t.bytes.left == 0 ? t.spec.bytes : progress(transfer).moved;
+        written[t.spec.store] = written[t.spec.store] + moved;
     }
+    if (t.stream) --streams_;
     t.active = false;
     active_.erase(std::lower_bound(active_.begin(), active_.end(), transfer));
 }
@@ -237,6 +243,7 @@ void StoreService::schedule_next() {
 }
 
 void StoreService::tell_streams() {
+    if (streams_ == 0) return;
     before_ = active_;
     for (const TransferId id : before_) {
         Transfer& t = transfers_[id];

@@ -147,6 +147,7 @@ class StoreService : public CampaignEngine::Component {
     std::vector<ClientState> clients_;
     std::vector<Transfer> transfers_;
     std::vector<TransferId> active_;  // ascending
+    std::int64_t streams_ = 0;        // of these
     Instant advanced_to_{};
     EventId next_;
     bool settling_ = false;           // will look again at this instant
