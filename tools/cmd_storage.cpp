@@ -192,7 +192,10 @@ void print_store(const Scenario& s, const SmallFiles& files) {
 void print_bursts(const Scenario& s) {
     if (s.checkpoint_size.count() == 0 || s.stores[0].limits.over_network == false) return;
     if (storage_network(s) == nullptr) {
-        fmt::print("  --set run.fidelity=flow shows it over the network, all ranks at once\n");
+        const char* network = s.converged ? "compute" : "storage";
+        fmt::print(
+            "  with [fabric.{}] and --set run.fidelity=flow: over the network, all ranks at once\n",
+            network);
         return;
     }
     const std::int64_t ranks = s.job.gpus();

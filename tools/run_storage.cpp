@@ -53,10 +53,13 @@ void print_walls(const Scenario& s, const CampaignResult& r) {
     const double stall = mean(r, "checkpoint_time_to_stall_end");
     const double safe = mean(r, "checkpoint_time_to_safe");
     const double size = static_cast<double>(s.checkpoint_size.count());
-    const double ranks = static_cast<double>(s.job.gpus());
+    const double ranks = static_cast<double>(s.checkpoint_writers.ranks);
     Table table({{"storage"}, {"each", Table::Align::right}, {"waited for"}});
     table.add({"stall for a checkpoint", time_text(stall), walls_text(r, "checkpoint_stall_")});
-    table.add({"until it is safe", time_text(safe), walls_text(r, "checkpoint_upload_")});
+    table.add({"until it is safe", time_text(safe), ""});
+    if (const std::string walls = walls_text(r, "checkpoint_upload_"); !walls.empty()) {
+        table.add({"uploads, all tiers", "", walls});
+    }
     if (mean(r, "interruptions") > 0 || r.planned_interruptions > 0) {
         table.add(
             {"restore", time_text(mean(r, "restore_per_interruption")), walls_text(r, "restore_")});
@@ -66,7 +69,8 @@ void print_walls(const Scenario& s, const CampaignResult& r) {
         table.add({"too slow for its data, in all", time_text(starved), ""});
     }
     const bool sync = s.job.checkpoint.mode == CheckpointMode::sync;
-    const std::int64_t files = s.job.checkpoint.tiers.back().write.files;
+    const TierSpec& tier = s.job.checkpoint.tiers[sync ? 0 : s.job.checkpoint.safe_tier()];
+    const std::int64_t files = tier.write.files;  // 0: a place on the nodes
     fmt::print("\n{}  {} a rank until {}", table.text(),
                rate_text(size / ranks / (sync ? stall : safe)),
                sync ? "the stall ends" : "it is safe");
@@ -156,6 +160,10 @@ void print_storage(const Scenario& s, const CampaignResult& r) {
     }
     if (s.stores[shared_store].failures) print_failures(r);
     if (!s.neighbours.empty()) print_neighbours(s, r);
+    if (s.data && s.data->egress_usd_per_byte > 0) {
+        fmt::print("\n  {} of data fetched, {} USD of egress\n",
+                   bytes_text(mean(r, "data_fetched")), grouped(mean(r, "data_egress_cost")));
+    }
 }
 
 }  // namespace railyard

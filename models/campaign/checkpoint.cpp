@@ -38,7 +38,7 @@ class CheckpointReader {
     void read_interval();
     void read_size();
     void read_writers();
-    void read_snapshot(const BurstPenalty& burst_penalty);
+    void read_snapshot();
     void read_changes();
     void read_tiers();
     void read_tier(Section& section);
@@ -93,7 +93,7 @@ void CheckpointReader::read(const BurstPenalty& burst_penalty) {
     read_interval();
     read_size();
     read_writers();
-    read_snapshot(burst_penalty);
+    read_snapshot();
     read_changes();
     std::vector<Section> tiers = checkpoint_.sections(
         "tier", "A place that copies go to, the hottest first; without any, the store alone");
@@ -118,6 +118,14 @@ void CheckpointReader::read(const BurstPenalty& burst_penalty) {
         if (on_nodes(store.place)) settle_on_nodes(store, std::nullopt, std::nullopt);
         settle_tier(checkpoint_, store, std::nullopt);
         c().tiers.push_back(store);
+    }
+    const bool lost_with_node = std::ranges::all_of(c().tiers, [](const TierSpec& tier) {
+        return on_nodes(tier.place) && tier.place != Place::peer_memory;
+    });
+    if (lost_with_node) {
+        checkpoint_.warning("tier",
+                            "no tier survives the loss of a node: the job then starts again",
+                            "add a tier in peer_memory, storage or object_store");
     }
     settle_stall();
     settle_interval();
@@ -152,7 +160,7 @@ void CheckpointReader::read_writers() {
                      {.bound = Bound::positive, .otherwise = "from the catalogue"});
 }
 
-void CheckpointReader::read_snapshot(const BurstPenalty&) {
+void CheckpointReader::read_snapshot() {
     checkpoint_.read("snapshot_fraction", d2h_fraction_,
                      "Of the PCIe bandwidth, what a snapshot to host memory gets (async)",
                      {.bound = Bound::fraction, .otherwise = "from the catalogue"});
@@ -237,7 +245,7 @@ void CheckpointReader::settle_snapshot(const BurstPenalty& burst_penalty) {
                           "a snapshot needs some of the PCIe bandwidth, found 0");
         return;
     }
-    const Bytes per_gpu = Bytes::of(c().size.count() / s_.job.gpus() + 1);
+    const Bytes per_gpu = Bytes::of(c().size.count() / writers_.ranks + 1);
     c().snapshot = transfer_time(per_gpu, d2h_);
     if (!async()) return;
     // On a network that both share, packets tell what an upload costs a step.
@@ -334,7 +342,7 @@ Place CheckpointReader::where(Place place) const {
 void CheckpointReader::settle_on_nodes(TierSpec& tier, std::optional<Bandwidth> write,
                                        std::optional<Bandwidth> read) {
     const NodePlace node = node_place(tier.place);
-    const Bytes share = Bytes::of(ceil_div(c().size.count(), s_.job.nodes));
+    const Bytes share = Bytes::of(ceil_div(c().size.count(), writers_.nodes));
     tier.write_time = transfer_time(share, write.value_or(node.write));
     tier.read_time = transfer_time(share, read.value_or(node.read));
 }
@@ -372,7 +380,7 @@ void CheckpointReader::settle_tier(Section& section, TierSpec& tier,
     }
     if (on_nodes(tier.place)) {
         const bool twice = tier.place == Place::peer_memory;
-        const Bytes share = Bytes::of(ceil_div(c().size.count(), s_.job.nodes));
+        const Bytes share = Bytes::of(ceil_div(c().size.count(), writers_.nodes));
         check_room(section, tier, share * (twice ? 2 : 1), node_place(tier.place).capacity,
                    "each node");
         return;
@@ -448,7 +456,7 @@ void CheckpointReader::cap_read(TransferSpec& read, const StoreLimits& limits) c
     // Loading is slower than reading: tensors are made, and moved to the GPUs.
     const double share = catalogue_.number("checkpoint", "", "load_fraction_of_read_bandwidth");
     read.cap = std::min(least(limits.read).bandwidth, clients) * share;
-    read.cap_wall = Wall::serialisation;
+    read.cap_wall = clients < least(limits.read).bandwidth ? Wall::client : Wall::store;
     lower(read, limits.file_read * writers_.files, Wall::files);
     if (s_.gpu_path) lower(read, *s_.gpu_path * s_.job.nodes, Wall::client);
     read.files_per_s = files_per_s(s_.job.gpus(), limits.open_latency);
@@ -535,10 +543,10 @@ void CheckpointReader::settle_interval() {
     for (const TierSpec& tier : c().tiers) {
         if (tier.every == 1) write = std::max(write, time_alone(tier, s_));
     }
-    if (interval_steps_ == 0 && std::max(interval_, step) <= write) {
+    if (std::max(time_per_checkpoint(), step) <= write) {
         checkpoint_.warning("interval",
                             fmt::format("the interval of {} is shorter than its own write of {}",
-                                        to_text(interval_), to_text(write)),
+                                        to_text(time_per_checkpoint()), to_text(write)),
                             async() ? "each checkpoint will wait for the one before it"
                                     : "the job will do little else than save");
     }
@@ -617,11 +625,11 @@ void read_recovery(Section& job, Catalogue& catalogue, Scenario& s) {
     TransferSpec& start = s.job.checkpoint.read_at_start;
     start.store = shared_store;
     start.direction = Direction::read;
-    start.weight = s.job.nodes;
+    start.weight = s.fair_by_job ? 1 : s.job.nodes;
     start.bytes = image * s.job.nodes + index * s.job.gpus();
     start.files =
         s.job.nodes * (image > Bytes{} ? 1 : 0) + s.job.gpus() * (index > Bytes{} ? 1 : 0);
-    start.cap = s.job.store_read;
+    start.cap = s.stores[shared_store].limits.client_read * s.job.nodes;
     start.cap_wall = Wall::client;
     if (start.bytes > Bytes{} && r.restore) {
         recovery.error("restore",

@@ -39,6 +39,14 @@ NeighbourSpec read_neighbour(Section& section, const Scenario& s) {
             section.warning(key, "has no effect without checkpoint");
         }
     }
+    const StoreSetup& store = s.stores[shared_store];
+    if (!store.limits.over_network) {
+        section.error("name", "[storage] is in the job's own nodes: no other job is on it");
+    }
+    if (store.capacity > Bytes{} && n.checkpoint > store.capacity) {
+        section.error("checkpoint", fmt::format("does not fit into the {} of {}",
+                                                to_text(store.capacity), store.name));
+    }
     if (n.checkpoint == Bytes{} && n.reads.bits_per_second() == 0) {
         section.error("reads", "a neighbour that neither saves nor reads is none",
                       "give checkpoint and every, or reads");

@@ -290,6 +290,10 @@ StoreSetup StoreReader::build(const std::vector<ClusterNetwork>& networks) {
     storage_.finish();
     if (!storage_.ok()) return store;
     store.limits = store.system->limits({});
+    if (store.failures && !store.limits.over_network) {
+        storage_.error("failures",
+                       "the parts of this store are parts of the nodes: [failures] has them");
+    }
     store.supply = supply_of(store.limits);
     const Bytes net = store.system->capacity().net;
     if (net < Bytes::of(INT64_MAX)) store.capacity = net;

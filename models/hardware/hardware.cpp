@@ -151,18 +151,27 @@ Bandwidth nic_bandwidth_under_load(const Node& node) {
     return std::min(node.nic_bandwidth, Bandwidth::bits_per_second(std::llround(8 * limit)));
 }
 
-Bandwidth peer_storage_path(const Node& node) {
+namespace {
+
+// The GPUs of a switch share its one link to the root complex.
+Bandwidth root_complex_links(const Node& node) {
     const Pcie& p = node.pcie;
-    const double gpus = static_cast<double>(node.gpus);
-    // Under access control the GPUs of a switch share its one link to the root complex.
-    const double links = p.acs ? gpus / static_cast<double>(p.gpus_per_switch) : gpus;
+    const double links = static_cast<double>(node.gpus) /
+                         static_cast<double>(std::max<std::int64_t>(1, p.gpus_per_switch));
     return Bandwidth::bits_per_second(std::llround(8 * p.link_bytes_per_s * std::max(1.0, links)));
 }
 
-Bandwidth host_storage_path(const Node& node, Bandwidth host) {
-    const Bandwidth links = Bandwidth::bits_per_second(
+}  // namespace
+
+Bandwidth peer_storage_path(const Node& node) {
+    if (node.pcie.acs) return root_complex_links(node);
+    return Bandwidth::bits_per_second(
         std::llround(8 * node.pcie.link_bytes_per_s * static_cast<double>(node.gpus)));
-    return std::min(links, host * (0.5 * static_cast<double>(node.pcie.sockets)));
+}
+
+Bandwidth host_storage_path(const Node& node, Bandwidth host) {
+    return std::min(root_complex_links(node),
+                    host * (0.5 * static_cast<double>(node.pcie.sockets)));
 }
 
 Node with_faults(Node node, const std::vector<PartFault>& faults) {

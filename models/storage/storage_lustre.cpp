@@ -19,7 +19,6 @@ class LustreStore : public StorageSystem {
         RaidGroups groups;
         std::int64_t osts = 1;
         std::int64_t stripe_count = 1;
-        Bytes stripe_size;
         std::int64_t pair = 2;     // servers that stand in for each other: 1, two controllers
         std::optional<Bytes> net;  // measured, of the whole store
         double creates_per_s = 0;

@@ -227,6 +227,8 @@ void StoreService::schedule_next() {
             if (t.spec.store != s || t.spec.direction != Direction::write) continue;
             if (t.bytes.left > 0) store.filling += t.bytes.rate;
         }
+        // Rounded rates may add up to a bit more than what drains.
+        if (store.full) store.filling = std::min<std::int64_t>(store.filling, 0);
         const Amount room =
             Amount{store.supply.write_buffer.count()} * 8 * ns_per_s - store.buffered;
         if (store.filling > 0) next = std::min(next, time_for(room, store.filling));
@@ -308,7 +310,7 @@ void StoreService::serve_alone(Transfer& t) {
                                                : Wall::client;
 }
 
-// Progressive filling: all rates rise together, in proportion to the weights, until a limit is full; those
+// Progressive filling: a client's weight is shared by all that it moves at a store; all rates rise together, in proportion to the weights, until a limit is full; those
 // on it stay where they are, the others rise on.
 void StoreService::share_bytes() {
     // Limits by index: of each store reads, writes and its servers' time; of each client both directions.
@@ -331,16 +333,17 @@ void StoreService::share_bytes() {
         Transfer* transfer;
         std::array<std::size_t, 3> limits;
         std::array<double, 3> use;
+        double weight;  // its client's, shared with the client's other transfers there
     };
     std::vector<Rising> rising;
     for (const TransferId id : active_) {
         Transfer& t = transfers_[id];
         t.bytes.rate = 0;
-        if (!t.stream && t.bytes.left == 0) continue;
         if (!served(t)) {
             t.bytes.wall = Wall::outage;
             continue;
         }
+        if (!t.stream && t.bytes.left == 0) continue;
         const std::size_t d = index_of(t.spec.direction);
         const StoreSupply& supply = stores_[t.spec.store].supply;
         const Bandwidth most = t.spec.direction == Direction::read ? supply.read : supply.write;
@@ -351,12 +354,20 @@ void StoreService::share_bytes() {
         rising.push_back(
             {&t,
              {t.spec.store * 3 + d, t.spec.store * 3 + 2, of_clients + t.client * 2 + d},
-             {1, 1 / static_cast<double>(most.bits_per_second()), 1}});
+             {1, 1 / static_cast<double>(most.bits_per_second()), 1},
+             static_cast<double>(t.spec.weight)});
+    }
+    for (Rising& each : rising) {
+        const Transfer& t = *each.transfer;
+        const auto beside = std::ranges::count_if(rising, [&](const Rising& other) {
+            return other.transfer->client == t.client && other.transfer->spec.store == t.spec.store;
+        });
+        each.weight /= static_cast<double>(beside);
     }
     for (const Rising& each : rising) {
         for (std::size_t i = 0; i < 3; ++i) {
             Limit& limit = limits[each.limits[i]];
-            limit.rising += static_cast<double>(each.transfer->spec.weight) * each.use[i];
+            limit.rising += each.weight * each.use[i];
             limit.several |= limit.client != SIZE_MAX && limit.client != each.transfer->client;
             limit.client = each.transfer->client;
         }
@@ -371,23 +382,20 @@ void StoreService::share_bytes() {
         double level = std::numeric_limits<double>::infinity();
         for (const Limit& limit : limits) level = std::min(level, limit.level());
         for (const Rising& each : rising) {
-            const TransferSpec& spec = each.transfer->spec;
-            level = std::min(level, static_cast<double>(each.transfer->bytes.cap) /
-                                        static_cast<double>(spec.weight));
+            level = std::min(level, static_cast<double>(each.transfer->bytes.cap) / each.weight);
         }
         std::vector<Rising> still;
         std::vector<Rising> settled;
         for (const Rising& each : rising) {
             Flow& flow = each.transfer->bytes;
-            const double weight = static_cast<double>(each.transfer->spec.weight);
             const auto full =
                 std::find_if(each.limits.begin(), each.limits.end(),
                              [&](std::size_t l) { return limits[l].level() <= level; });
-            if (static_cast<double>(flow.cap) / weight <= level) {
+            if (static_cast<double>(flow.cap) / each.weight <= level) {
                 flow.rate = flow.cap;
                 flow.wall = each.transfer->spec.cap_wall;
             } else if (full != each.limits.end()) {
-                flow.rate = std::llround(level * weight);
+                flow.rate = std::llround(level * each.weight);
                 const Limit& limit = limits[*full];
                 flow.wall = limit.several ? Wall::neighbours : limit.wall;
             } else {
@@ -400,8 +408,7 @@ void StoreService::share_bytes() {
         for (const Rising& each : settled) {
             for (std::size_t i = 0; i < 3; ++i) {
                 Limit& limit = limits[each.limits[i]];
-                const double weight = static_cast<double>(each.transfer->spec.weight);
-                limit.rising -= weight * each.use[i];
+                limit.rising -= each.weight * each.use[i];
                 limit.free -= static_cast<double>(each.transfer->bytes.rate) * each.use[i];
             }
         }
@@ -409,8 +416,7 @@ void StoreService::share_bytes() {
         for (Limit& limit : limits) limit.rising = 0;
         for (const Rising& each : still) {
             for (std::size_t i = 0; i < 3; ++i) {
-                limits[each.limits[i]].rising +=
-                    static_cast<double>(each.transfer->spec.weight) * each.use[i];
+                limits[each.limits[i]].rising += each.weight * each.use[i];
             }
         }
         rising = std::move(still);

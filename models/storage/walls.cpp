@@ -22,6 +22,7 @@ constexpr std::array<WallText, wall_count> wall_texts{{
     {"snapshot", "the state is copied to host memory"},
     {"local", "drives or memory of the nodes take no more"},
     {"back_pressure", "the checkpoint before is not out yet"},
+    {"planned_stop", "a stop waits until a copy that outlasts it is there"},
 }};
 
 }  // namespace

@@ -22,8 +22,9 @@ enum class Wall : std::uint8_t {
     snapshot,       // copying the state to host memory
     local,          // drives or memory of the nodes themselves
     back_pressure,  // the checkpoint before is not out yet
+    planned_stop,   // a stop waits until a copy that outlasts it is there
 };
-constexpr std::size_t wall_count = 11;
+constexpr std::size_t wall_count = 12;
 std::string_view wall_name(Wall wall);
 std::string_view wall_doc(Wall wall);
 

@@ -51,7 +51,7 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
     void give_up_newer();  // than newest(): the job goes back there
     void restore();        // and reads it back
     void hold(bool held);  // the job's network to the stores stands still
-    void waited(Duration time) { outcome_.stall[Wall::back_pressure] += time; }
+    void waited(Duration time, Wall wall) { outcome_.stall[wall] += time; }
 
     void end();  // counts what is in flight; call once
     const CheckpointOutcome& outcome() const { return outcome_; }

@@ -262,9 +262,9 @@ void TrainingJob::wait_for(Saving what) {
 }
 
 void TrainingJob::stop_waiting() {
-    if (saving_ == Saving::buffer || saving_ == Saving::upload) {
-        checkpointer_.waited(engine_.now() - waiting_since_);
-    }
+    const Duration waited = engine_.now() - waiting_since_;
+    if (saving_ == Saving::buffer) checkpointer_.waited(waited, Wall::back_pressure);
+    if (saving_ == Saving::upload) checkpointer_.waited(waited, Wall::planned_stop);
     saving_ = Saving::nothing;
 }
 

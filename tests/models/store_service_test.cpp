@@ -232,6 +232,35 @@ TEST_CASE("a write buffer takes what comes until it is full, and drains while no
     CHECK(c.ended[third] == doctest::Approx(1000 + 10 + (70 - 50) / 2.0));
 }
 
+TEST_CASE("a full buffer shared by three whose rates don't divide its drain lets time pass") {
+    Clients c;
+    StoreSupply supply{gigabytes_per_s(10), gigabytes_per_s(10)};
+    supply.write_buffer = gigabytes(60);
+    supply.drain = Bandwidth::bits_per_second(16'000'000'001);
+    c.service.add_store("store", supply);
+    std::vector<StoreService::TransferId> writes;
+    for (int i = 0; i < 3; ++i) {
+        const auto job = c.service.add_client(unlimited, unlimited);
+        writes.push_back(c.service.start(job, c.write(gigabytes(100)), c));
+    }
+    CHECK(c.engine.run(Instant(std::chrono::hours(1)), 1000) != CampaignEngine::Outcome::limit);
+    // Full after 60 / 8 s, when each has 25 GB in; then 2 GB/s for all.
+    CHECK(c.ended[writes[2]] == doctest::Approx(7.5 + 225 / 2.0));
+}
+
+TEST_CASE("a job that moves three things at once has no more of a store than one that moves one") {
+    Clients c;
+    c.service.add_store("store", {gigabytes_per_s(8), gigabytes_per_s(8)});
+    const auto mine = c.service.add_client(unlimited, unlimited);
+    const auto other = c.service.add_client(unlimited, unlimited);
+    std::vector<StoreService::TransferId> parts;
+    for (int i = 0; i < 3; ++i) parts.push_back(c.service.start(mine, c.read(gigabytes(40)), c));
+    const auto whole = c.service.start(other, c.read(gigabytes(120)), c);
+    c.run();
+    CHECK(c.ended[whole] == doctest::Approx(30));
+    for (const auto part : parts) CHECK(c.ended[part] == doctest::Approx(30));
+}
+
 TEST_CASE(
     "a stream is told what it gets whenever that changes, and a cancelled transfer what it moved") {
     Clients c;
