@@ -374,8 +374,16 @@ void ScenarioReader::read_data_loading(Section& job) {
         const bool objects = s_.data->source == DataSource::object_store;
         const std::size_t store = objects ? object_store : shared_store;
         if (s_.data->source != DataSource::local && store < s_.stores.size()) {
-            s_.job.data = DataFeedSpec{s_.data->loader, s_.data->supply, store,
-                                       s_.fair_by_job ? 1 : s_.job.nodes};
+            s_.job.data = DataFeedSpec{.loader = s_.data->loader,
+                                       .supply = s_.data->supply,
+                                       .store = store,
+                                       .weight = s_.fair_by_job ? 1 : s_.job.nodes,
+                                       .cold = s_.data->supply};
+            s_.job.data->cold.memory_share = s_.job.data->cold.local_share = 0;
+            if (s_.data->hit_rate > 0) {
+                s_.job.data->cold_steps = static_cast<std::int64_t>(
+                    std::min(9e15, s_.data->dataset_bytes / s_.data->bytes_per_step));
+            }
         }
     }
 }

@@ -32,14 +32,32 @@ DataFeed::DataFeed(CampaignEngine& engine, StoreService& stores, std::size_t cli
       spec_(spec),
       job_(job),
       id_(engine.add(*this, "data")) {
-    const DataFlow alone = spec.loader->flow(spec.supply);
-    const DataFlow unbounded = spec.loader->flow(with_store(spec.supply, DataSupply::unlimited));
-    const double remote = std::max(0.0, 1 - spec.supply.memory_share - spec.supply.local_share);
+    base_wait_ =
+        from_seconds(std::min(spec.loader->flow(spec.supply).data_wait_s, seconds(longest)));
+    cold_ = spec.cold_steps > 0;
+    read_by(cold_ ? spec.cold : spec.supply);
+}
+
+void DataFeed::read_by(const DataSupply& supply) {
+    supply_ = supply;
+    const DataFlow alone = spec_.loader->flow(supply);
+    const DataFlow unbounded = spec_.loader->flow(with_store(supply, DataSupply::unlimited));
+    const double remote = std::max(0.0, 1 - supply.memory_share - supply.local_share);
     consumed_ = bits_per_second(alone.read_bandwidth);
     most_ = std::max(consumed_, bits_per_second(unbounded.supply_samples_per_s *
-                                                spec.loader->demand().sample_bytes * remote));
+                                                spec_.loader->demand().sample_bytes * remote));
     full_ = Amount{static_cast<std::int64_t>(alone.queue_bytes * remote)} * 8 * ns_per_s;
-    wait_alone_ = from_seconds(alone.data_wait_s);
+    wait_alone_ = from_seconds(std::min(alone.data_wait_s, seconds(longest)));
+}
+
+void DataFeed::warm_up() {
+    advance();
+    cold_ = false;
+    read_by(spec_.supply);
+    queue_ = std::min(queue_, full_);
+    if (stream_ != StoreService::no_transfer) ask();
+    plan();
+    update_wait();
 }
 
 void DataFeed::begin(Use use) {
@@ -73,14 +91,17 @@ std::int64_t DataFeed::taken() const {
 void DataFeed::advance() {
     const std::int64_t elapsed = (engine_.now() - advanced_to_).count();
     advanced_to_ = engine_.now();
-    if (extra_wait_ > Duration{}) starved_ += Duration(elapsed);
+    if (starving()) starved_ += Duration(elapsed);
     queue_ += Amount{given_ - taken()} * elapsed;
     queue_ = std::clamp(queue_, Amount{0}, full_);
 }
 
+bool DataFeed::starving() const {
+    return use_ == Use::steps && queue_ == 0 && given_ < consumed_;
+}
+
 Duration DataFeed::starved() const {
-    const bool now = extra_wait_ > Duration{};
-    return starved_ + (now ? engine_.now() - advanced_to_ : Duration{});
+    return starved_ + (starving() ? engine_.now() - advanced_to_ : Duration{});
 }
 
 void DataFeed::ask() {
@@ -110,14 +131,16 @@ void DataFeed::plan() {
 }
 
 bool DataFeed::update_wait() {
-    Duration extra{};
-    if (use_ == Use::steps && queue_ == 0 && given_ < consumed_) {
+    Duration wait = wait_alone_;
+    if (starving()) {
         const double given = static_cast<double>(given_) / 8;
-        const double wait = given_ == 0
+        const double slow = given_ == 0
                                 ? seconds(longest)
-                                : spec_.loader->flow(with_store(spec_.supply, given)).data_wait_s;
-        extra = std::max(Duration{}, from_seconds(std::min(wait, seconds(longest))) - wait_alone_);
+                                : spec_.loader->flow(with_store(supply_, given)).data_wait_s;
+        wait = from_seconds(std::min(slow, seconds(longest)));
     }
+    const Duration extra =
+        use_ == Use::steps ? std::max(Duration{}, wait - base_wait_) : Duration{};
     if (extra == extra_wait_) return false;
     extra_wait_ = extra;
     return true;

@@ -5,7 +5,8 @@
 // The loaders ask for what the steps take, and for all that they can move while the queue is not full. As
 // long as they get what the steps take, a step waits as it does with the store to itself. When they get
 // less, the queue drains first: for its bytes over the difference. Then a step is as long as its batch
-// takes to come. Ignores: opens (they are not shared with others here), the cold caches of a first epoch.
+// takes to come. Ignores: opens (they are not shared with others here); the caches of a node that replaces
+// another.
 
 #include <memory>
 
@@ -19,6 +20,9 @@ struct DataFeedSpec {
     DataSupply supply;  // with the store to the job alone
     std::size_t store = 0;
     std::int64_t weight = 1;  // against the store's other clients
+    // The first epoch finds nothing in the nodes' caches: until so many steps are done.
+    DataSupply cold;
+    std::int64_t cold_steps = 0;
 };
 
 class DataFeed : public CampaignEngine::Component, public StoreService::Client {
@@ -37,8 +41,11 @@ class DataFeed : public CampaignEngine::Component, public StoreService::Client {
     enum class Use : std::uint8_t { no_loaders, loaders_only, steps };
     void begin(Use use);
     void change(Use use);
+    // The caches have what they can hold. Call between two steps.
+    void warm_up();
+    bool cold() const { return cold_; }
 
-    // What a step waits longer for data than with the store to the job alone, as things are now; longest
+    // What a step waits longer for data than with the store to the job alone and warm caches, as things are now; longest
     // where nothing comes.
     static constexpr Duration longest = std::chrono::hours(24 * 365);
     Duration extra_wait() const { return extra_wait_; }
@@ -54,6 +61,8 @@ class DataFeed : public CampaignEngine::Component, public StoreService::Client {
 
     void advance();  // to the present
     std::int64_t taken() const;
+    bool starving() const;
+    void read_by(const DataSupply& supply);
     void ask();
     void plan();         // when the queue is full or empty next
     bool update_wait();  // whether it differs
@@ -65,6 +74,9 @@ class DataFeed : public CampaignEngine::Component, public StoreService::Client {
     Job& job_;
     CampaignEngine::ComponentId id_;
 
+    DataSupply supply_;  // that counts now
+    bool cold_ = false;
+    Duration base_wait_{};       // that the job's steps count already
     std::int64_t consumed_ = 0;  // bits/s that steps take when they don't wait for this store
     std::int64_t most_ = 0;      // that the loaders can move
     Amount full_ = 0;

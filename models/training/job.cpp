@@ -166,11 +166,13 @@ void TrainingJob::start_segment() {
         after_checkpoint();
         return;
     }
+    if (feed_ && feed_->cold() && done_.steps >= spec_.data->cold_steps) feed_->warm_up();
     const Duration step = next_step_duration();
     // Far enough for any campaign, near enough for the clock.
     std::int64_t steps = (Instant::max() - engine_.now()) / step / 2;
     RY_CHECK(steps > 0);
     if (saves()) steps = std::min(steps, steps_until_due());
+    if (feed_ && feed_->cold()) steps = std::min(steps, spec_.data->cold_steps - done_.steps);
     if (carried_ > step) steps = 1;  // it waited long for data, and is over
     if (spec_.target_steps > 0) steps = std::min(steps, spec_.target_steps - done_.steps);
     segment_slowed_ = checkpointer_.uploading();

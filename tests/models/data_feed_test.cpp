@@ -99,6 +99,28 @@ TEST_CASE("a job that stands still lets its queue fill, and a dead one loses it"
     CHECK(job.waits.back().second == 0.0);
 }
 
+TEST_CASE("a first epoch reads everything, later ones what the caches don't have") {
+    Job job;
+    job.spec.cold = job.spec.supply;
+    job.spec.supply.local_share = 0.75;
+    job.spec.cold.store_bandwidth = 4e9;  // half of what the steps would take
+    job.spec.supply.store_bandwidth = 4e9;
+    job.spec.cold_steps = 10;
+    job.stores.change_supply(0, {gigabytes_per_s(4), gigabytes_per_s(4)});
+    job.feed->change(DataFeed::Use::no_loaders);
+    job.feed.emplace(job.engine, job.stores,
+                     job.stores.add_client(gigabytes_per_s(100), gigabytes_per_s(100)), job.spec,
+                     job);
+    job.feed->begin(DataFeed::Use::steps);
+    job.run_until(20);
+    CHECK(job.feed->cold());
+    CHECK(seconds(job.feed->extra_wait()) == doctest::Approx(1));  // 2 s a step
+    job.feed->warm_up();
+    job.run_until(30);
+    CHECK(job.feed->extra_wait() == Duration{});  // 2 of 4 GB/s
+    CHECK(job.feed->starved() == Duration{});
+}
+
 TEST_CASE("a store that is out stops the steps once the queue is empty") {
     Job job;
     job.run_until(10);
