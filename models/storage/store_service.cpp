@@ -310,8 +310,8 @@ void StoreService::serve_alone(Transfer& t) {
                                                : Wall::client;
 }
 
-// Progressive filling: a client's weight is shared by all that it moves at a store; all rates rise together, in proportion to the weights, until a limit is full; those
-// on it stay where they are, the others rise on.
+// Progressive filling: all rates rise together, in proportion to the weights, until a limit is full; those
+// on it stay where they are, the others rise on. A client's weight is shared by all that it moves at a store.
 void StoreService::share_bytes() {
     // Limits by index: of each store reads, writes and its servers' time; of each client both directions.
     const std::size_t of_clients = stores_.size() * 3;

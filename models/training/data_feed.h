@@ -45,8 +45,8 @@ class DataFeed : public CampaignEngine::Component, public StoreService::Client {
     void warm_up();
     bool cold() const { return cold_; }
 
-    // What a step waits longer for data than with the store to the job alone and warm caches, as things are now; longest
-    // where nothing comes.
+    // What a step waits longer for data than with the store to the job alone and warm caches, as things are
+    // now; longest where nothing comes.
     static constexpr Duration longest = std::chrono::hours(24 * 365);
     Duration extra_wait() const { return extra_wait_; }
     Duration starved() const;  // so long, up to now, the queue was empty and the store too slow
