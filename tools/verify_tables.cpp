@@ -12,6 +12,8 @@
 #include "models/collective/collective.h"
 #include "sim/statistics.h"
 #include "tools/options.h"
+#include "tools/queueing.h"
+#include "tools/verify_schedules.h"
 #include "tools/verify_storage.h"
 #include "tools/verify_stores.h"
 
@@ -40,12 +42,14 @@ class Bench {
     }
     TransformerModel model(const std::string& name) { return read_model(own_.catalogue, name); }
     Catalogue& catalogue() { return own_.catalogue; }
+    QueueRuns& queues() { return queues_; }
     void check() const { own_.diagnostics.raise_if_any(); }
 
   private:
     const Value* overrides_;
     StandaloneCatalogue own_{ValueChoice::corrected, overrides_};
     std::map<std::string, CollectiveConstants> constants_;  // by node and NIC
+    QueueRuns queues_;
 };
 
 // A GPT by its dimensions; parameters by Megatron's formula (arXiv:2104.04473, eq. 2).
@@ -590,6 +594,15 @@ RowResult renewal(Bench&, const Fields& f) {
                        "s per segment", f.number("e_segment_at_opt_s"), wall / segments};
 }
 
+// 71: queues, as streams of jobs of one GPU. Simulated, so the error is a sample's.
+RowResult queueing(Bench& bench, const Fields& f) {
+    const std::optional<Summary> simulated = bench.queues().simulate(f);
+    if (!simulated) return std::nullopt;
+    return VerifiedRow{fmt::format("{} c {} rho {} {}, {}", f.text("system"), f.text("servers"),
+                                   f.text("rho"), f.text("service"), f.text("quantity")),
+                       "", f.number("value"), simulated->mean};
+}
+
 // 72: collectives by alpha-beta.
 RowResult alpha_beta(Bench&, const Fields& f) {
     const RingLink link{f.number("alpha_s"), f.number("bandwidth_Bps")};
@@ -792,6 +805,7 @@ constexpr Format formats[] = {
     {"31", "nccl-tests, one NVLink domain", nccl_intranode},
     {"32", "nccl-tests, peaks by algorithm", nccl_peak},
     {"70", "checkpoint and restart, renewal formula", renewal},
+    {"71", "queues, as streams of jobs of one GPU", queueing},
     {"72", "collectives by alpha-beta", alpha_beta},
     {"74", "training arithmetic", training_arithmetic},
 };
@@ -802,6 +816,7 @@ std::vector<VerifiedTable> verify_table(const CsvTable& table, const Value* over
     // A run's limits are known from others of the same table.
     if (table.name.starts_with("50")) return {verify_mlperf_storage(table, overrides)};
     if (auto stores = verify_stores(table, overrides)) return {std::move(*stores)};
+    if (auto schedules = verify_schedules(table)) return {std::move(*schedules)};
     std::vector<VerifiedTable> out;
     for (const Format& format : formats) {
         if (!table.name.starts_with(format.number)) continue;

@@ -14,13 +14,13 @@ struct VerifiedRow {
     std::string quantity;  // with its unit
     double published = 0;
     double simulated = 0;
-    double error() const { return simulated / published - 1; }
+    double error() const { return simulated == published ? 0 : simulated / published - 1; }
 };
 
 struct VerifiedTable {
     std::string name;
     std::string what;      // one line
-    std::size_t rows = 0;  // of the file
+    std::size_t rows = 0;  // of the file; their figures, where each is of several
     std::vector<VerifiedRow> expressed = {};
 };
 

@@ -1,9 +1,14 @@
 #pragma once
-// Which nodes a job gets. One job, all its nodes or none; what is left over are its hot spares.
+// The door of the folder: which nodes a job gets. Here one job, all its nodes or none, and what is left
+// over are its hot spares; in job_stream.h many jobs.
 
 #include <deque>
 #include <vector>
 
+#include "models/scheduler/job_stream.h"
+#include "models/scheduler/job_trace.h"
+#include "models/scheduler/policy.h"
+#include "models/scheduler/stream_report.h"
 #include "models/training/training.h"
 #include "sim/rng.h"
 

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "models/campaign/campaign.h"
+#include "models/scheduler/scheduler.h"
 #include "sim/event_queue.h"
 #include "sim/fingerprint.h"
 #include "sim/rng.h"
@@ -497,6 +498,49 @@ void packets_vs_ns3(const std::string& traffic, std::vector<Result>& results) {
         packets_memory(name, traffic, ours, ns3_name, ns3.peak_mb * 1024 / std::stod(traffic)));
 }
 
+// ---- job streams ----
+
+// So many jobs on 2,000 nodes of 8 GPUs, at 95 % of what these can do: log-normal run times of 2 h
+// on average, 1 to 512 GPUs, half of the jobs on one, and time limits of 1 to 5 times the run time.
+// EASY backfill by limits on whole nodes: plans break all the time.
+std::vector<StreamJob> stream_of(std::size_t count) {
+    constexpr double gpus = 2000 * 8;
+    constexpr double mean_runtime_s = 7200;
+    constexpr double mean_gpus = 0.5 + 0.05 * (2 + 4 + 8 + 16 + 32 + 64 + 128 + 256 + 512) +
+                                 0.05 * 8;  // the tenth size is 8 again
+    const Rate rate{0.95 * gpus / (mean_runtime_s * mean_gpus)};
+    RandomStream random(1, 0, "bench/jobs");
+    std::vector<StreamJob> out(count);
+    Duration now{};
+    for (std::size_t i = 0; i < count; ++i) {
+        StreamJob& job = out[i];
+        job.id = static_cast<std::int64_t>(i);
+        job.submit = now += random.interarrival(rate);
+        const double runtime = lognormal(mean_runtime_s, 1.5, random.normal());
+        job.duration = std::chrono::seconds(1 + std::llround(runtime));
+        job.limit = job.duration * static_cast<std::int64_t>(1 + random.below(5));
+        if (random.chance(0.5)) {
+            const std::uint64_t size = random.below(10);
+            job.gpus = size == 9 ? 8 : std::int64_t{2} << size;
+        }
+    }
+    return out;
+}
+
+Result job_stream(const char* name, std::size_t count, bool smoke) {
+    constexpr double budget_s = 5;
+    const std::vector<StreamJob> jobs = stream_of(smoke ? count / 100 : count);
+    const std::vector<VirtualCluster> cluster = {{"all", 2000, 8}};
+    const StreamRules rules{"easy", "consolidate", RuntimeEstimate::limit};
+    StreamSchedule schedule;
+    const double cpu =
+        least_cpu_seconds(smoke ? 1 : 3, [&] { schedule = run_job_stream(jobs, cluster, rules); });
+    const StreamStatistics s = stream_statistics(jobs, cluster, schedule);
+    if (s.jobs != static_cast<std::int64_t>(jobs.size())) fail("not every job has run");
+    const double budget = budget_s * static_cast<double>(count) / 1e5;
+    return {name, cpu, "CPU s", "budget", budget, budget / cpu, schedule.digest.hex()};
+}
+
 // ---- growth ----
 
 class Cluster {
@@ -748,6 +792,10 @@ int main(int argc, char** argv) {
         std::string("step_warm_16384").starts_with(only)) {
         step_16384(smoke, results);
     }
+
+    bench("jobs_100k_2000_nodes",
+          [&] { return job_stream("jobs_100k_2000_nodes", 100'000, smoke); });
+    bench("jobs_1M_2000_nodes", [&] { return job_stream("jobs_1M_2000_nodes", 1'000'000, smoke); });
 
     for (std::int64_t n = 64; n <= (smoke ? 256 : 65536); n *= 4) {
         bench(fmt::format("growth_ring_{}", n).c_str(), [&] { return growth_ring(n); });

@@ -1,0 +1,221 @@
+#include "models/scheduler/job_trace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "models/scheduler/trace_builder.h"
+#include "sim/config.h"
+
+namespace railyard {
+
+namespace {
+
+// Numbers for names, in the order in which they are seen.
+class Names {
+  public:
+    std::uint32_t number(std::string_view name) {
+        const auto found = numbers_.find(name);
+        if (found != numbers_.end()) return found->second;
+        const auto next = static_cast<std::uint32_t>(names_.size());
+        names_.emplace_back(name);
+        numbers_.emplace(name, next);
+        return next;
+    }
+    // Nothing when all names were empty.
+    std::vector<std::string> take() {
+        if (names_.size() == 1 && names_[0].empty()) return {};
+        return std::move(names_);
+    }
+
+  private:
+    std::map<std::string, std::uint32_t, std::less<>> numbers_;
+    std::vector<std::string> names_;
+};
+
+TraceFormat format_of(std::string_view text) {
+    const auto is_number = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
+    for (std::size_t begin = 0; begin < text.size();) {
+        const std::size_t end = std::min(text.find('\n', begin), text.size());
+        const std::string_view line = text.substr(begin, end - begin);
+        begin = end + 1;
+        if (line.starts_with(';')) return TraceFormat::swf;
+        if (line.empty() || line.starts_with('#')) continue;
+        if (line.find('|') != std::string_view::npos) return TraceFormat::sacct;
+        const std::size_t first = line.find_first_not_of(" \t");
+        const bool listed = line.find(',') != std::string_view::npos;
+        const bool swf = !listed && first != std::string_view::npos && is_number(line[first]);
+        return swf ? TraceFormat::swf : TraceFormat::csv;
+    }
+    return TraceFormat::csv;
+}
+
+std::unique_ptr<TraceFormatReader> make_reader(TraceFormat format, Duration time_unit) {
+    switch (format) {
+        case TraceFormat::sacct:
+            return make_sacct_reader();
+        case TraceFormat::swf:
+            return make_swf_reader();
+        case TraceFormat::csv:
+            break;
+    }
+    return make_csv_reader(time_unit);
+}
+
+class TraceBuilder {
+  public:
+    TraceBuilder(std::string file, const TraceReading& reading, TraceFormat format)
+        : file_(std::move(file)),
+          reading_(reading),
+          lines_(make_reader(format, reading.time_unit)),
+          needs_header_(lines_->has_header()) {
+        trace_.format = format;
+    }
+
+    void line(std::string_view line);
+    JobTrace take();
+
+  private:
+    void read(std::string_view line);
+    void add(const TraceRow& row);
+    Diagnostic diagnostic(const BadCell& bad) const {
+        return {file_, {number_, 1}, bad.column, bad.message, ""};
+    }
+    void count_bad(const BadCell& bad);
+
+    static constexpr std::int64_t shown_max = 20;
+
+    std::string file_;
+    const TraceReading& reading_;
+    std::unique_ptr<TraceFormatReader> lines_;
+    bool needs_header_;
+    int number_ = 0;
+    JobTrace trace_;
+    Names users_;
+    Names partitions_;
+    std::vector<Diagnostic> errors_;
+};
+
+void TraceBuilder::line(std::string_view line) {
+    ++number_;
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.find_first_not_of(" \t") == std::string_view::npos) return;
+    if (line[0] == lines_->comment()) return;
+    if (needs_header_) {
+        try {
+            lines_->header(line);
+        } catch (const BadCell& bad) {
+            throw ScenarioError({diagnostic(bad)});
+        }
+        needs_header_ = false;
+        return;
+    }
+    try {
+        read(line);
+    } catch (const BadCell& bad) {
+        count_bad(bad);
+    }
+}
+
+void TraceBuilder::read(std::string_view line) {
+    TraceRow row;
+    switch (lines_->line(line, row)) {
+        case Line::job:
+            add(row);
+            break;
+        case Line::without_gpus:
+            ++trace_.without_gpus;
+            break;
+        case Line::never_started:
+            ++trace_.never_started;
+            break;
+        case Line::step:
+            ++trace_.steps;
+            break;
+    }
+}
+
+void TraceBuilder::add(const TraceRow& row) {
+    trace_.jobs.push_back(row.job);
+    trace_.users.push_back(users_.number(row.user));
+    trace_.partitions.push_back(partitions_.number(row.partition));
+}
+
+void TraceBuilder::count_bad(const BadCell& bad) {
+    ++trace_.bad;
+    if (!trace_.first_bad) trace_.first_bad = diagnostic(bad);
+    if (!reading_.skip_bad && trace_.bad <= shown_max) errors_.push_back(diagnostic(bad));
+}
+
+JobTrace TraceBuilder::take() {
+    if (!errors_.empty()) {
+        const std::int64_t more = trace_.bad - static_cast<std::int64_t>(errors_.size());
+        errors_.back().help =
+            more > 0 ? fmt::format("and {} more malformed lines; --skip-bad passes over them", more)
+                     : "--skip-bad passes over malformed lines and counts them";
+        throw ScenarioError(std::move(errors_));
+    }
+    if (trace_.jobs.empty()) {
+        throw ScenarioError(fmt::format("{} has no job of GPUs", file_));
+    }
+    trace_.user_names = users_.take();
+    trace_.partition_names = partitions_.take();
+    return std::move(trace_);
+}
+
+std::string_view without_prefix(std::string_view name) {
+    constexpr std::string_view prefix = "vc_";
+    return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
+}
+
+}  // namespace
+
+JobTrace parse_job_trace(std::string_view text, const std::string& file,
+                         const TraceReading& reading) {
+    constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+    if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
+    TraceBuilder builder(file, reading, reading.format.value_or(format_of(text)));
+    for (std::size_t begin = 0; begin < text.size();) {
+        const std::size_t end = std::min(text.find('\n', begin), text.size());
+        builder.line(text.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    return builder.take();
+}
+
+JobTrace read_job_trace(const std::string& path, const TraceReading& reading) {
+    return parse_job_trace(read_file(path), path, reading);
+}
+
+std::map<std::string, std::int64_t> assign_clusters(JobTrace& trace,
+                                                    const std::vector<VirtualCluster>& clusters) {
+    const bool by_partition = !trace.partition_names.empty();
+    const std::vector<std::string>& names = by_partition ? trace.partition_names : trace.user_names;
+    const std::vector<std::uint32_t>& name_of = by_partition ? trace.partitions : trace.users;
+    std::map<std::string_view, std::uint32_t> known;
+    for (std::uint32_t i = 0; i < clusters.size(); ++i) {
+        known.emplace(without_prefix(clusters[i].name), i);
+    }
+    std::map<std::string, std::int64_t> homeless;
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
+        const std::string& name = names.empty() ? std::string() : names[name_of[i]];
+        const auto found = known.find(without_prefix(name));
+        if (found == known.end()) {
+            ++homeless[name];
+            continue;
+        }
+        trace.jobs[kept] = trace.jobs[i];
+        trace.jobs[kept].cluster = found->second;
+        trace.users[kept] = trace.users[i];
+        trace.partitions[kept] = trace.partitions[i];
+        ++kept;
+    }
+    trace.jobs.resize(kept);
+    trace.users.resize(kept);
+    trace.partitions.resize(kept);
+    return homeless;
+}
+
+}  // namespace railyard
