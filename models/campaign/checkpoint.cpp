@@ -343,8 +343,14 @@ void CheckpointReader::settle_on_nodes(TierSpec& tier, std::optional<Bandwidth> 
                                        std::optional<Bandwidth> read) {
     const NodePlace node = node_place(tier.place);
     const Bytes share = Bytes::of(ceil_div(c().size.count(), writers_.nodes));
-    tier.write_time = transfer_time(share, write.value_or(node.write));
-    tier.read_time = transfer_time(share, read.value_or(node.read));
+    const Bandwidth in = write.value_or(node.write);
+    const Bandwidth out = read.value_or(node.read);
+    if (std::min(in, out).bits_per_second() == 0) {
+        checkpoint_.error("tier", "a place on the nodes moves nothing: one of its bandwidths is 0");
+        return;
+    }
+    tier.write_time = transfer_time(share, in);
+    tier.read_time = transfer_time(share, out);
 }
 
 NodePlace CheckpointReader::node_place(Place place) {
