@@ -199,13 +199,8 @@ void print_bursts(const Scenario& s) {
         return;
     }
     const std::int64_t ranks = s.job.gpus();
-    StoreTraffic traffic;
-    traffic.store.limits = s.stores[0].limits;
-    traffic.store.stripes = traffic.store.limits.file_servers;
-    traffic.bytes_per_rank = Bytes::of(s.checkpoint_size.count() / ranks + 1);
-    traffic.files_per_rank = traffic.operations_per_rank =
-        std::max<std::int64_t>(1, s.checkpoint_writers.files / ranks);
-    traffic.rank_write = s.checkpoint_writers.serialization;
+    StoreTraffic traffic = checkpoint_traffic(s);
+    traffic.operations_per_rank = traffic.files_per_rank;
     StandaloneCatalogue own = s.open_catalogue();
     RestartStorm storm = typical_restart_storm(own.catalogue);
     if (s.image > Bytes{}) storm.image = s.image;

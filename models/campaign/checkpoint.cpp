@@ -6,16 +6,13 @@
 #include <cmath>
 
 #include "models/campaign/store_traffic.h"
+#include "sim/integers.h"
 
 namespace railyard {
 
 namespace {
 
 constexpr double step_seconds_max = 1e7;
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-    return (a + b - 1) / b;
-}
 
 // What one node moves to and from one of the places on it, or on its neighbour.
 struct NodePlace {
@@ -40,7 +37,6 @@ class CheckpointReader {
     void read_writers();
     void read_snapshot();
     void read_changes();
-    void read_tiers();
     void read_tier(Section& section);
     bool check_tier(Section& section, const TierSpec& tier, bool bandwidth_given,
                     bool keep_for_given) const;
@@ -473,13 +469,7 @@ void CheckpointReader::cap_by_network(TierSpec& tier) {
     const bool all_ranks = writers_.ranks == s_.job.gpus();
     const bool over_network = s_.stores[shared_store].limits.over_network;
     if (!all_ranks || !over_network || storage_network(s_) == nullptr) return;
-    StoreTraffic traffic;
-    traffic.store.limits = s_.stores[shared_store].limits;
-    traffic.store.stripes = traffic.store.limits.file_servers;
-    traffic.bytes_per_rank = Bytes::of(ceil_div(c().size.count(), s_.job.gpus()));
-    traffic.files_per_rank = *files_per_rank_;
-    traffic.rank_write = writers_.serialization;
-    const StoreReach reached = reach(s_, traffic);
+    const StoreReach reached = reach(s_, checkpoint_traffic(s_));
     if (!reached.no_path.empty()) {
         s_.no_path = reached.no_path;
         return;

@@ -1,8 +1,10 @@
 #include "models/campaign/store_traffic.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "sim/check.h"
+#include "sim/integers.h"
 
 namespace railyard {
 
@@ -49,6 +51,17 @@ BurstSpec whole_job(const Scenario& s, const ClusterNetwork& network, const Topo
 }
 
 }  // namespace
+
+StoreTraffic checkpoint_traffic(const Scenario& s) {
+    const std::int64_t ranks = s.job.gpus();
+    StoreTraffic traffic;
+    traffic.store.limits = s.stores[shared_store].limits;
+    traffic.store.stripes = traffic.store.limits.file_servers;
+    traffic.bytes_per_rank = Bytes::of(ceil_div(s.checkpoint_size.count(), ranks));
+    traffic.files_per_rank = std::max<std::int64_t>(1, s.checkpoint_writers.files / ranks);
+    traffic.rank_write = s.checkpoint_writers.serialization;
+    return traffic;
+}
 
 const ClusterNetwork* storage_network(const Scenario& s) {
     if (s.fidelity == Fidelity::analytic) return nullptr;

@@ -15,6 +15,9 @@ struct StoreTraffic {
     Bandwidth rank_read = unlimited;
 };
 
+// A checkpoint of all ranks to [storage]; its size and who writes it must be known.
+StoreTraffic checkpoint_traffic(const Scenario& scenario);
+
 struct StoreReach {
     Bandwidth read;  // bytes of all ranks over the time until the slowest has its own
     Bandwidth write;

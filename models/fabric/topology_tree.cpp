@@ -6,14 +6,11 @@
 #include <functional>
 
 #include "models/fabric/topology.h"
+#include "sim/integers.h"
 
 namespace railyard {
 
 namespace {
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-    return (a + b - 1) / b;
-}
 
 std::int64_t up_ports_for(std::int64_t down, double oversubscription) {
     const auto up = static_cast<std::int64_t>(static_cast<double>(down) / oversubscription);

@@ -86,6 +86,12 @@ void Checkpointer::handle(std::uint32_t kind) {
 
 // ---- from tier to tier ----
 
+Duration Checkpointer::part_of(Duration whole, Bytes bytes) const {
+    const double share = static_cast<double>(bytes.count()) /
+                         static_cast<double>(std::max<std::int64_t>(1, spec_.size.count()));
+    return from_seconds(seconds(whole) * share);
+}
+
 void Checkpointer::start_move(std::int64_t number, std::size_t tier, bool stalls) {
     SavedStates::State& state = *states_.find(number);
     state.copies[tier] = Copy::moving;
@@ -100,9 +106,7 @@ void Checkpointer::start_move(std::int64_t number, std::size_t tier, bool stalls
         spec.bytes = state.bytes;
         move.transfer = stores_.start(client_, spec, *this);
     } else {
-        const double share = static_cast<double>(state.bytes.count()) /
-                             static_cast<double>(std::max<std::int64_t>(1, spec_.size.count()));
-        const Duration time = from_seconds(seconds(spec_.tiers[tier].write_time) * share);
+        const Duration time = part_of(spec_.tiers[tier].write_time, state.bytes);
         move.ends = engine_.schedule_cancellable(engine_.now() + time, id_,
                                                  tier_done + static_cast<std::uint32_t>(tier));
     }
@@ -304,9 +308,7 @@ void Checkpointer::restore() {
         spec.bytes = choice.bytes;
         reads_.push_back(stores_.start(client_, spec, *this));
     } else {
-        const double share = static_cast<double>(choice.bytes.count()) /
-                             static_cast<double>(std::max<std::int64_t>(1, spec_.size.count()));
-        const Duration time = from_seconds(seconds(spec_.tiers[choice.tier].read_time) * share);
+        const Duration time = part_of(spec_.tiers[choice.tier].read_time, choice.bytes);
         reading_locally_ = true;
         restore_ends_ = engine_.schedule_cancellable(engine_.now() + time, id_, restore_done);
     }

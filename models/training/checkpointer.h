@@ -72,6 +72,7 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
         EventId ends;  // of a place on the nodes
     };
 
+    Duration part_of(Duration whole, Bytes bytes) const;  // whole: for a whole state
     bool to_store(std::size_t tier) const { return !on_nodes(spec_.tiers[tier].place); }
     void start_move(std::int64_t number, std::size_t tier, bool stalls);
     void moved(std::size_t tier, const WallTimes& walls);

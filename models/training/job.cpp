@@ -4,14 +4,11 @@
 #include <utility>
 
 #include "sim/check.h"
+#include "sim/integers.h"
 
 namespace railyard {
 
 namespace {
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-    return (a + b - 1) / b;
-}
 
 Category category_of(JobPhase phase) {
     switch (phase) {
