@@ -28,8 +28,8 @@ struct PairedComparison {
     double correlation =
         0;  // of a and b over the pairs: how much they have in common; 0 when one is constant
     Verdict verdict = Verdict::undecided;
-    // Pairs in all that settle an undecided one: if the true difference and spread are those seen, the interval
-    // then leaves out zero with a probability of 80 %. None: settled, or no number of pairs below a billion does.
+    // Pairs in all that settle an undecided one: if the true difference and spread are those seen, the
+    // interval then leaves out zero with a probability of 80 %. None: settled, or a billion would not do.
     std::optional<std::int64_t> pairs_to_settle;
 };
 
@@ -45,8 +45,8 @@ Interval mean_interval(const Summary& s, double confidence);
 // `confidence`, however they depend on each other (on common random numbers they do).
 double corrected_confidence(double confidence, std::int64_t comparisons);
 
-// Values with the mean sum(sums) / sum(counts) and the spread of that ratio's linearisation, so that ratios can be
-// compared in pairs like plain values. All not a number when nothing was counted. Sizes must agree.
+// Values with the mean sum(sums) / sum(counts) and the spread of that ratio's linearisation, so that ratios
+// can be compared in pairs like plain values. All not a number when nothing was counted. Sizes must agree.
 std::vector<double> ratio_values(std::span<const double> sums, std::span<const double> counts);
 
 // One metric over replicas, ready to be paired: plain values, or those of a ratio.
