@@ -28,6 +28,9 @@ int cmd_storage(const std::vector<std::string>& arguments);
 int cmd_jobs(const std::vector<std::string>& arguments);
 int cmd_window(const std::vector<std::string>& arguments);
 int cmd_verify(const std::vector<std::string>& arguments);
+int cmd_explain(const std::vector<std::string>& arguments);
+int cmd_sensitivity(const std::vector<std::string>& arguments);
+int cmd_breakeven(const std::vector<std::string>& arguments);
 int cmd_calc(const std::vector<std::string>& arguments);
 
 // Set by Ctrl-C.
