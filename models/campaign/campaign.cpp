@@ -249,7 +249,7 @@ ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events
     RY_CHECK(result.ledger.total() == GpuNanoseconds{s.gpus()} * result.simulated.count());
 
     Fingerprint outcome;
-    for (std::size_t i = 0; i < category_count; ++i) {
+    for (std::size_t i = 0; i < job_category_count; ++i) {
         outcome.add(result.ledger.booked(static_cast<Category>(i)));
     }
     for (const std::int64_t n : result.job.interruptions) outcome.add(n);

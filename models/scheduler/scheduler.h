@@ -1,10 +1,12 @@
 #pragma once
 // The door of the folder: which nodes a job gets. Here one job, all its nodes or none, and what is left
-// over are its hot spares; in job_stream.h many jobs.
+// over are its hot spares; in fleet.h many jobs on a cluster that fails; in job_stream.h many on one that does
+// not.
 
 #include <deque>
 #include <vector>
 
+#include "models/scheduler/fleet.h"
 #include "models/scheduler/job_stream.h"
 #include "models/scheduler/job_trace.h"
 #include "models/scheduler/policy.h"
