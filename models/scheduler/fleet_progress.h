@@ -25,7 +25,7 @@ struct RunPlan {
     Duration setup() const { return prolog + restart + restore; }
     std::int64_t stalls() const { return interval > 0 && steps > 0 ? (steps - 1) / interval : 0; }
     Duration finish_after() const { return setup() + step * steps + stall * stalls(); }
-    // Needs 0 <= elapsed <= finish_after(). The parts sum to `elapsed`, with `steps` of them as long as a step.
+    // Needs 0 <= elapsed <= finish_after(). The parts sum to `elapsed`, each step as long as it is.
     RunProgress after(Duration elapsed) const;
 };
 

@@ -62,8 +62,8 @@ class Fleet {
     virtual const FleetJobStatus& status(JobIndex job) const = 0;
     virtual Instant now() const = 0;
 
-    // Gives a waiting or gathering job free GPUs of nodes that are up, or none. It starts, or starts again, once
-    // it holds all that it asked for.
+    // Gives a waiting or gathering job free GPUs of nodes that are up, or none. It starts, or starts again,
+    // once it holds all that it asked for.
     virtual void bind(JobIndex job, const Allocation& gpus) = 0;
     // Takes back what a gathering job holds on a node; nothing left: it waits.
     virtual void unbind(JobIndex job, NodeIndex node) = 0;

@@ -76,8 +76,8 @@ struct FleetJob {
     std::int64_t pods() const { return (gpus + gpus_per_pod - 1) / gpus_per_pod; }
 };
 
-// Nodes under maintenance for a while, again and again if `every` is not 0: no job starts there that would have
-// to end in it. What runs there all the same goes on.
+// Nodes under maintenance for a while, again and again if `every` is not 0: no job starts there that would
+// have to end in it. What runs there all the same goes on.
 struct Reservation {
     std::string name;
     NodeIndex first_node = 0;

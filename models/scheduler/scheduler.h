@@ -1,7 +1,7 @@
 #pragma once
 // The door of the folder: which nodes a job gets. Here one job, all its nodes or none, and what is left
-// over are its hot spares; in fleet.h many jobs on a cluster that fails; in job_stream.h many on one that does
-// not.
+// over are its hot spares; in fleet.h many jobs on a cluster that fails; in job_stream.h many on one that
+// does not.
 
 #include <deque>
 #include <vector>

@@ -62,8 +62,8 @@ void SlurmPlacement::count_by_leaf(const Levels& levels, const NodeSet& allowed)
     }
 }
 
-// Shares the pods among the leaves of a block, or of all: the leaf with the fewest candidates that are enough,
-// else the one with the most, and again.
+// Shares the pods among the leaves of a block, or of all: the leaf with the fewest candidates that are
+// enough, else the one with the most, and again.
 bool SlurmPlacement::take_leaves(std::int64_t pods, std::int64_t block) {
     quota_.assign(leaves_, 0);
     const auto fits_better = [&](std::size_t leaf, std::size_t best, std::int64_t need) {

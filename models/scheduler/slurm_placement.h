@@ -16,9 +16,9 @@ class SlurmPlacement {
         const NodeSet& pods;
         const NodeSet& rest;
     };
-    // Free GPUs for all pods of a job, each pod on a node of its own; nothing when there are not enough, or not
-    // where the topology wants them. Of nodes that are alike in all else, those with the fewest free GPUs that
-    // fit, then the first.
+    // Free GPUs for all pods of a job, each pod on a node of its own; nothing when there are not enough, or
+    // not where the topology wants them. Of nodes that are alike in all else, those with the fewest free
+    // GPUs that fit, then the first.
     //
     // tree: under the lowest switch that has enough nodes, the one of these with the fewest; over its leaves,
     // time and again the leaf with the fewest that is enough, else the one with the most.

@@ -3,7 +3,7 @@
 // backfill's table of the future.
 //
 // Slots follow one another; in each every node has so many GPUs free. They are made only as far ahead as
-// somebody asks: beyond the last one nothing but GPUs given back can come, so what fits at its end fits later.
+// somebody asks: beyond the last one GPUs can only be given back, so what fits at its end fits later.
 
 #include <functional>
 #include <map>

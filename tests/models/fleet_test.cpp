@@ -14,7 +14,10 @@
 #include "models/scheduler/slurm_priority.h"
 
 using namespace railyard;
-using namespace std::chrono_literals;
+using std::chrono_literals::operator""ns;
+using std::chrono_literals::operator""s;
+using std::chrono_literals::operator""min;
+using std::chrono_literals::operator""h;
 
 namespace {
 
