@@ -74,6 +74,13 @@ enum class JobPhase : std::uint8_t {
     maintenance,
     done,
 };
+std::string_view phase_name(JobPhase phase);  // snake_case
+
+// From this instant on, until the next.
+struct PhaseStart {
+    Instant at;
+    JobPhase phase = JobPhase::done;
+};
 
 // Something that happened to the job or a node, for people and databases.
 struct CampaignEvent {
@@ -113,6 +120,8 @@ class TrainingJob : public CampaignEngine::Component,
                 const std::vector<FailureCause>& causes, NodeSupply& supply, StoreService& stores,
                 Ledger& ledger, std::vector<CampaignEvent>* events);
 
+    // Keeps every phase from now on; the last one is done, at the end. Call before begin().
+    void log_phases(std::vector<PhaseStart>& phases) { phases_ = &phases; }
     // The campaign opens on a job whose state has just been restored: it holds its nodes and runs.
     void begin();
     // Books what is under way at the engine's present instant. Call once, after the engine has run.
@@ -182,6 +191,7 @@ class TrainingJob : public CampaignEngine::Component,
     NodeSupply& supply_;
     Ledger& ledger_;
     std::vector<CampaignEvent>* events_;
+    std::vector<PhaseStart>* phases_ = nullptr;
     CampaignEngine::ComponentId id_;
 
     JobPhase phase_ = JobPhase::done;
