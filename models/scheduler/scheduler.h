@@ -16,6 +16,14 @@
 
 namespace railyard {
 
+// A node is out of service, in repair or being reset.
+struct NodeAbsence {
+    std::int64_t node = 0;
+    Instant from;
+    Instant until;
+    std::string cause;
+};
+
 // The nodes of a cluster: in the job, spare, or out of service. Books the spare and repair
 // categories.
 class NodePool : public CampaignEngine::Component, public NodeSupply {
@@ -32,6 +40,9 @@ class NodePool : public CampaignEngine::Component, public NodeSupply {
              std::uint64_t replica);
     // Who is told when a node comes back. Set before the engine runs.
     void set_waiter(Waiter& waiter) { waiter_ = &waiter; }
+
+    // Keeps every absence from now on; one may end after the campaign does.
+    void log_absences(std::vector<NodeAbsence>& log) { absences_ = &log; }
 
     double acceptance(std::int64_t slot) const override;
     void remove(const Strike& strike, const FailureCause& cause) override;
@@ -54,6 +65,7 @@ class NodePool : public CampaignEngine::Component, public NodeSupply {
     std::vector<bool> lemon_;
     std::int64_t in_repair_ = 0;
     Instant booked_until_{};
+    std::vector<NodeAbsence>* absences_ = nullptr;
 };
 
 }  // namespace railyard
