@@ -18,6 +18,7 @@ enum Exit : int {
 };
 
 int cmd_run(const std::vector<std::string>& arguments);
+int cmd_compare(const std::vector<std::string>& arguments);
 int cmd_check(const std::vector<std::string>& arguments);
 int cmd_list(const std::vector<std::string>& arguments);
 int cmd_plan(const std::vector<std::string>& arguments);
@@ -25,6 +26,7 @@ int cmd_perf(const std::vector<std::string>& arguments);
 int cmd_topo(const std::vector<std::string>& arguments);
 int cmd_storage(const std::vector<std::string>& arguments);
 int cmd_jobs(const std::vector<std::string>& arguments);
+int cmd_trace(const std::vector<std::string>& arguments);
 int cmd_window(const std::vector<std::string>& arguments);
 int cmd_verify(const std::vector<std::string>& arguments);
 int cmd_calc(const std::vector<std::string>& arguments);

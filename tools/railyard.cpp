@@ -34,6 +34,8 @@ struct Verb {
 
 constexpr Verb verbs[] = {
     {"run", cmd_run, "simulate a scenario and print goodput, its ledger and how sure that is"},
+    {"compare", cmd_compare,
+     "two or more designs on the same random numbers: which is better, how sure is that"},
     {"check", cmd_check, "say all that is wrong with scenarios, run nothing"},
     {"list", cmd_list,
      "the catalogue with its sources; 'list keys' and 'list kinds': the scenario language"},
@@ -42,6 +44,7 @@ constexpr Verb verbs[] = {
     {"topo", cmd_topo, "what the networks are made of, and pictures of them"},
     {"storage", cmd_storage, "what the store gives, holds, and loses with its parts"},
     {"window", cmd_window, "the scenario's traffic and faults, packet by packet"},
+    {"trace", cmd_trace, "a replica, a step or a packet window as a trace for ui.perfetto.dev"},
     {"jobs", cmd_jobs, "a trace of many jobs on a cluster: who waits how long"},
     {"verify", cmd_verify, "published measurements beside what the program says"},
     {"calc", cmd_calc, "checkpoint size, training memory, training time, KV cache, with formulas"},

@@ -44,6 +44,7 @@ struct FleetOutcome {
     std::int64_t preemptions = 0;
     std::int64_t strikes_on_idle = 0;  // failures that found no job on their node
     std::vector<RefusedJob> refused;
+    __int128 node_busy = 0;  // time of nodes that hold a job
 };
 
 // Runs them from the clock's start to `end`, or until all are over if that is Instant::max().

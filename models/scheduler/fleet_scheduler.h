@@ -36,6 +36,10 @@ enum class JobEnd : std::uint8_t {
     cancelled,
     refused
 };
+const char* job_end_name(JobEnd how);
+
+// Of each run of a job, from its own limit or its partition's; without one a year, as Slurm plans it.
+Duration time_limit(const FleetSpec& spec, const FleetJob& job);
 
 // What a kind may know of a job while it is about.
 struct FleetJobStatus {
@@ -58,8 +62,8 @@ class Fleet {
     virtual const FleetJobStatus& status(JobIndex job) const = 0;
     virtual Instant now() const = 0;
 
-    // Gives a waiting or gathering job free GPUs of nodes that are up. It starts once it holds all that it
-    // asked for.
+    // Gives a waiting or gathering job free GPUs of nodes that are up, or none. It starts, or starts again,
+    // once it holds all that it asked for.
     virtual void bind(JobIndex job, const Allocation& gpus) = 0;
     // Takes back what a gathering job holds on a node; nothing left: it waits.
     virtual void unbind(JobIndex job, NodeIndex node) = 0;
@@ -75,6 +79,8 @@ class Fleet {
     virtual void drain(NodeIndex node) = 0;
     // schedule() at that instant, whatever happens.
     virtual void wake_at(Instant at) = 0;
+    // Says, for those who watch, by when a kind that plans ahead has planned a waiting job to start.
+    virtual void promise(JobIndex job, Instant start) = 0;
 };
 
 class FleetScheduler {

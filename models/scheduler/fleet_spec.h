@@ -46,14 +46,15 @@ struct FleetJobKind {
     std::string name;
     Duration checkpoint_interval{};  // of work; 0: nothing is saved, an end loses all
     Duration checkpoint_stall{};
-    Duration restart{};     // each start: launch, imports, communicators
-    Duration restore{};     // each start after the first: reading the state back
-    Rate own_failure_rate;  // while it runs: its own code, data, mounts; no node is to blame
-    bool requeue = true;    // when it fails, or its nodes do; else that is its end
-    bool resubmit = false;  // when its time limit ends it before it is done
+    Duration restart{};  // each start: launch, imports, communicators
+    Duration restore{};  // each start with a saved state: reading it back
+    Rate
+        own_failure_rate_per_gpu{};  // while it runs: its own code, data, mounts; no node is to blame
+    bool requeue = true;             // when it fails, or its nodes do; else that is its end
+    bool resubmit = false;           // when its time limit ends it before it is done
     std::int64_t restarts_max = 1'000'000;  // then it is given up
     // What a step takes on these nodes, in order of rank; without it work goes on at the clock's pace.
-    std::function<StepTime(const std::vector<NodeIndex>& nodes)> step;
+    std::function<StepTime(const std::vector<NodeIndex>& nodes)> step{};
     std::int64_t steps = 0;  // with `step`: its length
 };
 
@@ -75,8 +76,8 @@ struct FleetJob {
     std::int64_t pods() const { return (gpus + gpus_per_pod - 1) / gpus_per_pod; }
 };
 
-// Nodes that are not to be had for a while, again and again if `every` is not 0: no job starts there that
-// would have to end in it. What runs there all the same goes on.
+// Nodes under maintenance for a while, again and again if `every` is not 0: no job starts there that would
+// have to end in it. What runs there all the same goes on.
 struct Reservation {
     std::string name;
     NodeIndex first_node = 0;
@@ -84,8 +85,6 @@ struct Reservation {
     Instant start{};
     Duration length{};
     Duration every{};
-    bool maintenance = false;   // nobody has the nodes then
-    std::uint32_t account = 0;  // else this one has
 };
 
 // Checks of nodes: a broken one that is found leaves for its reset or repair as soon as it is empty.
@@ -114,6 +113,7 @@ struct FleetSpec {
 
     std::int64_t nodes() const;
     std::int64_t gpus() const;
+    std::int64_t gpus_of_node(NodeIndex node) const;
 };
 
 }  // namespace railyard

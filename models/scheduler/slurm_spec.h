@@ -15,7 +15,7 @@ enum class PreemptMode : std::uint8_t { off, cancel, requeue, suspend };
 struct SlurmQos {
     std::string name;
     std::int64_t priority = 0;
-    std::vector<std::uint32_t> preempts;  // QOS whose jobs it may displace; no cycles
+    std::vector<std::uint32_t> preempts{};  // QOS whose jobs it may displace; no cycles
     PreemptMode mode =
         PreemptMode::requeue;   // what happens to its own jobs when they are displaced
     Duration grace{};           // GraceTime: they run on for so long

@@ -232,7 +232,30 @@ void StoreService::retire() {
     }
 }
 
+void StoreService::log_changed_rates() {
+    logged_.resize(stores_.size());
+    for (std::size_t s = 0; s < stores_.size(); ++s) {
+        std::array<std::int64_t, 2> rates{};
+        for (const TransferId id : active_) {
+            const Transfer& t = transfers_[id];
+            const bool moving = t.stream || t.bytes.left > 0;
+            if (t.spec.store == s && moving && !clients_[t.client].held) {
+                rates[index_of(t.spec.direction)] += t.bytes.rate;
+            }
+        }
+        const StoreRates now{engine_.now(), s, Bandwidth::bits_per_second(rates[0]),
+                             Bandwidth::bits_per_second(rates[1])};
+        if (now.read == logged_[s].read && now.write == logged_[s].write) continue;
+        // What is settled within an instant never was.
+        const bool again = !log_->empty() && log_->back().at == now.at && log_->back().store == s;
+        if (again) log_->pop_back();
+        log_->push_back(now);
+        logged_[s] = now;
+    }
+}
+
 void StoreService::schedule_next() {
+    if (log_ != nullptr) log_changed_rates();
     engine_.cancel(next_);
     Duration next = time_max;
     for (std::size_t s = 0; s < stores_.size(); ++s) {

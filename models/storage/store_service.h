@@ -47,6 +47,14 @@ struct TransferSpec {
     Wall cap_wall = Wall::network;  // what that is
 };
 
+// What a store moves from this instant on, all transfers and streams together.
+struct StoreRates {
+    Instant at;
+    std::size_t store = 0;
+    Bandwidth read;
+    Bandwidth write;
+};
+
 class StoreService : public CampaignEngine::Component {
   public:
     using TransferId = std::uint32_t;
@@ -87,6 +95,9 @@ class StoreService : public CampaignEngine::Component {
     void set_outage(std::size_t store, bool outage);
     // The client's own network stands still, or moves again. The time between is none of its transfers'.
     void set_held(std::size_t client, bool held);
+
+    // Keeps every change of what the stores move from now on.
+    void log_rates(std::vector<StoreRates>& log) { log_ = &log; }
 
     std::size_t stores() const { return stores_.size(); }
     // What the client's transfers have written to the store so far; cancelled ones count what they moved.
@@ -149,6 +160,7 @@ class StoreService : public CampaignEngine::Component {
     void retire();
     void tell_streams();
     void schedule_next();
+    void log_changed_rates();
 
     CampaignEngine& engine_;
     CampaignEngine::ComponentId id_;
@@ -161,6 +173,8 @@ class StoreService : public CampaignEngine::Component {
     EventId next_;
     bool settling_ = false;           // will look again at this instant
     std::vector<TransferId> before_;  // scratch
+    std::vector<StoreRates>* log_ = nullptr;
+    std::vector<StoreRates> logged_;  // the last of each store
 };
 
 }  // namespace railyard
