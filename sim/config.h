@@ -57,15 +57,6 @@ std::string read_file(const std::string& path);
 // quotes. In a list of tables a number names one: window.traffic.0.bytes.
 void apply_setting(Document& document, std::string_view setting, Diagnostics& diagnostics);
 
-// One row of the language: a key that a scenario accepts.
-struct SchemaRow {
-    std::string path;       // job.checkpoint.interval
-    std::string type;       // "time", "bandwidth", "one of sync, async, none" ...
-    std::string otherwise;  // what holds when the key is absent
-    std::string doc;
-    bool required = false;
-};
-
 // A value in the scenario that says of itself that it is an estimate, or a catalogue value that is
 // one: what an answer hangs on. Scaling one and running again shows how much.
 struct Estimate {
@@ -94,6 +85,18 @@ enum class Bound : std::uint8_t {
     fraction,  // 0 to 1
     at_least_one,
     count,  // 1 to a million: products of three still fit
+};
+
+// One row of the language: a key that a scenario accepts.
+struct SchemaRow {
+    std::string path;       // job.checkpoint.interval
+    std::string type;       // "time", "bandwidth", "one of sync, async, none" ...
+    std::string otherwise;  // what holds when the key is absent
+    std::string doc;
+    bool required = false;
+    Bound bound = Bound::any;           // of a number or a quantity
+    std::vector<Dimension> dimensions;  // of a quantity
+    std::vector<std::string> words;     // of a closed list: the only ones that are valid
 };
 
 // A number as written in TOML: "400 Gbit/s", or { value = "400 Gbit/s", class = ..., source = ... }.
@@ -138,6 +141,13 @@ struct KeyRules {
     const char* otherwise = nullptr;  // said for a default that the target's value doesn't show
 };
 
+// What a key's value may be, for the schema.
+struct AllowedValues {
+    Bound bound = Bound::any;
+    std::vector<Dimension> dimensions{};
+    const std::vector<std::string>* words = nullptr;
+};
+
 // One table of a scenario while it is read. Each read() takes a key's value into its target, or
 // leaves the target as it was: the default.
 class Section {
@@ -166,6 +176,10 @@ class Section {
     void read(const char* key, Bandwidth& out, const char* doc, KeyRules rules = {});
     void read(const char* key, Rate& out, const char* doc, KeyRules rules = {});
     void read(const char* key, Metres& out, const char* doc, KeyRules rules = {});
+    void read(const char* key, Watts& out, const char* doc, KeyRules rules = {});
+    void read(const char* key, Celsius& out, const char* doc, KeyRules rules = {});
+    void read(const char* key, KelvinPerWatt& out, const char* doc, KeyRules rules = {});
+    void read(const char* key, GramsPerKilowattHour& out, const char* doc, KeyRules rules = {});
     // Absent: nullopt, and the caller says in rules.otherwise where the value then comes from.
     template <class T>
     void read(const char* key, std::optional<T>& out, const char* doc, KeyRules rules = {}) {
@@ -197,7 +211,7 @@ class Section {
 
   private:
     const Value* take(const char* key, const std::string& type, const std::string& otherwise,
-                      const char* doc, bool required);
+                      const char* doc, bool required, const AllowedValues& allowed = {});
     std::optional<Quantity> take_quantity(const char* key, Dimension dimension,
                                           const std::string& otherwise, const char* doc,
                                           const KeyRules& rules);

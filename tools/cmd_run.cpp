@@ -48,6 +48,7 @@ std::string json_text(const Scenario& s, const CampaignResult& r) {
     for (const LimitReached& limit : r.limits) limits.push_back(limit.what);
     Json ledger = Json::object();
     for (std::size_t i = 0; i < r.ledger.size(); ++i) {
+        if (i >= job_category_count) break;  // of many jobs
         ledger[std::string(category_name(static_cast<Category>(i)))] = r.ledger[i];
     }
     Json interruptions = Json::object();

@@ -69,18 +69,9 @@ std::vector<std::string> other_integers(std::int64_t number) {
 
 // The words of a key's closed list.
 std::vector<std::string> words_of(const std::string& path, const std::vector<SchemaRow>& schema) {
-    std::vector<std::string> words;
     const auto row = std::find_if(schema.begin(), schema.end(),
                                   [&](const SchemaRow& each) { return each.path == path; });
-    constexpr std::string_view head = "one of ";
-    if (row == schema.end() || !row->type.starts_with(head)) return words;
-    std::string rest = row->type.substr(head.size());
-    for (std::size_t comma = 0; comma != std::string::npos;) {
-        comma = rest.find(", ");
-        words.push_back(rest.substr(0, comma));
-        if (comma != std::string::npos) rest.erase(0, comma + 2);
-    }
-    return words;
+    return row == schema.end() ? std::vector<std::string>() : row->words;
 }
 
 std::vector<std::string> other_texts(const Leaf& leaf, const std::vector<SchemaRow>& schema) {

@@ -193,7 +193,8 @@ std::string stuck_report(const Scenario& s, const JobOutcome& job) {
 
 }  // namespace
 
-ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events) {
+ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events,
+                          ReplicaRecord* record) {
     ReplicaResult result;
     RY_CHECK(s.no_path.empty());
     result.index = index;
@@ -206,6 +207,11 @@ ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events
     TrainingJob job(engine, s.job, s.causes, nodes, stores, result.ledger,
                     log_events ? &result.log : nullptr);
     nodes.set_waiter(job);
+    if (record != nullptr) {
+        job.log_phases(record->phases);
+        stores.log_rates(record->store_rates);
+        nodes.log_absences(record->absences);
+    }
     std::optional<FailingStore> failing;
     if (s.stores[0].failures) {
         failing.emplace(engine, stores, 0, s.store(), *s.stores[0].failures, job, s.seed, replica);
@@ -249,7 +255,7 @@ ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events
     RY_CHECK(result.ledger.total() == GpuNanoseconds{s.gpus()} * result.simulated.count());
 
     Fingerprint outcome;
-    for (std::size_t i = 0; i < category_count; ++i) {
+    for (std::size_t i = 0; i < job_category_count; ++i) {
         outcome.add(result.ledger.booked(static_cast<Category>(i)));
     }
     for (const std::int64_t n : result.job.interruptions) outcome.add(n);

@@ -33,9 +33,18 @@ struct ReplicaResult {
     std::vector<CampaignEvent> log;  // when asked for
 };
 
+// A replica from minute to minute, for those that look at one. Rates stand until the next change.
+struct ReplicaRecord {
+    std::vector<PhaseStart> phases;
+    std::vector<StoreRates> store_rates;  // by index into Scenario::stores
+    std::vector<NodeAbsence> absences;
+};
+
 // One replica of a scenario whose ranks reach each other, alone: the same scenario and index give
 // the same bytes, always. Checks that the ledger sums to GPUs x time.
-ReplicaResult run_replica(const Scenario& scenario, std::int64_t index, bool log_events);
+// `record` is filled when it is given; it changes nothing else.
+ReplicaResult run_replica(const Scenario& scenario, std::int64_t index, bool log_events,
+                          ReplicaRecord* record = nullptr);
 
 struct CampaignOptions {
     unsigned threads = 1;

@@ -51,6 +51,13 @@ DataFeed::Use use_of_data(JobPhase phase) {
 
 }  // namespace
 
+std::string_view phase_name(JobPhase phase) {
+    constexpr std::string_view names[] = {
+        "running",      "checkpointing", "storm_stall", "detection",   "replacement",
+        "requeue_wait", "restart",       "restore",     "maintenance", "done"};
+    return names[static_cast<std::size_t>(phase)];
+}
+
 TrainingJob::TrainingJob(CampaignEngine& engine, const JobSpec& spec,
                          const std::vector<FailureCause>& causes, NodeSupply& supply,
                          StoreService& stores, Ledger& ledger, std::vector<CampaignEvent>* events)
@@ -61,10 +68,14 @@ TrainingJob::TrainingJob(CampaignEngine& engine, const JobSpec& spec,
       ledger_(ledger),
       events_(events),
       id_(engine.add(*this, "job")),
-      client_(stores.add_client(spec.store_read, spec.store_write)),
+      client_(stores.add_client(spec.network.read, spec.network.write)),
       checkpointer_(engine, stores, client_, spec.checkpoint, spec.nodes, *this) {
     RY_CHECK(spec.step.duration() > Duration{});
     outcome_.interruptions.resize(causes.size());
+    for (std::size_t store = 0; store < spec.store_paths.size(); ++store) {
+        const JobSpec::StorePath& path = spec.store_paths[store];
+        stores.limit_path(client_, store, path.read, path.write);
+    }
     if (spec.data) feed_.emplace(engine, stores, client_, *spec.data, *this);
 }
 
@@ -545,6 +556,7 @@ void TrainingJob::enter(JobPhase phase) {
     if (phase_ != JobPhase::running && phase_ != JobPhase::done) book_phase();
     phase_ = phase;
     phase_since_ = engine_.now();
+    if (phases_ != nullptr) phases_->push_back({engine_.now(), phase});
     if (feed_) feed_->change(use_of_data(phase));
 }
 
@@ -623,6 +635,7 @@ void TrainingJob::end() {
     outcome_.job_time = engine_.now() - began_;
     record(outcome_.finished ? "finished" : "campaign_end", "", -1, outcome_.steps_kept);
     phase_ = JobPhase::done;
+    if (phases_ != nullptr) phases_->push_back({engine_.now(), phase_});
 }
 
 void TrainingJob::record(const char* kind, std::string cause, std::int64_t slot,

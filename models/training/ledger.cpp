@@ -31,6 +31,13 @@ constexpr std::array<Row, category_count> rows{{
     {"planned_maintenance", "scheduled interruptions", "OTHER"},
     {"spare", "healthy nodes that no job holds", "OTHER"},
     {"repair", "nodes out of service", "OTHER"},
+    {"idle", "free, and nobody waits for it", "OTHER"},
+    {"gang_wait", "free, the first in the queue waits for more", "OTHER"},
+    {"fragmentation", "free, the first in the queue needs no more but can't be placed", "OTHER"},
+    {"partial_hold", "held by a job that has not all of its GPUs",
+     "INFRASTRUCTURE_RECOVERY_FROM_DISRUPTION"},
+    {"drained", "nodes that take no new jobs", "INFRASTRUCTURE_RECOVERY_FROM_DISRUPTION"},
+    {"health_check", "prologs and epilogs of jobs", "PROGRAM_STARTUP"},
 }};
 
 const Row& row(Category category) {

@@ -79,6 +79,8 @@ def main():
     page = ROOT / "scenarios" / "README.md"
     if update:
         page.write_text(language_page(railyard))
+        schema = subprocess.run([railyard, "list", "schema"], capture_output=True, text=True, check=True).stdout
+        (ROOT / "scenarios" / "schema.json").write_text(schema)
     if page.read_text() == language_page(railyard):
         passed += 1
     else:
