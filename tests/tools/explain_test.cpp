@@ -154,6 +154,21 @@ client_bandwidth = "1 TB/s"
     CHECK(a.causes[0].last->mean == doctest::Approx(gap(a)));
 }
 
+TEST_CASE("a store that feeds the job too slowly takes all of the gap") {
+    const Attribution a = explain(given_step + R"(
+checkpoint.mode = "none"
+data = { sample_size = "10 MB", batch = 200, workers = 64 }
+[storage]
+server_write_bandwidth = "50 GB/s"
+server_read_bandwidth = "50 GB/s"
+client_bandwidth = "1 TB/s"
+)",
+                                  {"job.step.time=1 s"});
+    check_alone(a, LossCause::storage);
+    // 64 GPUs want 128 GB for a step of 1 s and get 50 GB a second.
+    CHECK(a.goodput.mean == doctest::Approx(50.0 / 128).epsilon(1e-4));
+}
+
 TEST_CASE("stragglers take all of the gap of a plan that is otherwise left in peace") {
     check_alone(explain(modelled_step), LossCause::stragglers);
 }
