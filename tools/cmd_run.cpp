@@ -13,8 +13,8 @@
 #include "tools/cmd.h"
 #include "tools/limits.h"
 #include "tools/options.h"
-#include "tools/results_db.h"
 #include "tools/run_storage.h"
+#include "tools/saved_run.h"
 #include "tools/terminal.h"
 
 namespace railyard {
@@ -299,35 +299,6 @@ void print_estimates(const std::vector<EstimateEffect>& effects, std::size_t rea
         table.text(), read_count, effects.size());
 }
 
-// Writes to the database for as long as that works: an answer that took hours is not thrown away because a
-// disk is full.
-class Saving {
-  public:
-    explicit Saving(ResultsDb* db) : db_(db) {}
-    void add(const ReplicaResult& replica) {
-        attempt([&] { db_->add(replica); });
-    }
-    void finish(const CampaignResult& result) {
-        attempt([&] { db_->finish(result); });
-    }
-    bool failed() const { return failed_; }
-
-  private:
-    template <class Write>
-    void attempt(const Write& write) {
-        if (db_ == nullptr || failed_) return;
-        try {
-            write();
-        } catch (const ScenarioError& error) {
-            failed_ = true;
-            fmt::print(stderr, "{}\n    the run goes on without it\n", error.what());
-        }
-    }
-
-    ResultsDb* db_;
-    bool failed_ = false;
-};
-
 bool out_of_events(const CampaignResult& result) {
     return std::any_of(result.replicas.begin(), result.replicas.end(),
                        [](const ReplicaResult& r) { return r.ending == Ending::limit; });
@@ -414,14 +385,7 @@ int cmd_run(const std::vector<std::string>& arguments) {
                    scenario.no_path);
         return exit_stuck;
     }
-    std::unique_ptr<ResultsDb> db;
-    if (!args->db.empty()) {
-        db = std::make_unique<ResultsDb>(args->db, scenario, text,
-                                         fmt::format("{}", fmt::join(args->changes.settings, "\n")),
-                                         version());
-    }
-
-    Saving saved(db.get());
+    SavedRun saved(args->db, scenario, text, args->changes.settings);
     CampaignResult result;
     {
         Progress progress("replicas");
@@ -432,7 +396,7 @@ int cmd_run(const std::vector<std::string>& arguments) {
         options.progress = [&](std::int64_t done, std::int64_t total) {
             progress.update(done, total);
         };
-        if (db) options.finished = [&](const ReplicaResult& replica) { saved.add(replica); };
+        options.finished = [&](const ReplicaResult& replica) { saved.add(replica); };
         result = run_campaign(scenario, options);
     }
     saved.finish(result);
