@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -51,6 +52,16 @@ std::vector<double> ratio_values(std::span<const double> sums, std::span<const d
 
 // One metric over replicas, ready to be paired: plain values, or those of a ratio.
 std::vector<double> paired_values(std::span<const Metric> replicas);
+
+// Two of several designs, by their numbers, in one metric.
+struct MetricComparison {
+    std::string metric;
+    std::string unit;
+    Better better = Better::higher;
+    std::size_t a = 0;
+    std::size_t b = 0;
+    PairedComparison pairs;
+};
 
 // Which way is better, by the metric's name; money, waits and losses want to be low.
 Better better_of(std::string_view metric);

@@ -548,6 +548,29 @@ void Section::read(const char* key, Metres& out, const char* doc, KeyRules rules
     if (q) out = Metres{q->value};
 }
 
+void Section::read(const char* key, Watts& out, const char* doc, KeyRules rules) {
+    const auto q = take_quantity(key, Dimension::power, shown(rules, to_text(out)), doc, rules);
+    if (q) out = Watts{q->value};
+}
+
+void Section::read(const char* key, Celsius& out, const char* doc, KeyRules rules) {
+    const auto q = take_quantity(key, Dimension::temperature,
+                                 shown(rules, fmt::format("{:g} degC", out.value)), doc, rules);
+    if (q) out = Celsius{q->value};
+}
+
+void Section::read(const char* key, KelvinPerWatt& out, const char* doc, KeyRules rules) {
+    const auto q = take_quantity(key, Dimension::thermal_resistance,
+                                 shown(rules, fmt::format("{:g} K/W", out.value)), doc, rules);
+    if (q) out = KelvinPerWatt{q->value};
+}
+
+void Section::read(const char* key, GramsPerKilowattHour& out, const char* doc, KeyRules rules) {
+    const auto q = take_quantity(key, Dimension::carbon_intensity,
+                                 shown(rules, fmt::format("{:g} gCO2/kWh", out.value)), doc, rules);
+    if (q) out = GramsPerKilowattHour{q->value};
+}
+
 void Section::read_time_or_steps(const char* key, Duration& time, std::int64_t& step_count,
                                  const char* doc, KeyRules rules) {
     const Value* value = take(key, "time or number of steps", shown(rules, to_text(time)), doc,

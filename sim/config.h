@@ -173,6 +173,10 @@ class Section {
     void read(const char* key, Bandwidth& out, const char* doc, KeyRules rules = {});
     void read(const char* key, Rate& out, const char* doc, KeyRules rules = {});
     void read(const char* key, Metres& out, const char* doc, KeyRules rules = {});
+    void read(const char* key, Watts& out, const char* doc, KeyRules rules = {});
+    void read(const char* key, Celsius& out, const char* doc, KeyRules rules = {});
+    void read(const char* key, KelvinPerWatt& out, const char* doc, KeyRules rules = {});
+    void read(const char* key, GramsPerKilowattHour& out, const char* doc, KeyRules rules = {});
     // Absent: nullopt, and the caller says in rules.otherwise where the value then comes from.
     template <class T>
     void read(const char* key, std::optional<T>& out, const char* doc, KeyRules rules = {}) {

@@ -163,6 +163,8 @@ constexpr Unit units[] = {
     {"USD/kW", price, 1},
     {"USD/kW/month", price, 1},
     {"USD/h", price, 1},
+    {"gCO2/kWh", carbon_intensity, 1},
+    {"kgCO2/kWh", carbon_intensity, 1e3},
 };
 
 // The mantissa as digits and a power of ten, so that "0.1 s" is exactly 10^8 ns.
@@ -289,6 +291,8 @@ std::string_view dimension_name(Dimension dimension) {
             return "a speed";
         case delay_per_length:
             return "a delay per length";
+        case carbon_intensity:
+            return "a carbon intensity";
     }
     return "a quantity";
 }
@@ -335,6 +339,8 @@ std::string_view dimension_example(Dimension dimension) {
             return "\"198e6 m/s\"";
         case delay_per_length:
             return "\"5 ns/m\"";
+        case carbon_intensity:
+            return "\"400 gCO2/kWh\"";
     }
     return "";
 }
@@ -430,6 +436,11 @@ std::string to_text(Bandwidth b) {
     static constexpr std::array<Step, 5> steps_up{
         {{1, "B/s"}, {1e3, "kB/s"}, {1e6, "MB/s"}, {1e9, "GB/s"}, {1e12, "TB/s"}}};
     return pick(b.bytes_per_second(), steps_up);
+}
+
+std::string to_text(Watts p) {
+    static constexpr std::array<Step, 4> steps_up{{{1, "W"}, {1e3, "kW"}, {1e6, "MW"}, {1e9, "GW"}}};
+    return pick(p.value, steps_up);
 }
 
 std::string line_rate_text(Bandwidth b) {

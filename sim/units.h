@@ -85,6 +85,24 @@ struct Metres {
     auto operator<=>(const Metres&) const = default;
 };
 
+// Doubles: they enter averages, limits and when a part has grown too hot, never how much is booked.
+struct Watts {
+    double value = 0;
+    auto operator<=>(const Watts&) const = default;
+};
+struct Celsius {
+    double value = 0;
+    auto operator<=>(const Celsius&) const = default;
+};
+struct KelvinPerWatt {
+    double value = 0;
+    auto operator<=>(const KelvinPerWatt&) const = default;
+};
+struct GramsPerKilowattHour {  // of CO2 equivalent
+    double value = 0;
+    auto operator<=>(const GramsPerKilowattHour&) const = default;
+};
+
 // Time to move `bytes` at `bandwidth`, rounded up, so that a transfer never ends early. The product
 // is widened to 128 bits. Needs bandwidth > 0 and bytes >= 0; saturates at the clock's end.
 Duration transfer_time(Bytes bytes, Bandwidth bandwidth);
@@ -113,6 +131,7 @@ enum class Dimension : std::uint8_t {
     steps,
     speed,
     delay_per_length,
+    carbon_intensity,
 };
 std::string_view dimension_name(Dimension dimension);     // "a bandwidth"
 std::string_view dimension_example(Dimension dimension);  // "\"400 Gbit/s\""
@@ -139,5 +158,6 @@ std::string to_text(Bytes b);
 std::string to_text(Bandwidth b);
 std::string line_rate_text(Bandwidth b);  // "400 Gbit/s": what a port is called by
 std::string to_text(Flops f);
+std::string to_text(Watts p);
 
 }  // namespace railyard

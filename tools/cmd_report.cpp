@@ -79,7 +79,10 @@ std::optional<ReportArguments> parse(const std::vector<std::string>& arguments) 
     line.positional("database", 1);
     line.add()("output,o", po::value<std::string>(), "The file to write");
     line.add()("no-estimates", "Don't look for the estimates that the answer hangs on");
-    line.add()("jobs,j", po::value<unsigned>(), "Threads that look for them");
+    line.add()(
+        "jobs,j",
+        po::value<std::int64_t>()->default_value(std::max(1U, std::thread::hardware_concurrency())),
+        "Threads that look for them");
     const auto values = line.parse(arguments);
     if (!values) return std::nullopt;
     if (!values->count("database")) {
@@ -95,8 +98,12 @@ std::optional<ReportArguments> parse(const std::vector<std::string>& arguments) 
                             fmt::format("railyard report {} -o report.html", out.db));
     }
     out.estimates = values->count("no-estimates") == 0;
-    out.threads = values->count("jobs") ? std::max(1U, (*values)["jobs"].as<unsigned>())
-                                        : std::max(1U, std::thread::hardware_concurrency());
+    constexpr std::int64_t threads_max = 1024;
+    const std::int64_t threads = (*values)["jobs"].as<std::int64_t>();
+    if (threads < 1) {
+        throw ScenarioError(fmt::format("--jobs: expected 1 or more, found {}", threads));
+    }
+    out.threads = static_cast<unsigned>(std::min(threads, threads_max));
     return out;
 }
 

@@ -34,6 +34,8 @@ struct Verb {
 
 constexpr Verb verbs[] = {
     {"run", cmd_run, "simulate a scenario and print goodput, its ledger and how sure that is"},
+    {"compare", cmd_compare,
+     "two or more designs on the same random numbers: which is better, how sure is that"},
     {"check", cmd_check, "say all that is wrong with scenarios, run nothing"},
     {"list", cmd_list,
      "the catalogue with its sources; 'list keys' and 'list kinds': the scenario language"},

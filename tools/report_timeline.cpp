@@ -142,8 +142,8 @@ Json timeline_of(const FeaturedPoint& point) {
             {"events", events_json(result.log)},
             {"absences", absences_json(trace.absences, end)},
             {"stores", stores},
-            {"links_read_MBps", s.job.store_read.bytes_per_second() * 1e-6},
-            {"links_write_MBps", s.job.store_write.bytes_per_second() * 1e-6}};
+            {"links_read_MBps", s.job.network.read.bytes_per_second() * 1e-6},
+            {"links_write_MBps", s.job.network.write.bytes_per_second() * 1e-6}};
 }
 
 // Bytes over capacity on each link, relative to the link that takes longest.

@@ -148,6 +148,18 @@ void ResultsDb::impossible_point(std::int64_t point, const std::string& problem)
     db_.run("UPDATE points SET status = 'impossible', problem = ? WHERE point = ?", problem, point);
 }
 
+void ResultsDb::add_comparison(std::int64_t run, const MetricComparison& m) {
+    const PairedComparison& p = m.pairs;
+    db_.run(
+        "INSERT OR REPLACE INTO comparisons VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+        "?)",
+        run, m.metric, static_cast<std::int64_t>(m.a), static_cast<std::int64_t>(m.b), m.unit,
+        m.better == Better::higher ? "higher" : "lower", static_cast<std::int64_t>(p.pairs),
+        finite(p.mean_a), finite(p.mean_b), finite(p.difference), finite(p.interval.low),
+        finite(p.interval.high), p.confidence, p.correlation, verdict_name(p.verdict),
+        p.pairs_to_settle);
+}
+
 void ResultsDb::finish_run(std::int64_t run, const std::string& status, const std::string& digest,
                            const std::string& trajectory) {
     db_.run(

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "sim/comparison.h"
 #include "tools/database.h"
 #include "tools/point_key.h"
 #include "tools/replica_record.h"
@@ -58,6 +59,8 @@ class ResultsDb {
     void finish_point(std::int64_t point, const Scenario& scenario, const PointSummary& summary,
                       const std::string& status);
     void impossible_point(std::int64_t point, const std::string& problem);
+    // a and b are positions in the run.
+    void add_comparison(std::int64_t run, const MetricComparison& comparison);
     void finish_run(std::int64_t run, const std::string& status, const std::string& digest,
                     const std::string& trajectory);
     // CPU time of everything, and of writing to the database where that was measured.

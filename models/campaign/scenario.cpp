@@ -306,8 +306,11 @@ void ScenarioReader::read_job() {
                               s_.job.step.duration().count();
     }
     for (const StoreSetup& store : s_.stores) {
-        s_.job.store_read = std::max(s_.job.store_read, store.limits.client_read * s_.job.nodes);
-        s_.job.store_write = std::max(s_.job.store_write, store.limits.client_write * s_.job.nodes);
+        const JobSpec::StorePath path{store.limits.client_read * s_.job.nodes,
+                                      store.limits.client_write * s_.job.nodes};
+        s_.job.network.read = std::max(s_.job.network.read, path.read);
+        s_.job.network.write = std::max(s_.job.network.write, path.write);
+        s_.job.store_paths.push_back(path);
     }
     const bool burst = s_.fidelity == Fidelity::packet && s_.converged && !model_name_.empty() &&
                        !given_step_ && s_.no_path.empty();

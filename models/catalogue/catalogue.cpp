@@ -260,6 +260,16 @@ double Catalogue::metres_per_second(std::string_view kind, std::string_view name
                                     std::string_view key) {
     return quantity(kind, name, key, Dimension::speed).value;
 }
+Watts Catalogue::power(std::string_view kind, std::string_view name, std::string_view key) {
+    return {quantity(kind, name, key, Dimension::power).value};
+}
+Celsius Catalogue::temperature(std::string_view kind, std::string_view name, std::string_view key) {
+    return {quantity(kind, name, key, Dimension::temperature).value};
+}
+KelvinPerWatt Catalogue::thermal_resistance(std::string_view kind, std::string_view name,
+                                            std::string_view key) {
+    return {quantity(kind, name, key, Dimension::thermal_resistance).value};
+}
 double Catalogue::price(std::string_view kind, std::string_view name, std::string_view key) {
     return quantity(kind, name, key, Dimension::price).value;
 }
@@ -307,7 +317,8 @@ std::string Catalogue::text(std::string_view kind, std::string_view name, std::s
     return find(kind, name, key).value->text;
 }
 bool Catalogue::flag(std::string_view kind, std::string_view name, std::string_view key) {
-    return find(kind, name, key).value->integer != 0;
+    const Found found = find(kind, name, key);
+    return reader_.unwrap(*found.value, found.path).integer != 0;
 }
 
 }  // namespace railyard

@@ -44,6 +44,10 @@ class Catalogue {
     double delay_per_metre(std::string_view kind, std::string_view name, std::string_view key);
     Metres metres(std::string_view kind, std::string_view name, std::string_view key);
     double metres_per_second(std::string_view kind, std::string_view name, std::string_view key);
+    Watts power(std::string_view kind, std::string_view name, std::string_view key);
+    Celsius temperature(std::string_view kind, std::string_view name, std::string_view key);
+    KelvinPerWatt thermal_resistance(std::string_view kind, std::string_view name,
+                                     std::string_view key);
     // In USD, for what the value is written per: GB, 1000 requests.
     double price(std::string_view kind, std::string_view name, std::string_view key);
     double number(std::string_view kind, std::string_view name, std::string_view key);

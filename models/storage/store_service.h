@@ -13,10 +13,12 @@
 // rate says. Ignores: queues inside the servers, caches, and that fairness is only rough in life.
 
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "models/failure/failure.h"
+#include "models/storage/byte_shares.h"
 #include "models/storage/walls.h"
 
 namespace railyard {
@@ -72,6 +74,8 @@ class StoreService : public CampaignEngine::Component {
     std::size_t add_store(std::string name, const StoreSupply& supply);
     // `read` and `write`: what its nodes carry, together.
     std::size_t add_client(Bandwidth read, Bandwidth write);
+    // What of that its nodes' software moves to and from one store.
+    void limit_path(std::size_t client, std::size_t store, Bandwidth read, Bandwidth write);
 
     // `told` hears of it, and must outlive it.
     TransferId start(std::size_t client, const TransferSpec& spec, Client& told);
@@ -130,8 +134,10 @@ class StoreService : public CampaignEngine::Component {
 
         std::int64_t write() const;  // bits/s that it takes at present
     };
+    using ClientPath = std::array<std::optional<Bandwidth>, 2>;  // none: as its network
     struct ClientState {
         std::array<Bandwidth, 2> network;
+        std::vector<ClientPath> paths{};  // by store
         bool held = false;
         std::vector<Bytes> written{};  // by store, by transfers that are no more
     };
@@ -145,6 +151,9 @@ class StoreService : public CampaignEngine::Component {
     void changed();  // something has: look again before the clock moves on
     void advance();  // to the present
     void serve_alone(Transfer& transfer);
+    std::int64_t path_rate(const Transfer& transfer) const;  // bits/s of its client alone
+    std::size_t client_limit(std::size_t client, std::size_t direction) const;
+    ByteShares shares_now() const;  // without transfers
     void share_bytes();
     void fill_buffers();
     void share_files();

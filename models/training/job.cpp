@@ -68,10 +68,14 @@ TrainingJob::TrainingJob(CampaignEngine& engine, const JobSpec& spec,
       ledger_(ledger),
       events_(events),
       id_(engine.add(*this, "job")),
-      client_(stores.add_client(spec.store_read, spec.store_write)),
+      client_(stores.add_client(spec.network.read, spec.network.write)),
       checkpointer_(engine, stores, client_, spec.checkpoint, spec.nodes, *this) {
     RY_CHECK(spec.step.duration() > Duration{});
     outcome_.interruptions.resize(causes.size());
+    for (std::size_t store = 0; store < spec.store_paths.size(); ++store) {
+        const JobSpec::StorePath& path = spec.store_paths[store];
+        stores.limit_path(client_, store, path.read, path.write);
+    }
     if (spec.data) feed_.emplace(engine, stores, client_, *spec.data, *this);
 }
 

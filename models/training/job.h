@@ -51,8 +51,13 @@ struct JobSpec {
     RecoverySpec recovery;
     MaintenanceSpec maintenance;
     std::optional<DataFeedSpec> data;  // read from a store while the job runs
-    Bandwidth store_read;              // of its nodes together, to and from all stores
-    Bandwidth store_write;
+    // What its nodes together move: to and from all stores, and by store.
+    struct StorePath {
+        Bandwidth read;
+        Bandwidth write;
+    };
+    StorePath network;
+    std::vector<StorePath> store_paths;
 
     std::int64_t gpus() const { return nodes * gpus_per_node; }
 };

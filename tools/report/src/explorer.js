@@ -3,7 +3,7 @@
 import { axisStyle, figure, ink, narrow } from "./charts.js";
 import { cellScale, lineScale } from "./colours.js";
 import { choice, csvButton, h, section } from "./dom.js";
-import { metricTitle, value as metricText } from "./format.js";
+import { metricTitle, value } from "./format.js";
 import { nameOf, ranked } from "./summary.js";
 
 const cells = 40; // an axis with more values is drawn as points, not as cells
@@ -14,15 +14,15 @@ function quantities(data, run) {
     id: `axis:${axis.key}`, title: axis.key, axis, numeric: axis.numeric,
     number: (at) => (axis.numeric ? axis.value(at) : axis.at[at]),
     text: (at) => axis.text(at),
-    show: (v) => (axis.numeric ? String(+v.toPrecision(4)) : axis.texts[Math.round(v)] ?? ""),
+    show: (v) => (axis.numeric ? value({ name: "", unit: axis.unit }, v) : axis.texts[Math.round(v)] ?? ""),
   }));
   const metrics = [...data.metrics.values()]
     .filter((m) => run.points.some((p) => m.mean()[p] !== null))
     .map((metric) => ({
       id: `metric:${metric.name}`, title: metricTitle(metric.name), metric, numeric: true,
       number: (at) => metric.mean()[run.points[at]],
-      text: (at) => metricText(metric, metric.mean()[run.points[at]]),
-      show: (v) => metricText(metric, v),
+      text: (at) => value(metric, metric.mean()[run.points[at]]),
+      show: (v) => value(metric, v),
     }));
   return { axes, metrics, all: new Map([...axes, ...metrics].map((q) => [q.id, q])) };
 }
@@ -91,7 +91,7 @@ function axisFor(quantity, more) {
   return axisStyle({ type: "value", scale: true, axisLabel: { color: ink().faint, formatter: (v) => quantity.show(v), hideOverlap: true }, name: quantity.title, nameLocation: "middle", ...more });
 }
 
-const details = (data, run, at) => `${nameOf(run, at)}<br>goodput ${metricText({ name: "goodput", unit: "1" }, data.mean("goodput", run.points[at]))}`;
+const details = (data, run, at) => `${nameOf(run, at)}<br>goodput ${value({ name: "goodput", unit: "1" }, data.mean("goodput", run.points[at]))}`;
 
 function scatterOptions(data, run, x, y, z) {
   const drawn = run.points.map((_, at) => [x.number(at), y.number(at), z.number(at), at]).filter((d) => d[0] !== null && d[1] !== null && d[2] !== null);

@@ -40,6 +40,7 @@ function linkLoad(raw, store, end) {
   return steps(store.at, load, end);
 }
 
+const counted = (list, word) => `${list.length.toLocaleString("en")} ${word}${list.length === 1 ? "" : "s"}`;
 const clock = (days) => (days < 2 ? time(days * 86400) : `day ${days.toFixed(2)}`);
 
 function options(raw, data) {
@@ -63,7 +64,7 @@ function options(raw, data) {
   });
   const rows = ["phase", "interruptions", "checkpoints"];
   const step = (gridIndex, name, points, colour, area) => ({
-    type: "line", step: "end", xAxisIndex: gridIndex, yAxisIndex: gridIndex, name, data: points, showSymbol: false, sampling: "max",
+    type: "line", step: "end", xAxisIndex: gridIndex, yAxisIndex: gridIndex, name, data: points, showSymbol: false, sampling: "minmax",
     lineStyle: { width: 1.2, color: colour }, itemStyle: { color: colour }, areaStyle: area ? { color: colour, opacity: 0.25 } : undefined,
   });
   const marks = (name, row, events, colour, symbol) => ({
@@ -149,7 +150,7 @@ function drawn(raw) {
   if (raw.problem) return h("p", { class: "note" }, `This point could not be simulated again here: ${raw.problem}`);
   const data = open(raw);
   const { element, chart } = figure(
-    `Replica 0, ${time(raw.end_ms / 1000)} of simulated time on ${raw.nodes} nodes, ${raw.job_nodes} of them in the job: ${data.interruptions.length} interruptions, ${data.checkpoints.length} checkpoints. Drag or Ctrl and wheel to zoom.`,
+    `Replica 0, ${time(raw.end_ms / 1000)} of simulated time on ${raw.nodes} nodes, ${raw.job_nodes} of them in the job: ${counted(data.interruptions, "interruption")}, ${counted(data.checkpoints, "checkpoint")}. Drag or Ctrl and wheel to zoom.`,
     510, () => options(raw, data));
   const csv = csvButton("phases", () => ({
     header: ["from_s", "to_s", "phase"],
