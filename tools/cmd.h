@@ -26,6 +26,7 @@ int cmd_perf(const std::vector<std::string>& arguments);
 int cmd_topo(const std::vector<std::string>& arguments);
 int cmd_storage(const std::vector<std::string>& arguments);
 int cmd_jobs(const std::vector<std::string>& arguments);
+int cmd_report(const std::vector<std::string>& arguments);
 int cmd_trace(const std::vector<std::string>& arguments);
 int cmd_window(const std::vector<std::string>& arguments);
 int cmd_verify(const std::vector<std::string>& arguments);

@@ -44,6 +44,7 @@ constexpr Verb verbs[] = {
     {"topo", cmd_topo, "what the networks are made of, and pictures of them"},
     {"storage", cmd_storage, "what the store gives, holds, and loses with its parts"},
     {"window", cmd_window, "the scenario's traffic and faults, packet by packet"},
+    {"report", cmd_report, "a results database as one page of HTML: verdicts, charts, tables"},
     {"trace", cmd_trace, "a replica, a step or a packet window as a trace for ui.perfetto.dev"},
     {"jobs", cmd_jobs, "a trace of many jobs on a cluster: who waits how long"},
     {"verify", cmd_verify, "published measurements beside what the program says"},

@@ -194,7 +194,7 @@ std::string stuck_report(const Scenario& s, const JobOutcome& job) {
 }  // namespace
 
 ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events,
-                          ReplicaRecord* record) {
+                          ReplicaTrace* record) {
     ReplicaResult result;
     RY_CHECK(s.no_path.empty());
     result.index = index;

@@ -34,7 +34,7 @@ struct ReplicaResult {
 };
 
 // A replica from minute to minute, for those that look at one. Rates stand until the next change.
-struct ReplicaRecord {
+struct ReplicaTrace {
     std::vector<PhaseStart> phases;
     std::vector<StoreRates> store_rates;  // by index into Scenario::stores
     std::vector<NodeAbsence> absences;
@@ -44,7 +44,7 @@ struct ReplicaRecord {
 // the same bytes, always. Checks that the ledger sums to GPUs x time.
 // `record` is filled when it is given; it changes nothing else.
 ReplicaResult run_replica(const Scenario& scenario, std::int64_t index, bool log_events,
-                          ReplicaRecord* record = nullptr);
+                          ReplicaTrace* record = nullptr);
 
 struct CampaignOptions {
     unsigned threads = 1;
