@@ -7,6 +7,7 @@
 
 #include "models/campaign/data.h"
 #include "models/campaign/limits.h"
+#include "models/campaign/power.h"
 #include "models/campaign/stores.h"
 #include "models/campaign/window.h"
 #include "models/scheduler/scheduler.h"
@@ -52,6 +53,7 @@ struct Scenario {
     NodePool::Spec nodes;
     JobSpec job;
     std::vector<FailureCause> causes;
+    PowerSpec power;
 
     // For people, and for metrics that need them.
     TransformerModel model;  // name empty: the step was given, not modelled
