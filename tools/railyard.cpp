@@ -42,6 +42,7 @@ constexpr Verb verbs[] = {
     {"topo", cmd_topo, "what the networks are made of, and pictures of them"},
     {"storage", cmd_storage, "what the store gives, holds, and loses with its parts"},
     {"window", cmd_window, "the scenario's traffic and faults, packet by packet"},
+    {"cost", cmd_cost, "what the cluster costs, line by line, and what its answer costs"},
     {"jobs", cmd_jobs, "a trace of many jobs on a cluster: who waits how long"},
     {"verify", cmd_verify, "published measurements beside what the program says"},
     {"calc", cmd_calc, "checkpoint size, training memory, training time, KV cache, with formulas"},

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "models/campaign/cost.h"
 #include "models/campaign/data.h"
 #include "models/campaign/limits.h"
 #include "models/campaign/stores.h"
@@ -52,6 +53,7 @@ struct Scenario {
     NodePool::Spec nodes;
     JobSpec job;
     std::vector<FailureCause> causes;
+    std::optional<CostSetup> cost;  // with [cost]
 
     // For people, and for metrics that need them.
     TransformerModel model;  // name empty: the step was given, not modelled
