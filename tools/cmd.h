@@ -25,6 +25,7 @@ int cmd_plan(const std::vector<std::string>& arguments);
 int cmd_perf(const std::vector<std::string>& arguments);
 int cmd_topo(const std::vector<std::string>& arguments);
 int cmd_storage(const std::vector<std::string>& arguments);
+int cmd_cost(const std::vector<std::string>& arguments);
 int cmd_jobs(const std::vector<std::string>& arguments);
 int cmd_report(const std::vector<std::string>& arguments);
 int cmd_trace(const std::vector<std::string>& arguments);

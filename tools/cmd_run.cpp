@@ -11,6 +11,7 @@
 
 #include "models/campaign/campaign.h"
 #include "tools/cmd.h"
+#include "tools/cost_report.h"
 #include "tools/limits.h"
 #include "tools/options.h"
 #include "tools/run_power.h"
@@ -423,6 +424,7 @@ int cmd_run(const std::vector<std::string>& arguments) {
         print_power(scenario, result);
         print_storage(scenario, result);
         print_interruptions(scenario, result);
+        print_cost(scenario, result);
         std::fflush(stdout);  // the answer is out before anything else is tried
         if (!result.cancelled) {
             print_other_clock(scenario, result, text, args->changes, args->threads);

@@ -46,6 +46,7 @@ constexpr Verb verbs[] = {
     {"window", cmd_window, "the scenario's traffic and faults, packet by packet"},
     {"report", cmd_report, "a results database as one page of HTML: verdicts, charts, tables"},
     {"trace", cmd_trace, "a replica, a step or a packet window as a trace for ui.perfetto.dev"},
+    {"cost", cmd_cost, "what the cluster costs, line by line, and what its answer costs"},
     {"jobs", cmd_jobs, "a trace of many jobs on a cluster: who waits how long"},
     {"verify", cmd_verify, "published measurements beside what the program says"},
     {"calc", cmd_calc, "checkpoint size, training memory, training time, KV cache, with formulas"},

@@ -247,6 +247,8 @@ ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events
     }
     job.end();
     nodes.end();
+    result.repairs = nodes.repairs();
+    result.repairs.resize(s.causes.size());
     if (failing) {
         failing->end();
         result.store = failing->counts();
@@ -277,6 +279,7 @@ ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events
     }
     result.outcome = outcome.value();
     result.metrics = metrics_of(s, result);
+    if (s.cost) add_cost_metrics(s, result);
     return result;
 }
 

@@ -5,6 +5,8 @@
 #include <functional>
 #include <optional>
 
+#include "models/campaign/bill_of_materials.h"
+#include "models/campaign/cost.h"
 #include "models/campaign/scenario.h"
 #include "models/campaign/store_traffic.h"
 #include "sim/metrics.h"
@@ -23,6 +25,7 @@ struct ReplicaResult {
     std::string stuck_report;  // who waits on what
     Ledger ledger;
     JobOutcome job;
+    std::vector<std::int64_t> repairs;         // nodes that went to repair, by cause
     StoreFailureCounts store;                  // of [storage]
     CampaignEnergy energy;                     // before the facility's own losses
     std::vector<NeighbourOutcome> neighbours;  // in the scenario's order

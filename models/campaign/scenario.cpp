@@ -143,7 +143,7 @@ Scenario ScenarioReader::read() {
     context.converged = s_.converged;
     context.storage_class_weight = store.class_weight();
     context.folder = folder_;
-    context.build = changes_.build_networks;
+    context.build = changes_.build_networks || top_.has("cost");  // every cable is paid for
     context.build_compute = s_.fidelity != Fidelity::analytic;
     context.packets = packets_wanted();
     context.packet_rates = s_.fidelity == Fidelity::packet;
@@ -173,6 +173,7 @@ Scenario ScenarioReader::read() {
     read_maintenance();
     power_->finish(store.servers());
     read_failures(top_, *catalogue_, s_);
+    s_.cost = read_cost(top_, values_, s_);
     top_.finish();
     return std::move(s_);
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "models/campaign/cost.h"
 #include "models/campaign/data.h"
 #include "models/campaign/limits.h"
 #include "models/campaign/power.h"
@@ -54,6 +55,7 @@ struct Scenario {
     JobSpec job;
     std::vector<FailureCause> causes;
     PowerSpec power;
+    std::optional<CostSetup> cost;  // with [cost]
 
     // For people, and for metrics that need them.
     TransformerModel model;  // name empty: the step was given, not modelled

@@ -30,6 +30,8 @@ const std::vector<std::string> starving = {"job.data.sample_size=1 MB", "job.dat
 const std::vector<std::string> many_files = {"job.data.sample_size=1 kB", "job.data.batch=200",
                                              "job.data.source=object_store",
                                              "job.data.egress_price=0.01"};
+// A scenario with [cost].
+const std::vector<std::string> priced = {"cost.draws=200"};
 std::vector<std::string> with(std::vector<std::string> settings,
                               const std::vector<std::string>& more) {
     settings.insert(settings.end(), more.begin(), more.end());
@@ -81,6 +83,15 @@ const std::map<std::string, Knob> knobs = {
      {{"facility.breaker.rating=40 kW"}, {"facility.breaker.rating=30 kW"}}},
     {"facility.breaker.nodes",
      {{"facility.breaker.nodes=1"}, {"facility.breaker.rating=30 kW"}}},
+    {"cost.budget", {{"cost.budget=1 MUSD"}, priced}},
+    {"cost.years", {{"cost.years=4 years"}, priced}},
+    {"cost.residual", {{"cost.residual=0.1"}, priced}},
+    {"cost.utilisation", {{"cost.utilisation=0.5"}, priced}},
+    {"cost.draws", {{"cost.draws=300"}, priced}},
+    {"cost.nodes_per_rack", {{"cost.nodes_per_rack=2"}, priced}},
+    {"cost.facility", {{"cost.facility=own"}, priced}},
+    {"cost.parts_covered", {{"cost.parts_covered=false"}, priced}},
+    {"cost.price", {{"cost.price.electricity_kwh=0.3 USD/kWh"}, priced}},
     {"storage.system", {{"storage.system=weka"}}},
     {"storage.servers", {{"storage.servers=3"}}},
     {"storage.server_write_bandwidth", {{"storage.server_write_bandwidth=1 GB/s"}}},
