@@ -220,7 +220,11 @@ void ValueReader::warning(Position at, const std::string& path, std::string mess
 }
 
 double ValueReader::factor(const std::string& path) const {
-    return path == perturb_.path ? perturb_.factor : 1.0;
+    double product = 1;
+    for (const Perturbation& perturbation : perturbations_) {
+        if (perturbation.path == path) product *= perturbation.factor;
+    }
+    return product;
 }
 
 namespace {

@@ -6,10 +6,10 @@ ROOT="$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.." && pwd)"
 # What the program is built with.
 BUILD_PACKAGES=(cmake ninja-build g++ ccache libboost-dev libboost-program-options-dev
   libtomlplusplus-dev libfmt-dev librandom123-dev libsqlite3-dev nlohmann-json3-dev libcsv-dev
-  libprotobuf-dev protobuf-compiler)
+  libprotobuf-dev protobuf-compiler libeigen3-dev)
 # What its tests need besides: the framework, a second compiler with its fuzzer, readers of results, a browser
 # for the report, and what executes notebooks.
-TEST_PACKAGES=(doctest-dev libeigen3-dev clang libclang-rt-14-dev sqlite3 python3 git
+TEST_PACKAGES=(doctest-dev clang libclang-rt-14-dev sqlite3 python3 git
   python3-jsonschema chromium python3-pandas python3-matplotlib python3-nbconvert python3-ipykernel)
 # Rivals that the benchmarks run against; never in the product.
 BENCH_PACKAGES=(libsimgrid-dev libns3-dev)

@@ -383,9 +383,9 @@ std::vector<EstimateEffect> rank_estimates(std::string_view text, const std::str
         double goodput = 0;
         double speed = 0;
     };
-    const auto point_with = [&](const Perturbation& perturbation) -> std::optional<Point> {
+    const auto point_with = [&](const Perturbations& perturbations) -> std::optional<Point> {
         ScenarioChanges changed = changes;
-        changed.perturbation = perturbation;
+        changed.perturbations = perturbations;
         try {
             Scenario s = load_scenario(text, name, changed);
             s.replicas = std::min(s.replicas, replicas);
@@ -407,7 +407,7 @@ std::vector<EstimateEffect> rank_estimates(std::string_view text, const std::str
     const std::optional<Point> as_is = point_with({});
     const auto change = [&](const Estimate& estimate,
                             double factor) -> std::optional<EstimateEffect::Change> {
-        const std::optional<Point> point = point_with({estimate.path, factor});
+        const std::optional<Point> point = point_with({{estimate.path, factor}});
         if (!point) return std::nullopt;
         return EstimateEffect::Change{point->goodput - as_is->goodput,
                                       ratio(point->speed, as_is->speed) - 1};

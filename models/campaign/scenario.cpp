@@ -121,7 +121,7 @@ Scenario ScenarioReader::read() {
         "override", "Catalogue values to replace, as [override.gpu.h100_sxm] hbm_efficiency = 0.8");
     s_.values = static_cast<ValueChoice>(choice);
     if (overrides != nullptr) s_.overrides = *overrides;
-    s_.perturbation = changes_.perturbation;
+    s_.perturbations = changes_.perturbations;
     catalogue_.emplace(values_, s_.values, overrides);
 
     read_run();
@@ -175,6 +175,7 @@ Scenario ScenarioReader::read() {
     read_failures(top_, *catalogue_, s_);
     s_.cost = read_cost(top_, values_, s_);
     top_.finish();
+    if (ok()) remove_from_campaign(s_, changes_.without);
     return std::move(s_);
 }
 
@@ -202,6 +203,7 @@ void ScenarioReader::read_run() {
         "How the network enters a step: an ideal one between the nodes' NICs, flows that share "
         "the links of [fabric.compute], or its packets");
     s_.fidelity = static_cast<Fidelity>(fidelity);
+    if (has(changes_.without, LossCause::network)) s_.fidelity = Fidelity::analytic;
     run.finish();
 }
 
@@ -242,6 +244,7 @@ void ScenarioReader::read_cluster() {
          cluster.sections("fault", "A part that is slower than it should be, unnoticed")) {
         read_fault(fault);
     }
+    if (has(changes_.without, LossCause::degraded_parts)) s_.faults.clear();
     cluster.finish();
 }
 
@@ -354,6 +357,7 @@ void ScenarioReader::read_step(Section& job) {
         s_.optimizer_traffic = catalogue_->number("bytes_per_param", "", "optimizer_step_traffic");
         s_.collective_constants = read_collective_constants(*catalogue_, s_.node);
         model_steps();
+        remove_from_step(s_, changes_.without);
         if (seconds(s_.job.step.duration()) > step_seconds_max) {
             job.error(
                 "parallel", "one step takes more than 116 days",
@@ -380,11 +384,13 @@ void ScenarioReader::read_data_loading(Section& job) {
         }
     }
     s_.data = read_data(job, *catalogue_, context);
+    remove_from_data(s_, changes_.without);
     if (s_.data) {
         s_.job.step.data_wait = from_seconds(std::min(s_.data->flow.data_wait_s, step_seconds_max));
         const bool objects = s_.data->source == DataSource::object_store;
         const std::size_t store = objects ? object_store : shared_store;
-        if (s_.data->source != DataSource::local && store < s_.stores.size()) {
+        if (s_.data->source != DataSource::local && store < s_.stores.size() &&
+            !has(changes_.without, LossCause::storage)) {
             s_.job.data = DataFeedSpec{.loader = s_.data->loader,
                                        .supply = s_.data->supply,
                                        .store = store,
@@ -459,7 +465,7 @@ Scenario build(Document& document, Diagnostics& diagnostics, const ScenarioChang
     for (const std::string& setting : changes.settings)
         apply_setting(document, setting, diagnostics);
     diagnostics.raise_if_any();
-    ValueReader values(diagnostics, document.name, changes.perturbation);
+    ValueReader values(diagnostics, document.name, changes.perturbations);
     const std::size_t slash = document.name.rfind('/');
     const std::string folder = slash == std::string::npos ? "" : document.name.substr(0, slash + 1);
     Scenario scenario = ScenarioReader(values, &document.root, nullptr, changes, folder).read();
