@@ -546,6 +546,12 @@ void Section::read(const char* key, Rate& out, const char* doc, KeyRules rules) 
     if (q) out = Rate{q->value};
 }
 
+void Section::read(const char* key, Money& out, const char* doc, KeyRules rules) {
+    const auto q = take_quantity(key, Dimension::money, shown(rules, fmt::format("{} USD", out.usd)),
+                                 doc, rules);
+    if (q) out = Money{q->value};
+}
+
 void Section::read(const char* key, Metres& out, const char* doc, KeyRules rules) {
     const auto q = take_quantity(key, Dimension::length,
                                  shown(rules, fmt::format("{:g} m", out.value)), doc, rules);

@@ -175,6 +175,7 @@ class Section {
     void read(const char* key, Bytes& out, const char* doc, KeyRules rules = {});
     void read(const char* key, Bandwidth& out, const char* doc, KeyRules rules = {});
     void read(const char* key, Rate& out, const char* doc, KeyRules rules = {});
+    void read(const char* key, Money& out, const char* doc, KeyRules rules = {});
     void read(const char* key, Metres& out, const char* doc, KeyRules rules = {});
     void read(const char* key, Watts& out, const char* doc, KeyRules rules = {});
     void read(const char* key, Celsius& out, const char* doc, KeyRules rules = {});

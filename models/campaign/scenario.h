@@ -5,9 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "models/campaign/cost.h"
 #include "models/campaign/counterfactual.h"
 #include "models/campaign/data.h"
 #include "models/campaign/limits.h"
+#include "models/campaign/power.h"
 #include "models/campaign/stores.h"
 #include "models/campaign/window.h"
 #include "models/scheduler/scheduler.h"
@@ -53,6 +55,8 @@ struct Scenario {
     NodePool::Spec nodes;
     JobSpec job;
     std::vector<FailureCause> causes;
+    PowerSpec power;
+    std::optional<CostSetup> cost;  // with [cost]
 
     // For people, and for metrics that need them.
     TransformerModel model;  // name empty: the step was given, not modelled

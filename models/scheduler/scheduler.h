@@ -49,6 +49,8 @@ class NodePool : public CampaignEngine::Component, public NodeSupply {
     bool fill(std::int64_t slot) override;
 
     void handle(std::uint32_t node) override;  // the node comes back
+    // Nodes that went to repair, by cause; shorter than the causes when the last had none.
+    const std::vector<std::int64_t>& repairs() const { return repairs_; }
     void end();                                // books up to the engine's present instant
 
   private:
@@ -64,6 +66,7 @@ class NodePool : public CampaignEngine::Component, public NodeSupply {
     std::deque<std::uint32_t> spares_;  // taken from the back, returned to the front
     std::vector<bool> lemon_;
     std::int64_t in_repair_ = 0;
+    std::vector<std::int64_t> repairs_;
     Instant booked_until_{};
     std::vector<NodeAbsence>* absences_ = nullptr;
 };

@@ -18,6 +18,7 @@ enum class Category : std::uint8_t {
     pipeline_bubble,        // of kept steps: pipeline stages without a microbatch
     straggler_wait,         // of kept steps: waiting for the slowest rank
     degraded,               // of kept steps: waiting for a part with a silent fault
+    throttled,              // of kept steps: clocks or memory that heat has slowed
     data_wait,              // of kept steps: waiting for the next batch
     storm_stall,            // waiting for a network that a pause storm has frozen
     checkpoint_stall,       // waiting for a checkpoint, or slowed by one in the background
@@ -38,9 +39,9 @@ enum class Category : std::uint8_t {
     drained,        // of nodes that take no new jobs
     health_check,   // prolog and epilog of jobs
 };
-constexpr std::size_t category_count = 23;
+constexpr std::size_t category_count = 24;
 // Of these, what one job with its spares knows.
-constexpr std::size_t job_category_count = 17;
+constexpr std::size_t job_category_count = 18;
 
 std::string_view category_name(Category category);  // snake_case
 std::string_view category_doc(Category category);   // one line
