@@ -210,7 +210,7 @@ void print_table(const Sensitivity& r, const Shown& shown) {
     fmt::print("\n{}", table.text());
 }
 
-void print_notes(const Sensitivity& r) {
+void print_notes(const Sensitivity& r, std::int64_t samples) {
     const auto note = [](const std::string& text) {
         fmt::print("  {}\n", coloured(text, Colour::dim));
     };
@@ -222,9 +222,13 @@ void print_notes(const Sensitivity& r) {
         "* no range is printed");
     if (r.fit) {
         fmt::print(
-            "  fit of {} runs, polynomials of degree {}: R2 {:.3f}, on runs left out {:.3f}; "
+            "  fit of {}{} runs, polynomials of degree {}: R2 {:.3f}, on runs left out {:.3f}; "
             "what is missing to 1, inputs do together\n",
-            r.samples_possible, r.fit->degree, r.fit->r2, r.fit->q2);
+            r.samples_possible,
+            static_cast<std::int64_t>(r.samples_possible) < samples
+                ? fmt::format(" of {} (the others make no design)", samples)
+                : std::string(),
+            r.fit->degree, r.fit->r2, r.fit->q2);
     }
 }
 
@@ -268,7 +272,7 @@ void print_text(const Scenario& s, const SensitivityArguments& args, const Metri
                shown.unit(), r.deciding, r.bars.size());
     if (r.deciding > 0) {
         print_table(r, shown);
-        print_notes(r);
+        print_notes(r, args.options.samples);
     }
     print_idle(r, knobs);
     fmt::print("\n  {} runs of {} replicas on the same random numbers, seed {}\n", r.runs,
