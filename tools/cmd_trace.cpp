@@ -107,6 +107,7 @@ int cmd_trace(const std::vector<std::string>& arguments) {
     const std::optional<TraceArguments> args = parse(arguments);
     if (!args) return exit_ok;
     const Scenario s = load_scenario_file(args->scenario, args->changes);
+    need_one_job(s, "trace");
     for (const Diagnostic& warning : s.warnings) {
         fmt::print(stderr, "{}\n", format_diagnostic(warning, "warning"));
     }

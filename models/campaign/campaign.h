@@ -7,6 +7,7 @@
 
 #include "models/campaign/bill_of_materials.h"
 #include "models/campaign/cost.h"
+#include "models/campaign/fleet.h"
 #include "models/campaign/scenario.h"
 #include "models/campaign/store_traffic.h"
 #include "sim/metrics.h"
@@ -34,7 +35,8 @@ struct ReplicaResult {
     std::uint64_t trajectory = 0;  // digest of every event
     std::uint64_t outcome = 0;     // digest of the ledger and the counts
     std::vector<Metric> metrics;
-    std::vector<CampaignEvent> log;  // when asked for
+    std::vector<CampaignEvent> log;   // when asked for
+    std::vector<RefusedJob> refused;  // of a fleet, by number of submission
 };
 
 // A replica from minute to minute, for those that look at one. Rates stand until the next change.
@@ -49,6 +51,9 @@ struct ReplicaTrace {
 // `record` is filled when it is given; it changes nothing else.
 ReplicaResult run_replica(const Scenario& scenario, std::int64_t index, bool log_events,
                           ReplicaTrace* record = nullptr);
+
+// The same of a scenario with a fleet.
+ReplicaResult run_fleet_replica(const Scenario& scenario, std::int64_t index, bool log_events);
 
 struct CampaignOptions {
     unsigned threads = 1;
