@@ -41,12 +41,29 @@ function shortKey(key, axes) {
   return key;
 }
 
-function openRun(run) {
+const namedPoints = 60;
+
+// "A" says little: what a point has of its own beside the others, its title or its settings.
+function named(label, point, points, all) {
+  if (label.length > 2) return label;
+  const settings = (p) => JSON.parse(all.settings[p]);
+  const own = settings(point).filter((s) => !points.every((p) => settings(p).includes(s)));
+  const titles = new Set(points.map((p) => all.title[p]));
+  const words = [...(titles.size > 1 ? [all.title[point]] : []), ...own];
+  return `${label ? `${label}: ` : ""}${words.join(", ") || "as it is"}`;
+}
+
+function openRun(run, all, order) {
   const points = run.points.list ?? Array.from({ length: run.points.count }, (_, i) => run.points.from + i);
   return {
     ...run,
     points,
-    labels: run.labels ?? points.map((_, i) => (points.length === 1 ? run.title || run.file : `point ${i + 1}`)),
+    labels: points.map((point, i) => {
+      if (points.length === 1) return run.title || run.file;
+      if (points.length > namedPoints || run.axes.length > 0) return `point ${i + 1}`;
+      return named(run.labels?.[i] ?? "", point, points, all);
+    }),
+    comparisons: run.comparisons.sort((a, b) => a.a - b.a || a.b - b.b || order.indexOf(a.metric) - order.indexOf(b.metric)),
     axes: run.axes.map((axis) => ({
       ...axis,
       short: shortKey(axis.key, run.axes),
@@ -61,9 +78,20 @@ export function openData(text) {
   const raw = JSON.parse(text);
   const count = raw.points.count;
   const metrics = new Map(raw.metrics.map((m) => [m.name, openMetric(m, count)]));
+  const points = {
+    count,
+    title: words(raw.points.title, count),
+    settings: words(raw.points.settings, count),
+    status: words(raw.points.status, count),
+    digest: words(raw.points.digest, count),
+    problem: words(raw.points.problem, count),
+    replicas: numbers(raw.points.replicas, count),
+    gpus: numbers(raw.points.gpus, count),
+  };
   return {
     ...raw,
-    runs: raw.runs.map(openRun),
+    points,
+    runs: raw.runs.map((run) => openRun(run, points, [...metrics.keys()])),
     metrics,
     mean: (name, point) => metrics.get(name)?.mean()[point] ?? null,
     interval: (name, point) => {
@@ -73,15 +101,5 @@ export function openData(text) {
     },
     ledger: raw.ledger.map((c) => ({ ...c, fraction: numbers(c.fraction, count) })),
     interruptions: raw.interruptions.map((c) => ({ ...c, count: numbers(c.count, count) })),
-    points: {
-      count,
-      title: words(raw.points.title, count),
-      settings: words(raw.points.settings, count),
-      status: words(raw.points.status, count),
-      digest: words(raw.points.digest, count),
-      problem: words(raw.points.problem, count),
-      replicas: numbers(raw.points.replicas, count),
-      gpus: numbers(raw.points.gpus, count),
-    },
   };
 }
