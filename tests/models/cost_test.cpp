@@ -276,6 +276,16 @@ TEST_CASE("energy at the meter lies between that of an idle cluster and one that
     CHECK(power.pue == 1.3);
 }
 
+TEST_CASE("a campaign that gives nothing has a cost, and no cost per anything") {
+    const Scenario s = scenario(two_nodes, {"run.events_max=1"});
+    const CampaignResult r = run_campaign(s, {});
+    REQUIRE(r.replicas[0].ledger.booked(Category::productive) == 0);
+    const CostStudy study = study_costs(s, r.replicas);
+    CHECK(study.typical.capital == usd(bought(s)));
+    CHECK(std::isinf(study.range(gpu_hour).high));
+    CHECK(study.drivers.empty());
+}
+
 TEST_CASE("money moves nothing that is simulated") {
     const std::string text = two_nodes;
     const std::string without = text.substr(0, text.find("[cost.price]"));
