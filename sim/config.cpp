@@ -180,9 +180,9 @@ void apply_setting(Document& document, std::string_view setting, Diagnostics& di
         }
         Value* found = table->kind == Value::Kind::array ? item(*table, key) : table->find(key);
         if (found == nullptr && table->kind == Value::Kind::array) {
-            diagnostics.error(origin, {}, key,
-                              fmt::format("the list has {} entries, counted from 0",
-                                          table->items.size()));
+            diagnostics.error(
+                origin, {}, key,
+                fmt::format("the list has {} entries, counted from 0", table->items.size()));
             return;
         }
         if (found == nullptr) {
@@ -220,7 +220,11 @@ void ValueReader::warning(Position at, const std::string& path, std::string mess
 }
 
 double ValueReader::factor(const std::string& path) const {
-    return path == perturb_.path ? perturb_.factor : 1.0;
+    double product = 1;
+    for (const Perturbation& perturbation : perturbations_) {
+        if (perturbation.path == path) product *= perturbation.factor;
+    }
+    return product;
 }
 
 namespace {
@@ -421,9 +425,13 @@ Position Section::at(std::string_view key) const {
 }
 
 const Value* Section::take(const char* key, const std::string& type, const std::string& otherwise,
-                           const char* doc, bool required) {
+                           const char* doc, bool required, const AllowedValues& allowed) {
     known_.emplace_back(key);
-    if (schema_ != nullptr) schema_->push_back({path(key), type, otherwise, doc, required});
+    if (schema_ != nullptr) {
+        schema_->push_back({path(key), type, otherwise, doc, required, allowed.bound,
+                            allowed.dimensions,
+                            allowed.words ? *allowed.words : std::vector<std::string>()});
+    }
     const Value* value = table_ ? table_->find(key) : nullptr;
     if (value == nullptr && required && schema_ == nullptr) {
         reader_.error(at(), path(key), fmt::format("is missing: {}", doc),
@@ -480,15 +488,16 @@ void Section::read(const char* key, bool& out, const char* doc, KeyRules rules) 
 }
 
 void Section::read(const char* key, std::int64_t& out, const char* doc, KeyRules rules) {
-    const Value* value =
-        take(key, "whole number", shown(rules, fmt::format("{}", out)), doc, rules.required);
+    const Value* value = take(key, "whole number", shown(rules, fmt::format("{}", out)), doc,
+                              rules.required, {rules.bound});
     if (value == nullptr) return;
     if (const auto n = reader_.integer(*value, path(key), rules.bound)) out = *n;
 }
 
 void Section::read(const char* key, double& out, const char* doc, KeyRules rules) {
     const char* type = rules.bound == Bound::fraction ? "fraction" : "number";
-    const Value* value = take(key, type, shown(rules, fmt::format("{}", out)), doc, rules.required);
+    const Value* value =
+        take(key, type, shown(rules, fmt::format("{}", out)), doc, rules.required, {rules.bound});
     if (value == nullptr) return;
     if (const auto n = reader_.number(*value, path(key), rules.bound)) out = *n;
 }
@@ -510,7 +519,8 @@ std::optional<Quantity> Section::take_quantity(const char* key, Dimension dimens
                                                const KeyRules& rules) {
     std::string type(dimension_name(dimension));
     type.erase(0, type.find(' ') + 1);
-    const Value* value = take(key, type, otherwise, doc, rules.required);
+    const Value* value =
+        take(key, type, otherwise, doc, rules.required, {rules.bound, {dimension}});
     if (value == nullptr) return std::nullopt;
     return reader_.quantity(*value, path(key), {dimension}, rules.bound);
 }
@@ -543,8 +553,8 @@ void Section::read(const char* key, Money& out, const char* doc, KeyRules rules)
 }
 
 void Section::read(const char* key, Metres& out, const char* doc, KeyRules rules) {
-    const auto q = take_quantity(key, Dimension::length, shown(rules, fmt::format("{:g} m", out.value)),
-                                 doc, rules);
+    const auto q = take_quantity(key, Dimension::length,
+                                 shown(rules, fmt::format("{:g} m", out.value)), doc, rules);
     if (q) out = Metres{q->value};
 }
 
@@ -573,8 +583,8 @@ void Section::read(const char* key, GramsPerKilowattHour& out, const char* doc, 
 
 void Section::read_time_or_steps(const char* key, Duration& time, std::int64_t& step_count,
                                  const char* doc, KeyRules rules) {
-    const Value* value =
-        take(key, "time or number of steps", shown(rules, to_text(time)), doc, rules.required);
+    const Value* value = take(key, "time or number of steps", shown(rules, to_text(time)), doc,
+                              rules.required, {rules.bound, {Dimension::time, Dimension::steps}});
     if (value == nullptr) return;
     const auto q =
         reader_.quantity(*value, path(key), {Dimension::time, Dimension::steps}, rules.bound);
@@ -585,8 +595,9 @@ void Section::read_time_or_steps(const char* key, Duration& time, std::int64_t& 
 
 void Section::choose(const char* key, int& out, const std::vector<std::string>& words,
                      const char* doc) {
-    const Value* value = take(key, fmt::format("one of {}", fmt::join(words, ", ")),
-                              words[static_cast<std::size_t>(out)], doc, false);
+    const Value* value =
+        take(key, fmt::format("one of {}", fmt::join(words, ", ")),
+             words[static_cast<std::size_t>(out)], doc, false, {Bound::any, {}, &words});
     if (value == nullptr) return;
     const auto found = std::find(words.begin(), words.end(), value->text);
     if (value->kind != Value::Kind::string || found == words.end()) {
@@ -601,8 +612,9 @@ void Section::choose(const char* key, int& out, const std::vector<std::string>& 
 
 void Section::name(const char* key, std::string& out, const std::vector<std::string>& names,
                    const char* what, const char* doc, KeyRules rules) {
-    const Value* value = take(key, fmt::format("name of {}", what),
-                              shown(rules, out.empty() ? "none" : out), doc, rules.required);
+    const Value* value =
+        take(key, fmt::format("name of {}", what), shown(rules, out.empty() ? "none" : out), doc,
+             rules.required, {Bound::any, {}, &names});
     if (value == nullptr) return;
     if (value->kind != Value::Kind::string ||
         std::find(names.begin(), names.end(), value->text) == names.end()) {

@@ -57,15 +57,6 @@ std::string read_file(const std::string& path);
 // quotes. In a list of tables a number names one: window.traffic.0.bytes.
 void apply_setting(Document& document, std::string_view setting, Diagnostics& diagnostics);
 
-// One row of the language: a key that a scenario accepts.
-struct SchemaRow {
-    std::string path;       // job.checkpoint.interval
-    std::string type;       // "time", "bandwidth", "one of sync, async, none" ...
-    std::string otherwise;  // what holds when the key is absent
-    std::string doc;
-    bool required = false;
-};
-
 // A value in the scenario that says of itself that it is an estimate, or a catalogue value that is
 // one: what an answer hangs on. Scaling one and running again shows how much.
 struct Estimate {
@@ -84,6 +75,7 @@ struct Perturbation {
     std::string path;
     double factor = 1;
 };
+using Perturbations = std::vector<Perturbation>;
 
 // The bound that a number must keep.
 enum class Bound : std::uint8_t {
@@ -95,12 +87,26 @@ enum class Bound : std::uint8_t {
     count,  // 1 to a million: products of three still fit
 };
 
+// One row of the language: a key that a scenario accepts.
+struct SchemaRow {
+    std::string path;       // job.checkpoint.interval
+    std::string type;       // "time", "bandwidth", "one of sync, async, none" ...
+    std::string otherwise;  // what holds when the key is absent
+    std::string doc;
+    bool required = false;
+    Bound bound = Bound::any;           // of a number or a quantity
+    std::vector<Dimension> dimensions;  // of a quantity
+    std::vector<std::string> words;     // of a closed list: the only ones that are valid
+};
+
 // A number as written in TOML: "400 Gbit/s", or { value = "400 Gbit/s", class = ..., source = ... }.
 // Reads both; reports what is wrong with either. Shared by scenario sections and the catalogue.
 class ValueReader {
   public:
-    ValueReader(Diagnostics& diagnostics, std::string file, Perturbation perturbation = {})
-        : diagnostics_(diagnostics), file_(std::move(file)), perturb_(std::move(perturbation)) {}
+    ValueReader(Diagnostics& diagnostics, std::string file, Perturbations perturbations = {})
+        : diagnostics_(diagnostics),
+          file_(std::move(file)),
+          perturbations_(std::move(perturbations)) {}
 
     std::optional<Quantity> quantity(const Value& value, const std::string& path,
                                      std::initializer_list<Dimension> wanted, Bound bound);
@@ -124,7 +130,7 @@ class ValueReader {
 
     Diagnostics& diagnostics_;
     std::string file_;
-    Perturbation perturb_;
+    Perturbations perturbations_;
     std::vector<Estimate> estimates_;
 };
 
@@ -133,6 +139,13 @@ struct KeyRules {
     Bound bound = Bound::any;
     bool required = false;
     const char* otherwise = nullptr;  // said for a default that the target's value doesn't show
+};
+
+// What a key's value may be, for the schema.
+struct AllowedValues {
+    Bound bound = Bound::any;
+    std::vector<Dimension> dimensions{};
+    const std::vector<std::string>* words = nullptr;
 };
 
 // One table of a scenario while it is read. Each read() takes a key's value into its target, or
@@ -199,7 +212,7 @@ class Section {
 
   private:
     const Value* take(const char* key, const std::string& type, const std::string& otherwise,
-                      const char* doc, bool required);
+                      const char* doc, bool required, const AllowedValues& allowed = {});
     std::optional<Quantity> take_quantity(const char* key, Dimension dimension,
                                           const std::string& otherwise, const char* doc,
                                           const KeyRules& rules);

@@ -243,9 +243,6 @@ std::string_view trim(std::string_view s) {
 
 }  // namespace
 
-namespace {
-
-// The units of a dimension, or all of them, in the order of the table.
 std::vector<std::string> unit_symbols(std::optional<Dimension> dimension) {
     std::vector<std::string> out;
     for (const Unit& unit : units) {
@@ -253,8 +250,6 @@ std::vector<std::string> unit_symbols(std::optional<Dimension> dimension) {
     }
     return out;
 }
-
-}  // namespace
 
 std::string_view dimension_name(Dimension dimension) {
     switch (dimension) {

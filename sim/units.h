@@ -141,6 +141,8 @@ enum class Dimension : std::uint8_t {
 };
 std::string_view dimension_name(Dimension dimension);     // "a bandwidth"
 std::string_view dimension_example(Dimension dimension);  // "\"400 Gbit/s\""
+// The units of a dimension, or all of them, in the order that messages name them.
+std::vector<std::string> unit_symbols(std::optional<Dimension> dimension);
 
 // A number with a unit, as written. `integer` is exact decimal arithmetic in the base unit (ns,
 // bytes, bit/s, steps), rounded to nearest; nullopt when it does not fit into int64.

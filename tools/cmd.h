@@ -18,6 +18,7 @@ enum Exit : int {
 };
 
 int cmd_run(const std::vector<std::string>& arguments);
+int cmd_compare(const std::vector<std::string>& arguments);
 int cmd_check(const std::vector<std::string>& arguments);
 int cmd_list(const std::vector<std::string>& arguments);
 int cmd_plan(const std::vector<std::string>& arguments);
@@ -26,8 +27,13 @@ int cmd_topo(const std::vector<std::string>& arguments);
 int cmd_storage(const std::vector<std::string>& arguments);
 int cmd_cost(const std::vector<std::string>& arguments);
 int cmd_jobs(const std::vector<std::string>& arguments);
+int cmd_report(const std::vector<std::string>& arguments);
+int cmd_trace(const std::vector<std::string>& arguments);
 int cmd_window(const std::vector<std::string>& arguments);
 int cmd_verify(const std::vector<std::string>& arguments);
+int cmd_explain(const std::vector<std::string>& arguments);
+int cmd_sensitivity(const std::vector<std::string>& arguments);
+int cmd_breakeven(const std::vector<std::string>& arguments);
 int cmd_calc(const std::vector<std::string>& arguments);
 
 // Set by Ctrl-C.

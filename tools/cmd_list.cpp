@@ -6,6 +6,7 @@
 
 #include "models/campaign/campaign.h"
 #include "tools/cmd.h"
+#include "tools/language_schema.h"
 #include "tools/options.h"
 #include "tools/terminal.h"
 
@@ -134,7 +135,8 @@ int cmd_list(const std::vector<std::string>& arguments) {
     CommandLine line(
         "railyard list [KIND [NAME]]",
         "Lists the catalogue: its kinds, a kind's entries, or an entry's values with their\n"
-        "sources. 'list kinds' and 'list keys' describe the scenario language.");
+        "sources. 'list kinds' and 'list keys' describe the scenario language, 'list schema'\n"
+        "prints it as JSON Schema, for editors.");
     line.positional("what", 2);
     const auto values = line.parse(arguments);
     if (!values) return exit_ok;
@@ -150,6 +152,10 @@ int cmd_list(const std::vector<std::string>& arguments) {
     }
     if (what[0] == "keys" && what.size() == 1) {
         list_keys();
+        return exit_ok;
+    }
+    if (what[0] == "schema" && what.size() == 1) {
+        fmt::print("{}", scenario_json_schema());
         return exit_ok;
     }
     const std::vector<std::string> all = Catalogue::kinds();

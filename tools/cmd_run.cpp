@@ -14,8 +14,9 @@
 #include "tools/cost_report.h"
 #include "tools/limits.h"
 #include "tools/options.h"
-#include "tools/results_db.h"
+#include "tools/run_power.h"
 #include "tools/run_storage.h"
+#include "tools/saved_run.h"
 #include "tools/terminal.h"
 
 namespace railyard {
@@ -49,8 +50,11 @@ std::string json_text(const Scenario& s, const CampaignResult& r) {
     for (const LimitReached& limit : r.limits) limits.push_back(limit.what);
     Json ledger = Json::object();
     for (std::size_t i = 0; i < r.ledger.size(); ++i) {
+        if (i >= job_category_count) break;  // of many jobs
         ledger[std::string(category_name(static_cast<Category>(i)))] = r.ledger[i];
     }
+    Json energy = Json::object();
+    for (std::size_t i = 0; i < r.energy.size(); ++i) energy[energy_name(i)] = r.energy[i];
     Json interruptions = Json::object();
     for (std::size_t i = 0; i < r.interruptions.size(); ++i) {
         interruptions[s.causes[i].name] = r.interruptions[i];
@@ -64,6 +68,7 @@ std::string json_text(const Scenario& s, const CampaignResult& r) {
                 {"limits", limits},
                 {"metrics", metrics},
                 {"ledger", ledger},
+                {"energy_by_category", energy},
                 {"interruptions", interruptions},
                 {"planned_interruptions", r.planned_interruptions},
                 {"simulated_s", r.simulated_s},
@@ -99,6 +104,10 @@ void print_design(const Scenario& s) {
     if (step.degraded > Duration{}) {
         fmt::print("  of it waiting for parts with silent faults {:.1f} %{}\n",
                    100 * seconds(step.degraded) / whole, fault_text(s));
+    }
+    if (step.throttled > Duration{}) {
+        fmt::print("  of it clocks and memory that heat has slowed {:.1f} %\n",
+                   100 * seconds(step.throttled) / whole);
     }
     if (s.data) print_data(s);
     if (s.fidelity != Fidelity::analytic && !s.model.name.empty()) {
@@ -301,35 +310,6 @@ void print_estimates(const std::vector<EstimateEffect>& effects, std::size_t rea
         table.text(), read_count, effects.size());
 }
 
-// Writes to the database for as long as that works: an answer that took hours is not thrown away because a
-// disk is full.
-class Saving {
-  public:
-    explicit Saving(ResultsDb* db) : db_(db) {}
-    void add(const ReplicaResult& replica) {
-        attempt([&] { db_->add(replica); });
-    }
-    void finish(const CampaignResult& result) {
-        attempt([&] { db_->finish(result); });
-    }
-    bool failed() const { return failed_; }
-
-  private:
-    template <class Write>
-    void attempt(const Write& write) {
-        if (db_ == nullptr || failed_) return;
-        try {
-            write();
-        } catch (const ScenarioError& error) {
-            failed_ = true;
-            fmt::print(stderr, "{}\n    the run goes on without it\n", error.what());
-        }
-    }
-
-    ResultsDb* db_;
-    bool failed_ = false;
-};
-
 bool out_of_events(const CampaignResult& result) {
     return std::any_of(result.replicas.begin(), result.replicas.end(),
                        [](const ReplicaResult& r) { return r.ending == Ending::limit; });
@@ -416,14 +396,7 @@ int cmd_run(const std::vector<std::string>& arguments) {
                    scenario.no_path);
         return exit_stuck;
     }
-    std::unique_ptr<ResultsDb> db;
-    if (!args->db.empty()) {
-        db = std::make_unique<ResultsDb>(args->db, scenario, text,
-                                         fmt::format("{}", fmt::join(args->changes.settings, "\n")),
-                                         version());
-    }
-
-    Saving saved(db.get());
+    SavedRun saved(args->db, scenario, text, args->changes.settings);
     CampaignResult result;
     {
         Progress progress("replicas");
@@ -434,7 +407,7 @@ int cmd_run(const std::vector<std::string>& arguments) {
         options.progress = [&](std::int64_t done, std::int64_t total) {
             progress.update(done, total);
         };
-        if (db) options.finished = [&](const ReplicaResult& replica) { saved.add(replica); };
+        options.finished = [&](const ReplicaResult& replica) { saved.add(replica); };
         result = run_campaign(scenario, options);
     }
     saved.finish(result);
@@ -449,6 +422,7 @@ int cmd_run(const std::vector<std::string>& arguments) {
         print_design(scenario);
         print_headline(scenario, result);
         print_ledger(result);
+        print_power(scenario, result);
         print_storage(scenario, result);
         print_interruptions(scenario, result);
         print_cost(scenario, result);

@@ -1,33 +1,82 @@
 #pragma once
-// Results as an SQLite database that others open: sqlite3, pandas, DuckDB. Units are in column
-// names. The schema is in results_db.cpp; its version is in the table `meta`.
+// Writing results: runs, the points that they are made of, and their replicas. The tables are in
+// results_schema.cpp and README.md.
 
 #include <memory>
 #include <string>
 
-#include "models/campaign/campaign.h"
+#include "sim/comparison.h"
+#include "tools/database.h"
+#include "tools/point_key.h"
+#include "tools/replica_record.h"
+#include "tools/results_schema.h"
 
 namespace railyard {
 
+// A scenario file with settings on top.
+struct PointSpec {
+    std::string file;
+    std::string toml;
+    std::vector<std::string> settings;
+    PointKey key;
+    std::string title;
+    std::string version;
+};
+
+// What somebody asked for.
+struct RunSpec {
+    std::string kind;  // run, compare, sweep
+    std::string key;   // of a sweep; empty: not to be found again
+    std::string file;
+    std::string title;
+    std::string version;
+    std::uint64_t seed = 1;
+    std::int64_t points_wanted = 1;
+    std::int64_t replicas_wanted = 1;  // of each point; the most with a stopping rule
+    std::string study;                 // a sweep's file
+};
+
 class ResultsDb {
   public:
-    // Opens or creates `path` for this process alone and begins a run. Throws ScenarioError when
-    // that isn't possible: not writable, not ours, another schema version, another writer.
-    ResultsDb(const std::string& path, const Scenario& scenario, const std::string& scenario_text,
-              const std::string& settings, const std::string& version);
+    // Opens or creates `path` as its only writer; others may read. Throws ScenarioError when that isn't
+    // possible: not writable, not ours, another schema version, another writer.
+    explicit ResultsDb(const std::string& path);
     ~ResultsDb();
 
-    // Adds a finished replica. It is safe on disk at once when replicas take more than 20 ms each, and
-    // otherwise with those that follow within half a second.
-    void add(const ReplicaResult& replica);
-    // The run's own row: digest, CPU time, whether it was whole. Commits everything.
-    void finish(const CampaignResult& result);
+    std::int64_t begin_run(const RunSpec& spec);
+    // The point with this key, made when there is none.
+    std::int64_t point(const PointSpec& spec);
+    void attach(std::int64_t run, std::int64_t position, std::int64_t point,
+                const std::string& label);
+
+    // What the point's replicas have in common; before the first of them is added.
+    void describe_point(std::int64_t point, const Scenario& scenario, const ReplicaRecord& first);
+    // Replaces the replica that is there. It is safe on disk at the next commit.
+    void add(std::int64_t point, const ReplicaRecord& replica, const RecordTexts& texts);
+    void add_events(std::int64_t point, std::int64_t replica,
+                    const std::vector<CampaignEvent>& log);
+    // What came out over the replicas so far. Status: open (more are to come), complete, stuck or limit.
+    void finish_point(std::int64_t point, const Scenario& scenario, const PointSummary& summary,
+                      const std::string& status);
+    void impossible_point(std::int64_t point, const std::string& problem);
+    // a and b are positions in the run.
+    void add_comparison(std::int64_t run, const MetricComparison& comparison);
+    void finish_run(std::int64_t run, const std::string& status, const std::string& digest,
+                    const std::string& trajectory);
+    // CPU time of everything, and of writing to the database where that was measured.
+    void add_times(std::int64_t run, double cpu_s, std::optional<double> database_s);
+
+    void commit();
+    // Commits when the last commit is half a second ago, or replicas take so long that each is worth one.
+    void commit_when_due();
+
+    Database& database() { return db_; }
 
   private:
-    class Connection;
-    std::unique_ptr<Connection> db_;
-    const Scenario& scenario_;
-    std::int64_t run_ = 0;
+    std::int64_t name_list(const std::vector<std::pair<std::string, std::string>>& names);
+
+    WriterLock lock_;  // outlives the connection
+    Database db_;
     double began_ = 0;
     double committed_ = 0;
     std::int64_t added_ = 0;

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <optional>
 #include <regex>
+#include <tuple>
 
 #include "models/catalogue/catalogue.h"
 #include "models/training/training.h"
@@ -22,6 +24,9 @@ constexpr double clients_share_below = 0.9;
 // AU so close above the bound: one more step in accelerators would not have passed.
 constexpr double at_bound_points = 2;
 constexpr std::int64_t accelerators_max = 100'000;
+// Read threads of an accelerator that submissions may have chosen.
+constexpr std::int64_t workers_min = 4;
+constexpr std::int64_t workers_max = 64;
 
 struct Run {
     std::string system;  // without clients, workload and accelerator
@@ -80,7 +85,8 @@ class Storage {
         : runs_(std::move(runs)), catalogue_(reader_, ValueChoice::corrected, overrides) {
         for (const Run& run : runs_) {
             const bool known = expressible(run);
-            unlimited_.push_back(known ? 100 * predict(run, run.accelerators, {}).utilisation : 0);
+            unlimited_.push_back(
+                known ? 100 * predict(run, run.accelerators, {}, std::nullopt).utilisation : 0);
         }
     }
 
@@ -92,7 +98,8 @@ class Storage {
     void verify(std::size_t index, std::vector<VerifiedRow>& out) {
         const Run& run = runs_[index];
         const DataSupply supply = limits_for(index);
-        const DataEpoch epoch = predict(run, run.accelerators, supply);
+        const std::optional<std::int64_t> workers = workers_for(index);
+        const DataEpoch epoch = predict(run, run.accelerators, supply, workers);
         out.push_back(
             {run.label(), run.workload + ", samples/s", run.samples_per_s, epoch.samples_per_s});
         out.push_back({run.label(), run.workload + ", AU in %", run.au, 100 * epoch.utilisation});
@@ -101,7 +108,7 @@ class Storage {
         if (known && at_its_bound(run)) {
             out.push_back({run.label(), run.workload + ", accelerators",
                            static_cast<double>(run.accelerators),
-                           static_cast<double>(most_accelerators(run, supply))});
+                           static_cast<double>(most_accelerators(run, supply, workers))});
         }
     }
     void check() const { diagnostics_.raise_if_any(); }
@@ -109,10 +116,29 @@ class Storage {
   private:
     std::string entry(const Run& run) const { return run.workload + "_" + run.accelerator; }
 
-    DataEpoch predict(const Run& run, std::int64_t accelerators, const DataSupply& supply) {
+    // `workers` of an accelerator; none: the catalogue's.
+    DataEpoch predict(const Run& run, std::int64_t accelerators, DataSupply supply,
+                      std::optional<std::int64_t> workers) {
+        const std::string framework = catalogue_.text("loader_demand", entry(run), "loader");
+        supply.stream_bandwidth =
+            catalogue_.bandwidth("loader", framework, "worker_bandwidth").bytes_per_second();
+        const DataLoader& l = loader(run, accelerators, workers);
+        const double batch =
+            static_cast<double>(catalogue_.integer("loader_demand", entry(run), "batch"));
+        const double samples = static_cast<double>(
+            catalogue_.integer("loader_demand", entry(run), "samples_per_file"));
+        const double steps = run.files * samples / (static_cast<double>(accelerators) * batch);
+        return l.epoch(supply, std::max(1.0, steps));
+    }
+
+    const DataLoader& loader(const Run& run, std::int64_t accelerators,
+                             std::optional<std::int64_t> workers) {
         const std::string name = entry(run);
         Catalogue& c = catalogue_;
         const std::string framework = c.text("loader_demand", name, "loader");
+        if (!workers) workers = c.integer("loader", framework, "workers");
+        const auto key = std::make_tuple(name, accelerators, *workers);
+        if (const auto known = loaders_.find(key); known != loaders_.end()) return known->second;
         DataDemand demand;
         demand.sample_bytes =
             static_cast<double>(c.data("loader_demand", name, "sample_size").count());
@@ -127,17 +153,11 @@ class Storage {
         LoaderSpec spec;
         spec.samples_per_file = c.integer("loader_demand", name, "samples_per_file");
         spec.format = spec.samples_per_file == 1 ? SampleFormat::files : SampleFormat::shards;
-        spec.workers = c.integer("loader", framework, "workers");
+        spec.workers = *workers;
         spec.prefetch = spec.workers * c.integer("loader", framework, "prefetch_per_worker");
         spec.batch_per_worker = c.flag("loader", framework, "batch_per_worker");
-        DataSupply limited = supply;
-        limited.stream_bandwidth =
-            c.bandwidth("loader", framework, "worker_bandwidth").bytes_per_second();
         // The limits are of all clients: one host stands for them.
-        const DataLoader loader(demand, spec, {1, accelerators, 0});
-        const double steps = run.files * static_cast<double>(spec.samples_per_file) /
-                             static_cast<double>(accelerators * demand.batch);
-        return loader.epoch(limited, std::max(1.0, steps));
+        return loaders_.try_emplace(key, demand, spec, LoaderHosts{1, accelerators, 0}).first->second;
     }
 
     double bytes_per_s(const Run& run) {
@@ -164,14 +184,70 @@ class Storage {
         bool starved;
     };
 
+    // Read threads, which submissions choose and the table does not print. Where the store is the limit, each
+    // brings its first batch in as long as a step takes, and AU does not count that time.
+    std::optional<std::int64_t> workers_behind(const Run& run) {
+        const std::string name = entry(run);
+        if (!catalogue_.flag("loader", catalogue_.text("loader_demand", name, "loader"),
+                             "batch_per_worker")) {
+            return std::nullopt;
+        }
+        const double batch = static_cast<double>(
+            run.accelerators * catalogue_.integer("loader_demand", name, "batch"));
+        const double all = run.samples_per_s / batch *
+                           seconds(catalogue_.time("loader_demand", name, "compute_time"));
+        const double steps = run.files / batch;  // a sample a file
+        const auto found = static_cast<std::int64_t>((1 - all / (run.au / 100)) * steps + 0.5);
+        return std::clamp(found, workers_min, workers_max);
+    }
+
+    // As its other starved runs have them.
+    std::optional<std::int64_t> workers_for(std::size_t index) {
+        const Run& run = runs_[index];
+        std::vector<std::int64_t> found;
+        for (std::size_t i = 0; i < runs_.size(); ++i) {
+            const Run& other = runs_[i];
+            if (i == index || other.system != run.system || other.workload != run.workload)
+                continue;
+            if (!expressible(other) || !starved(i)) continue;
+            if (const auto workers = workers_behind(other)) found.push_back(*workers);
+        }
+        if (found.empty()) return std::nullopt;
+        const auto middle = found.begin() + static_cast<std::ptrdiff_t>(found.size() / 2);
+        std::nth_element(found.begin(), middle, found.end());
+        return *middle;
+    }
+
+    bool starved(std::size_t index) const {
+        return runs_[index].au < starved_below * unlimited_[index];
+    }
+
+    // The limit with which a starved run gets what it got: a little more than that, since loaders cannot
+    // keep a store busy all the time.
+    double limit_behind(const Run& run, bool opens) {
+        const double seen = opens ? run.samples_per_s : bytes_per_s(run);
+        double low = seen;
+        double high = 2 * seen;
+        for (int i = 0; i < 30; ++i) {
+            const double middle = (low + high) / 2;
+            DataSupply supply;
+            (opens ? supply.opens_per_s : supply.store_bandwidth) = middle;
+            const double got =
+                predict(run, run.accelerators, supply, workers_behind(run)).samples_per_s;
+            (got < run.samples_per_s ? low : high) = middle;
+        }
+        return high;
+    }
+
     std::vector<Seen> other_runs(std::size_t index, bool opens) {
         std::vector<Seen> out;
         for (std::size_t i = 0; i < runs_.size(); ++i) {
             const Run& other = runs_[i];
             if (i == index || other.system != runs_[index].system || !expressible(other)) continue;
             if (other.opens_decide() != opens) continue;
-            out.push_back({opens ? other.samples_per_s : bytes_per_s(other), other.clients,
-                           other.au < starved_below * unlimited_[i]});
+            out.push_back({starved(i) ? limit_behind(other, opens)
+                                      : (opens ? other.samples_per_s : bytes_per_s(other)),
+                           other.clients, starved(i)});
         }
         // What no more clients surpassed elsewhere was not stopped by the store.
         for (Seen& seen : out) {
@@ -222,9 +298,10 @@ class Storage {
         });
     }
 
-    std::int64_t most_accelerators(const Run& run, const DataSupply& supply) {
+    std::int64_t most_accelerators(const Run& run, const DataSupply& supply,
+                                   std::optional<std::int64_t> workers) {
         const auto passes = [&](std::int64_t n) {
-            return predict(run, n, supply).utilisation >= utilisation_min(run);
+            return predict(run, n, supply, workers).utilisation >= utilisation_min(run);
         };
         std::int64_t low = 0;
         std::int64_t high = 1;
@@ -243,6 +320,8 @@ class Storage {
     Diagnostics diagnostics_;
     ValueReader reader_{diagnostics_, "catalogue"};
     Catalogue catalogue_;
+    // Each knows what unevenness costs it: by demand, accelerators and workers.
+    std::map<std::tuple<std::string, std::int64_t, std::int64_t>, DataLoader> loaders_;
     std::vector<double> unlimited_;  // AU of each run, had its store no limits; percent
 };
 

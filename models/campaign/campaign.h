@@ -27,6 +27,7 @@ struct ReplicaResult {
     JobOutcome job;
     std::vector<std::int64_t> repairs;         // nodes that went to repair, by cause
     StoreFailureCounts store;                  // of [storage]
+    CampaignEnergy energy;                     // before the facility's own losses
     std::vector<NeighbourOutcome> neighbours;  // in the scenario's order
     Duration simulated{};
     std::uint64_t events = 0;
@@ -36,9 +37,18 @@ struct ReplicaResult {
     std::vector<CampaignEvent> log;  // when asked for
 };
 
+// A replica from minute to minute, for those that look at one. Rates stand until the next change.
+struct ReplicaTrace {
+    std::vector<PhaseStart> phases;
+    std::vector<StoreRates> store_rates;  // by index into Scenario::stores
+    std::vector<NodeAbsence> absences;
+};
+
 // One replica of a scenario whose ranks reach each other, alone: the same scenario and index give
 // the same bytes, always. Checks that the ledger sums to GPUs x time.
-ReplicaResult run_replica(const Scenario& scenario, std::int64_t index, bool log_events);
+// `record` is filled when it is given; it changes nothing else.
+ReplicaResult run_replica(const Scenario& scenario, std::int64_t index, bool log_events,
+                          ReplicaTrace* record = nullptr);
 
 struct CampaignOptions {
     unsigned threads = 1;
@@ -54,7 +64,8 @@ struct CampaignResult {
     std::vector<ReplicaResult> replicas;  // by index; when cancelled, those that were finished
     bool cancelled = false;
     std::vector<MetricSummary> metrics;
-    std::vector<double> ledger;         // mean fraction by category; sums to 1
+    std::vector<double> ledger;  // mean fraction by category; sums to 1
+    std::vector<double> energy;  // J, likewise by category; then of the network and of storage
     std::vector<double> interruptions;  // mean count by cause
     double planned_interruptions = 0;
     std::string digest;                // of all outcomes

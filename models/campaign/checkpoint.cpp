@@ -399,7 +399,8 @@ void CheckpointReader::settle_tier(Section& section, TierSpec& tier,
     cap_read(tier.read, store.limits);
     if (number == shared_store) cap_by_network(tier);
     check_room(section, tier, c().size, store.capacity, store.name);
-    const Bandwidth rate = std::min({store.supply.write, s_.job.store_write, tier.write.cap});
+    const Bandwidth client = s_.job.store_paths[number].write;
+    const Bandwidth rate = std::min({store.supply.write, client, tier.write.cap});
     if (rate.bits_per_second() == 0 || transfer_time(c().size, rate) > time_max) {
         section.error("size",
                       fmt::format("writing {} takes more than 100 years", to_text(c().size)),
@@ -488,7 +489,8 @@ namespace {
 Duration time_alone(const TierSpec& tier, const Scenario& s) {
     if (on_nodes(tier.place)) return tier.write_time;
     const StoreSetup& store = s.stores[tier.write.store];
-    const Bandwidth rate = std::min({store.supply.write, s.job.store_write, tier.write.cap});
+    const Bandwidth client = s.job.store_paths[tier.write.store].write;
+    const Bandwidth rate = std::min({store.supply.write, client, tier.write.cap});
     Duration time = transfer_time(s.checkpoint_size, rate);
     const StoreSupply& supply = store.supply;
     if (supply.write_buffer > Bytes{} && rate > supply.drain) {

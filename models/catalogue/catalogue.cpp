@@ -365,7 +365,8 @@ std::string Catalogue::text(std::string_view kind, std::string_view name, std::s
     return find(kind, name, key).value->text;
 }
 bool Catalogue::flag(std::string_view kind, std::string_view name, std::string_view key) {
-    return find(kind, name, key).value->integer != 0;
+    const Found found = find(kind, name, key);
+    return reader_.unwrap(*found.value, found.path).integer != 0;
 }
 
 }  // namespace railyard

@@ -92,8 +92,8 @@ class Catalogue {
 struct StandaloneCatalogue {
     explicit StandaloneCatalogue(ValueChoice choice = ValueChoice::corrected,
                                  const Value* overrides = nullptr, std::string file = "catalogue",
-                                 Perturbation perturbation = {})
-        : reader(diagnostics, std::move(file), std::move(perturbation)),
+                                 Perturbations perturbations = {})
+        : reader(diagnostics, std::move(file), std::move(perturbations)),
           catalogue(reader, choice, overrides) {}
     StandaloneCatalogue(const StandaloneCatalogue&) = delete;  // its parts know each other's place
 

@@ -115,12 +115,22 @@ struct PacketFlow {
     PacketRouting routing = PacketRouting::path;
 };
 
+// A class of a link begins to wait, or goes on.
+struct PauseEdge {
+    Picoseconds at{};
+    LinkId link = 0;
+    int traffic_class = 0;
+    bool waits = false;
+};
+
 class PacketEngine {
   public:
     // No congestion control given: line rate.
     PacketEngine(const PacketNetwork& network, PacketSpec spec,
                  std::unique_ptr<Congestion> congestion = no_congestion_control());
 
+    // Keeps from now on when a sender on a link is told to wait, or lacks credits, and when no more.
+    void log_pauses(std::vector<PauseEdge>& log) { pause_log_ = &log; }
     // What flows that don't keep to one path choose from: of the network's own topology.
     // Again when they have changed.
     void choose_from(NextHops next_hops);
@@ -416,6 +426,7 @@ class PacketEngine {
     // PFC.
     void send_pause(LinkId link, std::size_t traffic_class, bool stop);
     std::int64_t pause_length(LinkId link) const;
+    void log_pause(LinkId link, std::size_t traffic_class, bool waits);
     void on_xoff(LinkId link, std::size_t traffic_class);
     void on_xon(LinkId link, std::size_t traffic_class);
     void on_pause_over(LinkId link, std::size_t traffic_class);
@@ -524,6 +535,7 @@ class PacketEngine {
     std::vector<std::int64_t> deficits_;  // bytes left of a class's turn; empty: none share
     std::vector<Ring> rings_;
     std::vector<Pause> pauses_;
+    std::vector<PauseEdge>* pause_log_ = nullptr;
     std::vector<IngressShare> ingress_;  // of the link's receiving end
     std::vector<LinkCredits> credits_;   // empty: no class has any
     std::vector<LinkFaults> faults_;

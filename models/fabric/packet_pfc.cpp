@@ -31,6 +31,11 @@ void PacketEngine::send_pause(LinkId link, std::size_t traffic_class, bool stop)
     schedule(heeded, stop ? What::xoff : What::xon, link, traffic_class);
 }
 
+void PacketEngine::log_pause(LinkId link, std::size_t traffic_class, bool waits) {
+    if (pause_log_ == nullptr) return;
+    pause_log_->push_back({now(), link, static_cast<int>(traffic_class), waits});
+}
+
 void PacketEngine::on_xoff(LinkId link, std::size_t traffic_class) {
     Port& port = ports_[link];
     const auto bit = static_cast<std::uint8_t>(1U << traffic_class);
@@ -39,6 +44,7 @@ void PacketEngine::on_xoff(LinkId link, std::size_t traffic_class) {
     Pause& pause = pauses_[link * class_count_ + traffic_class];
     pause.since = now_;
     ++pause.count;
+    log_pause(link, traffic_class, true);
     watch(link * class_count_ + traffic_class);
 }
 
@@ -49,6 +55,7 @@ void PacketEngine::on_xon(LinkId link, std::size_t traffic_class) {
     port.paused &= static_cast<std::uint8_t>(~bit);
     Pause& pause = pauses_[link * class_count_ + traffic_class];
     pause.total += now_ - pause.since;
+    log_pause(link, traffic_class, false);
     watch(link * class_count_ + traffic_class);
     if (!port.pending) kick(link);
 }

@@ -73,6 +73,26 @@ class Watcher {
     bool foreground_ended_ = false;
 };
 
+class QueueRecorder {
+  public:
+    QueueRecorder(const PacketEngine& engine, std::size_t links, std::size_t classes)
+        : engine_(engine), classes_(static_cast<int>(classes)), last_(links) {}
+
+    void look(std::vector<QueueSample>& out) {
+        for (LinkId l = 0; l < last_.size(); ++l) {
+            std::int64_t bytes = 0;
+            for (int c = 0; c < classes_; ++c) bytes += engine_.queue_bytes(l, c);
+            if (bytes != last_[l]) out.push_back({engine_.now(), l, bytes});
+            last_[l] = bytes;
+        }
+    }
+
+  private:
+    const PacketEngine& engine_;
+    int classes_;
+    std::vector<std::int64_t> last_;
+};
+
 // When all flows stood still for the first time, and long enough.
 Picoseconds frozen_at(const std::vector<WindowSample>& timeline, Picoseconds first_fault) {
     constexpr Picoseconds long_enough = std::chrono::microseconds(100);
@@ -198,7 +218,7 @@ std::uint64_t window_key(Catalogue& catalogue, const Topology& topology,
 
 WindowResult run_window(Catalogue& catalogue, const Topology& topology,
                         const PacketProfile& profile, const PacketWindow& window,
-                        const std::atomic<bool>& cancelled) {
+                        const std::atomic<bool>& cancelled, WindowRecord* record) {
     PacketNetwork network = packet_network(catalogue, topology, profile);
     for (const WindowFault& fault : window.faults) {
         if (fault.kind != WindowFault::Kind::bit_errors) continue;
@@ -226,6 +246,8 @@ WindowResult run_window(Catalogue& catalogue, const Topology& topology,
     const std::size_t classes = profile.spec.classes.size();
     const SampleTimes times(first_fault == PacketEngine::never ? Picoseconds{} : first_fault);
     Watcher watcher(engine, window, links, classes);
+    QueueRecorder queues(engine, links, classes);
+    if (record != nullptr) engine.log_pauses(record->pauses);
     for (;;) {
         const Picoseconds until =
             std::min({times.after(engine.now()), window.time_max, failover.next()});
@@ -234,6 +256,7 @@ WindowResult run_window(Catalogue& catalogue, const Topology& topology,
         if (!done && engine.now() == failover.next()) failover.act(engine);
         const WindowSample sample = watcher.look(result);
         result.timeline.push_back(sample);
+        if (record != nullptr) queues.look(record->queues);
         result.still_max = std::max(result.still_max, sample.still);
         if (done || watcher.foreground_ended() ||
             (window.until_failure && result.first_failure != PacketEngine::never))

@@ -91,9 +91,22 @@ struct WindowResult {
 std::uint64_t window_key(Catalogue& catalogue, const Topology& topology,
                          const PacketProfile& profile, const PacketWindow& window);
 
-// `cancelled` is looked at between samples.
+// A link's queue from this sample on, all classes together.
+struct QueueSample {
+    Picoseconds at{};
+    LinkId link = 0;
+    std::int64_t bytes = 0;
+};
+
+// A window from instant to instant, for those that look at one.
+struct WindowRecord {
+    std::vector<PauseEdge> pauses;    // to the picosecond
+    std::vector<QueueSample> queues;  // those that changed, at the timeline's instants
+};
+
+// `cancelled` is looked at between samples. `record` is filled when it is given; it changes nothing else.
 WindowResult run_window(Catalogue& catalogue, const Topology& topology,
                         const PacketProfile& profile, const PacketWindow& window,
-                        const std::atomic<bool>& cancelled);
+                        const std::atomic<bool>& cancelled, WindowRecord* record = nullptr);
 
 }  // namespace railyard

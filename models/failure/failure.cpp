@@ -63,6 +63,19 @@ std::vector<FailureCause> read_failure_profile(Catalogue& c, const std::string& 
     return out;
 }
 
+void Strike::draw_consequences(RandomStream& stream) {
+    acceptance = stream.uniform();
+    replacement = stream.uniform();
+    repair_spread = stream.normal();
+    cure = stream.uniform();
+}
+
+void Strike::draw_diagnosis(RandomStream& stream) {
+    diagnosis = stream.uniform();
+    bystander = stream.uniform();
+    search = stream.uniform();
+}
+
 FailureSource::FailureSource(CampaignEngine& engine, Target& target, std::size_t cause_index,
                              const FailureCause& cause, std::int64_t slots, double worst_multiplier,
                              std::uint64_t seed, std::uint64_t replica)
@@ -70,6 +83,7 @@ FailureSource::FailureSource(CampaignEngine& engine, Target& target, std::size_t
       target_(target),
       id_(engine.add(*this, "failure/" + cause.name)),
       stream_(seed, replica, "failure/" + cause.name),
+      diagnosis_(seed, replica, "diagnosis/" + cause.name),
       cause_(cause_index),
       slots_(slots),
       rate_{cause.rate_per_node.per_second * static_cast<double>(slots) * worst_multiplier} {}
@@ -89,10 +103,8 @@ void FailureSource::handle(std::uint32_t) {
     Strike strike;
     strike.cause = cause_;
     strike.slot = static_cast<std::int64_t>(stream_.below(static_cast<std::uint64_t>(slots_)));
-    strike.acceptance = stream_.uniform();
-    strike.replacement = stream_.uniform();
-    strike.repair_spread = stream_.normal();
-    strike.cure = stream_.uniform();
+    strike.draw_consequences(stream_);
+    strike.draw_diagnosis(diagnosis_);
     schedule_next();
     target_.strike(strike);
 }

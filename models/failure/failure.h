@@ -1,18 +1,21 @@
 #pragma once
-// What breaks, how often, who notices, and how long the part is gone.
+// The door of the folder: what breaks, how often, who notices, and how long the part is gone.
 
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "models/catalogue/catalogue.h"
-#include "sim/engine.h"
+#include "models/failure/clock.h"
+#include "models/failure/domains.h"
+#include "models/failure/failure_history.h"
+#include "models/failure/hazard.h"
+#include "models/failure/renewals.h"
+#include "models/failure/repair_shop.h"
+#include "models/failure/strike.h"
 #include "sim/rng.h"
 
 namespace railyard {
-
-using CampaignEngine = Engine<Nanoseconds>;
-using Instant = CampaignEngine::Instant;
 
 // What a failure does to the node that it strikes.
 enum class Remedy : std::uint8_t {
@@ -37,6 +40,7 @@ struct FailureCause {
     Duration reset_time{};
     Duration repair_time{};       // mean
     double replace_fraction = 1;  // with Remedy::replace: the rest is cured by a reset
+    bool silences = false;        // the node's host is gone: it answers nobody
     // Of a storm. What is said above of detection and remedy then holds for what follows a fatal one.
     std::optional<Storm> storm;
 };
@@ -53,17 +57,6 @@ struct LemonNodes {
 std::vector<std::string> failure_profiles();
 std::vector<FailureCause> read_failure_profile(Catalogue& catalogue, const std::string& profile,
                                                std::int64_t gpus_per_node);
-
-// A failure instant, with everything random that may follow from it. All of it is drawn in any case,
-// from the cause's own stream, so that what a strike leads to moves no other strike and no repair.
-struct Strike {
-    std::size_t cause = 0;
-    std::int64_t slot = 0;     // of the job
-    double acceptance = 0;     // uniform: it hurts below the node's rate over the worst node's
-    double replacement = 0;    // uniform: below replace_fraction the node needs repair
-    double repair_spread = 0;  // standard normal, of the logarithm of the repair time
-    double cure = 0;           // uniform: below cured_by_repair a lemon is one no more
-};
 
 // A Poisson stream of strikes on the job's nodes, one stream per cause. Its instants depend on the
 // seed, the replica and the cause alone. It runs at the rate of the worst node, and each node accepts
@@ -89,6 +82,7 @@ class FailureSource : public CampaignEngine::Component {
     Target& target_;
     CampaignEngine::ComponentId id_;
     RandomStream stream_;
+    RandomStream diagnosis_;
     std::size_t cause_;
     std::int64_t slots_;
     Rate rate_;

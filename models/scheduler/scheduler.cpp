@@ -45,6 +45,9 @@ void NodePool::remove(const Strike& strike, const FailureCause& cause) {
         if (!lemon_.empty() && strike.cure < spec_.lemons.cured_by_repair) lemon_[node] = false;
     }
     engine_.schedule(engine_.now() + out, id_, node);
+    if (absences_ != nullptr) {
+        absences_->push_back({node, engine_.now(), engine_.now() + out, cause.name});
+    }
 }
 
 bool NodePool::fill(std::int64_t slot) {

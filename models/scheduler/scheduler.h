@@ -1,10 +1,12 @@
 #pragma once
 // The door of the folder: which nodes a job gets. Here one job, all its nodes or none, and what is left
-// over are its hot spares; in job_stream.h many jobs.
+// over are its hot spares; in fleet.h many jobs on a cluster that fails; in job_stream.h many on one that
+// does not.
 
 #include <deque>
 #include <vector>
 
+#include "models/scheduler/fleet.h"
 #include "models/scheduler/job_stream.h"
 #include "models/scheduler/job_trace.h"
 #include "models/scheduler/policy.h"
@@ -13,6 +15,14 @@
 #include "sim/rng.h"
 
 namespace railyard {
+
+// A node is out of service, in repair or being reset.
+struct NodeAbsence {
+    std::int64_t node = 0;
+    Instant from;
+    Instant until;
+    std::string cause;
+};
 
 // The nodes of a cluster: in the job, spare, or out of service. Books the spare and repair
 // categories.
@@ -30,6 +40,9 @@ class NodePool : public CampaignEngine::Component, public NodeSupply {
              std::uint64_t replica);
     // Who is told when a node comes back. Set before the engine runs.
     void set_waiter(Waiter& waiter) { waiter_ = &waiter; }
+
+    // Keeps every absence from now on; one may end after the campaign does.
+    void log_absences(std::vector<NodeAbsence>& log) { absences_ = &log; }
 
     double acceptance(std::int64_t slot) const override;
     void remove(const Strike& strike, const FailureCause& cause) override;
@@ -55,6 +68,7 @@ class NodePool : public CampaignEngine::Component, public NodeSupply {
     std::int64_t in_repair_ = 0;
     std::vector<std::int64_t> repairs_;
     Instant booked_until_{};
+    std::vector<NodeAbsence>* absences_ = nullptr;
 };
 
 }  // namespace railyard

@@ -190,6 +190,13 @@ std::unique_ptr<StorageSystem> build_vast(Section& storage, Section& own, Catalo
     spec.rebuild_time = c.time("storage", name, "rebuild_time_per_ssd");
     spec.read_latency = c.time("storage", name, "read_latency");
     spec.write_latency = c.time("storage", name, "write_latency");
+    for (const char* key :
+         {"drive_read_bandwidth", "drive_write_bandwidth", "drive_rebuild_bandwidth"}) {
+        if (!storage.has(key)) continue;
+        storage.warning(key,
+                        "has no effect with storage.system = \"vast\": a DBox is described as a "
+                        "whole, by storage.vast.dbox_read_bandwidth and its like");
+    }
     if (!design.site.rdma && !own.describing()) {
         storage.error(
             "system",

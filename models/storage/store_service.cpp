@@ -44,6 +44,23 @@ std::size_t StoreService::add_client(Bandwidth read, Bandwidth write) {
     return clients_.size() - 1;
 }
 
+void StoreService::limit_path(std::size_t client, std::size_t store, Bandwidth read,
+                              Bandwidth write) {
+    std::vector<ClientPath>& paths = clients_[client].paths;
+    if (paths.size() <= store) paths.resize(store + 1);
+    paths[store] = {read, write};
+}
+
+std::int64_t StoreService::path_rate(const Transfer& t) const {
+    const ClientState& client = clients_[t.client];
+    const std::size_t d = index_of(t.spec.direction);
+    Bandwidth rate = client.network[d];
+    if (t.spec.store < client.paths.size()) {
+        if (const auto& path = client.paths[t.spec.store][d]) rate = std::min(rate, *path);
+    }
+    return rate.bits_per_second();
+}
+
 // ---- what clients ask ----
 
 StoreService::TransferId StoreService::start(std::size_t client, const TransferSpec& spec,
@@ -215,7 +232,30 @@ void StoreService::retire() {
     }
 }
 
+void StoreService::log_changed_rates() {
+    logged_.resize(stores_.size());
+    for (std::size_t s = 0; s < stores_.size(); ++s) {
+        std::array<std::int64_t, 2> rates{};
+        for (const TransferId id : active_) {
+            const Transfer& t = transfers_[id];
+            const bool moving = t.stream || t.bytes.left > 0;
+            if (t.spec.store == s && moving && !clients_[t.client].held) {
+                rates[index_of(t.spec.direction)] += t.bytes.rate;
+            }
+        }
+        const StoreRates now{engine_.now(), s, Bandwidth::bits_per_second(rates[0]),
+                             Bandwidth::bits_per_second(rates[1])};
+        if (now.read == logged_[s].read && now.write == logged_[s].write) continue;
+        // What is settled within an instant never was.
+        const bool again = !log_->empty() && log_->back().at == now.at && log_->back().store == s;
+        if (again) log_->pop_back();
+        log_->push_back(now);
+        logged_[s] = now;
+    }
+}
+
 void StoreService::schedule_next() {
+    if (log_ != nullptr) log_changed_rates();
     engine_.cancel(next_);
     Duration next = time_max;
     for (std::size_t s = 0; s < stores_.size(); ++s) {
@@ -261,23 +301,6 @@ bool StoreService::served(const Transfer& t) const {
     return !clients_[t.client].held && !stores_[t.spec.store].outage;
 }
 
-namespace {
-
-// A limit that several share. `free` is what those that have their rate leave of it.
-struct Limit {
-    double free = 0;
-    double rising = 0;  // weights, times use, of those whose rate still rises
-    std::size_t client = SIZE_MAX;
-    bool several = false;  // clients use it
-    Wall wall = Wall::store;
-
-    double level() const {
-        return rising > 0 ? std::max(0.0, free) / rising : std::numeric_limits<double>::infinity();
-    }
-};
-
-}  // namespace
-
 std::int64_t StoreService::Store::write() const {
     return (full ? std::min(supply.write, supply.drain) : supply.write).bits_per_second();
 }
@@ -296,8 +319,7 @@ void StoreService::serve_alone(Transfer& t) {
     const bool reads = t.spec.direction == Direction::read;
     const std::int64_t store =
         reads ? supply.read.bits_per_second() : stores_[t.spec.store].write();
-    const std::int64_t network =
-        clients_[t.client].network[index_of(t.spec.direction)].bits_per_second();
+    const std::int64_t network = path_rate(t);
     t.bytes.rate = t.files.rate = 0;
     t.bytes.wall = Wall::outage;
     if (!served(t)) return;
@@ -310,32 +332,11 @@ void StoreService::serve_alone(Transfer& t) {
                                                : Wall::client;
 }
 
-// Progressive filling: all rates rise together, in proportion to the weights, until a limit is full; those
-// on it stay where they are, the others rise on. A client's weight is shared by all that it moves at a store.
+// Limits by index: of each store reads, writes and its servers' time; of each client both directions, and
+// both again for each store. A client's weight is shared by all that it moves at a store.
 void StoreService::share_bytes() {
-    // Limits by index: of each store reads, writes and its servers' time; of each client both directions.
-    const std::size_t of_clients = stores_.size() * 3;
-    std::vector<Limit> limits(of_clients + clients_.size() * 2);
-    for (std::size_t s = 0; s < stores_.size(); ++s) {
-        const StoreSupply& supply = stores_[s].supply;
-        limits[s * 3].free = static_cast<double>(supply.read.bits_per_second());
-        limits[s * 3 + 1].free = static_cast<double>(stores_[s].write());
-        limits[s * 3 + 2].free = 1;
-    }
-    for (std::size_t c = 0; c < clients_.size(); ++c) {
-        for (const Direction d : {Direction::read, Direction::write}) {
-            Limit& limit = limits[of_clients + c * 2 + index_of(d)];
-            limit.free = static_cast<double>(clients_[c].network[index_of(d)].bits_per_second());
-            limit.wall = Wall::client;
-        }
-    }
-    struct Rising {
-        Transfer* transfer;
-        std::array<std::size_t, 3> limits;
-        std::array<double, 3> use;
-        double weight;  // its client's, shared with the client's other transfers there
-    };
-    std::vector<Rising> rising;
+    ByteShares shares = shares_now();
+    std::vector<Transfer*> sharing;
     for (const TransferId id : active_) {
         Transfer& t = transfers_[id];
         t.bytes.rate = 0;
@@ -344,83 +345,67 @@ void StoreService::share_bytes() {
             continue;
         }
         if (!t.stream && t.bytes.left == 0) continue;
-        const std::size_t d = index_of(t.spec.direction);
         const StoreSupply& supply = stores_[t.spec.store].supply;
         const Bandwidth most = t.spec.direction == Direction::read ? supply.read : supply.write;
         if (most.bits_per_second() == 0) {
             t.bytes.wall = Wall::outage;
             continue;
         }
-        rising.push_back(
-            {&t,
-             {t.spec.store * 3 + d, t.spec.store * 3 + 2, of_clients + t.client * 2 + d},
-             {1, 1 / static_cast<double>(most.bits_per_second()), 1},
-             static_cast<double>(t.spec.weight)});
+        sharing.push_back(&t);
     }
-    for (Rising& each : rising) {
-        const Transfer& t = *each.transfer;
-        const auto beside = std::ranges::count_if(rising, [&](const Rising& other) {
-            return other.transfer->client == t.client && other.transfer->spec.store == t.spec.store;
+    for (Transfer* each : sharing) {
+        const TransferSpec& spec = each->spec;
+        const auto beside = std::ranges::count_if(sharing, [&](const Transfer* other) {
+            return other->client == each->client && other->spec.store == spec.store;
         });
-        each.weight /= static_cast<double>(beside);
-    }
-    for (const Rising& each : rising) {
-        for (std::size_t i = 0; i < 3; ++i) {
-            Limit& limit = limits[each.limits[i]];
-            limit.rising += each.weight * each.use[i];
-            limit.several |= limit.client != SIZE_MAX && limit.client != each.transfer->client;
-            limit.client = each.transfer->client;
-        }
+        const std::size_t d = index_of(spec.direction);
+        const Bandwidth most = spec.direction == Direction::read ? stores_[spec.store].supply.read
+                                                                 : stores_[spec.store].supply.write;
+        shares.add(
+            {.client = each->client,
+             .limits = {spec.store * 3 + d, spec.store * 3 + 2, client_limit(each->client, d),
+                        client_limit(each->client, d) + 2 * (1 + spec.store)},
+             .use = {1, 1 / static_cast<double>(most.bits_per_second()), 1, 1},
+             .weight = static_cast<double>(spec.weight) / static_cast<double>(beside),
+             .cap = each->bytes.cap,
+             .cap_wall = spec.cap_wall});
     }
     // Where a store only reads or only writes, its servers' time says nothing new.
     for (std::size_t s = 0; s < stores_.size(); ++s) {
-        if (limits[s * 3].rising == 0 || limits[s * 3 + 1].rising == 0) {
-            limits[s * 3 + 2].free = std::numeric_limits<double>::infinity();
+        if (shares.idle(s * 3) || shares.idle(s * 3 + 1)) shares.lift(s * 3 + 2);
+    }
+    shares.solve();
+    for (std::size_t i = 0; i < sharing.size(); ++i) {
+        sharing[i]->bytes.rate = shares.share(i).rate;
+        sharing[i]->bytes.wall = shares.share(i).wall;
+    }
+}
+
+std::size_t StoreService::client_limit(std::size_t client, std::size_t direction) const {
+    return stores_.size() * 3 + client * 2 * (1 + stores_.size()) + direction;
+}
+
+ByteShares StoreService::shares_now() const {
+    ByteShares shares(client_limit(clients_.size(), 0));
+    for (std::size_t s = 0; s < stores_.size(); ++s) {
+        const StoreSupply& supply = stores_[s].supply;
+        shares.limit(s * 3, static_cast<double>(supply.read.bits_per_second()), Wall::store);
+        shares.limit(s * 3 + 1, static_cast<double>(stores_[s].write()), Wall::store);
+        shares.limit(s * 3 + 2, 1, Wall::store);
+    }
+    for (std::size_t c = 0; c < clients_.size(); ++c) {
+        for (std::size_t d = 0; d < 2; ++d) {
+            const auto bound = [&](std::size_t limit, Bandwidth most) {
+                shares.limit(limit, static_cast<double>(most.bits_per_second()), Wall::client);
+            };
+            bound(client_limit(c, d), clients_[c].network[d]);
+            const std::vector<ClientPath>& paths = clients_[c].paths;
+            for (std::size_t s = 0; s < paths.size(); ++s) {
+                if (paths[s][d]) bound(client_limit(c, d) + 2 * (1 + s), *paths[s][d]);
+            }
         }
     }
-    while (!rising.empty()) {
-        double level = std::numeric_limits<double>::infinity();
-        for (const Limit& limit : limits) level = std::min(level, limit.level());
-        for (const Rising& each : rising) {
-            level = std::min(level, static_cast<double>(each.transfer->bytes.cap) / each.weight);
-        }
-        std::vector<Rising> still;
-        std::vector<Rising> settled;
-        for (const Rising& each : rising) {
-            Flow& flow = each.transfer->bytes;
-            const auto full =
-                std::find_if(each.limits.begin(), each.limits.end(),
-                             [&](std::size_t l) { return limits[l].level() <= level; });
-            if (static_cast<double>(flow.cap) / each.weight <= level) {
-                flow.rate = flow.cap;
-                flow.wall = each.transfer->spec.cap_wall;
-            } else if (full != each.limits.end()) {
-                flow.rate = std::llround(level * each.weight);
-                const Limit& limit = limits[*full];
-                flow.wall = limit.several ? Wall::neighbours : limit.wall;
-            } else {
-                still.push_back(each);
-                continue;
-            }
-            settled.push_back(each);
-        }
-        RY_CHECK(!settled.empty());
-        for (const Rising& each : settled) {
-            for (std::size_t i = 0; i < 3; ++i) {
-                Limit& limit = limits[each.limits[i]];
-                limit.rising -= each.weight * each.use[i];
-                limit.free -= static_cast<double>(each.transfer->bytes.rate) * each.use[i];
-            }
-        }
-        // What rounding leaves of a limit that nobody rises on.
-        for (Limit& limit : limits) limit.rising = 0;
-        for (const Rising& each : still) {
-            for (std::size_t i = 0; i < 3; ++i) {
-                limits[each.limits[i]].rising += each.weight * each.use[i];
-            }
-        }
-        rising = std::move(still);
-    }
+    return shares;
 }
 
 // Files are shared like bytes, with one limit for each store and direction.

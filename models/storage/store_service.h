@@ -13,10 +13,12 @@
 // rate says. Ignores: queues inside the servers, caches, and that fairness is only rough in life.
 
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "models/failure/failure.h"
+#include "models/storage/byte_shares.h"
 #include "models/storage/walls.h"
 
 namespace railyard {
@@ -45,6 +47,14 @@ struct TransferSpec {
     Wall cap_wall = Wall::network;  // what that is
 };
 
+// What a store moves from this instant on, all transfers and streams together.
+struct StoreRates {
+    Instant at;
+    std::size_t store = 0;
+    Bandwidth read;
+    Bandwidth write;
+};
+
 class StoreService : public CampaignEngine::Component {
   public:
     using TransferId = std::uint32_t;
@@ -64,6 +74,8 @@ class StoreService : public CampaignEngine::Component {
     std::size_t add_store(std::string name, const StoreSupply& supply);
     // `read` and `write`: what its nodes carry, together.
     std::size_t add_client(Bandwidth read, Bandwidth write);
+    // What of that its nodes' software moves to and from one store.
+    void limit_path(std::size_t client, std::size_t store, Bandwidth read, Bandwidth write);
 
     // `told` hears of it, and must outlive it.
     TransferId start(std::size_t client, const TransferSpec& spec, Client& told);
@@ -83,6 +95,9 @@ class StoreService : public CampaignEngine::Component {
     void set_outage(std::size_t store, bool outage);
     // The client's own network stands still, or moves again. The time between is none of its transfers'.
     void set_held(std::size_t client, bool held);
+
+    // Keeps every change of what the stores move from now on.
+    void log_rates(std::vector<StoreRates>& log) { log_ = &log; }
 
     std::size_t stores() const { return stores_.size(); }
     // What the client's transfers have written to the store so far; cancelled ones count what they moved.
@@ -119,8 +134,10 @@ class StoreService : public CampaignEngine::Component {
 
         std::int64_t write() const;  // bits/s that it takes at present
     };
+    using ClientPath = std::array<std::optional<Bandwidth>, 2>;  // none: as its network
     struct ClientState {
         std::array<Bandwidth, 2> network;
+        std::vector<ClientPath> paths{};  // by store
         bool held = false;
         std::vector<Bytes> written{};  // by store, by transfers that are no more
     };
@@ -134,12 +151,16 @@ class StoreService : public CampaignEngine::Component {
     void changed();  // something has: look again before the clock moves on
     void advance();  // to the present
     void serve_alone(Transfer& transfer);
+    std::int64_t path_rate(const Transfer& transfer) const;  // bits/s of its client alone
+    std::size_t client_limit(std::size_t client, std::size_t direction) const;
+    ByteShares shares_now() const;  // without transfers
     void share_bytes();
     void fill_buffers();
     void share_files();
     void retire();
     void tell_streams();
     void schedule_next();
+    void log_changed_rates();
 
     CampaignEngine& engine_;
     CampaignEngine::ComponentId id_;
@@ -152,6 +173,8 @@ class StoreService : public CampaignEngine::Component {
     EventId next_;
     bool settling_ = false;           // will look again at this instant
     std::vector<TransferId> before_;  // scratch
+    std::vector<StoreRates>* log_ = nullptr;
+    std::vector<StoreRates> logged_;  // the last of each store
 };
 
 }  // namespace railyard

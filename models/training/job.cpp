@@ -51,6 +51,13 @@ DataFeed::Use use_of_data(JobPhase phase) {
 
 }  // namespace
 
+std::string_view phase_name(JobPhase phase) {
+    constexpr std::string_view names[] = {
+        "running",      "checkpointing", "storm_stall", "detection",   "replacement",
+        "requeue_wait", "restart",       "restore",     "maintenance", "done"};
+    return names[static_cast<std::size_t>(phase)];
+}
+
 TrainingJob::TrainingJob(CampaignEngine& engine, const JobSpec& spec,
                          const std::vector<FailureCause>& causes, NodeSupply& supply,
                          StoreService& stores, Ledger& ledger, std::vector<CampaignEvent>* events)
@@ -61,10 +68,14 @@ TrainingJob::TrainingJob(CampaignEngine& engine, const JobSpec& spec,
       ledger_(ledger),
       events_(events),
       id_(engine.add(*this, "job")),
-      client_(stores.add_client(spec.store_read, spec.store_write)),
+      client_(stores.add_client(spec.network.read, spec.network.write)),
       checkpointer_(engine, stores, client_, spec.checkpoint, spec.nodes, *this) {
     RY_CHECK(spec.step.duration() > Duration{});
     outcome_.interruptions.resize(causes.size());
+    for (std::size_t store = 0; store < spec.store_paths.size(); ++store) {
+        const JobSpec::StorePath& path = spec.store_paths[store];
+        stores.limit_path(client_, store, path.read, path.write);
+    }
     if (spec.data) feed_.emplace(engine, stores, client_, *spec.data, *this);
 }
 
@@ -234,6 +245,7 @@ void TrainingJob::keep(const Work& work) {
     ledger_.book(Category::pipeline_bubble, g, work.steps * spec_.step.bubble);
     ledger_.book(Category::straggler_wait, g, work.steps * spec_.step.straggler_wait);
     ledger_.book(Category::degraded, g, work.steps * spec_.step.degraded);
+    ledger_.book(Category::throttled, g, work.steps * spec_.step.throttled);
     ledger_.book(Category::data_wait, g, work.steps * spec_.step.data_wait + work.data_wait);
     ledger_.book(Category::checkpoint_stall, g, work.upload_penalty);
 }
@@ -545,7 +557,9 @@ void TrainingJob::enter(JobPhase phase) {
     if (phase_ != JobPhase::running && phase_ != JobPhase::done) book_phase();
     phase_ = phase;
     phase_since_ = engine_.now();
+    if (phases_ != nullptr) phases_->push_back({engine_.now(), phase});
     if (feed_) feed_->change(use_of_data(phase));
+    if (watcher_ != nullptr) watcher_->phase_changed(phase);
 }
 
 void TrainingJob::end_phase_after(Duration span, Kind kind) {
@@ -602,16 +616,19 @@ void TrainingJob::end() {
         const Duration bubble = share(spec_.step.bubble);
         const Duration straggling = share(spec_.step.straggler_wait);
         const Duration held_up = share(spec_.step.degraded);
+        const Duration throttled = share(spec_.step.throttled);
         const Duration starved = share(spec_.step.data_wait + segment_wait_);
         const Duration penalty = share(segment_penalty_);
         ledger_.book(Category::exposed_communication, spec_.gpus(), communication);
         ledger_.book(Category::pipeline_bubble, spec_.gpus(), bubble);
         ledger_.book(Category::straggler_wait, spec_.gpus(), straggling);
         ledger_.book(Category::degraded, spec_.gpus(), held_up);
+        ledger_.book(Category::throttled, spec_.gpus(), throttled);
         ledger_.book(Category::data_wait, spec_.gpus(), starved);
         ledger_.book(Category::checkpoint_stall, spec_.gpus(), penalty);
         ledger_.book(Category::productive, spec_.gpus(),
-                     partial - communication - bubble - straggling - held_up - starved - penalty);
+                     partial - communication - bubble - straggling - held_up - throttled - starved -
+                         penalty);
     }
     if (saves()) {
         if (phase_ == JobPhase::checkpointing) stop_waiting();
@@ -623,6 +640,7 @@ void TrainingJob::end() {
     outcome_.job_time = engine_.now() - began_;
     record(outcome_.finished ? "finished" : "campaign_end", "", -1, outcome_.steps_kept);
     phase_ = JobPhase::done;
+    if (phases_ != nullptr) phases_->push_back({engine_.now(), phase_});
 }
 
 void TrainingJob::record(const char* kind, std::string cause, std::int64_t slot,

@@ -51,8 +51,13 @@ struct JobSpec {
     RecoverySpec recovery;
     MaintenanceSpec maintenance;
     std::optional<DataFeedSpec> data;  // read from a store while the job runs
-    Bandwidth store_read;              // of its nodes together, to and from all stores
-    Bandwidth store_write;
+    // What its nodes together move: to and from all stores, and by store.
+    struct StorePath {
+        Bandwidth read;
+        Bandwidth write;
+    };
+    StorePath network;
+    std::vector<StorePath> store_paths;
 
     std::int64_t gpus() const { return nodes * gpus_per_node; }
 };
@@ -69,6 +74,13 @@ enum class JobPhase : std::uint8_t {
     maintenance,
     done,
 };
+std::string_view phase_name(JobPhase phase);  // snake_case
+
+// From this instant on, until the next.
+struct PhaseStart {
+    Instant at;
+    JobPhase phase = JobPhase::done;
+};
 
 // Something that happened to the job or a node, for people and databases.
 struct CampaignEvent {
@@ -77,6 +89,7 @@ struct CampaignEvent {
     std::string cause;       // of an interruption
     std::int64_t slot = -1;  // of an interruption: the job's node slot
     std::int64_t steps = 0;  // steps safe (checkpoint_safe, resumed) or lost (interruption)
+    std::int64_t job = -1;   // of a fleet: whose; slot is then its node, steps what it has left to do
 };
 
 struct JobOutcome {
@@ -96,6 +109,13 @@ struct JobOutcome {
     bool finished = false;    // target_steps reached
 };
 
+// Told when the job begins to do something else: what its nodes draw changes then.
+class PhaseWatcher {
+  public:
+    virtual ~PhaseWatcher() = default;
+    virtual void phase_changed(JobPhase now) = 0;
+};
+
 class TrainingJob : public CampaignEngine::Component,
                     public FailureSource::Target,
                     public NodeSupply::Waiter,
@@ -107,6 +127,11 @@ class TrainingJob : public CampaignEngine::Component,
     TrainingJob(CampaignEngine& engine, const JobSpec& spec,
                 const std::vector<FailureCause>& causes, NodeSupply& supply, StoreService& stores,
                 Ledger& ledger, std::vector<CampaignEvent>* events);
+
+    // Keeps every phase from now on; the last one is done, at the end. Call before begin().
+    void log_phases(std::vector<PhaseStart>& phases) { phases_ = &phases; }
+    // Set before the job begins; it outlives the job.
+    void set_watcher(PhaseWatcher& watcher) { watcher_ = &watcher; }
 
     // The campaign opens on a job whose state has just been restored: it holds its nodes and runs.
     void begin();
@@ -177,6 +202,8 @@ class TrainingJob : public CampaignEngine::Component,
     NodeSupply& supply_;
     Ledger& ledger_;
     std::vector<CampaignEvent>* events_;
+    std::vector<PhaseStart>* phases_ = nullptr;
+    PhaseWatcher* watcher_ = nullptr;
     CampaignEngine::ComponentId id_;
 
     JobPhase phase_ = JobPhase::done;

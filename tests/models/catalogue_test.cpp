@@ -41,6 +41,15 @@ TEST_CASE("every catalogue value has a known class and a source that is cited in
     CHECK(count >= 1520);
 }
 
+TEST_CASE("a catalogue flag is read with its source beside it, or plain") {
+    Diagnostics diagnostics;
+    ValueReader reader(diagnostics, "catalogue");
+    Catalogue catalogue(reader, ValueChoice::corrected, nullptr);
+    CHECK(catalogue.flag("loader", "pytorch", "batch_per_worker"));  // value = true, source = ...
+    CHECK_FALSE(catalogue.flag("loader", "tensorflow", "batch_per_worker"));
+    CHECK(catalogue.flag("gpu", "h100_sxm", "nvls"));
+}
+
 TEST_CASE("every catalogue quantity parses, in its value and in its alternatives") {
     for_each_value([](const std::string&, const std::string& path, const Value& v) {
         for (const char* member : {"value", "low", "high", "seed"}) {

@@ -28,7 +28,7 @@ struct Site : NodeSupply {
         causes[storm].storm = {50s, false, true};
         spec.nodes = spec.gpus_per_node = 1;
         spec.step.compute = 10s;
-        spec.store_read = spec.store_write = gigabyte_per_s * std::int64_t{10};
+        spec.network = {gigabyte_per_s * std::int64_t{10}, gigabyte_per_s * std::int64_t{10}};
         spec.checkpoint.interval_steps = 1;
         spec.checkpoint.size = Bytes::of(100'000'000'000);
         spec.checkpoint.snapshot = 1s;
@@ -36,7 +36,7 @@ struct Site : NodeSupply {
         tier.place = place;
         tier.write_time = tier.read_time = 100s;
         tier.read.direction = Direction::read;
-        tier.write.cap = tier.read.cap = spec.store_read;
+        tier.write.cap = tier.read.cap = spec.network.read;
     }
     void begin() {
         job.emplace(engine, spec, causes, *this, stores, ledger, nullptr);

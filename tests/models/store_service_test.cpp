@@ -58,6 +58,27 @@ TEST_CASE("a transfer alone ends exactly when bytes over the least limit says") 
     CHECK(c.walls[id].total() == std::chrono::seconds(700));
 }
 
+TEST_CASE("what a client moves at one store is bounded there, whatever it moves at another") {
+    Clients c;
+    c.service.add_store("slow client", {unlimited, unlimited});
+    c.service.add_store("fast client", {unlimited, unlimited});
+    const auto job = c.service.add_client(gigabytes_per_s(12), gigabytes_per_s(12));
+    c.service.limit_path(job, 0, gigabytes_per_s(2), gigabytes_per_s(2));
+    TransferSpec elsewhere = c.read(gigabytes(80));
+    elsewhere.store = 1;
+    const auto fast = c.service.start(job, elsewhere, c);
+    const auto image = c.service.start(job, c.read(gigabytes(8)), c);
+    const auto state = c.service.start(job, c.read(gigabytes(8)), c);
+    c.run();
+    CHECK(c.ended[image] == 8.0);  // two transfers share 2 GB/s
+    CHECK(c.ended[state] == 8.0);
+    CHECK(c.ended[fast] == 8.0);  // and leave 10 of 12 to the third
+    CHECK(c.walls[image].largest() == Wall::client);
+    const auto alone = c.service.start(job, c.read(gigabytes(8)), c);
+    c.run();
+    CHECK(c.ended[alone] == 12.0);
+}
+
 TEST_CASE("each cap has its name among the walls") {
     Clients c;
     c.service.add_store("store", {gigabytes_per_s(10), gigabytes_per_s(10)});

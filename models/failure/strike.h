@@ -1,0 +1,28 @@
+#pragma once
+// A failure's instant, with everything random that may follow from it.
+
+#include <cstddef>
+#include <cstdint>
+
+namespace railyard {
+
+class RandomStream;
+
+// All of it is drawn in any case, from the cause's own stream, so that what a strike leads to moves no other
+// strike and no repair.
+struct Strike {
+    std::size_t cause = 0;
+    std::int64_t slot = 0;     // of the job; of what has an age or is a domain: its number
+    double acceptance = 0;     // uniform: it hurts below the node's rate over the worst node's
+    double replacement = 0;    // uniform: below replace_fraction the node needs repair
+    double repair_spread = 0;  // standard normal, of the logarithm of the repair time
+    double cure = 0;           // uniform: below cured_by_repair a lemon is one no more
+    double diagnosis = 1;  // uniform: below the n-th power of misdiagnosis the n-th guess is wrong
+    double bystander = 0;  // uniform: the node that is blamed instead
+    double search = 0;     // uniform: of a silent fault, which health check finds it
+
+    void draw_consequences(RandomStream& stream);
+    void draw_diagnosis(RandomStream& stream);
+};
+
+}  // namespace railyard

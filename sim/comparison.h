@@ -1,0 +1,69 @@
+#pragma once
+// Two designs that ran on the same random numbers, replica by replica: which is better, how sure is that,
+// and how many more replicas would settle it. Pure functions of the values.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/metrics.h"
+
+namespace railyard {
+
+enum class Better : std::uint8_t { higher, lower };
+
+// equal: every replica gave both the same value, so that no number of them will tell the two apart.
+enum class Verdict : std::uint8_t { first, second, equal, undecided };
+std::string_view verdict_name(Verdict verdict);  // "a", "b", "equal", "undecided"
+
+struct PairedComparison {
+    std::size_t pairs = 0;
+    double mean_a = 0;
+    double mean_b = 0;
+    double difference = 0;  // b - a
+    Interval interval;  // of the difference, Student's t at `confidence`; infinite with one pair
+    double confidence = 0;  // of this interval, corrected for how many there are
+    double correlation =
+        0;  // of a and b over the pairs: how much they have in common; 0 when one is constant
+    Verdict verdict = Verdict::undecided;
+    // Pairs in all that settle an undecided one: if the true difference and spread are those seen, the
+    // interval then leaves out zero with a probability of 80 %. None: settled, or a billion would not do.
+    std::optional<std::int64_t> pairs_to_settle;
+};
+
+// a[i] and b[i] come from the same random numbers. Sizes must agree; pairs where one is not a number are
+// left out. The verdict goes to the better mean when the interval leaves out zero.
+PairedComparison compare_paired(std::span<const double> a, std::span<const double> b, Better better,
+                                double confidence = 0.95);
+
+// The interval of the mean that `s` summarises, Student's t at any confidence in (0, 1).
+Interval mean_interval(const Summary& s, double confidence);
+
+// Bonferroni: the confidence that each of `comparisons` needs for all of them to hold together at
+// `confidence`, however they depend on each other (on common random numbers they do).
+double corrected_confidence(double confidence, std::int64_t comparisons);
+
+// Values with the mean sum(sums) / sum(counts) and the spread of that ratio's linearisation, so that ratios
+// can be compared in pairs like plain values. All not a number when nothing was counted. Sizes must agree.
+std::vector<double> ratio_values(std::span<const double> sums, std::span<const double> counts);
+
+// One metric over replicas, ready to be paired: plain values, or those of a ratio.
+std::vector<double> paired_values(std::span<const Metric> replicas);
+
+// Two of several designs, by their numbers, in one metric.
+struct MetricComparison {
+    std::string metric;
+    std::string unit;
+    Better better = Better::higher;
+    std::size_t a = 0;
+    std::size_t b = 0;
+    PairedComparison pairs;
+};
+
+// Which way is better, by the metric's name; money, waits and losses want to be low.
+Better better_of(std::string_view metric);
+
+}  // namespace railyard

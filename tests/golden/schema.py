@@ -1,0 +1,115 @@
+#!/usr/bin/python3
+"""scenarios/schema.json, which editors check and complete scenarios with: is it the program's language?
+
+usage: schema.py RAILYARD
+
+It is what 'railyard list schema' prints; every scenario that ships is valid; what railyard refuses for one
+key's sake (tests/errors: unknown, misspelt, without a unit, out of bounds) is refused here too; and every
+default and example is a value that its own key takes.
+"""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tomllib
+
+import jsonschema
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SCHEMA = ROOT / "scenarios" / "schema.json"
+# Of errors that one key's value makes, whatever the others say.
+REFUSED = re.compile(r"unknown key|found .* without a unit|expected one of|expected (more than zero|zero or more|"
+                     r"a fraction|true or false|text in quotes|a whole number|a number)|which has the unknown unit|"
+                     r"no such (kind|entry) in the catalogue|expected the name of")
+# Wrong for another reason than one key's text: a network file, what rounds to nothing, a model that divides by it.
+BEYOND = {"fabric_custom_wrong.toml", "rounds_to_zero.toml", "override_zero.toml"}
+
+
+def tables(schema, path=()):
+    """(path, table) of the root and of every table below it."""
+    yield path, schema
+    for key, child in schema.get("properties", {}).items():
+        if "properties" in child:
+            yield from tables(child, path + (key,))
+        elif "items" in child:
+            yield from tables(child["items"], path + (key, 0))
+
+
+def placed(path, value):
+    """A document with the value at this path."""
+    for key in reversed(path):
+        value = [value] if key == 0 else {key: value}
+    return value
+
+
+def problems(railyard):
+    text = SCHEMA.read_text()
+    printed = subprocess.run([railyard, "list", "schema"], capture_output=True, text=True, check=True).stdout
+    if text != printed:
+        yield "scenarios/schema.json is not what 'railyard list schema' prints: tests/golden/run.py --update rewrites it"
+    schema = json.loads(printed)
+    jsonschema.Draft7Validator.check_schema(schema)
+    validator = jsonschema.Draft7Validator(schema)
+
+    def complaints(document):
+        """With the table that every scenario has: a complaint is of what is tried."""
+        whole = {"cluster": {"nodes": 1}} | document
+        if "cluster" in document:
+            whole["cluster"] = {"nodes": 1} | document["cluster"]
+        return [error.message for error in validator.iter_errors(whole)]
+
+    scenarios = sorted((ROOT / "scenarios").rglob("*.toml"))
+    for scenario in scenarios:
+        for error in validator.iter_errors(tomllib.loads(scenario.read_text())):
+            yield f"{scenario.relative_to(ROOT)}: {error.json_path}: {error.message}"
+
+    refused = 0
+    for expected in sorted((ROOT / "tests" / "errors").glob("*.expected")):
+        scenario = expected.with_suffix(".toml")
+        if not scenario.exists() or scenario.name in BEYOND or expected.with_suffix(".args").exists():
+            continue
+        if not REFUSED.search(expected.read_text()):
+            continue
+        try:
+            document = tomllib.loads(scenario.read_text())
+        except tomllib.TOMLDecodeError:
+            continue
+        refused += 1
+        if validator.is_valid(document):
+            yield f"tests/errors/{scenario.name}: railyard refuses it, the schema does not"
+
+    keys = 0
+    for path, table in tables(schema):
+        if not complaints(placed(path, {"no_such_key": 1})):
+            yield f"{path}: takes an unknown key"
+        for name, key in table["properties"].items():
+            if "properties" in key or "items" in key:
+                continue
+            keys += 1
+            resolved = {**key, "definitions": schema["definitions"]}
+            for value in [*key.get("examples", []), *([key["default"]] if "default" in key else [])]:
+                if not jsonschema.Draft7Validator(resolved).is_valid(value):
+                    yield f"{path} {name}: does not take {value!r}, its own default or example"
+            if jsonschema.Draft7Validator(resolved).is_valid([]):
+                yield f"{path} {name}: takes a list"
+    listed = subprocess.run([railyard, "list", "keys"], capture_output=True, text=True, check=True).stdout
+    described = json.dumps(schema)
+    for key in listed.splitlines()[::3]:
+        if f'"{key.split(".")[-1]}": ' not in described:
+            yield f"{key}: not in the schema"
+    print(f"{len(scenarios)} scenarios, {refused} mistakes, {keys} keys")
+    if min(len(scenarios), refused, keys) == 0:
+        yield "nothing was looked at"
+
+
+def main():
+    found = list(problems(sys.argv[1]))
+    for problem in found:
+        print(problem)
+    print(f"{0 if found else 1} passed, {1 if found else 0} failed")
+    return 1 if found else 0
+
+
+sys.exit(main())

@@ -1,0 +1,360 @@
+#include "tools/compare_tables.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "tools/metric_text.h"
+#include "tools/settings_diff.h"
+#include "tools/terminal.h"
+
+namespace railyard {
+
+std::vector<MetricComparison> Comparison::verdicts() const {
+    std::vector<MetricComparison> out;
+    std::copy_if(metrics.begin(), metrics.end(), std::back_inserter(out),
+                 [&](const MetricComparison& m) { return m.metric == metric; });
+    return out;
+}
+
+std::vector<std::size_t> Comparison::unbeaten() const {
+    std::vector<std::size_t> out(arms.size());
+    std::iota(out.begin(), out.end(), std::size_t{0});
+    for (const MetricComparison& m : verdicts()) {
+        if (m.pairs.verdict == Verdict::first) std::erase(out, m.b);
+        if (m.pairs.verdict == Verdict::second) std::erase(out, m.a);
+    }
+    return out;
+}
+
+std::optional<std::size_t> Comparison::winner() const {
+    std::vector<std::size_t> wins(arms.size(), 0);
+    for (const MetricComparison& m : verdicts()) {
+        if (m.pairs.verdict == Verdict::first) ++wins[m.a];
+        if (m.pairs.verdict == Verdict::second) ++wins[m.b];
+    }
+    for (std::size_t i = 0; i < arms.size(); ++i) {
+        if (wins[i] + 1 == arms.size()) return i;
+    }
+    return std::nullopt;
+}
+
+namespace {
+
+using Column = Table::Column;
+constexpr auto left = Table::Align::left;
+constexpr auto right = Table::Align::right;
+
+std::string interval_text(const MetricComparison& m) {
+    if (!std::isfinite(m.pairs.interval.low)) return "one pair: none";
+    return fmt::format("{} to {}", difference_text(m.metric, m.unit, m.pairs.interval.low),
+                       difference_text(m.metric, m.unit, m.pairs.interval.high));
+}
+
+void print_arms(const Comparison& c) {
+    Table table({Column{"", left}, Column{"", left}, Column{"", left}});
+    for (const ComparedArm& arm : c.arms) {
+        table.add(
+            {coloured(arm.name, Colour::bold), arm.scenario.title,
+             coloured(fmt::format("{} {}", arm.file, fmt::join(arm.settings, " ")), Colour::dim)});
+    }
+    fmt::print("{}", table.text());
+}
+
+void print_differences(const Comparison& c) {
+    std::vector<const Document*> documents;
+    std::vector<Column> columns = {{"what differs", left}};
+    for (const ComparedArm& arm : c.arms) {
+        documents.push_back(&arm.document);
+        columns.push_back({arm.name, left});
+    }
+    Table table(std::move(columns));
+    const std::vector<DifferingKey> keys = differing_keys(documents);
+    for (const DifferingKey& key : keys) {
+        std::vector<std::string> row = {key.path};
+        for (const std::string& value : key.values)
+            row.push_back(value.empty() ? "(not given)" : value);
+        table.add(std::move(row));
+    }
+    if (keys.empty()) {
+        fmt::print("\n  nothing differs: these are the same scenario\n");
+    } else {
+        fmt::print("\n{}", table.text());
+    }
+}
+
+// The mean of each arm and, where there are two, their difference with its interval.
+class ArmTable {
+  public:
+    ArmTable(const Comparison& c, const char* title) : comparison_(c), table_(columns(c, title)) {}
+
+    void add(const std::string& label, const std::string& metric, const std::string& unit,
+             const std::vector<double>& means, const MetricComparison* pair) {
+        std::vector<std::string> row = {label};
+        for (std::size_t i = 0; i < means.size(); ++i) {
+            row.push_back(metric_text(metric, unit, means[i]));
+            if (i > 0 && comparison_.arms.size() > 2) {
+                row.push_back(difference_text(metric, unit, means[i] - means[0]));
+            }
+        }
+        if (comparison_.arms.size() == 2) {
+            row.push_back(pair ? difference_text(metric, unit, pair->pairs.difference) : "-");
+            row.push_back(pair ? interval_text(*pair) : "");
+        }
+        table_.add(std::move(row));
+        ++rows_;
+    }
+    void print() const {
+        if (rows_ > 0) fmt::print("\n{}", table_.text());
+    }
+
+  private:
+    static std::vector<Column> columns(const Comparison& c, const char* title) {
+        std::vector<Column> out = {{title, left}};
+        for (std::size_t i = 0; i < c.arms.size(); ++i) {
+            out.push_back({c.arms[i].name, right});
+            if (i > 0 && c.arms.size() > 2) {
+                out.push_back({fmt::format("{} - {}", c.arms[i].name, c.arms[0].name), right});
+            }
+        }
+        if (c.arms.size() == 2) {
+            out.push_back({fmt::format("{} - {}", c.arms[1].name, c.arms[0].name), right});
+            out.push_back({"95 % interval", left});
+        }
+        return out;
+    }
+
+    const Comparison& comparison_;
+    Table table_;
+    int rows_ = 0;
+};
+
+void print_ledger(const Comparison& c) {
+    ArmTable table(c, "ledger");
+    for (std::size_t i = 0; i < category_count; ++i) {
+        const auto category = static_cast<Category>(i);
+        std::vector<double> shares;
+        for (const ComparedArm& arm : c.arms) shares.push_back(arm.summary.ledger[i]);
+        if (std::all_of(shares.begin(), shares.end(), [](double s) { return s == 0; })) continue;
+        const MetricComparison pair{
+            "goodput", "1", Better::lower, 0, 1, compare_category(c.arms[0], c.arms[1], category)};
+        table.add(std::string(category_name(category)), "goodput", "1", shares, &pair);
+    }
+    table.print();
+}
+
+std::vector<double> means_of(const Comparison& c, const std::string& metric) {
+    std::vector<double> out;
+    for (const ComparedArm& arm : c.arms) {
+        const auto found = std::find_if(arm.summary.metrics.begin(), arm.summary.metrics.end(),
+                                        [&](const MetricSummary& m) { return m.name == metric; });
+        out.push_back(found == arm.summary.metrics.end() ? std::nan("") : found->summary.mean);
+    }
+    return out;
+}
+
+void print_metrics(const Comparison& c, const char* title,
+                   const std::function<bool(const MetricSummary&)>& wanted) {
+    ArmTable table(c, title);
+    std::vector<std::string> seen;
+    for (const ComparedArm& arm : c.arms) {
+        for (const MetricSummary& m : arm.summary.metrics) {
+            if (!wanted(m) || std::find(seen.begin(), seen.end(), m.name) != seen.end()) continue;
+            seen.push_back(m.name);
+            const std::vector<double> means = means_of(c, m.name);
+            if (std::all_of(means.begin(), means.end(),
+                            [](double v) { return v == 0 || std::isnan(v); })) {
+                continue;
+            }
+            const auto pair = std::find_if(c.metrics.begin(), c.metrics.end(), [&](const auto& p) {
+                return p.metric == m.name && p.a == 0 && p.b == 1;
+            });
+            table.add(m.name, m.name, m.unit, means, pair == c.metrics.end() ? nullptr : &*pair);
+        }
+    }
+    table.print();
+}
+
+// "B: goodput is +1.50 points (+1.42 points to +1.58 points)"; what it takes when it is open.
+std::string verdict_text(const Comparison& c, const MetricComparison& m) {
+    const PairedComparison& p = m.pairs;
+    const std::string& a = c.arms[m.a].name;
+    const std::string& b = c.arms[m.b].name;
+    const std::string numbers = fmt::format("{} {} - {}: {}, {:.3g} % interval {}", m.metric, b, a,
+                                            difference_text(m.metric, m.unit, p.difference),
+                                            100 * p.confidence, interval_text(m));
+    switch (p.verdict) {
+        case Verdict::first:
+        case Verdict::second: {
+            const bool first = p.verdict == Verdict::first;
+            return fmt::format("{} over {}  ({})", coloured(first ? a : b, Colour::green),
+                               first ? b : a, numbers);
+        }
+        case Verdict::equal:
+            return fmt::format("{} and {} are equal: {} is the same in each of the {} replicas", a,
+                               b, m.metric, p.pairs);
+        case Verdict::undecided:
+            break;
+    }
+    std::string more = p.pairs < 2 ? "; an interval takes two replicas or more"
+                                   : "; no number of replicas in reach would settle it";
+    if (p.pairs_to_settle) {
+        more = fmt::format(
+            "; about {} more replicas would settle it",
+            grouped(static_cast<double>(*p.pairs_to_settle) - static_cast<double>(p.pairs)));
+    }
+    return fmt::format("{} between {} and {}  ({}{})", coloured("undecided", Colour::yellow), a, b,
+                       numbers, more);
+}
+
+void print_verdict(const Comparison& c) {
+    const std::vector<MetricComparison> pairs = c.verdicts();
+    fmt::print("\n");
+    for (const MetricComparison& m : pairs) fmt::print("  {}\n", verdict_text(c, m));
+    if (c.arms.size() > 2) {
+        std::vector<std::string> names;
+        for (const std::size_t i : c.unbeaten()) names.push_back(c.arms[i].name);
+        const auto best = c.winner();
+        fmt::print(
+            "  {}\n",
+            best ? fmt::format("{} beats all others", coloured(c.arms[*best].name, Colour::green))
+                 : fmt::format("no arm beats all others; unbeaten: {}", fmt::join(names, ", ")));
+        fmt::print(
+            "  {} pairs of arms, so each interval is at {:.3g} % (Bonferroni): all hold together "
+            "at 95 %\n",
+            pairs.size(), 100 * c.confidence);
+    }
+    if (c.arms.size() == 2 && pairs[0].pairs.correlation > 0) {
+        constexpr double share_max = 0.9999;  // what is printed would be noise
+        const double share = std::min(pairs[0].pairs.correlation, share_max);
+        fmt::print(
+            "  {} pairs on the same random numbers, correlation {:.3f}: unpaired it takes about "
+            "{:.3g} "
+            "times as many\n",
+            pairs[0].pairs.pairs, pairs[0].pairs.correlation, 1 / (1 - share));
+    }
+}
+
+}  // namespace
+
+void print_comparison(const Comparison& c) {
+    print_arms(c);
+    print_differences(c);
+    static constexpr std::array headline = {"goodput",
+                                            "ettr",
+                                            "mfu",
+                                            "mfu_step",
+                                            "tokens",
+                                            "steps",
+                                            "wall_time",
+                                            "step_time",
+                                            "interruptions",
+                                            "recovery_per_interruption",
+                                            "checkpoint_stall_time"};
+    print_metrics(c, "", [&](const MetricSummary& m) {
+        return m.name == c.metric ||
+               std::find(headline.begin(), headline.end(), m.name) != headline.end();
+    });
+    print_ledger(c);
+    print_metrics(c, "cost", [](const MetricSummary& m) { return m.unit.starts_with("USD"); });
+    print_verdict(c);
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json finite(double v) {
+    return std::isfinite(v) ? Json(v) : Json(nullptr);
+}
+
+Json arm_json(const ComparedArm& arm) {
+    Json metrics = Json::object();
+    for (const MetricSummary& m : arm.summary.metrics) {
+        metrics[m.name] = {{"mean", finite(m.summary.mean)},
+                           {"ci95", {finite(m.summary.ci95.low), finite(m.summary.ci95.high)}},
+                           {"unit", m.unit}};
+    }
+    Json ledger = Json::object();
+    for (std::size_t i = 0; i < category_count; ++i) {
+        ledger[std::string(category_name(static_cast<Category>(i)))] = arm.summary.ledger[i];
+    }
+    return {{"name", arm.name},
+            {"scenario", arm.file},
+            {"settings", arm.settings},
+            {"title", arm.scenario.title},
+            {"digest", arm.summary.digest},
+            {"complete", arm.summary.ending == Ending::complete && arm.limits.empty()},
+            {"metrics", metrics},
+            {"ledger", ledger}};
+}
+
+Json pair_json(const Comparison& c, const MetricComparison& m) {
+    const PairedComparison& p = m.pairs;
+    return {{"metric", m.metric},
+            {"unit", m.unit},
+            {"a", c.arms[m.a].name},
+            {"b", c.arms[m.b].name},
+            {"better", m.better == Better::higher ? "higher" : "lower"},
+            {"pairs", p.pairs},
+            {"mean_a", finite(p.mean_a)},
+            {"mean_b", finite(p.mean_b)},
+            {"difference", finite(p.difference)},
+            {"interval", {finite(p.interval.low), finite(p.interval.high)}},
+            {"confidence", p.confidence},
+            {"correlation", p.correlation},
+            {"verdict", verdict_name(p.verdict)},
+            {"pairs_to_settle", p.pairs_to_settle ? Json(*p.pairs_to_settle) : Json(nullptr)}};
+}
+
+}  // namespace
+
+std::string comparison_json(const Comparison& c, const std::string& version) {
+    Json arms = Json::array();
+    std::vector<const Document*> documents;
+    for (const ComparedArm& arm : c.arms) {
+        arms.push_back(arm_json(arm));
+        documents.push_back(&arm.document);
+    }
+    Json differs = Json::array();
+    for (const DifferingKey& key : differing_keys(documents)) {
+        Json values = Json::array();
+        for (const std::string& value : key.values)
+            values.push_back(value.empty() ? Json() : Json(value));
+        differs.push_back({{"key", key.path}, {"values", values}});
+    }
+    Json pairs = Json::array();
+    for (const MetricComparison& m : c.metrics) pairs.push_back(pair_json(c, m));
+    Json ledger = Json::array();
+    for (std::size_t i = 0; i < category_count; ++i) {
+        const auto category = static_cast<Category>(i);
+        for (std::size_t b = 1; b < c.arms.size(); ++b) {
+            const PairedComparison p = compare_category(c.arms[0], c.arms[b], category);
+            ledger.push_back({{"category", category_name(category)},
+                              {"a", c.arms[0].name},
+                              {"b", c.arms[b].name},
+                              {"difference", p.difference},
+                              {"interval", {finite(p.interval.low), finite(p.interval.high)}}});
+        }
+    }
+    const auto best = c.winner();
+    Json unbeaten = Json::array();
+    for (const std::size_t i : c.unbeaten()) unbeaten.push_back(c.arms[i].name);
+    const Json out = {{"version", version},
+                      {"seed", c.arms[0].scenario.seed},
+                      {"replicas", c.arms[0].records.size()},
+                      {"arms", arms},
+                      {"differs", differs},
+                      {"metric", c.metric},
+                      {"verdict", best ? Json(c.arms[*best].name) : Json(nullptr)},
+                      {"unbeaten", unbeaten},
+                      {"correction", c.arms.size() > 2 ? "bonferroni" : "none"},
+                      {"comparisons", pairs},
+                      {"ledger", ledger}};
+    return out.dump();
+}
+
+}  // namespace railyard

@@ -1,0 +1,115 @@
+#include "tools/compared_arms.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace railyard {
+
+ComparedArm load_arm(std::string name, std::string file, std::vector<std::string> settings,
+                     const std::shared_ptr<WindowCache>& windows) {
+    ComparedArm arm{std::move(name), std::move(file), {}, std::move(settings)};
+    arm.toml = read_file(arm.file);
+    ScenarioChanges changes;
+    changes.settings = arm.settings;
+    changes.windows = windows;
+    arm.scenario = load_scenario(arm.toml, arm.file, changes);
+    arm.document = document_with(arm.toml, arm.file, arm.settings);
+    return arm;
+}
+
+namespace {
+
+std::string length_text(const Scenario& s) {
+    return s.duration > Duration{} ? to_text(s.duration) : "until its job is done";
+}
+
+bool within(double a, double b, double one) {
+    return std::abs(a - b) < one;
+}
+
+// As much time in steps, or as many tokens: a faster step does more in the one, a larger one needs fewer for
+// the other. Each to a whole step.
+bool same_training(const Scenario& a, const Scenario& b) {
+    const double steps_a = static_cast<double>(a.job.target_steps);
+    const double steps_b = static_cast<double>(b.job.target_steps);
+    const double step_a = seconds(a.job.step.duration());
+    const double step_b = seconds(b.job.step.duration());
+    if (within(steps_a * step_a, steps_b * step_b, std::max(step_a, step_b))) return true;
+    const double tokens_a = static_cast<double>(a.tokens_per_step);
+    const double tokens_b = static_cast<double>(b.tokens_per_step);
+    return tokens_a > 0 && tokens_b > 0 &&
+           within(steps_a * tokens_a, steps_b * tokens_b, std::max(tokens_a, tokens_b));
+}
+
+void check_pair(const ComparedArm& a, const ComparedArm& b) {
+    if (a.scenario.seed != b.scenario.seed) {
+        throw ScenarioError(
+            fmt::format(
+                "{} has seed {} and {} has seed {}: on other random numbers nothing can be paired",
+                a.name, a.scenario.seed, b.name, b.scenario.seed),
+            "--seed N gives all of them the same");
+    }
+    if (a.scenario.duration != b.scenario.duration) {
+        throw ScenarioError(
+            fmt::format("{} runs {} and {} runs {}: replicas of different length can't be paired",
+                        a.name, length_text(a.scenario), b.name, length_text(b.scenario)),
+            "--set run.duration=\"30 day\" gives all of them the same length");
+    }
+    if (a.scenario.duration == Duration{} && !same_training(a.scenario, b.scenario)) {
+        throw ScenarioError(
+            fmt::format("{} trains {} steps until it is done and {} trains {}: replicas of "
+                        "different length "
+                        "can't be paired",
+                        a.name, a.scenario.job.target_steps, b.name, b.scenario.job.target_steps),
+            "--set run.duration=\"30 day\" gives all of them the same length");
+    }
+}
+
+const Metric* find_metric(const ReplicaRecord& record, const std::string& name) {
+    const auto found = std::find_if(record.metrics.begin(), record.metrics.end(),
+                                    [&](const Metric& m) { return m.name == name; });
+    return found == record.metrics.end() ? nullptr : &*found;
+}
+
+std::vector<double> values_of(const ComparedArm& arm, const std::string& metric) {
+    std::vector<Metric> column;
+    for (const ReplicaRecord& r : arm.records) column.push_back(*find_metric(r, metric));
+    return paired_values(column);
+}
+
+}  // namespace
+
+void check_pairs(const std::vector<ComparedArm>& arms) {
+    for (std::size_t i = 1; i < arms.size(); ++i) check_pair(arms[0], arms[i]);
+}
+
+std::vector<MetricComparison> compare_arms(const std::vector<ComparedArm>& arms, std::size_t a,
+                                           std::size_t b, const std::string& verdict_on,
+                                           Better better, double confidence) {
+    std::vector<MetricComparison> out;
+    for (const Metric& m : arms[a].records.at(0).metrics) {
+        const Metric* other = find_metric(arms[b].records.at(0), m.name);
+        if (other == nullptr || (m.count < 0) != (other->count < 0)) continue;
+        const bool decides = m.name == verdict_on;
+        const Better direction = decides ? better : better_of(m.name);
+        out.push_back({m.name, m.unit, direction, a, b,
+                       compare_paired(values_of(arms[a], m.name), values_of(arms[b], m.name),
+                                      direction, decides ? confidence : 0.95)});
+    }
+    return out;
+}
+
+PairedComparison compare_category(const ComparedArm& a, const ComparedArm& b, Category category) {
+    std::vector<double> of_a;
+    std::vector<double> of_b;
+    for (const ReplicaRecord& r : a.records)
+        of_a.push_back(r.ledger[static_cast<std::size_t>(category)]);
+    for (const ReplicaRecord& r : b.records)
+        of_b.push_back(r.ledger[static_cast<std::size_t>(category)]);
+    return compare_paired(of_a, of_b,
+                          category == Category::productive ? Better::higher : Better::lower);
+}
+
+}  // namespace railyard

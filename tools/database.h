@@ -1,0 +1,112 @@
+#pragma once
+// An SQLite file: one connection, its prepared statements, and errors that say what to do.
+
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace railyard {
+
+// The row that a query stands on; columns count from 0.
+class Row {
+  public:
+    explicit Row(sqlite3_stmt* statement) : statement_(statement) {}
+    bool null(int column) const;
+    std::int64_t integer(int column) const;
+    double real(int column) const;
+    std::string text(int column) const;
+
+  private:
+    sqlite3_stmt* statement_;
+};
+
+// Every failure leaves as ScenarioError, with SQLite's words and what to do.
+class Database {
+  public:
+    enum class Open : std::uint8_t { read, write };  // write makes the file when there is none
+    Database(std::string path, Open how);
+    ~Database();
+    Database(const Database&) = delete;
+    Database& operator=(const Database&) = delete;
+
+    const std::string& path() const { return path_; }
+    void execute(const std::string& sql);  // any number of statements, no values
+
+    // One statement with values for its ?s: integers, doubles (not a number becomes NULL), texts, nullopt.
+    // It is prepared once.
+    template <class... Values>
+    void run(std::string_view sql, const Values&... values) {
+        sqlite3_stmt* statement = prepared(sql);
+        int index = 0;
+        (bind(statement, ++index, values), ...);
+        finish(statement);
+    }
+    // Likewise; calls `each` with every row.
+    template <class... Values>
+    void query(std::string_view sql, const std::function<void(const Row&)>& each,
+               const Values&... values) {
+        sqlite3_stmt* statement = prepared(sql);
+        int index = 0;
+        (bind(statement, ++index, values), ...);
+        walk(statement, each);
+    }
+    // The first column of the first row; none when there is no row or it is NULL.
+    template <class... Values>
+    std::optional<std::int64_t> integer(std::string_view sql, const Values&... values) {
+        std::optional<std::int64_t> out;
+        query(
+            sql,
+            [&](const Row& row) {
+                if (!out && !row.null(0)) out = row.integer(0);
+            },
+            values...);
+        return out;
+    }
+    std::int64_t last_row() const;
+
+  private:
+    sqlite3_stmt* prepared(std::string_view sql);
+    void finish(sqlite3_stmt* statement);
+    void walk(sqlite3_stmt* statement, const std::function<void(const Row&)>& each);
+    static void bind(sqlite3_stmt* s, int i, std::int64_t v);
+    static void bind(sqlite3_stmt* s, int i, double v);
+    static void bind(sqlite3_stmt* s, int i, std::string_view v);
+    static void bind(sqlite3_stmt* s, int i, std::nullopt_t);
+    template <class T>
+    static void bind(sqlite3_stmt* s, int i, const std::optional<T>& v) {
+        if (v) {
+            bind(s, i, *v);
+        } else {
+            bind(s, i, std::nullopt);
+        }
+    }
+    [[noreturn]] void fail(const char* what) const;
+
+    std::string path_;
+    sqlite3* db_ = nullptr;
+    std::map<std::string, sqlite3_stmt*, std::less<>> statements_;
+};
+
+// Held while a file is written: a second writer is told at once, readers come and go. It is a lock of the
+// kernel's on PATH-writer, so a killed program leaves none behind.
+class WriterLock {
+  public:
+    explicit WriterLock(const std::string& path);
+    ~WriterLock();
+    WriterLock(const WriterLock&) = delete;
+    WriterLock& operator=(const WriterLock&) = delete;
+
+  private:
+    std::string lock_path_;
+    int file_ = -1;
+};
+
+}  // namespace railyard

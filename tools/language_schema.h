@@ -1,0 +1,13 @@
+#pragma once
+// The scenario language as JSON Schema (draft 7), for editors: Taplo, Even Better TOML.
+
+#include <string>
+
+namespace railyard {
+
+// Every key with its type, its closed list of words, the pattern of its quantity with the units there are,
+// what holds without it, and what it means; [override] with every value of the catalogue. It says what one
+// key's value may be; what keys are to each other (a design that is possible) is for `railyard check`.
+std::string scenario_json_schema();
+
+}  // namespace railyard

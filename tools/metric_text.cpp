@@ -1,0 +1,46 @@
+#include "tools/metric_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "sim/units.h"
+#include "tools/terminal.h"
+
+namespace railyard {
+
+namespace {
+
+bool is_fraction(std::string_view name) {
+    static constexpr std::array names = {"goodput",  "ettr",         "mfu",
+                                         "mfu_step", "job_finished", "data_utilisation"};
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::string size_text(std::string_view name, std::string_view unit, double value) {
+    constexpr double digits_shown = 1e4;
+    if (unit == "s") return time_text(value);
+    if (unit == "B" && value < 9e18) return to_text(Bytes::of(static_cast<std::int64_t>(value)));
+    if (unit == "1" && is_fraction(name)) return percent(value);
+    const std::string number =
+        value >= digits_shown && value < 1e15 ? grouped(value) : fmt::format("{:.4g}", value);
+    return unit == "1" ? number : fmt::format("{} {}", number, unit);
+}
+
+}  // namespace
+
+std::string metric_text(std::string_view name, std::string_view unit, double value) {
+    if (!std::isfinite(value)) return "-";
+    return fmt::format("{}{}", value < 0 ? "-" : "", size_text(name, unit, std::abs(value)));
+}
+
+std::string difference_text(std::string_view name, std::string_view unit, double difference) {
+    if (!std::isfinite(difference)) return "-";
+    if (unit == "1" && is_fraction(name)) return fmt::format("{:+.2f} points", 100 * difference);
+    return fmt::format("{}{}", difference < 0 ? "-" : "+",
+                       size_text(name, unit, std::abs(difference)));
+}
+
+}  // namespace railyard

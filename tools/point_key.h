@@ -1,0 +1,30 @@
+#pragma once
+// What a point is known by: the scenario after its settings, its seed and the program's version.
+
+#include <cstdint>
+#include <string>
+
+#include "sim/config.h"
+
+namespace railyard {
+
+struct PointKey {
+    std::string text;        // 32 hexadecimal digits
+    std::uint64_t seed = 1;  // run.seed
+};
+
+// Two points have one key when their replicas are the same: keys in any order, any title, any run.replicas,
+// but not a quantity in another unit. Files that the scenario names count with what is in them.
+PointKey point_key(const Document& scenario, const std::string& version);
+
+// A scenario's text with settings "a.b=c" applied. Throws ScenarioError.
+Document document_with(std::string_view toml, const std::string& file,
+                       const std::vector<std::string>& settings);
+
+// The scenario as JSON, tables sorted by key.
+std::string canonical_text(const Value& value);
+
+// 32 hexadecimal digits of a text.
+std::string digest_of(std::string_view text);
+
+}  // namespace railyard

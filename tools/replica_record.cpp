@@ -1,0 +1,158 @@
+#include "tools/replica_record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "sim/check.h"
+#include "sim/fingerprint.h"
+
+namespace railyard {
+
+ReplicaRecord record_of(ReplicaResult result) {
+    ReplicaRecord out;
+    out.index = result.index;
+    out.ending = result.ending;
+    out.stuck_report = std::move(result.stuck_report);
+    out.simulated_ns = result.simulated.count();
+    out.events = static_cast<std::int64_t>(result.events);
+    out.outcome = result.outcome;
+    out.trajectory = result.trajectory;
+    out.metrics = std::move(result.metrics);
+    for (std::size_t i = 0; i < category_count; ++i) {
+        out.ledger[i] = result.ledger.fraction(static_cast<Category>(i));
+    }
+    out.interruptions = std::move(result.job.interruptions);
+    return out;
+}
+
+const char* ending_name(Ending ending) {
+    switch (ending) {
+        case Ending::complete:
+            return "complete";
+        case Ending::stuck:
+            return "stuck";
+        case Ending::limit:
+            return "limit";
+    }
+    return "";
+}
+
+Ending ending_of(std::string_view name) {
+    if (name == "stuck") return Ending::stuck;
+    return name == "limit" ? Ending::limit : Ending::complete;
+}
+
+namespace {
+
+// The shortest digits that read back to the same bits; null for what is not a number.
+void append(fmt::memory_buffer& out, double value) {
+    if (std::isfinite(value)) {
+        fmt::format_to(std::back_inserter(out), "{}", value);
+    } else {
+        fmt::format_to(std::back_inserter(out), "null");
+    }
+}
+
+template <class List, class Each>
+std::string json_list(const List& list, const Each& each) {
+    fmt::memory_buffer out;
+    out.push_back('[');
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        if (i > 0) out.push_back(',');
+        each(out, list[i]);
+    }
+    out.push_back(']');
+    return fmt::to_string(out);
+}
+
+double number_of(const nlohmann::json& json) {
+    return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
+}
+
+}  // namespace
+
+RecordTexts texts_of(const ReplicaRecord& record) {
+    RecordTexts out;
+    out.metrics = json_list(record.metrics, [](fmt::memory_buffer& to, const Metric& m) {
+        if (m.count < 0) {
+            append(to, m.value);
+            return;
+        }
+        to.push_back('[');
+        append(to, m.sum);
+        to.push_back(',');
+        append(to, m.count);
+        to.push_back(']');
+    });
+    out.ledger = json_list(record.ledger, [](fmt::memory_buffer& to, double v) { append(to, v); });
+    out.interruptions = json_list(record.interruptions, [](fmt::memory_buffer& to, std::int64_t n) {
+        fmt::format_to(std::back_inserter(to), "{}", n);
+    });
+    return out;
+}
+
+void read_texts(const RecordTexts& texts, std::span<const Metric> metrics, ReplicaRecord& out) {
+    using nlohmann::json;
+    const json values = json::parse(texts.metrics);
+    const json ledger = json::parse(texts.ledger);
+    RY_CHECK(values.size() == metrics.size() && ledger.size() == category_count);
+    out.metrics.clear();
+    for (std::size_t i = 0; i < metrics.size(); ++i) {
+        const json& v = values[i];
+        out.metrics.push_back(
+            v.is_array()
+                ? mean_metric(metrics[i].name, metrics[i].unit, number_of(v[0]), number_of(v[1]))
+                : plain_metric(metrics[i].name, metrics[i].unit, number_of(v)));
+    }
+    for (std::size_t i = 0; i < category_count; ++i) out.ledger[i] = number_of(ledger[i]);
+    out.interruptions = json::parse(texts.interruptions).get<std::vector<std::int64_t>>();
+}
+
+const MetricSummary& PointSummary::metric(std::string_view name) const {
+    const auto found = std::find_if(metrics.begin(), metrics.end(),
+                                    [&](const MetricSummary& m) { return m.name == name; });
+    RY_CHECK(found != metrics.end());
+    return *found;
+}
+
+PointSummary summarise_point(std::span<const ReplicaRecord> replicas, std::int64_t gpus) {
+    RY_CHECK(!replicas.empty());
+    PointSummary out;
+    out.replicas = static_cast<std::int64_t>(replicas.size());
+    out.interruptions.assign(replicas[0].interruptions.size(), 0);
+    const double n = static_cast<double>(replicas.size());
+    std::vector<std::vector<Metric>> metrics;
+    Fingerprint digest;
+    Fingerprint trajectory;
+    for (const ReplicaRecord& r : replicas) {
+        metrics.push_back(r.metrics);
+        digest.add(r.outcome);
+        trajectory.add(r.trajectory);
+        for (std::size_t c = 0; c < out.interruptions.size(); ++c) {
+            out.interruptions[c] += static_cast<double>(r.interruptions[c]) / n;
+        }
+        if (r.ending == Ending::stuck || out.ending == Ending::complete) out.ending = r.ending;
+    }
+    out.metrics = summarise_metrics(metrics);
+    std::vector<double> fractions(replicas.size());
+    std::vector<double> gpu_s(replicas.size());
+    for (std::size_t c = 0; c < category_count; ++c) {
+        for (std::size_t i = 0; i < replicas.size(); ++i) {
+            fractions[i] = replicas[i].ledger[c];
+            gpu_s[i] = fractions[i] * static_cast<double>(gpus) *
+                       static_cast<double>(replicas[i].simulated_ns) * 1e-9;
+        }
+        out.ledger.push_back(summarise(fractions).mean);
+        out.gpu_s.push_back(summarise(gpu_s).mean);
+    }
+    out.digest = digest.hex();
+    out.trajectory = trajectory.hex();
+    return out;
+}
+
+}  // namespace railyard

@@ -1,0 +1,55 @@
+#pragma once
+// What the database keeps of a replica, and what it makes of a point's replicas: the same numbers whether
+// the replicas have just run or were read back.
+
+#include <array>
+#include <span>
+
+#include "models/campaign/campaign.h"
+
+namespace railyard {
+
+struct ReplicaRecord {
+    std::int64_t index = 0;
+    Ending ending = Ending::complete;
+    std::string stuck_report;  // not kept
+    std::int64_t simulated_ns = 0;
+    std::int64_t events = 0;
+    std::uint64_t outcome = 0;
+    std::uint64_t trajectory = 0;
+    std::vector<Metric> metrics;
+    std::array<double, category_count> ledger{};  // fractions
+    std::vector<std::int64_t> interruptions;      // by cause
+};
+
+ReplicaRecord record_of(ReplicaResult result);
+
+const char* ending_name(Ending ending);  // "complete", "stuck", "limit"
+Ending ending_of(std::string_view name);
+
+// The three lists as JSON: metrics as number, null or [sum, count]. They read back to the same bits.
+struct RecordTexts {
+    std::string metrics;
+    std::string ledger;
+    std::string interruptions;
+};
+RecordTexts texts_of(const ReplicaRecord& record);
+// `metrics` has the names and units, one for each entry.
+void read_texts(const RecordTexts& texts, std::span<const Metric> metrics, ReplicaRecord& out);
+
+struct PointSummary {
+    std::int64_t replicas = 0;
+    Ending ending = Ending::complete;  // the worst of all
+    std::vector<MetricSummary> metrics;
+    std::vector<double> ledger;         // mean fraction by category
+    std::vector<double> gpu_s;          // mean by category
+    std::vector<double> interruptions;  // mean count by cause
+    std::string digest;
+    std::string trajectory;
+
+    const MetricSummary& metric(std::string_view name) const;
+};
+// At least one replica, by index.
+PointSummary summarise_point(std::span<const ReplicaRecord> replicas, std::int64_t gpus);
+
+}  // namespace railyard
