@@ -78,10 +78,7 @@ CampaignUse usage_of(const Scenario& s, const ReplicaResult& r) {
     const auto used = [&](UsedLine line) -> double& {
         return usage.used[static_cast<std::size_t>(line)];
     };
-    // As the campaign's power model has metered it; without one, from the ledger.
-    const double metered = metric(r, "energy");
-    used(UsedLine::energy) = metered > 0 ? metered / joules_per_kilowatt_hour
-                                         : energy_kwh(s.cost->power, s.node.gpus, r);
+    used(UsedLine::energy) = metric(r, "energy") / joules_per_kilowatt_hour;
     for (std::size_t cause = 0; cause < r.repairs.size(); ++cause) {
         const auto repairs = static_cast<double>(r.repairs[cause]);
         used(UsedLine::repair_visits) += repairs;
