@@ -21,10 +21,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json finite(double v) {
-    return std::isfinite(v) ? Json(v) : Json(nullptr);
-}
-
 struct Costed {
     std::string name;  // of the arm
     Scenario scenario;
@@ -156,12 +152,6 @@ void print_lines(const Costed& c) {
                t.tokens > 0 ? fmt::format(", {:.4g} tokens", t.tokens) : std::string());
 }
 
-Json range_json(const CostRange& range) {
-    return {{"typical", finite(range.typical)},
-            {"mean", finite(range.mean)},
-            {"middle95", {finite(range.low), finite(range.high)}}};
-}
-
 Json lines_json(const CostPlan& plan, const std::vector<CostLine>& lines,
                 const std::vector<double>& quantities) {
     const std::vector<double> prices = typical_prices(plan.prices);
@@ -188,32 +178,13 @@ Json lines_json(const CostPlan& plan, const std::vector<CostLine>& lines,
 
 Json costed_json(const Costed& c) {
     const CostPlan& plan = c.scenario.cost->plan;
-    Json figures = Json::object();
-    for (const CostFigure& figure : cost_figures(c.scenario)) {
-        figures[figure.name] = range_json(c.study.range(figure.of));
-    }
-    Json drivers = Json::array();
-    for (const CostDriver& driver : c.study.drivers) {
-        drivers.push_back({{"name", driver.name},
-                           {"low", driver.low},
-                           {"high", driver.high},
-                           {"variance_share", driver.share}});
-    }
-    Json out = {{"arm", c.name},
-                {"digest", c.result.digest},
-                {"capital", lines_json(plan, plan.capital, quantities_of(plan.capital))},
-                {"depreciation_usd", c.study.typical.depreciation},
-                {"yearly", lines_json(plan, plan.yearly, quantities_of(plan.yearly))},
-                {"used", lines_json(plan, plan.used, used_per_year(c))},
-                {"figures", figures},
-                {"drivers", drivers},
-                {"left_out", plan.left_out}};
-    if (plan.budget) out["budget_usd"] = *plan.budget;
-    if (plan.rental) {
-        out["break_even_hours_per_year"] =
-            range_json(range_of(c.study.break_even, *c.study.typical_break_even));
-    }
-    return out;
+    return {{"arm", c.name},
+            {"digest", c.result.digest},
+            {"capital", lines_json(plan, plan.capital, quantities_of(plan.capital))},
+            {"depreciation_usd", c.study.typical.depreciation},
+            {"yearly", lines_json(plan, plan.yearly, quantities_of(plan.yearly))},
+            {"used", lines_json(plan, plan.used, used_per_year(c))},
+            {"cost", cost_json(c.scenario, c.study)}};
 }
 
 std::string verdict_text(const CostDifference& d, const Costed& first, const Costed& other) {

@@ -60,20 +60,21 @@ std::string json_text(const Scenario& s, const CampaignResult& r) {
     for (std::size_t i = 0; i < r.interruptions.size(); ++i) {
         interruptions[s.causes[i].name] = r.interruptions[i];
     }
-    const Json out = {{"scenario", s.file},
-                      {"version", version()},
-                      {"seed", s.seed},
-                      {"replicas", r.replicas.size()},
-                      {"digest", r.digest},
-                      {"complete", r.ending() == Ending::complete},
-                      {"limits", limits},
-                      {"metrics", metrics},
-                      {"ledger", ledger},
-                      {"energy_by_category", energy},
-                      {"interruptions", interruptions},
-                      {"planned_interruptions", r.planned_interruptions},
-                      {"simulated_s", r.simulated_s},
-                      {"cpu_s", r.cpu_s}};
+    Json out = {{"scenario", s.file},
+                {"version", version()},
+                {"seed", s.seed},
+                {"replicas", r.replicas.size()},
+                {"digest", r.digest},
+                {"complete", r.ending() == Ending::complete},
+                {"limits", limits},
+                {"metrics", metrics},
+                {"ledger", ledger},
+                {"energy_by_category", energy},
+                {"interruptions", interruptions},
+                {"planned_interruptions", r.planned_interruptions},
+                {"simulated_s", r.simulated_s},
+                {"cpu_s", r.cpu_s}};
+    if (s.cost) out["cost"] = cost_json(s, study_costs(s, r.replicas));
     return out.dump();
 }
 

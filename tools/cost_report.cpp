@@ -4,12 +4,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "tools/terminal.h"
 
 namespace railyard {
 
+using Json = nlohmann::ordered_json;
+
 namespace {
+
+Json finite(double v) {
+    return std::isfinite(v) ? Json(v) : Json(nullptr);
+}
 
 std::string range_text(const CostRange& range) {
     return fmt::format("{} to {}", money_text(range.low), money_text(range.high));
@@ -89,6 +96,34 @@ void print_cost_figures(const Scenario& s, const CostStudy& study) {
         fmt::print("  {}: {}; [cost.price] takes their prices\n",
                    coloured("not in it", Colour::yellow), fmt::join(left_out, ", "));
     }
+}
+
+Json range_json(const CostRange& range) {
+    return {{"typical", finite(range.typical)},
+            {"mean", finite(range.mean)},
+            {"middle95", {finite(range.low), finite(range.high)}}};
+}
+
+Json cost_json(const Scenario& s, const CostStudy& study) {
+    const CostPlan& plan = s.cost->plan;
+    Json figures = Json::object();
+    for (const CostFigure& figure : cost_figures(s)) {
+        figures[figure.name] = range_json(study.range(figure.of));
+    }
+    Json drivers = Json::array();
+    for (const CostDriver& driver : study.drivers) {
+        drivers.push_back({{"name", driver.name},
+                           {"low", driver.low},
+                           {"high", driver.high},
+                           {"variance_share", driver.share}});
+    }
+    Json out = {{"figures", figures}, {"drivers", drivers}, {"left_out", plan.left_out}};
+    if (plan.budget) out["budget_usd"] = *plan.budget;
+    if (plan.rental) {
+        out["break_even_hours_per_year"] =
+            range_json(range_of(study.break_even, *study.typical_break_even));
+    }
+    return out;
 }
 
 void print_cost(const Scenario& s, const CampaignResult& r) {

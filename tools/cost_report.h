@@ -1,6 +1,8 @@
 #pragma once
 // What a run and `railyard cost` say of money.
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "models/campaign/campaign.h"
 
 namespace railyard {
@@ -16,6 +18,9 @@ std::vector<CostFigure> cost_figures(const Scenario& scenario);
 
 // The figures with their intervals, what dominates them, and renting instead.
 void print_cost_figures(const Scenario& scenario, const CostStudy& study);
+// The same as JSON.
+nlohmann::ordered_json cost_json(const Scenario& scenario, const CostStudy& study);
+nlohmann::ordered_json range_json(const CostRange& range);
 // Short, after a run of a scenario with [cost].
 void print_cost(const Scenario& scenario, const CampaignResult& result);
 

@@ -69,7 +69,8 @@ std::optional<CostSetup> read_cost(Section& top, ValueReader& values, const Scen
 
 CampaignUse usage_of(const Scenario& s, const ReplicaResult& r) {
     CampaignUse usage;
-    usage.years = seconds(r.simulated) / seconds_per_year;
+    // A replica that ended at once has used and given nothing, in no time: that is no division by it.
+    usage.years = std::max(seconds(r.simulated), 1e-9) / seconds_per_year;
     usage.goodput_gpu_hours =
         static_cast<double>(r.ledger.booked(Category::productive)) * 1e-9 / 3600;
     usage.tokens = static_cast<double>(r.job.steps_kept) * static_cast<double>(s.tokens_per_step);
@@ -77,10 +78,7 @@ CampaignUse usage_of(const Scenario& s, const ReplicaResult& r) {
     const auto used = [&](UsedLine line) -> double& {
         return usage.used[static_cast<std::size_t>(line)];
     };
-    // As the campaign's power model has metered it; without one, from the ledger.
-    const double metered = metric(r, "energy");
-    used(UsedLine::energy) = metered > 0 ? metered / joules_per_kilowatt_hour
-                                         : energy_kwh(s.cost->power, s.node.gpus, r);
+    used(UsedLine::energy) = metric(r, "energy") / joules_per_kilowatt_hour;
     for (std::size_t cause = 0; cause < r.repairs.size(); ++cause) {
         const auto repairs = static_cast<double>(r.repairs[cause]);
         used(UsedLine::repair_visits) += repairs;
@@ -91,7 +89,6 @@ CampaignUse usage_of(const Scenario& s, const ReplicaResult& r) {
 }
 
 void add_cost_metrics(const Scenario& s, ReplicaResult& r) {
-    if (r.simulated <= Duration{}) return;
     const CostPlan& plan = s.cost->plan;
     const YearlyCost cost = yearly_cost(plan, typical_prices(plan.prices), usage_of(s, r));
     const auto add = [&](const char* name, double value) {

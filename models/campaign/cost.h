@@ -22,13 +22,11 @@ enum class UsedLine : std::uint8_t {
 };
 constexpr std::size_t used_line_count = 6;
 
-// What the cluster draws, in W.
+// What the cluster draws while idle, in W.
 struct ClusterPower {
-    double node_compute = 0;  // one node in each activity, at its plug
-    double node_communication = 0;
-    double node_idle = 0;
-    double network = 0;  // all switches, always
-    double pue = 1;      // energy at the meter over that
+    double node_idle = 0;  // one node, at its plug
+    double network = 0;    // all switches, always
+    double pue = 1;        // energy at the meter over that
     std::int64_t nodes = 0;
     double idle_kwh_per_year() const;  // at the meter
 };

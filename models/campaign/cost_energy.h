@@ -1,5 +1,5 @@
 #pragma once
-// The energy of a campaign, from its ledger and what a node draws.
+// What a cluster draws while nobody uses it: the campaign's own energy is metered with it (power.h).
 
 #include "models/campaign/campaign.h"
 
@@ -7,9 +7,5 @@ namespace railyard {
 
 ClusterPower read_cluster_power(const Node& node, const BillOfMaterials& bill,
                                 Catalogue& catalogue);
-
-// At the meter. Nodes that compute, that wait in collectives, that are idle; those in repair are off.
-double energy_kwh(const ClusterPower& power, std::int64_t gpus_per_node,
-                  const ReplicaResult& result);
 
 }  // namespace railyard

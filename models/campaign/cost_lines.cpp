@@ -8,6 +8,7 @@
 #include "models/campaign/campaign.h"
 #include "models/campaign/cost_energy.h"
 #include "models/campaign/cost_prices.h"
+#include "models/campaign/packet_limits.h"
 
 namespace railyard {
 
@@ -249,6 +250,7 @@ CostSetup read_cost_plan(Section& cost, ValueReader& values, const Scenario& s) 
     plan.draws = 4000;
     cost.read("draws", plan.draws, "Draws of all prices, for the intervals",
               {.bound = Bound::count});
+    keep_within(cost, "draws", plan.draws, std::int64_t{100'000});
     std::int64_t nodes_per_rack = 4;
     cost.read("nodes_per_rack", nodes_per_rack,
               "Nodes that share a rack; rack-scale nodes are their own", {.bound = Bound::count});

@@ -265,15 +265,26 @@ TEST_CASE("a small cluster costs what its parts add up to") {
           parts.used[static_cast<std::size_t>(UsedLine::repair_visits)]);
 }
 
-TEST_CASE("energy at the meter lies between that of an idle cluster and one that only computes") {
+TEST_CASE(
+    "the bill for energy is what the campaign's meter shows, and more than an idle cluster's") {
     const Scenario s = scenario(two_nodes);
-    const CampaignUse use = usage_of(s, run_replica(s, 0, false));
-    const double kwh = use.used[static_cast<std::size_t>(UsedLine::energy)];
-    const ClusterPower& power = s.cost->power;
-    const double hours = 20 * 24;
-    CHECK(kwh > power.idle_kwh_per_year() * hours / hours_per_year);
-    CHECK(kwh < (2 * power.node_compute + power.network) * power.pue * hours * 1e-3);
-    CHECK(power.pue == 1.3);
+    const ReplicaResult r = run_replica(s, 0, false);
+    const double kwh = usage_of(s, r).used[static_cast<std::size_t>(UsedLine::energy)];
+    const auto meter = std::find_if(r.metrics.begin(), r.metrics.end(),
+                                    [](const Metric& m) { return m.name == "energy"; });
+    REQUIRE(meter != r.metrics.end());
+    CHECK(kwh == doctest::Approx(meter->value / 3.6e6));
+    CHECK(kwh > s.cost->power.idle_kwh_per_year() * 20 * 24 / hours_per_year);
+}
+
+TEST_CASE("a campaign that gives nothing has a cost, and no cost per anything") {
+    const Scenario s = scenario(two_nodes, {"run.events_max=1"});
+    const CampaignResult r = run_campaign(s, {});
+    REQUIRE(r.replicas[0].ledger.booked(Category::productive) == 0);
+    const CostStudy study = study_costs(s, r.replicas);
+    CHECK(study.typical.capital == usd(bought(s)));
+    CHECK(std::isinf(study.range(gpu_hour).high));
+    CHECK(study.drivers.empty());
 }
 
 TEST_CASE("money moves nothing that is simulated") {
