@@ -23,6 +23,7 @@ struct ReplicaResult {
     std::string stuck_report;  // who waits on what
     Ledger ledger;
     JobOutcome job;
+    NodePool::Outcome nodes;
     StoreFailureCounts store;                  // of [storage]
     std::vector<NeighbourOutcome> neighbours;  // in the scenario's order
     Duration simulated{};

@@ -8,7 +8,10 @@
 #include <set>
 
 #include "models/campaign/checkpoint.h"
+#include "models/campaign/conditions.h"
+#include "models/campaign/domains.h"
 #include "models/campaign/failures.h"
+#include "models/campaign/injections.h"
 #include "models/campaign/neighbours.h"
 #include "models/campaign/packet_rates.h"
 #include "models/campaign/parallel.h"
@@ -169,7 +172,10 @@ Scenario ScenarioReader::read() {
     read_neighbours(top_, s_);
     read_maintenance();
     read_failures(top_, *catalogue_, s_);
+    read_injections(top_, *catalogue_, s_);
     top_.finish();
+    if (ok()) model_conditions(s_);
+    if (!s_.failures) leave_out_failures(s_);
     return std::move(s_);
 }
 
@@ -197,6 +203,8 @@ void ScenarioReader::read_run() {
         "How the network enters a step: an ideal one between the nodes' NICs, flows that share "
         "the links of [fabric.compute], or its packets");
     s_.fidelity = static_cast<Fidelity>(fidelity);
+    run.read("failures", s_.failures,
+             "false: nothing fails, in the nodes or in the stores, at random or injected");
     run.finish();
 }
 
@@ -233,6 +241,7 @@ void ScenarioReader::read_cluster() {
     bool nvlink = true;
     cluster.read("nvlink", nvlink, "false: the GPUs of a node reach each other over PCIe");
     if (!nvlink) remove_nvlink(s_.node);
+    read_layout(cluster, s_.layout);
     for (Section& fault :
          cluster.sections("fault", "A part that is slower than it should be, unnoticed")) {
         read_fault(fault);
@@ -330,6 +339,7 @@ void ScenarioReader::read_step(Section& job) {
             step.error("time", fmt::format("a step of {} is longer than any training run's",
                                            to_text(*given_step_)));
         }
+        s_.given_step = true;
         s_.job.step.compute = *given_step_;
         if (!model_name_.empty()) {
             s_.job.step.model_flops =
@@ -593,6 +603,16 @@ std::vector<Kind> kinds() {
     words("job.parallel.recompute", recompute_names(),
           {"every activation is kept", "the attention core is computed again",
            "norms and activation functions too", "whole layers"});
+    words("failures.cause.domain", domain_kind_names(),
+          {"one node", "the nodes of one NVLink domain", "nodes with a NIC on the same leaf",
+           "all nodes: NIC i of each", "cluster.nodes_per_rack nodes",
+           "the racks of one power feed", "the racks of one cooling loop",
+           "cluster.nodes_per_wave nodes, that get new firmware at once"});
+    words("job.recovery.policy", recovery_policy_names(),
+          {"hot spares take the empty places; without one the job waits",
+           "it is torn down whatever has failed, and goes through the queue again",
+           "processes restart where they are; a spare takes a lost node's place",
+           "as spare; without one it goes on with fewer replicas until nodes are back"});
     words("failures.cause.remedy", remedy_names(),
           {"nothing is broken", "the node is back after a reset", "the node goes to repair"});
     words("catalogue.values", value_choices,
