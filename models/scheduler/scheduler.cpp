@@ -253,6 +253,10 @@ void NodePool::take_spare(std::uint32_t node) {
 
 void NodePool::send_away(std::uint32_t node, const Strike& strike, const FailureCause& cause) {
     const bool repair = needs_repair(strike, cause);
+    if (repair) {
+        if (repairs_.size() <= strike.cause) repairs_.resize(strike.cause + 1);
+        ++repairs_[strike.cause];
+    }
     if (repair && !lemon_.empty() && strike.cure < spec_.lemons.cured_by_repair) {
         lemon_[node] = false;
     }

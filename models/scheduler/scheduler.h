@@ -1,6 +1,7 @@
 #pragma once
 // The door of the folder: which nodes a job gets. Here one job, all its nodes or none, and what is left
-// over are its hot spares; in job_stream.h many jobs.
+// over are its hot spares; in fleet.h many jobs on a cluster that fails; in job_stream.h many on one that
+// does not.
 
 #include <deque>
 #include <map>
@@ -8,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "models/scheduler/fleet.h"
 #include "models/scheduler/job_stream.h"
 #include "models/scheduler/job_trace.h"
 #include "models/scheduler/policy.h"
@@ -77,6 +79,8 @@ class NodePool : public CampaignEngine::Component,
     void handle(std::uint32_t kind) override;
     void end();  // books up to the engine's present instant
     Outcome outcome() const;
+    // Nodes that went to repair, by cause; shorter than the causes when the last had none.
+    const std::vector<std::int64_t>& repairs() const { return repairs_; }
 
   private:
     // A failure of a domain: its nodes are back when what they share is.
@@ -127,6 +131,7 @@ class NodePool : public CampaignEngine::Component,
     std::vector<Outage> outages_;
     std::vector<NextWave> staged_;
     std::int64_t in_repair_ = 0;
+    std::vector<std::int64_t> repairs_;
     Instant booked_until_{};
     std::vector<NodeAbsence>* absences_ = nullptr;
     std::map<std::uint32_t, std::size_t> absence_of_;  // that last still
