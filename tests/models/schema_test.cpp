@@ -378,7 +378,7 @@ const std::map<std::string, Knob> knobs = {
     {"failures.search.compare_after",
      {{"failures.search.compare_after=10 min"}, {}, "", "", unreliable.c_str()}},
     {"failures.search.compare_above",
-     {{"failures.search.compare_above=0.9"}, {}, "", "", unreliable.c_str()}},
+     {{"failures.search.compare_above=50"}, {}, "", "", unreliable.c_str()}},
     {"failures.cause.detected_by",
      {{},
       {},
