@@ -107,11 +107,54 @@ void add_neighbour_metrics(const NeighbourSpec& spec, const NeighbourOutcome& n,
     out.push_back(mean_metric(prefix + "_reads_got", "1", n.read, n.asked));
 }
 
+// Of what the scenario asks for beyond interruptions, in the order of the language.
+void add_failure_metrics(const Scenario& s, const ReplicaResult& r, std::vector<Metric>& out) {
+    const auto count = [&](const char* name, std::int64_t n) {
+        out.push_back(plain_metric(name, "1", static_cast<double>(n)));
+    };
+    const NodePool::Outcome& nodes = r.nodes;
+    const JobOutcome& job = r.job;
+    if (!s.job.smaller.empty()) {
+        count("shrinks", job.shrinks);
+        out.push_back(plain_metric(
+            "steps_missing", "steps",
+            static_cast<double>(job.replica_steps_missing) / static_cast<double>(s.job.replicas)));
+    }
+    if (!s.job.smaller.empty() || !s.slow_parts.empty()) count("nodes_changed", job.nodes_changed);
+    if (!s.slow_parts.empty()) {
+        count("slow_parts", job.slow_parts);
+        count("slow_parts_found", job.slow_parts_found);
+        out.push_back(plain_metric("slow_parts_time", "s", seconds(job.slow_time)));
+    }
+    if (s.job.recovery.misdiagnosis > 0) count("nodes_blamed", nodes.blamed);
+    if (std::ranges::any_of(s.causes, &FailureCause::silent)) {
+        count("corruptions_found", job.corruptions_found);
+    }
+    if (s.nodes.quarantine.failures > 0) count("nodes_quarantined", nodes.quarantined);
+    if (std::ranges::any_of(
+            s.causes, [](const FailureCause& cause) { return cause.domain != DomainKind::node; })) {
+        count("domain_failures", nodes.domain_failures);
+    }
+    if (s.nodes.repair.limited()) {
+        const double repairs = static_cast<double>(nodes.repair.repairs);
+        count("repairs", nodes.repair.repairs);
+        count("repairs_found_bad", nodes.repair.came_back);
+        count("repairs_let_out_bad", nodes.repair.let_out);
+        out.push_back(mean_metric("repair_wait", "s", nodes.repair.waited_s, repairs));
+        out.push_back(
+            mean_metric("repair_wait_part", "s", nodes.repair.waited_for_part_s, repairs));
+        count("repair_queue_max", static_cast<std::int64_t>(nodes.repair.queue_max));
+    }
+}
+
 std::vector<Metric> metrics_of(const Scenario& s, const ReplicaResult& r) {
     const JobOutcome& job = r.job;
     const double total = static_cast<double>(r.ledger.total());
     const double job_seconds = seconds(job.job_time);
-    const double steps = static_cast<double>(job.steps_kept);
+    // Of a job that shrank, with the batches that were not there taken off.
+    const double steps =
+        static_cast<double>(job.steps_kept) -
+        static_cast<double>(job.replica_steps_missing) / static_cast<double>(s.job.replicas);
     const double step_s = seconds(s.job.step.duration());
     const double job_gpus = static_cast<double>(s.job.gpus());
     // Whole steps that were kept, with the step that the end cut off.
@@ -164,6 +207,7 @@ std::vector<Metric> metrics_of(const Scenario& s, const ReplicaResult& r) {
         per_interruption("restore", job.restore),
         per_interruption("recovery", recovery),
     };
+    add_failure_metrics(s, r, metrics);
     add_checkpoint_metrics(s, job.checkpoint, metrics);
     if (s.stores[0].failures) add_store_metrics(r.store, metrics);
     for (std::size_t i = 0; i < r.neighbours.size(); ++i) {
@@ -208,7 +252,7 @@ ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events
     const auto replica = static_cast<std::uint64_t>(index);
 
     CampaignEngine engine;
-    NodePool nodes(engine, s.nodes, result.ledger, s.seed, replica);
+    NodePool nodes(engine, s.nodes, s.causes, result.ledger, s.seed, replica);
     StoreService stores(engine);
     for (const StoreSetup& store : s.stores) stores.add_store(store.name, store.supply);
     TrainingJob job(engine, s.job, s.causes, nodes, stores, result.ledger,
@@ -236,6 +280,7 @@ ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events
                                                            replica));
         failures.back()->start();
     }
+    nodes.start();
 
     const bool bounded = s.duration > Duration{};
     const Instant end(bounded ? s.duration : campaign_length_max);
@@ -258,6 +303,7 @@ ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events
 
     result.simulated = engine.now().time_since_epoch();
     result.job = job.outcome();
+    result.nodes = nodes.outcome();
     if (result.ending == Ending::stuck) result.stuck_report = stuck_report(s, result.job);
     result.events = engine.events();
     result.trajectory = engine.trajectory().value();

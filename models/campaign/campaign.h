@@ -26,6 +26,7 @@ struct ReplicaResult {
     std::string stuck_report;  // who waits on what
     Ledger ledger;
     JobOutcome job;
+    NodePool::Outcome nodes;
     std::vector<std::int64_t> repairs;         // nodes that went to repair, by cause
     StoreFailureCounts store;                  // of [storage]
     CampaignEnergy energy;                     // before the facility's own losses

@@ -19,6 +19,7 @@ using BurstPenalty = std::function<Duration()>;
 // `burst_penalty` is empty where packets don't tell.
 void read_checkpoint(Section& job, Catalogue& catalogue, Scenario& s,
                      const BurstPenalty& burst_penalty);
+const std::vector<std::string>& recovery_policy_names();  // in the order of RecoveryPolicy
 void read_recovery(Section& job, Catalogue& catalogue, Scenario& s);
 
 }  // namespace railyard

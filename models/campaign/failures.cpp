@@ -4,48 +4,14 @@
 
 #include <algorithm>
 
+#include "models/campaign/cause_reader.h"
 #include "models/campaign/packet_limits.h"
+#include "models/campaign/repair.h"
 #include "models/campaign/storm.h"
 
 namespace railyard {
 
 namespace {
-
-// Exactly one of several ways to say how often.
-class RateKeys {
-  public:
-    RateKeys(Section& section, const char* part, const char* part_doc) : part_(part) {
-        section.read(part, per_part_, part_doc, {.bound = Bound::non_negative});
-        section.read("rate_per_node", per_node_, "Failures per time of one node",
-                     {.bound = Bound::non_negative});
-        section.read("rate_per_job", per_job_, "Failures per time of the whole job",
-                     {.bound = Bound::non_negative});
-        section.read("mtbf_job", mtbf_, "Mean time between failures of the whole job",
-                     {.bound = Bound::positive});
-    }
-    Rate per_node(Section& section, std::int64_t parts, std::int64_t job_nodes) const {
-        const int given = int{per_part_.has_value()} + int{per_node_.has_value()} +
-                          int{per_job_.has_value()} + int{mtbf_.has_value()};
-        if (given != 1) {
-            section.error("", fmt::format("expected exactly one of {}, rate_per_node, "
-                                          "rate_per_job, mtbf_job; found {}",
-                                          part_, given));
-        }
-        const double nodes = static_cast<double>(std::max<std::int64_t>(1, job_nodes));
-        if (per_part_) return {per_part_->per_second * static_cast<double>(parts)};
-        if (per_node_) return *per_node_;
-        if (per_job_) return {per_job_->per_second / nodes};
-        if (mtbf_ && *mtbf_ > Duration{}) return {1 / seconds(*mtbf_) / nodes};
-        return {};
-    }
-
-  private:
-    const char* part_;
-    std::optional<Rate> per_part_;
-    std::optional<Rate> per_node_;
-    std::optional<Rate> per_job_;
-    std::optional<Duration> mtbf_;
-};
 
 class FailureReader {
   public:
@@ -55,43 +21,12 @@ class FailureReader {
     void read();
 
   private:
-    FailureCause read_cause(Section& section);
     void read_storm(Section& section);
 
     Section& top_;
     Catalogue& catalogue_;
     Scenario& s_;
 };
-
-FailureCause FailureReader::read_cause(Section& section) {
-    FailureCause cause;
-    section.read("name", cause.name, "What the reports call it", {.required = true});
-    const RateKeys rate(section, "rate_per_gpu", "Failures per time of one GPU");
-    section.read("detection", cause.detection, "Until somebody notices",
-                 {.bound = Bound::non_negative});
-    int remedy = 0;
-    section.choose(
-        "remedy", remedy, remedy_names(),
-        "restart: nothing is broken; reset: the node leaves for reset_time; replace: it goes to "
-        "repair");
-    cause.remedy = static_cast<Remedy>(remedy);
-    section.read("reset_time", cause.reset_time, "How long a reset takes the node out",
-                 {.bound = Bound::non_negative});
-    section.read("repair_time", cause.repair_time, "Mean time that a repair takes the node out",
-                 {.bound = Bound::non_negative});
-    section.read("replace_fraction", cause.replace_fraction,
-                 "With remedy = \"replace\": how many need repair; a reset cures the rest",
-                 {.bound = Bound::fraction});
-    section.read("silences", cause.silences,
-                 "The node's host is gone: a scheduler's heartbeat finds that it does not answer");
-    if (cause.silences && !top_.has("scheduler")) {
-        section.warning("silences", "has no effect without [scheduler]");
-    }
-    section.finish();
-    if (!top_.describing())
-        cause.rate_per_node = rate.per_node(section, s_.job.gpus_per_node, s_.job.nodes);
-    return cause;
-}
 
 // A NIC that pauses the compute network: its window is run here, since what it does to the job is always
 // the same.
@@ -158,6 +93,8 @@ void FailureReader::read() {
     std::string profile = "none";
     failures.name("profile", profile, profiles, "a failure profile",
                   "A cluster's published failure record, by cause");
+    bool random = true;
+    failures.read("random", random, "Nodes fail at random; false: only as [[inject]] has it");
     double scale = 1;
     failures.read("rate_scale", scale, "Multiplies every failure rate",
                   {.bound = Bound::non_negative});
@@ -180,7 +117,7 @@ void FailureReader::read() {
     }
     for (Section& section :
          failures.sections("cause", "A cause of failure, besides the profile's")) {
-        s_.causes.push_back(read_cause(section));
+        s_.causes.push_back(read_cause(section, catalogue_, s_));
     }
     for (Section& section :
          failures.sections("storm", "NICs that pause the network now and then")) {
@@ -196,7 +133,9 @@ void FailureReader::read() {
                "Probability that a repair makes it a node like the others",
                {.bound = Bound::fraction});
     lemon.finish();
+    read_repair(failures, s_);
     failures.finish();
+    if (!random) scale = 0;
 
     if (lemon.has("rate_multiplier") && lemons.fraction == 0) {
         lemon.warning("rate_multiplier", "has no effect without failures.lemon.fraction");
@@ -210,7 +149,8 @@ void FailureReader::read() {
     std::vector<std::string> seen;
     for (FailureCause& cause : s_.causes) {
         cause.rate_per_node.per_second *= scale;
-        if (detection && !cause.storm) cause.detection = *detection;
+        cause.life.rate.per_second *= scale;
+        if (detection && !cause.storm && !cause.silent) cause.detection = *detection;
         if (std::find(seen.begin(), seen.end(), cause.name) != seen.end()) {
             failures.error("cause", fmt::format("the cause '{}' appears twice", cause.name));
         }

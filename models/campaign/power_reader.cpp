@@ -28,7 +28,7 @@ PowerReader::PowerReader(Section& top, Catalogue& catalogue, const std::string& 
                          Scenario& scenario)
     : top_(top),
       catalogue_(catalogue),
-      aside_(scenario.values, &scenario.overrides, scenario.file, scenario.perturbation),
+      aside_(scenario.values, &scenario.overrides, scenario.file, scenario.perturbations),
       node_name_(node_name),
       s_(scenario),
       p_(scenario.power),

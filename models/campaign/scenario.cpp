@@ -8,8 +8,11 @@
 #include <set>
 
 #include "models/campaign/checkpoint.h"
+#include "models/campaign/conditions.h"
+#include "models/campaign/domains.h"
 #include "models/campaign/failures.h"
 #include "models/campaign/fleet.h"
+#include "models/campaign/injections.h"
 #include "models/campaign/neighbours.h"
 #include "models/campaign/packet_rates.h"
 #include "models/campaign/parallel.h"
@@ -181,11 +184,12 @@ Scenario ScenarioReader::read() {
     if (!s_.fleet || top_.describing()) read_maintenance();
     power_->finish(store.servers());
     read_failures(top_, *catalogue_, s_);
-    if (s_.fleet) {
-        s_.fleet = fleet_with_failures(*s_.fleet, s_);
-    }
+    if (s_.fleet) s_.fleet = fleet_with_failures(*s_.fleet, s_);
+    if (!s_.fleet || top_.describing()) read_injections(top_, *catalogue_, s_);
     s_.cost = read_cost(top_, values_, s_);
     top_.finish();
+    if (ok() && !s_.fleet) model_conditions(s_);
+    if (!s_.failures) leave_out_failures(s_);
     if (ok()) remove_from_campaign(s_, changes_.without);
     return std::move(s_);
 }
@@ -214,6 +218,8 @@ void ScenarioReader::read_run() {
         "How the network enters a step: an ideal one between the nodes' NICs, flows that share "
         "the links of [fabric.compute], or its packets");
     s_.fidelity = static_cast<Fidelity>(fidelity);
+    run.read("failures", s_.failures,
+             "false: nothing fails, in the nodes or in the stores, at random or injected");
     if (has(changes_.without, LossCause::network)) s_.fidelity = Fidelity::analytic;
     run.finish();
 }
@@ -251,6 +257,7 @@ void ScenarioReader::read_cluster() {
     bool nvlink = true;
     cluster.read("nvlink", nvlink, "false: the GPUs of a node reach each other over PCIe");
     if (!nvlink) remove_nvlink(s_.node);
+    read_layout(cluster, s_.layout);
     for (Section& fault :
          cluster.sections("fault", "A part that is slower than it should be, unnoticed")) {
         read_fault(fault);
@@ -351,6 +358,7 @@ void ScenarioReader::read_step(Section& job) {
             step.error("time", fmt::format("a step of {} is longer than any training run's",
                                            to_text(*given_step_)));
         }
+        s_.given_step = true;
         s_.job.step.compute = power_->slowed(*given_step_);
         s_.job.step.throttled = power_->throttled_time(s_.job.step);
         if (!model_name_.empty()) {
@@ -647,6 +655,16 @@ std::vector<Kind> kinds() {
     words("job.parallel.recompute", recompute_names(),
           {"every activation is kept", "the attention core is computed again",
            "norms and activation functions too", "whole layers"});
+    words("failures.cause.domain", domain_kind_names(),
+          {"one node", "the nodes of one NVLink domain", "nodes with a NIC on the same leaf",
+           "all nodes: NIC i of each", "cluster.nodes_per_rack nodes",
+           "the racks of one power feed", "the racks of one cooling loop",
+           "cluster.nodes_per_wave nodes, that get new firmware at once"});
+    words("job.recovery.policy", recovery_policy_names(),
+          {"hot spares take the empty places; without one the job waits",
+           "it is torn down whatever has failed, and goes through the queue again",
+           "processes restart where they are; a spare takes a lost node's place",
+           "as spare; without one it goes on with fewer replicas until nodes are back"});
     words("failures.cause.remedy", remedy_names(),
           {"nothing is broken", "the node is back after a reset", "the node goes to repair"});
     words("catalogue.values", value_choices,

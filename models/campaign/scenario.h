@@ -32,6 +32,14 @@ struct CheckpointWriters {
 
 struct FleetScenario;
 
+// How nodes are housed, in runs in order of their number.
+struct ClusterLayout {
+    std::int64_t nodes_per_rack = 4;
+    std::int64_t racks_per_pdu = 4;
+    std::int64_t racks_per_cdu = 8;
+    std::int64_t nodes_per_wave = 32;
+};
+
 struct Scenario {
     std::string file;
     std::string title;
@@ -54,9 +62,15 @@ struct Scenario {
     std::optional<Bandwidth> gpu_path;     // of a node's GPU memory to the storage NICs
     std::vector<NeighbourSpec> neighbours;
     WindowSpec window;
+    ClusterLayout layout;
     NodePool::Spec nodes;
     JobSpec job;
+    bool failures = true;  // false: nothing fails
     std::vector<FailureCause> causes;
+    std::vector<PartFault> slow_parts;    // what the conditions of causes are, by bit
+    std::vector<double> given_slowdowns;  // of a step that was given: by these, as shares
+
+    bool given_step = false;  // job.step.time: nothing models a step
     PowerSpec power;
     std::optional<CostSetup> cost;  // with [cost]
     std::int64_t fleet_gpus = 0;

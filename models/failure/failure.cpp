@@ -6,9 +6,7 @@
 
 namespace railyard {
 
-namespace {
-
-FailureCause read_cause(Catalogue& c, const std::string& name) {
+FailureCause read_failure_cause(Catalogue& c, const std::string& name) {
     FailureCause cause;
     cause.name = name;
     const std::string remedy = c.text("failure_response", name, "remedy");
@@ -32,8 +30,6 @@ FailureCause read_cause(Catalogue& c, const std::string& name) {
     return cause;
 }
 
-}  // namespace
-
 std::vector<std::string> failure_profiles() {
     return Catalogue::names("failure_profile");
 }
@@ -46,7 +42,7 @@ std::vector<FailureCause> read_failure_profile(Catalogue& c, const std::string& 
     const Value* causes = entry->find("causes");
     if (causes == nullptr) {  // a rate per node, without a mix of causes
         const std::string aggregate = c.text("failure_profile", profile, "aggregate");
-        FailureCause cause = read_cause(c, "node");
+        FailureCause cause = read_failure_cause(c, "node");
         cause.rate_per_node.per_second =
             c.rate("aggregate", aggregate, "failure_rate_per_1000_nodes").per_second / 1000;
         return {cause};
@@ -56,7 +52,7 @@ std::vector<FailureCause> read_failure_profile(Catalogue& c, const std::string& 
     const double gpus = static_cast<double>(c.integer("aggregate", aggregate, "gpus"));
     const double observed = seconds(c.time("aggregate", aggregate, "observation_time"));
     for (const Value& name : causes->items) {
-        FailureCause cause = read_cause(c, name.text);
+        FailureCause cause = read_failure_cause(c, name.text);
         cause.rate_per_node.per_second = c.number("failure", name.text, "events") / observed /
                                          gpus * static_cast<double>(gpus_per_node);
         out.push_back(cause);
@@ -85,6 +81,8 @@ FailureSource::FailureSource(CampaignEngine& engine, Target& target, std::size_t
       id_(engine.add(*this, "failure/" + cause.name)),
       stream_(seed, replica, "failure/" + cause.name),
       diagnosis_(seed, replica, "diagnosis/" + cause.name),
+      further_(seed, replica, "burst/" + cause.name),
+      burst_(cause.burst),
       cause_(cause_index),
       slots_(slots),
       rate_{cause.rate_per_node.per_second * static_cast<double>(slots) * worst_multiplier} {}
@@ -97,17 +95,47 @@ void FailureSource::schedule_next() {
     if (rate_.per_second <= 0) return;
     const Duration gap = stream_.interarrival(rate_);
     if (gap > Instant::max() - engine_.now()) return;  // after the end of the clock
-    engine_.schedule(engine_.now() + gap, id_, 0);
+    engine_.schedule(engine_.now() + gap, id_, first_of_burst);
 }
 
-void FailureSource::handle(std::uint32_t) {
+// Geometric: whether there is one more is asked anew each time.
+void FailureSource::schedule_burst() {
+    if (burst_.further <= 0) return;
+    while (further_.chance(burst_.further / (1 + burst_.further))) {
+        const Duration after = from_seconds(seconds(burst_.within) * further_.uniform());
+        engine_.schedule(engine_.now() + after, id_, one_more);
+    }
+}
+
+Strike FailureSource::draw(RandomStream& stream, RandomStream& diagnosis) {
     Strike strike;
     strike.cause = cause_;
-    strike.slot = static_cast<std::int64_t>(stream_.below(static_cast<std::uint64_t>(slots_)));
-    strike.draw_consequences(stream_);
-    strike.draw_diagnosis(diagnosis_);
+    strike.slot = static_cast<std::int64_t>(stream.below(static_cast<std::uint64_t>(slots_)));
+    strike.draw_consequences(stream);
+    strike.draw_diagnosis(diagnosis);
+    return strike;
+}
+
+void FailureSource::handle(std::uint32_t kind) {
+    if (kind == one_more) return target_.strike(draw(further_, further_));
+    const Strike strike = draw(stream_, diagnosis_);
     schedule_next();
+    schedule_burst();
     target_.strike(strike);
+}
+
+Duration SearchSpec::found_after(const Strike& strike, Instant now, double slowdown) const {
+    Duration after = Duration::max();
+    if (check_every > Duration{} && check_finds > 0) {
+        // The n-th check finds it when those before have not: geometric.
+        std::int64_t checks = 1;
+        double missed = 1 - check_finds;
+        for (; strike.search < missed && checks < 1'000'000; ++checks) missed *= 1 - check_finds;
+        const Duration since_check = now.time_since_epoch() % check_every;
+        after = (check_every - since_check) + (checks - 1) * check_every;
+    }
+    if (compare > Duration{} && slowdown >= compare_above) after = std::min(after, compare);
+    return after;
 }
 
 }  // namespace railyard

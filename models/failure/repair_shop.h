@@ -19,8 +19,9 @@ namespace railyard {
 struct RepairShopSpec {
     std::int64_t crews = 0;               // 0: there is always one
     std::optional<std::int64_t> parts{};  // in stock at the start; none: there is always one
-    Duration lead_time{};    // who asks for a part has another ordered, that comes so much later
-    double fails_again = 0;  // of repairs, how many leave the fault in
+    Duration lead_time{};                 // who asks for a part has another ordered, that comes
+                                          // so much later
+    double fails_again = 0;               // of repairs, how many leave the fault in
     Duration burn_in{};
     double burn_in_finds = 1;  // of the faults left in, how many it finds
 

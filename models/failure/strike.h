@@ -3,6 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+
+#include "sim/units.h"
 
 namespace railyard {
 
@@ -17,9 +20,12 @@ struct Strike {
     double replacement = 0;    // uniform: below replace_fraction the node needs repair
     double repair_spread = 0;  // standard normal, of the logarithm of the repair time
     double cure = 0;           // uniform: below cured_by_repair a lemon is one no more
-    double diagnosis = 1;  // uniform: below the n-th power of misdiagnosis the n-th guess is wrong
-    double bystander = 0;  // uniform: the node that is blamed instead
-    double search = 0;     // uniform: of a silent fault, which health check finds it
+    double diagnosis = 1;      // uniform: below the n-th power of misdiagnosis the
+                               // n-th guess is wrong
+    double bystander = 0;      // uniform: the node that is blamed instead
+    double search = 0;         // uniform: of a slow part, which health check finds it
+    std::int64_t guesses = 0;  // at the node that is broken, all wrong
+    std::optional<Duration> out_for{};  // of an injected one: how long its nodes are out
 
     void draw_consequences(RandomStream& stream);
     void draw_diagnosis(RandomStream& stream);

@@ -4,6 +4,9 @@
 // does not.
 
 #include <deque>
+#include <map>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "models/scheduler/fleet.h"
@@ -24,9 +27,14 @@ struct NodeAbsence {
     std::string cause;
 };
 
-// The nodes of a cluster: in the job, spare, or out of service. Books the spare and repair
-// categories.
-class NodePool : public CampaignEngine::Component, public NodeSupply {
+// The nodes of a cluster: in the job, spare, or out of service. Books the spare and repair categories.
+//
+// Strikes on nodes come here (parts with an age, domains, injected ones); a node in the job is the job's to
+// notice, a spare leaves at once, one that is out already feels nothing.
+class NodePool : public CampaignEngine::Component,
+                 public NodeSupply,
+                 public Renewals::Target,
+                 public RepairShop::Customer {
   public:
     struct Spec {
         std::int64_t nodes = 0;      // of the cluster
@@ -34,12 +42,25 @@ class NodePool : public CampaignEngine::Component, public NodeSupply {
         std::int64_t gpus_per_node = 0;
         LemonNodes lemons;
         double repair_sigma = 0;  // of the logarithm of a repair time
+        RepairShopSpec repair;
+        QuarantineSpec quarantine;
+        std::vector<FailureDomains> domains;  // by DomainKind; those that no cause names are empty
+        std::vector<InjectedStrike> injected;
+    };
+    struct Outcome {
+        RepairShopOutcome repair;
+        std::int64_t quarantined = 0;
+        std::int64_t spares_failed = 0;
+        std::int64_t blamed = 0;  // left with nothing wrong
+        std::int64_t domain_failures = 0;
     };
 
-    NodePool(CampaignEngine& engine, const Spec& spec, Ledger& ledger, std::uint64_t seed,
-             std::uint64_t replica);
-    // Who is told when a node comes back. Set before the engine runs.
+    // `causes` and all other references must outlive the pool.
+    NodePool(CampaignEngine& engine, const Spec& spec, const std::vector<FailureCause>& causes,
+             Ledger& ledger, std::uint64_t seed, std::uint64_t replica);
+    // Who is told when a node comes back or fails. Set before the engine runs.
     void set_waiter(Waiter& waiter) { waiter_ = &waiter; }
+    void start();  // the strikes that the pool itself makes
 
     // Keeps every absence from now on; one may end after the campaign does.
     void log_absences(std::vector<NodeAbsence>& log) { absences_ = &log; }
@@ -47,28 +68,74 @@ class NodePool : public CampaignEngine::Component, public NodeSupply {
     double acceptance(std::int64_t slot) const override;
     void remove(const Strike& strike, const FailureCause& cause) override;
     bool fill(std::int64_t slot) override;
+    void misjudge(const Strike& strike, std::int64_t blamed, const FailureCause& cause) override;
+    void release(std::int64_t slot) override;
+    std::int64_t spares() const override { return static_cast<std::int64_t>(spares_.size()); }
+    std::int64_t node_in(std::int64_t slot) const override;
+    Struck still_broken() override;
 
-    void handle(std::uint32_t node) override;  // the node comes back
+    void failed(const Strike& strike) override;  // a part of a node, or a domain
+    void repaired(std::int64_t item, bool sound) override;
+    void handle(std::uint32_t kind) override;
+    void end();  // books up to the engine's present instant
+    Outcome outcome() const;
     // Nodes that went to repair, by cause; shorter than the causes when the last had none.
     const std::vector<std::int64_t>& repairs() const { return repairs_; }
-    void end();                                // books up to the engine's present instant
 
   private:
+    // A failure of a domain: its nodes are back when what they share is.
+    struct Outage {
+        Strike strike;
+        std::vector<std::uint32_t> out;  // that wait for its end
+        bool noticed = false;            // by the job, which will let go of its nodes
+        bool over = false;
+    };
+    struct NextWave {
+        Strike strike;
+        std::int64_t waves_left = 0;
+    };
+    static constexpr std::int32_t spare = -1;
+    static constexpr std::int32_t out = -2;
+    static constexpr std::uint32_t no_node = UINT32_MAX;
+
     void book();
+    void come_back(std::uint32_t node);
+    void go_out(std::uint32_t node, const FailureCause& cause);
+    void expect_back(std::int64_t node, Instant at);
+    void send_away(std::uint32_t node, const Strike& strike, const FailureCause& cause);
+    void take_spare(std::uint32_t node);
+    void leave_job(std::int64_t slot);
+    bool needs_repair(const Strike& strike, const FailureCause& cause) const;
+    Duration repair_time(const Strike& strike, const FailureCause& cause) const;
+    void strike_node(std::uint32_t node, Strike strike);
+    void strike_domain(Strike strike, std::int64_t waves_left);
+    void end_outage(std::size_t outage);
+    void schedule(Duration after, std::int64_t item);
 
     CampaignEngine& engine_;
     const Spec& spec_;
+    const std::vector<FailureCause>& causes_;
     Ledger& ledger_;
     CampaignEngine::ComponentId id_;
     Waiter* waiter_ = nullptr;
+    std::vector<std::unique_ptr<Renewals>> lives_;
+    std::optional<RepairShop> shop_;
+    FailureHistory history_;
 
     std::vector<std::uint32_t> slots_;  // the job's node in each slot
+    std::vector<std::int32_t> place_;   // of each node: its slot, or spare, or out
     std::deque<std::uint32_t> spares_;  // taken from the back, returned to the front
     std::vector<bool> lemon_;
+    std::map<std::uint32_t, Strike> broken_;       // in the job or spare, and nobody knows
+    std::map<std::uint32_t, std::size_t> shaded_;  // nodes in an outage that have not left the job
+    std::vector<Outage> outages_;
+    std::vector<NextWave> staged_;
     std::int64_t in_repair_ = 0;
     std::vector<std::int64_t> repairs_;
     Instant booked_until_{};
     std::vector<NodeAbsence>* absences_ = nullptr;
+    std::map<std::uint32_t, std::size_t> absence_of_;  // that last still
+    Outcome outcome_;
 };
 
 }  // namespace railyard

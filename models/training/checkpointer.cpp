@@ -285,12 +285,20 @@ void Checkpointer::lose_store(std::size_t store) {
 // ---- coming back ----
 
 void Checkpointer::give_up_newer() {
-    const SavedStates::Choice choice = states_.newest();
+    forget_after(states_.newest().number);
+}
+
+void Checkpointer::give_up_after(std::int64_t steps) {
+    forget_after(states_.newest_before(steps));
+}
+
+void Checkpointer::forget_after(std::int64_t number) {
     for (std::size_t tier = 0; tier < moves_.size(); ++tier) {
-        if (moves_[tier].number > choice.number) break_off(tier);
-        if (waiting_[tier] > choice.number) waiting_[tier] = 0;
+        if (moves_[tier].number > number) break_off(tier);
+        if (waiting_[tier] > number) waiting_[tier] = 0;
     }
-    outcome_.lost += states_.forget_after(choice.number);
+    std::erase_if(buffers_, [&](std::int64_t waiting) { return waiting > number; });
+    outcome_.lost += states_.forget_after(number);
     count_uploads();
 }
 

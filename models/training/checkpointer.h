@@ -48,9 +48,10 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
     void fail(const StateLoss& loss);  // stops what the loss breaks; then ask newest()
     void lose_store(std::size_t store);
     SavedStates::Choice newest() const { return states_.newest(); }
-    void give_up_newer();  // than newest(): the job goes back there
-    void restore();        // and reads it back
-    void hold(bool held);  // the job's network to the stores stands still
+    void give_up_newer();                    // than newest(): the job goes back there
+    void give_up_after(std::int64_t steps);  // states with more are worth nothing
+    void restore();                          // and reads it back
+    void hold(bool held);                    // the job's network to the stores stands still
     void waited(Duration time, Wall wall) { outcome_.stall[wall] += time; }
 
     void end();  // counts what is in flight; call once
@@ -72,7 +73,8 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
         EventId ends;  // of a place on the nodes
     };
 
-    Duration part_of(Duration whole, Bytes bytes) const;  // whole: for a whole state
+    Duration part_of(Duration whole,
+                     Bytes bytes) const;  // whole: for a whole state
     bool to_store(std::size_t tier) const { return !on_nodes(spec_.tiers[tier].place); }
     void start_move(std::int64_t number, std::size_t tier, bool stalls);
     void moved(std::size_t tier, const WallTimes& walls);
@@ -83,6 +85,7 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
     void start_next(std::size_t tier);
     void count_uploads();
     void restore_part_done();
+    void forget_after(std::int64_t number);
     Bytes moved_by_now(std::size_t tier);
     WallTimes walls_by_now(std::size_t tier);
 

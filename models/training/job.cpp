@@ -35,6 +35,12 @@ Category category_of(JobPhase phase) {
     RY_UNREACHABLE("a phase that is not booked as a whole");
 }
 
+// Of a step's time, in the order of ShrunkWork::gpu_time.
+constexpr Category category_of_part[] = {Category::productive,      Category::exposed_communication,
+                                         Category::pipeline_bubble, Category::straggler_wait,
+                                         Category::degraded,        Category::throttled,
+                                         Category::data_wait,       Category::checkpoint_stall};
+
 // Loaders live in the job's processes.
 DataFeed::Use use_of_data(JobPhase phase) {
     switch (phase) {
@@ -103,8 +109,11 @@ void TrainingJob::handle(std::uint32_t kind) {
             maintenance_pending_ = true;
             if (phase_ == JobPhase::running) finish_step_under_way();
             break;
+        case corruption_shows:
+            if (engine_.now() == corruption_shows_at_) corruption_found();
+            break;
         default:
-            RY_UNREACHABLE("a kind of event that the job schedules");
+            slow_part_changes(kind - first_slow_part);
     }
 }
 
@@ -122,19 +131,38 @@ void TrainingJob::resume() {
             engine_.now() + spec_.checkpoint.interval_wall - spec_.checkpoint.stall_alone;
     }
     record("resumed", "", -1, done_.steps);
+    if (could_grow()) change_pending_ = true;
     start_segment();
+    if (!outcome_.finished) reconsider_corruption();
+    meet_what_is_broken();
+}
+
+const StepTime& TrainingJob::step() const {
+    return size_ == 0 ? spec_.step : spec_.smaller[size_ - 1].step;
+}
+
+std::int64_t TrainingJob::replicas() const {
+    return size_ == 0 ? spec_.replicas : spec_.smaller[size_ - 1].replicas;
+}
+
+// Batches of all replicas count, whoever computes them.
+std::int64_t TrainingJob::steps_to_target() const {
+    const std::int64_t left =
+        (spec_.target_steps - done_.steps) * spec_.replicas + done_.shrunk.replica_steps_missing;
+    return ceil_div(std::max<std::int64_t>(0, left), replicas());
 }
 
 Duration TrainingJob::step_duration(bool slowed) const {
-    return spec_.step.duration() + (slowed ? spec_.checkpoint.upload_step_penalty : Duration{});
+    return step().duration() + (slowed ? spec_.checkpoint.upload_step_penalty : Duration{});
 }
 
 Duration TrainingJob::next_step_duration() const {
-    return step_duration(checkpointer_.uploading()) + (feed_ ? feed_->extra_wait() : Duration{});
+    return step_duration(checkpointer_.uploading()) + slowed_by_parts() +
+           (feed_ ? feed_->extra_wait() : Duration{});
 }
 
 Duration TrainingJob::segment_step() const {
-    return spec_.step.duration() + segment_penalty_ + segment_wait_;
+    return step().duration() + segment_penalty_ + segment_slow_ + segment_wait_;
 }
 
 bool TrainingJob::checkpoint_due() const {
@@ -155,7 +183,7 @@ std::int64_t TrainingJob::steps_until_due() const {
 
 void TrainingJob::start_segment() {
     if (phase_ != JobPhase::running) enter(JobPhase::running);
-    if (spec_.target_steps > 0 && done_.steps == spec_.target_steps) {
+    if (spec_.target_steps > 0 && steps_to_target() == 0) {
         // What is not saved yet counts: the job has done all that it was asked for.
         outcome_.finished = true;
         engine_.stop();
@@ -166,25 +194,26 @@ void TrainingJob::start_segment() {
         resume_step(std::exchange(carried_, {}));
         return;
     }
-    if (checkpoint_due() || (maintenance_pending_ && saves() && unsaved())) {
+    if (checkpoint_due() || (stop_pending() && saves() && unsaved())) {
         begin_checkpoint();
         return;
     }
-    if (maintenance_pending_) {
+    if (stop_pending()) {
         after_checkpoint();
         return;
     }
     if (feed_ && feed_->cold() && done_.steps >= spec_.data->cold_steps) feed_->warm_up();
-    const Duration step = next_step_duration();
+    const Duration next = next_step_duration();
     // Far enough for any campaign, near enough for the clock.
-    std::int64_t steps = (Instant::max() - engine_.now()) / step / 2;
+    std::int64_t steps = (Instant::max() - engine_.now()) / next / 2;
     RY_CHECK(steps > 0);
     if (saves()) steps = std::min(steps, steps_until_due());
     if (feed_ && feed_->cold()) steps = std::min(steps, spec_.data->cold_steps - done_.steps);
-    if (carried_ > step) steps = 1;  // it waited long for data, and is over
-    if (spec_.target_steps > 0) steps = std::min(steps, spec_.target_steps - done_.steps);
+    if (carried_ > next) steps = 1;  // it waited long for data, and is over
+    if (spec_.target_steps > 0) steps = std::min(steps, steps_to_target());
     segment_slowed_ = checkpointer_.uploading();
     segment_penalty_ = segment_slowed_ ? spec_.checkpoint.upload_step_penalty : Duration{};
+    segment_slow_ = slowed_by_parts();
     run_steps(steps, std::exchange(carried_, {}));
 }
 
@@ -193,16 +222,37 @@ void TrainingJob::run_steps(std::int64_t steps, Duration already_done) {
     segment_steps_ = steps;
     // A step that has waited long enough, as things are now, is over.
     segment_wait_ = std::max(feed_ ? feed_->extra_wait() : Duration{},
-                             already_done - spec_.step.duration() - segment_penalty_);
+                             already_done - step().duration() - segment_penalty_ - segment_slow_);
     phase_event_ =
         engine_.schedule_cancellable(segment_start_ + steps * segment_step(), id_, segment_end);
 }
 
 void TrainingJob::complete_steps(std::int64_t steps) {
     done_.steps += steps;
-    done_.upload_penalty += steps * segment_penalty_;
-    done_.data_wait += steps * segment_wait_;
     steps_since_checkpoint_ += steps;
+    if (size_ == 0) {
+        done_.upload_penalty += steps * segment_penalty_;
+        done_.data_wait += steps * segment_wait_;
+        done_.slow_parts += steps * segment_slow_;
+        return;
+    }
+    ShrunkWork& shrunk = done_.shrunk;
+    shrunk.steps += steps;
+    shrunk.replica_steps_missing += steps * (spec_.replicas - replicas());
+    shrunk.time += steps * segment_step();
+    const StepTime& each = step();
+    const Duration parts[] = {each.compute,
+                              each.exposed_communication,
+                              each.bubble,
+                              each.straggler_wait,
+                              each.degraded + segment_slow_,
+                              each.throttled,
+                              each.data_wait + segment_wait_,
+                              segment_penalty_};
+    static_assert(std::size(parts) == ShrunkWork::parts);
+    for (std::size_t i = 0; i < ShrunkWork::parts; ++i) {
+        shrunk.gpu_time[i] += GpuNanoseconds{gpus()} * (steps * parts[i]).count();
+    }
 }
 
 Duration TrainingJob::stop_segment() {
@@ -225,7 +275,7 @@ void TrainingJob::finish_step_under_way() {
 // What is left of the step under way takes as long as things are now.
 void TrainingJob::resume_step(Duration partial) {
     const bool slowed = checkpointer_.uploading();
-    const Duration left = spec_.step.duration() + segment_penalty_ - partial;
+    const Duration left = step().duration() + segment_penalty_ + segment_slow_ - partial;
     if (slowed != segment_slowed_ && left > Duration{}) {
         using Wide = __int128;
         const Wide before = step_duration(segment_slowed_).count();
@@ -239,15 +289,22 @@ void TrainingJob::resume_step(Duration partial) {
 
 void TrainingJob::keep(const Work& work) {
     outcome_.steps_kept += work.steps;
-    const std::int64_t g = spec_.gpus();
-    ledger_.book(Category::productive, g, work.steps * spec_.step.compute);
-    ledger_.book(Category::exposed_communication, g, work.steps * spec_.step.exposed_communication);
-    ledger_.book(Category::pipeline_bubble, g, work.steps * spec_.step.bubble);
-    ledger_.book(Category::straggler_wait, g, work.steps * spec_.step.straggler_wait);
-    ledger_.book(Category::degraded, g, work.steps * spec_.step.degraded);
-    ledger_.book(Category::throttled, g, work.steps * spec_.step.throttled);
-    ledger_.book(Category::data_wait, g, work.steps * spec_.step.data_wait + work.data_wait);
-    ledger_.book(Category::checkpoint_stall, g, work.upload_penalty);
+    outcome_.replica_steps_missing = work.shrunk.replica_steps_missing;
+    outcome_.slow_time = work.slow_parts;
+    const std::int64_t full = work.steps - work.shrunk.steps;
+    const StepTime& each = spec_.step;
+    const Duration parts[] = {full * each.compute,
+                              full * each.exposed_communication,
+                              full * each.bubble,
+                              full * each.straggler_wait,
+                              full * each.degraded + work.slow_parts,
+                              full * each.throttled,
+                              full * each.data_wait + work.data_wait,
+                              work.upload_penalty};
+    for (std::size_t i = 0; i < ShrunkWork::parts; ++i) {
+        ledger_.book(category_of_part[i], spec_.gpus(), parts[i]);
+        ledger_.book(category_of_part[i], work.shrunk.gpu_time[i]);
+    }
 }
 
 // ---- saving ----
@@ -282,7 +339,7 @@ void TrainingJob::stop_waiting() {
 void TrainingJob::begin_stall() {
     saving_ = Saving::stall;
     saved_steps_ = done_.steps;
-    checkpointer_.begin(done_, maintenance_pending_);
+    checkpointer_.begin(done_, stop_pending());
 }
 
 void TrainingJob::stall_over() {
@@ -292,14 +349,14 @@ void TrainingJob::stall_over() {
 }
 
 void TrainingJob::after_checkpoint() {
-    if (!maintenance_pending_) {
+    if (!stop_pending()) {
         start_segment();
     } else if (checkpointer_.idle()) {
         // The tier that outlasts the stop may have passed over what is saved elsewhere.
         if (saves() && checkpointer_.lasting_steps() < done_.steps) {
             begin_checkpoint();
         } else {
-            begin_maintenance();
+            begin_stop();
         }
     } else {
         if (phase_ != JobPhase::checkpointing) enter(JobPhase::checkpointing);
@@ -330,227 +387,6 @@ void TrainingJob::safe(const SavedStates::State& state) {
     record("checkpoint_safe", "", -1, state.work.steps);
 }
 
-void TrainingJob::begin_maintenance() {
-    maintenance_pending_ = false;
-    ++outcome_.planned_interruptions;
-    record("maintenance", "", -1, done_.steps);
-    enter(JobPhase::maintenance);
-    fail_checkpoints({StateLoss::Scope::all_memory});
-    if (spec_.recovery.recompute) {  // a job that never saves starts again
-        ledger_.book(Category::lost_work, spec_.gpus(), lose_what_is_not_saved());
-    }
-    end_phase_after(spec_.maintenance.duration, phase_end);
-}
-
-// ---- failing and coming back ----
-
-void TrainingJob::strike(const Strike& strike) {
-    if (strike.acceptance >= supply_.acceptance(strike.slot)) return;
-    const bool exposed = phase_ == JobPhase::running || phase_ == JobPhase::checkpointing ||
-                         phase_ == JobPhase::storm_stall || phase_ == JobPhase::restart ||
-                         phase_ == JobPhase::restore;
-    if (!exposed) {
-        if (phase_ != JobPhase::done) ++outcome_.strikes_while_down;
-        return;
-    }
-    const std::optional<Storm>& storm = causes_[strike.cause].storm;
-    if (!storm) return interrupt(strike);
-    const bool felt = phase_ == JobPhase::running || (storm->stalls_storage && on_the_store());
-    if (!felt && !storm->fatal) return;
-    ++outcome_.storms;
-    if (felt) {
-        hold_up(strike, *storm);
-    } else {
-        interrupt(strike);
-    }
-}
-
-bool TrainingJob::on_the_store() const {
-    if (phase_ == JobPhase::checkpointing) {
-        return saving_ != Saving::stall || checkpointer_.on_a_store();
-    }
-    return phase_ == JobPhase::restore && (spec_.recovery.restore || checkpointer_.on_a_store());
-}
-
-void TrainingJob::hold_up(const Strike& strike, const Storm& storm) {
-    if (phase_ == JobPhase::running) {
-        engine_.cancel(phase_event_);
-        carried_ += stop_segment();
-    } else if (phase_ == JobPhase::restore && spec_.recovery.restore) {
-        engine_.cancel(phase_event_);
-        held_left_ = phase_ends_ - engine_.now();
-    } else if (phase_ == JobPhase::checkpointing) {
-        const Saving waiting = saving_;
-        stop_waiting();  // the storm's time is its own
-        saving_ = waiting;
-    }
-    record("storm", causes_[strike.cause].name, strike.slot, done_.steps);
-    failure_ = strike;
-    held_ = phase_;
-    enter(JobPhase::storm_stall);
-    end_phase_after(storm.stall, phase_end);
-    if (storm.stalls_storage) {
-        network_held_ = true;
-        checkpointer_.hold(true);
-    }
-}
-
-void TrainingJob::release_network() {
-    if (std::exchange(network_held_, false)) checkpointer_.hold(false);
-}
-
-// A storm is over: what it held up goes on.
-void TrainingJob::go_on() {
-    release_network();
-    if (held_ == JobPhase::running) return start_segment();
-    enter(held_);
-    if (held_ == JobPhase::checkpointing) {
-        waiting_since_ = engine_.now();
-        moved_on();
-    } else if (spec_.recovery.restore) {
-        end_phase_after(held_left_, phase_end);
-    }
-}
-
-void TrainingJob::interrupt(const Strike& strike) {
-    const FailureCause& cause = causes_[strike.cause];
-    ++outcome_.interruptions[strike.cause];
-    engine_.cancel(phase_event_);
-    release_network();
-    const std::int64_t lost_before = outcome_.steps_lost;
-    Duration partial{};
-    if (phase_ == JobPhase::running) partial = stop_segment();
-    if (phase_ == JobPhase::checkpointing) stop_waiting();
-    saving_ = Saving::nothing;
-    const bool node_gone = cause.remedy != Remedy::restart;
-    enter(JobPhase::detection);
-    fail_checkpoints(
-        {node_gone ? StateLoss::Scope::node : StateLoss::Scope::processes, strike.slot});
-    if (spec_.recovery.recompute) {
-        lose_work(partial + std::exchange(carried_, {}));
-    } else {
-        carried_ += partial;
-    }
-    record("interruption", cause.name, strike.slot, outcome_.steps_lost - lost_before);
-    failure_ = strike;
-    recovering_from_failure_ = true;
-    end_phase_after(cause.detection, phase_end);
-}
-
-void TrainingJob::fail_checkpoints(const StateLoss& loss) {
-    if (saves()) checkpointer_.fail(loss);
-}
-
-// Goes back to the newest state that is left. What the steps since have taken.
-Duration TrainingJob::lose_what_is_not_saved() {
-    const Work left = saves() ? checkpointer_.newest().work : Work{};
-    const Work lost = done_ - left;
-    done_ = left;
-    outcome_.steps_lost += lost.steps;
-    return lost.steps * spec_.step.duration() + lost.upload_penalty + lost.data_wait;
-}
-
-void TrainingJob::lose_work(Duration partial) {
-    const Duration lost = partial + lose_what_is_not_saved();
-    outcome_.lost_work += lost;
-    ledger_.book(Category::lost_work, spec_.gpus(), lost);
-}
-
-// Files lie on all of a store, so any share of it that is gone takes something of every checkpoint there.
-void TrainingJob::data_lost(std::size_t store, double /*fraction*/, StorePart /*last*/) {
-    if (!saves()) return;
-    checkpointer_.lose_store(store);
-    const JobPhase phase = phase_ == JobPhase::storm_stall ? held_ : phase_;
-    const bool state_in_gpus = phase == JobPhase::running || phase == JobPhase::checkpointing;
-    if (state_in_gpus || phase == JobPhase::done || !spec_.recovery.recompute) return;
-    const std::int64_t lost_before = outcome_.steps_lost;
-    lose_work({});
-    record("data_lost", "storage", -1, outcome_.steps_lost - lost_before);
-    if (phase != JobPhase::restore || spec_.recovery.restore) return;
-    fail_checkpoints({StateLoss::Scope::processes});  // what it was reading is gone
-    checkpointer_.restore();
-}
-
-void TrainingJob::drain() {
-    const FailureCause& cause = causes_[failure_.cause];
-    if (cause.remedy == Remedy::restart) {
-        proceed_from(JobPhase::replacement);
-        return;
-    }
-    // The clock of the phase that ends here must be booked before the job holds fewer nodes.
-    enter(JobPhase::requeue_wait);
-    supply_.remove(failure_, cause);
-    nodes_missing_ = 1;
-    if (supply_.fill(failure_.slot)) proceed_from(JobPhase::requeue_wait);
-}
-
-void TrainingJob::node_available() {
-    if (phase_ != JobPhase::requeue_wait || nodes_missing_ == 0) return;
-    book_phase();  // with the node still missing
-    if (supply_.fill(failure_.slot)) proceed_from(JobPhase::requeue_wait);
-}
-
-Duration TrainingJob::span_of(JobPhase phase) const {
-    switch (phase) {
-        case JobPhase::replacement:
-            return spec_.recovery.replacement;
-        case JobPhase::restart:
-            return spec_.recovery.restart;
-        case JobPhase::restore:
-            return spec_.recovery.restore.value_or(Duration{});
-        default:
-            return {};
-    }
-}
-
-void TrainingJob::proceed_from(JobPhase phase) {
-    JobPhase next = JobPhase::restart;
-    switch (phase) {
-        case JobPhase::storm_stall:
-            if (causes_[failure_.cause].storm->fatal) {
-                interrupt(failure_);
-            } else {
-                go_on();
-            }
-            return;
-        case JobPhase::detection:
-            drain();
-            return;
-        case JobPhase::requeue_wait:
-            nodes_missing_ = 0;
-            next = JobPhase::replacement;
-            break;
-        case JobPhase::replacement:
-        case JobPhase::maintenance:
-            next = JobPhase::restart;
-            break;
-        case JobPhase::restart:
-            begin_restore();
-            return;
-        case JobPhase::restore:
-            resume();
-            return;
-        default:
-            RY_UNREACHABLE("a phase that ends by itself");
-    }
-    enter(next);
-    end_phase_after(span_of(next), phase_end);
-}
-
-void TrainingJob::begin_restore() {
-    enter(JobPhase::restore);
-    if (saves() && !spec_.recovery.restore) {
-        checkpointer_.restore();
-    } else {
-        if (saves()) checkpointer_.give_up_newer();
-        end_phase_after(span_of(JobPhase::restore), phase_end);
-    }
-}
-
-void TrainingJob::restored() {
-    resume();
-}
-
 // ---- booking ----
 
 void TrainingJob::enter(JobPhase phase) {
@@ -570,7 +406,7 @@ void TrainingJob::end_phase_after(Duration span, Kind kind) {
 void TrainingJob::book_phase() {
     const Duration span = engine_.now() - phase_since_;
     phase_since_ = engine_.now();
-    ledger_.book(category_of(phase_), (spec_.nodes - nodes_missing_) * spec_.gpus_per_node, span);
+    ledger_.book(category_of(phase_), gpus(), span);
     if (phase_ == JobPhase::storm_stall) outcome_.storm_stall += span;
     if (phase_ == JobPhase::checkpointing) stalled_ += span;
     if (!recovering_from_failure_) return;
@@ -612,23 +448,22 @@ void TrainingJob::end() {
             return Duration(
                 static_cast<std::int64_t>(Wide{part.count()} * partial.count() / whole));
         };
-        const Duration communication = share(spec_.step.exposed_communication);
-        const Duration bubble = share(spec_.step.bubble);
-        const Duration straggling = share(spec_.step.straggler_wait);
-        const Duration held_up = share(spec_.step.degraded);
-        const Duration throttled = share(spec_.step.throttled);
-        const Duration starved = share(spec_.step.data_wait + segment_wait_);
-        const Duration penalty = share(segment_penalty_);
-        ledger_.book(Category::exposed_communication, spec_.gpus(), communication);
-        ledger_.book(Category::pipeline_bubble, spec_.gpus(), bubble);
-        ledger_.book(Category::straggler_wait, spec_.gpus(), straggling);
-        ledger_.book(Category::degraded, spec_.gpus(), held_up);
-        ledger_.book(Category::throttled, spec_.gpus(), throttled);
-        ledger_.book(Category::data_wait, spec_.gpus(), starved);
-        ledger_.book(Category::checkpoint_stall, spec_.gpus(), penalty);
-        ledger_.book(Category::productive, spec_.gpus(),
-                     partial - communication - bubble - straggling - held_up - throttled - starved -
-                         penalty);
+        const StepTime& each = step();
+        Duration parts[] = {{},
+                            share(each.exposed_communication),
+                            share(each.bubble),
+                            share(each.straggler_wait),
+                            share(each.degraded + segment_slow_),
+                            share(each.throttled),
+                            share(each.data_wait + segment_wait_),
+                            share(segment_penalty_)};
+        parts[0] = partial;
+        for (std::size_t i = 1; i < ShrunkWork::parts; ++i) parts[0] -= parts[i];
+        // Nodes that are missing at a job's full size had their part in it.
+        const std::int64_t worked = size_ == 0 ? spec_.gpus() : gpus();
+        for (std::size_t i = 0; i < ShrunkWork::parts; ++i) {
+            ledger_.book(category_of_part[i], worked, parts[i]);
+        }
     }
     if (saves()) {
         if (phase_ == JobPhase::checkpointing) stop_waiting();

@@ -1,23 +1,33 @@
 #pragma once
-// One training job on the campaign clock: it steps, saves, fails, is found to have failed, gets
-// nodes, starts again, reads its state back, and repeats what was lost.
+// One training job on the campaign clock: it steps, saves, fails, is found to
+// have failed, gets nodes, starts again, reads its state back, and repeats what
+// was lost.
 //
 //                     +--------------- planned maintenance <--------------+
 //                     v                                                   |
 //     restart --> restore --> running <--> checkpointing -----------------+
 //        ^                       |               |
-//        |        any failure while processes run (restart, restore, running, checkpointing)
-//        |                       v
-//        +-- replacement <-- detection          replacement waits in requeue_wait for a spare
+//        |        any failure while processes run (restart, restore, running,
+//        checkpointing) |                       v
+//        +-- replacement <-- detection          replacement waits in
+//        requeue_wait for a spare
 //
-// A pause storm holds a running job up: it then goes on where it was, or one of its connections has given up
-// and it has failed. Where the store is on the network that storms, a write, an upload and a restore stand
-// still as long. Else the job sends little while it saves or comes back, and only a fatal storm matters.
+// A slow part slows the steps until somebody finds it; then, as when lost nodes
+// are back after the job has gone on without them, the job saves, changes nodes
+// and starts again. Silent corruption changes nothing but what was saved since
+// is worth.
 //
-// Steps are skipped in bulk: between two things that can happen, a segment of whole steps is one
-// event. Failures strike while the job's processes run. Those that fall into detection, replacement
-// or waiting find nothing to interrupt and are counted apart; for exponential hazards, which have
-// no memory, this is the same law as failure clocks that stand still meanwhile.
+// A pause storm holds a running job up: it then goes on where it was, or one of
+// its connections has given up and it has failed. Where the store is on the
+// network that storms, a write, an upload and a restore stand still as long.
+// Else the job sends little while it saves or comes back, and only a fatal
+// storm matters.
+//
+// Steps are skipped in bulk: between two things that can happen, a segment of
+// whole steps is one event. Failures strike while the job's processes run.
+// Those that fall into detection, replacement or waiting find nothing to
+// interrupt and are counted apart; for exponential hazards, which have no
+// memory, this is the same law as failure clocks that stand still meanwhile.
 
 #include <vector>
 
@@ -30,11 +40,34 @@
 
 namespace railyard {
 
+// What a job does when nodes are lost.
+enum class RecoveryPolicy : std::uint8_t {
+    spare,       // hot spares take the empty places; without one the job waits
+    requeue,     // it is torn down whatever has failed, and goes through the queue
+                 // again
+    in_process,  // processes restart where they are; a spare takes a lost node's
+                 // place
+    shrink,      // as spare; without one it goes on with fewer replicas until nodes
+                 // are back
+};
+
+// The job on fewer nodes.
+struct SmallerJob {
+    std::int64_t nodes = 0;
+    std::int64_t replicas = 0;
+    StepTime step;
+    std::vector<Duration> slowed;  // as JobSpec::slowed
+};
+
 struct RecoverySpec {
+    RecoveryPolicy policy = RecoveryPolicy::spare;
+    double misdiagnosis = 0;  // of diagnoses, how many blame another node
+    SearchSpec search;
     Duration replacement{};
     Duration restart{};
     std::optional<Duration> restore;  // otherwise what reading the state back takes
-    bool recompute = true;  // false: the job goes on where it was, as if every step had been saved
+    bool recompute = true;            // false: the job goes on where it was, as if every
+                                      // step had been saved
 };
 
 struct MaintenanceSpec {
@@ -46,6 +79,10 @@ struct JobSpec {
     std::int64_t nodes = 0;
     std::int64_t gpus_per_node = 0;
     StepTime step;
+    std::int64_t replicas = 1;        // data-parallel, that share the batch
+    std::vector<Duration> slowed;     // what a step takes longer, by the conditions
+                                      // of slow parts (bits)
+    std::vector<SmallerJob> smaller;  // the largest first; with RecoveryPolicy::shrink
     std::int64_t target_steps = 0;  // the job ends after these; 0: it runs until the campaign ends
     CheckpointSpec checkpoint;
     RecoverySpec recovery;
@@ -98,12 +135,21 @@ struct JobOutcome {
     CheckpointOutcome checkpoint;
     std::vector<std::int64_t> interruptions;  // by cause
     std::int64_t planned_interruptions = 0;
-    std::int64_t storms = 0;              // that held the job up, or ended it
-    std::int64_t strikes_while_down = 0;  // failures that found nothing to interrupt
+    std::int64_t storms = 0;                 // that held the job up, or ended it
+    std::int64_t strikes_while_down = 0;     // failures that found nothing to interrupt
+    std::int64_t replica_steps_missing = 0;  // of kept steps: replicas that were not there
+    std::int64_t shrinks = 0;
+    std::int64_t nodes_changed = 0;      // stops to swap a slow node or to grow again
+    std::int64_t wrong_guesses = 0;      // nodes blamed that were sound
+    std::int64_t slow_parts = 0;         // that slowed the job
+    std::int64_t slow_parts_found = 0;   // of these
+    std::int64_t corruptions_found = 0;  // silent ones, when steps had been kept since
+    Duration slow_time{};                // of kept and lost steps: waiting for slow parts
     // Time from an unexpected interruption to running again, by phase.
     Duration detection{}, replacement{}, requeue_wait{}, restart{}, restore{};
     Duration storm_stall{};
-    Duration data_starved{};  // its steps waited for data that others kept the store from giving
+    Duration data_starved{};  // its steps waited for data that others kept the
+                              // store from giving
     Duration lost_work{};     // of unexpected interruptions, as time of the job
     Duration job_time{};      // from begin to the end
     bool finished = false;    // target_steps reached
@@ -149,12 +195,28 @@ class TrainingJob : public CampaignEngine::Component,
     void restored() override;
     void data_wait_changed() override;
     void data_lost(std::size_t store, double fraction, StorePart last) override;
+    bool nodes_failed(const NodeSupply::Struck& struck) override;
 
     const JobOutcome& outcome() const { return outcome_; }
     JobPhase phase() const { return phase_; }
 
   private:
-    enum Kind : std::uint32_t { segment_end, phase_end, maintenance_due };
+    enum Kind : std::uint32_t {
+        segment_end,
+        phase_end,
+        maintenance_due,
+        corruption_shows,
+        first_slow_part,  // + 2 x its number, and one more: it is over, not found
+    };
+    struct SlowNode {
+        std::uint32_t number = 0;
+        NodeSupply::Struck struck;
+        bool found = false;
+    };
+    struct Lost {
+        Duration time{};
+        GpuNanoseconds gpu_time = 0;
+    };
     // What a job that saves waits for.
     enum class Saving : std::uint8_t { nothing, buffer, stall, upload };
 
@@ -164,7 +226,8 @@ class TrainingJob : public CampaignEngine::Component,
     void start_segment();
     void run_steps(std::int64_t steps, Duration already_done);
     void complete_steps(std::int64_t steps);
-    Duration stop_segment();  // completes its whole steps; returns the time spent in the next one
+    Duration stop_segment();  // completes its whole steps; returns the time spent
+                              // in the next one
     void resume_step(Duration partial);
     void finish_step_under_way();               // and then look again at what comes next
     Duration step_duration(bool slowed) const;  // with its data at hand
@@ -179,16 +242,44 @@ class TrainingJob : public CampaignEngine::Component,
     bool saves() const { return spec_.checkpoint.mode != CheckpointMode::none; }
     bool unsaved() const { return done_.steps > saved_steps_; }
     void keep(const Work& work);  // counts and books its steps
-    Duration lose_what_is_not_saved();
+    Lost lose_what_is_not_saved();
     void fail_checkpoints(const StateLoss& loss);
     void lose_work(Duration partial);
+    bool exposed() const;  // processes run
+    std::int64_t nodes() const { return spec_.nodes - static_cast<std::int64_t>(missing_.size()); }
+    std::int64_t gpus() const { return nodes() * spec_.gpus_per_node; }
+    std::int64_t replicas() const;
+    const StepTime& step() const;  // of the size that it has now
+    std::int64_t steps_to_target() const;
+    bool stop_pending() const { return maintenance_pending_ || change_pending_; }
+    void feel(const NodeSupply::Struck& struck);
+    void meet_what_is_broken();
+    // Nodes come and go.
+    void part_with(const NodeSupply::Struck& struck);
+    void part_with_slow_nodes();
+    void left(std::int64_t slot);
+    void state_leaves(std::int64_t slot);
+    void get_nodes();
+    bool shrink();
+    bool could_grow() const;
+    void begin_stop();
+    void change_nodes();
+    // Slow parts and silent corruption.
+    Duration slowed_by_parts() const;
+    void slow_down(const NodeSupply::Struck& struck);
+    void slow_part_changes(std::uint32_t event);
+    void forget_slow_parts_in(std::int64_t slot);
+    void count_slow_parts();
+    void corrupt(const Strike& strike);
+    void corruption_found();
+    void reconsider_corruption();
     void release_network();
     void after_checkpoint();
     void begin_restore();
     bool on_the_store() const;  // what it waits for now is bytes to or from there
     void hold_up(const Strike& strike, const Storm& storm);
     void go_on();
-    void interrupt(const Strike& strike);
+    void interrupt(const NodeSupply::Struck& struck, Duration detection);
     void begin_maintenance();
     void drain();
     void proceed_from(JobPhase phase);
@@ -220,8 +311,9 @@ class TrainingJob : public CampaignEngine::Component,
     bool segment_slowed_ = false;  // by an upload, at present
     Duration segment_penalty_{};   // of each step, for that
     Duration segment_wait_{};      // of each step, for data
-    Duration
-        carried_{};  // time already spent in the step that a storm stopped; with recompute off: a failure
+    Duration segment_slow_{};      // of each step, for slow parts
+    Duration carried_{};           // time already spent in the step that a storm stopped;
+                                   // with recompute off: a failure
 
     std::size_t client_;  // its nodes, among the stores'
     Checkpointer checkpointer_;
@@ -236,8 +328,21 @@ class TrainingJob : public CampaignEngine::Component,
 
     bool maintenance_pending_ = false;
     bool recovering_from_failure_ = false;
+    bool change_pending_ = false;
     Strike failure_;  // what the job recovers from
-    std::int64_t nodes_missing_ = 0;
+    std::vector<std::int64_t> failed_slots_;
+    std::vector<std::int64_t> missing_;  // slots without a node
+    std::size_t size_ = 0;               // 0: full; then spec_.smaller[size_ - 1]
+
+    std::vector<SlowNode> slow_;
+    std::uint32_t slow_parts_ = 0;   // so far
+    std::uint32_t conditions_ = 0;   // of the slow parts at present, bits
+    std::optional<Strike> corrupt_;  // what is computed since is wrong
+    std::int64_t corrupt_node_ = -1;
+    std::int64_t clean_steps_ = 0;
+    Instant corruption_shows_at_{};
+    bool corruption_due_ = false;                // it showed while the job was down
+    std::optional<std::int64_t> trusted_steps_;  // by the interruption that is under way
     Instant began_{};
     JobOutcome outcome_;
 };

@@ -53,6 +53,9 @@ class Ledger {
     void book(Category category, std::int64_t gpus, Duration duration) {
         booked_[static_cast<std::size_t>(category)] += GpuNanoseconds{gpus} * duration.count();
     }
+    void book(Category category, GpuNanoseconds gpu_time) {
+        booked_[static_cast<std::size_t>(category)] += gpu_time;
+    }
     GpuNanoseconds booked(Category category) const {
         return booked_[static_cast<std::size_t>(category)];
     }

@@ -1,6 +1,8 @@
 #pragma once
 // Where a running job gets its nodes from: the scheduler's side of the bargain.
 
+#include <span>
+
 #include "models/failure/failure.h"
 
 namespace railyard {
@@ -16,10 +18,30 @@ class NodeSupply {
     // that was refused is told through node_available().
     virtual bool fill(std::int64_t slot) = 0;
 
+    // A node with nothing wrong leaves instead of the struck one, which stays in the job, broken.
+    virtual void misjudge(const Strike& /*strike*/, std::int64_t /*blamed*/,
+                          const FailureCause& /*cause*/) {}
+    // A healthy node that the job has no use for leaves as a spare.
+    virtual void release(std::int64_t /*slot*/) {}
+    virtual std::int64_t spares() const { return 0; }
+    // Which node is in a slot, from 0; -1: none.
+    virtual std::int64_t node_in(std::int64_t slot) const { return slot; }
+
+    // Slots that a failure took at once.
+    struct Struck {
+        Strike strike;
+        std::vector<std::int64_t> slots;
+    };
+    // What the job meets as soon as it runs: slots whose nodes are broken and still in it, told once, one
+    // cause at a time. Empty: nothing.
+    virtual Struck still_broken() { return {}; }
+
     class Waiter {
       public:
         virtual ~Waiter() = default;
         virtual void node_available() = 0;
+        // The nodes in these slots fail now. False: the job does not run, and will meet them when it does.
+        virtual bool nodes_failed(const Struck& /*struck*/) { return true; }
     };
 };
 

@@ -10,6 +10,24 @@ namespace railyard {
 using State = SavedStates::State;
 using Copy = SavedStates::State::Copy;
 
+ShrunkWork& ShrunkWork::add(const ShrunkWork& other, int sign) {
+    steps += sign * other.steps;
+    replica_steps_missing += sign * other.replica_steps_missing;
+    time += sign * other.time;
+    for (std::size_t i = 0; i < parts; ++i) gpu_time[i] += sign * other.gpu_time[i];
+    return *this;
+}
+
+Work operator-(const Work& a, const Work& b) {
+    Work left = a;
+    left.steps -= b.steps;
+    left.upload_penalty -= b.upload_penalty;
+    left.data_wait -= b.data_wait;
+    left.slow_parts -= b.slow_parts;
+    left.shrunk.add(b.shrunk, -1);
+    return left;
+}
+
 const std::vector<std::string>& place_names() {
     static const std::vector<std::string> names = {"host_memory", "peer_memory", "local_nvme",
                                                    "storage", "object_store"};
@@ -195,6 +213,13 @@ std::int64_t SavedStates::forget_after(std::int64_t number) {
         states_.pop_back();
     }
     return never_safe;
+}
+
+std::int64_t SavedStates::newest_before(std::int64_t steps) const {
+    for (auto state = states_.rbegin(); state != states_.rend(); ++state) {
+        if (state->work.steps <= steps) return state->number;
+    }
+    return 0;
 }
 
 std::int64_t SavedStates::forget_gone() {

@@ -1,25 +1,35 @@
 #pragma once
 // The states that a job has saved, where copies of them are, and which a failure leaves.
 
+#include <array>
 #include <optional>
 #include <vector>
 
 #include "models/failure/failure.h"
 #include "models/training/checkpoint.h"
+#include "models/training/ledger.h"
 
 namespace railyard {
+
+// Steps on fewer nodes than the job has: what they took, GPU by GPU.
+struct ShrunkWork {
+    static constexpr std::size_t parts = 8;  // of a step's time
+    std::int64_t steps = 0;
+    std::int64_t replica_steps_missing = 0;
+    Duration time{};
+    std::array<GpuNanoseconds, parts> gpu_time{};
+
+    ShrunkWork& add(const ShrunkWork& other, int sign);
+};
 
 // Steps done since the campaign began, with what they took beyond the bare step.
 struct Work {
     std::int64_t steps = 0;
     Duration upload_penalty{};  // what uploads beside them cost
     Duration data_wait{};       // beyond what every step waits for data
-    friend Work operator+(const Work& a, const Work& b) {
-        return {a.steps + b.steps, a.upload_penalty + b.upload_penalty, a.data_wait + b.data_wait};
-    }
-    friend Work operator-(const Work& a, const Work& b) {
-        return {a.steps - b.steps, a.upload_penalty - b.upload_penalty, a.data_wait - b.data_wait};
-    }
+    Duration slow_parts{};      // waiting for these
+    ShrunkWork shrunk;          // the steps of these are among the above, their times are not
+    friend Work operator-(const Work& a, const Work& b);
 };
 
 // What a failure takes away.
@@ -70,6 +80,8 @@ class SavedStates {
     // them were never safe.
     std::int64_t forget_after(std::int64_t number);
     std::int64_t forget_gone();
+    // The newest state with no more steps than these.
+    std::int64_t newest_before(std::int64_t steps) const;
 
     struct Choice {
         std::int64_t number = 0;

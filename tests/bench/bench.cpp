@@ -236,6 +236,20 @@ Result campaign_storage_30_day(bool smoke) {
             digest};
 }
 
+Result campaign_repair_year(bool smoke) {
+    constexpr double budget_ms = 50.0;
+    Scenario scenario = load_scenario_file(RAILYARD_ROOT "/tests/bench/repair_year.toml");
+    scenario.replicas = smoke ? 1 : 20;
+    std::string digest;
+    const double cpu_s = least_cpu_seconds(smoke ? 1 : 3, [&] {
+        const CampaignResult result = run_campaign(scenario, {});
+        digest = result.digest;
+    });
+    const double ms = cpu_s * 1e3 / static_cast<double>(scenario.replicas);
+    return {"campaign_repair_year", ms,    "ms CPU per replica", "budget", budget_ms,
+            budget_ms / ms,         digest};
+}
+
 // Set-up: from the text of the scenario to a campaign that could run, catalogue parsed on the way.
 Result campaign_llama3_setup(double startup_s) {
     constexpr double budget_ms = 300;
@@ -788,6 +802,7 @@ int main(int argc, char** argv) {
                            "ASTRA-sim 2 analytical, published", astra_sim_mb,
                            astra_sim_mb / peak_mb, results.back().digest});
     }
+    bench("campaign_repair_year", [&] { return campaign_repair_year(smoke); });
     bench("campaign_storage_30_day", [&] { return campaign_storage_30_day(smoke); });
     bench("event_queue_1e3", [&] { return event_queue("event_queue_1e3", 1'000, smoke); });
     bench("event_queue_1e5", [&] { return event_queue("event_queue_1e5", 100'000, smoke); });

@@ -231,4 +231,96 @@ tensor = 8
 global_batch = 64
 )";
 
+// The usual one with parts that age, racks that fail together, slow parts, silent corruption and crews.
+inline std::string less_often(std::string text) {
+    const std::string often = "rate_scale = 40";
+    return text.replace(text.find(often), often.size(), "rate_scale = 4");
+}
+inline const std::string unreliable = less_often(base) + R"(
+[[failures.cause]]
+name = "optic"
+rate_per_node = "0.01 /day"
+shape = 2.0
+age = "5 day"
+remedy = "reset"
+reset_time = "3 h"
+[[failures.cause]]
+name = "breaker"
+domain = "rack"
+rate_per_domain = "0.05 /day"
+further_domains = 1
+further_every = "1 h"
+remedy = "reset"
+reset_time = "2 h"
+[[failures.cause]]
+name = "throttled"
+slows = "gpu"
+speed = 0.1
+rate_per_node = "0.02 /day"
+lasts = "20 h"
+remedy = "reset"
+reset_time = "1 h"
+[[failures.cause]]
+name = "sdc"
+silent = true
+rate_per_node = "0.01 /day"
+detection = "5 h"
+remedy = "replace"
+repair_time = "5 h"
+[[failures.cause]]
+name = "crash"
+rate_per_node = "0.01 /day"
+burst = 1.0
+burst_within = "3 h"
+[failures.repair]
+crews = 2
+parts = 1
+lead_time = "2 day"
+fails_again = 0.3
+burn_in = "2 h"
+burn_in_finds = 0.5
+[failures.quarantine]
+failures = 3
+within = "10 day"
+inspection = "1 day"
+[failures.search]
+check_every = "6 h"
+check_finds = 0.5
+compare_after = "8 h"
+compare_above = 0.01
+[[inject]]
+at = "100 h"
+cause = "extra"
+node = 3
+duration = "7 h"
+)";
+
+// A measured step and what slows it.
+inline const char* const measured_text = R"(
+[run]
+replicas = 2
+duration = "20 day"
+[cluster]
+nodes = 4
+[job]
+step.time = "3 s"
+checkpoint.mode = "none"
+[[failures.cause]]
+name = "one"
+rate_per_node = "0 /day"
+[[failures.cause]]
+name = "two"
+rate_per_node = "0 /day"
+[[failures.cause]]
+name = "three"
+rate_per_node = "0 /day"
+[[failures.cause]]
+name = "throttled"
+slows = "gpu"
+slowdown = 0.2
+rate_per_node = "0.1 /day"
+lasts = "20 h"
+)";
+inline const std::string measured = measured_text;
+
 }  // namespace railyard

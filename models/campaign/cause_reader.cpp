@@ -1,0 +1,241 @@
+#include "models/campaign/cause_reader.h"
+
+#include <fmt/format.h>
+
+#include "models/campaign/conditions.h"
+#include "models/campaign/domains.h"
+#include "models/campaign/failures.h"
+
+namespace railyard {
+
+void RateKeys::report_count(Section& section, int given) const {
+    section.error("", fmt::format("expected exactly one of {}, rate_per_node, "
+                                  "rate_per_job, mtbf_job; found {}",
+                                  part_, given));
+}
+
+namespace {
+
+class CauseReader {
+  public:
+    CauseReader(Section& section, Catalogue& catalogue, Scenario& scenario)
+        : section_(section), catalogue_(catalogue), s_(scenario) {}
+
+    FailureCause read();
+
+  private:
+    void read_detection();
+    void read_remedy();
+    void read_life();
+    void read_domain();
+    void read_burst();
+    void read_slow_part();
+    void settle_life(const RateKeys& rate);
+    void settle_domain();
+    void settle_slow_part();
+    void check_scheduler();
+    void refuse(const char* key, const std::string& why, const std::string& help = {}) {
+        section_.error(key, why, help);
+    }
+
+    Section& section_;
+    Catalogue& catalogue_;
+    Scenario& s_;
+    FailureCause cause_;
+    std::optional<Rate> rate_per_domain_;
+    std::string slows_;
+    std::optional<double> speed_;
+    std::optional<double> slowdown_;
+    Duration lasts_{};
+};
+
+FailureCause CauseReader::read() {
+    section_.read("name", cause_.name, "What the reports call it", {.required = true});
+    const RateKeys rate(section_, "rate_per_gpu", "Failures per time of one GPU");
+    read_detection();
+    read_remedy();
+    read_life();
+    read_domain();
+    read_burst();
+    read_slow_part();
+    section_.read("silent", cause_.silent,
+                  "Numbers go wrong and nobody knows until `detection` is over; what was saved "
+                  "since is worth nothing");
+    section_.read("silences", cause_.silences,
+                  "The node's host is gone: a scheduler's heartbeat finds that it does not answer");
+    section_.finish();
+    if (section_.describing()) return cause_;
+    check_scheduler();
+    settle_life(rate);
+    settle_domain();
+    settle_slow_part();
+    if (cause_.silent && !s_.job.recovery.recompute) {
+        refuse("silent", "without recomputation nothing that is wrong can be undone",
+               "job.recovery.recompute = true");
+    }
+    return cause_;
+}
+
+// Fleets know failures without memory, of single nodes.
+void CauseReader::check_scheduler() {
+    if (!s_.fleet) {
+        if (cause_.silences) section_.warning("silences", "has no effect without [scheduler]");
+        return;
+    }
+    for (const char* key : {"shape", "age", "domain", "rate_per_domain", "further_domains",
+                            "further_every", "burst", "burst_within", "slows", "speed", "slowdown",
+                            "lasts", "silent"}) {
+        if (section_.has(key)) refuse(key, "not modelled for the jobs of a [scheduler]");
+    }
+}
+
+void CauseReader::read_detection() {
+    std::optional<Duration> detection;
+    section_.read("detection", detection, "Until somebody notices",
+                  {.bound = Bound::non_negative, .otherwise = "detected_by's, or 0 s"});
+    std::string by;
+    section_.name("detected_by", by, Catalogue::names("detection"),
+                  "a means of detection in the catalogue", "Who notices, and so how soon",
+                  {.otherwise = "not given"});
+    if (detection && !by.empty()) {
+        refuse("detected_by", "detection is given too: one of the two decides");
+    } else if (detection) {
+        cause_.detection = *detection;
+    } else if (!by.empty()) {
+        cause_.detection = catalogue_.time("detection", by, "time");
+    }
+}
+
+void CauseReader::read_remedy() {
+    int remedy = 0;
+    section_.choose(
+        "remedy", remedy, remedy_names(),
+        "restart: nothing is broken; reset: the node leaves for reset_time; replace: it goes to "
+        "repair");
+    cause_.remedy = static_cast<Remedy>(remedy);
+    section_.read("reset_time", cause_.reset_time, "How long a reset takes the node out",
+                  {.bound = Bound::non_negative});
+    section_.read("repair_time", cause_.repair_time, "Mean time that a repair takes the node out",
+                  {.bound = Bound::non_negative});
+    section_.read("replace_fraction", cause_.replace_fraction,
+                  "With remedy = \"replace\": how many need repair; a reset cures the rest",
+                  {.bound = Bound::fraction});
+}
+
+void CauseReader::read_life() {
+    section_.read("shape", cause_.life.shape,
+                  "Weibull shape of the lives of a part in each node: below 1 infant mortality, "
+                  "above 1 wear-out",
+                  {.bound = Bound::positive});
+    section_.read("age", cause_.age, "Age of these parts at the campaign's start",
+                  {.bound = Bound::non_negative});
+}
+
+void CauseReader::read_domain() {
+    int domain = 0;
+    section_.choose("domain", domain, domain_kind_names(),
+                    "Which nodes fail together: 'railyard list kinds' has a line on each");
+    cause_.domain = static_cast<DomainKind>(domain);
+    section_.read("rate_per_domain", rate_per_domain_, "Failures per time of one domain",
+                  {.bound = Bound::non_negative});
+    section_.read("further_domains", cause_.staged.further,
+                  "It goes on to so many of the domains that follow, as a rollout does",
+                  {.bound = Bound::non_negative});
+    section_.read("further_every", cause_.staged.every, "Time from one of these to the next",
+                  {.bound = Bound::non_negative});
+}
+
+void CauseReader::read_burst() {
+    section_.read("burst", cause_.burst.further, "Further failures that one brings, on average",
+                  {.bound = Bound::non_negative});
+    section_.read("burst_within", cause_.burst.within, "How long after the first they may come",
+                  {.bound = Bound::non_negative});
+}
+
+void CauseReader::read_slow_part() {
+    section_.name("slows", slows_, part_names(), "a part of a node",
+                  "The job goes on with this part of one node slower, until somebody finds it",
+                  {.otherwise = "none: the job is interrupted"});
+    section_.read("speed", speed_, "With slows: what is left of a sound part's speed",
+                  {.bound = Bound::fraction});
+    section_.read("slowdown", slowdown_,
+                  "With slows and job.step.time: what a step takes longer, as a share",
+                  {.bound = Bound::non_negative});
+    section_.read("lasts", lasts_, "With slows: it ends by itself",
+                  {.bound = Bound::positive, .otherwise = "until it is found"});
+}
+
+void CauseReader::settle_life(const RateKeys& rate) {
+    Hazard& life = cause_.life;
+    const bool of_domain = cause_.domain != DomainKind::node;
+    if (life.shape < hazard_shape_min || life.shape > hazard_shape_max) {
+        refuse("shape", fmt::format("expected {} to {}, found {}", hazard_shape_min,
+                                    hazard_shape_max, life.shape));
+        life.shape = 1;
+    }
+    if (of_domain) {
+        if (!rate_per_domain_ || rate.given() > 0) {
+            refuse("domain",
+                   "how often a domain fails is said by rate_per_domain, and by it alone");
+        }
+        life.rate = rate_per_domain_.value_or(Rate{});
+    } else {
+        const Rate per_node = rate.per_node(section_, s_.job.gpus_per_node, s_.job.nodes);
+        (life.shape == 1 ? cause_.rate_per_node : life.rate) = per_node;
+    }
+    if (!of_domain && rate_per_domain_) refuse("rate_per_domain", "has no meaning without domain");
+    if (section_.has("age") && life.shape == 1) {
+        section_.warning("age", "has no effect with shape = 1: such a part does not age");
+    }
+    if (cause_.burst.further > 0 && (of_domain || life.shape != 1)) {
+        refuse("burst", "only failures of single nodes at shape 1 come in bursts");
+    }
+}
+
+void CauseReader::settle_domain() {
+    const bool of_domain = cause_.domain != DomainKind::node;
+    if (cause_.staged.further > 0 && !of_domain) {
+        refuse("further_domains", "has no meaning without domain");
+    }
+    std::vector<FailureDomains>& all = s_.nodes.domains;
+    all.resize(domain_kind_names().size());
+    FailureDomains& domains = all[static_cast<std::size_t>(cause_.domain)];
+    if (of_domain && domains.count() == 0) domains = domains_of(cause_.domain, s_, section_);
+}
+
+void CauseReader::settle_slow_part() {
+    for (const char* key : {"speed", "slowdown", "lasts"}) {
+        if (section_.has(key) && slows_.empty()) refuse(key, "has no meaning without slows");
+    }
+    if (slows_.empty()) return;
+    const bool given = step_is_given(s_);
+    if (cause_.domain != DomainKind::node || cause_.silent) {
+        refuse("slows", "a slow part is one node's, and no silent corruption");
+    } else if (given != slowdown_.has_value() || given == speed_.has_value()) {
+        refuse("slows",
+               given ? "job.step.time is measured: what a step takes longer must be too"
+                     : "what a step takes longer is modelled from the part's speed",
+               given ? "slowdown = 0.1" : "speed = 0.5");
+    } else if (speed_ && *speed_ <= 0) {
+        refuse("speed", "expected more than 0: what has stopped altogether is no slow part");
+    } else if (s_.slow_parts.size() == slow_conditions_max) {
+        refuse("slows",
+               fmt::format("a scenario has at most {} kinds of slow parts", slow_conditions_max));
+    } else {
+        PartFault fault;
+        const auto name = std::ranges::find(part_names(), slows_);
+        fault.part = static_cast<Part>(name - part_names().begin());
+        fault.speed = speed_.value_or(1);
+        cause_.slow = {static_cast<std::uint32_t>(s_.slow_parts.size()), lasts_};
+        s_.slow_parts.push_back(fault);
+        s_.given_slowdowns.push_back(slowdown_.value_or(0));
+    }
+}
+
+}  // namespace
+
+FailureCause read_cause(Section& section, Catalogue& catalogue, Scenario& s) {
+    return CauseReader(section, catalogue, s).read();
+}
+
+}  // namespace railyard

@@ -1,0 +1,52 @@
+#pragma once
+// One cause of failure, as a scenario writes it.
+
+#include <algorithm>
+
+#include "models/campaign/scenario.h"
+
+namespace railyard {
+
+// Exactly one of several ways to say how often.
+class RateKeys {
+  public:
+    // `part` is what the nodes have so and so many of.
+    RateKeys(Section& section, const char* part, const char* part_doc) : part_(part) {
+        section.read(part, per_part_, part_doc, {.bound = Bound::non_negative});
+        section.read("rate_per_node", per_node_, "Failures per time of one node",
+                     {.bound = Bound::non_negative});
+        section.read("rate_per_job", per_job_, "Failures per time of the whole job",
+                     {.bound = Bound::non_negative});
+        section.read("mtbf_job", mtbf_, "Mean time between failures of the whole job",
+                     {.bound = Bound::positive});
+    }
+    Rate per_node(Section& section, std::int64_t parts, std::int64_t job_nodes) const {
+        if (given() != 1) report_count(section, given());
+        const double nodes = static_cast<double>(std::max<std::int64_t>(1, job_nodes));
+        if (per_part_) return {per_part_->per_second * static_cast<double>(parts)};
+        if (per_node_) return *per_node_;
+        if (per_job_) return {per_job_->per_second / nodes};
+        if (mtbf_ && *mtbf_ > Duration{}) return {1 / seconds(*mtbf_) / nodes};
+        return {};
+    }
+
+    int given() const {
+        return int{per_part_.has_value()} + int{per_node_.has_value()} + int{per_job_.has_value()} +
+               int{mtbf_.has_value()};
+    }
+
+  private:
+    void report_count(Section& section, int given) const;
+
+    const char* part_;
+    std::optional<Rate> per_part_;
+    std::optional<Rate> per_node_;
+    std::optional<Rate> per_job_;
+    std::optional<Duration> mtbf_;
+};
+
+// Reads one [[failures.cause]]; the scenario's cluster, networks and job must be there. It gets what the
+// cause needs: its domains, its slow parts.
+FailureCause read_cause(Section& section, Catalogue& catalogue, Scenario& scenario);
+
+}  // namespace railyard

@@ -1,0 +1,79 @@
+#include "models/campaign/conditions.h"
+
+#include <algorithm>
+
+namespace railyard {
+
+bool step_is_given(const Scenario& s) {
+    return s.given_step;
+}
+
+ParallelPlan with_replicas(const ParallelPlan& plan, std::int64_t data) {
+    ParallelPlan smaller = plan;
+    smaller.global_batch = plan.global_batch / plan.data * data;
+    smaller.data = data;
+    return smaller;
+}
+
+namespace {
+
+// A synchronous job waits for its slowest part: several of one kind are as one, and so the conditions are
+// the sets of kinds. Each kind is tried on the job's first node.
+std::vector<Duration> slowed_steps(const Scenario& s, StepModel& steps, const ParallelPlan& plan) {
+    std::vector<Duration> slowed(std::size_t{1} << s.slow_parts.size());
+    const Duration usual = steps.step(plan, s.faults).duration();
+    for (std::size_t set = 1; set < slowed.size(); ++set) {
+        std::vector<PartFault> faults = s.faults;
+        for (std::size_t i = 0; i < s.slow_parts.size(); ++i) {
+            if (set >> i & 1) faults.push_back(s.slow_parts[i]);
+        }
+        slowed[set] = std::max(Duration{}, steps.step(plan, faults).duration() - usual);
+    }
+    return slowed;
+}
+
+std::vector<Duration> given_slowdowns(const Scenario& s) {
+    std::vector<Duration> slowed(std::size_t{1} << s.given_slowdowns.size());
+    for (std::size_t set = 1; set < slowed.size(); ++set) {
+        for (std::size_t i = 0; i < s.given_slowdowns.size(); ++i) {
+            if (set >> i & 1) {
+                const double step_s = seconds(s.job.step.duration());
+                slowed[set] = std::max(slowed[set], from_seconds(step_s * s.given_slowdowns[i]));
+            }
+        }
+    }
+    return slowed;
+}
+
+}  // namespace
+
+void model_conditions(Scenario& s) {
+    if (step_is_given(s)) {
+        s.job.slowed = given_slowdowns(s);
+        return;
+    }
+    if (s.slow_parts.empty() && s.job.smaller.empty()) return;
+    StepModel steps(s.model, s.parameter_bytes, s.optimizer_traffic,
+                    [&](const auto& faults) { return communicators(s, s.fidelity, faults); });
+    try {
+        s.job.slowed = slowed_steps(s, steps, s.plan);
+        for (SmallerJob& size : s.job.smaller) {
+            const ParallelPlan plan = with_replicas(s.plan, size.replicas);
+            size.step = steps.step(plan);
+            size.step.degraded =
+                std::max(Duration{}, steps.step(plan, s.faults).duration() - size.step.duration());
+            size.step.data_wait = s.job.step.data_wait;
+            size.slowed = slowed_steps(s, steps, plan);
+        }
+    } catch (const NoPath& no_path) {
+        s.no_path = no_path.what();
+    }
+}
+
+void leave_out_failures(Scenario& s) {
+    s.causes.clear();
+    s.nodes.injected.clear();
+    for (StoreSetup& store : s.stores) store.failures.reset();
+}
+
+}  // namespace railyard

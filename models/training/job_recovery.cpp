@@ -1,0 +1,366 @@
+// How a job fails and comes back: what a failure takes, who replaces the nodes, how it starts again.
+
+#include <algorithm>
+#include <utility>
+
+#include "models/training/job.h"
+#include "sim/check.h"
+
+namespace railyard {
+
+// ---- failing and coming back ----
+
+bool TrainingJob::exposed() const {
+    return phase_ == JobPhase::running || phase_ == JobPhase::checkpointing ||
+           phase_ == JobPhase::storm_stall || phase_ == JobPhase::restart ||
+           phase_ == JobPhase::restore;
+}
+
+void TrainingJob::strike(const Strike& strike) {
+    if (strike.acceptance >= supply_.acceptance(strike.slot)) return;
+    nodes_failed({strike, {strike.slot}});
+}
+
+bool TrainingJob::nodes_failed(const NodeSupply::Struck& struck) {
+    if (!exposed()) {
+        if (phase_ != JobPhase::done) ++outcome_.strikes_while_down;
+        return phase_ == JobPhase::done;
+    }
+    feel(struck);
+    return true;
+}
+
+void TrainingJob::feel(const NodeSupply::Struck& struck) {
+    const FailureCause& cause = causes_[struck.strike.cause];
+    if (cause.slow) return slow_down(struck);
+    if (cause.silent) return corrupt(struck.strike);
+    const std::optional<Storm>& storm = cause.storm;
+    if (!storm) return interrupt(struck, cause.detection);
+    const bool felt = phase_ == JobPhase::running || (storm->stalls_storage && on_the_store());
+    if (!felt && !storm->fatal) return;
+    ++outcome_.storms;
+    if (felt) {
+        hold_up(struck.strike, *storm);
+    } else {
+        interrupt(struck, cause.detection);
+    }
+}
+
+// Nodes that failed while the job was down, or that nobody has found yet.
+void TrainingJob::meet_what_is_broken() {
+    while (exposed() && !outcome_.finished) {
+        const NodeSupply::Struck struck = supply_.still_broken();
+        if (struck.slots.empty()) return;
+        feel(struck);
+    }
+}
+
+bool TrainingJob::on_the_store() const {
+    if (phase_ == JobPhase::checkpointing) {
+        return saving_ != Saving::stall || checkpointer_.on_a_store();
+    }
+    return phase_ == JobPhase::restore && (spec_.recovery.restore || checkpointer_.on_a_store());
+}
+
+void TrainingJob::hold_up(const Strike& strike, const Storm& storm) {
+    if (phase_ == JobPhase::running) {
+        engine_.cancel(phase_event_);
+        carried_ += stop_segment();
+    } else if (phase_ == JobPhase::restore && spec_.recovery.restore) {
+        engine_.cancel(phase_event_);
+        held_left_ = phase_ends_ - engine_.now();
+    } else if (phase_ == JobPhase::checkpointing) {
+        const Saving waiting = saving_;
+        stop_waiting();  // the storm's time is its own
+        saving_ = waiting;
+    }
+    record("storm", causes_[strike.cause].name, strike.slot, done_.steps);
+    failure_ = strike;
+    held_ = phase_;
+    enter(JobPhase::storm_stall);
+    end_phase_after(storm.stall, phase_end);
+    if (storm.stalls_storage) {
+        network_held_ = true;
+        checkpointer_.hold(true);
+    }
+}
+
+void TrainingJob::release_network() {
+    if (std::exchange(network_held_, false)) checkpointer_.hold(false);
+}
+
+// A storm is over: what it held up goes on.
+void TrainingJob::go_on() {
+    release_network();
+    if (held_ == JobPhase::running) return start_segment();
+    enter(held_);
+    if (held_ == JobPhase::checkpointing) {
+        waiting_since_ = engine_.now();
+        moved_on();
+    } else if (spec_.recovery.restore) {
+        end_phase_after(held_left_, phase_end);
+    }
+}
+
+void TrainingJob::interrupt(const NodeSupply::Struck& struck, Duration detection) {
+    const FailureCause& cause = causes_[struck.strike.cause];
+    ++outcome_.interruptions[struck.strike.cause];
+    engine_.cancel(phase_event_);
+    release_network();
+    const std::int64_t lost_before = outcome_.steps_lost;
+    Duration partial{};
+    if (phase_ == JobPhase::running) partial = stop_segment();
+    if (phase_ == JobPhase::checkpointing) stop_waiting();
+    saving_ = Saving::nothing;
+    enter(JobPhase::detection);
+    failed_slots_.clear();
+    if (cause.remedy != Remedy::restart) failed_slots_ = struck.slots;
+    if (failed_slots_.empty()) fail_checkpoints({});
+    for (const std::int64_t slot : failed_slots_) {
+        fail_checkpoints({StateLoss::Scope::node, slot});
+    }
+    const std::optional<std::int64_t> trusted = std::exchange(trusted_steps_, std::nullopt);
+    if (trusted && saves()) checkpointer_.give_up_after(*trusted);
+    if (spec_.recovery.recompute) {
+        lose_work(partial + std::exchange(carried_, {}));
+    } else {
+        carried_ += partial;
+    }
+    record("interruption", cause.name, struck.strike.slot, outcome_.steps_lost - lost_before);
+    failure_ = struck.strike;
+    recovering_from_failure_ = true;
+    end_phase_after(detection, phase_end);
+}
+
+void TrainingJob::fail_checkpoints(const StateLoss& loss) {
+    if (saves()) checkpointer_.fail(loss);
+}
+
+// Goes back to the newest state that is left: what the steps since have taken.
+TrainingJob::Lost TrainingJob::lose_what_is_not_saved() {
+    const Work left = saves() ? checkpointer_.newest().work : Work{};
+    const Work lost = done_ - left;
+    done_ = left;
+    outcome_.steps_lost += lost.steps;
+    const Duration full = (lost.steps - lost.shrunk.steps) * spec_.step.duration() +
+                          lost.upload_penalty + lost.data_wait + lost.slow_parts;
+    Lost all{full + lost.shrunk.time, GpuNanoseconds{spec_.gpus()} * full.count()};
+    for (const GpuNanoseconds each : lost.shrunk.gpu_time) all.gpu_time += each;
+    return all;
+}
+
+void TrainingJob::lose_work(Duration partial) {
+    const Lost lost = lose_what_is_not_saved();
+    outcome_.lost_work += lost.time + partial;
+    ledger_.book(Category::lost_work, lost.gpu_time);
+    ledger_.book(Category::lost_work, gpus(), partial);
+}
+
+// Files lie on all of a store, so any share of it that is gone takes something of every checkpoint there.
+void TrainingJob::data_lost(std::size_t store, double /*fraction*/, StorePart /*last*/) {
+    if (!saves()) return;
+    checkpointer_.lose_store(store);
+    const JobPhase phase = phase_ == JobPhase::storm_stall ? held_ : phase_;
+    const bool state_in_gpus = phase == JobPhase::running || phase == JobPhase::checkpointing;
+    if (state_in_gpus || phase == JobPhase::done || !spec_.recovery.recompute) return;
+    const std::int64_t lost_before = outcome_.steps_lost;
+    lose_work({});
+    record("data_lost", "storage", -1, outcome_.steps_lost - lost_before);
+    if (phase != JobPhase::restore || spec_.recovery.restore) return;
+    fail_checkpoints({StateLoss::Scope::processes});  // what it was reading is gone
+    checkpointer_.restore();
+}
+
+void TrainingJob::drain() {
+    if (failed_slots_.empty() && !change_pending_) {
+        if (spec_.recovery.policy != RecoveryPolicy::requeue) {
+            proceed_from(JobPhase::replacement);
+        } else {
+            proceed_from(JobPhase::requeue_wait);
+        }
+        return;
+    }
+    // The clock of the phase that ends here must be booked before the job holds fewer nodes.
+    enter(JobPhase::requeue_wait);
+    part_with({failure_, std::exchange(failed_slots_, {})});
+    part_with_slow_nodes();
+    get_nodes();
+}
+
+void TrainingJob::node_available() {
+    if (phase_ == JobPhase::requeue_wait && !missing_.empty()) {
+        book_phase();  // with the nodes still missing
+        get_nodes();
+    } else if (!stop_pending() && could_grow()) {
+        change_pending_ = true;
+        if (phase_ == JobPhase::running) finish_step_under_way();
+    }
+}
+
+Duration TrainingJob::span_of(JobPhase phase) const {
+    switch (phase) {
+        case JobPhase::replacement:
+            return spec_.recovery.replacement;
+        case JobPhase::restart:
+            return spec_.recovery.restart;
+        case JobPhase::restore:
+            return spec_.recovery.restore.value_or(Duration{});
+        default:
+            return {};
+    }
+}
+
+void TrainingJob::proceed_from(JobPhase phase) {
+    JobPhase next = JobPhase::restart;
+    switch (phase) {
+        case JobPhase::storm_stall:
+            if (causes_[failure_.cause].storm->fatal) {
+                interrupt({failure_, {failure_.slot}}, causes_[failure_.cause].detection);
+            } else {
+                go_on();
+            }
+            return;
+        case JobPhase::detection:
+            drain();
+            return;
+        case JobPhase::requeue_wait:
+            next = JobPhase::replacement;
+            break;
+        case JobPhase::replacement:
+            next = JobPhase::restart;
+            break;
+        case JobPhase::maintenance:
+            if (change_pending_) return change_nodes();
+            next = JobPhase::restart;
+            break;
+        case JobPhase::restart:
+            begin_restore();
+            return;
+        case JobPhase::restore:
+            resume();
+            return;
+        default:
+            RY_UNREACHABLE("a phase that ends by itself");
+    }
+    enter(next);
+    end_phase_after(span_of(next), phase_end);
+}
+
+void TrainingJob::begin_restore() {
+    enter(JobPhase::restore);
+    if (saves() && !spec_.recovery.restore) {
+        checkpointer_.restore();
+    } else {
+        if (saves()) checkpointer_.give_up_newer();
+        end_phase_after(span_of(JobPhase::restore), phase_end);
+    }
+}
+
+void TrainingJob::restored() {
+    resume();
+}
+
+// ---- nodes come and go ----
+
+// The n-th guess is wrong with the n-th power of the probability that one is.
+void TrainingJob::part_with(const NodeSupply::Struck& struck) {
+    const FailureCause& cause = causes_[struck.strike.cause];
+    double wrong = spec_.recovery.misdiagnosis;
+    for (std::int64_t i = 0; i < struck.strike.guesses; ++i) wrong *= spec_.recovery.misdiagnosis;
+    if (struck.slots.size() == 1 && nodes() > 1 && struck.strike.diagnosis < wrong) {
+        auto blamed =
+            static_cast<std::int64_t>(struck.strike.bystander * static_cast<double>(spec_.nodes));
+        while (blamed == struck.slots[0] || supply_.node_in(blamed) < 0) {
+            blamed = (blamed + 1) % spec_.nodes;
+        }
+        Strike strike = struck.strike;
+        strike.slot = struck.slots[0];
+        ++outcome_.wrong_guesses;
+        supply_.misjudge(strike, blamed, cause);
+        left(blamed);
+        state_leaves(blamed);
+        return;
+    }
+    for (const std::int64_t slot : struck.slots) {
+        Strike strike = struck.strike;
+        strike.slot = slot;
+        supply_.remove(strike, cause);
+        left(slot);
+    }
+}
+
+void TrainingJob::left(std::int64_t slot) {
+    forget_slow_parts_in(slot);
+    missing_.push_back(slot);
+}
+
+// A node that works leaves, and what only it had goes with it.
+void TrainingJob::state_leaves(std::int64_t slot) {
+    fail_checkpoints({StateLoss::Scope::node, slot});
+    const Work kept = saves() ? checkpointer_.newest().work : Work{};
+    if (spec_.recovery.recompute && kept.steps < done_.steps) lose_work({});
+}
+
+void TrainingJob::get_nodes() {
+    std::erase_if(missing_, [&](std::int64_t slot) { return supply_.fill(slot); });
+    if (missing_.empty()) size_ = 0;
+    if (missing_.empty() || shrink()) proceed_from(JobPhase::requeue_wait);
+}
+
+// To the largest size that its nodes make; those that this has no use for become spares.
+bool TrainingJob::shrink() {
+    const auto fits = std::ranges::find_if(
+        spec_.smaller, [&](const SmallerJob& smaller) { return smaller.nodes <= nodes(); });
+    if (fits == spec_.smaller.end()) return false;
+    const auto size = static_cast<std::size_t>(fits - spec_.smaller.begin()) + 1;
+    for (std::int64_t slot = spec_.nodes; slot-- > 0 && nodes() > fits->nodes;) {
+        if (supply_.node_in(slot) < 0) continue;
+        supply_.release(slot);
+        left(slot);
+        state_leaves(slot);
+    }
+    if (size > size_) ++outcome_.shrinks;
+    size_ = size;
+    return true;
+}
+
+bool TrainingJob::could_grow() const {
+    if (size_ == 0) return false;
+    const std::int64_t next = size_ == 1 ? spec_.nodes : spec_.smaller[size_ - 2].nodes;
+    return nodes() + supply_.spares() >= next;
+}
+
+// ---- planned stops ----
+
+void TrainingJob::begin_stop() {
+    if (maintenance_pending_) {
+        begin_maintenance();
+    } else {
+        change_nodes();
+    }
+}
+
+// Slow nodes leave, or a job that has shrunk grows again.
+void TrainingJob::change_nodes() {
+    ++outcome_.nodes_changed;
+    record("nodes_changed", "", -1, done_.steps);
+    enter(JobPhase::requeue_wait);
+    fail_checkpoints({});
+    if (spec_.recovery.recompute && !saves()) lose_work({});  // it starts again
+    part_with_slow_nodes();
+    get_nodes();
+}
+
+void TrainingJob::begin_maintenance() {
+    maintenance_pending_ = false;
+    ++outcome_.planned_interruptions;
+    record("maintenance", "", -1, done_.steps);
+    enter(JobPhase::maintenance);
+    fail_checkpoints({StateLoss::Scope::all_memory});
+    if (spec_.recovery.recompute) {  // a job that never saves starts again
+        ledger_.book(Category::lost_work, lose_what_is_not_saved().gpu_time);
+    }
+    end_phase_after(spec_.maintenance.duration, phase_end);
+}
+
+}  // namespace railyard
