@@ -163,6 +163,7 @@ std::vector<Metric> metrics_of(const Scenario& s, const ReplicaResult& r) {
                                                r.ledger.booked(Category::pipeline_bubble) +
                                                r.ledger.booked(Category::straggler_wait) +
                                                r.ledger.booked(Category::degraded) +
+                                               r.ledger.booked(Category::throttled) +
                                                r.ledger.booked(Category::data_wait)) *
                            1e-9 / job_gpus;
     double interruptions = 0;
@@ -212,6 +213,11 @@ std::vector<Metric> metrics_of(const Scenario& s, const ReplicaResult& r) {
     for (std::size_t i = 0; i < r.neighbours.size(); ++i) {
         add_neighbour_metrics(s.neighbours[i], r.neighbours[i], metrics);
     }
+    std::optional<double> tokens;
+    if (s.tokens_per_step > 0) tokens = steps * static_cast<double>(s.tokens_per_step);
+    add_power_metrics(s.power,
+                      energy_use(s.power, r.energy, r.simulated, s.nodes.nodes, s.job.nodes),
+                      s.job.nodes, tokens, metrics);
     if (s.data) {
         const double fetched = s.data->bytes_fetched(steps);
         metrics.push_back(plain_metric(
@@ -300,9 +306,14 @@ ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events
     result.trajectory = engine.trajectory().value();
     RY_CHECK(result.ledger.total() == GpuNanoseconds{s.gpus()} * result.simulated.count());
 
+    result.energy = energy_of(s.power, result.ledger, s.node.gpus, result.simulated);
+
     Fingerprint outcome;
     for (std::size_t i = 0; i < category_count; ++i) {
-        outcome.add(result.ledger.booked(static_cast<Category>(i)));
+        // A category that most campaigns have nothing in leaves their digests as they were before it.
+        const GpuNanoseconds booked = result.ledger.booked(static_cast<Category>(i));
+        if (static_cast<Category>(i) == Category::throttled && booked == 0) continue;
+        outcome.add(booked);
     }
     for (const std::int64_t n : result.job.interruptions) outcome.add(n);
     for (const std::int64_t n :
@@ -357,6 +368,14 @@ void summarise_into(CampaignResult& out, const Scenario& s) {
             fractions[r] = out.replicas[r].ledger.fraction(static_cast<Category>(c));
         }
         out.ledger.push_back(summarise(fractions).mean);
+    }
+    out.energy.assign(category_count + 2, 0);
+    for (const ReplicaResult& r : out.replicas) {
+        for (std::size_t c = 0; c < category_count; ++c) {
+            out.energy[c] += joules(r.energy.nodes[c]) / n;
+        }
+        out.energy[category_count] += joules(r.energy.network) / n;
+        out.energy[category_count + 1] += joules(r.energy.storage) / n;
     }
     out.digest = digest.hex();
     out.trajectory = trajectory.hex();

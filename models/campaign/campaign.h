@@ -25,6 +25,7 @@ struct ReplicaResult {
     JobOutcome job;
     NodePool::Outcome nodes;
     StoreFailureCounts store;                  // of [storage]
+    CampaignEnergy energy;                     // before the facility's own losses
     std::vector<NeighbourOutcome> neighbours;  // in the scenario's order
     Duration simulated{};
     std::uint64_t events = 0;
@@ -61,7 +62,8 @@ struct CampaignResult {
     std::vector<ReplicaResult> replicas;  // by index; when cancelled, those that were finished
     bool cancelled = false;
     std::vector<MetricSummary> metrics;
-    std::vector<double> ledger;         // mean fraction by category; sums to 1
+    std::vector<double> ledger;  // mean fraction by category; sums to 1
+    std::vector<double> energy;  // J, likewise by category; then of the network and of storage
     std::vector<double> interruptions;  // mean count by cause
     double planned_interruptions = 0;
     std::string digest;                // of all outcomes

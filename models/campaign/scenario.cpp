@@ -15,6 +15,7 @@
 #include "models/campaign/neighbours.h"
 #include "models/campaign/packet_rates.h"
 #include "models/campaign/parallel.h"
+#include "models/campaign/power_reader.h"
 #include "models/campaign/stores.h"
 #include "sim/check.h"
 
@@ -99,6 +100,7 @@ class ScenarioReader {
     Section top_;
     std::optional<Catalogue> catalogue_;
     Scenario s_;
+    std::optional<PowerReader> power_;
     std::string node_name_ = "dgx_h100";
     std::string model_name_;
     std::optional<Duration> job_length_;
@@ -127,6 +129,7 @@ Scenario ScenarioReader::read() {
 
     read_run();
     read_cluster();
+    power_.emplace(top_, *catalogue_, node_name_, s_);
     StoreReader store(StoreRole::shared, top_, *catalogue_, s_.node, node_name_, s_.nodes.nodes);
     s_.converged = store.converged();
     s_.own_class = store.class_weight() > 0;
@@ -171,6 +174,7 @@ Scenario ScenarioReader::read() {
     read_job();
     read_neighbours(top_, s_);
     read_maintenance();
+    power_->finish(store.servers());
     read_failures(top_, *catalogue_, s_);
     read_injections(top_, *catalogue_, s_);
     top_.finish();
@@ -252,8 +256,10 @@ void ScenarioReader::read_cluster() {
 void ScenarioReader::read_fault(Section& section) {
     PartFault fault;
     int part = 0;
-    section.choose("part", part, part_names(),
-                   "gpu: its clocks; nvlink: its lanes; pcie: its lanes; nic: a NIC's rate");
+    section.choose(
+        "part", part, part_names(),
+        "gpu: its clocks; nvlink: its lanes; pcie: its lanes; nic: a NIC's rate; hbm: the "
+        "bandwidth of a GPU's memory");
     fault.part = static_cast<Part>(part);
     section.read("node", fault.node, "Which node, counted from 0", {.bound = Bound::non_negative});
     section.read("index", fault.index, "Which GPU or NIC of the node, counted from 0",
@@ -340,7 +346,8 @@ void ScenarioReader::read_step(Section& job) {
                                            to_text(*given_step_)));
         }
         s_.given_step = true;
-        s_.job.step.compute = *given_step_;
+        s_.job.step.compute = power_->slowed(*given_step_);
+        s_.job.step.throttled = power_->throttled_time(s_.job.step);
         if (!model_name_.empty()) {
             s_.job.step.model_flops =
                 3 * forward_flops_per_token(s_.model, s_.plan.sequence_length) *
@@ -420,6 +427,11 @@ void ScenarioReader::model_steps() {
         for (const PartFault& fault : s_.faults) s_.fault_costs.push_back(held_up({fault}));
         s_.job.step = sound;
         s_.job.step.degraded = held_up(s_.faults);
+        std::vector<PartFault> slowed = power_->throttled_parts(s_.job.step);
+        if (!slowed.empty()) {
+            slowed.insert(slowed.end(), s_.faults.begin(), s_.faults.end());
+            s_.job.step.throttled = held_up(slowed) - s_.job.step.degraded;
+        }
     } catch (const NoPath& no_path) {
         s_.no_path = no_path.what();
     }
@@ -432,7 +444,7 @@ Duration ScenarioReader::burst_penalty() {
     try {
         return std::max(Duration{}, beside.step(s_.plan).duration() -
                                         (s_.job.step.duration() - s_.job.step.degraded -
-                                         s_.job.step.data_wait));
+                                         s_.job.step.throttled - s_.job.step.data_wait));
     } catch (const NoPath& no_path) {  // to the storage servers
         s_.no_path = no_path.what();
         return {};
@@ -487,7 +499,8 @@ Communicators communicators(const Scenario& s, Fidelity fidelity,
     const bool flow = fidelity != Fidelity::analytic;
     std::vector<PartFault> everywhere;
     for (const PartFault& f : faults) {
-        if (f.node < s.job.nodes && (!flow || f.part == Part::gpu)) everywhere.push_back(f);
+        if (f.node < s.job.nodes && (!flow || f.part == Part::gpu || f.part == Part::hbm))
+            everywhere.push_back(f);
     }
     Communicators groups(s.collective_constants, with_faults(s.node, everywhere),
                          s.networks[0].sharp);
@@ -599,7 +612,13 @@ std::vector<Kind> kinds() {
            "flows that share the links of [fabric.compute]",
            "its packets: queues, pauses, marks, losses"});
     words("cluster.fault.part", part_names(),
-          {"a GPU at low clocks", "NVLink lanes lost", "PCIe lanes lost", "a slow NIC"});
+          {"a GPU at low clocks", "NVLink lanes lost", "PCIe lanes lost", "a slow NIC",
+           "a GPU whose memory is throttled"});
+    for (std::size_t i = 0; i < cooling_names().size(); ++i) {
+        out.push_back({"facility.cooling", cooling_names()[i], cooling_docs()[i]});
+    }
+    words("power.redundancy", power_redundancies(),
+          {"every supply is needed", "one may be lost", "half of them may be lost"});
     words("job.parallel.recompute", recompute_names(),
           {"every activation is kept", "the attention core is computed again",
            "norms and activation functions too", "whole layers"});

@@ -7,6 +7,7 @@
 
 #include "models/campaign/data.h"
 #include "models/campaign/limits.h"
+#include "models/campaign/power.h"
 #include "models/campaign/stores.h"
 #include "models/campaign/window.h"
 #include "models/scheduler/scheduler.h"
@@ -62,6 +63,7 @@ struct Scenario {
     JobSpec job;
     bool failures = true;  // false: nothing fails
     std::vector<FailureCause> causes;
+    PowerSpec power;
     std::vector<PartFault> slow_parts;    // what the conditions of causes are, by bit
     std::vector<double> given_slowdowns;  // of a step that was given: by these, as shares
 

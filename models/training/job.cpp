@@ -38,8 +38,8 @@ Category category_of(JobPhase phase) {
 // Of a step's time, in the order of ShrunkWork::gpu_time.
 constexpr Category category_of_part[] = {Category::productive,      Category::exposed_communication,
                                          Category::pipeline_bubble, Category::straggler_wait,
-                                         Category::degraded,        Category::data_wait,
-                                         Category::checkpoint_stall};
+                                         Category::degraded,        Category::throttled,
+                                         Category::data_wait,       Category::checkpoint_stall};
 
 // Loaders live in the job's processes.
 DataFeed::Use use_of_data(JobPhase phase) {
@@ -243,8 +243,8 @@ void TrainingJob::complete_steps(std::int64_t steps) {
     const StepTime& each = step();
     const Duration parts[] = {
         each.compute,        each.exposed_communication,    each.bubble,
-        each.straggler_wait, each.degraded + segment_slow_, each.data_wait + segment_wait_,
-        segment_penalty_};
+        each.straggler_wait, each.degraded + segment_slow_, each.throttled,
+        each.data_wait + segment_wait_, segment_penalty_};
     static_assert(std::size(parts) == ShrunkWork::parts);
     for (std::size_t i = 0; i < ShrunkWork::parts; ++i) {
         shrunk.gpu_time[i] += GpuNanoseconds{gpus()} * (steps * parts[i]).count();
@@ -294,6 +294,7 @@ void TrainingJob::keep(const Work& work) {
                               full * each.bubble,
                               full * each.straggler_wait,
                               full * each.degraded + work.slow_parts,
+                              full * each.throttled,
                               full * each.data_wait + work.data_wait,
                               work.upload_penalty};
     for (std::size_t i = 0; i < ShrunkWork::parts; ++i) {
@@ -390,6 +391,7 @@ void TrainingJob::enter(JobPhase phase) {
     phase_since_ = engine_.now();
     if (phases_ != nullptr) phases_->push_back({engine_.now(), phase});
     if (feed_) feed_->change(use_of_data(phase));
+    if (watcher_ != nullptr) watcher_->phase_changed(phase);
 }
 
 void TrainingJob::end_phase_after(Duration span, Kind kind) {
@@ -448,6 +450,7 @@ void TrainingJob::end() {
                             share(each.bubble),
                             share(each.straggler_wait),
                             share(each.degraded + segment_slow_),
+                            share(each.throttled),
                             share(each.data_wait + segment_wait_),
                             share(segment_penalty_)};
         parts[0] = partial;

@@ -16,6 +16,7 @@ constexpr std::array<Row, category_count> rows{{
     {"pipeline_bubble", "stages without a microbatch, kept steps", "PRODUCTIVE"},
     {"straggler_wait", "waiting for the slowest rank, kept steps", "PRODUCTIVE"},
     {"degraded", "waiting for a part with a silent fault, kept steps", "PRODUCTIVE"},
+    {"throttled", "clocks or memory slowed by heat, kept steps", "PRODUCTIVE"},
     {"data_wait", "waiting for data, kept steps", "DATA_LOADING_SYNC"},
     {"storm_stall", "a network frozen by a pause storm", "OTHER"},
     {"checkpoint_stall", "waiting for a checkpoint, or slowed by one",

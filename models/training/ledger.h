@@ -18,6 +18,7 @@ enum class Category : std::uint8_t {
     pipeline_bubble,        // of kept steps: pipeline stages without a microbatch
     straggler_wait,         // of kept steps: waiting for the slowest rank
     degraded,               // of kept steps: waiting for a part with a silent fault
+    throttled,              // of kept steps: clocks or memory that heat has slowed
     data_wait,              // of kept steps: waiting for the next batch
     storm_stall,            // waiting for a network that a pause storm has frozen
     checkpoint_stall,       // waiting for a checkpoint, or slowed by one in the background
@@ -31,7 +32,7 @@ enum class Category : std::uint8_t {
     spare,                  // healthy nodes that no job holds
     repair,                 // nodes out of service
 };
-constexpr std::size_t category_count = 17;
+constexpr std::size_t category_count = 18;
 
 std::string_view category_name(Category category);  // snake_case
 std::string_view category_doc(Category category);   // one line

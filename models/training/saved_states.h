@@ -13,7 +13,7 @@ namespace railyard {
 
 // Steps on fewer nodes than the job has: what they took, GPU by GPU.
 struct ShrunkWork {
-    static constexpr std::size_t parts = 7;  // of a step's time
+    static constexpr std::size_t parts = 8;  // of a step's time
     std::int64_t steps = 0;
     std::int64_t replica_steps_missing = 0;
     Duration time{};
