@@ -25,6 +25,7 @@ struct ReplicaResult {
     JobOutcome job;
     NodePool::Outcome nodes;
     StoreFailureCounts store;                  // of [storage]
+    FeedCounts feeds;                          // of [facility]
     CampaignEnergy energy;                     // before the facility's own losses
     std::vector<NeighbourOutcome> neighbours;  // in the scenario's order
     Duration simulated{};

@@ -176,7 +176,9 @@ Scenario ScenarioReader::read() {
     read_maintenance();
     power_->finish(store.servers());
     read_failures(top_, *catalogue_, s_);
+    power_->add_causes();
     read_injections(top_, *catalogue_, s_);
+    power_->take_injected();
     top_.finish();
     if (ok()) model_conditions(s_);
     if (!s_.failures) leave_out_failures(s_);
@@ -626,7 +628,8 @@ std::vector<Kind> kinds() {
           {"one node", "the nodes of one NVLink domain", "nodes with a NIC on the same leaf",
            "all nodes: NIC i of each", "cluster.nodes_per_rack nodes",
            "the racks of one power feed", "the racks of one cooling loop",
-           "cluster.nodes_per_wave nodes, that get new firmware at once"});
+           "cluster.nodes_per_wave nodes, that get new firmware at once",
+           "facility.breaker.nodes nodes"});
     words("job.recovery.policy", recovery_policy_names(),
           {"hot spares take the empty places; without one the job waits",
            "it is torn down whatever has failed, and goes through the queue again",
