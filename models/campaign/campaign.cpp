@@ -9,6 +9,7 @@
 #include <mutex>
 #include <numeric>
 
+#include "models/campaign/feeds.h"
 #include "sim/check.h"
 #include "sim/parallel.h"
 
@@ -217,7 +218,7 @@ std::vector<Metric> metrics_of(const Scenario& s, const ReplicaResult& r) {
     if (s.tokens_per_step > 0) tokens = steps * static_cast<double>(s.tokens_per_step);
     add_power_metrics(s.power,
                       energy_use(s.power, r.energy, r.simulated, s.nodes.nodes, s.job.nodes),
-                      s.job.nodes, tokens, metrics);
+                      s.job.nodes, tokens, r.feeds, metrics);
     if (s.data) {
         const double fetched = s.data->bytes_fetched(steps);
         metrics.push_back(plain_metric(
@@ -281,6 +282,12 @@ ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events
         failures.back()->start();
     }
     nodes.start();
+    std::optional<Feeds> feeds;
+    if (s.failures && (s.power.breaker || s.power.pump)) {
+        feeds.emplace(engine, nodes, s.power, s.nodes, s.seed, replica);
+        job.set_watcher(*feeds);
+        feeds->start();
+    }
 
     const bool bounded = s.duration > Duration{};
     const Instant end(bounded ? s.duration : campaign_length_max);
@@ -309,6 +316,7 @@ ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events
     result.trajectory = engine.trajectory().value();
     RY_CHECK(result.ledger.total() == GpuNanoseconds{s.gpus()} * result.simulated.count());
 
+    if (feeds) result.feeds = feeds->counts();
     result.energy = energy_of(s.power, result.ledger, s.node.gpus, result.simulated);
 
     Fingerprint outcome;

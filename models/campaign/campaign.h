@@ -29,6 +29,7 @@ struct ReplicaResult {
     NodePool::Outcome nodes;
     std::vector<std::int64_t> repairs;         // nodes that went to repair, by cause
     StoreFailureCounts store;                  // of [storage]
+    FeedCounts feeds;                          // of [facility]
     CampaignEnergy energy;                     // before the facility's own losses
     std::vector<NeighbourOutcome> neighbours;  // in the scenario's order
     Duration simulated{};

@@ -70,6 +70,13 @@ FailureDomains domains_of(DomainKind kind, const Scenario& s, Section& section) 
             return FailureDomains::runs(nodes, layout.nodes_per_rack * layout.racks_per_pdu);
         case DomainKind::cdu:
             return FailureDomains::runs(nodes, layout.nodes_per_rack * layout.racks_per_cdu);
+        case DomainKind::breaker:
+            if (!s.power.breaker) {
+                section.error("domain", "which nodes share a breaker is not known",
+                              "add a section [facility.breaker]");
+                return {};
+            }
+            return FailureDomains::runs(nodes, s.power.breaker->nodes);
         case DomainKind::wave:
             return FailureDomains::runs(nodes, layout.nodes_per_wave);
     }

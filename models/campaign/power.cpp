@@ -79,7 +79,8 @@ EnergyUse energy_use(const PowerSpec& power, const CampaignEnergy& energy, Durat
 }
 
 void add_power_metrics(const PowerSpec& p, const EnergyUse& use, std::int64_t job_nodes,
-                       std::optional<double> tokens, std::vector<Metric>& out) {
+                       std::optional<double> tokens, const FeedCounts& feeds,
+                       std::vector<Metric>& out) {
     const auto add = [&](const char* name, const char* unit, double value) {
         out.push_back(plain_metric(name, unit, value));
     };
@@ -101,7 +102,13 @@ void add_power_metrics(const PowerSpec& p, const EnergyUse& use, std::int64_t jo
     add("gpu_temperature", "degC", p.heat.gpu.value);
     add("hbm_temperature", "degC", p.heat.hbm.value);
     add("gpu_clock", "1", p.heat.speed);
+    if (p.pump) {
+        add("pump_losses", "1", static_cast<double>(feeds.pump_losses));
+        add("pump_losses_ridden_through", "1",
+            static_cast<double>(feeds.pump_losses_ridden_through));
+    }
     if (!p.breaker) return;
+    add("breaker_trips", "1", static_cast<double>(feeds.breaker_trips));
     const double behind = static_cast<double>(std::min(p.breaker->nodes, job_nodes));
     add("breaker_load_peak", "1", behind * p.node_step.peak().value / p.breaker->rating.value);
 }

@@ -19,16 +19,26 @@ struct BreakerSpec {
     double tolerance = 0;  // standard deviation of the load at which one trips, relative
     Duration reset{};      // until its nodes are back
     TripCurve curve;
+    std::size_t cause = 0;  // of the scenario's
 };
 
-// Loops of coolant, each with a pump and the same number of nodes behind it.
+// Loops of coolant, each with a pump: the cluster's CDUs.
 struct PumpSpec {
-    std::int64_t nodes = 0;
+    std::int64_t loops = 0;
     Rate failure_rate;  // of one loop
     bool standby = false;
     Duration failover{};       // until the standby pump runs
     double heat_capacity = 0;  // J/K for each GPU
     Duration repair{};         // until its nodes are back
+    std::size_t cause = 0;     // of the scenario's
+    std::vector<InjectedStrike> injected;
+};
+
+// What became of them in one replica.
+struct FeedCounts {
+    std::int64_t breaker_trips = 0;
+    std::int64_t pump_losses = 0;
+    std::int64_t pump_losses_ridden_through = 0;
 };
 
 struct PowerSpec {
@@ -79,7 +89,8 @@ EnergyUse energy_use(const PowerSpec& power, const CampaignEnergy& energy, Durat
 // power_mean, power_peak, energy, energy_per_token ..., of one replica. `tokens`: those that it has kept,
 // of a job that counts them.
 void add_power_metrics(const PowerSpec& power, const EnergyUse& use, std::int64_t job_nodes,
-                       std::optional<double> tokens, std::vector<Metric>& out);
+                       std::optional<double> tokens, const FeedCounts& feeds,
+                       std::vector<Metric>& out);
 
 // The switches and transceivers of a network as it is built.
 struct NetworkPower {

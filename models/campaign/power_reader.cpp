@@ -34,7 +34,8 @@ PowerReader::PowerReader(Section& top, Catalogue& catalogue, const std::string& 
       p_(scenario.power),
       power_(top.section("power")),
       facility_(top.section("facility")),
-      breaker_(facility_.section("breaker")) {
+      breaker_(facility_.section("breaker")),
+      pump_(facility_.section("pump")) {
     p_.facility_given = facility_.present();
     p_.given = power_.present() || facility_.present();
     Catalogue& c = p_.given ? catalogue_ : aside_.catalogue;
@@ -53,8 +54,10 @@ PowerReader::PowerReader(Section& top, Catalogue& catalogue, const std::string& 
     read_power(power_);
     read_facility(facility_);
     read_breaker(breaker_);
+    read_pump(pump_);
     power_.finish();
     breaker_.finish();
+    pump_.finish();
     facility_.finish();
     if (!top.ok() || top.describing()) return;
     check_supplies(power_);
@@ -122,17 +125,24 @@ void PowerReader::read_facility(Section& facility) {
         1, std::min(s_.nodes.nodes, static_cast<std::int64_t>(std::min(fit, 1e6))));
     facility.read("nodes_per_rack", p_.nodes_per_rack, "Nodes in one rack",
                   {.bound = Bound::count, .otherwise = "as many as its power allows"});
+    if (facility.present()) s_.layout.nodes_per_rack = p_.nodes_per_rack;
 }
 
 void PowerReader::read_breaker(Section& breaker) {
     Catalogue& c = breaker.present() ? catalogue_ : aside_.catalogue;
     BreakerSpec spec{.curve = read_trip_curve(c)};
+    spec.tolerance = c.number("power_constants", "", "breaker_tolerance");
+    spec.reset = c.time("infrastructure", "rack_pdu_breaker", "repair_time");
     breaker.read("rating", spec.rating, "What a breaker, or a PDU, carries for ever",
-                 {.bound = Bound::positive,
-                  .required = breaker.present() || breaker.describing()});
+                 {.bound = Bound::positive, .required = breaker.present() || breaker.describing()});
     spec.nodes = p_.nodes_per_rack;
     breaker.read("nodes", spec.nodes, "Nodes behind one",
                  {.bound = Bound::count, .otherwise = "a rack's"});
+    breaker.read("tolerance", spec.tolerance,
+                 "Standard deviation of the load at which one trips, over its rating",
+                 {.bound = Bound::fraction, .otherwise = "from the catalogue"});
+    breaker.read("reset_time", spec.reset, "From a trip until its nodes are back",
+                 {.bound = Bound::positive, .otherwise = "from the catalogue"});
     if (!breaker.present() || !breaker.ok()) return;
     p_.breaker = spec;
     const Watts idle{static_cast<double>(spec.nodes) * p_.node.at(Activity::idle).value};
@@ -143,6 +153,32 @@ void PowerReader::read_breaker(Section& breaker) {
                                   spec.nodes, to_text(idle), to_text(spec.rating)),
                       "fewer facility.breaker.nodes, or a higher rating");
     }
+}
+
+void PowerReader::read_pump(Section& pump) {
+    PumpSpec spec;
+    Catalogue& c = pump.present() ? catalogue_ : aside_.catalogue;
+    spec.failure_rate = c.rate("infrastructure", "cdu_pump", "annual_failure_rate");
+    pump.read("failure_rate", spec.failure_rate, "Of one loop's pump",
+              {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
+    pump.read("standby", spec.standby, "A second pump takes over");
+    spec.failover = c.time("power_constants", "", "pump_failover_time");
+    pump.read("failover", spec.failover, "Until it does",
+              {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
+    Duration ride_through = p_.cooling.ride_through;
+    pump.read("ride_through", ride_through, "From the loss of flow to throttling at full load",
+              {.bound = Bound::non_negative, .otherwise = "the cooling's, from the catalogue"});
+    spec.repair = c.time("infrastructure", "cdu_pump", "repair_time");
+    pump.read("repair_time", spec.repair, "From the loss of flow until the nodes are back",
+              {.bound = Bound::positive, .otherwise = "from the catalogue"});
+    if (!pump.present() || !pump.ok()) return;
+    if (pump.has("failover") && !spec.standby) {
+        pump.error("failover", "has no effect without facility.pump.standby = true");
+    }
+    // The loop is what it is, whatever reaches it: its capacity is that at the cooling's own inlet.
+    const Cooling usual = read_cooling(c, p_.cooling.kind, p_.node.gpu.max);
+    spec.heat_capacity = heat_capacity(p_.node.gpu, usual.gpu, read_throttle_law(c), ride_through);
+    p_.pump = spec;
 }
 
 void PowerReader::check_supplies(Section& power) {
@@ -310,6 +346,42 @@ void PowerReader::check_breaker() {
                         nodes, to_text(Watts{nodes * p_.node_design().value}), 100 * continuous,
                         to_text(b.rating), to_text(Watts{continuous * b.rating.value})));
     }
+}
+
+void PowerReader::add_causes() {
+    if (!top_.ok() || top_.describing()) return;
+    const auto add = [&](const char* name, DomainKind domain, std::int64_t nodes, Duration out) {
+        FailureCause cause;
+        cause.name = name;
+        cause.detection = catalogue_.time("detection", "nccl_ib_error", "time");
+        cause.remedy = Remedy::reset;
+        cause.reset_time = out;
+        cause.domain = domain;
+        s_.causes.push_back(cause);
+        s_.nodes.domains.resize(domain_kind_names().size());
+        FailureDomains& domains = s_.nodes.domains[static_cast<std::size_t>(domain)];
+        domains = FailureDomains::runs(s_.nodes.nodes, nodes);
+        return domains.count();
+    };
+    if (p_.breaker) {
+        p_.breaker->cause = s_.causes.size();
+        add("breaker_trip", DomainKind::breaker, p_.breaker->nodes, p_.breaker->reset);
+    }
+    if (p_.pump) {
+        p_.pump->cause = s_.causes.size();
+        p_.pump->loops = add("pump_loss", DomainKind::cdu,
+                             s_.layout.nodes_per_rack * s_.layout.racks_per_cdu, p_.pump->repair);
+    }
+}
+
+// A pump that is lost at a known time lets its loop ride through as any other.
+void PowerReader::take_injected() {
+    if (!p_.pump) return;
+    for (const InjectedStrike& strike : s_.nodes.injected) {
+        if (strike.cause == p_.pump->cause) p_.pump->injected.push_back(strike);
+    }
+    std::erase_if(s_.nodes.injected,
+                  [&](const InjectedStrike& strike) { return strike.cause == p_.pump->cause; });
 }
 
 void PowerReader::finish(std::int64_t storage_servers) {

@@ -22,6 +22,9 @@ class PowerReader {
     Duration throttled_time(const StepTime& step);
     // The parts that heat slows when the job runs this step for long; none without [facility].
     std::vector<PartFault> throttled_parts(const StepTime& step);
+    // Breakers and loops fail as causes of the scenario: after its own, and before and after [[inject]].
+    void add_causes();
+    void take_injected();
     // Once the job's step, the networks and the stores are known.
     void finish(std::int64_t storage_servers);
 
@@ -29,6 +32,7 @@ class PowerReader {
     void read_power(Section& power);
     void read_facility(Section& facility);
     void read_breaker(Section& breaker);
+    void read_pump(Section& pump);
     void check_supplies(Section& power);
     void check_racks(Section& facility);
     void check_breaker();
@@ -44,6 +48,7 @@ class PowerReader {
     Section power_;
     Section facility_;
     Section breaker_;
+    Section pump_;
 };
 
 }  // namespace railyard

@@ -185,7 +185,11 @@ Scenario ScenarioReader::read() {
     power_->finish(store.servers());
     read_failures(top_, *catalogue_, s_);
     if (s_.fleet) s_.fleet = fleet_with_failures(*s_.fleet, s_);
-    if (!s_.fleet || top_.describing()) read_injections(top_, *catalogue_, s_);
+    if (!s_.fleet || top_.describing()) {
+        power_->add_causes();
+        read_injections(top_, *catalogue_, s_);
+        power_->take_injected();
+    }
     s_.cost = read_cost(top_, values_, s_);
     top_.finish();
     if (ok() && !s_.fleet) model_conditions(s_);
@@ -659,7 +663,8 @@ std::vector<Kind> kinds() {
           {"one node", "the nodes of one NVLink domain", "nodes with a NIC on the same leaf",
            "all nodes: NIC i of each", "cluster.nodes_per_rack nodes",
            "the racks of one power feed", "the racks of one cooling loop",
-           "cluster.nodes_per_wave nodes, that get new firmware at once"});
+           "cluster.nodes_per_wave nodes, that get new firmware at once",
+           "facility.breaker.nodes nodes"});
     words("job.recovery.policy", recovery_policy_names(),
           {"hot spares take the empty places; without one the job waits",
            "it is torn down whatever has failed, and goes through the queue again",

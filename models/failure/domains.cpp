@@ -9,7 +9,7 @@ namespace railyard {
 
 const std::vector<std::string>& domain_kind_names() {
     static const std::vector<std::string> names = {"node", "nvlink", "leaf", "rail",
-                                                   "rack", "pdu",    "cdu",  "wave"};
+                                                   "rack", "pdu",    "cdu",  "wave", "breaker"};
     return names;
 }
 
