@@ -7,9 +7,10 @@ ROOT="$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.." && pwd)"
 BUILD_PACKAGES=(cmake ninja-build g++ ccache libboost-dev libboost-program-options-dev
   libtomlplusplus-dev libfmt-dev librandom123-dev libsqlite3-dev nlohmann-json3-dev libcsv-dev
   libprotobuf-dev protobuf-compiler)
-# What its tests need besides: the framework, a second compiler with its fuzzer, and readers of results.
+# What its tests need besides: the framework, a second compiler with its fuzzer, readers of results, and the real
+# Slurm that sweeps are sent to.
 TEST_PACKAGES=(doctest-dev libeigen3-dev clang libclang-rt-14-dev sqlite3 python3 git
-  python3-jsonschema)
+  python3-jsonschema slurm-wlm munge)
 # Rivals that the benchmarks run against; never in the product.
 BENCH_PACKAGES=(libsimgrid-dev libns3-dev)
 
