@@ -220,7 +220,11 @@ void ValueReader::warning(Position at, const std::string& path, std::string mess
 }
 
 double ValueReader::factor(const std::string& path) const {
-    return path == perturb_.path ? perturb_.factor : 1.0;
+    double product = 1;
+    for (const Perturbation& perturbation : perturbations_) {
+        if (perturbation.path == path) product *= perturbation.factor;
+    }
+    return product;
 }
 
 namespace {
@@ -540,6 +544,12 @@ void Section::read(const char* key, Rate& out, const char* doc, KeyRules rules) 
     const auto q = take_quantity(key, Dimension::rate,
                                  shown(rules, fmt::format("{} /s", out.per_second)), doc, rules);
     if (q) out = Rate{q->value};
+}
+
+void Section::read(const char* key, Money& out, const char* doc, KeyRules rules) {
+    const auto q = take_quantity(key, Dimension::money, shown(rules, fmt::format("{} USD", out.usd)),
+                                 doc, rules);
+    if (q) out = Money{q->value};
 }
 
 void Section::read(const char* key, Metres& out, const char* doc, KeyRules rules) {

@@ -75,6 +75,7 @@ struct Perturbation {
     std::string path;
     double factor = 1;
 };
+using Perturbations = std::vector<Perturbation>;
 
 // The bound that a number must keep.
 enum class Bound : std::uint8_t {
@@ -102,8 +103,10 @@ struct SchemaRow {
 // Reads both; reports what is wrong with either. Shared by scenario sections and the catalogue.
 class ValueReader {
   public:
-    ValueReader(Diagnostics& diagnostics, std::string file, Perturbation perturbation = {})
-        : diagnostics_(diagnostics), file_(std::move(file)), perturb_(std::move(perturbation)) {}
+    ValueReader(Diagnostics& diagnostics, std::string file, Perturbations perturbations = {})
+        : diagnostics_(diagnostics),
+          file_(std::move(file)),
+          perturbations_(std::move(perturbations)) {}
 
     std::optional<Quantity> quantity(const Value& value, const std::string& path,
                                      std::initializer_list<Dimension> wanted, Bound bound);
@@ -127,7 +130,7 @@ class ValueReader {
 
     Diagnostics& diagnostics_;
     std::string file_;
-    Perturbation perturb_;
+    Perturbations perturbations_;
     std::vector<Estimate> estimates_;
 };
 
@@ -172,6 +175,7 @@ class Section {
     void read(const char* key, Bytes& out, const char* doc, KeyRules rules = {});
     void read(const char* key, Bandwidth& out, const char* doc, KeyRules rules = {});
     void read(const char* key, Rate& out, const char* doc, KeyRules rules = {});
+    void read(const char* key, Money& out, const char* doc, KeyRules rules = {});
     void read(const char* key, Metres& out, const char* doc, KeyRules rules = {});
     void read(const char* key, Watts& out, const char* doc, KeyRules rules = {});
     void read(const char* key, Celsius& out, const char* doc, KeyRules rules = {});

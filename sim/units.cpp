@@ -165,6 +165,8 @@ constexpr Unit units[] = {
     {"USD/h", price, 1},
     {"gCO2/kWh", carbon_intensity, 1},
     {"kgCO2/kWh", carbon_intensity, 1e3},
+    {"USD/m", price, 1},
+    {"USD/year", price, 1},
 };
 
 // The mantissa as digits and a power of ten, so that "0.1 s" is exactly 10^8 ns.

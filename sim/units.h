@@ -79,6 +79,12 @@ struct Rate {
     auto operator<=>(const Rate&) const = default;
 };
 
+// In USD. A double, and a large one: exact sums are in cents (models/facility/cost_price.h).
+struct Money {
+    double usd = 0;
+    auto operator<=>(const Money&) const = default;
+};
+
 // A double: it enters propagation delays and bills of material.
 struct Metres {
     double value = 0;

@@ -26,10 +26,15 @@ int cmd_plan(const std::vector<std::string>& arguments);
 int cmd_perf(const std::vector<std::string>& arguments);
 int cmd_topo(const std::vector<std::string>& arguments);
 int cmd_storage(const std::vector<std::string>& arguments);
+int cmd_cost(const std::vector<std::string>& arguments);
 int cmd_jobs(const std::vector<std::string>& arguments);
+int cmd_report(const std::vector<std::string>& arguments);
 int cmd_trace(const std::vector<std::string>& arguments);
 int cmd_window(const std::vector<std::string>& arguments);
 int cmd_verify(const std::vector<std::string>& arguments);
+int cmd_explain(const std::vector<std::string>& arguments);
+int cmd_sensitivity(const std::vector<std::string>& arguments);
+int cmd_breakeven(const std::vector<std::string>& arguments);
 int cmd_calc(const std::vector<std::string>& arguments);
 
 // Set by Ctrl-C.

@@ -11,8 +11,10 @@
 
 #include "models/campaign/campaign.h"
 #include "tools/cmd.h"
+#include "tools/cost_report.h"
 #include "tools/limits.h"
 #include "tools/options.h"
+#include "tools/run_power.h"
 #include "tools/run_storage.h"
 #include "tools/saved_run.h"
 #include "tools/terminal.h"
@@ -48,8 +50,11 @@ std::string json_text(const Scenario& s, const CampaignResult& r) {
     for (const LimitReached& limit : r.limits) limits.push_back(limit.what);
     Json ledger = Json::object();
     for (std::size_t i = 0; i < r.ledger.size(); ++i) {
+        if (i >= job_category_count) break;  // of many jobs
         ledger[std::string(category_name(static_cast<Category>(i)))] = r.ledger[i];
     }
+    Json energy = Json::object();
+    for (std::size_t i = 0; i < r.energy.size(); ++i) energy[energy_name(i)] = r.energy[i];
     Json interruptions = Json::object();
     for (std::size_t i = 0; i < r.interruptions.size(); ++i) {
         interruptions[s.causes[i].name] = r.interruptions[i];
@@ -63,6 +68,7 @@ std::string json_text(const Scenario& s, const CampaignResult& r) {
                       {"limits", limits},
                       {"metrics", metrics},
                       {"ledger", ledger},
+                      {"energy_by_category", energy},
                       {"interruptions", interruptions},
                       {"planned_interruptions", r.planned_interruptions},
                       {"simulated_s", r.simulated_s},
@@ -97,6 +103,10 @@ void print_design(const Scenario& s) {
     if (step.degraded > Duration{}) {
         fmt::print("  of it waiting for parts with silent faults {:.1f} %{}\n",
                    100 * seconds(step.degraded) / whole, fault_text(s));
+    }
+    if (step.throttled > Duration{}) {
+        fmt::print("  of it clocks and memory that heat has slowed {:.1f} %\n",
+                   100 * seconds(step.throttled) / whole);
     }
     if (s.data) print_data(s);
     if (s.fidelity != Fidelity::analytic && !s.model.name.empty()) {
@@ -411,8 +421,10 @@ int cmd_run(const std::vector<std::string>& arguments) {
         print_design(scenario);
         print_headline(scenario, result);
         print_ledger(result);
+        print_power(scenario, result);
         print_storage(scenario, result);
         print_interruptions(scenario, result);
+        print_cost(scenario, result);
         std::fflush(stdout);  // the answer is out before anything else is tried
         if (!result.cancelled) {
             print_other_clock(scenario, result, text, args->changes, args->threads);

@@ -120,12 +120,11 @@ int cmd_topo(const std::vector<std::string>& arguments) {
     const std::string drawn = (*values)["network"].as<std::string>();
     std::vector<std::string> names;
     Json networks = Json::object();
-    for (const ClusterNetwork& network : s.networks) {
-        if (network.topology.vertex_count() == 0) continue;
+    for (const NetworkBill& bill : bill_of_materials(s, own.catalogue).networks) {
+        const ClusterNetwork& network = *bill.network;
         names.push_back(network.name);
-        const Materials m = materials_of(network.topology, own.catalogue);
-        networks[network.name] = materials_json(network, m);
-        if (!values->count("json")) print_materials(network, m);
+        networks[network.name] = materials_json(network, bill.materials);
+        if (!values->count("json")) print_materials(network, bill.materials);
         if (network.name != drawn) continue;
         const std::string title = fmt::format("{}: {} network", s.title, network.name);
         if (values->count("svg")) {

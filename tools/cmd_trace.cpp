@@ -67,7 +67,7 @@ Duration trace_one_replica(PerfettoTrace& trace, const Scenario& s, std::int64_t
             fmt::format("--replica: expected one from 0 to {}, found {}", s.replicas - 1, replica),
             "run.replicas says how many there are");
     }
-    ReplicaRecord record;
+    ReplicaTrace record;
     const ReplicaResult result = run_replica(s, replica, true, &record);
     trace_replica(trace, s, result, record);
     return result.simulated;

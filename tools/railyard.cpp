@@ -45,18 +45,23 @@ constexpr Verb verbs[] = {
     {"topo", cmd_topo, "what the networks are made of, and pictures of them"},
     {"storage", cmd_storage, "what the store gives, holds, and loses with its parts"},
     {"window", cmd_window, "the scenario's traffic and faults, packet by packet"},
+    {"report", cmd_report, "a results database as one page of HTML: verdicts, charts, tables"},
     {"trace", cmd_trace, "a replica, a step or a packet window as a trace for ui.perfetto.dev"},
+    {"cost", cmd_cost, "what the cluster costs, line by line, and what its answer costs"},
     {"jobs", cmd_jobs, "a trace of many jobs on a cluster: who waits how long"},
     {"verify", cmd_verify, "published measurements beside what the program says"},
+    {"explain", cmd_explain, "why goodput is not 100 %: what each cause of loss takes"},
+    {"sensitivity", cmd_sensitivity, "which inputs decide the answer, and which keys do nothing"},
+    {"breakeven", cmd_breakeven, "at what value of a key the better of two designs is the worse"},
     {"calc", cmd_calc, "checkpoint size, training memory, training time, KV cache, with formulas"},
 };
 
 std::string help() {
     std::string out =
         "usage: railyard VERB [arguments]\n\nTries a GPU training cluster in simulation.\n\n";
-    for (const Verb& verb : verbs) out += fmt::format("  {:8} {}\n", verb.name, verb.doc);
+    for (const Verb& verb : verbs) out += fmt::format("  {:11} {}\n", verb.name, verb.doc);
     out +=
-        "  bench    speed against rivals (through tools/railyard, which builds it)\n"
+        "  bench       speed against rivals (through tools/railyard, which builds it)\n"
         "\n'railyard VERB --help' says more. 'railyard --version' prints the version.\n";
     return out;
 }

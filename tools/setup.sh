@@ -6,11 +6,12 @@ ROOT="$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.." && pwd)"
 # What the program is built with.
 BUILD_PACKAGES=(cmake ninja-build g++ ccache libboost-dev libboost-program-options-dev
   libtomlplusplus-dev libfmt-dev librandom123-dev libsqlite3-dev nlohmann-json3-dev libcsv-dev
-  libprotobuf-dev protobuf-compiler)
-# What its tests need besides: the framework, a second compiler with its fuzzer, readers of results, and the real
-# Slurm that sweeps are sent to.
-TEST_PACKAGES=(doctest-dev libeigen3-dev clang libclang-rt-14-dev sqlite3 python3 git
-  python3-jsonschema slurm-wlm munge)
+  libprotobuf-dev protobuf-compiler libeigen3-dev)
+# What its tests need besides: the framework, a second compiler with its fuzzer, readers of results, a browser
+# for the report, what executes notebooks, and the real Slurm that sweeps are sent to.
+TEST_PACKAGES=(doctest-dev clang libclang-rt-14-dev sqlite3 python3 git
+  python3-jsonschema chromium python3-pandas python3-matplotlib python3-nbconvert python3-ipykernel
+  slurm-wlm munge)
 # Rivals that the benchmarks run against; never in the product.
 BENCH_PACKAGES=(libsimgrid-dev libns3-dev)
 
@@ -51,6 +52,11 @@ need_packages() {
     exit 2
   fi
   rm -f "$log"
+}
+
+# The report's page is bundled from npm's packages. Any node that is there will do.
+need_npm() {
+  command -v npm >/dev/null && command -v node >/dev/null || need_packages "the report's page is bundled by npm" nodejs npm
 }
 
 # build FOLDER CMAKE_ARGUMENTS...: configures when needed and builds; quiet unless something is wrong.

@@ -13,11 +13,12 @@ namespace {
 struct Bundle {
     std::int64_t cables = 0;
     std::int64_t broken = 0;
+    double load = 0;  // of its busiest cable, either way
 };
 // By (lower, upper): a node is its first NIC.
 using Bundles = std::map<std::pair<VertexId, VertexId>, Bundle>;
 
-Bundles bundles_of(const Topology& t) {
+Bundles bundles_of(const Topology& t, const std::vector<double>& load = {}) {
     Bundles out;
     for (LinkId l = 0; l < t.links().size(); l += 2) {
         const Link& link = t.links()[l];
@@ -27,6 +28,7 @@ Bundles bundles_of(const Topology& t) {
         }
         Bundle& bundle = out[{low, link.to}];
         ++bundle.cables;
+        if (!load.empty()) bundle.load = std::max({bundle.load, load[l], load[reverse_link(l)]});
         bundle.broken += link.bytes_per_s < t.line_rate(l).bytes_per_second();
     }
     return out;
@@ -56,6 +58,21 @@ std::string label(const Topology& t, VertexId v, bool xml) {
     return escaped(t.level(v) == 0 ? node_name(t, v) : t.name(v), xml);
 }
 
+// The end of a line's element: its colour from blue (idle) over grey to red (the busiest).
+std::string load_style(const Bundle& bundle) {
+    const double hot = std::clamp(bundle.load, 0.0, 1.0);
+    const auto mix = [&](double cold, double middle, double most) {
+        return static_cast<int>(hot < 0.5 ? cold + (middle - cold) * hot * 2
+                                          : middle + (most - middle) * (hot * 2 - 1));
+    };
+    return fmt::format(
+        " stroke=\"rgb({},{},{})\" stroke-opacity=\"{:.2f}\"{}><title>{:.0f} % of the busiest "
+        "link's "
+        "load</title></line>",
+        mix(120, 230, 200), mix(160, 170, 30), mix(210, 60, 30), 0.35 + 0.65 * hot,
+        bundle.broken > 0 ? " stroke-dasharray=\"4 3\"" : "", 100 * hot);
+}
+
 constexpr std::size_t lines_max = 4000;
 constexpr double width = 1200;
 constexpr double row_height = 150;
@@ -63,7 +80,8 @@ constexpr double top = 60;
 
 }  // namespace
 
-std::string topology_svg(const Topology& t, const std::string& title) {
+std::string topology_svg(const Topology& t, const std::string& title,
+                         const std::vector<double>& load) {
     const int levels = t.levels();
     std::vector<std::vector<VertexId>> rows(static_cast<std::size_t>(levels) + 1);
     for (VertexId v = 0; v < t.vertex_count(); ++v) {
@@ -78,7 +96,7 @@ std::string topology_svg(const Topology& t, const std::string& title) {
             x[row[i]] = width * (static_cast<double>(i) + 0.5) / static_cast<double>(row.size());
         }
     }
-    const Bundles bundles = bundles_of(t);
+    const Bundles bundles = bundles_of(t, load);
     const std::size_t every = bundles.size() / lines_max + 1;
     std::string out = fmt::format(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" "
@@ -88,8 +106,10 @@ std::string topology_svg(const Topology& t, const std::string& title) {
         "<text x=\"10\" y=\"20\" font-size=\"15\">{}</text>\n",
         width, top + row_height * levels + 60, escaped(title, true), escaped(title, true));
     if (every > 1) {
-        out += fmt::format("<text x=\"10\" y=\"38\" fill=\"#666\">one line in {} is drawn</text>\n",
-                           every);
+        out += fmt::format(
+            "<text x=\"{}\" y=\"20\" text-anchor=\"end\" fill=\"#666\">one line in {} is "
+            "drawn</text>\n",
+            width - 10, every);
     }
     out += "<g stroke=\"#8aa\" stroke-opacity=\"0.5\">\n";
     std::size_t index = 0;
@@ -97,10 +117,11 @@ std::string topology_svg(const Topology& t, const std::string& title) {
         const bool broken = bundle.broken > 0;
         if (index++ % every != 0 && !broken) continue;
         out += fmt::format(
-            "<line x1=\"{:.1f}\" y1=\"{}\" x2=\"{:.1f}\" y2=\"{}\" stroke-width=\"{:.1f}\"{}/>\n",
+            "<line x1=\"{:.1f}\" y1=\"{}\" x2=\"{:.1f}\" y2=\"{}\" stroke-width=\"{:.1f}\"{}\n",
             x[ends.first], y(t.level(ends.first)), x[ends.second], y(t.level(ends.second)),
             0.6 + 0.2 * static_cast<double>(std::min<std::int64_t>(bundle.cables, 16)),
-            broken ? " stroke=\"#c00\" stroke-opacity=\"1\"" : "");
+            load.empty() ? (broken ? " stroke=\"#c00\" stroke-opacity=\"1\"/>" : "/>")
+                         : load_style(bundle));
     }
     out += "</g>\n";
     constexpr const char* fills[] = {"#e8eef7", "#b7d3b0", "#f2d29b", "#e3b1b1"};

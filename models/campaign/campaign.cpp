@@ -120,6 +120,7 @@ std::vector<Metric> metrics_of(const Scenario& s, const ReplicaResult& r) {
                                                r.ledger.booked(Category::pipeline_bubble) +
                                                r.ledger.booked(Category::straggler_wait) +
                                                r.ledger.booked(Category::degraded) +
+                                               r.ledger.booked(Category::throttled) +
                                                r.ledger.booked(Category::data_wait)) *
                            1e-9 / job_gpus;
     double interruptions = 0;
@@ -168,6 +169,11 @@ std::vector<Metric> metrics_of(const Scenario& s, const ReplicaResult& r) {
     for (std::size_t i = 0; i < r.neighbours.size(); ++i) {
         add_neighbour_metrics(s.neighbours[i], r.neighbours[i], metrics);
     }
+    std::optional<double> tokens;
+    if (s.tokens_per_step > 0) tokens = steps * static_cast<double>(s.tokens_per_step);
+    add_power_metrics(s.power,
+                      energy_use(s.power, r.energy, r.simulated, s.nodes.nodes, s.job.nodes),
+                      s.job.nodes, tokens, metrics);
     if (s.data) {
         const double fetched = s.data->bytes_fetched(steps);
         metrics.push_back(plain_metric(
@@ -194,7 +200,7 @@ std::string stuck_report(const Scenario& s, const JobOutcome& job) {
 }  // namespace
 
 ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events,
-                          ReplicaRecord* record) {
+                          ReplicaTrace* record) {
     ReplicaResult result;
     RY_CHECK(s.no_path.empty());
     result.index = index;
@@ -241,6 +247,8 @@ ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events
     }
     job.end();
     nodes.end();
+    result.repairs = nodes.repairs();
+    result.repairs.resize(s.causes.size());
     if (failing) {
         failing->end();
         result.store = failing->counts();
@@ -254,9 +262,14 @@ ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events
     result.trajectory = engine.trajectory().value();
     RY_CHECK(result.ledger.total() == GpuNanoseconds{s.gpus()} * result.simulated.count());
 
+    result.energy = energy_of(s.power, result.ledger, s.node.gpus, result.simulated);
+
     Fingerprint outcome;
-    for (std::size_t i = 0; i < category_count; ++i) {
-        outcome.add(result.ledger.booked(static_cast<Category>(i)));
+    for (std::size_t i = 0; i < job_category_count; ++i) {
+        // A category that most campaigns have nothing in leaves their digests as they were before it.
+        const GpuNanoseconds booked = result.ledger.booked(static_cast<Category>(i));
+        if (static_cast<Category>(i) == Category::throttled && booked == 0) continue;
+        outcome.add(booked);
     }
     for (const std::int64_t n : result.job.interruptions) outcome.add(n);
     for (const std::int64_t n :
@@ -266,6 +279,7 @@ ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events
     }
     result.outcome = outcome.value();
     result.metrics = metrics_of(s, result);
+    if (s.cost) add_cost_metrics(s, result);
     return result;
 }
 
@@ -311,6 +325,14 @@ void summarise_into(CampaignResult& out, const Scenario& s) {
             fractions[r] = out.replicas[r].ledger.fraction(static_cast<Category>(c));
         }
         out.ledger.push_back(summarise(fractions).mean);
+    }
+    out.energy.assign(category_count + 2, 0);
+    for (const ReplicaResult& r : out.replicas) {
+        for (std::size_t c = 0; c < category_count; ++c) {
+            out.energy[c] += joules(r.energy.nodes[c]) / n;
+        }
+        out.energy[category_count] += joules(r.energy.network) / n;
+        out.energy[category_count + 1] += joules(r.energy.storage) / n;
     }
     out.digest = digest.hex();
     out.trajectory = trajectory.hex();
@@ -361,9 +383,9 @@ std::vector<EstimateEffect> rank_estimates(std::string_view text, const std::str
         double goodput = 0;
         double speed = 0;
     };
-    const auto point_with = [&](const Perturbation& perturbation) -> std::optional<Point> {
+    const auto point_with = [&](const Perturbations& perturbations) -> std::optional<Point> {
         ScenarioChanges changed = changes;
-        changed.perturbation = perturbation;
+        changed.perturbations = perturbations;
         try {
             Scenario s = load_scenario(text, name, changed);
             s.replicas = std::min(s.replicas, replicas);
@@ -385,7 +407,7 @@ std::vector<EstimateEffect> rank_estimates(std::string_view text, const std::str
     const std::optional<Point> as_is = point_with({});
     const auto change = [&](const Estimate& estimate,
                             double factor) -> std::optional<EstimateEffect::Change> {
-        const std::optional<Point> point = point_with({estimate.path, factor});
+        const std::optional<Point> point = point_with({{estimate.path, factor}});
         if (!point) return std::nullopt;
         return EstimateEffect::Change{point->goodput - as_is->goodput,
                                       ratio(point->speed, as_is->speed) - 1};

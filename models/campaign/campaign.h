@@ -5,6 +5,8 @@
 #include <functional>
 #include <optional>
 
+#include "models/campaign/bill_of_materials.h"
+#include "models/campaign/cost.h"
 #include "models/campaign/scenario.h"
 #include "models/campaign/store_traffic.h"
 #include "sim/metrics.h"
@@ -23,7 +25,9 @@ struct ReplicaResult {
     std::string stuck_report;  // who waits on what
     Ledger ledger;
     JobOutcome job;
+    std::vector<std::int64_t> repairs;         // nodes that went to repair, by cause
     StoreFailureCounts store;                  // of [storage]
+    CampaignEnergy energy;                     // before the facility's own losses
     std::vector<NeighbourOutcome> neighbours;  // in the scenario's order
     Duration simulated{};
     std::uint64_t events = 0;
@@ -34,7 +38,7 @@ struct ReplicaResult {
 };
 
 // A replica from minute to minute, for those that look at one. Rates stand until the next change.
-struct ReplicaRecord {
+struct ReplicaTrace {
     std::vector<PhaseStart> phases;
     std::vector<StoreRates> store_rates;  // by index into Scenario::stores
     std::vector<NodeAbsence> absences;
@@ -44,7 +48,7 @@ struct ReplicaRecord {
 // the same bytes, always. Checks that the ledger sums to GPUs x time.
 // `record` is filled when it is given; it changes nothing else.
 ReplicaResult run_replica(const Scenario& scenario, std::int64_t index, bool log_events,
-                          ReplicaRecord* record = nullptr);
+                          ReplicaTrace* record = nullptr);
 
 struct CampaignOptions {
     unsigned threads = 1;
@@ -60,7 +64,8 @@ struct CampaignResult {
     std::vector<ReplicaResult> replicas;  // by index; when cancelled, those that were finished
     bool cancelled = false;
     std::vector<MetricSummary> metrics;
-    std::vector<double> ledger;         // mean fraction by category; sums to 1
+    std::vector<double> ledger;  // mean fraction by category; sums to 1
+    std::vector<double> energy;  // J, likewise by category; then of the network and of storage
     std::vector<double> interruptions;  // mean count by cause
     double planned_interruptions = 0;
     std::string digest;                // of all outcomes

@@ -12,6 +12,7 @@
 #include "models/campaign/neighbours.h"
 #include "models/campaign/packet_rates.h"
 #include "models/campaign/parallel.h"
+#include "models/campaign/power_reader.h"
 #include "models/campaign/stores.h"
 #include "sim/check.h"
 
@@ -96,6 +97,7 @@ class ScenarioReader {
     Section top_;
     std::optional<Catalogue> catalogue_;
     Scenario s_;
+    std::optional<PowerReader> power_;
     std::string node_name_ = "dgx_h100";
     std::string model_name_;
     std::optional<Duration> job_length_;
@@ -119,11 +121,12 @@ Scenario ScenarioReader::read() {
         "override", "Catalogue values to replace, as [override.gpu.h100_sxm] hbm_efficiency = 0.8");
     s_.values = static_cast<ValueChoice>(choice);
     if (overrides != nullptr) s_.overrides = *overrides;
-    s_.perturbation = changes_.perturbation;
+    s_.perturbations = changes_.perturbations;
     catalogue_.emplace(values_, s_.values, overrides);
 
     read_run();
     read_cluster();
+    power_.emplace(top_, *catalogue_, node_name_, s_);
     StoreReader store(StoreRole::shared, top_, *catalogue_, s_.node, node_name_, s_.nodes.nodes);
     s_.converged = store.converged();
     s_.own_class = store.class_weight() > 0;
@@ -140,7 +143,7 @@ Scenario ScenarioReader::read() {
     context.converged = s_.converged;
     context.storage_class_weight = store.class_weight();
     context.folder = folder_;
-    context.build = changes_.build_networks;
+    context.build = changes_.build_networks || top_.has("cost");  // every cable is paid for
     context.build_compute = s_.fidelity != Fidelity::analytic;
     context.packets = packets_wanted();
     context.packet_rates = s_.fidelity == Fidelity::packet;
@@ -168,8 +171,11 @@ Scenario ScenarioReader::read() {
     read_job();
     read_neighbours(top_, s_);
     read_maintenance();
+    power_->finish(store.servers());
     read_failures(top_, *catalogue_, s_);
+    s_.cost = read_cost(top_, values_, s_);
     top_.finish();
+    if (ok()) remove_from_campaign(s_, changes_.without);
     return std::move(s_);
 }
 
@@ -197,6 +203,7 @@ void ScenarioReader::read_run() {
         "How the network enters a step: an ideal one between the nodes' NICs, flows that share "
         "the links of [fabric.compute], or its packets");
     s_.fidelity = static_cast<Fidelity>(fidelity);
+    if (has(changes_.without, LossCause::network)) s_.fidelity = Fidelity::analytic;
     run.finish();
 }
 
@@ -237,14 +244,17 @@ void ScenarioReader::read_cluster() {
          cluster.sections("fault", "A part that is slower than it should be, unnoticed")) {
         read_fault(fault);
     }
+    if (has(changes_.without, LossCause::degraded_parts)) s_.faults.clear();
     cluster.finish();
 }
 
 void ScenarioReader::read_fault(Section& section) {
     PartFault fault;
     int part = 0;
-    section.choose("part", part, part_names(),
-                   "gpu: its clocks; nvlink: its lanes; pcie: its lanes; nic: a NIC's rate");
+    section.choose(
+        "part", part, part_names(),
+        "gpu: its clocks; nvlink: its lanes; pcie: its lanes; nic: a NIC's rate; hbm: the "
+        "bandwidth of a GPU's memory");
     fault.part = static_cast<Part>(part);
     section.read("node", fault.node, "Which node, counted from 0", {.bound = Bound::non_negative});
     section.read("index", fault.index, "Which GPU or NIC of the node, counted from 0",
@@ -330,7 +340,8 @@ void ScenarioReader::read_step(Section& job) {
             step.error("time", fmt::format("a step of {} is longer than any training run's",
                                            to_text(*given_step_)));
         }
-        s_.job.step.compute = *given_step_;
+        s_.job.step.compute = power_->slowed(*given_step_);
+        s_.job.step.throttled = power_->throttled_time(s_.job.step);
         if (!model_name_.empty()) {
             s_.job.step.model_flops =
                 3 * forward_flops_per_token(s_.model, s_.plan.sequence_length) *
@@ -346,6 +357,7 @@ void ScenarioReader::read_step(Section& job) {
         s_.optimizer_traffic = catalogue_->number("bytes_per_param", "", "optimizer_step_traffic");
         s_.collective_constants = read_collective_constants(*catalogue_, s_.node);
         model_steps();
+        remove_from_step(s_, changes_.without);
         if (seconds(s_.job.step.duration()) > step_seconds_max) {
             job.error(
                 "parallel", "one step takes more than 116 days",
@@ -372,11 +384,13 @@ void ScenarioReader::read_data_loading(Section& job) {
         }
     }
     s_.data = read_data(job, *catalogue_, context);
+    remove_from_data(s_, changes_.without);
     if (s_.data) {
         s_.job.step.data_wait = from_seconds(std::min(s_.data->flow.data_wait_s, step_seconds_max));
         const bool objects = s_.data->source == DataSource::object_store;
         const std::size_t store = objects ? object_store : shared_store;
-        if (s_.data->source != DataSource::local && store < s_.stores.size()) {
+        if (s_.data->source != DataSource::local && store < s_.stores.size() &&
+            !has(changes_.without, LossCause::storage)) {
             s_.job.data = DataFeedSpec{.loader = s_.data->loader,
                                        .supply = s_.data->supply,
                                        .store = store,
@@ -410,6 +424,11 @@ void ScenarioReader::model_steps() {
         for (const PartFault& fault : s_.faults) s_.fault_costs.push_back(held_up({fault}));
         s_.job.step = sound;
         s_.job.step.degraded = held_up(s_.faults);
+        std::vector<PartFault> slowed = power_->throttled_parts(s_.job.step);
+        if (!slowed.empty()) {
+            slowed.insert(slowed.end(), s_.faults.begin(), s_.faults.end());
+            s_.job.step.throttled = held_up(slowed) - s_.job.step.degraded;
+        }
     } catch (const NoPath& no_path) {
         s_.no_path = no_path.what();
     }
@@ -422,7 +441,7 @@ Duration ScenarioReader::burst_penalty() {
     try {
         return std::max(Duration{}, beside.step(s_.plan).duration() -
                                         (s_.job.step.duration() - s_.job.step.degraded -
-                                         s_.job.step.data_wait));
+                                         s_.job.step.throttled - s_.job.step.data_wait));
     } catch (const NoPath& no_path) {  // to the storage servers
         s_.no_path = no_path.what();
         return {};
@@ -448,7 +467,7 @@ Scenario build(Document& document, Diagnostics& diagnostics, const ScenarioChang
     diagnostics.raise_if_any();
     // A study that contains its scenario is that scenario: its axes are for 'railyard sweep'.
     std::erase_if(document.root.members, [](const Member& m) { return m.key == "sweep"; });
-    ValueReader values(diagnostics, document.name, changes.perturbation);
+    ValueReader values(diagnostics, document.name, changes.perturbations);
     const std::size_t slash = document.name.rfind('/');
     const std::string folder = slash == std::string::npos ? "" : document.name.substr(0, slash + 1);
     Scenario scenario = ScenarioReader(values, &document.root, nullptr, changes, folder).read();
@@ -479,7 +498,8 @@ Communicators communicators(const Scenario& s, Fidelity fidelity,
     const bool flow = fidelity != Fidelity::analytic;
     std::vector<PartFault> everywhere;
     for (const PartFault& f : faults) {
-        if (f.node < s.job.nodes && (!flow || f.part == Part::gpu)) everywhere.push_back(f);
+        if (f.node < s.job.nodes && (!flow || f.part == Part::gpu || f.part == Part::hbm))
+            everywhere.push_back(f);
     }
     Communicators groups(s.collective_constants, with_faults(s.node, everywhere),
                          s.networks[0].sharp);
@@ -591,7 +611,13 @@ std::vector<Kind> kinds() {
            "flows that share the links of [fabric.compute]",
            "its packets: queues, pauses, marks, losses"});
     words("cluster.fault.part", part_names(),
-          {"a GPU at low clocks", "NVLink lanes lost", "PCIe lanes lost", "a slow NIC"});
+          {"a GPU at low clocks", "NVLink lanes lost", "PCIe lanes lost", "a slow NIC",
+           "a GPU whose memory is throttled"});
+    for (std::size_t i = 0; i < cooling_names().size(); ++i) {
+        out.push_back({"facility.cooling", cooling_names()[i], cooling_docs()[i]});
+    }
+    words("power.redundancy", power_redundancies(),
+          {"every supply is needed", "one may be lost", "half of them may be lost"});
     words("job.parallel.recompute", recompute_names(),
           {"every activation is kept", "the attention core is computed again",
            "norms and activation functions too", "whole layers"});

@@ -5,8 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "models/campaign/cost.h"
+#include "models/campaign/counterfactual.h"
 #include "models/campaign/data.h"
 #include "models/campaign/limits.h"
+#include "models/campaign/power.h"
 #include "models/campaign/stores.h"
 #include "models/campaign/window.h"
 #include "models/scheduler/scheduler.h"
@@ -52,6 +55,8 @@ struct Scenario {
     NodePool::Spec nodes;
     JobSpec job;
     std::vector<FailureCause> causes;
+    PowerSpec power;
+    std::optional<CostSetup> cost;  // with [cost]
 
     // For people, and for metrics that need them.
     TransformerModel model;  // name empty: the step was given, not modelled
@@ -77,7 +82,7 @@ struct Scenario {
     // What the scenario makes of the catalogue, for those that read more of it.
     ValueChoice values = ValueChoice::corrected;
     Value overrides;
-    Perturbation perturbation;
+    Perturbations perturbations;
 
     std::vector<Estimate> estimates;  // every estimate that was read, from scenario and catalogue
     std::vector<Diagnostic> warnings;
@@ -87,7 +92,7 @@ struct Scenario {
 
     // The catalogue as this scenario has it. The scenario must outlive it.
     StandaloneCatalogue open_catalogue() const {
-        return StandaloneCatalogue(values, &overrides, file, perturbation);
+        return StandaloneCatalogue(values, &overrides, file, perturbations);
     }
     // The shared store, whose limits and protection are pure functions of what is broken.
     const StorageSystem& store() const { return *stores[0].system; }
@@ -110,10 +115,11 @@ GpuNetwork gpu_network(const Scenario& scenario, Fidelity fidelity,
 // packets.
 std::vector<NetworkWindow> packet_windows(const Scenario& scenario);
 
-// What may differ from the file: settings "a.b=c" in order, then one scaled number.
+// What may differ from the file: settings "a.b=c" in order, then scaled numbers.
 struct ScenarioChanges {
     std::vector<std::string> settings;
-    Perturbation perturbation;
+    Perturbations perturbations;
+    LossCauses without{};         // these are taken away
     bool must_fit = true;         // false: a model that needs more memory than there is is no error
     bool build_networks = false;  // those too that have no section, by their defaults
     bool packets = false;         // read how the networks treat packets, build the compute network

@@ -277,6 +277,54 @@ double Catalogue::number(std::string_view kind, std::string_view name, std::stri
     const Found found = find(kind, name, key);
     return reader_.number(*found.value, found.path, Bound::non_negative).value_or(1.0);
 }
+
+namespace {
+
+// In the base unit; what can't be read has been reported where it was checked.
+double plain(const Value* value) {
+    if (value == nullptr) return 0;
+    if (value->kind != Value::Kind::string) return value->real;
+    std::string why;
+    const std::optional<Quantity> quantity = parse_quantity(value->text, why);
+    return quantity ? quantity->value : 0;
+}
+
+std::string unit_of(const Value& value) {
+    if (value.kind != Value::Kind::string) return "";
+    return value.text.substr(std::min(value.text.size(), value.text.find_first_of("U/")));
+}
+
+}  // namespace
+
+ValueRange Catalogue::range(std::string_view kind, std::string_view name, std::string_view key) {
+    const Found found = find(kind, name, key);
+    const Value* ours = entry(kind, name)->find(key);
+    const Value* inner = found.value->find("value");
+    ValueRange out;
+    out.value = plain(inner ? inner : found.value);
+    out.low = out.high = out.value;
+    out.unit = unit_of(*ours->find("value"));
+    const Value* type = found.value->find("class");
+    const bool overridden = found.path.starts_with("override.");
+    if (overridden) {
+        out.origin = "the scenario";
+    } else {
+        const bool seed = inner == nullptr;
+        const Value* source = ours->find(seed ? "seed_source" : "source");
+        out.origin = fmt::format("{}: {}", seed ? "seed" : type->text,
+                                 citation(kind, source ? source->text : ""));
+    }
+    if (const Value* low = found.value->find("low"), *high = found.value->find("high");
+        low && high) {
+        out.low = std::min(plain(low), out.value);
+        out.high = std::max(plain(high), out.value);
+    } else if (type != nullptr && type->text == "estimate") {
+        out.low *= estimate_spread_low;
+        out.high *= estimate_spread_high;
+    }
+    return out;
+}
+
 std::int64_t Catalogue::integer(std::string_view kind, std::string_view name,
                                 std::string_view key) {
     const Found found = find(kind, name, key);

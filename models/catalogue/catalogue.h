@@ -18,6 +18,15 @@ namespace railyard {
 
 enum class ValueChoice : std::uint8_t { corrected, seed };
 
+// A number with the range that is printed for it. All three are equal when none is.
+struct ValueRange {
+    double low = 0;
+    double value = 0;
+    double high = 0;
+    std::string unit;    // as our entry has it: "USD", "USD/kWh"; empty for a plain number
+    std::string origin;  // "paper: its citation in full", or "the scenario" for one that it overrides
+};
+
 class Catalogue {
   public:
     // `overrides` is a scenario's [override] table (kind.name.key = value), or nullptr; it must
@@ -51,6 +60,9 @@ class Catalogue {
     // In USD, for what the value is written per: GB, 1000 requests.
     double price(std::string_view kind, std::string_view name, std::string_view key);
     double number(std::string_view kind, std::string_view name, std::string_view key);
+    // A number or a quantity in the base unit of its dimension, with its range; an estimate without one has
+    // the house's spread. What is read here is not among the estimates that an answer is tried for.
+    ValueRange range(std::string_view kind, std::string_view name, std::string_view key);
     std::int64_t integer(std::string_view kind, std::string_view name, std::string_view key);
     // Lists, in the order written.
     std::vector<double> numbers(std::string_view kind, std::string_view name, std::string_view key);
@@ -80,8 +92,8 @@ class Catalogue {
 struct StandaloneCatalogue {
     explicit StandaloneCatalogue(ValueChoice choice = ValueChoice::corrected,
                                  const Value* overrides = nullptr, std::string file = "catalogue",
-                                 Perturbation perturbation = {})
-        : reader(diagnostics, std::move(file), std::move(perturbation)),
+                                 Perturbations perturbations = {})
+        : reader(diagnostics, std::move(file), std::move(perturbations)),
           catalogue(reader, choice, overrides) {}
     StandaloneCatalogue(const StandaloneCatalogue&) = delete;  // its parts know each other's place
 

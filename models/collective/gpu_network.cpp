@@ -45,6 +45,7 @@ void GpuNetwork::degrade(const PartFault& fault) {
     };
     switch (fault.part) {
         case Part::gpu:
+        case Part::hbm:
             return;  // its links are sound
         case Part::nvlink:
             return nvlink_faults_.push_back(fault);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "models/facility/portable_power.h"
 #include "sim/check.h"
 
 namespace railyard {
@@ -19,8 +20,8 @@ double TripCurve::seconds_at(double load) const {
     while (right + 1 < points_.size() && points_[right].load < load) ++right;
     const Point& a = points_[right - 1];
     const Point& b = points_[right];
-    const double slope = std::log(b.seconds / a.seconds) / std::log(b.load / a.load);
-    return a.seconds * std::pow(load / a.load, slope);
+    const double slope = portable_log(b.seconds / a.seconds) / portable_log(b.load / a.load);
+    return a.seconds * portable_power(load / a.load, slope);
 }
 
 TripCurve read_trip_curve(Catalogue& c) {
@@ -36,7 +37,7 @@ TripCurve read_trip_curve(Catalogue& c) {
 double Breaker::after(double warmth, Watts load, double span) const {
     const double multiple = load.value / rating_.value;
     return multiple > 1 ? warmth + span / curve_.seconds_at(multiple)
-                        : warmth * std::exp(-span / curve_.cooling_seconds());
+                        : warmth * portable_exp(-span / curve_.cooling_seconds());
 }
 
 void Breaker::carry(Watts load, Duration time) {
@@ -54,7 +55,7 @@ struct Breaker::Cycle {
     double after(double w, double n) const {
         if (gain == 1) return w + n * rise;
         const double settled = rise / (1 - gain);
-        return settled + (w - settled) * std::pow(gain, n);
+        return settled + (w - settled) * portable_power(gain, n);
     }
     // Whole cycles that it bears from w: the first that begins at trips_from or above. Infinity: all.
     double borne_from(double w) const {
@@ -62,7 +63,8 @@ struct Breaker::Cycle {
         if (gain == 1) return rise > 0 ? std::ceil((trips_from - w) / rise) : INFINITY;
         const double settled = rise / (1 - gain);
         if (settled <= trips_from) return INFINITY;
-        return std::ceil(std::log((settled - trips_from) / (settled - w)) / std::log(gain));
+        if (gain <= 0) return 1;  // all warmth is gone by the cycle's end
+        return std::ceil(portable_log((settled - trips_from) / (settled - w)) / portable_log(gain));
     }
 };
 

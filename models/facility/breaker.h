@@ -10,8 +10,8 @@
 
 namespace railyard {
 
-// The inverse-time law: seconds to trip from cold at a constant multiple of the rating, straight lines between
-// points in the logarithms of both.
+// The inverse-time law: seconds to trip from cold at a constant multiple of the rating, straight lines
+// between points in the logarithms of both.
 class TripCurve {
   public:
     struct Point {
@@ -43,6 +43,7 @@ class Breaker {
 
     Watts rating() const { return rating_; }
     double warmth() const { return warmth_; }
+    void reset() { warmth_ = 0; }
     // What is behind it has drawn this for so long; warmth stops at 1.
     void carry(Watts load, Duration time);
     // The same, of a cycle that goes on for so long.

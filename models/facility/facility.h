@@ -1,8 +1,9 @@
 #pragma once
-// The door of the folder: what nodes draw, what feeds and cools them, and when that fails.
+// The door of the folder: what nodes draw, what feeds and cools them, when that fails, and money.
 
 #include "models/facility/breaker.h"
 #include "models/facility/cooling.h"
+#include "models/facility/cost.h"
 #include "models/facility/energy.h"
 #include "models/facility/gpu_heat.h"
 #include "models/facility/node_power.h"

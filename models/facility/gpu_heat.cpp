@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/facility/portable_power.h"
+
 namespace railyard {
 
 Celsius GpuCooling::after(Celsius from, Watts power, Duration time) const {
     const double end = settled(power).value;
-    return {end + (from.value - end) * std::exp(-seconds(time) / seconds(time_constant))};
+    return {end + (from.value - end) * portable_exp(-seconds(time) / seconds(time_constant))};
 }
 
 Celsius GpuCooling::peak(const PowerProfile& gpu) const {
@@ -15,7 +17,7 @@ Celsius GpuCooling::peak(const PowerProfile& gpu) const {
     double gain = 1;
     double rise = 0;
     for (const PowerLevel& level : gpu.levels()) {
-        const double stays = std::exp(-seconds(level.lasts) / seconds(time_constant));
+        const double stays = portable_exp(-seconds(level.lasts) / seconds(time_constant));
         gain *= stays;
         rise = rise * stays + settled(level.power).value * (1 - stays);
     }
@@ -99,7 +101,7 @@ CoolingLoss lose_cooling(const GpuPower& power, const GpuCooling& cooling, const
     const auto power_at = [&](double temperature) {
         const double speed = law.speed_at({temperature});
         const double floor = std::min(power.idle.value, gpu_mean.value);
-        return std::max(floor, gpu_mean.value * std::pow(speed, 1 / power.cap_exponent));
+        return std::max(floor, gpu_mean.value * portable_power(speed, 1 / power.cap_exponent));
     };
     constexpr int slices = 1000;
     const double first = std::max(from, law.starts.value);

@@ -60,7 +60,8 @@ HeatState settle(const GpuPower& power, const GpuCooling& cooling, const Throttl
 //
 //     d inlet / dt = P / heat_capacity
 //
-// The capacity (J/K for each GPU) follows from the ride-through: the time from there to throttling at full load.
+// The capacity (J/K for each GPU) follows from the ride-through: the time from there to throttling at full
+// load.
 struct CoolingLoss {
     Duration throttles_after{};
     Duration shuts_down_after{};  // by then clocks have fallen, and with them the heat

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/facility/portable_power.h"
 #include "sim/check.h"
 
 namespace railyard {
@@ -48,12 +49,12 @@ Watts GpuPower::at(Activity activity) const {
 }
 
 double GpuPower::speed_at(Watts power) const {
-    return power >= max ? 1 : std::pow(power.value / max.value, cap_exponent);
+    return power >= max ? 1 : portable_power(power.value / max.value, cap_exponent);
 }
 
 Watts GpuPower::compute_power_at(double speed) const {
     const double full = at(Activity::compute).value;
-    return {std::max(std::min(idle.value, full), full * std::pow(speed, 1 / cap_exponent))};
+    return {std::max(std::min(idle.value, full), full * portable_power(speed, 1 / cap_exponent))};
 }
 
 NodePower::Parts NodePower::parts(double gpu_watts) const {
@@ -113,8 +114,11 @@ NodePower read_node_power(Catalogue& c, const NodePowerSpec& spec, double liquid
     out.fans_at_full =
         fans / (1 - fans) * (static_cast<double>(spec.gpus) * g.max.value + out.nics + out.host);
 
-    out.rated = c.power("node", spec.node, "max_power");
-    if (c.has("node", spec.node, "power_supplies")) {
+    // The entry's rating and its supplies are those of the box as it is sold.
+    const std::int64_t sold = c.integer("node", spec.node, "gpus");
+    out.rated = {c.power("node", spec.node, "max_power").value +
+                 static_cast<double>(spec.gpus - sold) * g.max.value / out.supply_efficiency};
+    if (spec.gpus == sold && c.has("node", spec.node, "power_supplies")) {
         out.supplies = c.integer("node", spec.node, "power_supplies");
         out.supply_rating = c.power("node", spec.node, "power_supply_rating");
         // An entry that doesn't say how many it needs has one to lose.

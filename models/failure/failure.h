@@ -40,6 +40,7 @@ struct FailureCause {
     Duration reset_time{};
     Duration repair_time{};       // mean
     double replace_fraction = 1;  // with Remedy::replace: the rest is cured by a reset
+    bool silences = false;        // the node's host is gone: it answers nobody
     // Of a storm. What is said above of detection and remedy then holds for what follows a fatal one.
     std::optional<Storm> storm;
 };

@@ -107,7 +107,7 @@ Node read_node(Catalogue& c, const std::string& name) {
 }
 
 const std::vector<std::string>& part_names() {
-    static const std::vector<std::string> names = {"gpu", "nvlink", "pcie", "nic"};
+    static const std::vector<std::string> names = {"gpu", "nvlink", "pcie", "nic", "hbm"};
     return names;
 }
 
@@ -179,14 +179,17 @@ Node with_faults(Node node, const std::vector<PartFault>& faults) {
     double nvlink = 1;
     double pcie = 1;
     double nic = 1;
+    double hbm = 1;
     for (const PartFault& f : faults) {
         double& worst = f.part == Part::gpu      ? gpu
                         : f.part == Part::nvlink ? nvlink
                         : f.part == Part::pcie   ? pcie
+                        : f.part == Part::hbm    ? hbm
                                                  : nic;
         worst = std::min(worst, f.speed);
     }
     node.gpu.sustained_fraction *= gpu;
+    node.gpu.hbm_bandwidth = node.gpu.hbm_bandwidth * hbm;
     node.gpu.nvlink_bandwidth = node.gpu.nvlink_bandwidth * nvlink;
     node.gpu.nccl_nvlink_bandwidth = node.gpu.nccl_nvlink_bandwidth * nvlink;
     node.pcie.link_bytes_per_s *= pcie;

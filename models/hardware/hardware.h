@@ -57,8 +57,8 @@ struct Gpu {
 };
 
 // A part that works, but slower than it should, and that nobody has noticed: PCIe trained down to
-// fewer lanes, an NVLink lane lost, a GPU held at low clocks.
-enum class Part : std::uint8_t { gpu, nvlink, pcie, nic };
+// fewer lanes, an NVLink lane lost, a GPU held at low clocks, its memory throttled.
+enum class Part : std::uint8_t { gpu, nvlink, pcie, nic, hbm };
 const std::vector<std::string>& part_names();
 struct PartFault {
     Part part = Part::gpu;

@@ -40,6 +40,8 @@ void NodePool::remove(const Strike& strike, const FailureCause& cause) {
         const double mean = seconds(cause.repair_time);
         out = from_seconds(std::min(lognormal(mean, spec_.repair_sigma, strike.repair_spread),
                                     repair_seconds_max));
+        if (repairs_.size() <= strike.cause) repairs_.resize(strike.cause + 1);
+        ++repairs_[strike.cause];
         if (!lemon_.empty() && strike.cure < spec_.lemons.cured_by_repair) lemon_[node] = false;
     }
     engine_.schedule(engine_.now() + out, id_, node);

@@ -1,10 +1,12 @@
 #pragma once
 // The door of the folder: which nodes a job gets. Here one job, all its nodes or none, and what is left
-// over are its hot spares; in job_stream.h many jobs.
+// over are its hot spares; in fleet.h many jobs on a cluster that fails; in job_stream.h many on one that
+// does not.
 
 #include <deque>
 #include <vector>
 
+#include "models/scheduler/fleet.h"
 #include "models/scheduler/job_stream.h"
 #include "models/scheduler/job_trace.h"
 #include "models/scheduler/policy.h"
@@ -47,6 +49,8 @@ class NodePool : public CampaignEngine::Component, public NodeSupply {
     bool fill(std::int64_t slot) override;
 
     void handle(std::uint32_t node) override;  // the node comes back
+    // Nodes that went to repair, by cause; shorter than the causes when the last had none.
+    const std::vector<std::int64_t>& repairs() const { return repairs_; }
     void end();                                // books up to the engine's present instant
 
   private:
@@ -62,6 +66,7 @@ class NodePool : public CampaignEngine::Component, public NodeSupply {
     std::deque<std::uint32_t> spares_;  // taken from the back, returned to the front
     std::vector<bool> lemon_;
     std::int64_t in_repair_ = 0;
+    std::vector<std::int64_t> repairs_;
     Instant booked_until_{};
     std::vector<NodeAbsence>* absences_ = nullptr;
 };

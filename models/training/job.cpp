@@ -245,6 +245,7 @@ void TrainingJob::keep(const Work& work) {
     ledger_.book(Category::pipeline_bubble, g, work.steps * spec_.step.bubble);
     ledger_.book(Category::straggler_wait, g, work.steps * spec_.step.straggler_wait);
     ledger_.book(Category::degraded, g, work.steps * spec_.step.degraded);
+    ledger_.book(Category::throttled, g, work.steps * spec_.step.throttled);
     ledger_.book(Category::data_wait, g, work.steps * spec_.step.data_wait + work.data_wait);
     ledger_.book(Category::checkpoint_stall, g, work.upload_penalty);
 }
@@ -558,6 +559,7 @@ void TrainingJob::enter(JobPhase phase) {
     phase_since_ = engine_.now();
     if (phases_ != nullptr) phases_->push_back({engine_.now(), phase});
     if (feed_) feed_->change(use_of_data(phase));
+    if (watcher_ != nullptr) watcher_->phase_changed(phase);
 }
 
 void TrainingJob::end_phase_after(Duration span, Kind kind) {
@@ -614,16 +616,19 @@ void TrainingJob::end() {
         const Duration bubble = share(spec_.step.bubble);
         const Duration straggling = share(spec_.step.straggler_wait);
         const Duration held_up = share(spec_.step.degraded);
+        const Duration throttled = share(spec_.step.throttled);
         const Duration starved = share(spec_.step.data_wait + segment_wait_);
         const Duration penalty = share(segment_penalty_);
         ledger_.book(Category::exposed_communication, spec_.gpus(), communication);
         ledger_.book(Category::pipeline_bubble, spec_.gpus(), bubble);
         ledger_.book(Category::straggler_wait, spec_.gpus(), straggling);
         ledger_.book(Category::degraded, spec_.gpus(), held_up);
+        ledger_.book(Category::throttled, spec_.gpus(), throttled);
         ledger_.book(Category::data_wait, spec_.gpus(), starved);
         ledger_.book(Category::checkpoint_stall, spec_.gpus(), penalty);
         ledger_.book(Category::productive, spec_.gpus(),
-                     partial - communication - bubble - straggling - held_up - starved - penalty);
+                     partial - communication - bubble - straggling - held_up - throttled - starved -
+                         penalty);
     }
     if (saves()) {
         if (phase_ == JobPhase::checkpointing) stop_waiting();

@@ -89,6 +89,7 @@ struct CampaignEvent {
     std::string cause;       // of an interruption
     std::int64_t slot = -1;  // of an interruption: the job's node slot
     std::int64_t steps = 0;  // steps safe (checkpoint_safe, resumed) or lost (interruption)
+    std::int64_t job = -1;   // of a fleet: whose; slot is then its node, steps what it has left to do
 };
 
 struct JobOutcome {
@@ -108,6 +109,13 @@ struct JobOutcome {
     bool finished = false;    // target_steps reached
 };
 
+// Told when the job begins to do something else: what its nodes draw changes then.
+class PhaseWatcher {
+  public:
+    virtual ~PhaseWatcher() = default;
+    virtual void phase_changed(JobPhase now) = 0;
+};
+
 class TrainingJob : public CampaignEngine::Component,
                     public FailureSource::Target,
                     public NodeSupply::Waiter,
@@ -122,6 +130,9 @@ class TrainingJob : public CampaignEngine::Component,
 
     // Keeps every phase from now on; the last one is done, at the end. Call before begin().
     void log_phases(std::vector<PhaseStart>& phases) { phases_ = &phases; }
+    // Set before the job begins; it outlives the job.
+    void set_watcher(PhaseWatcher& watcher) { watcher_ = &watcher; }
+
     // The campaign opens on a job whose state has just been restored: it holds its nodes and runs.
     void begin();
     // Books what is under way at the engine's present instant. Call once, after the engine has run.
@@ -192,6 +203,7 @@ class TrainingJob : public CampaignEngine::Component,
     Ledger& ledger_;
     std::vector<CampaignEvent>* events_;
     std::vector<PhaseStart>* phases_ = nullptr;
+    PhaseWatcher* watcher_ = nullptr;
     CampaignEngine::ComponentId id_;
 
     JobPhase phase_ = JobPhase::done;

@@ -16,6 +16,7 @@ constexpr std::array<Row, category_count> rows{{
     {"pipeline_bubble", "stages without a microbatch, kept steps", "PRODUCTIVE"},
     {"straggler_wait", "waiting for the slowest rank, kept steps", "PRODUCTIVE"},
     {"degraded", "waiting for a part with a silent fault, kept steps", "PRODUCTIVE"},
+    {"throttled", "clocks or memory slowed by heat, kept steps", "PRODUCTIVE"},
     {"data_wait", "waiting for data, kept steps", "DATA_LOADING_SYNC"},
     {"storm_stall", "a network frozen by a pause storm", "OTHER"},
     {"checkpoint_stall", "waiting for a checkpoint, or slowed by one",
@@ -31,6 +32,13 @@ constexpr std::array<Row, category_count> rows{{
     {"planned_maintenance", "scheduled interruptions", "OTHER"},
     {"spare", "healthy nodes that no job holds", "OTHER"},
     {"repair", "nodes out of service", "OTHER"},
+    {"idle", "free, and nobody waits for it", "OTHER"},
+    {"gang_wait", "free, the first in the queue waits for more", "OTHER"},
+    {"fragmentation", "free, the first in the queue needs no more but can't be placed", "OTHER"},
+    {"partial_hold", "held by a job that has not all of its GPUs",
+     "INFRASTRUCTURE_RECOVERY_FROM_DISRUPTION"},
+    {"drained", "nodes that take no new jobs", "INFRASTRUCTURE_RECOVERY_FROM_DISRUPTION"},
+    {"health_check", "prologs and epilogs of jobs", "PROGRAM_STARTUP"},
 }};
 
 const Row& row(Category category) {

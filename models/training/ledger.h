@@ -18,6 +18,7 @@ enum class Category : std::uint8_t {
     pipeline_bubble,        // of kept steps: pipeline stages without a microbatch
     straggler_wait,         // of kept steps: waiting for the slowest rank
     degraded,               // of kept steps: waiting for a part with a silent fault
+    throttled,              // of kept steps: clocks or memory that heat has slowed
     data_wait,              // of kept steps: waiting for the next batch
     storm_stall,            // waiting for a network that a pause storm has frozen
     checkpoint_stall,       // waiting for a checkpoint, or slowed by one in the background
@@ -30,8 +31,17 @@ enum class Category : std::uint8_t {
     planned_maintenance,    // interruptions that were scheduled
     spare,                  // healthy nodes that no job holds
     repair,                 // nodes out of service
+    // Of a cluster that many jobs share.
+    idle,           // free, and nobody waits for it
+    gang_wait,      // free, while the first of the queue waits for more than are free
+    fragmentation,  // free, while the first of the queue needs no more but can't be placed
+    partial_hold,   // held by a job that has not all of its GPUs, or not all in order
+    drained,        // of nodes that take no new jobs
+    health_check,   // prolog and epilog of jobs
 };
-constexpr std::size_t category_count = 17;
+constexpr std::size_t category_count = 24;
+// Of these, what one job with its spares knows.
+constexpr std::size_t job_category_count = 18;
 
 std::string_view category_name(Category category);  // snake_case
 std::string_view category_doc(Category category);   // one line

@@ -17,11 +17,13 @@ struct StepTime {
     Duration bubble{};
     Duration straggler_wait{};
     Duration degraded{};     // waiting for a part that is slower than it should be
+    Duration throttled{};    // waiting for clocks or memory that heat has slowed
     Duration data_wait{};    // waiting for the next batch
     double model_flops = 0;  // of the whole step on all GPUs, recomputation not counted
 
     Duration duration() const {
-        return compute + exposed_communication + bubble + straggler_wait + degraded + data_wait;
+        return compute + exposed_communication + bubble + straggler_wait + degraded + throttled +
+               data_wait;
     }
 };
 
@@ -33,8 +35,9 @@ enum class StepKind : std::uint8_t { compute, communication, bubble, straggler }
 struct PathPart {
     std::string_view name;
     StepKind kind = StepKind::compute;
-    double count = 0;    // times a step
-    double seconds = 0;  // of all of them
+    double count = 0;           // times a step
+    double seconds = 0;         // of all of them
+    bool memory_bound = false;  // computing that waits for HBM or for launches, not for multipliers
 };
 constexpr std::size_t path_parts = 14;
 using CriticalPath = std::array<PathPart, path_parts>;

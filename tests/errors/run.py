@@ -274,6 +274,27 @@ def case_interrupted_by_ctrl_c(program, folder):
     check("goodput" in stdout and f"{done} replicas" in stdout, f"not printed:\n{stdout}")
 
 
+def cpu_seconds(process):
+    fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rsplit(") ", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def case_explain_interrupted_by_ctrl_c(program, folder):
+    # Eight worlds of half a second each, one after the other; the scenario itself comes first.
+    scenario = write(folder / "worlds.toml", LONG_SCENARIO.replace("100000", "60")
+                     + "[maintenance]\nevery = \"10 min\"\nduration = \"10 s\"\n")
+    process = program.start(["explain", scenario, "-j", "1"])
+    try:
+        wait_until("the first worlds", lambda: process.poll() is not None or cpu_seconds(process) > 1.2)
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=SECONDS_MAX)
+    finally:
+        stop(process)
+    found = re.fullmatch(r"railyard: interrupted: (\d) of 8 worlds were finished; shares need all\n", stderr)
+    check(process.returncode == 130 and found and int(found[1]) > 0, said(process.returncode, stderr))
+    check("maintenance" in stdout and f"in each of {found[1]} worlds" in stdout, f"not printed:\n{stdout}")
+
+
 def case_killed(program, folder):
     process, db = start_long_run(program, folder)
     try:

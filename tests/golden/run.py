@@ -31,6 +31,25 @@ def outcome_of(railyard, scenario):
     return "\n".join(lines) + "\n"
 
 
+def verb_cases(railyard, update):
+    """verbs/NAME.args, one argument a line: what the verb prints is verbs/NAME.out."""
+    passed = failed = 0
+    for arguments in sorted((GOLDEN / "verbs").glob("*.args")):
+        done = subprocess.run([railyard, *arguments.read_text().splitlines()], cwd=ROOT, capture_output=True,
+                              text=True)
+        found = done.stdout if done.returncode == 0 else f"exit {done.returncode}\n{done.stderr}"
+        golden = arguments.with_suffix(".out")
+        if update:
+            golden.write_text(found)
+        if golden.exists() and golden.read_text() == found:
+            passed += 1
+        else:
+            failed += 1
+            expected = golden.read_text() if golden.exists() else "(nothing recorded)"
+            print(f"{arguments.name}: expected\n{expected}\ngot\n{found}")
+    return passed, failed
+
+
 def language_page(railyard):
     """scenarios/README.md with its list of keys as the program prints it now."""
     page = (ROOT / "scenarios" / "README.md").read_text()
@@ -67,6 +86,9 @@ def main():
     else:
         failed += 1
         print("scenarios/README.md is not what 'railyard list keys' prints: --update rewrites it")
+    verbs_passed, verbs_failed = verb_cases(railyard, update)
+    passed += verbs_passed
+    failed += verbs_failed
     for stray in set(GOLDEN.glob("*.txt")) - wanted:
         failed += 1
         print(f"{stray.name}: no scenario of this name")

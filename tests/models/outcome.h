@@ -73,6 +73,16 @@ inline std::string store_text(const StorageSystem& store) {
                              prices.write_part.count(), prices.per_egress_byte);
 }
 
+// What `railyard cost` reports.
+inline std::string cost_text(const Scenario& s, const CampaignResult& r) {
+    const CostStudy study = study_costs(s, r.replicas);
+    const CostRange range =
+        study.range([](const YearlyCost& c) { return c.per_goodput_gpu_hour(); });
+    const double budget = s.cost->plan.budget.value_or(study.typical.capital);
+    return fmt::format(" {} {} {} {}", range.low, range.typical, range.high,
+                       study.typical.capital > budget);
+}
+
 // Everything that a run, topo, perf, storage and window report, as text.
 inline std::string outcome_of(const std::string& text, const std::vector<std::string>& settings) {
     ScenarioChanges changes;
@@ -91,6 +101,7 @@ inline std::string outcome_of(const std::string& text, const std::vector<std::st
                            cause.detection.count(), cause.reset_time.count());
     }
     StandaloneCatalogue own = s.open_catalogue();
+    if (s.cost) out += cost_text(s, r);
     if (s.window.given) out += windows_text(s, own.catalogue);
     const Communicator all =
         read_communicator(own.catalogue, s.node, {s.gpus(), s.node.gpus, s.networks[0].sharp});

@@ -112,7 +112,7 @@ TEST_CASE_FIXTURE(Fixture, "a value may carry its source, and an estimate is rem
     parse(
         "t = { value = \"10 min\", class = \"estimate\", source = \"us\", low = \"5 min\", high = "
         "\"20 min\" }\n");
-    ValueReader reader(diagnostics, "file.toml", {"t", 2.0});
+    ValueReader reader(diagnostics, "file.toml", {{"t", 2.0}});
     Section top(reader, &document.root, "", {});
     Duration t{};
     top.read("t", t, "");

@@ -1,0 +1,288 @@
+#include "models/campaign/cost_lines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/campaign/campaign.h"
+#include "models/campaign/cost_energy.h"
+#include "models/campaign/cost_prices.h"
+
+namespace railyard {
+
+namespace {
+
+const std::vector<std::string> facility_names = {"colocation", "own"};
+
+// What the kind of a cable is paid by, and its transceivers; the slowest row that is fast enough.
+struct CablePrices {
+    double gbit_per_s;
+    const char* dac;
+    const char* aoc;
+    const char* transceiver;
+};
+constexpr CablePrices cable_prices[] = {
+    {10, "copper_1g", "copper_1g", "copper_1g"},
+    {200, "dac_200g", "aoc_hdr", "optic_200g"},
+    {400, "dac_400g", "aoc_400g", "optic_400g"},
+    {INFINITY, "dac_800g", "aoc_800g", "optic_800g_dr8"},
+};
+
+const CablePrices& prices_of(const CableOrder& cable) {
+    const double rate = static_cast<double>(cable.bandwidth.bits_per_second()) * 1e-9;
+    return *std::find_if(std::begin(cable_prices), std::end(cable_prices),
+                         [&](const CablePrices& row) { return rate <= row.gbit_per_s; });
+}
+
+// Builds the lines of a plan from what the scenario's cluster is made of.
+class CostLines {
+  public:
+    CostLines(Section& cost, const Scenario& s, Catalogue& catalogue, PriceBook& book,
+              CostPlan& plan)
+        : cost_(cost), s_(s), catalogue_(catalogue), book_(book), plan_(plan) {}
+
+    void buy(const BillOfMaterials& bill, std::int64_t nodes_per_rack);
+    void keep(const BillOfMaterials& bill, bool colocated);
+    void use();
+
+  private:
+    void buy_nodes(const BillOfMaterials& bill, std::int64_t nodes_per_rack);
+    void buy_network(const NetworkBill& bill);
+    void buy_storage();
+    void add(std::vector<CostLine>& lines, std::string what, double quantity, const char* per,
+             std::size_t price, bool of_hardware = false) {
+        if (quantity > 0) lines.push_back({std::move(what), quantity, per, price, of_hardware});
+    }
+    // The catalogue's price of a thing, or the scenario's under the thing's own name.
+    std::optional<std::size_t> price_of(const char* kind, const std::string& name);
+    double rated_watts(const BillOfMaterials& bill);
+
+    Section& cost_;
+    const Scenario& s_;
+    Catalogue& catalogue_;
+    PriceBook& book_;
+    CostPlan& plan_;
+};
+
+std::optional<std::size_t> CostLines::price_of(const char* kind, const std::string& name) {
+    if (catalogue_.has(kind, name, "price_ref")) {
+        return book_.price(catalogue_.text(kind, name, "price_ref"));
+    }
+    if (const auto own = book_.given(name, "USD")) return own;
+    cost_.error("price", fmt::format("no price is known of the {} {}", kind, name),
+                fmt::format("give {} in USD", cost_.path("price." + name)));
+    return std::nullopt;
+}
+
+void CostLines::buy_nodes(const BillOfMaterials& bill, std::int64_t nodes_per_rack) {
+    const auto nodes = static_cast<double>(bill.nodes);
+    std::int64_t nics_included = bill.nics_per_node;
+    bool rack_included = false;
+    std::optional<std::size_t> price;
+    if (catalogue_.integer("node", bill.node, "gpus") != bill.gpus_per_node) {
+        // Another box than the one that the catalogue's price is of.
+        const std::string name = fmt::format("{}_{}_gpus", bill.node, bill.gpus_per_node);
+        price = book_.given(name, "USD");
+        if (!price) {
+            cost_.error(
+                "price",
+                fmt::format("no price is known of a {} with {} GPUs", bill.node,
+                            bill.gpus_per_node),
+                fmt::format("give {} in USD, its NICs included", cost_.path("price." + name)));
+        }
+    } else {
+        price = price_of("node", bill.node);
+        if (catalogue_.has("node", bill.node, "price_ref")) {
+            const std::string entry = catalogue_.text("node", bill.node, "price_ref");
+            nics_included = catalogue_.integer("price", entry, "nics_included");
+            rack_included = catalogue_.has("price", entry, "rack_included");
+        }
+    }
+    if (!price) return;
+    add(plan_.capital, bill.node + " nodes", nodes, "node", *price);
+    const std::int64_t extra = bill.nics_per_node - nics_included;
+    if (extra > 0) {
+        if (const auto nic = price_of("nic", bill.nic)) {
+            add(plan_.capital, fmt::format("{} beyond {} a node", bill.nic, nics_included),
+                nodes * static_cast<double>(extra), "NIC", *nic);
+        }
+    }
+    if (!rack_included) {
+        const std::int64_t racks = (bill.nodes + nodes_per_rack - 1) / nodes_per_rack;
+        add(plan_.capital, "racks", static_cast<double>(racks), "rack", book_.price("rack"));
+    }
+}
+
+void CostLines::buy_network(const NetworkBill& bill) {
+    for (const SwitchOrder& order : bill.materials.switches) {
+        const auto price = price_of("switch", order.model);
+        if (!price) continue;
+        add(plan_.capital, fmt::format("{} {} {}", bill.network->name, order.tier, order.model),
+            static_cast<double>(order.count), "switch", *price);
+    }
+    for (const CableOrder& cable : bill.materials.cables) {
+        const CablePrices& prices = prices_of(cable);
+        const auto count = static_cast<double>(cable.count);
+        const std::string what = fmt::format("{} {}", bill.network->name, cable.where);
+        if (cable.transceivers == 0 || prices.transceiver == std::string_view(prices.aoc)) {
+            add(plan_.capital, fmt::format("{} {}", what, cable.medium), count, "cable",
+                book_.price(cable.medium == "DAC" ? prices.dac : prices.aoc));
+            continue;
+        }
+        add(plan_.capital, what + " transceivers", static_cast<double>(cable.transceivers),
+            "transceiver", book_.price(prices.transceiver));
+        add(plan_.capital, what + " fibres", count, "cable", book_.price("fibre_cable"));
+        add(plan_.capital, what + " fibre", count * cable.length.value, "m",
+            book_.price("fibre_metre"));
+    }
+}
+
+void CostLines::buy_storage() {
+    const StoreSetup& store = s_.stores[shared_store];
+    const double usable_tb = static_cast<double>(store.capacity.count()) * 1e-12;
+    const auto per_tb = book_.given("storage_per_usable_tb", "USD/TB");
+    const auto per_server = book_.given("storage_per_server", "USD");
+    const auto managed = book_.given("storage_per_tb_year", "USD/TB/year");
+    const std::string name = store.name + " storage";
+    if ((per_tb || managed) && usable_tb <= 0) {
+        cost_.error("price",
+                    fmt::format("a price per TB, and the capacity of {} is not known", name),
+                    "give storage.drive_capacity, or price.storage_per_server");
+    }
+    if (per_tb) add(plan_.capital, name, usable_tb, "usable TB", *per_tb);
+    if (per_server) {
+        add(plan_.capital, name + " servers",
+            static_cast<double>(store.system->protection().servers), "server", *per_server);
+    }
+    if (managed) add(plan_.yearly, name + ", managed", usable_tb, "usable TB", *managed);
+    if (!per_tb && !per_server && !managed) plan_.left_out.emplace_back("storage");
+}
+
+void CostLines::buy(const BillOfMaterials& bill, std::int64_t nodes_per_rack) {
+    buy_nodes(bill, nodes_per_rack);
+    for (const NetworkBill& network : bill.networks) buy_network(network);
+    buy_storage();
+    add(plan_.capital, "spare parts", 1, "of the hardware", book_.price("spare_parts"), true);
+}
+
+// What the data centre must be able to deliver to nodes and switches.
+double CostLines::rated_watts(const BillOfMaterials& bill) {
+    double watts = 0;
+    const auto max_power = [&](const char* kind, const std::string& name) {
+        return catalogue_.has(kind, name, "max_power")
+                   ? catalogue_.power(kind, name, "max_power").value
+                   : 0;
+    };
+    watts += static_cast<double>(bill.nodes) * max_power("node", bill.node);
+    for (const NetworkBill& network : bill.networks) {
+        for (const SwitchOrder& order : network.materials.switches) {
+            watts += static_cast<double>(order.count) * max_power("switch", order.model);
+        }
+    }
+    return watts;
+}
+
+void CostLines::keep(const BillOfMaterials& bill, bool colocated) {
+    constexpr double months_per_year = 12;
+    add(plan_.yearly, "support", 1, "of the hardware", book_.price("support_fraction_per_year"),
+        true);
+    if (colocated) {
+        add(plan_.yearly, "colocation", rated_watts(bill) * 1e-3 * months_per_year, "kW-month",
+            book_.price("colo_kw_month"));
+    } else {
+        plan_.left_out.emplace_back("the building with its cooling");
+    }
+    if (const auto licence = book_.given("licence_per_gpu_year", "USD/year")) {
+        add(plan_.yearly, "licences", static_cast<double>(plan_.gpus), "GPU", *licence);
+    } else {
+        plan_.left_out.emplace_back("licences");
+    }
+    if (const auto staff = book_.given("staff_per_year", "USD/year")) {
+        add(plan_.yearly, "staff", 1, "", *staff);
+    } else {
+        plan_.left_out.emplace_back("staff");
+    }
+}
+
+void CostLines::use() {
+    const auto line = [&](const char* what, const char* per, std::size_t price) {
+        plan_.used.push_back({what, 0, per, price, false});
+    };
+    const std::string& nic = s_.node.nic;
+    const std::string& gpu = s_.node.gpu.id;
+    const auto part = [&](const char* kind, const std::string& name) {
+        return book_.price(catalogue_.has(kind, name, "price_ref")
+                               ? catalogue_.text(kind, name, "price_ref")
+                               : "repair_part");
+    };
+    line("energy at the meter", "kWh", book_.price("electricity_kwh"));
+    line("repairs", "visit", book_.price("repair_visit"));
+    line("GPUs replaced", "part", part("gpu", gpu));
+    line("NICs replaced", "part", part("nic", nic));
+    line("other parts replaced", "part", book_.price("repair_part"));
+    line("object store, egress", "USD", book_.add({"paid_by_use", "USD", 1, 1, 1, "the campaign"}));
+}
+
+}  // namespace
+
+CostSetup read_cost_plan(Section& cost, ValueReader& values, const Scenario& s) {
+    CostSetup setup;
+    CostPlan& plan = setup.plan;
+    StandaloneCatalogue own = s.open_catalogue();
+    std::optional<Money> budget;
+    cost.read("budget", budget, "What may be spent on buying the cluster: more is warned of",
+              {.bound = Bound::positive});
+    if (budget) plan.budget = budget->usd;
+    Duration years = own.catalogue.time("price", "depreciation_years", "time");
+    cost.read("years", years, "Over which what was bought is written off, the same each year",
+              {.bound = Bound::positive, .otherwise = "5 years"});
+    plan.years = seconds(years) / (hours_per_year * 3600);
+    cost.read("residual", plan.residual, "Share of what was paid that is left at the end of them",
+              {.bound = Bound::fraction});
+    cost.read("utilisation", plan.utilisation,
+              "Share of a year in which the cluster does what it does in this campaign; else it is "
+              "idle",
+              {.bound = Bound::fraction});
+    if (plan.utilisation <= 0)
+        cost.error("utilisation", "a cluster that is never used gives nothing");
+    plan.draws = 4000;
+    cost.read("draws", plan.draws, "Draws of all prices, for the intervals",
+              {.bound = Bound::count});
+    std::int64_t nodes_per_rack = 4;
+    cost.read("nodes_per_rack", nodes_per_rack,
+              "Nodes that share a rack; rack-scale nodes are their own", {.bound = Bound::count});
+    int facility = 0;
+    cost.choose("facility", facility, facility_names,
+                "colocation: the kW that nodes and switches are rated for are rented by the month; "
+                "own: the building is there and costs nothing here");
+    cost.read("parts_covered", setup.parts_covered,
+              "Support replaces broken parts; false: each costs its price");
+    PriceBook book(cost, values, own.catalogue);
+    if (cost.describing()) return setup;
+    if (!cost.ok()) {
+        book.check();
+        return setup;
+    }
+
+    plan.gpus = s.gpus();
+    plan.seed = s.seed;
+    const BillOfMaterials bill = bill_of_materials(s, own.catalogue);
+    CostLines lines(cost, s, own.catalogue, book, plan);
+    lines.buy(bill, nodes_per_rack);
+    lines.keep(bill, facility == 0);
+    lines.use();
+    setup.power = read_cluster_power(s.node, bill, own.catalogue);
+    plan.used[static_cast<std::size_t>(UsedLine::energy)].quantity =
+        setup.power.idle_kwh_per_year();
+    if (own.catalogue.has("gpu", s.node.gpu.id, "rental_ref")) {
+        plan.rental = book.price(own.catalogue.text("gpu", s.node.gpu.id, "rental_ref"));
+    } else {
+        plan.rental = book.given("gpu_hour_rental", "USD/h");
+    }
+    book.finish();
+    plan.prices = book.prices();
+    return setup;
+}
+
+}  // namespace railyard

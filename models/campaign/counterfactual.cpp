@@ -1,0 +1,104 @@
+#include "models/campaign/counterfactual.h"
+
+#include <algorithm>
+#include <array>
+
+#include "models/campaign/scenario.h"
+
+namespace railyard {
+
+namespace {
+
+struct CauseText {
+    std::string_view name;
+    std::string_view doc;
+};
+constexpr std::array<CauseText, loss_cause_count> texts = {{
+    {"failures", "nothing breaks in the nodes"},
+    {"recovery", "failures are noticed, nodes replaced and the job restarted in no time"},
+    {"storage", "states and batches move in no time, stores never break"},
+    {"network", "an ideal network: no contention, dead links or pause storms"},
+    {"stragglers", "all ranks are as fast as the mean"},
+    {"degraded_parts", "no part is slower than it should be"},
+    {"maintenance", "no planned interruptions"},
+}};
+
+bool is_storm(const FailureCause& cause) {
+    return cause.storm.has_value();
+}
+
+void make_recovery_instant(Scenario& s) {
+    for (FailureCause& cause : s.causes) {
+        cause.detection = cause.reset_time = cause.repair_time = Duration{};
+    }
+    s.job.recovery.replacement = s.job.recovery.restart = Duration{};
+    s.job.recovery.restore = Duration{};
+}
+
+void make_storage_free(Scenario& s) {
+    const auto empty = [](TransferSpec& transfer) {
+        transfer.bytes = Bytes{};
+        transfer.files = 0;
+    };
+    CheckpointSpec& c = s.job.checkpoint;
+    c.size = Bytes{};
+    c.snapshot = c.stall_alone = c.upload_step_penalty = Duration{};
+    empty(c.read_at_start);
+    for (TierSpec& tier : c.tiers) {
+        tier.write_time = tier.read_time = Duration{};
+        empty(tier.write);
+        empty(tier.read);
+    }
+    for (StoreSetup& store : s.stores) store.failures.reset();
+    s.neighbours.clear();
+}
+
+}  // namespace
+
+std::string_view loss_cause_name(LossCause cause) {
+    return texts[static_cast<std::size_t>(cause)].name;
+}
+
+std::string_view loss_cause_doc(LossCause cause) {
+    return texts[static_cast<std::size_t>(cause)].doc;
+}
+
+LossCauses loss_causes(const Scenario& s) {
+    const bool storms = std::any_of(s.causes.begin(), s.causes.end(), is_storm);
+    const bool others = !std::all_of(s.causes.begin(), s.causes.end(), is_storm);
+    const bool planned = s.job.maintenance.every > Duration{};
+    LossCauses out;
+    const auto set = [&](LossCause cause, bool there) {
+        out[static_cast<std::size_t>(cause)] = there;
+    };
+    set(LossCause::failures, others);
+    set(LossCause::recovery, others || storms || planned);
+    set(LossCause::storage, s.job.checkpoint.mode != CheckpointMode::none || s.data.has_value());
+    set(LossCause::network, s.fidelity != Fidelity::analytic || storms);
+    set(LossCause::stragglers, s.job.step.straggler_wait > Duration{});
+    set(LossCause::degraded_parts, !s.faults.empty());
+    set(LossCause::maintenance, planned);
+    return out;
+}
+
+void remove_from_step(Scenario& s, const LossCauses& without) {
+    if (has(without, LossCause::stragglers)) s.job.step.straggler_wait = Duration{};
+}
+
+void remove_from_data(Scenario& s, const LossCauses& without) {
+    if (!has(without, LossCause::storage) || !s.data) return;
+    s.data->supply = DataSupply{};
+    s.data->flow = s.data->loader->flow(s.data->supply);
+}
+
+void remove_from_campaign(Scenario& s, const LossCauses& without) {
+    if (has(without, LossCause::failures)) {
+        std::erase_if(s.causes, [](const FailureCause& cause) { return !is_storm(cause); });
+    }
+    if (has(without, LossCause::network)) std::erase_if(s.causes, is_storm);
+    if (has(without, LossCause::recovery)) make_recovery_instant(s);
+    if (has(without, LossCause::storage)) make_storage_free(s);
+    if (has(without, LossCause::maintenance)) s.job.maintenance = {};
+}
+
+}  // namespace railyard

@@ -1,0 +1,140 @@
+#include "models/campaign/power.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "sim/check.h"
+
+namespace railyard {
+
+Watts PowerSpec::of(Category category) const {
+    const auto mean = [](const PowerLevel& a, const PowerLevel& b) {
+        return PowerProfile({a, b}).mean();
+    };
+    const double slowed = heat.speed < 1 ? node.gpu.compute_power_at(heat.speed).value
+                                         : node.gpu.at(Activity::compute).value;
+    switch (category) {
+        case Category::productive:
+            return mean({step.compute, node.at(slowed)},
+                        {step.memory_bound, node.at(Activity::memory_bound)});
+        case Category::throttled:
+            return node.at(slowed);
+        // GPUs that wait for each other do it in kernels, also for one that will never come.
+        case Category::exposed_communication:
+        case Category::pipeline_bubble:
+        case Category::straggler_wait:
+        case Category::degraded:
+        case Category::storm_stall:
+        case Category::detection:
+            return node.at(Activity::communication);
+        case Category::lost_work:
+            return node_step.mean();
+        case Category::repair:
+            return repairing;
+        default:
+            return node.at(Activity::idle);
+    }
+}
+
+Watts PowerSpec::node_design() const {
+    const double held_back =
+        static_cast<double>(node.gpus) * (node.gpu.max.value - node.gpu.cap.value);
+    return {std::max(node.rated.value, node.full().value) - held_back / node.supply_efficiency};
+}
+
+Picojoules CampaignEnergy::total() const {
+    return std::accumulate(nodes.begin(), nodes.end(), network + storage);
+}
+
+CampaignEnergy energy_of(const PowerSpec& power, const Ledger& ledger, std::int64_t gpus_per_node,
+                         Duration simulated) {
+    CampaignEnergy out;
+    for (std::size_t i = 0; i < category_count; ++i) {
+        const auto category = static_cast<Category>(i);
+        const GpuNanoseconds booked = ledger.booked(category);
+        RY_CHECK(booked % gpus_per_node == 0);
+        out.nodes[i] = booked / gpus_per_node * milliwatts(power.of(category));
+    }
+    out.network = energy_of(power.network, simulated);
+    out.storage = energy_of(power.storage, simulated);
+    return out;
+}
+
+EnergyUse energy_use(const PowerSpec& power, const CampaignEnergy& energy, Duration simulated,
+                     std::int64_t nodes, std::int64_t job_nodes) {
+    const double pue = power.cooling.pue;
+    const double steady = power.network.value + power.storage.value;
+    const double spares =
+        static_cast<double>(nodes - job_nodes) * power.node.at(Activity::idle).value;
+    EnergyUse out;
+    out.time = simulated;
+    out.it_joules = joules(energy.total());
+    out.meter_joules = out.it_joules * pue;
+    if (simulated > Duration{}) out.mean = {out.meter_joules / seconds(simulated)};
+    out.peak = {pue *
+                (static_cast<double>(job_nodes) * power.node_step.peak().value + spares + steady)};
+    out.design = {pue * (static_cast<double>(nodes) * power.node_design().value +
+                         power.network_design.value + power.storage.value)};
+    return out;
+}
+
+void add_power_metrics(const PowerSpec& p, const EnergyUse& use, std::int64_t job_nodes,
+                       std::optional<double> tokens, std::vector<Metric>& out) {
+    const auto add = [&](const char* name, const char* unit, double value) {
+        out.push_back(plain_metric(name, unit, value));
+    };
+    const double swing =
+        static_cast<double>(job_nodes) * (p.node_step.peak().value - p.node_step.low().value);
+    add("power_mean", "W", use.mean.value);
+    add("power_peak", "W", use.peak.value);
+    add("power_design", "W", use.design.value);
+    add("power_swing", "W", swing);
+    add("power_swing_rate", "W/s", p.edge > Duration{} ? swing / seconds(p.edge) : 0);
+    add("energy", "J", use.meter_joules);
+    add("energy_it", "J", use.it_joules);
+    if (tokens) out.push_back(mean_metric("energy_per_token", "J", use.meter_joules, *tokens));
+    if (p.carbon) add("carbon", "gCO2", use.kilowatt_hours() * p.carbon->value);
+    if (p.supplies_load > 0) add("power_supplies_load", "1", p.supplies_load);
+    if (!p.facility_given) return;
+    const double rack = static_cast<double>(std::min(p.nodes_per_rack, job_nodes));
+    add("rack_power_peak", "W", rack * p.node_step.peak().value);
+    add("gpu_temperature", "degC", p.heat.gpu.value);
+    add("hbm_temperature", "degC", p.heat.hbm.value);
+    add("gpu_clock", "1", p.heat.speed);
+    if (!p.breaker) return;
+    const double behind = static_cast<double>(std::min(p.breaker->nodes, job_nodes));
+    add("breaker_load_peak", "1", behind * p.node_step.peak().value / p.breaker->rating.value);
+}
+
+NetworkPower network_power(const Topology& topology, Catalogue& c) {
+    const Materials materials = materials_of(topology, c);
+    NetworkPower out;
+    const auto add = [&](double typical, double most) {
+        out.typical.value += typical;
+        out.design.value += most;
+    };
+    for (const SwitchOrder& order : materials.switches) {
+        // A switch without a published figure takes that of a common one of 64 ports.
+        const std::string known =
+            c.has("switch", order.model, "typical_power") ? order.model : "qm9700_ndr";
+        const double typical = c.power("switch", known, "typical_power").value;
+        const double most = c.has("switch", known, "max_power")
+                                ? c.power("switch", known, "max_power").value
+                                : typical;
+        add(static_cast<double>(order.count) * typical, static_cast<double>(order.count) * most);
+    }
+    const Bandwidth fast = c.bandwidth("nic", "cx7_ndr400", "bandwidth");
+    for (const CableOrder& order : materials.cables) {
+        const std::string kind = order.medium == "DAC"    ? "dac"
+                                 : order.medium == "AOC"  ? "aoc"
+                                 : order.bandwidth > fast ? "optic_800g"
+                                                          : "optic_400g";
+        const double each = c.power("cable", kind, "max_power").value;
+        const double ends = static_cast<double>(2 * order.count);
+        add(ends * each, 0);  // what a switch draws at most has its transceivers in it
+    }
+    out.design = std::max(out.design, out.typical);
+    return out;
+}
+
+}  // namespace railyard

@@ -1,0 +1,49 @@
+#pragma once
+// The sections [power] and [facility] of a scenario.
+
+#include <string>
+#include <vector>
+
+#include "models/campaign/scenario.h"
+
+namespace railyard {
+
+const std::vector<std::string>& power_redundancies();
+
+class PowerReader {
+  public:
+    // Reads both sections and checks what needs no step: supplies, racks, breakers, inlets. Slows the node's
+    // multiplications for a power cap. Without either section the scenario's estimates are not touched.
+    PowerReader(Section& top, Catalogue& catalogue, const std::string& node_name,
+                Scenario& scenario);
+
+    // Of a step that was given and is all computing: under the power cap, and what heat then adds.
+    Duration slowed(Duration computing) const;
+    Duration throttled_time(const StepTime& step);
+    // The parts that heat slows when the job runs this step for long; none without [facility].
+    std::vector<PartFault> throttled_parts(const StepTime& step);
+    // Once the job's step, the networks and the stores are known.
+    void finish(std::int64_t storage_servers);
+
+  private:
+    void read_power(Section& power);
+    void read_facility(Section& facility);
+    void read_breaker(Section& breaker);
+    void check_supplies(Section& power);
+    void check_racks(Section& facility);
+    void check_breaker();
+    void read_network_and_storage(std::int64_t storage_servers);
+    GpuStep gpu_step(const StepTime& step);
+
+    Section& top_;
+    Catalogue& catalogue_;  // the scenario's own
+    StandaloneCatalogue aside_;
+    std::string node_name_;
+    Scenario& s_;
+    PowerSpec& p_;
+    Section power_;
+    Section facility_;
+    Section breaker_;
+};
+
+}  // namespace railyard

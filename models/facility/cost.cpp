@@ -1,0 +1,213 @@
+#include "models/facility/cost.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "sim/check.h"
+#include "sim/statistics.h"
+
+namespace railyard {
+
+namespace {
+
+constexpr double infinite = std::numeric_limits<double>::infinity();
+
+double per(double usd_paid, double amount) {
+    return amount > 0 ? usd_paid / amount : infinite;
+}
+
+// Squared correlation; 0 when one of them does not vary.
+double squared_correlation(std::span<const double> a, std::span<const double> b) {
+    const Summary x = summarise(a);
+    const Summary y = summarise(b);
+    if (x.deviation <= 0 || y.deviation <= 0) return 0;
+    double covariance = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) covariance += (a[i] - x.mean) * (b[i] - y.mean);
+    covariance /= static_cast<double>(a.size() - 1);
+    const double r = covariance / (x.deviation * y.deviation);
+    return r * r;
+}
+
+}  // namespace
+
+CampaignUse together(std::span<const CampaignUse> campaigns) {
+    RY_CHECK(!campaigns.empty());
+    CampaignUse sum;
+    sum.used.assign(campaigns[0].used.size(), 0);
+    for (const CampaignUse& c : campaigns) {
+        sum.years += c.years;
+        sum.goodput_gpu_hours += c.goodput_gpu_hours;
+        sum.tokens += c.tokens;
+        for (std::size_t i = 0; i < c.used.size(); ++i) sum.used[i] += c.used[i];
+    }
+    return sum;
+}
+
+double YearlyCost::per_goodput_gpu_hour() const {
+    return per(total(), goodput_gpu_hours);
+}
+
+double YearlyCost::per_1e12_tokens() const {
+    return per(total(), tokens * 1e-12);
+}
+
+Cents line_sum(const CostLine& line, std::span<const double> prices, Cents hardware) {
+    const double of = line.of_hardware ? usd(hardware) : 1;
+    return cents(line.quantity * prices[line.price] * of);
+}
+
+Cents hardware_sum(const CostPlan& plan, std::span<const double> prices) {
+    Cents sum = 0;
+    for (const CostLine& line : plan.capital) {
+        if (!line.of_hardware) sum += line_sum(line, prices, 0);
+    }
+    return sum;
+}
+
+Cents capital_sum(const CostPlan& plan, std::span<const double> prices) {
+    const Cents hardware = hardware_sum(plan, prices);
+    Cents sum = hardware;
+    for (const CostLine& line : plan.capital) {
+        if (line.of_hardware) sum += line_sum(line, prices, hardware);
+    }
+    return sum;
+}
+
+double used_in_a_year(const CostPlan& plan, std::size_t line, const CampaignUse& campaign) {
+    return campaign.used[line] * plan.utilisation / campaign.years +
+           plan.used[line].quantity * (1 - plan.utilisation);
+}
+
+YearlyCost yearly_cost(const CostPlan& plan, std::span<const double> prices,
+                       const CampaignUse& campaign) {
+    RY_CHECK(campaign.years > 0 && campaign.used.size() == plan.used.size());
+    YearlyCost out;
+    const Cents hardware = hardware_sum(plan, prices);
+    out.capital = usd(capital_sum(plan, prices));
+    out.depreciation = out.capital * (1 - plan.residual) / plan.years;
+    Cents kept = 0;
+    for (const CostLine& line : plan.yearly) kept += line_sum(line, prices, hardware);
+    out.kept = usd(kept);
+    const double scale = plan.utilisation / campaign.years;
+    for (std::size_t i = 0; i < plan.used.size(); ++i) {
+        out.used += used_in_a_year(plan, i, campaign) * prices[plan.used[i].price];
+    }
+    out.goodput_gpu_hours = campaign.goodput_gpu_hours * scale;
+    out.tokens = campaign.tokens * scale;
+    return out;
+}
+
+double break_even_hours(const CostPlan& plan, std::span<const double> prices,
+                        const CampaignUse& campaign) {
+    // What owning costs is straight in the hours used: idle + slope * hours.
+    CostPlan idle = plan;
+    idle.utilisation = 0;
+    CostPlan busy = plan;
+    busy.utilisation = 1;
+    const double unused = yearly_cost(idle, prices, campaign).total();
+    const double slope = (yearly_cost(busy, prices, campaign).total() - unused) / hours_per_year;
+    const double rent = prices[*plan.rental] * static_cast<double>(plan.gpus);
+    return rent > slope ? unused / (rent - slope) : infinite;
+}
+
+CostRange range_of(std::vector<double> draws, double typical) {
+    RY_CHECK(!draws.empty());
+    CostRange out{.typical = typical, .mean = summarise(draws).mean};
+    std::sort(draws.begin(), draws.end());
+    const auto quantile = [&](double p) {
+        const double at = p * static_cast<double>(draws.size() - 1);
+        const auto below = static_cast<std::size_t>(at);
+        const std::size_t above = std::min(below + 1, draws.size() - 1);
+        if (draws[below] == draws[above]) return draws[below];  // also when both are infinite
+        return draws[below] + (at - static_cast<double>(below)) * (draws[above] - draws[below]);
+    };
+    out.low = quantile(0.025);
+    out.high = quantile(0.975);
+    return out;
+}
+
+CostRange CostStudy::range(double (*figure)(const YearlyCost&)) const {
+    std::vector<double> values;
+    for (const YearlyCost& draw : draws) values.push_back(figure(draw));
+    return range_of(std::move(values), figure(typical));
+}
+
+namespace {
+
+// At either end of each price, and what each explains of the spread over the draws.
+void find_drivers(const CostPlan& plan, std::span<const CampaignUse> campaigns,
+                  const CampaignUse& all, const std::vector<std::vector<double>>& by_price,
+                  CostStudy& study) {
+    std::vector<double> costs;
+    for (const YearlyCost& draw : study.draws) costs.push_back(draw.per_goodput_gpu_hour());
+    const double typical = study.typical.per_goodput_gpu_hour();
+    if (!std::all_of(costs.begin(), costs.end(), [](double c) { return std::isfinite(c); })) return;
+    const std::vector<double> prices = typical_prices(plan.prices);
+    for (std::size_t p = 0; p < plan.prices.size(); ++p) {
+        const auto change = [&](double price) {
+            std::vector<double> changed = prices;
+            changed[p] = price;
+            return yearly_cost(plan, changed, all).per_goodput_gpu_hour() / typical - 1;
+        };
+        const CostDriver driver{plan.prices[p].name, change(plan.prices[p].low),
+                                change(plan.prices[p].high),
+                                squared_correlation(by_price[p], costs)};
+        if (driver.low != 0 || driver.high != 0) study.drivers.push_back(driver);
+    }
+    std::vector<double> at_typical;
+    for (const CampaignUse& c : campaigns) {
+        at_typical.push_back(yearly_cost(plan, prices, c).per_goodput_gpu_hour());
+    }
+    std::vector<double> failures;
+    for (std::size_t d = 0; d < costs.size(); ++d) {
+        failures.push_back(at_typical[d % campaigns.size()]);
+    }
+    const CostRange spread = range_of(at_typical, typical);
+    study.drivers.push_back({"failures", spread.low / typical - 1, spread.high / typical - 1,
+                             squared_correlation(failures, costs)});
+    std::stable_sort(study.drivers.begin(), study.drivers.end(),
+                     [](const auto& a, const auto& b) { return a.share > b.share; });
+}
+
+}  // namespace
+
+CostStudy study_costs(const CostPlan& plan, std::span<const CampaignUse> campaigns) {
+    RY_CHECK(!campaigns.empty() && plan.draws > 0);
+    CostStudy study;
+    const CampaignUse all = together(campaigns);
+    const std::vector<double> typical = typical_prices(plan.prices);
+    study.typical = yearly_cost(plan, typical, all);
+    if (plan.rental) study.typical_break_even = break_even_hours(plan, typical, all);
+    std::vector<std::vector<double>> by_price(plan.prices.size());
+    for (std::int64_t d = 0; d < plan.draws; ++d) {
+        const auto draw = static_cast<std::uint64_t>(d);
+        const std::vector<double> prices = draw_prices(plan.prices, plan.seed, draw);
+        const CampaignUse& campaign = campaigns[draw % campaigns.size()];
+        study.draws.push_back(yearly_cost(plan, prices, campaign));
+        if (plan.rental) study.break_even.push_back(break_even_hours(plan, prices, campaign));
+        for (std::size_t p = 0; p < prices.size(); ++p) by_price[p].push_back(prices[p]);
+    }
+    find_drivers(plan, campaigns, all, by_price, study);
+    return study;
+}
+
+CostDifference compare_costs(const CostStudy& first, const CostStudy& second,
+                             double (*figure)(const YearlyCost&)) {
+    RY_CHECK(first.draws.size() == second.draws.size());
+    std::vector<double> differences;
+    double cheaper = 0;
+    for (std::size_t d = 0; d < first.draws.size(); ++d) {
+        const double a = figure(first.draws[d]);
+        const double b = figure(second.draws[d]);
+        differences.push_back(a == b ? 0 : b - a);
+        if (b < a) ++cheaper;
+    }
+    CostDifference out;
+    out.second_cheaper = cheaper / static_cast<double>(first.draws.size());
+    out.difference =
+        range_of(std::move(differences), figure(second.typical) - figure(first.typical));
+    return out;
+}
+
+}  // namespace railyard

@@ -1,0 +1,117 @@
+#pragma once
+// What a cluster costs to buy, to keep for a year and to use, and what that makes of its answer: USD per
+// goodput GPU-hour and per 10^12 trained tokens. The equations are in this folder's README.
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/facility/cost_price.h"
+
+namespace railyard {
+
+constexpr double hours_per_year = 8760;
+
+// So many of something at a price.
+struct CostLine {
+    std::string what;
+    double quantity = 0;
+    std::string per;           // what is counted: "node", "usable TB"
+    std::size_t price = 0;     // among CostPlan's
+    bool of_hardware = false;  // the price is a share of all capital lines without this mark
+};
+
+// The lines of a cluster. What has no price is named in left_out and is in no sum.
+struct CostPlan {
+    std::vector<Price> prices;
+    std::vector<CostLine> capital;  // paid once
+    std::vector<CostLine> yearly;   // paid every year, whatever runs
+    std::vector<CostLine>
+        used;  // their quantities are a CampaignUse's; here: those of an idle year
+    std::vector<std::string> left_out;
+    std::int64_t gpus = 0;
+    double years = 1;              // over which capital is written off, straight
+    double residual = 0;           // what is then left of it
+    double utilisation = 1;        // share of a year that the cluster is used as in the campaign
+    std::optional<double> budget;  // USD
+    std::optional<std::size_t> rental;  // price of one GPU-hour elsewhere
+    std::uint64_t seed = 1;
+    std::int64_t draws = 0;  // of prices
+};
+
+// What one campaign used and gave.
+struct CampaignUse {
+    double years = 0;
+    double goodput_gpu_hours = 0;
+    double tokens = 0;
+    std::vector<double> used;  // quantities of CostPlan::used
+};
+// Of several campaigns, one after the other.
+CampaignUse together(std::span<const CampaignUse> campaigns);
+
+// Of one year, at given prices. Capital and what is paid every year are exact sums of cents.
+struct YearlyCost {
+    double capital = 0;       // bought once
+    double depreciation = 0;  // a year's share of it
+    double kept = 0;          // paid every year
+    double used = 0;          // paid by use
+    double goodput_gpu_hours = 0;
+    double tokens = 0;
+    double total() const { return depreciation + kept + used; }
+    double per_goodput_gpu_hour() const;  // infinite without goodput
+    double per_1e12_tokens() const;
+};
+Cents line_sum(const CostLine& line, std::span<const double> prices, Cents hardware);
+Cents hardware_sum(const CostPlan& plan, std::span<const double> prices);
+Cents capital_sum(const CostPlan& plan, std::span<const double> prices);
+// What a year uses of plan.used[line]: as the campaign does, and idle for the rest of it.
+double used_in_a_year(const CostPlan& plan, std::size_t line, const CampaignUse& campaign);
+YearlyCost yearly_cost(const CostPlan& plan, std::span<const double> prices,
+                       const CampaignUse& campaign);
+
+// Hours a year from which on owning costs less than renting as many GPUs for those hours; infinite when
+// it never does.
+double break_even_hours(const CostPlan& plan, std::span<const double> prices,
+                        const CampaignUse& campaign);
+
+// The middle 95 % of what prices and failures make of a figure, and its mean.
+struct CostRange {
+    double typical = 0;  // at typical prices, all campaigns together
+    double mean = 0;
+    double low = 0;
+    double high = 0;
+};
+CostRange range_of(std::vector<double> draws, double typical);
+
+// What one price, or the campaigns' failures, does to the cost of a goodput GPU-hour.
+struct CostDriver {
+    std::string name;
+    double low = 0;    // relative change at the low end of its range, all else typical
+    double high = 0;   // at the high end
+    double share = 0;  // of the variance over all draws: squared correlation
+};
+
+// Draw d takes prices d and campaign d mod their number.
+struct CostStudy {
+    std::vector<YearlyCost> draws;
+    std::vector<double> break_even;  // hours a year, by draw; empty without a price to rent at
+    YearlyCost typical;
+    std::optional<double> typical_break_even;
+    std::vector<CostDriver> drivers;  // largest share first
+
+    CostRange range(double (*figure)(const YearlyCost&)) const;
+};
+CostStudy study_costs(const CostPlan& plan, std::span<const CampaignUse> campaigns);
+
+// Two designs at the same prices, draw by draw: the second's cost less the first's.
+struct CostDifference {
+    CostRange difference;
+    double second_cheaper = 0;  // share of draws
+    // The middle 95 % is on one side of nothing.
+    bool decided() const { return difference.low > 0 || difference.high < 0; }
+};
+CostDifference compare_costs(const CostStudy& first, const CostStudy& second,
+                             double (*figure)(const YearlyCost&));
+
+}  // namespace railyard

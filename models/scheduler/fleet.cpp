@@ -1,0 +1,62 @@
+#include "models/scheduler/fleet.h"
+
+#include <algorithm>
+
+#include "models/scheduler/fleet_simulation.h"
+#include "sim/check.h"
+
+namespace railyard {
+
+const std::vector<FleetSchedulerKind>& fleet_scheduler_kinds() {
+    static const std::vector<FleetSchedulerKind> kinds = {
+        {"slurm", "gang allocation, multifactor priority, backfill, preemption, topology",
+         make_slurm},
+    };
+    return kinds;
+}
+
+const char* job_end_name(JobEnd how) {
+    switch (how) {
+        case JobEnd::completed:
+            return "completed";
+        case JobEnd::failed:
+            return "failed";
+        case JobEnd::node_fail:
+            return "node_fail";
+        case JobEnd::timeout:
+            return "timeout";
+        case JobEnd::preempted:
+            return "preempted";
+        case JobEnd::cancelled:
+            return "cancelled";
+        case JobEnd::refused:
+            return "refused";
+    }
+    RY_UNREACHABLE("a way to end");
+}
+
+Duration time_limit(const FleetSpec& spec, const FleetJob& job) {
+    const PartitionSpec& partition = spec.partitions[job.partition];
+    Duration limit = job.limit;
+    if (limit == Duration{}) limit = partition.limit_default;
+    if (limit == Duration{}) limit = partition.limit_max;
+    constexpr Duration year = std::chrono::hours(24 * 365);  // as Slurm plans a job without a limit
+    return limit > Duration{} ? limit : year;
+}
+
+FleetRunResult run_fleet(const FleetRun& run) {
+    FleetRunResult result;
+    CampaignEngine engine;
+    FleetSimulation fleet(engine, run, result.ledger);
+    fleet.start();
+    result.ended = engine.run(run.end, run.events_max);
+    fleet.end_campaign();
+    result.simulated = engine.now().time_since_epoch();
+    result.events = engine.events();
+    result.trajectory = engine.trajectory();
+    result.outcome = fleet.take_outcome();
+    RY_CHECK(result.ledger.total() == GpuNanoseconds{run.spec.gpus()} * result.simulated.count());
+    return result;
+}
+
+}  // namespace railyard

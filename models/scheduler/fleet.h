@@ -1,0 +1,72 @@
+#pragma once
+// Many jobs on a cluster that fails: who gets which GPUs, what becomes of the jobs, where the GPU time went.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/scheduler/fleet_scheduler.h"
+#include "models/scheduler/fleet_spec.h"
+
+namespace railyard {
+
+struct FleetJobs {
+    std::vector<FleetJob> jobs;  // in order of submission
+};
+
+// What became of a job.
+struct FleetJobRun {
+    Instant first_start{};
+    Instant end{};
+    bool started = false;
+    bool over = false;
+    JobEnd how = JobEnd::completed;
+    std::int64_t starts = 0;
+    std::int64_t interruptions = 0;  // by failures, of a node or its own
+    Duration held{};                 // all its GPUs
+    Duration kept{};                 // steps that were kept
+};
+
+// For tests, and for what is built on a fleet.
+class FleetListener {
+  public:
+    virtual ~FleetListener() = default;
+    virtual void started(JobIndex job, Instant now, const Allocation& gpus) = 0;
+    virtual void stopped(JobIndex job, Instant now) = 0;
+    // A kind that plans ahead has promised the first of a partition's queue that it starts by then.
+    virtual void promised(JobIndex job, Instant now, Instant start) = 0;
+};
+
+struct FleetOutcome {
+    std::vector<FleetJobRun> runs;            // by job
+    std::vector<std::int64_t> interruptions;  // of jobs, by cause
+    std::int64_t own_failures = 0;            // of jobs, by themselves
+    std::int64_t preemptions = 0;
+    std::int64_t strikes_on_idle = 0;  // failures that found no job on their node
+    std::vector<RefusedJob> refused;
+    __int128 node_busy = 0;  // time of nodes that hold a job
+};
+
+// Runs them from the clock's start to `end`, or until all are over if that is Instant::max().
+struct FleetRun {
+    const FleetSpec& spec;
+    const FleetJobs& jobs;
+    const std::vector<FailureCause>& causes;
+    std::uint64_t seed = 1;
+    std::uint64_t replica = 0;
+    Instant end = Instant::max();
+    std::uint64_t events_max = UINT64_MAX;
+    FleetListener* listener = nullptr;
+    std::vector<CampaignEvent>* events = nullptr;
+};
+struct FleetRunResult {
+    FleetOutcome outcome;
+    Ledger ledger;
+    CampaignEngine::Outcome ended = CampaignEngine::Outcome::drained;
+    Duration simulated{};
+    std::uint64_t events = 0;
+    Fingerprint trajectory;
+};
+FleetRunResult run_fleet(const FleetRun& run);
+
+}  // namespace railyard

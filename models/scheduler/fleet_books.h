@@ -1,0 +1,43 @@
+#pragma once
+// What becomes of the GPUs that no job holds, booked.
+
+#include "models/scheduler/fleet_cluster.h"
+#include "models/training/training.h"
+
+namespace railyard {
+
+class FleetBooks {
+  public:
+    // All nodes of `cluster` are up, sound and free. Nodes in no partition count as idle.
+    FleetBooks(const FleetSpec& spec, const FleetCluster& cluster, Ledger& ledger);
+
+    // Around every change of a node.
+    void before_change(NodeIndex node) { count(node, -1); }
+    void after_change(NodeIndex node) { count(node, 1); }
+    void set_maintenance(NodeIndex node, bool under);
+
+    // What the first of a partition's queue waits for; 0: nobody waits.
+    using Needs = std::vector<std::int64_t>;
+    // The time since the last call, in which nothing has changed.
+    void book(Instant now, const Needs& gpus_needed);
+    __int128 node_busy() const { return node_busy_; }  // node time with a job, so far
+
+  private:
+    void count(NodeIndex node, int sign);
+    std::int64_t& class_of(NodeIndex node);
+
+    const FleetCluster& cluster_;
+    Ledger& ledger_;
+    std::vector<std::uint32_t> home_;  // by node: its first partition; that of none is the last
+    std::vector<std::int64_t> free_;   // GPUs by home
+    std::int64_t undetected_ = 0;
+    std::int64_t drained_ = 0;
+    std::int64_t repair_ = 0;
+    std::int64_t maintenance_ = 0;
+    std::vector<bool> under_maintenance_;
+    std::int64_t nodes_in_use_ = 0;
+    __int128 node_busy_ = 0;
+    Instant booked_until_{};
+};
+
+}  // namespace railyard

@@ -1,0 +1,109 @@
+#include "models/scheduler/fleet_cluster.h"
+
+#include <algorithm>
+
+#include "sim/check.h"
+
+namespace railyard {
+
+std::int64_t FleetSpec::nodes() const {
+    std::int64_t sum = 0;
+    for (const NodeGroup& group : groups) sum += group.nodes;
+    return sum;
+}
+
+std::int64_t FleetSpec::gpus() const {
+    std::int64_t sum = 0;
+    for (const NodeGroup& group : groups) sum += group.nodes * group.gpus_per_node;
+    return sum;
+}
+
+std::int64_t FleetSpec::gpus_of_node(NodeIndex node) const {
+    std::int64_t before = 0;
+    for (const NodeGroup& group : groups) {
+        before += group.nodes;
+        if (node < before) return group.gpus_per_node;
+    }
+    RY_UNREACHABLE("a node of the fleet");
+}
+
+FleetCluster::FleetCluster(const FleetSpec& spec) {
+    constexpr std::int64_t gpus_per_node_max = 255;
+    for (std::uint32_t g = 0; g < spec.groups.size(); ++g) {
+        const NodeGroup& group = spec.groups[g];
+        RY_CHECK(group.gpus_per_node > 0 && group.gpus_per_node <= gpus_per_node_max);
+        gpus_max_ = std::max(gpus_max_, group.gpus_per_node);
+        for (std::int64_t i = 0; i < group.nodes; ++i) {
+            FleetNode node;
+            node.group = g;
+            node.gpus = node.free = group.gpus_per_node;
+            if (!spec.places.empty()) node.place = spec.places[nodes_.size()];
+            nodes_.push_back(node);
+        }
+    }
+    by_free_.assign(static_cast<std::size_t>(gpus_max_) + 1, NodeSet(nodes_.size()));
+    partitions_.resize(nodes_.size());
+    parts_.resize(spec.partitions.size());
+    for (std::uint32_t p = 0; p < spec.partitions.size(); ++p) {
+        const PartitionSpec& partition = spec.partitions[p];
+        parts_[p].count.resize(static_cast<std::size_t>(gpus_max_) + 1);
+        members_.emplace_back(nodes_.size());
+        for (std::int64_t i = 0; i < partition.nodes; ++i) {
+            const auto node = static_cast<NodeIndex>(partition.first_node + i);
+            members_[p].add(node);
+            partitions_[node].push_back(p);
+        }
+    }
+    for (NodeIndex node = 0; node < nodes_.size(); ++node) list(node, 1);
+}
+
+void FleetCluster::list(NodeIndex index, int sign) {
+    const FleetNode& node = nodes_[index];
+    if (node.state != NodeState::up) return;
+    NodeSet& set = by_free_[static_cast<std::size_t>(node.free)];
+    if (sign > 0) {
+        set.add(index);
+    } else {
+        set.remove(index);
+    }
+    for (const std::uint32_t p : partitions_[index]) {
+        parts_[p].free_gpus += sign * node.free;
+        parts_[p].count[static_cast<std::size_t>(node.free)] += sign;
+    }
+}
+
+std::int64_t FleetCluster::nodes_with(std::uint32_t partition, std::int64_t gpus) const {
+    const std::vector<std::int64_t>& count = parts_[partition].count;
+    std::int64_t sum = 0;
+    for (auto g = static_cast<std::size_t>(gpus); g < count.size(); ++g) sum += count[g];
+    return sum;
+}
+
+void FleetCluster::take(NodeIndex index, JobIndex job, std::int64_t gpus) {
+    FleetNode& node = nodes_[index];
+    RY_CHECK(gpus > 0 && node.state == NodeState::up && node.free >= gpus);
+    list(index, -1);
+    node.free -= gpus;
+    if (std::find(node.jobs.begin(), node.jobs.end(), job) == node.jobs.end()) {
+        node.jobs.push_back(job);
+    }
+    list(index, 1);
+}
+
+void FleetCluster::give_back(NodeIndex index, JobIndex job, std::int64_t gpus) {
+    FleetNode& node = nodes_[index];
+    const auto found = std::find(node.jobs.begin(), node.jobs.end(), job);
+    RY_CHECK(found != node.jobs.end() && node.free + gpus <= node.gpus);
+    list(index, -1);
+    node.free += gpus;
+    node.jobs.erase(found);
+    list(index, 1);
+}
+
+void FleetCluster::set_state(NodeIndex index, NodeState state) {
+    list(index, -1);
+    nodes_[index].state = state;
+    list(index, 1);
+}
+
+}  // namespace railyard

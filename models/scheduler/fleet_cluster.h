@@ -1,0 +1,80 @@
+#pragma once
+// The nodes of a fleet: whether they take jobs, which of their GPUs are free, and where they stand.
+
+#include <cstdint>
+#include <vector>
+
+#include "models/scheduler/fleet_spec.h"
+#include "models/scheduler/placement.h"
+
+namespace railyard {
+
+constexpr NodeIndex no_node = std::numeric_limits<NodeIndex>::max();
+
+// As the scheduler knows it: a broken node is up until somebody finds out.
+enum class NodeState : std::uint8_t { up, drained, repair };
+
+struct FleetNode {
+    NodeState state = NodeState::up;
+    bool broken = false;  // whether anybody knows or not: not for kinds to look at
+    std::uint32_t group = 0;
+    NodePlace place;
+    std::int64_t gpus = 0;
+    std::int64_t free = 0;
+    std::vector<JobIndex> jobs{};  // that hold GPUs of it
+};
+
+// A set of nodes: a bit for each.
+class NodeSet {
+  public:
+    explicit NodeSet(std::size_t nodes = 0) : words_((nodes + 63) / 64) {}
+    void add(NodeIndex node) { words_[node / 64] |= bit(node); }
+    void remove(NodeIndex node) { words_[node / 64] &= ~bit(node); }
+    bool has(NodeIndex node) const { return (words_[node / 64] & bit(node)) != 0; }
+    std::size_t words() const { return words_.size(); }
+    std::uint64_t word(std::size_t index) const { return words_[index]; }
+    std::uint64_t& word(std::size_t index) { return words_[index]; }
+
+  private:
+    static std::uint64_t bit(NodeIndex node) { return std::uint64_t{1} << (node % 64); }
+    std::vector<std::uint64_t> words_;
+};
+
+class FleetCluster {
+  public:
+    explicit FleetCluster(const FleetSpec& spec);
+
+    const std::vector<FleetNode>& nodes() const { return nodes_; }
+    const FleetNode& node(NodeIndex index) const { return nodes_[index]; }
+    // Nodes that are up and have exactly so many GPUs free.
+    const NodeSet& with_free(std::int64_t gpus) const {
+        return by_free_[static_cast<std::size_t>(gpus)];
+    }
+    const NodeSet& members(std::uint32_t partition) const { return members_[partition]; }
+    std::int64_t gpus_per_node_max() const { return gpus_max_; }
+    // In a partition's nodes that are up.
+    std::int64_t free_gpus(std::uint32_t partition) const { return parts_[partition].free_gpus; }
+    // How many of them have at least so many GPUs free.
+    std::int64_t nodes_with(std::uint32_t partition, std::int64_t gpus) const;
+
+    void take(NodeIndex node, JobIndex job, std::int64_t gpus);
+    void give_back(NodeIndex node, JobIndex job, std::int64_t gpus);
+    void set_state(NodeIndex node, NodeState state);
+    void set_broken(NodeIndex node, bool broken) { nodes_[node].broken = broken; }
+
+  private:
+    struct Part {
+        std::int64_t free_gpus = 0;
+        std::vector<std::int64_t> count{};  // of nodes that are up, by free GPUs
+    };
+    void list(NodeIndex node, int sign);  // enters a node into what is counted, or takes it out
+
+    std::vector<FleetNode> nodes_;
+    std::int64_t gpus_max_ = 0;
+    std::vector<NodeSet> by_free_;
+    std::vector<NodeSet> members_;                        // by partition
+    std::vector<std::vector<std::uint32_t>> partitions_;  // by node
+    std::vector<Part> parts_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,32 @@
+#pragma once
+// What a run of a job has done after a time, from the time alone.
+
+#include "models/training/training.h"
+
+namespace railyard {
+
+struct RunProgress {
+    Duration prolog{}, restart{}, restore{};
+    Duration stall{};        // for checkpoints, finished or not
+    std::int64_t steps = 0;  // whole ones
+    std::int64_t saved = 0;  // of these, safe
+    Duration partial{};      // in the step after them
+};
+
+// From the instant at which a job has all its GPUs. A step has a length; a stall follows each
+// `interval` steps but the last.
+struct RunPlan {
+    Duration prolog{}, restart{}, restore{};
+    Duration step{};
+    std::int64_t steps = 0;
+    std::int64_t interval = 0;  // 0: nothing is saved on the way
+    Duration stall{};
+
+    Duration setup() const { return prolog + restart + restore; }
+    std::int64_t stalls() const { return interval > 0 && steps > 0 ? (steps - 1) / interval : 0; }
+    Duration finish_after() const { return setup() + step * steps + stall * stalls(); }
+    // Needs 0 <= elapsed <= finish_after(). The parts sum to `elapsed`, each step as long as it is.
+    RunProgress after(Duration elapsed) const;
+};
+
+}  // namespace railyard

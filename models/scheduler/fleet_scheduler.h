@@ -1,0 +1,120 @@
+#pragma once
+// A scheduler of a fleet: what it sees, what it is told, what it may do. A kind is one file and one row of
+// fleet_scheduler_kinds().
+//
+// The fleet runs the jobs, their failures and the nodes' repair; the kind decides who gets which GPUs. All
+// calls come at the fleet's present instant, and the kind may act from within any of them.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/scheduler/fleet_cluster.h"
+#include "models/scheduler/fleet_spec.h"
+
+namespace railyard {
+
+enum class FleetPhase : std::uint8_t {
+    pending,     // not submitted yet
+    waiting,     // holds nothing
+    gathering,   // holds some of its GPUs, or all of them after a failure: nothing runs
+    running,     // holds all of its GPUs: starts, works, saves
+    stalled,     // a node of it has failed, and it has not noticed
+    suspended,   // stopped where it was; others may have its GPUs
+    completing,  // its epilog runs
+    over,
+};
+
+// How a job ended for good.
+enum class JobEnd : std::uint8_t {
+    completed,
+    failed,
+    node_fail,
+    timeout,
+    preempted,
+    cancelled,
+    refused
+};
+const char* job_end_name(JobEnd how);
+
+// Of each run of a job, from its own limit or its partition's; without one a year, as Slurm plans it.
+Duration time_limit(const FleetSpec& spec, const FleetJob& job);
+
+// What a kind may know of a job while it is about.
+struct FleetJobStatus {
+    FleetPhase phase = FleetPhase::pending;
+    Allocation held;        // sorted by node
+    std::int64_t gpus = 0;  // of these
+    Instant eligible{};     // waits since
+    Instant started{};      // of the run under way: when it had all its GPUs
+    std::int64_t restarts = 0;
+};
+
+// The fleet as a kind may use it.
+class Fleet {
+  public:
+    virtual ~Fleet() = default;
+
+    virtual const FleetSpec& spec() const = 0;
+    virtual const FleetCluster& cluster() const = 0;
+    virtual const FleetJob& job(JobIndex job) const = 0;
+    virtual const FleetJobStatus& status(JobIndex job) const = 0;
+    virtual Instant now() const = 0;
+
+    // Gives a waiting or gathering job free GPUs of nodes that are up, or none. It starts, or starts again,
+    // once it holds all that it asked for.
+    virtual void bind(JobIndex job, const Allocation& gpus) = 0;
+    // Takes back what a gathering job holds on a node; nothing left: it waits.
+    virtual void unbind(JobIndex job, NodeIndex node) = 0;
+    // Stops a job, if it runs, takes all that it holds, and lets it wait again: submitted() follows, not
+    // before `eligible`. Ends it instead if its kind is not requeued, or has been too often.
+    virtual void requeue(JobIndex job, Instant eligible, JobEnd otherwise) = 0;
+    // Stops a job for good.
+    virtual void end(JobIndex job, JobEnd how) = 0;
+    // Stops a running job where it is, and takes its GPUs; resume() needs exactly these free.
+    virtual void suspend(JobIndex job) = 0;
+    virtual void resume(JobIndex job) = 0;
+    // No new jobs there. A broken node is repaired once it is empty, and then up again.
+    virtual void drain(NodeIndex node) = 0;
+    // schedule() at that instant, whatever happens.
+    virtual void wake_at(Instant at) = 0;
+    // Says, for those who watch, by when a kind that plans ahead has planned a waiting job to start.
+    virtual void promise(JobIndex job, Instant start) = 0;
+};
+
+class FleetScheduler {
+  public:
+    virtual ~FleetScheduler() = default;
+
+    // Why it could never run; nothing when it could. Asked once, at submission.
+    virtual std::optional<std::string> never(JobIndex job) const = 0;
+    virtual void submitted(JobIndex job) = 0;  // waits from now on; again after a requeue
+    virtual void released(
+        JobIndex job) = 0;  // holds nothing any more: over, suspended, or about to wait
+    // Its processes have given up, because of a node or, no_node, by themselves. It holds all that it held.
+    virtual void failed(JobIndex job, NodeIndex node) = 0;
+    // The prolog has found a node of a job broken, and drained it.
+    virtual void prolog_failed(JobIndex job, NodeIndex node) = 0;
+    // A node has been silent for heartbeat().
+    virtual Duration heartbeat() const = 0;
+    virtual void silent(NodeIndex node) = 0;
+    virtual void node_changed(NodeIndex node) = 0;  // up, or not any more
+    // All that has happened at this instant is known.
+    virtual void schedule() = 0;
+    // Who waits first in a partition, for GPUs and not for a limit of its own; or no_fleet_job.
+    virtual JobIndex first(std::uint32_t partition) const = 0;
+};
+
+struct FleetSchedulerKind {
+    const char* name;
+    const char* doc;
+    std::unique_ptr<FleetScheduler> (*make)(Fleet& fleet);
+};
+
+// In the order in which they are listed.
+const std::vector<FleetSchedulerKind>& fleet_scheduler_kinds();
+
+std::unique_ptr<FleetScheduler> make_slurm(Fleet& fleet);
+
+}  // namespace railyard

@@ -1,0 +1,574 @@
+#include "models/scheduler/fleet_simulation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/check.h"
+#include "sim/integers.h"
+
+namespace railyard {
+
+namespace {
+
+std::unique_ptr<FleetScheduler> make_scheduler(const std::string& name, Fleet& fleet) {
+    for (const FleetSchedulerKind& kind : fleet_scheduler_kinds()) {
+        if (name == kind.name) return kind.make(fleet);
+    }
+    RY_UNREACHABLE("a scheduler that the scenario's reader lets pass");
+}
+
+}  // namespace
+
+FleetSimulation::FleetSimulation(CampaignEngine& engine, const FleetRun& run, Ledger& ledger)
+    : engine_(engine),
+      run_(run),
+      ledger_(ledger),
+      id_(engine.add(*this, "fleet")),
+      cluster_(run.spec),
+      repair_(engine, run.spec, run.causes, cluster_, *this, run.seed, run.replica),
+      books_(run.spec, cluster_, ledger),
+      scheduler_(make_scheduler(run.spec.scheduler, *this)),
+      jobs_(run.jobs.jobs.size()),
+      needs_(run.spec.partitions.size()) {
+    RY_CHECK(jobs_.size() < UINT32_MAX / kinds);
+    for (JobIndex i = 0; i < jobs_.size(); ++i) {
+        jobs_[i].steps_left = total_steps(i);
+        RY_CHECK(i == 0 || job(i - 1).submit <= job(i).submit);
+    }
+    outcome_.runs.resize(jobs_.size());
+    outcome_.interruptions.resize(run.causes.size());
+}
+
+void FleetSimulation::start() {
+    if (!jobs_.empty()) schedule(job(0).submit, submission, 0);
+    for (std::uint32_t i = 0; i < spec().reservations.size(); ++i) {
+        schedule(spec().reservations[i].start, window_begins, i);
+    }
+    repair_.start(scheduler_->heartbeat());
+}
+
+void FleetSimulation::schedule(Instant at, Kind kind, std::uint32_t index) {
+    engine_.schedule(at, id_, index * kinds + kind);
+}
+
+void FleetSimulation::schedule_for(JobIndex job, Instant at, Kind kind) {
+    jobs_[job].event = engine_.schedule_cancellable(at, id_, job * kinds + kind);
+}
+
+void FleetSimulation::wake_at(Instant at) {
+    schedule(at, decision, 0);
+}
+
+void FleetSimulation::decide_soon() {
+    if (deciding_) return;
+    deciding_ = true;
+    schedule(now(), decision, 0);
+}
+
+void FleetSimulation::handle(std::uint32_t event) {
+    book_free();
+    const std::uint32_t index = event / kinds;
+    switch (event % kinds) {
+        case submission:
+            submit_next();
+            break;
+        case eligible:
+            wait(index);
+            break;
+        case prolog_fails:
+            for (const NodeShare& share : Allocation(jobs_[index].status.held)) {
+                if (!repair_.check(share.node)) continue;
+                scheduler_->prolog_failed(index, share.node);
+                break;
+            }
+            decide_soon();
+            break;
+        case run_ends:
+            end_run(index);
+            break;
+        case notices:
+            book_phase(index);
+            jobs_[index].status.phase = FleetPhase::gathering;
+            scheduler_->failed(index, jobs_[index].failed_node);
+            decide_soon();
+            break;
+        case epilog_ends:
+            after_epilog(index);
+            break;
+        case decision:
+            deciding_ = false;
+            scheduler_->schedule();
+            break;
+        case window_begins:
+        case window_ends:
+            open_window(index, event % kinds == window_begins);
+            break;
+        default:
+            RY_UNREACHABLE("a kind of event that the fleet schedules");
+    }
+}
+
+// ---- waiting ----
+
+void FleetSimulation::submit_next() {
+    while (submitted_ < jobs_.size() && job(submitted_).submit == now()) {
+        const JobIndex index = submitted_++;
+        if (auto why = scheduler_->never(index)) {
+            outcome_.refused.push_back({index, std::move(*why)});
+            jobs_[index].next = {.how = JobEnd::refused};
+            jobs_[index].status.phase = FleetPhase::completing;
+            after_epilog(index);
+        } else {
+            wait(index);
+        }
+    }
+    if (submitted_ < jobs_.size()) schedule(job(submitted_).submit, submission, 0);
+}
+
+void FleetSimulation::wait(JobIndex index) {
+    jobs_[index].status.phase = FleetPhase::waiting;
+    jobs_[index].status.eligible = now();
+    scheduler_->submitted(index);
+    decide_soon();
+}
+
+// ---- getting GPUs, giving them back ----
+
+void FleetSimulation::take(JobIndex index, const Allocation& gpus) {
+    FleetJobStatus& status = jobs_[index].status;
+    for (const NodeShare& share : gpus) {
+        books_.before_change(share.node);
+        cluster_.take(share.node, index, share.gpus);
+        books_.after_change(share.node);
+        status.gpus += share.gpus;
+        const auto at = std::lower_bound(
+            status.held.begin(), status.held.end(), share.node,
+            [](const NodeShare& held, NodeIndex node) { return held.node < node; });
+        if (at != status.held.end() && at->node == share.node) {
+            at->gpus += share.gpus;
+        } else {
+            status.held.insert(at, share);
+        }
+    }
+    RY_CHECK(status.gpus <= job(index).gpus);
+}
+
+void FleetSimulation::bind(JobIndex index, const Allocation& gpus) {
+    Job& j = jobs_[index];
+    RY_CHECK(j.status.phase == FleetPhase::waiting || j.status.phase == FleetPhase::gathering);
+    book_phase(index);
+    take(index, gpus);
+    j.status.phase = FleetPhase::gathering;
+    if (j.status.gpus == job(index).gpus) start_run(index);
+}
+
+void FleetSimulation::unbind(JobIndex index, NodeIndex node) {
+    Job& j = jobs_[index];
+    RY_CHECK(j.status.phase == FleetPhase::gathering);
+    book_phase(index);
+    Allocation& held = j.status.held;
+    const auto share = std::find_if(held.begin(), held.end(),
+                                    [node](const NodeShare& s) { return s.node == node; });
+    RY_CHECK(share != held.end());
+    books_.before_change(node);
+    cluster_.give_back(node, index, share->gpus);
+    books_.after_change(node);
+    j.status.gpus -= share->gpus;
+    held.erase(share);
+    if (held.empty()) j.status.phase = FleetPhase::waiting;
+    repair_.settle(node);
+    decide_soon();
+}
+
+void FleetSimulation::release(JobIndex index) {
+    FleetJobStatus& status = jobs_[index].status;
+    for (const NodeShare& share : status.held) {
+        books_.before_change(share.node);
+        cluster_.give_back(share.node, index, share.gpus);
+        books_.after_change(share.node);
+    }
+    for (const NodeShare& share : std::exchange(status.held, {})) repair_.settle(share.node);
+    status.gpus = 0;
+    decide_soon();
+}
+
+// ---- running ----
+
+std::int64_t FleetSimulation::total_steps(JobIndex index) const {
+    const FleetJobKind& kind = spec().kinds[job(index).kind];
+    return kind.step ? kind.steps : job(index).work.count();
+}
+
+StepTime FleetSimulation::step_of(JobIndex index) const {
+    const FleetJobKind& kind = spec().kinds[job(index).kind];
+    if (!kind.step) {
+        StepTime tick;
+        tick.compute = Duration(1);
+        return tick;
+    }
+    std::vector<NodeIndex> nodes;
+    for (const NodeShare& share : jobs_[index].status.held) nodes.push_back(share.node);
+    return kind.step(nodes);
+}
+
+Duration FleetSimulation::until_own_failure(JobIndex index) {
+    const FleetJobKind& kind = spec().kinds[job(index).kind];
+    const Rate rate{kind.own_failure_rate_per_gpu.per_second *
+                    static_cast<double>(job(index).gpus)};
+    if (rate.per_second <= 0) return Duration::max();
+    // A stream of its own for each run: what one job meets moves no other.
+    RandomStream stream(
+        run_.seed, run_.replica,
+        fmt::format("job/{}/{}/{}", kind.name, job(index).id, jobs_[index].own_failures++));
+    return stream.interarrival(rate);
+}
+
+void FleetSimulation::start_run(JobIndex index) {
+    Job& j = jobs_[index];
+    const FleetJobKind& kind = spec().kinds[job(index).kind];
+    FleetJobRun& result = outcome_.runs[index];
+    j.status.phase = FleetPhase::running;
+    j.status.started = j.phase_since = now();
+    j.step = step_of(index);
+    const Duration step = j.step.duration();
+    j.run.prolog = spec().health.prolog_time;
+    j.run.restart = kind.restart;
+    j.run.restore = j.steps_left < total_steps(index) ? kind.restore : Duration{};
+    j.run.step = step;
+    j.run.steps = j.steps_left;
+    j.run.stall = kind.checkpoint_stall;
+    j.run.interval = kind.checkpoint_interval > Duration{}
+                         ? ceil_div(kind.checkpoint_interval.count(), step.count())
+                         : 0;
+    if (!result.started) result.first_start = now();
+    result.started = true;
+    ++result.starts;
+    record("started", index, "", j.status.held.front().node, j.steps_left);
+    if (run_.listener) run_.listener->started(index, now(), j.status.held);
+
+    for (const NodeShare& share : j.status.held) {
+        if (!cluster_.node(share.node).broken) continue;
+        if (spec().health.prolog) {
+            schedule_for(index, now() + j.run.prolog, prolog_fails);
+        } else {
+            j.failed_node = share.node;
+            ++outcome_.interruptions[repair_.cause(share.node)];
+            ++result.interruptions;
+            settle_run(index, Unsaved::lost);
+            j.status.phase = FleetPhase::stalled;
+            schedule_for(index, now() + repair_.detection(share.node), notices);
+        }
+        return;
+    }
+    const Duration done = j.run.finish_after();
+    const Duration limit = time_limit(spec(), job(index));
+    const Duration failure = until_own_failure(index);
+    const Duration first = std::min({done, limit, failure});
+    j.run_end = first == done ? RunEnd::done : first == limit ? RunEnd::limit : RunEnd::own_failure;
+    if (first < Instant::max() - now()) schedule_for(index, now() + first, run_ends);
+}
+
+void FleetSimulation::end_run(JobIndex index) {
+    Job& j = jobs_[index];
+    const FleetJobKind& kind = spec().kinds[job(index).kind];
+    switch (j.run_end) {
+        case RunEnd::done:
+            stop(index, Unsaved::kept);
+            leave(index, {.how = JobEnd::completed});
+            break;
+        case RunEnd::limit:
+            stop(index, kind.resubmit ? Unsaved::lost : Unsaved::kept);
+            leave(index, {.waits = kind.resubmit, .eligible = now(), .how = JobEnd::timeout});
+            break;
+        case RunEnd::own_failure:
+            ++outcome_.own_failures;
+            ++outcome_.runs[index].interruptions;
+            record("interruption", index, "job", no_node, 0);
+            settle_run(index, Unsaved::lost);
+            j.status.phase = FleetPhase::gathering;
+            scheduler_->failed(index, no_node);
+            break;
+    }
+    decide_soon();
+}
+
+// The run, or the part of it since it was last settled, is over.
+void FleetSimulation::settle_run(JobIndex index, Unsaved unsaved) {
+    Job& j = jobs_[index];
+    const Duration elapsed = now() - j.status.started;
+    const RunProgress p = j.run.after(elapsed);
+    const std::int64_t gpus = j.status.gpus;
+    ledger_.book(Category::health_check, gpus, p.prolog);
+    ledger_.book(Category::restart, gpus, p.restart);
+    ledger_.book(Category::restore, gpus, p.restore);
+    ledger_.book(Category::checkpoint_stall, gpus, p.stall);
+    const std::int64_t before = std::exchange(j.in_memory, 0);
+    std::int64_t kept = p.saved + (p.saved > 0 ? before : 0);
+    std::int64_t open = p.steps - p.saved + (p.saved > 0 ? 0 : before);
+    if (unsaved == Unsaved::kept) {
+        kept += std::exchange(open, 0);
+        book_partial(j, gpus, p.partial);
+    } else {
+        ledger_.book(Category::lost_work, gpus, p.partial);
+    }
+    if (unsaved == Unsaved::lost) {
+        ledger_.book(Category::lost_work, gpus, j.run.step * open);
+        j.steps_left += before;
+        if (p.saved > 0) j.steps_left -= before;
+    } else if (unsaved == Unsaved::held_in_memory) {
+        j.in_memory = open;
+    }
+    book_steps(j, gpus, kept);
+    outcome_.runs[index].kept += j.run.step * kept;
+    outcome_.runs[index].held += elapsed;
+    j.steps_left -= unsaved == Unsaved::lost ? p.saved : p.steps;
+    j.phase_since = now();
+    engine_.cancel(j.event);
+    if (run_.listener) run_.listener->stopped(index, now());
+}
+
+void FleetSimulation::book_steps(const Job& j, std::int64_t gpus, std::int64_t steps) {
+    const auto book = [&](Category category, Duration part) {
+        ledger_.book(category, gpus, part * steps);
+    };
+    book(Category::productive, j.step.compute);
+    book(Category::exposed_communication, j.step.exposed_communication);
+    book(Category::pipeline_bubble, j.step.bubble);
+    book(Category::straggler_wait, j.step.straggler_wait);
+    book(Category::degraded, j.step.degraded);
+    book(Category::data_wait, j.step.data_wait);
+}
+
+// A step cut off, that nobody will do again: in the order of a step's parts.
+void FleetSimulation::book_partial(const Job& j, std::int64_t gpus, Duration partial) {
+    const auto book = [&](Category category, Duration part) {
+        const Duration spent = std::min(part, partial);
+        partial -= spent;
+        ledger_.book(category, gpus, spent);
+    };
+    book(Category::productive, j.step.compute);
+    book(Category::exposed_communication, j.step.exposed_communication);
+    book(Category::pipeline_bubble, j.step.bubble);
+    book(Category::straggler_wait, j.step.straggler_wait);
+    book(Category::degraded, j.step.degraded);
+    book(Category::data_wait, j.step.data_wait);
+}
+
+// What a job that holds GPUs without running has done since its phase began.
+void FleetSimulation::book_phase(JobIndex index) {
+    Job& j = jobs_[index];
+    const Duration span = now() - std::exchange(j.phase_since, now());
+    switch (j.status.phase) {
+        case FleetPhase::gathering:
+            ledger_.book(Category::partial_hold, j.status.gpus, span);
+            break;
+        case FleetPhase::stalled:
+            ledger_.book(Category::detection, j.status.gpus, span);
+            break;
+        case FleetPhase::completing:
+            ledger_.book(Category::health_check, j.status.gpus, span);
+            break;
+        default:
+            return;
+    }
+    outcome_.runs[index].held += span;
+}
+
+// ---- stopping ----
+
+void FleetSimulation::stop(JobIndex index, Unsaved unsaved) {
+    Job& j = jobs_[index];
+    if (j.status.phase == FleetPhase::running) {
+        settle_run(index, unsaved);
+    } else {
+        book_phase(index);
+        engine_.cancel(j.event);
+        if (j.in_memory > 0) {  // it was suspended, and is not to go on
+            ledger_.book(Category::lost_work, job(index).gpus, j.run.step * j.in_memory);
+            j.steps_left += std::exchange(j.in_memory, 0);
+        }
+        std::erase(suspended_, index);
+    }
+}
+
+void FleetSimulation::requeue(JobIndex index, Instant eligible_at, JobEnd otherwise) {
+    const FleetJobKind& kind = spec().kinds[job(index).kind];
+    Job& j = jobs_[index];
+    stop(index, Unsaved::lost);
+    if (otherwise == JobEnd::preempted) ++outcome_.preemptions;
+    const bool again = kind.requeue && j.status.restarts < kind.restarts_max;
+    leave(index, {.waits = again, .eligible = std::max(eligible_at, now()), .how = otherwise});
+}
+
+void FleetSimulation::end(JobIndex index, JobEnd how) {
+    stop(index, Unsaved::lost);
+    if (how == JobEnd::preempted) ++outcome_.preemptions;
+    leave(index, {.how = how});
+}
+
+void FleetSimulation::leave(JobIndex index, const Next& next) {
+    Job& j = jobs_[index];
+    j.next = next;
+    const bool ran = !j.status.held.empty();
+    j.status.phase = FleetPhase::completing;
+    j.phase_since = now();
+    if (ran && spec().health.epilog_time > Duration{}) {
+        schedule_for(index, now() + spec().health.epilog_time, epilog_ends);
+    } else {
+        after_epilog(index);
+    }
+}
+
+void FleetSimulation::after_epilog(JobIndex index) {
+    Job& j = jobs_[index];
+    book_phase(index);
+    if (spec().health.epilog) {
+        for (const NodeShare& share : j.status.held) repair_.check(share.node);
+    }
+    release(index);
+    if (j.next.how != JobEnd::refused) scheduler_->released(index);
+    if (!j.next.waits) {
+        j.status.phase = FleetPhase::over;
+        FleetJobRun& result = outcome_.runs[index];
+        result.over = true;
+        result.end = now();
+        result.how = j.next.how;
+        record("over", index, job_end_name(j.next.how), no_node, j.steps_left);
+        if (++over_ == jobs_.size() && run_.end == Instant::max()) engine_.stop();
+        return;
+    }
+    ++j.status.restarts;
+    j.status.phase = FleetPhase::pending;
+    record("requeued", index, job_end_name(j.next.how), no_node, j.steps_left);
+    if (j.next.eligible > now()) {
+        schedule(j.next.eligible, eligible, index);
+    } else {
+        wait(index);
+    }
+}
+
+// ---- suspension ----
+
+void FleetSimulation::suspend(JobIndex index) {
+    Job& j = jobs_[index];
+    RY_CHECK(j.status.phase == FleetPhase::running);
+    settle_run(index, Unsaved::held_in_memory);
+    ++outcome_.preemptions;
+    const Allocation held = j.status.held;
+    release(index);
+    j.status.held = held;  // what it comes back to
+    j.status.phase = FleetPhase::suspended;
+    suspended_.push_back(index);
+    record("suspended", index, "", no_node, j.steps_left);
+    scheduler_->released(index);
+}
+
+void FleetSimulation::resume(JobIndex index) {
+    Job& j = jobs_[index];
+    RY_CHECK(j.status.phase == FleetPhase::suspended);
+    std::erase(suspended_, index);
+    take(index, std::exchange(j.status.held, {}));
+    start_run(index);
+}
+
+// ---- failures ----
+
+void FleetSimulation::before_node_changes(NodeIndex node) {
+    book_free();
+    books_.before_change(node);
+}
+
+void FleetSimulation::struck(NodeIndex node, const Strike& strike) {
+    book_free();
+    const FailureCause& cause = run_.causes[strike.cause];
+    bool idle = true;
+    for (const JobIndex index : std::vector<JobIndex>(cluster_.node(node).jobs)) {
+        Job& j = jobs_[index];
+        if (j.status.phase != FleetPhase::running) continue;
+        idle = false;
+        ++outcome_.interruptions[strike.cause];
+        ++outcome_.runs[index].interruptions;
+        settle_run(index, Unsaved::lost);
+        j.failed_node = node;
+        j.status.phase = FleetPhase::stalled;
+        record("interruption", index, cause.name, node, j.steps_left);
+        schedule_for(index, now() + cause.detection, notices);
+    }
+    if (idle) ++outcome_.strikes_on_idle;
+    if (cause.remedy == Remedy::restart) return;
+    for (const JobIndex index : std::vector<JobIndex>(suspended_)) {
+        const Allocation& held = jobs_[index].status.held;
+        if (std::none_of(held.begin(), held.end(),
+                         [node](const NodeShare& share) { return share.node == node; })) {
+            continue;
+        }
+        jobs_[index].status.held.clear();
+        scheduler_->failed(index, node);
+    }
+}
+
+void FleetSimulation::silent(NodeIndex node) {
+    book_free();
+    scheduler_->silent(node);
+    decide_soon();
+}
+
+void FleetSimulation::after_node_changed(NodeIndex node) {
+    books_.after_change(node);
+    scheduler_->node_changed(node);
+    decide_soon();
+}
+
+void FleetSimulation::open_window(std::uint32_t index, bool begins) {
+    const Reservation& r = spec().reservations[index];
+    for (std::int64_t i = 0; i < r.nodes; ++i) {
+        books_.set_maintenance(static_cast<NodeIndex>(r.first_node + i), begins);
+    }
+    if (begins) {
+        schedule(now() + r.length, window_ends, index);
+        if (r.every > Duration{}) schedule(now() + r.every, window_begins, index);
+    }
+    decide_soon();
+}
+
+// ---- the books ----
+
+void FleetSimulation::book_free() {
+    if (booked_until_ == now()) return;
+    booked_until_ = now();
+    for (std::uint32_t p = 0; p < needs_.size(); ++p) {
+        const JobIndex first = scheduler_->first(p);
+        needs_[p] = first == no_fleet_job ? 0 : job(first).gpus - status(first).gpus;
+    }
+    books_.book(now(), needs_);
+}
+
+void FleetSimulation::end_campaign() {
+    book_free();
+    for (JobIndex index = 0; index < submitted_; ++index) {
+        Job& j = jobs_[index];
+        if (j.status.phase == FleetPhase::running) {
+            settle_run(index, Unsaved::kept);
+        } else {
+            book_phase(index);
+            book_steps(j, job(index).gpus, j.in_memory);
+        }
+    }
+    outcome_.node_busy = books_.node_busy();
+}
+
+void FleetSimulation::promise(JobIndex index, Instant start) {
+    if (run_.listener) run_.listener->promised(index, now(), start);
+}
+
+void FleetSimulation::record(const char* kind, JobIndex index, std::string cause, NodeIndex node,
+                             std::int64_t steps) {
+    if (run_.events == nullptr) return;
+    run_.events->push_back({now(), kind, std::move(cause),
+                            node == no_node ? -1 : static_cast<std::int64_t>(node), steps,
+                            job(index).id});
+}
+
+}  // namespace railyard

@@ -1,0 +1,121 @@
+#pragma once
+// A fleet on the campaign clock: its jobs from submission to end. README.md has the model.
+
+#include <vector>
+
+#include "models/scheduler/fleet.h"
+#include "models/scheduler/fleet_books.h"
+#include "models/scheduler/fleet_progress.h"
+#include "models/scheduler/fleet_repair.h"
+
+namespace railyard {
+
+class FleetSimulation : public Fleet, public CampaignEngine::Component, public FleetRepair::Owner {
+  public:
+    FleetSimulation(CampaignEngine& engine, const FleetRun& run, Ledger& ledger);
+    void start();
+    // Books what is under way at the engine's present instant. Call once, after the engine has run.
+    void end_campaign();
+    FleetOutcome take_outcome() { return std::move(outcome_); }
+
+    // For the scheduler.
+    const FleetSpec& spec() const override { return run_.spec; }
+    const FleetCluster& cluster() const override { return cluster_; }
+    const FleetJob& job(JobIndex job) const override { return run_.jobs.jobs[job]; }
+    const FleetJobStatus& status(JobIndex job) const override { return jobs_[job].status; }
+    Instant now() const override { return engine_.now(); }
+    void bind(JobIndex job, const Allocation& gpus) override;
+    void unbind(JobIndex job, NodeIndex node) override;
+    void requeue(JobIndex job, Instant eligible, JobEnd otherwise) override;
+    void end(JobIndex job, JobEnd how) override;
+    void suspend(JobIndex job) override;
+    void resume(JobIndex job) override;
+    void drain(NodeIndex node) override { repair_.drain(node); }
+    void wake_at(Instant at) override;
+    void promise(JobIndex job, Instant start) override;
+
+    // From the engine, and from the nodes.
+    void handle(std::uint32_t event) override;
+    void before_node_changes(NodeIndex node) override;
+    void after_node_changed(NodeIndex node) override;
+    void struck(NodeIndex node, const Strike& strike) override;
+    void silent(NodeIndex node) override;
+
+  private:
+    enum Kind : std::uint32_t {
+        submission,  // of the next job in order
+        eligible,
+        prolog_fails,
+        run_ends,
+        notices,
+        epilog_ends,
+        decision,
+        window_begins,  // of a reservation
+        window_ends,
+        kinds,
+    };
+    enum class RunEnd : std::uint8_t { done, limit, own_failure };
+    // What becomes of a job when its epilog is over.
+    struct Next {
+        bool waits = false;
+        Instant eligible{};
+        JobEnd how = JobEnd::completed;
+    };
+    struct Job {
+        FleetJobStatus status;
+        RunPlan run;
+        StepTime step;
+        std::int64_t steps_left = 0;
+        std::int64_t in_memory = 0;  // steps done and not saved when it was suspended
+        RunEnd run_end = RunEnd::done;
+        EventId event;  // that ends its phase
+        NodeIndex failed_node = no_node;
+        Instant phase_since{};
+        Next next;
+        std::uint64_t own_failures = 0;
+    };
+
+    void schedule(Instant at, Kind kind, std::uint32_t index);
+    void schedule_for(JobIndex job, Instant at, Kind kind);  // cancellable, ends its phase
+    void decide_soon();
+    void book_free();
+    void submit_next();
+    void wait(JobIndex job);
+    void take(JobIndex job, const Allocation& gpus);
+    void release(JobIndex job);
+    void start_run(JobIndex job);
+    std::int64_t total_steps(JobIndex job) const;
+    StepTime step_of(JobIndex job) const;
+    Duration until_own_failure(JobIndex job);
+    void end_run(JobIndex job);
+    enum class Unsaved : std::uint8_t { lost, kept, held_in_memory };
+    void settle_run(JobIndex job, Unsaved unsaved);
+    void book_steps(const Job& job, std::int64_t gpus, std::int64_t steps);
+    void book_partial(const Job& job, std::int64_t gpus, Duration partial);
+    void book_phase(JobIndex job);
+    void stop(JobIndex job, Unsaved unsaved);
+    void leave(JobIndex job, const Next& next);
+    void after_epilog(JobIndex job);
+    void open_window(std::uint32_t reservation, bool begins);
+    void record(const char* kind, JobIndex job, std::string cause, NodeIndex node,
+                std::int64_t steps);
+
+    CampaignEngine& engine_;
+    const FleetRun& run_;
+    Ledger& ledger_;
+    CampaignEngine::ComponentId id_;
+    FleetCluster cluster_;
+    FleetRepair repair_;
+    FleetBooks books_;
+    std::unique_ptr<FleetScheduler> scheduler_;
+    std::vector<Job> jobs_;
+    std::vector<JobIndex> suspended_;
+    JobIndex submitted_ = 0;
+    JobIndex over_ = 0;
+    bool deciding_ = false;
+    FleetBooks::Needs needs_;
+    Instant booked_until_{};
+    FleetOutcome outcome_;
+};
+
+}  // namespace railyard

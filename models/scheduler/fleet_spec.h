@@ -1,0 +1,119 @@
+#pragma once
+// A fleet: a cluster that many jobs share while it fails and is repaired. What is given of it.
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "models/scheduler/slurm_spec.h"
+#include "models/training/training.h"
+
+namespace railyard {
+
+using JobIndex = std::uint32_t;   // of FleetJobs, in order of submission
+using NodeIndex = std::uint32_t;  // of the cluster
+constexpr JobIndex no_fleet_job = std::numeric_limits<JobIndex>::max();
+
+// Nodes of one kind, numbered one after another.
+struct NodeGroup {
+    std::string name;
+    std::int64_t nodes = 0;
+    std::int64_t gpus_per_node = 0;  // at most 255
+};
+
+// Where nodes stand in the network: nodes of one leaf, and leaves of one block, are close.
+struct NodePlace {
+    std::uint32_t leaf = 0;
+    std::uint32_t block = 0;
+};
+
+// Nodes behind one queue. Partitions may share nodes.
+struct PartitionSpec {
+    std::string name;
+    NodeIndex first_node = 0;
+    std::int64_t nodes = 0;
+    Duration limit_max{};       // of a job's time; 0: none
+    Duration limit_default{};   // of a job that names none; 0: limit_max
+    std::int64_t gpus_max = 0;  // of one job; 0: none
+    std::int64_t priority = 0;  // for kinds that look at it
+    std::int64_t tier = 0;      // higher tiers are looked at first, whatever their jobs' priority
+};
+
+// What jobs of a kind have in common.
+struct FleetJobKind {
+    std::string name;
+    Duration checkpoint_interval{};  // of work; 0: nothing is saved, an end loses all
+    Duration checkpoint_stall{};
+    Duration restart{};  // each start: launch, imports, communicators
+    Duration restore{};  // each start with a saved state: reading it back
+    Rate
+        own_failure_rate_per_gpu{};  // while it runs: its own code, data, mounts; no node is to blame
+    bool requeue = true;             // when it fails, or its nodes do; else that is its end
+    bool resubmit = false;           // when its time limit ends it before it is done
+    std::int64_t restarts_max = 1'000'000;  // then it is given up
+    // What a step takes on these nodes, in order of rank; without it work goes on at the clock's pace.
+    std::function<StepTime(const std::vector<NodeIndex>& nodes)> step{};
+    std::int64_t steps = 0;  // with `step`: its length
+};
+
+// GPUs come in pods, each on one node: gpus_per_pod of them, the last pod what is left over.
+struct FleetJob {
+    std::int64_t id = 0;
+    std::uint32_t kind = 0;
+    std::uint32_t account = 0;
+    std::uint32_t partition = 0;
+    std::uint32_t qos = 0;
+    Instant submit{};
+    std::int64_t gpus = 1;
+    std::int64_t gpus_per_pod = 1;
+    Duration work{};                // productive time; of a kind with steps: not used
+    Duration limit{};               // of each run, from its start; 0: the partition's
+    std::int64_t switches_max = 0;  // leaves that it wants to be on at most; 0: any number
+    Duration switches_wait{};       // and how long it waits for that
+
+    std::int64_t pods() const { return (gpus + gpus_per_pod - 1) / gpus_per_pod; }
+};
+
+// Nodes under maintenance for a while, again and again if `every` is not 0: no job starts there that would
+// have to end in it. What runs there all the same goes on.
+struct Reservation {
+    std::string name;
+    NodeIndex first_node = 0;
+    std::int64_t nodes = 0;
+    Instant start{};
+    Duration length{};
+    Duration every{};
+};
+
+// Checks of nodes: a broken one that is found leaves for its reset or repair as soon as it is empty.
+struct HealthChecks {
+    bool prolog = true;  // before a job starts; what it finds sends the job back to the queue
+    bool epilog = true;  // after it has ended
+    Duration prolog_time{};
+    Duration epilog_time{};
+    Duration interval{};  // of all nodes, whoever is on them; 0: never
+};
+
+struct FleetSpec {
+    std::vector<NodeGroup> groups;
+    std::vector<NodePlace> places;  // by node
+    std::vector<PartitionSpec> partitions;
+    std::vector<std::string> accounts;
+    std::vector<Reservation> reservations;
+    HealthChecks health;
+    LemonNodes lemons;
+    double repair_sigma = 0;  // of the logarithm of a repair time
+
+    std::string scheduler = "slurm";  // a name of fleet_scheduler_kinds()
+    SlurmSpec slurm;
+
+    std::vector<FleetJobKind> kinds;
+
+    std::int64_t nodes() const;
+    std::int64_t gpus() const;
+    std::int64_t gpus_of_node(NodeIndex node) const;
+};
+
+}  // namespace railyard

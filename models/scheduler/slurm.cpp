@@ -1,0 +1,370 @@
+// Slurm: jobs wait in one queue by priority; each partition starts from its head until one does not fit, and
+// backfill starts those behind it that are in nobody's way. All GPUs of a job or none.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "models/scheduler/slurm_placement.h"
+#include "models/scheduler/slurm_plan.h"
+#include "models/scheduler/slurm_preemption.h"
+#include "models/scheduler/slurm_queue.h"
+
+namespace railyard {
+
+namespace {
+
+class Slurm : public FleetScheduler {
+  public:
+    explicit Slurm(Fleet& fleet)
+        : fleet_(fleet),
+          spec_(fleet.spec().slurm),
+          placement_(fleet.cluster(), spec_.topology),
+          priorities_(fleet),
+          queue_(fleet, priorities_),
+          preemption_(fleet),
+          qos_gpus_(spec_.qos.size()),
+          first_(fleet.spec().partitions.size()) {}
+
+    std::optional<std::string> never(JobIndex job) const override;
+    void submitted(JobIndex job) override;
+    void released(JobIndex job) override;
+    void failed(JobIndex job, NodeIndex node) override;
+    void prolog_failed(JobIndex job, NodeIndex node) override;
+    Duration heartbeat() const override { return spec_.node_timeout; }
+    void silent(NodeIndex node) override;
+    void node_changed(NodeIndex) override { changed(); }
+    void schedule() override;
+    JobIndex first(std::uint32_t partition) const override;
+
+  private:
+    void changed() {
+        plan_stale_ = true;
+        firsts_known_ = false;
+    }
+    Instant planned_end(JobIndex job) const;
+    NodeSet allowed_nodes(const FleetJob& job) const;
+    bool within_limits(JobIndex job) const;
+    bool switches_do(JobIndex job, const Allocation& allocation);
+    bool try_now(JobIndex job);
+    bool make_room(JobIndex job);
+    void start(JobIndex job, const Allocation& allocation);
+    void resume_suspended();
+    void main_pass(std::int64_t depth);
+    bool may_fit(const FleetJob& job) const;
+    void backfill();
+    std::size_t last_candidate() const;
+    void wake_later();
+
+    Fleet& fleet_;
+    const SlurmSpec& spec_;
+    SlurmPlacement placement_;
+    SlurmPriorities priorities_;
+    SlurmQueue queue_;
+    SlurmPreemption preemption_;
+    SlurmPlan::Ends ends_;      // of those that hold GPUs
+    std::vector<Instant> end_;  // of each of them, as it stands there
+    std::vector<JobIndex> suspended_;
+    std::vector<std::int64_t> qos_gpus_;  // of running jobs
+    bool plan_stale_ = false;             // something has happened since backfill last looked
+    bool depth_reached_ = false;
+    Instant woken_for_{};
+    mutable std::vector<JobIndex> first_;  // of each partition
+    mutable bool firsts_known_ = false;
+};
+
+// ---- what it is told ----
+
+std::optional<std::string> Slurm::never(JobIndex index) const {
+    const FleetJob& job = fleet_.job(index);
+    const PartitionSpec& partition = fleet_.spec().partitions[job.partition];
+    const NodeSet& members = fleet_.cluster().members(job.partition);
+    std::int64_t largest = 0;
+    std::int64_t nodes = 0;
+    for (NodeIndex n = 0; n < fleet_.cluster().nodes().size(); ++n) {
+        if (!members.has(n)) continue;
+        const std::int64_t gpus = fleet_.cluster().node(n).gpus;
+        largest = std::max(largest, gpus);
+        nodes += gpus >= std::min(job.gpus, job.gpus_per_pod) ? 1 : 0;
+    }
+    if (std::min(job.gpus, job.gpus_per_pod) > largest) {
+        return fmt::format("wants {} GPUs on a node; the nodes of partition {} have {}",
+                           job.gpus_per_pod, partition.name, largest);
+    }
+    if (job.pods() > nodes) {
+        return fmt::format("wants {} GPUs on {} nodes; partition {} has {} such nodes", job.gpus,
+                           job.pods(), partition.name, nodes);
+    }
+    if (partition.gpus_max > 0 && job.gpus > partition.gpus_max) {
+        return fmt::format("wants {} GPUs; a job of partition {} gets {} at most", job.gpus,
+                           partition.name, partition.gpus_max);
+    }
+    if (partition.limit_max > Duration{} && job.limit > partition.limit_max) {
+        return fmt::format("wants {}; a job of partition {} gets {} at most", to_text(job.limit),
+                           partition.name, to_text(partition.limit_max));
+    }
+    const SlurmQos& qos = spec_.qos[job.qos];
+    if (qos.gpus_max > 0 && job.gpus > qos.gpus_max) {
+        return fmt::format("wants {} GPUs; all jobs of QOS {} together get {} at most", job.gpus,
+                           qos.name, qos.gpus_max);
+    }
+    if (!placement_.possible(job)) {
+        return fmt::format("wants {} nodes on as few blocks as they fill; there are none so large",
+                           job.pods());
+    }
+    return std::nullopt;
+}
+
+void Slurm::submitted(JobIndex job) {
+    queue_.add(job);
+    changed();
+}
+
+void Slurm::released(JobIndex job) {
+    preemption_.left(job);
+    changed();
+    if (end_.size() <= job || end_[job] == Instant{}) return;  // it never started
+    ends_.erase({end_[job], job});
+    end_[job] = Instant{};
+    priorities_.stops(job);
+    qos_gpus_[fleet_.job(job).qos] -= fleet_.job(job).gpus;
+    if (fleet_.status(job).phase == FleetPhase::suspended) suspended_.push_back(job);
+}
+
+void Slurm::failed(JobIndex job, NodeIndex node) {
+    std::erase(suspended_, job);
+    fleet_.requeue(job, fleet_.now(), node == no_node ? JobEnd::failed : JobEnd::node_fail);
+}
+
+void Slurm::prolog_failed(JobIndex job, NodeIndex) {
+    fleet_.requeue(job, fleet_.now() + spec_.prolog_hold, JobEnd::node_fail);
+}
+
+void Slurm::silent(NodeIndex node) {
+    fleet_.drain(node);
+    for (const JobIndex job : std::vector<JobIndex>(fleet_.cluster().node(node).jobs)) {
+        if (fleet_.status(job).phase == FleetPhase::completing) continue;
+        fleet_.requeue(job, fleet_.now(), JobEnd::node_fail);
+    }
+}
+
+// ---- starting jobs ----
+
+Instant Slurm::planned_end(JobIndex job) const {
+    const Duration resolution = spec_.backfill.resolution;
+    const Duration end =
+        fleet_.now().time_since_epoch() + time_limit(fleet_.spec(), fleet_.job(job));
+    return Instant((end + resolution - Duration(1)) / resolution * resolution);
+}
+
+NodeSet Slurm::allowed_nodes(const FleetJob& job) const {
+    NodeSet allowed = fleet_.cluster().members(job.partition);
+    for (const Reservation& r : fleet_.spec().reservations) {
+        if (!overlaps(r, fleet_.now(), time_limit(fleet_.spec(), job))) continue;
+        for (std::int64_t i = 0; i < r.nodes; ++i) {
+            allowed.remove(static_cast<NodeIndex>(r.first_node + i));
+        }
+    }
+    return allowed;
+}
+
+bool Slurm::within_limits(JobIndex job) const {
+    const SlurmQos& qos = spec_.qos[fleet_.job(job).qos];
+    return qos.gpus_max == 0 ||
+           qos_gpus_[fleet_.job(job).qos] + fleet_.job(job).gpus <= qos.gpus_max;
+}
+
+bool Slurm::switches_do(JobIndex index, const Allocation& allocation) {
+    const FleetJob& job = fleet_.job(index);
+    if (job.switches_max == 0 || placement_.leaves_of(allocation) <= job.switches_max) return true;
+    const Instant patience =
+        fleet_.status(index).eligible + std::min(job.switches_wait, spec_.switches_wait_max);
+    if (fleet_.now() >= patience) return true;
+    fleet_.wake_at(patience);
+    return false;
+}
+
+// So many nodes have so much free, wherever they are.
+bool Slurm::may_fit(const FleetJob& job) const {
+    const std::int64_t full = job.gpus / job.gpus_per_pod;
+    const std::int64_t rest = job.gpus % job.gpus_per_pod;
+    const FleetCluster& cluster = fleet_.cluster();
+    return cluster.nodes_with(job.partition, job.gpus_per_pod) >= full &&
+           (rest == 0 || cluster.nodes_with(job.partition, rest) > full);
+}
+
+bool Slurm::try_now(JobIndex index) {
+    const FleetJob& job = fleet_.job(index);
+    if (!may_fit(job)) return false;
+    const NodeSet allowed = allowed_nodes(job);
+    const auto allocation = placement_.place(job, {allowed, allowed});
+    if (!allocation || !switches_do(index, *allocation)) return false;
+    start(index, *allocation);
+    return true;
+}
+
+void Slurm::start(JobIndex job, const Allocation& allocation) {
+    queue_.remove(job);
+    if (end_.size() <= job) end_.resize(job + std::size_t{1});
+    end_[job] = planned_end(job);
+    ends_.emplace(end_[job], job);
+    qos_gpus_[fleet_.job(job).qos] += fleet_.job(job).gpus;
+    priorities_.runs(job);
+    changed();
+    fleet_.bind(job, allocation);
+}
+
+// Displaces others for it, and starts it if they are gone at once.
+bool Slurm::make_room(JobIndex job) {
+    std::vector<JobIndex> running;
+    for (const auto& [end, other] : ends_) running.push_back(other);
+    bool all_gone = true;
+    const std::vector<JobIndex> victims =
+        preemption_.victims(job, running, allowed_nodes(fleet_.job(job)));
+    for (const JobIndex victim : victims) {
+        if (!preemption_.displace(victim, job)) all_gone = false;
+    }
+    return !victims.empty() && all_gone && try_now(job);
+}
+
+void Slurm::resume_suspended() {
+    for (const JobIndex job : std::vector<JobIndex>(suspended_)) {
+        const Allocation& held = fleet_.status(job).held;
+        const bool free = std::all_of(held.begin(), held.end(), [&](const NodeShare& share) {
+            const FleetNode& node = fleet_.cluster().node(share.node);
+            return node.state == NodeState::up && node.free >= share.gpus;
+        });
+        if (!free) continue;
+        std::erase(suspended_, job);
+        end_[job] = planned_end(job);
+        ends_.emplace(end_[job], job);
+        qos_gpus_[fleet_.job(job).qos] += fleet_.job(job).gpus;
+        priorities_.runs(job);
+        changed();
+        fleet_.resume(job);
+    }
+}
+
+void Slurm::schedule() {
+    queue_.sort();
+    for (const JobIndex job : preemption_.schedule()) {
+        if (fleet_.status(job).phase == FleetPhase::waiting) try_now(job);
+    }
+    const Duration now = fleet_.now().time_since_epoch();
+    const bool main = now % spec_.main_interval == Duration::zero();
+    main_pass(main ? INT64_MAX : spec_.event_depth);
+    resume_suspended();
+    if (spec_.backfill_enabled && plan_stale_ &&
+        now % spec_.backfill.interval == Duration::zero()) {
+        plan_stale_ = false;
+        backfill();
+    }
+    wake_later();
+}
+
+void Slurm::main_pass(std::int64_t depth) {
+    std::vector<bool> blocked(first_.size());
+    std::int64_t open = 0;
+    for (std::uint32_t p = 0; p < first_.size(); ++p) open += queue_.waiting(p) > 0 ? 1 : 0;
+    depth_reached_ = false;
+    for (std::size_t i = queue_.begin(); i < queue_.size() && open > 0; ++i) {
+        const JobIndex job = queue_.at(i);
+        if (job == no_fleet_job || blocked[fleet_.job(job).partition]) continue;
+        if (depth-- == 0) {
+            depth_reached_ = true;
+            return;
+        }
+        if (!within_limits(job)) continue;
+        if (try_now(job)) continue;
+        if (!preemption_.any_leaving() && make_room(job)) continue;
+        blocked[fleet_.job(job).partition] = true;
+        --open;
+    }
+}
+
+// Behind everyone who could start now, if nothing were planned for others, nobody needs a plan.
+std::size_t Slurm::last_candidate() const {
+    std::int64_t looked_at = 0;
+    std::size_t last = 0;
+    for (std::size_t i = queue_.begin(); i < queue_.size(); ++i) {
+        const JobIndex job = queue_.at(i);
+        if (job == no_fleet_job) continue;
+        if (looked_at++ == spec_.backfill.depth) break;
+        if (looked_at > 1 && may_fit(fleet_.job(job)) && within_limits(job)) last = i;
+    }
+    return last;
+}
+
+void Slurm::backfill() {
+    const std::size_t last = last_candidate();
+    if (last == 0) return;
+    SlurmPlan plan(fleet_, ends_);
+    const Instant latest = fleet_.now() + spec_.backfill.window;
+    bool promised = false;
+    for (std::size_t i = queue_.begin(); i <= last; ++i) {
+        const JobIndex job = queue_.at(i);
+        if (job == no_fleet_job || !within_limits(job)) continue;
+        const Duration limit = time_limit(fleet_.spec(), fleet_.job(job));
+        // Now nodes are chosen as ever; later any that will be free stand for those that it will get.
+        std::optional<Allocation> nodes;
+        const auto start_at = plan.earliest(job, limit, latest, [&](const SlurmPlan::Start& start) {
+            const SlurmPlacement::Allowed allowed{start.pods, start.rest};
+            const bool now = start.at == fleet_.now();
+            nodes = now ? placement_.place(fleet_.job(job), allowed)
+                        : placement_.place_later(fleet_.job(job), allowed);
+            return nodes && (!now || switches_do(job, *nodes));
+        });
+        if (!start_at) continue;
+        const bool now = start_at->at == fleet_.now();
+        const Duration resolution = spec_.backfill.resolution;
+        const Duration end = (start_at->at + limit).time_since_epoch();
+        plan.take(*nodes, start_at->at,
+                  Instant((end + resolution - Duration(1)) / resolution * resolution));
+        if (now) {
+            start(job, *nodes);
+        } else if (!promised) {
+            fleet_.promise(job, start_at->at);
+        }
+        promised = true;
+    }
+}
+
+void Slurm::wake_later() {
+    if (queue_.empty()) return;
+    const auto next = [&](Duration interval) {
+        const Duration now = fleet_.now().time_since_epoch();
+        return Instant(now - now % interval + interval);
+    };
+    Instant at = Instant::max();
+    if (spec_.backfill_enabled && plan_stale_) at = next(spec_.backfill.interval);
+    if (depth_reached_) at = std::min(at, next(spec_.main_interval));
+    if (at == Instant::max() || at == woken_for_) return;
+    woken_for_ = at;
+    fleet_.wake_at(at);
+}
+
+JobIndex Slurm::first(std::uint32_t partition) const {
+    if (!firsts_known_) {
+        firsts_known_ = true;
+        std::fill(first_.begin(), first_.end(), no_fleet_job);
+        std::int64_t open = 0;
+        for (std::uint32_t p = 0; p < first_.size(); ++p) open += queue_.waiting(p) > 0 ? 1 : 0;
+        for (std::size_t i = queue_.begin(); i < queue_.size() && open > 0; ++i) {
+            const JobIndex job = queue_.at(i);
+            if (job == no_fleet_job || !within_limits(job)) continue;
+            JobIndex& first = first_[fleet_.job(job).partition];
+            if (first != no_fleet_job) continue;
+            first = job;
+            --open;
+        }
+    }
+    return first_[partition];
+}
+
+}  // namespace
+
+std::unique_ptr<FleetScheduler> make_slurm(Fleet& fleet) {
+    return std::make_unique<Slurm>(fleet);
+}
+
+}  // namespace railyard

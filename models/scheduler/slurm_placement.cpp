@@ -1,0 +1,174 @@
+#include "models/scheduler/slurm_placement.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace railyard {
+
+namespace {
+
+constexpr std::int64_t any_block = -1;
+
+// Calls visit(node) for the nodes of `a` that are in `b`, in order, until it returns false.
+template <class Visit>
+bool each_in_both(const NodeSet& a, const NodeSet& b, const Visit& visit) {
+    for (std::size_t w = 0; w < a.words(); ++w) {
+        for (std::uint64_t word = a.word(w) & b.word(w); word != 0; word &= word - 1) {
+            const auto bit = static_cast<std::size_t>(std::countr_zero(word));
+            if (!visit(static_cast<NodeIndex>(w * 64 + bit))) return false;
+        }
+    }
+    return true;
+}
+
+}  // namespace
+
+SlurmPlacement::SlurmPlacement(const FleetCluster& cluster, SlurmTopology topology)
+    : cluster_(cluster), topology_(topology) {
+    for (const FleetNode& node : cluster.nodes()) {
+        leaves_ = std::max<std::size_t>(leaves_, node.place.leaf + 1);
+    }
+    block_of_leaf_.resize(leaves_);
+    leaf_nodes_.resize(leaves_);
+    for (const FleetNode& node : cluster.nodes()) {
+        block_of_leaf_[node.place.leaf] = node.place.block;
+        ++leaf_nodes_[node.place.leaf];
+    }
+}
+
+std::int64_t SlurmPlacement::leaves_of(const Allocation& allocation) const {
+    std::vector<std::uint32_t> leaves;
+    for (const NodeShare& share : allocation)
+        leaves.push_back(cluster_.node(share.node).place.leaf);
+    std::sort(leaves.begin(), leaves.end());
+    return std::unique(leaves.begin(), leaves.end()) - leaves.begin();
+}
+
+SlurmPlacement::Levels SlurmPlacement::with_at_least(std::int64_t gpus) const {
+    Levels out;
+    for (std::int64_t g = gpus; g > 0 && g <= cluster_.gpus_per_node_max(); ++g) {
+        out.push_back(&cluster_.with_free(g));
+    }
+    return out;
+}
+
+void SlurmPlacement::count_by_leaf(const Levels& levels, const NodeSet& allowed) {
+    candidates_.assign(leaves_, 0);
+    for (const NodeSet* level : levels) {
+        each_in_both(*level, allowed, [&](NodeIndex node) {
+            ++candidates_[cluster_.node(node).place.leaf];
+            return true;
+        });
+    }
+}
+
+// Shares the pods among the leaves of a block, or of all: the leaf with the fewest candidates that are
+// enough, else the one with the most, and again.
+bool SlurmPlacement::take_leaves(std::int64_t pods, std::int64_t block) {
+    quota_.assign(leaves_, 0);
+    const auto fits_better = [&](std::size_t leaf, std::size_t best, std::int64_t need) {
+        const std::int64_t a = candidates_[leaf];
+        const std::int64_t b = candidates_[best];
+        if ((a >= need) != (b >= need)) return a >= need;
+        return a >= need ? a < b : a > b;
+    };
+    for (std::int64_t need = pods; need > 0;) {
+        std::size_t best = leaves_;
+        for (std::size_t leaf = 0; leaf < leaves_; ++leaf) {
+            if (candidates_[leaf] == 0 || quota_[leaf] > 0) continue;
+            if (block != any_block && block_of_leaf_[leaf] != block) continue;
+            if (best == leaves_ || fits_better(leaf, best, need)) best = leaf;
+        }
+        if (best == leaves_) return false;
+        quota_[best] = std::min(need, candidates_[best]);
+        need -= quota_[best];
+    }
+    return true;
+}
+
+bool SlurmPlacement::choose_leaves(std::int64_t pods) {
+    if (topology_ == SlurmTopology::block) {
+        if (!take_leaves(pods, any_block)) return false;
+        const std::int64_t size = *std::max_element(leaf_nodes_.begin(), leaf_nodes_.end());
+        const auto used = std::count_if(quota_.begin(), quota_.end(),
+                                        [](std::int64_t quota) { return quota > 0; });
+        return used <= (pods + size - 1) / size;
+    }
+    const bool one_leaf = std::any_of(candidates_.begin(), candidates_.end(),
+                                      [pods](std::int64_t count) { return count >= pods; });
+    if (one_leaf) return take_leaves(pods, any_block);
+    std::vector<std::int64_t> in_block;
+    for (std::size_t leaf = 0; leaf < leaves_; ++leaf) {
+        if (in_block.size() <= block_of_leaf_[leaf]) in_block.resize(block_of_leaf_[leaf] + 1);
+        in_block[block_of_leaf_[leaf]] += candidates_[leaf];
+    }
+    std::int64_t best = any_block;
+    for (std::size_t block = 0; block < in_block.size(); ++block) {
+        const bool enough = in_block[block] >= pods;
+        if (enough &&
+            (best == any_block || in_block[block] < in_block[static_cast<std::size_t>(best)])) {
+            best = static_cast<std::int64_t>(block);
+        }
+    }
+    return take_leaves(pods, best);
+}
+
+bool SlurmPlacement::pick(std::int64_t pods, std::int64_t gpus, const Levels& levels,
+                          const NodeSet& allowed, bool by_leaf, Allocation& out) const {
+    if (pods == 0) return true;
+    LeafCounts left = by_leaf ? quota_ : LeafCounts();
+    const std::size_t before = out.size();
+    for (const NodeSet* level : levels) {
+        const bool more = each_in_both(*level, allowed, [&](NodeIndex node) {
+            if (by_leaf && left[cluster_.node(node).place.leaf]-- <= 0) return true;
+            const auto taken =
+                std::find_if(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(before),
+                             [node](const NodeShare& s) { return s.node == node; });
+            if (taken != out.begin() + static_cast<std::ptrdiff_t>(before)) return true;
+            out.push_back({node, gpus});
+            return static_cast<std::int64_t>(out.size() - before) < pods;
+        });
+        if (!more) return true;
+    }
+    return false;
+}
+
+std::optional<Allocation> SlurmPlacement::place(const FleetJob& job, const Allowed& allowed,
+                                                const Levels& pods, const Levels& rest) {
+    const std::int64_t full = job.gpus / job.gpus_per_pod;
+    const std::int64_t left_over = job.gpus % job.gpus_per_pod;
+    const bool by_leaf = topology_ != SlurmTopology::none;
+    if (by_leaf) {
+        count_by_leaf(pods, allowed.pods);
+        if (!choose_leaves(full)) return std::nullopt;
+    }
+    Allocation out;
+    out.reserve(static_cast<std::size_t>(job.pods()));
+    if (!pick(full, job.gpus_per_pod, pods, allowed.pods, by_leaf, out)) return std::nullopt;
+    if (left_over > 0 && !pick(1, left_over, rest, allowed.rest, false, out)) return std::nullopt;
+    return out;
+}
+
+std::optional<Allocation> SlurmPlacement::place(const FleetJob& job, const Allowed& allowed) {
+    return place(job, allowed, with_at_least(job.gpus_per_pod),
+                 with_at_least(job.gpus % job.gpus_per_pod));
+}
+
+std::optional<Allocation> SlurmPlacement::place_later(const FleetJob& job, const Allowed& allowed) {
+    return place(job, allowed, {&allowed.pods}, {&allowed.rest});
+}
+
+bool SlurmPlacement::possible(const FleetJob& job) const {
+    if (topology_ != SlurmTopology::block) return true;
+    LeafCounts sizes = leaf_nodes_;
+    std::sort(sizes.begin(), sizes.end(), std::greater<>());
+    const std::int64_t pods = job.gpus / job.gpus_per_pod;
+    const std::int64_t blocks = (pods + sizes[0] - 1) / sizes[0];
+    std::int64_t nodes = 0;
+    for (std::int64_t i = 0; i < blocks && i < static_cast<std::int64_t>(sizes.size()); ++i) {
+        nodes += sizes[static_cast<std::size_t>(i)];
+    }
+    return nodes >= pods;
+}
+
+}  // namespace railyard

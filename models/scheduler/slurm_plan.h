@@ -1,0 +1,58 @@
+#pragma once
+// What will be free on each node of a fleet, by the jobs' time limits and by what has been planned: Slurm's
+// backfill's table of the future.
+//
+// Slots follow one another; in each every node has so many GPUs free. They are made only as far ahead as
+// somebody asks: beyond the last one GPUs can only be given back, so what fits at its end fits later.
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "models/scheduler/fleet_scheduler.h"
+
+namespace railyard {
+
+class SlurmPlan {
+  public:
+    using Ends =
+        std::set<std::pair<Instant, JobIndex>>;  // when those that hold GPUs will have ended
+    // References must outlive the plan; nothing may change but by take().
+    SlurmPlan(const Fleet& fleet, const Ends& ends);
+
+    struct Start {
+        Instant at{};
+        NodeSet pods;  // nodes that can take a pod of the job, and what is left over, all along
+        NodeSet rest;
+    };
+    using Suits = std::function<bool(const Start&)>;
+    // The earliest instant up to `latest` at which enough nodes of the job's partition have enough GPUs
+    // free for so long, and these suit.
+    std::optional<Start> earliest(JobIndex job, Duration length, Instant latest,
+                                  const Suits& suits);
+    void take(const Allocation& allocation, Instant from, Instant until);
+
+  private:
+    struct Slot {
+        Instant begin{};
+        std::vector<std::uint8_t> free;  // by node
+        bool planned = false;            // less is free than before on some nodes
+    };
+    bool extend();  // one slot more, if anything ends after the last one
+    bool fits(const FleetJob& job, const std::vector<std::uint8_t>& free, Start& start) const;
+    void leave_windows_out(Instant from, Duration length, std::vector<std::uint8_t>& free) const;
+
+    const Fleet& fleet_;
+    const Ends& ends_;
+    Ends::const_iterator next_end_;
+    std::multimap<Instant, Allocation> planned_ends_;  // of what was taken, after the last slot
+    std::vector<Slot> slots_;
+    std::vector<std::uint8_t> all_along_;  // scratch
+};
+
+// Whether a reservation has its nodes at some instant of [from, from + length).
+bool overlaps(const Reservation& reservation, Instant from, Duration length);
+
+}  // namespace railyard

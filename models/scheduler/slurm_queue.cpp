@@ -1,0 +1,68 @@
+#include "models/scheduler/slurm_queue.h"
+
+#include <algorithm>
+
+#include "sim/check.h"
+
+namespace railyard {
+
+SlurmQueue::SlurmQueue(const Fleet& fleet, SlurmPriorities& priorities)
+    : fleet_(fleet), priorities_(priorities), waiting_(fleet.spec().partitions.size()) {}
+
+bool SlurmQueue::before(const Entry& a, const Entry& b) {
+    if (a.tier != b.tier) return a.tier > b.tier;
+    if (a.priority != b.priority) return a.priority > b.priority;
+    return a.order < b.order;
+}
+
+SlurmQueue::Entry SlurmQueue::entry(JobIndex job) const {
+    return {fleet_.spec().partitions[fleet_.job(job).partition].tier,
+            priorities_.priority(job, fleet_.now()), job, job};
+}
+
+void SlurmQueue::drop_the_gone() {
+    std::erase_if(entries_, [](const Entry& e) { return e.job == no_fleet_job; });
+    begin_ = 0;
+}
+
+void SlurmQueue::sort() {
+    const Instant as_of = priorities_.as_of(fleet_.now());
+    if (as_of == sorted_as_of_) return;
+    sorted_as_of_ = as_of;
+    if (!priorities_.change()) return;
+    priorities_.refresh(fleet_.now());
+    drop_the_gone();
+    for (Entry& e : entries_) {
+        e = entry(e.job);
+        priority_[e.job] = e.priority;
+    }
+    std::sort(entries_.begin(), entries_.end(), before);
+}
+
+void SlurmQueue::add(JobIndex job) {
+    sort();
+    if (entries_.size() > 64 && entries_.size() > 2 * alive_) drop_the_gone();
+    if (priority_.size() <= job) priority_.resize(job + std::size_t{1});
+    const Entry e = entry(job);
+    priority_[job] = e.priority;
+    const auto at = std::upper_bound(entries_.begin(), entries_.end(), e, before);
+    begin_ = std::min(begin_, static_cast<std::size_t>(at - entries_.begin()));
+    entries_.insert(at, e);
+    ++waiting_[fleet_.job(job).partition];
+    ++alive_;
+}
+
+void SlurmQueue::remove(JobIndex job) {
+    Entry e = entry(job);
+    e.priority = priority_[job];
+    auto at = std::lower_bound(entries_.begin(), entries_.end(), e, before);
+    while (at != entries_.end() && at->job == no_fleet_job && at->order == job)
+        ++at;  // it left before
+    RY_CHECK(at != entries_.end() && at->job == job);
+    at->job = no_fleet_job;
+    --waiting_[fleet_.job(job).partition];
+    --alive_;
+    while (begin_ < entries_.size() && entries_[begin_].job == no_fleet_job) ++begin_;
+}
+
+}  // namespace railyard

@@ -1,0 +1,370 @@
+// Money: prices as ranges, exact sums, a year's cost, and what a scenario's bill of materials comes to.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "models/campaign/campaign.h"
+#include "sim/statistics.h"
+
+using namespace railyard;
+
+namespace {
+
+double capital(const YearlyCost& c) {
+    return c.capital;
+}
+double gpu_hour(const YearlyCost& c) {
+    return c.per_goodput_gpu_hour();
+}
+
+// Closed form of a triangular distribution.
+double mean_of(const Price& p) {
+    return (p.low + p.typical + p.high) / 3;
+}
+double variance_of(const Price& p) {
+    return (p.low * p.low + p.typical * p.typical + p.high * p.high - p.low * p.typical -
+            p.low * p.high - p.typical * p.high) /
+           18;
+}
+
+Price price(const std::string& name, double low, double typical, double high) {
+    return {name, "USD", low, typical, high, "test"};
+}
+
+// Ten nodes and their switch, a yearly share of them, and energy.
+CostPlan small_plan() {
+    CostPlan plan;
+    plan.prices = {price("node", 200'000, 300'000.10, 400'000),
+                   price("switch", 30'000, 36'000.01, 50'000),
+                   {"support", "/year", 0.05, 0.08, 0.12, "test"},
+                   {"energy", "USD/kWh", 0.05, 0.1, 0.2, "test"},
+                   {"rental", "USD/h", 2, 2.5, 4, "test"}};
+    plan.capital = {{"nodes", 10, "node", 0, false}, {"leaf", 2, "switch", 1, false}};
+    plan.yearly = {{"support", 1, "", 2, true}};
+    plan.used = {{"energy", 1000, "kWh", 3, false}};
+    plan.gpus = 80;
+    plan.years = 5;
+    plan.draws = 20'000;
+    plan.rental = 4;
+    return plan;
+}
+
+// Half a year on 80 GPUs at 75 % goodput.
+CampaignUse half_a_year() {
+    return {0.5, 0.75 * 80 * hours_per_year / 2, 3e12, {200'000}};
+}
+
+constexpr const char* two_nodes = R"(
+[run]
+replicas = 4
+duration = "20 day"
+[cluster]
+nodes = 2
+[fabric.compute]
+topology = "fat_tree"
+[job]
+step.time = "2 s"
+checkpoint.mode = "none"
+[[failures.cause]]
+name = "gpu_hw"
+rate_per_node = "1 /day"
+remedy = "replace"
+repair_time = "1 h"
+[cost.price]
+h100_8gpu_node = "300000.55 USD"
+sw_ndr64 = "40 kUSD"
+sw_mgmt_1g = "1000 USD"
+aoc_400g = "900 USD"
+copper_1g = "10 USD"
+rack = "5000 USD"
+spare_parts = 0.01
+support_fraction_per_year = "0.1 /year"
+colo_kw_month = "100 USD/kW/month"
+storage_per_server = "20000 USD"
+staff_per_year = "50000 USD/year"
+)";
+
+Scenario scenario(const std::string& text, const std::vector<std::string>& settings = {}) {
+    ScenarioChanges changes;
+    changes.settings = settings;
+    return load_scenario(text, "cost", changes);
+}
+
+Cents bought(const Scenario& s) {
+    return capital_sum(s.cost->plan, typical_prices(s.cost->plan.prices));
+}
+
+}  // namespace
+
+TEST_CASE("a triangular price has its closed form's quantiles, mean and variance") {
+    const Price p = price("x", 10, 14, 30);
+    CHECK(triangular(p, 0) == 10);
+    CHECK(triangular(p, 0.2) == doctest::Approx(14));  // (14 - 10) / (30 - 10) lies below the mode
+    CHECK(triangular(p, 0.05) == doctest::Approx(10 + std::sqrt(0.05 * 20 * 4)));
+    CHECK(triangular(p, 0.75) == doctest::Approx(30 - std::sqrt(0.25 * 20 * 16)));
+    CHECK(triangular(price("quote", 7, 7, 7), 0.3) == 7);
+    std::vector<double> draws;
+    for (std::uint64_t d = 0; d < 40'000; ++d) {
+        draws.push_back(draw_prices(std::vector{p}, 1, d)[0]);
+    }
+    const Summary s = summarise(draws);
+    CHECK(s.ci95.contains(mean_of(p)));
+    CHECK(s.deviation == doctest::Approx(std::sqrt(variance_of(p))).epsilon(0.01));
+}
+
+TEST_CASE("another price moves no price's draws") {
+    const std::vector<Price> few = {price("a", 1, 2, 3), price("b", 1, 2, 3)};
+    const std::vector<Price> more = {price("c", 5, 6, 7), few[1], few[0]};
+    for (std::uint64_t d = 0; d < 100; ++d) {
+        const auto x = draw_prices(few, 7, d);
+        const auto y = draw_prices(more, 7, d);
+        CHECK(x[0] == y[2]);
+        CHECK(x[1] == y[1]);
+        CHECK(x[0] != x[1]);
+    }
+}
+
+TEST_CASE("capital is an exact sum of cents, and is written off straight") {
+    CostPlan plan = small_plan();
+    const std::vector<double> prices = typical_prices(plan.prices);
+    CHECK(hardware_sum(plan, prices) == 10 * 300'000'10 + 2 * 36'000'01);
+    // 2 % of parts on the shelf are capital, and not part of what support is a share of.
+    plan.capital.push_back({"spare parts", 1, "", 5, true});
+    plan.prices.push_back({"spares", "", 0.02, 0.02, 0.02, "test"});
+    const std::vector<double> with_spares = typical_prices(plan.prices);
+    CHECK(capital_sum(plan, with_spares) == 307'200'102 + 6'144'002);
+    plan.residual = 0.1;
+    const YearlyCost cost = yearly_cost(plan, with_spares, half_a_year());
+    CHECK(cost.capital == 3'133'441.04);
+    CHECK(cost.depreciation == doctest::Approx(3'133'441.04 * 0.9 / 5));
+    CHECK(cost.kept == doctest::Approx(0.08 * 3'072'001.02).epsilon(1e-8));
+}
+
+TEST_CASE("a year is the campaign's use as often as it fits, and idle for the rest") {
+    CostPlan plan = small_plan();
+    const std::vector<double> prices = typical_prices(plan.prices);
+    const YearlyCost full = yearly_cost(plan, prices, half_a_year());
+    CHECK(full.used == doctest::Approx(400'000 * 0.1));
+    CHECK(full.goodput_gpu_hours == doctest::Approx(0.75 * 80 * 8760));
+    CHECK(full.tokens == doctest::Approx(6e12));
+    CHECK(full.per_1e12_tokens() == doctest::Approx(full.total() / 6));
+    plan.utilisation = 0.25;
+    const YearlyCost quarter = yearly_cost(plan, prices, half_a_year());
+    CHECK(quarter.used == doctest::Approx((0.25 * 400'000 + 0.75 * 1000) * 0.1));
+    CHECK(quarter.goodput_gpu_hours == doctest::Approx(full.goodput_gpu_hours / 4));
+    CHECK(quarter.depreciation == full.depreciation);
+    CHECK(std::isinf(yearly_cost(plan, prices, {1, 0, 0, {0}}).per_goodput_gpu_hour()));
+}
+
+TEST_CASE("at the break-even hours renting costs what owning does") {
+    CostPlan plan = small_plan();
+    const std::vector<double> prices = typical_prices(plan.prices);
+    const double hours = break_even_hours(plan, prices, half_a_year());
+    REQUIRE(hours > 0);
+    REQUIRE(hours < hours_per_year);
+    plan.utilisation = hours / hours_per_year;
+    CHECK(yearly_cost(plan, prices, half_a_year()).total() == doctest::Approx(2.5 * 80 * hours));
+    plan.prices[4].typical = 0.01;  // less than the energy of an hour
+    CHECK(std::isinf(break_even_hours(plan, typical_prices(plan.prices), half_a_year())));
+}
+
+TEST_CASE("the interval of one price is its own, of many that of their sum") {
+    CostPlan one = small_plan();
+    one.capital = {{"nodes", 10, "node", 0, false}};
+    const CampaignUse use = half_a_year();
+    const CostRange alone = study_costs(one, std::span(&use, 1)).range(capital);
+    CHECK(alone.low == doctest::Approx(10 * triangular(one.prices[0], 0.025)).epsilon(0.005));
+    CHECK(alone.high == doctest::Approx(10 * triangular(one.prices[0], 0.975)).epsilon(0.005));
+    CHECK(alone.typical == 3'000'001);
+    CHECK(alone.mean == doctest::Approx(10 * mean_of(one.prices[0])).epsilon(0.003));
+
+    CostPlan many = small_plan();
+    many.prices.clear();
+    many.capital.clear();
+    many.yearly.clear();
+    many.rental.reset();
+    double mean = 0;
+    double variance = 0;
+    for (std::size_t i = 0; i < 24; ++i) {
+        const double n = 1 + static_cast<double>(i % 3);
+        many.prices.push_back(price(fmt::format("part {}", i), 100, 150, 400));
+        many.capital.push_back({"part", n, "", i, false});
+        mean += n * mean_of(many.prices[i]);
+        variance += n * n * variance_of(many.prices[i]);
+    }
+    many.used = {{"energy", 0, "kWh", 0, false}};
+    const CampaignUse nothing_used{1, 1, 0, {0}};
+    const CostRange sum = study_costs(many, std::span(&nothing_used, 1)).range(capital);
+    CHECK(sum.mean == doctest::Approx(mean).epsilon(0.002));
+    CHECK(sum.low == doctest::Approx(mean - 1.96 * std::sqrt(variance)).epsilon(0.01));
+    CHECK(sum.high == doctest::Approx(mean + 1.96 * std::sqrt(variance)).epsilon(0.01));
+}
+
+TEST_CASE("two designs pay the same prices: what they share drops out of the difference") {
+    const CostPlan first = small_plan();
+    CostPlan second = first;
+    second.capital.push_back({"another leaf", 1, "switch", 1, false});
+    const CampaignUse use = half_a_year();
+    const CostStudy a = study_costs(first, std::span(&use, 1));
+    const CostStudy b = study_costs(second, std::span(&use, 1));
+    const CostDifference d = compare_costs(a, b, capital);
+    CHECK(d.decided());
+    CHECK(d.second_cheaper == 0);
+    CHECK(d.difference.low == doctest::Approx(triangular(first.prices[1], 0.025)).epsilon(0.005));
+    CHECK(d.difference.high == doctest::Approx(triangular(first.prices[1], 0.975)).epsilon(0.005));
+    // The intervals of the two themselves overlap almost wholly.
+    CHECK(a.range(capital).high >
+          b.range(capital).low + 0.9 * (b.range(capital).high - b.range(capital).low));
+    CHECK(compare_costs(a, a, gpu_hour).difference.low == 0);
+    CHECK_FALSE(compare_costs(a, a, gpu_hour).decided());
+}
+
+TEST_CASE("what dominates is named first, and failures are among it") {
+    CostPlan plan = small_plan();
+    plan.draws = 4000;
+    const std::vector<CampaignUse> steady(8, half_a_year());
+    const CostStudy prices_only = study_costs(plan, steady);
+    REQUIRE(prices_only.drivers.size() >= 4);
+    CHECK(prices_only.drivers[0].name == "node");
+    CHECK(prices_only.drivers[0].share > 0.8);
+    CHECK(prices_only.drivers[0].low < 0);
+    CHECK(prices_only.drivers[0].high > 0);
+    CHECK(prices_only.drivers.back().share < 1e-3);
+    std::vector<CampaignUse> uneven(8, half_a_year());
+    for (std::size_t i = 0; i < uneven.size(); i += 2) uneven[i].goodput_gpu_hours /= 4;
+    CHECK(study_costs(plan, uneven).drivers[0].name == "failures");
+}
+
+TEST_CASE("a small cluster costs what its parts add up to") {
+    const Scenario s = scenario(two_nodes);
+    REQUIRE(s.cost);
+    // 16 NICs to one leaf; 2 x 2 and the server's 2 to another; 3 ports of management; one rack.
+    const Cents hardware =
+        2 * 300'000'55 + 2 * 40'000'00 + 1'000'00 + 22 * 900'00 + 3 * 10'00 + 5'000'00 + 20'000'00;
+    CHECK(hardware_sum(s.cost->plan, typical_prices(s.cost->plan.prices)) == hardware);
+    CHECK(bought(s) == hardware + std::llround(static_cast<double>(hardware) * 0.01));
+
+    const CampaignResult r = run_campaign(s, {});
+    const CampaignUse use = usage_of(s, r.replicas[0]);
+    CHECK(use.used[static_cast<std::size_t>(UsedLine::repair_visits)] ==
+          static_cast<double>(r.replicas[0].repairs[0]));
+    CHECK(r.replicas[0].repairs[0] > 10);
+    CHECK(use.used[static_cast<std::size_t>(UsedLine::gpu_parts)] == 0);  // support pays
+    const YearlyCost year = yearly_cost(s.cost->plan, typical_prices(s.cost->plan.prices), use);
+    const double kw = 2 * 10.2 + 2 * 1.72;  // ratings; the catalogue has none for the small switch
+    CHECK(year.kept == doctest::Approx(0.1 * usd(hardware) + kw * 12 * 100 + 50'000).epsilon(1e-6));
+    CHECK(r.metric("cost_capital").summary.mean == usd(bought(s)));
+
+    const Scenario uncovered = scenario(two_nodes, {"cost.parts_covered=false"});
+    const CampaignUse parts = usage_of(uncovered, run_replica(uncovered, 0, false));
+    CHECK(parts.used[static_cast<std::size_t>(UsedLine::gpu_parts)] ==
+          parts.used[static_cast<std::size_t>(UsedLine::repair_visits)]);
+}
+
+TEST_CASE("energy at the meter lies between that of an idle cluster and one that only computes") {
+    const Scenario s = scenario(two_nodes);
+    const CampaignUse use = usage_of(s, run_replica(s, 0, false));
+    const double kwh = use.used[static_cast<std::size_t>(UsedLine::energy)];
+    const ClusterPower& power = s.cost->power;
+    const double hours = 20 * 24;
+    CHECK(kwh > power.idle_kwh_per_year() * hours / hours_per_year);
+    CHECK(kwh < (2 * power.node_compute + power.network) * power.pue * hours * 1e-3);
+    CHECK(power.pue == 1.3);
+}
+
+TEST_CASE("money moves nothing that is simulated") {
+    const std::string text = two_nodes;
+    const std::string without = text.substr(0, text.find("[cost.price]"));
+    CHECK(run_campaign(scenario(text), {}).trajectory ==
+          run_campaign(scenario(without), {}).trajectory);
+}
+
+TEST_CASE("published: an H100 node, a switch, NVL72, DGX B200, cabling per GPU") {
+    StandaloneCatalogue own;
+    const auto holds = [&](const char* name, double usd_published) {
+        const Price p = catalogue_price(own.catalogue, name);
+        CAPTURE(name);
+        CHECK(p.low <= usd_published);
+        CHECK(usd_published <= p.high);
+    };
+    holds("h100_8gpu_node", 317'000);  // a second quote; the typical price is the first
+    holds("sw_ndr64", 36'000);
+    holds("sw_ndr64", 50'000);
+    holds("gb200_nvl72", 3e6);
+    holds("dgx_b200", 515'000);
+    // 1,024 GPUs on two tiers of NDR: optics and fibre came to 2,560 USD per GPU.
+    const Scenario s = scenario(R"(
+[run]
+replicas = 1
+duration = "1 h"
+[cluster]
+nodes = 128
+[job]
+step.time = "1 s"
+checkpoint.mode = "none"
+[fabric.compute]
+topology = "fat_tree"
+[cost]
+)");
+    const CostPlan& plan = s.cost->plan;
+    double low = 0;
+    double high = 0;
+    for (const CostLine& line : plan.capital) {
+        if (!line.what.starts_with("compute") || line.per == "switch") continue;
+        low += line.quantity * plan.prices[line.price].low / 1024;
+        high += line.quantity * plan.prices[line.price].high / 1024;
+    }
+    CHECK(low < 2560);
+    CHECK(high > 2560);
+    CHECK(high < 3200);
+}
+
+TEST_CASE("what a budget does not buy is said, with by how much") {
+    const auto said = [](const char* budget) {
+        const Scenario s = scenario(two_nodes, {fmt::format("cost.budget={}", budget)});
+        return s.warnings.empty() ? std::string() : s.warnings[0].message;
+    };
+    CHECK(said("1 MUSD") == "");
+    CHECK(said("700 kUSD").starts_with("over budget: the cluster costs "));
+    CHECK(said("700 kUSD").find("even at the lowest prices") != std::string::npos);
+}
+
+TEST_CASE(
+    "every price of the catalogue has a range or a reason, and hardware names prices that exist") {
+    StandaloneCatalogue own;
+    const std::vector<std::string> prices = Catalogue::names("price");
+    const std::set<std::string> names(prices.begin(), prices.end());
+    for (const char* kind : {"node", "nic", "switch", "gpu"}) {
+        for (const std::string& name : Catalogue::names(kind)) {
+            for (const char* key : {"price_ref", "rental_ref"}) {
+                if (!own.catalogue.has(kind, name, key)) continue;
+                CAPTURE(name);
+                REQUIRE(names.count(own.catalogue.text(kind, name, key)) == 1);
+                const Price p = catalogue_price(own.catalogue, own.catalogue.text(kind, name, key));
+                CHECK(p.low < p.typical + 1e-9);
+                CHECK(p.low < p.high);
+                CHECK_FALSE(p.origin.empty());
+            }
+        }
+    }
+}
+
+TEST_CASE("the guides' own prices can be chosen") {
+    const auto node_price = [](const char* values, const char* name) {
+        const Scenario s =
+            scenario(std::string(two_nodes).substr(0, std::string(two_nodes).find("[cost.price]")) +
+                         "[cost]\n",
+                     {fmt::format("catalogue.values={}", values)});
+        const auto& prices = s.cost->plan.prices;
+        return *std::find_if(prices.begin(), prices.end(),
+                             [&](const Price& p) { return p.name == name; });
+    };
+    CHECK(node_price("corrected", "sw_ndr64").typical == 36'000);
+    const Price guide = node_price("seed", "sw_ndr64");
+    CHECK(guide.typical == 30'000);
+    CHECK(guide.low == guide.high);
+}

@@ -1,0 +1,294 @@
+// railyard breakeven: at what value of a key does the verdict between two designs flip?
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tools/breakeven.h"
+#include "tools/cmd.h"
+#include "tools/study_arguments.h"
+#include "tools/terminal.h"
+
+namespace railyard {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Design {
+    TrialOptions trials;
+    ScenarioChanges changes;
+    bool has_key = true;  // the key is set in it
+};
+
+struct BreakevenArguments {
+    KeyRange range;
+    std::string metric;
+    std::int64_t scan_points;
+    Design a;
+    Design b;
+    bool json;
+};
+
+std::string text_option(const po::variables_map& values, const char* option) {
+    if (values.count(option)) return values[option].as<std::string>();
+    throw ScenarioError(fmt::format("breakeven needs --{}", option),
+                        "railyard breakeven KEY A.toml B.toml --from VALUE --to VALUE");
+}
+
+// With two files --set changes both; with one it makes B of A.
+void read_designs(const po::variables_map& values, const std::vector<std::string>& files, Design& a,
+                  Design& b) {
+    const StudyArguments first = study_arguments(values, files[0]);
+    a = {first.trials, first.changes};
+    b = a;
+    if (files.size() == 2) {
+        b.trials = study_arguments(values, files[1]).trials;
+        return;
+    }
+    const std::vector<std::string> settings = settings_of(values);
+    if (settings.empty()) {
+        throw ScenarioError("breakeven compares two designs, found one",
+                            "name a second file, or make it of the first with --set KEY=VALUE");
+    }
+    std::erase_if(a.changes.settings, [&](const std::string& setting) {
+        return std::find(settings.begin(), settings.end(), setting) != settings.end();
+    });
+}
+
+std::optional<BreakevenArguments> parse(const std::vector<std::string>& arguments) {
+    CommandLine line(
+        "railyard breakeven KEY A.toml B.toml --from VALUE --to VALUE [options]",
+        "Finds the value of KEY at which the better of two designs becomes the worse, on the same\n"
+        "random numbers. With one file, --set makes the second design of it; with two, it changes "
+        "both.");
+    line.positional("scenario", -1);
+    line.add()("from", po::value<std::string>(), "The range's lower end: 10, \"5 min\"");
+    line.add()("to", po::value<std::string>(), "The range's upper end");
+    line.add()("log", "Spread what is tried over the range's logarithm");
+    line.add()("in", po::value<std::string>()->default_value("both"),
+               "Where the key is set: both, a, b");
+    line.add()("metric", po::value<std::string>()->default_value("goodput"),
+               "What is compared: a metric of run --json");
+    line.add()("points", po::value<std::int64_t>()->default_value(9),
+               "Values of the key to look for flips between, 2 or more");
+    add_study_options(line);
+    const auto values = line.parse(arguments);
+    if (!values) return std::nullopt;
+
+    std::vector<std::string> names;
+    if (values->count("scenario")) names = (*values)["scenario"].as<std::vector<std::string>>();
+    if (names.size() < 2 || names.size() > 3) {
+        throw ScenarioError(
+            fmt::format("breakeven needs a key and one or two scenario files, found {}{}",
+                        names.size(), names.size() == 1 ? " word" : " words"),
+            "railyard breakeven KEY A.toml B.toml --from VALUE --to VALUE");
+    }
+    const std::string from = text_option(*values, "from");
+    const std::string to = text_option(*values, "to");
+    BreakevenArguments out{KeyRange(names[0], from, to, values->count("log") > 0, names[0]),
+                           (*values)["metric"].as<std::string>(),
+                           count_option(*values, "points", 2),
+                           {},
+                           {},
+                           values->count("json") > 0};
+    read_designs(*values, {names.begin() + 1, names.end()}, out.a, out.b);
+    const std::string in = (*values)["in"].as<std::string>();
+    if (in != "both" && in != "a" && in != "b") {
+        throw ScenarioError(fmt::format("--in: expected both, a or b, found '{}'", in));
+    }
+    out.a.has_key = in != "b";
+    out.b.has_key = in != "a";
+    out.a.trials.metrics = out.b.trials.metrics = {out.metric};
+    return out;
+}
+
+ScenarioChanges with_key(const Design& design, const KeyRange& range, double x) {
+    ScenarioChanges changes = design.changes;
+    if (design.has_key) changes.settings.push_back(range.setting(x));
+    return changes;
+}
+
+// Both ends of the range make a design whose job can start, and pairs have the same random numbers. False:
+// the reason is on standard error.
+bool check_designs(const BreakevenArguments& args) {
+    std::vector<std::uint64_t> seeds;
+    for (const Design* design : {&args.a, &args.b}) {
+        for (const double x : {args.range.low(), args.range.high()}) {
+            const Scenario s = load_scenario(design->trials.text, design->trials.file,
+                                             with_key(*design, args.range, x));
+            if (!can_start(s)) return false;
+            if (x == args.range.low()) {
+                find_metric(s, args.metric);
+                seeds.push_back(s.seed);
+            }
+        }
+    }
+    if (seeds[0] != seeds[1]) {
+        throw ScenarioError(fmt::format("the designs have different seeds, {} and {}: nothing that "
+                                        "could be paired",
+                                        seeds[0], seeds[1]),
+                            "--seed gives both the same");
+    }
+    return true;
+}
+
+std::vector<double> values_at(const Design& design, const KeyRange& range, double x) {
+    const auto trial = run_trials(design.trials, {with_key(design, range, x)})[0];
+    if (!trial) return {};
+    if (!trial->possible()) throw ScenarioError(trial->problem);
+    return trial->values[0];
+}
+
+BreakevenResult search(const BreakevenArguments& args) {
+    Progress progress("values");
+    std::int64_t done = 0;
+    constexpr std::int64_t roots_expected = 25;
+    return find_breakeven(args.range, static_cast<std::size_t>(args.scan_points),
+                          better_of(args.metric), [&](double x) -> std::optional<PairedComparison> {
+                              std::vector<double> a = values_at(args.a, args.range, x);
+                              std::vector<double> b = values_at(args.b, args.range, x);
+                              if (a.empty() || b.empty()) return std::nullopt;
+                              const std::size_t pairs = std::min(a.size(), b.size());
+                              a.resize(pairs);
+                              b.resize(pairs);
+                              progress.update(++done,
+                                              std::max(done, args.scan_points + roots_expected));
+                              return compare_paired(a, b, better_of(args.metric));
+                          });
+}
+
+Json finite(double v) {
+    return std::isfinite(v) ? Json(v) : Json(nullptr);
+}
+
+Json json_of(const std::optional<double>& v) {
+    return v ? Json(*v) : Json(nullptr);
+}
+
+void print_json(const BreakevenArguments& args, const BreakevenResult& r) {
+    Json scan = Json::array();
+    for (const DifferenceAt& d : r.scan) {
+        scan.push_back({{"value", args.range.value(d.x)},
+                        {"a", finite(d.pairs.mean_a)},
+                        {"b", finite(d.pairs.mean_b)},
+                        {"difference", finite(d.pairs.difference)},
+                        {"ci95", {finite(d.pairs.interval.low), finite(d.pairs.interval.high)}},
+                        {"verdict", verdict_name(d.pairs.verdict)}});
+    }
+    const auto text = [&](const std::optional<double>& x) {
+        return x ? Json(args.range.value(*x)) : Json(nullptr);
+    };
+    Json crossings = Json::array();
+    for (const Crossing& c : r.crossings) {
+        crossings.push_back({{"value", args.range.value(c.x)},
+                             {"number", c.x},
+                             {"before", c.before},
+                             {"ci95", {text(c.low), text(c.high)}},
+                             {"ci95_numbers", {json_of(c.low), json_of(c.high)}},
+                             {"better_below", verdict_name(c.below)}});
+    }
+    const Json out = {{"key", args.range.key()},      {"a", args.a.trials.file},
+                      {"b", args.b.trials.file},      {"metric", args.metric},
+                      {"version", version()},         {"flips", !r.crossings.empty()},
+                      {"crossings", crossings},       {"scan", scan},
+                      {"evaluations", r.evaluations}, {"complete", !r.interrupted}};
+    fmt::print("{}\n", out.dump());
+}
+
+std::string name_of(Verdict verdict) {
+    switch (verdict) {
+        case Verdict::first:
+            return "A";
+        case Verdict::second:
+            return "B";
+        case Verdict::equal:
+            return "equal";
+        case Verdict::undecided:
+            break;
+    }
+    return "undecided";
+}
+
+void print_scan(const BreakevenArguments& args, const BreakevenResult& r) {
+    Table table({{args.range.key(), Table::Align::right},
+                 {"A", Table::Align::right},
+                 {"B", Table::Align::right},
+                 {"B - A", Table::Align::right},
+                 {"95 % interval", Table::Align::left},
+                 {"better", Table::Align::left}});
+    for (const DifferenceAt& d : r.scan) {
+        const PairedComparison& p = d.pairs;
+        table.add({args.range.short_value(d.x), fmt::format("{:.6g}", p.mean_a),
+                   fmt::format("{:.6g}", p.mean_b), fmt::format("{:+.4g}", p.difference),
+                   std::isfinite(p.interval.low)
+                       ? fmt::format("{:+.4g} to {:+.4g}", p.interval.low, p.interval.high)
+                       : "one replica: none",
+                   name_of(p.verdict)});
+    }
+    fmt::print("\n{}", table.text());
+}
+
+void print_crossing(const KeyRange& range, const Crossing& c) {
+    const char* below = c.below == Verdict::first ? "A" : "B";
+    const char* above = c.below == Verdict::first ? "B" : "A";
+    if (range.whole()) {
+        fmt::print("  {} is better up to {}, {} from {} on\n", below, range.short_value(c.before),
+                   above, range.short_value(c.x));
+    } else {
+        fmt::print("  {} is better below {}, {} above\n", below,
+                   coloured(range.short_value(c.x), Colour::bold), above);
+    }
+    const auto end = [&](const std::optional<double>& x, const char* none) {
+        return x ? range.short_value(*x) : std::string(none);
+    };
+    if (c.low && c.high && range.short_value(*c.low) == range.short_value(*c.high)) return;
+    fmt::print("  the verdict is open (95 %) from {} to {}\n", end(c.low, "the range's lower end"),
+               end(c.high, "the range's upper end"));
+}
+
+void print_verdict(const BreakevenArguments& args, const BreakevenResult& r) {
+    fmt::print("\n");
+    for (const Crossing& c : r.crossings) print_crossing(args.range, c);
+    if (!r.crossings.empty() || r.scan.empty()) return;
+    const auto sign = [](const DifferenceAt& d) { return d.pairs.difference != 0; };
+    const auto decided = std::find_if(r.scan.begin(), r.scan.end(), sign);
+    if (decided == r.scan.end()) {
+        fmt::print("  no flip in the range: A and B are the same, replica by replica\n");
+        return;
+    }
+    const bool b = (decided->pairs.difference > 0) == (better_of(args.metric) == Better::higher);
+    const bool open = std::any_of(r.scan.begin(), r.scan.end(), [](const DifferenceAt& d) {
+        return d.pairs.verdict == Verdict::undecided;
+    });
+    fmt::print("  no flip in the range: {} is better at every value that was tried{}\n",
+               b ? "B" : "A", open ? ", by the mean; at some the interval leaves it open" : "");
+}
+
+}  // namespace
+
+int cmd_breakeven(const std::vector<std::string>& arguments) {
+    const std::optional<BreakevenArguments> args = parse(arguments);
+    if (!args) return exit_ok;
+    if (!check_designs(*args)) return exit_stuck;
+    const BreakevenResult result = search(*args);
+    if (result.scan.empty()) throw Interrupted();
+    if (args->json) {
+        print_json(*args, result);
+    } else {
+        fmt::print("A is {}, B is {}{}; compared by {}\n", args->a.trials.file, args->b.trials.file,
+                   args->b.trials.file == args->a.trials.file ? " with --set" : "", args->metric);
+        print_scan(*args, result);
+        print_verdict(*args, result);
+        fmt::print("\n  {} pairs of replicas at each of {} values\n", result.scan[0].pairs.pairs,
+                   result.evaluations);
+    }
+    if (!result.interrupted) return exit_ok;
+    fmt::print(stderr, "railyard: interrupted: this is what {} values have shown\n",
+               result.evaluations);
+    return exit_interrupted;
+}
+
+}  // namespace railyard

@@ -1,0 +1,142 @@
+// railyard report: a results database as one page of HTML that needs nothing else.
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "models/campaign/campaign.h"
+#include "tools/cmd.h"
+#include "tools/options.h"
+#include "tools/report_results.h"
+#include "tools/report_timeline.h"
+#include "tools/results_schema.h"
+#include "tools/terminal.h"
+
+namespace railyard {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The page without its data; npm is needed to build it, and nothing else needs npm.
+std::string page_template() {
+    if (!std::filesystem::exists(RAILYARD_REPORT_PAGE)) {
+        throw ScenarioError(
+            fmt::format("the report's page is missing: {} was not built", RAILYARD_REPORT_PAGE),
+            "it is bundled from npm packages (Apache ECharts, esbuild): install nodejs and npm, "
+            "then "
+            "build again:\n    cmake -S . -B build -DRAILYARD_REPORT=ON && ninja -C build "
+            "report_page");
+    }
+    return read_file(RAILYARD_REPORT_PAGE);
+}
+
+void replace(std::string& text, std::string_view mark, std::string_view by) {
+    const std::size_t at = text.find(mark);
+    if (at == std::string::npos) {
+        throw ScenarioError(
+            fmt::format("{} is not the report's page: {} is not in it", RAILYARD_REPORT_PAGE, mark),
+            "build it again: ninja -C build report_page");
+    }
+    text.replace(at, mark.size(), by);
+}
+
+// JSON in an HTML script element: nothing in it may end the element.
+std::string for_script(std::string text) {
+    for (std::size_t at = 0; (at = text.find('<', at)) != std::string::npos; at += 6) {
+        text.replace(at, 1, "\\u003c");
+    }
+    return text;
+}
+
+void write_file(const std::string& path, const std::string& text) {
+    std::ofstream out(path, std::ios::binary);
+    out << text;
+    out.flush();
+    if (!out) {
+        throw ScenarioError(
+            fmt::format("can't write {}: {}", path, std::strerror(errno != 0 ? errno : EIO)));
+    }
+}
+
+struct ReportArguments {
+    std::string db;
+    std::string output;
+    bool estimates = true;
+    unsigned threads = 1;
+};
+
+std::optional<ReportArguments> parse(const std::vector<std::string>& arguments) {
+    CommandLine line("railyard report DATABASE -o FILE.html [options]",
+                     "Writes a results database as one HTML file that opens anywhere, without a "
+                     "network: verdicts first, then\n"
+                     "ledgers, interruptions, a replica's timeline, the sweep's explorer, the "
+                     "networks, tables.");
+    line.positional("database", 1);
+    line.add()("output,o", po::value<std::string>(), "The file to write");
+    line.add()("no-estimates", "Don't look for the estimates that the answer hangs on");
+    line.add()(
+        "jobs,j",
+        po::value<std::int64_t>()->default_value(std::max(1U, std::thread::hardware_concurrency())),
+        "Threads that look for them");
+    const auto values = line.parse(arguments);
+    if (!values) return std::nullopt;
+    if (!values->count("database")) {
+        throw ScenarioError("report needs a database",
+                            "railyard run SCENARIO.toml --db out.sqlite, then railyard report "
+                            "out.sqlite -o report.html");
+    }
+    ReportArguments out;
+    out.db = (*values)["database"].as<std::vector<std::string>>()[0];
+    if (values->count("output")) out.output = (*values)["output"].as<std::string>();
+    if (out.output.empty()) {
+        throw ScenarioError("report needs a file to write",
+                            fmt::format("railyard report {} -o report.html", out.db));
+    }
+    out.estimates = values->count("no-estimates") == 0;
+    constexpr std::int64_t threads_max = 1024;
+    const std::int64_t threads = (*values)["jobs"].as<std::int64_t>();
+    if (threads < 1) {
+        throw ScenarioError(fmt::format("--jobs: expected 1 or more, found {}", threads));
+    }
+    out.threads = static_cast<unsigned>(std::min(threads, threads_max));
+    return out;
+}
+
+}  // namespace
+
+int cmd_report(const std::vector<std::string>& arguments) {
+    const std::optional<ReportArguments> args = parse(arguments);
+    if (!args) return exit_ok;
+    constexpr std::size_t featured_max = 4;
+    constexpr std::size_t column_bytes_max = 2'600'000;  // leaves room for the rest below 5 MB
+    const auto db = open_results(args->db);
+    std::string page = page_template();
+    ReportResults results = report_results(*db, featured_max, column_bytes_max);
+    Json data = {{"database", std::filesystem::path(args->db).filename().string()},
+                 {"schema", results_schema_version},
+                 {"version", version()}};
+    data.update(results.data);
+    data["timelines"] = Json::array();
+    for (const FeaturedPoint& point : results.featured) {
+        data["timelines"].push_back(report_timeline(point));
+    }
+    data["topologies"] = Json::array();
+    if (!results.featured.empty()) {
+        data["topologies"] = report_topologies(results.featured[0]);
+        if (args->estimates) {
+            data["estimates"] = report_estimates(results.featured[0], args->threads);
+        }
+    }
+    replace(page, "__RAILYARD_DATA__", for_script(data.dump()));
+    write_file(args->output, page);
+    fmt::print("{}: the report of {}, {}\n", args->output, args->db,
+               to_text(Bytes::of(static_cast<std::int64_t>(page.size()))));
+    return exit_ok;
+}
+
+}  // namespace railyard

@@ -1,0 +1,22 @@
+#pragma once
+// What a run and `railyard cost` say of money.
+
+#include "models/campaign/campaign.h"
+
+namespace railyard {
+
+// A figure of a year's cost, by its name in JSON.
+struct CostFigure {
+    const char* name;
+    const char* label;
+    double (*of)(const YearlyCost&);
+};
+// Per 10^12 tokens only where tokens are known.
+std::vector<CostFigure> cost_figures(const Scenario& scenario);
+
+// The figures with their intervals, what dominates them, and renting instead.
+void print_cost_figures(const Scenario& scenario, const CostStudy& study);
+// Short, after a run of a scenario with [cost].
+void print_cost(const Scenario& scenario, const CampaignResult& result);
+
+}  // namespace railyard

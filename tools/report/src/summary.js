@@ -1,0 +1,136 @@
+// The top of the page: verdicts in sentences, then the figures that people ask for.
+
+import { h, section } from "./dom.js";
+import { difference, isShare, metricTitle, percent, spelled, value } from "./format.js";
+
+// The run's points that have a result, best goodput first.
+export function ranked(data, run) {
+  return run.points
+    .map((point, at) => ({ point, at, goodput: data.mean("goodput", point) }))
+    .filter((p) => p.goodput !== null)
+    .sort((a, b) => b.goodput - a.goodput);
+}
+
+// "servers 8, interval 30 min", or the point's label.
+export function nameOf(run, at) {
+  if (run.axes.length === 0) return run.labels[at] || run.title || run.file;
+  return run.axes.map((axis) => `${axis.short} ${axis.text(at)}`).join(", ");
+}
+
+const confidence = (c) => `${Number((100 * c.confidence).toFixed(2))} %`;
+
+function compared(data, run, c) {
+  const metric = data.metrics.get(c.metric) ?? { name: c.metric, unit: c.unit };
+  const [a, b] = [nameOf(run, c.a), nameOf(run, c.b)];
+  const size = difference(metric, c.difference);
+  const interval = c.low === null ? "" : `${confidence(c)} interval ${difference(metric, c.low)} to ${difference(metric, c.high)}, `;
+  const pairs = `${interval}${c.pairs} pairs of replicas on the same random numbers`;
+  const what = metricTitle(c.metric);
+  if (c.verdict === "undecided") {
+    const more = c.pairs_to_settle ? `; about ${c.pairs_to_settle.toLocaleString("en")} pairs would settle it` : "";
+    return h("li", { class: "open" }, `${what}: undecided between “${a}” and “${b}”${more}.`, h("small", {}, `${size}, ${pairs}`));
+  }
+  if (c.verdict === "equal") {
+    return h("li", {}, `${what}: “${a}” and “${b}” give the same.`, h("small", {}, pairs));
+  }
+  const [winner, loser] = c.verdict === "b" ? [b, a] : [a, b];
+  const gain = difference(metric, c.verdict === "b" ? c.difference : -c.difference);
+  return h("li", { class: "good" }, `${what}: choose “${winner}”, ${gain} against “${loser}”.`, h("small", {}, `difference ${size}, ${pairs}`));
+}
+
+function losses(data, point, count) {
+  return data.ledger
+    .filter((c) => c.name !== "productive" && c.fraction[point] > 0)
+    .sort((a, b) => b.fraction[point] - a.fraction[point])
+    .slice(0, count)
+    .map((c) => `${spelled(c.name)} ${percent(c.fraction[point])}`)
+    .join(", ");
+}
+
+function single(data, run, { point, at, goodput }) {
+  const interval = data.interval("goodput", point)?.map((v) => Math.min(1, Math.max(0, v)));
+  const range = interval ? `, 95 % interval ${percent(interval[0])} to ${percent(interval[1])}` : "";
+  const name = run.points.length > 1 ? `“${nameOf(run, at)}”: ` : "";
+  return h("li", {}, `${name}${percent(goodput)} of the GPU time is productive${range}.`,
+    h("small", {}, `The rest, most first: ${losses(data, point, 5) || "nothing"}.`));
+}
+
+function swept(data, run, order) {
+  const best = order[0];
+  const worst = order.at(-1);
+  return [
+    h("li", { class: "good" },
+      `The best of ${order.length.toLocaleString("en")} points reaches ${percent(best.goodput)} goodput: ${nameOf(run, best.at)}.`,
+      h("small", {}, `It loses most to ${losses(data, best.point, 3)}.`)),
+    h("li", { class: "bad" },
+      `The worst reaches ${percent(worst.goodput)}: ${nameOf(run, worst.at)}.`,
+      h("small", {}, `It loses most to ${losses(data, worst.point, 3)}.`)),
+  ];
+}
+
+export function verdicts(data, run) {
+  const order = ranked(data, run);
+  const items = [];
+  const main = run.comparisons.filter((c) => c.metric === "goodput");
+  const rest = run.comparisons.filter((c) => c.unit === "USD");
+  for (const c of [...(main.length ? main : run.comparisons.slice(0, 1)), ...rest].slice(0, 8)) items.push(compared(data, run, c));
+  if (items.length === 0 && order.length > 4) items.push(...swept(data, run, order));
+  else if (items.length === 0) items.push(...order.map((p) => single(data, run, p)));
+  const impossible = run.points.filter((p) => data.points.status[p] === "impossible").length;
+  if (impossible > 0) items.push(h("li", { class: "bad" }, `${impossible} of ${run.points.length} points are impossible designs; the table of points says why.`));
+  if (!["complete", "impossible"].includes(run.status)) {
+    items.push(h("li", { class: "open" }, `This run is ${run.status === "running" ? "not finished" : run.status}: what follows is what was done so far.`));
+  }
+  return h("ul", { class: "verdicts" }, items);
+}
+
+// A mean within its interval, on a scale from 0 to 1 or around it.
+function whisker(metric, mean, interval) {
+  const [low, high] = interval;
+  const span = isShare(metric) ? [0, 1] : [Math.min(0, low), Math.max(high, mean) * 1.15 || 1];
+  const x = (v) => 2 + (96 * (v - span[0])) / (span[1] - span[0]);
+  const at = (tag, attributes) => {
+    const shape = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [name, v] of Object.entries(attributes)) shape.setAttribute(name, v);
+    return shape;
+  };
+  const svg = at("svg", { class: "whisker", viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" });
+  svg.append(
+    at("line", { class: "track", x1: 2, x2: 98, y1: 5, y2: 5, "stroke-width": 2 }),
+    at("line", { class: "interval", x1: x(low), x2: Math.max(x(high), x(low) + 0.5), y1: 5, y2: 5, "stroke-width": 5 }),
+    at("rect", { class: "mean", x: x(mean) - 0.5, y: 0, width: 1, height: 10 }),
+  );
+  return svg;
+}
+
+// A symmetric interval may reach beyond what can be.
+const possible = (metric, v) => Math.min(Math.max(v, 0), isShare(metric) ? 1 : Infinity);
+
+function card(data, name, point) {
+  const metric = data.metrics.get(name);
+  const mean = data.mean(name, point);
+  if (!metric || mean === null) return null;
+  const interval = data.interval(name, point)?.map((v) => possible(metric, v)) ?? null;
+  const alone = data.points.replicas[point] === 1 ? "one replica, no interval" : "";
+  return h("div", { class: "card" },
+    h("div", { class: "name" }, metricTitle(name)),
+    h("div", { class: "value" }, value(metric, mean)),
+    interval ? whisker(metric, mean, interval) : null,
+    h("div", { class: "range" }, interval ? `${value(metric, interval[0])} to ${value(metric, interval[1])}` : alone));
+}
+
+const asked = ["goodput", "ettr", "mfu", "tokens", "wall_time", "interruptions", "mean_time_between_interruptions", "recovery_per_interruption"];
+
+export function summary(data, run) {
+  const order = ranked(data, run);
+  const best = order[0];
+  const costs = [...data.metrics.values()]
+    .filter((m) => m.unit.startsWith("USD") && best && data.mean(m.name, best.point) > 0)
+    .slice(0, 4)
+    .map((m) => m.name);
+  const of = run.points.length > 1 && best ? `Figures of “${nameOf(run, best.at)}”, the best goodput; 95 % intervals of the mean.` : "95 % intervals of the mean over replicas.";
+  return section("summary", run.title || run.file, null,
+    verdicts(data, run),
+    best ? h("p", { class: "about" }, of) : null,
+    best ? h("div", { class: "cards" }, [...asked, ...costs].map((name) => card(data, name, best.point))) : null);
+}

@@ -1,0 +1,49 @@
+#pragma once
+// Many variants of one scenario, each run on the same random numbers.
+
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/campaign/campaign.h"
+
+namespace railyard {
+
+struct TrialOptions {
+    std::string text;  // of the scenario, TOML
+    std::string file;  // what messages call it
+    std::vector<std::string> metrics;
+    std::int64_t replicas = 0;  // at most; 0: as many as the scenario says
+    unsigned threads = 1;
+    const std::atomic<bool>* cancelled = nullptr;
+    // As trials finish, from any thread, one call at a time.
+    std::function<void(std::int64_t done, std::int64_t total)> progress;
+};
+
+struct Trial {
+    std::string problem;  // why there is no such design; then nothing else is set
+    std::vector<std::vector<double>> values;  // by metric, then replica, ready to be paired
+    std::vector<double> ledger;               // mean fraction by category
+    LossCauses causes;                        // that are in it
+    Ending ending = Ending::complete;
+    std::uint64_t fingerprint = 0;  // of all metrics and the ledger: equal when nothing differs
+
+    bool possible() const { return problem.empty(); }
+    Summary summary(std::size_t metric) const { return summarise(values[metric]); }
+};
+
+// In the order of `variants`; empty where Ctrl-C came first. Throws ScenarioError when a metric is none.
+std::vector<std::optional<Trial>> run_trials(const TrialOptions& options,
+                                             const std::vector<ScenarioChanges>& variants);
+
+// Prints the warnings of a scenario and says whether its job can take a first step; if not,
+// standard error has why and the program ends with exit_stuck.
+bool can_start(const Scenario& scenario);
+
+// Of a scenario that can start: a campaign of one replica is run for them.
+// Throws ScenarioError with the nearest name when it has no metric of this name.
+Metric find_metric(const Scenario& scenario, const std::string& name);
+
+}  // namespace railyard
