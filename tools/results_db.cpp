@@ -29,7 +29,9 @@ std::optional<double> finite(double value) {
 
 ResultsDb::ResultsDb(const std::string& path) : lock_(path), db_(path, Database::Open::write) {
     // A log beside the file: readers see the last commit while a sweep writes, and each commit is on disk.
-    db_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; BEGIN IMMEDIATE");
+    db_.execute(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000; "
+        "BEGIN IMMEDIATE");
     prepare_results(db_);
     db_.execute("COMMIT; BEGIN IMMEDIATE");
     committed_ = began_ = now_seconds();
@@ -44,7 +46,7 @@ void ResultsDb::commit() {
 
 void ResultsDb::commit_when_due() {
     const double now = now_seconds();
-    constexpr double seconds_between_commits = 0.5;
+    constexpr double seconds_between_commits = 1;
     constexpr double slow_replica_s = 0.02;
     const bool slow = now - began_ > slow_replica_s * static_cast<double>(added_);
     if (slow || now - committed_ > seconds_between_commits) commit();
@@ -171,6 +173,7 @@ std::int64_t ResultsDb::name_list(const std::vector<std::pair<std::string, std::
     Fingerprint digest;
     for (const auto& [name, unit] : names) digest.add_all(name, unit);
     const auto list = static_cast<std::int64_t>(digest.value() >> 1);
+    if (!lists_.insert(list).second) return list;
     std::int64_t position = 0;
     for (const auto& [name, unit] : names) {
         db_.run("INSERT OR IGNORE INTO name_lists VALUES (?, ?, ?, ?)", list, position++, name,

@@ -3,6 +3,7 @@
 // results_schema.cpp and README.md.
 
 #include <memory>
+#include <set>
 #include <string>
 
 #include "sim/comparison.h"
@@ -93,7 +94,7 @@ class ResultsDb {
     void merge(const std::string& path);
 
     void commit();
-    // Commits when the last commit is half a second ago, or replicas take so long that each is worth one.
+    // Commits when the last commit is a second ago, or replicas take so long that each is worth one.
     void commit_when_due();
 
     Database& database() { return db_; }
@@ -103,6 +104,7 @@ class ResultsDb {
 
     WriterLock lock_;  // outlives the connection
     Database db_;
+    std::set<std::int64_t> lists_;  // that this has written
     double began_ = 0;
     double committed_ = 0;
     std::int64_t added_ = 0;

@@ -26,13 +26,14 @@ class WriteQueue {
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [&] { return waiting_.size() < writes_max || closed_; });
         waiting_.push_back(std::move(write));
-        changed_.notify_all();
+        if (waiting_.size() == writes_worth_it) changed_.notify_all();
     }
-    // All that waits, after a moment's patience when that is nothing; none: closed, and all was taken.
+    // All that waits, once it is worth while or a moment later: waking up for each would cost more than it
+    // writes. None: closed, and all was taken.
     std::optional<std::deque<Write>> take() {
         std::unique_lock lock(mutex_);
         changed_.wait_for(lock, std::chrono::milliseconds(100),
-                          [&] { return !waiting_.empty() || closed_; });
+                          [&] { return waiting_.size() >= writes_worth_it || closed_; });
         if (waiting_.empty() && closed_) return std::nullopt;
         std::deque<Write> out;
         out.swap(waiting_);
@@ -48,6 +49,7 @@ class WriteQueue {
 
   private:
     static constexpr std::size_t writes_max = 4096;
+    static constexpr std::size_t writes_worth_it = writes_max / 2;
     std::mutex mutex_;
     std::condition_variable changed_;
     std::deque<Write> waiting_;
