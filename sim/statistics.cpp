@@ -11,7 +11,17 @@
 namespace railyard {
 
 double student_t_quantile(double p, double degrees) {
-    return boost::math::quantile(boost::math::students_t(degrees), p);
+    // Many summaries of as many values follow each other, and the quantile takes longer than all the rest.
+    struct Last {
+        double p = 0;
+        double degrees = 0;
+        double quantile = 0;
+    };
+    thread_local Last last;
+    if (last.p != p || last.degrees != degrees) {
+        last = {p, degrees, boost::math::quantile(boost::math::students_t(degrees), p)};
+    }
+    return last.quantile;
 }
 
 Summary summarise(std::span<const double> values) {

@@ -19,6 +19,7 @@ enum Exit : int {
 
 int cmd_run(const std::vector<std::string>& arguments);
 int cmd_compare(const std::vector<std::string>& arguments);
+int cmd_sweep(const std::vector<std::string>& arguments);
 int cmd_check(const std::vector<std::string>& arguments);
 int cmd_list(const std::vector<std::string>& arguments);
 int cmd_plan(const std::vector<std::string>& arguments);

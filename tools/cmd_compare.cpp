@@ -225,8 +225,8 @@ void save(const Comparison& c, ResultsDb& db) {
                       arm.scenario.title, version()});
         db.attach(id, static_cast<std::int64_t>(i), point, arm.name);
         db.describe_point(point, arm.scenario, arm.records[0]);
-        for (const ReplicaRecord& r : arm.records) db.add(point, r, texts_of(r));
-        db.finish_point(point, arm.scenario, arm.summary,
+        for (const StoredReplica& r : arm.records) db.add(point, r, texts_of(r));
+        db.finish_point(point, arm.scenario.causes, arm.summary,
                         ending_name(arm.limits.empty() ? arm.summary.ending : Ending::limit));
     }
     for (const MetricComparison& m : c.metrics) db.add_comparison(id, m);

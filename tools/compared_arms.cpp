@@ -67,7 +67,7 @@ void check_pair(const ComparedArm& a, const ComparedArm& b) {
     }
 }
 
-const Metric* find_metric(const ReplicaRecord& record, const std::string& name) {
+const Metric* find_metric(const StoredReplica& record, const std::string& name) {
     const auto found = std::find_if(record.metrics.begin(), record.metrics.end(),
                                     [&](const Metric& m) { return m.name == name; });
     return found == record.metrics.end() ? nullptr : &*found;
@@ -75,7 +75,7 @@ const Metric* find_metric(const ReplicaRecord& record, const std::string& name) 
 
 std::vector<double> values_of(const ComparedArm& arm, const std::string& metric) {
     std::vector<Metric> column;
-    for (const ReplicaRecord& r : arm.records) column.push_back(*find_metric(r, metric));
+    for (const StoredReplica& r : arm.records) column.push_back(*find_metric(r, metric));
     return paired_values(column);
 }
 
@@ -104,9 +104,9 @@ std::vector<MetricComparison> compare_arms(const std::vector<ComparedArm>& arms,
 PairedComparison compare_category(const ComparedArm& a, const ComparedArm& b, Category category) {
     std::vector<double> of_a;
     std::vector<double> of_b;
-    for (const ReplicaRecord& r : a.records)
+    for (const StoredReplica& r : a.records)
         of_a.push_back(r.ledger[static_cast<std::size_t>(category)]);
-    for (const ReplicaRecord& r : b.records)
+    for (const StoredReplica& r : b.records)
         of_b.push_back(r.ledger[static_cast<std::size_t>(category)]);
     return compare_paired(of_a, of_b,
                           category == Category::productive ? Better::higher : Better::lower);

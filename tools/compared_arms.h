@@ -14,7 +14,7 @@ struct ComparedArm {
     std::vector<std::string> settings;
     Document document{};  // after the settings
     Scenario scenario{};
-    std::vector<ReplicaRecord> records{};
+    std::vector<StoredReplica> records{};
     PointSummary summary{};
     std::vector<LimitReached> limits{};
 };

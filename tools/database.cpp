@@ -10,8 +10,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "sim/error.h"
-
 namespace railyard {
 
 bool Row::null(int column) const {
@@ -131,7 +129,7 @@ const char* help_for(int code) {
 }  // namespace
 
 void Database::fail(const char* what) const {
-    throw ScenarioError(fmt::format("{} the database {}: {}", what, path_, sqlite3_errmsg(db_)),
+    throw DatabaseError(fmt::format("{} the database {}: {}", what, path_, sqlite3_errmsg(db_)),
                         help_for(sqlite3_errcode(db_) & 0xff));
 }
 
@@ -139,13 +137,13 @@ WriterLock::WriterLock(const std::string& path) : lock_path_(path + "-writer") {
     for (;;) {
         file_ = open(lock_path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
         if (file_ < 0) {
-            throw ScenarioError(
+            throw DatabaseError(
                 fmt::format("can't open the database {}: {}", path, std::strerror(errno)),
                 place_help);
         }
         if (flock(file_, LOCK_EX | LOCK_NB) != 0) {
             close(file_);
-            throw ScenarioError(
+            throw DatabaseError(
                 fmt::format("can't write the database {}: database is locked", path), busy_help);
         }
         // The one before may have removed the file between the two calls: then this lock is nobody's.

@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "sim/error.h"
+
 struct sqlite3;
 struct sqlite3_stmt;
 
@@ -28,7 +30,13 @@ class Row {
     sqlite3_stmt* statement_;
 };
 
-// Every failure leaves as ScenarioError, with SQLite's words and what to do.
+// A database that can't be opened, read or written: SQLite's words and what to do.
+class DatabaseError : public ScenarioError {
+  public:
+    using ScenarioError::ScenarioError;
+};
+
+// Every failure leaves as DatabaseError.
 class Database {
   public:
     enum class Open : std::uint8_t { read, write };  // write makes the file when there is none

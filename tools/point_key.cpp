@@ -86,6 +86,7 @@ PointKey point_key(const Document& scenario, const std::string& version) {
         canonical(scenario.root, std::filesystem::path(scenario.name).parent_path().string());
     PointKey out;
     json.erase("title");
+    json.erase("sweep");
     if (json.contains("run") && json["run"].is_object()) {
         Json& run = json["run"];
         if (run.contains("seed") && run["seed"].is_number_integer()) {

@@ -36,6 +36,7 @@ constexpr Verb verbs[] = {
     {"run", cmd_run, "simulate a scenario and print goodput, its ledger and how sure that is"},
     {"compare", cmd_compare,
      "two or more designs on the same random numbers: which is better, how sure is that"},
+    {"sweep", cmd_sweep, "a study of many points into a database; goes on where it was stopped"},
     {"check", cmd_check, "say all that is wrong with scenarios, run nothing"},
     {"list", cmd_list,
      "the catalogue with its sources; 'list keys' and 'list kinds': the scenario language"},

@@ -13,11 +13,10 @@
 
 namespace railyard {
 
-ReplicaRecord record_of(ReplicaResult result) {
-    ReplicaRecord out;
+StoredReplica record_of(ReplicaResult result) {
+    StoredReplica out;
     out.index = result.index;
     out.ending = result.ending;
-    out.stuck_report = std::move(result.stuck_report);
     out.simulated_ns = result.simulated.count();
     out.events = static_cast<std::int64_t>(result.events);
     out.outcome = result.outcome;
@@ -76,7 +75,7 @@ double number_of(const nlohmann::json& json) {
 
 }  // namespace
 
-RecordTexts texts_of(const ReplicaRecord& record) {
+RecordTexts texts_of(const StoredReplica& record) {
     RecordTexts out;
     out.metrics = json_list(record.metrics, [](fmt::memory_buffer& to, const Metric& m) {
         if (m.count < 0) {
@@ -96,7 +95,7 @@ RecordTexts texts_of(const ReplicaRecord& record) {
     return out;
 }
 
-void read_texts(const RecordTexts& texts, std::span<const Metric> metrics, ReplicaRecord& out) {
+void read_texts(const RecordTexts& texts, std::span<const Metric> metrics, StoredReplica& out) {
     using nlohmann::json;
     const json values = json::parse(texts.metrics);
     const json ledger = json::parse(texts.ledger);
@@ -120,7 +119,7 @@ const MetricSummary& PointSummary::metric(std::string_view name) const {
     return *found;
 }
 
-PointSummary summarise_point(std::span<const ReplicaRecord> replicas, std::int64_t gpus) {
+PointSummary summarise_point(std::span<const StoredReplica> replicas, std::int64_t gpus) {
     RY_CHECK(!replicas.empty());
     PointSummary out;
     out.replicas = static_cast<std::int64_t>(replicas.size());
@@ -129,7 +128,7 @@ PointSummary summarise_point(std::span<const ReplicaRecord> replicas, std::int64
     std::vector<std::vector<Metric>> metrics;
     Fingerprint digest;
     Fingerprint trajectory;
-    for (const ReplicaRecord& r : replicas) {
+    for (const StoredReplica& r : replicas) {
         metrics.push_back(r.metrics);
         digest.add(r.outcome);
         trajectory.add(r.trajectory);

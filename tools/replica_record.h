@@ -9,20 +9,22 @@
 
 namespace railyard {
 
-struct ReplicaRecord {
+struct ReplicaHead {
     std::int64_t index = 0;
     Ending ending = Ending::complete;
-    std::string stuck_report;  // not kept
     std::int64_t simulated_ns = 0;
     std::int64_t events = 0;
     std::uint64_t outcome = 0;
     std::uint64_t trajectory = 0;
+};
+
+struct StoredReplica : ReplicaHead {
     std::vector<Metric> metrics;
     std::array<double, category_count> ledger{};  // fractions
     std::vector<std::int64_t> interruptions;      // by cause
 };
 
-ReplicaRecord record_of(ReplicaResult result);
+StoredReplica record_of(ReplicaResult result);
 
 const char* ending_name(Ending ending);  // "complete", "stuck", "limit"
 Ending ending_of(std::string_view name);
@@ -33,9 +35,9 @@ struct RecordTexts {
     std::string ledger;
     std::string interruptions;
 };
-RecordTexts texts_of(const ReplicaRecord& record);
+RecordTexts texts_of(const StoredReplica& record);
 // `metrics` has the names and units, one for each entry.
-void read_texts(const RecordTexts& texts, std::span<const Metric> metrics, ReplicaRecord& out);
+void read_texts(const RecordTexts& texts, std::span<const Metric> metrics, StoredReplica& out);
 
 struct PointSummary {
     std::int64_t replicas = 0;
@@ -50,6 +52,6 @@ struct PointSummary {
     const MetricSummary& metric(std::string_view name) const;
 };
 // At least one replica, by index.
-PointSummary summarise_point(std::span<const ReplicaRecord> replicas, std::int64_t gpus);
+PointSummary summarise_point(std::span<const StoredReplica> replicas, std::int64_t gpus);
 
 }  // namespace railyard

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "sim/fingerprint.h"
@@ -28,7 +29,9 @@ std::optional<double> finite(double value) {
 
 ResultsDb::ResultsDb(const std::string& path) : lock_(path), db_(path, Database::Open::write) {
     // A log beside the file: readers see the last commit while a sweep writes, and each commit is on disk.
-    db_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; BEGIN IMMEDIATE");
+    db_.execute(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000; "
+        "BEGIN IMMEDIATE");
     prepare_results(db_);
     db_.execute("COMMIT; BEGIN IMMEDIATE");
     committed_ = began_ = now_seconds();
@@ -43,7 +46,7 @@ void ResultsDb::commit() {
 
 void ResultsDb::commit_when_due() {
     const double now = now_seconds();
-    constexpr double seconds_between_commits = 0.5;
+    constexpr double seconds_between_commits = 1;
     constexpr double slow_replica_s = 0.02;
     const bool slow = now - began_ > slow_replica_s * static_cast<double>(added_);
     if (slow || now - committed_ > seconds_between_commits) commit();
@@ -81,8 +84,65 @@ void ResultsDb::attach(std::int64_t run, std::int64_t position, std::int64_t poi
     db_.run("INSERT OR REPLACE INTO run_points VALUES (?, ?, ?, ?)", run, position, point, label);
 }
 
+void ResultsDb::add_axis(std::int64_t run, std::int64_t axis, const std::string& key,
+                         const std::string& unit) {
+    db_.run("INSERT INTO axes VALUES (?, ?, ?, ?)", run, axis, key, unit);
+}
+
+void ResultsDb::add_axis_value(std::int64_t run, std::int64_t position, std::int64_t axis,
+                               const std::string& text, std::optional<double> value) {
+    db_.run("INSERT INTO axis_values VALUES (?, ?, ?, ?, ?)", run, position, axis, text, value);
+}
+
+StoredPoint ResultsDb::stored_point(const std::string& key, const std::string& metric) {
+    StoredPoint out;
+    db_.query(
+        "SELECT p.point, p.status, p.replicas, p.metric_list IS NOT NULL, m.mean, m.low, m.high "
+        "FROM points p "
+        "LEFT JOIN point_metrics m ON m.point = p.point AND m.name = ? WHERE p.key = ?",
+        [&](const Row& row) {
+            out.id = row.integer(0);
+            out.status = row.text(1);
+            out.replicas = row.integer(2);
+            out.described = row.integer(3) != 0;
+            constexpr double none = std::numeric_limits<double>::quiet_NaN();
+            out.summary.mean = row.null(4) ? none : row.real(4);
+            out.summary.ci95 = {row.null(5) ? none : row.real(5), row.null(6) ? none : row.real(6)};
+        },
+        metric, key);
+    return out;
+}
+
+std::vector<StoredReplica> ResultsDb::replicas_of(std::int64_t point) {
+    std::vector<StoredReplica> out;
+    std::vector<Metric> names;
+    db_.query(
+        "SELECT name, unit FROM name_lists n JOIN points p ON n.list = p.metric_list WHERE p.point "
+        "= ? "
+        "ORDER BY position",
+        [&](const Row& row) { names.push_back(plain_metric(row.text(0), row.text(1), 0)); }, point);
+    db_.query(
+        "SELECT replica, ending, simulated_ns, events, outcome, trajectory, metrics, ledger, "
+        "interruptions "
+        "FROM replicas WHERE point = ? ORDER BY replica",
+        [&](const Row& row) {
+            StoredReplica r;
+            r.index = row.integer(0);
+            r.ending = ending_of(row.text(1));
+            r.simulated_ns = row.integer(2);
+            r.events = row.integer(3);
+            constexpr int hexadecimal = 16;
+            r.outcome = std::stoull(row.text(4), nullptr, hexadecimal);
+            r.trajectory = std::stoull(row.text(5), nullptr, hexadecimal);
+            read_texts({row.text(6), row.text(7), row.text(8)}, names, r);
+            out.push_back(std::move(r));
+        },
+        point);
+    return out;
+}
+
 void ResultsDb::describe_point(std::int64_t point, const Scenario& scenario,
-                               const ReplicaRecord& first) {
+                               const StoredReplica& first) {
     std::vector<std::pair<std::string, std::string>> metrics;
     for (const Metric& m : first.metrics) metrics.emplace_back(m.name, m.unit);
     std::vector<std::pair<std::string, std::string>> causes;
@@ -91,7 +151,7 @@ void ResultsDb::describe_point(std::int64_t point, const Scenario& scenario,
             scenario.gpus(), name_list(metrics), name_list(causes), point);
 }
 
-void ResultsDb::add(std::int64_t point, const ReplicaRecord& r, const RecordTexts& texts) {
+void ResultsDb::add(std::int64_t point, const ReplicaHead& r, const RecordTexts& texts) {
     db_.run("INSERT OR REPLACE INTO replicas VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", point, r.index,
             ending_name(r.ending), r.simulated_ns, r.events, hex(r.outcome), hex(r.trajectory),
             texts.metrics, texts.ledger, texts.interruptions);
@@ -113,6 +173,7 @@ std::int64_t ResultsDb::name_list(const std::vector<std::pair<std::string, std::
     Fingerprint digest;
     for (const auto& [name, unit] : names) digest.add_all(name, unit);
     const auto list = static_cast<std::int64_t>(digest.value() >> 1);
+    if (!lists_.insert(list).second) return list;
     std::int64_t position = 0;
     for (const auto& [name, unit] : names) {
         db_.run("INSERT OR IGNORE INTO name_lists VALUES (?, ?, ?, ?)", list, position++, name,
@@ -121,14 +182,17 @@ std::int64_t ResultsDb::name_list(const std::vector<std::pair<std::string, std::
     return list;
 }
 
-void ResultsDb::finish_point(std::int64_t point, const Scenario& scenario,
-                             const PointSummary& summary, const std::string& status) {
+void ResultsDb::finish_point(std::int64_t point, const std::vector<FailureCause>& causes,
+                             const PointSummary& summary, const std::string& status,
+                             const std::string& problem) {
     // More replicas than these may have been summed up before.
     const auto had = db_.integer("SELECT replicas FROM points WHERE point = ?", point);
     if (had.value_or(0) > summary.replicas) return;
     db_.run(
-        "UPDATE points SET status = ?, replicas = ?, digest = ?, trajectory = ? WHERE point = ?",
-        status, summary.replicas, summary.digest, summary.trajectory, point);
+        "UPDATE points SET status = ?, problem = nullif(?, ''), replicas = ?, digest = ?, "
+        "trajectory = ? "
+        "WHERE point = ?",
+        status, problem, summary.replicas, summary.digest, summary.trajectory, point);
     for (const MetricSummary& m : summary.metrics) {
         db_.run("INSERT OR REPLACE INTO point_metrics VALUES (?, ?, ?, ?, ?, ?, ?)", point, m.name,
                 m.unit, finite(m.summary.mean), m.summary.deviation, finite(m.summary.ci95.low),
@@ -138,14 +202,15 @@ void ResultsDb::finish_point(std::int64_t point, const Scenario& scenario,
         db_.run("INSERT OR REPLACE INTO point_ledger VALUES (?, ?, ?, ?)", point,
                 category_name(static_cast<Category>(i)), summary.gpu_s[i], summary.ledger[i]);
     }
-    for (std::size_t i = 0; i < scenario.causes.size(); ++i) {
+    for (std::size_t i = 0; i < causes.size(); ++i) {
         db_.run("INSERT OR REPLACE INTO point_interruptions VALUES (?, ?, ?)", point,
-                scenario.causes[i].name, summary.interruptions[i]);
+                causes[i].name, summary.interruptions[i]);
     }
 }
 
-void ResultsDb::impossible_point(std::int64_t point, const std::string& problem) {
-    db_.run("UPDATE points SET status = 'impossible', problem = ? WHERE point = ?", problem, point);
+void ResultsDb::fail_point(std::int64_t point, const std::string& status,
+                           const std::string& problem) {
+    db_.run("UPDATE points SET status = ?, problem = ? WHERE point = ?", status, problem, point);
 }
 
 void ResultsDb::add_comparison(std::int64_t run, const MetricComparison& m) {
@@ -168,8 +233,43 @@ void ResultsDb::finish_run(std::int64_t run, const std::string& status, const st
         status, digest, trajectory, run);
 }
 
+void ResultsDb::merge(const std::string& path) {
+    db_.execute("COMMIT");  // a database can't be attached inside a transaction
+    db_.run("ATTACH ? AS shard", path);
+    db_.execute("BEGIN IMMEDIATE");
+    db_.execute(R"sql(
+        CREATE TEMP TABLE merged AS SELECT theirs.point AS theirs, ours.point AS ours
+            FROM shard.points theirs JOIN main.points ours ON ours.key = theirs.key
+            WHERE ours.replicas <= theirs.replicas;
+        INSERT OR IGNORE INTO main.name_lists SELECT * FROM shard.name_lists;
+        INSERT OR REPLACE INTO main.replicas
+            SELECT ours, replica, ending, simulated_ns, events, outcome, trajectory, metrics, ledger,
+                   interruptions
+            FROM shard.replicas JOIN merged ON theirs = point;
+        INSERT OR REPLACE INTO main.point_metrics
+            SELECT ours, name, unit, mean, deviation, low, high
+            FROM shard.point_metrics JOIN merged ON theirs = point;
+        INSERT OR REPLACE INTO main.point_ledger
+            SELECT ours, category, gpu_s, fraction
+            FROM shard.point_ledger JOIN merged ON theirs = point;
+        INSERT OR REPLACE INTO main.point_interruptions
+            SELECT ours, cause, count FROM shard.point_interruptions JOIN merged ON theirs = point;
+        UPDATE main.points SET
+            (status, problem, gpus, replicas, metric_list, cause_list, digest, trajectory) =
+            (SELECT status, problem, gpus, replicas, metric_list, cause_list, digest, trajectory
+             FROM shard.points JOIN merged ON theirs = point WHERE ours = main.points.point)
+            WHERE point IN (SELECT ours FROM merged);
+        DROP TABLE temp.merged;
+        COMMIT;
+        DETACH shard;
+        BEGIN IMMEDIATE;)sql");
+}
+
 void ResultsDb::add_times(std::int64_t run, double cpu_s, std::optional<double> database_s) {
-    db_.run("INSERT OR REPLACE INTO run_times VALUES (?, ?, ?)", run, cpu_s, database_s);
+    db_.run(
+        "INSERT INTO run_times VALUES (?, ?, ?) ON CONFLICT (run) DO UPDATE SET "
+        "cpu_s = cpu_s + excluded.cpu_s, database_s = database_s + excluded.database_s",
+        run, cpu_s, database_s);
 }
 
 }  // namespace railyard

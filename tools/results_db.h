@@ -3,6 +3,7 @@
 // results_schema.cpp and README.md.
 
 #include <memory>
+#include <set>
 #include <string>
 
 #include "sim/comparison.h"
@@ -36,6 +37,15 @@ struct RunSpec {
     std::string study;                 // a sweep's file
 };
 
+// A point as it is in the database.
+struct StoredPoint {
+    std::int64_t id = 0;
+    std::string status;
+    std::int64_t replicas = 0;  // summed up
+    bool described = false;
+    Summary summary;  // of a metric
+};
+
 class ResultsDb {
   public:
     // Opens or creates `path` as its only writer; others may read. Throws ScenarioError when that isn't
@@ -49,25 +59,42 @@ class ResultsDb {
     void attach(std::int64_t run, std::int64_t position, std::int64_t point,
                 const std::string& label);
 
+    void add_axis(std::int64_t run, std::int64_t axis, const std::string& key,
+                  const std::string& unit);
+    void add_axis_value(std::int64_t run, std::int64_t position, std::int64_t axis,
+                        const std::string& text, std::optional<double> value);
+
+    // The point with this key, which must be there, and what it has in `metric`.
+    StoredPoint stored_point(const std::string& key, const std::string& metric);
+    // Its replicas, by index; there may be gaps.
+    std::vector<StoredReplica> replicas_of(std::int64_t point);
+
     // What the point's replicas have in common; before the first of them is added.
-    void describe_point(std::int64_t point, const Scenario& scenario, const ReplicaRecord& first);
+    void describe_point(std::int64_t point, const Scenario& scenario, const StoredReplica& first);
     // Replaces the replica that is there. It is safe on disk at the next commit.
-    void add(std::int64_t point, const ReplicaRecord& replica, const RecordTexts& texts);
+    void add(std::int64_t point, const ReplicaHead& replica, const RecordTexts& texts);
     void add_events(std::int64_t point, std::int64_t replica,
                     const std::vector<CampaignEvent>& log);
-    // What came out over the replicas so far. Status: open (more are to come), complete, stuck or limit.
-    void finish_point(std::int64_t point, const Scenario& scenario, const PointSummary& summary,
-                      const std::string& status);
-    void impossible_point(std::int64_t point, const std::string& problem);
+    // What came out over the replicas so far. Status: open (more are to come), complete, stuck or limit;
+    // the problem says why it is not complete.
+    void finish_point(std::int64_t point, const std::vector<FailureCause>& causes,
+                      const PointSummary& summary, const std::string& status,
+                      const std::string& problem = {});
+    // A point without replicas: impossible, or stuck before its first step.
+    void fail_point(std::int64_t point, const std::string& status, const std::string& problem);
     // a and b are positions in the run.
     void add_comparison(std::int64_t run, const MetricComparison& comparison);
     void finish_run(std::int64_t run, const std::string& status, const std::string& digest,
                     const std::string& trajectory);
-    // CPU time of everything, and of writing to the database where that was measured.
+    // Adds CPU time of everything, and of writing to the database where that was measured.
     void add_times(std::int64_t run, double cpu_s, std::optional<double> database_s);
 
+    // Adds all replicas and results of another database to the points of the same key here, and commits. Once
+    // or twice is the same.
+    void merge(const std::string& path);
+
     void commit();
-    // Commits when the last commit is half a second ago, or replicas take so long that each is worth one.
+    // Commits when the last commit is a second ago, or replicas take so long that each is worth one.
     void commit_when_due();
 
     Database& database() { return db_; }
@@ -77,6 +104,7 @@ class ResultsDb {
 
     WriterLock lock_;  // outlives the connection
     Database db_;
+    std::set<std::int64_t> lists_;  // that this has written
     double began_ = 0;
     double committed_ = 0;
     std::int64_t added_ = 0;

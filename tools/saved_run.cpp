@@ -39,7 +39,7 @@ void SavedRun::finish(const CampaignResult& result) {
     attempt([&] {
         const std::string ending = ending_name(result.ending());
         if (!records_.empty()) {
-            db_->finish_point(point_, scenario_, summarise_point(records_, scenario_.gpus()),
+            db_->finish_point(point_, scenario_.causes, summarise_point(records_, scenario_.gpus()),
                               result.cancelled ? "open" : ending);
         }
         db_->finish_run(run_, result.cancelled ? "interrupted" : ending, result.digest,

@@ -8,9 +8,10 @@ BUILD_PACKAGES=(cmake ninja-build g++ ccache libboost-dev libboost-program-optio
   libtomlplusplus-dev libfmt-dev librandom123-dev libsqlite3-dev nlohmann-json3-dev libcsv-dev
   libprotobuf-dev protobuf-compiler libeigen3-dev)
 # What its tests need besides: the framework, a second compiler with its fuzzer, readers of results, a browser
-# for the report, and what executes notebooks.
+# for the report, what executes notebooks, and the real Slurm that sweeps are sent to.
 TEST_PACKAGES=(doctest-dev clang libclang-rt-14-dev sqlite3 python3 git
-  python3-jsonschema chromium python3-pandas python3-matplotlib python3-nbconvert python3-ipykernel)
+  python3-jsonschema chromium python3-pandas python3-matplotlib python3-nbconvert python3-ipykernel
+  slurm-wlm munge)
 # Rivals that the benchmarks run against; never in the product.
 BENCH_PACKAGES=(libsimgrid-dev libns3-dev)
 

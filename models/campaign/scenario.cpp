@@ -505,6 +505,8 @@ Scenario build(Document& document, Diagnostics& diagnostics, const ScenarioChang
     for (const std::string& setting : changes.settings)
         apply_setting(document, setting, diagnostics);
     diagnostics.raise_if_any();
+    // A study that contains its scenario is that scenario: its axes are for 'railyard sweep'.
+    std::erase_if(document.root.members, [](const Member& m) { return m.key == "sweep"; });
     ValueReader values(diagnostics, document.name, changes.perturbations);
     const std::size_t slash = document.name.rfind('/');
     const std::string folder = slash == std::string::npos ? "" : document.name.substr(0, slash + 1);

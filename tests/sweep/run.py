@@ -1,0 +1,222 @@
+#!/usr/bin/python3
+"""Sweeps as people start, stop, kill and repeat them: what is in the database afterwards.
+
+    run.py PATH_TO_RAILYARD [NAME...]
+
+Each case is a function below; it gets the program and an empty folder.
+"""
+
+import math
+import os
+import pathlib
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+
+from sweeps import SCENARIO, SECONDS_MAX, STUDY, Failure, Program, check, content, files, query, same
+
+
+def case_any_number_of_threads_makes_the_same_database(program, folder):
+    files(folder)
+    results = [program.sweep(folder, f"{threads}.sqlite", "-j", str(threads)) for threads in (1, 2, 5)]
+    check(results[0]["complete"] == 20 and results[0]["simulated"] == 20, str(results[0]))
+    for threads in (2, 5):
+        same(content(folder, "1.sqlite"), content(folder, f"{threads}.sqlite"), f"-j 1 and -j {threads}")
+    replicas = query(folder, "1.sqlite", "SELECT count(*), count(DISTINCT point) FROM replicas")
+    check(replicas == [(120, 20)], f"replicas and points: {replicas}")
+
+
+def case_a_point_is_what_run_makes_of_it(program, folder):
+    files(folder)
+    program.sweep(folder, "sweep.sqlite")
+    program.run(folder, ["run", "scenario.toml", "--set", "job.checkpoint.interval=10 min", "--set",
+                         'storage.server_write_bandwidth="10 GB/s"', "--replicas", "6", "--no-estimates",
+                         "--db", "run.sqlite"])
+    label = "interval = 10 min, server_write_bandwidth = 10 GB/s"
+    sql = "SELECT name, mean, low, high FROM metric_means {} ORDER BY name"
+    swept = query(folder, "sweep.sqlite", sql.format(f"WHERE label = '{label}'"))
+    ran = query(folder, "run.sqlite", sql.format(""))
+    check(len(ran) > 30 and swept == ran, f"{swept}\n{ran}")
+
+
+def case_fifty_kills_leave_what_an_undisturbed_sweep_leaves(program, folder):
+    # Replicas of some 30 ms, each of which is worth a commit.
+    slow = SCENARIO.replace('step.time = "2 s"', 'step.time = "0.2 s"').replace('interval = "20 min"',
+                                                                                  'interval = "100 steps"')
+    study = STUDY.replace('values = ["5 min", "10 min", "20 min", "40 min"]',
+                          'values = ["50 steps", "55 steps", "60 steps", "65 steps"]')
+    files(folder, slow, study)
+    began = time.monotonic()
+    program.sweep(folder, "undisturbed.sqlite")
+    whole = time.monotonic() - began
+    expected = content(folder, "undisturbed.sqlite")
+    moments = random.Random(5)
+    kills = finished = 0
+    while kills < 50 or finished == 0:
+        db = f"{finished}.sqlite"
+        process = program.start(folder, ["sweep", "study.toml", "--db", db, "-j", str(1 + kills % 2)])
+        try:
+            process.communicate(timeout=moments.uniform(0, whole / 4) if kills < 50 else SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            kills += 1
+            continue
+        check(process.returncode == 0, f"exit {process.returncode}")
+        same(expected, content(folder, db), f"after {kills} kills")
+        finished += 1
+    check(kills >= 50, f"only {kills} kills")
+
+
+def case_interrupted_goes_on(program, folder):
+    files(folder, study=STUDY.replace("replicas = 6", "replicas = 400"))
+    process = program.start(folder, ["sweep", "study.toml", "--db", "x.sqlite"])
+    wal = folder / "x.sqlite-wal"
+    end = time.monotonic() + SECONDS_MAX
+    while process.poll() is None and time.monotonic() < end and not (wal.exists() and wal.stat().st_size > 500_000):
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=SECONDS_MAX)
+    check(process.returncode == 130 and "the same command goes on from there" in error,
+          f"exit {process.returncode}: {error}")
+    check(query(folder, "x.sqlite", "SELECT status FROM runs") == [("interrupted",)], "status")
+    program.sweep(folder, "x.sqlite")
+    program.sweep(folder, "y.sqlite")
+    same(content(folder, "y.sqlite"), content(folder, "x.sqlite"), "after Ctrl-C")
+
+
+def case_nothing_is_run_twice(program, folder):
+    files(folder)
+    first = program.sweep(folder, "x.sqlite")
+    again = program.sweep(folder, "x.sqlite")
+    check((first["simulated"], again["simulated"]) == (20, 0) and first["digest"] == again["digest"], str(again))
+    # Another study with some of the points, in another file and another order.
+    (folder / "other.toml").write_text(STUDY.replace(
+        '"5 min", "10 min", "20 min", "40 min"', '"80 min", "40 min", "5 min"').replace("intervals", "long intervals"))
+    other = program.sweep(folder, "x.sqlite", study="other.toml")
+    check(other["simulated"] == 5 and other["points"] == 15, str(other))
+    # Another seed is another sweep.
+    check(program.sweep(folder, "x.sqlite", "--set", "run.seed=2")["simulated"] == 20, "seed")
+    # More replicas of the same points add to them, and come to the same as all at once.
+    program.sweep(folder, "x.sqlite", "--set", "sweep.replicas=9")
+    program.sweep(folder, "fresh.sqlite", "--set", "sweep.replicas=9")
+    means = "SELECT label, name, replicas, mean, low, high FROM metric_means WHERE run = {} ORDER BY 1, 2"
+    run = query(folder, "x.sqlite", "SELECT max(run) FROM runs")[0][0]
+    check(query(folder, "x.sqlite", means.format(run)) == query(folder, "fresh.sqlite", means.format(1)), "means")
+
+
+def case_replicas_stop_when_the_interval_is_narrow(program, folder):
+    rule = ('stop = { metric = "goodput", half_width = 0.002, replicas_min = 4, replicas_max = 60 }')
+    files(folder, study=STUDY.replace("replicas = 6", rule))
+    for threads in (1, 2, 5):
+        program.sweep(folder, f"{threads}.sqlite", "-j", str(threads))
+        same(content(folder, "1.sqlite"), content(folder, f"{threads}.sqlite"), f"-j {threads}")
+    points = query(folder, "1.sqlite", "SELECT replicas, goodput, goodput_low, goodput_high FROM overview")
+    check(len({n for n, *_ in points}) > 1, f"all points have {points[0][0]} replicas")
+    for n, mean, low, high in points:
+        narrow = (high - low) / 2 <= 0.002 * mean
+        check(narrow or n == 60, f"{n} replicas: {low} to {high}")
+        check(n >= 4, f"{n} replicas")
+    stored = query(folder, "1.sqlite", "SELECT p.replicas, count(*) FROM points p JOIN replicas USING (point) "
+                                       "GROUP BY point")
+    check(all(n == count for n, count in stored), f"more than the rule asked for: {stored}")
+
+
+def case_impossible_points_are_named_and_the_rest_runs(program, folder):
+    files(folder, study=STUDY.replace('"40 min"', '"0 s"'))
+    process = program.start(folder, ["sweep", "study.toml", "--db", "x.sqlite"])
+    _, error = process.communicate(timeout=SECONDS_MAX)
+    check(process.returncode == 4, f"exit {process.returncode}: {error}")
+    named = [line for line in error.splitlines() if line.startswith("railyard: impossible: interval = 0 s")]
+    check(len(named) == 5, error)
+    counts = query(folder, "x.sqlite", "SELECT status, count(*) FROM points GROUP BY status ORDER BY status")
+    check(counts == [("complete", 15), ("impossible", 5)], str(counts))
+    files(folder, study=STUDY.replace('"5 min", "10 min", "20 min", "40 min"', '"0 s"'))
+    program.run(folder, ["sweep", "study.toml", "--db", "none.sqlite"], 2)
+
+
+def case_two_sweeps_on_one_database(program, folder):
+    files(folder, study=STUDY.replace("replicas = 6", "replicas = 3000"))
+    first = program.start(folder, ["sweep", "study.toml", "--db", "x.sqlite"])
+    try:
+        end = time.monotonic() + SECONDS_MAX
+        while time.monotonic() < end:
+            try:  # others may read meanwhile
+                if query(folder, "x.sqlite", "SELECT count(*) FROM replicas")[0][0] > 0:
+                    break
+            except sqlite3.Error:
+                pass
+            time.sleep(0.05)
+        check(first.poll() is None, "the first sweep ended")
+        _, error = program.run(folder, ["sweep", "study.toml", "--db", "x.sqlite"], 2)
+        check("another program is writing to it" in error, error)
+        check(first.poll() is None, "the first sweep ended")
+    finally:
+        first.kill()
+        first.communicate()
+
+
+def case_a_full_disk_stops_a_sweep_that_then_goes_on(program, folder):
+    files(folder)
+    _, error = program.run(folder, ["sweep", "study.toml", "--db", "x.sqlite"], 4, limit_bytes=250_000)
+    check("can't write the database" in error and "goes on from there" in error, error)
+    program.sweep(folder, "x.sqlite")
+    program.sweep(folder, "y.sqlite")
+    same(content(folder, "y.sqlite"), content(folder, "x.sqlite"), "after a full disk")
+
+
+def case_designs_are_what_they_say(program, folder):
+    axes = '[[sweep.axis]]\nkey = "job.checkpoint.interval"\nfrom = "5 min"\nto = "1 h"\nscale = "log"\n' \
+           '[[sweep.axis]]\nkey = "cluster.nodes"\nfrom = 16\nto = 23\n'
+    head = '[sweep]\nscenario = "scenario.toml"\nreplicas = 1\n'
+    values = "SELECT axis, value FROM axis_values WHERE run = 1 ORDER BY axis, position"
+    for design in ("latin_hypercube", "sobol"):
+        files(folder, study=f'{head}design = "{design}"\npoints = 8\n{axes}')
+        program.sweep(folder, f"{design}.sqlite")
+        found = query(folder, f"{design}.sqlite", values)
+        check(sorted(v for a, v in found if a == 1) == list(range(16, 24)), f"{design}: {found}")
+        minutes = sorted(v for a, v in found if a == 0)
+        strata = [int(8 * math.log(m / 5) / math.log(12) + 1e-6) for m in minutes]
+        check(strata == list(range(8)), f"{design}: {minutes}")
+    files(folder, study=f'{head}design = "zip"\n[[sweep.axis]]\nkey = "cluster.nodes"\nvalues = [16, 18]\n'
+                        '[[sweep.axis]]\nkey = "run.seed"\nfrom = 1\nto = 2\nsteps = 2\n')
+    program.sweep(folder, "zip.sqlite")
+    labels = query(folder, "zip.sqlite", "SELECT label FROM overview ORDER BY position")
+    check(labels == [("nodes = 16, seed = 1",), ("nodes = 18, seed = 2",)], str(labels))
+
+
+def case_a_study_may_contain_its_scenario(program, folder):
+    files(folder)
+    (folder / "one.toml").write_text(SCENARIO + STUDY.replace('title = "intervals and stores"', "")
+                                     .replace('scenario = "scenario.toml"', ""))
+    contained = program.sweep(folder, "x.sqlite", study="one.toml")
+    check(contained["digest"] == program.sweep(folder, "y.sqlite")["digest"], "other results")
+    program.run(folder, ["run", "one.toml", "--no-estimates"])
+
+
+def main():
+    if len(sys.argv) < 2 or not os.access(sys.argv[1], os.X_OK):
+        print(__doc__.strip(), file=sys.stderr)
+        return 2
+    program = Program(sys.argv[1])
+    wanted = set(sys.argv[2:])
+    passed = failed = 0
+    for name, run in list(globals().items()):
+        if not name.startswith("case_") or (wanted and name.removeprefix("case_") not in wanted):
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                run(program, pathlib.Path(folder))
+                passed += 1
+            except (Failure, subprocess.TimeoutExpired, sqlite3.Error) as failure:
+                failed += 1
+                print(f"--- {name.removeprefix('case_')}\n{failure}")
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+sys.exit(main())

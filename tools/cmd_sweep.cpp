@@ -1,0 +1,276 @@
+// railyard sweep: simulates a study's points into a database, and goes on where it was stopped.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "tools/cmd.h"
+#include "tools/metric_text.h"
+#include "tools/options.h"
+#include "tools/sweep_plan.h"
+#include "tools/sweep_slurm.h"
+#include "tools/sweep_task.h"
+#include "tools/terminal.h"
+
+namespace railyard {
+
+namespace {
+
+struct SweepArguments {
+    std::string study;
+    std::vector<std::string> settings;
+    std::string db;
+    unsigned threads = 1;
+    bool json = false;
+    bool slurm = false;
+    std::int64_t tasks = 16;
+    std::string sbatch;
+    double poll_s = 2;
+    // Of a task of the array:
+    std::string task_folder;
+    std::int64_t task = 0;
+};
+
+unsigned threads_of(const po::variables_map& values) {
+    const std::int64_t threads = values["jobs"].as<std::int64_t>();
+    if (threads < 1)
+        throw ScenarioError(fmt::format("--jobs: expected 1 or more, found {}", threads));
+    constexpr std::int64_t threads_max = 1024;
+    return static_cast<unsigned>(std::min(threads, threads_max));
+}
+
+std::optional<SweepArguments> parse(const std::vector<std::string>& arguments) {
+    CommandLine line(
+        "railyard sweep STUDY.toml [options]",
+        "Simulates every point of a study: a scenario and axes through its keys. Points go to the\n"
+        "database as they finish; stopped or killed, the same command goes on from there.");
+    line.positional("study", 1);
+    line.add_settings();
+    line.add()("db", po::value<std::string>(), "The SQLite file; without it STUDY.sqlite, here");
+    line.add()(
+        "jobs,j",
+        po::value<std::int64_t>()->default_value(std::max(1U, std::thread::hardware_concurrency())),
+        "Threads; the result does not depend on it");
+    line.add()("json", "Print one JSON object on standard output and nothing else");
+    line.add()("on", po::value<std::string>(),
+               "slurm: run as a Slurm job array, from and on shared folders");
+    line.add()("tasks", po::value<std::int64_t>()->default_value(16),
+               "Tasks of the array, at most");
+    line.add()("sbatch", po::value<std::string>()->default_value(""),
+               "Further options for sbatch: --sbatch \"--partition=cpu --cpus-per-task=4\"");
+    line.add()("poll", po::value<double>()->default_value(2), "Seconds between looks at the array");
+    line.add()("task", po::value<std::string>(),
+               "What a task of the array runs: the sweep's folder");
+    line.add()("index", po::value<std::int64_t>()->default_value(0), "and the task's number");
+    const auto values = line.parse(arguments);
+    if (!values) return std::nullopt;
+    if (values->count("task")) {
+        SweepArguments out;
+        out.task_folder = (*values)["task"].as<std::string>();
+        out.task = (*values)["index"].as<std::int64_t>();
+        out.threads = threads_of(*values);
+        return out;
+    }
+    if (!values->count("study")) {
+        throw ScenarioError("sweep needs a study",
+                            "railyard sweep STUDY.toml; 'sweep --help' says more");
+    }
+    SweepArguments out;
+    out.study = (*values)["study"].as<std::vector<std::string>>()[0];
+    out.settings = settings_of(*values);
+    out.db = std::filesystem::path(out.study).stem().string() + ".sqlite";
+    if (values->count("db")) out.db = (*values)["db"].as<std::string>();
+    if (out.db.empty()) throw ScenarioError("--db: expected a file name, found nothing");
+    out.threads = threads_of(*values);
+    if (values->count("on")) {
+        const std::string on = (*values)["on"].as<std::string>();
+        if (on != "slurm") throw ScenarioError(fmt::format("--on: expected slurm, found {}", on));
+        out.slurm = true;
+    }
+    out.tasks = (*values)["tasks"].as<std::int64_t>();
+    if (out.tasks < 1)
+        throw ScenarioError(fmt::format("--tasks: expected 1 or more, found {}", out.tasks));
+    out.sbatch = (*values)["sbatch"].as<std::string>();
+    out.poll_s = std::max(0.05, (*values)["poll"].as<double>());
+    out.json = values->count("json") > 0;
+    return out;
+}
+
+// Points that have no result, each with its reason, as far as a person reads.
+void name_failures(std::int64_t run, const std::string& status, Database& db) {
+    constexpr int named_max = 20;
+    int count = 0;
+    db.query(
+        "SELECT label, problem FROM overview WHERE run = ? AND status = ? ORDER BY position",
+        [&](const Row& row) {
+            if (count++ < named_max) {
+                fmt::print(stderr, "railyard: {}: {}: {}\n", status, row.text(0), row.text(1));
+            }
+        },
+        run, status);
+    if (count > named_max) {
+        fmt::print(stderr,
+                   "railyard: {}: and {} more points\n    sqlite3 {} \"SELECT label, problem FROM "
+                   "overview "
+                   "WHERE run = {} AND status = '{}'\"\n",
+                   status, count - named_max, db.path(), run, status);
+    }
+}
+
+void print_best(std::int64_t run, Database& db) {
+    constexpr std::int64_t shown = 5;
+    Table table({{"best goodput", Table::Align::left},
+                 {"mean", Table::Align::right},
+                 {"95 % interval", Table::Align::left},
+                 {"replicas", Table::Align::right}});
+    db.query(
+        "SELECT label, goodput, goodput_low, goodput_high, replicas FROM overview WHERE run = ? "
+        "AND goodput "
+        "IS NOT NULL GROUP BY point ORDER BY goodput DESC, position LIMIT ?",
+        [&](const Row& row) {
+            table.add({row.text(0), percent(row.real(1)),
+                       row.null(2)
+                           ? "one replica: none"
+                           : fmt::format("{} to {}", percent(row.real(2)), percent(row.real(3))),
+                       fmt::format("{}", row.integer(4))});
+        },
+        run, shown);
+    fmt::print("\n{}", table.text());
+}
+
+// What each value of an axis gives, over all others.
+void print_axes(std::int64_t run, Database& db) {
+    constexpr std::int64_t values_max = 20;
+    std::vector<std::string> keys;
+    db.query(
+        "SELECT key FROM axes WHERE run = ? ORDER BY axis",
+        [&](const Row& row) { keys.push_back(row.text(0)); }, run);
+    for (const std::string& key : keys) {
+        const auto values = db.integer(
+            "SELECT count(DISTINCT v.text) FROM axis_values v JOIN axes a ON a.run = v.run AND "
+            "a.axis = v.axis "
+            "WHERE a.run = ? AND a.key = ?",
+            run, key);
+        if (values.value_or(0) > values_max) continue;  // every point has its own
+        Table table({{key, Table::Align::left},
+                     {"points", Table::Align::right},
+                     {"mean goodput", Table::Align::right},
+                     {"lowest", Table::Align::right},
+                     {"highest", Table::Align::right}});
+        db.query(
+            "SELECT text, points, mean, lowest, highest FROM axis_means WHERE run = ? AND key = ? "
+            "AND name = "
+            "'goodput' ORDER BY value, text",
+            [&](const Row& row) {
+                table.add({row.text(0), fmt::format("{}", row.integer(1)), percent(row.real(2)),
+                           percent(row.real(3)), percent(row.real(4))});
+            },
+            run, key);
+        fmt::print("\n{}", table.text());
+    }
+}
+
+void print_outcome(const SweepPlan& plan, const SweepOutcome& outcome, Database& db) {
+    print_best(plan.run, db);
+    print_axes(plan.run, db);
+    const SweepOutcome::Count& n = outcome.points;
+    fmt::print("\n  {} points: {} complete", plan.points, n.complete);
+    const auto also = [](std::int64_t count, const char* what) {
+        if (count > 0) fmt::print(", {} {}", count, what);
+    };
+    also(n.impossible, "impossible");
+    also(n.stuck, "stuck");
+    also(n.limit, "cut off by a limit");
+    also(n.open, "not done");
+    fmt::print("; run {} of {}  digest {}\n", plan.run, db.path(), outcome.digest);
+}
+
+std::string json_text(const SweepPlan& plan, const SweepOutcome& outcome, const std::string& db) {
+    const SweepOutcome::Count& n = outcome.points;
+    const nlohmann::ordered_json out = {{"db", db},
+                                        {"run", plan.run},
+                                        {"status", outcome.status},
+                                        {"points", plan.points},
+                                        {"simulated", plan.to_do.size()},
+                                        {"complete", n.complete},
+                                        {"impossible", n.impossible},
+                                        {"stuck", n.stuck},
+                                        {"limit", n.limit},
+                                        {"open", n.open},
+                                        {"digest", outcome.digest},
+                                        {"version", version()}};
+    return out.dump();
+}
+
+int exit_code(const SweepPlan& plan, const SweepOutcome& outcome, Database& db) {
+    for (const char* status : {"impossible", "stuck", "limit"}) name_failures(plan.run, status, db);
+    const SweepOutcome::Count& n = outcome.points;
+    if (n.open > 0) {
+        fmt::print(stderr,
+                   "railyard: interrupted: {} of {} points are done; the same command goes on from "
+                   "there\n",
+                   plan.points - n.open, plan.points);
+        return exit_interrupted;
+    }
+    if (n.impossible == plan.points) return exit_user_error;
+    return outcome.status == "complete" ? exit_ok : exit_limit;
+}
+
+}  // namespace
+
+int cmd_sweep(const std::vector<std::string>& arguments) {
+    const std::optional<SweepArguments> args = parse(arguments);
+    if (!args) return exit_ok;
+    std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is a full disk, not a crash
+    if (!args->task_folder.empty()) {
+        run_task(args->task_folder, static_cast<std::size_t>(args->task), version(), args->threads,
+                 interrupted());
+        return exit_ok;
+    }
+    const Study study = read_study(args->study, args->settings);
+    ResultsDb db(args->db);
+    const std::string folder = args->db + ".slurm";
+    if (args->slurm) take_over(folder, db);
+    const SweepPlan plan = plan_sweep(study, version(), db);
+    const auto to_do = static_cast<std::int64_t>(plan.to_do.size());
+    if (to_do < plan.points && !args->json) {
+        fmt::print("  {} of {} points are in {} already\n", plan.points - to_do, plan.points,
+                   args->db);
+    }
+    const double cpu_before = process_cpu_seconds();
+    try {
+        Progress progress("points");
+        const auto update = [&](std::int64_t done) { progress.update(done, to_do); };
+        if (args->slurm) {
+            run_on_slurm(study, plan, version(), folder,
+                         {args->tasks, args->sbatch, args->poll_s, 3, &interrupted(), update}, db);
+        } else {
+            const SweepWorkDone work =
+                run_points(plan.to_do,
+                           {study.scenario_text, study.scenario_file, study.rule, args->threads,
+                            &interrupted(), update},
+                           db);
+            db.add_times(plan.run, process_cpu_seconds() - cpu_before, work.database_s);
+        }
+    } catch (const DatabaseError& error) {
+        fmt::print(
+            stderr,
+            "{}\n    the sweep has stopped: make room, and the same command goes on from there\n",
+            error.what());
+        return exit_limit;
+    }
+    const SweepOutcome outcome = finish_sweep(plan.run, db);
+    if (args->json) {
+        fmt::print("{}\n", json_text(plan, outcome, args->db));
+    } else {
+        print_outcome(plan, outcome, db.database());
+    }
+    std::fflush(stdout);
+    return exit_code(plan, outcome, db.database());
+}
+
+}  // namespace railyard

@@ -1,0 +1,144 @@
+#include "tools/sweep_task.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tools/sweep_tasks.pb.h"
+#include "tools/sweep_work.h"
+
+namespace railyard {
+
+namespace fs = std::filesystem;
+
+std::string manifest_path(const std::string& folder) {
+    return folder + "/manifest.pb";
+}
+std::string shard_path(const std::string& folder, std::size_t task) {
+    return fmt::format("{}/shard-{:05}.sqlite", folder, task);
+}
+std::string report_path(const std::string& folder, std::size_t task) {
+    return fmt::format("{}/task-{:05}.pb", folder, task);
+}
+
+namespace {
+
+// All of it or nothing: others see the name only when the content is whole.
+void write_whole(const std::string& path, const std::string& bytes) {
+    const std::string part = path + ".part";
+    std::ofstream out(part, std::ios::binary | std::ios::trunc);
+    out << bytes;
+    out.close();
+    std::error_code failure;
+    if (out) fs::rename(part, path, failure);
+    if (!out || failure) {
+        throw ScenarioError(fmt::format("can't write {}", path), "the disk may be full");
+    }
+}
+
+}  // namespace
+
+void write_manifest(const std::string& folder, const SweepManifest& manifest) {
+    tasks::Manifest out;
+    out.set_version(manifest.version);
+    out.set_scenario_file(manifest.scenario_file);
+    out.set_scenario_text(manifest.scenario_text);
+    out.set_replicas_min(manifest.rule.replicas_min);
+    out.set_replicas_max(manifest.rule.replicas_max);
+    out.set_metric(manifest.rule.metric);
+    out.set_half_width(manifest.rule.half_width);
+    for (const std::vector<PointSpec>& task : manifest.tasks) {
+        tasks::Task* to = out.add_tasks();
+        for (const PointSpec& point : task) {
+            tasks::Point* p = to->add_points();
+            p->set_key(point.key.text);
+            for (const std::string& setting : point.settings) p->add_settings(setting);
+        }
+    }
+    write_whole(manifest_path(folder), out.SerializeAsString());
+}
+
+SweepManifest read_manifest(const std::string& folder, const std::string& version) {
+    const std::string path = manifest_path(folder);
+    tasks::Manifest in;
+    if (!in.ParseFromString(read_file(path))) {
+        throw ScenarioError(fmt::format("{} is no manifest of a sweep, or a damaged one", path),
+                            "start the sweep again: it goes on from what is in its database");
+    }
+    if (in.version() != version) {
+        throw ScenarioError(
+            fmt::format("{} is railyard {}'s, and this is {}", path, in.version(), version),
+            "coordinator and tasks must be the same program");
+    }
+    SweepManifest out;
+    out.version = in.version();
+    out.scenario_file = in.scenario_file();
+    out.scenario_text = in.scenario_text();
+    out.rule = {in.replicas_min(), in.replicas_max(), in.metric(), in.half_width()};
+    for (const tasks::Task& task : in.tasks()) {
+        out.tasks.emplace_back();
+        for (const tasks::Point& p : task.points()) {
+            PointSpec spec;
+            spec.settings.assign(p.settings().begin(), p.settings().end());
+            spec.key.text = p.key();
+            spec.version = version;
+            out.tasks.back().push_back(std::move(spec));
+        }
+    }
+    return out;
+}
+
+void run_task(const std::string& folder, std::size_t task, const std::string& version,
+              unsigned threads, const std::atomic<bool>& cancelled) {
+    const SweepManifest manifest = read_manifest(folder, version);
+    if (task >= manifest.tasks.size()) {
+        throw ScenarioError(fmt::format("the sweep in {} has {} tasks, and this is task {}", folder,
+                                        manifest.tasks.size(), task));
+    }
+    drop_shard(folder, task);
+    const std::string shard = shard_path(folder, task);
+    const double cpu_before = process_cpu_seconds();
+    SweepWorkDone work;
+    {
+        ResultsDb db(shard);
+        std::vector<SweepPoint> points;
+        for (PointSpec spec : manifest.tasks[task]) {
+            spec.file = manifest.scenario_file;
+            spec.toml = manifest.scenario_text;
+            points.push_back({db.point(spec), spec.key.text, spec.settings, false, {}});
+        }
+        db.commit();
+        work = run_points(std::move(points),
+                          {manifest.scenario_text,
+                           manifest.scenario_file,
+                           manifest.rule,
+                           threads,
+                           &cancelled,
+                           {}},
+                          db);
+    }
+    if (cancelled) throw Interrupted();
+    tasks::Report report;
+    report.set_shard_digest(digest_of(read_file(shard)));
+    report.set_points(work.points);
+    report.set_cpu_s(process_cpu_seconds() - cpu_before);
+    write_whole(report_path(folder, task), report.SerializeAsString());
+}
+
+bool shard_is_whole(const std::string& folder, std::size_t task) {
+    const std::string path = report_path(folder, task);
+    if (!fs::exists(path) || !fs::exists(shard_path(folder, task))) return false;
+    tasks::Report report;
+    return report.ParseFromString(read_file(path)) &&
+           report.shard_digest() == digest_of(read_file(shard_path(folder, task)));
+}
+
+void drop_shard(const std::string& folder, std::size_t task) {
+    const std::string shard = shard_path(folder, task);
+    std::error_code ignored;
+    fs::remove(report_path(folder, task), ignored);
+    for (const char* suffix : {"", "-wal", "-shm"}) fs::remove(shard + suffix, ignored);
+}
+
+}  // namespace railyard

@@ -1,0 +1,313 @@
+#include "tools/sweep_work.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <ctime>
+#include <deque>
+#include <list>
+#include <mutex>
+#include <thread>
+
+#include "sim/check.h"
+
+namespace railyard {
+
+namespace {
+
+// What a thread has found, to be written by the writer.
+using Write = std::function<void(ResultsDb&)>;
+
+// Between the threads and the writer. Full: the threads wait, so that memory stays bounded.
+class WriteQueue {
+  public:
+    void push(Write write) {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return waiting_.size() < writes_max || closed_; });
+        waiting_.push_back(std::move(write));
+        if (waiting_.size() == writes_worth_it) changed_.notify_all();
+    }
+    // All that waits, once it is worth while or a moment later: waking up for each would cost more than it
+    // writes. None: closed, and all was taken.
+    std::optional<std::deque<Write>> take() {
+        std::unique_lock lock(mutex_);
+        changed_.wait_for(lock, std::chrono::milliseconds(100),
+                          [&] { return waiting_.size() >= writes_worth_it || closed_; });
+        if (waiting_.empty() && closed_) return std::nullopt;
+        std::deque<Write> out;
+        out.swap(waiting_);
+        changed_.notify_all();
+        return out;
+    }
+    // No thread pushes any more, or nobody reads what they push.
+    void close() {
+        const std::lock_guard lock(mutex_);
+        closed_ = true;
+        changed_.notify_all();
+    }
+
+  private:
+    static constexpr std::size_t writes_max = 4096;
+    static constexpr std::size_t writes_worth_it = writes_max / 2;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<Write> waiting_;
+    bool closed_ = false;
+};
+
+// A point that is being simulated.
+struct OpenPoint {
+    std::int64_t id = 0;
+    std::atomic<bool> described{false};
+    Scenario scenario;
+    std::vector<std::optional<StoredReplica>> records;  // by index
+    std::int64_t wanted = 0;                            // replicas, as far as the rule has looked
+    std::int64_t next = 0;                              // the first that no thread has taken
+    std::int64_t missing = 0;                           // of those wanted, not there yet
+};
+
+class Sweep {
+  public:
+    Sweep(std::vector<SweepPoint>& points, const SweepOptions& options)
+        : points_(points), options_(options), windows_(std::make_shared<WindowCache>(&stopped_)) {}
+
+    void work();  // of one thread
+    void stop() {
+        const std::lock_guard lock(mutex_);
+        stopped_ = true;
+        changed_.notify_all();
+    }
+    WriteQueue& queue() { return queue_; }
+    std::int64_t done() const { return done_; }
+    const std::exception_ptr& failure() const { return failure_; }
+
+  private:
+    using Place = std::shared_ptr<OpenPoint>;
+    struct Task {
+        Place point;
+        std::int64_t replica = 0;
+    };
+
+    std::optional<Task> next_task(Place& own);
+    std::optional<Task> replica_of(const Place& point);
+    Place open(SweepPoint& point);
+    void finish_replica(const Place& point, StoredReplica record);
+    bool look(OpenPoint& point);
+    void finish_point(OpenPoint& point);
+    void fail(std::int64_t id, const std::string& status, const std::string& problem);
+
+    std::vector<SweepPoint>& points_;
+    const SweepOptions& options_;
+    std::atomic<bool> stopped_{false};
+    std::shared_ptr<WindowCache> windows_;
+    WriteQueue queue_;
+
+    std::mutex mutex_;  // of all below
+    std::condition_variable changed_;
+    std::size_t next_point_ = 0;
+    std::int64_t opening_ = 0;
+    std::list<Place> open_;
+    std::atomic<std::int64_t> done_{0};
+    std::exception_ptr failure_;
+};
+
+void Sweep::work() {
+    try {
+        Place own;
+        while (const std::optional<Task> task = next_task(own)) {
+            ReplicaResult result = run_replica(task->point->scenario, task->replica, false);
+            finish_replica(task->point, record_of(std::move(result)));
+        }
+    } catch (const Interrupted&) {
+        stop();
+    } catch (...) {
+        {
+            const std::lock_guard lock(mutex_);
+            if (!failure_) failure_ = std::current_exception();
+        }
+        stop();
+    }
+}
+
+// The next replica of the thread's own point; the first of a new point; else somebody else's.
+std::optional<Sweep::Task> Sweep::next_task(Place& own) {
+    std::unique_lock lock(mutex_);
+    while (!stopped_) {
+        if (own) {
+            if (auto task = replica_of(own)) return task;
+            own.reset();
+        }
+        if (next_point_ < points_.size()) {
+            SweepPoint& point = points_[next_point_++];
+            ++opening_;
+            lock.unlock();
+            own = open(point);
+            lock.lock();
+            --opening_;
+            if (own) open_.push_back(own);
+            changed_.notify_all();
+            continue;
+        }
+        for (const Place& other : open_) {
+            if (auto task = replica_of(other)) return task;
+        }
+        if (open_.empty() && opening_ == 0) return std::nullopt;
+        changed_.wait(lock);  // the rule may want more of a point that others are at
+    }
+    return std::nullopt;
+}
+
+std::optional<Sweep::Task> Sweep::replica_of(const Place& point) {
+    OpenPoint& p = *point;
+    while (p.next < p.wanted && p.records[static_cast<std::size_t>(p.next)]) ++p.next;
+    if (p.next >= p.wanted) return std::nullopt;
+    return Task{point, p.next++};
+}
+
+// Null: nothing is to be simulated.
+Sweep::Place Sweep::open(SweepPoint& from) {
+    auto point = std::make_shared<OpenPoint>();
+    point->id = from.id;
+    point->described = from.described;
+    try {
+        ScenarioChanges changes;
+        changes.settings = std::move(from.settings);
+        changes.windows = windows_;
+        point->scenario = load_scenario(options_.scenario_text, options_.scenario_file, changes);
+    } catch (const ScenarioError& error) {
+        fail(from.id, "impossible", error.what());
+        return nullptr;
+    }
+    if (!point->scenario.no_path.empty()) {
+        fail(from.id, "stuck", "the job can't take its first step: " + point->scenario.no_path);
+        return nullptr;
+    }
+    for (StoredReplica& record : from.existing) {
+        const auto index = static_cast<std::size_t>(record.index);
+        if (point->records.size() <= index) point->records.resize(index + 1);
+        point->records[index] = std::move(record);
+    }
+    from.existing.clear();
+    if (!look(*point)) return point;
+    finish_point(*point);
+    return nullptr;
+}
+
+void Sweep::finish_replica(const Place& point, StoredReplica record) {
+    const bool describe = !point->described.exchange(true);
+    queue_.push([point, describe, head = ReplicaHead(record), texts = texts_of(record),
+                 first = describe ? record : StoredReplica()](ResultsDb& db) {
+        if (describe) db.describe_point(point->id, point->scenario, first);
+        db.add(point->id, head, texts);
+    });
+    {
+        const std::lock_guard lock(mutex_);
+        OpenPoint& p = *point;
+        p.records[static_cast<std::size_t>(record.index)] = std::move(record);
+        if (--p.missing > 0) return;
+        const bool enough = look(p);
+        changed_.notify_all();
+        if (!enough) return;
+        open_.remove(point);
+    }
+    finish_point(*point);
+}
+
+// Looks whether the replicas that there are suffice, at the rule's counts; true: they do. Else `wanted`
+// says how many there should be.
+bool Sweep::look(OpenPoint& p) {
+    for (;;) {
+        Summary summary;
+        if (p.wanted > 0 && !options_.rule.metric.empty()) {
+            std::vector<Metric> column;
+            for (std::int64_t i = 0; i < p.wanted; ++i) {
+                for (const Metric& m : p.records[static_cast<std::size_t>(i)]->metrics) {
+                    if (m.name == options_.rule.metric) column.push_back(m);
+                }
+            }
+            if (column.empty()) {
+                std::vector<std::string> names;
+                for (const Metric& m : p.records[0]->metrics) names.push_back(m.name);
+                throw ScenarioError(
+                    fmt::format("sweep.stop.metric: there is no metric '{}'", options_.rule.metric),
+                    did_you_mean(options_.rule.metric, names));
+            }
+            summary = summarise(paired_values(column));
+        }
+        const std::int64_t wanted = options_.rule.wanted(p.wanted, summary);
+        if (wanted == p.wanted) return true;
+        p.wanted = wanted;
+        if (p.records.size() < static_cast<std::size_t>(wanted)) {
+            p.records.resize(static_cast<std::size_t>(wanted));
+        }
+        p.missing = std::count_if(p.records.begin(), p.records.begin() + wanted,
+                                  [](const auto& record) { return !record; });
+        if (p.missing > 0) return false;
+    }
+}
+
+void Sweep::finish_point(OpenPoint& p) {
+    std::vector<StoredReplica> records;
+    for (std::int64_t i = 0; i < p.wanted; ++i) {
+        records.push_back(std::move(*p.records[static_cast<std::size_t>(i)]));
+    }
+    PointSummary summary = summarise_point(records, p.scenario.gpus());
+    std::string problem;
+    for (const LimitReached& limit : p.scenario.limits->all()) problem += limit.what + "\n";
+    const Ending ending = problem.empty() ? summary.ending : Ending::limit;
+    if (summary.ending == Ending::limit) {
+        problem += fmt::format("run.events_max = {} was reached", p.scenario.events_max);
+    }
+    if (ending == Ending::stuck) problem = "some replicas never get their job done";
+    queue_.push([id = p.id, causes = p.scenario.causes, summary = std::move(summary), ending,
+                 problem](ResultsDb& db) {
+        db.finish_point(id, causes, summary, ending_name(ending), problem);
+    });
+    ++done_;
+}
+
+void Sweep::fail(std::int64_t id, const std::string& status, const std::string& problem) {
+    queue_.push([=](ResultsDb& db) { db.fail_point(id, status, problem); });
+    ++done_;
+}
+
+double thread_cpu_seconds() {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+}  // namespace
+
+SweepWorkDone run_points(std::vector<SweepPoint> points, const SweepOptions& options,
+                         ResultsDb& db) {
+    Sweep sweep(points, options);
+    const double cpu_before = thread_cpu_seconds();
+    std::vector<std::jthread> threads;
+    std::atomic<unsigned> at_work{options.threads};
+    for (unsigned i = 0; i < options.threads; ++i) {
+        threads.emplace_back([&] {
+            sweep.work();
+            if (--at_work == 0) sweep.queue().close();
+        });
+    }
+    try {
+        while (auto writes = sweep.queue().take()) {
+            if (options.cancelled != nullptr && *options.cancelled) sweep.stop();
+            for (const Write& write : *writes) write(db);
+            db.commit_when_due();
+            if (options.progress) options.progress(sweep.done());
+        }
+        db.commit();
+    } catch (...) {
+        sweep.stop();
+        sweep.queue().close();
+        throw;
+    }
+    threads.clear();
+    if (sweep.failure()) std::rethrow_exception(sweep.failure());
+    return {sweep.done(), thread_cpu_seconds() - cpu_before};
+}
+
+}  // namespace railyard
