@@ -59,7 +59,7 @@ struct KubeSpec {
     std::int64_t backoff_limit = 6;                         // failures of a job's pods
     Duration pod_interval = std::chrono::milliseconds(50);  // kube-api-qps 20
     PodScoring scoring = PodScoring::least_allocated;
-    std::vector<KubeQueue> queues{};  // at least one
+    std::vector<KubeQueue> queues = {{.name = "default"}};  // at least one
     VolcanoSpec volcano{};
     KueueSpec kueue{};
 };
