@@ -212,6 +212,7 @@ int cmd_perf(const std::vector<std::string>& arguments) {
     changes.windows = std::make_shared<WindowCache>(&interrupted());
     const Scenario s =
         load_scenario_file(values["scenario"].as<std::vector<std::string>>()[0], changes);
+    need_one_job(s, "perf");
     StandaloneCatalogue own = s.open_catalogue();
     const CommunicatorShape shape = shape_of(s, values);
     const Communicator ideal =

@@ -167,6 +167,7 @@ int cmd_plan(const std::vector<std::string>& arguments) {
     changes.windows = std::make_shared<WindowCache>(&interrupted());
     const Scenario s =
         load_scenario_file((*values)["scenario"].as<std::vector<std::string>>()[0], changes);
+    need_one_job(s, "plan");
     if (s.model.name.empty()) {
         throw ScenarioError(fmt::format("{} has no job.model: there is nothing to plan", s.file));
     }

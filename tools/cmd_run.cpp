@@ -13,6 +13,7 @@
 #include "tools/cmd.h"
 #include "tools/limits.h"
 #include "tools/options.h"
+#include "tools/run_fleet.h"
 #include "tools/run_storage.h"
 #include "tools/saved_run.h"
 #include "tools/terminal.h"
@@ -48,7 +49,7 @@ std::string json_text(const Scenario& s, const CampaignResult& r) {
     for (const LimitReached& limit : r.limits) limits.push_back(limit.what);
     Json ledger = Json::object();
     for (std::size_t i = 0; i < r.ledger.size(); ++i) {
-        if (i >= job_category_count) break;  // of many jobs
+        if (!s.fleet && i >= job_category_count) break;  // of many jobs
         ledger[std::string(category_name(static_cast<Category>(i)))] = r.ledger[i];
     }
     Json interruptions = Json::object();
@@ -409,11 +410,17 @@ int cmd_run(const std::vector<std::string>& arguments) {
     if (args->json) {
         fmt::print("{}\n", json_text(scenario, result));
     } else {
-        print_design(scenario);
-        print_headline(scenario, result);
-        print_ledger(result);
-        print_storage(scenario, result);
-        print_interruptions(scenario, result);
+        if (scenario.fleet) {
+            print_fleet_design(scenario);
+            print_fleet(scenario, result);
+            print_ledger(result);
+        } else {
+            print_design(scenario);
+            print_headline(scenario, result);
+            print_ledger(result);
+            print_storage(scenario, result);
+            print_interruptions(scenario, result);
+        }
         std::fflush(stdout);  // the answer is out before anything else is tried
         if (!result.cancelled) {
             print_other_clock(scenario, result, text, args->changes, args->threads);

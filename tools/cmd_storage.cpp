@@ -314,6 +314,7 @@ int cmd_storage(const std::vector<std::string>& arguments) {
     changes.must_fit = false;  // memory is not its business
     const Scenario s =
         load_scenario_file((*values)["scenario"].as<std::vector<std::string>>()[0], changes);
+    need_one_job(s, "storage");
     SmallFiles files;
     files.files = (*values)["files"].as<std::int64_t>();
     files.threads = (*values)["threads"].as<std::int64_t>();

@@ -67,7 +67,7 @@ Duration trace_one_replica(PerfettoTrace& trace, const Scenario& s, std::int64_t
             fmt::format("--replica: expected one from 0 to {}, found {}", s.replicas - 1, replica),
             "run.replicas says how many there are");
     }
-    ReplicaRecord record;
+    ReplicaTimeline record;
     const ReplicaResult result = run_replica(s, replica, true, &record);
     trace_replica(trace, s, result, record);
     return result.simulated;
@@ -107,6 +107,7 @@ int cmd_trace(const std::vector<std::string>& arguments) {
     const std::optional<TraceArguments> args = parse(arguments);
     if (!args) return exit_ok;
     const Scenario s = load_scenario_file(args->scenario, args->changes);
+    need_one_job(s, "trace");
     for (const Diagnostic& warning : s.warnings) {
         fmt::print(stderr, "{}\n", format_diagnostic(warning, "warning"));
     }

@@ -16,7 +16,7 @@ std::int64_t ns(Picoseconds t) {
     return std::chrono::duration_cast<Nanoseconds>(t).count();
 }
 
-void trace_phases(PerfettoTrace& trace, PerfettoTrace::Track job, const ReplicaRecord& record) {
+void trace_phases(PerfettoTrace& trace, PerfettoTrace::Track job, const ReplicaTimeline& record) {
     const auto track = trace.track(job, "phase");
     for (std::size_t i = 0; i + 1 < record.phases.size(); ++i) {
         const auto& [at, phase] = record.phases[i];
@@ -43,7 +43,7 @@ void trace_events(PerfettoTrace& trace, PerfettoTrace::Track job, const ReplicaR
     }
 }
 
-void trace_nodes(PerfettoTrace& trace, const ReplicaResult& result, const ReplicaRecord& record) {
+void trace_nodes(PerfettoTrace& trace, const ReplicaResult& result, const ReplicaTimeline& record) {
     if (record.absences.empty()) return;
     const auto group = trace.group("nodes out of service");
     std::map<std::int64_t, PerfettoTrace::Track> tracks;
@@ -57,7 +57,7 @@ void trace_nodes(PerfettoTrace& trace, const ReplicaResult& result, const Replic
 }
 
 void trace_stores(PerfettoTrace& trace, const Scenario& s, const ReplicaResult& result,
-                  const ReplicaRecord& record) {
+                  const ReplicaTimeline& record) {
     const auto group = trace.group("storage");
     struct Counters {
         PerfettoTrace::Track read;
@@ -101,7 +101,7 @@ class Row {
 }  // namespace
 
 void trace_replica(PerfettoTrace& trace, const Scenario& s, const ReplicaResult& result,
-                   const ReplicaRecord& record) {
+                   const ReplicaTimeline& record) {
     const auto job =
         trace.group(fmt::format("job on {} nodes, replica {}", s.job.nodes, result.index));
     trace_phases(trace, job, record);

@@ -9,7 +9,7 @@ namespace railyard {
 // One replica: the job's phases, which cover its time without a gap; checkpoints, interruptions; nodes while
 // they are out of service; what the stores move. `result` has its log.
 void trace_replica(PerfettoTrace& trace, const Scenario& scenario, const ReplicaResult& result,
-                   const ReplicaRecord& record);
+                   const ReplicaTimeline& record);
 
 // One training step: where its time goes, and the critical path if a model was given.
 void trace_step(PerfettoTrace& trace, const Scenario& scenario);

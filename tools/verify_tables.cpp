@@ -13,6 +13,7 @@
 #include "sim/statistics.h"
 #include "tools/options.h"
 #include "tools/queueing.h"
+#include "tools/verify_fleets.h"
 #include "tools/verify_schedules.h"
 #include "tools/verify_storage.h"
 #include "tools/verify_stores.h"
@@ -817,6 +818,7 @@ std::vector<VerifiedTable> verify_table(const CsvTable& table, const Value* over
     if (table.name.starts_with("50")) return {verify_mlperf_storage(table, overrides)};
     if (auto stores = verify_stores(table, overrides)) return {std::move(*stores)};
     if (auto schedules = verify_schedules(table)) return {std::move(*schedules)};
+    if (auto fleets = verify_fleets(table, overrides)) return {std::move(*fleets)};
     std::vector<VerifiedTable> out;
     for (const Format& format : formats) {
         if (!table.name.starts_with(format.number)) continue;

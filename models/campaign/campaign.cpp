@@ -194,7 +194,8 @@ std::string stuck_report(const Scenario& s, const JobOutcome& job) {
 }  // namespace
 
 ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events,
-                          ReplicaRecord* record) {
+                          ReplicaTimeline* record) {
+    if (s.fleet) return run_fleet_replica(s, index, log_events);
     ReplicaResult result;
     RY_CHECK(s.no_path.empty());
     result.index = index;
@@ -375,7 +376,8 @@ std::vector<EstimateEffect> rank_estimates(std::string_view text, const std::str
             const auto mean = [&](const char* metric) {
                 return result.metric(metric).summary.mean;
             };
-            return Point{mean("goodput"), mean("steps") / mean("wall_time")};
+            const double speed = s.fleet ? mean("utilisation") : mean("steps") / mean("wall_time");
+            return Point{mean("goodput"), speed};
         } catch (const Interrupted&) {
             return std::nullopt;
         } catch (const ScenarioError&) {

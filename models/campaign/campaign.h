@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 
+#include "models/campaign/fleet.h"
 #include "models/campaign/scenario.h"
 #include "models/campaign/store_traffic.h"
 #include "sim/metrics.h"
@@ -30,11 +31,12 @@ struct ReplicaResult {
     std::uint64_t trajectory = 0;  // digest of every event
     std::uint64_t outcome = 0;     // digest of the ledger and the counts
     std::vector<Metric> metrics;
-    std::vector<CampaignEvent> log;  // when asked for
+    std::vector<CampaignEvent> log;   // when asked for
+    std::vector<RefusedJob> refused;  // of a fleet, by number of submission
 };
 
 // A replica from minute to minute, for those that look at one. Rates stand until the next change.
-struct ReplicaRecord {
+struct ReplicaTimeline {
     std::vector<PhaseStart> phases;
     std::vector<StoreRates> store_rates;  // by index into Scenario::stores
     std::vector<NodeAbsence> absences;
@@ -44,7 +46,10 @@ struct ReplicaRecord {
 // the same bytes, always. Checks that the ledger sums to GPUs x time.
 // `record` is filled when it is given; it changes nothing else.
 ReplicaResult run_replica(const Scenario& scenario, std::int64_t index, bool log_events,
-                          ReplicaRecord* record = nullptr);
+                          ReplicaTimeline* record = nullptr);
+
+// The same of a scenario with a fleet.
+ReplicaResult run_fleet_replica(const Scenario& scenario, std::int64_t index, bool log_events);
 
 struct CampaignOptions {
     unsigned threads = 1;

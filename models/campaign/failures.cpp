@@ -82,6 +82,11 @@ FailureCause FailureReader::read_cause(Section& section) {
     section.read("replace_fraction", cause.replace_fraction,
                  "With remedy = \"replace\": how many need repair; a reset cures the rest",
                  {.bound = Bound::fraction});
+    section.read("silences", cause.silences,
+                 "The node's host is gone: a scheduler's heartbeat finds that it does not answer");
+    if (cause.silences && !top_.has("scheduler")) {
+        section.warning("silences", "has no effect without [scheduler]");
+    }
     section.finish();
     if (!top_.describing())
         cause.rate_per_node = rate.per_node(section, s_.job.gpus_per_node, s_.job.nodes);

@@ -9,6 +9,7 @@
 
 #include "models/campaign/checkpoint.h"
 #include "models/campaign/failures.h"
+#include "models/campaign/fleet.h"
 #include "models/campaign/neighbours.h"
 #include "models/campaign/packet_rates.h"
 #include "models/campaign/parallel.h"
@@ -88,6 +89,7 @@ class ScenarioReader {
     void read_data_loading(Section& job);
     Duration burst_penalty();
     void read_maintenance();
+    void check_fleet();
 
     ValueReader& values_;
     ScenarioChanges changes_;
@@ -165,10 +167,19 @@ Scenario ScenarioReader::read() {
     window.nodes = job_nodes_wanted();
     window.folder = folder_;
     s_.window = read_window(top_, window);
-    read_job();
+    if (top_.has("scheduler") || top_.describing()) {
+        s_.job.nodes = s_.nodes.nodes;
+        s_.job.gpus_per_node = s_.node.gpus;
+        read_fleet(top_, values_, *catalogue_, folder_, s_);
+        check_fleet();
+    }
+    if (!s_.fleet || top_.describing()) read_job();
     read_neighbours(top_, s_);
-    read_maintenance();
+    if (!s_.fleet || top_.describing()) read_maintenance();
     read_failures(top_, *catalogue_, s_);
+    if (s_.fleet) {
+        s_.fleet = fleet_with_failures(*s_.fleet, s_);
+    }
     top_.finish();
     return std::move(s_);
 }
@@ -426,6 +437,23 @@ Duration ScenarioReader::burst_penalty() {
     } catch (const NoPath& no_path) {  // to the storage servers
         s_.no_path = no_path.what();
         return {};
+    }
+}
+
+// What one job has, and a fleet of many has not.
+void ScenarioReader::check_fleet() {
+    for (const char* key : {"job", "neighbour", "maintenance", "storage", "window"}) {
+        if (!top_.has(key)) continue;
+        top_.error(key, "is about one job: it has no effect with [scheduler]",
+                   "[[jobs.kind]] has the jobs, [[reservation]] maintenance");
+    }
+    if (!run_duration_given_ && std::any_of(s_.fleet->sources.begin(), s_.fleet->sources.end(),
+                                            [](const JobSource& source) {
+                                                return source.rate.per_second > 0 &&
+                                                       source.count > 10'000'000;
+                                            })) {
+        top_.error("run", "nothing ends this campaign: jobs come for ever",
+                   "give run.duration, or a count to each [[jobs.kind]]");
     }
 }
 

@@ -27,6 +27,8 @@ struct CheckpointWriters {
     Bandwidth serialization;  // of one rank
 };
 
+struct FleetScenario;
+
 struct Scenario {
     std::string file;
     std::string title;
@@ -52,6 +54,8 @@ struct Scenario {
     NodePool::Spec nodes;
     JobSpec job;
     std::vector<FailureCause> causes;
+    std::int64_t fleet_gpus = 0;
+    std::shared_ptr<const FleetScenario> fleet;  // many jobs instead of `job`: with [scheduler]
 
     // For people, and for metrics that need them.
     TransformerModel model;  // name empty: the step was given, not modelled
@@ -91,7 +95,7 @@ struct Scenario {
     }
     // The shared store, whose limits and protection are pure functions of what is broken.
     const StorageSystem& store() const { return *stores[0].system; }
-    std::int64_t gpus() const { return nodes.nodes * node.gpus; }
+    std::int64_t gpus() const { return fleet ? fleet_gpus : nodes.nodes * node.gpus; }
     // Of the job's GPUs together, dense bf16: what MFU is measured against.
     double peak_flops() const {
         return node.gpu.bf16_dense.per_second * static_cast<double>(job.gpus());

@@ -16,6 +16,7 @@ FailureCause read_cause(Catalogue& c, const std::string& name) {
                    : remedy == "reset" ? Remedy::reset
                                        : Remedy::restart;
     RY_CHECK(cause.remedy != Remedy::restart || remedy == "restart");
+    cause.silences = c.has("failure_response", name, "silences");
     cause.detection = c.time("detection", c.text("failure_response", name, "detected_by"), "time");
     if (cause.remedy == Remedy::restart) return cause;
     cause.reset_time = c.has("failure", name, "reset_time")

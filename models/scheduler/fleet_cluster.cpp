@@ -1,6 +1,7 @@
 #include "models/scheduler/fleet_cluster.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/check.h"
 
@@ -79,25 +80,36 @@ std::int64_t FleetCluster::nodes_with(std::uint32_t partition, std::int64_t gpus
     return sum;
 }
 
+void FleetCluster::set_free(NodeIndex index, std::int64_t gpus) {
+    FleetNode& node = nodes_[index];
+    const auto before = static_cast<std::size_t>(std::exchange(node.free, gpus));
+    if (node.state != NodeState::up) return;
+    const auto after = static_cast<std::size_t>(gpus);
+    by_free_[before].remove(index);
+    by_free_[after].add(index);
+    for (const std::uint32_t p : partitions_[index]) {
+        Part& part = parts_[p];
+        part.free_gpus += static_cast<std::int64_t>(after) - static_cast<std::int64_t>(before);
+        --part.count[before];
+        ++part.count[after];
+    }
+}
+
 void FleetCluster::take(NodeIndex index, JobIndex job, std::int64_t gpus) {
     FleetNode& node = nodes_[index];
     RY_CHECK(gpus > 0 && node.state == NodeState::up && node.free >= gpus);
-    list(index, -1);
-    node.free -= gpus;
+    set_free(index, node.free - gpus);
     if (std::find(node.jobs.begin(), node.jobs.end(), job) == node.jobs.end()) {
         node.jobs.push_back(job);
     }
-    list(index, 1);
 }
 
 void FleetCluster::give_back(NodeIndex index, JobIndex job, std::int64_t gpus) {
     FleetNode& node = nodes_[index];
     const auto found = std::find(node.jobs.begin(), node.jobs.end(), job);
     RY_CHECK(found != node.jobs.end() && node.free + gpus <= node.gpus);
-    list(index, -1);
-    node.free += gpus;
+    set_free(index, node.free + gpus);
     node.jobs.erase(found);
-    list(index, 1);
 }
 
 void FleetCluster::set_state(NodeIndex index, NodeState state) {

@@ -51,6 +51,9 @@ class FleetCluster {
         return by_free_[static_cast<std::size_t>(gpus)];
     }
     const NodeSet& members(std::uint32_t partition) const { return members_[partition]; }
+    const std::vector<std::uint32_t>& partitions_of(NodeIndex node) const {
+        return partitions_[node];
+    }
     std::int64_t gpus_per_node_max() const { return gpus_max_; }
     // In a partition's nodes that are up.
     std::int64_t free_gpus(std::uint32_t partition) const { return parts_[partition].free_gpus; }
@@ -68,6 +71,7 @@ class FleetCluster {
         std::vector<std::int64_t> count{};  // of nodes that are up, by free GPUs
     };
     void list(NodeIndex node, int sign);  // enters a node into what is counted, or takes it out
+    void set_free(NodeIndex node, std::int64_t gpus);
 
     std::vector<FleetNode> nodes_;
     std::int64_t gpus_max_ = 0;

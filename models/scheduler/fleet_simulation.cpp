@@ -143,6 +143,10 @@ void FleetSimulation::take(JobIndex index, const Allocation& gpus) {
         cluster_.take(share.node, index, share.gpus);
         books_.after_change(share.node);
         status.gpus += share.gpus;
+        if (status.held.empty() || status.held.back().node < share.node) {
+            status.held.push_back(share);
+            continue;
+        }
         const auto at = std::lower_bound(
             status.held.begin(), status.held.end(), share.node,
             [](const NodeShare& held, NodeIndex node) { return held.node < node; });

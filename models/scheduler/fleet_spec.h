@@ -82,7 +82,6 @@ struct FleetJob {
 // Nodes under maintenance for a while, again and again if `every` is not 0: no job starts there that would
 // have to end in it. What runs there all the same goes on.
 struct Reservation {
-    std::string name;
     NodeIndex first_node = 0;
     std::int64_t nodes = 0;
     Instant start{};

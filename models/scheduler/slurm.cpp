@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "models/scheduler/slurm_placement.h"
 #include "models/scheduler/slurm_plan.h"
@@ -24,7 +25,16 @@ class Slurm : public FleetScheduler {
           queue_(fleet, priorities_),
           preemption_(fleet),
           qos_gpus_(spec_.qos.size()),
-          first_(fleet.spec().partitions.size()) {}
+          first_(fleet.spec().partitions.size()),
+          node_sizes_(fleet.spec().partitions.size()) {
+        for (NodeIndex n = 0; n < fleet.cluster().nodes().size(); ++n) {
+            const auto gpus = static_cast<std::size_t>(fleet.cluster().node(n).gpus);
+            for (const std::uint32_t p : fleet.cluster().partitions_of(n)) {
+                node_sizes_[p].resize(std::max(node_sizes_[p].size(), gpus + 1));
+                ++node_sizes_[p][gpus];
+            }
+        }
+    }
 
     std::optional<std::string> never(JobIndex job) const override;
     void submitted(JobIndex job) override;
@@ -33,14 +43,16 @@ class Slurm : public FleetScheduler {
     void prolog_failed(JobIndex job, NodeIndex node) override;
     Duration heartbeat() const override { return spec_.node_timeout; }
     void silent(NodeIndex node) override;
-    void node_changed(NodeIndex) override { changed(); }
+    void node_changed(NodeIndex) override { something_came_free(); }
     void schedule() override;
     JobIndex first(std::uint32_t partition) const override;
 
   private:
-    void changed() {
+    void changed() { firsts_known_ = false; }
+    // Only then may backfill find a start that it did not find before.
+    void something_came_free() {
         plan_stale_ = true;
-        firsts_known_ = false;
+        changed();
     }
     Instant planned_end(JobIndex job) const;
     NodeSet allowed_nodes(const FleetJob& job) const;
@@ -71,6 +83,8 @@ class Slurm : public FleetScheduler {
     Instant woken_for_{};
     mutable std::vector<JobIndex> first_;  // of each partition
     mutable bool firsts_known_ = false;
+    // Of each partition: how many nodes have so many GPUs, up to the largest.
+    std::vector<std::vector<std::int64_t>> node_sizes_;
 };
 
 // ---- what it is told ----
@@ -78,16 +92,12 @@ class Slurm : public FleetScheduler {
 std::optional<std::string> Slurm::never(JobIndex index) const {
     const FleetJob& job = fleet_.job(index);
     const PartitionSpec& partition = fleet_.spec().partitions[job.partition];
-    const NodeSet& members = fleet_.cluster().members(job.partition);
-    std::int64_t largest = 0;
-    std::int64_t nodes = 0;
-    for (NodeIndex n = 0; n < fleet_.cluster().nodes().size(); ++n) {
-        if (!members.has(n)) continue;
-        const std::int64_t gpus = fleet_.cluster().node(n).gpus;
-        largest = std::max(largest, gpus);
-        nodes += gpus >= std::min(job.gpus, job.gpus_per_pod) ? 1 : 0;
-    }
-    if (std::min(job.gpus, job.gpus_per_pod) > largest) {
+    const std::vector<std::int64_t>& sizes = node_sizes_[job.partition];
+    const auto largest = static_cast<std::int64_t>(sizes.size()) - 1;
+    const auto pod = std::min(job.gpus, job.gpus_per_pod);
+    const std::int64_t nodes =
+        pod > largest ? 0 : std::accumulate(sizes.begin() + pod, sizes.end(), std::int64_t{0});
+    if (pod > largest) {
         return fmt::format("wants {} GPUs on a node; the nodes of partition {} have {}",
                            job.gpus_per_pod, partition.name, largest);
     }
@@ -118,11 +128,12 @@ std::optional<std::string> Slurm::never(JobIndex index) const {
 void Slurm::submitted(JobIndex job) {
     queue_.add(job);
     changed();
+    if (may_fit(fleet_.job(job))) plan_stale_ = true;
 }
 
 void Slurm::released(JobIndex job) {
     preemption_.left(job);
-    changed();
+    something_came_free();
     if (end_.size() <= job || end_[job] == Instant{}) return;  // it never started
     ends_.erase({end_[job], job});
     end_[job] = Instant{};
@@ -316,10 +327,7 @@ void Slurm::backfill() {
         });
         if (!start_at) continue;
         const bool now = start_at->at == fleet_.now();
-        const Duration resolution = spec_.backfill.resolution;
-        const Duration end = (start_at->at + limit).time_since_epoch();
-        plan.take(*nodes, start_at->at,
-                  Instant((end + resolution - Duration(1)) / resolution * resolution));
+        plan.take(job, *nodes, *start_at);
         if (now) {
             start(job, *nodes);
         } else if (!promised) {

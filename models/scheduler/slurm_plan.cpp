@@ -1,6 +1,7 @@
 #include "models/scheduler/slurm_plan.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "sim/check.h"
 
@@ -17,6 +18,28 @@ Instant next_end(const Reservation& r, Instant at) {
     return end;
 }
 
+// The members with so many free.
+NodeSet with_at_least(const std::vector<std::uint8_t>& free, std::int64_t gpus,
+                      const NodeSet& members) {
+    NodeSet out(free.size());
+    const auto least = static_cast<std::uint8_t>(gpus);
+    for (std::size_t w = 0; w < out.words(); ++w) {
+        const std::size_t nodes = std::min<std::size_t>(64, free.size() - w * 64);
+        std::uint64_t word = 0;
+        for (std::size_t i = 0; i < nodes; ++i) {
+            word |= std::uint64_t{free[w * 64 + i] >= least} << i;
+        }
+        out.word(w) = word & members.word(w);
+    }
+    return out;
+}
+
+std::int64_t count_of(const NodeSet& nodes) {
+    std::int64_t count = 0;
+    for (std::size_t w = 0; w < nodes.words(); ++w) count += std::popcount(nodes.word(w));
+    return count;
+}
+
 }  // namespace
 
 bool overlaps(const Reservation& r, Instant from, Duration length) {
@@ -26,9 +49,16 @@ bool overlaps(const Reservation& r, Instant from, Duration length) {
 
 SlurmPlan::SlurmPlan(const Fleet& fleet, const Ends& ends)
     : fleet_(fleet), ends_(ends), next_end_(ends.begin()) {
-    Slot now{fleet.now(), {}};
-    for (const FleetNode& node : fleet.cluster().nodes()) {
+    Slot now;
+    now.begin = fleet.now();
+    const FleetCluster& cluster = fleet.cluster();
+    for (const FleetNode& node : cluster.nodes()) {
         now.free.push_back(node.state == NodeState::up ? static_cast<std::uint8_t>(node.free) : 0);
+    }
+    for (std::uint32_t p = 0; p < fleet.spec().partitions.size(); ++p) {
+        for (std::int64_t g = 0; g <= cluster.gpus_per_node_max(); ++g) {
+            now.count.push_back(static_cast<std::int32_t>(cluster.nodes_with(p, g)));
+        }
     }
     slots_.push_back(std::move(now));
     for (const Reservation& r : fleet.spec().reservations) {  // a start may wait for a window's end
@@ -46,16 +76,18 @@ bool SlurmPlan::extend() {
     // What should have ended by now is expected to any time.
     at = std::max(at, fleet_.now() + fleet_.spec().slurm.backfill.resolution);
     RY_CHECK(at > slots_.back().begin);
-    Slot slot{at, slots_.back().free};
+    Slot slot{at, slots_.back().free, slots_.back().count};
     const std::vector<FleetNode>& nodes = fleet_.cluster().nodes();
     const auto give_back = [&](const Allocation& allocation) {
         for (const NodeShare& share : allocation) {
             if (nodes[share.node].state != NodeState::up) continue;
-            slot.free[share.node] = static_cast<std::uint8_t>(slot.free[share.node] + share.gpus);
+            change(slot, share.node, share.gpus);
         }
     };
     for (; next_end_ != ends_.end() && next_end_->first <= at; ++next_end_) {
-        give_back(fleet_.status(next_end_->second).held);
+        const JobIndex job = next_end_->second;
+        if (std::find(taken_.begin(), taken_.end(), job) != taken_.end()) continue;
+        give_back(fleet_.status(job).held);
     }
     while (!planned_ends_.empty() && planned_ends_.begin()->first <= at) {
         give_back(planned_ends_.begin()->second);
@@ -65,32 +97,37 @@ bool SlurmPlan::extend() {
     return true;
 }
 
+void SlurmPlan::change(Slot& slot, NodeIndex node, std::int64_t gpus) const {
+    const std::int64_t before = slot.free[node];
+    const std::int64_t after = before + gpus;
+    RY_CHECK(after >= 0 && after <= fleet_.cluster().node(node).gpus);
+    slot.free[node] = static_cast<std::uint8_t>(after);
+    const std::int64_t per_partition = fleet_.cluster().gpus_per_node_max() + 1;
+    for (const std::uint32_t p : fleet_.cluster().partitions_of(node)) {
+        std::int32_t* count = &slot.count[static_cast<std::size_t>(p * per_partition)];
+        for (std::int64_t g = before + 1; g <= after; ++g) ++count[g];
+        for (std::int64_t g = after + 1; g <= before; ++g) --count[g];
+    }
+}
+
+// Wherever these nodes are, and whether they stay free or not.
+bool SlurmPlan::enough(const FleetJob& job, const Slot& slot) const {
+    const std::int64_t per_partition = fleet_.cluster().gpus_per_node_max() + 1;
+    const std::int32_t* count =
+        &slot.count[static_cast<std::size_t>(job.partition * per_partition)];
+    const std::int64_t full = job.gpus / job.gpus_per_pod;
+    const std::int64_t rest = job.gpus % job.gpus_per_pod;
+    return count[job.gpus_per_pod] >= full && (rest == 0 || count[rest] > full);
+}
+
 bool SlurmPlan::fits(const FleetJob& job, const std::vector<std::uint8_t>& free,
                      Start& start) const {
     const NodeSet& members = fleet_.cluster().members(job.partition);
     const std::int64_t full = job.gpus / job.gpus_per_pod;
     const std::int64_t rest = job.gpus % job.gpus_per_pod;
-    const auto enough = [&](std::int64_t gpus, std::int64_t wanted) {
-        std::int64_t count = 0;
-        for (std::size_t node = 0; node < free.size(); ++node) count += free[node] >= gpus ? 1 : 0;
-        return count >= wanted;
-    };
-    if (!enough(job.gpus_per_pod, full) || (rest > 0 && !enough(rest, full + 1))) return false;
-    start.pods = start.rest = NodeSet(free.size());
-    std::int64_t pods = 0;
-    std::int64_t pods_or_rest = 0;
-    for (NodeIndex node = 0; node < free.size(); ++node) {
-        if (!members.has(node)) continue;
-        if (free[node] >= job.gpus_per_pod) {
-            start.pods.add(node);
-            ++pods;
-        }
-        if (rest > 0 && free[node] >= rest) {
-            start.rest.add(node);
-            ++pods_or_rest;
-        }
-    }
-    return pods >= full && (rest == 0 || pods_or_rest > full);
+    start.pods = with_at_least(free, job.gpus_per_pod, members);
+    if (rest > 0) start.rest = with_at_least(free, rest, members);
+    return count_of(start.pods) >= full && (rest == 0 || count_of(start.rest) > full);
 }
 
 void SlurmPlan::leave_windows_out(Instant from, Duration length,
@@ -108,11 +145,22 @@ std::optional<SlurmPlan::Start> SlurmPlan::earliest(JobIndex index, Duration len
     for (std::size_t first = 0;; ++first) {
         if (first == slots_.size() && !extend()) return std::nullopt;
         start.at = slots_[first].begin;
+        const Duration resolution = fleet_.spec().slurm.backfill.resolution;
+        const Duration end_at = (start.at + length).time_since_epoch();
+        start.until = Instant((end_at + resolution - Duration(1)) / resolution * resolution);
         if (start.at > latest) return std::nullopt;
-        if (!fits(job, slots_[first].free, start)) continue;
+        if (!enough(job, slots_[first])) continue;
+        std::size_t end = first + 1;
+        std::size_t short_of = first;
+        for (; end < slots_.size() && slots_[end].begin < start.until; ++end) {
+            if (slots_[end].planned && !enough(job, slots_[end])) short_of = end;
+        }
+        if (short_of > first) {  // no start before that can do
+            first = short_of;
+            continue;
+        }
         all_along_ = slots_[first].free;
-        for (std::size_t s = first + 1; s < slots_.size() && slots_[s].begin < start.at + length;
-             ++s) {
+        for (std::size_t s = first + 1; s < end; ++s) {
             if (!slots_[s].planned) continue;
             for (std::size_t node = 0; node < all_along_.size(); ++node) {
                 all_along_[node] = std::min(all_along_[node], slots_[s].free[node]);
@@ -123,8 +171,11 @@ std::optional<SlurmPlan::Start> SlurmPlan::earliest(JobIndex index, Duration len
     }
 }
 
-void SlurmPlan::take(const Allocation& allocation, Instant from, Instant until) {
+void SlurmPlan::take(JobIndex job, const Allocation& allocation, const Start& start) {
+    const Instant from = start.at;
+    const Instant until = start.until;
     RY_CHECK(until > from);
+    taken_.push_back(job);
     if (until <= slots_.back().begin) {
         const auto after =
             std::lower_bound(slots_.begin(), slots_.end(), until,
@@ -141,10 +192,7 @@ void SlurmPlan::take(const Allocation& allocation, Instant from, Instant until) 
     for (Slot& slot : slots_) {
         if (slot.begin < from || slot.begin >= until) continue;
         if (slot.begin == from) slot.planned = true;
-        for (const NodeShare& share : allocation) {
-            RY_CHECK(slot.free[share.node] >= share.gpus);
-            slot.free[share.node] = static_cast<std::uint8_t>(slot.free[share.node] - share.gpus);
-        }
+        for (const NodeShare& share : allocation) change(slot, share.node, -share.gpus);
     }
 }
 

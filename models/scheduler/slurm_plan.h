@@ -24,7 +24,8 @@ class SlurmPlan {
 
     struct Start {
         Instant at{};
-        NodeSet pods;  // nodes that can take a pod of the job, and what is left over, all along
+        Instant until{};  // rounded up to the resolution
+        NodeSet pods;     // nodes that can take a pod of the job, and what is left over, all along
         NodeSet rest;
     };
     using Suits = std::function<bool(const Start&)>;
@@ -32,15 +33,19 @@ class SlurmPlan {
     // free for so long, and these suit.
     std::optional<Start> earliest(JobIndex job, Duration length, Instant latest,
                                   const Suits& suits);
-    void take(const Allocation& allocation, Instant from, Instant until);
+    // By a job that will start then, or that starts now and will be among the ends.
+    void take(JobIndex job, const Allocation& allocation, const Start& start);
 
   private:
     struct Slot {
         Instant begin{};
-        std::vector<std::uint8_t> free;  // by node
-        bool planned = false;            // less is free than before on some nodes
+        std::vector<std::uint8_t> free;   // by node
+        std::vector<std::int32_t> count;  // by partition and GPUs: nodes with at least so many free
+        bool planned = false;             // less is free than before on some nodes
     };
     bool extend();  // one slot more, if anything ends after the last one
+    void change(Slot& slot, NodeIndex node, std::int64_t gpus) const;  // so many more free
+    bool enough(const FleetJob& job, const Slot& slot) const;
     bool fits(const FleetJob& job, const std::vector<std::uint8_t>& free, Start& start) const;
     void leave_windows_out(Instant from, Duration length, std::vector<std::uint8_t>& free) const;
 
@@ -48,6 +53,7 @@ class SlurmPlan {
     const Ends& ends_;
     Ends::const_iterator next_end_;
     std::multimap<Instant, Allocation> planned_ends_;  // of what was taken, after the last slot
+    std::vector<JobIndex> taken_;  // who started since, and ends as planned here
     std::vector<Slot> slots_;
     std::vector<std::uint8_t> all_along_;  // scratch
 };

@@ -24,6 +24,7 @@
 #include "sim/event_queue.h"
 #include "sim/fingerprint.h"
 #include "sim/rng.h"
+#include "tests/bench/fleets.h"
 
 namespace railyard {
 
@@ -541,6 +542,12 @@ Result job_stream(const char* name, std::size_t count, bool smoke) {
     return {name, cpu, "CPU s", "budget", budget, budget / cpu, schedule.digest.hex()};
 }
 
+Result fleet(const char* name, double budget_s, const MeasuredFleet& measured, bool smoke) {
+    std::string digest;
+    const double cpu = least_cpu_seconds(smoke ? 1 : 3, [&] { digest = run_measured(measured); });
+    return {name, cpu, "CPU s", "budget", budget_s, budget_s / cpu, digest};
+}
+
 // ---- growth ----
 
 class Cluster {
@@ -796,6 +803,12 @@ int main(int argc, char** argv) {
     bench("jobs_100k_2000_nodes",
           [&] { return job_stream("jobs_100k_2000_nodes", 100'000, smoke); });
     bench("jobs_1M_2000_nodes", [&] { return job_stream("jobs_1M_2000_nodes", 1'000'000, smoke); });
+
+    bench("fleet_100k_jobs_2000_nodes", [&] {
+        return fleet("fleet_100k_jobs_2000_nodes", 5, busy_fleet(smoke ? 1000 : 100'000), smoke);
+    });
+    bench("fleet_year_4096_nodes",
+          [&] { return fleet("fleet_year_4096_nodes", 0.05, year_of_failures(), smoke); });
 
     for (std::int64_t n = 64; n <= (smoke ? 256 : 65536); n *= 4) {
         bench(fmt::format("growth_ring_{}", n).c_str(), [&] { return growth_ring(n); });

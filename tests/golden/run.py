@@ -16,7 +16,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "golden"
 REPLICAS = "3"
 MARKER = "<!-- keys: written by tests/golden/run.py --update -->"
-SHOWN = ["goodput", "ettr", "mfu_step", "step_time", "steps", "interruptions", "checkpoints", "wall_time"]
+SHOWN = ["goodput", "ettr", "mfu_step", "step_time", "steps", "interruptions", "checkpoints", "wall_time",
+         "utilisation", "jobs_completed", "wait_mean", "jct_mean"]
 
 
 def outcome_of(railyard, scenario):
@@ -26,7 +27,8 @@ def outcome_of(railyard, scenario):
         return f"exit {done.returncode}\n{done.stderr}"
     result = json.loads(done.stdout)
     lines = [f"digest {result['digest']}"]
-    lines += [f"{name} {result['metrics'][name]['mean']:.10g}" for name in SHOWN]
+    metrics = result["metrics"]
+    lines += [f"{name} {metrics[name]['mean']:.10g}" for name in SHOWN if name in metrics]
     lines += [f"ledger.{name} {value:.10f}" for name, value in result["ledger"].items() if value]
     return "\n".join(lines) + "\n"
 

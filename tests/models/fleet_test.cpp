@@ -205,7 +205,7 @@ TEST_CASE(
         spec.slurm.qos = {{.name = "low", .mode = static_cast<PreemptMode>(seed % 4)},
                           {.name = "high", .priority = 5, .preempts = {0}}};
         if (seed % 2 == 0) spec.slurm.qos[0].grace = 2min;
-        spec.reservations = {{"monthly", 3, 4, Instant(20h), 5h, 60h}};
+        spec.reservations = {{3, 4, Instant(20h), 5h, 60h}};
         std::vector<FailureCause> causes = {breaks({1.0 / 400000}, 30s, Remedy::replace),
                                             breaks({1.0 / 400000}, 10min, Remedy::reset)};
         causes[0].silences = true;
@@ -452,7 +452,7 @@ TEST_CASE("A job that wants one switch waits for it, but not for ever") {
 
 TEST_CASE("No job starts that would have to end in a maintenance window") {
     FleetSpec spec = fleet(2);
-    spec.reservations = {{"m", 0, 2, Instant(5h), 2h, 0s}};
+    spec.reservations = {{0, 2, Instant(5h), 2h, 0s}};
     const FleetRunResult r =
         run(spec, {job(1, 0s, 8, 1h, 4h), job(2, 0s, 8, 1h, 6h), job(3, 90min, 8, 1h, 2h)});
     CHECK(r.outcome.runs[0].first_start == Instant(0s));

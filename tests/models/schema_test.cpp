@@ -8,6 +8,7 @@
 #include <map>
 
 #include "tests/models/outcome.h"
+#include "tests/models/schema_fleets.h"
 #include "tests/models/schema_scenarios.h"
 
 using namespace railyard;
@@ -721,12 +722,33 @@ TEST_CASE("every key that packet windows feel changes what they print") {
     }
 }
 
+TEST_CASE("every key of a fleet changes what becomes of it, or is refused") {
+    const auto outcome_or_error = [](const std::string& text) -> std::string {
+        try {
+            return outcome(text, {});
+        } catch (const ScenarioError& error) {
+            return error.what();
+        }
+    };
+    for (const auto& [key, knob] : fleet_knobs) {
+        CAPTURE(key);
+        std::string changed = knob.scenario;
+        const std::size_t at = changed.find(knob.text);
+        REQUIRE(at != std::string::npos);
+        changed.replace(at, std::string(knob.text).size(), knob.by);
+        CHECK_NOTHROW(outcome(knob.scenario, {}));
+        CHECK(outcome_or_error(knob.scenario) != outcome_or_error(changed));
+    }
+}
+
 TEST_CASE("every key of the language changes some result") {
     for (const SchemaRow& row : scenario_schema()) {
         CAPTURE(row.path);
         std::string key = row.path;
         std::string section;
         if (seen_in_windows(key, section) != nullptr) continue;
+        if (fleet_knobs.contains(key)) continue;
+        if (key.starts_with("jobs.kind.parallel.")) continue;  // the reader of job.parallel
         const auto found = knobs.find(key);
         REQUIRE_MESSAGE(found != knobs.end(), "no row for this key");
         const Knob& knob = found->second;
@@ -753,7 +775,7 @@ TEST_CASE("every key of the language changes some result") {
         CHECK(outcome(before, knob.given) != outcome(after, changed));
     }
     CHECK(scenario_schema().size() >=
-          knobs.size() + window_knobs.size() + 2 * packet_knobs.size() - 1);
+          knobs.size() + window_knobs.size() + 2 * packet_knobs.size() + fleet_knobs.size() - 1);
 }
 
 TEST_CASE("every key says what it means and what holds without it") {

@@ -1,0 +1,185 @@
+// One replica of a fleet, and what is reported of it.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "models/campaign/campaign.h"
+
+namespace railyard {
+
+namespace {
+
+double ratio(double a, double b) {
+    return b > 0 ? a / b : 0;
+}
+
+// Mean, median and 95th percentile; a percentile p is the value at place int(p n) of n sorted ones.
+void add_distribution(const std::string& name, const char* unit, std::vector<double> values,
+                      std::vector<Metric>& out) {
+    std::sort(values.begin(), values.end());
+    double sum = 0;
+    for (const double value : values) sum += value;
+    const auto at = [&](double p) {
+        if (values.empty()) return 0.0;
+        return values[static_cast<std::size_t>(p * static_cast<double>(values.size()))];
+    };
+    out.push_back(mean_metric(name + "_mean", unit, sum, static_cast<double>(values.size())));
+    out.push_back(plain_metric(name + "_median", unit, at(0.5)));
+    out.push_back(plain_metric(name + "_p95", unit, at(0.95)));
+}
+
+// Jobs of up to so many GPUs, and of more than half as many.
+struct SizeClass {
+    std::int64_t gpus = 1;
+    double held_s = 0;  // time in which they had their GPUs
+    double kept_s = 0;
+    double span_s = 0;  // from their first start to their end, or the campaign's
+    double interruptions = 0;
+};
+
+std::vector<SizeClass> size_classes(const FleetSpec& spec, const FleetJobs& jobs,
+                                    const FleetOutcome& outcome, Instant end) {
+    std::vector<SizeClass> out;
+    const auto most = std::bit_ceil(static_cast<std::uint64_t>(spec.gpus()));
+    for (std::uint64_t gpus = 1; gpus <= most; gpus *= 2) {
+        out.push_back({static_cast<std::int64_t>(gpus)});
+    }
+    for (std::size_t i = 0; i < jobs.jobs.size(); ++i) {
+        const FleetJobRun& run = outcome.runs[i];
+        if (!run.started) continue;
+        const auto size = static_cast<std::uint64_t>(jobs.jobs[i].gpus);
+        SizeClass& c = out[static_cast<std::size_t>(std::bit_width(size - 1))];
+        c.held_s += seconds(run.held);
+        c.kept_s += seconds(run.kept);
+        c.span_s += seconds((run.over ? run.end : end) - run.first_start);
+        c.interruptions += static_cast<double>(run.interruptions);
+    }
+    return out;
+}
+
+void add_counts(const FleetOutcome& outcome, std::vector<Metric>& out) {
+    constexpr JobEnd ends[] = {JobEnd::completed, JobEnd::failed,    JobEnd::node_fail,
+                               JobEnd::timeout,   JobEnd::preempted, JobEnd::refused};
+    const auto count = [&](const std::string& name, std::int64_t n) {
+        out.push_back(plain_metric(name, "1", static_cast<double>(n)));
+    };
+    const auto& runs = outcome.runs;
+    count("jobs", static_cast<std::int64_t>(runs.size()));
+    for (const JobEnd how : ends) {
+        count(fmt::format("jobs_{}", job_end_name(how)),
+              std::count_if(runs.begin(), runs.end(),
+                            [how](const FleetJobRun& r) { return r.over && r.how == how; }));
+    }
+    count("jobs_unfinished",
+          std::count_if(runs.begin(), runs.end(), [](const FleetJobRun& r) { return !r.over; }));
+    std::int64_t interruptions = 0;
+    for (const FleetJobRun& run : runs) interruptions += run.interruptions;
+    count("interruptions", interruptions);
+    count("own_failures", outcome.own_failures);
+    count("preemptions", outcome.preemptions);
+    count("failures_on_idle_nodes", outcome.strikes_on_idle);
+}
+
+void add_waits(const FleetJobs& jobs, const FleetOutcome& outcome, std::vector<Metric>& out) {
+    std::vector<double> waits;
+    std::vector<double> jcts;
+    std::vector<double> slowdowns;
+    for (std::size_t i = 0; i < jobs.jobs.size(); ++i) {
+        const FleetJobRun& run = outcome.runs[i];
+        if (!run.started) continue;
+        waits.push_back(seconds(run.first_start - jobs.jobs[i].submit));
+        if (!run.over) continue;
+        const double jct = seconds(run.end - jobs.jobs[i].submit);
+        jcts.push_back(jct);
+        slowdowns.push_back(
+            std::max(1.0, jct / std::max(seconds(run.held), seconds(slowdown_tau))));
+    }
+    add_distribution("wait", "s", waits, out);
+    add_distribution("jct", "s", jcts, out);
+    add_distribution("bounded_slowdown", "1", slowdowns, out);
+}
+
+std::vector<Metric> metrics_of(const FleetSpec& spec, const FleetJobs& jobs,
+                               const FleetRunResult& r) {
+    const double total = static_cast<double>(r.ledger.total());
+    const auto share = [&](std::initializer_list<Category> categories) {
+        double sum = 0;
+        for (const Category c : categories) sum += static_cast<double>(r.ledger.booked(c));
+        return ratio(sum, total);
+    };
+    using enum Category;
+    const double free =
+        share({spare, repair, idle, gang_wait, fragmentation, drained, planned_maintenance});
+    std::vector<Metric> out = {
+        plain_metric("goodput", "1", share({productive})),
+        plain_metric("utilisation", "1", 1 - free),
+        plain_metric(
+            "occupancy", "1",
+            ratio(static_cast<double>(r.outcome.node_busy),
+                  static_cast<double>(spec.nodes()) * static_cast<double>(r.simulated.count()))),
+    };
+    add_counts(r.outcome, out);
+    add_waits(jobs, r.outcome, out);
+    for (const SizeClass& c : size_classes(spec, jobs, r.outcome, Instant(r.simulated))) {
+        out.push_back(
+            mean_metric(fmt::format("mttf_gpus_{}", c.gpus), "s", c.held_s, c.interruptions));
+        out.push_back(mean_metric(fmt::format("ettr_gpus_{}", c.gpus), "1", c.kept_s, c.span_s));
+    }
+    return out;
+}
+
+}  // namespace
+
+ReplicaResult run_fleet_replica(const Scenario& s, std::int64_t index, bool log_events) {
+    ReplicaResult result;
+    result.index = index;
+    const bool bounded = s.duration > Duration{};
+    const auto replica = static_cast<std::uint64_t>(index);
+    const FleetSpec& spec = s.fleet->spec;
+    const FleetJobs jobs =
+        draw_jobs(*s.fleet, s.seed, replica, bounded ? s.duration : campaign_length_max);
+    FleetRun run{
+        .spec = spec, .jobs = jobs, .causes = s.causes, .seed = s.seed, .replica = replica};
+    if (bounded) run.end = Instant(s.duration);
+    run.events_max = static_cast<std::uint64_t>(s.events_max);
+    if (log_events) run.events = &result.log;
+    const FleetRunResult r = run_fleet(run);
+    if (r.ended == CampaignEngine::Outcome::limit) {
+        result.ending = Ending::limit;
+    } else if (!bounded && r.ended == CampaignEngine::Outcome::drained) {
+        const auto waiting = std::count_if(r.outcome.runs.begin(), r.outcome.runs.end(),
+                                           [](const FleetJobRun& j) { return !j.over; });
+        if (waiting > 0) {
+            result.ending = Ending::stuck;
+            result.stuck_report =
+                fmt::format("{} of {} jobs wait, and nothing will happen any more", waiting,
+                            r.outcome.runs.size());
+        }
+    }
+    for (CampaignEvent& event : result.log) {
+        event.cause =
+            fmt::format("job {}{}{}", event.job, event.cause.empty() ? "" : ": ", event.cause);
+    }
+    result.ledger = r.ledger;
+    result.job.interruptions = r.outcome.interruptions;
+    result.simulated = r.simulated;
+    result.events = r.events;
+    result.trajectory = r.trajectory.value();
+    result.refused = r.outcome.refused;
+
+    Fingerprint outcome;
+    for (std::size_t i = 0; i < category_count; ++i) {
+        outcome.add(r.ledger.booked(static_cast<Category>(i)));
+    }
+    for (const FleetJobRun& job : r.outcome.runs) {
+        outcome.add_all(job.first_start.time_since_epoch(), job.end.time_since_epoch(),
+                        job.interruptions, job.held, job.kept, static_cast<int>(job.how));
+    }
+    result.outcome = outcome.value();
+    result.metrics = metrics_of(spec, jobs, r);
+    return result;
+}
+
+}  // namespace railyard

@@ -1,0 +1,89 @@
+#include "tests/bench/fleets.h"
+
+#include <cmath>
+
+namespace railyard {
+
+namespace {
+
+FleetSpec slurm_cluster(std::int64_t nodes) {
+    FleetSpec spec;
+    PartitionSpec all;
+    all.name = "all";
+    all.nodes = nodes;
+    SlurmQos normal;
+    normal.name = "normal";
+    FleetJobKind kind;
+    kind.name = "job";
+    spec.groups = {{"all", nodes, 8}};
+    spec.partitions = {all};
+    spec.accounts = {"all"};
+    spec.slurm.shares = {1};
+    spec.slurm.qos = {normal};
+    spec.slurm.priority.age = 1000;
+    spec.kinds = {kind};
+    return spec;
+}
+
+}  // namespace
+
+MeasuredFleet busy_fleet(std::size_t count) {
+    constexpr double gpus = 2000 * 8;
+    constexpr double mean_runtime_s = 7200;
+    constexpr double mean_gpus = 0.5 + 0.05 * (2 + 4 + 8 + 16 + 32 + 64 + 128 + 256 + 512 + 8);
+    const Rate rate{0.95 * gpus / (mean_runtime_s * mean_gpus)};
+    RandomStream random(1, 0, "bench/jobs");
+    MeasuredFleet out;
+    out.spec = slurm_cluster(2000);
+    Instant now{};
+    for (std::size_t i = 0; i < count; ++i) {
+        FleetJob job;
+        job.id = static_cast<std::int64_t>(i);
+        job.submit = now += random.interarrival(rate);
+        job.work = from_seconds(1 + lognormal(mean_runtime_s, 1.5, random.normal()));
+        job.limit = job.work * static_cast<std::int64_t>(1 + random.below(5)) + Duration(1);
+        if (random.chance(0.5)) {
+            const std::uint64_t size = random.below(10);
+            job.gpus = size == 9 ? 8 : std::int64_t{2} << size;
+        }
+        job.gpus_per_pod = std::min<std::int64_t>(8, job.gpus);
+        out.jobs.jobs.push_back(job);
+    }
+    return out;
+}
+
+MeasuredFleet year_of_failures() {
+    MeasuredFleet out;
+    out.spec = slurm_cluster(4096);
+    out.spec.repair_sigma = 1;
+    out.spec.kinds[0].checkpoint_interval = std::chrono::hours(1);
+    out.spec.kinds[0].restart = std::chrono::minutes(10);
+    FleetJob job;
+    job.gpus = 4000 * 8;
+    job.gpus_per_pod = 8;
+    job.work = job.limit = time_max;
+    out.jobs.jobs = {job};
+    FailureCause cause;
+    cause.name = "node";
+    cause.rate_per_node = {3.8e-3 / 86400};
+    cause.detection = std::chrono::seconds(20);
+    cause.remedy = Remedy::replace;
+    cause.repair_time = std::chrono::hours(48);
+    out.causes = {cause};
+    out.end = Instant(std::chrono::hours(24 * 365));
+    return out;
+}
+
+std::string run_measured(const MeasuredFleet& fleet) {
+    FleetRun run{.spec = fleet.spec, .jobs = fleet.jobs, .causes = fleet.causes};
+    run.end = fleet.end;
+    Fingerprint digest;
+    for (const FleetJobRun& job : run_fleet(run).outcome.runs) {
+        digest.add(job.first_start.time_since_epoch());
+        digest.add(job.end.time_since_epoch());
+        digest.add(job.kept);
+    }
+    return digest.hex();
+}
+
+}  // namespace railyard

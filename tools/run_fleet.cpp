@@ -1,0 +1,116 @@
+#include "tools/run_fleet.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+
+#include "tools/terminal.h"
+
+namespace railyard {
+
+namespace {
+
+std::string count_text(double v) {
+    return fmt::format("{:.1f}", v);
+}
+
+void print_waits(const CampaignResult& r) {
+    constexpr auto right = Table::Align::right;
+    Table table({{"jobs"}, {"mean", right}, {"median", right}, {"p95", right}});
+    const auto row = [&](const char* label, const std::string& name, const auto& show) {
+        table.add({label, show(r.metric(name + "_mean").summary.mean),
+                   show(r.metric(name + "_median").summary.mean),
+                   show(r.metric(name + "_p95").summary.mean)});
+    };
+    row("wait until the first start", "wait", time_text);
+    row("submission to end (JCT)", "jct", time_text);
+    row("bounded slowdown", "bounded_slowdown", [](double v) { return fmt::format("{:.2f}", v); });
+    fmt::print("\n{}", table.text());
+}
+
+void print_ends(const CampaignResult& r) {
+    const auto mean = [&](const char* name) { return r.metric(name).summary.mean; };
+    fmt::print("\n  {} jobs", count_text(mean("jobs")));
+    for (const char* name : {"jobs_completed", "jobs_failed", "jobs_node_fail", "jobs_timeout",
+                             "jobs_preempted", "jobs_refused", "jobs_unfinished"}) {
+        if (mean(name) == 0) continue;
+        const std::string label = std::string(name).substr(std::string("jobs_").size());
+        fmt::print(", {} {}", count_text(mean(name)), label);
+    }
+    fmt::print(
+        "\n  {} interruptions, {} of them of jobs by themselves; {} preemptions; {} failures on "
+        "idle "
+        "nodes\n",
+        count_text(mean("interruptions")), count_text(mean("own_failures")),
+        count_text(mean("preemptions")), count_text(mean("failures_on_idle_nodes")));
+}
+
+void print_sizes(const CampaignResult& r) {
+    constexpr auto right = Table::Align::right;
+    Table table({{"GPUs of a job", right}, {"MTTF", right}, {"ETTR", right}});
+    bool any = false;
+    for (const MetricSummary& m : r.metrics) {
+        constexpr std::string_view mttf = "mttf_gpus_";
+        if (!m.name.starts_with(mttf)) continue;
+        const std::string gpus = m.name.substr(mttf.size());
+        const double ettr = r.metric("ettr_gpus_" + gpus).summary.mean;
+        if (!std::isfinite(ettr)) continue;
+        any = true;
+        const std::int64_t most = std::stoll(gpus);
+        table.add({most > 2 ? fmt::format("{} to {}", most / 2 + 1, most) : gpus,
+                   time_text(m.summary.mean), percent(ettr)});
+    }
+    if (any) fmt::print("\n{}", table.text());
+}
+
+void print_refused(const CampaignResult& r) {
+    std::map<std::string, std::int64_t> reasons;
+    for (const RefusedJob& job : r.replicas[0].refused) ++reasons[job.reason];
+    for (const auto& [reason, count] : reasons) {
+        fmt::print("  refused, {} of replica 0: {}\n", count, reason);
+    }
+}
+
+}  // namespace
+
+void print_fleet_design(const Scenario& s) {
+    const FleetSpec& spec = s.fleet->spec;
+    fmt::print("{}\n", coloured(s.title, Colour::bold));
+    fmt::print("  {} GPUs on {} nodes", grouped(static_cast<double>(spec.gpus())),
+               grouped(static_cast<double>(spec.nodes())));
+    if (spec.groups.size() > 1) {
+        for (const NodeGroup& group : spec.groups) {
+            fmt::print(", {} {} of {} GPUs", group.nodes, group.name, group.gpus_per_node);
+        }
+    }
+    fmt::print("\n  scheduler {}, {} partition{}, {} kind{} of jobs\n", spec.scheduler,
+               spec.partitions.size(), spec.partitions.size() == 1 ? "" : "s", spec.kinds.size(),
+               spec.kinds.size() == 1 ? "" : "s");
+    double rate = 0;
+    for (const FailureCause& cause : s.causes) rate += cause.rate_per_node.per_second;
+    rate *= static_cast<double>(spec.nodes());
+    fmt::print("  failures of nodes: {}\n",
+               rate > 0
+                   ? fmt::format("{} causes, one every {}", s.causes.size(), time_text(1 / rate))
+                   : std::string("none"));
+}
+
+void print_fleet(const Scenario&, const CampaignResult& r) {
+    Table table(
+        {{"", Table::Align::left}, {"mean", Table::Align::right}, {"", Table::Align::left}});
+    const auto row = [&](const char* metric, const char* meaning) {
+        table.add({coloured(metric, Colour::bold), percent(r.metric(metric).summary.mean),
+                   coloured(meaning, Colour::dim)});
+    };
+    row("goodput", "productive GPU time / all GPU time of the cluster");
+    row("utilisation", "GPU time that jobs hold / all");
+    row("occupancy", "time of nodes that have a job / all");
+    fmt::print("\n{}", table.text());
+    print_waits(r);
+    print_ends(r);
+    print_refused(r);
+    print_sizes(r);
+}
+
+}  // namespace railyard

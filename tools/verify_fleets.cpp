@@ -1,0 +1,146 @@
+#include "tools/verify_fleets.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/campaign/campaign.h"
+
+namespace railyard {
+
+namespace {
+
+constexpr std::int64_t gpus_per_node = 8;
+constexpr double day_s = 86400;
+
+// One job that never ends, under Slurm, on its nodes and some more.
+struct LongJob {
+    std::int64_t nodes = 1;
+    double node_rate_per_day = 0;
+    double own_rate_per_day = 0;  // of the job, for each of its nodes
+    Duration interval{};
+    Duration stall{};
+    Duration restart{};
+};
+
+struct LongRun {
+    double mttf_s = 0;
+    double ettr = 0;
+};
+
+// Until it has failed a few thousand times; broken nodes are back after an hour, and one in 20 nodes is over,
+// so that it never waits.
+LongRun run(const LongJob& wanted) {
+    constexpr double failures = 4000;
+    FleetSpec spec;
+    const std::int64_t nodes = wanted.nodes + std::max<std::int64_t>(2, wanted.nodes / 20);
+    PartitionSpec all;
+    all.name = "all";
+    all.nodes = nodes;
+    FleetJobKind kind;
+    kind.name = "job";
+    kind.checkpoint_interval = wanted.interval;
+    kind.checkpoint_stall = wanted.stall;
+    kind.restart = wanted.restart;
+    kind.own_failure_rate_per_gpu = {wanted.own_rate_per_day / day_s / gpus_per_node};
+    SlurmQos qos;
+    qos.name = "normal";
+    spec.groups = {{"all", nodes, gpus_per_node}};
+    spec.partitions = {all};
+    spec.accounts = {"all"};
+    spec.slurm.shares = {1};
+    spec.slurm.qos = {qos};
+    spec.kinds = {kind};
+    FailureCause cause;
+    cause.name = "node";
+    cause.rate_per_node = {wanted.node_rate_per_day / day_s};
+    cause.remedy = Remedy::reset;
+    cause.reset_time = std::chrono::hours(1);
+    FleetJob job;
+    job.gpus = wanted.nodes * gpus_per_node;
+    job.gpus_per_pod = gpus_per_node;
+    job.work = time_max;
+    job.limit = time_max;
+    const FleetJobs jobs{{job}};
+    const std::vector<FailureCause> causes = {cause};
+    const double per_day =
+        (wanted.node_rate_per_day + wanted.own_rate_per_day) * static_cast<double>(wanted.nodes);
+    FleetRun fleet{.spec = spec, .jobs = jobs, .causes = causes};
+    fleet.end = Instant(std::min(from_seconds(failures / per_day * day_s), time_max));
+    const FleetJobRun done = run_fleet(fleet).outcome.runs[0];
+    return {seconds(done.held) / static_cast<double>(std::max<std::int64_t>(1, done.interruptions)),
+            seconds(done.kept) / seconds(fleet.end.time_since_epoch())};
+}
+
+std::string profile_of(const std::string& cluster) {
+    return cluster.find("RSC-2") != std::string::npos ? "meta_rsc2" : "meta_rsc1";
+}
+
+double node_rate_per_day(Catalogue& c, const std::string& cluster) {
+    return c.rate("aggregate", profile_of(cluster), "failure_rate_per_1000_nodes").per_second *
+           day_s / 1000;
+}
+
+// What fails jobs of one node beyond the nodes' own rate: their code, data, mounts. In proportion to nodes,
+// it is taken to hold for larger jobs.
+double own_rate_per_day(Catalogue& c) {
+    const double observed =
+        day_s / seconds(c.time("aggregate", "meta_rsc1", "mttf_8_gpus_observed"));
+    return observed - node_rate_per_day(c, "RSC-1");
+}
+
+// 20: observed times hold what fails jobs by themselves, projections the nodes' rate alone.
+std::optional<VerifiedRow> mttf(Catalogue& c, const Fields& f) {
+    const bool observed = f.text("kind").find("measured") != std::string::npos;
+    LongJob job;
+    job.nodes = std::max<std::int64_t>(1, f.integer("gpus") / gpus_per_node);
+    job.node_rate_per_day = node_rate_per_day(c, f.text("cluster"));
+    if (observed && job.nodes == 1) return std::nullopt;  // what it was read from
+    if (observed) job.own_rate_per_day = own_rate_per_day(c);
+    const std::string& unit = f.text("unit");
+    const double unit_s = unit == "day" ? day_s : unit == "h" ? 3600 : 60;
+    return VerifiedRow{fmt::format("{} GPUs, {}", f.integer("gpus"), f.text("cluster")),
+                       "MTTF, " + unit, f.number("mttf"), run(job).mttf_s / unit_s};
+}
+
+// 23: against the paper's formula, which holds while little is lost.
+std::optional<VerifiedRow> ettr(Catalogue&, const Fields& f) {
+    LongJob job;
+    job.nodes = std::max<std::int64_t>(1, f.integer("gpus") / gpus_per_node);
+    job.node_rate_per_day = f.number("r_f_per_1000_node_days") / 1000;
+    const auto minutes = [&](const char* column) { return from_seconds(60 * f.number(column)); };
+    job.interval = minutes("ckpt_interval_min");
+    job.stall = minutes("w_cp_min");
+    job.restart = minutes("u0_min") + minutes("queue_min");
+    const double lost = static_cast<double>(job.nodes) * job.node_rate_per_day / day_s *
+                        seconds(job.restart + job.interval / 2);
+    constexpr double small = 0.3;  // the table's own remark: beyond, a first-order formula is off
+    if (lost > small) return std::nullopt;
+    return VerifiedRow{
+        fmt::format("{} GPUs, checkpoints every {}", f.integer("gpus"), to_text(job.interval)),
+        "ETTR", f.number("formula_value"), run(job).ettr};
+}
+
+}  // namespace
+
+std::optional<VerifiedTable> verify_fleets(const CsvTable& table, const Value* overrides) {
+    const bool is_mttf = table.name.starts_with("20");
+    if (!is_mttf && !table.name.starts_with("23")) return std::nullopt;
+    Diagnostics diagnostics;
+    ValueReader reader(diagnostics, "catalogue");
+    Catalogue catalogue(reader, ValueChoice::corrected, overrides);
+    VerifiedTable out{table.name,
+                      is_mttf ? "Meta RSC, time to failure by job size" : "Meta RSC, ETTR",
+                      table.rows.size()};
+    for (const CsvRow& row : table.rows) {
+        const Fields fields(row);
+        if (const auto result = is_mttf ? mttf(catalogue, fields) : ettr(catalogue, fields)) {
+            out.expressed.push_back(*result);
+        }
+    }
+    diagnostics.raise_if_any();
+    return out;
+}
+
+}  // namespace railyard
