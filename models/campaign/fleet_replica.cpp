@@ -156,9 +156,11 @@ ReplicaResult run_fleet_replica(const Scenario& s, std::int64_t index, bool log_
             result.stuck_report =
                 fmt::format("{} of {} jobs wait, and nothing will happen any more", waiting,
                             r.outcome.runs.size());
+            if (!r.outcome.stuck.empty()) result.stuck_report += "\n" + r.outcome.stuck;
         }
     }
     for (CampaignEvent& event : result.log) {
+        if (event.job < 0) continue;  // of a node alone
         event.cause =
             fmt::format("job {}{}{}", event.job, event.cause.empty() ? "" : ": ", event.cause);
     }

@@ -11,6 +11,12 @@ const std::vector<FleetSchedulerKind>& fleet_scheduler_kinds() {
     static const std::vector<FleetSchedulerKind> kinds = {
         {"slurm", "gang allocation, multifactor priority, backfill, preemption, topology",
          make_slurm},
+        {"kubernetes", "pods bound one by one, a failed pod retried alone: partial gangs hold GPUs",
+         make_kubernetes},
+        {"volcano", "gangs by minMember, queues with weights, reclaim, restart of the whole job",
+         make_volcano},
+        {"kueue", "quota of cluster queues and cohorts, time-outs until pods are ready, topology",
+         make_kueue},
     };
     return kinds;
 }

@@ -41,6 +41,9 @@ class FleetRepair : public CampaignEngine::Component, public FailureSource::Targ
     // Of a broken node: until a job on it notices.
     Duration detection(NodeIndex node) const { return causes_[ails_[node].cause].detection; }
     std::size_t cause(NodeIndex node) const { return ails_[node].cause; }
+    bool answers(NodeIndex node) const {
+        return !cluster_.node(node).broken || !causes_[ails_[node].cause].silences;
+    }
     bool lemon(NodeIndex node) const { return !lemon_.empty() && lemon_[node]; }
 
     void strike(const Strike& strike) override;

@@ -62,11 +62,14 @@ class Fleet {
     virtual const FleetJobStatus& status(JobIndex job) const = 0;
     virtual Instant now() const = 0;
 
-    // Gives a waiting or gathering job free GPUs of nodes that are up, or none. It starts, or starts again,
-    // once it holds all that it asked for.
+    // Gives a waiting, gathering or stalled job free GPUs of nodes that are up, or none. It starts, or starts
+    // again, once it holds all that it asked for.
     virtual void bind(JobIndex job, const Allocation& gpus) = 0;
-    // Takes back what a gathering job holds on a node; nothing left: it waits.
+    // Takes back what a gathering or stalled job holds on a node; nothing left: it waits.
     virtual void unbind(JobIndex job, NodeIndex node) = 0;
+    // A running job stops where it is, and gathers: it holds what it held, and its work since it last saved
+    // is lost.
+    virtual void halt(JobIndex job) = 0;
     // Stops a job, if it runs, takes all that it holds, and lets it wait again: submitted() follows, not
     // before `eligible`. Ends it instead if its kind is not requeued, or has been too often.
     virtual void requeue(JobIndex job, Instant eligible, JobEnd otherwise) = 0;
@@ -81,6 +84,10 @@ class Fleet {
     virtual void wake_at(Instant at) = 0;
     // Says, for those who watch, by when a kind that plans ahead has planned a waiting job to start.
     virtual void promise(JobIndex job, Instant start) = 0;
+    // False of a node whose host is gone: what runs there can't tell anybody that it has failed.
+    virtual bool answers(NodeIndex node) const = 0;
+    // An entry in the log of events; of no_fleet_job: of a node alone.
+    virtual void note(const char* what, JobIndex job, NodeIndex node) = 0;
 };
 
 class FleetScheduler {
@@ -104,6 +111,8 @@ class FleetScheduler {
     virtual void schedule() = 0;
     // Who waits first in a partition, for GPUs and not for a limit of its own; or no_fleet_job.
     virtual JobIndex first(std::uint32_t partition) const = 0;
+    // Who holds what and can never have what it waits for; empty: nobody.
+    virtual std::string stuck() const { return {}; }
 };
 
 struct FleetSchedulerKind {
@@ -116,5 +125,8 @@ struct FleetSchedulerKind {
 const std::vector<FleetSchedulerKind>& fleet_scheduler_kinds();
 
 std::unique_ptr<FleetScheduler> make_slurm(Fleet& fleet);
+std::unique_ptr<FleetScheduler> make_kubernetes(Fleet& fleet);
+std::unique_ptr<FleetScheduler> make_volcano(Fleet& fleet);
+std::unique_ptr<FleetScheduler> make_kueue(Fleet& fleet);
 
 }  // namespace railyard

@@ -161,16 +161,19 @@ void FleetSimulation::take(JobIndex index, const Allocation& gpus) {
 
 void FleetSimulation::bind(JobIndex index, const Allocation& gpus) {
     Job& j = jobs_[index];
-    RY_CHECK(j.status.phase == FleetPhase::waiting || j.status.phase == FleetPhase::gathering);
+    const bool stalled = j.status.phase == FleetPhase::stalled;
+    RY_CHECK(stalled || j.status.phase == FleetPhase::waiting ||
+             j.status.phase == FleetPhase::gathering);
     book_phase(index);
     take(index, gpus);
+    if (stalled) return;  // its other processes have yet to notice
     j.status.phase = FleetPhase::gathering;
     if (j.status.gpus == job(index).gpus) start_run(index);
 }
 
 void FleetSimulation::unbind(JobIndex index, NodeIndex node) {
     Job& j = jobs_[index];
-    RY_CHECK(j.status.phase == FleetPhase::gathering);
+    RY_CHECK(j.status.phase == FleetPhase::gathering || j.status.phase == FleetPhase::stalled);
     book_phase(index);
     Allocation& held = j.status.held;
     const auto share = std::find_if(held.begin(), held.end(),
@@ -181,7 +184,11 @@ void FleetSimulation::unbind(JobIndex index, NodeIndex node) {
     books_.after_change(node);
     j.status.gpus -= share->gpus;
     held.erase(share);
-    if (held.empty()) j.status.phase = FleetPhase::waiting;
+    if (held.empty()) {
+        engine_.cancel(j.event);
+        j.status.phase = FleetPhase::waiting;
+    }
+    if (spec().health.epilog) repair_.check(node);
     repair_.settle(node);
     decide_soon();
 }
@@ -397,6 +404,12 @@ void FleetSimulation::stop(JobIndex index, Unsaved unsaved) {
     }
 }
 
+void FleetSimulation::halt(JobIndex index) {
+    RY_CHECK(jobs_[index].status.phase == FleetPhase::running);
+    settle_run(index, Unsaved::lost);
+    jobs_[index].status.phase = FleetPhase::gathering;
+}
+
 void FleetSimulation::requeue(JobIndex index, Instant eligible_at, JobEnd otherwise) {
     const FleetJobKind& kind = spec().kinds[job(index).kind];
     Job& j = jobs_[index];
@@ -561,10 +574,19 @@ void FleetSimulation::end_campaign() {
         }
     }
     outcome_.node_busy = books_.node_busy();
+    outcome_.stuck = scheduler_->stuck();
 }
 
 void FleetSimulation::promise(JobIndex index, Instant start) {
     if (run_.listener) run_.listener->promised(index, now(), start);
+}
+
+void FleetSimulation::note(const char* what, JobIndex index, NodeIndex node) {
+    if (index != no_fleet_job) {
+        record(what, index, "", node, jobs_[index].steps_left);
+    } else if (run_.events != nullptr) {
+        run_.events->push_back({now(), what, "", static_cast<std::int64_t>(node), 0, -1});
+    }
 }
 
 void FleetSimulation::record(const char* kind, JobIndex index, std::string cause, NodeIndex node,

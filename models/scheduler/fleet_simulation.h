@@ -26,6 +26,7 @@ class FleetSimulation : public Fleet, public CampaignEngine::Component, public F
     Instant now() const override { return engine_.now(); }
     void bind(JobIndex job, const Allocation& gpus) override;
     void unbind(JobIndex job, NodeIndex node) override;
+    void halt(JobIndex job) override;
     void requeue(JobIndex job, Instant eligible, JobEnd otherwise) override;
     void end(JobIndex job, JobEnd how) override;
     void suspend(JobIndex job) override;
@@ -33,6 +34,8 @@ class FleetSimulation : public Fleet, public CampaignEngine::Component, public F
     void drain(NodeIndex node) override { repair_.drain(node); }
     void wake_at(Instant at) override;
     void promise(JobIndex job, Instant start) override;
+    bool answers(NodeIndex node) const override { return repair_.answers(node); }
+    void note(const char* what, JobIndex job, NodeIndex node) override;
 
     // From the engine, and from the nodes.
     void handle(std::uint32_t event) override;

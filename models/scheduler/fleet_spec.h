@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "models/scheduler/kube_spec.h"
 #include "models/scheduler/slurm_spec.h"
 #include "models/training/training.h"
 
@@ -56,6 +57,7 @@ struct FleetJobKind {
     // What a step takes on these nodes, in order of rank; without it work goes on at the clock's pace.
     std::function<StepTime(const std::vector<NodeIndex>& nodes)> step{};
     std::int64_t steps = 0;  // with `step`: its length
+    KubeJobKind kube{};
 };
 
 // GPUs come in pods, each on one node: gpus_per_pod of them, the last pod what is left over.
@@ -65,6 +67,7 @@ struct FleetJob {
     std::uint32_t account = 0;
     std::uint32_t partition = 0;
     std::uint32_t qos = 0;
+    std::uint32_t queue = 0;  // of kube.queues
     Instant submit{};
     std::int64_t gpus = 1;
     std::int64_t gpus_per_pod = 1;
@@ -107,6 +110,7 @@ struct FleetSpec {
 
     std::string scheduler = "slurm";  // a name of fleet_scheduler_kinds()
     SlurmSpec slurm;
+    KubeSpec kube;
 
     std::vector<FleetJobKind> kinds;
 

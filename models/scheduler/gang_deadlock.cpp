@@ -1,0 +1,93 @@
+#include "models/scheduler/gang_deadlock.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "models/scheduler/pod_placement.h"
+
+namespace railyard {
+
+std::vector<JobIndex> deadlocked(const Fleet& fleet, const std::set<JobIndex>& lacking) {
+    std::vector<JobIndex> stuck;
+    FreeGpus free = all_gpus(fleet.cluster());
+    for (const JobIndex job : lacking) {
+        if (fleet.status(job).held.empty()) continue;
+        stuck.push_back(job);
+        for (const NodeShare& share : fleet.status(job).held) free[share.node] -= share.gpus;
+    }
+    const auto goes_on = [&](JobIndex job) {
+        const PodRequest missing = missing_pods(fleet, job);
+        if (!place_pods(fleet.cluster(), missing, free, fleet.cluster().members(missing.partition),
+                        PodScoring::most_allocated)) {
+            return false;
+        }
+        for (const NodeShare& share : fleet.status(job).held) free[share.node] += share.gpus;
+        return true;
+    };
+    for (std::size_t before = stuck.size() + 1; stuck.size() < before;) {
+        before = stuck.size();
+        std::erase_if(stuck, goes_on);
+    }
+    return stuck;
+}
+
+namespace {
+
+// The first of the others that holds GPUs where a job could use them.
+JobIndex waits_for(const Fleet& fleet, JobIndex job, const std::vector<JobIndex>& jobs) {
+    const NodeSet& nodes = fleet.cluster().members(fleet.job(job).partition);
+    for (const JobIndex other : jobs) {
+        const Allocation& held = fleet.status(other).held;
+        const bool in_the_way = std::any_of(held.begin(), held.end(), [&](const NodeShare& share) {
+            return nodes.has(share.node);
+        });
+        if (other != job && in_the_way) return other;
+    }
+    return no_fleet_job;
+}
+
+std::string circle(const Fleet& fleet, const std::vector<JobIndex>& jobs) {
+    std::vector<JobIndex> path;
+    JobIndex next = jobs.front();
+    while (next != no_fleet_job && std::find(path.begin(), path.end(), next) == path.end()) {
+        path.push_back(next);
+        next = waits_for(fleet, next, jobs);
+    }
+    path.push_back(next);
+    std::vector<std::int64_t> ids;
+    for (auto at = std::find(path.begin(), path.end(), next); at != path.end(); ++at) {
+        if (*at != no_fleet_job) ids.push_back(fleet.job(*at).id);
+    }
+    return fmt::format("job {}", fmt::join(ids, " waits for job "));
+}
+
+std::string node_list(const Allocation& held) {
+    std::string out;
+    for (std::size_t i = 0; i < held.size();) {
+        std::size_t last = i;
+        while (last + 1 < held.size() && held[last + 1].node == held[last].node + 1) ++last;
+        if (!out.empty()) out += ",";
+        out += i == last ? fmt::format("{}", held[i].node)
+                         : fmt::format("{}-{}", held[i].node, held[last].node);
+        i = last + 1;
+    }
+    return out;
+}
+
+}  // namespace
+
+std::string describe_deadlock(const Fleet& fleet, const std::vector<JobIndex>& jobs) {
+    if (jobs.empty()) return "";
+    std::string out = "deadlock: " + circle(fleet, jobs);
+    for (const JobIndex job : jobs) {
+        const FleetJobStatus& status = fleet.status(job);
+        out += fmt::format("\njob {} holds {} GPUs (nodes {}) and waits for {} more",
+                           fleet.job(job).id, status.gpus, node_list(status.held),
+                           fleet.job(job).gpus - status.gpus);
+    }
+    return out;
+}
+
+}  // namespace railyard

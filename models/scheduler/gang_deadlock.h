@@ -1,0 +1,19 @@
+#pragma once
+// Jobs that hold some of their GPUs and can never have the rest, because others do likewise.
+
+#include <set>
+#include <string>
+
+#include "models/scheduler/fleet_scheduler.h"
+
+namespace railyard {
+
+// Of jobs that lack pods: those that could not go on even if every other job ended and all nodes were up, one
+// after another as they can (detection with several units of each resource: Coffman, Elphick and Shoshani,
+// 1971).
+std::vector<JobIndex> deadlocked(const Fleet& fleet, const std::set<JobIndex>& lacking);
+
+// Who holds what, who lacks what, and a circle of jobs each of which waits for the next.
+std::string describe_deadlock(const Fleet& fleet, const std::vector<JobIndex>& jobs);
+
+}  // namespace railyard

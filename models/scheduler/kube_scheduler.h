@@ -1,0 +1,53 @@
+#pragma once
+// What Kubernetes, Volcano and Kueue have in common: nodes that go silent, and the eviction of their pods.
+
+#include <map>
+
+#include "models/scheduler/kube_pods.h"
+
+namespace railyard {
+
+class KubeScheduler : public FleetScheduler {
+  public:
+    explicit KubeScheduler(Fleet& fleet) : fleet_(fleet), spec_(fleet.spec().kube), pods_(fleet) {}
+
+    std::optional<std::string> never(JobIndex job) const override {
+        return never_fits(fleet_, job);
+    }
+    Duration heartbeat() const override { return spec_.not_ready_after; }
+    void silent(NodeIndex node) override;  // NotReady: no new pods, and its own are evicted later
+    void node_changed(NodeIndex node) override;
+    std::string stuck() const override;
+
+  protected:
+    // A job whose pods on a silent node are given up. It is gathering or stalled, and holds them.
+    virtual void evicted(JobIndex job, NodeIndex node) = 0;
+    void evict_what_is_due();
+    std::int64_t priority(JobIndex job) const {
+        return fleet_.spec().slurm.qos[fleet_.job(job).qos].priority;
+    }
+
+    Fleet& fleet_;
+    const KubeSpec& spec_;
+    KubePods pods_;
+
+  private:
+    std::map<NodeIndex, Instant> evictions_;  // when
+};
+
+// Jobs that wait as a whole: the highest priority first, then the oldest.
+struct WaitingJob {
+    std::int64_t priority = 0;
+    Instant since{};
+    JobIndex job = no_fleet_job;
+    bool operator<(const WaitingJob& other) const {
+        return std::tuple(-priority, since, job) <
+               std::tuple(-other.priority, other.since, other.job);
+    }
+};
+
+// The first of several queues that wants GPUs of a partition.
+JobIndex first_waiting(const Fleet& fleet, const std::vector<std::set<WaitingJob>>& queues,
+                       std::uint32_t partition);
+
+}  // namespace railyard

@@ -1,0 +1,41 @@
+#pragma once
+// Nodes for pods: what a job lacks, what is free, what fits.
+
+#include "models/scheduler/fleet_scheduler.h"
+
+namespace railyard {
+
+constexpr std::uint32_t any_flavor = std::numeric_limits<std::uint32_t>::max();
+
+// Pods of one job that want GPUs: so many of `size`, then, if `rest` is not 0, one of that.
+struct PodRequest {
+    std::uint32_t partition = 0;
+    std::uint32_t flavor = any_flavor;  // a group of nodes
+    std::int64_t size = 1;
+    std::int64_t pods = 0;
+    std::int64_t rest = 0;
+
+    std::int64_t gpus() const { return size * pods + rest; }
+};
+
+// Those of a job that it does not hold.
+PodRequest missing_pods(const Fleet& fleet, JobIndex job);
+
+// By node. Nodes that are not up have none.
+using FreeGpus = std::vector<std::int64_t>;
+FreeGpus free_gpus(const FleetCluster& cluster);
+FreeGpus all_gpus(const FleetCluster& cluster);
+
+// kube-scheduler's NodeResourcesFit, in thousandths of the node: what will be free, or will not.
+std::int64_t pod_score(const FleetNode& node, std::int64_t free_then, PodScoring scoring);
+
+// All of them on nodes that are allowed, or nothing. Pods may share a node. Of nodes that score alike the
+// first.
+std::optional<Allocation> place_pods(const FleetCluster& cluster, const PodRequest& request,
+                                     const FreeGpus& free, const NodeSet& allowed,
+                                     PodScoring scoring);
+
+// Why a job would not even fit into its partition's empty nodes.
+std::optional<std::string> never_fits(const Fleet& fleet, JobIndex job);
+
+}  // namespace railyard

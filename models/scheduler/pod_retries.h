@@ -1,0 +1,28 @@
+#pragma once
+// Pods that fail are made anew alone, after a while that doubles, until there were too many. The others stay,
+// and the job goes on when it is whole: Kubernetes' Job with an elastic agent (torchrun) in its pods.
+
+#include "models/scheduler/kube_pods.h"
+
+namespace railyard {
+
+class PodRetries {
+  public:
+    PodRetries(Fleet& fleet, KubePods& pods) : fleet_(fleet), pods_(pods) {}
+
+    // As the calls of FleetScheduler.
+    void failed(JobIndex job, NodeIndex node);
+    void prolog_failed(JobIndex job, NodeIndex node);
+    void evicted(JobIndex job, NodeIndex node);
+    void released(JobIndex job);
+
+  private:
+    void lose(JobIndex job, NodeIndex node);
+
+    Fleet& fleet_;
+    KubePods& pods_;
+    std::vector<std::int64_t> failures_;  // by job
+    std::set<JobIndex> evicted_;          // of these a pod, before the others noticed
+};
+
+}  // namespace railyard
