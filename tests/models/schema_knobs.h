@@ -91,7 +91,7 @@ inline const std::map<std::string, Knob> knobs = {
       {"facility.breaker.rating=8 kW", "facility.breaker.nodes=1"}}},
     {"facility.breaker.reset_time",
      {{"facility.breaker.reset_time=5 h"},
-      {"facility.breaker.rating=7 kW", "facility.breaker.nodes=1",
+      {"facility.breaker.rating=5 kW", "facility.breaker.nodes=1",
        "facility.breaker.tolerance=0"}}},
     {"facility.pump.failure_rate",
      {{"facility.pump.failure_rate=0.5 /day"}, {"facility.pump.failure_rate=0.1 /day"}}},
