@@ -257,6 +257,7 @@ int cmd_explain(const std::vector<std::string>& arguments) {
     StudyArguments args = study_arguments(*values, only_scenario(*values, "explain"));
     const std::int64_t orders = values->count("orders") ? count_option(*values, "orders", 1) : 0;
     const Scenario scenario = load_scenario(args.trials.text, args.trials.file, args.changes);
+    need_one_job(scenario, "explain");
     if (!can_start(scenario)) return exit_stuck;
 
     Attribution attribution;

@@ -25,7 +25,8 @@ void print_waits(const CampaignResult& r) {
     };
     row("wait until the first start", "wait", time_text);
     row("submission to end (JCT)", "jct", time_text);
-    row("bounded slowdown", "bounded_slowdown", [](double v) { return fmt::format("{:.2f}", v); });
+    row("bounded slowdown", "bounded_slowdown",
+        [](double v) { return std::isnan(v) ? std::string("-") : fmt::format("{:.2f}", v); });
     fmt::print("\n{}", table.text());
 }
 

@@ -478,6 +478,11 @@ void ScenarioReader::check_fleet() {
         top_.error(key, "is about one job: it has no effect with [scheduler]",
                    "[[jobs.kind]] has the jobs, [[reservation]] maintenance");
     }
+    for (const char* key : {"inject", "power", "facility", "cost"}) {
+        if (!top_.has(key)) continue;
+        top_.error(key, "not modelled yet for the jobs of a [scheduler]",
+                   "a scenario with [job] takes it");
+    }
     if (!run_duration_given_ && std::any_of(s_.fleet->sources.begin(), s_.fleet->sources.end(),
                                             [](const JobSource& source) {
                                                 return source.rate.per_second > 0 &&
