@@ -251,9 +251,6 @@ CostSetup read_cost_plan(Section& cost, ValueReader& values, const Scenario& s) 
     cost.read("draws", plan.draws, "Draws of all prices, for the intervals",
               {.bound = Bound::count});
     keep_within(cost, "draws", plan.draws, std::int64_t{100'000});
-    std::int64_t nodes_per_rack = 4;
-    cost.read("nodes_per_rack", nodes_per_rack,
-              "Nodes that share a rack; rack-scale nodes are their own", {.bound = Bound::count});
     int facility = 0;
     cost.choose("facility", facility, facility_names,
                 "colocation: the kW that nodes and switches are rated for are rented by the month; "
@@ -271,7 +268,7 @@ CostSetup read_cost_plan(Section& cost, ValueReader& values, const Scenario& s) 
     plan.seed = s.seed;
     const BillOfMaterials bill = bill_of_materials(s, own.catalogue);
     CostLines lines(cost, s, own.catalogue, book, plan);
-    lines.buy(bill, nodes_per_rack);
+    lines.buy(bill, s.layout.nodes_per_rack);
     lines.keep(bill, facility == 0);
     lines.use();
     setup.power = read_cluster_power(s.node, bill, own.catalogue);

@@ -123,9 +123,11 @@ void PowerReader::read_facility(Section& facility) {
     const double fit = std::floor(cooling.rack_power_max.value / p_.node_design().value);
     p_.nodes_per_rack = std::max<std::int64_t>(
         1, std::min(s_.nodes.nodes, static_cast<std::int64_t>(std::min(fit, 1e6))));
-    facility.read("nodes_per_rack", p_.nodes_per_rack, "Nodes in one rack",
-                  {.bound = Bound::count, .otherwise = "as many as its power allows"});
-    if (facility.present()) s_.layout.nodes_per_rack = p_.nodes_per_rack;
+    if (s_.layout.nodes_per_rack_given) {
+        p_.nodes_per_rack = s_.layout.nodes_per_rack;
+    } else if (facility.present()) {
+        s_.layout.nodes_per_rack = p_.nodes_per_rack;
+    }
 }
 
 void PowerReader::read_breaker(Section& breaker) {
@@ -217,13 +219,13 @@ void PowerReader::check_racks(Section& facility) {
     const Watts rack{static_cast<double>(p_.nodes_per_rack) * p_.node_design().value};
     if (rack > cooling.rack_power_max) {
         facility.error(
-            facility.has("nodes_per_rack") ? "nodes_per_rack" : "cooling",
+            "cooling",
             fmt::format("rack over its power: {} node{} of {} draw{} {}, {} carries {}",
                         p_.nodes_per_rack, p_.nodes_per_rack == 1 ? "" : "s",
                         to_text(p_.node_design()), p_.nodes_per_rack == 1 ? "s" : "", to_text(rack),
                         facility.has("rack_power_max") ? "the rack" : name + " cooling",
                         to_text(cooling.rack_power_max)),
-            "fewer facility.nodes_per_rack, another facility.cooling or a power.gpu_cap");
+            "fewer cluster.nodes_per_rack, another facility.cooling or a power.gpu_cap");
     }
     if (cooling.gpu.inlet > cooling.inlet_max) {
         facility.error("inlet_temperature",

@@ -35,6 +35,7 @@ struct FleetScenario;
 // How nodes are housed, in runs in order of their number.
 struct ClusterLayout {
     std::int64_t nodes_per_rack = 4;
+    bool nodes_per_rack_given = false;
     std::int64_t racks_per_pdu = 4;
     std::int64_t racks_per_cdu = 8;
     std::int64_t nodes_per_wave = 32;

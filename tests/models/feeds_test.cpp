@@ -107,10 +107,9 @@ TEST_CASE("pauses cool a breaker: it trips later by what they give back") {
 
 TEST_CASE("a breaker that no load of the job can trip is not watched") {
     const PowerSpec p = power(R"(
-[facility]
-nodes_per_rack = 2
 [facility.breaker]
 rating = "22.2 kW"
+nodes = 2
 )");
     CampaignEngine engine;
     Taken taken(engine);
