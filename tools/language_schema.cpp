@@ -149,7 +149,7 @@ Json type_of(const SchemaRow& row, Definitions& definitions) {
         return {{"allOf", definitions.number("number", row.bound)}};
     }
     if (row.type == "true or false") return {{"type", "boolean"}};
-    if (row.type == "text") return {{"type", "string"}};
+    if (row.type == "text" || row.type.starts_with("name of")) return {{"type", "string"}};
     return {{"type", "object"}};
 }
 
@@ -285,6 +285,9 @@ std::string scenario_json_schema() {
     const Json described = replaced;
     replaced = overrides(definitions);
     replaced["description"] = described["description"];
+    // What `railyard sweep` reads of a study that contains its scenario.
+    root["properties"]["sweep"] = {{"description", "The axes of a study: tools/README.md"},
+                                   {"type", "object"}};
     root["definitions"] = std::move(shared);
     std::string out;
     print(root, 0, out);

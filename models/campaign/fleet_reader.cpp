@@ -13,6 +13,11 @@ namespace railyard {
 
 namespace {
 
+// What a scenario names itself: there is no list of it to describe.
+std::vector<std::string> own_names(const Section& section, std::vector<std::string> names) {
+    return section.describing() ? std::vector<std::string>{} : std::move(names);
+}
+
 class FleetReader {
   public:
     FleetReader(Section& top, ValueReader& values, Catalogue& catalogue, const std::string& folder,
@@ -118,8 +123,8 @@ void FleetReader::read_groups() {
 void FleetReader::read_nodes(Section& section, NodeIndex& first, std::int64_t& nodes) {
     std::int64_t from = 0;
     std::string group;
-    section.name("group", group, names_of(spec_.groups), "a [[node_group]]", "Its nodes",
-                 {.otherwise = "first_node and nodes say which"});
+    section.name("group", group, own_names(section, names_of(spec_.groups)), "a [[node_group]]",
+                 "Its nodes", {.otherwise = "first_node and nodes say which"});
     section.read("first_node", from, "The first of its nodes, counted from 0",
                  {.bound = Bound::non_negative});
     nodes = s_.nodes.nodes - from;
@@ -484,12 +489,12 @@ void FleetReader::read_stream(Section& section, JobSource& source) {
     std::string qos = spec_.slurm.qos[0].name;
     std::string account = spec_.accounts[0];
     const auto first = [](const char* what) { return KeyRules{.otherwise = what}; };
-    section.name("partition", partition, names_of(spec_.partitions), "a [[partition]]",
-                 "Where they wait", first("the first"));
-    section.name("qos", qos, names_of(spec_.slurm.qos), "a [[scheduler.qos]]", "Their QOS",
-                 first("the first"));
-    section.name("account", account, spec_.accounts, "a [[scheduler.account]]", "Who pays",
-                 first("the first"));
+    section.name("partition", partition, own_names(section, names_of(spec_.partitions)),
+                 "a [[partition]]", "Where they wait", first("the first"));
+    section.name("qos", qos, own_names(section, names_of(spec_.slurm.qos)), "a [[scheduler.qos]]",
+                 "Their QOS", first("the first"));
+    section.name("account", account, own_names(section, spec_.accounts), "a [[scheduler.account]]",
+                 "Who pays", first("the first"));
     job.partition = index_of(names_of(spec_.partitions), partition);
     job.qos = index_of(names_of(spec_.slurm.qos), qos);
     job.account = index_of(spec_.accounts, account);
@@ -599,7 +604,8 @@ void FleetReader::read_trace(Section& jobs) {
     jobs.read("skip_bad", reading.skip_bad, "Malformed lines are left out");
     const std::vector<std::string> kinds = names_of(spec_.kinds);
     std::string name;
-    jobs.name("trace_kind", name, kinds, "a [[jobs.kind]]", "What its jobs are like",
+    jobs.name("trace_kind", name, own_names(jobs, kinds), "a [[jobs.kind]]",
+              "What its jobs are like",
               {.otherwise = "they save nothing and wait in the first partition"});
     if (path.empty()) {
         for (const char* key : {"time_unit", "skip_bad", "trace_kind"}) {

@@ -26,6 +26,7 @@ void read_injections(Section& top, Catalogue& catalogue, Scenario& s) {
     for (const std::string& name : Catalogue::names("failure_response")) {
         if (std::ranges::find(names, name) == names.end()) names.push_back(name);
     }
+    if (top.describing()) names.clear();  // a scenario names its own
     for (Section& section : top.sections("inject", "A failure at a known time")) {
         InjectedStrike strike;
         std::string cause;

@@ -136,7 +136,9 @@ void PowerReader::read_breaker(Section& breaker) {
     spec.tolerance = c.number("power_constants", "", "breaker_tolerance");
     spec.reset = c.time("infrastructure", "rack_pdu_breaker", "repair_time");
     breaker.read("rating", spec.rating, "What a breaker, or a PDU, carries for ever",
-                 {.bound = Bound::positive, .required = breaker.present() || breaker.describing()});
+                 {.bound = Bound::positive,
+                  .required = breaker.present(),
+                  .otherwise = "the section needs it"});
     spec.nodes = p_.nodes_per_rack;
     breaker.read("nodes", spec.nodes, "Nodes behind one",
                  {.bound = Bound::count, .otherwise = "a rack's"});
