@@ -130,12 +130,7 @@ void print_design(const Scenario& s) {
                        to_text(s.checkpoint_upload), to_text(s.job.checkpoint.upload_step_penalty));
         }
     }
-    double rate = 0;
-    for (const FailureCause& cause : s.causes) rate += cause.rate_per_node.per_second;
-    rate *= static_cast<double>(s.job.nodes);
-    fmt::print("\n  failures: {}\n", rate > 0 ? fmt::format("{} causes, one every {} of running",
-                                                            s.causes.size(), time_text(1 / rate))
-                                              : std::string("none"));
+    fmt::print("\n  failures: {}\n", failures_text(s));
 }
 
 void print_headline(const Scenario& s, const CampaignResult& r) {
@@ -422,7 +417,7 @@ int cmd_run(const std::vector<std::string>& arguments) {
     } else {
         if (scenario.fleet) {
             print_fleet_design(scenario);
-            print_fleet(scenario, result);
+            print_fleet(result);
             print_ledger(result);
         } else {
             print_design(scenario);

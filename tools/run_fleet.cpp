@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -12,7 +13,7 @@ namespace railyard {
 namespace {
 
 std::string count_text(double v) {
-    return fmt::format("{:.1f}", v);
+    return v < 1000 ? fmt::format("{:.1f}", v) : grouped(std::round(v));
 }
 
 void print_waits(const CampaignResult& r) {
@@ -41,10 +42,32 @@ void print_ends(const CampaignResult& r) {
     }
     fmt::print(
         "\n  {} interruptions, {} of them of jobs by themselves; {} preemptions; {} failures on "
-        "idle "
-        "nodes\n",
+        "idle nodes\n",
         count_text(mean("interruptions")), count_text(mean("own_failures")),
         count_text(mean("preemptions")), count_text(mean("failures_on_idle_nodes")));
+}
+
+// One line for what the scenario asks for.
+void print_nodes(const CampaignResult& r) {
+    const auto has = [&](std::string_view name) {
+        return std::ranges::any_of(r.metrics,
+                                   [&](const MetricSummary& m) { return m.name == name; });
+    };
+    const auto mean = [&](const char* name) { return r.metric(name).summary.mean; };
+    if (has("domain_failures")) {
+        fmt::print("  {} failures of domains\n", count_text(mean("domain_failures")));
+    }
+    if (has("nodes_quarantined")) {
+        fmt::print("  {} nodes quarantined\n", count_text(mean("nodes_quarantined")));
+    }
+    if (has("repairs")) {
+        fmt::print(
+            "  {} repairs, {} after a wait for a crew or a part; {} left the fault in, {} of these "
+            "let out\n",
+            count_text(mean("repairs")), time_text(mean("repair_wait")),
+            count_text(mean("repairs_found_bad") + mean("repairs_let_out_bad")),
+            count_text(mean("repairs_let_out_bad")));
+    }
 }
 
 void print_sizes(const CampaignResult& r) {
@@ -75,6 +98,13 @@ void print_refused(const CampaignResult& r) {
 
 }  // namespace
 
+std::string failures_text(const Scenario& s) {
+    const double per_second = strike_rate(s).per_second;
+    if (per_second <= 0) return s.nodes.injected.empty() ? "none" : "as injected";
+    return fmt::format("{} causes, one every {}{}", s.causes.size(), time_text(1 / per_second),
+                       s.fleet ? "" : " of running");
+}
+
 void print_fleet_design(const Scenario& s) {
     const FleetSpec& spec = s.fleet->spec;
     fmt::print("{}\n", coloured(s.title, Colour::bold));
@@ -88,16 +118,10 @@ void print_fleet_design(const Scenario& s) {
     fmt::print("\n  scheduler {}, {} partition{}, {} kind{} of jobs\n", spec.scheduler,
                spec.partitions.size(), spec.partitions.size() == 1 ? "" : "s", spec.kinds.size(),
                spec.kinds.size() == 1 ? "" : "s");
-    double rate = 0;
-    for (const FailureCause& cause : s.causes) rate += cause.rate_per_node.per_second;
-    rate *= static_cast<double>(spec.nodes());
-    fmt::print("  failures of nodes: {}\n",
-               rate > 0
-                   ? fmt::format("{} causes, one every {}", s.causes.size(), time_text(1 / rate))
-                   : std::string("none"));
+    fmt::print("  failures of nodes: {}\n", failures_text(s));
 }
 
-void print_fleet(const Scenario&, const CampaignResult& r) {
+void print_fleet(const CampaignResult& r) {
     Table table(
         {{"", Table::Align::left}, {"mean", Table::Align::right}, {"", Table::Align::left}});
     const auto row = [&](const char* metric, const char* meaning) {
@@ -110,6 +134,7 @@ void print_fleet(const Scenario&, const CampaignResult& r) {
     fmt::print("\n{}", table.text());
     print_waits(r);
     print_ends(r);
+    print_nodes(r);
     print_refused(r);
     print_sizes(r);
 }

@@ -1,11 +1,13 @@
 #pragma once
-// What a run says of a fleet: its design, who waited, who was interrupted.
+// What a run says of a fleet: its design, who waited, who was interrupted; and how often anything fails.
 
 #include "models/campaign/campaign.h"
 
 namespace railyard {
 
+// Of a fleet or one job: "3 causes, one every 1.85 h".
+std::string failures_text(const Scenario& scenario);
 void print_fleet_design(const Scenario& scenario);
-void print_fleet(const Scenario& scenario, const CampaignResult& result);
+void print_fleet(const CampaignResult& result);
 
 }  // namespace railyard

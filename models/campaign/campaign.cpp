@@ -131,21 +131,7 @@ void add_failure_metrics(const Scenario& s, const ReplicaResult& r, std::vector<
     if (std::ranges::any_of(s.causes, &FailureCause::silent)) {
         count("corruptions_found", job.corruptions_found);
     }
-    if (s.nodes.quarantine.failures > 0) count("nodes_quarantined", nodes.quarantined);
-    if (std::ranges::any_of(
-            s.causes, [](const FailureCause& cause) { return cause.domain != DomainKind::node; })) {
-        count("domain_failures", nodes.domain_failures);
-    }
-    if (s.nodes.repair.limited()) {
-        const double repairs = static_cast<double>(nodes.repair.repairs);
-        count("repairs", nodes.repair.repairs);
-        count("repairs_found_bad", nodes.repair.came_back);
-        count("repairs_let_out_bad", nodes.repair.let_out);
-        out.push_back(mean_metric("repair_wait", "s", nodes.repair.waited_s, repairs));
-        out.push_back(
-            mean_metric("repair_wait_part", "s", nodes.repair.waited_for_part_s, repairs));
-        count("repair_queue_max", static_cast<std::int64_t>(nodes.repair.queue_max));
-    }
+    add_node_counts(s, nodes, out);
 }
 
 std::vector<Metric> metrics_of(const Scenario& s, const ReplicaResult& r) {
@@ -243,6 +229,38 @@ std::string stuck_report(const Scenario& s, const JobOutcome& job) {
 }
 
 }  // namespace
+
+Rate strike_rate(const Scenario& s) {
+    double per_second = 0;
+    for (const FailureCause& cause : s.causes) {
+        const std::int64_t units =
+            cause.domain == DomainKind::node
+                ? s.nodes.nodes
+                : s.nodes.domains[static_cast<std::size_t>(cause.domain)].count();
+        per_second += cause.rate_per_node.per_second * static_cast<double>(s.job.nodes) +
+                      cause.life.rate.per_second * static_cast<double>(units);
+    }
+    return {per_second};
+}
+
+void add_node_counts(const Scenario& s, const NodeFailureCounts& nodes, std::vector<Metric>& out) {
+    const auto count = [&](const char* name, std::int64_t n) {
+        out.push_back(plain_metric(name, "1", static_cast<double>(n)));
+    };
+    if (s.nodes.quarantine.failures > 0) count("nodes_quarantined", nodes.quarantined);
+    if (std::ranges::any_of(
+            s.causes, [](const FailureCause& cause) { return cause.domain != DomainKind::node; })) {
+        count("domain_failures", nodes.domain_failures);
+    }
+    if (!s.nodes.repair.limited()) return;
+    const double repairs = static_cast<double>(nodes.repair.repairs);
+    count("repairs", nodes.repair.repairs);
+    count("repairs_found_bad", nodes.repair.came_back);
+    count("repairs_let_out_bad", nodes.repair.let_out);
+    out.push_back(mean_metric("repair_wait", "s", nodes.repair.waited_s, repairs));
+    out.push_back(mean_metric("repair_wait_part", "s", nodes.repair.waited_for_part_s, repairs));
+    count("repair_queue_max", static_cast<std::int64_t>(nodes.repair.queue_max));
+}
 
 ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events,
                           ReplicaTrace* record) {

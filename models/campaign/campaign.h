@@ -54,6 +54,13 @@ struct ReplicaTrace {
 ReplicaResult run_replica(const Scenario& scenario, std::int64_t index, bool log_events,
                           ReplicaTrace* record = nullptr);
 
+// Strikes on the nodes of the job, or of the fleet, whatever their cause; injected ones aside.
+Rate strike_rate(const Scenario& scenario);
+
+// What became of nodes, one job's or a fleet's: as far as the scenario asks for it.
+void add_node_counts(const Scenario& scenario, const NodeFailureCounts& nodes,
+                     std::vector<Metric>& out);
+
 // The same of a scenario with a fleet.
 ReplicaResult run_fleet_replica(const Scenario& scenario, std::int64_t index, bool log_events);
 

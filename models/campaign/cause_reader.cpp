@@ -76,15 +76,13 @@ FailureCause CauseReader::read() {
     return cause_;
 }
 
-// Fleets know failures without memory, of single nodes.
+// What a fleet's jobs do not feel.
 void CauseReader::check_scheduler() {
     if (!s_.fleet) {
         if (cause_.silences) section_.warning("silences", "has no effect without [scheduler]");
         return;
     }
-    for (const char* key : {"shape", "age", "domain", "rate_per_domain", "further_domains",
-                            "further_every", "burst", "burst_within", "slows", "speed", "slowdown",
-                            "lasts", "silent"}) {
+    for (const char* key : {"slows", "speed", "slowdown", "lasts", "silent"}) {
         if (section_.has(key)) refuse(key, "not modelled for the jobs of a [scheduler]");
     }
 }

@@ -663,8 +663,7 @@ const std::vector<std::string>& preempt_mode_names() {
 std::shared_ptr<const FleetScenario> fleet_with_failures(const FleetScenario& fleet,
                                                          const Scenario& scenario) {
     auto out = std::make_shared<FleetScenario>(fleet);
-    out->spec.lemons = scenario.nodes.lemons;
-    out->spec.repair_sigma = scenario.nodes.repair_sigma;
+    static_cast<NodeFailures&>(out->spec) = scenario.nodes;
     return out;
 }
 

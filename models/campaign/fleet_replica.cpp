@@ -181,6 +181,7 @@ ReplicaResult run_fleet_replica(const Scenario& s, std::int64_t index, bool log_
     }
     result.outcome = outcome.value();
     result.metrics = metrics_of(spec, jobs, r);
+    add_node_counts(s, r.outcome.nodes, result.metrics);
     return result;
 }
 

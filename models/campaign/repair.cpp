@@ -80,6 +80,10 @@ void read_repair(Section& failures, Scenario& s) {
                   "Of diagnoses, how many blame another node: the job starts again and meets the "
                   "broken one",
                   {.bound = Bound::fraction});
+    if (s.fleet && failures.has("misdiagnosis")) {
+        failures.error("misdiagnosis", "not modelled for the jobs of a [scheduler]",
+                       "its health checks find what is broken");
+    }
     if (recovery.misdiagnosis >= 1) {
         failures.error("misdiagnosis", "expected less than 1: somebody must find the node");
         recovery.misdiagnosis = 0;

@@ -184,17 +184,15 @@ Scenario ScenarioReader::read() {
     if (!s_.fleet || top_.describing()) read_maintenance();
     power_->finish(store.servers());
     read_failures(top_, *catalogue_, s_);
-    if (s_.fleet) s_.fleet = fleet_with_failures(*s_.fleet, s_);
-    if (!s_.fleet || top_.describing()) {
-        power_->add_causes();
-        read_injections(top_, *catalogue_, s_);
-        power_->take_injected();
-    }
+    power_->add_causes();
+    read_injections(top_, *catalogue_, s_);
+    power_->take_injected();
     s_.cost = read_cost(top_, values_, s_);
     top_.finish();
     if (ok() && !s_.fleet) model_conditions(s_);
     if (!s_.failures) leave_out_failures(s_);
     if (ok()) remove_from_campaign(s_, changes_.without);
+    if (s_.fleet) s_.fleet = fleet_with_failures(*s_.fleet, s_);
     return std::move(s_);
 }
 
@@ -478,7 +476,7 @@ void ScenarioReader::check_fleet() {
         top_.error(key, "is about one job: it has no effect with [scheduler]",
                    "[[jobs.kind]] has the jobs, [[reservation]] maintenance");
     }
-    for (const char* key : {"inject", "power", "facility", "cost"}) {
+    for (const char* key : {"power", "facility", "cost"}) {
         if (!top_.has(key)) continue;
         top_.error(key, "not modelled yet for the jobs of a [scheduler]",
                    "a scenario with [job] takes it");

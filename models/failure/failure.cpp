@@ -60,6 +60,22 @@ std::vector<FailureCause> read_failure_profile(Catalogue& c, const std::string& 
     return out;
 }
 
+OutOfService out_of_service(const Strike& strike, const FailureCause& cause, double repair_sigma) {
+    OutOfService out;
+    out.repaired = cause.remedy == Remedy::replace && strike.replacement < cause.replace_fraction;
+    if (strike.out_for) {
+        out.time = *strike.out_for;
+    } else if (!out.repaired) {
+        out.time = cause.reset_time;
+    } else {
+        constexpr double repair_seconds_max = 3e8;  // ten years: the log-normal's tail ends there
+        const double mean = seconds(cause.repair_time);
+        const double drawn = lognormal(mean, repair_sigma, strike.repair_spread);
+        out.time = from_seconds(std::min(drawn, repair_seconds_max));
+    }
+    return out;
+}
+
 void Strike::draw_consequences(RandomStream& stream) {
     acceptance = stream.uniform();
     replacement = stream.uniform();

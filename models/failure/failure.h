@@ -100,6 +100,30 @@ struct LemonNodes {
     double cured_by_repair = 0;  // probability that going through repair makes it a good node
 };
 
+// What breaks nodes besides their causes' rates, and who repairs them.
+struct NodeFailures {
+    LemonNodes lemons;
+    double repair_sigma = 0;  // of the logarithm of a repair time
+    RepairShopSpec repair;
+    QuarantineSpec quarantine;
+    std::vector<FailureDomains> domains;  // by DomainKind; those that no cause names are empty
+    std::vector<InjectedStrike> injected;
+};
+
+struct NodeFailureCounts {
+    RepairShopOutcome repair;
+    std::int64_t quarantined = 0;
+    std::int64_t domain_failures = 0;
+};
+
+// How long a strike takes out what it breaks, if nobody is short of crews: as injected, a reset, or the
+// repair that it drew, at most ten years.
+struct OutOfService {
+    Duration time{};
+    bool repaired = false;  // it needs repair; a reset would not cure it
+};
+OutOfService out_of_service(const Strike& strike, const FailureCause& cause, double repair_sigma);
+
 // A cause by its name in the catalogue, without a rate.
 FailureCause read_failure_cause(Catalogue& catalogue, const std::string& name);
 

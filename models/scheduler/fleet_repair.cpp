@@ -1,19 +1,11 @@
 #include "models/scheduler/fleet_repair.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/check.h"
 
 namespace railyard {
-
-OutOfService out_of_service(const Strike& strike, const FailureCause& cause, double repair_sigma) {
-    if (cause.remedy != Remedy::replace || strike.replacement >= cause.replace_fraction) {
-        return {cause.reset_time, false};
-    }
-    constexpr double repair_seconds_max = 3e8;  // ten years: the log-normal's tail ends there
-    const double drawn = lognormal(seconds(cause.repair_time), repair_sigma, strike.repair_spread);
-    return {from_seconds(std::min(drawn, repair_seconds_max)), true};
-}
 
 FleetRepair::FleetRepair(CampaignEngine& engine, const FleetSpec& spec,
                          const std::vector<FailureCause>& causes, FleetCluster& cluster,
@@ -24,13 +16,22 @@ FleetRepair::FleetRepair(CampaignEngine& engine, const FleetSpec& spec,
       cluster_(cluster),
       owner_(owner),
       id_(engine.add(*this, "nodes")),
+      history_(spec.quarantine, static_cast<std::int64_t>(cluster.nodes().size())),
       ails_(cluster.nodes().size()),
       silence_(cluster.nodes().size()) {
+    const auto nodes = static_cast<std::int64_t>(cluster.nodes().size());
     for (std::size_t i = 0; i < causes.size(); ++i) {
+        const FailureCause& cause = causes[i];
         sources_.push_back(std::make_unique<FailureSource>(
-            engine, *this, i, causes[i], static_cast<std::int64_t>(cluster.nodes().size()),
-            spec.lemons.rate_multiplier, seed, replica));
+            engine, *this, i, cause, nodes, spec.lemons.rate_multiplier, seed, replica));
+        if (cause.life.rate.per_second <= 0) continue;
+        const bool of_nodes = cause.domain == DomainKind::node;
+        const std::int64_t units =
+            of_nodes ? nodes : spec.domains[static_cast<std::size_t>(cause.domain)].count();
+        lives_.push_back(std::make_unique<Renewals>(engine, *this, i, cause.name, cause.life, units,
+                                                    cause.age, seed, replica));
     }
+    if (spec.repair.limited()) shop_.emplace(engine, spec.repair, *this, seed, replica);
     if (spec.lemons.fraction > 0) {
         RandomStream stream(seed, replica, "lemon");
         lemon_.resize(cluster.nodes().size());
@@ -43,36 +44,75 @@ FleetRepair::FleetRepair(CampaignEngine& engine, const FleetSpec& spec,
 void FleetRepair::start(Duration heartbeat) {
     heartbeat_ = heartbeat;
     for (const auto& source : sources_) source->start();
+    for (const auto& lives : lives_) lives->start();
+    for (std::size_t i = 0; i < spec_.injected.size(); ++i) {
+        schedule(spec_.injected[i].at, injected, i);
+    }
 }
 
-void FleetRepair::schedule(Duration after, Kind kind, NodeIndex node) {
-    const EventId event =
-        engine_.schedule_cancellable(engine_.now() + after, id_, node * kinds + kind);
-    if (kind == fell_silent) silence_[node] = event;
+void FleetRepair::schedule(Duration after, Kind kind, std::size_t index) {
+    const EventId event = engine_.schedule_cancellable(
+        engine_.now() + after, id_, static_cast<std::uint32_t>(index * kinds + kind));
+    if (kind == fell_silent) silence_[index] = event;
 }
+
+// ---- strikes ----
 
 void FleetRepair::strike(const Strike& strike) {
     const auto node = static_cast<NodeIndex>(strike.slot);
-    const FleetNode& struck = cluster_.node(node);
     if (strike.acceptance >= (lemon(node) ? 1.0 : 1.0 / spec_.lemons.rate_multiplier)) return;
-    if (struck.broken || struck.state == NodeState::repair)
-        return;  // there is nothing left to break
+    failed(strike);
+}
+
+void FleetRepair::failed(const Strike& strike) {
     const FailureCause& cause = causes_[strike.cause];
-    if (cause.remedy != Remedy::restart) {
-        owner_.before_node_changes(node);
-        cluster_.set_broken(node, true);
-        ails_[node] = strike;
-        owner_.after_node_changed(node);
-        if (cause.silences) schedule(heartbeat_, fell_silent, node);
-        const Duration every = spec_.health.interval;
-        if (every > Duration::zero()) {
-            const Duration now = engine_.now().time_since_epoch();
-            schedule(every - now % every, periodic_check, node);
-        }
-    }
+    if (cause.domain != DomainKind::node) return strike_domain(strike, cause.staged.further);
+    const auto node = static_cast<NodeIndex>(strike.slot);
+    if (!breaks(node, {strike, {}})) return;
     owner_.struck(node, strike);
     settle(node);
 }
+
+// False when there is nothing left to break.
+bool FleetRepair::breaks(NodeIndex node, const Ailment& ailment) {
+    if (cluster_.node(node).broken || cluster_.node(node).state == NodeState::repair) return false;
+    const FailureCause& cause = causes_[ailment.strike.cause];
+    if (cause.remedy == Remedy::restart) return true;
+    owner_.before_node_changes(node);
+    cluster_.set_broken(node, true);
+    ails_[node] = ailment;
+    owner_.after_node_changed(node);
+    if (cause.silences) schedule(heartbeat_, fell_silent, node);
+    const Duration every = spec_.health.interval;
+    if (every > Duration::zero()) {
+        const Duration now = engine_.now().time_since_epoch();
+        schedule(every - now % every, periodic_check, node);
+    }
+    return true;
+}
+
+void FleetRepair::strike_domain(const Strike& strike, std::int64_t waves_left) {
+    const FailureCause& cause = causes_[strike.cause];
+    const FailureDomains& domains = spec_.domains[static_cast<std::size_t>(cause.domain)];
+    const std::size_t number = outages_.size();
+    ++counts_.domain_failures;
+    outages_.push_back({strike, waves_left, {}});
+    if (waves_left > 0 && strike.slot + 1 < domains.count()) {
+        schedule(cause.staged.every, next_wave, number);
+    }
+    std::vector<NodeIndex> struck;
+    for (const std::int64_t member : domains.nodes(strike.slot)) {
+        const auto node = static_cast<NodeIndex>(member);
+        if (breaks(node, {strike, number})) struck.push_back(node);
+    }
+    if (cause.remedy != Remedy::restart) {
+        mend(static_cast<std::int64_t>(ails_.size() + number), strike);
+    }
+    for (const NodeIndex node : struck) owner_.struck(node, strike);
+    for (const NodeIndex node : struck) settle(node);
+}
+
+// ---- finding out ----
 
 bool FleetRepair::check(NodeIndex node) {
     if (!cluster_.node(node).broken) return false;
@@ -93,35 +133,114 @@ void FleetRepair::settle(NodeIndex index) {
     if (node.state != NodeState::drained || !node.jobs.empty()) return;
     owner_.before_node_changes(index);
     if (node.broken) {
-        const Strike& strike = ails_[index];
-        const OutOfService out = out_of_service(strike, causes_[strike.cause], spec_.repair_sigma);
-        if (out.repaired && !lemon_.empty() && strike.cure < spec_.lemons.cured_by_repair) {
-            lemon_[index] = false;
-        }
         cluster_.set_state(index, NodeState::repair);
         engine_.cancel(silence_[index]);
-        schedule(out.time, repaired, index);
+        go_out(index);
     } else {
         cluster_.set_state(index, NodeState::up);
     }
     owner_.after_node_changed(index);
 }
 
+// ---- out of service ----
+
+void FleetRepair::go_out(NodeIndex node) {
+    const Ailment& ailment = ails_[node];
+    if (ailment.outage) {
+        outages_[*ailment.outage].out.push_back(node);
+        return;
+    }
+    const Strike& strike = ailment.strike;
+    const bool repair = out_of_service(strike, causes_[strike.cause], spec_.repair_sigma).repaired;
+    if (repair && !lemon_.empty() && strike.cure < spec_.lemons.cured_by_repair) {
+        lemon_[node] = false;
+    }
+    if (!history_.too_many(node, engine_.now())) return mend(node, strike);
+    ++counts_.quarantined;
+    if (!spec_.quarantine.inspection) return;
+    if (!lemon_.empty()) lemon_[node] = false;
+    schedule(*spec_.quarantine.inspection, back, node);
+}
+
+// Resets or repairs a node, or an outage: numbered after the nodes.
+void FleetRepair::mend(std::int64_t item, const Strike& strike) {
+    const OutOfService service = out_of_service(strike, causes_[strike.cause], spec_.repair_sigma);
+    const auto number = static_cast<std::size_t>(item);
+    if (shop_ && service.repaired && !strike.out_for) {
+        shop_->admit(item, {service.time, true});
+    } else if (number < ails_.size()) {
+        schedule(service.time, back, number);
+    } else {
+        schedule(service.time, outage_over, number - ails_.size());
+    }
+}
+
+void FleetRepair::repaired(std::int64_t item, bool sound) {
+    const auto number = static_cast<std::size_t>(item);
+    if (number >= ails_.size()) return end_outage(number - ails_.size());
+    come_back(static_cast<NodeIndex>(item), sound);
+}
+
+// One that is not sound fails the job that gets it, unless a check comes first.
+void FleetRepair::come_back(NodeIndex node, bool sound) {
+    owner_.before_node_changes(node);
+    cluster_.set_broken(node, !sound);
+    cluster_.set_state(node, NodeState::up);
+    owner_.after_node_changed(node);
+}
+
+// Nodes that nobody has taken out meanwhile are sound again; what ran there has failed all the same.
+void FleetRepair::end_outage(std::size_t number) {
+    Outage& outage = outages_[number];
+    const FailureCause& cause = causes_[outage.strike.cause];
+    for (const std::int64_t member :
+         spec_.domains[static_cast<std::size_t>(cause.domain)].nodes(outage.strike.slot)) {
+        const auto node = static_cast<NodeIndex>(member);
+        const bool out = cluster_.node(node).state == NodeState::repair;
+        if (out || !cluster_.node(node).broken || ails_[node].outage != number) continue;
+        owner_.before_node_changes(node);
+        cluster_.set_broken(node, false);
+        engine_.cancel(silence_[node]);
+        owner_.after_node_changed(node);
+    }
+    for (const NodeIndex node : std::exchange(outage.out, {})) come_back(node, true);
+}
+
+NodeFailureCounts FleetRepair::counts() const {
+    NodeFailureCounts all = counts_;
+    if (shop_) all.repair = shop_->outcome();
+    return all;
+}
+
 void FleetRepair::handle(std::uint32_t event) {
-    const NodeIndex node = event / kinds;
+    const std::uint32_t index = event / kinds;
     switch (event % kinds) {
         case fell_silent:
-            if (cluster_.node(node).state != NodeState::repair) owner_.silent(node);
+            if (cluster_.node(index).state != NodeState::repair) owner_.silent(index);
             break;
         case periodic_check:
-            check(node);
+            check(index);
             break;
-        case repaired:
-            owner_.before_node_changes(node);
-            cluster_.set_broken(node, false);
-            cluster_.set_state(node, NodeState::up);
-            owner_.after_node_changed(node);
+        case back:
+            come_back(index, true);
             break;
+        case outage_over:
+            end_outage(index);
+            break;
+        case next_wave: {
+            Strike next = outages_[index].strike;
+            ++next.slot;
+            strike_domain(next, outages_[index].waves_left - 1);
+            break;
+        }
+        case injected: {
+            Strike strike;
+            strike.cause = spec_.injected[index].cause;
+            strike.slot = spec_.injected[index].unit;
+            strike.out_for = spec_.injected[index].duration;
+            failed(strike);
+            break;
+        }
         default:
             RY_UNREACHABLE("a kind of event that repair schedules");
     }

@@ -2,20 +2,19 @@
 // What breaks of a fleet's nodes, who finds out, and how long they are gone.
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "models/scheduler/fleet_cluster.h"
 
 namespace railyard {
 
-// How long a strike takes its node out: a reset, or the repair that it drew, at most ten years.
-struct OutOfService {
-    Duration time{};
-    bool repaired = false;  // else it was reset
-};
-OutOfService out_of_service(const Strike& strike, const FailureCause& cause, double repair_sigma);
-
-class FleetRepair : public CampaignEngine::Component, public FailureSource::Target {
+// Strikes come at random, from parts that age, from domains whose nodes fail together, or as injected. What
+// is struck is broken until it has been out of service, whether anybody knows of it or not.
+class FleetRepair : public CampaignEngine::Component,
+                    public FailureSource::Target,
+                    public Renewals::Target,
+                    public RepairShop::Customer {
   public:
     class Owner {
       public:
@@ -27,31 +26,60 @@ class FleetRepair : public CampaignEngine::Component, public FailureSource::Targ
         virtual void silent(NodeIndex node) = 0;
     };
 
-    // References must outlive it. `heartbeat`: how long a node whose host is gone stays silent unnoticed.
+    // References must outlive it.
     FleetRepair(CampaignEngine& engine, const FleetSpec& spec,
                 const std::vector<FailureCause>& causes, FleetCluster& cluster, Owner& owner,
                 std::uint64_t seed, std::uint64_t replica);
+    // `heartbeat`: how long a node whose host is gone stays silent unnoticed.
     void start(Duration heartbeat);
 
     // Somebody has looked at a node: one that is broken is drained. True if it was.
     bool check(NodeIndex node);
     void drain(NodeIndex node);
-    // A drained node without jobs is repaired, or up again if nothing ails it.
+    // A drained node without jobs goes out of service, or is up again if nothing ails it.
     void settle(NodeIndex node);
     // Of a broken node: until a job on it notices.
-    Duration detection(NodeIndex node) const { return causes_[ails_[node].cause].detection; }
-    std::size_t cause(NodeIndex node) const { return ails_[node].cause; }
+    Duration detection(NodeIndex node) const { return causes_[cause(node)].detection; }
+    std::size_t cause(NodeIndex node) const { return ails_[node].strike.cause; }
     bool answers(NodeIndex node) const {
-        return !cluster_.node(node).broken || !causes_[ails_[node].cause].silences;
+        return !cluster_.node(node).broken || !causes_[cause(node)].silences;
     }
     bool lemon(NodeIndex node) const { return !lemon_.empty() && lemon_[node]; }
+    NodeFailureCounts counts() const;
 
-    void strike(const Strike& strike) override;
-    void handle(std::uint32_t kind) override;
+    void strike(const Strike& strike) override;  // of a node, at random
+    void failed(const Strike& strike) override;  // a part of a node, or a domain
+    void repaired(std::int64_t item, bool sound) override;
+    void handle(std::uint32_t event) override;
 
   private:
-    enum Kind : std::uint32_t { fell_silent, repaired, periodic_check, kinds };
-    void schedule(Duration after, Kind kind, NodeIndex node);
+    enum Kind : std::uint32_t {
+        fell_silent,
+        back,
+        periodic_check,
+        outage_over,
+        next_wave,
+        injected,
+        kinds
+    };
+    // What ails a broken node.
+    struct Ailment {
+        Strike strike;
+        std::optional<std::size_t> outage;  // it is back when what it shares is
+    };
+    // A failure of a domain.
+    struct Outage {
+        Strike strike;
+        std::int64_t waves_left = 0;
+        std::vector<NodeIndex> out;  // that wait for its end
+    };
+    void schedule(Duration after, Kind kind, std::size_t index);
+    void strike_domain(const Strike& strike, std::int64_t waves_left);
+    bool breaks(NodeIndex node, const Ailment& ailment);
+    void go_out(NodeIndex node);
+    void mend(std::int64_t item, const Strike& strike);
+    void come_back(NodeIndex node, bool sound);
+    void end_outage(std::size_t outage);
 
     CampaignEngine& engine_;
     const FleetSpec& spec_;
@@ -60,9 +88,14 @@ class FleetRepair : public CampaignEngine::Component, public FailureSource::Targ
     Owner& owner_;
     CampaignEngine::ComponentId id_;
     std::vector<std::unique_ptr<FailureSource>> sources_;
-    std::vector<Strike> ails_;      // of each broken node
+    std::vector<std::unique_ptr<Renewals>> lives_;
+    std::optional<RepairShop> shop_;
+    FailureHistory history_;
+    std::vector<Ailment> ails_;     // of each broken node
     std::vector<EventId> silence_;  // of each
+    std::vector<Outage> outages_;
     std::vector<bool> lemon_;
+    NodeFailureCounts counts_;
     Duration heartbeat_{};
 };
 

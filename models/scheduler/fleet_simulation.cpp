@@ -575,6 +575,7 @@ void FleetSimulation::end_campaign() {
     }
     outcome_.node_busy = books_.node_busy();
     outcome_.stuck = scheduler_->stuck();
+    outcome_.nodes = repair_.counts();
 }
 
 void FleetSimulation::promise(JobIndex index, Instant start) {

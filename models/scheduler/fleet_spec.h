@@ -98,15 +98,13 @@ struct HealthChecks {
     Duration interval{};  // of all nodes, whoever is on them; 0: never
 };
 
-struct FleetSpec {
+struct FleetSpec : NodeFailures {
     std::vector<NodeGroup> groups;
     std::vector<NodePlace> places;  // by node
     std::vector<PartitionSpec> partitions;
     std::vector<std::string> accounts;
     std::vector<Reservation> reservations;
     HealthChecks health;
-    LemonNodes lemons;
-    double repair_sigma = 0;  // of the logarithm of a repair time
 
     std::string scheduler = "slurm";  // a name of fleet_scheduler_kinds()
     SlurmSpec slurm;

@@ -210,14 +210,11 @@ void NodePool::strike_domain(Strike strike, std::int64_t waves_left) {
     }
     if (nodes_leave) {
         const std::int64_t item = spec_.nodes + static_cast<std::int64_t>(number);
-        if (strike.out_for) {
-            schedule(*strike.out_for, item);
-        } else if (!needs_repair(strike, cause)) {
-            schedule(cause.reset_time, item);
-        } else if (shop_) {
-            shop_->admit(item, {repair_time(strike, cause), true});
+        const OutOfService service = out_of_service(strike, cause, spec_.repair_sigma);
+        if (shop_ && service.repaired && !strike.out_for) {
+            shop_->admit(item, {service.time, true});
         } else {
-            schedule(repair_time(strike, cause), item);
+            schedule(service.time, item);
         }
     }
     if (struck.slots.empty()) return;
@@ -227,17 +224,6 @@ void NodePool::strike_domain(Strike strike, std::int64_t waves_left) {
 }
 
 // ---- out of service ----
-
-bool NodePool::needs_repair(const Strike& strike, const FailureCause& cause) const {
-    return cause.remedy == Remedy::replace && strike.replacement < cause.replace_fraction;
-}
-
-Duration NodePool::repair_time(const Strike& strike, const FailureCause& cause) const {
-    constexpr double repair_seconds_max = 3e8;  // ten years: the log-normal's tail ends there
-    const double mean = seconds(cause.repair_time);
-    return from_seconds(
-        std::min(lognormal(mean, spec_.repair_sigma, strike.repair_spread), repair_seconds_max));
-}
 
 void NodePool::schedule(Duration after, std::int64_t item) {
     if (item < spec_.nodes) expect_back(item, engine_.now() + after);
@@ -252,12 +238,12 @@ void NodePool::take_spare(std::uint32_t node) {
 }
 
 void NodePool::send_away(std::uint32_t node, const Strike& strike, const FailureCause& cause) {
-    const bool repair = needs_repair(strike, cause);
-    if (repair) {
+    const OutOfService service = out_of_service(strike, cause, spec_.repair_sigma);
+    if (service.repaired) {
         if (repairs_.size() <= strike.cause) repairs_.resize(strike.cause + 1);
         ++repairs_[strike.cause];
     }
-    if (repair && !lemon_.empty() && strike.cure < spec_.lemons.cured_by_repair) {
+    if (service.repaired && !lemon_.empty() && strike.cure < spec_.lemons.cured_by_repair) {
         lemon_[node] = false;
     }
     if (history_.too_many(node, engine_.now())) {
@@ -265,15 +251,11 @@ void NodePool::send_away(std::uint32_t node, const Strike& strike, const Failure
         if (!spec_.quarantine.inspection) return;
         if (!lemon_.empty()) lemon_[node] = false;
         schedule(*spec_.quarantine.inspection, node);
-    } else if (strike.out_for) {
-        schedule(*strike.out_for, node);
-    } else if (!repair) {
-        schedule(cause.reset_time, node);
-    } else if (shop_) {
+    } else if (shop_ && service.repaired && !strike.out_for) {
         broken_[node] = strike;  // until the repair has helped
-        shop_->admit(node, {repair_time(strike, cause), true});
+        shop_->admit(node, {service.time, true});
     } else {
-        schedule(repair_time(strike, cause), node);
+        schedule(service.time, node);
     }
 }
 

@@ -36,23 +36,14 @@ class NodePool : public CampaignEngine::Component,
                  public Renewals::Target,
                  public RepairShop::Customer {
   public:
-    struct Spec {
+    struct Spec : NodeFailures {
         std::int64_t nodes = 0;      // of the cluster
         std::int64_t job_nodes = 0;  // of the job: slots 0 .. job_nodes - 1 are filled at the start
         std::int64_t gpus_per_node = 0;
-        LemonNodes lemons;
-        double repair_sigma = 0;  // of the logarithm of a repair time
-        RepairShopSpec repair;
-        QuarantineSpec quarantine;
-        std::vector<FailureDomains> domains;  // by DomainKind; those that no cause names are empty
-        std::vector<InjectedStrike> injected;
     };
-    struct Outcome {
-        RepairShopOutcome repair;
-        std::int64_t quarantined = 0;
+    struct Outcome : NodeFailureCounts {
         std::int64_t spares_failed = 0;
         std::int64_t blamed = 0;  // left with nothing wrong
-        std::int64_t domain_failures = 0;
     };
 
     // `causes` and all other references must outlive the pool.
@@ -105,8 +96,6 @@ class NodePool : public CampaignEngine::Component,
     void send_away(std::uint32_t node, const Strike& strike, const FailureCause& cause);
     void take_spare(std::uint32_t node);
     void leave_job(std::int64_t slot);
-    bool needs_repair(const Strike& strike, const FailureCause& cause) const;
-    Duration repair_time(const Strike& strike, const FailureCause& cause) const;
     void strike_node(std::uint32_t node, Strike strike);
     void strike_domain(Strike strike, std::int64_t waves_left);
     void end_outage(std::size_t outage);

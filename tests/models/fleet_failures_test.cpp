@@ -1,0 +1,155 @@
+// What breaks a fleet's nodes besides chance: domains, parts that age, injected strikes; and who repairs them.
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "models/scheduler/scheduler.h"
+
+using namespace railyard;
+using std::chrono_literals::operator""min;
+using std::chrono_literals::operator""h;
+
+namespace {
+
+// Nodes of 8 GPUs in racks of two, looked at each hour; one cause, which resets in an hour.
+struct Shared {
+    FleetSpec spec;
+    FleetJobs jobs;
+    std::vector<FailureCause> causes{1};
+
+    explicit Shared(std::int64_t nodes, DomainKind domain = DomainKind::node) {
+        spec.groups = {{"all", nodes, 8}};
+        spec.partitions = {{.name = "all", .nodes = nodes}};
+        spec.accounts = {"a"};
+        spec.slurm.shares = {1};
+        spec.slurm.qos = {{.name = "normal"}};
+        spec.kinds = {{.name = "job"}};
+        spec.health.interval = 1h;
+        spec.domains.resize(domain_kind_names().size());
+        spec.domains[static_cast<std::size_t>(DomainKind::rack)] = FailureDomains::runs(nodes, 2);
+        causes[0].name = "breaks";
+        causes[0].domain = domain;
+        causes[0].remedy = Remedy::reset;
+        causes[0].reset_time = 1h;
+    }
+    void submit(Duration at, std::int64_t gpus, Duration work) {
+        FleetJob job;
+        job.id = static_cast<std::int64_t>(jobs.jobs.size());
+        job.submit = Instant(at);
+        job.gpus = gpus;
+        job.gpus_per_pod = std::min<std::int64_t>(gpus, 8);
+        job.work = work;
+        job.limit = 1000h;
+        jobs.jobs.push_back(job);
+    }
+    void inject(Duration at, std::int64_t unit, std::optional<Duration> out_for = {}) {
+        spec.injected.push_back({at, 0, unit, out_for});
+    }
+    FleetRunResult run(Duration end, std::uint64_t seed = 1) const {
+        FleetRun run{.spec = spec, .jobs = jobs, .causes = causes, .seed = seed};
+        run.end = Instant(end);
+        return run_fleet(run);
+    }
+};
+
+std::int64_t node_hours(const FleetRunResult& r, Category category) {
+    return static_cast<std::int64_t>(r.ledger.booked(category) / 8 / Duration(1h).count());
+}
+
+}  // namespace
+
+TEST_CASE("a rack that fails takes every job on it, and its nodes are back together") {
+    Shared f(6, DomainKind::rack);
+    f.causes[0].detection = 10min;
+    f.submit(Duration{}, 16, 8h);  // rack 0
+    f.submit(Duration{}, 8, 8h);   // half of rack 1
+    f.submit(Duration{}, 24, 8h);  // the other half, and rack 2
+    f.inject(1h, 1, 4h);
+    const FleetRunResult r = f.run(24h);
+    CHECK(r.outcome.nodes.domain_failures == 1);
+    CHECK(r.outcome.interruptions[0] == 2);
+    CHECK(r.outcome.runs[0].end == Instant(8h));
+    CHECK(r.outcome.runs[1].end == Instant(1h + 10min + 8h));  // on a node of rack 2 at once
+    CHECK(r.outcome.runs[2].end == Instant(5h + 8h));          // it needs three nodes
+    CHECK(r.ledger.booked(Category::repair) / 16 == Duration(5h - 1h - 10min).count());
+}
+
+TEST_CASE("nodes that nobody used while their rack was down are sound afterwards") {
+    Shared f(4, DomainKind::rack);
+    f.spec.health = {.prolog = false, .epilog = false};
+    f.inject(1h, 1, 2h);
+    f.submit(4h, 32, 5h);
+    const FleetRunResult r = f.run(24h);
+    CHECK(r.outcome.runs[0].interruptions == 0);
+    CHECK(r.outcome.runs[0].end == Instant(9h));
+}
+
+TEST_CASE("a rollout goes on to the racks that follow, until there is none") {
+    for (const auto& [further, expected] : {std::pair{0, 1}, {2, 3}, {9, 3}}) {
+        Shared f(6, DomainKind::rack);
+        f.causes[0].staged = {further, 1h};
+        f.inject(1h, 0, 30min);
+        CHECK(f.run(24h).outcome.nodes.domain_failures == expected);
+    }
+}
+
+TEST_CASE("one crew repairs one node after the other, two both at once") {
+    for (const std::int64_t crews : {1, 2}) {
+        Shared f(4);
+        f.causes[0].remedy = Remedy::replace;
+        f.causes[0].repair_time = 24h;
+        f.spec.repair.crews = crews;
+        f.inject(30min, 0);
+        f.inject(30min, 2);
+        const FleetRunResult r = f.run(100h);  // both found at one o'clock
+        CHECK(node_hours(r, Category::repair) == (crews == 1 ? 24 + 48 : 24 + 24));
+        CHECK(r.outcome.nodes.repair.repairs == 2);
+        CHECK(r.outcome.nodes.repair.waited_s == (crews == 1 ? 24 * 3600 : 0));
+    }
+}
+
+TEST_CASE("a repair that leaves the fault in costs the next job its start") {
+    Shared f(1);
+    f.causes[0].remedy = Remedy::replace;
+    f.causes[0].repair_time = 2h;
+    f.spec.repair.fails_again = 0.999999;
+    f.spec.health.interval = {};
+    f.submit(Duration{}, 8, 10h);
+    f.inject(1h, 0);
+    const FleetRunResult r = f.run(50h);
+    CHECK(r.outcome.runs[0].starts > 10);  // each prolog finds it broken still
+    CHECK_FALSE(r.outcome.runs[0].over);
+    CHECK(r.outcome.nodes.repair.let_out >= 20);
+}
+
+TEST_CASE("a node that fails too often is locked out, and an inspection brings it back") {
+    for (const bool inspected : {false, true}) {
+        Shared f(2);
+        f.spec.quarantine = {.failures = 2, .within = 24h};
+        if (inspected) f.spec.quarantine.inspection = 10h;
+        f.inject(30min, 0);       // found at 1, back at 2
+        f.inject(5h + 30min, 0);  // found at 6
+        const FleetRunResult r = f.run(26h);
+        CHECK(r.outcome.nodes.quarantined == 1);
+        CHECK(node_hours(r, Category::repair) == 1 + (inspected ? 10 : 20));
+    }
+}
+
+TEST_CASE("racks fail as often as their rate says, and parts that age live as long as theirs") {
+    constexpr double years = 20;
+    for (const double shape : {1.0, 3.0}) {
+        Shared f(40, shape == 1 ? DomainKind::rack : DomainKind::node);
+        f.causes[0].life = {{1.0 / seconds(Duration(200h))}, shape};
+        f.causes[0].reset_time = {};
+        f.submit(Duration{}, 320, Duration(24h) * 3650);
+        f.jobs.jobs[0].limit = Duration(24h) * 36500;
+        const FleetRunResult r = f.run(from_seconds(years * 365 * 86400));
+        const double units = shape == 1 ? 20 : 40;
+        const double expected = units * years * 365 * 24 / 200;
+        const double found = static_cast<double>(shape == 1 ? r.outcome.nodes.domain_failures
+                                                            : r.outcome.interruptions[0] +
+                                                                  r.outcome.strikes_on_idle);
+        CHECK(std::abs(found - expected) < 4 * std::sqrt(expected));
+    }
+}
