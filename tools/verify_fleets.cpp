@@ -30,8 +30,8 @@ struct LongRun {
     double ettr = 0;
 };
 
-// Until it has failed so many times; broken nodes are back after an hour, and one in 20 nodes is over, so that
-// it never waits.
+// Until it has failed so many times; broken nodes are back after an hour, and one in 20 nodes is over, so
+// that it never waits.
 LongRun run(const LongJob& wanted, double failures = 4000) {
     FleetSpec spec;
     const std::int64_t used = wanted.jobs * wanted.nodes;
