@@ -44,7 +44,7 @@ struct FleetOutcome {
     std::int64_t preemptions = 0;
     std::int64_t strikes_on_idle = 0;  // failures that found no job on their node
     std::vector<RefusedJob> refused;
-    std::string stuck;        // who holds what and can never have what it waits for
+    std::string stuck;       // who holds what and can never have what it waits for
     __int128 node_busy = 0;  // time of nodes that hold a job
 };
 
