@@ -14,9 +14,11 @@
 #include "tools/options.h"
 #include "tools/queueing.h"
 #include "tools/verify_fleets.h"
+#include "tools/verify_reliability.h"
 #include "tools/verify_schedules.h"
 #include "tools/verify_storage.h"
 #include "tools/verify_stores.h"
+#include "tools/verify_streams.h"
 
 namespace railyard {
 
@@ -819,6 +821,8 @@ std::vector<VerifiedTable> verify_table(const CsvTable& table, const Value* over
     if (auto stores = verify_stores(table, overrides)) return {std::move(*stores)};
     if (auto schedules = verify_schedules(table)) return {std::move(*schedules)};
     if (auto fleets = verify_fleets(table, overrides)) return {std::move(*fleets)};
+    if (auto streams = verify_streams(table, overrides)) return {std::move(*streams)};
+    if (auto reliability = verify_reliability(table)) return {std::move(*reliability)};
     std::vector<VerifiedTable> out;
     for (const Format& format : formats) {
         if (!table.name.starts_with(format.number)) continue;

@@ -1,6 +1,7 @@
 #pragma once
 // Published measurements and exact oracles, row by row, beside what the models say.
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,12 +10,21 @@
 
 namespace railyard {
 
+// What is published: a figure, or only that it is at most or at least so much.
+enum class Published : std::uint8_t { figure, at_most, at_least };
+
 struct VerifiedRow {
     std::string row;       // which, in the table's own words
     std::string quantity;  // with its unit
     double published = 0;
     double simulated = 0;
-    double error() const { return simulated == published ? 0 : simulated / published - 1; }
+    Published as = Published::figure;
+    // 0 on the right side of a limit.
+    double error() const {
+        if (as == Published::at_most && simulated <= published) return 0;
+        if (as == Published::at_least && simulated >= published) return 0;
+        return simulated == published ? 0 : simulated / published - 1;
+    }
 };
 
 struct VerifiedTable {

@@ -29,9 +29,9 @@ class JobDraw {
         const double spread = stream_.normal();
         if (source_.rate.per_second > 0) at_ += std::min(gap, time_max);
         job.submit += at_;
-        job.gpus = size_at(which);
-        job.work = sigma_ > 0 ? from_seconds(lognormal(seconds(source_.mean), sigma_, spread))
-                              : source_.mean;
+        const JobSource::Size& size = size_at(which);
+        job.gpus = size.gpus;
+        job.work = work_of(size, spread);
         if (source_.limit_factor > 0) {
             job.limit = from_seconds(seconds(job.work) * source_.limit_factor);
         }
@@ -39,12 +39,20 @@ class JobDraw {
     }
 
   private:
-    std::int64_t size_at(double which) const {
+    const JobSource::Size& size_at(double which) const {
         for (const JobSource::Size& size : source_.sizes) {
-            if (which < size.share) return size.gpus;
+            if (which < size.share) return size;
             which -= size.share;
         }
-        return source_.sizes.back().gpus;
+        return source_.sizes.back();
+    }
+    Duration work_of(const JobSource::Size& size, double spread) const {
+        if (size.median > Duration{}) {
+            const double work = seconds(size.median) * portable_exp(source_.sigma * spread);
+            return std::clamp(from_seconds(work), Duration(1), source_.longest);
+        }
+        if (sigma_ == 0) return source_.mean;
+        return from_seconds(lognormal(seconds(source_.mean), sigma_, spread));
     }
 
     const JobSource& source_;
@@ -55,6 +63,29 @@ class JobDraw {
 };
 
 }  // namespace
+
+PublishedStream read_published_stream(Catalogue& c, const std::string& name) {
+    const char* kind = "job_stream";
+    PublishedStream out;
+    out.gpus_mean = c.number(kind, name, "gpus_mean");
+    out.gpus_median = c.integer(kind, name, "gpus_median");
+    out.gpus_max = c.integer(kind, name, "gpus_max");
+    out.smallest_share = c.number(kind, "all", "smallest_share");
+    out.time_mean = seconds(c.time(kind, name, "time_mean"));
+    out.time_median = seconds(c.time(kind, name, "time_median"));
+    out.time_max = seconds(c.time(kind, name, "time_max"));
+    out.gpu_time_mean = c.number(kind, name, "gpu_time") / c.number(kind, name, "jobs");
+    return out;
+}
+
+void follow(const StreamShape& shape, JobSource& source) {
+    source.sizes.clear();
+    for (const StreamShape::Size& size : shape.sizes) {
+        source.sizes.push_back({size.gpus, size.share, from_seconds(size.time_median)});
+    }
+    source.sigma = shape.sigma;
+    source.longest = from_seconds(shape.time_max);
+}
 
 void need_one_job(const Scenario& scenario, const char* verb) {
     if (!scenario.fleet) return;

@@ -18,6 +18,8 @@ std::vector<std::string> own_names(const Section& section, std::vector<std::stri
     return section.describing() ? std::vector<std::string>{} : std::move(names);
 }
 
+constexpr std::int64_t jobs_max = 100'000'000;  // of a kind
+
 class FleetReader {
   public:
     FleetReader(Section& top, ValueReader& values, Catalogue& catalogue, const std::string& folder,
@@ -49,6 +51,7 @@ class FleetReader {
     void read_jobs();
     void read_kind(Section& section);
     void read_stream(Section& section, JobSource& source);
+    void read_published(Section& section, JobSource& source);
     void read_model(Section& section, const JobSource& source, FleetJobKind& kind);
     void read_trace(Section& jobs);
 
@@ -504,7 +507,6 @@ void FleetReader::read_stream(Section& section, JobSource& source) {
     job.submit = Instant(at);
     section.read("rate", source.rate, "How often one is submitted, at random",
                  {.bound = Bound::non_negative, .otherwise = "all at once"});
-    constexpr std::int64_t jobs_max = 100'000'000;
     source.count = source.rate.per_second > 0 ? jobs_max : 1;
     section.read("count", source.count, "How many at most",
                  {.bound = Bound::non_negative, .otherwise = "1; of a stream any number"});
@@ -525,7 +527,7 @@ void FleetReader::read_stream(Section& section, JobSource& source) {
     if (!source.sizes.empty() && section.has("gpus")) {
         section.error("gpus", "has no effect beside [[jobs.kind.size]]");
     }
-    if (source.sizes.empty()) source.sizes.push_back({job.gpus, 1});
+    if (source.sizes.empty()) source.sizes.push_back({job.gpus, 1, {}});
     job.gpus_per_pod = 0;
     section.read("gpus_per_pod", job.gpus_per_pod, "GPUs of a job on each of its nodes",
                  {.bound = Bound::count, .otherwise = "all of a node"});
@@ -547,11 +549,39 @@ void FleetReader::read_stream(Section& section, JobSource& source) {
     if (section.has("limit") && section.has("limit_factor")) {
         section.error("limit_factor", "has no effect beside limit");
     }
+    read_published(section, source);
     section.read("switches", job.switches_max, "Leaves that it wants to be on at most (--switches)",
                  {.bound = Bound::positive, .otherwise = "any number"});
     job.switches_wait = spec_.slurm.switches_wait_max;
     section.read("switches_wait", job.switches_wait, "How long it waits for that",
                  {.bound = Bound::non_negative, .otherwise = "scheduler.switches_wait_max"});
+}
+
+// A stream of the catalogue says all of its jobs; how many come, a scenario may.
+void FleetReader::read_published(Section& section, JobSource& source) {
+    std::vector<std::string> names = Catalogue::names("job_stream");
+    std::erase(names, "all");
+    std::string name;
+    section.name("stream", name, names, "a job stream in the catalogue",
+                 "Sizes, work and rate of a published trace's jobs",
+                 {.otherwise = "none: size, work and rate"});
+    if (name.empty()) return;
+    for (const char* key : {"gpus", "size", "work", "work_median"}) {
+        if (section.has(key)) section.error(key, "has no effect beside stream");
+    }
+    if (!section.ok() || section.describing()) return;
+    if (!section.has("rate")) {
+        source.rate.per_second = catalogue_.number("job_stream", name, "jobs") /
+                                 seconds(catalogue_.time("job_stream", name, "observation_time"));
+        if (!section.has("count")) source.count = jobs_max;
+    }
+    const auto shape = shape_of(read_published_stream(catalogue_, name));
+    if (shape) {
+        follow(*shape, source);
+    } else {
+        section.error("stream", fmt::format("no jobs have the means and medians of {}", name),
+                      "change job_stream." + name + " in [override] back");
+    }
 }
 
 void FleetReader::read_model(Section& section, const JobSource& source, FleetJobKind& kind) {

@@ -591,6 +591,10 @@ std::vector<Kind> kinds() {
         const Value* name = Catalogue::entry("failure_profile", profile)->find("name");
         out.push_back({"failures.profile", profile, name ? name->text : ""});
     }
+    for (const std::string& stream : Catalogue::names("job_stream")) {
+        const Value* name = Catalogue::entry("job_stream", stream)->find("name");
+        if (name) out.push_back({"jobs.kind.stream", stream, name->text});
+    }
     const auto words = [&](const char* group, const std::vector<std::string>& list,
                            std::initializer_list<const char*> docs) {
         std::size_t i = 0;

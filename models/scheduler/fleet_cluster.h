@@ -30,6 +30,13 @@ class NodeSet {
     explicit NodeSet(std::size_t nodes = 0) : words_((nodes + 63) / 64) {}
     void add(NodeIndex node) { words_[node / 64] |= bit(node); }
     void remove(NodeIndex node) { words_[node / 64] &= ~bit(node); }
+    // Of the same nodes.
+    void add(const NodeSet& others) {
+        for (std::size_t w = 0; w < words_.size(); ++w) words_[w] |= others.words_[w];
+    }
+    void remove(const NodeSet& others) {
+        for (std::size_t w = 0; w < words_.size(); ++w) words_[w] &= ~others.words_[w];
+    }
     bool has(NodeIndex node) const { return (words_[node / 64] & bit(node)) != 0; }
     std::size_t words() const { return words_.size(); }
     std::uint64_t word(std::size_t index) const { return words_[index]; }

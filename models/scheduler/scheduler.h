@@ -13,6 +13,7 @@
 #include "models/scheduler/job_stream.h"
 #include "models/scheduler/job_trace.h"
 #include "models/scheduler/policy.h"
+#include "models/scheduler/published_stream.h"
 #include "models/scheduler/stream_report.h"
 #include "models/training/training.h"
 #include "sim/rng.h"

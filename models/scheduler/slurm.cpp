@@ -58,7 +58,7 @@ class Slurm : public FleetScheduler {
     NodeSet allowed_nodes(const FleetJob& job) const;
     bool within_limits(JobIndex job) const;
     bool switches_do(JobIndex job, const Allocation& allocation);
-    bool try_now(JobIndex job);
+    bool try_now(JobIndex job, const NodeSet* spoken_for = nullptr);
     bool make_room(JobIndex job);
     void start(JobIndex job, const Allocation& allocation);
     void resume_suspended();
@@ -204,10 +204,11 @@ bool Slurm::may_fit(const FleetJob& job) const {
            (rest == 0 || cluster.nodes_with(job.partition, rest) > full);
 }
 
-bool Slurm::try_now(JobIndex index) {
+bool Slurm::try_now(JobIndex index, const NodeSet* spoken_for) {
     const FleetJob& job = fleet_.job(index);
     if (!may_fit(job)) return false;
-    const NodeSet allowed = allowed_nodes(job);
+    NodeSet allowed = allowed_nodes(job);
+    if (spoken_for) allowed.remove(*spoken_for);
     const auto allocation = placement_.place(job, {allowed, allowed});
     if (!allocation || !switches_do(index, *allocation)) return false;
     start(index, *allocation);
@@ -272,8 +273,11 @@ void Slurm::schedule() {
     wake_later();
 }
 
+// Where a job of a partition has to wait, none of the others starts on that partition's nodes either: only
+// backfill knows whether it would be in the way.
 void Slurm::main_pass(std::int64_t depth) {
     std::vector<bool> blocked(first_.size());
+    NodeSet spoken_for(fleet_.cluster().nodes().size());
     std::int64_t open = 0;
     for (std::uint32_t p = 0; p < first_.size(); ++p) open += queue_.waiting(p) > 0 ? 1 : 0;
     depth_reached_ = false;
@@ -285,9 +289,10 @@ void Slurm::main_pass(std::int64_t depth) {
             return;
         }
         if (!within_limits(job)) continue;
-        if (try_now(job)) continue;
+        if (try_now(job, &spoken_for)) continue;
         if (!preemption_.any_leaving() && make_room(job)) continue;
         blocked[fleet_.job(job).partition] = true;
+        spoken_for.add(fleet_.cluster().members(fleet_.job(job).partition));
         --open;
     }
 }

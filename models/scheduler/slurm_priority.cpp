@@ -65,6 +65,7 @@ SlurmPriorities::SlurmPriorities(const Fleet& fleet)
       fair_share_(fleet.spec().accounts.size(), 1),
       partition_factor_(factors(fleet.spec().partitions)),
       qos_factor_(factors(fleet.spec().slurm.qos)),
+      nodes_(static_cast<double>(fleet.spec().nodes())),
       gpus_(static_cast<double>(fleet.spec().gpus())) {}
 
 void SlurmPriorities::runs(JobIndex job) {
@@ -105,7 +106,9 @@ std::int64_t SlurmPriorities::priority(JobIndex index, Instant now) const {
     const FleetJob& job = fleet_.job(index);
     const Duration waited =
         std::clamp(as_of(now) - fleet_.status(index).eligible, Duration{}, rules_.age_max);
-    const double size = static_cast<double>(job.gpus) / gpus_;
+    // As Slurm has it: of the nodes and of the processors, on average.
+    const double size =
+        (static_cast<double>(job.pods()) / nodes_ + static_cast<double>(job.gpus) / gpus_) / 2;
     const auto weighted = [](std::int64_t weight, double factor) {
         return static_cast<double>(weight) * factor;
     };

@@ -54,6 +54,7 @@ class SlurmPriorities {
     std::vector<double> fair_share_;
     std::vector<double> partition_factor_;
     std::vector<double> qos_factor_;
+    double nodes_ = 0;
     double gpus_ = 0;
 };
 

@@ -521,3 +521,32 @@ TEST_CASE("Free GPUs are told apart by what the first of the queue needs") {
     const FleetRunResult more = run(spec, jobs);
     CHECK(more.ledger.booked(Category::gang_wait) == GpuNanoseconds{6} * Duration(9h).count());
 }
+
+TEST_CASE(
+    "Nodes that a blocked partition waits for are not given to others' jobs that would be in its "
+    "way") {
+    FleetSpec spec = fleet(2);
+    spec.partitions.push_back({.name = "one", .first_node = 1, .nodes = 1});
+    FleetJob in_the_way = job(3, 2min, 8, 10min, 2h);
+    in_the_way.partition = 1;
+    FleetJob harmless = job(4, 3min, 8, 5min, 30min);
+    harmless.partition = 1;
+    const FleetRunResult r =
+        run(spec, {job(1, 0min, 8, 25min, 1h), job(2, 1min, 16, 8min, 1h), in_the_way, harmless});
+    const auto start = [&](std::size_t i) {
+        return r.outcome.runs[i].first_start.time_since_epoch();
+    };
+    CHECK(start(1) == 25min);
+    CHECK(start(2) == 33min);
+    CHECK(start(3) <= 4min);  // backfilled: it ends before the first does by its limit
+}
+
+TEST_CASE("A job's size is its share of the nodes and of the GPUs, on average") {
+    FleetSpec spec = fleet(2);
+    spec.slurm.priority.job_size = 1000;
+    FleetJob spread = job(3, 2min, 6, 10min);
+    spread.gpus_per_pod = 3;  // both nodes and 6 of 16 GPUs; the other has one node and 8
+    const FleetRunResult r = run(spec, {job(1, 0min, 16, 10min), job(2, 1min, 8, 10min), spread});
+    CHECK(r.outcome.runs[2].first_start.time_since_epoch() == 10min);
+    CHECK(r.outcome.runs[1].first_start.time_since_epoch() == 20min);
+}

@@ -275,6 +275,7 @@ inline const std::map<std::string, FleetKnob> fleet_knobs = {
       "[[jobs.kind.size]]\ngpus = 4\nshare = 1\n[[jobs.kind.size]]\ngpus = 8"}},
     {"jobs.kind.size.gpus", {"gpus = 1\n", "gpus = 2\n"}},
     {"jobs.kind.size.share", {"share = 2", "share = 3"}},
+    {"jobs.kind.stream", {"gpus = 8\nwork = \"3 h\"", "stream = \"philly\""}},
     {"jobs.kind.gpus_per_pod", {"gpus = 12", "gpus = 12\ngpus_per_pod = 4"}},
     {"jobs.kind.work", {"work = \"6 h\"", "work = \"7 h\""}},
     {"jobs.kind.work_median", {"work_median = \"1 h\"", "work_median = \"90 min\""}},
