@@ -162,7 +162,7 @@ def case_two_sweeps_on_one_database(program, folder):
 
 def case_a_full_disk_stops_a_sweep_that_then_goes_on(program, folder):
     files(folder)
-    _, error = program.run(folder, ["sweep", "study.toml", "--db", "x.sqlite"], 4, limit_bytes=250_000)
+    _, error = program.run(folder, ["sweep", "study.toml", "--db", "x.sqlite"], 4, limit_bytes=600_000)
     check("can't write the database" in error and "goes on from there" in error, error)
     program.sweep(folder, "x.sqlite")
     program.sweep(folder, "y.sqlite")
