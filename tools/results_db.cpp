@@ -28,6 +28,10 @@ std::optional<double> finite(double value) {
 
 }  // namespace
 
+std::string settings_text(const std::vector<std::string>& settings) {
+    return nlohmann::json(settings).dump();
+}
+
 ResultsDb::ResultsDb(const std::string& path) : lock_(path), db_(path, Database::Open::write) {
     // Large pages, because the kernel's work is by the page; room for what a second of a sweep writes. A log
     // beside the file: readers see the last commit while a sweep writes, and each commit is on disk.
@@ -73,8 +77,8 @@ std::int64_t ResultsDb::point(const PointSpec& spec) {
     db_.run(
         "INSERT INTO points (key, scenario, settings, title, version, seed, status, replicas) "
         "VALUES (?, ?, ?, ?, ?, ?, 'open', 0)",
-        spec.key.text, scenario(spec.file, spec.toml), nlohmann::json(spec.settings).dump(),
-        spec.title, spec.version, static_cast<std::int64_t>(spec.key.seed));
+        spec.key.text, scenario(spec.file, spec.toml), settings_text(spec.settings), spec.title,
+        spec.version, static_cast<std::int64_t>(spec.key.seed));
     return db_.last_row();
 }
 

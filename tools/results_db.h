@@ -45,6 +45,9 @@ struct StoredPoint {
     Summary summary;  // of a metric
 };
 
+// points.settings.
+std::string settings_text(const std::vector<std::string>& settings);
+
 class ResultsDb {
   public:
     // Opens or creates `path` as its only writer; others may read. Throws ScenarioError when that isn't
