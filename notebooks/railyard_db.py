@@ -51,6 +51,12 @@ class Results:
         settings = [dict(s.split("=", 1) for s in json.loads(text)) for text in rows.pop("settings")]
         return rows.join(pd.DataFrame(settings, index=rows.index))
 
+    def axes(self, run=None):
+        """Where each point of a sweep lies: a row a point, a column an axis, numbers in the axis's unit, else texts."""
+        rows = self.sql("SELECT v.run, v.position, a.key, coalesce(v.value, v.text) AS value FROM axis_values v "
+                        "JOIN axes a ON a.run = v.run AND a.axis = v.axis WHERE ? IS NULL OR v.run = ?", (run, run))
+        return rows.pivot(index=["run", "position"], columns="key", values="value").infer_objects()
+
     def metrics(self, run=None):
         """Means over replicas: a row a point, a column a metric."""
         rows = self.sql("SELECT run, position, name, mean FROM metric_means WHERE ? IS NULL OR run = ?", (run, run))

@@ -81,6 +81,16 @@ AxisBounds AxisBounds::taken_from(Value& table) {
     return out;
 }
 
+void AxisBounds::describe(const std::string& path, std::vector<SchemaRow>& rows) {
+    const auto add = [&](const char* key, const char* type, const char* otherwise,
+                         const char* doc) {
+        rows.push_back({path + "." + key, type, otherwise, doc, false, Bound::any, {}, {}});
+    };
+    add("values", "a list of values", "from and to", "The values of the key");
+    add("from", "a number or a quantity", "values", "One end of a range");
+    add("to", "a number or a quantity", "values", "Its other end");
+}
+
 std::optional<Axis> Axis::read(Section& section, const AxisBounds& bounds, bool takes_any_value) {
     Axis axis;
     section.read("key", axis.key_,

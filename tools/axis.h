@@ -24,6 +24,8 @@ struct AxisBounds {
 
     // Takes them out of the axis's table.
     static AxisBounds taken_from(Value& table);
+    // What they are, for the schema: `path` is the axis's.
+    static void describe(const std::string& path, std::vector<SchemaRow>& rows);
 };
 
 // A list of values, or a range from which any value can be taken: linear or logarithmic, of whole

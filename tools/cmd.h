@@ -41,5 +41,7 @@ int cmd_calc(const std::vector<std::string>& arguments);
 const std::atomic<bool>& interrupted();
 
 std::string version();
+// What results are known by in a database: the version and the sources, "0.1.0 sources-3f2a...".
+std::string result_version();
 
 }  // namespace railyard

@@ -213,7 +213,7 @@ void save(const Comparison& c, ResultsDb& db) {
     run.kind = "compare";
     run.file = c.arms[0].file;
     run.title = c.arms[0].scenario.title;
-    run.version = version();
+    run.version = result_version();
     run.seed = c.arms[0].scenario.seed;
     run.points_wanted = static_cast<std::int64_t>(c.arms.size());
     run.replicas_wanted = c.arms[0].scenario.replicas;
@@ -221,8 +221,8 @@ void save(const Comparison& c, ResultsDb& db) {
     for (std::size_t i = 0; i < c.arms.size(); ++i) {
         const ComparedArm& arm = c.arms[i];
         const std::int64_t point =
-            db.point({arm.file, arm.toml, arm.settings, point_key(arm.document, version()),
-                      arm.scenario.title, version()});
+            db.point({arm.file, arm.toml, arm.settings, point_key(arm.document, result_version()),
+                      arm.scenario.title, result_version()});
         db.attach(id, static_cast<std::int64_t>(i), point, arm.name);
         db.describe_point(point, arm.scenario, arm.records[0]);
         for (const StoredReplica& r : arm.records) db.add(point, r, texts_of(r));

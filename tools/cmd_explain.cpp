@@ -205,7 +205,8 @@ void print_upgrades(const UpgradeTable& upgrades) {
                 : "one replica: none",
             points(e.goodput.mean)};
         if (e.cost) {
-            row.push_back(fmt::format("{}{}", *e.cost < 0 ? "-" : "+", grouped(std::abs(*e.cost))));
+            row.push_back(
+                fmt::format("{}{}", *e.cost <= -0.5 ? "-" : "+", grouped(std::abs(*e.cost))));
             row.push_back(percent_change(*e.return_on_cost));
         }
         table.add(row);

@@ -119,7 +119,7 @@ int cmd_report(const std::vector<std::string>& arguments) {
     ReportResults results = report_results(*db, featured_max, column_bytes_max);
     Json data = {{"database", std::filesystem::path(args->db).filename().string()},
                  {"schema", results_schema_version},
-                 {"version", version()}};
+                 {"version", result_version()}};
     data.update(results.data);
     data["timelines"] = Json::array();
     for (const FeaturedPoint& point : results.featured) {

@@ -202,7 +202,7 @@ std::string json_text(const SweepPlan& plan, const SweepOutcome& outcome, const 
                                         {"limit", n.limit},
                                         {"open", n.open},
                                         {"digest", outcome.digest},
-                                        {"version", version()}};
+                                        {"version", result_version()}};
     return out.dump();
 }
 
@@ -227,26 +227,32 @@ int cmd_sweep(const std::vector<std::string>& arguments) {
     if (!args) return exit_ok;
     std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is a full disk, not a crash
     if (!args->task_folder.empty()) {
-        run_task(args->task_folder, static_cast<std::size_t>(args->task), version(), args->threads,
-                 interrupted());
+        run_task(args->task_folder, static_cast<std::size_t>(args->task), result_version(),
+                 args->threads, interrupted());
         return exit_ok;
     }
     const Study study = read_study(args->study, args->settings);
     ResultsDb db(args->db);
     const std::string folder = args->db + ".slurm";
     if (args->slurm) take_over(folder, db);
-    const SweepPlan plan = plan_sweep(study, version(), db);
+    const SweepPlan plan = plan_sweep(study, result_version(), db);
     const auto to_do = static_cast<std::int64_t>(plan.to_do.size());
     if (to_do < plan.points && !args->json) {
         fmt::print("  {} of {} points are in {} already\n", plan.points - to_do, plan.points,
                    args->db);
+    }
+    if (plan.of_other_version > 0) {
+        fmt::print(stderr,
+                   "railyard: {} of the points are in {} as other sources made them (railyard {}): "
+                   "those rows stay, the points are run again\n",
+                   plan.of_other_version, args->db, plan.other_version);
     }
     const double cpu_before = process_cpu_seconds();
     try {
         Progress progress("points");
         const auto update = [&](std::int64_t done) { progress.update(done, to_do); };
         if (args->slurm) {
-            run_on_slurm(study, plan, version(), folder,
+            run_on_slurm(study, plan, result_version(), folder,
                          {args->tasks, args->sbatch, args->poll_s, 3, &interrupted(), update}, db);
         } else {
             const SweepWorkDone work =

@@ -32,7 +32,8 @@ std::string Row::text(int column) const {
 Database::Database(std::string path, Open how) : path_(std::move(path)) {
     const int flags =
         how == Open::read ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-    if (sqlite3_open_v2(path_.c_str(), &db_, flags, nullptr) == SQLITE_OK) return;
+    if (sqlite3_open_v2(path_.c_str(), &db_, flags | SQLITE_OPEN_NOMUTEX, nullptr) == SQLITE_OK)
+        return;
     try {
         fail("can't open");
     } catch (...) {
@@ -65,6 +66,20 @@ sqlite3_stmt* Database::prepared(std::string_view sql) {
     return statements_.emplace(sql, statement).first->second;
 }
 
+sqlite3_stmt* Database::prepared_rows(std::string_view insert, std::size_t columns,
+                                      std::size_t rows) {
+    const auto found = row_statements_.find({insert, rows});
+    if (found != row_statements_.end()) return found->second;
+    std::string row = "(?";
+    for (std::size_t i = 1; i < columns; ++i) row += ",?";
+    row += ")";
+    std::string sql(insert);
+    for (std::size_t i = 0; i < rows; ++i) sql += (i == 0 ? " " : ",") + row;
+    sqlite3_stmt* statement = prepared(sql);
+    row_statements_.emplace(std::pair(insert, rows), statement);
+    return statement;
+}
+
 void Database::finish(sqlite3_stmt* statement) {
     const int status = sqlite3_step(statement);
     // The reset repeats the failure; it also ends the statement's hold on the file.
@@ -93,7 +108,8 @@ void Database::bind(sqlite3_stmt* s, int i, double v) {
     sqlite3_bind_double(s, i, v);
 }
 void Database::bind(sqlite3_stmt* s, int i, std::string_view v) {
-    sqlite3_bind_text(s, i, v.data(), static_cast<int>(v.size()), SQLITE_TRANSIENT);
+    // Static: the caller's value outlives the statement's run, and each run binds all of them.
+    sqlite3_bind_text(s, i, v.data(), static_cast<int>(v.size()), SQLITE_STATIC);
 }
 void Database::bind(sqlite3_stmt* s, int i, std::nullopt_t) {
     sqlite3_bind_null(s, i);

@@ -9,6 +9,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <vector>
 
 #include "sim/error.h"
 
@@ -36,7 +38,7 @@ class DatabaseError : public ScenarioError {
     using ScenarioError::ScenarioError;
 };
 
-// Every failure leaves as DatabaseError.
+// Every failure leaves as DatabaseError. For one thread at a time.
 class Database {
   public:
     enum class Open : std::uint8_t { read, write };  // write makes the file when there is none
@@ -57,7 +59,20 @@ class Database {
         (bind(statement, ++index, values), ...);
         finish(statement);
     }
-    // Likewise; calls `each` with every row.
+    // One INSERT of as many rows as there are: `insert` is a literal that ends in VALUES. Cheapest in the
+    // order of the table's key.
+    template <class... Values>
+    void insert(std::string_view insert, const std::vector<std::tuple<Values...>>& rows) {
+        if (rows.empty()) return;
+        sqlite3_stmt* statement = prepared_rows(insert, sizeof...(Values), rows.size());
+        int index = 0;
+        for (const auto& row : rows) {
+            std::apply([&](const auto&... values) { (bind(statement, ++index, values), ...); },
+                       row);
+        }
+        finish(statement);
+    }
+    // Like run; calls `each` with every row.
     template <class... Values>
     void query(std::string_view sql, const std::function<void(const Row&)>& each,
                const Values&... values) {
@@ -82,6 +97,7 @@ class Database {
 
   private:
     sqlite3_stmt* prepared(std::string_view sql);
+    sqlite3_stmt* prepared_rows(std::string_view insert, std::size_t columns, std::size_t rows);
     void finish(sqlite3_stmt* statement);
     void walk(sqlite3_stmt* statement, const std::function<void(const Row&)>& each);
     static void bind(sqlite3_stmt* s, int i, std::int64_t v);
@@ -101,6 +117,7 @@ class Database {
     std::string path_;
     sqlite3* db_ = nullptr;
     std::map<std::string, sqlite3_stmt*, std::less<>> statements_;
+    std::map<std::pair<std::string_view, std::size_t>, sqlite3_stmt*> row_statements_;  // by rows
 };
 
 // Held while a file is written: a second writer is told at once, readers come and go. It is a lock of the

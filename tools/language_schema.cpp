@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/campaign/campaign.h"
+#include "tools/study.h"
 
 namespace railyard {
 
@@ -149,6 +150,8 @@ Json type_of(const SchemaRow& row, Definitions& definitions) {
         return {{"allOf", definitions.number("number", row.bound)}};
     }
     if (row.type == "true or false") return {{"type", "boolean"}};
+    if (row.type == "a list of values") return {{"type", "array"}, {"minItems", 1}};
+    if (row.type == "a number or a quantity") return {{"type", {"number", "string"}}};
     if (row.type == "text" || row.type.starts_with("name of")) return {{"type", "string"}};
     return {{"type", "object"}};
 }
@@ -253,6 +256,23 @@ Json overrides(Definitions& definitions) {
     return table;
 }
 
+// [sweep], which only `railyard sweep` reads. A study may name its scenario instead of containing it.
+void add_study(Json& root, Definitions& definitions) {
+    for (const SchemaRow& row : study_schema()) add(root, row, definitions);
+    Json& sweep = root["properties"]["sweep"];
+    sweep["description"] = "The axes of a study: what 'railyard sweep' varies";
+    sweep["required"] = {"axis"};
+    sweep["properties"]["stop"]["required"] = {"half_width"};
+    Json& axis = sweep["properties"]["axis"];
+    axis["minItems"] = 1;
+    axis["items"]["oneOf"] = {{{"required", {"values"}}}, {{"required", {"from", "to"}}}};
+    const Json contained = root["required"];
+    root.erase("required");
+    root["anyOf"] = {
+        {{"required", contained}},
+        {{"required", {"sweep"}}, {"properties", {{"sweep", {{"required", {"scenario"}}}}}}}};
+}
+
 // What fits on a line stands on one; the rest has a line for each member.
 void print(const Json& value, std::size_t indent, std::string& out) {
     constexpr std::size_t columns_max = 400;
@@ -285,9 +305,7 @@ std::string scenario_json_schema() {
     const Json described = replaced;
     replaced = overrides(definitions);
     replaced["description"] = described["description"];
-    // What `railyard sweep` reads of a study that contains its scenario.
-    root["properties"]["sweep"] = {{"description", "The axes of a study: tools/README.md"},
-                                   {"type", "object"}};
+    add_study(root, definitions);
     root["definitions"] = std::move(shared);
     std::string out;
     print(root, 0, out);

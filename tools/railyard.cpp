@@ -12,6 +12,7 @@
 
 #include "models/campaign/campaign.h"
 #include "sim/error.h"
+#include "tools/build_identity.h"
 #include "tools/cmd.h"
 #include "tools/options.h"
 
@@ -73,7 +74,7 @@ int dispatch(const std::vector<std::string>& arguments) {
         return arguments.empty() ? exit_user_error : exit_ok;
     }
     if (arguments[0] == "--version") {
-        fmt::print("railyard {}\n", version());
+        fmt::print("railyard {}\n", result_version());
         return exit_ok;
     }
     std::vector<std::string> names;
@@ -92,6 +93,9 @@ const std::atomic<bool>& interrupted() {
 }
 std::string version() {
     return RAILYARD_VERSION;
+}
+std::string result_version() {
+    return fmt::format("{} {}", version(), build_identity());
 }
 
 }  // namespace railyard

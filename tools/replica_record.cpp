@@ -1,10 +1,8 @@
 #include "tools/replica_record.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <charconv>
 #include <cmath>
-#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -48,25 +46,40 @@ Ending ending_of(std::string_view name) {
 
 namespace {
 
-// The shortest digits that read back to the same bits; null for what is not a number.
-void append(fmt::memory_buffer& out, double value) {
-    if (std::isfinite(value)) {
-        fmt::format_to(std::back_inserter(out), "{}", value);
+template <class Number>
+void append_digits(std::string& out, Number value) {
+    constexpr std::size_t digits_max = 32;
+    std::array<char, digits_max> digits;
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
+    out.append(digits.data(), end);
+}
+
+// The shortest digits that read back to the same bits; null for what is not a number. Most values are whole
+// numbers, whose digits cost a tenth of a fraction's.
+void append(std::string& out, double value) {
+    constexpr double whole_max = 1e15;  // beyond it, digits are not exact
+    if (!std::isfinite(value)) {
+        out += "null";
+    } else if (std::abs(value) < whole_max && value == std::trunc(value) &&
+               (value != 0 || !std::signbit(value))) {
+        append_digits(out, static_cast<std::int64_t>(value));
     } else {
-        fmt::format_to(std::back_inserter(out), "null");
+        append_digits(out, value);
     }
 }
 
 template <class List, class Each>
 std::string json_list(const List& list, const Each& each) {
-    fmt::memory_buffer out;
-    out.push_back('[');
+    constexpr std::size_t bytes_each = 10;  // as a rule
+    std::string out;
+    out.reserve(2 + list.size() * bytes_each);
+    out += '[';
     for (std::size_t i = 0; i < list.size(); ++i) {
-        if (i > 0) out.push_back(',');
+        if (i > 0) out += ',';
         each(out, list[i]);
     }
-    out.push_back(']');
-    return fmt::to_string(out);
+    out += ']';
+    return out;
 }
 
 double number_of(const nlohmann::json& json) {
@@ -77,21 +90,20 @@ double number_of(const nlohmann::json& json) {
 
 RecordTexts texts_of(const StoredReplica& record) {
     RecordTexts out;
-    out.metrics = json_list(record.metrics, [](fmt::memory_buffer& to, const Metric& m) {
+    out.metrics = json_list(record.metrics, [](std::string& to, const Metric& m) {
         if (m.count < 0) {
             append(to, m.value);
             return;
         }
-        to.push_back('[');
+        to += '[';
         append(to, m.sum);
-        to.push_back(',');
+        to += ',';
         append(to, m.count);
-        to.push_back(']');
+        to += ']';
     });
-    out.ledger = json_list(record.ledger, [](fmt::memory_buffer& to, double v) { append(to, v); });
-    out.interruptions = json_list(record.interruptions, [](fmt::memory_buffer& to, std::int64_t n) {
-        fmt::format_to(std::back_inserter(to), "{}", n);
-    });
+    out.ledger = json_list(record.ledger, [](std::string& to, double v) { append(to, v); });
+    out.interruptions = json_list(record.interruptions,
+                                  [](std::string& to, std::int64_t n) { append_digits(to, n); });
     return out;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -27,10 +28,16 @@ std::optional<double> finite(double value) {
 
 }  // namespace
 
+std::string settings_text(const std::vector<std::string>& settings) {
+    return nlohmann::json(settings).dump();
+}
+
 ResultsDb::ResultsDb(const std::string& path) : lock_(path), db_(path, Database::Open::write) {
-    // A log beside the file: readers see the last commit while a sweep writes, and each commit is on disk.
+    // Large pages, because the kernel's work is by the page; room for what a second of a sweep writes. A log
+    // beside the file: readers see the last commit while a sweep writes, and each commit is on disk.
     db_.execute(
-        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000; "
+        "PRAGMA page_size = 16384; PRAGMA cache_size = -16384; PRAGMA journal_mode = WAL; PRAGMA "
+        "synchronous = FULL; PRAGMA wal_autocheckpoint = 1000; "
         "BEGIN IMMEDIATE");
     prepare_results(db_);
     db_.execute("COMMIT; BEGIN IMMEDIATE");
@@ -40,6 +47,7 @@ ResultsDb::ResultsDb(const std::string& path) : lock_(path), db_(path, Database:
 ResultsDb::~ResultsDb() = default;
 
 void ResultsDb::commit() {
+    write_replicas();
     db_.execute("COMMIT; BEGIN IMMEDIATE");
     committed_ = now_seconds();
 }
@@ -66,17 +74,23 @@ std::int64_t ResultsDb::point(const PointSpec& spec) {
     if (const auto found = db_.integer("SELECT point FROM points WHERE key = ?", spec.key.text)) {
         return *found;
     }
-    const std::string digest = digest_of(spec.file + "\n" + spec.toml);
-    db_.run("INSERT OR IGNORE INTO scenarios (digest, file, toml) VALUES (?, ?, ?)", digest,
-            spec.file, spec.toml);
-    const std::int64_t scenario =
-        db_.integer("SELECT scenario FROM scenarios WHERE digest = ?", digest).value_or(0);
     db_.run(
         "INSERT INTO points (key, scenario, settings, title, version, seed, status, replicas) "
         "VALUES (?, ?, ?, ?, ?, ?, 'open', 0)",
-        spec.key.text, scenario, nlohmann::json(spec.settings).dump(), spec.title, spec.version,
-        static_cast<std::int64_t>(spec.key.seed));
+        spec.key.text, scenario(spec.file, spec.toml), settings_text(spec.settings), spec.title,
+        spec.version, static_cast<std::int64_t>(spec.key.seed));
     return db_.last_row();
+}
+
+std::int64_t ResultsDb::scenario(const std::string& file, const std::string& toml) {
+    const std::string text = file + "\n" + toml;
+    if (text == scenario_.first) return scenario_.second;
+    const std::string digest = digest_of(text);
+    db_.run("INSERT OR IGNORE INTO scenarios (digest, file, toml) VALUES (?, ?, ?)", digest, file,
+            toml);
+    const auto found = db_.integer("SELECT scenario FROM scenarios WHERE digest = ?", digest);
+    scenario_ = {text, found.value_or(0)};
+    return scenario_.second;
 }
 
 void ResultsDb::attach(std::int64_t run, std::int64_t position, std::int64_t point,
@@ -143,19 +157,26 @@ std::vector<StoredReplica> ResultsDb::replicas_of(std::int64_t point) {
 
 void ResultsDb::describe_point(std::int64_t point, const Scenario& scenario,
                                const StoredReplica& first) {
-    std::vector<std::pair<std::string, std::string>> metrics;
+    NameList metrics;
     for (const Metric& m : first.metrics) metrics.emplace_back(m.name, m.unit);
-    std::vector<std::pair<std::string, std::string>> causes;
+    NameList causes;
     for (const FailureCause& cause : scenario.causes) causes.emplace_back(cause.name, "1");
     db_.run("UPDATE points SET gpus = ?, metric_list = ?, cause_list = ? WHERE point = ?",
             scenario.gpus(), name_list(metrics), name_list(causes), point);
 }
 
-void ResultsDb::add(std::int64_t point, const ReplicaHead& r, const RecordTexts& texts) {
-    db_.run("INSERT OR REPLACE INTO replicas VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", point, r.index,
-            ending_name(r.ending), r.simulated_ns, r.events, hex(r.outcome), hex(r.trajectory),
-            texts.metrics, texts.ledger, texts.interruptions);
+void ResultsDb::add(std::int64_t point, const ReplicaHead& r, RecordTexts texts) {
+    replicas_.emplace_back(point, r.index, ending_name(r.ending), r.simulated_ns, r.events,
+                           hex(r.outcome), hex(r.trajectory), std::move(texts.metrics),
+                           std::move(texts.ledger), std::move(texts.interruptions));
+    constexpr std::size_t rows_max = 32;
+    if (replicas_.size() == rows_max) write_replicas();
     ++added_;
+}
+
+void ResultsDb::write_replicas() {
+    db_.insert("INSERT OR REPLACE INTO replicas VALUES", replicas_);
+    replicas_.clear();
 }
 
 void ResultsDb::add_events(std::int64_t point, std::int64_t replica,
@@ -169,16 +190,23 @@ void ResultsDb::add_events(std::int64_t point, std::int64_t replica,
 }
 
 // The list's number is a digest of what is in it, so that it does not depend on which point came first.
-std::int64_t ResultsDb::name_list(const std::vector<std::pair<std::string, std::string>>& names) {
+std::int64_t ResultsDb::name_list(const NameList& names) {
+    const auto known = std::find_if(lists_.begin(), lists_.end(), [&](const auto& list) {
+        return std::equal(names.begin(), names.end(), list.names.begin(), list.names.end(),
+                          [](const auto& a, const auto& b) {
+                              return a.first == b.first && a.second == b.second;
+                          });
+    });
+    if (known != lists_.end()) return known->number;
     Fingerprint digest;
     for (const auto& [name, unit] : names) digest.add_all(name, unit);
     const auto list = static_cast<std::int64_t>(digest.value() >> 1);
-    if (!lists_.insert(list).second) return list;
     std::int64_t position = 0;
     for (const auto& [name, unit] : names) {
         db_.run("INSERT OR IGNORE INTO name_lists VALUES (?, ?, ?, ?)", list, position++, name,
                 unit);
     }
+    lists_.push_back({list, {names.begin(), names.end()}});
     return list;
 }
 
@@ -193,19 +221,35 @@ void ResultsDb::finish_point(std::int64_t point, const std::vector<FailureCause>
         "trajectory = ? "
         "WHERE point = ?",
         status, problem, summary.replicas, summary.digest, summary.trajectory, point);
-    for (const MetricSummary& m : summary.metrics) {
-        db_.run("INSERT OR REPLACE INTO point_metrics VALUES (?, ?, ?, ?, ?, ?, ?)", point, m.name,
-                m.unit, finite(m.summary.mean), m.summary.deviation, finite(m.summary.ci95.low),
-                finite(m.summary.ci95.high));
-    }
+    add_metrics(point, summary.metrics);
+    using Share = std::tuple<std::int64_t, std::string_view, double, double>;
+    std::vector<Share> ledger;
     for (std::size_t i = 0; i < category_count; ++i) {
-        db_.run("INSERT OR REPLACE INTO point_ledger VALUES (?, ?, ?, ?)", point,
-                category_name(static_cast<Category>(i)), summary.gpu_s[i], summary.ledger[i]);
+        ledger.emplace_back(point, category_name(static_cast<Category>(i)), summary.gpu_s[i],
+                            summary.ledger[i]);
     }
+    std::sort(ledger.begin(), ledger.end());
+    db_.insert("INSERT OR REPLACE INTO point_ledger VALUES", ledger);
+    std::vector<std::tuple<std::int64_t, std::string_view, double>> counts;
     for (std::size_t i = 0; i < causes.size(); ++i) {
-        db_.run("INSERT OR REPLACE INTO point_interruptions VALUES (?, ?, ?)", point,
-                causes[i].name, summary.interruptions[i]);
+        counts.emplace_back(point, causes[i].name, summary.interruptions[i]);
     }
+    std::sort(counts.begin(), counts.end());
+    db_.insert("INSERT OR REPLACE INTO point_interruptions VALUES", counts);
+}
+
+void ResultsDb::add_metrics(std::int64_t point, const std::vector<MetricSummary>& metrics) {
+    using Mean = std::optional<double>;
+    std::vector<
+        std::tuple<std::int64_t, std::string_view, std::string_view, Mean, double, Mean, Mean>>
+        rows;
+    for (const MetricSummary& m : metrics) {
+        rows.emplace_back(point, m.name, m.unit, finite(m.summary.mean), m.summary.deviation,
+                          finite(m.summary.ci95.low), finite(m.summary.ci95.high));
+    }
+    std::sort(rows.begin(), rows.end(),
+              [](const auto& a, const auto& b) { return std::get<1>(a) < std::get<1>(b); });
+    db_.insert("INSERT OR REPLACE INTO point_metrics VALUES", rows);
 }
 
 void ResultsDb::fail_point(std::int64_t point, const std::string& status,

@@ -3,7 +3,6 @@
 // results_schema.cpp and README.md.
 
 #include <memory>
-#include <set>
 #include <string>
 
 #include "sim/comparison.h"
@@ -46,6 +45,9 @@ struct StoredPoint {
     Summary summary;  // of a metric
 };
 
+// points.settings.
+std::string settings_text(const std::vector<std::string>& settings);
+
 class ResultsDb {
   public:
     // Opens or creates `path` as its only writer; others may read. Throws ScenarioError when that isn't
@@ -72,7 +74,7 @@ class ResultsDb {
     // What the point's replicas have in common; before the first of them is added.
     void describe_point(std::int64_t point, const Scenario& scenario, const StoredReplica& first);
     // Replaces the replica that is there. It is safe on disk at the next commit.
-    void add(std::int64_t point, const ReplicaHead& replica, const RecordTexts& texts);
+    void add(std::int64_t point, const ReplicaHead& replica, RecordTexts texts);
     void add_events(std::int64_t point, std::int64_t replica,
                     const std::vector<CampaignEvent>& log);
     // What came out over the replicas so far. Status: open (more are to come), complete, stuck or limit;
@@ -100,11 +102,24 @@ class ResultsDb {
     Database& database() { return db_; }
 
   private:
-    std::int64_t name_list(const std::vector<std::pair<std::string, std::string>>& names);
+    void write_replicas();
+    void add_metrics(std::int64_t point, const std::vector<MetricSummary>& metrics);
+    using NameList = std::vector<std::pair<std::string_view, std::string_view>>;  // name, unit
+    std::int64_t name_list(const NameList& names);
+    std::int64_t scenario(const std::string& file, const std::string& toml);
 
     WriterLock lock_;  // outlives the connection
     Database db_;
-    std::set<std::int64_t> lists_;  // that this has written
+    using ReplicaRow =
+        std::tuple<std::int64_t, std::int64_t, const char*, std::int64_t, std::int64_t, std::string,
+                   std::string, std::string, std::string, std::string>;
+    std::vector<ReplicaRow> replicas_;  // added, not yet written
+    struct KnownList {
+        std::int64_t number;
+        std::vector<std::pair<std::string, std::string>> names;
+    };
+    std::vector<KnownList> lists_;                   // that this has written: a handful
+    std::pair<std::string, std::int64_t> scenario_;  // the last text and its number
     double began_ = 0;
     double committed_ = 0;
     std::int64_t added_ = 0;

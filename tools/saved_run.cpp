@@ -15,12 +15,12 @@ SavedRun::SavedRun(const std::string& path, const Scenario& scenario, const std:
     run.kind = "run";
     run.file = scenario.file;
     run.title = scenario.title;
-    run.version = version();
+    run.version = result_version();
     run.seed = scenario.seed;
     run.replicas_wanted = scenario.replicas;
     run_ = db_->begin_run(run);
-    const PointKey key = point_key(document_with(toml, scenario.file, settings), version());
-    point_ = db_->point({scenario.file, toml, settings, key, scenario.title, version()});
+    const PointKey key = point_key(document_with(toml, scenario.file, settings), result_version());
+    point_ = db_->point({scenario.file, toml, settings, key, scenario.title, result_version()});
     db_->attach(run_, 0, point_, "");
     db_->commit();
 }

@@ -61,14 +61,22 @@ std::string without_indices(const std::string& key) {
 
 class StudyReader {
   public:
-    StudyReader(Study& study, Document& document)
+    // Describes its keys into `schema` when that is given, of an empty document.
+    StudyReader(Study& study, Document& document, std::vector<SchemaRow>* schema = nullptr)
         : study_(study),
           document_(document),
           bounds_(taken_from(document)),
           values_(diagnostics_, document.name),
-          top_(values_, document.root.find("sweep"), "sweep", {}) {}
+          top_(values_, document.root.find("sweep"), "sweep", {}, schema) {}
 
     void read() {
+        read_keys();
+        diagnostics_.raise_if_any();
+        make_points();
+        diagnostics_.raise_if_any();
+    }
+
+    void read_keys() {
         read_base();
         int design = 0;
         top_.choose("design", design, design_names(), "How the axes make points");
@@ -78,9 +86,6 @@ class StudyReader {
         read_design_size();
         read_rule();
         top_.finish();
-        diagnostics_.raise_if_any();
-        make_points();
-        diagnostics_.raise_if_any();
     }
 
   private:
@@ -165,6 +170,10 @@ void StudyReader::read_axes() {
     std::vector<std::string> seen;
     std::size_t at = 0;
     for (Section& section : top_.sections("axis", "The axes, each a [[sweep.axis]]")) {
+        if (section.describing()) {
+            Axis::read(section, {}, false);
+            continue;
+        }
         std::optional<Axis> axis = Axis::read(section, bounds_[at++], takes_any_value_);
         if (!axis) continue;
         check_key(section, axis->key());
@@ -206,14 +215,16 @@ void StudyReader::read_rule() {
         top_.error("replicas", "has no effect: sweep.stop says how many there are",
                    "leave it out, or [sweep.stop]");
     }
-    if (stop.present()) {
+    if (stop.present() || stop.describing()) {
         rule.metric = "goodput";
         rule.replicas_min = 10;
         rule.replicas_max = 1000;
     }
     stop.read("metric", rule.metric, "Whose interval must be narrow");
     stop.read("half_width", rule.half_width, "Of its 95 % interval, relative to the mean",
-              {.bound = Bound::positive, .required = stop.present()});
+              {.bound = Bound::positive,
+               .required = stop.present(),
+               .otherwise = "the section needs it"});
     stop.read("replicas_min", rule.replicas_min, "At least so many", {.bound = Bound::count});
     stop.read("replicas_max", rule.replicas_max, "At most so many", {.bound = Bound::count});
     if (stop.present() && rule.replicas_max < rule.replicas_min) {
@@ -292,6 +303,15 @@ void StudyReader::add_sampled(const UnitPoints& points) {
 }
 
 }  // namespace
+
+std::vector<SchemaRow> study_schema() {
+    std::vector<SchemaRow> rows;
+    Study study;
+    Document empty;
+    StudyReader(study, empty, &rows).read_keys();
+    AxisBounds::describe("sweep.axis", rows);
+    return rows;
+}
 
 Study read_study(const std::string& path, const std::vector<std::string>& settings) {
     Study study;

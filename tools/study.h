@@ -40,4 +40,7 @@ constexpr std::int64_t study_points_max = 10'000'000;
 // ScenarioError with all that is wrong, axes whose keys no scenario has included.
 Study read_study(const std::string& path, const std::vector<std::string>& settings);
 
+// What may stand in [sweep], as it is read.
+std::vector<SchemaRow> study_schema();
+
 }  // namespace railyard

@@ -83,6 +83,21 @@ bool done_with(const StoredPoint& point, const StoppingRule& rule) {
            rule.wanted(point.replicas, point.summary) == point.replicas;
 }
 
+void find_other_versions(const Study& study, const std::string& version, ResultsDb& db,
+                         SweepPlan& plan) {
+    std::set<std::string> wanted;
+    for (const SweepPoint& point : plan.to_do) wanted.insert(settings_text(point.settings));
+    db.database().query(
+        "SELECT p.settings, p.version FROM points p JOIN scenarios s ON s.scenario = p.scenario "
+        "WHERE s.toml = ? AND p.version <> ? AND p.status <> 'open' ORDER BY p.point",
+        [&](const Row& row) {
+            if (wanted.erase(row.text(0)) == 0) return;
+            ++plan.of_other_version;
+            plan.other_version = row.text(1);
+        },
+        study.scenario_text, version);
+}
+
 }  // namespace
 
 SweepPlan plan_sweep(const Study& study, const std::string& version, ResultsDb& db) {
@@ -103,6 +118,7 @@ SweepPlan plan_sweep(const Study& study, const std::string& version, ResultsDb& 
                              db.replicas_of(stored.id)});
     }
     out.points = static_cast<std::int64_t>(seen.size());
+    if (!out.to_do.empty()) find_other_versions(study, version, db, out);
     return out;
 }
 

@@ -12,10 +12,14 @@ struct SweepPlan {
     bool resumed = false;           // the same sweep has been here before
     std::int64_t points = 0;        // different ones
     std::vector<SweepPoint> to_do;  // in the study's order
+    // Of those, points that other sources (another version of the program) have left results of.
+    std::int64_t of_other_version = 0;
+    std::string other_version;  // one of them
 };
 
 // Writes the run, its points and where they lie on the axes, or finds them, and commits. A point that has
-// enough replicas already, whoever asked for them, is not to be done again.
+// enough replicas already, whoever asked for them, is not to be done again. What another version left there
+// stays, and its points are new ones.
 SweepPlan plan_sweep(const Study& study, const std::string& version, ResultsDb& db);
 
 // Names of impossible, stuck and cut-off points, and the run's status, after all is done.

@@ -16,6 +16,12 @@ namespace railyard {
 
 namespace {
 
+double thread_cpu_seconds() {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
 // What a thread has found, to be written by the writer.
 using Write = std::function<void(ResultsDb&)>;
 
@@ -195,12 +201,13 @@ Sweep::Place Sweep::open(SweepPoint& from) {
 }
 
 void Sweep::finish_replica(const Place& point, StoredReplica record) {
-    const bool describe = !point->described.exchange(true);
-    queue_.push([point, describe, head = ReplicaHead(record), texts = texts_of(record),
-                 first = describe ? record : StoredReplica()](ResultsDb& db) {
-        if (describe) db.describe_point(point->id, point->scenario, first);
-        db.add(point->id, head, texts);
-    });
+    if (!point->described.exchange(true)) {
+        queue_.push([point, first = record](ResultsDb& db) {
+            db.describe_point(point->id, point->scenario, first);
+        });
+    }
+    queue_.push([id = point->id, head = ReplicaHead(record), texts = texts_of(record)](
+                    ResultsDb& db) mutable { db.add(id, head, std::move(texts)); });
     {
         const std::lock_guard lock(mutex_);
         OpenPoint& p = *point;
@@ -272,12 +279,6 @@ void Sweep::fail(std::int64_t id, const std::string& status, const std::string& 
     ++done_;
 }
 
-double thread_cpu_seconds() {
-    timespec now{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
 }  // namespace
 
 SweepWorkDone run_points(std::vector<SweepPoint> points, const SweepOptions& options,
@@ -295,7 +296,7 @@ SweepWorkDone run_points(std::vector<SweepPoint> points, const SweepOptions& opt
     try {
         while (auto writes = sweep.queue().take()) {
             if (options.cancelled != nullptr && *options.cancelled) sweep.stop();
-            for (const Write& write : *writes) write(db);
+            for (Write& write : *writes) write(db);
             db.commit_when_due();
             if (options.progress) options.progress(sweep.done());
         }

@@ -95,7 +95,7 @@ void Candidates::add_spares() {
     const std::int64_t step = std::max<std::int64_t>(1, (s_.job.nodes + 99) / 100);
     const std::int64_t spares = s_.nodes.nodes - s_.job.nodes;
     const auto nodes = [&](std::int64_t count) {
-        add(fmt::format("{} spare nodes instead of {}", count, spares),
+        add(fmt::format("{} spare node{} instead of {}", count, count == 1 ? "" : "s", spares),
             {fmt::format("cluster.nodes={}", s_.job.nodes + count),
              fmt::format("job.nodes={}", s_.job.nodes)});
     };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <vector>
 
 #include "models/campaign/scenario.h"
 
@@ -20,11 +22,39 @@ constexpr std::array<CauseText, loss_cause_count> texts = {{
     {"network", "an ideal network: no contention, dead links or pause storms"},
     {"stragglers", "all ranks are as fast as the mean"},
     {"degraded_parts", "no part is slower than it should be"},
+    {"throttling", "no heat that slows clocks or memory"},
     {"maintenance", "no planned interruptions"},
 }};
 
 bool is_storm(const FailureCause& cause) {
     return cause.storm.has_value();
+}
+
+// Those of which `stays` is true, with what points at them: injected strikes, breakers and pumps.
+void keep_causes(Scenario& s, bool (*stays)(const FailureCause&)) {
+    std::vector<std::optional<std::size_t>> place;
+    std::vector<FailureCause> kept;
+    for (FailureCause& cause : s.causes) {
+        place.push_back(stays(cause) ? std::optional(kept.size()) : std::nullopt);
+        if (place.back()) kept.push_back(std::move(cause));
+    }
+    s.causes = std::move(kept);
+    const auto renumber = [&](std::vector<InjectedStrike>& strikes) {
+        std::erase_if(strikes, [&](const InjectedStrike& strike) { return !place[strike.cause]; });
+        for (InjectedStrike& strike : strikes) strike.cause = *place[strike.cause];
+    };
+    const auto renumber_feed = [&](auto& feed) {
+        if (!feed) return;
+        if (const auto found = place[feed->cause]) {
+            feed->cause = *found;
+        } else {
+            feed.reset();
+        }
+    };
+    renumber(s.nodes.injected);
+    if (s.power.pump) renumber(s.power.pump->injected);
+    renumber_feed(s.power.breaker);
+    renumber_feed(s.power.pump);
 }
 
 void make_recovery_instant(Scenario& s) {
@@ -77,12 +107,17 @@ LossCauses loss_causes(const Scenario& s) {
     set(LossCause::network, s.fidelity != Fidelity::analytic || storms);
     set(LossCause::stragglers, s.job.step.straggler_wait > Duration{});
     set(LossCause::degraded_parts, !s.faults.empty());
+    set(LossCause::throttling, s.job.step.throttled > Duration{});
     set(LossCause::maintenance, planned);
     return out;
 }
 
 void remove_from_step(Scenario& s, const LossCauses& without) {
     if (has(without, LossCause::stragglers)) s.job.step.straggler_wait = Duration{};
+    if (has(without, LossCause::throttling)) {
+        s.job.step.throttled = Duration{};
+        s.power.heat.speed = s.power.heat.hbm_speed = 1;
+    }
 }
 
 void remove_from_data(Scenario& s, const LossCauses& without) {
@@ -92,10 +127,10 @@ void remove_from_data(Scenario& s, const LossCauses& without) {
 }
 
 void remove_from_campaign(Scenario& s, const LossCauses& without) {
-    if (has(without, LossCause::failures)) {
-        std::erase_if(s.causes, [](const FailureCause& cause) { return !is_storm(cause); });
+    if (has(without, LossCause::failures)) keep_causes(s, is_storm);
+    if (has(without, LossCause::network)) {
+        keep_causes(s, [](const FailureCause& cause) { return !is_storm(cause); });
     }
-    if (has(without, LossCause::network)) std::erase_if(s.causes, is_storm);
     if (has(without, LossCause::recovery)) make_recovery_instant(s);
     if (has(without, LossCause::storage)) make_storage_free(s);
     if (has(without, LossCause::maintenance)) s.job.maintenance = {};

@@ -20,9 +20,10 @@ enum class LossCause : std::uint8_t {
     network,   // nothing but the nodes' own NICs bounds traffic: no contention, dead links, storms
     stragglers,      // all ranks are as fast as the mean
     degraded_parts,  // no part is slower than it should be
+    throttling,      // heat slows no clocks and no memory; a power cap is the design's and stays
     maintenance,     // nothing is planned
 };
-constexpr std::size_t loss_cause_count = 7;
+constexpr std::size_t loss_cause_count = 8;
 using LossCauses = std::bitset<loss_cause_count>;
 
 std::string_view loss_cause_name(LossCause cause);  // snake_case

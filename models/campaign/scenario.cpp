@@ -363,6 +363,7 @@ void ScenarioReader::read_step(Section& job) {
         s_.given_step = true;
         s_.job.step.compute = power_->slowed(*given_step_);
         s_.job.step.throttled = power_->throttled_time(s_.job.step);
+        remove_from_step(s_, changes_.without);
         if (!model_name_.empty()) {
             s_.job.step.model_flops =
                 3 * forward_flops_per_token(s_.model, s_.plan.sequence_length) *

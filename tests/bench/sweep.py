@@ -1,11 +1,13 @@
 #!/usr/bin/python3
 """How fast a sweep is: 10,000 points x 20 replicas of 1,024 GPUs over 30 days.
 
-    sweep.py RAILYARD [POINTS]
+    sweep.py RAILYARD [POINTS]        (also 'tools/railyard bench sweep [POINTS]')
 
-Runs it with one thread and with two, checks that both left the same digest, and prints CPU time, the share that the
-database took, and how much more CPU two threads need than one: on a quiet machine with two cores the wall time is
-CPU time over threads, and scaling is twice that ratio's inverse. On a busy one only CPU time means anything.
+Runs it with one thread and with two, checks that both left the same digest, and prints CPU time of the process, what
+of it the database took, and scaling from one thread to two. The database's part is the CPU time of the thread that
+writes, from the first batch to the last commit (run_times.database_s): SQLite, the kernel's part of its writes, waking
+up. Scaling is the ratio of wall times; of CPU times where other work takes cores away: then it is twice the ratio of
+the CPU times, because two threads share what one does alone.
 """
 
 import json
@@ -60,7 +62,8 @@ def main():
     for threads, (digest, wall, cpu, writing, size) in results.items():
         print(f"sweep of {points} points x 20 replicas, -j {threads}: {wall:.1f} s wall, {cpu:.1f} s CPU, database "
               f"{writing:.2f} s ({100 * writing / cpu:.1f} %), {size / 1e6:.0f} MB, digest {digest}")
-    print(f"scaling of CPU work from one thread to two: {2 * results[1][2] / results[2][2]:.2f}")
+    print(f"scaling from one thread to two: {results[1][1] / results[2][1]:.2f} by wall time, "
+          f"{2 * results[1][2] / results[2][2]:.2f} by CPU time; load {os.getloadavg()[0]:.1f}")
     if results[1][0] != results[2][0]:
         print("the digests differ")
         return 1

@@ -4,8 +4,8 @@
 usage: schema.py RAILYARD
 
 It is what 'railyard list schema' prints; every scenario that ships is valid; what railyard refuses for one
-key's sake (tests/errors: unknown, misspelt, without a unit, out of bounds) is refused here too; and every
-default and example is a value that its own key takes.
+key's sake (tests/errors: unknown, misspelt, without a unit, out of bounds) is refused here too; every
+default and example is a value that its own key takes; and [sweep] has the keys that 'railyard sweep' reads.
 """
 
 import json
@@ -13,6 +13,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import tomllib
 
 import jsonschema
@@ -43,6 +44,55 @@ def placed(path, value):
     for key in reversed(path):
         value = [value] if key == 0 else {key: value}
     return value
+
+
+# A study that names its scenario, and one that contains it.
+NAMED = {"sweep": {"scenario": "base.toml", "axis": [{"key": "cluster.nodes", "values": [16, 18]}]}}
+CONTAINED = {"cluster": {"nodes": 16}, "sweep": {"axis": [{"key": "cluster.nodes", "from": 16, "to": 18, "steps": 2}]}}
+# Of a study's own: what the schema must refuse, besides unknown keys.
+NO_STUDIES = [{"sweep": {"axis": []}}, {"sweep": {"axis": [{"key": "cluster.nodes"}]}}, {"sweep": {}},
+              {"sweep": {"axis": [{"key": "cluster.nodes", "values": [1], "from": 1, "to": 2}]}},
+              {"sweep": {"axis": [{"values": [1]}]}}]
+
+
+def toml_of(value):
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {toml_of(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml_of, value)) + "]"
+    return json.dumps(value)
+
+
+def study_problems(railyard, schema):
+    """Each key of [sweep] that the schema has is one that 'railyard sweep' reads, and no other is."""
+    validator = jsonschema.Draft7Validator(schema)
+    for study in (NAMED, CONTAINED):
+        for error in validator.iter_errors(study):
+            yield f"{study}: {error.json_path}: {error.message}"
+    for study in NO_STUDIES:
+        if validator.is_valid({"cluster": {"nodes": 16}} | study):
+            yield f"{study} is taken for a study"
+    sweep = schema["properties"]["sweep"]
+    tables = {"": sweep, "axis": sweep["properties"]["axis"]["items"], "stop": sweep["properties"]["stop"]}
+    with tempfile.TemporaryDirectory() as folder:
+        (pathlib.Path(folder) / "base.toml").write_text("cluster.nodes = 16\njob.step.time = \"2 s\"\n")
+        for name, table in tables.items():
+            for key in [*table["properties"], "no_such_key"]:
+                if key in ("axis", "stop", "scenario"):
+                    continue
+                study = json.loads(json.dumps(NAMED))
+                place = study["sweep"] if name == "" else study["sweep"].setdefault(name, {})
+                place = place[0] if name == "axis" else place
+                place[key] = {"nothing": 1}
+                (pathlib.Path(folder) / "study.toml").write_text(
+                    "\n".join(f"{part} = {toml_of(value)}" for part, value in study.items()))
+                done = subprocess.run([str(pathlib.Path(railyard).resolve()), "sweep", "study.toml"], cwd=folder, capture_output=True, text=True)
+                if done.returncode != 2:
+                    yield f"sweep {name} {key}: taken with a value that is none"
+                if ("unknown key" in done.stderr) != (key == "no_such_key"):
+                    yield f"sweep {name} {key}: {done.stderr}"
+                if validator.is_valid(study):
+                    yield f"sweep {name} {key}: the schema takes {{nothing = 1}}"
 
 
 def problems(railyard):
@@ -95,6 +145,7 @@ def problems(railyard):
                     yield f"{path} {name}: does not take {value!r}, its own default or example"
             if jsonschema.Draft7Validator(resolved).is_valid([]):
                 yield f"{path} {name}: takes a list"
+    yield from study_problems(railyard, schema)
     listed = subprocess.run([railyard, "list", "keys"], capture_output=True, text=True, check=True).stdout
     described = json.dumps(schema)
     for key in listed.splitlines()[::3]:

@@ -72,6 +72,14 @@ def read_back(railyard):
             yield "the ledger does not add up"
         if len(seen) != events[0] or abs(seen.day.max() * 86400e9 - events[1]) > 1e4:
             yield "the events are not the database's"
+        study = pathlib.Path(folder) / "study.toml"
+        study.write_text(f'sweep = {{ scenario = "{ROOT}/scenarios/hello/first.toml", replicas = 2, axis = [{{ key = '
+                         '"job.checkpoint.interval", values = ["90 min", "0.5 h"] }, { key = "cluster.node", values = '
+                         '["dgx_h100"] }] }\n')
+        run("sweep", study, "--db", f"{folder}/sweep.sqlite")
+        axes = Results(f"{folder}/sweep.sqlite").axes(1)
+        if list(axes["job.checkpoint.interval"]) != [90, 30] or list(axes["cluster.node"]) != ["dgx_h100"] * 2:
+            yield f"the axes are not the study's: {axes}"
         plain.close()
         writer = sqlite3.connect(path)
         writer.execute("UPDATE meta SET value = '1' WHERE key = 'schema_version'")

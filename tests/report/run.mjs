@@ -38,6 +38,8 @@ function makePages() {
   run(railyard, "report", db, "-o", join(folder, "run.html"));
   run(railyard, "compare", "scenarios/studies/async_or_not.toml", "--set", "job.checkpoint.mode=sync", "--replicas", "8", "--db", join(folder, "compare.sqlite"));
   run(railyard, "report", join(folder, "compare.sqlite"), "-o", join(folder, "compare.html"), "--no-estimates");
+  run(railyard, "run", "scenarios/studies/slurm_vs_kubernetes.toml", "--replicas", "4", "--db", join(folder, "fleet.sqlite"));
+  run(railyard, "report", join(folder, "fleet.sqlite"), "-o", join(folder, "fleet.html"), "--no-estimates");
   run("/usr/bin/python3", join(here, "make_sweep.py"), db, "10000");
   run(railyard, "report", db, "-o", join(folder, "sweep.html"), "--no-estimates");
 }
@@ -236,6 +238,17 @@ async function realComparison(browser) {
   await context.close();
 }
 
+// Many jobs have waits and completion times, and no phases: nothing is drawn empty.
+async function manyJobs(browser) {
+  const { page, context } = await open(browser, "fleet.html");
+  const cards = await page.locator("#summary .cards").innerText();
+  for (const name of ["utilisation", "jobs completed", "wait in the queue", "job completion time"]) check(cards.includes(name), `many jobs: no ${name} in "${cards}"`);
+  check((await page.locator("#timeline").count()) === 0, "many jobs: a timeline of one job");
+  await drawn(page, "fleet.html");
+  await shoot(page, "many_jobs", true);
+  await context.close();
+}
+
 function luminance(colour) {
   const [r, g, b] = colour.match(/[\d.]+/g).map((v) => {
     const s = Number(v) / 255;
@@ -339,7 +352,7 @@ async function tenThousandRows(browser) {
   check(Math.min(...times) < 2, shown);
 }
 
-const tests = [executiveSummary, otherRun, timelineZooms, sweepExplorer, tablesWork, verdicts, realComparison, dark, phone, keyboard, tenThousandRows];
+const tests = [executiveSummary, otherRun, timelineZooms, sweepExplorer, tablesWork, verdicts, realComparison, manyJobs, dark, phone, keyboard, tenThousandRows];
 
 makePages();
 pageMissing();

@@ -6,10 +6,13 @@
 Each case is a function below; it gets the program and an empty folder.
 """
 
+import json
 import math
 import os
 import pathlib
 import random
+import re
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -162,11 +165,71 @@ def case_two_sweeps_on_one_database(program, folder):
 
 def case_a_full_disk_stops_a_sweep_that_then_goes_on(program, folder):
     files(folder)
-    _, error = program.run(folder, ["sweep", "study.toml", "--db", "x.sqlite"], 4, limit_bytes=250_000)
+    _, error = program.run(folder, ["sweep", "study.toml", "--db", "x.sqlite"], 4, limit_bytes=600_000)
     check("can't write the database" in error and "goes on from there" in error, error)
     program.sweep(folder, "x.sqlite")
     program.sweep(folder, "y.sqlite")
     same(content(folder, "y.sqlite"), content(folder, "x.sqlite"), "after a full disk")
+
+
+def other_sources(program, folder):
+    """The program as it would be from other sources: the digest of them that it carries is another."""
+    image = pathlib.Path(program.path).read_bytes()
+    found = re.findall(rb"sources-[0-9a-f]{12}", image)
+    check(len(found) == 1, f"identities in the program: {found}")
+    other = folder / "railyard-of-other-sources"
+    other.write_bytes(image.replace(found[0], b"sources-" + b"0" * 12))
+    other.chmod(0o755)
+    return Program(other)
+
+
+def case_changed_sources_rerun_their_points_and_keep_the_old_ones(program, folder):
+    files(folder)
+    other = other_sources(program, folder)
+    # Old sources were at it and were stopped: ten points are theirs.
+    half = STUDY.replace('"5 min", "10 min", "20 min", "40 min"', '"5 min", "10 min"')
+    (folder / "half.toml").write_text(half)
+    other.sweep(folder, "x.sqlite", study="half.toml")
+    old = query(folder, "x.sqlite", "SELECT * FROM points ORDER BY point")
+    out, error = program.run(folder, ["sweep", "study.toml", "--db", "x.sqlite", "--json"])
+    check(json.loads(out)["simulated"] == 20, out)
+    check("10 of the points are in x.sqlite as other sources made them" in error
+          and "those rows stay, the points are run again" in error, error)
+    check(query(folder, "x.sqlite", "SELECT * FROM points WHERE point <= 10 ORDER BY point") == old, "old points moved")
+    versions = query(folder, "x.sqlite", "SELECT version, count(*) FROM points GROUP BY version ORDER BY version")
+    check([count for _, count in versions] == [10, 20] and versions[0][0].endswith("sources-" + "0" * 12), str(versions))
+    # Each goes on from its own.
+    again, error = program.run(folder, ["sweep", "study.toml", "--db", "x.sqlite", "--json"])
+    check(json.loads(again)["simulated"] == 0 and "other sources" not in error, again + error)
+    check(other.sweep(folder, "x.sqlite", study="half.toml")["simulated"] == 0, "the old sources run theirs again")
+    program.sweep(folder, "y.sqlite")
+    means = "SELECT label, name, mean FROM metric_means WHERE run = {} ORDER BY 1, 2"
+    check(query(folder, "x.sqlite", means.format(2)) == query(folder, "y.sqlite", means.format(1)), "means")
+
+
+def case_the_identity_is_of_what_is_in_the_sources(program, folder):
+    root = pathlib.Path(__file__).resolve().parents[2]
+    for part in ("sim", "models", "tools"):
+        shutil.copytree(root / part, folder / part)
+
+    def identity():
+        subprocess.run(["cmake", f"-DSOURCE={folder}", f"-DOUTPUT={folder / 'out.cpp'}", "-P",
+                        root / "tools" / "build_identity.cmake"], check=True)
+        return re.search(r"sources-[0-9a-f]{12}", (folder / "out.cpp").read_text()).group()
+
+    first = identity()
+    version, _ = program.run(folder, ["--version"])
+    check(version.split()[-1] == first, f"{version} is not of the sources, {first}")
+    (folder / "sim" / "rng.cpp").touch()
+    (folder / "models" / "README.md").write_text("other words")
+    check(identity() == first, "time or words change it")
+    seen = {first}
+    for path, old, new in (("sim/rng.cpp", "return", "return "), ("models/catalogue/prices.toml", "\n", "\n\n"),
+                           ("models/campaign/campaign.h", "#pragma once", "#pragma once\n")):
+        text = (folder / path).read_text()
+        (folder / path).write_text(text.replace(old, new, 1))
+        seen.add(identity())
+    check(len(seen) == 4, f"changes that change nothing: {seen}")
 
 
 def case_designs_are_what_they_say(program, folder):

@@ -64,6 +64,11 @@ server_read_bandwidth = "20 GB/s"
 topology = "fat_tree"
 oversubscription = 4
 )";
+const std::string heat = R"(
+[facility]
+cooling = "direct_liquid"
+thermal_resistance = "0.15 K/W"
+)";
 
 Attribution explain(const std::string& text, const std::vector<std::string>& settings = {},
                     std::int64_t order_pairs = 0) {
@@ -189,7 +194,7 @@ TEST_CASE("links that are shared take all of the gap where ranks don't differ ot
 }
 
 TEST_CASE("shares of everything at once sum to the gap, and what is left is what the plan needs") {
-    const Attribution a = explain(all_of_it, {"run.fidelity=flow"});
+    const Attribution a = explain(all_of_it + heat, {"run.fidelity=flow"});
     CHECK(a.causes.size() == loss_cause_count);
     CHECK(a.arms == std::size_t{1} << loss_cause_count);
     CHECK(sum_of_shares(a) == doctest::Approx(gap(a)).epsilon(1e-9));
@@ -212,7 +217,7 @@ TEST_CASE("shares of everything at once sum to the gap, and what is left is what
 }
 
 TEST_CASE("sampled orders of the causes sum to the gap too, near the exact shares") {
-    const Attribution exact = explain(all_of_it);
+    const Attribution exact = explain(all_of_it + heat);
     const Attribution sampled = explain(all_of_it, {}, 6);
     CHECK(sum_of_shares(sampled) == doctest::Approx(gap(sampled)).epsilon(1e-9));
     CHECK(sampled.arms <= exact.arms);
@@ -257,4 +262,51 @@ TEST_CASE("what is left happens at the same instants") {
     CHECK(first(log_of({})) > Instant{});
     CHECK(first(log_of(maintenance)) == first(log_of({})));
     CHECK(first(log_of(stragglers)) == first(log_of({})));
+}
+
+// Nothing else is lost, so throttling has all of the gap.
+TEST_CASE("GPUs that heat slows lose what the ledger calls throttled, and that alone") {
+    const std::string hot = given_step + R"(
+checkpoint.mode = "none"
+[facility]
+cooling = "direct_liquid"
+thermal_resistance = "0.09 K/W"
+)";
+    const Attribution a = explain(hot);
+    check_alone(a, LossCause::throttling);
+    const Scenario scenario = load_scenario(hot, "test.toml");
+    const Duration throttled = scenario.job.step.throttled;
+    CHECK(throttled > Duration{});
+    CHECK(gap(a) == doctest::Approx(seconds(throttled) / seconds(scenario.job.step.duration())));
+}
+
+TEST_CASE(
+    "worlds without failures have no breakers, pumps and injected faults, and shares sum to the "
+    "gap") {
+    const std::string fed = given_step + R"(
+checkpoint = { interval = "1 h", size = "1 TB" }
+[facility]
+cooling = "direct_liquid"
+thermal_resistance = "0.09 K/W"
+rack_power_max = "200 kW"
+[facility.breaker]
+rating = "9 kW"
+nodes = 1
+[facility.pump]
+failure_rate = "20 /year"
+[storage]
+server_write_bandwidth = "20 GB/s"
+[[inject]]
+at = "50 h"
+cause = "pump_loss"
+node = 0
+[[inject]]
+at = "90 h"
+cause = "gpu_hw"
+node = 2
+)";
+    const Attribution a = explain(fed);
+    CHECK(share_of(a, LossCause::failures) > 0);
+    CHECK(share_of(a, LossCause::throttling) > 0);
+    CHECK(sum_of_shares(a) == doctest::Approx(gap(a)).epsilon(1e-9));
 }

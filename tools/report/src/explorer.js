@@ -87,8 +87,16 @@ function heatOptions(run, x, y, z) {
   };
 }
 
+// Values over more than this factor are told apart on a logarithmic axis only.
+const linearMax = 20;
+
+function scaleOf(quantity) {
+  const [low, high] = quantity.axis?.numeric ? range(quantity.axis.numbers) : [0, 0];
+  return low > 0 && high / low > linearMax ? { type: "log", min: low / 1.2, max: high * 1.2 } : { type: "value", scale: true };
+}
+
 function axisFor(quantity, more) {
-  return axisStyle({ type: "value", scale: true, axisLabel: { color: ink().faint, formatter: (v) => quantity.show(v), hideOverlap: true }, name: quantity.title, nameLocation: "middle", ...more });
+  return axisStyle({ ...scaleOf(quantity), axisLabel: { color: ink().faint, formatter: (v) => quantity.show(v), hideOverlap: true }, name: quantity.title, nameLocation: "middle", ...more });
 }
 
 const details = (data, run, at) => `${nameOf(run, at)}<br>goodput ${value({ name: "goodput", unit: "1" }, data.mean("goodput", run.points[at]))}`;
@@ -139,15 +147,16 @@ function paretoOptions(data, run, x, y, front, all) {
 function parallelOptions(run, chosen, colour) {
   const drawn = run.points.map((_, at) => [...chosen.map((q) => q.number(at)), colour.number(at)]).filter((d) => d.every((v) => v !== null));
   const compact = narrow();
-  const { text, faint, line } = ink();
+  const { text, faint, line, panel } = ink();
+  const halo = { textBorderColor: panel, textBorderWidth: 3 }; // lines cross the labels
   return {
     tooltip: { show: false },
     parallel: { left: compact ? 30 : 70, right: compact ? 40 : 90, top: 42, bottom: 84, parallelAxisDefault: {
       axisLine: { lineStyle: { color: line, width: 1.5 } }, axisLabel: { color: faint, hideOverlap: true }, nameTextStyle: { color: text, fontSize: compact ? 10 : 12, width: compact ? 70 : 150, overflow: "truncate" }, nameTruncate: { maxWidth: compact ? 70 : 150 },
     } },
     parallelAxis: chosen.map((q, dim) => ({
-      dim, name: q.title, type: "value", scale: true, ...(q.numeric ? {} : { min: 0, max: q.axis.texts.length - 1, interval: 1 }),
-      axisLabel: { color: faint, formatter: (v) => q.show(v) },
+      dim, name: q.title, ...scaleOf(q), ...(q.numeric ? {} : { min: 0, max: q.axis.texts.length - 1, interval: 1 }),
+      axisLabel: { color: faint, ...halo, formatter: (v) => q.show(v) },
     })),
     visualMap: colourScale(colour, drawn.map((d) => d.at(-1)), chosen.length),
     series: [{ type: "parallel", data: drawn, progressive: 500, lineStyle: { width: drawn.length > 2000 ? 0.5 : 1.2, opacity: drawn.length > 2000 ? 0.12 : 0.5 }, inactiveOpacity: 0.01, activeOpacity: 0.7 }],

@@ -45,7 +45,7 @@ function money(v) {
   return `$ ${digits(v / scale, 3)}${unit}`;
 }
 
-const shares = new Set(["goodput", "ettr", "mfu", "mfu_step", "job_finished", "data_utilisation"]);
+const shares = new Set(["goodput", "ettr", "mfu", "mfu_step", "job_finished", "data_utilisation", "utilisation", "occupancy"]);
 export const isShare = (metric) => shares.has(metric.name);
 
 export function percent(fraction, places = 2) {
@@ -76,5 +76,8 @@ export function difference(metric, v) {
 
 // "lost_work" as people write it.
 export const spelled = (name) => name.replaceAll("_", " ");
-const known = { ettr: "ETTR", mfu: "MFU", mfu_step: "MFU of a step" };
+const known = {
+  ettr: "ETTR", mfu: "MFU", mfu_step: "MFU of a step",
+  wait_mean: "wait in the queue", wait_p95: "wait, 95 % of jobs", jct_mean: "job completion time",
+};
 export const metricTitle = (name) => known[name] ?? spelled(name);

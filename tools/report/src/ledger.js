@@ -98,9 +98,9 @@ export function interruptions(data, run) {
       label: { show: shown.length === 1, position: "right", color: ink().faint, formatter: (item) => label(item.value) },
     })),
   }));
-  const cost = figure("What one interruption costs on average, by what the job waits for.", Math.max(200, 42 * rows.length + 110), () =>
-    stacked(rows, phases
-      .filter((phase) => data.metrics.has(`${phase}_per_interruption`))
+  const waits = phases.filter((phase) => shown.some((p) => data.mean(`${phase}_per_interruption`, p.point) > 0)); // none: of many jobs
+  const cost = waits.length > 0 && figure("What one interruption costs on average, by what the job waits for.", Math.max(200, 42 * rows.length + 110), () =>
+    stacked(rows, waits
       .map((phase) => ({ name: spelled(phase), colour: ledgerColours[phase], values: shown.map((p) => data.mean(`${phase}_per_interruption`, p.point) ?? 0) })),
     (item) => `${item.marker}<b>${item.seriesName}</b> ${time(item.value)}`, { label: (v) => time(v) }));
   const csv = csvButton("interruptions", () => ({
@@ -109,5 +109,5 @@ export function interruptions(data, run) {
   }));
   return section("interruptions", ["Interruptions and recovery", "Interruptions"], "What stops the job, how often, and where the time goes until it steps again.",
     h("div", { class: "controls" }, csv),
-    h("div", { class: "pair" }, counts.element, cost.element));
+    h("div", { class: "pair" }, counts.element, cost ? cost.element : null));
 }

@@ -122,7 +122,8 @@ function card(data, name, point) {
     h("div", { class: "range" }, interval ? `${value(metric, interval[0])} to ${value(metric, interval[1])}` : alone));
 }
 
-const asked = ["goodput", "ettr", "mfu", "tokens", "wall_time", "interruptions", "mean_time_between_interruptions", "recovery_per_interruption"];
+const asked = ["goodput", "ettr", "mfu", "tokens", "wall_time", "interruptions", "mean_time_between_interruptions", "recovery_per_interruption",
+  "utilisation", "jobs_completed", "wait_mean", "wait_p95", "jct_mean"]; // the last five: of many jobs
 
 export function summary(data, run) {
   const order = ranked(data, run);

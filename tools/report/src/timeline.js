@@ -59,7 +59,7 @@ function options(raw, data) {
     splitLine: { show: false },
   }));
   const value = (gridIndex, name, more = {}) => axisStyle({
-    type: "value", gridIndex, name, nameLocation: "end", nameGap: 8, splitNumber: 2,
+    type: "value", gridIndex, name, nameLocation: "end", nameGap: 13, splitNumber: 2,
     nameTextStyle: { color: text, align: "left", padding: [0, 0, 0, compact ? -56 : -100], fontSize: 12 }, ...more,
   });
   const rows = ["phase", "interruptions", "checkpoints"];
@@ -164,7 +164,8 @@ function drawn(raw) {
 }
 
 export function timeline(data, run) {
-  const of = data.timelines.filter((t) => run.points.includes(t.point));
+  // Many jobs have no phases that one line could show.
+  const of = data.timelines.filter((t) => run.points.includes(t.point) && (t.problem || t.phases.at_ms.length > 1));
   if (of.length === 0) return null;
   const holder = h("div", {}, drawn(of[0]));
   const name = (t) => nameOf(run, run.points.indexOf(t.point));
