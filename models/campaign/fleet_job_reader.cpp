@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "models/campaign/fleet_kube.h"
 #include "models/campaign/fleet_names.h"
@@ -31,6 +32,7 @@ class FleetJobReader {
   private:
     void read_kind(Section& section);
     void read_stream(Section& section, JobSource& source);
+    void read_requires(Section& kind_section, FleetJobKind& kind);
     void read_model(Section& section, const JobSource& source, FleetJobKind& kind);
     void read_trace(Section& jobs);
 
@@ -77,6 +79,7 @@ void FleetJobReader::read_kind(Section& section) {
     section.read("resubmit", kind.resubmit, "It waits again when its time limit ends it");
     section.read("restarts_max", kind.restarts_max, "After so many it is given up",
                  {.bound = Bound::non_negative});
+    read_requires(section, kind);
     read_model(section, source, kind);
     read_kube_jobs(section, spec_, kind, source);
     section.finish();
@@ -159,6 +162,26 @@ void FleetJobReader::read_stream(Section& section, JobSource& source) {
     job.switches_wait = spec_.slurm.switches_wait_max;
     section.read("switches_wait", job.switches_wait, "How long it waits for that",
                  {.bound = Bound::non_negative, .otherwise = "scheduler.switches_wait_max"});
+}
+
+void FleetJobReader::read_requires(Section& kind_section, FleetJobKind& kind) {
+    Section section = kind_section.section("requires");
+    GpuRequest request;
+    section.name("gpu", request.kind, Catalogue::names("gpu"), "a GPU in the catalogue",
+                 "Which GPUs", {.otherwise = "any"});
+    section.read("gpu_memory", request.memory, "Memory of each GPU at least",
+                 {.bound = Bound::positive, .otherwise = "any"});
+    section.read("nvlink_domain", request.nvlink_domain,
+                 "GPUs that reach each other over NVLink at least",
+                 {.bound = Bound::positive, .otherwise = "any, or none"});
+    std::optional<double> capability;
+    section.read("compute_capability", capability, "CUDA's, at least",
+                 {.bound = Bound::positive, .otherwise = "any"});
+    section.finish();
+    if (capability) request.compute_capability10 = std::llround(10 * std::min(*capability, 1000.0));
+    const auto known = std::find(spec_.requests.begin(), spec_.requests.end(), request);
+    kind.request = static_cast<std::uint32_t>(known - spec_.requests.begin());
+    if (known == spec_.requests.end()) spec_.requests.push_back(request);
 }
 
 void FleetJobReader::read_model(Section& section, const JobSource& source, FleetJobKind& kind) {

@@ -214,7 +214,7 @@ void read_kube_jobs(Section& section, const FleetSpec& spec, FleetJobKind& kind,
         section.warning("topology_level", "has no effect without topology");
     }
     std::int64_t size = source.like.gpus_per_pod;
-    if (size == 0) size = spec.gpus_of_node(spec.partitions[source.like.partition].first_node);
+    if (size == 0) size = spec.gpus_of_pool_node(spec.pool(source.like.partition, kind.request));
     for (const JobSource::Size& job : source.sizes) {
         const std::int64_t pods = (job.gpus + size - 1) / size;
         if (kube.min_member <= pods) continue;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "models/campaign/fleet.h"
@@ -24,6 +25,7 @@ class FleetReader {
 
   private:
     void read_groups();
+    GpuAttributes attributes(const Node& node);
     void read_scheduler();
     void read_health(Section& scheduler);
     void read_partitions();
@@ -60,12 +62,14 @@ void FleetReader::read_groups() {
                      {.bound = Bound::count, .required = true});
         section.finish();
         if (node.empty()) continue;
-        group.gpus_per_node = read_node(catalogue_, node).gpus;
+        const Node kind = read_node(catalogue_, node);
+        group.gpus_per_node = kind.gpus;
+        group.gpu = attributes(kind);
         sum += group.nodes;
         spec_.groups.push_back(group);
     }
     if (spec_.groups.empty()) {
-        spec_.groups.push_back({"all", s_.nodes.nodes, s_.node.gpus});
+        spec_.groups.push_back({"all", s_.nodes.nodes, s_.node.gpus, attributes(s_.node)});
     } else if (sum != s_.nodes.nodes) {
         top_.error("node_group", fmt::format("the groups have {} nodes, cluster.nodes is {}", sum,
                                              s_.nodes.nodes));
@@ -78,6 +82,18 @@ void FleetReader::read_groups() {
         group.gpus_per_node = gpus_per_node_max;
     }
     s_.fleet_gpus = spec_.gpus();
+}
+
+GpuAttributes FleetReader::attributes(const Node& node) {
+    GpuAttributes out;
+    out.kind = node.gpu.id;
+    out.memory = node.gpu.hbm_capacity;
+    out.nvlink_domain = node.nvlink ? node.nvlink_domain : 1;
+    if (catalogue_.has("gpu", node.gpu.id, "compute_capability")) {
+        out.compute_capability10 =
+            std::llround(10 * catalogue_.number("gpu", node.gpu.id, "compute_capability"));
+    }
+    return out;
 }
 
 // Some of the nodes: from one on, or those of a group.

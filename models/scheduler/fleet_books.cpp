@@ -37,15 +37,15 @@ void FleetBooks::set_maintenance(NodeIndex node, bool under) {
     count(node, 1);
 }
 
-void FleetBooks::book(Instant now, const Needs& gpus_needed) {
+void FleetBooks::book(Instant now, const Needs& needs) {
     const Duration span = now - booked_until_;
     if (span == Duration::zero()) return;
     booked_until_ = now;
     for (std::uint32_t p = 0; p < free_.size(); ++p) {
         Category category = Category::idle;
-        if (p < gpus_needed.size() && gpus_needed[p] > 0) {
-            category = gpus_needed[p] <= cluster_.free_gpus(p) ? Category::fragmentation
-                                                               : Category::gang_wait;
+        if (p < needs.size() && needs[p].gpus > 0) {
+            category = needs[p].gpus <= cluster_.free_gpus(needs[p].pool) ? Category::fragmentation
+                                                                          : Category::gang_wait;
         }
         ledger_.book(category, free_[p], span);
     }

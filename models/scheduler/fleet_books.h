@@ -16,10 +16,14 @@ class FleetBooks {
     void after_change(NodeIndex node) { count(node, 1); }
     void set_maintenance(NodeIndex node, bool under);
 
-    // What the first of a partition's queue waits for; 0: nobody waits.
-    using Needs = std::vector<std::int64_t>;
+    // What the first of each partition's queue waits for.
+    struct Need {
+        std::int64_t gpus = 0;   // 0: nobody waits
+        std::uint32_t pool = 0;  // where
+    };
+    using Needs = std::vector<Need>;
     // The time since the last call, in which nothing has changed.
-    void book(Instant now, const Needs& gpus_needed);
+    void book(Instant now, const Needs& needs);
     __int128 node_busy() const { return node_busy_; }  // node time with a job, so far
 
   private:

@@ -50,15 +50,14 @@ class FleetCluster {
     const NodeSet& with_free(std::int64_t gpus) const {
         return by_free_[static_cast<std::size_t>(gpus)];
     }
-    const NodeSet& members(std::uint32_t partition) const { return members_[partition]; }
-    const std::vector<std::uint32_t>& partitions_of(NodeIndex node) const {
-        return partitions_[node];
-    }
+    // By pool (FleetSpec::pool).
+    const NodeSet& members(std::uint32_t pool) const { return members_[pool]; }
+    const std::vector<std::uint32_t>& pools_of(NodeIndex node) const { return pools_[node]; }
     std::int64_t gpus_per_node_max() const { return gpus_max_; }
-    // In a partition's nodes that are up.
-    std::int64_t free_gpus(std::uint32_t partition) const { return parts_[partition].free_gpus; }
+    // In a pool's nodes that are up.
+    std::int64_t free_gpus(std::uint32_t pool) const { return parts_[pool].free_gpus; }
     // How many of them have at least so many GPUs free.
-    std::int64_t nodes_with(std::uint32_t partition, std::int64_t gpus) const;
+    std::int64_t nodes_with(std::uint32_t pool, std::int64_t gpus) const;
 
     void take(NodeIndex node, JobIndex job, std::int64_t gpus);
     void give_back(NodeIndex node, JobIndex job, std::int64_t gpus);
@@ -76,8 +75,8 @@ class FleetCluster {
     std::vector<FleetNode> nodes_;
     std::int64_t gpus_max_ = 0;
     std::vector<NodeSet> by_free_;
-    std::vector<NodeSet> members_;                        // by partition
-    std::vector<std::vector<std::uint32_t>> partitions_;  // by node
+    std::vector<NodeSet> members_;                   // by pool
+    std::vector<std::vector<std::uint32_t>> pools_;  // by node
     std::vector<Part> parts_;
 };
 

@@ -557,7 +557,9 @@ void FleetSimulation::book_free() {
     booked_until_ = now();
     for (std::uint32_t p = 0; p < needs_.size(); ++p) {
         const JobIndex first = scheduler_->first(p);
-        needs_[p] = first == no_fleet_job ? 0 : job(first).gpus - status(first).gpus;
+        needs_[p] = {};
+        if (first == no_fleet_job) continue;
+        needs_[p] = {job(first).gpus - status(first).gpus, spec().pool(job(first))};
     }
     books_.book(now(), needs_);
 }

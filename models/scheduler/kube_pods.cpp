@@ -19,7 +19,7 @@ KubePods::Batch& KubePods::next_batch(Gang& gang) const {
 
 KubePods::PodClass KubePods::class_of(JobIndex job) const {
     const PodRequest missing = missing_pods(fleet_, job);
-    return {missing.partition, gangs_[job].flavor, missing.pods > 0 ? missing.size : missing.rest};
+    return {missing.pool, gangs_[job].flavor, missing.pods > 0 ? missing.size : missing.rest};
 }
 
 KubePods::Entry KubePods::entry(JobIndex job) {
@@ -77,7 +77,7 @@ void KubePods::unlist(JobIndex job) {
 
 NodeIndex KubePods::best_node(const PodClass& pod) const {
     const FleetCluster& cluster = fleet_.cluster();
-    const NodeSet& members = cluster.members(pod.partition);
+    const NodeSet& members = cluster.members(pod.pool);
     const bool alike = fleet_.spec().groups.size() == 1;
     NodeIndex best = no_node;
     std::int64_t best_score = 0;
@@ -153,7 +153,7 @@ void KubePods::bind_next(JobIndex job, NodeIndex node, std::int64_t gpus) {
 JobIndex KubePods::first(std::uint32_t partition) const {
     const Entry* best = nullptr;
     for (const auto& [pod, queue] : queues_) {
-        if (pod.partition != partition || queue.empty()) continue;
+        if (fleet_.spec().partition_of_pool(pod.pool) != partition || queue.empty()) continue;
         if (best == nullptr || *queue.begin() < *best) best = &*queue.begin();
     }
     return best == nullptr ? no_fleet_job : best->job;

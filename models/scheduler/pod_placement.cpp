@@ -16,7 +16,7 @@ std::int64_t pod_score(const FleetNode& node, std::int64_t free_then, PodScoring
 PodRequest missing_pods(const Fleet& fleet, JobIndex index) {
     const FleetJob& job = fleet.job(index);
     const std::int64_t gpus = job.gpus - fleet.status(index).gpus;
-    return {.partition = job.partition,
+    return {.pool = fleet.spec().pool(job),
             .size = job.gpus_per_pod,
             .pods = gpus / job.gpus_per_pod,
             .rest = gpus % job.gpus_per_pod};
@@ -78,7 +78,9 @@ std::optional<std::string> never_fits(const Fleet& fleet, JobIndex index) {
     const FleetJob& job = fleet.job(index);
     const FleetCluster& cluster = fleet.cluster();
     const PartitionSpec& partition = fleet.spec().partitions[job.partition];
-    const NodeSet& members = cluster.members(job.partition);
+    const std::uint32_t pool = fleet.spec().pool(job);
+    if (auto why = fleet.spec().why_empty(pool)) return why;
+    const NodeSet& members = cluster.members(pool);
     const FreeGpus empty = all_gpus(cluster);
     std::int64_t largest = 0;
     for (NodeIndex n = 0; n < empty.size(); ++n) {
@@ -88,7 +90,7 @@ std::optional<std::string> never_fits(const Fleet& fleet, JobIndex index) {
         return fmt::format("wants {} GPUs on a node; the nodes of partition {} have {}",
                            job.gpus_per_pod, partition.name, largest);
     }
-    const PodRequest all{.partition = job.partition,
+    const PodRequest all{.pool = pool,
                          .size = job.gpus_per_pod,
                          .pods = job.gpus / job.gpus_per_pod,
                          .rest = job.gpus % job.gpus_per_pod};

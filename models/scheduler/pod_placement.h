@@ -9,7 +9,7 @@ constexpr std::uint32_t any_flavor = std::numeric_limits<std::uint32_t>::max();
 
 // Pods of one job that want GPUs: so many of `size`, then, if `rest` is not 0, one of that.
 struct PodRequest {
-    std::uint32_t partition = 0;
+    std::uint32_t pool = 0;
     std::uint32_t flavor = any_flavor;  // a group of nodes
     std::int64_t size = 1;
     std::int64_t pods = 0;

@@ -55,7 +55,7 @@ SlurmPlan::SlurmPlan(const Fleet& fleet, const Ends& ends)
     for (const FleetNode& node : cluster.nodes()) {
         now.free.push_back(node.state == NodeState::up ? static_cast<std::uint8_t>(node.free) : 0);
     }
-    for (std::uint32_t p = 0; p < fleet.spec().partitions.size(); ++p) {
+    for (std::uint32_t p = 0; p < fleet.spec().pools(); ++p) {
         for (std::int64_t g = 0; g <= cluster.gpus_per_node_max(); ++g) {
             now.count.push_back(static_cast<std::int32_t>(cluster.nodes_with(p, g)));
         }
@@ -102,9 +102,9 @@ void SlurmPlan::change(Slot& slot, NodeIndex node, std::int64_t gpus) const {
     const std::int64_t after = before + gpus;
     RY_CHECK(after >= 0 && after <= fleet_.cluster().node(node).gpus);
     slot.free[node] = static_cast<std::uint8_t>(after);
-    const std::int64_t per_partition = fleet_.cluster().gpus_per_node_max() + 1;
-    for (const std::uint32_t p : fleet_.cluster().partitions_of(node)) {
-        std::int32_t* count = &slot.count[static_cast<std::size_t>(p * per_partition)];
+    const std::int64_t per_pool = fleet_.cluster().gpus_per_node_max() + 1;
+    for (const std::uint32_t p : fleet_.cluster().pools_of(node)) {
+        std::int32_t* count = &slot.count[static_cast<std::size_t>(p * per_pool)];
         for (std::int64_t g = before + 1; g <= after; ++g) ++count[g];
         for (std::int64_t g = after + 1; g <= before; ++g) --count[g];
     }
@@ -112,9 +112,9 @@ void SlurmPlan::change(Slot& slot, NodeIndex node, std::int64_t gpus) const {
 
 // Wherever these nodes are, and whether they stay free or not.
 bool SlurmPlan::enough(const FleetJob& job, const Slot& slot) const {
-    const std::int64_t per_partition = fleet_.cluster().gpus_per_node_max() + 1;
+    const std::int64_t per_pool = fleet_.cluster().gpus_per_node_max() + 1;
     const std::int32_t* count =
-        &slot.count[static_cast<std::size_t>(job.partition * per_partition)];
+        &slot.count[static_cast<std::size_t>(fleet_.spec().pool(job) * per_pool)];
     const std::int64_t full = job.gpus / job.gpus_per_pod;
     const std::int64_t rest = job.gpus % job.gpus_per_pod;
     return count[job.gpus_per_pod] >= full && (rest == 0 || count[rest] > full);
@@ -122,7 +122,7 @@ bool SlurmPlan::enough(const FleetJob& job, const Slot& slot) const {
 
 bool SlurmPlan::fits(const FleetJob& job, const std::vector<std::uint8_t>& free,
                      Start& start) const {
-    const NodeSet& members = fleet_.cluster().members(job.partition);
+    const NodeSet& members = fleet_.cluster().members(fleet_.spec().pool(job));
     const std::int64_t full = job.gpus / job.gpus_per_pod;
     const std::int64_t rest = job.gpus % job.gpus_per_pod;
     start.pods = with_at_least(free, job.gpus_per_pod, members);

@@ -40,7 +40,7 @@ class SlurmPlan {
     struct Slot {
         Instant begin{};
         std::vector<std::uint8_t> free;   // by node
-        std::vector<std::int32_t> count;  // by partition and GPUs: nodes with at least so many free
+        std::vector<std::int32_t> count;  // by pool and GPUs: nodes with at least so many free
         bool planned = false;             // less is free than before on some nodes
     };
     bool extend();  // one slot more, if anything ends after the last one

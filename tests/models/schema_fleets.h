@@ -131,6 +131,30 @@ count = 3
 work = "10 h"
 )";
 
+// Two kinds of GPUs behind one partition, and jobs that ask for more than some of them are.
+inline const char* const fleet_requests = R"(
+[run]
+replicas = 1
+duration = "2 day"
+[cluster]
+nodes = 4
+[scheduler]
+[[node_group]]
+name = "old"
+node = "hgx_a100_40"
+nodes = 2
+[[node_group]]
+name = "new"
+node = "dgx_h100"
+nodes = 2
+[[jobs.kind]]
+name = "j"
+gpus = 8
+count = 4
+work = "10 h"
+[jobs.kind.requires]
+)";
+
 inline const char* const fleet_models = R"(
 [run]
 replicas = 1
@@ -297,6 +321,14 @@ inline const std::map<std::string, FleetKnob> fleet_knobs = {
     {"jobs.kind.parallel.tensor", {"tensor = 4", "tensor = 8", fleet_models}},
     {"jobs.kind.steps",
      {"model = \"llama2_13b\"", "model = \"llama2_13b\"\nsteps = 100", fleet_models}},
+    {"jobs.kind.requires.gpu",
+     {"[jobs.kind.requires]", "[jobs.kind.requires]\ngpu = \"h100_sxm\"", fleet_requests}},
+    {"jobs.kind.requires.gpu_memory",
+     {"[jobs.kind.requires]", "[jobs.kind.requires]\ngpu_memory = \"80 GB\"", fleet_requests}},
+    {"jobs.kind.requires.nvlink_domain",
+     {"[jobs.kind.requires]", "[jobs.kind.requires]\nnvlink_domain = 72", fleet_requests}},
+    {"jobs.kind.requires.compute_capability",
+     {"[jobs.kind.requires]", "[jobs.kind.requires]\ncompute_capability = 9.0", fleet_requests}},
     {"failures.cause.silences", {"silences = true", "silences = false"}},
 };
 
