@@ -18,22 +18,6 @@ Instant next_end(const Reservation& r, Instant at) {
     return end;
 }
 
-// The members with so many free.
-NodeSet with_at_least(const std::vector<std::uint8_t>& free, std::int64_t gpus,
-                      const NodeSet& members) {
-    NodeSet out(free.size());
-    const auto least = static_cast<std::uint8_t>(gpus);
-    for (std::size_t w = 0; w < out.words(); ++w) {
-        const std::size_t nodes = std::min<std::size_t>(64, free.size() - w * 64);
-        std::uint64_t word = 0;
-        for (std::size_t i = 0; i < nodes; ++i) {
-            word |= std::uint64_t{free[w * 64 + i] >= least} << i;
-        }
-        out.word(w) = word & members.word(w);
-    }
-    return out;
-}
-
 std::int64_t count_of(const NodeSet& nodes) {
     std::int64_t count = 0;
     for (std::size_t w = 0; w < nodes.words(); ++w) count += std::popcount(nodes.word(w));
@@ -52,9 +36,14 @@ SlurmPlan::SlurmPlan(const Fleet& fleet, const Ends& ends)
     Slot now;
     now.begin = fleet.now();
     const FleetCluster& cluster = fleet.cluster();
-    for (const FleetNode& node : cluster.nodes()) {
-        now.free.push_back(node.state == NodeState::up ? static_cast<std::uint8_t>(node.free) : 0);
+    NodeSet nodes(cluster.nodes().size());
+    for (std::int64_t g = cluster.gpus_per_node_max(); g >= 0; --g) {
+        for (std::size_t w = 0; w < nodes.words(); ++w) {
+            nodes.word(w) |= cluster.with_free(g).word(w);
+        }
+        now.at_least.push_back(nodes);
     }
+    std::reverse(now.at_least.begin(), now.at_least.end());
     for (std::uint32_t p = 0; p < fleet.spec().pools(); ++p) {
         for (std::int64_t g = 0; g <= cluster.gpus_per_node_max(); ++g) {
             now.count.push_back(static_cast<std::int32_t>(cluster.nodes_with(p, g)));
@@ -76,7 +65,7 @@ bool SlurmPlan::extend() {
     // What should have ended by now is expected to any time.
     at = std::max(at, fleet_.now() + fleet_.spec().slurm.backfill.resolution);
     RY_CHECK(at > slots_.back().begin);
-    Slot slot{at, slots_.back().free, slots_.back().count};
+    Slot slot{at, slots_.back().at_least, slots_.back().count};
     const std::vector<FleetNode>& nodes = fleet_.cluster().nodes();
     const auto give_back = [&](const Allocation& allocation) {
         for (const NodeShare& share : allocation) {
@@ -98,10 +87,17 @@ bool SlurmPlan::extend() {
 }
 
 void SlurmPlan::change(Slot& slot, NodeIndex node, std::int64_t gpus) const {
-    const std::int64_t before = slot.free[node];
+    const std::int64_t most = fleet_.cluster().node(node).gpus;
+    std::int64_t before = 0;
+    while (before < most && slot.at_least[static_cast<std::size_t>(before) + 1].has(node)) ++before;
     const std::int64_t after = before + gpus;
-    RY_CHECK(after >= 0 && after <= fleet_.cluster().node(node).gpus);
-    slot.free[node] = static_cast<std::uint8_t>(after);
+    RY_CHECK(after >= 0 && after <= most);
+    for (std::int64_t g = before + 1; g <= after; ++g) {
+        slot.at_least[static_cast<std::size_t>(g)].add(node);
+    }
+    for (std::int64_t g = after + 1; g <= before; ++g) {
+        slot.at_least[static_cast<std::size_t>(g)].remove(node);
+    }
     const std::int64_t per_pool = fleet_.cluster().gpus_per_node_max() + 1;
     for (const std::uint32_t p : fleet_.cluster().pools_of(node)) {
         std::int32_t* count = &slot.count[static_cast<std::size_t>(p * per_pool)];
@@ -120,21 +116,39 @@ bool SlurmPlan::enough(const FleetJob& job, const Slot& slot) const {
     return count[job.gpus_per_pod] >= full && (rest == 0 || count[rest] > full);
 }
 
-bool SlurmPlan::fits(const FleetJob& job, const std::vector<std::uint8_t>& free,
-                     Start& start) const {
-    const NodeSet& members = fleet_.cluster().members(fleet_.spec().pool(job));
-    const std::int64_t full = job.gpus / job.gpus_per_pod;
-    const std::int64_t rest = job.gpus % job.gpus_per_pod;
-    start.pods = with_at_least(free, job.gpus_per_pod, members);
-    if (rest > 0) start.rest = with_at_least(free, rest, members);
-    return count_of(start.pods) >= full && (rest == 0 || count_of(start.rest) > full);
+// Nodes with so much free in each of these slots.
+NodeSet SlurmPlan::free_all_along(std::int64_t gpus, std::size_t first, std::size_t end) const {
+    const auto level = static_cast<std::size_t>(gpus);
+    NodeSet out = slots_[first].at_least[level];
+    for (std::size_t s = first + 1; s < end; ++s) {
+        if (slots_[s].planned) out.keep(slots_[s].at_least[level]);
+    }
+    return out;
 }
 
-void SlurmPlan::leave_windows_out(Instant from, Duration length,
-                                  std::vector<std::uint8_t>& free) const {
+bool SlurmPlan::fits(const FleetJob& job, Duration length, std::size_t first, std::size_t end,
+                     Start& start) const {
+    const std::int64_t full = job.gpus / job.gpus_per_pod;
+    const std::int64_t rest = job.gpus % job.gpus_per_pod;
+    const auto find = [&](std::int64_t gpus) {
+        NodeSet nodes = free_all_along(gpus, first, end);
+        nodes.keep(fleet_.cluster().members(fleet_.spec().pool(job)));
+        leave_windows_out(start.at, length, nodes);
+        return nodes;
+    };
+    start.pods = find(job.gpus_per_pod);
+    if (count_of(start.pods) < full) return false;
+    if (rest == 0) return true;
+    start.rest = find(rest);
+    return count_of(start.rest) > full;
+}
+
+void SlurmPlan::leave_windows_out(Instant from, Duration length, NodeSet& nodes) const {
     for (const Reservation& r : fleet_.spec().reservations) {
         if (!overlaps(r, from, length)) continue;
-        std::fill_n(free.begin() + r.first_node, r.nodes, std::uint8_t{0});
+        for (std::int64_t i = 0; i < r.nodes; ++i) {
+            nodes.remove(static_cast<NodeIndex>(r.first_node + i));
+        }
     }
 }
 
@@ -159,15 +173,7 @@ std::optional<SlurmPlan::Start> SlurmPlan::earliest(JobIndex index, Duration len
             first = short_of;
             continue;
         }
-        all_along_ = slots_[first].free;
-        for (std::size_t s = first + 1; s < end; ++s) {
-            if (!slots_[s].planned) continue;
-            for (std::size_t node = 0; node < all_along_.size(); ++node) {
-                all_along_[node] = std::min(all_along_[node], slots_[s].free[node]);
-            }
-        }
-        leave_windows_out(start.at, length, all_along_);
-        if (fits(job, all_along_, start) && suits(start)) return start;
+        if (fits(job, length, first, end, start) && suits(start)) return start;
     }
 }
 

@@ -39,15 +39,17 @@ class SlurmPlan {
   private:
     struct Slot {
         Instant begin{};
-        std::vector<std::uint8_t> free;   // by node
-        std::vector<std::int32_t> count;  // by pool and GPUs: nodes with at least so many free
+        std::vector<NodeSet> at_least;    // by GPUs: nodes with at least so many free; 0: all nodes
+        std::vector<std::int32_t> count;  // by pool and GPUs: how many these are
         bool planned = false;             // less is free than before on some nodes
     };
     bool extend();  // one slot more, if anything ends after the last one
     void change(Slot& slot, NodeIndex node, std::int64_t gpus) const;  // so many more free
     bool enough(const FleetJob& job, const Slot& slot) const;
-    bool fits(const FleetJob& job, const std::vector<std::uint8_t>& free, Start& start) const;
-    void leave_windows_out(Instant from, Duration length, std::vector<std::uint8_t>& free) const;
+    NodeSet free_all_along(std::int64_t gpus, std::size_t first, std::size_t end) const;
+    bool fits(const FleetJob& job, Duration length, std::size_t first, std::size_t end,
+              Start& start) const;
+    void leave_windows_out(Instant from, Duration length, NodeSet& nodes) const;
 
     const Fleet& fleet_;
     const Ends& ends_;
@@ -55,7 +57,6 @@ class SlurmPlan {
     std::multimap<Instant, Allocation> planned_ends_;  // of what was taken, after the last slot
     std::vector<JobIndex> taken_;  // who started since, and ends as planned here
     std::vector<Slot> slots_;
-    std::vector<std::uint8_t> all_along_;  // scratch
 };
 
 // Whether a reservation has its nodes at some instant of [from, from + length).

@@ -5,6 +5,44 @@
 
 namespace railyard {
 
+namespace {
+
+// What would be free for a job's pods on the nodes that it may have, if some that run were gone.
+class Room {
+  public:
+    Room(const Fleet& fleet, const FleetJob& job, const NodeSet& allowed)
+        : pod_(job.gpus_per_pod), full_(job.gpus / pod_), rest_(job.gpus % pod_) {
+        for (NodeIndex node = 0; node < fleet.cluster().nodes().size(); ++node) {
+            const FleetNode& n = fleet.cluster().node(node);
+            free_.push_back(n.state == NodeState::up && allowed.has(node) ? n.free : closed);
+            count(node, 1);
+        }
+    }
+    void shift(const Allocation& held, std::int64_t sign) {
+        for (const NodeShare& share : held) {
+            if (free_[share.node] == closed) continue;
+            count(share.node, -1);
+            free_[share.node] += sign * share.gpus;
+            count(share.node, 1);
+        }
+    }
+    bool enough() const { return pods_ >= full_ && (rest_ == 0 || pods_or_rest_ > full_); }
+
+  private:
+    static constexpr std::int64_t closed = -1;
+    void count(NodeIndex node, std::int64_t sign) {
+        pods_ += free_[node] >= pod_ ? sign : 0;
+        pods_or_rest_ += rest_ > 0 && free_[node] >= rest_ ? sign : 0;
+    }
+
+    std::int64_t pod_, full_, rest_;  // GPUs of a pod, full pods, GPUs of the last one
+    std::vector<std::int64_t> free_;  // by node
+    std::int64_t pods_ = 0;           // nodes with room for a full one
+    std::int64_t pods_or_rest_ = 0;
+};
+
+}  // namespace
+
 const SlurmQos& SlurmPreemption::qos(JobIndex job) const {
     return fleet_.spec().slurm.qos[fleet_.job(job).qos];
 }
@@ -18,20 +56,6 @@ bool SlurmPreemption::may_displace(JobIndex job, JobIndex victim) const {
            std::find(preempts.begin(), preempts.end(), fleet_.job(victim).qos) != preempts.end();
 }
 
-bool SlurmPreemption::enough(const FleetJob& job, const std::vector<std::int64_t>& free,
-                             const NodeSet& allowed) const {
-    const std::int64_t full = job.gpus / job.gpus_per_pod;
-    const std::int64_t rest = job.gpus % job.gpus_per_pod;
-    std::int64_t pods = 0;
-    std::int64_t pods_or_rest = 0;
-    for (NodeIndex node = 0; node < free.size(); ++node) {
-        if (!allowed.has(node)) continue;
-        pods += free[node] >= job.gpus_per_pod ? 1 : 0;
-        pods_or_rest += rest > 0 && free[node] >= rest ? 1 : 0;
-    }
-    return pods >= full && (rest == 0 || pods_or_rest > full);
-}
-
 std::vector<JobIndex> SlurmPreemption::victims(JobIndex index, const std::vector<JobIndex>& running,
                                                const NodeSet& allowed) {
     if (qos(index).preempts.empty()) return {};
@@ -39,33 +63,24 @@ std::vector<JobIndex> SlurmPreemption::victims(JobIndex index, const std::vector
     for (const JobIndex victim : running) {
         if (may_displace(index, victim)) candidates.push_back(victim);
     }
+    if (candidates.empty()) return {};
     std::sort(candidates.begin(), candidates.end(), [&](JobIndex a, JobIndex b) {
         return std::tuple(qos(a).priority, fleet_.status(b).started, b) <
                std::tuple(qos(b).priority, fleet_.status(a).started, a);
     });
-    std::vector<std::int64_t> free;
-    for (const FleetNode& node : fleet_.cluster().nodes()) {
-        free.push_back(node.state == NodeState::up ? node.free : 0);
-    }
-    const auto shift = [&](JobIndex victim, std::int64_t sign) {
-        for (const NodeShare& share : fleet_.status(victim).held) {
-            if (fleet_.cluster().node(share.node).state != NodeState::up) continue;
-            free[share.node] += sign * share.gpus;
-        }
-    };
-    const FleetJob& job = fleet_.job(index);
+    Room room(fleet_, fleet_.job(index), allowed);
     std::vector<JobIndex> out;
     for (const JobIndex victim : candidates) {
-        shift(victim, 1);
+        room.shift(fleet_.status(victim).held, 1);
         out.push_back(victim);
-        if (!enough(job, free, allowed)) continue;
+        if (!room.enough()) continue;
         // Those that turn out not to be needed stay, the last one chosen for certain is.
         for (std::size_t i = 0; i + 1 < out.size();) {
-            shift(out[i], -1);
-            if (enough(job, free, allowed)) {
+            room.shift(fleet_.status(out[i]).held, -1);
+            if (room.enough()) {
                 out.erase(out.begin() + static_cast<std::ptrdiff_t>(i));
             } else {
-                shift(out[i], 1);
+                room.shift(fleet_.status(out[i]).held, 1);
                 ++i;
             }
         }

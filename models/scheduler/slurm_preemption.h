@@ -29,8 +29,6 @@ class SlurmPreemption {
   private:
     const SlurmQos& qos(JobIndex job) const;
     bool may_displace(JobIndex job, JobIndex victim) const;
-    bool enough(const FleetJob& job, const std::vector<std::int64_t>& free,
-                const NodeSet& allowed) const;
     void remove(JobIndex victim);
 
     Fleet& fleet_;
