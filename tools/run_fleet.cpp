@@ -97,7 +97,7 @@ void print_fleet_design(const Scenario& s) {
                    : std::string("none"));
 }
 
-void print_fleet(const Scenario&, const CampaignResult& r) {
+void print_fleet(const Scenario& s, const CampaignResult& r) {
     Table table(
         {{"", Table::Align::left}, {"mean", Table::Align::right}, {"", Table::Align::left}});
     const auto row = [&](const char* metric, const char* meaning) {
@@ -107,6 +107,9 @@ void print_fleet(const Scenario&, const CampaignResult& r) {
     row("goodput", "productive GPU time / all GPU time of the cluster");
     row("utilisation", "GPU time that jobs hold / all");
     row("occupancy", "time of nodes that have a job / all");
+    if (s.fleet->spec.parts_per_gpu() > 1) {
+        row("mig_stranded", "slices that no instance can have / all of cut GPUs");
+    }
     fmt::print("\n{}", table.text());
     print_waits(r);
     print_ends(r);

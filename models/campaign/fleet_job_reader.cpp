@@ -9,6 +9,7 @@
 
 #include "models/campaign/fleet_kube.h"
 #include "models/campaign/fleet_names.h"
+#include "models/campaign/fleet_slices.h"
 #include "models/campaign/fleet_steps.h"
 #include "models/campaign/parallel.h"
 
@@ -169,6 +170,7 @@ void FleetJobReader::read_requires(Section& kind_section, FleetJobKind& kind) {
     GpuRequest request;
     section.name("gpu", request.kind, Catalogue::names("gpu"), "a GPU in the catalogue",
                  "Which GPUs", {.otherwise = "any"});
+    read_slice_request(section, kind_section, spec_, request);
     section.read("gpu_memory", request.memory, "Memory of each GPU at least",
                  {.bound = Bound::positive, .otherwise = "any"});
     section.read("nvlink_domain", request.nvlink_domain,

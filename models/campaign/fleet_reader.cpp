@@ -10,6 +10,7 @@
 #include "models/campaign/fleet_job_reader.h"
 #include "models/campaign/fleet_kube.h"
 #include "models/campaign/fleet_names.h"
+#include "models/campaign/fleet_slices.h"
 #include "models/campaign/fleet_slurm.h"
 
 namespace railyard {
@@ -42,6 +43,7 @@ class FleetReader {
 void FleetReader::read() {
     read_groups();
     read_scheduler();
+    check_slices(top_, spec_);
     read_partitions();
     read_reservations();
 }
@@ -60,11 +62,14 @@ void FleetReader::read_groups() {
         group.nodes = 1;
         section.read("nodes", group.nodes, "How many; all together cluster.nodes",
                      {.bound = Bound::count, .required = true});
+        if (!node.empty()) {
+            const Node kind = read_node(catalogue_, node);
+            group.gpus_per_node = kind.gpus;
+            group.gpu = attributes(kind);
+        }
+        read_slices(section, catalogue_, group);
         section.finish();
         if (node.empty()) continue;
-        const Node kind = read_node(catalogue_, node);
-        group.gpus_per_node = kind.gpus;
-        group.gpu = attributes(kind);
         sum += group.nodes;
         spec_.groups.push_back(group);
     }

@@ -9,6 +9,7 @@
 
 #include "models/scheduler/gpu_request.h"
 #include "models/scheduler/kube_spec.h"
+#include "models/scheduler/mig.h"
 #include "models/scheduler/slurm_spec.h"
 #include "models/training/training.h"
 
@@ -24,6 +25,9 @@ struct NodeGroup {
     std::int64_t nodes = 0;
     std::int64_t gpus_per_node = 0;  // at most 255
     GpuAttributes gpu{};
+    std::optional<MigSpec> mig{};  // cut into slices, which gpu.slices names
+
+    void list_slices();  // fills gpu.slices
 };
 
 // Where nodes stand in the network: nodes of one leaf, and leaves of one block, are close.
@@ -140,6 +144,9 @@ struct FleetSpec {
     const GpuRequest& request_of_pool(std::uint32_t pool) const {
         return requests[pool / partitions.size()];
     }
+    // The ledger counts in these: compute slices in a fleet that has any, else GPUs.
+    std::int64_t parts_per_gpu() const;
+    std::int64_t parts_of(const FleetJob& job) const;  // of each of its GPUs, or its slice
     // Of the first of its nodes; of an empty pool the partition's.
     std::int64_t gpus_of_pool_node(std::uint32_t pool) const;
     // Why a pool is empty, and which nodes come nearest; nothing of one that isn't.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace railyard {
@@ -19,6 +20,14 @@ std::vector<Demand> demands(const GpuRequest& request, const GpuAttributes& gpus
     std::vector<Demand> out;
     if (!request.kind.empty()) {
         out.push_back({gpus.kind == request.kind, request.kind, gpus.kind});
+    }
+    if (!request.slice.empty()) {
+        const bool has =
+            std::find(gpus.slices.begin(), gpus.slices.end(), request.slice) != gpus.slices.end();
+        out.push_back({has, fmt::format("a slice {}", request.slice),
+                       gpus.slices.empty()
+                           ? std::string("no slices")
+                           : fmt::format("slices {}", fmt::join(gpus.slices, ", "))});
     }
     if (request.memory) {
         out.push_back({gpus.memory >= *request.memory,

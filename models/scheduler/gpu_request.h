@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "sim/units.h"
 
@@ -16,11 +17,13 @@ struct GpuAttributes {
     Bytes memory{};
     std::int64_t nvlink_domain = 1;         // GPUs that reach each other over NVLink
     std::int64_t compute_capability10 = 0;  // CUDA's, times ten; 0: not CUDA
+    std::vector<std::string> slices{};      // MIG profiles that they are cut into; empty: whole
 };
 
 // Empty: of any.
 struct GpuRequest {
     std::string kind{};
+    std::string slice{};  // an instance of this MIG profile, instead of a whole GPU
     // At least so much of each.
     std::optional<Bytes> memory{};
     std::optional<std::int64_t> nvlink_domain{};

@@ -78,11 +78,12 @@ void KubePods::unlist(JobIndex job) {
 NodeIndex KubePods::best_node(const PodClass& pod) const {
     const FleetCluster& cluster = fleet_.cluster();
     const NodeSet& members = cluster.members(pod.pool);
+    const std::size_t device = cluster.device_of(pod.pool);
     const bool alike = fleet_.spec().groups.size() == 1;
     NodeIndex best = no_node;
     std::int64_t best_score = 0;
-    for (std::int64_t free = pod.size; free <= cluster.gpus_per_node_max(); ++free) {
-        const NodeSet& nodes = cluster.with_free(free);
+    for (std::int64_t free = pod.size; free <= cluster.device_max(device); ++free) {
+        const NodeSet& nodes = cluster.with_free(free, device);
         bool enough = false;
         for (std::size_t w = 0; w < nodes.words() && !enough; ++w) {
             std::uint64_t word = nodes.word(w) & members.word(w);
@@ -92,7 +93,7 @@ NodeIndex KubePods::best_node(const PodClass& pod) const {
                 if (pod.flavor != any_flavor && cluster.node(node).group != pod.flavor) continue;
                 enough = alike;  // all others with as many free GPUs score likewise
                 const std::int64_t s =
-                    pod_score(cluster.node(node), free - pod.size, spec_.scoring);
+                    pod_score(cluster.capacity(node, device), free - pod.size, spec_.scoring);
                 if (best != no_node && (s < best_score || (s == best_score && node > best)))
                     continue;
                 best = node;

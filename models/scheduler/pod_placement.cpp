@@ -8,8 +8,8 @@
 
 namespace railyard {
 
-std::int64_t pod_score(const FleetNode& node, std::int64_t free_then, PodScoring scoring) {
-    const std::int64_t thousandths = free_then * 1000 / node.gpus;
+std::int64_t pod_score(std::int64_t has, std::int64_t free_then, PodScoring scoring) {
+    const std::int64_t thousandths = free_then * 1000 / has;
     return scoring == PodScoring::least_allocated ? thousandths : -thousandths;
 }
 
@@ -53,7 +53,7 @@ std::optional<Allocation> place_pods(const FleetCluster& cluster, const PodReque
         std::priority_queue<Candidate> candidates;
         const auto offer = [&](NodeIndex n) {
             if (left[n] < size) return;
-            candidates.push({pod_score(cluster.node(n), left[n] - size, scoring), n});
+            candidates.push({pod_score(cluster.node(n).gpus, left[n] - size, scoring), n});
         };
         for (NodeIndex n = 0; n < left.size() && pods > 0; ++n) {
             const bool flavored =
@@ -80,6 +80,10 @@ std::optional<std::string> never_fits(const Fleet& fleet, JobIndex index) {
     const PartitionSpec& partition = fleet.spec().partitions[job.partition];
     const std::uint32_t pool = fleet.spec().pool(job);
     if (auto why = fleet.spec().why_empty(pool)) return why;
+    if (cluster.device_of(pool) != 0) {
+        if (job.gpus == 1) return std::nullopt;
+        return fmt::format("wants {} slices; a job has one", job.gpus);
+    }
     const NodeSet& members = cluster.members(pool);
     const FreeGpus empty = all_gpus(cluster);
     std::int64_t largest = 0;
