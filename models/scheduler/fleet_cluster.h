@@ -32,9 +32,6 @@ class NodeSet {
     void add(NodeIndex node) { words_[node / 64] |= bit(node); }
     void remove(NodeIndex node) { words_[node / 64] &= ~bit(node); }
     bool has(NodeIndex node) const { return (words_[node / 64] & bit(node)) != 0; }
-    void keep(const NodeSet& others) {  // what is in both
-        for (std::size_t w = 0; w < words_.size(); ++w) words_[w] &= others.words_[w];
-    }
     std::size_t words() const { return words_.size(); }
     std::uint64_t word(std::size_t index) const { return words_[index]; }
     std::uint64_t& word(std::size_t index) { return words_[index]; }

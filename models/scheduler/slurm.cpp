@@ -65,7 +65,7 @@ class Slurm : public FleetScheduler {
     void main_pass(std::int64_t depth);
     bool may_fit(const FleetJob& job) const;
     void backfill();
-    std::size_t last_candidate() const;
+    std::vector<std::size_t> candidates() const;
     void wake_later();
 
     Fleet& fleet_;
@@ -224,17 +224,15 @@ void Slurm::start(JobIndex job, const Allocation& allocation) {
     ends_.emplace(end_[job], job);
     qos_gpus_[fleet_.job(job).qos] += fleet_.job(job).gpus;
     priorities_.runs(job);
+    preemption_.runs(job);
     changed();
     fleet_.bind(job, allocation);
 }
 
 // Displaces others for it, and starts it if they are gone at once.
 bool Slurm::make_room(JobIndex job) {
-    std::vector<JobIndex> running;
-    for (const auto& [end, other] : ends_) running.push_back(other);
     bool all_gone = true;
-    const std::vector<JobIndex> victims =
-        preemption_.victims(job, running, allowed_nodes(fleet_.job(job)));
+    const std::vector<JobIndex> victims = preemption_.victims(job, allowed_nodes(fleet_.job(job)));
     for (const JobIndex victim : victims) {
         if (!preemption_.displace(victim, job)) all_gone = false;
     }
@@ -254,6 +252,7 @@ void Slurm::resume_suspended() {
         ends_.emplace(end_[job], job);
         qos_gpus_[fleet_.job(job).qos] += fleet_.job(job).gpus;
         priorities_.runs(job);
+        preemption_.runs(job);
         changed();
         fleet_.resume(job);
     }
@@ -296,26 +295,33 @@ void Slurm::main_pass(std::int64_t depth) {
     }
 }
 
-// Behind everyone who could start now, if nothing were planned for others, nobody needs a plan.
-std::size_t Slurm::last_candidate() const {
+// Where in the queue those are, behind the first, who could start now if nothing were planned for others.
+std::vector<std::size_t> Slurm::candidates() const {
     std::int64_t looked_at = 0;
-    std::size_t last = 0;
+    std::vector<std::size_t> out;
     for (std::size_t i = queue_.begin(); i < queue_.size(); ++i) {
         const JobIndex job = queue_.at(i);
         if (job == no_fleet_job) continue;
         if (looked_at++ == spec_.backfill.depth) break;
-        if (looked_at > 1 && may_fit(fleet_.job(job)) && within_limits(job)) last = i;
+        if (looked_at > 1 && may_fit(fleet_.job(job)) && within_limits(job)) out.push_back(i);
     }
-    return last;
+    return out;
 }
 
 void Slurm::backfill() {
-    const std::size_t last = last_candidate();
-    if (last == 0) return;
+    std::vector<std::size_t> candidates = this->candidates();
+    if (candidates.empty()) return;
     SlurmPlan plan(fleet_, ends_);
     const Instant latest = fleet_.now() + spec_.backfill.window;
     bool promised = false;
-    for (std::size_t i = queue_.begin(); i <= last; ++i) {
+    for (std::size_t i = queue_.begin();; ++i) {
+        // Behind everyone who may still start now, nobody needs a plan.
+        while (promised && !candidates.empty() && candidates.back() >= i) {
+            const JobIndex last = queue_.at(candidates.back());
+            if (plan.may_start_now(last, time_limit(fleet_.spec(), fleet_.job(last)))) break;
+            candidates.pop_back();
+        }
+        if (candidates.empty() || i > candidates.back()) break;
         const JobIndex job = queue_.at(i);
         if (job == no_fleet_job || !within_limits(job)) continue;
         const Duration limit = time_limit(fleet_.spec(), fleet_.job(job));

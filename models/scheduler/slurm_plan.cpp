@@ -32,28 +32,38 @@ bool overlaps(const Reservation& r, Instant from, Duration length) {
 }
 
 SlurmPlan::SlurmPlan(const Fleet& fleet, const Ends& ends)
-    : fleet_(fleet), ends_(ends), next_end_(ends.begin()) {
-    Slot now;
-    now.begin = fleet.now();
+    : fleet_(fleet),
+      ends_(ends),
+      levels_(static_cast<std::size_t>(fleet.cluster().gpus_per_node_max()) + 1),
+      next_end_(ends.begin()) {
     const FleetCluster& cluster = fleet.cluster();
-    NodeSet nodes(cluster.nodes().size());
-    for (std::int64_t g = cluster.gpus_per_node_max(); g >= 0; --g) {
-        for (std::size_t w = 0; w < nodes.words(); ++w) {
-            nodes.word(w) |= cluster.with_free(g).word(w);
-        }
-        now.at_least.push_back(nodes);
-    }
-    std::reverse(now.at_least.begin(), now.at_least.end());
+    Slot now{fleet.now(), FreeLevels(cluster), {}};
     for (std::uint32_t p = 0; p < fleet.spec().pools(); ++p) {
-        for (std::int64_t g = 0; g <= cluster.gpus_per_node_max(); ++g) {
-            now.count.push_back(static_cast<std::int32_t>(cluster.nodes_with(p, g)));
+        members_.push_back(&cluster.members(p));
+        for (std::size_t g = 0; g < levels_; ++g) {
+            const std::int64_t nodes = cluster.nodes_with(p, static_cast<std::int64_t>(g));
+            now.count.push_back(static_cast<std::int32_t>(nodes));
         }
     }
     slots_.push_back(std::move(now));
     for (const Reservation& r : fleet.spec().reservations) {  // a start may wait for a window's end
         const Instant end = next_end(r, fleet.now());
-        if (end > fleet.now()) planned_ends_.emplace(end, Allocation());
+        if (end > fleet.now()) planned_ends_.emplace(end, Nodes());
     }
+}
+
+// Of nodes that are up.
+SlurmPlan::Nodes SlurmPlan::up_nodes(const Allocation& allocation) const {
+    Nodes out;
+    for (const NodeShare& share : allocation) {
+        if (fleet_.cluster().node(share.node).state != NodeState::up) continue;
+        const std::size_t word = share.node / 64;
+        if (out.empty() || out.back().word != word || out.back().gpus != share.gpus) {
+            out.push_back({word, 0, share.gpus});
+        }
+        out.back().nodes |= std::uint64_t{1} << (share.node % 64);
+    }
+    return out;
 }
 
 bool SlurmPlan::extend() {
@@ -65,63 +75,60 @@ bool SlurmPlan::extend() {
     // What should have ended by now is expected to any time.
     at = std::max(at, fleet_.now() + fleet_.spec().slurm.backfill.resolution);
     RY_CHECK(at > slots_.back().begin);
-    Slot slot{at, slots_.back().at_least, slots_.back().count};
-    const std::vector<FleetNode>& nodes = fleet_.cluster().nodes();
-    const auto give_back = [&](const Allocation& allocation) {
-        for (const NodeShare& share : allocation) {
-            if (nodes[share.node].state != NodeState::up) continue;
-            change(slot, share.node, share.gpus);
-        }
-    };
+    Slot slot = slots_.back();
+    slot.begin = at;
+    slot.planned = false;
     for (; next_end_ != ends_.end() && next_end_->first <= at; ++next_end_) {
         const JobIndex job = next_end_->second;
         if (std::find(taken_.begin(), taken_.end(), job) != taken_.end()) continue;
-        give_back(fleet_.status(job).held);
+        give_back(slot, up_nodes(fleet_.status(job).held));
     }
     while (!planned_ends_.empty() && planned_ends_.begin()->first <= at) {
-        give_back(planned_ends_.begin()->second);
+        give_back(slot, planned_ends_.begin()->second);
         planned_ends_.erase(planned_ends_.begin());
     }
     slots_.push_back(std::move(slot));
     return true;
 }
 
-void SlurmPlan::change(Slot& slot, NodeIndex node, std::int64_t gpus) const {
-    const std::int64_t most = fleet_.cluster().node(node).gpus;
-    std::int64_t before = 0;
-    while (before < most && slot.at_least[static_cast<std::size_t>(before) + 1].has(node)) ++before;
-    const std::int64_t after = before + gpus;
-    RY_CHECK(after >= 0 && after <= most);
-    for (std::int64_t g = before + 1; g <= after; ++g) {
-        slot.at_least[static_cast<std::size_t>(g)].add(node);
+void SlurmPlan::give_back(Slot& slot, const Nodes& nodes) const {
+    for (const NodesOfWord& n : nodes) {
+        slot.free.give_back(
+            n, [&](std::int64_t gpus, std::uint64_t gain) { count(slot, n.word, gpus, gain, 1); });
     }
-    for (std::int64_t g = after + 1; g <= before; ++g) {
-        slot.at_least[static_cast<std::size_t>(g)].remove(node);
+}
+
+void SlurmPlan::take(Slot& slot, const Nodes& nodes) const {
+    for (const NodesOfWord& n : nodes) {
+        slot.free.take(
+            n, [&](std::int64_t gpus, std::uint64_t loss) { count(slot, n.word, gpus, loss, -1); });
     }
-    const std::int64_t per_pool = fleet_.cluster().gpus_per_node_max() + 1;
-    for (const std::uint32_t p : fleet_.cluster().pools_of(node)) {
-        std::int32_t* count = &slot.count[static_cast<std::size_t>(p * per_pool)];
-        for (std::int64_t g = before + 1; g <= after; ++g) ++count[g];
-        for (std::int64_t g = after + 1; g <= before; ++g) --count[g];
+}
+
+void SlurmPlan::count(Slot& slot, std::size_t word, std::int64_t gpus, std::uint64_t nodes,
+                      std::int32_t sign) const {
+    for (std::size_t p = 0; p < members_.size(); ++p) {
+        const int members = std::popcount(nodes & members_[p]->word(word));
+        slot.count[p * levels_ + static_cast<std::size_t>(gpus)] += sign * members;
     }
 }
 
 // Wherever these nodes are, and whether they stay free or not.
 bool SlurmPlan::enough(const FleetJob& job, const Slot& slot) const {
-    const std::int64_t per_pool = fleet_.cluster().gpus_per_node_max() + 1;
-    const std::int32_t* count =
-        &slot.count[static_cast<std::size_t>(fleet_.spec().pool(job) * per_pool)];
+    const std::int32_t* count = &slot.count[fleet_.spec().pool(job) * levels_];
     const std::int64_t full = job.gpus / job.gpus_per_pod;
     const std::int64_t rest = job.gpus % job.gpus_per_pod;
     return count[job.gpus_per_pod] >= full && (rest == 0 || count[rest] > full);
 }
 
-// Nodes with so much free in each of these slots.
-NodeSet SlurmPlan::free_all_along(std::int64_t gpus, std::size_t first, std::size_t end) const {
-    const auto level = static_cast<std::size_t>(gpus);
-    NodeSet out = slots_[first].at_least[level];
-    for (std::size_t s = first + 1; s < end; ++s) {
-        if (slots_[s].planned) out.keep(slots_[s].at_least[level]);
+// Nodes of a pool with so much free in each of these slots.
+NodeSet SlurmPlan::free_all_along(std::uint32_t pool, std::int64_t gpus, std::size_t first,
+                                  std::size_t end) const {
+    NodeSet out = fleet_.cluster().members(pool);
+    for (std::size_t s = first; s < end; ++s) {
+        if (s > first && !slots_[s].planned) continue;
+        const std::uint64_t* free = slots_[s].free.at_least(gpus);
+        for (std::size_t w = 0; w < out.words(); ++w) out.word(w) &= free[w];
     }
     return out;
 }
@@ -131,8 +138,7 @@ bool SlurmPlan::fits(const FleetJob& job, Duration length, std::size_t first, st
     const std::int64_t full = job.gpus / job.gpus_per_pod;
     const std::int64_t rest = job.gpus % job.gpus_per_pod;
     const auto find = [&](std::int64_t gpus) {
-        NodeSet nodes = free_all_along(gpus, first, end);
-        nodes.keep(fleet_.cluster().members(fleet_.spec().pool(job)));
+        NodeSet nodes = free_all_along(fleet_.spec().pool(job), gpus, first, end);
         leave_windows_out(start.at, length, nodes);
         return nodes;
     };
@@ -152,54 +158,104 @@ void SlurmPlan::leave_windows_out(Instant from, Duration length, NodeSet& nodes)
     }
 }
 
+Instant SlurmPlan::not_before(const Asked& now) const {
+    Instant out{};
+    for (const Asked& then : asked_) {
+        if (then.at <= out || then.pool != now.pool || then.length > now.length) continue;
+        if (then.gpus_per_pod > now.gpus_per_pod || then.full_pods > now.full_pods) continue;
+        if (then.rest > now.rest && then.full_pods == now.full_pods) continue;
+        out = then.at;
+    }
+    return out;
+}
+
+SlurmPlan::Asked SlurmPlan::asked_for(JobIndex index, Duration length) const {
+    const FleetJob& job = fleet_.job(index);
+    return {fleet_.spec().pool(job), job.gpus_per_pod, job.gpus / job.gpus_per_pod,
+            job.gpus % job.gpus_per_pod, length};
+}
+
+// The start of a slot as a job's; short_of: the last slot in its time in which there is not enough.
+SlurmPlan::Start SlurmPlan::start_at(const FleetJob& job, Duration length, std::size_t first,
+                                     std::size_t& end, std::size_t& short_of) const {
+    const Duration resolution = fleet_.spec().slurm.backfill.resolution;
+    Start start;
+    start.at = slots_[first].begin;
+    const Duration end_at = (start.at + length).time_since_epoch();
+    start.until = Instant((end_at + resolution - Duration(1)) / resolution * resolution);
+    short_of = no_slot;
+    if (!enough(job, slots_[first])) short_of = first;
+    for (end = first + 1; end < slots_.size() && slots_[end].begin < start.until; ++end) {
+        if (slots_[end].planned && !enough(job, slots_[end])) short_of = end;
+    }
+    return start;
+}
+
+bool SlurmPlan::may_start_now(JobIndex index, Duration length) const {
+    if (not_before(asked_for(index, length)) > fleet_.now()) return false;
+    std::size_t end = 0;
+    std::size_t short_of = no_slot;
+    Start start = start_at(fleet_.job(index), length, 0, end, short_of);
+    return short_of == no_slot && fits(fleet_.job(index), length, 0, end, start);
+}
+
 std::optional<SlurmPlan::Start> SlurmPlan::earliest(JobIndex index, Duration length, Instant latest,
                                                     const Suits& suits) {
     const FleetJob& job = fleet_.job(index);
-    Start start;
-    for (std::size_t first = 0;; ++first) {
-        if (first == slots_.size() && !extend()) return std::nullopt;
-        start.at = slots_[first].begin;
-        const Duration resolution = fleet_.spec().slurm.backfill.resolution;
-        const Duration end_at = (start.at + length).time_since_epoch();
-        start.until = Instant((end_at + resolution - Duration(1)) / resolution * resolution);
-        if (start.at > latest) return std::nullopt;
-        if (!enough(job, slots_[first])) continue;
-        std::size_t end = first + 1;
-        std::size_t short_of = first;
-        for (; end < slots_.size() && slots_[end].begin < start.until; ++end) {
-            if (slots_[end].planned && !enough(job, slots_[end])) short_of = end;
-        }
-        if (short_of > first) {  // no start before that can do
+    Asked asked = asked_for(index, length);
+    const Instant not_before = this->not_before(asked);
+    bool all_suit = true;
+    auto first = static_cast<std::size_t>(slot_from(not_before) - slots_.begin());
+    for (;; ++first) {
+        if (first == slots_.size() && !extend()) break;
+        if (slots_[first].begin > latest) break;
+        if (slots_[first].begin < not_before || !enough(job, slots_[first])) continue;
+        std::size_t end = 0;
+        std::size_t short_of = no_slot;
+        Start start = start_at(job, length, first, end, short_of);
+        if (short_of != no_slot) {  // no start before that can do
             first = short_of;
             continue;
         }
-        if (fits(job, length, first, end, start) && suits(start)) return start;
+        if (!fits(job, length, first, end, start)) continue;
+        if (suits(start)) {
+            asked.at = start.at;
+            if (all_suit) asked_.push_back(asked);
+            return start;
+        }
+        all_suit = false;
     }
+    asked.at = Instant::max();
+    if (all_suit) asked_.push_back(asked);
+    return std::nullopt;
 }
 
 void SlurmPlan::take(JobIndex job, const Allocation& allocation, const Start& start) {
-    const Instant from = start.at;
-    const Instant until = start.until;
-    RY_CHECK(until > from);
+    RY_CHECK(start.until > start.at);
     taken_.push_back(job);
-    if (until <= slots_.back().begin) {
-        const auto after =
-            std::lower_bound(slots_.begin(), slots_.end(), until,
-                             [](const Slot& slot, Instant at) { return slot.begin < at; });
-        if (after->begin != until) {
+    const Nodes nodes = up_nodes(allocation);
+    if (start.until <= slots_.back().begin) {
+        const auto after = slot_from(start.until);
+        if (after->begin != start.until) {
             Slot split = *std::prev(after);
-            split.begin = until;
+            split.begin = start.until;
             split.planned = false;
             slots_.insert(after, std::move(split));
         }
     } else {
-        planned_ends_.emplace(until, allocation);
+        planned_ends_.emplace(start.until, nodes);
     }
-    for (Slot& slot : slots_) {
-        if (slot.begin < from || slot.begin >= until) continue;
-        if (slot.begin == from) slot.planned = true;
-        for (const NodeShare& share : allocation) change(slot, share.node, -share.gpus);
+    for (auto slot = slot_from(start.at); slot != slots_.end() && slot->begin < start.until;
+         ++slot) {
+        if (slot->begin == start.at) slot->planned = true;
+        take(*slot, nodes);
     }
+}
+
+// The first that does not begin before that.
+std::vector<SlurmPlan::Slot>::iterator SlurmPlan::slot_from(Instant at) {
+    return std::lower_bound(slots_.begin(), slots_.end(), at,
+                            [](const Slot& slot, Instant until) { return slot.begin < until; });
 }
 
 }  // namespace railyard

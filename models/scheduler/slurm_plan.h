@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "models/scheduler/fleet_scheduler.h"
+#include "models/scheduler/free_levels.h"
 
 namespace railyard {
 
@@ -33,30 +34,55 @@ class SlurmPlan {
     // free for so long, and these suit.
     std::optional<Start> earliest(JobIndex job, Duration length, Instant latest,
                                   const Suits& suits);
+    // False when earliest() would not find it to start now, nor will after more has been taken.
+    bool may_start_now(JobIndex job, Duration length) const;
     // By a job that will start then, or that starts now and will be among the ends.
     void take(JobIndex job, const Allocation& allocation, const Start& start);
 
   private:
+    using Nodes = std::vector<NodesOfWord>;
     struct Slot {
         Instant begin{};
-        std::vector<NodeSet> at_least;    // by GPUs: nodes with at least so many free; 0: all nodes
-        std::vector<std::int32_t> count;  // by pool and GPUs: how many these are
+        FreeLevels free;
+        std::vector<std::int32_t> count;  // by pool and GPUs: nodes with at least so many free
         bool planned = false;             // less is free than before on some nodes
     };
+    // A search that is over. What asks for no less, for no less time, starts no earlier: since then less
+    // has become free.
+    struct Asked {
+        std::uint32_t pool = 0;
+        std::int64_t gpus_per_pod = 0, full_pods = 0, rest = 0;
+        Duration length{};
+        Instant at{};
+    };
+    static constexpr std::size_t no_slot = SIZE_MAX;
+    Nodes up_nodes(const Allocation& allocation) const;
     bool extend();  // one slot more, if anything ends after the last one
-    void change(Slot& slot, NodeIndex node, std::int64_t gpus) const;  // so many more free
+    void give_back(Slot& slot, const Nodes& nodes) const;
+    void take(Slot& slot, const Nodes& nodes) const;
+    void count(Slot& slot, std::size_t word, std::int64_t gpus, std::uint64_t nodes,
+               std::int32_t sign) const;
+    std::vector<Slot>::iterator slot_from(Instant at);
+    Instant not_before(const Asked& asked) const;
+    Asked asked_for(JobIndex job, Duration length) const;
+    Start start_at(const FleetJob& job, Duration length, std::size_t first, std::size_t& end,
+                   std::size_t& short_of) const;
     bool enough(const FleetJob& job, const Slot& slot) const;
-    NodeSet free_all_along(std::int64_t gpus, std::size_t first, std::size_t end) const;
+    NodeSet free_all_along(std::uint32_t pool, std::int64_t gpus, std::size_t first,
+                           std::size_t end) const;
     bool fits(const FleetJob& job, Duration length, std::size_t first, std::size_t end,
               Start& start) const;
     void leave_windows_out(Instant from, Duration length, NodeSet& nodes) const;
 
     const Fleet& fleet_;
     const Ends& ends_;
+    std::size_t levels_;                   // GPUs of the largest node, and one
+    std::vector<const NodeSet*> members_;  // of each pool
     Ends::const_iterator next_end_;
-    std::multimap<Instant, Allocation> planned_ends_;  // of what was taken, after the last slot
-    std::vector<JobIndex> taken_;  // who started since, and ends as planned here
+    std::multimap<Instant, Nodes> planned_ends_;  // of what was taken, after the last slot
+    std::vector<JobIndex> taken_;                 // who started since, and ends as planned here
     std::vector<Slot> slots_;
+    std::vector<Asked> asked_;
 };
 
 // Whether a reservation has its nodes at some instant of [from, from + length).

@@ -47,28 +47,38 @@ const SlurmQos& SlurmPreemption::qos(JobIndex job) const {
     return fleet_.spec().slurm.qos[fleet_.job(job).qos];
 }
 
-bool SlurmPreemption::may_displace(JobIndex job, JobIndex victim) const {
-    const SlurmQos& theirs = qos(victim);
-    const std::vector<std::uint32_t>& preempts = qos(job).preempts;
-    return theirs.mode != PreemptMode::off && !displacing(victim) &&
-           fleet_.status(victim).phase == FleetPhase::running &&
-           fleet_.now() - fleet_.status(victim).started >= theirs.exempt &&
-           std::find(preempts.begin(), preempts.end(), fleet_.job(victim).qos) != preempts.end();
+void SlurmPreemption::left(JobIndex job) {
+    leaving_.erase(job);
+    std::vector<JobIndex>& running = running_[fleet_.job(job).qos];
+    const auto found = std::find(running.begin(), running.end(), job);
+    if (found == running.end()) return;  // it never started
+    *found = running.back();
+    running.pop_back();
 }
 
-std::vector<JobIndex> SlurmPreemption::victims(JobIndex index, const std::vector<JobIndex>& running,
-                                               const NodeSet& allowed) {
-    if (qos(index).preempts.empty()) return {};
+bool SlurmPreemption::may_be_displaced(JobIndex victim) const {
+    return fleet_.status(victim).phase == FleetPhase::running && !displacing(victim) &&
+           fleet_.now() - fleet_.status(victim).started >= qos(victim).exempt;
+}
+
+std::vector<JobIndex> SlurmPreemption::victims(JobIndex index, const NodeSet& allowed) const {
+    const FleetJob& job = fleet_.job(index);
     std::vector<JobIndex> candidates;
-    for (const JobIndex victim : running) {
-        if (may_displace(index, victim)) candidates.push_back(victim);
+    std::int64_t gpus = fleet_.cluster().free_gpus(fleet_.spec().pool(job));
+    for (const std::uint32_t theirs : qos(index).preempts) {
+        if (fleet_.spec().slurm.qos[theirs].mode == PreemptMode::off) continue;
+        for (const JobIndex victim : running_[theirs]) {
+            if (!may_be_displaced(victim)) continue;
+            candidates.push_back(victim);
+            gpus += fleet_.job(victim).gpus;
+        }
     }
-    if (candidates.empty()) return {};
+    if (candidates.empty() || gpus < job.gpus) return {};
     std::sort(candidates.begin(), candidates.end(), [&](JobIndex a, JobIndex b) {
         return std::tuple(qos(a).priority, fleet_.status(b).started, b) <
                std::tuple(qos(b).priority, fleet_.status(a).started, a);
     });
-    Room room(fleet_, fleet_.job(index), allowed);
+    Room room(fleet_, job, allowed);
     std::vector<JobIndex> out;
     for (const JobIndex victim : candidates) {
         room.shift(fleet_.status(victim).held, 1);

@@ -11,27 +11,28 @@ namespace railyard {
 
 class SlurmPreemption {
   public:
-    explicit SlurmPreemption(Fleet& fleet) : fleet_(fleet) {}
+    explicit SlurmPreemption(Fleet& fleet)
+        : fleet_(fleet), running_(fleet.spec().slurm.qos.size()) {}
 
+    void runs(JobIndex job) { running_[fleet_.job(job).qos].push_back(job); }
+    void left(JobIndex job);
     // Fewest running jobs, of least priority and of these the youngest, whose GPUs and the free ones would do
-    // for `job` now; none when it may displace nobody, or that would not help. `running` in any order that
-    // does not depend on chance.
-    std::vector<JobIndex> victims(JobIndex job, const std::vector<JobIndex>& running,
-                                  const NodeSet& allowed);
+    // for `job` now; none when it may displace nobody, or that would not help.
+    std::vector<JobIndex> victims(JobIndex job, const NodeSet& allowed) const;
     // Displaces it for `job`, once its grace time is over. True when it is gone already.
     bool displace(JobIndex victim, JobIndex job);
     // Displaces those whose time has come. Returns whom that is done for.
     std::vector<JobIndex> schedule();
     bool displacing(JobIndex victim) const { return leaving_.contains(victim); }
     bool any_leaving() const { return !leaving_.empty(); }
-    void left(JobIndex victim) { leaving_.erase(victim); }
 
   private:
     const SlurmQos& qos(JobIndex job) const;
-    bool may_displace(JobIndex job, JobIndex victim) const;
+    bool may_be_displaced(JobIndex victim) const;
     void remove(JobIndex victim);
 
     Fleet& fleet_;
+    std::vector<std::vector<JobIndex>> running_;  // by QOS
     struct Leaving {
         JobIndex for_whom = no_fleet_job;
         Instant at{};

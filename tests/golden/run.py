@@ -13,6 +13,10 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests import small  # noqa: E402
+
 GOLDEN = ROOT / "tests" / "golden"
 REPLICAS = "3"
 MARKER = "<!-- keys: written by tests/golden/run.py --update -->"
@@ -21,7 +25,8 @@ SHOWN = ["goodput", "ettr", "mfu_step", "step_time", "steps", "interruptions", "
 
 
 def outcome_of(railyard, scenario):
-    command = [railyard, "run", str(scenario.relative_to(ROOT)), "--json", "--replicas", REPLICAS]
+    path = scenario.relative_to(ROOT)
+    command = [railyard, "run", str(path), "--json", "--replicas", REPLICAS, *small.arguments(path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     if done.returncode != 0:
         return f"exit {done.returncode}\n{done.stderr}"
