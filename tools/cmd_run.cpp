@@ -417,7 +417,7 @@ int cmd_run(const std::vector<std::string>& arguments) {
     } else {
         if (scenario.fleet) {
             print_fleet_design(scenario);
-            print_fleet(result);
+            print_fleet(scenario, result);
             print_ledger(result);
         } else {
             print_design(scenario);

@@ -121,7 +121,7 @@ void print_fleet_design(const Scenario& s) {
     fmt::print("  failures of nodes: {}\n", failures_text(s));
 }
 
-void print_fleet(const CampaignResult& r) {
+void print_fleet(const Scenario& s, const CampaignResult& r) {
     Table table(
         {{"", Table::Align::left}, {"mean", Table::Align::right}, {"", Table::Align::left}});
     const auto row = [&](const char* metric, const char* meaning) {
@@ -131,6 +131,9 @@ void print_fleet(const CampaignResult& r) {
     row("goodput", "productive GPU time / all GPU time of the cluster");
     row("utilisation", "GPU time that jobs hold / all");
     row("occupancy", "time of nodes that have a job / all");
+    if (s.fleet->spec.parts_per_gpu() > 1) {
+        row("mig_stranded", "slices that no instance can have / all of cut GPUs");
+    }
     fmt::print("\n{}", table.text());
     print_waits(r);
     print_ends(r);

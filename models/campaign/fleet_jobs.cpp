@@ -110,8 +110,9 @@ FleetJobs draw_jobs(const FleetScenario& fleet, std::uint64_t seed, std::uint64_
     std::int64_t id = 0;
     for (FleetJob& job : out.jobs) {
         job.id = ++id;
-        const NodeIndex first = fleet.spec.partitions[job.partition].first_node;
-        if (job.gpus_per_pod == 0) job.gpus_per_pod = fleet.spec.gpus_of_node(first);
+        if (job.gpus_per_pod == 0) {
+            job.gpus_per_pod = fleet.spec.gpus_of_pool_node(fleet.spec.pool(job));
+        }
         job.gpus_per_pod = std::min(job.gpus_per_pod, job.gpus);
     }
     return out;

@@ -101,6 +101,17 @@ void add_waits(const FleetJobs& jobs, const FleetOutcome& outcome, std::vector<M
     add_distribution("bounded_slowdown", "1", slowdowns, out);
 }
 
+// Of the time of GPUs that are cut into slices, what no instance could have had.
+Metric stranded_part(const FleetSpec& spec, const FleetRunResult& r) {
+    std::int64_t gpus = 0;
+    for (const NodeGroup& group : spec.groups) {
+        if (group.mig) gpus += group.nodes * group.gpus_per_node;
+    }
+    const double all =
+        static_cast<double>(gpus * mig_compute_slices) * static_cast<double>(r.simulated.count());
+    return plain_metric("mig_stranded", "1", ratio(static_cast<double>(r.outcome.stranded), all));
+}
+
 std::vector<Metric> metrics_of(const FleetSpec& spec, const FleetJobs& jobs,
                                const FleetRunResult& r) {
     const double total = static_cast<double>(r.ledger.total());
@@ -120,6 +131,7 @@ std::vector<Metric> metrics_of(const FleetSpec& spec, const FleetJobs& jobs,
             ratio(static_cast<double>(r.outcome.node_busy),
                   static_cast<double>(spec.nodes()) * static_cast<double>(r.simulated.count()))),
     };
+    if (spec.parts_per_gpu() > 1) out.push_back(stranded_part(spec, r));
     add_counts(r.outcome, out);
     add_waits(jobs, r.outcome, out);
     for (const SizeClass& c : size_classes(spec, jobs, r.outcome, Instant(r.simulated))) {

@@ -61,7 +61,8 @@ FleetRunResult run_fleet(const FleetRun& run) {
     result.events = engine.events();
     result.trajectory = engine.trajectory();
     result.outcome = fleet.take_outcome();
-    RY_CHECK(result.ledger.total() == GpuNanoseconds{run.spec.gpus()} * result.simulated.count());
+    RY_CHECK(result.ledger.total() ==
+             GpuNanoseconds{run.spec.gpus() * run.spec.parts_per_gpu()} * result.simulated.count());
     return result;
 }
 

@@ -45,8 +45,9 @@ struct FleetOutcome {
     std::int64_t strikes_on_idle = 0;  // failures that found no job on their node
     NodeFailureCounts nodes;
     std::vector<RefusedJob> refused;
-    std::string stuck;       // who holds what and can never have what it waits for
-    __int128 node_busy = 0;  // time of nodes that hold a job
+    std::string stuck;            // who holds what and can never have what it waits for
+    __int128 node_busy = 0;       // time of nodes that hold a job
+    GpuNanoseconds stranded = 0;  // sevenths of GPUs that no instance could have had
 };
 
 // Runs them from the clock's start to `end`, or until all are over if that is Instant::max().

@@ -17,6 +17,11 @@ FleetBooks::FleetBooks(const FleetSpec& spec, const FleetCluster& cluster, Ledge
     for (NodeIndex node = 0; node < home_.size(); ++node) count(node, 1);
 }
 
+bool FleetBooks::in_service(NodeIndex index) const {
+    const FleetNode& node = cluster_.node(index);
+    return node.state == NodeState::up && !under_maintenance_[index] && !node.broken;
+}
+
 std::int64_t& FleetBooks::class_of(NodeIndex index) {
     const FleetNode& node = cluster_.node(index);
     if (node.state == NodeState::repair) return repair_;
@@ -27,7 +32,9 @@ std::int64_t& FleetBooks::class_of(NodeIndex index) {
 }
 
 void FleetBooks::count(NodeIndex node, int sign) {
-    class_of(node) += sign * cluster_.node(node).free;
+    const std::int64_t stranded = cluster_.stranded_parts_of(node);
+    class_of(node) += sign * cluster_.free_parts_of(node);
+    (in_service(node) ? stranded_ : class_of(node)) += sign * stranded;
     nodes_in_use_ += cluster_.node(node).jobs.empty() ? 0 : sign;
 }
 
@@ -37,18 +44,21 @@ void FleetBooks::set_maintenance(NodeIndex node, bool under) {
     count(node, 1);
 }
 
-void FleetBooks::book(Instant now, const Needs& gpus_needed) {
+void FleetBooks::book(Instant now, const Needs& needs) {
     const Duration span = now - booked_until_;
     if (span == Duration::zero()) return;
     booked_until_ = now;
     for (std::uint32_t p = 0; p < free_.size(); ++p) {
         Category category = Category::idle;
-        if (p < gpus_needed.size() && gpus_needed[p] > 0) {
-            category = gpus_needed[p] <= cluster_.free_gpus(p) ? Category::fragmentation
-                                                               : Category::gang_wait;
+        if (p < needs.size() && needs[p].parts > 0) {
+            category = needs[p].parts <= cluster_.free_parts(needs[p].pool)
+                           ? Category::fragmentation
+                           : Category::gang_wait;
         }
         ledger_.book(category, free_[p], span);
     }
+    ledger_.book(Category::fragmentation, stranded_, span);
+    stranded_time_ += GpuNanoseconds{stranded_} * span.count();
     node_busy_ += __int128{nodes_in_use_} * span.count();
     ledger_.book(Category::detection, undetected_, span);
     ledger_.book(Category::drained, drained_, span);

@@ -16,20 +16,28 @@ class FleetBooks {
     void after_change(NodeIndex node) { count(node, 1); }
     void set_maintenance(NodeIndex node, bool under);
 
-    // What the first of a partition's queue waits for; 0: nobody waits.
-    using Needs = std::vector<std::int64_t>;
+    // What the first of each partition's queue waits for.
+    struct Need {
+        std::int64_t parts = 0;  // of GPUs; 0: nobody waits
+        std::uint32_t pool = 0;  // where
+    };
+    using Needs = std::vector<Need>;
     // The time since the last call, in which nothing has changed.
-    void book(Instant now, const Needs& gpus_needed);
+    void book(Instant now, const Needs& needs);
     __int128 node_busy() const { return node_busy_; }  // node time with a job, so far
+    // Time of compute slices that nobody could have had.
+    GpuNanoseconds stranded() const { return stranded_time_; }
 
   private:
     void count(NodeIndex node, int sign);
+    bool in_service(NodeIndex node) const;
     std::int64_t& class_of(NodeIndex node);
 
     const FleetCluster& cluster_;
     Ledger& ledger_;
     std::vector<std::uint32_t> home_;  // by node: its first partition; that of none is the last
-    std::vector<std::int64_t> free_;   // GPUs by home
+    std::vector<std::int64_t> free_;   // parts of GPUs by home
+    std::int64_t stranded_ = 0;        // in service, and out of reach
     std::int64_t undetected_ = 0;
     std::int64_t drained_ = 0;
     std::int64_t repair_ = 0;
@@ -37,6 +45,7 @@ class FleetBooks {
     std::vector<bool> under_maintenance_;
     std::int64_t nodes_in_use_ = 0;
     __int128 node_busy_ = 0;
+    GpuNanoseconds stranded_time_ = 0;
     Instant booked_until_{};
 };
 

@@ -7,28 +7,7 @@
 
 namespace railyard {
 
-std::int64_t FleetSpec::nodes() const {
-    std::int64_t sum = 0;
-    for (const NodeGroup& group : groups) sum += group.nodes;
-    return sum;
-}
-
-std::int64_t FleetSpec::gpus() const {
-    std::int64_t sum = 0;
-    for (const NodeGroup& group : groups) sum += group.nodes * group.gpus_per_node;
-    return sum;
-}
-
-std::int64_t FleetSpec::gpus_of_node(NodeIndex node) const {
-    std::int64_t before = 0;
-    for (const NodeGroup& group : groups) {
-        before += group.nodes;
-        if (node < before) return group.gpus_per_node;
-    }
-    RY_UNREACHABLE("a node of the fleet");
-}
-
-FleetCluster::FleetCluster(const FleetSpec& spec) {
+FleetCluster::FleetCluster(const FleetSpec& spec) : parts_per_gpu_(spec.parts_per_gpu()) {
     constexpr std::int64_t gpus_per_node_max = 255;
     for (std::uint32_t g = 0; g < spec.groups.size(); ++g) {
         const NodeGroup& group = spec.groups[g];
@@ -37,44 +16,80 @@ FleetCluster::FleetCluster(const FleetSpec& spec) {
         for (std::int64_t i = 0; i < group.nodes; ++i) {
             FleetNode node;
             node.group = g;
-            node.gpus = node.free = group.gpus_per_node;
+            node.gpus = node.free = group.mig ? 0 : group.gpus_per_node;
             if (!spec.places.empty()) node.place = spec.places[nodes_.size()];
             nodes_.push_back(node);
+            mig_.emplace_back();
+            if (group.mig) mig_.back().emplace(group.gpus_per_node, *group.mig);
         }
     }
-    by_free_.assign(static_cast<std::size_t>(gpus_max_) + 1, NodeSet(nodes_.size()));
-    partitions_.resize(nodes_.size());
-    parts_.resize(spec.partitions.size());
-    for (std::uint32_t p = 0; p < spec.partitions.size(); ++p) {
-        const PartitionSpec& partition = spec.partitions[p];
-        parts_[p].count.resize(static_cast<std::size_t>(gpus_max_) + 1);
+    add_device(spec, "");
+    pools_.resize(nodes_.size());
+    parts_.resize(spec.pools());
+    for (std::uint32_t p = 0; p < spec.pools(); ++p) {
+        const std::string& slice = spec.request_of_pool(p).slice;
+        auto device = std::find_if(devices_.begin(), devices_.end(),
+                                   [&slice](const Device& d) { return d.slice == slice; });
+        device_of_pool_.push_back(static_cast<std::size_t>(device - devices_.begin()));
+        if (device == devices_.end()) add_device(spec, slice);
+        parts_[p].count.resize(devices_[device_of_pool_[p]].by_free.size());
         members_.emplace_back(nodes_.size());
+        const PartitionSpec& partition = spec.partitions[spec.partition_of_pool(p)];
         for (std::int64_t i = 0; i < partition.nodes; ++i) {
             const auto node = static_cast<NodeIndex>(partition.first_node + i);
+            const GpuAttributes& gpus = spec.groups[nodes_[node].group].gpu;
+            if (count_unmet(spec.request_of_pool(p), gpus) > 0) continue;
             members_[p].add(node);
-            partitions_[node].push_back(p);
+            pools_[node].push_back(p);
         }
     }
     for (NodeIndex node = 0; node < nodes_.size(); ++node) list(node, 1);
 }
 
-void FleetCluster::list(NodeIndex index, int sign) {
-    const FleetNode& node = nodes_[index];
-    if (node.state != NodeState::up) return;
-    NodeSet& set = by_free_[static_cast<std::size_t>(node.free)];
-    if (sign > 0) {
-        set.add(index);
-    } else {
-        set.remove(index);
+// All nodes are empty.
+void FleetCluster::add_device(const FleetSpec& spec, const std::string& slice) {
+    Device device{.slice = slice};
+    for (const NodeGroup& group : spec.groups) {
+        const std::vector<std::string> names = mig_names(group.gpu.memory);
+        const auto found = std::find(names.begin(), names.end(), slice);
+        device.profile.emplace_back();
+        if (!group.mig || found == names.end()) continue;
+        device.profile.back() = static_cast<ProfileIndex>(found - names.begin());
     }
-    for (const std::uint32_t p : partitions_[index]) {
-        parts_[p].free_gpus += sign * node.free;
-        parts_[p].count[static_cast<std::size_t>(node.free)] += sign;
+    std::int64_t most = slice.empty() ? gpus_max_ : 0;
+    for (NodeIndex n = 0; n < nodes_.size(); ++n) {
+        const auto profile = device.profile[nodes_[n].group];
+        device.capacity.push_back(profile ? mig_[n]->room(*profile)
+                                          : (slice.empty() ? nodes_[n].gpus : 0));
+        most = std::max(most, device.capacity.back());
+    }
+    device.free = device.capacity;
+    device.by_free.assign(static_cast<std::size_t>(most) + 1, NodeSet(nodes_.size()));
+    devices_.push_back(std::move(device));
+}
+
+void FleetCluster::list(NodeIndex index, int sign) {
+    if (nodes_[index].state != NodeState::up) return;
+    for (Device& device : devices_) {
+        NodeSet& set = device.by_free[static_cast<std::size_t>(device.free[index])];
+        if (sign > 0) {
+            set.add(index);
+        } else {
+            set.remove(index);
+        }
+    }
+    for (const std::uint32_t p : pools_[index]) {
+        const std::size_t device = device_of_pool_[p];
+        const std::int64_t free = devices_[device].free[index];
+        const bool other = mig_[index] && device == 0;  // slices are of no use to whole GPUs' jobs
+        parts_[p].free_gpus += sign * free;
+        parts_[p].free_parts += other ? 0 : sign * free_parts_of(index);
+        parts_[p].count[static_cast<std::size_t>(free)] += sign;
     }
 }
 
-std::int64_t FleetCluster::nodes_with(std::uint32_t partition, std::int64_t gpus) const {
-    const std::vector<std::int64_t>& count = parts_[partition].count;
+std::int64_t FleetCluster::nodes_with(std::uint32_t pool, std::int64_t gpus) const {
+    const std::vector<std::int64_t>& count = parts_[pool].count;
     std::int64_t sum = 0;
     for (auto g = static_cast<std::size_t>(gpus); g < count.size(); ++g) sum += count[g];
     return sum;
@@ -83,22 +98,42 @@ std::int64_t FleetCluster::nodes_with(std::uint32_t partition, std::int64_t gpus
 void FleetCluster::set_free(NodeIndex index, std::int64_t gpus) {
     FleetNode& node = nodes_[index];
     const auto before = static_cast<std::size_t>(std::exchange(node.free, gpus));
+    devices_[0].free[index] = gpus;
     if (node.state != NodeState::up) return;
     const auto after = static_cast<std::size_t>(gpus);
-    by_free_[before].remove(index);
-    by_free_[after].add(index);
-    for (const std::uint32_t p : partitions_[index]) {
+    devices_[0].by_free[before].remove(index);
+    devices_[0].by_free[after].add(index);
+    for (const std::uint32_t p : pools_[index]) {
         Part& part = parts_[p];
-        part.free_gpus += static_cast<std::int64_t>(after) - static_cast<std::int64_t>(before);
+        const auto more = static_cast<std::int64_t>(after) - static_cast<std::int64_t>(before);
+        part.free_gpus += more;
+        part.free_parts += more * parts_per_gpu_;
         --part.count[before];
         ++part.count[after];
     }
 }
 
-void FleetCluster::take(NodeIndex index, JobIndex job, std::int64_t gpus) {
+void FleetCluster::count_slices(NodeIndex index) {
+    for (Device& device : devices_) {
+        const auto profile = device.profile[nodes_[index].group];
+        if (profile) device.free[index] = mig_[index]->room(*profile);
+    }
+}
+
+void FleetCluster::take(NodeIndex index, JobIndex job, std::int64_t gpus, std::uint32_t pool) {
     FleetNode& node = nodes_[index];
-    RY_CHECK(gpus > 0 && node.state == NodeState::up && node.free >= gpus);
-    set_free(index, node.free - gpus);
+    RY_CHECK(gpus > 0 && node.state == NodeState::up);
+    if (mig_[index]) {
+        const auto profile = devices_[device_of_pool_[pool]].profile[node.group];
+        RY_CHECK(gpus == 1 && profile && mig_[index]->room(*profile) > 0);
+        list(index, -1);
+        mig_[index]->take(*profile, job);
+        count_slices(index);
+        list(index, 1);
+    } else {
+        RY_CHECK(node.free >= gpus);
+        set_free(index, node.free - gpus);
+    }
     if (std::find(node.jobs.begin(), node.jobs.end(), job) == node.jobs.end()) {
         node.jobs.push_back(job);
     }
@@ -107,9 +142,17 @@ void FleetCluster::take(NodeIndex index, JobIndex job, std::int64_t gpus) {
 void FleetCluster::give_back(NodeIndex index, JobIndex job, std::int64_t gpus) {
     FleetNode& node = nodes_[index];
     const auto found = std::find(node.jobs.begin(), node.jobs.end(), job);
-    RY_CHECK(found != node.jobs.end() && node.free + gpus <= node.gpus);
-    set_free(index, node.free + gpus);
+    RY_CHECK(found != node.jobs.end());
     node.jobs.erase(found);
+    if (mig_[index]) {
+        list(index, -1);
+        mig_[index]->give_back(job);
+        count_slices(index);
+        list(index, 1);
+    } else {
+        RY_CHECK(node.free + gpus <= node.gpus);
+        set_free(index, node.free + gpus);
+    }
 }
 
 void FleetCluster::set_state(NodeIndex index, NodeState state) {

@@ -19,6 +19,7 @@ struct FleetNode {
     bool broken = false;  // whether anybody knows or not: not for kinds to look at
     std::uint32_t group = 0;
     NodePlace place;
+    // Whole ones: a node whose GPUs are cut into slices has none.
     std::int64_t gpus = 0;
     std::int64_t free = 0;
     std::vector<JobIndex> jobs{};  // that hold GPUs of it
@@ -53,38 +54,68 @@ class FleetCluster {
 
     const std::vector<FleetNode>& nodes() const { return nodes_; }
     const FleetNode& node(NodeIndex index) const { return nodes_[index]; }
-    // Nodes that are up and have exactly so many GPUs free.
-    const NodeSet& with_free(std::int64_t gpus) const {
-        return by_free_[static_cast<std::size_t>(gpus)];
+    // What the jobs of a pool get: GPUs (0), or instances of a profile.
+    std::size_t device_of(std::uint32_t pool) const { return device_of_pool_[pool]; }
+    // Nodes that are up and have exactly so many of a device free, at most device_max().
+    const NodeSet& with_free(std::int64_t count, std::size_t device = 0) const {
+        return devices_[device].by_free[static_cast<std::size_t>(count)];
     }
-    const NodeSet& members(std::uint32_t partition) const { return members_[partition]; }
-    const std::vector<std::uint32_t>& partitions_of(NodeIndex node) const {
-        return partitions_[node];
+    std::int64_t device_max(std::size_t device) const {
+        return static_cast<std::int64_t>(devices_[device].by_free.size()) - 1;
     }
+    // How many a node has when it is empty.
+    std::int64_t capacity(NodeIndex node, std::size_t device) const {
+        return devices_[device].capacity[node];
+    }
+    // By pool (FleetSpec::pool).
+    const NodeSet& members(std::uint32_t pool) const { return members_[pool]; }
+    const std::vector<std::uint32_t>& pools_of(NodeIndex node) const { return pools_[node]; }
     std::int64_t gpus_per_node_max() const { return gpus_max_; }
-    // In a partition's nodes that are up.
-    std::int64_t free_gpus(std::uint32_t partition) const { return parts_[partition].free_gpus; }
+    // In a pool's nodes that are up.
+    std::int64_t free_gpus(std::uint32_t pool) const { return parts_[pool].free_gpus; }
+    // In sevenths where slices are.
+    std::int64_t free_parts(std::uint32_t pool) const { return parts_[pool].free_parts; }
+    std::int64_t free_parts_of(NodeIndex node) const {
+        return mig_[node] ? mig_[node]->free() : nodes_[node].free * parts_per_gpu_;
+    }
+    std::int64_t stranded_parts_of(NodeIndex node) const {
+        return mig_[node] ? mig_[node]->stranded() : 0;
+    }
     // How many of them have at least so many GPUs free.
-    std::int64_t nodes_with(std::uint32_t partition, std::int64_t gpus) const;
+    std::int64_t nodes_with(std::uint32_t pool, std::int64_t gpus) const;
 
-    void take(NodeIndex node, JobIndex job, std::int64_t gpus);
+    // A job of a pool takes GPUs, or one instance.
+    void take(NodeIndex node, JobIndex job, std::int64_t gpus, std::uint32_t pool);
     void give_back(NodeIndex node, JobIndex job, std::int64_t gpus);
     void set_state(NodeIndex node, NodeState state);
     void set_broken(NodeIndex node, bool broken) { nodes_[node].broken = broken; }
 
   private:
+    struct Device {
+        std::string slice{};  // empty: a GPU
+        std::vector<NodeSet> by_free{};
+        std::vector<std::int64_t> free{};  // by node
+        std::vector<std::int64_t> capacity{};
+        std::vector<std::optional<ProfileIndex>> profile{};  // by group
+    };
     struct Part {
         std::int64_t free_gpus = 0;
+        std::int64_t free_parts = 0;
         std::vector<std::int64_t> count{};  // of nodes that are up, by free GPUs
     };
     void list(NodeIndex node, int sign);  // enters a node into what is counted, or takes it out
     void set_free(NodeIndex node, std::int64_t gpus);
+    void add_device(const FleetSpec& spec, const std::string& slice);
+    void count_slices(NodeIndex node);  // after its instances have changed
 
     std::vector<FleetNode> nodes_;
     std::int64_t gpus_max_ = 0;
-    std::vector<NodeSet> by_free_;
-    std::vector<NodeSet> members_;                        // by partition
-    std::vector<std::vector<std::uint32_t>> partitions_;  // by node
+    std::int64_t parts_per_gpu_ = 1;
+    std::vector<std::optional<MigGpus>> mig_;  // by node
+    std::vector<Device> devices_;
+    std::vector<std::size_t> device_of_pool_;
+    std::vector<NodeSet> members_;                   // by pool
+    std::vector<std::vector<std::uint32_t>> pools_;  // by node
     std::vector<Part> parts_;
 };
 

@@ -140,7 +140,7 @@ void FleetSimulation::take(JobIndex index, const Allocation& gpus) {
     FleetJobStatus& status = jobs_[index].status;
     for (const NodeShare& share : gpus) {
         books_.before_change(share.node);
-        cluster_.take(share.node, index, share.gpus);
+        cluster_.take(share.node, index, share.gpus, spec().pool(job(index)));
         books_.after_change(share.node);
         status.gpus += share.gpus;
         if (status.held.empty() || status.held.back().node < share.node) {
@@ -310,7 +310,7 @@ void FleetSimulation::settle_run(JobIndex index, Unsaved unsaved) {
     Job& j = jobs_[index];
     const Duration elapsed = now() - j.status.started;
     const RunProgress p = j.run.after(elapsed);
-    const std::int64_t gpus = j.status.gpus;
+    const std::int64_t gpus = parts(index, j.status.gpus);
     ledger_.book(Category::health_check, gpus, p.prolog);
     ledger_.book(Category::restart, gpus, p.restart);
     ledger_.book(Category::restore, gpus, p.restore);
@@ -371,15 +371,16 @@ void FleetSimulation::book_partial(const Job& j, std::int64_t gpus, Duration par
 void FleetSimulation::book_phase(JobIndex index) {
     Job& j = jobs_[index];
     const Duration span = now() - std::exchange(j.phase_since, now());
+    const std::int64_t held = parts(index, j.status.gpus);
     switch (j.status.phase) {
         case FleetPhase::gathering:
-            ledger_.book(Category::partial_hold, j.status.gpus, span);
+            ledger_.book(Category::partial_hold, held, span);
             break;
         case FleetPhase::stalled:
-            ledger_.book(Category::detection, j.status.gpus, span);
+            ledger_.book(Category::detection, held, span);
             break;
         case FleetPhase::completing:
-            ledger_.book(Category::health_check, j.status.gpus, span);
+            ledger_.book(Category::health_check, held, span);
             break;
         default:
             return;
@@ -397,7 +398,8 @@ void FleetSimulation::stop(JobIndex index, Unsaved unsaved) {
         book_phase(index);
         engine_.cancel(j.event);
         if (j.in_memory > 0) {  // it was suspended, and is not to go on
-            ledger_.book(Category::lost_work, job(index).gpus, j.run.step * j.in_memory);
+            ledger_.book(Category::lost_work, parts(index, job(index).gpus),
+                         j.run.step * j.in_memory);
             j.steps_left += std::exchange(j.in_memory, 0);
         }
         std::erase(suspended_, index);
@@ -557,7 +559,9 @@ void FleetSimulation::book_free() {
     booked_until_ = now();
     for (std::uint32_t p = 0; p < needs_.size(); ++p) {
         const JobIndex first = scheduler_->first(p);
-        needs_[p] = first == no_fleet_job ? 0 : job(first).gpus - status(first).gpus;
+        needs_[p] = {};
+        if (first == no_fleet_job) continue;
+        needs_[p] = {parts(first, job(first).gpus - status(first).gpus), spec().pool(job(first))};
     }
     books_.book(now(), needs_);
 }
@@ -570,10 +574,11 @@ void FleetSimulation::end_campaign() {
             settle_run(index, Unsaved::kept);
         } else {
             book_phase(index);
-            book_steps(j, job(index).gpus, j.in_memory);
+            book_steps(j, parts(index, job(index).gpus), j.in_memory);
         }
     }
     outcome_.node_busy = books_.node_busy();
+    outcome_.stranded = books_.stranded();
     outcome_.stuck = scheduler_->stuck();
     outcome_.nodes = repair_.counts();
 }

@@ -87,6 +87,10 @@ class FleetSimulation : public Fleet, public CampaignEngine::Component, public F
     void take(JobIndex job, const Allocation& gpus);
     void release(JobIndex job);
     void start_run(JobIndex job);
+    // So many GPUs of a job, as the ledger counts.
+    std::int64_t parts(JobIndex index, std::int64_t gpus) const {
+        return gpus * spec().parts_of(job(index));
+    }
     std::int64_t total_steps(JobIndex job) const;
     StepTime step_of(JobIndex job) const;
     Duration until_own_failure(JobIndex job);

@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "models/scheduler/gpu_request.h"
 #include "models/scheduler/kube_spec.h"
+#include "models/scheduler/mig.h"
 #include "models/scheduler/slurm_spec.h"
 #include "models/training/training.h"
 
@@ -22,6 +24,10 @@ struct NodeGroup {
     std::string name;
     std::int64_t nodes = 0;
     std::int64_t gpus_per_node = 0;  // at most 255
+    GpuAttributes gpu{};
+    std::optional<MigSpec> mig{};  // cut into slices, which gpu.slices names
+
+    void list_slices();  // fills gpu.slices
 };
 
 // Where nodes stand in the network: nodes of one leaf, and leaves of one block, are close.
@@ -58,6 +64,7 @@ struct FleetJobKind {
     std::function<StepTime(const std::vector<NodeIndex>& nodes)> step{};
     std::int64_t steps = 0;  // with `step`: its length
     KubeJobKind kube{};
+    std::uint32_t request = 0;  // of FleetSpec::requests
 };
 
 // GPUs come in pods, each on one node: gpus_per_pod of them, the last pod what is left over.
@@ -111,10 +118,37 @@ struct FleetSpec : NodeFailures {
     KubeSpec kube;
 
     std::vector<FleetJobKind> kinds;
+    std::vector<GpuRequest> requests = {{}};  // the first asks for nothing
 
     std::int64_t nodes() const;
     std::int64_t gpus() const;
     std::int64_t gpus_of_node(NodeIndex node) const;
+    const NodeGroup& group_of_node(NodeIndex node) const;
+
+    // A pool: the nodes of a partition whose GPUs are as requested. Those of the first request are the
+    // partitions, in their order.
+    std::uint32_t pools() const {
+        return static_cast<std::uint32_t>(requests.size() * partitions.size());
+    }
+    std::uint32_t pool(std::uint32_t partition, std::uint32_t request) const {
+        return static_cast<std::uint32_t>(request * partitions.size()) + partition;
+    }
+    std::uint32_t pool(const FleetJob& job) const {
+        return pool(job.partition, kinds[job.kind].request);
+    }
+    std::uint32_t partition_of_pool(std::uint32_t pool) const {
+        return static_cast<std::uint32_t>(pool % partitions.size());
+    }
+    const GpuRequest& request_of_pool(std::uint32_t pool) const {
+        return requests[pool / partitions.size()];
+    }
+    // The ledger counts in these: compute slices in a fleet that has any, else GPUs.
+    std::int64_t parts_per_gpu() const;
+    std::int64_t parts_of(const FleetJob& job) const;  // of each of its GPUs, or its slice
+    // Of the first of its nodes; of an empty pool the partition's.
+    std::int64_t gpus_of_pool_node(std::uint32_t pool) const;
+    // Why a pool is empty, and which nodes come nearest; nothing of one that isn't.
+    std::optional<std::string> why_empty(std::uint32_t pool) const;
 };
 
 }  // namespace railyard

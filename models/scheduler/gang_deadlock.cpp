@@ -19,7 +19,7 @@ std::vector<JobIndex> deadlocked(const Fleet& fleet, const std::set<JobIndex>& l
     }
     const auto goes_on = [&](JobIndex job) {
         const PodRequest missing = missing_pods(fleet, job);
-        if (!place_pods(fleet.cluster(), missing, free, fleet.cluster().members(missing.partition),
+        if (!place_pods(fleet.cluster(), missing, free, fleet.cluster().members(missing.pool),
                         PodScoring::most_allocated)) {
             return false;
         }
@@ -37,7 +37,7 @@ namespace {
 
 // The first of the others that holds GPUs where a job could use them.
 JobIndex waits_for(const Fleet& fleet, JobIndex job, const std::vector<JobIndex>& jobs) {
-    const NodeSet& nodes = fleet.cluster().members(fleet.job(job).partition);
+    const NodeSet& nodes = fleet.cluster().members(fleet.spec().pool(fleet.job(job)));
     for (const JobIndex other : jobs) {
         const Allocation& held = fleet.status(other).held;
         const bool in_the_way = std::any_of(held.begin(), held.end(), [&](const NodeShare& share) {

@@ -19,7 +19,7 @@ KubePods::Batch& KubePods::next_batch(Gang& gang) const {
 
 KubePods::PodClass KubePods::class_of(JobIndex job) const {
     const PodRequest missing = missing_pods(fleet_, job);
-    return {missing.partition, gangs_[job].flavor, missing.pods > 0 ? missing.size : missing.rest};
+    return {missing.pool, gangs_[job].flavor, missing.pods > 0 ? missing.size : missing.rest};
 }
 
 KubePods::Entry KubePods::entry(JobIndex job) {
@@ -77,12 +77,13 @@ void KubePods::unlist(JobIndex job) {
 
 NodeIndex KubePods::best_node(const PodClass& pod) const {
     const FleetCluster& cluster = fleet_.cluster();
-    const NodeSet& members = cluster.members(pod.partition);
+    const NodeSet& members = cluster.members(pod.pool);
+    const std::size_t device = cluster.device_of(pod.pool);
     const bool alike = fleet_.spec().groups.size() == 1;
     NodeIndex best = no_node;
     std::int64_t best_score = 0;
-    for (std::int64_t free = pod.size; free <= cluster.gpus_per_node_max(); ++free) {
-        const NodeSet& nodes = cluster.with_free(free);
+    for (std::int64_t free = pod.size; free <= cluster.device_max(device); ++free) {
+        const NodeSet& nodes = cluster.with_free(free, device);
         bool enough = false;
         for (std::size_t w = 0; w < nodes.words() && !enough; ++w) {
             std::uint64_t word = nodes.word(w) & members.word(w);
@@ -92,7 +93,7 @@ NodeIndex KubePods::best_node(const PodClass& pod) const {
                 if (pod.flavor != any_flavor && cluster.node(node).group != pod.flavor) continue;
                 enough = alike;  // all others with as many free GPUs score likewise
                 const std::int64_t s =
-                    pod_score(cluster.node(node), free - pod.size, spec_.scoring);
+                    pod_score(cluster.capacity(node, device), free - pod.size, spec_.scoring);
                 if (best != no_node && (s < best_score || (s == best_score && node > best)))
                     continue;
                 best = node;
@@ -153,7 +154,7 @@ void KubePods::bind_next(JobIndex job, NodeIndex node, std::int64_t gpus) {
 JobIndex KubePods::first(std::uint32_t partition) const {
     const Entry* best = nullptr;
     for (const auto& [pod, queue] : queues_) {
-        if (pod.partition != partition || queue.empty()) continue;
+        if (fleet_.spec().partition_of_pool(pod.pool) != partition || queue.empty()) continue;
         if (best == nullptr || *queue.begin() < *best) best = &*queue.begin();
     }
     return best == nullptr ? no_fleet_job : best->job;

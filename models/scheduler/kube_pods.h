@@ -48,7 +48,7 @@ class KubePods {
     };
     // Pods of a class fit where any of it does.
     struct PodClass {
-        std::uint32_t partition = 0;
+        std::uint32_t pool = 0;
         std::uint32_t flavor = any_flavor;
         std::int64_t size = 0;
         auto operator<=>(const PodClass&) const = default;

@@ -278,7 +278,7 @@ bool Kueue::try_admit(JobIndex index) {
         if (!quotas_.fits(job.queue, f, job.gpus)) continue;
         const PodRequest pods = request(index, f);
         const bool placed = placed_by_kueue(index);
-        if (placed && cluster.free_gpus(job.partition) < job.gpus) continue;
+        if (placed && cluster.free_gpus(pods.pool) < job.gpus) continue;
         // Without a topology request only whether the flavour could ever hold it.
         const auto nodes = place_in_topology(
             cluster, pods, placed ? free_gpus(cluster) : all_gpus(cluster), kind(index));

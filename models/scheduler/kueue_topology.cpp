@@ -13,7 +13,7 @@ class TopologyPlacement {
   public:
     TopologyPlacement(const FleetCluster& cluster, const FreeGpus& free, const PodRequest& pods)
         : cluster_(cluster), free_(free), pods_(pods) {
-        const NodeSet& members = cluster.members(pods.partition);
+        const NodeSet& members = cluster.members(pods.pool);
         for (NodeIndex n = 0; n < free.size(); ++n) {
             const bool flavored = pods.flavor == any_flavor || cluster.node(n).group == pods.flavor;
             if (members.has(n) && flavored) nodes_.push_back(n);

@@ -8,15 +8,15 @@
 
 namespace railyard {
 
-std::int64_t pod_score(const FleetNode& node, std::int64_t free_then, PodScoring scoring) {
-    const std::int64_t thousandths = free_then * 1000 / node.gpus;
+std::int64_t pod_score(std::int64_t has, std::int64_t free_then, PodScoring scoring) {
+    const std::int64_t thousandths = free_then * 1000 / has;
     return scoring == PodScoring::least_allocated ? thousandths : -thousandths;
 }
 
 PodRequest missing_pods(const Fleet& fleet, JobIndex index) {
     const FleetJob& job = fleet.job(index);
     const std::int64_t gpus = job.gpus - fleet.status(index).gpus;
-    return {.partition = job.partition,
+    return {.pool = fleet.spec().pool(job),
             .size = job.gpus_per_pod,
             .pods = gpus / job.gpus_per_pod,
             .rest = gpus % job.gpus_per_pod};
@@ -53,7 +53,7 @@ std::optional<Allocation> place_pods(const FleetCluster& cluster, const PodReque
         std::priority_queue<Candidate> candidates;
         const auto offer = [&](NodeIndex n) {
             if (left[n] < size) return;
-            candidates.push({pod_score(cluster.node(n), left[n] - size, scoring), n});
+            candidates.push({pod_score(cluster.node(n).gpus, left[n] - size, scoring), n});
         };
         for (NodeIndex n = 0; n < left.size() && pods > 0; ++n) {
             const bool flavored =
@@ -78,7 +78,13 @@ std::optional<std::string> never_fits(const Fleet& fleet, JobIndex index) {
     const FleetJob& job = fleet.job(index);
     const FleetCluster& cluster = fleet.cluster();
     const PartitionSpec& partition = fleet.spec().partitions[job.partition];
-    const NodeSet& members = cluster.members(job.partition);
+    const std::uint32_t pool = fleet.spec().pool(job);
+    if (auto why = fleet.spec().why_empty(pool)) return why;
+    if (cluster.device_of(pool) != 0) {
+        if (job.gpus == 1) return std::nullopt;
+        return fmt::format("wants {} slices; a job has one", job.gpus);
+    }
+    const NodeSet& members = cluster.members(pool);
     const FreeGpus empty = all_gpus(cluster);
     std::int64_t largest = 0;
     for (NodeIndex n = 0; n < empty.size(); ++n) {
@@ -88,7 +94,7 @@ std::optional<std::string> never_fits(const Fleet& fleet, JobIndex index) {
         return fmt::format("wants {} GPUs on a node; the nodes of partition {} have {}",
                            job.gpus_per_pod, partition.name, largest);
     }
-    const PodRequest all{.partition = job.partition,
+    const PodRequest all{.pool = pool,
                          .size = job.gpus_per_pod,
                          .pods = job.gpus / job.gpus_per_pod,
                          .rest = job.gpus % job.gpus_per_pod};

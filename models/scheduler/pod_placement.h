@@ -9,7 +9,7 @@ constexpr std::uint32_t any_flavor = std::numeric_limits<std::uint32_t>::max();
 
 // Pods of one job that want GPUs: so many of `size`, then, if `rest` is not 0, one of that.
 struct PodRequest {
-    std::uint32_t partition = 0;
+    std::uint32_t pool = 0;
     std::uint32_t flavor = any_flavor;  // a group of nodes
     std::int64_t size = 1;
     std::int64_t pods = 0;
@@ -26,8 +26,8 @@ using FreeGpus = std::vector<std::int64_t>;
 FreeGpus free_gpus(const FleetCluster& cluster);
 FreeGpus all_gpus(const FleetCluster& cluster);
 
-// kube-scheduler's NodeResourcesFit, in thousandths of the node: what will be free, or will not.
-std::int64_t pod_score(const FleetNode& node, std::int64_t free_then, PodScoring scoring);
+// kube-scheduler's NodeResourcesFit, in thousandths of what the node has: what will be free, or will not.
+std::int64_t pod_score(std::int64_t has, std::int64_t free_then, PodScoring scoring);
 
 // All of them on nodes that are allowed, or nothing. Pods may share a node. Of nodes that score alike the
 // first.

@@ -26,10 +26,10 @@ class Slurm : public FleetScheduler {
           preemption_(fleet),
           qos_gpus_(spec_.qos.size()),
           first_(fleet.spec().partitions.size()),
-          node_sizes_(fleet.spec().partitions.size()) {
+          node_sizes_(fleet.spec().pools()) {
         for (NodeIndex n = 0; n < fleet.cluster().nodes().size(); ++n) {
             const auto gpus = static_cast<std::size_t>(fleet.cluster().node(n).gpus);
-            for (const std::uint32_t p : fleet.cluster().partitions_of(n)) {
+            for (const std::uint32_t p : fleet.cluster().pools_of(n)) {
                 node_sizes_[p].resize(std::max(node_sizes_[p].size(), gpus + 1));
                 ++node_sizes_[p][gpus];
             }
@@ -83,7 +83,7 @@ class Slurm : public FleetScheduler {
     Instant woken_for_{};
     mutable std::vector<JobIndex> first_;  // of each partition
     mutable bool firsts_known_ = false;
-    // Of each partition: how many nodes have so many GPUs, up to the largest.
+    // Of each pool: how many nodes have so many GPUs, up to the largest.
     std::vector<std::vector<std::int64_t>> node_sizes_;
 };
 
@@ -92,7 +92,9 @@ class Slurm : public FleetScheduler {
 std::optional<std::string> Slurm::never(JobIndex index) const {
     const FleetJob& job = fleet_.job(index);
     const PartitionSpec& partition = fleet_.spec().partitions[job.partition];
-    const std::vector<std::int64_t>& sizes = node_sizes_[job.partition];
+    const std::uint32_t pool = fleet_.spec().pool(job);
+    if (auto why = fleet_.spec().why_empty(pool)) return why;
+    const std::vector<std::int64_t>& sizes = node_sizes_[pool];
     const auto largest = static_cast<std::int64_t>(sizes.size()) - 1;
     const auto pod = std::min(job.gpus, job.gpus_per_pod);
     const std::int64_t nodes =
@@ -169,7 +171,7 @@ Instant Slurm::planned_end(JobIndex job) const {
 }
 
 NodeSet Slurm::allowed_nodes(const FleetJob& job) const {
-    NodeSet allowed = fleet_.cluster().members(job.partition);
+    NodeSet allowed = fleet_.cluster().members(fleet_.spec().pool(job));
     for (const Reservation& r : fleet_.spec().reservations) {
         if (!overlaps(r, fleet_.now(), time_limit(fleet_.spec(), job))) continue;
         for (std::int64_t i = 0; i < r.nodes; ++i) {
@@ -200,8 +202,9 @@ bool Slurm::may_fit(const FleetJob& job) const {
     const std::int64_t full = job.gpus / job.gpus_per_pod;
     const std::int64_t rest = job.gpus % job.gpus_per_pod;
     const FleetCluster& cluster = fleet_.cluster();
-    return cluster.nodes_with(job.partition, job.gpus_per_pod) >= full &&
-           (rest == 0 || cluster.nodes_with(job.partition, rest) > full);
+    const std::uint32_t pool = fleet_.spec().pool(job);
+    return cluster.nodes_with(pool, job.gpus_per_pod) >= full &&
+           (rest == 0 || cluster.nodes_with(pool, rest) > full);
 }
 
 bool Slurm::try_now(JobIndex index, const NodeSet* spoken_for) {

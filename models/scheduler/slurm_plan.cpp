@@ -38,7 +38,7 @@ SlurmPlan::SlurmPlan(const Fleet& fleet, const Ends& ends)
       next_end_(ends.begin()) {
     const FleetCluster& cluster = fleet.cluster();
     Slot now{fleet.now(), FreeLevels(cluster), {}};
-    for (std::uint32_t p = 0; p < fleet.spec().partitions.size(); ++p) {
+    for (std::uint32_t p = 0; p < fleet.spec().pools(); ++p) {
         members_.push_back(&cluster.members(p));
         for (std::size_t g = 0; g < levels_; ++g) {
             const std::int64_t nodes = cluster.nodes_with(p, static_cast<std::int64_t>(g));
@@ -115,16 +115,16 @@ void SlurmPlan::count(Slot& slot, std::size_t word, std::int64_t gpus, std::uint
 
 // Wherever these nodes are, and whether they stay free or not.
 bool SlurmPlan::enough(const FleetJob& job, const Slot& slot) const {
-    const std::int32_t* count = &slot.count[job.partition * levels_];
+    const std::int32_t* count = &slot.count[fleet_.spec().pool(job) * levels_];
     const std::int64_t full = job.gpus / job.gpus_per_pod;
     const std::int64_t rest = job.gpus % job.gpus_per_pod;
     return count[job.gpus_per_pod] >= full && (rest == 0 || count[rest] > full);
 }
 
-// Nodes of a partition with so much free in each of these slots.
-NodeSet SlurmPlan::free_all_along(std::uint32_t partition, std::int64_t gpus, std::size_t first,
+// Nodes of a pool with so much free in each of these slots.
+NodeSet SlurmPlan::free_all_along(std::uint32_t pool, std::int64_t gpus, std::size_t first,
                                   std::size_t end) const {
-    NodeSet out = fleet_.cluster().members(partition);
+    NodeSet out = fleet_.cluster().members(pool);
     for (std::size_t s = first; s < end; ++s) {
         if (s > first && !slots_[s].planned) continue;
         const std::uint64_t* free = slots_[s].free.at_least(gpus);
@@ -138,7 +138,7 @@ bool SlurmPlan::fits(const FleetJob& job, Duration length, std::size_t first, st
     const std::int64_t full = job.gpus / job.gpus_per_pod;
     const std::int64_t rest = job.gpus % job.gpus_per_pod;
     const auto find = [&](std::int64_t gpus) {
-        NodeSet nodes = free_all_along(job.partition, gpus, first, end);
+        NodeSet nodes = free_all_along(fleet_.spec().pool(job), gpus, first, end);
         leave_windows_out(start.at, length, nodes);
         return nodes;
     };
@@ -161,7 +161,7 @@ void SlurmPlan::leave_windows_out(Instant from, Duration length, NodeSet& nodes)
 Instant SlurmPlan::not_before(const Asked& now) const {
     Instant out{};
     for (const Asked& then : asked_) {
-        if (then.at <= out || then.partition != now.partition || then.length > now.length) continue;
+        if (then.at <= out || then.pool != now.pool || then.length > now.length) continue;
         if (then.gpus_per_pod > now.gpus_per_pod || then.full_pods > now.full_pods) continue;
         if (then.rest > now.rest && then.full_pods == now.full_pods) continue;
         out = then.at;
@@ -171,7 +171,7 @@ Instant SlurmPlan::not_before(const Asked& now) const {
 
 SlurmPlan::Asked SlurmPlan::asked_for(JobIndex index, Duration length) const {
     const FleetJob& job = fleet_.job(index);
-    return {job.partition, job.gpus_per_pod, job.gpus / job.gpus_per_pod,
+    return {fleet_.spec().pool(job), job.gpus_per_pod, job.gpus / job.gpus_per_pod,
             job.gpus % job.gpus_per_pod, length};
 }
 

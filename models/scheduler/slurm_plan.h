@@ -44,13 +44,13 @@ class SlurmPlan {
     struct Slot {
         Instant begin{};
         FreeLevels free;
-        std::vector<std::int32_t> count;  // by partition and GPUs: nodes with at least so many free
+        std::vector<std::int32_t> count;  // by pool and GPUs: nodes with at least so many free
         bool planned = false;             // less is free than before on some nodes
     };
     // A search that is over. What asks for no less, for no less time, starts no earlier: since then less
     // has become free.
     struct Asked {
-        std::uint32_t partition = 0;
+        std::uint32_t pool = 0;
         std::int64_t gpus_per_pod = 0, full_pods = 0, rest = 0;
         Duration length{};
         Instant at{};
@@ -68,7 +68,7 @@ class SlurmPlan {
     Start start_at(const FleetJob& job, Duration length, std::size_t first, std::size_t& end,
                    std::size_t& short_of) const;
     bool enough(const FleetJob& job, const Slot& slot) const;
-    NodeSet free_all_along(std::uint32_t partition, std::int64_t gpus, std::size_t first,
+    NodeSet free_all_along(std::uint32_t pool, std::int64_t gpus, std::size_t first,
                            std::size_t end) const;
     bool fits(const FleetJob& job, Duration length, std::size_t first, std::size_t end,
               Start& start) const;
@@ -77,7 +77,7 @@ class SlurmPlan {
     const Fleet& fleet_;
     const Ends& ends_;
     std::size_t levels_;                   // GPUs of the largest node, and one
-    std::vector<const NodeSet*> members_;  // of each partition
+    std::vector<const NodeSet*> members_;  // of each pool
     Ends::const_iterator next_end_;
     std::multimap<Instant, Nodes> planned_ends_;  // of what was taken, after the last slot
     std::vector<JobIndex> taken_;                 // who started since, and ends as planned here

@@ -64,7 +64,7 @@ bool SlurmPreemption::may_be_displaced(JobIndex victim) const {
 std::vector<JobIndex> SlurmPreemption::victims(JobIndex index, const NodeSet& allowed) const {
     const FleetJob& job = fleet_.job(index);
     std::vector<JobIndex> candidates;
-    std::int64_t gpus = fleet_.cluster().free_gpus(job.partition);
+    std::int64_t gpus = fleet_.cluster().free_gpus(fleet_.spec().pool(job));
     for (const std::uint32_t theirs : qos(index).preempts) {
         if (fleet_.spec().slurm.qos[theirs].mode == PreemptMode::off) continue;
         for (const JobIndex victim : running_[theirs]) {

@@ -224,9 +224,9 @@ void Volcano::try_allocate(Queue& queue, JobIndex index) {
     const FleetJob& job = fleet_.job(index);
     const FleetCluster& cluster = fleet_.cluster();
     const PodRequest request = gang(index);
-    if (cluster.free_gpus(job.partition) < request.gpus()) return;
+    if (cluster.free_gpus(request.pool) < request.gpus()) return;
     const auto nodes = place_pods(cluster, request, free_gpus(cluster),
-                                  cluster.members(job.partition), spec_.scoring);
+                                  cluster.members(request.pool), spec_.scoring);
     if (!nodes) return;
     waiting_[job.queue].erase(waiting(index));
     queue.running.insert(index);
@@ -280,7 +280,7 @@ bool Volcano::displace(JobIndex job, std::vector<JobIndex> victims, bool across)
     std::int64_t own = queue.allocated + fleet_.job(job).gpus;
     const auto fits = [&] {
         return own * 1000 <= queue.deserved &&
-               place_pods(cluster, request, free, cluster.members(request.partition), spec_.scoring)
+               place_pods(cluster, request, free, cluster.members(request.pool), spec_.scoring)
                    .has_value();
     };
     if (fits()) return false;  // it waits for something else

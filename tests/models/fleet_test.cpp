@@ -407,9 +407,9 @@ TEST_CASE("Tree: the leaf that fits best; more than a leaf: as few leaves as wil
     std::map<JobIndex, Allocation> got;
     FleetCluster cluster(spec);
     SlurmPlacement placement(cluster, SlurmTopology::tree);
-    cluster.take(0, 100, 8);
-    cluster.take(4, 100, 8);
-    cluster.take(5, 100, 1);
+    cluster.take(0, 100, 8, 0);
+    cluster.take(4, 100, 8, 0);
+    cluster.take(5, 100, 1, 0);
     const auto leaves = [&](std::int64_t gpus, SlurmTopology topology) {
         SlurmPlacement chosen(cluster, topology);
         std::vector<std::uint32_t> out;
@@ -427,7 +427,7 @@ TEST_CASE("Tree: the leaf that fits best; more than a leaf: as few leaves as wil
     CHECK(leaves(16, SlurmTopology::none) == Leaves{0, 0});
     // Blocks: five nodes take two blocks at most, though three would have them too.
     CHECK(leaves(40, SlurmTopology::block).size() == 5);
-    for (const NodeIndex n : {8, 9, 12, 13}) cluster.take(n, 101, 8);
+    for (const NodeIndex n : {8, 9, 12, 13}) cluster.take(n, 101, 8, 0);
     CHECK(leaves(32, SlurmTopology::tree).size() == 4);
     CHECK(leaves(32, SlurmTopology::block).empty());  // no block has four nodes any more
     CHECK(leaves(48, SlurmTopology::block).empty());  // nor have two blocks six

@@ -441,7 +441,7 @@ TEST_CASE("Preferred pods go to one leaf if there is one, else to as few as the 
     FleetSpec spec = fleet("kueue", 8);  // leaves of 2, blocks of 4
     for (std::uint32_t n = 0; n < 8; ++n) spec.places.push_back({n / 2, n / 4});
     FleetCluster cluster(spec);
-    for (const NodeIndex busy : {0u, 2u, 4u}) cluster.take(busy, 0, 8);
+    for (const NodeIndex busy : {0u, 2u, 4u}) cluster.take(busy, 0, 8, 0);
     KubeJobKind kind{.topology = TopologyRequest::preferred};
     const auto nodes = [&](std::int64_t pods) {
         std::vector<NodeIndex> out;

@@ -131,6 +131,70 @@ count = 3
 work = "10 h"
 )";
 
+// Two kinds of GPUs behind one partition, and jobs that ask for more than some of them are.
+inline const char* const fleet_requests = R"(
+[run]
+replicas = 1
+duration = "2 day"
+[cluster]
+nodes = 4
+[scheduler]
+[[node_group]]
+name = "old"
+node = "hgx_a100_40"
+nodes = 2
+[[node_group]]
+name = "new"
+node = "dgx_h100"
+nodes = 2
+[[jobs.kind]]
+name = "j"
+gpus = 8
+count = 4
+work = "10 h"
+[jobs.kind.requires]
+)";
+
+// Nodes cut into slices as jobs come, and others beforehand.
+inline const char* const fleet_slices = R"(
+[run]
+replicas = 1
+duration = "2 day"
+[cluster]
+nodes = 2
+[scheduler]
+kind = "kubernetes"
+[[node_group]]
+name = "flexible"
+node = "dgx_h100"
+nodes = 1
+mig = "dynamic"
+[[node_group]]
+name = "fixed"
+node = "dgx_a100"
+nodes = 1
+mig = "static"
+mig_layout = "4g.40gb,2g.20gb"
+[[jobs.kind]]
+name = "large"
+rate = "60 /day"
+work = "5 h"
+[jobs.kind.requires]
+slice = "4g.40gb"
+[[jobs.kind]]
+name = "mid"
+rate = "60 /day"
+work = "4 h"
+[jobs.kind.requires]
+slice = "3g.40gb"
+[[jobs.kind]]
+name = "small"
+rate = "200 /day"
+work = "3 h"
+[jobs.kind.requires]
+slice = "2g.20gb"
+)";
+
 inline const char* const fleet_models = R"(
 [run]
 replicas = 1
@@ -298,6 +362,19 @@ inline const std::map<std::string, FleetKnob> fleet_knobs = {
     {"jobs.kind.parallel.tensor", {"tensor = 4", "tensor = 8", fleet_models}},
     {"jobs.kind.steps",
      {"model = \"llama2_13b\"", "model = \"llama2_13b\"\nsteps = 100", fleet_models}},
+    {"node_group.mig", {"mig = \"dynamic\"", "", fleet_slices}},
+    {"node_group.mig_layout", {"4g.40gb,2g.20gb", "3g.40gb,4g.40gb", fleet_slices}},
+    {"node_group.mig_placement",
+     {"mig = \"dynamic\"", "mig = \"dynamic\"\nmig_placement = \"first\"", fleet_slices}},
+    {"jobs.kind.requires.slice", {"\"3g.40gb\"", "\"1g.10gb\"", fleet_slices}},
+    {"jobs.kind.requires.gpu",
+     {"[jobs.kind.requires]", "[jobs.kind.requires]\ngpu = \"h100_sxm\"", fleet_requests}},
+    {"jobs.kind.requires.gpu_memory",
+     {"[jobs.kind.requires]", "[jobs.kind.requires]\ngpu_memory = \"80 GB\"", fleet_requests}},
+    {"jobs.kind.requires.nvlink_domain",
+     {"[jobs.kind.requires]", "[jobs.kind.requires]\nnvlink_domain = 72", fleet_requests}},
+    {"jobs.kind.requires.compute_capability",
+     {"[jobs.kind.requires]", "[jobs.kind.requires]\ncompute_capability = 9.0", fleet_requests}},
     {"failures.cause.silences", {"silences = true", "silences = false"}},
 };
 

@@ -9,6 +9,7 @@
 #include "tests/models/outcome.h"
 #include "tests/models/schema_fleets.h"
 #include "tests/models/schema_knobs.h"
+#include "tests/models/schema_kube.h"
 
 using namespace railyard;
 
@@ -77,14 +78,16 @@ TEST_CASE("every key of a fleet changes what becomes of it, or is refused") {
             return error.what();
         }
     };
-    for (const auto& [key, knob] : fleet_knobs) {
-        CAPTURE(key);
-        std::string changed = knob.scenario;
-        const std::size_t at = changed.find(knob.text);
-        REQUIRE(at != std::string::npos);
-        changed.replace(at, std::string(knob.text).size(), knob.by);
-        CHECK_NOTHROW(outcome(knob.scenario, {}));
-        CHECK(outcome_or_error(knob.scenario) != outcome_or_error(changed));
+    for (const auto* rows : {&fleet_knobs, &kube_knobs}) {
+        for (const auto& [key, knob] : *rows) {
+            CAPTURE(key);
+            std::string changed = knob.scenario;
+            const std::size_t at = changed.find(knob.text);
+            REQUIRE(at != std::string::npos);
+            changed.replace(at, std::string(knob.text).size(), knob.by);
+            CHECK_NOTHROW(outcome(knob.scenario, {}));
+            CHECK(outcome_or_error(knob.scenario) != outcome_or_error(changed));
+        }
     }
 }
 
@@ -94,7 +97,7 @@ TEST_CASE("every key of the language changes some result") {
         std::string key = row.path;
         std::string section;
         if (seen_in_windows(key, section) != nullptr) continue;
-        if (fleet_knobs.contains(key)) continue;
+        if (fleet_knobs.contains(key) || kube_knobs.contains(key)) continue;
         if (key.starts_with("jobs.kind.parallel.")) continue;  // the reader of job.parallel
         const auto found = knobs.find(key);
         REQUIRE_MESSAGE(found != knobs.end(), "no row for this key");
@@ -122,8 +125,8 @@ TEST_CASE("every key of the language changes some result") {
         changed.insert(changed.end(), knob.change.begin(), knob.change.end());
         CHECK(outcome(before, knob.given) != outcome(after, changed));
     }
-    CHECK(scenario_schema().size() >=
-          knobs.size() + window_knobs.size() + 2 * packet_knobs.size() + fleet_knobs.size() - 1);
+    CHECK(scenario_schema().size() >= knobs.size() + window_knobs.size() + 2 * packet_knobs.size() +
+                                          fleet_knobs.size() + kube_knobs.size() - 1);
 }
 
 TEST_CASE("every key says what it means and what holds without it") {

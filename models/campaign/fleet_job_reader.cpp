@@ -1,0 +1,319 @@
+// Reads the jobs of a fleet: kinds of them, as they come, and those of a file.
+
+#include "models/campaign/fleet_job_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/campaign/fleet_kube.h"
+#include "models/campaign/fleet_names.h"
+#include "models/campaign/fleet_slices.h"
+#include "models/campaign/fleet_steps.h"
+#include "models/campaign/parallel.h"
+
+namespace railyard {
+
+namespace {
+
+constexpr std::int64_t jobs_max = 100'000'000;  // of a kind
+
+class FleetJobReader {
+  public:
+    FleetJobReader(Section& top, const FleetReading& reading, FleetScenario& fleet)
+        : top_(top),
+          values_(reading.values),
+          catalogue_(reading.catalogue),
+          folder_(reading.folder),
+          s_(reading.scenario),
+          fleet_(fleet),
+          spec_(fleet.spec) {}
+
+    void read();
+
+  private:
+    void read_kind(Section& section);
+    void read_stream(Section& section, JobSource& source);
+    void read_published(Section& section, JobSource& source);
+    void read_requires(Section& kind_section, FleetJobKind& kind);
+    void read_model(Section& section, const JobSource& source, FleetJobKind& kind);
+    void read_trace(Section& jobs);
+
+    Section& top_;
+    ValueReader& values_;
+    Catalogue& catalogue_;
+    const std::string& folder_;
+    const Scenario& s_;
+    FleetScenario& fleet_;
+    FleetSpec& spec_;
+};
+
+void FleetJobReader::read() {
+    Section jobs = top_.section("jobs");
+    for (Section& section : jobs.sections("kind", "Jobs that are alike")) read_kind(section);
+    read_trace(jobs);
+    jobs.finish();
+    if (!top_.describing() && top_.has("scheduler") && fleet_.sources.empty() &&
+        fleet_.trace.empty()) {
+        jobs.error("", "there are no jobs", "give a [[jobs.kind]], or jobs.trace");
+    }
+}
+
+void FleetJobReader::read_kind(Section& section) {
+    FleetJobKind kind;
+    JobSource source;
+    section.read("name", kind.name, "What they are called", {.required = true});
+    read_stream(section, source);
+    section.read("checkpoint_interval", kind.checkpoint_interval,
+                 "Work from one checkpoint to the next",
+                 {.bound = Bound::positive, .otherwise = "nothing is saved: an end loses all"});
+    section.read("checkpoint_stall", kind.checkpoint_stall, "How long each stops the job",
+                 {.bound = Bound::non_negative});
+    section.read("restart", kind.restart, "Each start: launch, imports, communicators",
+                 {.bound = Bound::non_negative});
+    section.read("restore", kind.restore, "Each start with a saved state: reading it back",
+                 {.bound = Bound::non_negative});
+    section.read(
+        "own_failure_rate_per_gpu", kind.own_failure_rate_per_gpu,
+        "Failures of a job per running time of each of its GPUs that no node is to blame for",
+        {.bound = Bound::non_negative});
+    section.read("requeue", kind.requeue,
+                 "It waits again when it fails or its nodes do (JobRequeue)");
+    section.read("resubmit", kind.resubmit, "It waits again when its time limit ends it");
+    section.read("restarts_max", kind.restarts_max, "After so many it is given up",
+                 {.bound = Bound::non_negative});
+    read_requires(section, kind);
+    read_model(section, source, kind);
+    read_kube_jobs(section, spec_, kind, source);
+    section.finish();
+    for (const char* key : {"checkpoint_stall", "restore"}) {
+        if (kind.checkpoint_interval == Duration{} && section.has(key)) {
+            section.warning(key, "has no effect without checkpoint_interval");
+        }
+    }
+    source.like.kind = static_cast<std::uint32_t>(spec_.kinds.size());
+    spec_.kinds.push_back(kind);
+    if (source.count > 0) fleet_.sources.push_back(source);
+}
+
+void FleetJobReader::read_stream(Section& section, JobSource& source) {
+    FleetJob& job = source.like;
+    std::string partition = spec_.partitions[0].name;
+    std::string qos = spec_.slurm.qos[0].name;
+    std::string account = spec_.accounts[0];
+    const auto first = [](const char* what) { return KeyRules{.otherwise = what}; };
+    section.name("partition", partition, own_names(section, names_of(spec_.partitions)),
+                 "a [[partition]]", "Where they wait", first("the first"));
+    section.name("qos", qos, own_names(section, names_of(spec_.slurm.qos)), "a [[scheduler.qos]]",
+                 "Their QOS", first("the first"));
+    section.name("account", account, own_names(section, spec_.accounts), "a [[scheduler.account]]",
+                 "Who pays", first("the first"));
+    job.partition = index_of(names_of(spec_.partitions), partition);
+    job.qos = index_of(names_of(spec_.slurm.qos), qos);
+    job.account = index_of(spec_.accounts, account);
+    Duration at{};
+    section.read("at", at, "When the first is submitted; of a stream, when it begins",
+                 {.bound = Bound::non_negative});
+    job.submit = Instant(at);
+    section.read("rate", source.rate, "How often one is submitted, at random",
+                 {.bound = Bound::non_negative, .otherwise = "all at once"});
+    source.count = source.rate.per_second > 0 ? jobs_max : 1;
+    section.read("count", source.count, "How many at most",
+                 {.bound = Bound::non_negative, .otherwise = "1; of a stream any number"});
+    if (source.count > jobs_max) {
+        section.error("count",
+                      fmt::format("expected at most {}, found {}", jobs_max, source.count));
+        source.count = 1;
+    }
+    section.read("gpus", job.gpus, "GPUs of each", {.bound = Bound::count});
+    for (Section& size : section.sections("size", "One of several sizes, instead of gpus")) {
+        JobSource::Size one;
+        size.read("gpus", one.gpus, "GPUs", {.bound = Bound::count, .required = true});
+        size.read("share", one.share, "How many jobs have it, in proportion to the others",
+                  {.bound = Bound::positive, .required = true});
+        size.finish();
+        source.sizes.push_back(one);
+    }
+    if (!source.sizes.empty() && section.has("gpus")) {
+        section.error("gpus", "has no effect beside [[jobs.kind.size]]");
+    }
+    if (source.sizes.empty()) source.sizes.push_back({job.gpus, 1, {}});
+    job.gpus_per_pod = 0;
+    section.read("gpus_per_pod", job.gpus_per_pod, "GPUs of a job on each of its nodes",
+                 {.bound = Bound::count, .otherwise = "all of a node"});
+    source.mean = std::chrono::hours(1);
+    section.read("work", source.mean, "Productive time of each, on average",
+                 {.bound = Bound::positive});
+    source.median = source.mean;
+    section.read("work_median", source.median, "Half of them take less: a log-normal distribution",
+                 {.bound = Bound::positive, .otherwise = "work: all are alike"});
+    if (source.median > source.mean) {
+        section.error("work_median",
+                      "expected no more than work, the mean of a log-normal distribution");
+        source.median = source.mean;
+    }
+    section.read("limit", job.limit, "Time limit of each run",
+                 {.bound = Bound::positive, .otherwise = "the partition's"});
+    section.read("limit_factor", source.limit_factor, "Time limit in proportion to the work",
+                 {.bound = Bound::positive, .otherwise = "limit"});
+    if (section.has("limit") && section.has("limit_factor")) {
+        section.error("limit_factor", "has no effect beside limit");
+    }
+    read_published(section, source);
+    section.read("switches", job.switches_max, "Leaves that it wants to be on at most (--switches)",
+                 {.bound = Bound::positive, .otherwise = "any number"});
+    job.switches_wait = spec_.slurm.switches_wait_max;
+    section.read("switches_wait", job.switches_wait, "How long it waits for that",
+                 {.bound = Bound::non_negative, .otherwise = "scheduler.switches_wait_max"});
+}
+
+// A stream of the catalogue says all of its jobs; how many come, a scenario may.
+void FleetJobReader::read_published(Section& section, JobSource& source) {
+    std::vector<std::string> names = Catalogue::names("job_stream");
+    std::erase(names, "all");
+    std::string name;
+    section.name("stream", name, names, "a job stream in the catalogue",
+                 "Sizes, work and rate of a published trace's jobs",
+                 {.otherwise = "none: size, work and rate"});
+    if (name.empty()) return;
+    for (const char* key : {"gpus", "size", "work", "work_median"}) {
+        if (section.has(key)) section.error(key, "has no effect beside stream");
+    }
+    if (!section.ok() || section.describing()) return;
+    if (!section.has("rate")) {
+        source.rate.per_second = catalogue_.number("job_stream", name, "jobs") /
+                                 seconds(catalogue_.time("job_stream", name, "observation_time"));
+        if (!section.has("count")) source.count = jobs_max;
+    }
+    const auto shape = shape_of(read_published_stream(catalogue_, name));
+    if (shape) {
+        follow(*shape, source);
+    } else {
+        section.error("stream", fmt::format("no jobs have the means and medians of {}", name),
+                      "change job_stream." + name + " in [override] back");
+    }
+}
+
+void FleetJobReader::read_requires(Section& kind_section, FleetJobKind& kind) {
+    Section section = kind_section.section("requires");
+    GpuRequest request;
+    section.name("gpu", request.kind, Catalogue::names("gpu"), "a GPU in the catalogue",
+                 "Which GPUs", {.otherwise = "any"});
+    read_slice_request(section, kind_section, spec_, request);
+    section.read("gpu_memory", request.memory, "Memory of each GPU at least",
+                 {.bound = Bound::positive, .otherwise = "any"});
+    section.read("nvlink_domain", request.nvlink_domain,
+                 "GPUs that reach each other over NVLink at least",
+                 {.bound = Bound::positive, .otherwise = "any, or none"});
+    std::optional<double> capability;
+    section.read("compute_capability", capability, "CUDA's, at least",
+                 {.bound = Bound::positive, .otherwise = "any"});
+    section.finish();
+    if (capability) request.compute_capability10 = std::llround(10 * std::min(*capability, 1000.0));
+    const auto known = std::find(spec_.requests.begin(), spec_.requests.end(), request);
+    kind.request = static_cast<std::uint32_t>(known - spec_.requests.begin());
+    if (known == spec_.requests.end()) spec_.requests.push_back(request);
+}
+
+void FleetJobReader::read_model(Section& section, const JobSource& source, FleetJobKind& kind) {
+    std::string model;
+    section.name("model", model, Catalogue::names("model"), "a model in the catalogue",
+                 "What is trained: a step takes as long as on the nodes that the job has got",
+                 {.otherwise = "none: work goes on at the clock's pace"});
+    const auto view = std::make_shared<Scenario>(s_);
+    view->fleet.reset();
+    view->job.nodes = std::max<std::int64_t>(1, source.sizes[0].gpus / s_.node.gpus);
+    view->nodes.job_nodes = view->job.nodes;
+    view->job.gpus_per_node = s_.node.gpus;
+    if (!model.empty()) view->model = railyard::read_model(catalogue_, model);
+    read_parallel(section, values_, catalogue_, true, *view);
+    kind.steps = 0;
+    section.read(
+        "steps", kind.steps, "Steps of each job",
+        {.bound = Bound::positive, .otherwise = "work, with all of the cluster's first nodes"});
+    if (model.empty()) {
+        for (const char* key : {"steps", "parallel"}) {
+            if (section.has(key)) section.error(key, "has no effect without model");
+        }
+        return;
+    }
+    if (source.sizes.size() > 1 || source.sizes[0].gpus % s_.node.gpus != 0 ||
+        source.like.gpus_per_pod != 0 || spec_.groups.size() > 1) {
+        section.error("model",
+                      "a job with a model has one size and whole nodes of the cluster's one kind");
+    }
+    if (!section.ok() || top_.describing()) return;
+    view->optimizer_traffic = catalogue_.number("bytes_per_param", "", "optimizer_step_traffic");
+    view->collective_constants = read_collective_constants(catalogue_, s_.node);
+    kind.step = steps_by_placement(view);
+    if (kind.steps > 0) return;
+    std::vector<NodeIndex> nodes;
+    for (std::int64_t n = 0; n < view->job.nodes; ++n) nodes.push_back(static_cast<NodeIndex>(n));
+    kind.steps = std::max<std::int64_t>(1, source.mean / kind.step(nodes).duration());
+}
+
+// Jobs from a file are of the kind that jobs.trace_kind names.
+void FleetJobReader::read_trace(Section& jobs) {
+    std::string path;
+    jobs.read("trace", path,
+              "A file of jobs: CSV, sacct -P, or the Standard Workload Format; its "
+              "folder is the scenario's",
+              {.otherwise = "none"});
+    TraceReading reading;
+    jobs.read("time_unit", reading.time_unit, "Of the numbers in a CSV's times",
+              {.bound = Bound::positive});
+    jobs.read("skip_bad", reading.skip_bad, "Malformed lines are left out");
+    const std::vector<std::string> kinds = names_of(spec_.kinds);
+    std::string name;
+    jobs.name("trace_kind", name, own_names(jobs, kinds), "a [[jobs.kind]]",
+              "What its jobs are like",
+              {.otherwise = "they save nothing and wait in the first partition"});
+    if (path.empty()) {
+        for (const char* key : {"time_unit", "skip_bad", "trace_kind"}) {
+            if (jobs.has(key)) jobs.error(key, "has no effect without jobs.trace");
+        }
+        return;
+    }
+    FleetJob like;
+    like.gpus_per_pod = 0;
+    if (name.empty()) {
+        like.kind = static_cast<std::uint32_t>(spec_.kinds.size());
+        spec_.kinds.push_back({.name = "trace"});
+    } else {
+        like.kind = index_of(kinds, name);
+        if (spec_.kinds[like.kind].step) {
+            jobs.error("trace_kind", "a trace says how long its jobs take, and so does a model");
+        }
+    }
+    const JobTrace trace = read_job_trace(path.starts_with('/') ? path : folder_ + path, reading);
+    const std::vector<std::string> partitions = names_of(spec_.partitions);
+    for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
+        const StreamJob& job = trace.jobs[i];
+        FleetJob out = like;
+        out.submit = Instant(job.submit);
+        out.gpus = job.gpus;
+        out.work = job.duration;
+        out.limit = job.limit;
+        if (!trace.partition_names.empty()) {
+            out.partition = index_of(partitions, trace.partition_names[trace.partitions[i]]);
+        }
+        if (!trace.user_names.empty()) {
+            out.account = index_of(spec_.accounts, trace.user_names[trace.users[i]]);
+        }
+        fleet_.trace.push_back(out);
+    }
+    std::stable_sort(fleet_.trace.begin(), fleet_.trace.end(),
+                     [](const FleetJob& a, const FleetJob& b) { return a.submit < b.submit; });
+    if (fleet_.trace.empty()) return;
+    const Instant first = fleet_.trace.front().submit;  // the campaign begins with it
+    for (FleetJob& job : fleet_.trace) job.submit -= first - Instant{};
+}
+
+}  // namespace
+
+void read_fleet_jobs(Section& top, const FleetReading& reading, FleetScenario& fleet) {
+    FleetJobReader(top, reading, fleet).read();
+}
+
+}  // namespace railyard

@@ -1,0 +1,18 @@
+#pragma once
+// Reads how a group of nodes is cut into slices (MIG), and the slice that a job asks for.
+
+#include "models/campaign/fleet.h"
+
+namespace railyard {
+
+// Of a [[node_group]], whose GPUs must be known.
+void read_slices(Section& section, Catalogue& catalogue, NodeGroup& group);
+
+// That the scheduler can place them.
+void check_slices(Section& top, const FleetSpec& spec);
+
+// slice of [jobs.kind.requires]; `kind_section` is its kind's.
+void read_slice_request(Section& section, Section& kind_section, const FleetSpec& spec,
+                        GpuRequest& request);
+
+}  // namespace railyard

@@ -1,0 +1,94 @@
+#include "models/scheduler/fleet_spec.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/check.h"
+
+namespace railyard {
+
+void NodeGroup::list_slices() {
+    gpu.slices.clear();
+    if (!mig) return;
+    const std::vector<std::string> names = mig_names(gpu.memory);
+    for (const MigInstance& instance : mig->layout) {
+        const std::string& slice = names[instance.profile];
+        const bool listed =
+            std::find(gpu.slices.begin(), gpu.slices.end(), slice) != gpu.slices.end();
+        if (!listed) gpu.slices.push_back(slice);
+    }
+    if (mig->layout.empty()) gpu.slices = names;
+}
+
+std::int64_t FleetSpec::nodes() const {
+    std::int64_t sum = 0;
+    for (const NodeGroup& group : groups) sum += group.nodes;
+    return sum;
+}
+
+std::int64_t FleetSpec::gpus() const {
+    std::int64_t sum = 0;
+    for (const NodeGroup& group : groups) sum += group.nodes * group.gpus_per_node;
+    return sum;
+}
+
+const NodeGroup& FleetSpec::group_of_node(NodeIndex node) const {
+    std::int64_t before = 0;
+    for (const NodeGroup& group : groups) {
+        before += group.nodes;
+        if (node < before) return group;
+    }
+    RY_UNREACHABLE("a node of the fleet");
+}
+
+std::int64_t FleetSpec::gpus_of_node(NodeIndex node) const {
+    return group_of_node(node).gpus_per_node;
+}
+
+std::int64_t FleetSpec::gpus_of_pool_node(std::uint32_t pool) const {
+    const PartitionSpec& partition = partitions[partition_of_pool(pool)];
+    for (std::int64_t i = 0; i < partition.nodes; ++i) {
+        const NodeGroup& group = group_of_node(static_cast<NodeIndex>(partition.first_node + i));
+        if (count_unmet(request_of_pool(pool), group.gpu) == 0) return group.gpus_per_node;
+    }
+    return gpus_of_node(partition.first_node);
+}
+
+std::optional<std::string> FleetSpec::why_empty(std::uint32_t pool) const {
+    if (pool < partitions.size()) return std::nullopt;
+    const PartitionSpec& partition = partitions[partition_of_pool(pool)];
+    const GpuRequest& request = request_of_pool(pool);
+    const NodeGroup* nearest = nullptr;
+    const NodeGroup* elsewhere = nullptr;
+    std::int64_t first = 0;
+    for (const NodeGroup& group : groups) {
+        const bool here = first < partition.first_node + partition.nodes &&
+                          first + group.nodes > partition.first_node;
+        first += group.nodes;
+        const int unmet = count_unmet(request, group.gpu);
+        if (here && unmet == 0) return std::nullopt;
+        if (unmet == 0 && elsewhere == nullptr) elsewhere = &group;
+        if (!here) continue;
+        if (nearest == nullptr || unmet < count_unmet(request, nearest->gpu)) nearest = &group;
+    }
+    std::string why = fmt::format(
+        "requires {}; no node of partition {} has that: nearest is group {}, {} with {}",
+        describe(request), partition.name, nearest->name, nearest->gpu.kind,
+        describe_unmet(request, nearest->gpu));
+    if (elsewhere != nullptr) why += fmt::format("; group {} has it", elsewhere->name);
+    return why;
+}
+
+std::int64_t FleetSpec::parts_per_gpu() const {
+    const bool any = std::any_of(groups.begin(), groups.end(),
+                                 [](const NodeGroup& group) { return group.mig.has_value(); });
+    return any ? mig_compute_slices : 1;
+}
+
+std::int64_t FleetSpec::parts_of(const FleetJob& job) const {
+    const std::string& slice = requests[kinds[job.kind].request].slice;
+    return slice.empty() ? parts_per_gpu() : mig_compute_of(slice);
+}
+
+}  // namespace railyard
