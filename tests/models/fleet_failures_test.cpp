@@ -1,4 +1,4 @@
-// What breaks a fleet's nodes besides chance: domains, parts that age, injected strikes; and who repairs them.
+// What breaks the nodes of a fleet besides chance: domains, age, injected strikes; and who repairs them.
 
 #include <doctest/doctest.h>
 
@@ -126,7 +126,8 @@ TEST_CASE("a repair that leaves the fault in costs the next job its start") {
 TEST_CASE("a node that fails too often is locked out, and an inspection brings it back") {
     for (const bool inspected : {false, true}) {
         Shared f(2);
-        f.spec.quarantine = {.failures = 2, .within = 24h};
+        f.spec.quarantine.failures = 2;
+        f.spec.quarantine.within = 24h;
         if (inspected) f.spec.quarantine.inspection = 10h;
         f.inject(30min, 0);       // found at 1, back at 2
         f.inject(5h + 30min, 0);  // found at 6
