@@ -114,39 +114,39 @@ void SlurmPlan::count(Slot& slot, std::size_t word, std::int64_t gpus, std::uint
 }
 
 // Wherever these nodes are, and whether they stay free or not.
-bool SlurmPlan::enough(const FleetJob& job, const Slot& slot) const {
-    const std::int32_t* count = &slot.count[fleet_.spec().pool(job) * levels_];
-    const std::int64_t full = job.gpus / job.gpus_per_pod;
-    const std::int64_t rest = job.gpus % job.gpus_per_pod;
-    return count[job.gpus_per_pod] >= full && (rest == 0 || count[rest] > full);
+bool SlurmPlan::enough(const Asked& what, const Slot& slot) const {
+    const std::int32_t* count = &slot.count[what.pool * levels_];
+    return count[what.gpus_per_pod] >= what.full_pods &&
+           (what.rest == 0 || count[what.rest] > what.full_pods);
 }
 
-// Nodes of a pool with so much free in each of these slots.
-NodeSet SlurmPlan::free_all_along(std::uint32_t pool, std::int64_t gpus, std::size_t first,
-                                  std::size_t end) const {
-    NodeSet out = fleet_.cluster().members(pool);
-    for (std::size_t s = first; s < end; ++s) {
+// Nodes of a pool with so much free in each of these slots, if there are at least so many; else the last
+// slot from which on there are not.
+bool SlurmPlan::free_all_along(std::uint32_t pool, std::int64_t gpus, std::int64_t least,
+                               std::size_t first, std::size_t end, NodeSet& nodes,
+                               std::size_t& short_of) const {
+    nodes = fleet_.cluster().members(pool);
+    for (std::size_t s = end; s-- > first;) {
         if (s > first && !slots_[s].planned) continue;
         const std::uint64_t* free = slots_[s].free.at_least(gpus);
-        for (std::size_t w = 0; w < out.words(); ++w) out.word(w) &= free[w];
+        for (std::size_t w = 0; w < nodes.words(); ++w) nodes.word(w) &= free[w];
+        if (count_of(nodes) >= least) continue;
+        short_of = s;
+        return false;
     }
-    return out;
+    return true;
 }
 
-bool SlurmPlan::fits(const FleetJob& job, Duration length, std::size_t first, std::size_t end,
-                     Start& start) const {
-    const std::int64_t full = job.gpus / job.gpus_per_pod;
-    const std::int64_t rest = job.gpus % job.gpus_per_pod;
-    const auto find = [&](std::int64_t gpus) {
-        NodeSet nodes = free_all_along(fleet_.spec().pool(job), gpus, first, end);
-        leave_windows_out(start.at, length, nodes);
-        return nodes;
+bool SlurmPlan::fits(const Asked& what, std::size_t first, std::size_t end, Start& start,
+                     std::size_t& short_of) const {
+    const auto find = [&](std::int64_t gpus, std::int64_t least, NodeSet& nodes) {
+        if (!free_all_along(what.pool, gpus, least, first, end, nodes, short_of)) return false;
+        leave_windows_out(start.at, what.length, nodes);
+        short_of = first;
+        return count_of(nodes) >= least;
     };
-    start.pods = find(job.gpus_per_pod);
-    if (count_of(start.pods) < full) return false;
-    if (rest == 0) return true;
-    start.rest = find(rest);
-    return count_of(start.rest) > full;
+    if (!find(what.gpus_per_pod, what.full_pods, start.pods)) return false;
+    return what.rest == 0 || find(what.rest, what.full_pods + 1, start.rest);
 }
 
 void SlurmPlan::leave_windows_out(Instant from, Duration length, NodeSet& nodes) const {
@@ -176,32 +176,32 @@ SlurmPlan::Asked SlurmPlan::asked_for(JobIndex index, Duration length) const {
 }
 
 // The start of a slot as a job's; short_of: the last slot in its time in which there is not enough.
-SlurmPlan::Start SlurmPlan::start_at(const FleetJob& job, Duration length, std::size_t first,
-                                     std::size_t& end, std::size_t& short_of) const {
+SlurmPlan::Start SlurmPlan::start_at(const Asked& what, std::size_t first, std::size_t& end,
+                                     std::size_t& short_of) const {
     const Duration resolution = fleet_.spec().slurm.backfill.resolution;
     Start start;
     start.at = slots_[first].begin;
-    const Duration end_at = (start.at + length).time_since_epoch();
+    const Duration end_at = (start.at + what.length).time_since_epoch();
     start.until = Instant((end_at + resolution - Duration(1)) / resolution * resolution);
     short_of = no_slot;
-    if (!enough(job, slots_[first])) short_of = first;
+    if (!enough(what, slots_[first])) short_of = first;
     for (end = first + 1; end < slots_.size() && slots_[end].begin < start.until; ++end) {
-        if (slots_[end].planned && !enough(job, slots_[end])) short_of = end;
+        if (slots_[end].planned && !enough(what, slots_[end])) short_of = end;
     }
     return start;
 }
 
 bool SlurmPlan::may_start_now(JobIndex index, Duration length) const {
-    if (not_before(asked_for(index, length)) > fleet_.now()) return false;
+    const Asked what = asked_for(index, length);
+    if (not_before(what) > fleet_.now()) return false;
     std::size_t end = 0;
     std::size_t short_of = no_slot;
-    Start start = start_at(fleet_.job(index), length, 0, end, short_of);
-    return short_of == no_slot && fits(fleet_.job(index), length, 0, end, start);
+    Start start = start_at(what, 0, end, short_of);
+    return short_of == no_slot && fits(what, 0, end, start, short_of);
 }
 
 std::optional<SlurmPlan::Start> SlurmPlan::earliest(JobIndex index, Duration length, Instant latest,
                                                     const Suits& suits) {
-    const FleetJob& job = fleet_.job(index);
     Asked asked = asked_for(index, length);
     const Instant not_before = this->not_before(asked);
     bool all_suit = true;
@@ -209,15 +209,14 @@ std::optional<SlurmPlan::Start> SlurmPlan::earliest(JobIndex index, Duration len
     for (;; ++first) {
         if (first == slots_.size() && !extend()) break;
         if (slots_[first].begin > latest) break;
-        if (slots_[first].begin < not_before || !enough(job, slots_[first])) continue;
+        if (slots_[first].begin < not_before || !enough(asked, slots_[first])) continue;
         std::size_t end = 0;
         std::size_t short_of = no_slot;
-        Start start = start_at(job, length, first, end, short_of);
-        if (short_of != no_slot) {  // no start before that can do
-            first = short_of;
+        Start start = start_at(asked, first, end, short_of);
+        if (short_of != no_slot || !fits(asked, first, end, start, short_of)) {
+            first = short_of;  // no start up to there can do
             continue;
         }
-        if (!fits(job, length, first, end, start)) continue;
         if (suits(start)) {
             asked.at = start.at;
             if (all_suit) asked_.push_back(asked);

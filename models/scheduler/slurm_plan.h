@@ -65,13 +65,14 @@ class SlurmPlan {
     std::vector<Slot>::iterator slot_from(Instant at);
     Instant not_before(const Asked& asked) const;
     Asked asked_for(JobIndex job, Duration length) const;
-    Start start_at(const FleetJob& job, Duration length, std::size_t first, std::size_t& end,
+    Start start_at(const Asked& what, std::size_t first, std::size_t& end,
                    std::size_t& short_of) const;
-    bool enough(const FleetJob& job, const Slot& slot) const;
-    NodeSet free_all_along(std::uint32_t pool, std::int64_t gpus, std::size_t first,
-                           std::size_t end) const;
-    bool fits(const FleetJob& job, Duration length, std::size_t first, std::size_t end,
-              Start& start) const;
+    bool enough(const Asked& what, const Slot& slot) const;
+    bool free_all_along(std::uint32_t pool, std::int64_t gpus, std::int64_t least,
+                        std::size_t first, std::size_t end, NodeSet& nodes,
+                        std::size_t& short_of) const;
+    bool fits(const Asked& what, std::size_t first, std::size_t end, Start& start,
+              std::size_t& short_of) const;
     void leave_windows_out(Instant from, Duration length, NodeSet& nodes) const;
 
     const Fleet& fleet_;
