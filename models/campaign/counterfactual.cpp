@@ -61,6 +61,15 @@ void make_recovery_instant(Scenario& s) {
     for (FailureCause& cause : s.causes) {
         cause.detection = cause.reset_time = cause.repair_time = Duration{};
     }
+    const auto at_once = [](std::vector<InjectedStrike>& strikes) {
+        for (InjectedStrike& strike : strikes) {
+            if (strike.duration) strike.duration = Duration{};
+        }
+    };
+    at_once(s.nodes.injected);
+    if (s.power.pump) at_once(s.power.pump->injected);
+    s.nodes.repair.lead_time = s.nodes.repair.burn_in = Duration{};
+    if (s.nodes.quarantine.inspection) s.nodes.quarantine.inspection = Duration{};
     s.job.recovery.replacement = s.job.recovery.restart = Duration{};
     s.job.recovery.restore = Duration{};
 }

@@ -18,7 +18,9 @@ FleetRepair::FleetRepair(CampaignEngine& engine, const FleetSpec& spec,
       id_(engine.add(*this, "nodes")),
       history_(spec.quarantine, static_cast<std::int64_t>(cluster.nodes().size())),
       ails_(cluster.nodes().size()),
-      silence_(cluster.nodes().size()) {
+      silence_(cluster.nodes().size()),
+      outages_on_(cluster.nodes().size()),
+      mended_(cluster.nodes().size()) {
     const auto nodes = static_cast<std::int64_t>(cluster.nodes().size());
     for (std::size_t i = 0; i < causes.size(); ++i) {
         const FailureCause& cause = causes[i];
@@ -68,7 +70,7 @@ void FleetRepair::failed(const Strike& strike) {
     const FailureCause& cause = causes_[strike.cause];
     if (cause.domain != DomainKind::node) return strike_domain(strike, cause.staged.further);
     const auto node = static_cast<NodeIndex>(strike.slot);
-    if (!breaks(node, {strike, {}})) return;
+    if (!breaks(node, {strike, false})) return;
     owner_.struck(node, strike);
     settle(node);
 }
@@ -82,13 +84,17 @@ bool FleetRepair::breaks(NodeIndex node, const Ailment& ailment) {
     cluster_.set_broken(node, true);
     ails_[node] = ailment;
     owner_.after_node_changed(node);
-    if (cause.silences) schedule(heartbeat_, fell_silent, node);
-    const Duration every = spec_.health.interval;
-    if (every > Duration::zero()) {
-        const Duration now = engine_.now().time_since_epoch();
-        schedule(every - now % every, periodic_check, node);
-    }
+    expect_to_be_found(node);
     return true;
+}
+
+// By the heartbeat, if its host is gone, and by the next periodic check.
+void FleetRepair::expect_to_be_found(NodeIndex node) {
+    if (causes_[cause(node)].silences) schedule(heartbeat_, fell_silent, node);
+    const Duration every = spec_.health.interval;
+    if (every == Duration::zero()) return;
+    const Duration now = engine_.now().time_since_epoch();
+    schedule(every - now % every, periodic_check, node);
 }
 
 void FleetRepair::strike_domain(const Strike& strike, std::int64_t waves_left) {
@@ -96,14 +102,15 @@ void FleetRepair::strike_domain(const Strike& strike, std::int64_t waves_left) {
     const FailureDomains& domains = spec_.domains[static_cast<std::size_t>(cause.domain)];
     const std::size_t number = outages_.size();
     ++counts_.domain_failures;
-    outages_.push_back({strike, waves_left, {}});
+    outages_.push_back({strike, waves_left});
     if (waves_left > 0 && strike.slot + 1 < domains.count()) {
         schedule(cause.staged.every, next_wave, number);
     }
     std::vector<NodeIndex> struck;
     for (const std::int64_t member : domains.nodes(strike.slot)) {
         const auto node = static_cast<NodeIndex>(member);
-        if (breaks(node, {strike, number})) struck.push_back(node);
+        if (breaks(node, {strike, true})) struck.push_back(node);
+        if (cause.remedy != Remedy::restart) ++outages_on_[node];
     }
     if (cause.remedy != Remedy::restart) {
         mend(static_cast<std::int64_t>(ails_.size() + number), strike);
@@ -146,8 +153,9 @@ void FleetRepair::settle(NodeIndex index) {
 
 void FleetRepair::go_out(NodeIndex node) {
     const Ailment& ailment = ails_[node];
-    if (ailment.outage) {
-        outages_[*ailment.outage].out.push_back(node);
+    if (ailment.shared) {
+        mended_[node] = true;
+        if (outages_on_[node] == 0) schedule({}, back, node);
         return;
     }
     const Strike& strike = ailment.strike;
@@ -183,27 +191,35 @@ void FleetRepair::repaired(std::int64_t item, bool sound) {
 
 // One that is not sound fails the job that gets it, unless a check comes first.
 void FleetRepair::come_back(NodeIndex node, bool sound) {
+    mended_[node] = sound;
+    if (outages_on_[node] > 0) return;
+    mended_[node].reset();
     owner_.before_node_changes(node);
     cluster_.set_broken(node, !sound);
     cluster_.set_state(node, NodeState::up);
     owner_.after_node_changed(node);
+    if (!sound) expect_to_be_found(node);
 }
 
-// Nodes that nobody has taken out meanwhile are sound again; what ran there has failed all the same.
+// Nodes that nobody has taken out meanwhile, and nobody uses, are sound again. On those in use jobs have
+// failed: whoever looks finds them broken, and they are back at once.
 void FleetRepair::end_outage(std::size_t number) {
-    Outage& outage = outages_[number];
+    const Outage& outage = outages_[number];
     const FailureCause& cause = causes_[outage.strike.cause];
     for (const std::int64_t member :
          spec_.domains[static_cast<std::size_t>(cause.domain)].nodes(outage.strike.slot)) {
         const auto node = static_cast<NodeIndex>(member);
-        const bool out = cluster_.node(node).state == NodeState::repair;
-        if (out || !cluster_.node(node).broken || ails_[node].outage != number) continue;
-        owner_.before_node_changes(node);
-        cluster_.set_broken(node, false);
-        engine_.cancel(silence_[node]);
-        owner_.after_node_changed(node);
+        if (--outages_on_[node] > 0) continue;
+        const FleetNode& n = cluster_.node(node);
+        if (n.state == NodeState::repair) {
+            if (mended_[node]) come_back(node, *mended_[node]);
+        } else if (n.broken && ails_[node].shared && n.jobs.empty()) {
+            owner_.before_node_changes(node);
+            cluster_.set_broken(node, false);
+            engine_.cancel(silence_[node]);
+            owner_.after_node_changed(node);
+        }
     }
-    for (const NodeIndex node : std::exchange(outage.out, {})) come_back(node, true);
 }
 
 NodeFailureCounts FleetRepair::counts() const {

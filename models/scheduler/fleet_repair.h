@@ -65,17 +65,17 @@ class FleetRepair : public CampaignEngine::Component,
     // What ails a broken node.
     struct Ailment {
         Strike strike;
-        std::optional<std::size_t> outage;  // it is back when what it shares is
+        bool shared = false;  // it is back when what it shares with others is
     };
     // A failure of a domain.
     struct Outage {
         Strike strike;
         std::int64_t waves_left = 0;
-        std::vector<NodeIndex> out;  // that wait for its end
     };
     void schedule(Duration after, Kind kind, std::size_t index);
     void strike_domain(const Strike& strike, std::int64_t waves_left);
     bool breaks(NodeIndex node, const Ailment& ailment);
+    void expect_to_be_found(NodeIndex node);
     void go_out(NodeIndex node);
     void mend(std::int64_t item, const Strike& strike);
     void come_back(NodeIndex node, bool sound);
@@ -94,6 +94,9 @@ class FleetRepair : public CampaignEngine::Component,
     std::vector<Ailment> ails_;     // of each broken node
     std::vector<EventId> silence_;  // of each
     std::vector<Outage> outages_;
+    std::vector<std::int32_t> outages_on_;  // of each node: how many are not over
+    std::vector<std::optional<bool>>
+        mended_;  // of each that waits for their end: whether it is sound
     std::vector<bool> lemon_;
     NodeFailureCounts counts_;
     Duration heartbeat_{};

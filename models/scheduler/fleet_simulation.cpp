@@ -505,6 +505,7 @@ void FleetSimulation::struck(NodeIndex node, const Strike& strike) {
     bool idle = true;
     for (const JobIndex index : std::vector<JobIndex>(cluster_.node(node).jobs)) {
         Job& j = jobs_[index];
+        if (j.status.phase == FleetPhase::stalled) idle = false;  // by another node, or this one
         if (j.status.phase != FleetPhase::running) continue;
         idle = false;
         ++outcome_.interruptions[strike.cause];

@@ -86,7 +86,8 @@ std::optional<Sizes> sizes_of(const PublishedStream& stream) {
     Sizes sizes;
     for (std::int64_t gpus = stream.gpus_median; gpus <= stream.gpus_max; gpus *= 2) {
         sizes.push_back({gpus, 1, stream.time_median});
-        if (same(stream.gpus_mean, static_cast<double>(gpus))) break;  // all are alike
+        if (same(stream.gpus_mean, static_cast<double>(stream.gpus_median)))
+            break;  // all are alike
     }
     if (sizes.empty()) return std::nullopt;
     constexpr double log_factor_max = 20;

@@ -27,6 +27,7 @@ class Slurm : public FleetScheduler {
           qos_gpus_(spec_.qos.size()),
           first_(fleet.spec().partitions.size()),
           node_sizes_(fleet.spec().pools()) {
+        time_tells_ = next_window_end();
         for (NodeIndex n = 0; n < fleet.cluster().nodes().size(); ++n) {
             const auto gpus = static_cast<std::size_t>(fleet.cluster().node(n).gpus);
             for (const std::uint32_t p : fleet.cluster().pools_of(n)) {
@@ -49,7 +50,7 @@ class Slurm : public FleetScheduler {
 
   private:
     void changed() { firsts_known_ = false; }
-    // Only then may backfill find a start that it did not find before.
+    // Then, or when time alone lets somebody start, may backfill find a start that it did not find before.
     void something_came_free() {
         plan_stale_ = true;
         changed();
@@ -58,6 +59,7 @@ class Slurm : public FleetScheduler {
     NodeSet allowed_nodes(const FleetJob& job) const;
     bool within_limits(JobIndex job) const;
     bool switches_do(JobIndex job, const Allocation& allocation);
+    Instant next_window_end() const;
     bool try_now(JobIndex job, const NodeSet* spoken_for = nullptr);
     bool make_room(JobIndex job);
     void start(JobIndex job, const Allocation& allocation);
@@ -79,6 +81,7 @@ class Slurm : public FleetScheduler {
     std::vector<JobIndex> suspended_;
     std::vector<std::int64_t> qos_gpus_;  // of running jobs
     bool plan_stale_ = false;             // something has happened since backfill last looked
+    Instant time_tells_;  // a window ends, or somebody's patience: the next of these
     bool depth_reached_ = false;
     Instant woken_for_{};
     mutable std::vector<JobIndex> first_;  // of each partition
@@ -194,6 +197,7 @@ bool Slurm::switches_do(JobIndex index, const Allocation& allocation) {
         fleet_.status(index).eligible + std::min(job.switches_wait, spec_.switches_wait_max);
     if (fleet_.now() >= patience) return true;
     fleet_.wake_at(patience);
+    time_tells_ = std::min(time_tells_, patience);
     return false;
 }
 
@@ -259,8 +263,21 @@ void Slurm::resume_suspended() {
     }
 }
 
+Instant Slurm::next_window_end() const {
+    Instant next = Instant::max();
+    for (const Reservation& r : fleet_.spec().reservations) {
+        const Instant end = next_end(r, fleet_.now());
+        if (end > fleet_.now()) next = std::min(next, end);
+    }
+    return next;
+}
+
 void Slurm::schedule() {
     queue_.sort();
+    if (fleet_.now() >= time_tells_) {
+        plan_stale_ = true;
+        time_tells_ = next_window_end();
+    }
     for (const JobIndex job : preemption_.schedule()) {
         if (fleet_.status(job).phase == FleetPhase::waiting) try_now(job);
     }

@@ -9,15 +9,6 @@ namespace railyard {
 
 namespace {
 
-// The end of the window that is open at that instant, or else of the next one, or of the last.
-Instant next_end(const Reservation& r, Instant at) {
-    Instant end = r.start + r.length;
-    if (r.every > Duration{} && at >= end) {
-        end += r.every * ((at - end) / r.every + 1);
-    }
-    return end;
-}
-
 std::int64_t count_of(const NodeSet& nodes) {
     std::int64_t count = 0;
     for (std::size_t w = 0; w < nodes.words(); ++w) count += std::popcount(nodes.word(w));
@@ -25,6 +16,14 @@ std::int64_t count_of(const NodeSet& nodes) {
 }
 
 }  // namespace
+
+Instant next_end(const Reservation& r, Instant at) {
+    Instant end = r.start + r.length;
+    if (r.every > Duration{} && at >= end) {
+        end += r.every * ((at - end) / r.every + 1);
+    }
+    return end;
+}
 
 bool overlaps(const Reservation& r, Instant from, Duration length) {
     const Instant end = next_end(r, from);

@@ -86,6 +86,8 @@ class SlurmPlan {
     std::vector<Asked> asked_;
 };
 
+// The end of the window that is open at that instant, or else of the next one, or of the last.
+Instant next_end(const Reservation& reservation, Instant at);
 // Whether a reservation has its nodes at some instant of [from, from + length).
 bool overlaps(const Reservation& reservation, Instant from, Duration length);
 

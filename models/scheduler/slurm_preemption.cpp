@@ -107,11 +107,12 @@ bool SlurmPreemption::displace(JobIndex victim, JobIndex job) {
         fleet_.wake_at(fleet_.now() + grace);
         return false;
     }
-    remove(victim);
-    return true;
+    return remove(victim, job);
 }
 
-void SlurmPreemption::remove(JobIndex victim) {
+// True when its GPUs are free.
+bool SlurmPreemption::remove(JobIndex victim, JobIndex job) {
+    leaving_.erase(victim);
     switch (qos(victim).mode) {
         case PreemptMode::suspend:
             fleet_.suspend(victim);
@@ -124,6 +125,9 @@ void SlurmPreemption::remove(JobIndex victim) {
             fleet_.requeue(victim, fleet_.now(), JobEnd::preempted);
             break;
     }
+    const bool gone = fleet_.status(victim).phase != FleetPhase::completing;
+    if (!gone) leaving_[victim] = {job, Instant::max()};  // until its epilog is over
+    return gone;
 }
 
 std::vector<JobIndex> SlurmPreemption::schedule() {
@@ -134,10 +138,10 @@ std::vector<JobIndex> SlurmPreemption::schedule() {
         const auto leaving = leaving_.find(victim);
         if (leaving == leaving_.end() || leaving->second.at != at)
             continue;  // it has left by itself
+        if (fleet_.status(victim).phase == FleetPhase::completing) continue;  // nearly so
         const JobIndex job = leaving->second.for_whom;
         if (std::find(out.begin(), out.end(), job) == out.end()) out.push_back(job);
-        leaving_.erase(leaving);
-        remove(victim);
+        remove(victim, job);
     }
     return out;
 }

@@ -29,7 +29,7 @@ class SlurmPreemption {
   private:
     const SlurmQos& qos(JobIndex job) const;
     bool may_be_displaced(JobIndex victim) const;
-    void remove(JobIndex victim);
+    bool remove(JobIndex victim, JobIndex job);
 
     Fleet& fleet_;
     std::vector<std::vector<JobIndex>> running_;  // by QOS

@@ -7,6 +7,7 @@
 #include "models/scheduler/scheduler.h"
 
 using namespace railyard;
+using std::chrono_literals::operator""s;
 using std::chrono_literals::operator""min;
 using std::chrono_literals::operator""h;
 
@@ -85,6 +86,38 @@ TEST_CASE("nodes that nobody used while their rack was down are sound afterwards
     CHECK(r.outcome.runs[0].end == Instant(9h));
 }
 
+TEST_CASE("a job that starts while its rack comes back is sent back by its prolog, and done") {
+    Shared f(2, DomainKind::rack);
+    f.spec.health = {.prolog_time = 2min};
+    f.inject(1h, 0, 1min);
+    f.submit(Duration(1h) + Duration(30s), 16, 5h);
+    const FleetRunResult r = f.run(24h);
+    CHECK(r.outcome.runs[0].starts == 2);
+    CHECK(r.outcome.runs[0].over);
+    CHECK(r.outcome.runs[0].end == Instant(Duration(1h) + 30s + 2min + 2min + 5h));
+}
+
+TEST_CASE("a node that is mended while its rack is down waits for the rack") {
+    Shared f(4, DomainKind::rack);
+    FailureCause own = f.causes[0];
+    own.name = "own";
+    own.domain = DomainKind::node;
+    f.causes.push_back(own);
+    f.spec.injected.push_back({30min, 1, 0, {}});  // found at 1, mended at 2
+    f.inject(1h + 30min, 0, 4h);                   // its neighbour is found at 2
+    const FleetRunResult r = f.run(24h);
+    CHECK(node_hours(r, Category::repair) == 8);  // from 1 and from 2 to half past 5
+}
+
+TEST_CASE("two outages of a rack: it is back when both are over") {
+    Shared f(2, DomainKind::rack);
+    f.spec.health.interval = 30min;
+    f.inject(1h, 0, 6h);
+    f.inject(2h, 0, 2h);
+    const FleetRunResult r = f.run(24h);
+    CHECK(r.ledger.booked(Category::repair) / 16 == Duration(5h + 30min).count());
+}
+
 TEST_CASE("a rollout goes on to the racks that follow, until there is none") {
     for (const auto& [further, expected] : {std::pair{0, 1}, {2, 3}, {9, 3}}) {
         Shared f(6, DomainKind::rack);
@@ -121,6 +154,17 @@ TEST_CASE("a repair that leaves the fault in costs the next job its start") {
     CHECK(r.outcome.runs[0].starts > 10);  // each prolog finds it broken still
     CHECK_FALSE(r.outcome.runs[0].over);
     CHECK(r.outcome.nodes.repair.let_out >= 20);
+}
+
+TEST_CASE("a repair that leaves the fault in is found by the next check of an idle node") {
+    Shared f(1);
+    f.causes[0].remedy = Remedy::replace;
+    f.causes[0].repair_time = 90min;
+    f.spec.repair.fails_again = 0.999999;
+    f.inject(30min, 0);  // found at 1, out at 2.30, found at 3 ...
+    const FleetRunResult r = f.run(25h);
+    CHECK(r.outcome.nodes.repair.repairs == 12);
+    CHECK(node_hours(r, Category::repair) == 18);
 }
 
 TEST_CASE("a node that fails too often is locked out, and an inspection brings it back") {

@@ -550,3 +550,41 @@ TEST_CASE("A job's size is its share of the nodes and of the GPUs, on average") 
     CHECK(r.outcome.runs[2].first_start.time_since_epoch() == 10min);
     CHECK(r.outcome.runs[1].first_start.time_since_epoch() == 20min);
 }
+
+TEST_CASE("Whoever displaces others displaces no more of them while their epilogs run") {
+    FleetSpec spec = fleet(4);
+    spec.slurm.qos = {{.name = "low"}, {.name = "high", .priority = 1, .preempts = {0}}};
+    spec.slurm.priority.qos = 1000;
+    spec.health.epilog_time = 1min;
+    std::vector<FleetJob> jobs;
+    for (std::int64_t i = 0; i < 4; ++i) jobs.push_back(job(i, 0s, 8, 10h, 20h));
+    jobs.push_back(job(4, 1h, 8, 1h));
+    jobs.back().qos = 1;
+    for (std::int64_t i = 5; i < 60; ++i) jobs.push_back(job(i, 1h + i * 1s, 8, 1h));
+    const FleetRunResult r = run(spec, jobs);
+    CHECK(r.outcome.preemptions == 1);
+    CHECK(r.outcome.runs[4].first_start == Instant(1h + 1min));
+}
+
+TEST_CASE("A job that is done within its grace time, but for its epilog, is not displaced") {
+    FleetSpec spec = fleet(1);
+    spec.slurm.qos = {{.name = "low", .grace = 10min},
+                      {.name = "high", .priority = 1, .preempts = {0}}};
+    spec.slurm.priority.qos = 1000;
+    spec.health.epilog_time = 1min;
+    std::vector<FleetJob> jobs = {job(0, 0s, 8, 1h + 9min + 30s, 20h), job(1, 1h, 8, 1h)};
+    jobs[1].qos = 1;
+    const FleetRunResult r = run(spec, jobs);
+    CHECK(r.outcome.preemptions == 0);
+    CHECK(r.outcome.runs[0].starts == 1);
+    CHECK(r.outcome.runs[0].how == JobEnd::completed);
+    CHECK(r.outcome.runs[1].first_start == Instant(1h + 10min + 30s));
+}
+
+TEST_CASE("Behind a blocked job a short one starts when the window that kept it out is over") {
+    FleetSpec spec = fleet(2);
+    spec.reservations = {{.first_node = 1, .nodes = 1, .start = Instant(10h), .length = 2h}};
+    const std::vector<FleetJob> jobs = {job(0, 0s, 8, 30h), job(1, 1s, 16, 1h),
+                                        job(2, 9h, 8, 2h, 2h + 1min)};
+    CHECK(run(spec, jobs).outcome.runs[2].first_start == Instant(12h));
+}
