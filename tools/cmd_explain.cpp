@@ -182,8 +182,9 @@ void print_text(const Scenario& s, const Attribution& a) {
                a.goodput.count, a.arms_done, s.seed);
 }
 
+// Nothing is so many percent more than none.
 std::string percent_change(double v) {
-    return fmt::format("{:+.2f} %", 100 * v);
+    return std::isfinite(v) ? fmt::format("{:+.2f} %", 100 * v) : "-";
 }
 
 void print_upgrades(const UpgradeTable& upgrades) {
@@ -202,7 +203,8 @@ void print_upgrades(const UpgradeTable& upgrades) {
             std::isfinite(e.speed.ci95.low)
                 ? fmt::format("{} to {}", percent_change(e.speed.ci95.low),
                               percent_change(e.speed.ci95.high))
-                : "one replica: none",
+            : std::isfinite(e.speed.mean) ? "one replica: none"
+                                          : "nothing is trained as it is",
             points(e.goodput.mean)};
         if (e.cost) {
             row.push_back(

@@ -285,6 +285,10 @@ void FleetJobReader::read_trace(Section& jobs) {
         if (spec_.kinds[like.kind].step) {
             jobs.error("trace_kind", "a trace says how long its jobs take, and so does a model");
         }
+        if (!spec_.requests[spec_.kinds[like.kind].request].slice.empty()) {
+            jobs.error("trace_kind",
+                       "a trace says how many GPUs its jobs have; a slice is less than one");
+        }
     }
     const JobTrace trace = read_job_trace(path.starts_with('/') ? path : folder_ + path, reading);
     const std::vector<std::string> partitions = names_of(spec_.partitions);

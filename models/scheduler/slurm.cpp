@@ -336,13 +336,15 @@ void Slurm::backfill() {
     SlurmPlan plan(fleet_, ends_);
     const Instant latest = fleet_.now() + spec_.backfill.window;
     bool promised = false;
+    bool taken = false;  // since the last candidate was looked at
     for (std::size_t i = queue_.begin();; ++i) {
         // Behind everyone who may still start now, nobody needs a plan.
-        while (promised && !candidates.empty() && candidates.back() >= i) {
+        while (taken && !candidates.empty() && candidates.back() >= i) {
             const JobIndex last = queue_.at(candidates.back());
             if (plan.may_start_now(last, time_limit(fleet_.spec(), fleet_.job(last)))) break;
             candidates.pop_back();
         }
+        taken = false;
         if (candidates.empty() || i > candidates.back()) break;
         const JobIndex job = queue_.at(i);
         if (job == no_fleet_job || !within_limits(job)) continue;
@@ -364,7 +366,7 @@ void Slurm::backfill() {
         } else if (!promised) {
             fleet_.promise(job, start_at->at);
         }
-        promised = true;
+        promised = taken = true;
     }
 }
 
