@@ -167,20 +167,13 @@ void Slurm::silent(NodeIndex node) {
 // ---- starting jobs ----
 
 Instant Slurm::planned_end(JobIndex job) const {
-    const Duration resolution = spec_.backfill.resolution;
-    const Duration end =
-        fleet_.now().time_since_epoch() + time_limit(fleet_.spec(), fleet_.job(job));
-    return Instant((end + resolution - Duration(1)) / resolution * resolution);
+    const Duration limit = time_limit(fleet_.spec(), fleet_.job(job));
+    return railyard::planned_end(fleet_.spec(), fleet_.now(), limit);
 }
 
 NodeSet Slurm::allowed_nodes(const FleetJob& job) const {
     NodeSet allowed = fleet_.cluster().members(fleet_.spec().pool(job));
-    for (const Reservation& r : fleet_.spec().reservations) {
-        if (!overlaps(r, fleet_.now(), time_limit(fleet_.spec(), job))) continue;
-        for (std::int64_t i = 0; i < r.nodes; ++i) {
-            allowed.remove(static_cast<NodeIndex>(r.first_node + i));
-        }
-    }
+    leave_windows_out(fleet_.spec(), fleet_.now(), time_limit(fleet_.spec(), job), allowed);
     return allowed;
 }
 

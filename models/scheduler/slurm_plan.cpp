@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "sim/check.h"
+#include "sim/integers.h"
 
 namespace railyard {
 
@@ -28,6 +29,21 @@ Instant next_end(const Reservation& r, Instant at) {
 bool overlaps(const Reservation& r, Instant from, Duration length) {
     const Instant end = next_end(r, from);
     return end > from && end - r.length < from + length;
+}
+
+void leave_windows_out(const FleetSpec& spec, Instant from, Duration length, NodeSet& nodes) {
+    for (const Reservation& r : spec.reservations) {
+        if (!overlaps(r, from, length)) continue;
+        for (std::int64_t i = 0; i < r.nodes; ++i) {
+            nodes.remove(static_cast<NodeIndex>(r.first_node + i));
+        }
+    }
+}
+
+Instant planned_end(const FleetSpec& spec, Instant from, Duration length) {
+    const Duration resolution = spec.slurm.backfill.resolution;
+    const Duration end = (from + length).time_since_epoch();
+    return Instant(resolution * ceil_div(end.count(), resolution.count()));
 }
 
 SlurmPlan::SlurmPlan(const Fleet& fleet, const Ends& ends)
@@ -140,21 +156,12 @@ bool SlurmPlan::fits(const Asked& what, std::size_t first, std::size_t end, Star
                      std::size_t& short_of) const {
     const auto find = [&](std::int64_t gpus, std::int64_t least, NodeSet& nodes) {
         if (!free_all_along(what.pool, gpus, least, first, end, nodes, short_of)) return false;
-        leave_windows_out(start.at, what.length, nodes);
+        leave_windows_out(fleet_.spec(), start.at, what.length, nodes);
         short_of = first;
         return count_of(nodes) >= least;
     };
     if (!find(what.gpus_per_pod, what.full_pods, start.pods)) return false;
     return what.rest == 0 || find(what.rest, what.full_pods + 1, start.rest);
-}
-
-void SlurmPlan::leave_windows_out(Instant from, Duration length, NodeSet& nodes) const {
-    for (const Reservation& r : fleet_.spec().reservations) {
-        if (!overlaps(r, from, length)) continue;
-        for (std::int64_t i = 0; i < r.nodes; ++i) {
-            nodes.remove(static_cast<NodeIndex>(r.first_node + i));
-        }
-    }
 }
 
 Instant SlurmPlan::not_before(const Asked& now) const {
@@ -177,11 +184,9 @@ SlurmPlan::Asked SlurmPlan::asked_for(JobIndex index, Duration length) const {
 // The start of a slot as a job's; short_of: the last slot in its time in which there is not enough.
 SlurmPlan::Start SlurmPlan::start_at(const Asked& what, std::size_t first, std::size_t& end,
                                      std::size_t& short_of) const {
-    const Duration resolution = fleet_.spec().slurm.backfill.resolution;
     Start start;
     start.at = slots_[first].begin;
-    const Duration end_at = (start.at + what.length).time_since_epoch();
-    start.until = Instant((end_at + resolution - Duration(1)) / resolution * resolution);
+    start.until = planned_end(fleet_.spec(), start.at, what.length);
     short_of = no_slot;
     if (!enough(what, slots_[first])) short_of = first;
     for (end = first + 1; end < slots_.size() && slots_[end].begin < start.until; ++end) {

@@ -73,7 +73,6 @@ class SlurmPlan {
                         std::size_t& short_of) const;
     bool fits(const Asked& what, std::size_t first, std::size_t end, Start& start,
               std::size_t& short_of) const;
-    void leave_windows_out(Instant from, Duration length, NodeSet& nodes) const;
 
     const Fleet& fleet_;
     const Ends& ends_;
@@ -90,5 +89,9 @@ class SlurmPlan {
 Instant next_end(const Reservation& reservation, Instant at);
 // Whether a reservation has its nodes at some instant of [from, from + length).
 bool overlaps(const Reservation& reservation, Instant from, Duration length);
+// Takes out the nodes of those that do.
+void leave_windows_out(const FleetSpec& spec, Instant from, Duration length, NodeSet& nodes);
+// Of what starts then and takes so long: rounded up to backfill's resolution.
+Instant planned_end(const FleetSpec& spec, Instant from, Duration length);
 
 }  // namespace railyard
