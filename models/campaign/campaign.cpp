@@ -301,7 +301,7 @@ ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events
     }
     nodes.start();
     std::optional<Feeds> feeds;
-    if (s.failures && (s.power.breaker || s.power.pump)) {
+    if (s.power.breaker || s.power.pump) {
         feeds.emplace(engine, nodes, s.power, s.nodes, s.seed, replica);
         job.set_watcher(*feeds);
         feeds->start();
