@@ -93,8 +93,13 @@ void BurstSharing::find_candidates() {
 std::uint64_t BurstSharing::key(std::uint32_t stream) const {
     const BurstStream& s = traffic_.streams()[stream];
     Fingerprint key;
-    key.add_all(s.load, s.start, bounds_[stream].rate, static_cast<int>(bounds_[stream].limit.wall),
-                path_key_[s.path]);
+    key.add_all(s.load, s.start, static_cast<int>(bounds_[stream].limit.wall), group_key(stream));
+    return key.value();
+}
+
+std::uint64_t BurstSharing::group_key(std::uint32_t stream) const {
+    Fingerprint key;
+    key.add_all(bounds_[stream].rate, path_key_[traffic_.streams()[stream].path]);
     return key.value();
 }
 
@@ -133,46 +138,70 @@ void BurstSharing::classify() {
 
 void BurstSharing::share_anew() {
     classify();
+    group_classes();
     std::vector<double> capacities;
     for (const LinkId link : watched_links_) capacities.push_back(traffic_.capacities()[link]);
-    for (const BurstClass& c : classes_) {
-        capacities.push_back(bounds_[order_[c.first]].rate * c.files);
-    }
+    for (const Group& g : groups_) capacities.push_back(bounds_[g.stream].rate);
     shares_.emplace(std::move(capacities));
-    flow_.assign(classes_.size(), 0);
     proved_.assign(classes_.size(), 0);
-    for (std::size_t i = 0; i < classes_.size(); ++i) {
-        if (classes_[i].phase == BurstClass::Phase::moving) add_flow(i);
+    for (const BurstClass& c : classes_) {
+        if (c.phase == BurstClass::Phase::moving) move_files(c.group, c.files);
     }
 }
 
-void BurstSharing::add_flow(std::size_t index) {
-    const BurstClass& c = classes_[index];
+void BurstSharing::group_classes() {
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> keyed;
+    for (std::uint32_t i = 0; i < classes_.size(); ++i) {
+        keyed.emplace_back(group_key(order_[classes_[i].first]), i);
+    }
+    std::sort(keyed.begin(), keyed.end());
+    groups_.clear();
+    changed_groups_.clear();
+    for (std::size_t i = 0; i < keyed.size(); ++i) {
+        BurstClass& c = classes_[keyed[i].second];
+        if (i == 0 || keyed[i].first != keyed[i - 1].first) groups_.push_back({order_[c.first]});
+        c.group = static_cast<std::uint32_t>(groups_.size() - 1);
+    }
+}
+
+void BurstSharing::move_files(std::uint32_t group, double files) {
+    Group& g = groups_[group];
+    g.files += files;
+    if (!std::exchange(g.changed, true)) changed_groups_.push_back(group);
+}
+
+void BurstSharing::update_flow(std::uint32_t group) {
+    Group& g = groups_[group];
+    g.changed = false;
+    if (g.flows) shares_->remove(g.flow);
+    g.flows = g.files > 0.5;
+    if (!g.flows) return;
     std::vector<Usage> usages;
-    const auto files = static_cast<float>(c.files);
-    for (const Usage& u : candidates(traffic_.streams()[order_[c.first]].path)) {
+    const auto files = static_cast<float>(g.files);
+    for (const Usage& u : candidates(traffic_.streams()[g.stream].path)) {
         if (watched_[u.link]) usages.push_back({place_[u.link], u.share * files});
     }
-    usages.push_back({static_cast<LinkId>(watched_links_.size() + index), files});
-    flow_[index] = shares_->add(usages);
+    usages.push_back({static_cast<LinkId>(watched_links_.size() + group), 1});
+    g.flow = shares_->add(usages);
 }
 
 void BurstSharing::begin(std::size_t index) {
     classes_[index].phase = BurstClass::Phase::moving;
-    add_flow(index);
+    move_files(classes_[index].group, classes_[index].files);
 }
 
 void BurstSharing::finish(std::size_t index) {
     classes_[index].phase = BurstClass::Phase::ended;
-    shares_->remove(flow_[index]);
+    move_files(classes_[index].group, -classes_[index].files);
 }
 
 void BurstSharing::solve() {
     do {
+        for (const std::uint32_t group : std::exchange(changed_groups_, {})) update_flow(group);
         shares_->solve();
-        for (std::size_t i = 0; i < classes_.size(); ++i) {
-            BurstClass& c = classes_[i];
-            c.rate = c.phase == BurstClass::Phase::moving ? shares_->rate(flow_[i]) : 0;
+        for (BurstClass& c : classes_) {
+            c.rate =
+                c.phase == BurstClass::Phase::moving ? shares_->rate(groups_[c.group].flow) : 0;
         }
     } while (beyond_proof() && watch_more_links());
 }
@@ -239,7 +268,7 @@ void BurstSharing::watch(LinkId link) {
 }
 
 BurstSharing::Limit BurstSharing::limit(std::size_t index) const {
-    const LinkId link = shares_->bottleneck(flow_[index]);
+    const LinkId link = shares_->bottleneck(groups_[classes_[index].group].flow);
     if (link < watched_links_.size()) {
         const LinkId full = watched_links_[link];
         return {traffic_.wall(full), full};
