@@ -29,7 +29,8 @@ BurstSharing::BurstSharing(const BurstTraffic& traffic)
     : traffic_(traffic),
       watched_(traffic.capacities().size()),
       place_(traffic.capacities().size()),
-      load_(traffic.capacities().size()) {
+      load_(traffic.capacities().size()),
+      to_come_(traffic.capacities().size()) {
     find_bounds();
     find_candidates();
     for (LinkId link = 0; link < watched_.size(); ++link) {
@@ -40,6 +41,7 @@ BurstSharing::BurstSharing(const BurstTraffic& traffic)
     const auto& streams = traffic.streams();
     for (std::uint32_t i = 0; i < order_.size(); ++i) {
         classes_.push_back({i, 1, streams[i].files, streams[i].start, streams[i].bytes});
+        add_loads(classes_.back(), 1, to_come_);
     }
     share_anew();
 }
@@ -186,6 +188,7 @@ void BurstSharing::update_flow(std::uint32_t group) {
 }
 
 void BurstSharing::begin(std::size_t index) {
+    add_loads(classes_[index], -1, to_come_);
     classes_[index].phase = BurstClass::Phase::moving;
     move_files(classes_[index].group, classes_[index].files);
 }
@@ -214,18 +217,19 @@ bool BurstSharing::beyond_proof() const {
     return false;
 }
 
-void BurstSharing::add_loads(const BurstClass& c, double rate) {
+void BurstSharing::add_loads(const BurstClass& c, double rate, std::vector<double>& loads) const {
     for (const std::uint32_t stream : streams(c)) {
         const BurstStream& s = traffic_.streams()[stream];
-        for (const Usage& u : candidates(s.path)) load_[u.link] += rate * s.files * double{u.share};
+        for (const Usage& u : candidates(s.path)) loads[u.link] += rate * s.files * double{u.share};
     }
 }
 
-double BurstSharing::fullest() const {
+double BurstSharing::fullest(double to_come) const {
     double most = 0;
     for (LinkId link = 0; link < load_.size(); ++link) {
-        if (watched_[link] || load_[link] == 0) continue;
-        most = std::max(most, load_[link] / traffic_.capacities()[link]);
+        const double load = load_[link] + to_come * to_come_[link];
+        if (watched_[link] || load <= 0) continue;
+        most = std::max(most, load / traffic_.capacities()[link]);
     }
     return most;
 }
@@ -237,9 +241,9 @@ bool BurstSharing::watch_more_links() {
     std::fill(load_.begin(), load_.end(), 0.0);
     for (const BurstClass& c : classes_) {
         fastest = std::max(fastest, c.rate);
-        if (c.rate > 0) add_loads(c, c.rate);
+        if (c.rate > 0) add_loads(c, c.rate, load_);
     }
-    const double present = fullest();
+    const double present = fullest(0);
     if (present > 1 + tolerance) {
         for (LinkId link = 0; link < load_.size(); ++link) {
             const double full = traffic_.capacities()[link] * (1 + tolerance);
@@ -248,10 +252,7 @@ bool BurstSharing::watch_more_links() {
         share_anew();
         return true;
     }
-    for (const BurstClass& c : classes_) {
-        if (c.phase == BurstClass::Phase::waiting) add_loads(c, fastest);
-    }
-    const double later = fullest();
+    const double later = fullest(fastest);
     const double room = 1 / std::max(later <= 1 ? later : present, 1e-9);
     for (std::size_t i = 0; i < classes_.size(); ++i) {
         const bool waits = classes_[i].phase == BurstClass::Phase::waiting;

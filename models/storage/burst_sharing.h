@@ -61,8 +61,9 @@ class BurstSharing {
     bool beyond_proof() const;
     bool watch_more_links();
     void watch(LinkId link);
-    void add_loads(const BurstClass& c, double rate);
-    double fullest() const;  // load over capacity of the fullest link that is not watched
+    void add_loads(const BurstClass& c, double rate, std::vector<double>& loads) const;
+    // Load over capacity of the fullest link that is not watched; `to_come` of each file that has yet to begin.
+    double fullest(double to_come) const;
 
     const BurstTraffic& traffic_;
     std::vector<Bound> bounds_;      // by stream
@@ -88,6 +89,8 @@ class BurstSharing {
     std::vector<std::uint32_t> changed_groups_;
     std::vector<double> proved_;  // by class: rates at which no link is too full
     std::vector<double> load_;    // by link
+    std::vector<double>
+        to_come_;  // by link: what a byte of each file that has yet to begin puts there
     std::optional<MaxMin> shares_;
 };
 
