@@ -38,15 +38,10 @@ class MegatronText {
                own_.catalogue.number("checkpoint", "", "persisted_bytes_per_param") * 1e-12;
     }
 
-    double step_seconds(const TransformerModel& m, const ParallelPlan& p, const Node& node,
-                        StepTime* step = nullptr) {
+    StepTime step_of(const TransformerModel& m, const ParallelPlan& p, const Node& node,
+                     double optimizer_traffic) {
         Communicators groups(read_collective_constants(own_.catalogue, node), node);
-        const double traffic =
-            own_.catalogue.number("bytes_per_param", "", "optimizer_step_traffic");
-        const StepTime time =
-            model_step(m, p, groups, read_parameter_bytes(own_.catalogue), traffic);
-        if (step != nullptr) *step = time;
-        return seconds(time.duration());
+        return model_step(m, p, groups, read_parameter_bytes(own_.catalogue), optimizer_traffic);
     }
 
     // (p - 1) / (v m) of the ideal time: equal stages, whose logits cost nothing, over a network that costs
@@ -62,8 +57,7 @@ class MegatronText {
         Node node = read_node(own_.catalogue, "dgx_a100");
         node.gpu.kernel_gap = {};
         node.gpu.step_overhead = {};
-        StepTime step;
-        step_seconds(m, p, node, &step);
+        const StepTime step = step_of(m, p, node, 0);
         const double formula = static_cast<double>(p.pipeline - 1) /
                                static_cast<double>(interleave * p.microbatches());
         return {fmt::format("interleaved_bubble, p = 12, m = 48, v = {}", interleave),
@@ -81,12 +75,15 @@ class MegatronText {
         p.pipeline = 16;
         p.sequence_length = 2048;
         p.fused_attention = p.sequence_parallel = p.overlap_data = p.overlap_pipeline = false;
+        const double traffic =
+            own_.catalogue.number("bytes_per_param", "", "optimizer_step_traffic");
+        const auto step_s = [&](Recompute recompute) {
+            p.recompute = recompute;
+            return seconds(step_of(m, p, node, traffic).duration());
+        };
         double most = 0;
         for (p.global_batch = 1; p.global_batch <= batch_small_max; p.global_batch *= 2) {
-            p.recompute = Recompute::none;
-            const double without = step_seconds(m, p, node);
-            p.recompute = Recompute::full;
-            most = std::max(most, 1 - without / step_seconds(m, p, node));
+            most = std::max(most, 1 - step_s(Recompute::none) / step_s(Recompute::full));
         }
         return 100 * most;
     }

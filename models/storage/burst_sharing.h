@@ -46,6 +46,15 @@ class BurstSharing {
         double rate;
         Limit limit;
     };
+    // Classes that differ only in when they begin and in whose they are: those that move have the same
+    // rate, and are one flow.
+    struct Group {
+        std::uint32_t stream = 0;  // one of them
+        double files = 0;          // that move
+        bool flows = false;
+        bool changed = false;
+        FlowId flow = 0;
+    };
     void find_bounds();
     void find_candidates();
     std::span<const Usage> candidates(std::uint32_t path) const {
@@ -57,12 +66,14 @@ class BurstSharing {
     void classify();
     void group_classes();
     void share_anew();
+    void move_files(std::uint32_t group, double files);
     void update_flow(std::uint32_t group);
     bool beyond_proof() const;
     bool watch_more_links();
     void watch(LinkId link);
     void add_loads(const BurstClass& c, double rate, std::vector<double>& loads) const;
-    // Load over capacity of the fullest link that is not watched; `to_come` of each file that has yet to begin.
+    // Load over capacity of the fullest link that is not watched, with `to_come` bytes/s of each file
+    // that has yet to begin.
     double fullest(double to_come) const;
 
     const BurstTraffic& traffic_;
@@ -75,22 +86,12 @@ class BurstSharing {
     std::vector<std::uint64_t> path_key_;  // what stands for a path's watched links
     std::vector<std::uint32_t> order_;     // streams, class by class
     std::vector<BurstClass> classes_;
-    // Classes that differ only in when they begin and in whose they are: all that move have the same rate, and are
-    // one flow.
-    struct Group {
-        std::uint32_t stream = 0;  // one of them
-        double files = 0;          // that move
-        bool flows = false;
-        bool changed = false;
-        FlowId flow = 0;
-    };
-    void move_files(std::uint32_t group, double files);
     std::vector<Group> groups_;
     std::vector<std::uint32_t> changed_groups_;
     std::vector<double> proved_;  // by class: rates at which no link is too full
     std::vector<double> load_;    // by link
-    std::vector<double>
-        to_come_;  // by link: what a byte of each file that has yet to begin puts there
+    // By link: what a byte of each file that has yet to begin puts there.
+    std::vector<double> to_come_;
     std::optional<MaxMin> shares_;
 };
 
