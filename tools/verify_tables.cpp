@@ -14,6 +14,7 @@
 #include "tools/options.h"
 #include "tools/queueing.h"
 #include "tools/verify_fleets.h"
+#include "tools/verify_megatron_text.h"
 #include "tools/verify_reliability.h"
 #include "tools/verify_schedules.h"
 #include "tools/verify_storage.h"
@@ -818,6 +819,7 @@ constexpr Format formats[] = {
 std::vector<VerifiedTable> verify_table(const CsvTable& table, const Value* overrides) {
     // A run's limits are known from others of the same table.
     if (table.name.starts_with("50")) return {verify_mlperf_storage(table, overrides)};
+    if (table.name.starts_with("03")) return {verify_megatron_text(table, overrides)};
     if (auto stores = verify_stores(table, overrides)) return {std::move(*stores)};
     if (auto schedules = verify_schedules(table)) return {std::move(*schedules)};
     if (auto fleets = verify_fleets(table, overrides)) return {std::move(*fleets)};
