@@ -15,6 +15,8 @@
 #include "tools/queueing.h"
 #include "tools/verify_fleets.h"
 #include "tools/verify_megatron_text.h"
+#include "tools/verify_networks.h"
+#include "tools/verify_packets.h"
 #include "tools/verify_reliability.h"
 #include "tools/verify_schedules.h"
 #include "tools/verify_storage.h"
@@ -824,6 +826,8 @@ std::vector<VerifiedTable> verify_table(const CsvTable& table, const Value* over
     if (auto schedules = verify_schedules(table)) return {std::move(*schedules)};
     if (auto fleets = verify_fleets(table, overrides)) return {std::move(*fleets)};
     if (auto streams = verify_streams(table, overrides)) return {std::move(*streams)};
+    if (auto networks = verify_networks(table)) return {std::move(*networks)};
+    if (auto packets = verify_packets(table)) return {std::move(*packets)};
     if (auto reliability = verify_reliability(table)) return {std::move(*reliability)};
     std::vector<VerifiedTable> out;
     for (const Format& format : formats) {
