@@ -19,8 +19,8 @@ namespace {
 
 class FleetReader {
   public:
-    FleetReader(Section& top, Catalogue& catalogue, Scenario& scenario, FleetSpec& spec)
-        : top_(top), catalogue_(catalogue), s_(scenario), spec_(spec) {}
+    FleetReader(Section& top, Catalogue& catalogue, Scenario& scenario, FleetScenario& fleet)
+        : top_(top), catalogue_(catalogue), s_(scenario), nodes_(fleet.nodes), spec_(fleet.spec) {}
 
     void read();
 
@@ -37,6 +37,7 @@ class FleetReader {
     Section& top_;
     Catalogue& catalogue_;
     Scenario& s_;
+    std::vector<Node>& nodes_;  // by group
     FleetSpec& spec_;
 };
 
@@ -56,6 +57,7 @@ void FleetReader::read_groups() {
          top_.sections("node_group", "Nodes of one kind, where a cluster has several")) {
         NodeGroup group;
         std::string node;
+        Node kind;
         section.read("name", group.name, "What it is called", {.required = true});
         section.name("node", node, Catalogue::names("node"), "a node in the catalogue",
                      "What each of them is", {.required = true});
@@ -63,7 +65,7 @@ void FleetReader::read_groups() {
         section.read("nodes", group.nodes, "How many; all together cluster.nodes",
                      {.bound = Bound::count, .required = true});
         if (!node.empty()) {
-            const Node kind = read_node(catalogue_, node);
+            kind = read_node(catalogue_, node);
             group.gpus_per_node = kind.gpus;
             group.gpu = attributes(kind);
         }
@@ -72,9 +74,11 @@ void FleetReader::read_groups() {
         if (node.empty()) continue;
         sum += group.nodes;
         spec_.groups.push_back(group);
+        nodes_.push_back(std::move(kind));
     }
     if (spec_.groups.empty()) {
         spec_.groups.push_back({"all", s_.nodes.nodes, s_.node.gpus, attributes(s_.node)});
+        nodes_.push_back(s_.node);
     } else if (sum != s_.nodes.nodes) {
         top_.error("node_group", fmt::format("the groups have {} nodes, cluster.nodes is {}", sum,
                                              s_.nodes.nodes));
@@ -268,7 +272,7 @@ std::shared_ptr<const FleetScenario> fleet_with_failures(const FleetScenario& fl
 void read_fleet(Section& top, ValueReader& values, Catalogue& catalogue, const std::string& folder,
                 Scenario& scenario) {
     const auto fleet = std::make_shared<FleetScenario>();
-    FleetReader(top, catalogue, scenario, fleet->spec).read();
+    FleetReader(top, catalogue, scenario, *fleet).read();
     read_fleet_jobs(top, {values, catalogue, folder, scenario}, *fleet);
     scenario.fleet = fleet;
 }

@@ -157,6 +157,8 @@ ReplicaResult run_fleet_replica(const Scenario& s, std::int64_t index, bool log_
     if (bounded) run.end = Instant(s.duration);
     run.events_max = static_cast<std::uint64_t>(s.events_max);
     if (log_events) run.events = &result.log;
+    FleetPeak peak(s.fleet->power, spec, jobs);
+    run.listener = &peak;
     const FleetRunResult r = run_fleet(run);
     if (r.ended == CampaignEngine::Outcome::limit) {
         result.ending = Ending::limit;
@@ -194,6 +196,14 @@ ReplicaResult run_fleet_replica(const Scenario& s, std::int64_t index, bool log_
     result.outcome = outcome.value();
     result.metrics = metrics_of(spec, jobs, r);
     add_node_counts(s, r.outcome.nodes, result.metrics);
+    const NodesDraw draw = peak.draw();
+    result.energy =
+        energy_of(s.power, node_energy(s.fleet->power, spec, r.ledgers), result.simulated);
+    add_power_metrics(s.power, energy_use(s.power, result.energy, result.simulated, draw),
+                      draw.swing, std::nullopt, result.metrics);
+    add_facility_metrics(s.power, spec.nodes(), {}, result.metrics);
+    result.repairs = r.outcome.repairs;
+    if (s.cost) add_cost_metrics(s, result);
     return result;
 }
 

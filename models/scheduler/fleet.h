@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "models/scheduler/fleet_ledger.h"
 #include "models/scheduler/fleet_scheduler.h"
 #include "models/scheduler/fleet_spec.h"
 
@@ -44,6 +45,7 @@ struct FleetOutcome {
     std::int64_t preemptions = 0;
     std::int64_t strikes_on_idle = 0;  // failures that found no job on their node
     NodeFailureCounts nodes;
+    std::vector<std::int64_t> repairs;  // nodes that went there, by cause
     std::vector<RefusedJob> refused;
     std::string stuck;            // who holds what and can never have what it waits for
     __int128 node_busy = 0;       // time of nodes that hold a job
@@ -65,6 +67,7 @@ struct FleetRun {
 struct FleetRunResult {
     FleetOutcome outcome;
     Ledger ledger;
+    FleetLedger ledgers;  // whose sum it is
     CampaignEngine::Outcome ended = CampaignEngine::Outcome::drained;
     Duration simulated{};
     std::uint64_t events = 0;

@@ -20,7 +20,8 @@ FleetRepair::FleetRepair(CampaignEngine& engine, const FleetSpec& spec,
       ails_(cluster.nodes().size()),
       silence_(cluster.nodes().size()),
       outages_on_(cluster.nodes().size()),
-      mended_(cluster.nodes().size()) {
+      mended_(cluster.nodes().size()),
+      repairs_(causes.size()) {
     const auto nodes = static_cast<std::int64_t>(cluster.nodes().size());
     for (std::size_t i = 0; i < causes.size(); ++i) {
         const FailureCause& cause = causes[i];
@@ -160,6 +161,7 @@ void FleetRepair::go_out(NodeIndex node) {
     }
     const Strike& strike = ailment.strike;
     const bool repair = out_of_service(strike, causes_[strike.cause], spec_.repair_sigma).repaired;
+    if (repair) ++repairs_[strike.cause];
     if (repair && !lemon_.empty() && strike.cure < spec_.lemons.cured_by_repair) {
         lemon_[node] = false;
     }

@@ -46,6 +46,8 @@ class FleetRepair : public CampaignEngine::Component,
     }
     bool lemon(NodeIndex node) const { return !lemon_.empty() && lemon_[node]; }
     NodeFailureCounts counts() const;
+    // Nodes that went to repair, by cause.
+    const std::vector<std::int64_t>& repairs() const { return repairs_; }
 
     void strike(const Strike& strike) override;  // of a node, at random
     void failed(const Strike& strike) override;  // a part of a node, or a domain
@@ -98,6 +100,7 @@ class FleetRepair : public CampaignEngine::Component,
     std::vector<std::optional<bool>>
         mended_;  // of each that waits for their end: whether it is sound
     std::vector<bool> lemon_;
+    std::vector<std::int64_t> repairs_;
     NodeFailureCounts counts_;
     Duration heartbeat_{};
 };

@@ -19,9 +19,18 @@ std::unique_ptr<FleetScheduler> make_scheduler(const std::string& name, Fleet& f
     RY_UNREACHABLE("a scheduler that the scenario's reader lets pass");
 }
 
+void for_each_part(const StepTime& step, const auto& book) {
+    book(Category::productive, step.compute);
+    book(Category::exposed_communication, step.exposed_communication);
+    book(Category::pipeline_bubble, step.bubble);
+    book(Category::straggler_wait, step.straggler_wait);
+    book(Category::degraded, step.degraded);
+    book(Category::data_wait, step.data_wait);
+}
+
 }  // namespace
 
-FleetSimulation::FleetSimulation(CampaignEngine& engine, const FleetRun& run, Ledger& ledger)
+FleetSimulation::FleetSimulation(CampaignEngine& engine, const FleetRun& run, FleetLedger& ledger)
     : engine_(engine),
       run_(run),
       ledger_(ledger),
@@ -310,28 +319,28 @@ void FleetSimulation::settle_run(JobIndex index, Unsaved unsaved) {
     Job& j = jobs_[index];
     const Duration elapsed = now() - j.status.started;
     const RunProgress p = j.run.after(elapsed);
-    const std::int64_t gpus = parts(index, j.status.gpus);
-    ledger_.book(Category::health_check, gpus, p.prolog);
-    ledger_.book(Category::restart, gpus, p.restart);
-    ledger_.book(Category::restore, gpus, p.restore);
-    ledger_.book(Category::checkpoint_stall, gpus, p.stall);
+    const PartsByGroup gpus = parts_by_group(index, j.status.held);
+    book(index, gpus, Category::health_check, p.prolog);
+    book(index, gpus, Category::restart, p.restart);
+    book(index, gpus, Category::restore, p.restore);
+    book(index, gpus, Category::checkpoint_stall, p.stall);
     const std::int64_t before = std::exchange(j.in_memory, 0);
     std::int64_t kept = p.saved + (p.saved > 0 ? before : 0);
     std::int64_t open = p.steps - p.saved + (p.saved > 0 ? 0 : before);
     if (unsaved == Unsaved::kept) {
         kept += std::exchange(open, 0);
-        book_partial(j, gpus, p.partial);
+        book_partial(index, gpus, p.partial);
     } else {
-        ledger_.book(Category::lost_work, gpus, p.partial);
+        book(index, gpus, Category::lost_work, p.partial);
     }
     if (unsaved == Unsaved::lost) {
-        ledger_.book(Category::lost_work, gpus, j.run.step * open);
+        book(index, gpus, Category::lost_work, j.run.step * open);
         j.steps_left += before;
         if (p.saved > 0) j.steps_left -= before;
     } else if (unsaved == Unsaved::held_in_memory) {
         j.in_memory = open;
     }
-    book_steps(j, gpus, kept);
+    book_steps(index, gpus, kept);
     outcome_.runs[index].kept += j.run.step * kept;
     outcome_.runs[index].held += elapsed;
     j.steps_left -= unsaved == Unsaved::lost ? p.saved : p.steps;
@@ -340,51 +349,55 @@ void FleetSimulation::settle_run(JobIndex index, Unsaved unsaved) {
     if (run_.listener) run_.listener->stopped(index, now());
 }
 
-void FleetSimulation::book_steps(const Job& j, std::int64_t gpus, std::int64_t steps) {
-    const auto book = [&](Category category, Duration part) {
-        ledger_.book(category, gpus, part * steps);
-    };
-    book(Category::productive, j.step.compute);
-    book(Category::exposed_communication, j.step.exposed_communication);
-    book(Category::pipeline_bubble, j.step.bubble);
-    book(Category::straggler_wait, j.step.straggler_wait);
-    book(Category::degraded, j.step.degraded);
-    book(Category::data_wait, j.step.data_wait);
+FleetSimulation::PartsByGroup FleetSimulation::parts_by_group(JobIndex index,
+                                                              const Allocation& gpus) const {
+    PartsByGroup out(spec().groups.size());
+    for (const NodeShare& share : gpus) {
+        out[cluster_.node(share.node).group] += parts(index, share.gpus);
+    }
+    return out;
+}
+
+void FleetSimulation::book(JobIndex index, const PartsByGroup& parts, Category category,
+                           Duration time) {
+    for (std::size_t g = 0; g < parts.size(); ++g) {
+        ledger_.book(g, job(index).kind, category, parts[g], time);
+    }
+}
+
+void FleetSimulation::book_steps(JobIndex index, const PartsByGroup& parts, std::int64_t steps) {
+    for_each_part(jobs_[index].step, [&](Category category, Duration part) {
+        book(index, parts, category, part * steps);
+    });
 }
 
 // A step cut off, that nobody will do again: in the order of a step's parts.
-void FleetSimulation::book_partial(const Job& j, std::int64_t gpus, Duration partial) {
-    const auto book = [&](Category category, Duration part) {
+void FleetSimulation::book_partial(JobIndex index, const PartsByGroup& parts, Duration partial) {
+    for_each_part(jobs_[index].step, [&](Category category, Duration part) {
         const Duration spent = std::min(part, partial);
         partial -= spent;
-        ledger_.book(category, gpus, spent);
-    };
-    book(Category::productive, j.step.compute);
-    book(Category::exposed_communication, j.step.exposed_communication);
-    book(Category::pipeline_bubble, j.step.bubble);
-    book(Category::straggler_wait, j.step.straggler_wait);
-    book(Category::degraded, j.step.degraded);
-    book(Category::data_wait, j.step.data_wait);
+        book(index, parts, category, spent);
+    });
 }
 
 // What a job that holds GPUs without running has done since its phase began.
 void FleetSimulation::book_phase(JobIndex index) {
     Job& j = jobs_[index];
     const Duration span = now() - std::exchange(j.phase_since, now());
-    const std::int64_t held = parts(index, j.status.gpus);
+    Category category = Category::partial_hold;
     switch (j.status.phase) {
         case FleetPhase::gathering:
-            ledger_.book(Category::partial_hold, held, span);
             break;
         case FleetPhase::stalled:
-            ledger_.book(Category::detection, held, span);
+            category = Category::detection;
             break;
         case FleetPhase::completing:
-            ledger_.book(Category::health_check, held, span);
+            category = Category::health_check;
             break;
         default:
             return;
     }
+    book(index, parts_by_group(index, j.status.held), category, span);
     outcome_.runs[index].held += span;
 }
 
@@ -398,8 +411,8 @@ void FleetSimulation::stop(JobIndex index, Unsaved unsaved) {
         book_phase(index);
         engine_.cancel(j.event);
         if (j.in_memory > 0) {  // it was suspended, and is not to go on
-            ledger_.book(Category::lost_work, parts(index, job(index).gpus),
-                         j.run.step * j.in_memory);
+            book(index, parts_by_group(index, j.in_memory_on), Category::lost_work,
+                 j.run.step * j.in_memory);
             j.steps_left += std::exchange(j.in_memory, 0);
         }
         std::erase(suspended_, index);
@@ -477,7 +490,7 @@ void FleetSimulation::suspend(JobIndex index) {
     ++outcome_.preemptions;
     const Allocation held = j.status.held;
     release(index);
-    j.status.held = held;  // what it comes back to
+    j.status.held = j.in_memory_on = held;  // what it comes back to
     j.status.phase = FleetPhase::suspended;
     suspended_.push_back(index);
     record("suspended", index, "", no_node, j.steps_left);
@@ -575,13 +588,14 @@ void FleetSimulation::end_campaign() {
             settle_run(index, Unsaved::kept);
         } else {
             book_phase(index);
-            book_steps(j, parts(index, job(index).gpus), j.in_memory);
+            book_steps(index, parts_by_group(index, j.in_memory_on), j.in_memory);
         }
     }
     outcome_.node_busy = books_.node_busy();
     outcome_.stranded = books_.stranded();
     outcome_.stuck = scheduler_->stuck();
     outcome_.nodes = repair_.counts();
+    outcome_.repairs = repair_.repairs();
 }
 
 void FleetSimulation::promise(JobIndex index, Instant start) {

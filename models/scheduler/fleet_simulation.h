@@ -12,7 +12,7 @@ namespace railyard {
 
 class FleetSimulation : public Fleet, public CampaignEngine::Component, public FleetRepair::Owner {
   public:
-    FleetSimulation(CampaignEngine& engine, const FleetRun& run, Ledger& ledger);
+    FleetSimulation(CampaignEngine& engine, const FleetRun& run, FleetLedger& ledger);
     void start();
     // Books what is under way at the engine's present instant. Call once, after the engine has run.
     void end_campaign();
@@ -70,6 +70,7 @@ class FleetSimulation : public Fleet, public CampaignEngine::Component, public F
         StepTime step;
         std::int64_t steps_left = 0;
         std::int64_t in_memory = 0;  // steps done and not saved when it was suspended
+        Allocation in_memory_on;     // where
         RunEnd run_end = RunEnd::done;
         EventId event;  // that ends its phase
         NodeIndex failed_node = no_node;
@@ -97,8 +98,12 @@ class FleetSimulation : public Fleet, public CampaignEngine::Component, public F
     void end_run(JobIndex job);
     enum class Unsaved : std::uint8_t { lost, kept, held_in_memory };
     void settle_run(JobIndex job, Unsaved unsaved);
-    void book_steps(const Job& job, std::int64_t gpus, std::int64_t steps);
-    void book_partial(const Job& job, std::int64_t gpus, Duration partial);
+    // Time of these GPUs, for a job.
+    using PartsByGroup = std::vector<std::int64_t>;
+    PartsByGroup parts_by_group(JobIndex job, const Allocation& gpus) const;
+    void book(JobIndex job, const PartsByGroup& parts, Category category, Duration time);
+    void book_steps(JobIndex job, const PartsByGroup& parts, std::int64_t steps);
+    void book_partial(JobIndex job, const PartsByGroup& parts, Duration partial);
     void book_phase(JobIndex job);
     void stop(JobIndex job, Unsaved unsaved);
     void leave(JobIndex job, const Next& next);
@@ -109,7 +114,7 @@ class FleetSimulation : public Fleet, public CampaignEngine::Component, public F
 
     CampaignEngine& engine_;
     const FleetRun& run_;
-    Ledger& ledger_;
+    FleetLedger& ledger_;
     CampaignEngine::ComponentId id_;
     FleetCluster cluster_;
     FleetRepair repair_;
