@@ -11,11 +11,19 @@ namespace {
 
 constexpr double activation_element_bytes = 2;
 
-// What a collective of this length leaves visible beside `work` that a `share` of it may hide behind:
-// what sticks out, and what its SMs take from that work.
-double exposed_seconds(const Gpu& gpu, double collective, double work, double share = 1) {
-    const double hidden = std::min(share * collective, work);
-    return collective - hidden + gpu.overlap_tax * hidden;
+// What a `share` of a collective may hide behind.
+struct Cover {
+    double work = 0;  // of kernels
+    double idle = 0;  // between kernels: a GPU that waits for launches
+};
+
+// What a collective of this length leaves visible: what sticks out, and what its SMs take from the work
+// beside it.
+double exposed_seconds(const Gpu& gpu, double collective, Cover cover, double share = 1) {
+    const double window = cover.work + cover.idle;
+    const double hidden = std::min(share * collective, window);
+    if (hidden <= 0) return collective;
+    return collective - hidden + gpu.overlap_tax * hidden * cover.work / window;
 }
 
 // ---- one layer ---------------------------------------------------------------------------------------
@@ -119,7 +127,7 @@ void collectives_of_layer(const TransformerModel& m, const ParallelPlan& p, Comm
         if (!m.parallel_block) each_way += exchange(experts ? copies * bytes : bytes);
         const auto visible = [&](double multiplications) {
             return p.overlap_tensor
-                       ? exposed_seconds(gpu, each_way, multiplications, gpu.piecewise_overlap)
+                       ? exposed_seconds(gpu, each_way, {multiplications}, gpu.piecewise_overlap)
                        : each_way;
         };
         out.forward.tensor = visible(out.forward.multiplications);
@@ -134,7 +142,7 @@ void collectives_of_layer(const TransformerModel& m, const ParallelPlan& p, Comm
             Collective::all_gather, group,
             static_cast<double>(p.context) * tokens * keys_values * activation_element_bytes);
         const auto visible = [&](double time, double attention) {
-            return p.overlap_context ? exposed_seconds(gpu, time, attention) : time;
+            return p.overlap_context ? exposed_seconds(gpu, time, {attention}) : time;
         };
         out.forward.context = visible(gather, out.forward.attention);
         out.backward.context = visible(2 * gather, out.backward.attention);
@@ -328,12 +336,13 @@ DataParallel data_parallel(const TransformerModel& m, const ParallelPlan& p, Com
     exchange(params.common, p.replica_stride(), p.replica_ranks());
     exchange(params.routed, p.replica_stride() * p.expert, p.replica_ranks() / p.expert);
     const double passes = static_cast<double>(p.microbatches());
-    const double forward = stage.work.forward.kernels() + stage.head / 3;
-    const double backward =
-        stage.work.backward.kernels() + stage.work.recompute.kernels() + stage.head * 2 / 3;
+    const Work& work = stage.work;
+    const Cover forward{work.forward.kernels() + stage.head / 3, work.forward.launch_wait};
+    const Cover backward{work.backward.kernels() + work.recompute.kernels() + stage.head * 2 / 3,
+                         work.backward.launch_wait + work.recompute.launch_wait};
     const double share = pieces > layers ? gpu.piecewise_overlap : 1;
-    const auto visible = [&](double time, double work) {
-        return p.overlap_data ? exposed_seconds(gpu, time, work, share) : time;
+    const auto visible = [&](double time, Cover cover) {
+        return p.overlap_data ? exposed_seconds(gpu, time, cover, share) : time;
     };
     if (p.zero >= 3) {
         // Weights come in every forward and again in every backward pass, the first layer's with

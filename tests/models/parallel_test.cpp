@@ -151,6 +151,7 @@ TEST_CASE_FIXTURE(Split,
         p.data = ranks;
         p.global_batch = ranks;
         p.sequence_length = 512;  // little to hide behind
+        p.cuda_graphs = true;     // nor any wait for launches
         p.zero = zero;
         p.shard_ranks = shards;
         return p;
@@ -216,6 +217,36 @@ TEST_CASE_FIXTURE(Split, "graphs take away the wait for launches, and only that"
     const double wait = part(small, eager, "waiting for launches");
     CHECK(wait > 0);
     CHECK(step(small, graphs) == doctest::Approx(step(small, eager) - wait));
+}
+
+TEST_CASE_FIXTURE(Split, "no step is faster on slower GPUs, whatever hides behind what") {
+    const TransformerModel small = read_model(catalogue, "llama2_7b");
+    for (const std::int64_t tensor : {1, 8}) {
+        for (const std::int64_t sequence : {512, 2048, 4096}) {
+            for (const std::int64_t zero : {0, 1, 2, 3}) {
+                for (const Recompute recompute : {Recompute::none, Recompute::full}) {
+                    ParallelPlan p = base_plan();
+                    p.tensor = tensor;
+                    p.data = 64 / tensor;
+                    p.sequence_length = sequence;
+                    p.zero = zero;
+                    p.recompute = recompute;
+                    CAPTURE(tensor);
+                    CAPTURE(sequence);
+                    CAPTURE(zero);
+                    double faster_gpu = 0;
+                    for (const double speed : {1.0, 0.9, 0.7, 0.5, 0.25}) {
+                        CAPTURE(speed);
+                        Split slower;
+                        slower.node = with_faults(node, {{Part::gpu, 0, 0, speed}});
+                        const double time = slower.step(small, p);
+                        CHECK(time >= faster_gpu);
+                        faster_gpu = time;
+                    }
+                }
+            }
+        }
+    }
 }
 
 TEST_CASE_FIXTURE(Split,
