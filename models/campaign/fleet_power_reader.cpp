@@ -5,27 +5,10 @@
 #include <algorithm>
 
 #include "models/campaign/fleet.h"
+#include "models/campaign/fleet_steps.h"
 #include "models/campaign/power_reader.h"
 
 namespace railyard {
-
-namespace {
-
-// Of a kind of jobs, on the cluster's first nodes; without a model all of it is computing.
-StepTime usual_step(const FleetJobKind& kind, std::int64_t nodes) {
-    StepTime computing;
-    computing.compute = std::chrono::seconds(1);
-    if (!kind.step) return computing;
-    std::vector<NodeIndex> first(static_cast<std::size_t>(nodes));
-    for (std::size_t n = 0; n < first.size(); ++n) first[n] = static_cast<NodeIndex>(n);
-    try {
-        return kind.step(first);
-    } catch (const NoPath&) {
-        return computing;  // those that land there say so
-    }
-}
-
-}  // namespace
 
 void PowerReader::check_fleet() {
     if (breaker_.present()) {
@@ -82,7 +65,7 @@ void PowerReader::finish_fleet() {
             NodeDraw draw;
             draw.node = fleet->nodes.size() == 1 ? p_.node : node_power(node);
             draw.repairing = p_.repairing;
-            draw.step = gpu_step(job, usual_step(kind, job.job.nodes));
+            draw.step = gpu_step(job, usual_step(kind, job.job.nodes, 0));
             check_heat(kind, draw);
             draw.run(draw.step);
             if (most.node_step.peak() < draw.node_step.peak()) most = draw;

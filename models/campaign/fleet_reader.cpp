@@ -12,6 +12,7 @@
 #include "models/campaign/fleet_names.h"
 #include "models/campaign/fleet_slices.h"
 #include "models/campaign/fleet_slurm.h"
+#include "models/campaign/fleet_steps.h"
 
 namespace railyard {
 
@@ -266,6 +267,22 @@ std::shared_ptr<const FleetScenario> fleet_with_failures(const FleetScenario& fl
                                                          const Scenario& scenario) {
     auto out = std::make_shared<FleetScenario>(fleet);
     static_cast<NodeFailures&>(out->spec) = scenario.nodes;
+    if (scenario.slow_parts.empty()) return out;
+    out->spec.search = scenario.job.recovery.search;
+    out->spec.slowdowns = scenario.given_slowdowns;
+    const bool any_without_model =
+        std::find(out->models.begin(), out->models.end(), nullptr) != out->models.end();
+    for (std::size_t k = 0; k < out->models.size(); ++k) {
+        if (out->models[k] == nullptr) continue;
+        FleetJobKind& kind = out->spec.kinds[k];
+        kind.step = steps_by_placement(out->models[k], scenario.slow_parts);
+        for (std::size_t i = 0; i < out->spec.slowdowns.size() && !any_without_model; ++i) {
+            const StepTime step = usual_step(kind, out->models[k]->job.nodes, 1U << i);
+            double& most = out->spec.slowdowns[i];  // as a comparison of ranks sees it
+            most =
+                std::max(most, seconds(step.degraded) / seconds(step.duration() - step.degraded));
+        }
+    }
     return out;
 }
 

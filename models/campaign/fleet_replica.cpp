@@ -133,6 +133,12 @@ std::vector<Metric> metrics_of(const FleetSpec& spec, const FleetJobs& jobs,
     };
     if (spec.parts_per_gpu() > 1) out.push_back(stranded_part(spec, r));
     add_counts(r.outcome, out);
+    if (!spec.slowdowns.empty()) {
+        out.push_back(
+            plain_metric("slow_parts", "1", static_cast<double>(r.outcome.slow_parts.slow)));
+        out.push_back(
+            plain_metric("slow_parts_found", "1", static_cast<double>(r.outcome.slow_parts.found)));
+    }
     add_waits(jobs, r.outcome, out);
     for (const SizeClass& c : size_classes(spec, jobs, r.outcome, Instant(r.simulated))) {
         out.push_back(

@@ -7,6 +7,7 @@
 
 #include "models/scheduler/fleet_ledger.h"
 #include "models/scheduler/fleet_scheduler.h"
+#include "models/scheduler/fleet_slow_parts.h"
 #include "models/scheduler/fleet_spec.h"
 
 namespace railyard {
@@ -47,6 +48,7 @@ struct FleetOutcome {
     NodeFailureCounts nodes;
     std::vector<std::int64_t> repairs;  // nodes that went there, by cause
     std::vector<RefusedJob> refused;
+    SlowPartCounts slow_parts;
     std::string stuck;            // who holds what and can never have what it waits for
     __int128 node_busy = 0;       // time of nodes that hold a job
     GpuNanoseconds stranded = 0;  // sevenths of GPUs that no instance could have had
