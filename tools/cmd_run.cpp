@@ -419,6 +419,7 @@ int cmd_run(const std::vector<std::string>& arguments) {
             print_fleet_design(scenario);
             print_fleet(scenario, result);
             print_ledger(result);
+            print_power(scenario, result);
         } else {
             print_design(scenario);
             print_headline(scenario, result);

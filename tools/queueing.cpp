@@ -9,8 +9,15 @@
 
 #include "models/scheduler/scheduler.h"
 #include "sim/rng.h"
+#include "tools/shared_store.h"
 
 namespace railyard {
+
+struct QueueJob {
+    double wait_s;  // of a shared store's: over its time alone
+    std::int32_t priority;
+    bool refused;
+};
 
 namespace {
 
@@ -50,6 +57,7 @@ std::optional<Service> Service::named(const std::string& text) {
     };
     constexpr Word words[] = {{"deterministic 1", Kind::deterministic, 0},
                               {"exp mean 1", Kind::exponential, 0},
+                              {"any", Kind::exponential, 0},
                               {"Erlang-", Kind::erlang, 1},
                               {"hyperexp cs2=", Kind::hyperexponential, 1},
                               {"lognormal cs2=", Kind::lognormal, 0}};
@@ -89,7 +97,8 @@ struct Queue {
     std::int64_t servers = 1;
     std::vector<double> loads;  // of each class, the first the highest; their sum is rho
     std::optional<Service> service = {};
-    bool loses = false;  // who finds no server free is lost
+    bool loses = false;   // who finds no server free is lost
+    bool shared = false;  // all at once have equal shares of the one server
 };
 
 // Which class a point of the whole load falls into: 0 is the highest.
@@ -126,12 +135,29 @@ StreamSchedule run_queue(const Queue& queue, const std::vector<StreamJob>& jobs)
     return run_job_stream(jobs, {{"queue", queue.servers, 1}}, rules);
 }
 
+std::vector<QueueJob> run_jobs(const Queue& queue, const std::vector<StreamJob>& jobs) {
+    std::vector<QueueJob> out;
+    if (queue.shared) {
+        for (const double slowdown : slowdowns_on_a_store(jobs))
+            out.push_back({slowdown, 0, false});
+        return out;
+    }
+    const StreamSchedule schedule = run_queue(queue, jobs);
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+        const JobRun& run = schedule.jobs[i];
+        out.push_back({seconds(run.start - jobs[i].submit),
+                       static_cast<std::int32_t>(jobs[i].priority), run.refused});
+    }
+    return out;
+}
+
 // A mean over some of the jobs, and how many of them were not 0.
 struct Measure {
     std::optional<std::int64_t> priority = {};  // of these jobs only
     bool of_refused = false;                    // whether they were lost, not how long they waited
     std::optional<double> above = {};           // whether the wait is longer than this
     bool complement = false;                    // whether it is not
+    bool stretch = false;                       // how much longer it took than alone
 
     double of(double wait_s, bool refused) const {
         if (of_refused) return refused ? 1 : 0;
@@ -146,6 +172,8 @@ std::optional<Measure> measure_of(const std::string& quantity) {
         m.priority = 1 - std::atoll(quantity.c_str() + of_class.size());
     } else if (quantity.starts_with("blocking probability")) {
         m.of_refused = true;
+    } else if (quantity.starts_with("E[T | size x]/x")) {
+        m.stretch = true;
     } else if (quantity == "P(wait>0)") {
         m.above = 0;
     } else if (quantity.starts_with("P(Wq>")) {
@@ -172,13 +200,15 @@ std::vector<double> loads_of(const std::string& rho) {
 std::optional<Queue> queue_of(const Fields& row) {
     const std::string& system = row.text("system");
     Queue queue{row.integer("servers"), loads_of(row.text("rho")),
-                Service::named(row.text("service")), system.find("loss") != std::string::npos};
+                Service::named(row.text("service")), system.find("loss") != std::string::npos,
+                system == "M/G/1-PS" || system == "M/M/1-PS"};
     const bool priority = system.find("non-preemptive priority") != std::string::npos;
     const bool plain = system == "M/M/c" || system == "M/G/1" || system == "M/D/1";
     const bool loaded = !queue.loads.empty() && std::all_of(queue.loads.begin(), queue.loads.end(),
                                                             [](double load) { return load > 0; });
-    if (!(plain || priority || queue.loses) || !queue.service || queue.servers < 1 || !loaded ||
-        (queue.loads.size() > 1) != priority) {
+    const bool one_store = !queue.shared || queue.servers == 1;
+    if (!(plain || priority || queue.loses || queue.shared) || !one_store || !queue.service ||
+        queue.servers < 1 || !loaded || (queue.loads.size() > 1) != priority) {
         return std::nullopt;
     }
     return queue;
@@ -186,30 +216,18 @@ std::optional<Queue> queue_of(const Fields& row) {
 
 }  // namespace
 
-struct QueueRuns::Job {
-    double wait_s;
-    std::int32_t priority;
-    bool refused;
-};
-
 QueueRuns::QueueRuns() = default;
 QueueRuns::~QueueRuns() = default;
 
 std::optional<Summary> QueueRuns::simulate(const Fields& row) {
     const std::optional<Queue> queue = queue_of(row);
     const std::optional<Measure> measure = measure_of(row.text("quantity"));
-    if (!queue || !measure) return std::nullopt;
+    if (!queue || !measure || queue->shared != measure->stretch) return std::nullopt;
     const std::string name = fmt::format("{} {} {} {}", row.text("system"), row.text("servers"),
                                          row.text("rho"), row.text("service"));
     if (name != queue_) {
-        const std::vector<StreamJob> jobs = random_jobs(*queue, name);
-        const StreamSchedule schedule = run_queue(*queue, jobs);
-        jobs_.clear();
-        for (std::size_t i = warm_up; i < jobs.size(); ++i) {
-            const JobRun& run = schedule.jobs[i];
-            jobs_.push_back({seconds(run.start - jobs[i].submit),
-                             static_cast<std::int32_t>(jobs[i].priority), run.refused});
-        }
+        const std::vector<QueueJob> run = run_jobs(*queue, random_jobs(*queue, name));
+        jobs_.assign(run.begin() + warm_up, run.end());
         queue_ = name;
     }
     std::vector<double> means;

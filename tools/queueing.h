@@ -1,5 +1,6 @@
 #pragma once
-// Textbook queues as job streams: jobs of one GPU on c GPUs, from random arrivals and services.
+// Textbook queues as job streams: jobs of one GPU on c GPUs, from random arrivals and services; and, with
+// processor sharing, readers of a store.
 
 #include <optional>
 #include <string>
@@ -9,6 +10,8 @@
 #include "tools/csv_table.h"
 
 namespace railyard {
+
+struct QueueJob;
 
 // Simulates rows of the table of queueing oracles (71). Rows of one queue, one after another, are run once.
 class QueueRuns {
@@ -21,9 +24,8 @@ class QueueRuns {
     std::optional<Summary> simulate(const Fields& row);
 
   private:
-    struct Job;
     std::string queue_;  // whose jobs these are, in the row's words
-    std::vector<Job> jobs_;
+    std::vector<QueueJob> jobs_;
 };
 
 }  // namespace railyard

@@ -13,12 +13,14 @@ struct NetworkBill {
     Materials materials;
 };
 
+// Nodes of one kind.
+struct NodeOrder {
+    const Node* node;  // the scenario's
+    std::int64_t count = 0;
+};
+
 struct BillOfMaterials {
-    std::string node;  // catalogue entries
-    std::string nic;
-    std::int64_t nodes = 0;
-    std::int64_t gpus_per_node = 0;
-    std::int64_t nics_per_node = 0;     // of the compute network
+    std::vector<NodeOrder> nodes;
     std::vector<NetworkBill> networks;  // those that were built, compute first
 };
 

@@ -202,9 +202,10 @@ std::vector<Metric> metrics_of(const Scenario& s, const ReplicaResult& r) {
     }
     std::optional<double> tokens;
     if (s.tokens_per_step > 0) tokens = steps * static_cast<double>(s.tokens_per_step);
-    add_power_metrics(s.power,
-                      energy_use(s.power, r.energy, r.simulated, s.nodes.nodes, s.job.nodes),
-                      s.job.nodes, tokens, r.feeds, metrics);
+    const NodesDraw draw = nodes_draw(s.power, s.nodes.nodes, s.job.nodes);
+    add_power_metrics(s.power, energy_use(s.power, r.energy, r.simulated, draw), draw.swing, tokens,
+                      metrics);
+    add_facility_metrics(s.power, s.job.nodes, r.feeds, metrics);
     if (s.data) {
         const double fetched = s.data->bytes_fetched(steps);
         metrics.push_back(plain_metric(
@@ -339,7 +340,9 @@ ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events
     RY_CHECK(result.ledger.total() == GpuNanoseconds{s.gpus()} * result.simulated.count());
 
     if (feeds) result.feeds = feeds->counts();
-    result.energy = energy_of(s.power, result.ledger, s.node.gpus, result.simulated);
+    const NodeEnergy nodes_energy =
+        node_energy([&s](Category c) { return s.power.of(c); }, result.ledger, s.node.gpus);
+    result.energy = energy_of(s.power, nodes_energy, result.simulated);
 
     Fingerprint outcome;
     for (std::size_t i = 0; i < job_category_count; ++i) {

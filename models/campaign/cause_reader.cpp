@@ -5,6 +5,7 @@
 #include "models/campaign/conditions.h"
 #include "models/campaign/domains.h"
 #include "models/campaign/failures.h"
+#include "models/campaign/fleet.h"
 
 namespace railyard {
 
@@ -32,6 +33,7 @@ class CauseReader {
     void read_slow_part();
     void settle_life(const RateKeys& rate);
     void settle_domain();
+    bool slowdowns_fit_the_fleet();
     void settle_slow_part();
     void check_scheduler();
     void refuse(const char* key, const std::string& why, const std::string& help = {}) {
@@ -82,9 +84,7 @@ void CauseReader::check_scheduler() {
         if (cause_.silences) section_.warning("silences", "has no effect without [scheduler]");
         return;
     }
-    for (const char* key : {"slows", "speed", "slowdown", "lasts", "silent"}) {
-        if (section_.has(key)) refuse(key, "not modelled for the jobs of a [scheduler]");
-    }
+    if (section_.has("silent")) refuse("silent", "not modelled for the jobs of a [scheduler]");
 }
 
 void CauseReader::read_detection() {
@@ -201,15 +201,35 @@ void CauseReader::settle_domain() {
     if (of_domain && domains.count() == 0) domains = domains_of(cause_.domain, s_, section_);
 }
 
+// Steps of jobs with a model follow from the part's speed; what other work takes longer must be said.
+bool CauseReader::slowdowns_fit_the_fleet() {
+    const auto& models = s_.fleet->models;
+    const auto modelled =
+        std::ranges::count_if(models, [](const auto& model) { return model != nullptr; });
+    if (modelled > 0 && !speed_) {
+        refuse("slows", "some of the jobs have a model: their step follows from the part's speed",
+               "speed = 0.5");
+    } else if (modelled < std::ssize(models) && !slowdown_) {
+        refuse("slows", "some of the jobs have no model: what their work takes longer must be said",
+               "slowdown = 0.1");
+    } else if ((modelled == 0 && speed_) || (modelled == std::ssize(models) && slowdown_)) {
+        refuse(speed_ && modelled == 0 ? "speed" : "slowdown", "has no effect on any of the jobs");
+    } else {
+        return true;
+    }
+    return false;
+}
+
 void CauseReader::settle_slow_part() {
     for (const char* key : {"speed", "slowdown", "lasts"}) {
         if (section_.has(key) && slows_.empty()) refuse(key, "has no meaning without slows");
     }
     if (slows_.empty()) return;
     const bool given = step_is_given(s_);
+    if (s_.fleet && !slowdowns_fit_the_fleet()) return;
     if (cause_.domain != DomainKind::node || cause_.silent) {
         refuse("slows", "a slow part is one node's, and no silent corruption");
-    } else if (given != slowdown_.has_value() || given == speed_.has_value()) {
+    } else if (!s_.fleet && (given != slowdown_.has_value() || given == speed_.has_value())) {
         refuse("slows",
                given ? "job.step.time is measured: what a step takes longer must be too"
                      : "what a step takes longer is modelled from the part's speed",

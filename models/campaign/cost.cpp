@@ -73,6 +73,7 @@ CampaignUse usage_of(const Scenario& s, const ReplicaResult& r) {
     usage.years = std::max(seconds(r.simulated), 1e-9) / seconds_per_year;
     usage.goodput_gpu_hours =
         static_cast<double>(r.ledger.booked(Category::productive)) * 1e-9 / 3600;
+    if (s.fleet) usage.goodput_gpu_hours /= static_cast<double>(s.fleet->spec.parts_per_gpu());
     usage.tokens = static_cast<double>(r.job.steps_kept) * static_cast<double>(s.tokens_per_step);
     usage.used.assign(used_line_count, 0);
     const auto used = [&](UsedLine line) -> double& {

@@ -24,10 +24,9 @@ constexpr std::size_t used_line_count = 6;
 
 // What the cluster draws while idle, in W.
 struct ClusterPower {
-    double node_idle = 0;  // one node, at its plug
-    double network = 0;    // all switches, always
-    double pue = 1;        // energy at the meter over that
-    std::int64_t nodes = 0;
+    double nodes = 0;                  // all of them, at their plugs
+    double network = 0;                // all switches, always
+    double pue = 1;                    // energy at the meter over that
     double idle_kwh_per_year() const;  // at the meter
 };
 

@@ -3,22 +3,22 @@
 namespace railyard {
 
 double ClusterPower::idle_kwh_per_year() const {
-    return (static_cast<double>(nodes) * node_idle + network) * pue * hours_per_year * 1e-3;
+    return (nodes + network) * pue * hours_per_year * 1e-3;
 }
 
-ClusterPower read_cluster_power(const Node& node, const BillOfMaterials& bill,
-                                Catalogue& catalogue) {
-    const NodePower plug = read_node_power(catalogue,
-                                           {.node = bill.node,
-                                            .gpu = node.gpu.id,
-                                            .nic = bill.nic,
-                                            .gpus = bill.gpus_per_node,
-                                            .nics = bill.nics_per_node,
-                                            .storage_nics = node.storage_nics},
-                                           0);
+ClusterPower read_cluster_power(const BillOfMaterials& bill, Catalogue& catalogue) {
     ClusterPower power;
-    power.nodes = bill.nodes;
-    power.node_idle = plug.at(Activity::idle).value;
+    for (const auto& [node, count] : bill.nodes) {
+        const NodePower plug = read_node_power(catalogue,
+                                               {.node = node->name,
+                                                .gpu = node->gpu.id,
+                                                .nic = node->nic,
+                                                .gpus = node->gpus,
+                                                .nics = node->nics,
+                                                .storage_nics = node->storage_nics},
+                                               0);
+        power.nodes += static_cast<double>(count) * plug.at(Activity::idle).value;
+    }
     for (const NetworkBill& network : bill.networks) {
         for (const SwitchOrder& order : network.materials.switches) {
             if (!catalogue.has("switch", order.model, "typical_power")) continue;

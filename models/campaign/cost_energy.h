@@ -5,7 +5,6 @@
 
 namespace railyard {
 
-ClusterPower read_cluster_power(const Node& node, const BillOfMaterials& bill,
-                                Catalogue& catalogue);
+ClusterPower read_cluster_power(const BillOfMaterials& bill, Catalogue& catalogue);
 
 }  // namespace railyard

@@ -48,7 +48,7 @@ class CostLines {
     void use();
 
   private:
-    void buy_nodes(const BillOfMaterials& bill, std::int64_t nodes_per_rack);
+    void buy_nodes(const NodeOrder& order, std::int64_t nodes_per_rack);
     void buy_network(const NetworkBill& bill);
     void buy_storage();
     void add(std::vector<CostLine>& lines, std::string what, double quantity, const char* per,
@@ -76,41 +76,41 @@ std::optional<std::size_t> CostLines::price_of(const char* kind, const std::stri
     return std::nullopt;
 }
 
-void CostLines::buy_nodes(const BillOfMaterials& bill, std::int64_t nodes_per_rack) {
-    const auto nodes = static_cast<double>(bill.nodes);
-    std::int64_t nics_included = bill.nics_per_node;
+void CostLines::buy_nodes(const NodeOrder& order, std::int64_t nodes_per_rack) {
+    const Node& node = *order.node;
+    const auto nodes = static_cast<double>(order.count);
+    std::int64_t nics_included = node.nics;
     bool rack_included = false;
     std::optional<std::size_t> price;
-    if (catalogue_.integer("node", bill.node, "gpus") != bill.gpus_per_node) {
+    if (catalogue_.integer("node", node.name, "gpus") != node.gpus) {
         // Another box than the one that the catalogue's price is of.
-        const std::string name = fmt::format("{}_{}_gpus", bill.node, bill.gpus_per_node);
+        const std::string name = fmt::format("{}_{}_gpus", node.name, node.gpus);
         price = book_.given(name, "USD");
         if (!price) {
             cost_.error(
                 "price",
-                fmt::format("no price is known of a {} with {} GPUs", bill.node,
-                            bill.gpus_per_node),
+                fmt::format("no price is known of a {} with {} GPUs", node.name, node.gpus),
                 fmt::format("give {} in USD, its NICs included", cost_.path("price." + name)));
         }
     } else {
-        price = price_of("node", bill.node);
-        if (catalogue_.has("node", bill.node, "price_ref")) {
-            const std::string entry = catalogue_.text("node", bill.node, "price_ref");
+        price = price_of("node", node.name);
+        if (catalogue_.has("node", node.name, "price_ref")) {
+            const std::string entry = catalogue_.text("node", node.name, "price_ref");
             nics_included = catalogue_.integer("price", entry, "nics_included");
             rack_included = catalogue_.has("price", entry, "rack_included");
         }
     }
     if (!price) return;
-    add(plan_.capital, bill.node + " nodes", nodes, "node", *price);
-    const std::int64_t extra = bill.nics_per_node - nics_included;
+    add(plan_.capital, node.name + " nodes", nodes, "node", *price);
+    const std::int64_t extra = node.nics - nics_included;
     if (extra > 0) {
-        if (const auto nic = price_of("nic", bill.nic)) {
-            add(plan_.capital, fmt::format("{} beyond {} a node", bill.nic, nics_included),
+        if (const auto nic = price_of("nic", node.nic)) {
+            add(plan_.capital, fmt::format("{} beyond {} a node", node.nic, nics_included),
                 nodes * static_cast<double>(extra), "NIC", *nic);
         }
     }
     if (!rack_included) {
-        const std::int64_t racks = (bill.nodes + nodes_per_rack - 1) / nodes_per_rack;
+        const std::int64_t racks = (order.count + nodes_per_rack - 1) / nodes_per_rack;
         add(plan_.capital, "racks", static_cast<double>(racks), "rack", book_.price("rack"));
     }
 }
@@ -161,7 +161,7 @@ void CostLines::buy_storage() {
 }
 
 void CostLines::buy(const BillOfMaterials& bill, std::int64_t nodes_per_rack) {
-    buy_nodes(bill, nodes_per_rack);
+    for (const NodeOrder& order : bill.nodes) buy_nodes(order, nodes_per_rack);
     for (const NetworkBill& network : bill.networks) buy_network(network);
     buy_storage();
     add(plan_.capital, "spare parts", 1, "of the hardware", book_.price("spare_parts"), true);
@@ -175,7 +175,9 @@ double CostLines::rated_watts(const BillOfMaterials& bill) {
                    ? catalogue_.power(kind, name, "max_power").value
                    : 0;
     };
-    watts += static_cast<double>(bill.nodes) * max_power("node", bill.node);
+    for (const NodeOrder& order : bill.nodes) {
+        watts += static_cast<double>(order.count) * max_power("node", order.node->name);
+    }
     for (const NetworkBill& network : bill.networks) {
         for (const SwitchOrder& order : network.materials.switches) {
             watts += static_cast<double>(order.count) * max_power("switch", order.model);
@@ -271,10 +273,15 @@ CostSetup read_cost_plan(Section& cost, ValueReader& values, const Scenario& s) 
     lines.buy(bill, s.layout.nodes_per_rack);
     lines.keep(bill, facility == 0);
     lines.use();
-    setup.power = read_cluster_power(s.node, bill, own.catalogue);
+    setup.power = read_cluster_power(bill, own.catalogue);
     plan.used[static_cast<std::size_t>(UsedLine::energy)].quantity =
         setup.power.idle_kwh_per_year();
-    if (own.catalogue.has("gpu", s.node.gpu.id, "rental_ref")) {
+    const bool one_kind = bill.nodes.size() == 1;
+    if (!one_kind && !setup.parts_covered) {
+        cost.error("parts_covered",
+                   "a broken part has one price here, and the nodes are of several kinds");
+    }
+    if (one_kind && own.catalogue.has("gpu", s.node.gpu.id, "rental_ref")) {
         plan.rental = book.price(own.catalogue.text("gpu", s.node.gpu.id, "rental_ref"));
     } else {
         plan.rental = book.given("gpu_hour_rental", "USD/h");

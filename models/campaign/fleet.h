@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "models/campaign/fleet_power.h"
 #include "models/campaign/scenario.h"
 
 namespace railyard {
@@ -31,6 +32,10 @@ struct FleetScenario {
     FleetSpec spec;
     std::vector<JobSource> sources;
     std::vector<FleetJob> trace;  // in order of submission
+
+    std::vector<Node> nodes;                              // by group
+    std::vector<std::shared_ptr<const Scenario>> models;  // by kind of jobs; null: without a model
+    FleetPower power;
 };
 
 // What a named stream of the catalogue says of its jobs.

@@ -84,6 +84,7 @@ void FleetJobReader::read_kind(Section& section) {
     section.read("restarts_max", kind.restarts_max, "After so many it is given up",
                  {.bound = Bound::non_negative});
     read_requires(section, kind);
+    fleet_.models.emplace_back();
     read_model(section, source, kind);
     read_kube_jobs(section, spec_, kind, source);
     section.finish();
@@ -246,11 +247,12 @@ void FleetJobReader::read_model(Section& section, const JobSource& source, Fleet
     if (!section.ok() || top_.describing()) return;
     view->optimizer_traffic = catalogue_.number("bytes_per_param", "", "optimizer_step_traffic");
     view->collective_constants = read_collective_constants(catalogue_, s_.node);
-    kind.step = steps_by_placement(view);
+    kind.step = steps_by_placement(view, {});
+    fleet_.models.back() = view;
     if (kind.steps > 0) return;
     std::vector<NodeIndex> nodes;
     for (std::int64_t n = 0; n < view->job.nodes; ++n) nodes.push_back(static_cast<NodeIndex>(n));
-    kind.steps = std::max<std::int64_t>(1, source.mean / kind.step(nodes).duration());
+    kind.steps = std::max<std::int64_t>(1, source.mean / kind.step(nodes, 0).duration());
 }
 
 // Jobs from a file are of the kind that jobs.trace_kind names.
@@ -280,6 +282,7 @@ void FleetJobReader::read_trace(Section& jobs) {
     if (name.empty()) {
         like.kind = static_cast<std::uint32_t>(spec_.kinds.size());
         spec_.kinds.push_back({.name = "trace"});
+        fleet_.models.emplace_back();
     } else {
         like.kind = index_of(kinds, name);
         if (spec_.kinds[like.kind].step) {

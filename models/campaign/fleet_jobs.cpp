@@ -114,6 +114,9 @@ FleetJobs draw_jobs(const FleetScenario& fleet, std::uint64_t seed, std::uint64_
             job.gpus_per_pod = fleet.spec.gpus_of_pool_node(fleet.spec.pool(job));
         }
         job.gpus_per_pod = std::min(job.gpus_per_pod, job.gpus);
+        if (fleet.power.work_factor > 1) {
+            job.work = from_seconds(seconds(job.work) * fleet.power.work_factor);
+        }
     }
     return out;
 }

@@ -12,6 +12,7 @@
 #include "models/campaign/fleet_names.h"
 #include "models/campaign/fleet_slices.h"
 #include "models/campaign/fleet_slurm.h"
+#include "models/campaign/fleet_steps.h"
 
 namespace railyard {
 
@@ -19,8 +20,8 @@ namespace {
 
 class FleetReader {
   public:
-    FleetReader(Section& top, Catalogue& catalogue, Scenario& scenario, FleetSpec& spec)
-        : top_(top), catalogue_(catalogue), s_(scenario), spec_(spec) {}
+    FleetReader(Section& top, Catalogue& catalogue, Scenario& scenario, FleetScenario& fleet)
+        : top_(top), catalogue_(catalogue), s_(scenario), nodes_(fleet.nodes), spec_(fleet.spec) {}
 
     void read();
 
@@ -37,6 +38,7 @@ class FleetReader {
     Section& top_;
     Catalogue& catalogue_;
     Scenario& s_;
+    std::vector<Node>& nodes_;  // by group
     FleetSpec& spec_;
 };
 
@@ -56,6 +58,7 @@ void FleetReader::read_groups() {
          top_.sections("node_group", "Nodes of one kind, where a cluster has several")) {
         NodeGroup group;
         std::string node;
+        Node kind;
         section.read("name", group.name, "What it is called", {.required = true});
         section.name("node", node, Catalogue::names("node"), "a node in the catalogue",
                      "What each of them is", {.required = true});
@@ -63,7 +66,7 @@ void FleetReader::read_groups() {
         section.read("nodes", group.nodes, "How many; all together cluster.nodes",
                      {.bound = Bound::count, .required = true});
         if (!node.empty()) {
-            const Node kind = read_node(catalogue_, node);
+            kind = read_node(catalogue_, node);
             group.gpus_per_node = kind.gpus;
             group.gpu = attributes(kind);
         }
@@ -72,9 +75,11 @@ void FleetReader::read_groups() {
         if (node.empty()) continue;
         sum += group.nodes;
         spec_.groups.push_back(group);
+        nodes_.push_back(std::move(kind));
     }
     if (spec_.groups.empty()) {
         spec_.groups.push_back({"all", s_.nodes.nodes, s_.node.gpus, attributes(s_.node)});
+        nodes_.push_back(s_.node);
     } else if (sum != s_.nodes.nodes) {
         top_.error("node_group", fmt::format("the groups have {} nodes, cluster.nodes is {}", sum,
                                              s_.nodes.nodes));
@@ -262,13 +267,29 @@ std::shared_ptr<const FleetScenario> fleet_with_failures(const FleetScenario& fl
                                                          const Scenario& scenario) {
     auto out = std::make_shared<FleetScenario>(fleet);
     static_cast<NodeFailures&>(out->spec) = scenario.nodes;
+    if (scenario.slow_parts.empty()) return out;
+    out->spec.search = scenario.job.recovery.search;
+    out->spec.slowdowns = scenario.given_slowdowns;
+    const bool any_without_model =
+        std::find(out->models.begin(), out->models.end(), nullptr) != out->models.end();
+    for (std::size_t k = 0; k < out->models.size(); ++k) {
+        if (out->models[k] == nullptr) continue;
+        FleetJobKind& kind = out->spec.kinds[k];
+        kind.step = steps_by_placement(out->models[k], scenario.slow_parts);
+        for (std::size_t i = 0; i < out->spec.slowdowns.size() && !any_without_model; ++i) {
+            const StepTime step = usual_step(kind, out->models[k]->job.nodes, 1U << i);
+            double& most = out->spec.slowdowns[i];  // as a comparison of ranks sees it
+            most =
+                std::max(most, seconds(step.degraded) / seconds(step.duration() - step.degraded));
+        }
+    }
     return out;
 }
 
 void read_fleet(Section& top, ValueReader& values, Catalogue& catalogue, const std::string& folder,
                 Scenario& scenario) {
     const auto fleet = std::make_shared<FleetScenario>();
-    FleetReader(top, catalogue, scenario, fleet->spec).read();
+    FleetReader(top, catalogue, scenario, *fleet).read();
     read_fleet_jobs(top, {values, catalogue, folder, scenario}, *fleet);
     scenario.fleet = fleet;
 }

@@ -133,6 +133,12 @@ std::vector<Metric> metrics_of(const FleetSpec& spec, const FleetJobs& jobs,
     };
     if (spec.parts_per_gpu() > 1) out.push_back(stranded_part(spec, r));
     add_counts(r.outcome, out);
+    if (!spec.slowdowns.empty()) {
+        out.push_back(
+            plain_metric("slow_parts", "1", static_cast<double>(r.outcome.slow_parts.slow)));
+        out.push_back(
+            plain_metric("slow_parts_found", "1", static_cast<double>(r.outcome.slow_parts.found)));
+    }
     add_waits(jobs, r.outcome, out);
     for (const SizeClass& c : size_classes(spec, jobs, r.outcome, Instant(r.simulated))) {
         out.push_back(
@@ -157,6 +163,8 @@ ReplicaResult run_fleet_replica(const Scenario& s, std::int64_t index, bool log_
     if (bounded) run.end = Instant(s.duration);
     run.events_max = static_cast<std::uint64_t>(s.events_max);
     if (log_events) run.events = &result.log;
+    FleetPeak peak(s.fleet->power, spec, jobs);
+    run.listener = &peak;
     const FleetRunResult r = run_fleet(run);
     if (r.ended == CampaignEngine::Outcome::limit) {
         result.ending = Ending::limit;
@@ -194,6 +202,14 @@ ReplicaResult run_fleet_replica(const Scenario& s, std::int64_t index, bool log_
     result.outcome = outcome.value();
     result.metrics = metrics_of(spec, jobs, r);
     add_node_counts(s, r.outcome.nodes, result.metrics);
+    const NodesDraw draw = peak.draw();
+    result.energy =
+        energy_of(s.power, node_energy(s.fleet->power, spec, r.ledgers), result.simulated);
+    add_power_metrics(s.power, energy_use(s.power, result.energy, result.simulated, draw),
+                      draw.swing, std::nullopt, result.metrics);
+    add_facility_metrics(s.power, spec.nodes(), {}, result.metrics);
+    result.repairs = r.outcome.repairs;
+    if (s.cost) add_cost_metrics(s, result);
     return result;
 }
 

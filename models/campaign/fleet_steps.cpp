@@ -1,7 +1,10 @@
 #include "models/campaign/fleet_steps.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
+#include <numeric>
+#include <utility>
 
 namespace railyard {
 
@@ -9,44 +12,83 @@ namespace {
 
 class PlacedSteps {
   public:
-    explicit PlacedSteps(std::shared_ptr<const Scenario> job) : job_(std::move(job)) {}
+    PlacedSteps(std::shared_ptr<const Scenario> job, std::vector<PartFault> slow_parts)
+        : job_(std::move(job)), slow_parts_(std::move(slow_parts)) {}
 
-    StepTime on(const std::vector<NodeIndex>& nodes) {
+    StepTime on(const std::vector<NodeIndex>& nodes, std::uint32_t conditions) {
         const bool ideal = job_->fidelity == Fidelity::analytic;  // there all places are alike
-        const std::vector<NodeIndex> key = ideal ? std::vector<NodeIndex>() : nodes;
+        const Key key(ideal ? std::vector<NodeIndex>() : nodes, conditions);
         const std::lock_guard lock(mutex_);
         const auto known = known_.find(key);
         if (known != known_.end()) return known->second;
-        return known_.emplace(key, compute(nodes)).first->second;
+        return known_.emplace(key, compute(nodes, conditions)).first->second;
     }
 
   private:
-    StepTime compute(const std::vector<NodeIndex>& nodes) const {
+    using Key = std::pair<std::vector<NodeIndex>, std::uint32_t>;
+
+    StepTime compute(const std::vector<NodeIndex>& nodes, std::uint32_t conditions) const {
+        StepTime out = step(nodes, {});
+        if (conditions == 0) return out;
+        std::vector<PartFault> faults;
+        for (std::size_t i = 0; i < slow_parts_.size(); ++i) {
+            if ((conditions >> i & 1) == 0) continue;
+            faults.push_back(slow_parts_[i]);
+            faults.back().node = nodes[0];
+        }
+        out.degraded = std::max(Duration{}, step(nodes, faults).duration() - out.duration());
+        return out;
+    }
+
+    StepTime step(const std::vector<NodeIndex>& nodes, const std::vector<PartFault>& faults) const {
         const Scenario& s = *job_;
-        Communicators groups(s.collective_constants, s.node, s.networks[0].sharp);
-        if (s.fidelity != Fidelity::analytic) {
+        const bool flow = s.fidelity != Fidelity::analytic;
+        // A link's fault is where it is on the flow scale; a GPU's slows all that wait for it on either.
+        std::vector<PartFault> everywhere;
+        for (const PartFault& f : faults) {
+            if (!flow || f.part == Part::gpu || f.part == Part::hbm) everywhere.push_back(f);
+        }
+        Communicators groups(s.collective_constants, with_faults(s.node, everywhere),
+                             s.networks[0].sharp);
+        if (flow) {
             std::vector<std::int64_t> gpu_of_rank;
             for (const NodeIndex node : nodes) {
                 for (std::int64_t g = 0; g < s.node.gpus; ++g) {
                     gpu_of_rank.push_back(std::int64_t{node} * s.node.gpus + g);
                 }
             }
-            groups.run_on(gpu_network(s, Fidelity::flow, {}), std::move(gpu_of_rank));
+            groups.run_on(gpu_network(s, Fidelity::flow, faults), std::move(gpu_of_rank));
         }
         return model_step(s.model, s.plan, groups, s.parameter_bytes, s.optimizer_traffic);
     }
 
     std::shared_ptr<const Scenario> job_;
+    std::vector<PartFault> slow_parts_;
     std::mutex mutex_;
-    std::map<std::vector<NodeIndex>, StepTime> known_;
+    std::map<Key, StepTime> known_;
 };
 
 }  // namespace
 
-std::function<StepTime(const std::vector<NodeIndex>&)> steps_by_placement(
-    std::shared_ptr<const Scenario> job) {
-    const auto steps = std::make_shared<PlacedSteps>(std::move(job));
-    return [steps](const std::vector<NodeIndex>& nodes) { return steps->on(nodes); };
+std::function<StepTime(const std::vector<NodeIndex>&, std::uint32_t)> steps_by_placement(
+    std::shared_ptr<const Scenario> job, std::vector<PartFault> slow_parts) {
+    const auto steps = std::make_shared<PlacedSteps>(std::move(job), std::move(slow_parts));
+    return [steps](const std::vector<NodeIndex>& nodes, std::uint32_t conditions) {
+        return steps->on(nodes, conditions);
+    };
+}
+
+StepTime usual_step(const FleetJobKind& kind, std::int64_t nodes, std::uint32_t conditions) {
+    StepTime computing;
+    computing.compute = std::chrono::seconds(1);
+    if (!kind.step) return computing;
+    std::vector<NodeIndex> first(static_cast<std::size_t>(nodes));
+    std::iota(first.begin(), first.end(), NodeIndex{0});
+    try {
+        return kind.step(first, conditions);
+    } catch (const NoPath&) {
+        return computing;  // those that land there say so
+    }
 }
 
 }  // namespace railyard

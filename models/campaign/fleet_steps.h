@@ -8,9 +8,13 @@
 
 namespace railyard {
 
-// For the plan, model and node of `job`, one of the scenario's kinds of jobs, on its compute network. Each
-// distinct set of nodes is computed once; may be called from several threads. Throws NoPath.
-std::function<StepTime(const std::vector<NodeIndex>&)> steps_by_placement(
-    std::shared_ptr<const Scenario> job);
+// For the plan, model and node of `job`, one of the scenario's kinds of jobs, on its compute network, with
+// these of `slow_parts` (bits) on the first of the nodes. Each distinct set of nodes is computed once; may be
+// called from several threads. Throws NoPath.
+std::function<StepTime(const std::vector<NodeIndex>&, std::uint32_t)> steps_by_placement(
+    std::shared_ptr<const Scenario> job, std::vector<PartFault> slow_parts);
+
+// Of a kind of jobs on the cluster's first nodes; without a model, or a path, all of it is computing.
+StepTime usual_step(const FleetJobKind& kind, std::int64_t nodes, std::uint32_t conditions);
 
 }  // namespace railyard

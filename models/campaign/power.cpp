@@ -7,7 +7,18 @@
 
 namespace railyard {
 
-Watts PowerSpec::of(Category category) const {
+void NodeDraw::run(const GpuStep& jobs_step) {
+    step = jobs_step;
+    const PowerProfile gpu = step.profile(node.gpu, heat.speed);
+    std::vector<PowerLevel> levels;
+    for (const PowerLevel& level : gpu.levels()) {
+        levels.push_back({level.lasts, node.at(level.power.value)});
+    }
+    node_step = PowerProfile(levels);
+    gpu_mean = gpu.mean();
+}
+
+Watts NodeDraw::of(Category category) const {
     const auto mean = [](const PowerLevel& a, const PowerLevel& b) {
         return PowerProfile({a, b}).mean();
     };
@@ -36,7 +47,11 @@ Watts PowerSpec::of(Category category) const {
     }
 }
 
-Watts PowerSpec::node_design() const {
+Watts NodeDraw::without_job(Category category) const {
+    return category == Category::repair ? repairing : node.at(Activity::idle);
+}
+
+Watts NodeDraw::node_design() const {
     const double held_back =
         static_cast<double>(node.gpus) * (node.gpu.max.value - node.gpu.cap.value);
     return {std::max(node.rated.value, node.full().value) - held_back / node.supply_efficiency};
@@ -46,46 +61,46 @@ Picojoules CampaignEnergy::total() const {
     return std::accumulate(nodes.begin(), nodes.end(), network + storage);
 }
 
-CampaignEnergy energy_of(const PowerSpec& power, const Ledger& ledger, std::int64_t gpus_per_node,
-                         Duration simulated) {
-    CampaignEnergy out;
+NodeEnergy node_energy(const std::function<Watts(Category)>& draw, const Ledger& ledger,
+                       std::int64_t parts_per_node) {
+    NodeEnergy out{};
     for (std::size_t i = 0; i < category_count; ++i) {
         const auto category = static_cast<Category>(i);
-        const GpuNanoseconds booked = ledger.booked(category);
-        RY_CHECK(booked % gpus_per_node == 0);
-        out.nodes[i] = booked / gpus_per_node * milliwatts(power.of(category));
+        out[i] = ledger.booked(category) * milliwatts(draw(category)) / parts_per_node;
     }
-    out.network = energy_of(power.network, simulated);
-    out.storage = energy_of(power.storage, simulated);
     return out;
 }
 
+CampaignEnergy energy_of(const PowerSpec& power, const NodeEnergy& nodes, Duration simulated) {
+    return {nodes, energy_of(power.network, simulated), energy_of(power.storage, simulated)};
+}
+
+NodesDraw nodes_draw(const PowerSpec& power, std::int64_t nodes, std::int64_t job_nodes) {
+    const auto in_job = static_cast<double>(job_nodes);
+    const auto spares = static_cast<double>(nodes - job_nodes);
+    return {in_job * power.node_step.peak().value + spares * power.node.at(Activity::idle).value,
+            in_job * (power.node_step.peak().value - power.node_step.low().value),
+            static_cast<double>(nodes) * power.node_design().value};
+}
+
 EnergyUse energy_use(const PowerSpec& power, const CampaignEnergy& energy, Duration simulated,
-                     std::int64_t nodes, std::int64_t job_nodes) {
+                     const NodesDraw& nodes) {
     const double pue = power.cooling.pue;
-    const double steady = power.network.value + power.storage.value;
-    const double spares =
-        static_cast<double>(nodes - job_nodes) * power.node.at(Activity::idle).value;
     EnergyUse out;
     out.time = simulated;
     out.it_joules = joules(energy.total());
     out.meter_joules = out.it_joules * pue;
     if (simulated > Duration{}) out.mean = {out.meter_joules / seconds(simulated)};
-    out.peak = {pue *
-                (static_cast<double>(job_nodes) * power.node_step.peak().value + spares + steady)};
-    out.design = {pue * (static_cast<double>(nodes) * power.node_design().value +
-                         power.network_design.value + power.storage.value)};
+    out.peak = {pue * (nodes.peak + power.network.value + power.storage.value)};
+    out.design = {pue * (nodes.design + power.network_design.value + power.storage.value)};
     return out;
 }
 
-void add_power_metrics(const PowerSpec& p, const EnergyUse& use, std::int64_t job_nodes,
-                       std::optional<double> tokens, const FeedCounts& feeds,
-                       std::vector<Metric>& out) {
+void add_power_metrics(const PowerSpec& p, const EnergyUse& use, double swing,
+                       std::optional<double> tokens, std::vector<Metric>& out) {
     const auto add = [&](const char* name, const char* unit, double value) {
         out.push_back(plain_metric(name, unit, value));
     };
-    const double swing =
-        static_cast<double>(job_nodes) * (p.node_step.peak().value - p.node_step.low().value);
     add("power_mean", "W", use.mean.value);
     add("power_peak", "W", use.peak.value);
     add("power_design", "W", use.design.value);
@@ -96,7 +111,14 @@ void add_power_metrics(const PowerSpec& p, const EnergyUse& use, std::int64_t jo
     if (tokens) out.push_back(mean_metric("energy_per_token", "J", use.meter_joules, *tokens));
     if (p.carbon) add("carbon", "gCO2", use.kilowatt_hours() * p.carbon->value);
     if (p.supplies_load > 0) add("power_supplies_load", "1", p.supplies_load);
+}
+
+void add_facility_metrics(const PowerSpec& p, std::int64_t job_nodes, const FeedCounts& feeds,
+                          std::vector<Metric>& out) {
     if (!p.facility_given) return;
+    const auto add = [&](const char* name, const char* unit, double value) {
+        out.push_back(plain_metric(name, unit, value));
+    };
     const double rack = static_cast<double>(std::min(p.nodes_per_rack, job_nodes));
     add("rack_power_peak", "W", rack * p.node_step.peak().value);
     add("gpu_temperature", "degC", p.heat.gpu.value);

@@ -3,6 +3,7 @@
 // them, from the catalogue alone.
 
 #include <array>
+#include <functional>
 #include <optional>
 
 #include "models/fabric/fabric.h"
@@ -41,56 +42,77 @@ struct FeedCounts {
     std::int64_t pump_losses_ridden_through = 0;
 };
 
-struct PowerSpec {
+// A node of one kind, under jobs of one kind.
+struct NodeDraw {
+    NodePower node;
+    Watts repairing;  // while it is out of service
+
+    // Of the jobs' step.
+    GpuStep step;
+    HeatState heat;
+    Watts gpu_mean;          // of one GPU, over the step
+    PowerProfile node_step;  // of one of their nodes
+
+    // When its GPUs run this step for long, at the speed of `heat`.
+    void run(const GpuStep& step);
+    // What it draws while its time is booked so.
+    Watts of(Category category) const;
+    Watts without_job(Category category) const;
+    // The most that a node may draw: its rating, or its GPUs at their cap with all else at full.
+    Watts node_design() const;
+};
+
+struct PowerSpec : NodeDraw {
     bool given = false;           // the scenario has [power] or [facility]
     bool facility_given = false;  // heat, racks and what feeds them are modelled
-    NodePower node;
     double supplies_load =
         0;  // of the supplies that are left when the redundant ones are gone; 0: not known
     Cooling cooling;
     std::int64_t nodes_per_rack = 0;
     std::optional<GramsPerKilowattHour> carbon;
-    Watts repairing;  // a node that is out of service
-    Watts network;    // switches and transceivers
+    Watts network;  // switches and transceivers
     Watts network_design;
     Watts storage;  // servers
     ThrottleLaw throttle;
     std::optional<BreakerSpec> breaker;
     std::optional<PumpSpec> pump;
     Duration edge{};  // from one level of the swing to the other
-
-    // Of the job's step.
-    GpuStep step;
-    HeatState heat;
-    Watts gpu_mean;          // of one GPU, over the step
-    PowerProfile node_step;  // of one of its nodes
-
-    // What a node draws while its time is booked so.
-    Watts of(Category category) const;
-    // The most that a node may draw: its rating, or its GPUs at their cap with all else at full.
-    Watts node_design() const;
 };
+
+using NodeEnergy = std::array<Picojoules, category_count>;
 
 // Energy of one replica, before the facility's own losses. Node-nanoseconds times milliwatts: exact.
 struct CampaignEnergy {
-    std::array<Picojoules, category_count> nodes{};
+    NodeEnergy nodes{};
     Picojoules network = 0;
     Picojoules storage = 0;
 
     Picojoules total() const;
 };
-CampaignEnergy energy_of(const PowerSpec& power, const Ledger& ledger, std::int64_t gpus_per_node,
-                         Duration simulated);
+// Of nodes that all draw alike, whose GPUs the ledger counts in `parts_per_node`.
+NodeEnergy node_energy(const std::function<Watts(Category)>& draw, const Ledger& ledger,
+                       std::int64_t parts_per_node);
+CampaignEnergy energy_of(const PowerSpec& power, const NodeEnergy& nodes, Duration simulated);
 
-// What it comes to at the meter of a cluster of so many nodes, some of them in the job.
+// What all nodes draw together.
+struct NodesDraw {
+    double peak = 0;   // W: at the highest instant
+    double swing = 0;  // of the jobs' nodes, at the edges of a step
+    double design = 0;
+};
+NodesDraw nodes_draw(const PowerSpec& power, std::int64_t nodes, std::int64_t job_nodes);
+
+// What it comes to at the meter.
 EnergyUse energy_use(const PowerSpec& power, const CampaignEnergy& energy, Duration simulated,
-                     std::int64_t nodes, std::int64_t job_nodes);
+                     const NodesDraw& nodes);
 
 // power_mean, power_peak, energy, energy_per_token ..., of one replica. `tokens`: those that it has kept,
 // of a job that counts them.
-void add_power_metrics(const PowerSpec& power, const EnergyUse& use, std::int64_t job_nodes,
-                       std::optional<double> tokens, const FeedCounts& feeds,
-                       std::vector<Metric>& out);
+void add_power_metrics(const PowerSpec& power, const EnergyUse& use, double swing,
+                       std::optional<double> tokens, std::vector<Metric>& out);
+// Of racks, heat and feeds, with [facility].
+void add_facility_metrics(const PowerSpec& power, std::int64_t job_nodes, const FeedCounts& feeds,
+                          std::vector<Metric>& out);
 
 // The switches and transceivers of a network as it is built.
 struct NetworkPower {

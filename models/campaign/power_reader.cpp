@@ -243,15 +243,15 @@ void PowerReader::check_racks(Section& facility) {
     }
 }
 
-GpuStep PowerReader::gpu_step(const StepTime& step) {
+GpuStep gpu_step(const Scenario& s, const StepTime& step) {
     GpuStep out;
     out.compute = step.compute;
-    if (!s_.model.name.empty() && s_.optimizer_traffic > 0) {
-        Communicators groups = communicators(s_, Fidelity::analytic);
+    if (!s.model.name.empty() && s.optimizer_traffic > 0) {
+        Communicators groups = communicators(s, Fidelity::analytic);
         double all = 0;
         double memory = 0;
         for (const PathPart& part :
-             critical_path(s_.model, s_.plan, groups, s_.parameter_bytes, s_.optimizer_traffic)) {
+             critical_path(s.model, s.plan, groups, s.parameter_bytes, s.optimizer_traffic)) {
             if (part.kind != StepKind::compute) continue;
             all += part.seconds;
             if (part.memory_bound) memory += part.seconds;
@@ -277,7 +277,7 @@ Duration PowerReader::throttled_time(const StepTime& step) {
 
 std::vector<PartFault> PowerReader::throttled_parts(const StepTime& step) {
     if (!p_.facility_given || !top_.ok()) return {};
-    p_.step = gpu_step(step);
+    p_.step = gpu_step(s_, step);
     p_.heat = settle(p_.node.gpu, p_.cooling.gpu, p_.throttle, p_.step);
     std::vector<PartFault> out;
     if (p_.heat.shuts_down) {
@@ -389,16 +389,11 @@ void PowerReader::take_injected() {
 }
 
 void PowerReader::finish(std::int64_t storage_servers) {
+    if (s_.fleet && !top_.describing()) check_fleet();
     if (!top_.ok() || top_.describing()) return;
-    p_.step = gpu_step(s_.job.step);
-    const PowerProfile gpu = p_.step.profile(p_.node.gpu, p_.heat.speed);
-    std::vector<PowerLevel> levels;
-    for (const PowerLevel& level : gpu.levels()) {
-        levels.push_back({level.lasts, p_.node.at(level.power.value)});
-    }
-    p_.node_step = PowerProfile(levels);
-    p_.gpu_mean = gpu.mean();
     read_network_and_storage(storage_servers);
+    if (s_.fleet) return finish_fleet();
+    p_.run(gpu_step(s_, s_.job.step));
     check_breaker();
 }
 

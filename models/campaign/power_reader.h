@@ -10,6 +10,9 @@ namespace railyard {
 
 const std::vector<std::string>& power_redundancies();
 
+// What each GPU of the scenario's job does in this step of it.
+GpuStep gpu_step(const Scenario& job, const StepTime& step);
+
 class PowerReader {
   public:
     // Reads both sections and checks what needs no step: supplies, racks, breakers, inlets. Slows the node's
@@ -36,8 +39,12 @@ class PowerReader {
     void check_supplies(Section& power);
     void check_racks(Section& facility);
     void check_breaker();
+    // Of many jobs.
+    void check_fleet();
+    void finish_fleet();
+    NodePower node_power(const Node& node);
+    void check_heat(const FleetJobKind& kind, NodeDraw& draw);
     void read_network_and_storage(std::int64_t storage_servers);
-    GpuStep gpu_step(const StepTime& step);
 
     Section& top_;
     Catalogue& catalogue_;  // the scenario's own

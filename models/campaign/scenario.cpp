@@ -480,15 +480,19 @@ Duration ScenarioReader::burst_penalty() {
 
 // What one job has, and a fleet of many has not.
 void ScenarioReader::check_fleet() {
-    for (const char* key : {"job", "neighbour", "maintenance", "storage", "window"}) {
+    for (const char* key : {"job", "neighbour", "maintenance", "object_store", "window"}) {
         if (!top_.has(key)) continue;
         top_.error(key, "is about one job: it has no effect with [scheduler]",
                    "[[jobs.kind]] has the jobs, [[reservation]] maintenance");
     }
-    for (const char* key : {"power", "facility", "cost"}) {
-        if (!top_.has(key)) continue;
-        top_.error(key, "not modelled yet for the jobs of a [scheduler]",
-                   "a scenario with [job] takes it");
+    if (top_.has("storage")) {
+        top_.warning("storage",
+                     "is bought, cabled and powered here, and moves nothing: a job's checkpoints "
+                     "take jobs.kind.checkpoint_stall");
+    }
+    if (s_.stores[0].failures) {
+        top_.error("storage", "what many jobs lose when a store's parts fail is not modelled",
+                   "leave out storage.failures");
     }
     if (!run_duration_given_ && std::any_of(s_.fleet->sources.begin(), s_.fleet->sources.end(),
                                             [](const JobSource& source) {

@@ -53,10 +53,12 @@ Duration time_limit(const FleetSpec& spec, const FleetJob& job) {
 FleetRunResult run_fleet(const FleetRun& run) {
     FleetRunResult result;
     CampaignEngine engine;
-    FleetSimulation fleet(engine, run, result.ledger);
+    result.ledgers = FleetLedger(run.spec.groups.size(), run.spec.kinds.size());
+    FleetSimulation fleet(engine, run, result.ledgers);
     fleet.start();
     result.ended = engine.run(run.end, run.events_max);
     fleet.end_campaign();
+    result.ledger = result.ledgers.total();
     result.simulated = engine.now().time_since_epoch();
     result.events = engine.events();
     result.trajectory = engine.trajectory();

@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "models/scheduler/fleet_ledger.h"
 #include "models/scheduler/fleet_scheduler.h"
+#include "models/scheduler/fleet_slow_parts.h"
 #include "models/scheduler/fleet_spec.h"
 
 namespace railyard {
@@ -44,7 +46,9 @@ struct FleetOutcome {
     std::int64_t preemptions = 0;
     std::int64_t strikes_on_idle = 0;  // failures that found no job on their node
     NodeFailureCounts nodes;
+    std::vector<std::int64_t> repairs;  // nodes that went there, by cause
     std::vector<RefusedJob> refused;
+    SlowPartCounts slow_parts;
     std::string stuck;            // who holds what and can never have what it waits for
     __int128 node_busy = 0;       // time of nodes that hold a job
     GpuNanoseconds stranded = 0;  // sevenths of GPUs that no instance could have had
@@ -65,6 +69,7 @@ struct FleetRun {
 struct FleetRunResult {
     FleetOutcome outcome;
     Ledger ledger;
+    FleetLedger ledgers;  // whose sum it is
     CampaignEngine::Outcome ended = CampaignEngine::Outcome::drained;
     Duration simulated{};
     std::uint64_t events = 0;

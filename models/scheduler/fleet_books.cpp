@@ -2,12 +2,13 @@
 
 namespace railyard {
 
-FleetBooks::FleetBooks(const FleetSpec& spec, const FleetCluster& cluster, Ledger& ledger)
+FleetBooks::FleetBooks(const FleetSpec& spec, const FleetCluster& cluster, FleetLedger& ledger)
     : cluster_(cluster),
       ledger_(ledger),
       home_(cluster.nodes().size(), static_cast<std::uint32_t>(spec.partitions.size())),
-      free_(spec.partitions.size() + 1),
+      unheld_(spec.groups.size()),
       under_maintenance_(cluster.nodes().size()) {
+    for (Unheld& unheld : unheld_) unheld.free.resize(spec.partitions.size() + 1);
     for (std::size_t p = spec.partitions.size(); p-- > 0;) {
         for (std::int64_t i = 0; i < spec.partitions[p].nodes; ++i) {
             home_[spec.partitions[p].first_node + static_cast<std::size_t>(i)] =
@@ -24,17 +25,19 @@ bool FleetBooks::in_service(NodeIndex index) const {
 
 std::int64_t& FleetBooks::class_of(NodeIndex index) {
     const FleetNode& node = cluster_.node(index);
-    if (node.state == NodeState::repair) return repair_;
-    if (node.state == NodeState::drained) return drained_;
-    if (under_maintenance_[index]) return maintenance_;
-    if (node.broken) return undetected_;
-    return free_[home_[index]];
+    Unheld& unheld = unheld_[node.group];
+    if (node.state == NodeState::repair) return unheld.repair;
+    if (node.state == NodeState::drained) return unheld.drained;
+    if (under_maintenance_[index]) return unheld.maintenance;
+    if (node.broken) return unheld.undetected;
+    return unheld.free[home_[index]];
 }
 
 void FleetBooks::count(NodeIndex node, int sign) {
     const std::int64_t stranded = cluster_.stranded_parts_of(node);
     class_of(node) += sign * cluster_.free_parts_of(node);
-    (in_service(node) ? stranded_ : class_of(node)) += sign * stranded;
+    std::int64_t& out_of_reach = unheld_[cluster_.node(node).group].stranded;
+    (in_service(node) ? out_of_reach : class_of(node)) += sign * stranded;
     nodes_in_use_ += cluster_.node(node).jobs.empty() ? 0 : sign;
 }
 
@@ -48,22 +51,28 @@ void FleetBooks::book(Instant now, const Needs& needs) {
     const Duration span = now - booked_until_;
     if (span == Duration::zero()) return;
     booked_until_ = now;
-    for (std::uint32_t p = 0; p < free_.size(); ++p) {
-        Category category = Category::idle;
-        if (p < needs.size() && needs[p].parts > 0) {
-            category = needs[p].parts <= cluster_.free_parts(needs[p].pool)
-                           ? Category::fragmentation
-                           : Category::gang_wait;
-        }
-        ledger_.book(category, free_[p], span);
-    }
-    ledger_.book(Category::fragmentation, stranded_, span);
-    stranded_time_ += GpuNanoseconds{stranded_} * span.count();
     node_busy_ += __int128{nodes_in_use_} * span.count();
-    ledger_.book(Category::detection, undetected_, span);
-    ledger_.book(Category::drained, drained_, span);
-    ledger_.book(Category::repair, repair_, span);
-    ledger_.book(Category::planned_maintenance, maintenance_, span);
+    for (std::size_t g = 0; g < unheld_.size(); ++g) {
+        const Unheld& unheld = unheld_[g];
+        const auto book_parts = [&](Category category, std::int64_t parts) {
+            ledger_.book(g, ledger_.no_kind(), category, parts, span);
+        };
+        for (std::uint32_t p = 0; p < unheld.free.size(); ++p) {
+            Category category = Category::idle;
+            if (p < needs.size() && needs[p].parts > 0) {
+                category = needs[p].parts <= cluster_.free_parts(needs[p].pool)
+                               ? Category::fragmentation
+                               : Category::gang_wait;
+            }
+            book_parts(category, unheld.free[p]);
+        }
+        book_parts(Category::fragmentation, unheld.stranded);
+        stranded_time_ += GpuNanoseconds{unheld.stranded} * span.count();
+        book_parts(Category::detection, unheld.undetected);
+        book_parts(Category::drained, unheld.drained);
+        book_parts(Category::repair, unheld.repair);
+        book_parts(Category::planned_maintenance, unheld.maintenance);
+    }
 }
 
 }  // namespace railyard

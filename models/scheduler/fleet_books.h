@@ -2,6 +2,7 @@
 // What becomes of the GPUs that no job holds, booked.
 
 #include "models/scheduler/fleet_cluster.h"
+#include "models/scheduler/fleet_ledger.h"
 #include "models/training/training.h"
 
 namespace railyard {
@@ -9,7 +10,7 @@ namespace railyard {
 class FleetBooks {
   public:
     // All nodes of `cluster` are up, sound and free. Nodes in no partition count as idle.
-    FleetBooks(const FleetSpec& spec, const FleetCluster& cluster, Ledger& ledger);
+    FleetBooks(const FleetSpec& spec, const FleetCluster& cluster, FleetLedger& ledger);
 
     // Around every change of a node.
     void before_change(NodeIndex node) { count(node, -1); }
@@ -34,14 +35,18 @@ class FleetBooks {
     std::int64_t& class_of(NodeIndex node);
 
     const FleetCluster& cluster_;
-    Ledger& ledger_;
+    FleetLedger& ledger_;
     std::vector<std::uint32_t> home_;  // by node: its first partition; that of none is the last
-    std::vector<std::int64_t> free_;   // parts of GPUs by home
-    std::int64_t stranded_ = 0;        // in service, and out of reach
-    std::int64_t undetected_ = 0;
-    std::int64_t drained_ = 0;
-    std::int64_t repair_ = 0;
-    std::int64_t maintenance_ = 0;
+    // Parts of GPUs of a group of nodes that no job holds.
+    struct Unheld {
+        std::vector<std::int64_t> free{};  // by home
+        std::int64_t stranded = 0;         // in service, and out of reach
+        std::int64_t undetected = 0;
+        std::int64_t drained = 0;
+        std::int64_t repair = 0;
+        std::int64_t maintenance = 0;
+    };
+    std::vector<Unheld> unheld_;  // by group
     std::vector<bool> under_maintenance_;
     std::int64_t nodes_in_use_ = 0;
     __int128 node_busy_ = 0;

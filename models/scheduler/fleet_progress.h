@@ -21,10 +21,16 @@ struct RunPlan {
     std::int64_t steps = 0;
     std::int64_t interval = 0;  // 0: nothing is saved on the way
     Duration stall{};
+    std::int64_t done = 0;  // of the first interval, before this plan: fewer than it has
+    Duration last_stall{};  // after the last step
 
     Duration setup() const { return prolog + restart + restore; }
-    std::int64_t stalls() const { return interval > 0 && steps > 0 ? (steps - 1) / interval : 0; }
-    Duration finish_after() const { return setup() + step * steps + stall * stalls(); }
+    std::int64_t stalls() const {
+        return interval > 0 && steps > 0 ? (done + steps - 1) / interval : 0;
+    }
+    Duration finish_after() const { return setup() + step * steps + stall * stalls() + last_stall; }
+    // The end of the step, or of the stall, that is under way then.
+    Duration boundary_after(Duration elapsed) const;
     // Needs 0 <= elapsed <= finish_after(). The parts sum to `elapsed`, each step as long as it is.
     RunProgress after(Duration elapsed) const;
 };

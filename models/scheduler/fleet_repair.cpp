@@ -20,7 +20,8 @@ FleetRepair::FleetRepair(CampaignEngine& engine, const FleetSpec& spec,
       ails_(cluster.nodes().size()),
       silence_(cluster.nodes().size()),
       outages_on_(cluster.nodes().size()),
-      mended_(cluster.nodes().size()) {
+      mended_(cluster.nodes().size()),
+      repairs_(causes.size()) {
     const auto nodes = static_cast<std::int64_t>(cluster.nodes().size());
     for (std::size_t i = 0; i < causes.size(); ++i) {
         const FailureCause& cause = causes[i];
@@ -32,6 +33,9 @@ FleetRepair::FleetRepair(CampaignEngine& engine, const FleetSpec& spec,
             of_nodes ? nodes : spec.domains[static_cast<std::size_t>(cause.domain)].count();
         lives_.push_back(std::make_unique<Renewals>(engine, *this, i, cause.name, cause.life, units,
                                                     cause.age, seed, replica));
+    }
+    if (std::ranges::any_of(causes, [](const FailureCause& c) { return c.slow.has_value(); })) {
+        slow_.emplace(engine, spec, causes, *this, cluster.nodes().size());
     }
     if (spec.repair.limited()) shop_.emplace(engine, spec.repair, *this, seed, replica);
     if (spec.lemons.fraction > 0) {
@@ -70,6 +74,12 @@ void FleetRepair::failed(const Strike& strike) {
     const FailureCause& cause = causes_[strike.cause];
     if (cause.domain != DomainKind::node) return strike_domain(strike, cause.staged.further);
     const auto node = static_cast<NodeIndex>(strike.slot);
+    if (cause.slow) {
+        const FleetNode& struck = cluster_.node(node);
+        const bool gone = struck.broken || struck.state == NodeState::repair;
+        if (!gone) slow_->strike(node, strike, !struck.jobs.empty());
+        return;
+    }
     if (!breaks(node, {strike, false})) return;
     owner_.struck(node, strike);
     settle(node);
@@ -86,6 +96,19 @@ bool FleetRepair::breaks(NodeIndex node, const Ailment& ailment) {
     owner_.after_node_changed(node);
     expect_to_be_found(node);
     return true;
+}
+
+// Where nothing is broken the jobs' new start is the cure; else the node leaves when it is empty.
+void FleetRepair::slow_part_found(NodeIndex node, const Strike& strike) {
+    if (causes_[strike.cause].remedy == Remedy::restart) {
+        owner_.leave_slow_node(node);
+        slow_->mend(node);
+        return;
+    }
+    if (cluster_.node(node).broken || cluster_.node(node).state == NodeState::repair) return;
+    known_slow_[node] = strike;
+    drain(node);
+    owner_.leave_slow_node(node);
 }
 
 // By the heartbeat, if its host is gone, and by the next periodic check.
@@ -139,6 +162,11 @@ void FleetRepair::settle(NodeIndex index) {
     const FleetNode& node = cluster_.node(index);
     if (node.state != NodeState::drained || !node.jobs.empty()) return;
     owner_.before_node_changes(index);
+    const auto slow = known_slow_.find(index);
+    if (slow != known_slow_.end() && !node.broken) {
+        cluster_.set_broken(index, true);
+        ails_[index] = {slow->second, false};
+    }
     if (node.broken) {
         cluster_.set_state(index, NodeState::repair);
         engine_.cancel(silence_[index]);
@@ -152,6 +180,8 @@ void FleetRepair::settle(NodeIndex index) {
 // ---- out of service ----
 
 void FleetRepair::go_out(NodeIndex node) {
+    if (slow_) slow_->mend(node);
+    known_slow_.erase(node);
     const Ailment& ailment = ails_[node];
     if (ailment.shared) {
         mended_[node] = true;
@@ -160,6 +190,7 @@ void FleetRepair::go_out(NodeIndex node) {
     }
     const Strike& strike = ailment.strike;
     const bool repair = out_of_service(strike, causes_[strike.cause], spec_.repair_sigma).repaired;
+    if (repair) ++repairs_[strike.cause];
     if (repair && !lemon_.empty() && strike.cure < spec_.lemons.cured_by_repair) {
         lemon_[node] = false;
     }

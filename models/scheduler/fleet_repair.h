@@ -1,11 +1,13 @@
 #pragma once
 // What breaks of a fleet's nodes, who finds out, and how long they are gone.
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "models/scheduler/fleet_cluster.h"
+#include "models/scheduler/fleet_slow_parts.h"
 
 namespace railyard {
 
@@ -14,7 +16,8 @@ namespace railyard {
 class FleetRepair : public CampaignEngine::Component,
                     public FailureSource::Target,
                     public Renewals::Target,
-                    public RepairShop::Customer {
+                    public RepairShop::Customer,
+                    public FleetSlowParts::Owner {
   public:
     class Owner {
       public:
@@ -24,6 +27,10 @@ class FleetRepair : public CampaignEngine::Component,
         // The jobs there have failed.
         virtual void struck(NodeIndex node, const Strike& strike) = 0;
         virtual void silent(NodeIndex node) = 0;
+        // The jobs there are slower, or faster, from now on.
+        virtual void pace_changed(NodeIndex node) = 0;
+        // A slow part of it is known: whoever loses nothing by it leaves.
+        virtual void leave_slow_node(NodeIndex node) = 0;
     };
 
     // References must outlive it.
@@ -45,11 +52,24 @@ class FleetRepair : public CampaignEngine::Component,
         return !cluster_.node(node).broken || !causes_[cause(node)].silences;
     }
     bool lemon(NodeIndex node) const { return !lemon_.empty() && lemon_[node]; }
+    // Of slow parts, as bits.
+    std::uint32_t slow_conditions(NodeIndex node) const {
+        return slow_ ? slow_->conditions(node) : 0;
+    }
+    // A job has begun to run there.
+    void compare(NodeIndex node) {
+        if (slow_) slow_->compare(node);
+    }
+    SlowPartCounts slow_part_counts() const { return slow_ ? slow_->counts() : SlowPartCounts{}; }
     NodeFailureCounts counts() const;
+    // Nodes that went to repair, by cause.
+    const std::vector<std::int64_t>& repairs() const { return repairs_; }
 
     void strike(const Strike& strike) override;  // of a node, at random
     void failed(const Strike& strike) override;  // a part of a node, or a domain
     void repaired(std::int64_t item, bool sound) override;
+    void pace_changed(NodeIndex node) override { owner_.pace_changed(node); }
+    void slow_part_found(NodeIndex node, const Strike& strike) override;
     void handle(std::uint32_t event) override;
 
   private:
@@ -90,6 +110,8 @@ class FleetRepair : public CampaignEngine::Component,
     std::vector<std::unique_ptr<FailureSource>> sources_;
     std::vector<std::unique_ptr<Renewals>> lives_;
     std::optional<RepairShop> shop_;
+    std::optional<FleetSlowParts> slow_;
+    std::map<NodeIndex, Strike> known_slow_;  // nodes that leave for it when they are empty
     FailureHistory history_;
     std::vector<Ailment> ails_;     // of each broken node
     std::vector<EventId> silence_;  // of each
@@ -98,6 +120,7 @@ class FleetRepair : public CampaignEngine::Component,
     std::vector<std::optional<bool>>
         mended_;  // of each that waits for their end: whether it is sound
     std::vector<bool> lemon_;
+    std::vector<std::int64_t> repairs_;
     NodeFailureCounts counts_;
     Duration heartbeat_{};
 };

@@ -19,9 +19,28 @@ std::unique_ptr<FleetScheduler> make_scheduler(const std::string& name, Fleet& f
     RY_UNREACHABLE("a scheduler that the scenario's reader lets pass");
 }
 
+// So many of them, part by part.
+StepTime times(const StepTime& step, std::int64_t count) {
+    StepTime out = step;
+    for (Duration* part : {&out.compute, &out.exposed_communication, &out.bubble,
+                           &out.straggler_wait, &out.degraded, &out.throttled, &out.data_wait}) {
+        *part *= count;
+    }
+    return out;
+}
+
+void for_each_part(const StepTime& step, const auto& book) {
+    book(Category::productive, step.compute);
+    book(Category::exposed_communication, step.exposed_communication);
+    book(Category::pipeline_bubble, step.bubble);
+    book(Category::straggler_wait, step.straggler_wait);
+    book(Category::degraded, step.degraded);
+    book(Category::data_wait, step.data_wait);
+}
+
 }  // namespace
 
-FleetSimulation::FleetSimulation(CampaignEngine& engine, const FleetRun& run, Ledger& ledger)
+FleetSimulation::FleetSimulation(CampaignEngine& engine, const FleetRun& run, FleetLedger& ledger)
     : engine_(engine),
       run_(run),
       ledger_(ledger),
@@ -209,19 +228,24 @@ void FleetSimulation::release(JobIndex index) {
 
 std::int64_t FleetSimulation::total_steps(JobIndex index) const {
     const FleetJobKind& kind = spec().kinds[job(index).kind];
-    return kind.step ? kind.steps : job(index).work.count();
+    return kind.step ? kind.steps : ceil_div(job(index).work.count(), spec().tick().count());
 }
 
 StepTime FleetSimulation::step_of(JobIndex index) const {
     const FleetJobKind& kind = spec().kinds[job(index).kind];
+    std::uint32_t conditions = 0;
+    for (const NodeShare& share : jobs_[index].status.held) {
+        conditions |= repair_.slow_conditions(share.node);
+    }
     if (!kind.step) {
         StepTime tick;
-        tick.compute = Duration(1);
+        tick.compute = spec().tick();
+        tick.degraded = from_seconds(seconds(tick.compute) * spec().slowdown(conditions));
         return tick;
     }
     std::vector<NodeIndex> nodes;
     for (const NodeShare& share : jobs_[index].status.held) nodes.push_back(share.node);
-    return kind.step(nodes);
+    return kind.step(nodes, conditions);
 }
 
 Duration FleetSimulation::until_own_failure(JobIndex index) {
@@ -241,9 +265,13 @@ void FleetSimulation::start_run(JobIndex index) {
     const FleetJobKind& kind = spec().kinds[job(index).kind];
     FleetJobRun& result = outcome_.runs[index];
     j.status.phase = FleetPhase::running;
-    j.status.started = j.phase_since = now();
+    j.status.started = j.run_since = j.phase_since = now();
+    j.pace_changes_at = Instant::max();
+    j.slow_node = no_node;
     j.step = step_of(index);
     const Duration step = j.step.duration();
+    j.run.done = 0;
+    j.run.last_stall = Duration{};
     j.run.prolog = spec().health.prolog_time;
     j.run.restart = kind.restart;
     j.run.restore = j.steps_left < total_steps(index) ? kind.restore : Duration{};
@@ -263,6 +291,7 @@ void FleetSimulation::start_run(JobIndex index) {
         if (!cluster_.node(share.node).broken) continue;
         if (spec().health.prolog) {
             schedule_for(index, now() + j.run.prolog, prolog_fails);
+            j.pace_changes_at = now();  // and nothing else will
         } else {
             j.failed_node = share.node;
             ++outcome_.interruptions[repair_.cause(share.node)];
@@ -273,12 +302,81 @@ void FleetSimulation::start_run(JobIndex index) {
         }
         return;
     }
-    const Duration done = j.run.finish_after();
-    const Duration limit = time_limit(spec(), job(index));
     const Duration failure = until_own_failure(index);
-    const Duration first = std::min({done, limit, failure});
-    j.run_end = first == done ? RunEnd::done : first == limit ? RunEnd::limit : RunEnd::own_failure;
-    if (first < Instant::max() - now()) schedule_for(index, now() + first, run_ends);
+    j.own_failure = failure < Instant::max() - now() ? now() + failure : Instant::max();
+    expect_end(index);
+    for (const NodeShare& share : j.status.held) repair_.compare(share.node);
+}
+
+void FleetSimulation::expect_end(JobIndex index) {
+    Job& j = jobs_[index];
+    const auto at = [](Instant from, Duration after) {
+        return after < Instant::max() - from ? from + after : Instant::max();
+    };
+    const Instant done = at(j.run_since, j.run.finish_after());
+    const Instant limit = at(j.status.started, time_limit(spec(), job(index)));
+    const Instant first = std::min({done, limit, j.own_failure, j.pace_changes_at});
+    const bool leaves = j.slow_node != no_node && j.pace_changes_at == Instant::max();
+    j.run_end = first == done            ? (leaves ? RunEnd::left_slow_node : RunEnd::done)
+                : first == limit         ? RunEnd::limit
+                : first == j.own_failure ? RunEnd::own_failure
+                                         : RunEnd::new_pace;
+    if (first < Instant::max()) schedule_for(index, first, run_ends);
+}
+
+// ---- slow parts ----
+
+void FleetSimulation::pace_changed(NodeIndex node) {
+    for (const JobIndex index : cluster_.node(node).jobs) change_pace_soon(index);
+}
+
+// Those that save leave it, as their scheduler has it; the others go on to their end.
+void FleetSimulation::leave_slow_node(NodeIndex node) {
+    book_free();
+    for (const JobIndex index : cluster_.node(node).jobs) {
+        const FleetJobKind& kind = spec().kinds[job(index).kind];
+        Job& j = jobs_[index];
+        if (j.status.phase != FleetPhase::running || j.slow_node != no_node) continue;
+        if (!kind.requeue || kind.checkpoint_interval == Duration{}) continue;
+        j.slow_node = node;
+        change_pace_soon(index);
+    }
+}
+
+// At the end of the step, or the stall, that is under way.
+void FleetSimulation::change_pace_soon(JobIndex index) {
+    Job& j = jobs_[index];
+    const bool saving = j.slow_node != no_node && j.run.steps == 0;
+    if (j.status.phase != FleetPhase::running || saving) return;
+    if (j.pace_changes_at < Instant::max()) return;
+    const Duration elapsed = std::max(now() - j.run_since, j.run.setup());
+    j.pace_changes_at = j.run_since + j.run.boundary_after(elapsed);
+    engine_.cancel(j.event);
+    expect_end(index);
+}
+
+void FleetSimulation::change_pace(JobIndex index) {
+    Job& j = jobs_[index];
+    j.pace_changes_at = Instant::max();
+    const std::int64_t into = j.run.after(now() - j.run_since).steps + j.run.done;
+    book_run(index, Unsaved::held_in_memory);
+    const FleetJobKind& kind = spec().kinds[job(index).kind];
+    j.run_since = now();
+    j.step = step_of(index);
+    j.in_memory_on = j.status.held;
+    const RunPlan before = std::exchange(j.run, {});
+    j.run.step = j.step.duration();
+    if (j.slow_node != no_node) {
+        j.run.last_stall = kind.checkpoint_stall;
+    } else {
+        j.run.steps = j.steps_left;
+        j.run.interval = before.interval;
+        j.run.stall = before.stall;
+        j.run.done = before.interval > 0 ? into % before.interval : 0;
+    }
+    record(j.slow_node == no_node ? "pace_changed" : "leaves_slow_node", index, "",
+           j.status.held.front().node, j.steps_left);
+    expect_end(index);
 }
 
 void FleetSimulation::end_run(JobIndex index) {
@@ -301,90 +399,134 @@ void FleetSimulation::end_run(JobIndex index) {
             j.status.phase = FleetPhase::gathering;
             scheduler_->failed(index, no_node);
             break;
+        case RunEnd::new_pace:
+            change_pace(index);
+            return;
+        case RunEnd::left_slow_node:
+            settle_run(index, Unsaved::kept);
+            j.status.phase = FleetPhase::gathering;
+            scheduler_->failed(index, j.slow_node);
+            break;
     }
     decide_soon();
 }
 
-// The run, or the part of it since it was last settled, is over.
+// The run is over.
 void FleetSimulation::settle_run(JobIndex index, Unsaved unsaved) {
-    Job& j = jobs_[index];
-    const Duration elapsed = now() - j.status.started;
-    const RunProgress p = j.run.after(elapsed);
-    const std::int64_t gpus = parts(index, j.status.gpus);
-    ledger_.book(Category::health_check, gpus, p.prolog);
-    ledger_.book(Category::restart, gpus, p.restart);
-    ledger_.book(Category::restore, gpus, p.restore);
-    ledger_.book(Category::checkpoint_stall, gpus, p.stall);
-    const std::int64_t before = std::exchange(j.in_memory, 0);
-    std::int64_t kept = p.saved + (p.saved > 0 ? before : 0);
-    std::int64_t open = p.steps - p.saved + (p.saved > 0 ? 0 : before);
-    if (unsaved == Unsaved::kept) {
-        kept += std::exchange(open, 0);
-        book_partial(j, gpus, p.partial);
-    } else {
-        ledger_.book(Category::lost_work, gpus, p.partial);
-    }
-    if (unsaved == Unsaved::lost) {
-        ledger_.book(Category::lost_work, gpus, j.run.step * open);
-        j.steps_left += before;
-        if (p.saved > 0) j.steps_left -= before;
-    } else if (unsaved == Unsaved::held_in_memory) {
-        j.in_memory = open;
-    }
-    book_steps(j, gpus, kept);
-    outcome_.runs[index].kept += j.run.step * kept;
-    outcome_.runs[index].held += elapsed;
-    j.steps_left -= unsaved == Unsaved::lost ? p.saved : p.steps;
-    j.phase_since = now();
-    engine_.cancel(j.event);
+    book_run(index, unsaved);
+    jobs_[index].phase_since = now();
+    engine_.cancel(jobs_[index].event);
     if (run_.listener) run_.listener->stopped(index, now());
 }
 
-void FleetSimulation::book_steps(const Job& j, std::int64_t gpus, std::int64_t steps) {
-    const auto book = [&](Category category, Duration part) {
-        ledger_.book(category, gpus, part * steps);
-    };
-    book(Category::productive, j.step.compute);
-    book(Category::exposed_communication, j.step.exposed_communication);
-    book(Category::pipeline_bubble, j.step.bubble);
-    book(Category::straggler_wait, j.step.straggler_wait);
-    book(Category::degraded, j.step.degraded);
-    book(Category::data_wait, j.step.data_wait);
+// Since it began, or its pace changed last.
+void FleetSimulation::book_run(JobIndex index, Unsaved unsaved) {
+    Job& j = jobs_[index];
+    const Duration elapsed = now() - j.run_since;
+    const RunProgress p = j.run.after(elapsed);
+    const PartsByGroup gpus = parts_by_group(index, j.status.held);
+    book(index, gpus, Category::health_check, p.prolog);
+    book(index, gpus, Category::restart, p.restart);
+    book(index, gpus, Category::restore, p.restore);
+    book(index, gpus, Category::checkpoint_stall, p.stall);
+    outcome_.runs[index].held += elapsed;
+    j.steps_left -= p.steps;
+    const std::int64_t open = p.steps - p.saved;
+    if (p.saved > 0 || unsaved == Unsaved::kept) {
+        book_in_memory(index, true);
+    } else if (unsaved == Unsaved::lost) {
+        book_in_memory(index, false);
+    }
+    const std::int64_t kept = unsaved == Unsaved::kept ? p.steps : p.saved;
+    book_steps(index, gpus, times(j.step, kept));
+    outcome_.runs[index].kept += j.run.step * kept;
+    switch (unsaved) {
+        case Unsaved::kept:
+            book_partial(index, gpus, p.partial);
+            break;
+        case Unsaved::lost:
+            book(index, gpus, Category::lost_work, p.partial + j.run.step * open);
+            j.steps_left += open;
+            break;
+        case Unsaved::held_in_memory: {
+            book(index, gpus, Category::lost_work, p.partial);
+            j.in_memory += open;
+            const StepTime more = times(j.step, open);
+            StepTime& time = j.in_memory_time;
+            time.compute += more.compute;
+            time.exposed_communication += more.exposed_communication;
+            time.bubble += more.bubble;
+            time.straggler_wait += more.straggler_wait;
+            time.degraded += more.degraded;
+            time.data_wait += more.data_wait;
+            break;
+        }
+    }
+}
+
+void FleetSimulation::book_in_memory(JobIndex index, bool kept) {
+    Job& j = jobs_[index];
+    const std::int64_t steps = std::exchange(j.in_memory, 0);
+    if (steps == 0) return;
+    const StepTime time = std::exchange(j.in_memory_time, {});
+    const PartsByGroup gpus = parts_by_group(index, j.in_memory_on);
+    if (kept) {
+        book_steps(index, gpus, time);
+        outcome_.runs[index].kept += time.duration();
+    } else {
+        book(index, gpus, Category::lost_work, time.duration());
+        j.steps_left += steps;
+    }
+}
+
+FleetSimulation::PartsByGroup FleetSimulation::parts_by_group(JobIndex index,
+                                                              const Allocation& gpus) const {
+    PartsByGroup out(spec().groups.size());
+    for (const NodeShare& share : gpus) {
+        out[cluster_.node(share.node).group] += parts(index, share.gpus);
+    }
+    return out;
+}
+
+void FleetSimulation::book(JobIndex index, const PartsByGroup& parts, Category category,
+                           Duration time) {
+    for (std::size_t g = 0; g < parts.size(); ++g) {
+        ledger_.book(g, job(index).kind, category, parts[g], time);
+    }
+}
+
+void FleetSimulation::book_steps(JobIndex index, const PartsByGroup& parts, const StepTime& steps) {
+    for_each_part(steps,
+                  [&](Category category, Duration part) { book(index, parts, category, part); });
 }
 
 // A step cut off, that nobody will do again: in the order of a step's parts.
-void FleetSimulation::book_partial(const Job& j, std::int64_t gpus, Duration partial) {
-    const auto book = [&](Category category, Duration part) {
+void FleetSimulation::book_partial(JobIndex index, const PartsByGroup& parts, Duration partial) {
+    for_each_part(jobs_[index].step, [&](Category category, Duration part) {
         const Duration spent = std::min(part, partial);
         partial -= spent;
-        ledger_.book(category, gpus, spent);
-    };
-    book(Category::productive, j.step.compute);
-    book(Category::exposed_communication, j.step.exposed_communication);
-    book(Category::pipeline_bubble, j.step.bubble);
-    book(Category::straggler_wait, j.step.straggler_wait);
-    book(Category::degraded, j.step.degraded);
-    book(Category::data_wait, j.step.data_wait);
+        book(index, parts, category, spent);
+    });
 }
 
 // What a job that holds GPUs without running has done since its phase began.
 void FleetSimulation::book_phase(JobIndex index) {
     Job& j = jobs_[index];
     const Duration span = now() - std::exchange(j.phase_since, now());
-    const std::int64_t held = parts(index, j.status.gpus);
+    Category category = Category::partial_hold;
     switch (j.status.phase) {
         case FleetPhase::gathering:
-            ledger_.book(Category::partial_hold, held, span);
             break;
         case FleetPhase::stalled:
-            ledger_.book(Category::detection, held, span);
+            category = Category::detection;
             break;
         case FleetPhase::completing:
-            ledger_.book(Category::health_check, held, span);
+            category = Category::health_check;
             break;
         default:
             return;
     }
+    book(index, parts_by_group(index, j.status.held), category, span);
     outcome_.runs[index].held += span;
 }
 
@@ -397,11 +539,7 @@ void FleetSimulation::stop(JobIndex index, Unsaved unsaved) {
     } else {
         book_phase(index);
         engine_.cancel(j.event);
-        if (j.in_memory > 0) {  // it was suspended, and is not to go on
-            ledger_.book(Category::lost_work, parts(index, job(index).gpus),
-                         j.run.step * j.in_memory);
-            j.steps_left += std::exchange(j.in_memory, 0);
-        }
+        book_in_memory(index, false);  // it was suspended, and is not to go on
         std::erase(suspended_, index);
     }
 }
@@ -477,7 +615,7 @@ void FleetSimulation::suspend(JobIndex index) {
     ++outcome_.preemptions;
     const Allocation held = j.status.held;
     release(index);
-    j.status.held = held;  // what it comes back to
+    j.status.held = j.in_memory_on = held;  // what it comes back to
     j.status.phase = FleetPhase::suspended;
     suspended_.push_back(index);
     record("suspended", index, "", no_node, j.steps_left);
@@ -575,13 +713,15 @@ void FleetSimulation::end_campaign() {
             settle_run(index, Unsaved::kept);
         } else {
             book_phase(index);
-            book_steps(j, parts(index, job(index).gpus), j.in_memory);
+            book_in_memory(index, true);
         }
     }
     outcome_.node_busy = books_.node_busy();
     outcome_.stranded = books_.stranded();
     outcome_.stuck = scheduler_->stuck();
     outcome_.nodes = repair_.counts();
+    outcome_.repairs = repair_.repairs();
+    outcome_.slow_parts = repair_.slow_part_counts();
 }
 
 void FleetSimulation::promise(JobIndex index, Instant start) {

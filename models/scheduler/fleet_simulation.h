@@ -12,7 +12,7 @@ namespace railyard {
 
 class FleetSimulation : public Fleet, public CampaignEngine::Component, public FleetRepair::Owner {
   public:
-    FleetSimulation(CampaignEngine& engine, const FleetRun& run, Ledger& ledger);
+    FleetSimulation(CampaignEngine& engine, const FleetRun& run, FleetLedger& ledger);
     void start();
     // Books what is under way at the engine's present instant. Call once, after the engine has run.
     void end_campaign();
@@ -43,6 +43,8 @@ class FleetSimulation : public Fleet, public CampaignEngine::Component, public F
     void after_node_changed(NodeIndex node) override;
     void struck(NodeIndex node, const Strike& strike) override;
     void silent(NodeIndex node) override;
+    void pace_changed(NodeIndex node) override;
+    void leave_slow_node(NodeIndex node) override;
 
   private:
     enum Kind : std::uint32_t {
@@ -57,7 +59,8 @@ class FleetSimulation : public Fleet, public CampaignEngine::Component, public F
         window_ends,
         kinds,
     };
-    enum class RunEnd : std::uint8_t { done, limit, own_failure };
+    // new_pace: another plan takes its place.
+    enum class RunEnd : std::uint8_t { done, limit, own_failure, new_pace, left_slow_node };
     // What becomes of a job when its epilog is over.
     struct Next {
         bool waits = false;
@@ -67,9 +70,16 @@ class FleetSimulation : public Fleet, public CampaignEngine::Component, public F
     struct Job {
         FleetJobStatus status;
         RunPlan run;
+        Instant run_since{};  // of the plan: it began, or its pace has changed
         StepTime step;
         std::int64_t steps_left = 0;
-        std::int64_t in_memory = 0;  // steps done and not saved when it was suspended
+        // Steps done and not saved, when it was suspended or its pace changed, what they took, and where.
+        std::int64_t in_memory = 0;
+        StepTime in_memory_time;
+        Allocation in_memory_on;
+        Instant own_failure = Instant::max();
+        Instant pace_changes_at = Instant::max();
+        NodeIndex slow_node = no_node;  // that it leaves when its pace changes
         RunEnd run_end = RunEnd::done;
         EventId event;  // that ends its phase
         NodeIndex failed_node = no_node;
@@ -94,11 +104,20 @@ class FleetSimulation : public Fleet, public CampaignEngine::Component, public F
     std::int64_t total_steps(JobIndex job) const;
     StepTime step_of(JobIndex job) const;
     Duration until_own_failure(JobIndex job);
+    void expect_end(JobIndex job);
     void end_run(JobIndex job);
+    void change_pace_soon(JobIndex job);
+    void change_pace(JobIndex job);
     enum class Unsaved : std::uint8_t { lost, kept, held_in_memory };
     void settle_run(JobIndex job, Unsaved unsaved);
-    void book_steps(const Job& job, std::int64_t gpus, std::int64_t steps);
-    void book_partial(const Job& job, std::int64_t gpus, Duration partial);
+    void book_run(JobIndex job, Unsaved unsaved);
+    void book_in_memory(JobIndex job, bool kept);
+    // Time of these GPUs, for a job.
+    using PartsByGroup = std::vector<std::int64_t>;
+    PartsByGroup parts_by_group(JobIndex job, const Allocation& gpus) const;
+    void book(JobIndex job, const PartsByGroup& parts, Category category, Duration time);
+    void book_steps(JobIndex job, const PartsByGroup& parts, const StepTime& steps);
+    void book_partial(JobIndex job, const PartsByGroup& parts, Duration partial);
     void book_phase(JobIndex job);
     void stop(JobIndex job, Unsaved unsaved);
     void leave(JobIndex job, const Next& next);
@@ -109,7 +128,7 @@ class FleetSimulation : public Fleet, public CampaignEngine::Component, public F
 
     CampaignEngine& engine_;
     const FleetRun& run_;
-    Ledger& ledger_;
+    FleetLedger& ledger_;
     CampaignEngine::ComponentId id_;
     FleetCluster cluster_;
     FleetRepair repair_;

@@ -21,6 +21,14 @@ void NodeGroup::list_slices() {
     if (mig->layout.empty()) gpu.slices = names;
 }
 
+double FleetSpec::slowdown(std::uint32_t conditions) const {
+    double most = 0;
+    for (std::size_t i = 0; i < slowdowns.size(); ++i) {
+        if (conditions >> i & 1) most = std::max(most, slowdowns[i]);
+    }
+    return most;
+}
+
 std::int64_t FleetSpec::nodes() const {
     std::int64_t sum = 0;
     for (const NodeGroup& group : groups) sum += group.nodes;

@@ -60,8 +60,9 @@ struct FleetJobKind {
     bool requeue = true;             // when it fails, or its nodes do; else that is its end
     bool resubmit = false;           // when its time limit ends it before it is done
     std::int64_t restarts_max = 1'000'000;  // then it is given up
-    // What a step takes on these nodes, in order of rank; without it work goes on at the clock's pace.
-    std::function<StepTime(const std::vector<NodeIndex>& nodes)> step{};
+    // What a step takes on these nodes, in order of rank, under these conditions of slow parts; without it
+    // work goes on at the clock's pace.
+    std::function<StepTime(const std::vector<NodeIndex>& nodes, std::uint32_t conditions)> step{};
     std::int64_t steps = 0;  // with `step`: its length
     KubeJobKind kube{};
     std::uint32_t request = 0;  // of FleetSpec::requests
@@ -112,6 +113,9 @@ struct FleetSpec : NodeFailures {
     std::vector<std::string> accounts;
     std::vector<Reservation> reservations;
     HealthChecks health;
+    SearchSpec search;  // for slow parts
+    std::vector<double>
+        slowdowns;  // by condition of slow parts: what work without a model takes longer
 
     std::string scheduler = "slurm";  // a name of fleet_scheduler_kinds()
     SlurmSpec slurm;
@@ -120,6 +124,12 @@ struct FleetSpec : NodeFailures {
     std::vector<FleetJobKind> kinds;
     std::vector<GpuRequest> requests = {{}};  // the first asks for nothing
 
+    // A step of work without a model: short enough to be none, and long enough to be slowed.
+    Duration tick() const {
+        return slowdowns.empty() ? Duration(1) : Duration(std::chrono::milliseconds(1));
+    }
+    // What such work takes longer under these conditions: a synchronous job waits for its slowest part.
+    double slowdown(std::uint32_t conditions) const;
     std::int64_t nodes() const;
     std::int64_t gpus() const;
     std::int64_t gpus_of_node(NodeIndex node) const;

@@ -76,7 +76,8 @@ class Slurm : public FleetScheduler {
     SlurmPriorities priorities_;
     SlurmQueue queue_;
     SlurmPreemption preemption_;
-    SlurmPlan::Ends ends_;      // of those that hold GPUs
+    SlurmPlan::Ends ends_;  // of those that hold GPUs
+    SlurmPlan::Memory plan_memory_;
     std::vector<Instant> end_;  // of each of them, as it stands there
     std::vector<JobIndex> suspended_;
     std::vector<std::int64_t> qos_gpus_;  // of running jobs
@@ -326,7 +327,7 @@ std::vector<std::size_t> Slurm::candidates() const {
 void Slurm::backfill() {
     std::vector<std::size_t> candidates = this->candidates();
     if (candidates.empty()) return;
-    SlurmPlan plan(fleet_, ends_);
+    SlurmPlan plan(fleet_, ends_, plan_memory_);
     const Instant latest = fleet_.now() + spec_.backfill.window;
     bool promised = false;
     bool taken = false;  // since the last candidate was looked at
@@ -344,14 +345,15 @@ void Slurm::backfill() {
         const Duration limit = time_limit(fleet_.spec(), fleet_.job(job));
         // Now nodes are chosen as ever; later any that will be free stand for those that it will get.
         std::optional<Allocation> nodes;
-        const auto start_at = plan.earliest(job, limit, latest, [&](const SlurmPlan::Start& start) {
-            const SlurmPlacement::Allowed allowed{start.pods, start.rest};
-            const bool now = start.at == fleet_.now();
-            nodes = now ? placement_.place(fleet_.job(job), allowed)
-                        : placement_.place_later(fleet_.job(job), allowed);
-            return nodes && (!now || switches_do(job, *nodes));
-        });
-        if (!start_at) continue;
+        const SlurmPlan::Start* start_at =
+            plan.earliest(job, limit, latest, [&](const SlurmPlan::Start& start) {
+                const SlurmPlacement::Allowed allowed{start.pods, start.rest};
+                const bool now = start.at == fleet_.now();
+                nodes = now ? placement_.place(fleet_.job(job), allowed)
+                            : placement_.place_later(fleet_.job(job), allowed);
+                return nodes && (!now || switches_do(job, *nodes));
+            });
+        if (start_at == nullptr) continue;
         const bool now = start_at->at == fleet_.now();
         plan.take(job, *nodes, *start_at);
         if (now) {

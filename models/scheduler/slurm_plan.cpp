@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 
 #include "sim/check.h"
 #include "sim/integers.h"
@@ -46,9 +47,11 @@ Instant planned_end(const FleetSpec& spec, Instant from, Duration length) {
     return Instant(resolution * ceil_div(end.count(), resolution.count()));
 }
 
-SlurmPlan::SlurmPlan(const Fleet& fleet, const Ends& ends)
+SlurmPlan::SlurmPlan(const Fleet& fleet, const Ends& ends, Memory& memory)
     : fleet_(fleet),
+      spec_(fleet.spec()),
       ends_(ends),
+      memory_(memory),
       levels_(static_cast<std::size_t>(fleet.cluster().gpus_per_node_max()) + 1),
       next_end_(ends.begin()) {
     const FleetCluster& cluster = fleet.cluster();
@@ -67,12 +70,26 @@ SlurmPlan::SlurmPlan(const Fleet& fleet, const Ends& ends)
     }
 }
 
-// Of nodes that are up.
-SlurmPlan::Nodes SlurmPlan::up_nodes(const Allocation& allocation) const {
-    Nodes out;
+SlurmPlan::~SlurmPlan() {
+    std::move(slots_.begin(), slots_.end(), std::back_inserter(memory_.slots_));
+}
+
+SlurmPlan::Slot SlurmPlan::copy_of(const Slot& slot) {
+    if (memory_.slots_.empty()) return slot;
+    Slot out = std::move(memory_.slots_.back());
+    memory_.slots_.pop_back();
+    out = slot;
+    return out;
+}
+
+// Of nodes that are up: those have at least no GPU free.
+const SlurmPlan::Nodes& SlurmPlan::up_nodes(const Allocation& allocation) {
+    const std::uint64_t* up = slots_.front().free.at_least(0);
+    Nodes& out = up_nodes_;
+    out.clear();
     for (const NodeShare& share : allocation) {
-        if (fleet_.cluster().node(share.node).state != NodeState::up) continue;
         const std::size_t word = share.node / 64;
+        if ((up[word] >> (share.node % 64) & 1) == 0) continue;
         if (out.empty() || out.back().word != word || out.back().gpus != share.gpus) {
             out.push_back({word, 0, share.gpus});
         }
@@ -88,9 +105,9 @@ bool SlurmPlan::extend() {
     Instant at = any_end ? next_end_->first : planned_ends_.begin()->first;
     if (any_planned) at = std::min(at, planned_ends_.begin()->first);
     // What should have ended by now is expected to any time.
-    at = std::max(at, fleet_.now() + fleet_.spec().slurm.backfill.resolution);
+    at = std::max(at, fleet_.now() + spec_.slurm.backfill.resolution);
     RY_CHECK(at > slots_.back().begin);
-    Slot slot = slots_.back();
+    Slot slot = copy_of(slots_.back());
     slot.begin = at;
     slot.planned = false;
     for (; next_end_ != ends_.end() && next_end_->first <= at; ++next_end_) {
@@ -140,12 +157,17 @@ bool SlurmPlan::enough(const Asked& what, const Slot& slot) const {
 bool SlurmPlan::free_all_along(std::uint32_t pool, std::int64_t gpus, std::int64_t least,
                                std::size_t first, std::size_t end, NodeSet& nodes,
                                std::size_t& short_of) const {
-    nodes = fleet_.cluster().members(pool);
+    nodes = *members_[pool];
+    const std::size_t words = nodes.words();
     for (std::size_t s = end; s-- > first;) {
         if (s > first && !slots_[s].planned) continue;
         const std::uint64_t* free = slots_[s].free.at_least(gpus);
-        for (std::size_t w = 0; w < nodes.words(); ++w) nodes.word(w) &= free[w];
-        if (count_of(nodes) >= least) continue;
+        std::uint64_t lost = 0;
+        for (std::size_t w = 0; w < words; ++w) {
+            lost |= nodes.word(w) & ~free[w];
+            nodes.word(w) &= free[w];
+        }
+        if (lost == 0 || count_of(nodes) >= least) continue;
         short_of = s;
         return false;
     }
@@ -156,12 +178,16 @@ bool SlurmPlan::fits(const Asked& what, std::size_t first, std::size_t end, Star
                      std::size_t& short_of) const {
     const auto find = [&](std::int64_t gpus, std::int64_t least, NodeSet& nodes) {
         if (!free_all_along(what.pool, gpus, least, first, end, nodes, short_of)) return false;
-        leave_windows_out(fleet_.spec(), start.at, what.length, nodes);
+        leave_windows_out(spec_, start.at, what.length, nodes);
         short_of = first;
         return count_of(nodes) >= least;
     };
     if (!find(what.gpus_per_pod, what.full_pods, start.pods)) return false;
-    return what.rest == 0 || find(what.rest, what.full_pods + 1, start.rest);
+    if (what.rest == 0) {
+        start.rest = NodeSet();
+        return true;
+    }
+    return find(what.rest, what.full_pods + 1, start.rest);
 }
 
 Instant SlurmPlan::not_before(const Asked& now) const {
@@ -177,35 +203,42 @@ Instant SlurmPlan::not_before(const Asked& now) const {
 
 SlurmPlan::Asked SlurmPlan::asked_for(JobIndex index, Duration length) const {
     const FleetJob& job = fleet_.job(index);
-    return {fleet_.spec().pool(job), job.gpus_per_pod, job.gpus / job.gpus_per_pod,
+    return {spec_.pool(job), job.gpus_per_pod, job.gpus / job.gpus_per_pod,
             job.gpus % job.gpus_per_pod, length};
 }
 
 // The start of a slot as a job's; short_of: the last slot in its time in which there is not enough.
-SlurmPlan::Start SlurmPlan::start_at(const Asked& what, std::size_t first, std::size_t& end,
-                                     std::size_t& short_of) const {
-    Start start;
+void SlurmPlan::start_at(const Asked& what, std::size_t first, Start& start, std::size_t& end,
+                         std::size_t& short_of) const {
     start.at = slots_[first].begin;
-    start.until = planned_end(fleet_.spec(), start.at, what.length);
+    start.until = planned_end(spec_, start.at, what.length);
     short_of = no_slot;
     if (!enough(what, slots_[first])) short_of = first;
     for (end = first + 1; end < slots_.size() && slots_[end].begin < start.until; ++end) {
         if (slots_[end].planned && !enough(what, slots_[end])) short_of = end;
     }
-    return start;
 }
 
-bool SlurmPlan::may_start_now(JobIndex index, Duration length) const {
+bool SlurmPlan::enough(const Asked& what, const Start& start) {
+    return count_of(start.pods) >= what.full_pods &&
+           (what.rest == 0 || count_of(start.rest) > what.full_pods);
+}
+
+bool SlurmPlan::may_start_now(JobIndex index, Duration length) {
     const Asked what = asked_for(index, length);
     if (not_before(what) > fleet_.now()) return false;
+    if (known_to_fit_ == index && enough(what, fitting_)) return true;
+    known_to_fit_ = no_fleet_job;
     std::size_t end = 0;
     std::size_t short_of = no_slot;
-    Start start = start_at(what, 0, end, short_of);
-    return short_of == no_slot && fits(what, 0, end, start, short_of);
+    start_at(what, 0, fitting_, end, short_of);
+    if (short_of != no_slot || !fits(what, 0, end, fitting_, short_of)) return false;
+    known_to_fit_ = index;
+    return true;
 }
 
-std::optional<SlurmPlan::Start> SlurmPlan::earliest(JobIndex index, Duration length, Instant latest,
-                                                    const Suits& suits) {
+const SlurmPlan::Start* SlurmPlan::earliest(JobIndex index, Duration length, Instant latest,
+                                            const Suits& suits) {
     Asked asked = asked_for(index, length);
     const Instant not_before = this->not_before(asked);
     bool all_suit = true;
@@ -216,31 +249,37 @@ std::optional<SlurmPlan::Start> SlurmPlan::earliest(JobIndex index, Duration len
         if (slots_[first].begin < not_before || !enough(asked, slots_[first])) continue;
         std::size_t end = 0;
         std::size_t short_of = no_slot;
-        Start start = start_at(asked, first, end, short_of);
-        if (short_of != no_slot || !fits(asked, first, end, start, short_of)) {
+        start_at(asked, first, tried_, end, short_of);
+        if (short_of != no_slot || !fits(asked, first, end, tried_, short_of)) {
             first = short_of;  // no start up to there can do
             continue;
         }
-        if (suits(start)) {
-            asked.at = start.at;
+        if (suits(tried_)) {
+            asked.at = tried_.at;
             if (all_suit) asked_.push_back(asked);
-            return start;
+            return &tried_;
         }
         all_suit = false;
     }
     asked.at = Instant::max();
     if (all_suit) asked_.push_back(asked);
-    return std::nullopt;
+    return nullptr;
 }
 
 void SlurmPlan::take(JobIndex job, const Allocation& allocation, const Start& start) {
     RY_CHECK(start.until > start.at);
     taken_.push_back(job);
-    const Nodes nodes = up_nodes(allocation);
+    const Nodes& nodes = up_nodes(allocation);
+    if (start.at < fitting_.until) {
+        for (const NodesOfWord& n : nodes) {
+            if (fitting_.pods.words() > 0) fitting_.pods.word(n.word) &= ~n.nodes;
+            if (fitting_.rest.words() > 0) fitting_.rest.word(n.word) &= ~n.nodes;
+        }
+    }
     if (start.until <= slots_.back().begin) {
         const auto after = slot_from(start.until);
         if (after->begin != start.until) {
-            Slot split = *std::prev(after);
+            Slot split = copy_of(*std::prev(after));
             split.begin = start.until;
             split.planned = false;
             slots_.insert(after, std::move(split));

@@ -20,8 +20,12 @@ class SlurmPlan {
   public:
     using Ends =
         std::set<std::pair<Instant, JobIndex>>;  // when those that hold GPUs will have ended
+    class Memory;                                // of plans that are no more, for those to come
     // References must outlive the plan; nothing may change but by take().
-    SlurmPlan(const Fleet& fleet, const Ends& ends);
+    SlurmPlan(const Fleet& fleet, const Ends& ends, Memory& memory);
+    ~SlurmPlan();
+    SlurmPlan(const SlurmPlan&) = delete;
+    SlurmPlan& operator=(const SlurmPlan&) = delete;
 
     struct Start {
         Instant at{};
@@ -31,11 +35,10 @@ class SlurmPlan {
     };
     using Suits = std::function<bool(const Start&)>;
     // The earliest instant up to `latest` at which enough nodes of the job's partition have enough GPUs
-    // free for so long, and these suit.
-    std::optional<Start> earliest(JobIndex job, Duration length, Instant latest,
-                                  const Suits& suits);
+    // free for so long, and these suit; null: there is none. It stands until the next call.
+    const Start* earliest(JobIndex job, Duration length, Instant latest, const Suits& suits);
     // False when earliest() would not find it to start now, nor will after more has been taken.
-    bool may_start_now(JobIndex job, Duration length) const;
+    bool may_start_now(JobIndex job, Duration length);
     // By a job that will start then, or that starts now and will be among the ends.
     void take(JobIndex job, const Allocation& allocation, const Start& start);
 
@@ -56,7 +59,7 @@ class SlurmPlan {
         Instant at{};
     };
     static constexpr std::size_t no_slot = SIZE_MAX;
-    Nodes up_nodes(const Allocation& allocation) const;
+    const Nodes& up_nodes(const Allocation& allocation);  // stands until the next call
     bool extend();  // one slot more, if anything ends after the last one
     void give_back(Slot& slot, const Nodes& nodes) const;
     void take(Slot& slot, const Nodes& nodes) const;
@@ -65,9 +68,11 @@ class SlurmPlan {
     std::vector<Slot>::iterator slot_from(Instant at);
     Instant not_before(const Asked& asked) const;
     Asked asked_for(JobIndex job, Duration length) const;
-    Start start_at(const Asked& what, std::size_t first, std::size_t& end,
-                   std::size_t& short_of) const;
+    void start_at(const Asked& what, std::size_t first, Start& start, std::size_t& end,
+                  std::size_t& short_of) const;
+    Slot copy_of(const Slot& slot);
     bool enough(const Asked& what, const Slot& slot) const;
+    static bool enough(const Asked& what, const Start& start);
     bool free_all_along(std::uint32_t pool, std::int64_t gpus, std::int64_t least,
                         std::size_t first, std::size_t end, NodeSet& nodes,
                         std::size_t& short_of) const;
@@ -75,7 +80,9 @@ class SlurmPlan {
               std::size_t& short_of) const;
 
     const Fleet& fleet_;
+    const FleetSpec& spec_;
     const Ends& ends_;
+    Memory& memory_;
     std::size_t levels_;                   // GPUs of the largest node, and one
     std::vector<const NodeSet*> members_;  // of each pool
     Ends::const_iterator next_end_;
@@ -83,6 +90,17 @@ class SlurmPlan {
     std::vector<JobIndex> taken_;                 // who started since, and ends as planned here
     std::vector<Slot> slots_;
     std::vector<Asked> asked_;
+    Start tried_;  // scratch
+    Nodes up_nodes_;
+    // Who may start now, and on which nodes even after all that has been taken since.
+    JobIndex known_to_fit_ = no_fleet_job;
+    Start fitting_;
+};
+
+// A slot is a few kilobytes, and a plan makes hundreds of them.
+class SlurmPlan::Memory {
+    friend class SlurmPlan;
+    std::vector<Slot> slots_;
 };
 
 // The end of the window that is open at that instant, or else of the next one, or of the last.

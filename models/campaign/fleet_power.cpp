@@ -1,0 +1,68 @@
+#include "models/campaign/fleet_power.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace railyard {
+
+NodeEnergy node_energy(const FleetPower& power, const FleetSpec& spec, const FleetLedger& ledgers) {
+    NodeEnergy out{};
+    const auto add = [&out](const NodeEnergy& more) {
+        for (std::size_t i = 0; i < out.size(); ++i) out[i] += more[i];
+    };
+    for (std::size_t g = 0; g < spec.groups.size(); ++g) {
+        const std::int64_t parts = spec.groups[g].gpus_per_node * spec.parts_per_gpu();
+        const std::vector<NodeDraw>& draws = power.draws[g];
+        for (std::size_t k = 0; k < draws.size(); ++k) {
+            add(node_energy([&](Category c) { return draws[k].of(c); }, ledgers.of(g, k), parts));
+        }
+        add(node_energy([&](Category c) { return draws[0].without_job(c); },
+                        ledgers.of(g, ledgers.no_kind()), parts));
+    }
+    return out;
+}
+
+FleetPeak::FleetPeak(const FleetPower& power, const FleetSpec& spec, const FleetJobs& jobs)
+    : spec_(spec), jobs_(jobs), shares_(spec.groups.size()), running_(jobs.jobs.size()) {
+    for (std::size_t g = 0; g < spec.groups.size(); ++g) {
+        const NodeGroup& group = spec.groups[g];
+        const auto nodes = static_cast<double>(group.nodes);
+        const double idle = power.draws[g][0].node.at(Activity::idle).value;
+        const auto parts = static_cast<double>(group.gpus_per_node * spec.parts_per_gpu());
+        for (std::size_t k = 0; k < spec.kinds.size(); ++k) {
+            const PowerProfile& step = power.draws[g][k].node_step;
+            shares_[g].push_back({(step.peak().value - idle) / parts,
+                                  (step.peak().value - step.low().value) / parts});
+        }
+        idle_ += nodes * idle;
+        design_ += nodes * power.draws[g][0].node_design().value;
+        group_of_node_.insert(group_of_node_.end(), static_cast<std::size_t>(group.nodes), g);
+    }
+}
+
+void FleetPeak::started(JobIndex index, Instant, const Allocation& gpus) {
+    const FleetJob& job = jobs_.jobs[index];
+    const auto parts = static_cast<double>(spec_.parts_of(job));
+    double over_idle = 0;
+    double swing = 0;
+    for (const NodeShare& share : gpus) {
+        const Share& each = shares_[group_of_node_[share.node]][job.kind];
+        over_idle += static_cast<double>(share.gpus) * parts * each.over_idle;
+        swing += static_cast<double>(share.gpus) * parts * each.swing;
+    }
+    running_[index] = milliwatts({over_idle});
+    now_ += running_[index];
+    highest_ = std::max(highest_, now_);
+    swing_ = std::max(swing_, swing);
+}
+
+void FleetPeak::stopped(JobIndex index, Instant) {
+    now_ -= std::exchange(running_[index], 0);
+}
+
+NodesDraw FleetPeak::draw() const {
+    return {idle_ + static_cast<double>(highest_) * 1e-3, swing_, design_};
+}
+
+}  // namespace railyard

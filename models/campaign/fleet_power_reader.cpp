@@ -1,0 +1,79 @@
+// Power under many jobs: what of [power] and [facility] they take, and what their nodes draw.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "models/campaign/fleet.h"
+#include "models/campaign/fleet_steps.h"
+#include "models/campaign/power_reader.h"
+
+namespace railyard {
+
+void PowerReader::check_fleet() {
+    if (breaker_.present()) {
+        breaker_.error("", "what breakers see of many jobs is not modelled: no breaker would trip",
+                       "a scenario with [job] takes it; [[failures.cause]] has domain = \"pdu\"");
+    }
+    if (pump_.present()) {
+        pump_.error("", "what a loop does without its pump under many jobs is not modelled",
+                    "a scenario with [job] takes it; [[failures.cause]] has domain = \"cdu\"");
+    }
+    if (s_.fleet->nodes.size() < 2) return;
+    const auto one_kind = [](Section& section, std::initializer_list<const char*> keys) {
+        for (const char* key : keys) {
+            if (!section.has(key)) continue;
+            section.error(key, "speaks of one kind of nodes, and the [[node_group]]s are several");
+        }
+    };
+    one_kind(power_, {"gpu_cap", "cap_exponent", "supplies", "supply_rating", "redundancy"});
+    one_kind(facility_, {"cooling", "inlet_temperature", "thermal_resistance",
+                         "throttle_temperature", "rack_power_max"});
+}
+
+NodePower PowerReader::node_power(const Node& node) {
+    Catalogue& c = p_.given ? catalogue_ : aside_.catalogue;
+    const Watts gpu_max = c.power("gpu", node.gpu.id, "max_power");
+    const double liquid = read_cooling(c, cooling_of_node(c, node.name), gpu_max).liquid_fraction;
+    return read_node_power(
+        c, {node.name, node.gpu.id, node.nic, node.gpus, node.nics, node.storage_nics}, liquid);
+}
+
+// Jobs run at full clocks here: heat that would slow them is no answer.
+void PowerReader::check_heat(const FleetJobKind& kind, NodeDraw& draw) {
+    if (!p_.facility_given) return;
+    draw.heat = settle(draw.node.gpu, p_.cooling.gpu, p_.throttle, draw.step);
+    if (!draw.heat.shuts_down && draw.heat.speed == 1 && draw.heat.hbm_speed == 1) return;
+    facility_.error(
+        "inlet_temperature",
+        fmt::format("the GPUs of {} reach {:.1f} degC, their memory {:.1f}: what jobs of "
+                    "a [scheduler] lose to throttling is not modelled",
+                    kind.name, draw.heat.gpu.value, draw.heat.hbm.value),
+        "a cooler inlet, a power.gpu_cap, or a scenario with [job]");
+}
+
+// The cluster's own draw is that of the jobs that draw most.
+void PowerReader::finish_fleet() {
+    const auto fleet = std::make_shared<FleetScenario>(*s_.fleet);
+    fleet->power.work_factor = 1 / p_.node.gpu.speed_at(p_.node.gpu.cap);
+    NodeDraw most;
+    for (const Node& node : fleet->nodes) {
+        std::vector<NodeDraw>& draws = fleet->power.draws.emplace_back();
+        for (std::size_t k = 0; k < fleet->spec.kinds.size(); ++k) {
+            const FleetJobKind& kind = fleet->spec.kinds[k];
+            const Scenario& job = fleet->models[k] ? *fleet->models[k] : s_;
+            NodeDraw draw;
+            draw.node = fleet->nodes.size() == 1 ? p_.node : node_power(node);
+            draw.repairing = p_.repairing;
+            draw.step = gpu_step(job, usual_step(kind, job.job.nodes, 0));
+            check_heat(kind, draw);
+            draw.run(draw.step);
+            if (most.node_step.peak() < draw.node_step.peak()) most = draw;
+            draws.push_back(std::move(draw));
+        }
+    }
+    static_cast<NodeDraw&>(p_) = most;
+    s_.fleet = fleet;
+}
+
+}  // namespace railyard

@@ -1,0 +1,16 @@
+#include "models/scheduler/fleet_ledger.h"
+
+namespace railyard {
+
+Ledger FleetLedger::total() const {
+    Ledger out;
+    for (const Ledger& ledger : ledgers_) {
+        for (std::size_t i = 0; i < category_count; ++i) {
+            const auto category = static_cast<Category>(i);
+            out.book(category, ledger.booked(category));
+        }
+    }
+    return out;
+}
+
+}  // namespace railyard
