@@ -129,6 +129,29 @@ TEST_CASE("a flow starts when the one that it waits for has ended") {
     CHECK(e.end(1) == 2 * e.end(0));
 }
 
+TEST_CASE("queue pairs of a NIC take turns, packet by packet") {
+    constexpr std::int64_t count = 6;
+    constexpr std::int64_t packet_ps = (4096 + 58) * 20;
+    PacketNetwork network;
+    const VertexId sw = network.add_switch(16'000'000);
+    const LinkId up = network.add_cable(network.add_nic(), sw, gbit(400), Picoseconds(us));
+    PacketSpec spec;
+    spec.ack_class = -1;
+    std::vector<PacketFlow> flows(count);
+    for (PacketFlow& f : flows) {
+        f.path = {up, network.add_cable(sw, network.add_nic(), gbit(400), Picoseconds(us))};
+        f.bytes = 3 * 4096;
+    }
+    PacketEngine e(network, spec);
+    for (const PacketFlow& f : flows) e.add(f);
+    REQUIRE(e.run(PacketEngine::never));
+    // The first sends once before the others are there: 0, 0 to 5, 0 to 5, 1 to 5.
+    for (std::size_t f = 1; f < flows.size(); ++f) {
+        CHECK((e.end(f) - e.end(0)).count() ==
+              (count - 1 + static_cast<std::int64_t>(f)) * packet_ps);
+    }
+}
+
 // ---- PFC ----
 
 TEST_CASE("the headroom formula gives the shipped SN5600 table to the byte") {
