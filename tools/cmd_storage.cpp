@@ -47,32 +47,35 @@ std::vector<Loss> losses_of(const StorageSystem& store) {
     return out;
 }
 
-// Which wall a checkpoint of all ranks at once meets, each as if it were alone.
-struct CheckpointWalls {
-    double bandwidth = 0;
-    double metadata = 0;
-    double files = 0;  // each on as many stripes or parts as it has; 0: they never are the limit
-    double serialisation = 0;
-
-    const char* largest() const {
-        const double most = std::max({bandwidth, metadata, files, serialisation});
-        if (bandwidth == most) return "bandwidth";
-        if (metadata == most) return "metadata";
-        return files == most ? "files" : "serialisation";
+// Which wall a checkpoint of all ranks at once meets, each as if it were alone, in seconds.
+class CheckpointWalls {
+  public:
+    explicit CheckpointWalls(const Scenario& s) {
+        const StoreSetup& store = s.stores[shared_store];
+        const bool from_gpus = s.job.checkpoint.mode != CheckpointMode::async;
+        walls_ = save_walls(s, shared_store, write_caps(s, store.limits, from_gpus));
     }
-};
+    double bandwidth() const { return std::max(of(Wall::store), of(Wall::client)); }
+    double metadata() const { return of(Wall::metadata); }
+    double files() const { return of(Wall::files); }  // each on as many stripes or parts as it has
+    double serialisation() const { return of(Wall::serialisation); }
+    const char* largest() const {
+        const double most = seconds(longest(walls_));
+        if (bandwidth() == most) return "bandwidth";
+        if (metadata() == most) return "metadata";
+        return files() == most ? "files" : "serialisation";
+    }
 
-CheckpointWalls checkpoint_walls(const Scenario& s) {
-    const StoreLimits limits = s.store().limits({});
-    const CheckpointWriters& w = s.checkpoint_writers;
-    const auto time = [&](Bandwidth b) {
-        return static_cast<double>(s.checkpoint_size.count()) / b.bytes_per_second();
-    };
-    const bool files = limits.file_write.bits_per_second() < no_limit;
-    return {time(write_bandwidth(limits, w.nodes)),
-            create_seconds(limits, {w.files, Bytes(), w.nodes, w.ranks}),
-            files ? time(limits.file_write * w.files) : 0, time(w.serialization * w.ranks)};
-}
+  private:
+    double of(Wall wall) const {
+        double most = 0;
+        for (const SaveWall& each : walls_) {
+            if (each.wall == wall) most = std::max(most, seconds(each.time));
+        }
+        return most;
+    }
+    std::vector<SaveWall> walls_;
+};
 
 void print_ceilings(const StoreLimits& limits, std::int64_t nodes) {
     Table table(
@@ -178,14 +181,14 @@ void print_store(const Scenario& s, const SmallFiles& files) {
                files.files, to_text(files.bytes), files.threads, files.clients,
                time_text(create_seconds(limits, files)), time_text(open_seconds(limits, files)));
     if (s.checkpoint_size.count() == 0) return;
-    const CheckpointWalls walls = checkpoint_walls(s);
+    const CheckpointWalls walls(s);
     fmt::print(
         "  a checkpoint of {} in {} files: bandwidth {}, metadata {}{}, serialisation {}: the wall "
         "is {}\n",
-        to_text(s.checkpoint_size), s.checkpoint_writers.files, time_text(walls.bandwidth),
-        time_text(walls.metadata),
-        walls.files > 0 ? ", files " + time_text(walls.files) : std::string(),
-        time_text(walls.serialisation), walls.largest());
+        to_text(s.checkpoint_size), s.checkpoint_writers.files, time_text(walls.bandwidth()),
+        time_text(walls.metadata()),
+        walls.files() > 0 ? ", files " + time_text(walls.files()) : std::string(),
+        time_text(walls.serialisation()), walls.largest());
 }
 
 // What the network between makes of it when all ranks come at once.
@@ -277,13 +280,13 @@ void print_json(const Scenario& s, const SmallFiles& files) {
                   {"create_s", create_seconds(limits, files)},
                   {"open_s", open_seconds(limits, files)}}}};
     if (s.checkpoint_size.count() > 0) {
-        const CheckpointWalls walls = checkpoint_walls(s);
+        const CheckpointWalls walls(s);
         out["checkpoint"] = {{"bytes", s.checkpoint_size.count()},
                              {"files", s.checkpoint_writers.files},
-                             {"bandwidth_s", walls.bandwidth},
-                             {"metadata_s", walls.metadata},
-                             {"files_s", walls.files},
-                             {"serialisation_s", walls.serialisation},
+                             {"bandwidth_s", walls.bandwidth()},
+                             {"metadata_s", walls.metadata()},
+                             {"files_s", walls.files()},
+                             {"serialisation_s", walls.serialisation()},
                              {"wall", walls.largest()}};
     }
     fmt::print("{}\n", out.dump());

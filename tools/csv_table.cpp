@@ -42,6 +42,7 @@ std::int64_t Fields::integer(const char* column) const {
 CsvTable read_csv_table(const std::string& path) {
     CsvTable table;
     table.name = std::filesystem::path(path).stem().string();
+    table.folder = std::filesystem::path(path).parent_path().string();
     std::string data;
     std::istringstream lines(read_file(path));
     for (std::string line; std::getline(lines, line);) {

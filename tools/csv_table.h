@@ -25,6 +25,7 @@ class Fields {
 
 struct CsvTable {
     std::string name;  // the file's, without folder and ending
+    std::string folder;
     std::vector<std::string> columns;
     std::vector<CsvRow> rows;  // a missing field is empty
 };

@@ -150,6 +150,11 @@ void print_data(const Scenario& s) {
     }
     fmt::print("\n  prefetch queues hold {:.3g} GB: {} without any supply\n", f.queue_bytes * 1e-9,
                to_text(from_seconds(f.bridge_s)));
+    if (s.data->shuffle_buffers == Bytes{}) return;
+    const double rate = s.data->loader->shuffle_fill_bandwidth(s.data->supply);
+    fmt::print("  shuffle buffers hold {}; a start or an epoch waits {} until they are full\n",
+               to_text(s.data->shuffle_buffers),
+               time_text(static_cast<double>(s.data->shuffle_buffers.count()) / rate));
 }
 
 void print_storage(const Scenario& s, const CampaignResult& r) {

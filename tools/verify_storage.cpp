@@ -149,7 +149,9 @@ class Storage {
         demand.batch = c.integer("loader_demand", name, "batch");
         demand.compute = c.time("loader_demand", name, "compute_time");
         demand.handover = c.time("loader", framework, "handover");
-        demand.handover_jitter = c.time("loader", framework, "handover_jitter");
+        // What disturbs a host comes so often a second: the longer a step, the more of it.
+        demand.handover_jitter = from_seconds(seconds(demand.compute) *
+                                              c.number("loader", framework, "jitter_fraction"));
         LoaderSpec spec;
         spec.samples_per_file = c.integer("loader_demand", name, "samples_per_file");
         spec.format = spec.samples_per_file == 1 ? SampleFormat::files : SampleFormat::shards;

@@ -14,6 +14,9 @@
 #include "tools/options.h"
 #include "tools/queueing.h"
 #include "tools/verify_fleets.h"
+#include "tools/verify_megatron_text.h"
+#include "tools/verify_networks.h"
+#include "tools/verify_packets.h"
 #include "tools/verify_reliability.h"
 #include "tools/verify_schedules.h"
 #include "tools/verify_storage.h"
@@ -818,10 +821,13 @@ constexpr Format formats[] = {
 std::vector<VerifiedTable> verify_table(const CsvTable& table, const Value* overrides) {
     // A run's limits are known from others of the same table.
     if (table.name.starts_with("50")) return {verify_mlperf_storage(table, overrides)};
+    if (table.name.starts_with("03")) return {verify_megatron_text(table, overrides)};
     if (auto stores = verify_stores(table, overrides)) return {std::move(*stores)};
     if (auto schedules = verify_schedules(table)) return {std::move(*schedules)};
     if (auto fleets = verify_fleets(table, overrides)) return {std::move(*fleets)};
     if (auto streams = verify_streams(table, overrides)) return {std::move(*streams)};
+    if (auto networks = verify_networks(table)) return {std::move(*networks)};
+    if (auto packets = verify_packets(table)) return {std::move(*packets)};
     if (auto reliability = verify_reliability(table)) return {std::move(*reliability)};
     std::vector<VerifiedTable> out;
     for (const Format& format : formats) {

@@ -19,11 +19,12 @@ struct VerifiedRow {
     double published = 0;
     double simulated = 0;
     Published as = Published::figure;
-    // 0 on the right side of a limit.
+    // 0 on the right side of a limit; of a published 0, all of what is simulated.
     double error() const {
         if (as == Published::at_most && simulated <= published) return 0;
         if (as == Published::at_least && simulated >= published) return 0;
-        return simulated == published ? 0 : simulated / published - 1;
+        if (published == 0) return simulated == 0 ? 0 : 1;
+        return simulated / published - 1;
     }
 };
 

@@ -144,15 +144,15 @@ std::vector<Metric> metrics_of(const Scenario& s, const ReplicaResult& r) {
         static_cast<double>(job.replica_steps_missing) / static_cast<double>(s.job.replicas);
     const double step_s = seconds(s.job.step.duration());
     const double job_gpus = static_cast<double>(s.job.gpus());
-    // Whole steps that were kept, with the step that the end cut off.
-    const double trained = static_cast<double>(r.ledger.booked(Category::productive) +
-                                               r.ledger.booked(Category::exposed_communication) +
-                                               r.ledger.booked(Category::pipeline_bubble) +
-                                               r.ledger.booked(Category::straggler_wait) +
-                                               r.ledger.booked(Category::degraded) +
-                                               r.ledger.booked(Category::throttled) +
-                                               r.ledger.booked(Category::data_wait)) *
-                           1e-9 / job_gpus;
+    // Whole steps that were kept, with the step that the end cut off; no wait before a first one.
+    const double trained =
+        static_cast<double>(
+            r.ledger.booked(Category::productive) +
+            r.ledger.booked(Category::exposed_communication) +
+            r.ledger.booked(Category::pipeline_bubble) + r.ledger.booked(Category::straggler_wait) +
+            r.ledger.booked(Category::degraded) + r.ledger.booked(Category::throttled) +
+            r.ledger.booked(Category::data_wait) - job.first_batch) *
+        1e-9 / job_gpus;
     double interruptions = 0;
     for (const std::int64_t n : job.interruptions) interruptions += static_cast<double>(n);
     const double peak = s.peak_flops();
@@ -211,6 +211,10 @@ std::vector<Metric> metrics_of(const Scenario& s, const ReplicaResult& r) {
         metrics.push_back(plain_metric(
             "data_wait_time", "s",
             static_cast<double>(r.ledger.booked(Category::data_wait)) * 1e-9 / job_gpus));
+        if (s.data->shuffle_buffers > Bytes{}) {
+            metrics.push_back(plain_metric("data_first_batch_time", "s",
+                                           static_cast<double>(job.first_batch) * 1e-9 / job_gpus));
+        }
         metrics.push_back(plain_metric("data_starved_time", "s", seconds(job.data_starved)));
         metrics.push_back(plain_metric("data_utilisation", "1", s.data->flow.utilisation));
         metrics.push_back(plain_metric("data_fetched", "B", fetched));
@@ -302,7 +306,7 @@ ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events
     }
     nodes.start();
     std::optional<Feeds> feeds;
-    if (s.failures && (s.power.breaker || s.power.pump)) {
+    if (s.power.breaker || s.power.pump) {
         feeds.emplace(engine, nodes, s.power, s.nodes, s.seed, replica);
         job.set_watcher(*feeds);
         feeds->start();

@@ -8,6 +8,7 @@
 #include "models/campaign/bill_of_materials.h"
 #include "models/campaign/cost.h"
 #include "models/campaign/fleet.h"
+#include "models/campaign/save_walls.h"
 #include "models/campaign/scenario.h"
 #include "models/campaign/store_traffic.h"
 #include "sim/metrics.h"

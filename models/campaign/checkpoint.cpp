@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/campaign/save_walls.h"
 #include "models/campaign/store_traffic.h"
 #include "sim/integers.h"
 
@@ -13,6 +14,12 @@ namespace railyard {
 namespace {
 
 constexpr double step_seconds_max = 1e7;
+
+void lower(TransferSpec& spec, Bandwidth cap, Wall wall) {
+    if (cap >= spec.cap) return;
+    spec.cap = cap;
+    spec.cap_wall = wall;
+}
 
 // What one node moves to and from one of the places on it, or on its neighbour.
 struct NodePlace {
@@ -52,7 +59,6 @@ class CheckpointReader {
     NodePlace node_place(Place place);
     void check_room(Section& section, const TierSpec& tier, Bytes copy, Bytes capacity,
                     const std::string& of) const;
-    void cap_write(TransferSpec& write, const StoreLimits& limits, bool from_gpus) const;
     void cap_read(TransferSpec& read, const StoreLimits& limits) const;
     void cap_by_network(TierSpec& tier);
     Duration time_per_checkpoint() const;
@@ -395,7 +401,11 @@ void CheckpointReader::settle_tier(Section& section, TierSpec& tier,
     tier.write.files = tier.read.files = writers_.files;
     tier.write.weight = s_.fair_by_job ? 1 : writers_.nodes;
     tier.read.weight = s_.fair_by_job ? 1 : s_.job.nodes;
-    cap_write(tier.write, store.limits, c().tiers.empty() && !async());
+    tier.write.cap = unlimited;
+    for (const auto& [rate, wall] : write_caps(s_, store.limits, c().tiers.empty() && !async())) {
+        lower(tier.write, rate, wall);
+    }
+    tier.write.files_per_s = files_per_second(writers_.ranks, store.limits.create_latency);
     cap_read(tier.read, store.limits);
     if (number == shared_store) cap_by_network(tier);
     check_room(section, tier, c().size, store.capacity, store.name);
@@ -409,21 +419,6 @@ void CheckpointReader::settle_tier(Section& section, TierSpec& tier,
         job_.error("recovery", "the store gives nothing back: its read bandwidth is 0");
     }
 }
-
-namespace {
-
-void lower(TransferSpec& spec, Bandwidth cap, Wall wall) {
-    if (cap >= spec.cap) return;
-    spec.cap = cap;
-    spec.cap_wall = wall;
-}
-
-// What threads that each wait for their own answers make or open.
-double files_per_s(std::int64_t threads, Duration latency) {
-    return latency > Duration{} ? static_cast<double>(threads) / seconds(latency) : 0;
-}
-
-}  // namespace
 
 // `capacity` 0: not known.
 void CheckpointReader::check_room(Section& section, const TierSpec& tier, Bytes copy,
@@ -444,16 +439,6 @@ void CheckpointReader::check_room(Section& section, const TierSpec& tier, Bytes 
         fmt::format("at most {:.0f} fit", fits));
 }
 
-void CheckpointReader::cap_write(TransferSpec& write, const StoreLimits& limits,
-                                 bool from_gpus) const {
-    write.cap = writers_.serialization * writers_.ranks;
-    write.cap_wall = Wall::serialisation;
-    lower(write, limits.client_write * writers_.nodes, Wall::client);
-    lower(write, limits.file_write * writers_.files, Wall::files);
-    if (from_gpus && s_.gpu_path) lower(write, *s_.gpu_path * writers_.nodes, Wall::client);
-    write.files_per_s = files_per_s(writers_.ranks, limits.create_latency);
-}
-
 void CheckpointReader::cap_read(TransferSpec& read, const StoreLimits& limits) const {
     const Bandwidth clients = limits.client_read * s_.job.nodes;
     // Loading is slower than reading: tensors are made, and moved to the GPUs.
@@ -462,7 +447,7 @@ void CheckpointReader::cap_read(TransferSpec& read, const StoreLimits& limits) c
     read.cap_wall = clients < least(limits.read).bandwidth ? Wall::client : Wall::store;
     lower(read, limits.file_read * writers_.files, Wall::files);
     if (s_.gpu_path) lower(read, *s_.gpu_path * s_.job.nodes, Wall::client);
-    read.files_per_s = files_per_s(s_.job.gpus(), limits.open_latency);
+    read.files_per_s = files_per_second(s_.job.gpus(), limits.open_latency);
 }
 
 // What all ranks reach at once over the links between, where those are modelled.
@@ -488,24 +473,7 @@ namespace {
 // With the stores to itself.
 Duration time_alone(const TierSpec& tier, const Scenario& s) {
     if (on_nodes(tier.place)) return tier.write_time;
-    const StoreSetup& store = s.stores[tier.write.store];
-    const Bandwidth client = s.job.store_paths[tier.write.store].write;
-    const Bandwidth rate = std::min({store.supply.write, client, tier.write.cap});
-    Duration time = transfer_time(s.checkpoint_size, rate);
-    const StoreSupply& supply = store.supply;
-    if (supply.write_buffer > Bytes{} && rate > supply.drain) {
-        // It fills up at the difference; what comes after comes in as it drains.
-        const double r = rate.bytes_per_second();
-        const double d = supply.drain.bytes_per_second();
-        const double before = static_cast<double>(supply.write_buffer.count()) * r / (r - d);
-        const double rest = std::max(0.0, static_cast<double>(s.checkpoint_size.count()) - before);
-        time += from_seconds(rest / d - rest / r);
-    }
-    for (const double per_s : {supply.creates_per_s, tier.write.files_per_s}) {
-        if (per_s <= 0) continue;
-        time = std::max(time, from_seconds(static_cast<double>(tier.write.files) / per_s));
-    }
-    return time;
+    return longest(save_walls(s, tier.write.store, {{tier.write.cap, tier.write.cap_wall}}));
 }
 
 }  // namespace

@@ -23,20 +23,26 @@ constexpr std::array<CauseText, loss_cause_count> texts = {{
     {"stragglers", "all ranks are as fast as the mean"},
     {"degraded_parts", "no part is slower than it should be"},
     {"throttling", "no heat that slows clocks or memory"},
+    {"feeds", "breakers hold and pumps run"},
     {"maintenance", "no planned interruptions"},
 }};
 
-bool is_storm(const FailureCause& cause) {
-    return cause.storm.has_value();
+// What takes a cause of failures away.
+LossCause loss_of(const Scenario& s, std::size_t cause) {
+    const bool breaker = s.power.breaker && s.power.breaker->cause == cause;
+    const bool pump = s.power.pump && s.power.pump->cause == cause;
+    if (breaker || pump) return LossCause::feeds;
+    return s.causes[cause].storm ? LossCause::network : LossCause::failures;
 }
 
-// Those of which `stays` is true, with what points at them: injected strikes, breakers and pumps.
-void keep_causes(Scenario& s, bool (*stays)(const FailureCause&)) {
+// Takes causes away with what points at them: injected strikes, breakers and pumps.
+void remove_causes(Scenario& s, const LossCauses& without) {
     std::vector<std::optional<std::size_t>> place;
     std::vector<FailureCause> kept;
-    for (FailureCause& cause : s.causes) {
-        place.push_back(stays(cause) ? std::optional(kept.size()) : std::nullopt);
-        if (place.back()) kept.push_back(std::move(cause));
+    for (std::size_t i = 0; i < s.causes.size(); ++i) {
+        const bool stays = !has(without, loss_of(s, i));
+        place.push_back(stays ? std::optional(kept.size()) : std::nullopt);
+        if (stays) kept.push_back(std::move(s.causes[i]));
     }
     s.causes = std::move(kept);
     const auto renumber = [&](std::vector<InjectedStrike>& strikes) {
@@ -103,20 +109,23 @@ std::string_view loss_cause_doc(LossCause cause) {
 }
 
 LossCauses loss_causes(const Scenario& s) {
-    const bool storms = std::any_of(s.causes.begin(), s.causes.end(), is_storm);
-    const bool others = !std::all_of(s.causes.begin(), s.causes.end(), is_storm);
+    LossCauses fails;
+    for (std::size_t i = 0; i < s.causes.size(); ++i) {
+        fails.set(static_cast<std::size_t>(loss_of(s, i)));
+    }
     const bool planned = s.job.maintenance.every > Duration{};
     LossCauses out;
     const auto set = [&](LossCause cause, bool there) {
         out[static_cast<std::size_t>(cause)] = there;
     };
-    set(LossCause::failures, others);
-    set(LossCause::recovery, others || storms || planned);
+    set(LossCause::failures, has(fails, LossCause::failures));
+    set(LossCause::recovery, fails.any() || planned);
     set(LossCause::storage, s.job.checkpoint.mode != CheckpointMode::none || s.data.has_value());
-    set(LossCause::network, s.fidelity != Fidelity::analytic || storms);
+    set(LossCause::network, s.fidelity != Fidelity::analytic || has(fails, LossCause::network));
     set(LossCause::stragglers, s.job.step.straggler_wait > Duration{});
     set(LossCause::degraded_parts, !s.faults.empty());
     set(LossCause::throttling, s.job.step.throttled > Duration{});
+    set(LossCause::feeds, has(fails, LossCause::feeds));
     set(LossCause::maintenance, planned);
     return out;
 }
@@ -136,10 +145,7 @@ void remove_from_data(Scenario& s, const LossCauses& without) {
 }
 
 void remove_from_campaign(Scenario& s, const LossCauses& without) {
-    if (has(without, LossCause::failures)) keep_causes(s, is_storm);
-    if (has(without, LossCause::network)) {
-        keep_causes(s, [](const FailureCause& cause) { return !is_storm(cause); });
-    }
+    remove_causes(s, without);
     if (has(without, LossCause::recovery)) make_recovery_instant(s);
     if (has(without, LossCause::storage)) make_storage_free(s);
     if (has(without, LossCause::maintenance)) s.job.maintenance = {};

@@ -21,9 +21,10 @@ enum class LossCause : std::uint8_t {
     stragglers,      // all ranks are as fast as the mean
     degraded_parts,  // no part is slower than it should be
     throttling,      // heat slows no clocks and no memory; a power cap is the design's and stays
+    feeds,           // breakers hold and pumps run
     maintenance,     // nothing is planned
 };
-constexpr std::size_t loss_cause_count = 8;
+constexpr std::size_t loss_cause_count = 9;
 using LossCauses = std::bitset<loss_cause_count>;
 
 std::string_view loss_cause_name(LossCause cause);  // snake_case

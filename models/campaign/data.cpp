@@ -22,6 +22,7 @@ struct DataKeys {
     std::int64_t samples_per_file = 1000;
     std::int64_t workers = 4;
     std::int64_t prefetch = 2;
+    std::int64_t shuffle_buffer = 0;
     std::optional<Rate> decode_rate;
     bool gpu_decode = false;
     double cores = 0;
@@ -48,6 +49,10 @@ DataKeys read_keys(Section& data) {
     data.read("workers", k.workers, "Loader workers of one GPU", {.bound = Bound::count});
     data.read("prefetch", k.prefetch, "Batches that wait or are under way for one GPU",
               {.bound = Bound::count});
+    data.read("shuffle_buffer", k.shuffle_buffer,
+              "Samples that each worker holds before its first batch; filled again at every start "
+              "and epoch",
+              {.bound = Bound::non_negative});
     data.read("decode_rate", k.decode_rate, "Samples a second that one CPU core decodes",
               {.bound = Bound::positive,
                .otherwise = "JPEG's from the catalogue for resnet50; else nothing to decode"});
@@ -78,11 +83,17 @@ void check(Section& data, const DataKeys& k, Catalogue& catalogue, const DataCon
     if (k.demand == llm_text && context.tokens_per_step == 0) {
         data.error("demand", "tokens are counted by a model, and there is none", "give job.model");
     }
-    for (const char* key : {"sample_size", "sample_stdev", "batch"}) {
+    for (const char* key : {"sample_size", "sample_stdev", "batch", "shuffle_buffer"}) {
         if (k.demand == llm_text && data.has(key)) {
             data.error(key, "has no meaning for tokens: job.parallel says how many a step reads",
                        "job.data.demand = \"custom\"");
         }
+    }
+    const bool files = k.format == static_cast<int>(SampleFormat::files);
+    if (files && k.shuffle_buffer > 0) {
+        data.error("shuffle_buffer",
+                   "has no use where each sample is a file: any order can be read",
+                   "job.data.format = \"shards\" or \"records\"");
     }
     const bool object_store = k.source == static_cast<int>(DataSource::object_store);
     if (object_store && !k.egress_price && !context.objects) {
@@ -131,6 +142,14 @@ DataDemand demand_of(const DataKeys& k, Catalogue& c, const DataContext& context
     if (k.sample_size) d.sample_bytes = static_cast<double>(k.sample_size->count());
     if (k.sample_stdev) d.sample_stdev = static_cast<double>(k.sample_stdev->count());
     return d;
+}
+
+// Of the samples of each worker; no more than are its own in an epoch.
+std::int64_t shuffle_buffer_of(const DataKeys& k, const DataContext& context, double sample_bytes) {
+    if (!k.dataset) return k.shuffle_buffer;
+    const auto workers = static_cast<double>(k.workers * context.nodes * context.gpus_per_node);
+    const double own = static_cast<double>(k.dataset->count()) / sample_bytes / workers;
+    return static_cast<std::int64_t>(std::min(static_cast<double>(k.shuffle_buffer), own));
 }
 
 LoaderSpec loader_of(const DataKeys& k, Catalogue& c) {
@@ -183,6 +202,7 @@ void add_caches(DataLoading& out, const DataKeys& k, Catalogue& c, const DataCon
     if (!k.dataset) return;
     out.dataset_bytes = static_cast<double>(k.dataset->count());
     const double share = out.dataset_bytes / static_cast<double>(context.nodes);
+    out.page_cache = std::min(k.page_cache, Bytes::of(static_cast<std::int64_t>(share)));
     out.supply.memory_share =
         epoch_hit_rate(CachePolicy::lru, static_cast<double>(k.page_cache.count()), share);
     if (out.source == DataSource::local) {
@@ -234,7 +254,8 @@ std::optional<DataLoading> read_data(Section& job, Catalogue& catalogue,
     out.demand = data_demand_names()[static_cast<std::size_t>(k.demand)];
     out.source = static_cast<DataSource>(k.source);
     const DataDemand demand = demand_of(k, catalogue, context, data.has("batch"));
-    const LoaderSpec loader = loader_of(k, catalogue);
+    LoaderSpec loader = loader_of(k, catalogue);
+    loader.shuffle_buffer = shuffle_buffer_of(k, context, demand.sample_bytes);
     LoaderHosts hosts{context.nodes, context.gpus_per_node, k.cores};
     if (loader.core_decode_rate > 0 && k.cores == 0) {
         if (!catalogue.has("node", context.node, "cpu_cores")) {
@@ -249,7 +270,12 @@ std::optional<DataLoading> read_data(Section& job, Catalogue& catalogue,
     out.hit_rate = out.supply.memory_share + out.supply.local_share;
     out.loader = std::make_shared<DataLoader>(demand, loader, hosts);
     out.flow = out.loader->flow(out.supply);
-    out.bytes_per_step = static_cast<double>(hosts.gpus() * demand.batch) * demand.sample_bytes;
+    out.bytes_per_step = out.loader->bytes_per_step();
+    if (out.loader->shuffle_bytes() > 9e18) {
+        data.error("shuffle_buffer", "overflow: the buffers hold more than 9 EB");
+        return std::nullopt;
+    }
+    out.shuffle_buffers = Bytes::of(static_cast<std::int64_t>(out.loader->shuffle_bytes()));
     if (out.source == DataSource::object_store) {
         out.egress_usd_per_byte =
             k.egress_price ? *k.egress_price * 1e-9 : context.egress_usd_per_byte;

@@ -25,6 +25,8 @@ struct DataLoading {
     DataFlow flow;              // of that supply
     double hit_rate = 0;        // of samples, in the nodes' memory or on their drives
     double bytes_per_step = 0;  // of all samples, wherever they come from
+    Bytes shuffle_buffers;      // of all loaders, when full
+    Bytes page_cache;           // of one node, when it has cached what it can
     double dataset_bytes = 0;   // 0: not given, nothing is cached
     double egress_usd_per_byte = 0;
 

@@ -50,28 +50,37 @@ BreakerWatch::BreakerWatch(CampaignEngine& engine, Renewals::Target& target, std
                              std::max(least, 1 + spec.tolerance * stream.normal())};
         const std::int64_t behind = std::min(spec.nodes, nodes - first);
         const Breaker breaker(spec.curve, trips_at);
-        const bool could =
-            breaker.until_trip(power.node_step.times(static_cast<double>(behind))).has_value();
-        if (could) watched_.push_back({number, behind, breaker, {}});
+        const PowerProfile step = power.node_step.times(static_cast<double>(behind));
+        const bool could = breaker.until_trip(breaker.load(step)).has_value();
+        if (could) watched_.push_back({number, behind, breaker, nullptr, {}});
     }
 }
 
 void BreakerWatch::carry() {
     const Duration span = engine_.now() - carried_until_;
     carried_until_ = engine_.now();
-    for (Watched& w : watched_) w.breaker.carry(w.load, span);
+    for (Watched& w : watched_) {
+        if (w.load != nullptr) w.breaker.carry(*w.load, span);
+    }
+}
+
+const Breaker::Load& BreakerWatch::load_of(Watched& w, JobPhase phase, std::int64_t in_job) const {
+    const auto [found, is_new] = w.loads.try_emplace({phase, in_job});
+    if (is_new) {
+        const double others = static_cast<double>(w.nodes - in_job);
+        found->second = w.breaker.load(node_load(power_, phase)
+                                           .times(static_cast<double>(in_job),
+                                                  {others * power_.node.at(Activity::idle).value}));
+    }
+    return found->second;
 }
 
 void BreakerWatch::phase_changed(JobPhase now) {
     if (watched_.empty()) return;
     carry();
     const std::vector<std::int64_t> job_nodes = job_nodes_();
-    const PowerProfile node = node_load(power_, now);
     for (Watched& w : watched_) {
-        const std::int64_t in_job = job_nodes[static_cast<std::size_t>(w.number)];
-        const double others = static_cast<double>(w.nodes - in_job);
-        w.load = node.times(static_cast<double>(in_job),
-                            {others * power_.node.at(Activity::idle).value});
+        w.load = &load_of(w, now, job_nodes[static_cast<std::size_t>(w.number)]);
     }
     look_ahead();
 }
@@ -81,7 +90,9 @@ void BreakerWatch::look_ahead() {
     std::optional<Duration> soonest;
     std::uint32_t which = 0;
     for (std::uint32_t i = 0; i < watched_.size(); ++i) {
-        const std::optional<Duration> trips = watched_[i].breaker.until_trip(watched_[i].load);
+        const Watched& w = watched_[i];
+        if (w.load == nullptr) continue;
+        const std::optional<Duration> trips = w.breaker.until_trip(*w.load);
         if (!trips || (soonest && *soonest <= *trips)) continue;
         soonest = trips;
         which = i;
@@ -94,7 +105,7 @@ void BreakerWatch::handle(std::uint32_t watched) {
     carry();
     Watched& w = watched_[watched];
     w.breaker.reset();
-    w.load = {};  // its nodes are off
+    w.load = nullptr;
     ++trips_;
     Strike strike;
     strike.cause = cause_;

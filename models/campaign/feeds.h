@@ -31,8 +31,10 @@ class BreakerWatch : public CampaignEngine::Component, public PhaseWatcher {
         std::int64_t number = 0;
         std::int64_t nodes = 0;
         Breaker breaker;
-        PowerProfile load;
+        const Breaker::Load* load = nullptr;  // none: its nodes are off
+        std::map<std::pair<JobPhase, std::int64_t>, Breaker::Load> loads;  // by nodes in the job
     };
+    const Breaker::Load& load_of(Watched& watched, JobPhase phase, std::int64_t in_job) const;
     void carry();
     void look_ahead();
 

@@ -332,7 +332,7 @@ void PowerReader::check_breaker() {
     const double continuous =
         catalogue_.number("power_constants", "", "nec_continuous_load_fraction");
     const Breaker breaker(b.curve, b.rating);
-    if (const auto trips = breaker.until_trip(p_.node_step.times(nodes))) {
+    if (const auto trips = breaker.until_trip(breaker.load(p_.node_step.times(nodes)))) {
         breaker_.warning(
             "rating",
             fmt::format(

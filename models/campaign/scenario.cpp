@@ -12,6 +12,7 @@
 #include "models/campaign/domains.h"
 #include "models/campaign/failures.h"
 #include "models/campaign/fleet.h"
+#include "models/campaign/host_memory.h"
 #include "models/campaign/injections.h"
 #include "models/campaign/neighbours.h"
 #include "models/campaign/packet_rates.h"
@@ -346,6 +347,9 @@ void ScenarioReader::read_job() {
                        !given_step_ && s_.no_path.empty();
     read_checkpoint(job, *catalogue_, s_,
                     burst ? BurstPenalty([&] { return burst_penalty(); }) : BurstPenalty());
+    if (changes_.must_fit && ok() && !job.describing()) {
+        check_host_memory(job, *catalogue_, s_);
+    }
     read_recovery(job, *catalogue_, s_);
     job.finish();
 }
@@ -411,17 +415,21 @@ void ScenarioReader::read_data_loading(Section& job) {
         s_.job.step.data_wait = from_seconds(std::min(s_.data->flow.data_wait_s, step_seconds_max));
         const bool objects = s_.data->source == DataSource::object_store;
         const std::size_t store = objects ? object_store : shared_store;
-        if (s_.data->source != DataSource::local && store < s_.stores.size() &&
-            !has(changes_.without, LossCause::storage)) {
+        const bool alone = s_.data->source == DataSource::local || store >= s_.stores.size();
+        const bool shuffles = s_.data->shuffle_buffers > Bytes{};
+        if ((!alone || shuffles) && !has(changes_.without, LossCause::storage)) {
             s_.job.data = DataFeedSpec{.loader = s_.data->loader,
                                        .supply = s_.data->supply,
                                        .store = store,
                                        .weight = s_.fair_by_job ? 1 : s_.job.nodes,
-                                       .cold = s_.data->supply};
+                                       .cold = s_.data->supply,
+                                       .alone = alone};
             s_.job.data->cold.memory_share = s_.job.data->cold.local_share = 0;
-            if (s_.data->hit_rate > 0) {
-                s_.job.data->cold_steps = static_cast<std::int64_t>(
-                    std::min(9e15, s_.data->dataset_bytes / s_.data->bytes_per_step));
+            const auto epoch_steps = static_cast<std::int64_t>(
+                std::min(9e15, s_.data->dataset_bytes / s_.data->bytes_per_step));
+            if (s_.data->hit_rate > 0 && !alone) s_.job.data->cold_steps = epoch_steps;
+            if (shuffles && s_.data->dataset_bytes > 0) {
+                s_.job.data->epoch_steps = std::max<std::int64_t>(1, epoch_steps);
             }
         }
     }

@@ -11,6 +11,7 @@ class None final : public Congestion {
         pace.bits_per_s = given.line_bits_per_s;
     }
     void acknowledged(std::uint32_t, const Acknowledgement&, Pace&) override {}
+    bool follows_marks_alone() const override { return true; }
     void timer(std::uint32_t, Picoseconds, Pace&) override {}
 };
 

@@ -76,6 +76,9 @@ class Congestion {
     // Whether a timer moves nothing but the rate. Then it has no event: it is called when the pace is next
     // needed, for a packet or an acknowledgement, with the time at which it was due.
     virtual bool timers_can_wait() const { return false; }
+    // Whether marks, losses and timers are all that moves it, and the rate all that it moves: neither window
+    // nor timeout. Then it is told of no other acknowledgement.
+    virtual bool follows_marks_alone() const { return false; }
     virtual void timer(std::uint32_t flow, Picoseconds now, Pace& pace) = 0;
     // After an acknowledgement that told of packets not known to be lost before.
     virtual void lost(std::uint32_t, const Loss&, Pace&) {}

@@ -56,6 +56,7 @@ class Dcqcn final : public Congestion {
     }
 
     bool timers_can_wait() const override { return true; }
+    bool follows_marks_alone() const override { return spec_.byte_counter == 0; }
     void timer(std::uint32_t flow, Picoseconds now, Pace& pace) override {
         State& s = flows_[flow];
         if (now >= s.cut_at) {

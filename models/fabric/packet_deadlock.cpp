@@ -49,7 +49,7 @@ std::vector<std::uint8_t> PacketEngine::frozen() const {
             blocks[in] += spec_.credits.blocks(packet.bytes);
         });
         std::vector<SwitchBuffer> buffers = buffers_;
-        std::vector<IngressShare> shares = ingress_;
+        auto shares = ingress_;
         for (std::size_t s = 0; s < shares.size(); ++s) {
             if (has_credits(s % class_count_)) continue;
             const std::int64_t drained = shares[s].bytes + shares[s].headroom_bytes - bytes[s];

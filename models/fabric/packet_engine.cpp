@@ -42,6 +42,7 @@ PacketEngine::PacketEngine(const PacketNetwork& network, PacketSpec spec,
       congestion_(std::move(congestion)),
       telemetry_wanted_(congestion_->wants_telemetry()),
       timers_can_wait_(congestion_->timers_can_wait()),
+      follows_marks_alone_(congestion_->follows_marks_alone()),
       round_trips_wanted_(congestion_->wants_round_trips()),
       class_count_(spec_.classes.size()),
       links_(network.links),
@@ -49,7 +50,7 @@ PacketEngine::PacketEngine(const PacketNetwork& network, PacketSpec spec,
       to_nic_(links_.size()),
       ports_(links_.size()),
       queues_(links_.size() * class_count_),
-      rings_(links_.size() * class_count_),
+      turns_(links_.size() * class_count_),
       pauses_(links_.size() * class_count_),
       ingress_(links_.size() * class_count_),
       spraying_(spec_.seed, 0, "packet/spray"),
@@ -338,7 +339,7 @@ std::uint32_t PacketEngine::dequeue(LinkId link, std::size_t traffic_class) {
     queue.bytes -= packets_[id].bytes;
     ++queue.taken;
     Port& port = ports_[link];
-    if (queue.head == none && (!port.at_nic || rings_[s].head == none)) {
+    if (queue.head == none && (!port.at_nic || turns_[s].empty())) {
         port.waiting &= static_cast<std::uint8_t>(~(1U << traffic_class));
     }
     if (!port.at_nic) {
@@ -444,7 +445,7 @@ void PacketEngine::serve(LinkId link) {
         if (has_credits(c) && starves(link, c)) continue;
         if (queues_[link * class_count_ + c].head != none) {
             send_from_queue(link, c);
-        } else if (!send_from_ring(link, c)) {
+        } else if (!send_in_turn(link, c)) {
             continue;
         }
         if (!deficits_.empty()) deficits_[link * class_count_ + c] -= port.sent_bytes - sent_before;

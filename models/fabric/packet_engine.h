@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "models/fabric/cache_lines.h"
 #include "models/fabric/congestion.h"
 #include "models/fabric/link_credits.h"
 #include "models/fabric/link_faults.h"
@@ -24,6 +25,7 @@
 #include "models/fabric/slow_receiver.h"
 #include "models/fabric/switch_buffer.h"
 #include "models/fabric/timing_wheel.h"
+#include "models/fabric/turns.h"
 #include "sim/fingerprint.h"
 #include "sim/rng.h"
 
@@ -298,11 +300,6 @@ class PacketEngine {
         std::int64_t bytes_max = 0;
         std::int64_t taken = 0;  // packets that have left it, ever
     };
-    // Flows of a NIC that may send, in turn.
-    struct Ring {
-        std::uint32_t head = none;
-        std::uint32_t tail = none;
-    };
     struct Pause {
         std::int64_t sent = 0;  // its first frame
         std::int64_t until =
@@ -313,36 +310,38 @@ class PacketEngine {
         bool muted = false;  // its pauser
     };
     enum class Phase : std::uint8_t { waiting, moving, ended, failed };
-    // A queue pair: its flows, or the only one, as one row of packets.
-    struct Flow {
+    // A queue pair: its flows, or the only one, as one row of packets. A cache line that acknowledgements and
+    // packets sent need, one that only the latter do, and one of the receiver's.
+    struct alignas(64) Flow {
         std::uint32_t first = 0;           // of its path
         std::uint32_t packets = 0;         // of all flows that have started
         std::uint32_t last_begins = 0;     // the last of these flows, by its first packet
-        std::uint32_t oldest = none;       // flow that has started and not ended
-        std::uint32_t oldest_ends = none;  // after its last packet
+        std::uint32_t oldest_ends = none;  // after the last packet of `oldest`
         std::uint32_t to_send = 0;         // next
         std::uint32_t sent = 0;            // all before this one, once at least
         std::uint32_t acknowledged = 0;    // all before this one
-        std::uint32_t expected = 0;        // by the receiver
-        std::uint32_t unacknowledged = 0;  // received, since its last ACK
-        std::uint32_t ring_next = none;
-        std::uint16_t last_payload = 0;  // of the last packet
+        std::uint16_t last_payload = 0;    // of the last packet
         std::uint8_t hops = 0;
         std::uint8_t traffic_class = 0;
         Phase phase = Phase::waiting;
         PacketRouting routing = PacketRouting::path;
-        bool queued = false;  // in its NIC's ring
-        bool nacked = false;  // the receiver has asked for the packet that it expects
+        bool queued = false;  // it has its turn
         std::uint8_t retries = 0;
-        std::int64_t ready_at = 0;      // its pace allows the next packet
-        std::int64_t wake_at = unset;   // the flow_ready event that counts
-        std::int64_t timer_at = unset;  // the flow_timer event that counts
-        std::int64_t timeout_at = 0;
+        std::uint32_t oldest = none;   // flow that has started and not ended
+        std::int64_t ready_at = 0;     // its pace allows the next packet
+        std::int64_t wake_at = unset;  // the flow_ready event that counts
+        std::int64_t timeout_at = unset;
+
+        alignas(64) Pace pace;
+        std::uint64_t ps_per_byte = 0;       // of its pace, in 2^-20 ps
+        std::int64_t timer_at = unset;       // the flow_timer event that counts
         std::int64_t timeout_event = unset;  // the flow_timeout event that counts
-        std::int64_t cnp_at = 0;             // the receiver may send another
+
+        alignas(64) std::uint32_t expected = 0;  // by the receiver
+        std::uint32_t unacknowledged = 0;        // received, since its last ACK
+        std::int64_t cnp_at = 0;                 // the receiver may send another
         std::int64_t received_bytes = 0;
-        std::uint64_t ps_per_byte = 0;  // of its pace, in 2^-20 ps
-        Pace pace;
+        bool nacked = false;  // the receiver has asked for the packet that it expects
     };
     struct Record {  // a flow as it was given
         Picoseconds start{};
@@ -483,8 +482,9 @@ class PacketEngine {
     void count_sent(std::uint32_t flow);
     void go_back(Flow& f, std::uint32_t number);
     void aim(std::uint32_t flow);
+    void fetch_sender(std::uint32_t flow) const;
     void offer(std::uint32_t flow);
-    bool send_from_ring(LinkId link, std::size_t traffic_class);
+    bool send_in_turn(LinkId link, std::size_t traffic_class);
     void send_data(LinkId link, std::uint32_t flow);
     void receive_data(std::uint32_t id);
     void receive_in_any_order(std::uint32_t id, std::uint8_t flags);
@@ -492,6 +492,7 @@ class PacketEngine {
     void send_cnp(std::uint32_t id);
     void acknowledge(std::uint32_t id, std::uint8_t flags);
     void receive_ack(std::uint32_t id);
+    void tell_congestion(std::uint32_t id, std::uint32_t fresh, bool lost);
     void follow_pace(std::uint32_t flow, double rate_before);
     void wake_other(Pace& pace);
     void on_timer(std::uint32_t flow);
@@ -504,6 +505,7 @@ class PacketEngine {
     std::unique_ptr<Congestion> congestion_;
     bool telemetry_wanted_;
     bool timers_can_wait_;
+    bool follows_marks_alone_;
     bool round_trips_wanted_;
     std::size_t class_count_;
     unsigned credit_classes_ = 0;
@@ -511,7 +513,7 @@ class PacketEngine {
     std::vector<PacketLink> links_;
     TimingWheel wheel_;
     std::int64_t now_ = 0;
-    std::vector<Packet> packets_;
+    CacheLines<Packet> packets_;
     std::vector<std::uint32_t> next_packet_;  // in its queue, or in the list of free ones
     std::uint32_t free_packets_ = none;
     std::vector<HopTelemetry> telemetry_;  // of each packet, telemetry_hops_ places
@@ -531,13 +533,13 @@ class PacketEngine {
     static constexpr std::uint8_t to_slow_nic = 2;
     std::vector<std::uint8_t> to_nic_;    // of each link: one of these, or 0
     std::vector<Port> ports_;             // by link
-    std::vector<Queue> queues_;           // by slot: link and class
+    CacheLines<Queue> queues_;            // by slot: link and class
     std::vector<std::int64_t> deficits_;  // bytes left of a class's turn; empty: none share
-    std::vector<Ring> rings_;
+    std::vector<Turns> turns_;            // by slot, of NICs
     std::vector<Pause> pauses_;
     std::vector<PauseEdge>* pause_log_ = nullptr;
-    std::vector<IngressShare> ingress_;  // of the link's receiving end
-    std::vector<LinkCredits> credits_;   // empty: no class has any
+    CacheLines<IngressShare> ingress_;  // of the link's receiving end
+    std::vector<LinkCredits> credits_;  // empty: no class has any
     std::vector<LinkFaults> faults_;
     std::vector<std::int64_t> overflows_;  // by link; empty: there was none
     std::vector<SlowReceiver> slow_receivers_;

@@ -189,10 +189,16 @@ std::int64_t PacketEngine::received_bytes(std::size_t flow) const {
 bool PacketEngine::window_is_full(std::uint32_t flow) const {
     const Flow& f = flows_[flow];
     if (selective() && f.to_send - f.acknowledged >= spec_.recovery_window) return true;
-    if (f.pace.window_bytes == INT64_MAX) return false;
+    if (follows_marks_alone_ || f.pace.window_bytes == INT64_MAX) return false;
     const std::uint32_t under_way =
         selective() ? senders_[flow].under_way(f.sent) : f.to_send - f.acknowledged;
     return under_way * spec_.payload_bytes >= f.pace.window_bytes;
+}
+
+// What is touched to send a packet of it.
+inline void PacketEngine::fetch_sender(std::uint32_t flow) const {
+    __builtin_prefetch(&flows_[flow]);
+    __builtin_prefetch(&flows_[flow].pace);
 }
 
 // Puts the flow into its NIC's turn if it may send by the time the NIC can, else sets its alarm.
@@ -209,29 +215,22 @@ void PacketEngine::offer(std::uint32_t flow) {
         return;
     }
     f.queued = true;
-    f.ring_next = none;
-    Ring& ring = rings_[slot(link, f.traffic_class)];
-    if (ring.head == none) {
-        ring.head = flow;
-    } else {
-        flows_[ring.tail].ring_next = flow;
-    }
-    ring.tail = flow;
+    turns_[slot(link, f.traffic_class)].push(flow);
     port.waiting |= static_cast<std::uint8_t>(1U << f.traffic_class);
     if (!port.pending) kick(link);
 }
 
 // One packet of the flow whose turn it is; false when none may send.
-bool PacketEngine::send_from_ring(LinkId link, std::size_t traffic_class) {
+bool PacketEngine::send_in_turn(LinkId link, std::size_t traffic_class) {
     const std::size_t s = link * class_count_ + traffic_class;
-    Ring& ring = rings_[s];
+    Turns& turns = turns_[s];
     bool sent = false;
-    while (!sent && ring.head != none) {
-        const std::uint32_t flow = ring.head;
+    while (!sent && !turns.empty()) {
+        const std::uint32_t flow = turns.first();
+        turns.pop();
         Flow& f = flows_[flow];
-        ring.head = f.ring_next;
         f.queued = false;
-        if (ring.head == none && queues_[s].head == none) {
+        if (turns.empty() && queues_[s].head == none) {
             ports_[link].waiting &= static_cast<std::uint8_t>(~(1U << traffic_class));
         }
         // Its pace or window may have shrunk while it waited.
@@ -242,6 +241,7 @@ bool PacketEngine::send_from_ring(LinkId link, std::size_t traffic_class) {
         }
         offer(flow);
     }
+    if (!turns.empty()) fetch_sender(turns.first());
     return sent;
 }
 
@@ -282,6 +282,28 @@ void PacketEngine::count_sent(std::uint32_t flow) {
     f.sent = std::max(f.sent, f.to_send);
 }
 
+// What it makes of an acknowledgement of so many packets more.
+void PacketEngine::tell_congestion(std::uint32_t id, std::uint32_t fresh, bool lost) {
+    const Packet& packet = packets_[id];
+    const std::uint32_t flow = packet.flow;
+    Flow& f = flows_[flow];
+    Acknowledgement ack;
+    ack.now = Picoseconds(now_);
+    ack.congestion = (packet.flags & flag_marked) != 0;
+    ack.next = packet.number;
+    ack.to_send = selective() ? f.sent : f.to_send;
+    ack.bytes = fresh * spec_.payload_bytes;
+    if (telemetry_wanted_ && packet.place - f.first <= 2U * f.hops) {  // else it has been rerouted
+        ack.hops = {&telemetry_[id * telemetry_hops_], static_cast<std::size_t>(f.hops) - 1};
+    }
+    if (round_trips_wanted_) ack.round_trip = Picoseconds(now_ - sent_at_[id]);
+    catch_up(flow);
+    const double rate_before = f.pace.bits_per_s;
+    congestion_->acknowledged(flow, ack, f.pace);
+    if (lost) congestion_->lost(flow, {Picoseconds(now_), f.acknowledged, f.sent}, f.pace);
+    follow_pace(flow, rate_before);
+}
+
 void PacketEngine::receive_ack(std::uint32_t id) {
     const Packet packet = packets_[id];
     const std::uint32_t flow = packet.flow;
@@ -302,22 +324,9 @@ void PacketEngine::receive_ack(std::uint32_t id) {
         lost = true;
         go_back(f, packet.number);
     }
-    Acknowledgement ack;
-    ack.now = Picoseconds(now_);
-    ack.congestion = (packet.flags & flag_marked) != 0;
-    ack.next = packet.number;
-    ack.to_send = selective() ? f.sent : f.to_send;
-    ack.bytes = fresh * spec_.payload_bytes;
-    if (telemetry_wanted_ && packet.place - f.first <= 2U * f.hops) {  // else it has been rerouted
-        ack.hops = {&telemetry_[id * telemetry_hops_], static_cast<std::size_t>(f.hops) - 1};
-    }
-    if (round_trips_wanted_) ack.round_trip = Picoseconds(now_ - sent_at_[id]);
-    catch_up(flow);
-    const double rate_before = f.pace.bits_per_s;
-    congestion_->acknowledged(flow, ack, f.pace);
-    if (lost) congestion_->lost(flow, {Picoseconds(now_), f.acknowledged, f.sent}, f.pace);
+    const bool marked = (packet.flags & flag_marked) != 0;
+    if (marked || lost || !follows_marks_alone_) tell_congestion(id, fresh, lost);
     free_packet(id);
-    follow_pace(flow, rate_before);
     if (f.acknowledged >= f.oldest_ends) end_flows(flow);
     offer(flow);
 }
@@ -375,7 +384,7 @@ void PacketEngine::catch_up(std::uint32_t flow) {
 }
 
 void PacketEngine::restart_timeout(std::uint32_t flow) {
-    const std::int64_t own = flows_[flow].pace.timeout.count();
+    const std::int64_t own = follows_marks_alone_ ? 0 : flows_[flow].pace.timeout.count();
     const std::int64_t timeout = own > 0 ? own : spec_.retransmission_timeout.count();
     flows_[flow].timeout_at = timeout > 0 ? now_ + timeout : unset;
 }
@@ -383,7 +392,7 @@ void PacketEngine::restart_timeout(std::uint32_t flow) {
 // One event for each flow: it finds out whether its deadline has moved.
 void PacketEngine::await_timeout(std::uint32_t flow) {
     Flow& f = flows_[flow];
-    if (f.timeout_at >= f.timeout_event) return;
+    if (f.timeout_at == unset || f.timeout_at >= f.timeout_event) return;
     f.timeout_event = f.timeout_at;
     schedule(f.timeout_at, What::flow_timeout, flow);
 }

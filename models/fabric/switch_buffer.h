@@ -38,7 +38,7 @@ struct alignas(32) IngressShare {
     bool xoff = false;                // the sender has been told to stop
 };
 
-class SwitchBuffer {
+class alignas(64) SwitchBuffer {
   public:
     // `pool_bytes`: what is left of the buffer without headroom and reserves.
     SwitchBuffer(const BufferSpec& spec, std::int64_t pool_bytes, std::int64_t headroom_bytes)

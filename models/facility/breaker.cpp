@@ -34,91 +34,86 @@ TripCurve read_trip_curve(Catalogue& c) {
     return TripCurve(std::move(points));
 }
 
-double Breaker::after(double warmth, Watts load, double span) const {
-    const double multiple = load.value / rating_.value;
-    return multiple > 1 ? warmth + span / curve_.seconds_at(multiple)
-                        : warmth * portable_exp(-span / curve_.cooling_seconds());
-}
-
-void Breaker::carry(Watts load, Duration time) {
-    warmth_ = std::min(1.0, after(warmth_, load, seconds(time)));
-}
-
-// One cycle takes warmth w to gain * w + rise, and on its way it is highest where `trips_from` says: from
-// there on upwards at the cycle's start, it trips within the cycle.
-struct Breaker::Cycle {
-    double gain = 1;
-    double rise = 0;
-    double trips_from = std::numeric_limits<double>::infinity();
-
-    // After n cycles from w.
-    double after(double w, double n) const {
-        if (gain == 1) return w + n * rise;
-        const double settled = rise / (1 - gain);
-        return settled + (w - settled) * portable_power(gain, n);
-    }
-    // Whole cycles that it bears from w: the first that begins at trips_from or above. Infinity: all.
-    double borne_from(double w) const {
-        if (w >= trips_from) return 0;
-        if (gain == 1) return rise > 0 ? std::ceil((trips_from - w) / rise) : INFINITY;
-        const double settled = rise / (1 - gain);
-        if (settled <= trips_from) return INFINITY;
-        if (gain <= 0) return 1;  // all warmth is gone by the cycle's end
-        return std::ceil(portable_log((settled - trips_from) / (settled - w)) / portable_log(gain));
-    }
-};
-
-Breaker::Cycle Breaker::cycle_of(const PowerProfile& load) const {
-    Cycle out;
-    for (const PowerLevel& level : load.levels()) {
+Breaker::Load Breaker::load(const PowerProfile& profile) const {
+    Load out;
+    out.cycle_ = profile.cycle();
+    for (const PowerLevel& level : profile.levels()) {
         const double span = seconds(level.lasts);
-        const double end = after(1, level.power, span);
+        Load::Level each;
+        each.lasts = level.lasts;
+        each.trip_seconds = curve_.seconds_at(level.power.value / rating_.value);
         if (level.power > rating_) {
-            out.rise += end - 1;
-            out.trips_from = std::min(out.trips_from, (1 - out.rise) / out.gain);
+            each.gained = span / each.trip_seconds;
+            out.rise_ += each.gained;
+            out.trips_from_ = std::min(out.trips_from_, (1 - out.rise_) / out.gain_);
         } else {
-            out.gain *= end;
-            out.rise *= end;
+            each.kept = portable_exp(-span / curve_.cooling_seconds());
+            out.gain_ *= each.kept;
+            out.rise_ *= each.kept;
         }
+        out.levels_.push_back(each);
     }
+    if (out.gain_ > 0) out.log_gain_ = portable_log(out.gain_);
     return out;
 }
 
-void Breaker::carry(const PowerProfile& load, Duration time) {
-    if (load.cycle() <= Duration{}) return;
-    const Cycle cycle = cycle_of(load);
-    const auto whole = static_cast<double>(time / load.cycle());
-    warmth_ = std::min(1.0, cycle.after(warmth_, whole));
-    Duration left = time % load.cycle();
-    for (const PowerLevel& level : load.levels()) {
-        const Duration span = std::min(left, level.lasts);
-        carry(level.power, span);
-        left -= span;
+double Breaker::Load::after(double warmth, double cycles) const {
+    if (gain_ == 1) return warmth + cycles * rise_;
+    const double settled = rise_ / (1 - gain_);
+    const double kept = gain_ > 0 ? portable_exp(cycles * log_gain_) : cycles == 0 ? 1 : 0;
+    return settled + (warmth - settled) * kept;
+}
+
+// Whole cycles: the first that begins at trips_from or above. Infinity: all.
+double Breaker::Load::cycles_borne_from(double warmth) const {
+    if (warmth >= trips_from_) return 0;
+    if (gain_ == 1) return rise_ > 0 ? std::ceil((trips_from_ - warmth) / rise_) : INFINITY;
+    const double settled = rise_ / (1 - gain_);
+    if (settled <= trips_from_) return INFINITY;
+    if (gain_ <= 0) return 1;  // all warmth is gone by the cycle's end
+    return std::ceil(portable_log((settled - trips_from_) / (settled - warmth)) / log_gain_);
+}
+
+void Breaker::carry(const Load& load, Duration time) {
+    if (time <= Duration{} || load.cycle_ <= Duration{}) return;
+    const auto whole = static_cast<double>(time / load.cycle_);
+    warmth_ = std::min(1.0, load.after(warmth_, whole));
+    Duration left = time % load.cycle_;
+    for (const Load::Level& level : load.levels_) {
+        if (left <= Duration{}) return;
+        if (left >= level.lasts) {
+            warmth_ = level.after(warmth_);
+        } else if (level.gained > 0) {
+            warmth_ += seconds(left) / level.trip_seconds;
+        } else {
+            warmth_ *= portable_exp(-seconds(left) / curve_.cooling_seconds());
+        }
+        warmth_ = std::min(1.0, warmth_);
+        left -= level.lasts;
     }
 }
 
-std::optional<Duration> Breaker::until_trip(const PowerProfile& load) const {
-    const Cycle cycle = cycle_of(load);
-    const double borne = cycle.borne_from(warmth_);
+std::optional<Duration> Breaker::until_trip(const Load& load) const {
+    const double borne = load.cycles_borne_from(warmth_);
+    const double cycle = seconds(load.cycle_);
     constexpr double seconds_max = 9e9;  // the campaign clock's end
-    if (!(borne * seconds(load.cycle()) < seconds_max)) return std::nullopt;
+    if (!(borne * cycle < seconds_max)) return std::nullopt;
     // The logarithm may be off by one cycle: look from the one before.
     double cycles = std::max(0.0, borne - 1);
-    double warmth = cycle.after(warmth_, cycles);
+    double warmth = load.after(warmth_, cycles);
     for (int round = 0; round < 3; ++round, ++cycles) {
         double span = 0;
-        for (const PowerLevel& level : load.levels()) {
-            const double end = after(warmth, level.power, seconds(level.lasts));
-            if (level.power > rating_ && end >= 1) {
-                const double rest =
-                    (1 - warmth) * curve_.seconds_at(level.power.value / rating_.value);
-                return from_seconds(cycles * seconds(load.cycle()) + span + std::max(0.0, rest));
+        for (const Load::Level& level : load.levels_) {
+            const double end = level.after(warmth);
+            if (level.gained > 0 && end >= 1) {
+                const double rest = (1 - warmth) * level.trip_seconds;
+                return from_seconds(cycles * cycle + span + std::max(0.0, rest));
             }
             warmth = end;
             span += seconds(level.lasts);
         }
     }
-    return from_seconds(borne * seconds(load.cycle()));
+    return from_seconds(borne * cycle);
 }
 
 }  // namespace railyard

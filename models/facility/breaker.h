@@ -2,6 +2,7 @@
 // A breaker, or the limit of a PDU: what it may carry for ever, and how soon it trips on more. It sees the
 // instantaneous sum of what is behind it.
 
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -39,26 +40,51 @@ TripCurve read_trip_curve(Catalogue& catalogue);
 //     load <= 1:  d warmth / dt = - warmth / cooling_seconds
 class Breaker {
   public:
+    class Load;
+
     Breaker(TripCurve curve, Watts rating) : curve_(std::move(curve)), rating_(rating) {}
 
     Watts rating() const { return rating_; }
     double warmth() const { return warmth_; }
     void reset() { warmth_ = 0; }
-    // What is behind it has drawn this for so long; warmth stops at 1.
-    void carry(Watts load, Duration time);
-    // The same, of a cycle that goes on for so long.
-    void carry(const PowerProfile& load, Duration time);
+    // What a load does to this breaker, worked out once for all the times that it carries it.
+    Load load(const PowerProfile& profile) const;
+    // It has carried this for so long; warmth stops at 1.
+    void carry(const Load& load, Duration time);
     // When it trips if this goes on; nullopt: never.
-    std::optional<Duration> until_trip(const PowerProfile& load) const;
+    std::optional<Duration> until_trip(const Load& load) const;
 
   private:
-    struct Cycle;
-    Cycle cycle_of(const PowerProfile& load) const;
-    double after(double warmth, Watts load, double seconds) const;
-
     TripCurve curve_;
     Watts rating_;
     double warmth_ = 0;
+};
+
+// A cycle that goes on and on. It takes warmth w to gain * w + rise, and on its way it is highest where
+// `trips_from` says: from there on upwards at the cycle's start, it trips within the cycle.
+class Breaker::Load {
+  public:
+    Load() = default;  // nothing, for ever
+
+  private:
+    friend class Breaker;
+    struct Level {
+        Duration lasts{};
+        double trip_seconds = 0;  // from cold; infinite at the rating and below
+        double kept = 1;          // of the warmth, over the whole level
+        double gained = 0;
+
+        double after(double warmth) const { return warmth * kept + gained; }
+    };
+    double after(double warmth, double cycles) const;
+    double cycles_borne_from(double warmth) const;
+
+    std::vector<Level> levels_;
+    Duration cycle_{};
+    double gain_ = 1;
+    double log_gain_ = 0;
+    double rise_ = 0;
+    double trips_from_ = std::numeric_limits<double>::infinity();
 };
 
 }  // namespace railyard

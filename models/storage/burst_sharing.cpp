@@ -29,7 +29,8 @@ BurstSharing::BurstSharing(const BurstTraffic& traffic)
     : traffic_(traffic),
       watched_(traffic.capacities().size()),
       place_(traffic.capacities().size()),
-      load_(traffic.capacities().size()) {
+      load_(traffic.capacities().size()),
+      to_come_(traffic.capacities().size()) {
     find_bounds();
     find_candidates();
     for (LinkId link = 0; link < watched_.size(); ++link) {
@@ -40,6 +41,7 @@ BurstSharing::BurstSharing(const BurstTraffic& traffic)
     const auto& streams = traffic.streams();
     for (std::uint32_t i = 0; i < order_.size(); ++i) {
         classes_.push_back({i, 1, streams[i].files, streams[i].start, streams[i].bytes});
+        add_loads(classes_.back(), 1, to_come_);
     }
     share_anew();
 }
@@ -93,8 +95,13 @@ void BurstSharing::find_candidates() {
 std::uint64_t BurstSharing::key(std::uint32_t stream) const {
     const BurstStream& s = traffic_.streams()[stream];
     Fingerprint key;
-    key.add_all(s.load, s.start, bounds_[stream].rate, static_cast<int>(bounds_[stream].limit.wall),
-                path_key_[s.path]);
+    key.add_all(s.load, s.start, static_cast<int>(bounds_[stream].limit.wall), group_key(stream));
+    return key.value();
+}
+
+std::uint64_t BurstSharing::group_key(std::uint32_t stream) const {
+    Fingerprint key;
+    key.add_all(bounds_[stream].rate, path_key_[traffic_.streams()[stream].path]);
     return key.value();
 }
 
@@ -133,46 +140,71 @@ void BurstSharing::classify() {
 
 void BurstSharing::share_anew() {
     classify();
+    group_classes();
     std::vector<double> capacities;
     for (const LinkId link : watched_links_) capacities.push_back(traffic_.capacities()[link]);
-    for (const BurstClass& c : classes_) {
-        capacities.push_back(bounds_[order_[c.first]].rate * c.files);
-    }
+    for (const Group& g : groups_) capacities.push_back(bounds_[g.stream].rate);
     shares_.emplace(std::move(capacities));
-    flow_.assign(classes_.size(), 0);
     proved_.assign(classes_.size(), 0);
-    for (std::size_t i = 0; i < classes_.size(); ++i) {
-        if (classes_[i].phase == BurstClass::Phase::moving) add_flow(i);
+    for (const BurstClass& c : classes_) {
+        if (c.phase == BurstClass::Phase::moving) move_files(c.group, c.files);
     }
 }
 
-void BurstSharing::add_flow(std::size_t index) {
-    const BurstClass& c = classes_[index];
+void BurstSharing::group_classes() {
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> keyed;
+    for (std::uint32_t i = 0; i < classes_.size(); ++i) {
+        keyed.emplace_back(group_key(order_[classes_[i].first]), i);
+    }
+    std::sort(keyed.begin(), keyed.end());
+    groups_.clear();
+    changed_groups_.clear();
+    for (std::size_t i = 0; i < keyed.size(); ++i) {
+        BurstClass& c = classes_[keyed[i].second];
+        if (i == 0 || keyed[i].first != keyed[i - 1].first) groups_.push_back({order_[c.first]});
+        c.group = static_cast<std::uint32_t>(groups_.size() - 1);
+    }
+}
+
+void BurstSharing::move_files(std::uint32_t group, double files) {
+    Group& g = groups_[group];
+    g.files += files;
+    if (!std::exchange(g.changed, true)) changed_groups_.push_back(group);
+}
+
+void BurstSharing::update_flow(std::uint32_t group) {
+    Group& g = groups_[group];
+    g.changed = false;
+    if (g.flows) shares_->remove(g.flow);
+    g.flows = g.files > 0.5;
+    if (!g.flows) return;
     std::vector<Usage> usages;
-    const auto files = static_cast<float>(c.files);
-    for (const Usage& u : candidates(traffic_.streams()[order_[c.first]].path)) {
+    const auto files = static_cast<float>(g.files);
+    for (const Usage& u : candidates(traffic_.streams()[g.stream].path)) {
         if (watched_[u.link]) usages.push_back({place_[u.link], u.share * files});
     }
-    usages.push_back({static_cast<LinkId>(watched_links_.size() + index), files});
-    flow_[index] = shares_->add(usages);
+    usages.push_back({static_cast<LinkId>(watched_links_.size() + group), 1});
+    g.flow = shares_->add(usages);
 }
 
 void BurstSharing::begin(std::size_t index) {
+    add_loads(classes_[index], -1, to_come_);
     classes_[index].phase = BurstClass::Phase::moving;
-    add_flow(index);
+    move_files(classes_[index].group, classes_[index].files);
 }
 
 void BurstSharing::finish(std::size_t index) {
     classes_[index].phase = BurstClass::Phase::ended;
-    shares_->remove(flow_[index]);
+    move_files(classes_[index].group, -classes_[index].files);
 }
 
 void BurstSharing::solve() {
     do {
+        for (const std::uint32_t group : std::exchange(changed_groups_, {})) update_flow(group);
         shares_->solve();
-        for (std::size_t i = 0; i < classes_.size(); ++i) {
-            BurstClass& c = classes_[i];
-            c.rate = c.phase == BurstClass::Phase::moving ? shares_->rate(flow_[i]) : 0;
+        for (BurstClass& c : classes_) {
+            c.rate =
+                c.phase == BurstClass::Phase::moving ? shares_->rate(groups_[c.group].flow) : 0;
         }
     } while (beyond_proof() && watch_more_links());
 }
@@ -185,18 +217,19 @@ bool BurstSharing::beyond_proof() const {
     return false;
 }
 
-void BurstSharing::add_loads(const BurstClass& c, double rate) {
+void BurstSharing::add_loads(const BurstClass& c, double rate, std::vector<double>& loads) const {
     for (const std::uint32_t stream : streams(c)) {
         const BurstStream& s = traffic_.streams()[stream];
-        for (const Usage& u : candidates(s.path)) load_[u.link] += rate * s.files * double{u.share};
+        for (const Usage& u : candidates(s.path)) loads[u.link] += rate * s.files * double{u.share};
     }
 }
 
-double BurstSharing::fullest() const {
+double BurstSharing::fullest(double to_come) const {
     double most = 0;
     for (LinkId link = 0; link < load_.size(); ++link) {
-        if (watched_[link] || load_[link] == 0) continue;
-        most = std::max(most, load_[link] / traffic_.capacities()[link]);
+        const double load = load_[link] + to_come * to_come_[link];
+        if (watched_[link] || load <= 0) continue;
+        most = std::max(most, load / traffic_.capacities()[link]);
     }
     return most;
 }
@@ -208,9 +241,9 @@ bool BurstSharing::watch_more_links() {
     std::fill(load_.begin(), load_.end(), 0.0);
     for (const BurstClass& c : classes_) {
         fastest = std::max(fastest, c.rate);
-        if (c.rate > 0) add_loads(c, c.rate);
+        if (c.rate > 0) add_loads(c, c.rate, load_);
     }
-    const double present = fullest();
+    const double present = fullest(0);
     if (present > 1 + tolerance) {
         for (LinkId link = 0; link < load_.size(); ++link) {
             const double full = traffic_.capacities()[link] * (1 + tolerance);
@@ -219,10 +252,7 @@ bool BurstSharing::watch_more_links() {
         share_anew();
         return true;
     }
-    for (const BurstClass& c : classes_) {
-        if (c.phase == BurstClass::Phase::waiting) add_loads(c, fastest);
-    }
-    const double later = fullest();
+    const double later = fullest(fastest);
     const double room = 1 / std::max(later <= 1 ? later : present, 1e-9);
     for (std::size_t i = 0; i < classes_.size(); ++i) {
         const bool waits = classes_[i].phase == BurstClass::Phase::waiting;
@@ -239,7 +269,7 @@ void BurstSharing::watch(LinkId link) {
 }
 
 BurstSharing::Limit BurstSharing::limit(std::size_t index) const {
-    const LinkId link = shares_->bottleneck(flow_[index]);
+    const LinkId link = shares_->bottleneck(groups_[classes_[index].group].flow);
     if (link < watched_links_.size()) {
         const LinkId full = watched_links_[link];
         return {traffic_.wall(full), full};

@@ -16,6 +16,7 @@ struct BurstClass {
     double left = 0;  // bytes of each file
     double rate = 0;  // of each file, bytes/s
     Duration end = Duration::max();
+    std::uint32_t group = 0;
     enum class Phase : std::uint8_t { waiting, moving, ended } phase = Phase::waiting;
 };
 
@@ -45,6 +46,15 @@ class BurstSharing {
         double rate;
         Limit limit;
     };
+    // Classes that differ only in when they begin and in whose they are: those that move have the same
+    // rate, and are one flow.
+    struct Group {
+        std::uint32_t stream = 0;  // one of them
+        double files = 0;          // that move
+        bool flows = false;
+        bool changed = false;
+        FlowId flow = 0;
+    };
     void find_bounds();
     void find_candidates();
     std::span<const Usage> candidates(std::uint32_t path) const {
@@ -52,14 +62,19 @@ class BurstSharing {
                 candidates_.data() + first_candidate_[path + 1]};
     }
     std::uint64_t key(std::uint32_t stream) const;
+    std::uint64_t group_key(std::uint32_t stream) const;
     void classify();
+    void group_classes();
     void share_anew();
-    void add_flow(std::size_t index);
+    void move_files(std::uint32_t group, double files);
+    void update_flow(std::uint32_t group);
     bool beyond_proof() const;
     bool watch_more_links();
     void watch(LinkId link);
-    void add_loads(const BurstClass& c, double rate);
-    double fullest() const;  // load over capacity of the fullest link that is not watched
+    void add_loads(const BurstClass& c, double rate, std::vector<double>& loads) const;
+    // Load over capacity of the fullest link that is not watched, with `to_come` bytes/s of each file
+    // that has yet to begin.
+    double fullest(double to_come) const;
 
     const BurstTraffic& traffic_;
     std::vector<Bound> bounds_;      // by stream
@@ -71,9 +86,12 @@ class BurstSharing {
     std::vector<std::uint64_t> path_key_;  // what stands for a path's watched links
     std::vector<std::uint32_t> order_;     // streams, class by class
     std::vector<BurstClass> classes_;
-    std::vector<FlowId> flow_;    // by class
+    std::vector<Group> groups_;
+    std::vector<std::uint32_t> changed_groups_;
     std::vector<double> proved_;  // by class: rates at which no link is too full
     std::vector<double> load_;    // by link
+    // By link: what a byte of each file that has yet to begin puts there.
+    std::vector<double> to_come_;
     std::optional<MaxMin> shares_;
 };
 

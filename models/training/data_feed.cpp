@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "sim/check.h"
 
@@ -15,6 +16,12 @@ constexpr std::int64_t ns_per_s = 1'000'000'000;
 std::int64_t bits_per_second(double bytes_per_second) {
     constexpr double most = 4e18;
     return static_cast<std::int64_t>(std::ceil(std::min(bytes_per_second * 8, most)));
+}
+
+// In bits x ns.
+__int128 amount(double bytes) {
+    constexpr double most = 1e18;
+    return __int128{static_cast<std::int64_t>(std::min(bytes, most))} * 8 * ns_per_s;
 }
 
 DataSupply with_store(DataSupply supply, double bytes_per_second) {
@@ -41,19 +48,27 @@ DataFeed::DataFeed(CampaignEngine& engine, StoreService& stores, std::size_t cli
 void DataFeed::read_by(const DataSupply& supply) {
     supply_ = supply;
     const DataFlow alone = spec_.loader->flow(supply);
-    const DataFlow unbounded = spec_.loader->flow(with_store(supply, DataSupply::unlimited));
+    const DataSupply unbounded_supply = with_store(supply, DataSupply::unlimited);
+    const DataFlow unbounded = spec_.loader->flow(unbounded_supply);
     const double remote = std::max(0.0, 1 - supply.memory_share - supply.local_share);
-    consumed_ = bits_per_second(alone.read_bandwidth);
+    consumed_ = spec_.alone ? 0 : bits_per_second(alone.read_bandwidth);
     most_ = std::max(consumed_, bits_per_second(unbounded.supply_samples_per_s *
                                                 spec_.loader->demand().sample_bytes * remote));
-    full_ = Amount{static_cast<std::int64_t>(alone.queue_bytes * remote)} * 8 * ns_per_s;
+    full_ = amount(alone.queue_bytes * remote);
+    step_ = amount(spec_.loader->bytes_per_step() * remote);
+    const double from_store = consumed_ == 0 ? 1 : remote;
+    const DataSupply& fills = consumed_ == 0 ? supply : unbounded_supply;
+    shuffle_full_ = amount(spec_.loader->shuffle_bytes() * from_store);
+    fill_most_ = bits_per_second(spec_.loader->shuffle_fill_bandwidth(fills) * from_store);
     wait_alone_ = from_seconds(std::min(alone.data_wait_s, seconds(longest)));
 }
 
 void DataFeed::warm_up() {
     advance();
     cold_ = false;
+    const bool full = shuffled_ == shuffle_full_;
     read_by(spec_.supply);
+    shuffled_ = full ? shuffle_full_ : std::min(shuffled_, shuffle_full_);
     queue_ = std::min(queue_, full_);
     if (stream_ != StoreService::no_transfer) ask();
     plan();
@@ -61,18 +76,20 @@ void DataFeed::warm_up() {
 }
 
 void DataFeed::begin(Use use) {
-    queue_ = full_;
+    if (shuffle_full_ == 0) queue_ = full_;
     change(use);
 }
 
 void DataFeed::change(Use use) {
-    if (consumed_ == 0 || use == use_) return;
+    if ((consumed_ == 0 && shuffle_full_ == 0) || use == use_) return;
     advance();
     use_ = use;
     if (use == Use::no_loaders) {
-        stores_.cancel(stream_);
+        if (stream_ != StoreService::no_transfer) stores_.cancel(stream_);
         stream_ = StoreService::no_transfer;
-        queue_ = 0;
+        queue_ = shuffled_ = 0;
+        reading_ = true;
+        told_ready_ = false;
         asked_ = given_ = 0;
         extra_wait_ = {};
         engine_.cancel(next_);
@@ -84,7 +101,7 @@ void DataFeed::change(Use use) {
 }
 
 std::int64_t DataFeed::taken() const {
-    if (use_ != Use::steps) return 0;
+    if (use_ != Use::steps || filling()) return 0;
     return queue_ > 0 ? consumed_ : std::min(consumed_, given_);
 }
 
@@ -92,20 +109,60 @@ void DataFeed::advance() {
     const std::int64_t elapsed = (engine_.now() - advanced_to_).count();
     advanced_to_ = engine_.now();
     if (starving()) starved_ += Duration(elapsed);
+    if (!reading_) return;
+    if (filling()) {
+        shuffled_ = std::min(shuffled_ + Amount{given_} * elapsed, shuffle_full_);
+        return;
+    }
     queue_ += Amount{given_ - taken()} * elapsed;
     queue_ = std::clamp(queue_, Amount{0}, full_);
 }
 
 bool DataFeed::starving() const {
-    return use_ == Use::steps && queue_ == 0 && given_ < consumed_;
+    return use_ == Use::steps && reading_ && !filling() && queue_ == 0 && given_ < consumed_;
 }
 
 Duration DataFeed::starved() const {
     return starved_ + (starving() ? engine_.now() - advanced_to_ : Duration{});
 }
 
+void DataFeed::begin_epoch() {
+    advance();
+    queue_ = shuffled_ = 0;
+    reading_ = true;
+    told_ready_ = false;
+    ask();
+    plan();
+    update_wait();
+}
+
+void DataFeed::end_reading() {
+    advance();
+    reading_ = false;
+    ask();
+    plan();
+    update_wait();
+}
+
+std::int64_t DataFeed::steps_at_hand() const {
+    const Amount held = queue_ + shuffled_;
+    const Amount all = consumed_ == 0 ? amount(spec_.loader->bytes_per_step()) : step_;
+    return static_cast<std::int64_t>(held / std::max<Amount>(1, all));
+}
+
+std::int64_t DataFeed::wanted() const {
+    if (!reading_) return 0;
+    if (filling()) return fill_most_;
+    if (queue_ < full_) return most_;
+    return use_ == Use::steps ? consumed_ : 0;
+}
+
 void DataFeed::ask() {
-    const std::int64_t wanted = queue_ < full_ ? most_ : use_ == Use::steps ? consumed_ : 0;
+    const std::int64_t wanted = this->wanted();
+    if (consumed_ == 0) {
+        given_ = filling() ? wanted : 0;
+        return;
+    }
     if (stream_ == StoreService::no_transfer) {
         TransferSpec spec;
         spec.store = spec_.store;
@@ -121,8 +178,10 @@ void DataFeed::ask() {
 
 void DataFeed::plan() {
     engine_.cancel(next_);
+    if (!reading_) return;
     const std::int64_t net = given_ - taken();
-    const Amount way = net > 0 ? full_ - queue_ : queue_;
+    const Amount room = filling() ? shuffle_full_ - shuffled_ : full_ - queue_;
+    const Amount way = net > 0 ? room : queue_;
     if (net == 0 || way == 0) return;
     const std::int64_t speed = std::abs(net);
     const Amount after = std::min((way + speed - 1) / speed, Amount{time_max.count()});
@@ -139,8 +198,11 @@ bool DataFeed::update_wait() {
                                 : spec_.loader->flow(with_store(supply_, given)).data_wait_s;
         wait = from_seconds(std::min(slow, seconds(longest)));
     }
-    const Duration extra =
-        use_ == Use::steps ? std::max(Duration{}, wait - base_wait_) : Duration{};
+    Duration extra = use_ == Use::steps ? std::max(Duration{}, wait - base_wait_) : Duration{};
+    if (use_ == Use::steps && !reading_) {  // all is at hand
+        const DataSupply unbounded = with_store(supply_, DataSupply::unlimited);
+        extra = from_seconds(spec_.loader->flow(unbounded).data_wait_s) - base_wait_;
+    }
     if (extra == extra_wait_) return false;
     extra_wait_ = extra;
     return true;
@@ -149,16 +211,19 @@ bool DataFeed::update_wait() {
 void DataFeed::supply_changed(StoreService::TransferId, Bandwidth rate) {
     advance();
     given_ = rate.bits_per_second();
-    ask();
-    plan();
-    if (update_wait()) job_.data_wait_changed();
+    supplied();
 }
 
 void DataFeed::handle(std::uint32_t) {
     advance();
+    supplied();
+}
+
+void DataFeed::supplied() {
     ask();
     plan();
     if (update_wait()) job_.data_wait_changed();
+    if (ready() && !std::exchange(told_ready_, true)) job_.first_batch_there();
 }
 
 }  // namespace railyard

@@ -5,8 +5,11 @@
 // The loaders ask for what the steps take, and for all that they can move while the queue is not full. As
 // long as they get what the steps take, a step waits as it does with the store to itself. When they get
 // less, the queue drains first: for its bytes over the difference. Then a step is as long as its batch
-// takes to come. Ignores: opens (they are not shared with others here); the caches of a node that replaces
-// another.
+// takes to come.
+//
+// Shuffle buffers come before the queue: until they are full no batch leaves, and no step begins. They are
+// empty when loaders start and when an epoch begins; towards an epoch's end all of it is read and they are
+// used up. Ignores: opens (they are not shared with others here); the caches of a node that replaces another.
 
 #include <memory>
 
@@ -23,6 +26,9 @@ struct DataFeedSpec {
     // The first epoch finds nothing in the nodes' caches: until so many steps are done.
     DataSupply cold;
     std::int64_t cold_steps = 0;
+    std::int64_t epoch_steps = 0;  // after which shuffle buffers start again; 0: never
+    // It comes from where no store is modelled: drives of the nodes, or an object store that nobody shares.
+    bool alone = false;
 };
 
 class DataFeed : public CampaignEngine::Component, public StoreService::Client {
@@ -30,20 +36,29 @@ class DataFeed : public CampaignEngine::Component, public StoreService::Client {
     class Job {
       public:
         virtual ~Job() = default;
-        virtual void data_wait_changed() = 0;  // extra_wait() has; always from an event of its own
+        // Both come from an event of their own.
+        virtual void data_wait_changed() = 0;  // extra_wait() has
+        virtual void first_batch_there() = 0;  // ready() is true again
     };
 
     // `client`: the job's nodes among the stores' clients. All references must outlive it.
     DataFeed(CampaignEngine& engine, StoreService& stores, std::size_t client,
              const DataFeedSpec& spec, Job& job);
 
-    // begin: with full queues. Without loaders nothing is read and the queue is gone.
+    // begin: with full queues, but with empty shuffle buffers where there are any. Without loaders nothing is
+    // read and the queue is gone.
     enum class Use : std::uint8_t { no_loaders, loaders_only, steps };
     void begin(Use use);
     void change(Use use);
     // The caches have what they can hold. Call between two steps.
     void warm_up();
     bool cold() const { return cold_; }
+    bool ready() const { return !filling(); }  // no shuffle buffer holds batches back
+    // Call both between two steps. An epoch ends when what is left of it is at hand.
+    void begin_epoch();
+    void end_reading();
+    bool reading() const { return reading_; }
+    std::int64_t steps_at_hand() const;  // that buffers and queue last for
 
     // What a step waits longer for data than with the store to the job alone and warm caches, as things are
     // now; longest where nothing comes.
@@ -61,7 +76,10 @@ class DataFeed : public CampaignEngine::Component, public StoreService::Client {
 
     void advance();  // to the present
     std::int64_t taken() const;
+    std::int64_t wanted() const;
+    bool filling() const { return reading_ && shuffled_ < shuffle_full_; }
     bool starving() const;
+    void supplied();  // after a change from outside, or a queue's end
     void read_by(const DataSupply& supply);
     void ask();
     void plan();         // when the queue is full or empty next
@@ -76,10 +94,13 @@ class DataFeed : public CampaignEngine::Component, public StoreService::Client {
 
     DataSupply supply_;  // that counts now
     bool cold_ = false;
-    Duration base_wait_{};       // that the job's steps count already
-    std::int64_t consumed_ = 0;  // bits/s that steps take when they don't wait for this store
-    std::int64_t most_ = 0;      // that the loaders can move
+    Duration base_wait_{};        // that the job's steps count already
+    std::int64_t consumed_ = 0;   // bits/s that steps take when they don't wait for this store
+    std::int64_t most_ = 0;       // that the loaders can move
+    std::int64_t fill_most_ = 0;  // as they fill shuffle buffers
     Amount full_ = 0;
+    Amount shuffle_full_ = 0;
+    Amount step_ = 0;  // what a step takes
     Duration wait_alone_{};
 
     Use use_ = Use::no_loaders;
@@ -87,6 +108,9 @@ class DataFeed : public CampaignEngine::Component, public StoreService::Client {
     std::int64_t asked_ = 0;
     std::int64_t given_ = 0;
     Amount queue_ = 0;
+    Amount shuffled_ = 0;  // in the shuffle buffers
+    bool reading_ = true;  // not all of the epoch is read
+    bool told_ready_ = false;
     Instant advanced_to_{};
     EventId next_;
     Duration extra_wait_{};

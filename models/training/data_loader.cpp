@@ -212,13 +212,15 @@ double DataLoader::latency_per_sample(const DataSupply& supply) const {
 }
 
 // What one worker needs for a sample that has all bandwidth but its own.
-double DataLoader::worker_seconds(const DataSupply& supply) const {
+double DataLoader::worker_seconds(const DataSupply& supply, Work work) const {
     const double bytes = (1 - supply.memory_share) * demand_.sample_bytes;
-    const double decoding = loader_.core_decode_rate > 0 ? 1 / loader_.core_decode_rate : 0;
+    const bool decodes = work == Work::read_and_decode && loader_.core_decode_rate > 0;
+    const double decoding = decodes ? 1 / loader_.core_decode_rate : 0;
     return latency_per_sample(supply) + bytes / supply.stream_bandwidth + decoding;
 }
 
-DataLoader::Limit DataLoader::slowest(const DataSupply& supply) const {
+DataLoader::Limit DataLoader::slowest(const DataSupply& supply, Work work) const {
+    const bool decodes = work == Work::read_and_decode;
     const double remote = std::max(0.0, 1 - supply.memory_share - supply.local_share);
     const double remote_bytes = demand_.sample_bytes * remote;
     const double local_bytes = demand_.sample_bytes * supply.local_share;
@@ -232,20 +234,21 @@ DataLoader::Limit DataLoader::slowest(const DataSupply& supply) const {
         {DataWall::node_network, share(supply.node_bandwidth * nodes, remote_bytes)},
         {DataWall::opens, share(supply.opens_per_s, files)},
         {DataWall::local_drives, share(supply.local_bandwidth * nodes, local_bytes)},
-        {DataWall::cpu_decode, loader_.core_decode_rate > 0
+        {DataWall::cpu_decode, decodes && loader_.core_decode_rate > 0
                                    ? hosts_.cores_per_node * nodes * loader_.core_decode_rate
                                    : DataSupply::unlimited},
-        {DataWall::gpu_decode,
-         loader_.gpu_decode_rate > 0 ? loader_.gpu_decode_rate * gpus : DataSupply::unlimited},
+        {DataWall::gpu_decode, decodes && loader_.gpu_decode_rate > 0
+                                   ? loader_.gpu_decode_rate * gpus
+                                   : DataSupply::unlimited},
         {DataWall::workers,
-         share(gpus * static_cast<double>(loader_.workers), worker_seconds(supply))}};
+         share(gpus * static_cast<double>(loader_.workers), worker_seconds(supply, work))}};
     return *std::min_element(
         std::begin(limits), std::end(limits),
         [](const Limit& a, const Limit& b) { return a.samples_per_s < b.samples_per_s; });
 }
 
 DataFlow DataLoader::flow(const DataSupply& supply) const {
-    const Limit limit = slowest(supply);
+    const Limit limit = slowest(supply, Work::read_and_decode);
     const double step_samples = static_cast<double>(hosts_.gpus() * demand_.batch);
     const double demand = step_samples / free_step_s_;
     const double supplied_step_s = step_samples / limit.samples_per_s;
@@ -272,17 +275,27 @@ DataEpoch DataLoader::epoch(const DataSupply& supply, double steps) const {
     const double at_once = loader_.batch_per_worker
                                ? static_cast<double>(std::min(loader_.workers, loader_.prefetch))
                                : 1;
-    const double buffer_s =
-        static_cast<double>(loader_.shuffle_buffer * hosts_.gpus()) / steady.supply_samples_per_s;
     DataEpoch out;
-    const double alone_s = worker_seconds(supply) *
+    const double alone_s = worker_seconds(supply, Work::read_and_decode) *
                            (loader_.batch_per_worker ? static_cast<double>(demand_.batch) : 1);
-    out.first_batch_s = std::max(at_once * batch_s, alone_s) + buffer_s;
+    out.first_batch_s = std::max(at_once * batch_s, alone_s);
+    if (loader_.shuffle_buffer > 0) {
+        out.first_batch_s += shuffle_bytes() / shuffle_fill_bandwidth(supply);
+    }
     out.duration_s =
         std::max(out.first_batch_s + steps * free_step_s_, batch_s + steps * steady.step_s);
     out.utilisation = steps * seconds(demand_.compute) / (out.duration_s - out.first_batch_s);
     out.samples_per_s = steps * step_samples / out.duration_s;
     return out;
+}
+
+double DataLoader::shuffle_bytes() const {
+    return static_cast<double>(loader_.shuffle_buffer) *
+           static_cast<double>(loader_.workers * hosts_.gpus()) * demand_.sample_bytes;
+}
+
+double DataLoader::shuffle_fill_bandwidth(const DataSupply& supply) const {
+    return slowest(supply, Work::read).samples_per_s * demand_.sample_bytes;
 }
 
 double epoch_hit_rate(CachePolicy policy, double capacity, double bytes) {

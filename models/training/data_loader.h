@@ -37,7 +37,7 @@ struct LoaderSpec {
     std::int64_t workers = 4;           // for each accelerator
     std::int64_t prefetch = 2;          // batches for each accelerator, at least 1
     bool batch_per_worker = true;       // each worker builds whole batches, as PyTorch's do
-    std::int64_t shuffle_buffer = 0;    // samples for each accelerator, full before the first batch
+    std::int64_t shuffle_buffer = 0;    // samples of each worker, full before its first batch
     double core_decode_rate = 0;        // samples/s of one core; 0: nothing to decode there
     double gpu_decode_rate = 0;         // samples/s of one accelerator; 0: it decodes nothing
 };
@@ -108,7 +108,15 @@ class DataLoader {
 
     DataFlow flow(const DataSupply& supply) const;
     DataEpoch epoch(const DataSupply& supply, double steps) const;
+    // The shuffle buffers of the whole job: bytes that they hold, as stored, and bytes/s at which they fill.
+    // Samples leave them for the decoder, so decoding is no limit.
+    double shuffle_bytes() const;
+    double shuffle_fill_bandwidth(const DataSupply& supply) const;
 
+    // Of the whole job.
+    double bytes_per_step() const {
+        return static_cast<double>(hosts_.gpus() * demand_.batch) * demand_.sample_bytes;
+    }
     const DataDemand& demand() const { return demand_; }
     const LoaderHosts& hosts() const { return hosts_; }
 
@@ -117,9 +125,10 @@ class DataLoader {
         DataWall wall;
         double samples_per_s;  // the whole job
     };
-    Limit slowest(const DataSupply& supply) const;
+    enum class Work : std::uint8_t { read, read_and_decode };
+    Limit slowest(const DataSupply& supply, Work work) const;
     double latency_per_sample(const DataSupply& supply) const;
-    double worker_seconds(const DataSupply& supply) const;
+    double worker_seconds(const DataSupply& supply, Work work) const;
     double excess(double supply_over_demand) const;
 
     DataDemand demand_;

@@ -28,6 +28,8 @@ Category category_of(JobPhase phase) {
             return Category::restore;
         case JobPhase::maintenance:
             return Category::planned_maintenance;
+        case JobPhase::first_batch:
+            return Category::data_wait;
         case JobPhase::running:
         case JobPhase::done:
             break;
@@ -49,6 +51,7 @@ DataFeed::Use use_of_data(JobPhase phase) {
         case JobPhase::checkpointing:
         case JobPhase::storm_stall:
         case JobPhase::restore:
+        case JobPhase::first_batch:
             return DataFeed::Use::loaders_only;
         default:
             return DataFeed::Use::no_loaders;
@@ -59,8 +62,8 @@ DataFeed::Use use_of_data(JobPhase phase) {
 
 std::string_view phase_name(JobPhase phase) {
     constexpr std::string_view names[] = {
-        "running",      "checkpointing", "storm_stall", "detection",   "replacement",
-        "requeue_wait", "restart",       "restore",     "maintenance", "done"};
+        "running", "checkpointing", "storm_stall", "detection",   "replacement", "requeue_wait",
+        "restart", "restore",       "maintenance", "first_batch", "done"};
     return names[static_cast<std::size_t>(phase)];
 }
 
@@ -131,6 +134,7 @@ void TrainingJob::resume() {
             engine_.now() + spec_.checkpoint.interval_wall - spec_.checkpoint.stall_alone;
     }
     record("resumed", "", -1, done_.steps);
+    epoch_ends_ = epoch_ends_after(done_.steps);
     if (could_grow()) change_pending_ = true;
     start_segment();
     if (!outcome_.finished) reconsider_corruption();
@@ -158,7 +162,7 @@ Duration TrainingJob::step_duration(bool slowed) const {
 
 Duration TrainingJob::next_step_duration() const {
     return step_duration(checkpointer_.uploading()) + slowed_by_parts() +
-           (feed_ ? feed_->extra_wait() : Duration{});
+           (feed_ ? std::max(feed_->extra_wait(), -step().data_wait) : Duration{});
 }
 
 Duration TrainingJob::segment_step() const {
@@ -189,6 +193,7 @@ void TrainingJob::start_segment() {
         engine_.stop();
         return;
     }
+    if (feed_) look_at_epoch();
     // The step that a storm stopped comes first.
     if (spec_.recovery.recompute && carried_ > Duration{}) {
         resume_step(std::exchange(carried_, {}));
@@ -202,6 +207,10 @@ void TrainingJob::start_segment() {
         after_checkpoint();
         return;
     }
+    if (feed_ && !feed_->ready()) {
+        enter(JobPhase::first_batch);
+        return;
+    }
     if (feed_ && feed_->cold() && done_.steps >= spec_.data->cold_steps) feed_->warm_up();
     const Duration next = next_step_duration();
     // Far enough for any campaign, near enough for the clock.
@@ -209,6 +218,7 @@ void TrainingJob::start_segment() {
     RY_CHECK(steps > 0);
     if (saves()) steps = std::min(steps, steps_until_due());
     if (feed_ && feed_->cold()) steps = std::min(steps, spec_.data->cold_steps - done_.steps);
+    if (epoch_ends_ > 0) steps = std::min(steps, steps_of_epoch());
     if (carried_ > next) steps = 1;  // it waited long for data, and is over
     if (spec_.target_steps > 0) steps = std::min(steps, steps_to_target());
     segment_slowed_ = checkpointer_.uploading();
@@ -221,7 +231,7 @@ void TrainingJob::run_steps(std::int64_t steps, Duration already_done) {
     segment_start_ = engine_.now() - already_done;
     segment_steps_ = steps;
     // A step that has waited long enough, as things are now, is over.
-    segment_wait_ = std::max(feed_ ? feed_->extra_wait() : Duration{},
+    segment_wait_ = std::max(feed_ ? std::max(feed_->extra_wait(), -step().data_wait) : Duration{},
                              already_done - step().duration() - segment_penalty_ - segment_slow_);
     phase_event_ =
         engine_.schedule_cancellable(segment_start_ + steps * segment_step(), id_, segment_end);
@@ -368,10 +378,6 @@ void TrainingJob::uploads_changed() {
     if (phase_ == JobPhase::running) finish_step_under_way();
 }
 
-void TrainingJob::data_wait_changed() {
-    if (phase_ == JobPhase::running) finish_step_under_way();
-}
-
 void TrainingJob::moved_on() {
     if (phase_ != JobPhase::checkpointing) return;
     if (saving_ == Saving::buffer && checkpointer_.can_begin()) {
@@ -407,6 +413,9 @@ void TrainingJob::book_phase() {
     const Duration span = engine_.now() - phase_since_;
     phase_since_ = engine_.now();
     ledger_.book(category_of(phase_), gpus(), span);
+    if (phase_ == JobPhase::first_batch) {
+        outcome_.first_batch += GpuNanoseconds{gpus()} * span.count();
+    }
     if (phase_ == JobPhase::storm_stall) outcome_.storm_stall += span;
     if (phase_ == JobPhase::checkpointing) stalled_ += span;
     if (!recovering_from_failure_) return;

@@ -109,6 +109,7 @@ enum class JobPhase : std::uint8_t {
     restart,
     restore,
     maintenance,
+    first_batch,  // its loaders fill their shuffle buffers
     done,
 };
 std::string_view phase_name(JobPhase phase);  // snake_case
@@ -126,7 +127,8 @@ struct CampaignEvent {
     std::string cause;       // of an interruption
     std::int64_t slot = -1;  // of an interruption: the job's node slot
     std::int64_t steps = 0;  // steps safe (checkpoint_safe, resumed) or lost (interruption)
-    std::int64_t job = -1;   // of a fleet: whose; slot is then its node, steps what it has left to do
+    std::int64_t job =
+        -1;  // of a fleet: whose; slot is then its node, steps what it has left to do
 };
 
 struct JobOutcome {
@@ -148,11 +150,12 @@ struct JobOutcome {
     // Time from an unexpected interruption to running again, by phase.
     Duration detection{}, replacement{}, requeue_wait{}, restart{}, restore{};
     Duration storm_stall{};
-    Duration data_starved{};  // its steps waited for data that others kept the
-                              // store from giving
-    Duration lost_work{};     // of unexpected interruptions, as time of the job
-    Duration job_time{};      // from begin to the end
-    bool finished = false;    // target_steps reached
+    Duration data_starved{};         // its steps waited for data that others kept the
+                                     // store from giving
+    GpuNanoseconds first_batch = 0;  // waiting while shuffle buffers fill
+    Duration lost_work{};            // of unexpected interruptions, as time of the job
+    Duration job_time{};             // from begin to the end
+    bool finished = false;           // target_steps reached
 };
 
 // Told when the job begins to do something else: what its nodes draw changes then.
@@ -194,6 +197,7 @@ class TrainingJob : public CampaignEngine::Component,
     void moved_on() override;
     void restored() override;
     void data_wait_changed() override;
+    void first_batch_there() override;
     void data_lost(std::size_t store, double fraction, StorePart last) override;
     bool nodes_failed(const NodeSupply::Struck& struck) override;
 
@@ -276,6 +280,10 @@ class TrainingJob : public CampaignEngine::Component,
     void release_network();
     void after_checkpoint();
     void begin_restore();
+    // The data that it reads.
+    std::int64_t epoch_ends_after(std::int64_t steps) const;
+    void look_at_epoch();
+    std::int64_t steps_of_epoch() const;
     bool on_the_store() const;  // what it waits for now is bytes to or from there
     void hold_up(const Strike& strike, const Storm& storm);
     void go_on();
@@ -318,6 +326,7 @@ class TrainingJob : public CampaignEngine::Component,
     std::size_t client_;  // its nodes, among the stores'
     Checkpointer checkpointer_;
     std::optional<DataFeed> feed_;
+    std::int64_t epoch_ends_ = 0;   // at so many steps; 0: there are no epochs
     Work done_;                     // since the campaign began, less what was lost
     std::int64_t saved_steps_ = 0;  // of these, covered by a checkpoint that has begun
     Saving saving_ = Saving::nothing;

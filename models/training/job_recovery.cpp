@@ -13,7 +13,7 @@ namespace railyard {
 bool TrainingJob::exposed() const {
     return phase_ == JobPhase::running || phase_ == JobPhase::checkpointing ||
            phase_ == JobPhase::storm_stall || phase_ == JobPhase::restart ||
-           phase_ == JobPhase::restore;
+           phase_ == JobPhase::restore || phase_ == JobPhase::first_batch;
 }
 
 void TrainingJob::strike(const Strike& strike) {
@@ -59,6 +59,7 @@ bool TrainingJob::on_the_store() const {
     if (phase_ == JobPhase::checkpointing) {
         return saving_ != Saving::stall || checkpointer_.on_a_store();
     }
+    if (phase_ == JobPhase::first_batch) return !spec_.data->alone;
     return phase_ == JobPhase::restore && (spec_.recovery.restore || checkpointer_.on_a_store());
 }
 
@@ -93,6 +94,7 @@ void TrainingJob::release_network() {
 void TrainingJob::go_on() {
     release_network();
     if (held_ == JobPhase::running) return start_segment();
+    if (held_ == JobPhase::first_batch) return start_segment();
     enter(held_);
     if (held_ == JobPhase::checkpointing) {
         waiting_since_ = engine_.now();
@@ -161,7 +163,8 @@ void TrainingJob::data_lost(std::size_t store, double /*fraction*/, StorePart /*
     if (!saves()) return;
     checkpointer_.lose_store(store);
     const JobPhase phase = phase_ == JobPhase::storm_stall ? held_ : phase_;
-    const bool state_in_gpus = phase == JobPhase::running || phase == JobPhase::checkpointing;
+    const bool state_in_gpus = phase == JobPhase::running || phase == JobPhase::checkpointing ||
+                               phase == JobPhase::first_batch;
     if (state_in_gpus || phase == JobPhase::done || !spec_.recovery.recompute) return;
     const std::int64_t lost_before = outcome_.steps_lost;
     lose_work({});

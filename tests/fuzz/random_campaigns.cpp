@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -162,8 +163,15 @@ void RandomScenario::add_checkpoints() {
 }
 
 void RandomScenario::add_data() {
+    const double sample_mb = spread(0.01, 2000);
+    const std::int64_t workers = between(1, 32);
     line("[job.data]\nsample_size = \"{:.4f} MB\"\nbatch = {}\nprefetch = {}\nworkers = {}",
-         spread(0.01, 2000), between(1, 64), between(1, 8), between(1, 32));
+         sample_mb, between(1, 64), between(1, 8), workers);
+    if (chance(0.5)) {
+        const double node_gb = spread(0.01, 500);
+        const double samples = node_gb * 1000 / sample_mb / static_cast<double>(8 * workers);
+        line("shuffle_buffer = {}", std::llround(samples) + 1);
+    }
     const std::string source = one_of({"storage", "storage", "storage", "object_store", "local"});
     line("source = \"{}\"", source);
     if (source == "object_store" && !object_store_) line("egress_price = 0.09");
@@ -260,6 +268,7 @@ struct Counts {
     std::int64_t restores = 0;
     std::int64_t data_losses = 0;
     std::int64_t starved = 0;
+    std::int64_t filled = 0;
     std::int64_t storms = 0;
 };
 
@@ -288,6 +297,7 @@ std::string try_seed(std::uint64_t seed, Counts& counts) {
         for (const std::int64_t n : r.job.checkpoint.restored_from) counts.restores += n;
         counts.data_losses += r.store.data_losses;
         counts.starved += r.job.data_starved > Duration{} ? 1 : 0;
+        counts.filled += r.job.first_batch > 0 ? 1 : 0;
         counts.storms += r.job.storms;
     }
     return "";
@@ -320,10 +330,11 @@ int main(int argc, char** argv) {
     }
     fmt::print(
         "random_campaigns: {} ran, {} were refused, {} failed; {} restores, {} losses of data, "
-        "{} replicas starved, {} storms\n",
+        "{} replicas starved, {} waited for shuffle buffers, {} storms\n",
         counts.run, counts.refused, failed, counts.restores, counts.data_losses, counts.starved,
-        counts.storms);
-    const bool tried = number < 100 || (counts.run > counts.refused && counts.restores > 0 &&
-                                        counts.data_losses > 0 && counts.starved > 0);
+        counts.filled, counts.storms);
+    const bool tried =
+        number < 100 || (counts.run > counts.refused && counts.restores > 0 &&
+                         counts.data_losses > 0 && counts.starved > 0 && counts.filled > 0);
     return failed == 0 && tried ? 0 : 1;
 }

@@ -133,7 +133,8 @@ TEST_CASE("back-pressure leaves one checkpoint every max(tau + s, U, (s + U) / b
             CAPTURE(buffers);
             const Scenario s =
                 scenario(saving(fmt::format("{} min", minutes), "training", "1000 h"),
-                         {"job.checkpoint.mode=async", "job.checkpoint.upload_slowdown=0.0",
+                         {"cluster.nodes=8", "job.checkpoint.mode=async",
+                          "job.checkpoint.upload_slowdown=0.0",
                           fmt::format("job.checkpoint.buffers={}", buffers),
                           fmt::format("job.length={} min", minutes * (cycles + 1))});
             const Duration tau = std::chrono::minutes(minutes);

@@ -43,6 +43,7 @@ struct Job : DataFeed::Job, StoreService::Client {
     void data_wait_changed() override {
         waits.emplace_back(at(engine.now()), seconds(feed->extra_wait()));
     }
+    void first_batch_there() override {}
     void transfer_done(StoreService::TransferId, const WallTimes&) override {}
     void supply_changed(StoreService::TransferId, Bandwidth) override {}
     StoreService::TransferId somebody_reads() {

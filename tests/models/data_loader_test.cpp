@@ -10,6 +10,7 @@
 #include <map>
 #include <numeric>
 
+#include "models/catalogue/catalogue.h"
 #include "sim/rng.h"
 
 using namespace railyard;
@@ -273,4 +274,20 @@ TEST_CASE("the same loaders asked again answer in well under a microsecond") {
     const auto each = (std::chrono::steady_clock::now() - start) / calls;
     CHECK(sum > 0);
     CHECK(each < 1us);
+}
+
+TEST_CASE("what MLPerf's accelerators read is their demand at the AU that passes") {
+    StandaloneCatalogue own;
+    for (const char* name : {"unet3d_h100", "unet3d_a100", "resnet50_h100", "resnet50_a100",
+                             "cosmoflow_h100", "cosmoflow_a100"}) {
+        CAPTURE(name);
+        Catalogue& c = own.catalogue;
+        const double batch =
+            static_cast<double>(c.integer("loader_demand", name, "batch")) *
+            static_cast<double>(c.data("loader_demand", name, "sample_size").count());
+        const double read = batch / seconds(c.time("loader_demand", name, "compute_time")) *
+                            c.number("loader_demand", name, "utilisation_min");
+        const Bandwidth printed = c.bandwidth("loader_demand", name, "read_bandwidth_per_gpu");
+        CHECK(read == doctest::Approx(printed.bytes_per_second()).epsilon(0.05));
+    }
 }

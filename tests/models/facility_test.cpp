@@ -159,46 +159,51 @@ TEST_CASE("at constant overload a breaker trips after its curve's time, at its r
          {std::pair(1.2, 600.0), std::pair(1.5, 60.0), std::pair(2.0, 20.0), std::pair(5.0, 0.1)}) {
         const Breaker b(curve, {1000});
         CHECK(curve.seconds_at(load) == doctest::Approx(trips));
-        const auto when = b.until_trip(PowerProfile({{ms(10), {1000 * load}}}));
+        const auto when = b.until_trip(b.load(PowerProfile({{ms(10), {1000 * load}}})));
         REQUIRE(when);
         CHECK(seconds(*when) == doctest::Approx(trips));
     }
     // Straight in the logarithms: 1.3 lies log(1.3/1.2)/log(1.5/1.2) of the way from 600 s to 60 s.
     CHECK(curve.seconds_at(1.3) ==
           doctest::Approx(600 * std::pow(0.1, std::log(1.3 / 1.2) / std::log(1.25))));
-    CHECK(!Breaker(curve, {1000}).until_trip(PowerProfile({{ms(10), {1000}}})));
+    const Breaker at_rating(curve, {1000});
+    CHECK(!at_rating.until_trip(at_rating.load(PowerProfile({{ms(10), {1000}}}))));
 }
 
 TEST_CASE("a breaker that bears the mean of a swing trips on its peaks; cold pauses save it") {
     // 1300 W for 0.7 of each second, 400 W for the rest: the mean is 3 % above a rating of 1 kW.
+    const auto until_trip = [](double rating, const PowerProfile& profile) {
+        const Breaker b(trip_curve(), {rating});
+        return b.until_trip(b.load(profile));
+    };
     Breaker stepped(trip_curve(), {1000});
+    const Breaker::Load peak = stepped.load(PowerProfile({{ms(10), {1300}}}));
+    const Breaker::Load pause = stepped.load(PowerProfile({{ms(10), {400}}}));
     double t = 0;
     while (stepped.warmth() < 1 && t < 5000) {
-        stepped.carry({1300}, ms(700));
+        stepped.carry(peak, ms(700));
         t += 0.7;
         if (stepped.warmth() >= 1) break;
-        stepped.carry({400}, ms(300));
+        stepped.carry(pause, ms(300));
         t += 0.3;
     }
-    Breaker b(trip_curve(), {1000});
-    const auto when = b.until_trip(swing);
+    const auto when = until_trip(1000, swing);
     REQUIRE(when);
     CHECK(seconds(*when) == doctest::Approx(t).epsilon(2e-3));
-    CHECK(!Breaker(trip_curve(), {1000})
-               .until_trip(PowerProfile({{ms(200), {1300}}, {ms(800), {400}}})));
+    CHECK(!until_trip(1000, PowerProfile({{ms(200), {1300}}, {ms(800), {400}}})));
     // A rating above the mean does not save it: 1.1 kW bears 1030 W for ever, but not these peaks.
     CHECK(swing.mean().value < 1100);
-    CHECK(Breaker(trip_curve(), {1100}).until_trip(swing).has_value());
-    CHECK(!Breaker(trip_curve(), {1300}).until_trip(swing));
+    CHECK(until_trip(1100, swing));
+    CHECK(!until_trip(1300, swing));
 }
 
 TEST_CASE("what a breaker has carried shortens what it still bears, and cooling gives it back") {
     Breaker b(trip_curve(), {1000});
-    const PowerProfile load = PowerProfile({{ms(10), {1200}}});
+    const Breaker::Load load = b.load(PowerProfile({{ms(10), {1200}}}));
     b.carry(load, std::chrono::seconds(450));
     CHECK(b.warmth() == doctest::Approx(0.75));
     CHECK(seconds(*b.until_trip(load)) == doctest::Approx(150));
-    b.carry({500}, std::chrono::seconds(600));
+    b.carry(b.load(PowerProfile({{ms(10), {500}}})), std::chrono::seconds(600));
     CHECK(b.warmth() == doctest::Approx(0.75 / std::exp(1.0)));
 }
 

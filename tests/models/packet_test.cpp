@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sim/rng.h"
-#include "tests/models/packet_reference.h"
+#include "tools/ns3_runs.h"
 
 using namespace railyard;
 
@@ -352,7 +352,7 @@ TEST_CASE("one NIC that pauses for ever freezes the others until the watchdog cu
 
 TEST_CASE("same seed, same bytes; another seed marks other packets") {
     const auto digest = [](std::uint64_t seed) {
-        Reference r("dcqcn", 32'000'000);
+        Ns3Network r(Ns3Control::of("dcqcn").value(), 32'000'000);
         const VertexId sw = r.switch_();
         const LinkId down = r.cable(sw, r.nic());
         for (int i = 0; i < 4; ++i) r.flow({r.cable(r.nic(), sw), down}, 1'000'000);
@@ -365,7 +365,7 @@ TEST_CASE("same seed, same bytes; another seed marks other packets") {
 }
 
 TEST_CASE("looking at a run does not change it, and it holds its books at every microsecond") {
-    Reference r("pfc_only_no_cc", 4'000'000);
+    Ns3Network r(Ns3Control::of("pfc_only").value(), 4'000'000);
     const VertexId sw = r.switch_();
     const LinkId down = r.cable(sw, r.nic());
     for (int i = 0; i < 4; ++i) r.flow({r.cable(r.nic(), sw), down}, 1'000'000);
@@ -406,7 +406,7 @@ TEST_CASE("each of the catalogue's DCQCN sets shares a link among four and keeps
             f.bytes = std::int64_t{1} << 40;
             e.add(f);
         }
-        Queue44 queue;
+        WatchedQueue queue;
         const auto rates = goodputs(e, 4, 50'000, 100'000, down, queue);
         CHECK(mean(rates) > 0.95 * 10 / 1.058);
         for (const double rate : rates) CHECK(rate == doctest::Approx(mean(rates)).epsilon(0.20));

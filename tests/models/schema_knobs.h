@@ -304,6 +304,7 @@ inline const std::map<std::string, Knob> knobs = {
     {"job.data.workers", {{"job.data.workers=2"}, with(starving, {"job.data.decode_rate=1 /s"})}},
     {"job.data.prefetch",
      {{"job.data.prefetch=1"}, with(starving, {"job.data.sample_stdev=1 MB"})}},
+    {"job.data.shuffle_buffer", {{"job.data.shuffle_buffer=100"}, starving}},
     {"job.data.decode_rate", {{"job.data.decode_rate=0.5 /s"}, starving}},
     {"job.data.gpu_decode",
      {{"job.data.gpu_decode=true"}, with(starving, {"job.data.decode_rate=0.5 /s"})}},

@@ -132,6 +132,22 @@ mtbf_job = "1 day"
     check_alone(explain(failing), LossCause::failures);
 }
 
+TEST_CASE("breakers that trip take all of the gap when nothing else fails") {
+    check_alone(explain(given_step + R"(
+checkpoint = { interval = "1 h", size = "1 B" }
+recovery = { restart = "0 s", replacement = "0 s", restore = "0 s" }
+[storage]
+server_write_bandwidth = "1 TB/s"
+server_read_bandwidth = "1 TB/s"
+[facility]
+rack_power_max = "200 kW"
+[facility.breaker]
+rating = "7.7 kW"
+nodes = 1
+)"),
+                LossCause::feeds);
+}
+
 TEST_CASE("planned interruptions take all of the gap when there is nothing else") {
     const Attribution a = explain(given_step + R"(
 checkpoint.mode = "none"
@@ -308,5 +324,6 @@ node = 2
     const Attribution a = explain(fed);
     CHECK(share_of(a, LossCause::failures) > 0);
     CHECK(share_of(a, LossCause::throttling) > 0);
+    CHECK(share_of(a, LossCause::feeds) > 0);
     CHECK(sum_of_shares(a) == doctest::Approx(gap(a)).epsilon(1e-9));
 }

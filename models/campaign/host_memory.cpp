@@ -1,0 +1,67 @@
+#include "models/campaign/host_memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace railyard {
+
+namespace {
+
+void add_data(std::vector<HostMemoryUse>& uses, const Scenario& s) {
+    const DataLoading& data = *s.data;
+    const auto nodes = static_cast<double>(s.job.nodes);
+    const auto bytes = [](Bytes b) { return static_cast<double>(b.count()); };
+    uses.push_back({"page cache", "data", bytes(data.page_cache)});
+    uses.push_back({"prefetch queues", "data", data.flow.queue_bytes / nodes});
+    uses.push_back({"shuffle buffers", "data", bytes(data.shuffle_buffers) / nodes});
+}
+
+void add_state(std::vector<HostMemoryUse>& uses, const Scenario& s) {
+    const CheckpointSpec& c = s.job.checkpoint;
+    const double share =
+        static_cast<double>(c.size.count()) / static_cast<double>(s.checkpoint_writers.nodes);
+    if (c.mode == CheckpointMode::async && c.tiers[0].place != Place::host_memory) {
+        uses.push_back({"snapshots", "checkpoint", share * static_cast<double>(c.buffers)});
+    }
+    for (const TierSpec& tier : c.tiers) {
+        const double kept = share * static_cast<double>(tier.keep);
+        if (tier.place == Place::host_memory) uses.push_back({"copies", "checkpoint", kept});
+        if (tier.place == Place::peer_memory) {
+            uses.push_back({"copies, the peer's too", "checkpoint", 2 * kept});
+        }
+    }
+}
+
+std::string text(double bytes) {
+    return to_text(Bytes::of(static_cast<std::int64_t>(std::min(bytes, 9e18))));
+}
+
+}  // namespace
+
+std::vector<HostMemoryUse> host_memory_uses(const Scenario& s) {
+    std::vector<HostMemoryUse> uses;
+    if (s.data) add_data(uses, s);
+    if (s.job.checkpoint.mode != CheckpointMode::none) add_state(uses, s);
+    std::erase_if(uses, [](const HostMemoryUse& use) { return use.bytes < 1; });
+    return uses;
+}
+
+void check_host_memory(Section& job, Catalogue& catalogue, const Scenario& s) {
+    if (!catalogue.has("node", s.node.name, "host_memory")) return;
+    const std::vector<HostMemoryUse> uses = host_memory_uses(s);
+    double sum = 0;
+    std::string parts;
+    for (const HostMemoryUse& use : uses) {
+        sum += use.bytes;
+        parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", text(use.bytes), use.what);
+    }
+    const Bytes there = catalogue.data("node", s.node.name, "host_memory");
+    if (sum <= static_cast<double>(there.count())) return;
+    job.error(std::ranges::max_element(uses, {}, &HostMemoryUse::bytes)->section,
+              fmt::format("{} do not fit into the {} of memory of each node: {}", text(sum),
+                          to_text(there), parts),
+              "keep less there, or spread the job over more nodes");
+}
+
+}  // namespace railyard

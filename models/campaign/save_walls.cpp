@@ -1,0 +1,55 @@
+#include "models/campaign/save_walls.h"
+
+#include <algorithm>
+
+namespace railyard {
+
+namespace {
+
+Duration time_at(Bytes bytes, Bandwidth rate) {
+    return rate.bits_per_second() > 0 ? transfer_time(bytes, rate) : Duration::max();
+}
+
+}  // namespace
+
+std::vector<TransferCap> write_caps(const Scenario& s, const StoreLimits& limits, bool from_gpus) {
+    const CheckpointWriters& w = s.checkpoint_writers;
+    std::vector<TransferCap> caps = {{w.serialization * w.ranks, Wall::serialisation},
+                                     {limits.client_write * w.nodes, Wall::client},
+                                     {limits.file_write * w.files, Wall::files}};
+    if (from_gpus && s.gpu_path) caps.push_back({*s.gpu_path * w.nodes, Wall::client});
+    return caps;
+}
+
+double files_per_second(std::int64_t threads, Duration latency) {
+    return latency > Duration{} ? static_cast<double>(threads) / seconds(latency) : 0;
+}
+
+std::vector<SaveWall> save_walls(const Scenario& s, std::size_t number,
+                                 const std::vector<TransferCap>& caps) {
+    const StoreSetup& store = s.stores[number];
+    const StoreSupply& supply = store.supply;
+    const CheckpointWriters& w = s.checkpoint_writers;
+    const Bytes size = s.checkpoint_size;
+    std::vector<SaveWall> walls = {{Wall::store, time_at(size, supply.write)},
+                                   {Wall::client, time_at(size, s.job.store_paths[number].write)}};
+    for (const TransferCap& cap : caps) {
+        if (cap.rate < unlimited) walls.push_back({cap.wall, time_at(size, cap.rate)});
+    }
+    if (supply.write_buffer > Bytes{} && size > supply.write_buffer) {
+        walls.push_back({Wall::store, time_at(Bytes::of(size.count() - supply.write_buffer.count()),
+                                              supply.drain)});
+    }
+    const double own = files_per_second(w.ranks, store.limits.create_latency);
+    for (const double per_s : {supply.creates_per_s, own}) {
+        if (per_s <= 0) continue;
+        walls.push_back({Wall::metadata, from_seconds(static_cast<double>(w.files) / per_s)});
+    }
+    return walls;
+}
+
+Duration longest(const std::vector<SaveWall>& walls) {
+    return std::ranges::max_element(walls, {}, &SaveWall::time)->time;
+}
+
+}  // namespace railyard
