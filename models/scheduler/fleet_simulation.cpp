@@ -234,8 +234,10 @@ std::int64_t FleetSimulation::total_steps(JobIndex index) const {
 StepTime FleetSimulation::step_of(JobIndex index) const {
     const FleetJobKind& kind = spec().kinds[job(index).kind];
     std::uint32_t conditions = 0;
-    for (const NodeShare& share : jobs_[index].status.held) {
-        conditions |= repair_.slow_conditions(share.node);
+    if (any_slow_parts()) {
+        for (const NodeShare& share : jobs_[index].status.held) {
+            conditions |= repair_.slow_conditions(share.node);
+        }
     }
     if (!kind.step) {
         StepTime tick;
@@ -305,6 +307,7 @@ void FleetSimulation::start_run(JobIndex index) {
     const Duration failure = until_own_failure(index);
     j.own_failure = failure < Instant::max() - now() ? now() + failure : Instant::max();
     expect_end(index);
+    if (!any_slow_parts()) return;
     for (const NodeShare& share : j.status.held) repair_.compare(share.node);
 }
 
@@ -481,10 +484,12 @@ void FleetSimulation::book_in_memory(JobIndex index, bool kept) {
 
 FleetSimulation::PartsByGroup FleetSimulation::parts_by_group(JobIndex index,
                                                               const Allocation& gpus) const {
-    PartsByGroup out(spec().groups.size());
+    PartsByGroup out(run_.spec.groups.size());
+    const bool one = out.size() == 1;  // whose nodes needn't be looked at
     for (const NodeShare& share : gpus) {
-        out[cluster_.node(share.node).group] += parts(index, share.gpus);
+        out[one ? 0 : cluster_.node(share.node).group] += share.gpus;
     }
+    for (std::int64_t& sum : out) sum = parts(index, sum);
     return out;
 }
 

@@ -101,6 +101,7 @@ class FleetSimulation : public Fleet, public CampaignEngine::Component, public F
     std::int64_t parts(JobIndex index, std::int64_t gpus) const {
         return gpus * spec().parts_of(job(index));
     }
+    bool any_slow_parts() const { return !run_.spec.slowdowns.empty(); }
     std::int64_t total_steps(JobIndex job) const;
     StepTime step_of(JobIndex job) const;
     Duration until_own_failure(JobIndex job);
