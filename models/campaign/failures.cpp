@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "models/campaign/cause_reader.h"
+#include "models/campaign/fleet.h"
 #include "models/campaign/packet_limits.h"
 #include "models/campaign/repair.h"
 #include "models/campaign/storm.h"
@@ -57,6 +58,10 @@ void FailureReader::read_storm(Section& section) {
     cause.remedy = Remedy::reset;
     storm.found_after = found_after ? *found_after : catalogue_.time("detection", "human", "time");
     cause.reset_time = reset_time ? *reset_time : catalogue_.time("restart", "node_reboot", "time");
+    if (s_.fleet) {
+        section.error("", "not modelled for the jobs of a [scheduler]");
+        return;
+    }
     if (!section.ok()) return;
     const Topology& topology = s_.networks[0].topology;
     const std::optional<VertexId> at = topology.find(nic);

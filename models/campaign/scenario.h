@@ -137,7 +137,7 @@ std::vector<NetworkWindow> packet_windows(const Scenario& scenario);
 // What may differ from the file: settings "a.b=c" in order, then scaled numbers.
 struct ScenarioChanges {
     std::vector<std::string> settings;
-    Perturbations perturbations;
+    Perturbations perturbations{};
     LossCauses without{};         // these are taken away
     bool must_fit = true;         // false: a model that needs more memory than there is is no error
     bool build_networks = false;  // those too that have no section, by their defaults

@@ -28,7 +28,7 @@ struct Work {
     Duration upload_penalty{};  // what uploads beside them cost
     Duration data_wait{};       // beyond what every step waits for data
     Duration slow_parts{};      // waiting for these
-    ShrunkWork shrunk;          // the steps of these are among the above, their times are not
+    ShrunkWork shrunk{};        // the steps of these are among the above, their times are not
     friend Work operator-(const Work& a, const Work& b);
 };
 
