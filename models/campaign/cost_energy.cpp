@@ -1,5 +1,7 @@
 #include "models/campaign/cost_energy.h"
 
+#include "models/campaign/power_reader.h"
+
 namespace railyard {
 
 double ClusterPower::idle_kwh_per_year() const {
@@ -9,14 +11,7 @@ double ClusterPower::idle_kwh_per_year() const {
 ClusterPower read_cluster_power(const BillOfMaterials& bill, Catalogue& catalogue) {
     ClusterPower power;
     for (const auto& [node, count] : bill.nodes) {
-        const NodePower plug = read_node_power(catalogue,
-                                               {.node = node->name,
-                                                .gpu = node->gpu.id,
-                                                .nic = node->nic,
-                                                .gpus = node->gpus,
-                                                .nics = node->nics,
-                                                .storage_nics = node->storage_nics},
-                                               0);
+        const NodePower plug = read_node_power(catalogue, node_power_spec(*node), 0);
         power.nodes += static_cast<double>(count) * plug.at(Activity::idle).value;
     }
     for (const NetworkBill& network : bill.networks) {

@@ -35,8 +35,7 @@ NodePower PowerReader::node_power(const Node& node) {
     Catalogue& c = p_.given ? catalogue_ : aside_.catalogue;
     const Watts gpu_max = c.power("gpu", node.gpu.id, "max_power");
     const double liquid = read_cooling(c, cooling_of_node(c, node.name), gpu_max).liquid_fraction;
-    return read_node_power(
-        c, {node.name, node.gpu.id, node.nic, node.gpus, node.nics, node.storage_nics}, liquid);
+    return read_node_power(c, node_power_spec(node), liquid);
 }
 
 // Jobs run at full clocks here: heat that would slow them is no answer.

@@ -24,12 +24,15 @@ const std::vector<std::string>& power_redundancies() {
     return names;
 }
 
+NodePowerSpec node_power_spec(const Node& node) {
+    return {node.name, node.gpu.id, node.nic, node.gpus, node.nics, node.storage_nics};
+}
+
 PowerReader::PowerReader(Section& top, Catalogue& catalogue, const std::string& node_name,
                          Scenario& scenario)
     : top_(top),
       catalogue_(catalogue),
       aside_(scenario.values, &scenario.overrides, scenario.file, scenario.perturbations),
-      node_name_(node_name),
       s_(scenario),
       p_(scenario.power),
       power_(top.section("power")),
@@ -47,10 +50,7 @@ PowerReader::PowerReader(Section& top, Catalogue& catalogue, const std::string& 
     p_.cooling = read_cooling(c, static_cast<CoolingKind>(kind), gpu_max);
     p_.throttle = read_throttle_law(c);
     p_.edge = c.time("power_constants", "", "cluster_swing_time");
-    p_.node = read_node_power(
-        c,
-        {node_name, s_.node.gpu.id, s_.node.nic, s_.node.gpus, s_.node.nics, s_.node.storage_nics},
-        p_.cooling.liquid_fraction);
+    p_.node = read_node_power(c, node_power_spec(s_.node), p_.cooling.liquid_fraction);
     read_power(power_);
     read_facility(facility_);
     read_breaker(breaker_);

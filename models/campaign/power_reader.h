@@ -13,6 +13,9 @@ const std::vector<std::string>& power_redundancies();
 // What each GPU of the scenario's job does in this step of it.
 GpuStep gpu_step(const Scenario& job, const StepTime& step);
 
+// The node with all that it has.
+NodePowerSpec node_power_spec(const Node& node);
+
 class PowerReader {
   public:
     // Reads both sections and checks what needs no step: supplies, racks, breakers, inlets. Slows the node's
@@ -49,7 +52,6 @@ class PowerReader {
     Section& top_;
     Catalogue& catalogue_;  // the scenario's own
     StandaloneCatalogue aside_;
-    std::string node_name_;
     Scenario& s_;
     PowerSpec& p_;
     Section power_;
