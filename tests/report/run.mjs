@@ -212,6 +212,14 @@ async function tablesWork(browser) {
   await context.close();
 }
 
+// async_or_not.toml gives the step's time and no model.
+async function noModelNoMfu(browser) {
+  const { page, context } = await open(browser, "compare.html");
+  const [header] = await csvOf(page, "points");
+  check(header.includes("goodput") && !header.includes("mfu"), `columns of points without a model: ${header}`);
+  await context.close();
+}
+
 async function verdicts(browser) {
   const { page, context } = await open(browser, "sweep.html");
   const text = await page.locator(".verdicts").innerText();
@@ -352,7 +360,7 @@ async function tenThousandRows(browser) {
   check(Math.min(...times) < 2, shown);
 }
 
-const tests = [executiveSummary, otherRun, timelineZooms, sweepExplorer, tablesWork, verdicts, realComparison, manyJobs, dark, phone, keyboard, tenThousandRows];
+const tests = [executiveSummary, otherRun, timelineZooms, sweepExplorer, tablesWork, noModelNoMfu, verdicts, realComparison, manyJobs, dark, phone, keyboard, tenThousandRows];
 
 makePages();
 pageMissing();

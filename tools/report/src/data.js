@@ -21,11 +21,15 @@ function lazily(make) {
   return () => (value ??= make());
 }
 
+// A job whose step time is given has no model: what it would train is written as 0, and is not there.
+const modelled = new Set(["mfu", "mfu_step", "tokens"]);
+
 function openMetric(metric, count) {
+  const mean = () => numbers(metric.mean, count);
   return {
     name: metric.name,
     unit: metric.unit,
-    mean: lazily(() => numbers(metric.mean, count)),
+    mean: lazily(modelled.has(metric.name) ? () => mean().map((v) => v || null) : mean),
     low: lazily(() => numbers(metric.low, count)),
     high: lazily(() => numbers(metric.high, count)),
   };
@@ -78,6 +82,9 @@ export function openData(text) {
   const raw = JSON.parse(text);
   const count = raw.points.count;
   const metrics = new Map(raw.metrics.map((m) => [m.name, openMetric(m, count)]));
+  for (const name of modelled) {
+    if (!metrics.get(name)?.mean().some((v) => v !== null)) metrics.delete(name);
+  }
   const points = {
     count,
     title: words(raw.points.title, count),

@@ -106,13 +106,10 @@ function whisker(metric, mean, interval) {
 // A symmetric interval may reach beyond what can be.
 const possible = (metric, v) => Math.min(Math.max(v, 0), isShare(metric) ? 1 : Infinity);
 
-// Zero when no model was given.
-const modelled = new Set(["mfu", "tokens"]);
-
 function card(data, name, point) {
   const metric = data.metrics.get(name);
   const mean = data.mean(name, point);
-  if (!metric || mean === null || (mean === 0 && modelled.has(name))) return null;
+  if (!metric || mean === null) return null;
   const interval = data.interval(name, point)?.map((v) => possible(metric, v)) ?? null;
   const alone = data.points.replicas[point] === 1 ? "one replica, no interval" : "";
   return h("div", { class: "card" },
