@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <ctime>
-#include <deque>
 #include <list>
 #include <mutex>
 #include <thread>
@@ -22,44 +22,73 @@ double thread_cpu_seconds() {
     return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-// What a thread has found, to be written by the writer.
+// What a thread has found, to be written.
 using Write = std::function<void(ResultsDb&)>;
 
-// Between the threads and the writer. Full: the threads wait, so that memory stays bounded.
-class WriteQueue {
+// What the threads have found, written in batches by whichever of them finds a batch worth while, one at a
+// time and in the order of the pushes. No thread of its own: a sweep with -j N takes N processors' time, not
+// a little more.
+class Writer {
   public:
+    explicit Writer(ResultsDb& db) : db_(db) {}
+
+    // Throws what the database throws when it is this thread that writes.
     void push(Write write) {
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return waiting_.size() < writes_max || closed_; });
-        waiting_.push_back(std::move(write));
-        if (waiting_.size() == writes_worth_it) changed_.notify_all();
+        std::size_t waiting = 0;
+        {
+            const std::lock_guard lock(mutex_);
+            waiting_.push_back(std::move(write));
+            waiting = waiting_.size();
+        }
+        if (waiting >= writes_max) {  // after whoever writes now: memory stays bounded
+            const std::lock_guard writing(db_mutex_);
+            write_waiting();
+        } else if (waiting >= writes_worth_it || Clock::now() >= due_.load()) {
+            if (std::unique_lock writing(db_mutex_, std::try_to_lock); writing) write_waiting();
+        }
     }
-    // All that waits, once it is worth while or a moment later: waking up for each would cost more than it
-    // writes. None: closed, and all was taken.
-    std::optional<std::deque<Write>> take() {
-        std::unique_lock lock(mutex_);
-        changed_.wait_for(lock, std::chrono::milliseconds(100),
-                          [&] { return waiting_.size() >= writes_worth_it || closed_; });
-        if (waiting_.empty() && closed_) return std::nullopt;
-        std::deque<Write> out;
-        out.swap(waiting_);
-        changed_.notify_all();
-        return out;
+    // For who watches the threads: writes what no push has come to write for a second.
+    void write_overdue() {
+        if (Clock::now() < due_.load() + std::chrono::seconds(1)) return;
+        const std::lock_guard writing(db_mutex_);
+        write_waiting();
     }
-    // No thread pushes any more, or nobody reads what they push.
-    void close() {
-        const std::lock_guard lock(mutex_);
-        closed_ = true;
-        changed_.notify_all();
+    // The last write, when nobody pushes any more.
+    void finish() {
+        write_waiting();
+        if (!broken_) db_.commit();
     }
+    double cpu_seconds() const { return cpu_s_; }  // after finish()
 
   private:
+    using Clock = std::chrono::steady_clock;
     static constexpr std::size_t writes_max = 4096;
     static constexpr std::size_t writes_worth_it = writes_max / 2;
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    std::deque<Write> waiting_;
-    bool closed_ = false;
+
+    // With `db_mutex_`.
+    void write_waiting() {
+        if (broken_) return;
+        broken_ = true;  // unless all goes well
+        std::vector<Write> writes;
+        {
+            const std::lock_guard lock(mutex_);
+            writes.swap(waiting_);
+        }
+        const double cpu_before = thread_cpu_seconds();
+        for (Write& write : writes) write(db_);
+        db_.commit_when_due();
+        cpu_s_ += thread_cpu_seconds() - cpu_before;
+        due_ = Clock::now() + std::chrono::milliseconds(100);
+        broken_ = false;
+    }
+
+    std::mutex db_mutex_;  // who holds it writes; of `db_`, `broken_` and `cpu_s_`
+    ResultsDb& db_;
+    bool broken_ = false;  // a write failed: what came after it must not be committed without it
+    double cpu_s_ = 0;
+    std::mutex mutex_;  // of `waiting_`
+    std::vector<Write> waiting_;
+    std::atomic<Clock::time_point> due_{Clock::time_point()};
 };
 
 // A point that is being simulated.
@@ -75,16 +104,24 @@ struct OpenPoint {
 
 class Sweep {
   public:
-    Sweep(std::vector<SweepPoint>& points, const SweepOptions& options)
-        : points_(points), options_(options), windows_(std::make_shared<WindowCache>(&stopped_)) {}
+    Sweep(std::vector<SweepPoint>& points, const SweepOptions& options, ResultsDb& db)
+        : points_(points),
+          options_(options),
+          windows_(std::make_shared<WindowCache>(&stopped_)),
+          writer_(db) {}
 
     void work();  // of one thread
+    // Waits for the threads' end, at most `longest`; true: it has come.
+    bool wait(std::chrono::milliseconds longest) {
+        std::unique_lock lock(mutex_);
+        return ended_.wait_for(lock, longest, [&] { return at_work_ == 0; });
+    }
     void stop() {
         const std::lock_guard lock(mutex_);
         stopped_ = true;
         changed_.notify_all();
     }
-    WriteQueue& queue() { return queue_; }
+    Writer& writer() { return writer_; }
     std::int64_t done() const { return done_; }
     const std::exception_ptr& failure() const { return failure_; }
 
@@ -107,10 +144,12 @@ class Sweep {
     const SweepOptions& options_;
     std::atomic<bool> stopped_{false};
     std::shared_ptr<WindowCache> windows_;
-    WriteQueue queue_;
+    Writer writer_;
 
     std::mutex mutex_;  // of all below
     std::condition_variable changed_;
+    std::condition_variable ended_;
+    unsigned at_work_ = options_.threads;
     std::size_t next_point_ = 0;
     std::int64_t opening_ = 0;
     std::list<Place> open_;
@@ -134,6 +173,8 @@ void Sweep::work() {
         }
         stop();
     }
+    const std::lock_guard lock(mutex_);
+    if (--at_work_ == 0) ended_.notify_all();
 }
 
 // The next replica of the thread's own point; the first of a new point; else somebody else's.
@@ -202,12 +243,12 @@ Sweep::Place Sweep::open(SweepPoint& from) {
 
 void Sweep::finish_replica(const Place& point, StoredReplica record) {
     if (!point->described.exchange(true)) {
-        queue_.push([point, first = record](ResultsDb& db) {
+        writer_.push([point, first = record](ResultsDb& db) {
             db.describe_point(point->id, point->scenario, first);
         });
     }
-    queue_.push([id = point->id, head = ReplicaHead(record), texts = texts_of(record)](
-                    ResultsDb& db) mutable { db.add(id, head, std::move(texts)); });
+    writer_.push([id = point->id, head = ReplicaHead(record), texts = texts_of(record)](
+                     ResultsDb& db) mutable { db.add(id, head, std::move(texts)); });
     {
         const std::lock_guard lock(mutex_);
         OpenPoint& p = *point;
@@ -267,15 +308,15 @@ void Sweep::finish_point(OpenPoint& p) {
         problem += fmt::format("run.events_max = {} was reached", p.scenario.events_max);
     }
     if (ending == Ending::stuck) problem = "some replicas never get their job done";
-    queue_.push([id = p.id, causes = p.scenario.causes, summary = std::move(summary), ending,
-                 problem](ResultsDb& db) {
+    writer_.push([id = p.id, causes = p.scenario.causes, summary = std::move(summary), ending,
+                  problem](ResultsDb& db) {
         db.finish_point(id, causes, summary, ending_name(ending), problem);
     });
     ++done_;
 }
 
 void Sweep::fail(std::int64_t id, const std::string& status, const std::string& problem) {
-    queue_.push([=](ResultsDb& db) { db.fail_point(id, status, problem); });
+    writer_.push([=](ResultsDb& db) { db.fail_point(id, status, problem); });
     ++done_;
 }
 
@@ -283,32 +324,25 @@ void Sweep::fail(std::int64_t id, const std::string& status, const std::string& 
 
 SweepWorkDone run_points(std::vector<SweepPoint> points, const SweepOptions& options,
                          ResultsDb& db) {
-    Sweep sweep(points, options);
-    const double cpu_before = thread_cpu_seconds();
+    Sweep sweep(points, options, db);
     std::vector<std::jthread> threads;
-    std::atomic<unsigned> at_work{options.threads};
     for (unsigned i = 0; i < options.threads; ++i) {
-        threads.emplace_back([&] {
-            sweep.work();
-            if (--at_work == 0) sweep.queue().close();
-        });
+        threads.emplace_back([&] { sweep.work(); });
     }
     try {
-        while (auto writes = sweep.queue().take()) {
+        while (!sweep.wait(std::chrono::milliseconds(100))) {
             if (options.cancelled != nullptr && *options.cancelled) sweep.stop();
-            for (Write& write : *writes) write(db);
-            db.commit_when_due();
+            sweep.writer().write_overdue();
             if (options.progress) options.progress(sweep.done());
         }
-        db.commit();
+        threads.clear();
+        sweep.writer().finish();
     } catch (...) {
         sweep.stop();
-        sweep.queue().close();
         throw;
     }
-    threads.clear();
     if (sweep.failure()) std::rethrow_exception(sweep.failure());
-    return {sweep.done(), thread_cpu_seconds() - cpu_before};
+    return {sweep.done(), sweep.writer().cpu_seconds()};
 }
 
 }  // namespace railyard

@@ -1,5 +1,5 @@
 #pragma once
-// Simulating many points: threads that take replicas of points, and one writer that takes what they found.
+// Simulating many points: threads that take replicas of points, and take turns in writing what they found.
 //
 // What is stored does not depend on how many threads there are or when they were stopped: a point has the
 // replicas 0 to n - 1, where n follows from the stopping rule's looks at fixed counts.
