@@ -224,7 +224,7 @@ int cmd_perf(const std::vector<std::string>& arguments) {
         c = read_communicator(own.catalogue, s.node, shape);
         GpuNetwork network = gpu_network(s, s.fidelity, s.faults);
         const std::vector<GpuGroup> groups = {gpus_of(s, shape)};
-        if (c.ranks > 1) measure(network.rate(traffic_of(*collective), groups), *collective, c);
+        if (c.ranks > 1) measure(network, groups, *collective, c);
     }
     if (!choose(c, *collective, 0, wish)) throw_unavailable(c, *collective, wish);
 

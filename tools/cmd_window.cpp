@@ -52,7 +52,7 @@ struct TrafficSummary {
     std::int64_t flows = 0;
     std::int64_t ended = 0;
     std::int64_t failed = 0;
-    std::int64_t bytes = 0;  // received
+    std::int64_t bytes = 0;  // received by NICs
     std::vector<double> fct_s;
     Picoseconds begun = PacketEngine::never;
     Picoseconds last{};
@@ -64,7 +64,9 @@ std::map<std::size_t, TrafficSummary> summarise(const NetworkWindow& window,
     for (std::size_t f = 0; f < window.traffic.size(); ++f) {
         TrafficSummary& t = out[window.traffic[f]];
         ++t.flows;
-        t.bytes += result.received_bytes[f];
+        const bool to_nic =
+            window.window.flows[f].path.back() < window.network->topology.links().size();
+        if (to_nic) t.bytes += result.received_bytes[f];
         t.begun = std::min(t.begun, window.window.flows[f].start);
         t.failed += result.failed[f];
         if (result.ends[f] == PacketEngine::never) continue;
@@ -339,14 +341,14 @@ int complain(const Scenario& s, const NetworkWindow& window, const WindowResult&
     if (r.ending == WindowEnding::stuck) {
         const Topology& t = window.network->topology;
         const auto first = first_open(r);
-        const std::vector<LinkId>& path = window.window.flows[first].path;
+        const PacketFlow& flow = window.window.flows[first];
         fmt::print(
             stderr,
             "railyard: stuck: {} of {} flows on the {} network can never go on, the first of "
             "them from {} to {}: none has sent what a timeout could miss\n    a job would "
             "be ended by the watchdog of its collectives\n",
-            open, r.ends.size(), name, t.name(t.links()[path.front()].from),
-            t.name(t.links()[path.back()].to));
+            open, r.ends.size(), name, source_name(t, window.window, flow),
+            target_name(t, window.window, flow));
         code = exit_stuck;
     } else if (r.ending != WindowEnding::resolved) {
         const bool time = r.ending == WindowEnding::out_of_time;

@@ -177,8 +177,8 @@ void trace_flows(PerfettoTrace& trace, PerfettoTrace::Track group, const Network
     Senders senders(trace, group);
     for (const std::size_t f : order) {
         const PacketFlow& flow = window.window.flows[f];
-        const std::string from = topology.name(topology.links()[flow.path.front()].from);
-        const std::string to = topology.name(topology.links()[flow.path.back()].to);
+        const std::string from = source_name(topology, window.window, flow);
+        const std::string to = target_name(topology, window.window, flow);
         const bool ended = r.ends[f] != PacketEngine::never;
         const Picoseconds end = ended ? r.ends[f] : r.end;
         const auto kind = static_cast<std::size_t>(traffic[window.traffic[f]].kind);

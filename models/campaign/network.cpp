@@ -220,12 +220,6 @@ void NetworkReader::warn_of_idle_keys(Section& section, const ClusterNetwork& ne
     const bool sprays = policy == Routing::spray || policy == Routing::random_spray;
     // On the packet scale each queue pair has a rate and a recovery of its own.
     if (sprays && !context_.packets) idle({"queue_pairs"}, routing);
-    if (network.sharp && context_.packet_rates) {
-        section.warning("sharp",
-                        "packets are not reduced in the network on the packet scale: SHARP's "
-                        "all-reduce takes the flow scale's time, at the rate that rings of packets "
-                        "get");
-    }
     if (sprays || policy == Routing::destination) {
         idle({"hash_seed", "hash_polarized"}, routing);
     }

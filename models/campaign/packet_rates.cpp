@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "sim/check.h"
+
 namespace railyard {
 
 namespace {
@@ -25,13 +27,13 @@ class PacketRates final : public NetworkModel {
                  own_.catalogue.number("nccl_net", "", "steps");
     }
 
-    std::vector<double> rates(const std::vector<NetworkStream>& streams, bool chained) override {
+    std::vector<double> rates(const std::vector<NetworkStream>& streams, StreamKind kind) override {
         const WindowSpec& budget = scenario_.window;
         std::vector<double> before;
         double change = 0;
         std::int64_t steps = steps_first;
         for (; steps <= budget.pieces_max; steps *= 2) {
-            const Measurement now = measure(streams, chained, steps);
+            const Measurement now = measure(streams, kind, steps);
             if (now.ending != WindowEnding::resolved) {
                 cut_off(streams, now.ending);
                 return before.empty() ? now.rates : before;
@@ -56,6 +58,7 @@ class PacketRates final : public NetworkModel {
     // What is measured: `bytes` of the stream's progress between the ends of two sets of flows.
     struct Lap {
         double bytes = 0;
+        double flows = 0;                 // that carry each byte of it
         std::vector<std::int64_t> first;  // empty: from the beginning
         std::vector<std::int64_t> last;
     };
@@ -85,14 +88,15 @@ class PacketRates final : public NetworkModel {
             "railyard window shows what holds packets up");
     }
 
-    Measurement measure(const std::vector<NetworkStream>& streams, bool chained,
+    Measurement measure(const std::vector<NetworkStream>& streams, StreamKind kind,
                         std::int64_t steps) {
         MessageFlows flows(network_.topology, network_.routing);
         std::vector<Lap> laps;
         std::vector<std::int64_t> until;  // flow, of each stream
         for (const NetworkStream& stream : streams) {
-            laps.push_back(chained ? add_ring(stream, steps, flows)
-                                   : add_fan(stream, steps, flows));
+            laps.push_back(kind == StreamKind::ring  ? add_ring(stream, steps, flows)
+                           : kind == StreamKind::fan ? add_fan(stream, steps, flows)
+                                                     : add_tree(stream, steps, flows));
             until.push_back(static_cast<std::int64_t>(flows.size()));
         }
         PacketWindow window;
@@ -102,6 +106,7 @@ class PacketRates final : public NetworkModel {
             window.faults = busy_servers();
         }
         window.flows = flows.take();
+        window.aggregating = flows.aggregating();
         window.routing = network_.routing;
         window.time_max = scenario_.window.time_max;
         window.events_max = static_cast<std::uint64_t>(scenario_.window.events_max);
@@ -112,7 +117,7 @@ class PacketRates final : public NetworkModel {
             out.rates.push_back(
                 result->ending == WindowEnding::resolved
                     ? lap_rate(laps[i], *result)
-                    : rate_so_far(streams[i], i == 0 ? 0 : until[i - 1], until[i], *result));
+                    : rate_so_far(laps[i], i == 0 ? 0 : until[i - 1], until[i], *result));
         }
         const bool none = std::any_of(out.rates.begin(), out.rates.end(),
                                       [](double rate) { return !(rate > 0); });
@@ -142,17 +147,20 @@ class PacketRates final : public NetworkModel {
         return lap.bytes / (static_cast<double>((to - from).count()) * 1e-12);
     }
     // Of a stream whose flows are [first, last), until the window was cut off.
-    static double rate_so_far(const NetworkStream& hops, std::int64_t first, std::int64_t last,
+    static double rate_so_far(const Lap& lap, std::int64_t first, std::int64_t last,
                               const WindowResult& result) {
         double received = 0;
         for (std::int64_t f = first; f < last; ++f) {
             received += static_cast<double>(result.received_bytes[index(f)]);
         }
-        double shares = 0;
-        for (const NetworkHop& hop : hops) shares += double{hop.share};
-        return received / shares / (static_cast<double>(result.end.count()) * 1e-12);
+        return received / lap.flows / (static_cast<double>(result.end.count()) * 1e-12);
     }
 
+    static double shares(const NetworkStream& hops) {
+        double sum = 0;
+        for (const NetworkHop& hop : hops) sum += double{hop.share};
+        return sum;
+    }
     static std::size_t index(std::int64_t flow) { return static_cast<std::size_t>(flow); }
 
     // Two pieces of each hop are under way: one moves while the other's acknowledgement travels.
@@ -162,6 +170,7 @@ class PacketRates final : public NetworkModel {
         Lap lap;
         const std::int64_t warm = steps * 2 / 3;
         lap.bytes = piece_ * static_cast<double>(lanes * (steps - warm));
+        lap.flows = shares(hops);
         std::vector<MessageFlows::Handle> connections(hops.size(), MessageFlows::nothing);
         for (std::int64_t lane = 0; lane < lanes; ++lane) {
             std::vector<MessageFlows::Handle> before;
@@ -188,12 +197,33 @@ class PacketRates final : public NetworkModel {
     Lap add_fan(const NetworkStream& hops, std::int64_t steps, MessageFlows& flows) const {
         Lap lap;
         lap.bytes = piece_ * static_cast<double>(steps);
+        lap.flows = shares(hops);
         for (const NetworkHop& hop : hops) {
             MessageFlows::Message m{hop.from, hop.to,
                                     static_cast<std::int64_t>(lap.bytes * double{hop.share})};
             m.label = hop.label;
             flows.each(flows.send(m), lap.last);
         }
+        return lap;
+    }
+
+    Lap add_tree(const NetworkStream& leaves, std::int64_t steps, MessageFlows& flows) const {
+        std::vector<VertexId> nics;
+        for (const NetworkHop& leaf : leaves) nics.push_back(leaf.from);
+        const auto tree = aggregation_tree(network_.topology, nics, leaves[0].label);
+        RY_CHECK(tree);  // fair shares have found it
+        const std::vector<std::int64_t> arrivals =
+            flows.all_reduce(*tree, static_cast<std::int64_t>(piece_), steps, {});
+        const auto of_piece = [&](std::int64_t piece) {
+            const auto first = arrivals.begin() + piece * static_cast<std::int64_t>(nics.size());
+            return std::vector<std::int64_t>(first, first + static_cast<std::int64_t>(nics.size()));
+        };
+        const std::int64_t warm = steps * 2 / 3;
+        Lap lap;
+        lap.bytes = piece_ * static_cast<double>(steps - warm);
+        lap.flows = 2 * static_cast<double>(tree->branches.size());
+        lap.first = of_piece(warm - 1);
+        lap.last = of_piece(steps - 1);
         return lap;
     }
 

@@ -642,8 +642,8 @@ std::vector<Kind> kinds() {
     words("window.traffic.kind", window_traffic_names(),
           {"each node to the next, a piece goes on when the one before has come in",
            "each NIC to the same NIC of every other node", "each NIC to one other",
-           "some NICs to one", "every node to the storage servers", "and back",
-           "what window.traffic.path lists"});
+           "some NICs to one", "an all-reduce that InfiniBand's switches add up, rail by rail",
+           "every node to the storage servers", "and back", "what window.traffic.path lists"});
     words("window.fault.kind", window_fault_names(),
           {"a NIC takes nothing: it pauses its switch, or grants no credits",
            "a NIC takes no more than a rate", "a cable is cut, for a while or for ever",

@@ -21,6 +21,10 @@ bool on_storage(WindowTraffic kind) {
     return kind == WindowTraffic::checkpoint || kind == WindowTraffic::restore;
 }
 
+bool in_steps(WindowTraffic kind) {
+    return kind == WindowTraffic::ring || kind == WindowTraffic::sharp;
+}
+
 const ClusterNetwork* storage_network(const WindowContext& context) {
     if (context.converged) return context.networks.data();
     for (const ClusterNetwork& n : context.networks) {
@@ -32,7 +36,7 @@ const ClusterNetwork* network_of(WindowTraffic kind, const WindowContext& contex
     return on_storage(kind) ? storage_network(context) : context.networks.data();
 }
 
-// How many messages it takes.
+// How many messages it takes; of a reduction, to and from its leaves.
 std::int64_t messages(const TrafficSpec& t, const Topology& network, std::int64_t nodes) {
     const std::int64_t nics = nodes * network.nics_per_node();
     switch (t.kind) {
@@ -44,6 +48,8 @@ std::int64_t messages(const TrafficSpec& t, const Topology& network, std::int64_
             return nics > 1 ? nics : 0;
         case WindowTraffic::incast:
             return t.senders > 0 ? std::min(t.senders, nics - 1) : nics - 1;
+        case WindowTraffic::sharp:
+            return nodes > 1 ? 2 * nics * t.steps : 0;
         case WindowTraffic::checkpoint:
         case WindowTraffic::restore:
             return nodes *
@@ -82,6 +88,8 @@ class Layout {
                 return add_permutation();
             case WindowTraffic::incast:
                 return add_incast();
+            case WindowTraffic::sharp:
+                return add_sharp();
             case WindowTraffic::checkpoint:
             case WindowTraffic::restore:
                 return add_storage();
@@ -98,6 +106,7 @@ class Layout {
     bool empty() const { return flows_.size() == 0; }
     NetworkWindow take() {
         out_.window.flows = flows_.take();
+        out_.window.aggregating = flows_.aggregating();
         return std::move(out_);
     }
 
@@ -179,6 +188,28 @@ class Layout {
         }
     }
 
+    // A tree for each port of each rail.
+    void add_sharp() {
+        if (context_.nodes < 2) return;  // with itself
+        for (std::int64_t rail = 0; rail < topology_.nics_per_node(); ++rail) {
+            std::vector<VertexId> nics;
+            for (std::int64_t node = 0; node < context_.nodes; ++node) {
+                nics.push_back(topology_.nic(node, rail));
+            }
+            const auto ports = static_cast<std::int64_t>(topology_.up_links(nics[0]).size());
+            for (std::int64_t port = 0; port < ports; ++port) {
+                const auto tree = aggregation_tree(topology_, nics,
+                                                   static_cast<std::uint64_t>(rail * ports + port));
+                if (!tree) throw NoPath(topology_.name(nics.front()), topology_.name(nics.back()));
+                const std::int64_t bytes =
+                    spec_->bytes.count() / ports + (port < spec_->bytes.count() % ports);
+                flows_.all_reduce(*tree, std::max<std::int64_t>(1, bytes), spec_->steps,
+                                  spec_->start);
+            }
+        }
+        out_.traffic.resize(flows_.size(), index_);
+    }
+
     void add_listed() {
         const std::vector<VertexId> nics = job_nics();
         std::vector<MessageFlows::Handle> sent;
@@ -249,9 +280,14 @@ void check_traffic(Section& section, const TrafficSpec& t, const WindowContext& 
             "a node with storage NICs, or storage.network = \"compute\"");
         return;
     }
+    if (t.kind == WindowTraffic::sharp && !network->sharp) {
+        section.error("kind", "sharp: the compute network does not add up",
+                      "fabric.compute.sharp = true, with InfiniBand switches");
+        return;
+    }
     if (network->topology.vertex_count() == 0) return;
     const std::int64_t payload = network->packets.spec.payload_bytes;
-    const std::int64_t pieces = t.kind == WindowTraffic::ring ? t.steps : 1;
+    const std::int64_t pieces = in_steps(t.kind) ? t.steps : 1;
     if (largest(t).count() / payload >= flow_packets_max / pieces) {
         section.error(t.kind == WindowTraffic::file ? "path" : "bytes",
                       fmt::format("expected less than {}, found {}",
@@ -310,7 +346,7 @@ TrafficSpec read_traffic(Section& section, const WindowContext& context) {
     t.kind = static_cast<WindowTraffic>(kind);
     section.read("bytes", t.bytes, "Of each flow; of each node for checkpoint and restore",
                  {.bound = Bound::positive});
-    section.read("steps", t.steps, "Pieces that each NIC sends on, of a ring",
+    section.read("steps", t.steps, "Pieces that each NIC sends on, of ring and sharp",
                  {.bound = Bound::count});
     section.read("senders", t.senders, "NICs that send to one, of an incast",
                  {.bound = Bound::positive, .otherwise = "all others"});
@@ -334,7 +370,7 @@ TrafficSpec read_traffic(Section& section, const WindowContext& context) {
         }
     };
     idle("bytes", t.kind != WindowTraffic::file);
-    idle("steps", t.kind == WindowTraffic::ring);
+    idle("steps", in_steps(t.kind));
     idle("senders", t.kind == WindowTraffic::incast);
     idle("stripes", on_storage(t.kind));
     return t;
@@ -512,8 +548,8 @@ const std::vector<std::string>& window_fault_names() {
 }
 
 const std::vector<std::string>& window_traffic_names() {
-    static const std::vector<std::string> names = {
-        "ring", "all_to_all", "permutation", "incast", "checkpoint", "restore", "file"};
+    static const std::vector<std::string> names = {"ring",  "all_to_all", "permutation", "incast",
+                                                   "sharp", "checkpoint", "restore",     "file"};
     return names;
 }
 

@@ -15,6 +15,7 @@ enum class WindowTraffic : std::uint8_t {
     all_to_all,   // each NIC to the same NIC of every other node
     permutation,  // each NIC to one other
     incast,       // some NICs to one
+    sharp,        // an all-reduce that the switches add up, rail by rail
     checkpoint,   // every node to the storage servers
     restore,      // and back
     file,         // what a file lists

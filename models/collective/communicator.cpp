@@ -162,6 +162,7 @@ Communicator make_communicator(const CollectiveConstants& constants, const Node&
     const double share = static_cast<double>(domain) / static_cast<double>(node.gpus);
     c.network = std::max(1.0, static_cast<double>(node.nics) * share) *
                 nic_bandwidth_under_load(node).bytes_per_second();
+    c.sharp_network = c.network;
     c.transport = node.transport;
     c.in_order = c.transport == "infiniband" || c.transport == "roce";
     c.sharp = shape.sharp && c.transport == "infiniband";
@@ -174,7 +175,14 @@ Communicator read_communicator(Catalogue& catalogue, const Node& node, Communica
     return make_communicator(read_collective_constants(catalogue, node), node, shape);
 }
 
-void measure(const GroupRate& rate, Collective collective, Communicator& c) {
+void measure(GpuNetwork& network, std::span<const GpuGroup> groups, Collective collective,
+             Communicator& c) {
+    const Traffic traffic = traffic_of(collective);
+    const GroupRate rate = network.rate(traffic, groups);
+    if (c.sharp && traffic == Traffic::ring && c.domains > 1) {
+        c.sharp_network = network.reduction(groups).bytes_per_s;
+        c.sharp = c.sharp_network > 0;
+    }
     c.nvlink *= rate.nvlink_left;
     if (rate.bytes_per_s == 0) return;
     c.bottleneck = rate.bottleneck;

@@ -79,6 +79,7 @@ struct Communicator {
     double per_domain = 1;     // ranks / domains
     double nvlink = 0;         // bytes/s per GPU and direction, as NCCL counts it
     double network = 0;        // bytes/s per domain and direction that this communicator can use
+    double sharp_network = 0;  // likewise, where the switches reduce
     bool nvswitch = false;
     bool in_order = true;   // the network keeps stores in order, which LL128 needs
     bool sharp = false;     // the switches reduce
@@ -114,8 +115,10 @@ Communicator make_communicator(const CollectiveConstants& constants, const Node&
 // Both at once.
 Communicator read_communicator(Catalogue& catalogue, const Node& node, CommunicatorShape shape);
 
-// Puts into `communicator` what its group gets of a network for this collective.
-void measure(const GroupRate& rate, Collective collective, Communicator& communicator);
+// Puts into `communicator`, of more than one rank, what it gets of a network for this collective when all
+// these groups, of which it is one, talk at once.
+void measure(GpuNetwork& network, std::span<const GpuGroup> groups, Collective collective,
+             Communicator& communicator);
 
 // Seconds that an eager framework adds to a collective that no CUDA graph holds.
 double read_framework_launch(Catalogue& catalogue);

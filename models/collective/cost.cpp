@@ -121,7 +121,7 @@ class Model {
     Pace collnet() const {
         const TunerConstants& t = c_.tuner;
         const double nvlink = 2 * (c_.per_domain - 1) / c_.per_domain / nvlink_;
-        const double s_per_byte = std::max(nvlink, 1 / c_.network);
+        const double s_per_byte = std::max(nvlink, 1 / c_.sharp_network);
         return {m_.launch_s +
                     2 * (t.collnet_nvlink_s + t.collnet_per_rank_s * (c_.per_domain - 1)) +
                     t.collnet_network_s + m_.network_hop_s,

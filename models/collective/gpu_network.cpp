@@ -176,11 +176,7 @@ void GpuNetwork::Streams::close(std::size_t first, double group_bytes_per_byte,
     factor.push_back(group_bytes_per_byte);
 }
 
-void GpuNetwork::add_ring(const GpuGroup& group, Streams& streams) {
-    struct Members {  // the group's GPUs in one node
-        std::span<const std::int64_t> gpus;
-        std::vector<std::int64_t> nics;
-    };
+std::vector<GpuNetwork::Members> GpuNetwork::members_of(const GpuGroup& group) const {
     std::vector<Members> parts;
     for (std::size_t i = 0; i < group.size();) {
         std::size_t end = i + 1;
@@ -189,6 +185,11 @@ void GpuNetwork::add_ring(const GpuGroup& group, Streams& streams) {
         parts.push_back({gpus, nics_of(gpus)});
         i = end;
     }
+    return parts;
+}
+
+void GpuNetwork::add_ring(const GpuGroup& group, Streams& streams) {
+    const std::vector<Members> parts = members_of(group);
     const std::size_t rings = parts.size() == 1 ? 1 : parts[0].nics.size();
     for (std::size_t c = 0; c < rings; ++c) {
         const auto nic = [&](const Members& part) { return part.nics[c % part.nics.size()]; };
@@ -213,6 +214,33 @@ void GpuNetwork::add_ring(const GpuGroup& group, Streams& streams) {
     }
 }
 
+// The GPUs of a node add up over NVLink first: into each NIC goes the sum, from the GPU next to it.
+bool GpuNetwork::add_trees(const GpuGroup& group, Streams& streams) {
+    const std::vector<Members> parts = members_of(group);
+    if (parts.size() == 1) return true;
+    const std::size_t trees = parts[0].nics.size();
+    for (std::size_t c = 0; c < trees; ++c) {
+        const std::size_t first = streams.usages.size();
+        const auto number = static_cast<std::uint64_t>(streams.ends.size());
+        std::vector<VertexId> nics;
+        for (const Members& part : parts) {
+            const std::int64_t nic = part.nics[c % part.nics.size()];
+            const auto near = std::find_if(part.gpus.begin(), part.gpus.end(),
+                                           [&](std::int64_t g) { return is_near(g, nic); });
+            to_nic(*near, nic, true, 1, streams.usages);
+            to_nic(*near, nic, false, 1, streams.usages);
+            nics.push_back(topology_.nic(node_of(*near), nic));
+            if (closer_) hops_.push_back({nics.back(), nics.back(), 1, number});
+        }
+        const auto tree = aggregation_tree(topology_, nics, number);
+        if (!tree) return false;
+        const std::vector<Usage> links = tree->usages();
+        streams.usages.insert(streams.usages.end(), links.begin(), links.end());
+        streams.close(first, static_cast<double>(trees), hops_);
+    }
+    return true;
+}
+
 // Where fair shares end at a NIC or inside a node, the lower of both counts; where they end in the network,
 // it is the closer model's word alone, up to what a NIC can do.
 void GpuNetwork::look_closer(const Streams& streams, LinkId bottleneck, GroupRate& out) {
@@ -228,7 +256,7 @@ void GpuNetwork::look_closer(const Streams& streams, LinkId bottleneck, GroupRat
         out.bytes_per_s = nic_bytes_per_s_ * *std::min_element(factor.begin(), factor.end());
         out.bottleneck = "the NICs";
     }
-    const std::vector<double> rates = closer_->rates(through, streams.chained);
+    const std::vector<double> rates = closer_->rates(through, streams.kind);
     for (std::size_t i = 0; i < rates.size(); ++i) {
         if (rates[i] * factor[i] >= out.bytes_per_s) continue;
         out.bytes_per_s = rates[i] * factor[i];
@@ -277,8 +305,19 @@ GroupRate GpuNetwork::slowest(const Streams& streams, std::span<const GpuGroup> 
 
 GroupRate GpuNetwork::ring(std::span<const GpuGroup> groups) {
     Streams streams;
-    streams.chained = true;
+    streams.kind = StreamKind::ring;
     for (const GpuGroup& group : groups) add_ring(group, streams);
+    return slowest(streams, groups);
+}
+
+GroupRate GpuNetwork::reduction(std::span<const GpuGroup> groups) {
+    Streams streams;
+    streams.kind = StreamKind::reduction;
+    for (const GpuGroup& group : groups) {
+        if (add_trees(group, streams)) continue;
+        hops_.clear();
+        return {};
+    }
     return slowest(streams, groups);
 }
 

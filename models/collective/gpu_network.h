@@ -62,13 +62,19 @@ struct NetworkHop {
 };
 using NetworkStream = std::vector<NetworkHop>;
 
+enum class StreamKind : std::uint8_t {
+    fan,   // all hops at once
+    ring,  // each waits for the one before
+    reduction,  // from NICs (to themselves) up a tree of switches, which they label with its number, and down
+};
+
 // A closer look at the network than fair shares.
 class NetworkModel {
   public:
     virtual ~NetworkModel() = default;
-    // Progress in bytes/s of each stream, when all are under way at once. Chained: of rings, in which
-    // each hop waits for the one before. Every stream has hops.
-    virtual std::vector<double> rates(const std::vector<NetworkStream>& streams, bool chained) = 0;
+    // Progress in bytes/s of each stream, when all are under way at once. Every stream has hops.
+    virtual std::vector<double> rates(const std::vector<NetworkStream>& streams,
+                                      StreamKind kind) = 0;
 };
 
 class GpuNetwork {
@@ -86,6 +92,9 @@ class GpuNetwork {
     GroupRate ring(std::span<const GpuGroup> groups);
     GroupRate all_to_all(std::span<const GpuGroup> groups);
     GroupRate send(std::span<const GpuGroup> groups);
+    // Likewise an all-reduce that switches add up (SHARP), over a tree for each ring that there would be: what
+    // each node moves out, once. Nothing when a group's NICs have no switch above all of them.
+    GroupRate reduction(std::span<const GpuGroup> groups);
     GroupRate rate(Traffic traffic, std::span<const GpuGroup> groups) {
         return traffic == Traffic::all_to_all ? all_to_all(groups)
                : traffic == Traffic::send     ? send(groups)
@@ -101,7 +110,7 @@ class GpuNetwork {
         std::vector<std::size_t> ends;    // of each flow in `usages`
         std::vector<double> factor;       // what the group moves for a byte of the flow's
         std::vector<NetworkStream> hops;  // of each flow
-        bool chained = false;
+        StreamKind kind = StreamKind::fan;
 
         // The usages from `first` on are one flow.
         void close(std::size_t first, double group_bytes_per_byte, NetworkStream& through);
@@ -129,7 +138,14 @@ class GpuNetwork {
     void connect(const Hop& hop, std::vector<Usage>& out);
     void connect_by_receiver(std::int64_t from, std::int64_t to, float share,
                              std::vector<Usage>& out);
+    // A group's GPUs in one node, and the NICs next to them.
+    struct Members {
+        std::span<const std::int64_t> gpus;
+        std::vector<std::int64_t> nics;
+    };
+    std::vector<Members> members_of(const GpuGroup& group) const;
     void add_ring(const GpuGroup& group, Streams& streams);
+    bool add_trees(const GpuGroup& group, Streams& streams);
     void look_closer(const Streams& streams, LinkId bottleneck, GroupRate& rate);
     GroupRate slowest(const Streams& streams, std::span<const GpuGroup> groups);
 

@@ -86,6 +86,9 @@ void LinkFailover::reroute(PacketEngine& engine, const Known& known) {
     for (std::size_t i = 0; i < flows_.size(); ++i) {
         const PacketFlow& flow = flows_[i];
         if (flow.continues >= 0 || flow.routing != PacketRouting::path) continue;
+        // A branch of an aggregation tree stays where it is.
+        const std::size_t links = topology_.links().size();
+        if (flow.path.front() >= links || flow.path.back() >= links) continue;
         std::vector<LinkId> path;
         const bool out = std::any_of(flow.path.begin(), flow.path.end(),
                                      [&](LinkId l) { return left.links()[l].bytes_per_s <= 0; });

@@ -1,6 +1,7 @@
 #include "models/fabric/message_flows.h"
 
 #include <algorithm>
+#include <map>
 
 namespace railyard {
 
@@ -26,7 +27,8 @@ PacketRouting packet_routing(Routing policy) {
 }  // namespace
 
 MessageFlows::MessageFlows(const Topology& topology, RoutingSpec routing)
-    : router_(topology, routing),
+    : topology_(topology),
+      router_(topology, routing),
       queue_pairs_(routing.queue_pairs),
       routing_(packet_routing(routing.policy)) {}
 
@@ -58,6 +60,68 @@ MessageFlows::Handle MessageFlows::send(const Message& m) {
 
 void MessageFlows::each(Handle message, std::vector<std::int64_t>& flows) const {
     for (std::int64_t q = 0; q < queue_pairs_; ++q) flows.push_back(message + q);
+}
+
+std::size_t MessageFlows::aggregation_node(VertexId switch_) {
+    const auto found = std::find(aggregating_.begin(), aggregating_.end(), switch_);
+    if (found == aggregating_.end()) {
+        aggregating_.push_back(switch_);
+        return aggregating_.size() - 1;
+    }
+    return static_cast<std::size_t>(found - aggregating_.begin());
+}
+
+std::vector<std::int64_t> MessageFlows::all_reduce(const AggregationTree& tree, std::int64_t bytes,
+                                                   std::int64_t pieces, Picoseconds start) {
+    std::map<VertexId, std::size_t> node;  // of each switch
+    for (const AggregationTree::Branch& b : tree.branches) {
+        if (!node.contains(b.parent)) node.emplace(b.parent, aggregation_node(b.parent));
+    }
+    const auto is_nic = [&](VertexId v) { return topology_.level(v) == 0; };
+    const auto branches = static_cast<std::int64_t>(tree.branches.size());
+    std::vector<std::int64_t> arrivals;
+    for (std::int64_t piece = 0; piece < pieces; ++piece) {
+        std::map<VertexId, std::int64_t> gathered;  // joint of each switch
+        for (const auto& [switch_, index] : node) gathered.emplace(switch_, joints_++);
+        const auto add = [&](PacketFlow flow) {
+            flow.bytes = bytes;
+            flow.start = start;
+            // A piece has a flow for each branch up, and then for each down.
+            if (piece > 0) flow.continues = static_cast<std::int64_t>(flows_.size()) - 2 * branches;
+            flows_.push_back(std::move(flow));
+            return static_cast<std::int64_t>(flows_.size()) - 1;
+        };
+        for (const AggregationTree::Branch& b : tree.branches) {
+            PacketFlow up;
+            if (!is_nic(b.child)) {
+                up.path.push_back(from_aggregation_node(topology_, node.at(b.child)));
+                up.after_joint = gathered.at(b.child);
+            }
+            up.path.push_back(b.up);
+            up.path.push_back(to_aggregation_node(topology_, node.at(b.parent)));
+            up.joins = gathered.at(b.parent);
+            add(std::move(up));
+        }
+        std::map<VertexId, std::int64_t> received;  // the flow by which a switch gets it back
+        std::vector<std::int64_t> of_nics;
+        for (auto b = tree.branches.rbegin(); b != tree.branches.rend(); ++b) {
+            PacketFlow down;
+            down.path = {from_aggregation_node(topology_, node.at(b->parent)), reverse_link(b->up)};
+            if (b->parent == tree.root) {
+                down.after_joint = gathered.at(tree.root);
+            } else {
+                down.after = received.at(b->parent);
+            }
+            if (is_nic(b->child)) {
+                of_nics.push_back(add(std::move(down)));
+            } else {
+                down.path.push_back(to_aggregation_node(topology_, node.at(b->child)));
+                received[b->child] = add(std::move(down));
+            }
+        }
+        arrivals.insert(arrivals.end(), of_nics.rbegin(), of_nics.rend());
+    }
+    return arrivals;
 }
 
 }  // namespace railyard

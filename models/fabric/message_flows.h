@@ -1,9 +1,10 @@
 #pragma once
 // Messages from NIC to NIC as flows of a packet window: one for each queue pair, routed as the network
-// routes.
+// routes. And reductions in the network, over trees of its switches.
 
 #include <vector>
 
+#include "models/fabric/aggregation_tree.h"
 #include "models/fabric/packet_engine.h"
 #include "models/fabric/routing.h"
 
@@ -32,17 +33,30 @@ class MessageFlows {
     Handle send(const Message& message);
     // Appends the numbers of its flows.
     void each(Handle message, std::vector<std::int64_t>& flows) const;
+    // An all-reduce of `pieces` of so many bytes, one behind the other: a switch sends one on when it has it
+    // from all its children. One queue pair for each branch and direction, so a tree has one all_reduce().
+    // Returns the flows by which NICs get it back: all of the first piece, in the order of their branches,
+    // then all of the next.
+    std::vector<std::int64_t> all_reduce(const AggregationTree& tree, std::int64_t bytes,
+                                         std::int64_t pieces, Picoseconds start);
     bool reaches(VertexId from, VertexId to) { return router_.reaches(from, to); }
 
     std::size_t size() const { return flows_.size(); }
     std::vector<PacketFlow> take() { return std::move(flows_); }
+    // PacketWindow::aggregating, of the trees so far.
+    const std::vector<VertexId>& aggregating() const { return aggregating_; }
 
   private:
+    std::size_t aggregation_node(VertexId switch_);  // its place among them
+
+    const Topology& topology_;
     Router router_;
     std::int64_t queue_pairs_;
     PacketRouting routing_;
     std::vector<Usage> usages_;
     std::vector<PacketFlow> flows_;
+    std::vector<VertexId> aggregating_;
+    std::int64_t joints_ = 0;
 };
 
 }  // namespace railyard

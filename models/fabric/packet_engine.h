@@ -106,6 +106,10 @@ struct PacketFlow {
     std::int64_t bytes = 0;    // of payload, > 0
     Picoseconds start{};
     std::int64_t after = -1;  // starts when this earlier flow has ended, if that is later; -1: none
+    // Likewise when all earlier flows have ended that join this, a number of the caller's; -1: none. One of
+    // `after` and this.
+    std::int64_t after_joint = -1;
+    std::int64_t joins = -1;
     // An earlier flow of the same queue pair, whose path, class and routing this one has too: it goes
     // behind all that started before it there, at the pace that those have left. -1: a fresh queue pair, at
     // line rate.
@@ -355,6 +359,11 @@ class PacketEngine {
         std::uint32_t next = none;  // to have started on its queue pair
         std::uint32_t first_follower = none;
         std::uint32_t next_follower = none;
+        std::uint32_t joins = none;
+    };
+    struct Joint {
+        std::uint32_t missing = 0;  // flows that join it and have not ended
+        std::uint32_t first_follower = none;
     };
     struct Rarely {                    // what is looked at rarely of a queue pair
         std::int64_t ack_latency = 0;  // of acknowledgements that are no packets
@@ -475,6 +484,7 @@ class PacketEngine {
     void start_flow(std::uint32_t index);
     const Record& flow_of(const Flow& f, std::uint32_t number) const;
     void end_flows(std::uint32_t flow);
+    void start_all(std::uint32_t first_follower);
     void fail_queue_pair(std::uint32_t flow);
     void fail_flow(std::uint32_t index);
     bool selective() const { return spec_.recovery == Recovery::selective_repeat; }
@@ -557,6 +567,7 @@ class PacketEngine {
     std::vector<Flow> flows_;               // by queue pair
     std::vector<Rarely> rarely_;            // likewise
     std::vector<Record> record_;            // by flow
+    std::vector<Joint> joints_;
     std::vector<SelectiveSender> senders_;  // by queue pair; empty: go-back-N
     std::vector<SelectiveReceiver> receivers_;
     std::size_t unfinished_ = 0;

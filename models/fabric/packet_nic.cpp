@@ -24,14 +24,22 @@ std::size_t PacketEngine::add(const PacketFlow& given) {
         RY_CHECK(paths_[f.first] == given.path.front() && f.traffic_class == given.traffic_class &&
                  f.routing == given.routing);
     }
+    if (given.joins >= 0) {
+        r.joins = static_cast<std::uint32_t>(given.joins);
+        if (joints_.size() <= r.joins) joints_.resize(r.joins + 1);
+        RY_CHECK(joints_[r.joins].first_follower == none);
+        ++joints_[r.joins].missing;
+    }
     record_.push_back(r);
     ++unfinished_;
-    if (given.after < 0) {
+    if (given.after < 0 && given.after_joint < 0) {
         schedule(given.start.count(), What::flow_start, index);
     } else {
-        Record& before = record_[static_cast<std::size_t>(given.after)];
-        record_[index].next_follower = before.first_follower;
-        before.first_follower = index;
+        RY_CHECK(given.after < 0 || given.after_joint < 0);
+        std::uint32_t& first =
+            given.after >= 0 ? record_[static_cast<std::size_t>(given.after)].first_follower
+                             : joints_[static_cast<std::size_t>(given.after_joint)].first_follower;
+        record_[index].next_follower = std::exchange(first, index);
     }
     return index;
 }
@@ -146,10 +154,17 @@ void PacketEngine::end_flows(std::uint32_t flow) {
         f.oldest = r.next;
         f.oldest_ends =
             f.oldest == none ? none : record_[f.oldest].first + record_[f.oldest].packets;
-        for (std::uint32_t next = r.first_follower; next != none;
-             next = record_[next].next_follower) {
-            schedule(std::max(now_, record_[next].start.count()), What::flow_start, next);
+        start_all(r.first_follower);
+        if (r.joins != none && --joints_[r.joins].missing == 0) {
+            start_all(joints_[r.joins].first_follower);
         }
+    }
+}
+
+// Those that waited for one end.
+void PacketEngine::start_all(std::uint32_t first_follower) {
+    for (std::uint32_t next = first_follower; next != none; next = record_[next].next_follower) {
+        schedule(std::max(now_, record_[next].start.count()), What::flow_start, next);
     }
 }
 
@@ -171,9 +186,14 @@ void PacketEngine::fail_flow(std::uint32_t index) {
         failing.pop_back();
         r.failed_at = Picoseconds(now_);
         --unfinished_;
-        for (std::uint32_t next = r.first_follower; next != none;
-             next = record_[next].next_follower) {
-            failing.push_back(next);
+        std::uint32_t joint_follower = none;
+        if (r.joins != none) {  // the first that fails takes all that waits with it
+            joint_follower = std::exchange(joints_[r.joins].first_follower, none);
+        }
+        for (const std::uint32_t first : {r.first_follower, joint_follower}) {
+            for (std::uint32_t next = first; next != none; next = record_[next].next_follower) {
+                failing.push_back(next);
+            }
         }
     }
 }

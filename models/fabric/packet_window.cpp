@@ -1,6 +1,7 @@
 #include "models/fabric/packet_window.h"
 
 #include <algorithm>
+#include <map>
 
 #include "models/fabric/link_failover.h"
 #include "sim/check.h"
@@ -172,7 +173,44 @@ void begin_fault(PacketEngine& engine, const WindowFault& fault, const PacketSpe
     }
 }
 
+// An endpoint in the switch, as fast as all its ports together, where nothing waits.
+void add_aggregation_nodes(PacketNetwork& network, const Topology& topology,
+                           const PacketProfile& profile, const std::vector<VertexId>& switches) {
+    for (const VertexId v : switches) {
+        std::int64_t bits_per_s = 0;
+        for (const LinkId l : topology.up_links(v))
+            bits_per_s += topology.line_rate(l).bits_per_second();
+        for (const LinkId l : topology.down_links(v))
+            bits_per_s += topology.line_rate(l).bits_per_second();
+        const VertexId node = network.add_nic();
+        const LinkId out = network.add_cable(node, v, Bandwidth::bits_per_second(bits_per_s), {});
+        // Room of its own for what it sends, apart from the ports'.
+        const std::int64_t room = profile.vl_buffer.count() * topology.ports_used(v);
+        network.links[out].vl_buffer_bytes = room;
+        network.links[reverse_link(out)].vl_buffer_bytes = room;
+        network.buffer_bytes[v] += room * static_cast<std::int64_t>(profile.spec.classes.size());
+    }
+}
+
+std::string aggregation_node_name(const Topology& topology, const PacketWindow& window, LinkId l) {
+    return topology.name(window.aggregating[(l - topology.links().size()) / 2]) + ".sharp";
+}
+
 }  // namespace
+
+std::string source_name(const Topology& topology, const PacketWindow& window,
+                        const PacketFlow& flow) {
+    const LinkId first = flow.path.front();
+    if (first >= topology.links().size()) return aggregation_node_name(topology, window, first);
+    return topology.name(topology.links()[first].from);
+}
+
+std::string target_name(const Topology& topology, const PacketWindow& window,
+                        const PacketFlow& flow) {
+    const LinkId last = flow.path.back();
+    if (last >= topology.links().size()) return aggregation_node_name(topology, window, last);
+    return topology.name(topology.links()[last].to);
+}
 
 std::uint64_t window_key(Catalogue& catalogue, const Topology& topology,
                          const PacketProfile& profile, const PacketWindow& window) {
@@ -200,9 +238,10 @@ std::uint64_t window_key(Catalogue& catalogue, const Topology& topology,
     make_congestion(catalogue, topology, profile)->identify(key);
     for (const PacketFlow& f : window.flows) {
         for (const LinkId l : f.path) key.add(l);
-        key.add_all(f.bytes, f.start, f.after, f.continues, f.traffic_class, f.hash,
-                    static_cast<int>(f.routing));
+        key.add_all(f.bytes, f.start, f.after, f.after_joint, f.joins, f.continues, f.traffic_class,
+                    f.hash, static_cast<int>(f.routing));
     }
+    for (const VertexId v : window.aggregating) key.add(v);
     for (const WindowFault& f : window.faults) {
         key.add_all(static_cast<int>(f.kind), f.link, f.start, f.end, f.rate.bits_per_second(),
                     f.bit_error_rate);
@@ -220,6 +259,7 @@ WindowResult run_window(Catalogue& catalogue, const Topology& topology,
                         const PacketProfile& profile, const PacketWindow& window,
                         const std::atomic<bool>& cancelled, WindowRecord* record) {
     PacketNetwork network = packet_network(catalogue, topology, profile);
+    add_aggregation_nodes(network, topology, profile, window.aggregating);
     for (const WindowFault& fault : window.faults) {
         if (fault.kind != WindowFault::Kind::bit_errors) continue;
         for (const LinkId l : {fault.link, reverse_link(fault.link)}) {
@@ -242,7 +282,8 @@ WindowResult run_window(Catalogue& catalogue, const Topology& topology,
                           outages_of(window), window.flows, profile.spec.seed);
 
     WindowResult result;
-    const std::size_t links = network.links.size();
+    const std::size_t links =
+        topology.links().size();  // an aggregation node's are inside its switch
     const std::size_t classes = profile.spec.classes.size();
     const SampleTimes times(first_fault == PacketEngine::never ? Picoseconds{} : first_fault);
     Watcher watcher(engine, window, links, classes);
@@ -281,10 +322,16 @@ WindowResult run_window(Catalogue& catalogue, const Topology& topology,
     result.end = engine.now();
     const Picoseconds frozen = frozen_at(result.timeline, first_fault);
     if (frozen != PacketEngine::never) result.frozen_after = frozen - first_fault;
+    std::map<std::int64_t, Picoseconds> joint_ends;
     for (std::size_t f = 0; f < window.flows.size(); ++f) {
         const PacketFlow& flow = window.flows[f];
-        const Picoseconds waited =
-            flow.after < 0 ? flow.start : engine.end(static_cast<std::size_t>(flow.after));
+        Picoseconds waited = flow.start;
+        if (flow.after >= 0) waited = engine.end(static_cast<std::size_t>(flow.after));
+        if (flow.after_joint >= 0) waited = joint_ends.at(flow.after_joint);
+        if (flow.joins >= 0) {
+            Picoseconds& last = joint_ends[flow.joins];
+            last = std::max(last, engine.end(f));
+        }
         result.begun.push_back(std::max(flow.start, waited));
         result.ends.push_back(engine.end(f));
         result.failed.push_back(engine.failed(f));

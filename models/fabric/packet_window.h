@@ -29,6 +29,9 @@ struct WindowFault {
 
 struct PacketWindow {
     std::vector<PacketFlow> flows;
+    // Switches whose aggregation nodes flows come from or go to, over links behind the topology's
+    // (from_aggregation_node()).
+    std::vector<VertexId> aggregating;
     std::vector<WindowFault> faults;
     RoutingSpec routing;         // by which paths are found that avoid a cable that is down
     bool until_failure = false;  // the first flow that fails ends it
@@ -37,6 +40,12 @@ struct PacketWindow {
     Picoseconds time_max = PacketEngine::never;
     std::uint64_t events_max = UINT64_MAX;
 };
+
+// "node-3.nic-0", or "leaf-1.sharp" for the aggregation node of a switch.
+std::string source_name(const Topology& topology, const PacketWindow& window,
+                        const PacketFlow& flow);
+std::string target_name(const Topology& topology, const PacketWindow& window,
+                        const PacketFlow& flow);
 
 enum class WindowEnding : std::uint8_t {
     resolved,       // every flow has ended or failed, or one has failed and that was to be the end

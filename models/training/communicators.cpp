@@ -43,9 +43,13 @@ const Communicator& Communicators::of(Collective collective, std::int64_t stride
     const double share = static_cast<double>(in_node) / static_cast<double>(node_.gpus);
     c.network = nic_bandwidth_under_load(node_).bytes_per_second() * share *
                 static_cast<double>(node_.nics);
-    if (network_ && ranks > 1)
-        measure(network_->rate(traffic, groups(stride, ranks)), collective, c);
-    if (nics > 0) c.network *= static_cast<double>(nics) / static_cast<double>(node_.nics);
+    c.sharp_network = c.network;
+    if (network_ && ranks > 1) measure(*network_, groups(stride, ranks), collective, c);
+    if (nics > 0) {
+        const double part = static_cast<double>(nics) / static_cast<double>(node_.nics);
+        c.network *= part;
+        c.sharp_network *= part;
+    }
     return c;
 }
 

@@ -174,6 +174,27 @@ TEST_CASE("two NICs without a path are named") {
     }
 }
 
+// A ring's connections over a plain fat-tree are hashed onto its cables; a tree's are chosen.
+TEST_CASE("SHARP's trees take the NICs' whole rate where hashed rings collide") {
+    Cluster c("fat_tree", 32);
+    GpuNetwork network = c.network();
+    const auto all = groups(256, 1, 256);
+    const GroupRate trees = network.reduction(all);
+    const double nics = static_cast<double>(c.node.nics) * c.node.nic_line_rate.bytes_per_second();
+    CHECK(trees.bytes_per_s <= nics);
+    CHECK(trees.bytes_per_s > 0.9 * nics);
+    CHECK(network.ring(all).bytes_per_s < 0.9 * trees.bytes_per_s);
+
+    Communicator plain = read_communicator(c.catalogue, c.node, {256, 8, false});
+    measure(network, all, Collective::all_reduce, plain);
+    Communicator sharp = read_communicator(c.catalogue, c.node, {256, 8, true});
+    measure(network, all, Collective::all_reduce, sharp);
+    CHECK(sharp.network == plain.network);
+    CHECK(sharp.sharp_network == trees.bytes_per_s);
+    // Over one leaf there is nothing to choose; in one node nothing to reduce.
+    CHECK(network.reduction(groups(8, 1, 8)).bytes_per_s == 0);
+}
+
 TEST_CASE("a measured communicator is never faster than on an ideal network") {
     Cluster c("fat_tree", 32);
     const Communicator ideal = read_communicator(c.catalogue, c.node, {256, 8, false});
@@ -181,7 +202,7 @@ TEST_CASE("a measured communicator is never faster than on an ideal network") {
          {Collective::all_reduce, Collective::all_to_all, Collective::send_recv}) {
         Communicator measured = ideal;
         GpuNetwork network = c.network();
-        measure(network.rate(traffic_of(collective), groups(256, 1, 256)), collective, measured);
+        measure(network, groups(256, 1, 256), collective, measured);
         for (const double bytes : {1e3, 1e6, 1e9}) {
             CHECK(seconds(collective, measured, bytes) >=
                   seconds(collective, ideal, bytes) * (1 - 1e-9));
