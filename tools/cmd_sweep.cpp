@@ -139,7 +139,7 @@ void print_best(std::int64_t run, Database& db) {
                        fmt::format("{}", row.integer(4))});
         },
         run, shown);
-    fmt::print("\n{}", table.text());
+    if (!table.empty()) fmt::print("\n{}", table.text());
 }
 
 // What each value of an axis gives, over all others.
@@ -170,7 +170,7 @@ void print_axes(std::int64_t run, Database& db) {
                            percent(row.real(3)), percent(row.real(4))});
             },
             run, key);
-        fmt::print("\n{}", table.text());
+        if (!table.empty()) fmt::print("\n{}", table.text());
     }
 }
 

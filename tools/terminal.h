@@ -26,6 +26,7 @@ class Table {
     };
     explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
     void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+    bool empty() const { return rows_.empty(); }
     std::string text(std::string_view indent = "  ") const;
 
   private:
