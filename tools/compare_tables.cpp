@@ -225,18 +225,19 @@ void print_contradictions(const Comparison& c, const MetricComparison& decided) 
     if (decided.pairs.verdict != Verdict::first && decided.pairs.verdict != Verdict::second) return;
     static constexpr std::array results = {"tokens", "wall_time", "cost_per_1e12_tokens",
                                            "jct_mean"};
+    const bool first = decided.pairs.verdict == Verdict::second;  // who wins those
+    std::vector<std::string> others;
     for (const MetricComparison& m : c.metrics) {
-        const bool other =
-            std::find(results.begin(), results.end(), m.metric) != results.end() &&
-            m.a == decided.a && m.b == decided.b && m.metric != decided.metric &&
-            (m.pairs.verdict == Verdict::first || m.pairs.verdict == Verdict::second) &&
-            m.pairs.verdict != decided.pairs.verdict;
-        if (!other) continue;
-        const bool first = m.pairs.verdict == Verdict::first;
-        fmt::print("    but {} over {} by {}  ({}); --metric {} decides by it\n",
-                   c.arms[first ? m.a : m.b].name, c.arms[first ? m.b : m.a].name, m.metric,
-                   difference_with_interval(c, m), m.metric);
+        if (m.a != decided.a || m.b != decided.b || m.metric == decided.metric) continue;
+        if (std::find(results.begin(), results.end(), m.metric) == results.end()) continue;
+        if (m.pairs.verdict != (first ? Verdict::first : Verdict::second)) continue;
+        others.push_back(fmt::format("{} ({})", m.metric,
+                                     difference_text(m.metric, m.unit, m.pairs.difference)));
     }
+    if (others.empty()) return;
+    fmt::print("    but {} over {} by {}; --metric says which decides\n",
+               c.arms[first ? decided.a : decided.b].name,
+               c.arms[first ? decided.b : decided.a].name, fmt::join(others, " and "));
 }
 
 // How many replicas two designs with luck of their own would take.
@@ -259,10 +260,11 @@ void print_verdict(const Comparison& c) {
         std::vector<std::string> names;
         for (const std::size_t i : c.unbeaten()) names.push_back(c.arms[i].name);
         const auto best = c.winner();
-        fmt::print(
-            "  {}\n",
-            best ? fmt::format("{} beats all others", coloured(c.arms[*best].name, Colour::green))
-                 : fmt::format("no arm beats all others; unbeaten: {}", fmt::join(names, ", ")));
+        fmt::print("  {}\n",
+                   best ? fmt::format("{} beats all others by {}",
+                                      coloured(c.arms[*best].name, Colour::green), c.metric)
+                        : fmt::format("no arm beats all others by {}; unbeaten: {}", c.metric,
+                                      fmt::join(names, ", ")));
         fmt::print(
             "  {} pairs of arms, so each interval is at {:.3g} % (Bonferroni): all hold together "
             "at 95 %\n",
