@@ -189,7 +189,7 @@ function paretoPart(data, run, { axes, metrics, all }) {
     const [x, y] = [all.get(at.x), all.get(at.y)];
     const points = run.points.map((_, i) => [x.number(i), y.number(i), i]).filter((p) => p[0] !== null && p[1] !== null);
     front = paretoFront(points, at.xDown === "true", at.yDown === "true");
-    said.textContent = `${front.length} of ${points.length.toLocaleString("en")} points are on the front: each of the others is beaten in both.`;
+    said.textContent = `${front.length} of ${points.length.toLocaleString("en")} points ${front.length === 1 ? "is" : "are"} on the front: each of the others is beaten in both.`;
     return points;
   };
   const said = h("p", { class: "meta", "aria-live": "polite" });
