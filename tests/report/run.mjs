@@ -43,7 +43,8 @@ function makePages() {
   run(railyard, "report", join(folder, "fleet.sqlite"), "-o", join(folder, "fleet.html"), "--no-estimates");
   run(railyard, "compare", "scenarios/studies/h100_or_a100.toml", "--arm", "A100: cluster.node=dgx_a100", "--arm", "H200: cluster.node=dgx_h200", "--replicas", "4", "--db", join(folder, "three.sqlite"));
   run(railyard, "report", join(folder, "three.sqlite"), "-o", join(folder, "three.html"), "--no-estimates");
-  writeFileSync(join(folder, "impossible.toml"), `[sweep]\nscenario = "${join(root, "scenarios/hello/first.toml")}"\nreplicas = 1\n[[sweep.axis]]\nkey = "cluster.nodes"\nvalues = [1, 2]\n`);
+  writeFileSync(join(folder, "impossible.toml"), `[sweep]\nscenario = "${join(root, "scenarios/hello/first.toml")}"\nreplicas = 1\n[[sweep.axis]]\nkey = "cluster.nodes"\nfrom = 1\nto = 14\nsteps = 14\n`);
+  run(railyard, "run", "scenarios/hello/first.toml", "--db", join(folder, "impossible.sqlite"), "--replicas", "1", "--no-estimates");
   try {
     run(railyard, "sweep", join(folder, "impossible.toml"), "--db", join(folder, "impossible.sqlite"));
   } catch (error) {
@@ -269,7 +270,7 @@ async function threeDesigns(browser) {
 
 async function nothingPossible(browser) {
   const { page, context } = await open(browser, "impossible.html");
-  check((await page.locator(".verdicts").innerText()).includes("2 of 2 points are impossible"), "impossible points are not told");
+  check((await page.locator(".verdicts").innerText()).includes("14 of 14 points are impossible"), "impossible points are not told");
   check((await page.locator(".chart").count()) === 0, "charts of nothing");
   check((await page.locator("#tables").innerText()).includes("the job wants 16 nodes"), "the table does not say what is impossible");
   await context.close();

@@ -229,9 +229,9 @@ function parallelPart(data, run, { axes, metrics, all }) {
 
 export function explorer(data, run) {
   if (run.axes.length === 0 || run.points.length < 2) return null;
+  const [best] = ranked(data, run);
+  if (!best) return null; // the metrics are of other runs
   const known = quantities(data, run);
-  if (known.metrics.length === 0) return null;
-  const best = ranked(data, run)[0];
   return section("explorer", ["Sweep explorer", "Explorer"], `${run.points.length.toLocaleString("en")} points over ${run.axes.map((a) => a.key).join(", ")}. Best goodput: ${nameOf(run, best.at)}.`,
     heatPart(data, run, known), paretoPart(data, run, known), parallelPart(data, run, known));
 }

@@ -12,6 +12,7 @@ const bars = 12;
 export function chosenPoints(data, run) {
   if (run.points.length <= bars) return run.points.map((point, at) => ({ point, at })).filter((p) => data.mean("goodput", p.point) !== null);
   const order = ranked(data, run);
+  if (order.length <= bars) return order; // the others have no result, or none yet
   return Array.from({ length: bars }, (_, i) => order[Math.round((i * (order.length - 1)) / (bars - 1))]);
 }
 
