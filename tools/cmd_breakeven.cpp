@@ -331,9 +331,8 @@ int cmd_breakeven(const std::vector<std::string>& arguments) {
         print_designs(*args);
         print_scan(*args, result);
         print_verdict(*args, result);
-        const std::size_t pairs = result.scan[0].pairs.pairs;
-        fmt::print("\n  {} pair{} of replicas at each of {} values\n", pairs, pairs == 1 ? "" : "s",
-                   result.evaluations);
+        fmt::print("\n  {} of replicas at each of {} values\n",
+                   counted(result.scan[0].pairs.pairs, "pair"), result.evaluations);
     }
     if (!result.interrupted) return exit_ok;
     fmt::print(stderr, "railyard: interrupted: this is what {} values have shown\n",

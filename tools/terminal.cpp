@@ -93,6 +93,10 @@ std::string grouped(double value) {
     return out;
 }
 
+std::string counted(std::size_t count, std::string_view noun) {
+    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 std::string time_text(double s) {
     return std::isfinite(s) ? to_text(from_seconds(s)) : "-";
 }

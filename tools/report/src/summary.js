@@ -122,7 +122,8 @@ export function verdicts(data, run) {
   const impossible = run.points.filter((p) => data.points.status[p] === "impossible").length;
   if (impossible > 0) items.push(h("li", { class: "bad" }, `${impossible} of ${run.points.length} points are impossible designs; the table of points says why.`));
   if (!["complete", "impossible"].includes(run.status)) {
-    items.push(h("li", { class: "open" }, `This run is ${run.status === "running" ? "not finished" : run.status}: what follows is what was done so far.`));
+    const done = run.points.filter((p) => data.points.status[p] !== "open").length;
+    items.push(h("li", { class: "open" }, `This run is ${run.status === "running" ? "not finished" : run.status}: ${done} of ${run.points.length} points are done, and what follows is of those.`));
   }
   return h("ul", { class: "verdicts" }, items);
 }
