@@ -143,7 +143,7 @@ void print_best(std::int64_t run, Database& db) {
 }
 
 // What each value of an axis gives, over all others.
-void print_axes(std::int64_t run, Database& db) {
+void print_axes(std::int64_t run, std::int64_t points, Database& db) {
     constexpr std::int64_t values_max = 20;
     std::vector<std::string> keys;
     db.query(
@@ -155,7 +155,8 @@ void print_axes(std::int64_t run, Database& db) {
             "a.axis = v.axis "
             "WHERE a.run = ? AND a.key = ?",
             run, key);
-        if (values.value_or(0) > values_max) continue;  // every point has its own
+        const bool own = keys.size() > 1 && values == points;  // nothing to take a mean over
+        if (own || values.value_or(0) > values_max) continue;
         Table table({{key, Table::Align::left},
                      {"points", Table::Align::right},
                      {"mean goodput", Table::Align::right},
@@ -176,7 +177,7 @@ void print_axes(std::int64_t run, Database& db) {
 
 void print_outcome(const SweepPlan& plan, const SweepOutcome& outcome, Database& db) {
     print_best(plan.run, db);
-    print_axes(plan.run, db);
+    print_axes(plan.run, plan.points, db);
     const SweepOutcome::Count& n = outcome.points;
     fmt::print("\n  {} points: {} complete", plan.points, n.complete);
     const auto also = [](std::int64_t count, const char* what) {
