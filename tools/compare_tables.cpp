@@ -295,6 +295,12 @@ void print_comparison(const Comparison& c) {
     });
     print_ledger(c);
     print_metrics(c, "cost", [](const MetricSummary& m) { return m.unit.starts_with("USD"); });
+    const bool priced = std::any_of(c.arms.begin(), c.arms.end(), [](const ComparedArm& arm) {
+        return arm.scenario.cost.has_value();
+    });
+    if (!priced) {
+        fmt::print("\n  {}\n", coloured("without prices: no scenario has a [cost]", Colour::dim));
+    }
     print_verdict(c);
 }
 
