@@ -93,6 +93,8 @@ PairedComparison compare_paired(std::span<const double> all_a, std::span<const d
     out.interval = mean_interval(difference, confidence);
     out.confidence = confidence;
     out.correlation = correlation_of(a, sa, b, sb);
+    const double apart = sa.deviation * sa.deviation + sb.deviation * sb.deviation;
+    if (apart > 0) out.unpaired_effort = apart / (difference.deviation * difference.deviation);
     if (a.empty()) {
         constexpr double infinity = std::numeric_limits<double>::infinity();
         out.mean_a = out.mean_b = out.difference = std::numeric_limits<double>::quiet_NaN();
@@ -138,12 +140,16 @@ std::vector<double> paired_values(std::span<const Metric> replicas) {
 }
 
 Better better_of(std::string_view metric) {
-    static constexpr std::array high = {"goodput",       "ettr",
-                                        "mfu",           "mfu_step",
-                                        "steps",         "tokens",
-                                        "training_time", "job_finished",
-                                        "checkpoints",   "mean_time_between_interruptions"};
-    const bool is_high = std::find(high.begin(), high.end(), metric) != high.end();
+    static constexpr std::array high = {
+        "goodput",      "ettr",          "mfu",
+        "mfu_step",     "steps",         "tokens",
+        "job_finished", "training_time", "mean_time_between_interruptions",
+        "checkpoints",  "gpu_clock",     "data_utilisation",
+        "utilisation",  "occupancy",     "jobs_completed"};
+    static constexpr std::array high_by_size = {"ettr_gpus_", "mttf_gpus_"};  // of a job
+    const bool is_high = std::find(high.begin(), high.end(), metric) != high.end() ||
+                         std::any_of(high_by_size.begin(), high_by_size.end(),
+                                     [&](const char* front) { return metric.starts_with(front); });
     return is_high ? Better::higher : Better::lower;
 }
 

@@ -28,6 +28,9 @@ struct PairedComparison {
     double confidence = 0;  // of this interval, corrected for how many there are
     double correlation =
         0;  // of a and b over the pairs: how much they have in common; 0 when one is constant
+    // Replicas that two designs on random numbers of their own take for the same interval, for each of these
+    // pairs: (var a + var b) / var (b - a). Infinite when the difference never varies, 1 when nothing does.
+    double unpaired_effort = 1;
     Verdict verdict = Verdict::undecided;
     // Pairs in all that settle an undecided one: if the true difference and spread are those seen, the
     // interval then leaves out zero with a probability of 80 %. None: settled, or a billion would not do.
@@ -63,7 +66,7 @@ struct MetricComparison {
     PairedComparison pairs;
 };
 
-// Which way is better, by the metric's name; money, waits and losses want to be low.
+// Which way is better, by the metric's name, one job's or a fleet's; money, waits and losses want to be low.
 Better better_of(std::string_view metric);
 
 }  // namespace railyard

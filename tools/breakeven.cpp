@@ -34,7 +34,7 @@ class Search {
     // numbers, one apart.
     Bracket narrow(Bracket bracket, const Bound& bound, double width);
     bool narrow_enough(const Bracket& bracket, double width) const;
-    std::optional<double> root_in_scan(const Bound& bound, double from);
+    std::optional<double> end_of_open(const Bound& near_side, const Bound& far_side, double from);
     Crossing cross(const Bracket& bracket);
 
     const KeyRange& range_;
@@ -91,13 +91,19 @@ Search::Bracket Search::narrow(Bracket b, const Bound& bound, double width_wante
     return b;
 }
 
-// The first change of the bound's sign from `from` on, in the direction of the scan's order.
-std::optional<double> Search::root_in_scan(const Bound& bound, double from) {
+// From `from` on, in the direction of the scan's order, the first place where the interval leaves out zero:
+// with the sign that it has on this side of the crossing, or, beyond another flip, with the other.
+std::optional<double> Search::end_of_open(const Bound& near_side, const Bound& far_side,
+                                          double from) {
     double near = from;
     for (const double share : scan_) {
         if (share == near) continue;
-        if ((bound(at(share)) < 0) != (bound(at(near)) < 0)) {
-            return range_.at(narrow({near, share}, bound, interval_tolerance).far);
+        for (const Bound* bound : {&near_side, &far_side}) {
+            const bool before = (*bound)(at(near)) < 0;
+            const bool after = (*bound)(at(share)) < 0;
+            // The far side's is left once, at `from`: that is the crossing.
+            if (before == after || (bound == &far_side && near == from)) continue;
+            return range_.at(narrow({near, share}, *bound, interval_tolerance).far);
         }
         near = share;
     }
@@ -124,14 +130,17 @@ Crossing Search::cross(const Bracket& bracket) {
     const auto low = [](const PairedComparison& p) { return p.interval.low; };
     const auto high = [](const PairedComparison& p) { return p.interval.high; };
     const std::vector<double> whole_scan = scan_;
-    const auto side = [&](double from, bool upwards, const Bound& bound) {
+    const auto side = [&](double from, bool upwards, const Bound& near_side,
+                          const Bound& far_side) {
         scan_ = whole_scan;
         std::erase_if(scan_, [&](double share) { return upwards ? share <= from : share >= from; });
         if (!upwards) std::reverse(scan_.begin(), scan_.end());
-        return root_in_scan(bound, from);
+        return end_of_open(near_side, far_side, from);
     };
-    out.low = side(narrowed.far, false, b_more ? Bound(low) : Bound(high));
-    out.high = side(narrowed.near, true, b_more ? Bound(high) : Bound(low));
+    const Bound before = b_more ? Bound(low) : Bound(high);
+    const Bound after = b_more ? Bound(high) : Bound(low);
+    out.low = side(narrowed.far, false, before, after);
+    out.high = side(narrowed.near, true, after, before);
     scan_ = whole_scan;
     return out;
 }

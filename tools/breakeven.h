@@ -20,8 +20,8 @@ struct Crossing {
     double x =
         0;  // where the mean difference changes its sign; of whole numbers, the first on the other side
     double before = 0;  // the last value that was tried on the near side
-    // Where the difference's interval of 95 % reaches zero on either side: between them the verdict is open.
-    // Not set when it does not within the range.
+    // Where the difference's interval of 95 % reaches zero on either side: between them the verdict is open,
+    // also across another crossing that it can't tell from this one. Not set when it does not reach zero.
     std::optional<double> low;
     std::optional<double> high;
     Verdict below = Verdict::undecided;  // which is better on the near side, by the mean

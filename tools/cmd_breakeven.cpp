@@ -8,6 +8,7 @@
 
 #include "tools/breakeven.h"
 #include "tools/cmd.h"
+#include "tools/metric_text.h"
 #include "tools/study_arguments.h"
 #include "tools/terminal.h"
 
@@ -26,6 +27,7 @@ struct Design {
 struct BreakevenArguments {
     KeyRange range;
     std::string metric;
+    std::string unit;  // of the metric, once a design has been run
     std::int64_t scan_points;
     Design a;
     Design b;
@@ -90,6 +92,7 @@ std::optional<BreakevenArguments> parse(const std::vector<std::string>& argument
     const std::string to = text_option(*values, "to");
     BreakevenArguments out{KeyRange(names[0], from, to, values->count("log") > 0, names[0]),
                            (*values)["metric"].as<std::string>(),
+                           "",
                            count_option(*values, "points", 2),
                            {},
                            {},
@@ -111,17 +114,34 @@ ScenarioChanges with_key(const Design& design, const KeyRange& range, double x) 
     return changes;
 }
 
+// The same errors, with the value of the key that they are at.
+[[noreturn]] void throw_at(const BreakevenArguments& args, double x,
+                           std::vector<Diagnostic> diagnostics) {
+    std::string& help = diagnostics.back().help;
+    help += fmt::format("{}with {} = {}", help.empty() ? "" : "\n    ", args.range.key(),
+                        args.range.short_value(x));
+    throw ScenarioError(std::move(diagnostics));
+}
+
+Scenario load_at(const BreakevenArguments& args, const Design& design, double x) {
+    try {
+        return load_scenario(design.trials.text, design.trials.file,
+                             with_key(design, args.range, x));
+    } catch (const ScenarioError& error) {
+        throw_at(args, x, error.diagnostics());
+    }
+}
+
 // Both ends of the range make a design whose job can start, and pairs have the same random numbers. False:
 // the reason is on standard error.
-bool check_designs(const BreakevenArguments& args) {
+bool check_designs(BreakevenArguments& args) {
     std::vector<std::uint64_t> seeds;
     for (const Design* design : {&args.a, &args.b}) {
         for (const double x : {args.range.low(), args.range.high()}) {
-            const Scenario s = load_scenario(design->trials.text, design->trials.file,
-                                             with_key(*design, args.range, x));
+            const Scenario s = load_at(args, *design, x);
             if (!can_start(s)) return false;
             if (x == args.range.low()) {
-                find_metric(s, args.metric);
+                args.unit = find_metric(s, args.metric).unit;
                 seeds.push_back(s.seed);
             }
         }
@@ -135,10 +155,10 @@ bool check_designs(const BreakevenArguments& args) {
     return true;
 }
 
-std::vector<double> values_at(const Design& design, const KeyRange& range, double x) {
-    const auto trial = run_trials(design.trials, {with_key(design, range, x)})[0];
+std::vector<double> values_at(const BreakevenArguments& args, const Design& design, double x) {
+    const auto trial = run_trials(design.trials, {with_key(design, args.range, x)})[0];
     if (!trial) return {};
-    if (!trial->possible()) throw ScenarioError(trial->problem);
+    if (!trial->possible()) throw_at(args, x, {{"", {}, "", trial->problem, ""}});
     return trial->values[0];
 }
 
@@ -148,8 +168,8 @@ BreakevenResult search(const BreakevenArguments& args) {
     constexpr std::int64_t roots_expected = 25;
     return find_breakeven(args.range, static_cast<std::size_t>(args.scan_points),
                           better_of(args.metric), [&](double x) -> std::optional<PairedComparison> {
-                              std::vector<double> a = values_at(args.a, args.range, x);
-                              std::vector<double> b = values_at(args.b, args.range, x);
+                              std::vector<double> a = values_at(args, args.a, x);
+                              std::vector<double> b = values_at(args, args.b, x);
                               if (a.empty() || b.empty()) return std::nullopt;
                               const std::size_t pairs = std::min(a.size(), b.size());
                               a.resize(pairs);
@@ -212,6 +232,22 @@ std::string name_of(Verdict verdict) {
     return "undecided";
 }
 
+void print_designs(const BreakevenArguments& args) {
+    const auto text = [](const Design& design) {
+        const std::vector<std::string>& settings = design.changes.settings;
+        return settings.empty()
+                   ? design.trials.file
+                   : fmt::format("{} with {}", design.trials.file, fmt::join(settings, ", "));
+    };
+    const bool both = args.a.has_key && args.b.has_key;
+    fmt::print("A is {}\nB is {}\n{} is set in {}; compared by {}, {} is better\n", text(args.a),
+               text(args.b), args.range.key(),
+               both             ? "both"
+               : args.a.has_key ? "A"
+                                : "B",
+               args.metric, better_of(args.metric) == Better::higher ? "higher" : "lower");
+}
+
 void print_scan(const BreakevenArguments& args, const BreakevenResult& r) {
     Table table({{args.range.key(), Table::Align::right},
                  {"A", Table::Align::right},
@@ -219,16 +255,30 @@ void print_scan(const BreakevenArguments& args, const BreakevenResult& r) {
                  {"B - A", Table::Align::right},
                  {"95 % interval", Table::Align::left},
                  {"better", Table::Align::left}});
+    constexpr int decimals = 3;  // near a crossing differences are small
+    const auto mean = [&](double v) { return metric_text(args.metric, args.unit, v, decimals); };
+    const auto difference = [&](double v) {
+        return difference_text(args.metric, args.unit, v, decimals);
+    };
     for (const DifferenceAt& d : r.scan) {
         const PairedComparison& p = d.pairs;
-        table.add({args.range.short_value(d.x), fmt::format("{:.6g}", p.mean_a),
-                   fmt::format("{:.6g}", p.mean_b), fmt::format("{:+.4g}", p.difference),
-                   std::isfinite(p.interval.low)
-                       ? fmt::format("{:+.4g} to {:+.4g}", p.interval.low, p.interval.high)
-                       : "one replica: none",
-                   name_of(p.verdict)});
+        table.add(
+            {args.range.short_value(d.x), mean(p.mean_a), mean(p.mean_b), difference(p.difference),
+             std::isfinite(p.interval.low)
+                 ? fmt::format("{} to {}", difference(p.interval.low), difference(p.interval.high))
+                 : "one replica: none",
+             name_of(p.verdict)});
     }
     fmt::print("\n{}", table.text());
+}
+
+std::string open_text(const KeyRange& range, const Crossing& c) {
+    if (c.low && c.high && range.short_value(*c.low) == range.short_value(*c.high)) return "";
+    const auto end = [&](const std::optional<double>& x, const char* none) {
+        return x ? range.short_value(*x) : std::string(none);
+    };
+    return fmt::format("  the verdict is open (95 %) from {} to {}\n",
+                       end(c.low, "the range's lower end"), end(c.high, "the range's upper end"));
 }
 
 void print_crossing(const KeyRange& range, const Crossing& c) {
@@ -241,17 +291,17 @@ void print_crossing(const KeyRange& range, const Crossing& c) {
         fmt::print("  {} is better below {}, {} above\n", below,
                    coloured(range.short_value(c.x), Colour::bold), above);
     }
-    const auto end = [&](const std::optional<double>& x, const char* none) {
-        return x ? range.short_value(*x) : std::string(none);
-    };
-    if (c.low && c.high && range.short_value(*c.low) == range.short_value(*c.high)) return;
-    fmt::print("  the verdict is open (95 %) from {} to {}\n", end(c.low, "the range's lower end"),
-               end(c.high, "the range's upper end"));
 }
 
 void print_verdict(const BreakevenArguments& args, const BreakevenResult& r) {
     fmt::print("\n");
-    for (const Crossing& c : r.crossings) print_crossing(args.range, c);
+    for (std::size_t i = 0; i < r.crossings.size(); ++i) {
+        print_crossing(args.range, r.crossings[i]);
+        const std::string open = open_text(args.range, r.crossings[i]);
+        const bool repeated =
+            i + 1 < r.crossings.size() && open == open_text(args.range, r.crossings[i + 1]);
+        if (!repeated) fmt::print("{}", open);
+    }
     if (!r.crossings.empty() || r.scan.empty()) return;
     const auto sign = [](const DifferenceAt& d) { return d.pairs.difference != 0; };
     const auto decided = std::find_if(r.scan.begin(), r.scan.end(), sign);
@@ -270,7 +320,7 @@ void print_verdict(const BreakevenArguments& args, const BreakevenResult& r) {
 }  // namespace
 
 int cmd_breakeven(const std::vector<std::string>& arguments) {
-    const std::optional<BreakevenArguments> args = parse(arguments);
+    std::optional<BreakevenArguments> args = parse(arguments);
     if (!args) return exit_ok;
     if (!check_designs(*args)) return exit_stuck;
     const BreakevenResult result = search(*args);
@@ -278,12 +328,11 @@ int cmd_breakeven(const std::vector<std::string>& arguments) {
     if (args->json) {
         print_json(*args, result);
     } else {
-        fmt::print("A is {}, B is {}{}; compared by {}\n", args->a.trials.file, args->b.trials.file,
-                   args->b.trials.file == args->a.trials.file ? " with --set" : "", args->metric);
+        print_designs(*args);
         print_scan(*args, result);
         print_verdict(*args, result);
-        fmt::print("\n  {} pairs of replicas at each of {} values\n", result.scan[0].pairs.pairs,
-                   result.evaluations);
+        fmt::print("\n  {} of replicas at each of {} values\n",
+                   counted(result.scan[0].pairs.pairs, "pair"), result.evaluations);
     }
     if (!result.interrupted) return exit_ok;
     fmt::print(stderr, "railyard: interrupted: this is what {} values have shown\n",

@@ -93,12 +93,15 @@ std::string points(const std::optional<Summary>& s) {
     return s ? points(s->mean) : "-";
 }
 
-// "4.1 to 4.3", with what sampled orders leave open.
+// "+4.1 to +4.3" over replicas, and beside it what sampled orders leave open.
 std::string interval_text(const CauseOfLoss& c) {
     if (!c.share) return "-";
-    if (c.sampling_error > 0) return fmt::format("sampled, +- {:.2f}", 100 * c.sampling_error);
-    if (!std::isfinite(c.share->ci95.low)) return "one replica: none";
-    return fmt::format("{} to {}", points(c.share->ci95.low), points(c.share->ci95.high));
+    std::string out =
+        std::isfinite(c.share->ci95.low)
+            ? fmt::format("{} to {}", points(c.share->ci95.low), points(c.share->ci95.high))
+            : "one replica: none";
+    if (c.sampling_error > 0) out += fmt::format(", orders +- {:.2g}", 100 * c.sampling_error);
+    return out;
 }
 
 void print_causes(const Attribution& a) {
@@ -178,8 +181,9 @@ void print_text(const Scenario& s, const Attribution& a) {
                    coloured("last: this one gone, when all others are gone already", Colour::dim));
     }
     print_residue(a);
-    fmt::print("\n  {} replicas on the same random numbers in each of {} worlds, seed {}\n",
-               a.goodput.count, a.arms_done, s.seed);
+    fmt::print(
+        "\n  {} on the same random numbers in {}, seed {}\n", counted(a.goodput.count, "replica"),
+        a.arms_done == 1 ? "one world" : fmt::format("each of {} worlds", a.arms_done), s.seed);
 }
 
 // Nothing is so many percent more than none.

@@ -275,8 +275,8 @@ void print_text(const Scenario& s, const SensitivityArguments& args, const Metri
         print_notes(r, args.options.samples);
     }
     print_idle(r, knobs);
-    fmt::print("\n  {} runs of {} replicas on the same random numbers, seed {}\n", r.runs,
-               r.base.count, s.seed);
+    fmt::print("\n  {} runs of {} on the same random numbers, seed {}\n", r.runs,
+               counted(r.base.count, "replica"), s.seed);
 }
 
 }  // namespace

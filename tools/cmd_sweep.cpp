@@ -139,11 +139,11 @@ void print_best(std::int64_t run, Database& db) {
                        fmt::format("{}", row.integer(4))});
         },
         run, shown);
-    fmt::print("\n{}", table.text());
+    if (!table.empty()) fmt::print("\n{}", table.text());
 }
 
 // What each value of an axis gives, over all others.
-void print_axes(std::int64_t run, Database& db) {
+void print_axes(std::int64_t run, std::int64_t points, Database& db) {
     constexpr std::int64_t values_max = 20;
     std::vector<std::string> keys;
     db.query(
@@ -155,7 +155,8 @@ void print_axes(std::int64_t run, Database& db) {
             "a.axis = v.axis "
             "WHERE a.run = ? AND a.key = ?",
             run, key);
-        if (values.value_or(0) > values_max) continue;  // every point has its own
+        const bool own = keys.size() > 1 && values == points;  // nothing to take a mean over
+        if (own || values.value_or(0) > values_max) continue;
         Table table({{key, Table::Align::left},
                      {"points", Table::Align::right},
                      {"mean goodput", Table::Align::right},
@@ -170,13 +171,13 @@ void print_axes(std::int64_t run, Database& db) {
                            percent(row.real(3)), percent(row.real(4))});
             },
             run, key);
-        fmt::print("\n{}", table.text());
+        if (!table.empty()) fmt::print("\n{}", table.text());
     }
 }
 
 void print_outcome(const SweepPlan& plan, const SweepOutcome& outcome, Database& db) {
     print_best(plan.run, db);
-    print_axes(plan.run, db);
+    print_axes(plan.run, plan.points, db);
     const SweepOutcome::Count& n = outcome.points;
     fmt::print("\n  {} points: {} complete", plan.points, n.complete);
     const auto also = [](std::int64_t count, const char* what) {

@@ -23,11 +23,12 @@ struct TraceArguments {
 };
 
 std::optional<TraceArguments> parse(const std::vector<std::string>& arguments) {
-    CommandLine line("railyard trace SCENARIO.toml -o FILE.pftrace [options]",
-                     "Writes one replica as a Perfetto trace, which ui.perfetto.dev opens: phases "
-                     "of the job, checkpoints,\n"
-                     "interruptions, nodes out of service, what the stores move. Or one step, or "
-                     "the packet window.");
+    CommandLine line(
+        "railyard trace SCENARIO.toml -o FILE.pftrace [options]",
+        "Writes one replica as a Perfetto trace, which ui.perfetto.dev opens: phases "
+        "of the job, checkpoints,\n"
+        "interruptions, nodes out of service, what the stores move; of many jobs their "
+        "runs, queues and failures.\nOr one step, or the packet window.");
     line.positional("scenario", 1);
     line.add_settings();
     line.add()("output,o", po::value<std::string>(), "The file to write");
@@ -67,6 +68,17 @@ Duration trace_one_replica(PerfettoTrace& trace, const Scenario& s, std::int64_t
             fmt::format("--replica: expected one from 0 to {}, found {}", s.replicas - 1, replica),
             "run.replicas says how many there are");
     }
+    if (s.fleet) {
+        const ReplicaResult result = run_replica(s, replica, true);
+        const std::size_t left_out = trace_fleet(trace, s, result);
+        if (left_out > 0) {
+            fmt::print(stderr,
+                       "railyard: {} runs of jobs with less GPU time are left out; the counters "
+                       "have all\n",
+                       left_out);
+        }
+        return result.simulated;
+    }
     ReplicaTrace record;
     const ReplicaResult result = run_replica(s, replica, true, &record);
     trace_replica(trace, s, result, record);
@@ -87,8 +99,7 @@ Duration trace_windows(PerfettoTrace& trace, const Scenario& s) {
         const WindowResult r =
             run_window(own.catalogue, window.network->topology, window.network->packets,
                        window.window, interrupted(), &record);
-        if (r.ending == WindowEnding::cancelled)
-            throw Interrupted();
+        if (r.ending == WindowEnding::cancelled) throw Interrupted();
         longest = std::max(longest, r.end);
         const std::size_t left_out = trace_window(trace, s, window, r, record);
         if (left_out > 0) {
@@ -107,7 +118,9 @@ int cmd_trace(const std::vector<std::string>& arguments) {
     const std::optional<TraceArguments> args = parse(arguments);
     if (!args) return exit_ok;
     const Scenario s = load_scenario_file(args->scenario, args->changes);
-    need_one_job(s, "trace");
+    if (args->step || args->window) {
+        need_one_job(s, args->step ? "trace --step" : "trace --window");
+    }
     for (const Diagnostic& warning : s.warnings) {
         fmt::print(stderr, "{}\n", format_diagnostic(warning, "warning"));
     }

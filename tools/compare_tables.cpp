@@ -48,10 +48,11 @@ using Column = Table::Column;
 constexpr auto left = Table::Align::left;
 constexpr auto right = Table::Align::right;
 
-std::string interval_text(const MetricComparison& m) {
+std::string interval_text(const MetricComparison& m, int decimals = 2) {
     if (!std::isfinite(m.pairs.interval.low)) return "one pair: none";
-    return fmt::format("{} to {}", difference_text(m.metric, m.unit, m.pairs.interval.low),
-                       difference_text(m.metric, m.unit, m.pairs.interval.high));
+    return fmt::format("{} to {}",
+                       difference_text(m.metric, m.unit, m.pairs.interval.low, decimals),
+                       difference_text(m.metric, m.unit, m.pairs.interval.high, decimals));
 }
 
 void print_arms(const Comparison& c) {
@@ -178,14 +179,23 @@ void print_metrics(const Comparison& c, const char* title,
     table.print();
 }
 
-// "B: goodput is +1.50 points (+1.42 points to +1.58 points)"; what it takes when it is open.
+// "B - A: +1.50 points, 95 % interval +1.42 points to +1.58 points".
+std::string difference_with_interval(const Comparison& c, const MetricComparison& m) {
+    // Enough of them to tell what a verdict stands on from nothing.
+    constexpr double shown_with_two = 1e-4;
+    const double size = std::abs(m.pairs.difference);
+    const int decimals = size > 0 && size < shown_with_two ? 5 : 2;
+    return fmt::format("{} - {}: {}, {:.3g} % interval {}", c.arms[m.b].name, c.arms[m.a].name,
+                       difference_text(m.metric, m.unit, m.pairs.difference, decimals),
+                       100 * m.pairs.confidence, interval_text(m, decimals));
+}
+
+// "B over A  (goodput B - A: +1.50 points, ...)"; what it takes when it is open.
 std::string verdict_text(const Comparison& c, const MetricComparison& m) {
     const PairedComparison& p = m.pairs;
     const std::string& a = c.arms[m.a].name;
     const std::string& b = c.arms[m.b].name;
-    const std::string numbers = fmt::format("{} {} - {}: {}, {:.3g} % interval {}", m.metric, b, a,
-                                            difference_text(m.metric, m.unit, p.difference),
-                                            100 * p.confidence, interval_text(m));
+    const std::string numbers = fmt::format("{} {}", m.metric, difference_with_interval(c, m));
     switch (p.verdict) {
         case Verdict::first:
         case Verdict::second: {
@@ -210,31 +220,61 @@ std::string verdict_text(const Comparison& c, const MetricComparison& m) {
                        numbers, more);
 }
 
+// Goodput is a share of the GPU time: who has other GPUs can have more of it and get less done.
+void print_contradictions(const Comparison& c, const MetricComparison& decided) {
+    if (decided.pairs.verdict != Verdict::first && decided.pairs.verdict != Verdict::second) return;
+    static constexpr std::array results = {"tokens", "wall_time", "cost_per_1e12_tokens",
+                                           "jct_mean"};
+    const bool first = decided.pairs.verdict == Verdict::second;  // who wins those
+    std::vector<std::string> others;
+    for (const MetricComparison& m : c.metrics) {
+        if (m.a != decided.a || m.b != decided.b || m.metric == decided.metric) continue;
+        if (std::find(results.begin(), results.end(), m.metric) == results.end()) continue;
+        if (m.pairs.verdict != (first ? Verdict::first : Verdict::second)) continue;
+        others.push_back(fmt::format("{} ({})", m.metric,
+                                     difference_text(m.metric, m.unit, m.pairs.difference)));
+    }
+    if (others.empty()) return;
+    fmt::print("    but {} over {} by {}; --metric says which decides\n",
+               c.arms[first ? decided.a : decided.b].name,
+               c.arms[first ? decided.b : decided.a].name, fmt::join(others, " and "));
+}
+
+// How many replicas two designs with luck of their own would take.
+std::string effort_text(double times) {
+    constexpr double shown_max = 1e4;
+    constexpr double digits_matter = 100;
+    if (times > shown_max) return "more than 10,000 times as many";
+    const std::string shown = times < digits_matter ? fmt::format("{:.2g}", times) : grouped(times);
+    return shown == "1" ? "as many" : fmt::format("about {} times as many", shown);
+}
+
 void print_verdict(const Comparison& c) {
     const std::vector<MetricComparison> pairs = c.verdicts();
     fmt::print("\n");
-    for (const MetricComparison& m : pairs) fmt::print("  {}\n", verdict_text(c, m));
+    for (const MetricComparison& m : pairs) {
+        fmt::print("  {}\n", verdict_text(c, m));
+        print_contradictions(c, m);
+    }
     if (c.arms.size() > 2) {
         std::vector<std::string> names;
         for (const std::size_t i : c.unbeaten()) names.push_back(c.arms[i].name);
         const auto best = c.winner();
-        fmt::print(
-            "  {}\n",
-            best ? fmt::format("{} beats all others", coloured(c.arms[*best].name, Colour::green))
-                 : fmt::format("no arm beats all others; unbeaten: {}", fmt::join(names, ", ")));
+        fmt::print("  {}\n",
+                   best ? fmt::format("{} beats all others by {}",
+                                      coloured(c.arms[*best].name, Colour::green), c.metric)
+                        : fmt::format("no arm beats all others by {}; unbeaten: {}", c.metric,
+                                      fmt::join(names, ", ")));
         fmt::print(
             "  {} pairs of arms, so each interval is at {:.3g} % (Bonferroni): all hold together "
             "at 95 %\n",
             pairs.size(), 100 * c.confidence);
     }
-    if (c.arms.size() == 2 && pairs[0].pairs.correlation > 0) {
-        constexpr double share_max = 0.9999;  // what is printed would be noise
-        const double share = std::min(pairs[0].pairs.correlation, share_max);
+    const PairedComparison& only = pairs[0].pairs;
+    if (c.arms.size() == 2 && only.pairs > 1 && only.verdict != Verdict::equal) {
         fmt::print(
-            "  {} pairs on the same random numbers, correlation {:.3f}: unpaired it takes about "
-            "{:.3g} "
-            "times as many\n",
-            pairs[0].pairs.pairs, pairs[0].pairs.correlation, 1 / (1 - share));
+            "  {} pairs on the same random numbers, correlation {:.3f}: unpaired it takes {}\n",
+            only.pairs, only.correlation, effort_text(only.unpaired_effort));
     }
 }
 
@@ -243,23 +283,24 @@ void print_verdict(const Comparison& c) {
 void print_comparison(const Comparison& c) {
     print_arms(c);
     print_differences(c);
-    static constexpr std::array headline = {"goodput",
-                                            "ettr",
-                                            "mfu",
-                                            "mfu_step",
-                                            "tokens",
-                                            "steps",
-                                            "wall_time",
-                                            "step_time",
-                                            "interruptions",
-                                            "recovery_per_interruption",
-                                            "checkpoint_stall_time"};
+    static constexpr std::array headline = {
+        "goodput", "ettr", "mfu", "mfu_step", "tokens", "steps", "wall_time", "step_time",
+        "interruptions", "recovery_per_interruption", "checkpoint_stall_time",
+        // of many jobs
+        "utilisation", "occupancy", "jobs_completed", "wait_mean", "wait_p95", "jct_mean",
+        "jct_p95", "preemptions"};
     print_metrics(c, "", [&](const MetricSummary& m) {
         return m.name == c.metric ||
                std::find(headline.begin(), headline.end(), m.name) != headline.end();
     });
     print_ledger(c);
     print_metrics(c, "cost", [](const MetricSummary& m) { return m.unit.starts_with("USD"); });
+    const bool priced = std::any_of(c.arms.begin(), c.arms.end(), [](const ComparedArm& arm) {
+        return arm.scenario.cost.has_value();
+    });
+    if (!priced) {
+        fmt::print("\n  {}\n", coloured("without prices: no scenario has a [cost]", Colour::dim));
+    }
     print_verdict(c);
 }
 

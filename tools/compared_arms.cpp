@@ -43,7 +43,23 @@ bool same_training(const Scenario& a, const Scenario& b) {
            within(steps_a * tokens_a, steps_b * tokens_b, std::max(tokens_a, tokens_b));
 }
 
+// With one file --set is of the second design alone.
+std::string same_length_help(const ComparedArm& a, const ComparedArm& b) {
+    if (a.file == b.file) {
+        return fmt::format("run.duration = \"30 day\" in {} gives all of them the same length",
+                           a.file);
+    }
+    return "--set run.duration=\"30 day\" gives all of them the same length";
+}
+
 void check_pair(const ComparedArm& a, const ComparedArm& b) {
+    if ((a.scenario.fleet == nullptr) != (b.scenario.fleet == nullptr)) {
+        const bool a_many = a.scenario.fleet != nullptr;
+        throw ScenarioError(
+            fmt::format("{} has many jobs and {} has one: nothing in them can be paired",
+                        (a_many ? a : b).name, (a_many ? b : a).name),
+            "compare scenarios that both have [scheduler], or neither");
+    }
     if (a.scenario.seed != b.scenario.seed) {
         throw ScenarioError(
             fmt::format(
@@ -55,15 +71,17 @@ void check_pair(const ComparedArm& a, const ComparedArm& b) {
         throw ScenarioError(
             fmt::format("{} runs {} and {} runs {}: replicas of different length can't be paired",
                         a.name, length_text(a.scenario), b.name, length_text(b.scenario)),
-            "--set run.duration=\"30 day\" gives all of them the same length");
+            same_length_help(a, b));
     }
+    // Many jobs have run when the last has, whatever that takes: their steps are their own.
+    if (a.scenario.fleet != nullptr) return;
     if (a.scenario.duration == Duration{} && !same_training(a.scenario, b.scenario)) {
         throw ScenarioError(
             fmt::format("{} trains {} steps until it is done and {} trains {}: replicas of "
                         "different length "
                         "can't be paired",
                         a.name, a.scenario.job.target_steps, b.name, b.scenario.job.target_steps),
-            "--set run.duration=\"30 day\" gives all of them the same length");
+            same_length_help(a, b));
     }
 }
 

@@ -6,8 +6,11 @@
 
 namespace railyard {
 
-std::string metric_text(std::string_view name, std::string_view unit, double value);
+// `decimals` are those of shares: of "93.66 %" and "+1.50 points" two.
+std::string metric_text(std::string_view name, std::string_view unit, double value,
+                        int decimals = 2);
 // With its sign: "+1.50 points", "-2.53 h".
-std::string difference_text(std::string_view name, std::string_view unit, double difference);
+std::string difference_text(std::string_view name, std::string_view unit, double difference,
+                            int decimals = 2);
 
 }  // namespace railyard

@@ -132,6 +132,11 @@ CREATE VIEW axis_means AS
 
 void check_results(Database& db) {
     if (db.integer("PRAGMA application_id").value_or(0) != application_id) {
+        if (db.integer("SELECT count(*) FROM sqlite_master") == 0) {
+            throw ScenarioError(
+                fmt::format("{} is empty: no run has been written to it", db.path()),
+                "'railyard run SCENARIO.toml --db FILE' writes one");
+        }
         throw ScenarioError(fmt::format("{} is a database of something else", db.path()),
                             "choose another file");
     }

@@ -59,6 +59,36 @@ std::string without_indices(const std::string& key) {
     return out;
 }
 
+// Whether a scenario may have the key; what to do instead otherwise.
+std::optional<std::string> help_for_unknown(const std::string& key) {
+    static const std::vector<std::string> known = [] {
+        std::vector<std::string> paths;
+        for (const SchemaRow& row : scenario_schema()) paths.push_back(row.path);
+        return paths;
+    }();
+    const std::string plain = without_indices(key);
+    const auto is_it = [&](const std::string& path) {
+        return path == plain ||
+               path.starts_with(plain + ".");  // a table takes { ... } as its value
+    };
+    if (key.starts_with("override.") || std::any_of(known.begin(), known.end(), is_it)) return {};
+    const std::string near = did_you_mean(plain, known);
+    return near.empty() ? "'railyard list keys' prints them" : near;
+}
+
+// What no point could take is found before the first of them.
+void check_setting(const std::string& setting, const std::string& path, Diagnostics& diagnostics) {
+    Document scratch;
+    scratch.name = path;
+    apply_setting(scratch, setting, diagnostics);
+    std::string key = setting.substr(0, setting.find('='));
+    key.erase(key.find_last_not_of(' ') + 1);
+    const std::optional<std::string> help = help_for_unknown(key);
+    if (help && diagnostics.ok()) {
+        diagnostics.error(path + " with --set", {}, key, "no scenario has this key", *help);
+    }
+}
+
 class StudyReader {
   public:
     // Describes its keys into `schema` when that is given, of an empty document.
@@ -150,20 +180,8 @@ void StudyReader::check_key(Section& section, const std::string& key) {
                       "sweep.replicas says how many each point takes");
         return;
     }
-    static const std::vector<std::string> known = [] {
-        std::vector<std::string> paths;
-        for (const SchemaRow& row : scenario_schema()) paths.push_back(row.path);
-        return paths;
-    }();
-    const std::string plain = without_indices(key);
-    const auto is_it = [&](const std::string& path) {
-        return path == plain ||
-               path.starts_with(plain + ".");  // a table takes { ... } as its value
-    };
-    if (key.starts_with("override.") || std::any_of(known.begin(), known.end(), is_it)) return;
-    const std::string near = did_you_mean(plain, known);
-    section.error("key", fmt::format("no scenario has the key {}", key),
-                  near.empty() ? "'railyard list keys' prints them" : near);
+    const std::optional<std::string> help = help_for_unknown(key);
+    if (help) section.error("key", fmt::format("no scenario has the key {}", key), *help);
 }
 
 void StudyReader::read_axes() {
@@ -324,6 +342,7 @@ Study read_study(const std::string& path, const std::vector<std::string>& settin
         if (setting.starts_with("sweep.")) {
             apply_setting(document, setting, diagnostics);
         } else {
+            check_setting(setting, path, diagnostics);
             study.base_settings.push_back(setting);
         }
     }

@@ -93,6 +93,10 @@ std::string grouped(double value) {
     return out;
 }
 
+std::string counted(std::size_t count, std::string_view noun) {
+    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 std::string time_text(double s) {
     return std::isfinite(s) ? to_text(from_seconds(s)) : "-";
 }
@@ -112,17 +116,33 @@ Progress::~Progress() {
     if (visible_ && drawn_ > 0) std::fputs("\r\033[K", stderr);
 }
 
+namespace {
+
+// "40 s left", "12 min left", "3 h 20 min left"; nothing is known before something is done.
+std::string left_text(double seconds_gone, double fraction) {
+    if (fraction <= 0) return "";
+    constexpr double minute = 60;
+    constexpr double shown_in_seconds = 100;
+    const double left = seconds_gone * (1 - fraction) / fraction;
+    if (left < shown_in_seconds) return fmt::format(", {:.0f} s left", left);
+    const auto minutes = static_cast<std::int64_t>(std::ceil(left / minute));
+    if (minutes < 60) return fmt::format(", {} min left", minutes);
+    return fmt::format(", {} h {} min left", minutes / 60, minutes % 60);
+}
+
+}  // namespace
+
 void Progress::update(std::int64_t done, std::int64_t total) {
     constexpr double seconds_between_drawings = 0.1;
     const double now = now_seconds();
     if (!visible_ || now - drawn_ < seconds_between_drawings || total <= 0) return;
     drawn_ = now;
     const double fraction = static_cast<double>(done) / static_cast<double>(total);
-    const double left = done > 0 ? (now - began_) * (1 - fraction) / fraction : 0;
     constexpr int width = 30;
     const int filled = static_cast<int>(fraction * width);
-    fmt::print(stderr, "\r\033[K{} [{:{}}] {}/{}, {:.0f} s left", label_,
-               std::string(static_cast<std::size_t>(filled), '#'), width, done, total, left);
+    fmt::print(stderr, "\r\033[K{} [{:{}}] {}/{}{}", label_,
+               std::string(static_cast<std::size_t>(filled), '#'), width, done, total,
+               left_text(now - began_, fraction));
     std::fflush(stderr);
 }
 

@@ -26,6 +26,7 @@ class Table {
     };
     explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
     void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+    bool empty() const { return rows_.empty(); }
     std::string text(std::string_view indent = "  ") const;
 
   private:
@@ -33,8 +34,9 @@ class Table {
     std::vector<std::vector<std::string>> rows_;
 };
 
-std::string percent(double fraction);   // "12.34 %"
-std::string grouped(double value);      // 1234567 as "1,234,567"; value >= 0
+std::string percent(double fraction);  // "12.34 %"
+std::string grouped(double value);     // 1234567 as "1,234,567"; value >= 0
+std::string counted(std::size_t count, std::string_view noun);  // "1 replica", "20 replicas"
 std::string time_text(double seconds);  // "2.53 s"; "-" for what is not a number
 
 // `fraction` of `width` columns, to an eighth of a column.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <map>
 
 namespace railyard {
@@ -98,7 +99,198 @@ class Row {
     double at_s_ = 0;
 };
 
+// Slices that are under way at once lie on tracks beside each other, all of one name: "node 3", "node 3 (2)".
+class Lanes {
+  public:
+    Lanes(PerfettoTrace& trace, PerfettoTrace::Track group) : trace_(trace), group_(group) {}
+
+    // Asked for in the order of the beginnings.
+    PerfettoTrace::Track track(const std::string& name, std::int64_t begin_ns,
+                               std::int64_t end_ns) {
+        std::vector<Lane>& lanes = lanes_[name];
+        for (Lane& lane : lanes) {
+            if (lane.busy_until_ns > begin_ns) continue;
+            lane.busy_until_ns = end_ns;
+            return lane.track;
+        }
+        const std::string numbered =
+            lanes.empty() ? name : fmt::format("{} ({})", name, lanes.size() + 1);
+        lanes.push_back({trace_.track(group_, numbered), end_ns});
+        return lanes.back().track;
+    }
+
+  private:
+    struct Lane {
+        PerfettoTrace::Track track;
+        std::int64_t busy_until_ns;
+    };
+    PerfettoTrace& trace_;
+    PerfettoTrace::Track group_;
+    std::map<std::string, std::vector<Lane>> lanes_;
+};
+
+// A job from a start to its end, to its return to the queue, or to where the replica ends.
+struct JobRun {
+    const FleetJob* job;
+    Instant from;
+    Instant until;
+    Duration waited;
+    std::int64_t first_node;
+    std::string how;
+
+    double gpu_seconds() const { return static_cast<double>(job->gpus) * seconds(until - from); }
+};
+
+// What the log says of jobs: their runs, and how many there are of what at any time.
+class FleetHistory {
+  public:
+    FleetHistory(const FleetJobs& jobs, const ReplicaResult& result) : end_(result.simulated) {
+        for (const FleetJob& job : jobs.jobs) jobs_[job.id] = {&job, job.submit};
+        for (const RefusedJob& refused : result.refused) jobs_.erase(jobs.jobs[refused.job].id);
+        for (const auto& [id, state] : jobs_) {
+            if (state.since <= end_) changes_[state.since].waiting += 1;
+        }
+        for (const CampaignEvent& e : result.log) {
+            const auto found = jobs_.find(e.job);
+            if (found != jobs_.end()) follow(found->second, e);
+        }
+        for (auto& [id, state] : jobs_) {
+            if (state.runs) close(state, end_, "runs on");
+        }
+    }
+
+    struct Counts {
+        std::int64_t running = 0;
+        std::int64_t waiting = 0;
+        std::int64_t gpus = 0;
+    };
+    const std::map<Instant, Counts>& changes() const { return changes_; }
+    std::vector<JobRun>& runs() { return runs_; }
+
+  private:
+    struct State {
+        const FleetJob* job = nullptr;
+        Instant since{};  // it waits, or runs
+        bool runs = false;
+        Duration waited{};
+        std::int64_t first_node = -1;
+    };
+
+    void follow(State& state, const CampaignEvent& e) {
+        const std::string_view kind = e.kind;
+        const bool waits_again = kind == "requeued" || kind == "suspended";
+        if (kind == "started") {
+            // Of a gang whose pods are retried one by one, the others held on to theirs.
+            const bool again = state.runs;
+            if (again) {
+                close(state, e.at, "started again");
+            } else {
+                Counts& change = changes_[e.at];
+                change.waiting -= 1;
+                change.running += 1;
+                change.gpus += state.job->gpus;
+            }
+            state.waited = again ? Duration{} : e.at - state.since;
+            state.since = e.at;
+            state.runs = true;
+            state.first_node = e.slot;
+        } else if (waits_again || kind == "over") {
+            Counts& change = changes_[e.at];
+            change.waiting += (waits_again ? 1 : 0) - (state.runs ? 0 : 1);
+            if (state.runs) {
+                change.running -= 1;
+                change.gpus -= state.job->gpus;
+                // "job 17: completed"
+                const std::size_t colon = e.cause.find(": ");
+                close(state, e.at, colon == std::string::npos ? e.kind : e.cause.substr(colon + 2));
+            }
+            state.since = e.at;
+        }
+    }
+    void close(State& state, Instant until, const std::string& how) {
+        runs_.push_back({state.job, state.since, until, state.waited, state.first_node, how});
+        state.runs = false;
+    }
+
+    Instant end_;
+    std::map<std::int64_t, State> jobs_;  // by id
+    std::map<Instant, Counts> changes_;
+    std::vector<JobRun> runs_;
+};
+
+void trace_counts(PerfettoTrace& trace, PerfettoTrace::Track group, const FleetHistory& history) {
+    const auto running = trace.counter(group, "jobs that run", "jobs");
+    const auto waiting = trace.counter(group, "jobs that wait", "jobs");
+    const auto gpus = trace.counter(group, "GPUs that jobs hold", "GPUs");
+    FleetHistory::Counts now;
+    const auto put = [&](PerfettoTrace::Track track, Instant at, std::int64_t& value,
+                         std::int64_t change) {
+        if (change == 0 && at != Instant{}) return;
+        value += change;
+        trace.count(track, ns(at), static_cast<double>(value));
+    };
+    const auto put_all = [&](Instant at, const FleetHistory::Counts& change) {
+        put(running, at, now.running, change.running);
+        put(waiting, at, now.waiting, change.waiting);
+        put(gpus, at, now.gpus, change.gpus);
+    };
+    if (!history.changes().contains(Instant{})) put_all(Instant{}, {});
+    for (const auto& [at, change] : history.changes()) put_all(at, change);
+}
+
+// "1 GPU", "up to 64 GPUs": more than half as many.
+std::string size_name(std::int64_t gpus) {
+    if (gpus == 1) return "1 GPU";
+    return fmt::format("up to {} GPUs", std::bit_ceil(static_cast<std::uint64_t>(gpus)));
+}
+
+std::size_t trace_runs(PerfettoTrace& trace, std::vector<JobRun>& runs) {
+    constexpr std::size_t runs_max = 50'000;  // as many as a browser can hold
+    std::stable_sort(runs.begin(), runs.end(), [](const JobRun& a, const JobRun& b) {
+        return a.gpu_seconds() > b.gpu_seconds();
+    });
+    const std::size_t left_out = runs.size() - std::min(runs.size(), runs_max);
+    runs.resize(runs.size() - left_out);
+    std::stable_sort(runs.begin(), runs.end(),
+                     [](const JobRun& a, const JobRun& b) { return a.from < b.from; });
+    Lanes lanes(trace, trace.group("jobs that run, by size"));
+    for (const JobRun& run : runs) {
+        trace.slice(lanes.track(size_name(run.job->gpus), ns(run.from), ns(run.until)),
+                    fmt::format("job {}", run.job->id), ns(run.from), ns(run.until),
+                    {{"GPUs", run.job->gpus},
+                     {"first node", run.first_node},
+                     {"waited", to_text(run.waited)},
+                     {"then", run.how}});
+    }
+    return left_out;
+}
+
+// What else happened, to jobs and to nodes: a track for each kind of event.
+void trace_fleet_events(PerfettoTrace& trace, PerfettoTrace::Track group,
+                        const ReplicaResult& result) {
+    std::map<std::string, PerfettoTrace::Track> tracks;
+    for (const CampaignEvent& e : result.log) {
+        const std::string kind = e.kind;
+        if (kind == "started" || kind == "over") continue;
+        auto& track = tracks[kind];
+        if (track == 0) track = trace.track(group, kind);
+        trace.instant(track, e.cause.empty() ? kind : e.cause, ns(e.at), {{"node", e.slot}});
+    }
+}
+
 }  // namespace
+
+std::size_t trace_fleet(PerfettoTrace& trace, const Scenario& s, const ReplicaResult& result) {
+    const bool bounded = s.duration > Duration{};
+    const FleetJobs jobs = draw_jobs(*s.fleet, s.seed, static_cast<std::uint64_t>(result.index),
+                                     bounded ? s.duration : campaign_length_max);
+    FleetHistory history(jobs, result);
+    const auto group =
+        trace.group(fmt::format("{} jobs, replica {}", jobs.jobs.size(), result.index));
+    trace_counts(trace, group, history);
+    trace_fleet_events(trace, group, result);
+    return trace_runs(trace, history.runs());
+}
 
 void trace_replica(PerfettoTrace& trace, const Scenario& s, const ReplicaResult& result,
                    const ReplicaTrace& record) {
@@ -136,35 +328,7 @@ void trace_step(PerfettoTrace& trace, const Scenario& s) {
 
 namespace {
 
-// A flow is named by its ends and lies on a track of its sender's; flows of one sender that are under way at
-// once lie on tracks beside each other.
-class Senders {
-  public:
-    Senders(PerfettoTrace& trace, PerfettoTrace::Track group) : trace_(trace), group_(group) {}
-
-    PerfettoTrace::Track track(const std::string& sender, Picoseconds begin, Picoseconds end) {
-        std::vector<Lane>& lanes = lanes_[sender];
-        for (Lane& lane : lanes) {
-            if (lane.busy_until > begin) continue;
-            lane.busy_until = end;
-            return lane.track;
-        }
-        const std::string name =
-            lanes.empty() ? sender : fmt::format("{} ({})", sender, lanes.size() + 1);
-        lanes.push_back({trace_.track(group_, name), end});
-        return lanes.back().track;
-    }
-
-  private:
-    struct Lane {
-        PerfettoTrace::Track track;
-        Picoseconds busy_until;
-    };
-    PerfettoTrace& trace_;
-    PerfettoTrace::Track group_;
-    std::map<std::string, std::vector<Lane>> lanes_;
-};
-
+// A flow is named by its ends and lies on a track of its sender's.
 void trace_flows(PerfettoTrace& trace, PerfettoTrace::Track group, const NetworkWindow& window,
                  const WindowResult& r, const std::vector<TrafficSpec>& traffic) {
     const Topology& topology = window.network->topology;
@@ -174,7 +338,7 @@ void trace_flows(PerfettoTrace& trace, PerfettoTrace::Track group, const Network
     }
     std::stable_sort(order.begin(), order.end(),
                      [&](std::size_t a, std::size_t b) { return r.begun[a] < r.begun[b]; });
-    Senders senders(trace, group);
+    Lanes senders(trace, group);
     for (const std::size_t f : order) {
         const PacketFlow& flow = window.window.flows[f];
         const std::string from = source_name(topology, window.window, flow);
@@ -182,7 +346,7 @@ void trace_flows(PerfettoTrace& trace, PerfettoTrace::Track group, const Network
         const bool ended = r.ends[f] != PacketEngine::never;
         const Picoseconds end = ended ? r.ends[f] : r.end;
         const auto kind = static_cast<std::size_t>(traffic[window.traffic[f]].kind);
-        trace.slice(senders.track(from, r.begun[f], end),
+        trace.slice(senders.track(from, ns(r.begun[f]), ns(end)),
                     fmt::format("{} to {}", window_traffic_names()[kind], to), ns(r.begun[f]),
                     ns(end),
                     {{"bytes", flow.bytes},

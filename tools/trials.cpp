@@ -104,7 +104,10 @@ Metric find_metric(const Scenario& scenario, const std::string& name) {
         if (metric.name == name) return metric;
         names.push_back(metric.name);
     }
-    throw ScenarioError(fmt::format("there is no metric '{}'", name), suggest(name, names));
+    const std::string near = did_you_mean(name, names);
+    throw ScenarioError(
+        fmt::format("there is no metric '{}'", name),
+        near.empty() ? "'railyard run SCENARIO.toml --json' prints all of them" : near);
 }
 
 }  // namespace railyard

@@ -230,6 +230,14 @@ def case_database_of_something_else(program, folder):
     equal("tables", "[('photographs',)]", str(rows(db, "SELECT name FROM sqlite_master")))
 
 
+def case_report_of_an_empty_database(program, folder):
+    db = write(folder / "results.db", "")
+    expect(program, ["report", db, "-o", str(folder / "report.html")], 2,
+           f"railyard: error: {db} is empty: no run has been written to it\n"
+           "    'railyard run SCENARIO.toml --db FILE' writes one\n")
+    check(not (folder / "report.html").exists(), "a report of nothing was written")
+
+
 def case_database_of_another_version(program, folder):
     db = str(folder / "results.db")
     scenario = write(folder / "short.toml", SHORT_SCENARIO)

@@ -5,7 +5,8 @@ usage: trace.py RAILYARD
 
 Every trace: the field numbers are Perfetto's, time never goes back, slices nest, whatever begins ends. A
 replica: its phases follow each other from 0 to its end without a gap; the time in each, the checkpoints and
-the interruptions are those of the database. A window: flows, pauses and the time paused are those of
+the interruptions are those of the database. Many jobs: each run, and the GPUs held and the jobs left as the
+metrics say. A window: flows, pauses and the time paused are those of
 `window --json`. A step: its parts add up to the step.
 """
 
@@ -161,6 +162,34 @@ def replica(railyard, folder, scenario, number, settings=()):
     return len(phases)
 
 
+def fleet(railyard, folder, scenario, settings=()):
+    path, db = folder / "fleet.pftrace", folder / "fleet.sqlite"
+    db.unlink(missing_ok=True)
+    more = [word for setting in settings for word in ("--set", setting)]
+    subprocess.run([railyard, "trace", scenario, "-o", path, *more], cwd=ROOT, check=True, capture_output=True)
+    subprocess.run([railyard, "run", scenario, "--db", db, "--replicas", "1", "--json", *more], cwd=ROOT, check=True,
+                   capture_output=True)
+    rows = sqlite3.connect(db)
+    simulated = rows.execute("SELECT simulated_ns FROM replicas").fetchone()[0]
+    gpus = rows.execute("SELECT gpus FROM points").fetchone()[0]
+    metrics = dict(rows.execute("SELECT name, value FROM metrics"))
+    trace = Trace(path)
+    runs = trace.in_group("jobs that run")
+    started = rows.execute("SELECT count(*) FROM events WHERE kind = 'started'").fetchone()[0]
+    check(len(runs) == started > 0, f"{scenario}: {len(runs)} runs of {started}")
+    check(all(depth == 0 and 0 <= begun <= ended <= simulated for _, begun, ended, depth, _ in runs),
+          f"{scenario}: runs of one track overlap, or lie outside of the replica")
+    held = trace.counts["GPUs that jobs hold"] + [(simulated, 0.0)]
+    check(max(v for _, v in held) <= gpus, f"{scenario}: jobs hold more GPUs than there are")
+    utilisation = sum(v * (after - at) for (at, v), (after, _) in zip(held, held[1:])) / (gpus * simulated)
+    # The metric also has what pods hold whose job has not all of them yet.
+    check(0 <= metrics["utilisation"] - utilisation < 1e-3, f"{scenario}: GPUs held {utilisation}, not {metrics['utilisation']}")
+    unfinished = trace.counts["jobs that run"][-1][1] + trace.counts["jobs that wait"][-1][1]
+    check(unfinished == metrics["jobs_unfinished"], f"{scenario}: {unfinished} jobs are left")
+    check(len(trace.instants["interruption"]) == metrics["interruptions"], f"{scenario}: interruptions")
+    return len(runs)
+
+
 def window(railyard, folder, scenario):
     path = folder / "window.pftrace"
     subprocess.run([railyard, "trace", scenario, "--window", "-o", path], cwd=ROOT, check=True, capture_output=True)
@@ -205,11 +234,14 @@ def main():
         phases += replica(railyard, folder, "scenarios/studies/tiers.toml", 1)
         phases += replica(railyard, folder, "scenarios/studies/llama3_405b_54_days.toml", 0,
                           ["run.duration=6 days"])
+        runs = fleet(railyard, folder, "scenarios/studies/year_of_research_cluster.toml", ["run.duration=3 days"])
+        for scheduler in ("slurm", "kubernetes", "volcano", "kueue"):
+            runs += fleet(railyard, folder, "scenarios/studies/slurm_vs_kubernetes.toml", [f"scheduler.kind={scheduler}"])
         flows = window(railyard, folder, "tests/determinism/window.toml")
         step(railyard, folder, "scenarios/studies/llama3_405b_54_days.toml")
     for problem in problems[:20]:
         print(problem)
-    print(f"{phases} phases, {flows} flows")
+    print(f"{phases} phases, {runs} runs of jobs, {flows} flows")
     print(f"{0 if problems else 1} passed, {1 if problems else 0} failed")
     return 1 if problems else 0
 

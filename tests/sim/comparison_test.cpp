@@ -157,4 +157,28 @@ TEST_CASE("what the two have in common is said") {
     CHECK(compare_paired(x.a, x.b, Better::higher).correlation > 0.99);
     const std::vector<double> constant(50, 1.0);
     CHECK(compare_paired(x.a, constant, Better::higher).correlation == 0);
+    CHECK(compare_paired(x.a, constant, Better::higher).unpaired_effort == doctest::Approx(1));
+    CHECK(compare_paired(constant, constant, Better::higher).unpaired_effort == 1);
+    // Luck of variance 2,500 in both, noise of variance 1 in each: (2 x 2,501) / 2.
+    const Toy many = toy(20'000, 0, 4);
+    CHECK(compare_paired(many.a, many.b, Better::higher).unpaired_effort ==
+          doctest::Approx(2501).epsilon(0.1));
+    // Wholly correlated, and the pairing is worth next to nothing: b varies a hundred times as much.
+    std::vector<double> larger;
+    for (const double v : x.a) larger.push_back(100 * v);
+    CHECK(compare_paired(x.a, larger, Better::higher).correlation == doctest::Approx(1));
+    CHECK(compare_paired(x.a, larger, Better::higher).unpaired_effort ==
+          doctest::Approx(10'001.0 / (99 * 99)));
+}
+
+TEST_CASE("of a fleet, too, more use and more done are better") {
+    for (const char* metric : {"goodput", "utilisation", "occupancy", "jobs_completed",
+                               "ettr_gpus_256", "mttf_gpus_1024"}) {
+        CAPTURE(metric);
+        CHECK(better_of(metric) == Better::higher);
+    }
+    for (const char* metric : {"wait_mean", "jct_p95", "preemptions", "jobs_failed"}) {
+        CAPTURE(metric);
+        CHECK(better_of(metric) == Better::lower);
+    }
 }

@@ -87,6 +87,21 @@ TEST_CASE("the open interval is where the interval of the difference holds zero"
     CHECK(r.crossings[0].x < *r.crossings[0].high);
 }
 
+TEST_CASE("two flips that the interval can't tell apart are open over one and the same range") {
+    // The far side is well below zero at the lower end, and reaches just above it between two roots.
+    const auto hill = [](double x) { return 0.09 - 0.05 * (x - 7) * (x - 7); };
+    const BreakevenResult r = search(zero_to_ten, 0.3, hill, 17);
+    REQUIRE(r.crossings.size() == 2);
+    REQUIRE(r.crossings[0].low);
+    REQUIRE(r.crossings[1].low);
+    CHECK(*r.crossings[0].low > 3);
+    CHECK(std::abs(*r.crossings[0].low - *r.crossings[1].low) < 0.02);
+    REQUIRE(r.crossings[0].high);
+    REQUIRE(r.crossings[1].high);
+    CHECK(*r.crossings[1].high < 10);
+    CHECK(std::abs(*r.crossings[0].high - *r.crossings[1].high) < 0.02);
+}
+
 TEST_CASE("the crossing's interval covers the truth 95 % of the time") {
     int covered = 0;
     constexpr int trials = 400;

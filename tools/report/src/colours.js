@@ -6,6 +6,7 @@ export const ledgerColours = {
   pipeline_bubble: "#8db4f2",
   straggler_wait: "#b39ddb",
   degraded: "#7e57c2",
+  throttled: "#cf5f8a",
   data_wait: "#26a6b8",
   storm_stall: "#c2489a",
   checkpoint_stall: "#f0b429",
@@ -18,6 +19,13 @@ export const ledgerColours = {
   planned_maintenance: "#6b87a6",
   spare: "#a9b4c2",
   repair: "#76808c",
+  // Of many jobs.
+  idle: "#c5ccd6",
+  gang_wait: "#5b8c9e",
+  fragmentation: "#8e6bbf",
+  partial_hold: "#d98cb3",
+  drained: "#4a5d78",
+  health_check: "#3a9e9e",
 };
 
 export const phaseColours = {

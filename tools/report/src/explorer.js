@@ -189,7 +189,7 @@ function paretoPart(data, run, { axes, metrics, all }) {
     const [x, y] = [all.get(at.x), all.get(at.y)];
     const points = run.points.map((_, i) => [x.number(i), y.number(i), i]).filter((p) => p[0] !== null && p[1] !== null);
     front = paretoFront(points, at.xDown === "true", at.yDown === "true");
-    said.textContent = `${front.length} of ${points.length.toLocaleString("en")} points are on the front: each of the others is beaten in both.`;
+    said.textContent = `${front.length} of ${points.length.toLocaleString("en")} points ${front.length === 1 ? "is" : "are"} on the front: each of the others is beaten in both.`;
     return points;
   };
   const said = h("p", { class: "meta", "aria-live": "polite" });
@@ -229,9 +229,9 @@ function parallelPart(data, run, { axes, metrics, all }) {
 
 export function explorer(data, run) {
   if (run.axes.length === 0 || run.points.length < 2) return null;
+  const [best] = ranked(data, run);
+  if (!best) return null; // the metrics are of other runs
   const known = quantities(data, run);
-  if (known.metrics.length === 0) return null;
-  const best = ranked(data, run)[0];
   return section("explorer", ["Sweep explorer", "Explorer"], `${run.points.length.toLocaleString("en")} points over ${run.axes.map((a) => a.key).join(", ")}. Best goodput: ${nameOf(run, best.at)}.`,
     heatPart(data, run, known), paretoPart(data, run, known), parallelPart(data, run, known));
 }

@@ -11,7 +11,7 @@ function digits(value, count = 4) {
   const places = size >= 1000 ? 0 : Math.max(0, count - 1 - Math.floor(Math.log10(Math.max(size, 1e-3))));
   const text = value.toFixed(Math.min(places, 6));
   const [whole, part] = text.split(".");
-  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, " ");
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ",");
   const trimmed = part?.replace(/0+$/, "");
   return trimmed ? `${grouped}.${trimmed}` : grouped;
 }
@@ -33,6 +33,13 @@ export function time(seconds) {
   return `${digits(seconds / scale, 3)} ${unit}`;
 }
 
+// Ticks of an axis from 0 to `longest` seconds that clocks have; none below a second.
+const ticks = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
+export function timeTicks(longest) {
+  if (!(longest > 5)) return undefined;
+  return ticks.find((t) => t >= longest / 5) ?? 86400 * Math.ceil(longest / 5 / 86400);
+}
+
 export function bytes(count) {
   const steps = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
   let i = 0;
@@ -42,7 +49,7 @@ export function bytes(count) {
 
 function money(v) {
   const [scale, unit] = [[1e9, " billion"], [1e6, " million"], [1, ""]].find(([s]) => Math.abs(v) >= s) ?? [1, ""];
-  return `$ ${digits(v / scale, 3)}${unit}`;
+  return `$${digits(v / scale, 3)}${unit}`;
 }
 
 const shares = new Set(["goodput", "ettr", "mfu", "mfu_step", "job_finished", "data_utilisation", "utilisation", "occupancy"]);

@@ -19,8 +19,10 @@ export function nameOf(run, at) {
 
 const confidence = (c) => `${Number((100 * c.confidence).toFixed(2))} %`;
 
-function compared(data, run, c) {
-  const metric = data.metrics.get(c.metric) ?? { name: c.metric, unit: c.unit };
+const metricOf = (data, c) => data.metrics.get(c.metric) ?? { name: c.metric, unit: c.unit };
+
+function compared(data, run, c, decides) {
+  const metric = metricOf(data, c);
   const [a, b] = [nameOf(run, c.a), nameOf(run, c.b)];
   const size = difference(metric, c.difference);
   const interval = c.low === null ? "" : `${confidence(c)} interval ${difference(metric, c.low)} to ${difference(metric, c.high)}, `;
@@ -35,7 +37,51 @@ function compared(data, run, c) {
   }
   const [winner, loser] = c.verdict === "b" ? [b, a] : [a, b];
   const gain = difference(metric, c.verdict === "b" ? c.difference : -c.difference);
-  return h("li", { class: "good" }, `${what}: choose “${winner}”, ${gain} against “${loser}”.`, h("small", {}, `difference ${size}, ${pairs}`));
+  const said = decides ? `choose “${winner}”, ${gain} against “${loser}”.` : `“${winner}” is better, ${gain} against “${loser}”.`;
+  return h("li", { class: decides ? "good" : "" }, `${what}: ${said}`, h("small", {}, `difference ${size}, ${pairs}`));
+}
+
+const listed = (words) => (words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`);
+
+// One sentence for each pair of three designs or more is a riddle: the best of all, or those that nothing beats.
+function amongAll(data, run, pairs, decides) {
+  const metric = metricOf(data, pairs[0]);
+  const what = metricTitle(metric.name);
+  const name = (at) => `“${nameOf(run, at)}”`;
+  const beaten = new Map(); // by whom, in which comparison
+  for (const c of pairs) {
+    if (c.verdict === "a") beaten.set(c.b, [...(beaten.get(c.b) ?? []), { by: c.a, gain: -c.difference, low: -c.high, high: -c.low }]);
+    if (c.verdict === "b") beaten.set(c.a, [...(beaten.get(c.a) ?? []), { by: c.b, gain: c.difference, low: c.low, high: c.high }]);
+  }
+  const all = run.points.map((_, at) => at);
+  const best = all.find((at) => all.every((other) => other === at || beaten.get(other)?.some((l) => l.by === at)));
+  const unbeaten = all.filter((at) => !beaten.has(at));
+  if (best === undefined) {
+    const equal = pairs.every((c) => c.verdict === "equal");
+    if (equal) return h("li", {}, `${what}: all ${all.length} designs give the same.`);
+    return h("li", { class: "open" }, `${what}: none beats all others; ${unbeaten.length ? `undecided between ${listed(unbeaten.map(name))}` : "each is beaten by another"}.`);
+  }
+  const gains = all.filter((at) => at !== best)
+    .map((at) => ({ at, ...beaten.get(at).find((l) => l.by === best) }))
+    .sort((x, y) => Math.abs(x.gain) - Math.abs(y.gain));
+  const shown = gains.slice(0, 3);
+  const more = gains.length > shown.length ? ` and ${gains.length - shown.length} more` : "";
+  const said = shown.map((g) => `${difference(metric, g.gain)} against ${name(g.at)}`);
+  return h("li", { class: decides ? "good" : "" }, `${what}: ${decides ? `choose ${name(best)}` : `${name(best)} is best`}, ${listed(said)}${more}.`,
+    h("small", {}, `${confidence(pairs[0])} intervals ${listed(shown.map((g) => `${difference(metric, g.low)} to ${difference(metric, g.high)}`))}, ${pairs[0].pairs} pairs of replicas on the same random numbers`));
+}
+
+// What decides, what may say otherwise (goodput is a share of the GPU time, and GPUs differ), and money.
+const outcomes = ["tokens", "wall_time", "jct_mean"];
+function comparisons(data, run) {
+  const names = [...new Set(run.comparisons.map((c) => c.metric))];
+  if (names.length === 0) return [];
+  const first = names.includes("goodput") ? "goodput" : names[0];
+  const of = (name) => run.comparisons.filter((c) => c.metric === name);
+  const told = outcomes.filter((name) => of(name).some((c) => ["a", "b"].includes(c.verdict)));
+  const money = names.filter((name) => of(name)[0].unit === "USD");
+  return [...new Set([first, ...told, ...money])].slice(0, 8)
+    .map((name) => (run.points.length > 2 ? amongAll(data, run, of(name), name === first) : compared(data, run, of(name)[0], name === first)));
 }
 
 function losses(data, point, count) {
@@ -70,16 +116,14 @@ function swept(data, run, order) {
 
 export function verdicts(data, run) {
   const order = ranked(data, run);
-  const items = [];
-  const main = run.comparisons.filter((c) => c.metric === "goodput");
-  const rest = run.comparisons.filter((c) => c.unit === "USD");
-  for (const c of [...(main.length ? main : run.comparisons.slice(0, 1)), ...rest].slice(0, 8)) items.push(compared(data, run, c));
+  const items = comparisons(data, run);
   if (items.length === 0 && order.length > 4) items.push(...swept(data, run, order));
   else if (items.length === 0) items.push(...order.map((p) => single(data, run, p)));
   const impossible = run.points.filter((p) => data.points.status[p] === "impossible").length;
   if (impossible > 0) items.push(h("li", { class: "bad" }, `${impossible} of ${run.points.length} points are impossible designs; the table of points says why.`));
   if (!["complete", "impossible"].includes(run.status)) {
-    items.push(h("li", { class: "open" }, `This run is ${run.status === "running" ? "not finished" : run.status}: what follows is what was done so far.`));
+    const done = run.points.filter((p) => data.points.status[p] !== "open").length;
+    items.push(h("li", { class: "open" }, `This run is ${run.status === "running" ? "not finished" : run.status}: ${done} of ${run.points.length} points are done, and what follows is of those.`));
   }
   return h("ul", { class: "verdicts" }, items);
 }

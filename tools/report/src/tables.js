@@ -60,7 +60,8 @@ function pagedTable(name, rows, columns) {
 const statusTag = (status) => h("span", { class: `tag ${status === "complete" ? "good" : status === "impossible" || status === "stuck" ? "bad" : "open"}` }, status);
 
 function pointsTable(data, run) {
-  const shown = ["goodput", "ettr", "mfu", "interruptions", "checkpoints", "wall_time"].filter((name) => data.metrics.has(name));
+  const shown = ["goodput", "ettr", "mfu", "interruptions", "checkpoints", "wall_time",
+    "utilisation", "jobs_completed", "wait_mean", "jct_mean"].filter((name) => data.metrics.has(name) && run.points.some((p) => data.mean(name, p) !== null));
   const costs = [...data.metrics.values()].filter((m) => m.unit.startsWith("USD")).slice(0, 3).map((m) => m.name);
   const metricColumn = (name) => {
     const metric = data.metrics.get(name);
@@ -119,5 +120,5 @@ export function tables(data, run) {
   return section("tables", "Tables", "Sort by a column's name. CSV holds the plain numbers, in the units of the database.",
     h("h3", {}, "Points"), pointsTable(data, run),
     run.comparisons.length ? [h("h3", {}, "Comparisons, pair by pair"), comparisonsTable(data, run)] : [],
-    h("h3", {}, "All metrics of a point"), metricsTable(data, run));
+    run.points.some((p) => data.mean("goodput", p) !== null) ? [h("h3", {}, "All metrics of a point"), metricsTable(data, run)] : []);
 }
