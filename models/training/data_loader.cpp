@@ -289,6 +289,9 @@ DataEpoch DataLoader::epoch(const DataSupply& supply, double steps) const {
     const double alone_s = worker_seconds(supply, Work::read_and_decode) *
                            (loader_.batch_per_worker ? static_cast<double>(demand_.batch) : 1);
     out.first_batch_s = std::max(at_once * batch_s, alone_s);
+    const double files = steps * step_samples / static_cast<double>(loader_.samples_per_file);
+    const double listing_s = files * seconds(loader_.listing);
+    out.first_batch_s += listing_s;
     double waits_s = 0;  // of the steps that shuffle buffers grow in
     if (loader_.shuffle_buffer > 0) {
         out.first_batch_s += shuffle_initial_bytes() / shuffle_fill_bandwidth(supply);
@@ -298,7 +301,7 @@ DataEpoch DataLoader::epoch(const DataSupply& supply, double steps) const {
         waits_s = grow_steps * std::max(0.0, step_s - free_step_s_);
     }
     out.duration_s = std::max(out.first_batch_s + steps * free_step_s_ + waits_s,
-                              batch_s + steps * steady.step_s);
+                              listing_s + batch_s + steps * steady.step_s);
     out.utilisation = steps * seconds(demand_.compute) / (out.duration_s - out.first_batch_s);
     out.samples_per_s = steps * step_samples / out.duration_s;
     return out;

@@ -44,6 +44,7 @@ struct LoaderSpec {
     std::optional<std::int64_t> shuffle_initial{};
     double core_decode_rate = 0;  // samples/s of one core; 0: nothing to decode there
     double gpu_decode_rate = 0;   // samples/s of one accelerator; 0: it decodes nothing
+    Duration listing{};  // of each file, before an epoch: the host deals out a shuffled list
 };
 
 struct LoaderHosts {
