@@ -152,9 +152,13 @@ void print_data(const Scenario& s) {
                to_text(from_seconds(f.bridge_s)));
     if (s.data->shuffle_buffers == Bytes{}) return;
     const double rate = s.data->loader->shuffle_fill_bandwidth(s.data->supply);
-    fmt::print("  shuffle buffers hold {}; a start or an epoch waits {} until they are full\n",
-               to_text(s.data->shuffle_buffers),
-               time_text(static_cast<double>(s.data->shuffle_buffers.count()) / rate));
+    const double initial = s.data->loader->shuffle_initial_bytes();
+    const bool all = initial >= s.data->loader->shuffle_bytes();
+    fmt::print(
+        "  shuffle buffers hold {}; a start or an epoch waits {} until they {}\n",
+        to_text(s.data->shuffle_buffers), time_text(initial / rate),
+        all ? "are full"
+            : fmt::format("have {}", to_text(Bytes::of(static_cast<std::int64_t>(initial)))));
 }
 
 void print_storage(const Scenario& s, const CampaignResult& r) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <map>
 #include <optional>
@@ -99,7 +100,8 @@ class Storage {
         const Run& run = runs_[index];
         const DataSupply supply = limits_for(index);
         const std::optional<std::int64_t> workers = workers_for(index);
-        const DataEpoch epoch = predict(run, run.accelerators, supply, workers);
+        const DataEpoch epoch =
+            predict(run, run.accelerators, passing(run, supply, workers), workers);
         out.push_back(
             {run.label(), run.workload + ", samples/s", run.samples_per_s, epoch.samples_per_s});
         out.push_back({run.label(), run.workload + ", AU in %", run.au, 100 * epoch.utilisation});
@@ -158,8 +160,10 @@ class Storage {
         spec.workers = *workers;
         spec.prefetch = spec.workers * c.integer("loader", framework, "prefetch_per_worker");
         spec.batch_per_worker = c.flag("loader", framework, "batch_per_worker");
+        spec.listing = c.time("loader", framework, "listing_per_file");
         // The limits are of all clients: one host stands for them.
-        return loaders_.try_emplace(key, demand, spec, LoaderHosts{1, accelerators, 0}).first->second;
+        return loaders_.try_emplace(key, demand, spec, LoaderHosts{1, accelerators, 0})
+            .first->second;
     }
 
     double bytes_per_s(const Run& run) {
@@ -172,6 +176,14 @@ class Storage {
     DataSupply limits_for(std::size_t index) {
         DataSupply supply;
         supply.store_bandwidth = limit(index, false).rate;
+        // Accelerators are added until the store is the limit. Where no other run shows it, it feeds this
+        // one.
+        if (std::isinf(supply.store_bandwidth)) {
+            const Run& run = runs_[index];
+            const DataFlow fed = loader(run, run.accelerators, std::nullopt).flow({});
+            supply.store_bandwidth =
+                std::max(fed.demand_bandwidth, reached(other_runs(index, false), run.clients));
+        }
         if (runs_[index].opens_decide()) supply.opens_per_s = limit(index, true).rate;
         return supply;
     }
@@ -186,8 +198,9 @@ class Storage {
         bool starved;
     };
 
-    // Read threads, which submissions choose and the table does not print. Where the store is the limit, each
-    // brings its first batch in as long as a step takes, and AU does not count that time.
+    // Read threads, which submissions choose and the table does not print. All begin at once, at a store
+    // that just feeds them: each brings its first batch in as long as a step takes, and AU does not count
+    // that time.
     std::optional<std::int64_t> workers_behind(const Run& run) {
         const std::string name = entry(run);
         if (!catalogue_.flag("loader", catalogue_.text("loader_demand", name, "loader"),
@@ -203,7 +216,7 @@ class Storage {
         return std::clamp(found, workers_min, workers_max);
     }
 
-    // As its other starved runs have them.
+    // As its other runs have them.
     std::optional<std::int64_t> workers_for(std::size_t index) {
         const Run& run = runs_[index];
         std::vector<std::int64_t> found;
@@ -211,7 +224,7 @@ class Storage {
             const Run& other = runs_[i];
             if (i == index || other.system != run.system || other.workload != run.workload)
                 continue;
-            if (!expressible(other) || !starved(i)) continue;
+            if (!expressible(other)) continue;
             if (const auto workers = workers_behind(other)) found.push_back(*workers);
         }
         if (found.empty()) return std::nullopt;
@@ -260,14 +273,21 @@ class Storage {
         return out;
     }
 
+    // By other runs of no more clients.
+    double reached(const std::vector<Seen>& others, std::int64_t clients) {
+        double most = 0;
+        for (const Seen& seen : others) {
+            if (seen.clients <= clients) most = std::max(most, seen.rate);
+        }
+        return most;
+    }
+
     Limit limit(std::size_t index, bool opens) {
         const std::int64_t clients = runs_[index].clients;
         const std::vector<Seen> others = other_runs(index, opens);
         Limit out;
-        double reached = 0;  // by no more clients
         double client = 0;
         for (const Seen& seen : others) {
-            if (seen.clients <= clients) reached = std::max(reached, seen.rate);
             if (!seen.starved) continue;
             if (seen.clients == clients) out.seen_with_as_many_clients = true;
             // Few clients are stopped by their own networks, but open what the servers allow.
@@ -282,7 +302,31 @@ class Storage {
         }
         if (client > 0) out.rate = client * static_cast<double>(clients);
         if (store > 0) out.rate = std::min(out.rate, store);
-        out.rate = std::max(out.rate, reached);
+        out.rate = std::max(out.rate, reached(others, clients));
+        return out;
+    }
+
+    // A run that was published has passed: at least what it needs for that.
+    DataSupply passing(const Run& run, const DataSupply& supply,
+                       std::optional<std::int64_t> workers) {
+        DataSupply out = supply;
+        for (double DataSupply::*limit : {&DataSupply::store_bandwidth, &DataSupply::opens_per_s}) {
+            if (std::isinf(supply.*limit)) continue;
+            const auto passes = [&](double rate) {
+                DataSupply alone;
+                alone.*limit = rate;
+                return predict(run, run.accelerators, alone, workers).utilisation >=
+                       utilisation_min(run);
+            };
+            double high = supply.*limit;
+            for (int i = 0; i < 20 && !passes(high); ++i) high *= 2;
+            double low = supply.*limit;
+            for (int i = 0; i < 30 && high > low; ++i) {
+                const double middle = (low + high) / 2;
+                (passes(middle) ? high : low) = middle;
+            }
+            out.*limit = high;
+        }
         return out;
     }
 

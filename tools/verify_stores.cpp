@@ -94,19 +94,21 @@ Scenario store_of_3fs(const std::string& config) {
                     found_number(config, R"((\d+)x[\d.]+\s*TiB)")));
 }
 
-// "642 storage nodes, 1284 engines, 63k client procs": an engine has a NIC of its own, 200 Gbit/s on
-// Slingshot 11. Drives and the engines themselves are not described: no more than this.
-Scenario store_of_daos(const std::string& config) {
+// "642 storage nodes, 1284 engines, 63k client procs": an engine has a NIC of its own, whose rate is the
+// catalogue's estimate. Drives and the engines themselves are not described: no more than this.
+Scenario store_of_daos(Catalogue& catalogue, const std::string& config) {
     const double nodes = found_number(config, R"((\d+) storage nodes)");
+    const Bandwidth nic = catalogue.bandwidth("nic", "slingshot_11", "bandwidth");
     return with_store(
-        std::llround(nodes), "nic_bandwidth = \"200 Gbit/s\"\n",
+        std::llround(nodes),
+        fmt::format("nic_bandwidth = \"{} Gbit/s\"\n", nic.bytes_per_second() * 8e-9),
         fmt::format("servers = {}\nnics_per_server = {}\nserver_read_bandwidth = \"1 PB/s\"\n"
                     "client_bandwidth = \"1 PB/s\"\n",
                     nodes, found_number(config, R"((\d+) engines)") / nodes));
 }
 
 // 52: reads and sustained rates of systems whose servers are described.
-Rows bandwidth(Catalogue&, const Fields& f) {
+Rows bandwidth(Catalogue& catalogue, const Fields& f) {
     const std::string& system = f.text("system");
     const std::string& config = f.text("config");
     const bool more_than = f.text("value").starts_with(">");
@@ -119,7 +121,7 @@ Rows bandwidth(Catalogue&, const Fields& f) {
     if (mentions(system, "Tectonic")) {
         s = with_store(2048, "", "system = \"meta_tectonic_llama3\"\n");
     }
-    if (more_than && mentions(config, "engines")) s = store_of_daos(config);
+    if (more_than && mentions(config, "engines")) s = store_of_daos(catalogue, config);
     if (!s) return {};
     const Bandwidth read = read_bandwidth(s->store().limits({}), s->job.nodes);
     return {{system, "GB/s", published * 1e-9, read.bytes_per_second() * 1e-9,

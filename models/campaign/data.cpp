@@ -23,6 +23,7 @@ struct DataKeys {
     std::int64_t workers = 4;
     std::int64_t prefetch = 2;
     std::int64_t shuffle_buffer = 0;
+    std::optional<std::int64_t> shuffle_initial;
     std::optional<Rate> decode_rate;
     bool gpu_decode = false;
     double cores = 0;
@@ -49,10 +50,14 @@ DataKeys read_keys(Section& data) {
     data.read("workers", k.workers, "Loader workers of one GPU", {.bound = Bound::count});
     data.read("prefetch", k.prefetch, "Batches that wait or are under way for one GPU",
               {.bound = Bound::count});
-    data.read("shuffle_buffer", k.shuffle_buffer,
-              "Samples that each worker holds before its first batch; filled again at every start "
-              "and epoch",
-              {.bound = Bound::non_negative});
+    data.read(
+        "shuffle_buffer", k.shuffle_buffer,
+        "Samples that each worker draws from at random; filled again at every start and epoch",
+        {.bound = Bound::non_negative});
+    data.read("shuffle_initial", k.shuffle_initial,
+              "Samples of the shuffle buffer before a first batch; then two are read for each that "
+              "leaves until it is full, as in WebDataset (there 100)",
+              {.bound = Bound::count, .otherwise = "all of the buffer, as in tf.data"});
     data.read("decode_rate", k.decode_rate, "Samples a second that one CPU core decodes",
               {.bound = Bound::positive,
                .otherwise = "JPEG's from the catalogue for resnet50; else nothing to decode"});
@@ -83,7 +88,8 @@ void check(Section& data, const DataKeys& k, Catalogue& catalogue, const DataCon
     if (k.demand == llm_text && context.tokens_per_step == 0) {
         data.error("demand", "tokens are counted by a model, and there is none", "give job.model");
     }
-    for (const char* key : {"sample_size", "sample_stdev", "batch", "shuffle_buffer"}) {
+    for (const char* key :
+         {"sample_size", "sample_stdev", "batch", "shuffle_buffer", "shuffle_initial"}) {
         if (k.demand == llm_text && data.has(key)) {
             data.error(key, "has no meaning for tokens: job.parallel says how many a step reads",
                        "job.data.demand = \"custom\"");
@@ -94,6 +100,14 @@ void check(Section& data, const DataKeys& k, Catalogue& catalogue, const DataCon
         data.error("shuffle_buffer",
                    "has no use where each sample is a file: any order can be read",
                    "job.data.format = \"shards\" or \"records\"");
+    }
+    if (k.shuffle_initial && k.shuffle_buffer == 0) {
+        data.warning("shuffle_initial", "has no effect without job.data.shuffle_buffer");
+    }
+    if (k.shuffle_initial && k.shuffle_buffer > 0 && *k.shuffle_initial > k.shuffle_buffer) {
+        data.error("shuffle_initial",
+                   fmt::format("{} samples are more than job.data.shuffle_buffer's {}",
+                               *k.shuffle_initial, k.shuffle_buffer));
     }
     const bool object_store = k.source == static_cast<int>(DataSource::object_store);
     if (object_store && !k.egress_price && !context.objects) {
@@ -256,6 +270,7 @@ std::optional<DataLoading> read_data(Section& job, Catalogue& catalogue,
     const DataDemand demand = demand_of(k, catalogue, context, data.has("batch"));
     LoaderSpec loader = loader_of(k, catalogue);
     loader.shuffle_buffer = shuffle_buffer_of(k, context, demand.sample_bytes);
+    loader.shuffle_initial = k.shuffle_initial;
     LoaderHosts hosts{context.nodes, context.gpus_per_node, k.cores};
     if (loader.core_decode_rate > 0 && k.cores == 0) {
         if (!catalogue.has("node", context.node, "cpu_cores")) {

@@ -47,22 +47,33 @@ DataFeed::DataFeed(CampaignEngine& engine, StoreService& stores, std::size_t cli
 
 void DataFeed::read_by(const DataSupply& supply) {
     supply_ = supply;
-    const DataFlow alone = spec_.loader->flow(supply);
-    const DataSupply unbounded_supply = with_store(supply, DataSupply::unlimited);
-    const DataFlow unbounded = spec_.loader->flow(unbounded_supply);
     const double remote = std::max(0.0, 1 - supply.memory_share - supply.local_share);
-    consumed_ = spec_.alone ? 0 : bits_per_second(alone.read_bandwidth);
-    most_ = std::max(consumed_, bits_per_second(unbounded.supply_samples_per_s *
-                                                spec_.loader->demand().sample_bytes * remote));
-    full_ = amount(alone.queue_bytes * remote);
+    steady_ = pace_by(supply);
+    growing_ = pace_by(supply.at_two_reads());
+    full_ = amount(spec_.loader->flow(supply).queue_bytes * remote);
     step_ = amount(spec_.loader->bytes_per_step() * remote);
-    const double from_store = consumed_ == 0 ? 1 : remote;
-    const DataSupply& fills = consumed_ == 0 ? supply : unbounded_supply;
+    const double from_store = alone() ? 1 : remote;
+    const DataSupply fills = alone() ? supply : with_store(supply, DataSupply::unlimited);
     shuffle_full_ = amount(spec_.loader->shuffle_bytes() * from_store);
+    shuffle_initial_ = amount(spec_.loader->shuffle_initial_bytes() * from_store);
     fill_most_ = bits_per_second(spec_.loader->shuffle_fill_bandwidth(fills) * from_store);
-    wait_alone_ = from_seconds(std::min(alone.data_wait_s, seconds(longest)));
+    if (!alone()) return;
+    growing_.consumed = bits_per_second(spec_.loader->flow(supply.at_two_reads()).samples_per_s *
+                                        spec_.loader->demand().sample_bytes);
 }
 
+DataFeed::Pace DataFeed::pace_by(const DataSupply& supply) const {
+    const DataFlow flow = spec_.loader->flow(supply);
+    const DataFlow unbounded = spec_.loader->flow(with_store(supply, DataSupply::unlimited));
+    const double remote = std::max(0.0, 1 - supply.memory_share - supply.local_share);
+    Pace pace;
+    pace.consumed = spec_.alone ? 0 : bits_per_second(flow.read_bandwidth);
+    pace.most =
+        std::max(pace.consumed, bits_per_second(unbounded.supply_samples_per_s *
+                                                spec_.loader->demand().sample_bytes * remote));
+    pace.wait_alone = from_seconds(std::min(flow.data_wait_s, seconds(longest)));
+    return pace;
+}
 void DataFeed::warm_up() {
     advance();
     cold_ = false;
@@ -81,7 +92,7 @@ void DataFeed::begin(Use use) {
 }
 
 void DataFeed::change(Use use) {
-    if ((consumed_ == 0 && shuffle_full_ == 0) || use == use_) return;
+    if ((alone() && shuffle_full_ == 0) || use == use_) return;
     advance();
     use_ = use;
     if (use == Use::no_loaders) {
@@ -102,7 +113,7 @@ void DataFeed::change(Use use) {
 
 std::int64_t DataFeed::taken() const {
     if (use_ != Use::steps || filling()) return 0;
-    return queue_ > 0 ? consumed_ : std::min(consumed_, given_);
+    return queue_ > 0 ? pace().consumed : std::min(pace().consumed, given_ / reads());
 }
 
 void DataFeed::advance() {
@@ -111,15 +122,20 @@ void DataFeed::advance() {
     if (starving()) starved_ += Duration(elapsed);
     if (!reading_) return;
     if (filling()) {
-        shuffled_ = std::min(shuffled_ + Amount{given_} * elapsed, shuffle_full_);
+        shuffled_ = std::min(shuffled_ + Amount{given_} * elapsed, shuffle_initial_);
         return;
     }
-    queue_ += Amount{given_ - taken()} * elapsed;
+    const std::int64_t leaves = given_ / reads();
+    queue_ += Amount{leaves - taken()} * elapsed;
     queue_ = std::clamp(queue_, Amount{0}, full_);
+    if (growing()) {
+        shuffled_ = std::min(shuffled_ + Amount{given_ - leaves} * elapsed, shuffle_full_);
+    }
 }
 
 bool DataFeed::starving() const {
-    return use_ == Use::steps && reading_ && !filling() && queue_ == 0 && given_ < consumed_;
+    return use_ == Use::steps && reading_ && !filling() && queue_ == 0 &&
+           given_ / reads() < pace().consumed;
 }
 
 Duration DataFeed::starved() const {
@@ -146,21 +162,27 @@ void DataFeed::end_reading() {
 
 std::int64_t DataFeed::steps_at_hand() const {
     const Amount held = queue_ + shuffled_;
-    const Amount all = consumed_ == 0 ? amount(spec_.loader->bytes_per_step()) : step_;
+    const Amount all = alone() ? amount(spec_.loader->bytes_per_step()) : step_;
     return static_cast<std::int64_t>(held / std::max<Amount>(1, all));
+}
+
+std::int64_t DataFeed::steps_to_read(std::int64_t left) const {
+    const std::int64_t to_read = left - steps_at_hand();
+    return std::max<std::int64_t>(1, (to_read + reads() - 1) / reads());
 }
 
 std::int64_t DataFeed::wanted() const {
     if (!reading_) return 0;
     if (filling()) return fill_most_;
-    if (queue_ < full_) return most_;
-    return use_ == Use::steps ? consumed_ : 0;
+    if (alone()) return use_ == Use::steps && growing() ? 2 * growing_.consumed : 0;
+    if (queue_ < full_) return reads() * pace().most;
+    return use_ == Use::steps ? reads() * pace().consumed : 0;
 }
 
 void DataFeed::ask() {
     const std::int64_t wanted = this->wanted();
-    if (consumed_ == 0) {
-        given_ = filling() ? wanted : 0;
+    if (alone()) {
+        given_ = wanted;
         return;
     }
     if (stream_ == StoreService::no_transfer) {
@@ -179,23 +201,31 @@ void DataFeed::ask() {
 void DataFeed::plan() {
     engine_.cancel(next_);
     if (!reading_) return;
-    const std::int64_t net = given_ - taken();
-    const Amount room = filling() ? shuffle_full_ - shuffled_ : full_ - queue_;
-    const Amount way = net > 0 ? room : queue_;
-    if (net == 0 || way == 0) return;
-    const std::int64_t speed = std::abs(net);
-    const Amount after = std::min((way + speed - 1) / speed, Amount{time_max.count()});
+    Amount after = time_max.count();
+    const auto until = [&](Amount way, std::int64_t speed) {
+        if (speed > 0 && way > 0) after = std::min(after, (way + speed - 1) / speed);
+    };
+    if (filling()) {
+        until(shuffle_initial_ - shuffled_, given_);
+    } else {
+        const std::int64_t leaves = given_ / reads();
+        const std::int64_t net = leaves - taken();
+        until(net > 0 ? full_ - queue_ : queue_, std::abs(net));
+        if (growing()) until(shuffle_full_ - shuffled_, given_ - leaves);
+    }
+    if (after == time_max.count()) return;
     next_ = engine_.schedule_cancellable(engine_.now() + Duration(static_cast<std::int64_t>(after)),
                                          id_, queue_ends);
 }
 
 bool DataFeed::update_wait() {
-    Duration wait = wait_alone_;
+    Duration wait = pace().wait_alone;
     if (starving()) {
-        const double given = static_cast<double>(given_) / 8;
+        const double leaves = static_cast<double>(given_ / reads()) / 8;
+        const DataSupply supply = growing() ? supply_.at_two_reads() : supply_;
         const double slow = given_ == 0
                                 ? seconds(longest)
-                                : spec_.loader->flow(with_store(supply_, given)).data_wait_s;
+                                : spec_.loader->flow(with_store(supply, leaves)).data_wait_s;
         wait = from_seconds(std::min(slow, seconds(longest)));
     }
     Duration extra = use_ == Use::steps ? std::max(Duration{}, wait - base_wait_) : Duration{};

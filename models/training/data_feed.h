@@ -7,9 +7,10 @@
 // less, the queue drains first: for its bytes over the difference. Then a step is as long as its batch
 // takes to come.
 //
-// Shuffle buffers come before the queue: until they are full no batch leaves, and no step begins. They are
-// empty when loaders start and when an epoch begins; towards an epoch's end all of it is read and they are
-// used up. Ignores: opens (they are not shared with others here); the caches of a node that replaces another.
+// Shuffle buffers come before the queue: until they hold their initial samples no batch leaves, and no step
+// begins; until they are full each sample that leaves them costs the reads of two. They are empty when
+// loaders start and when an epoch begins; towards an epoch's end all of it is read and they are used up.
+// Ignores: opens (they are not shared with others here); the caches of a node that replaces another.
 
 #include <memory>
 
@@ -54,6 +55,8 @@ class DataFeed : public CampaignEngine::Component, public StoreService::Client {
     void warm_up();
     bool cold() const { return cold_; }
     bool ready() const { return !filling(); }  // no shuffle buffer holds batches back
+    // Of an epoch's last `left` steps, those until all that they need is read; at least one.
+    std::int64_t steps_to_read(std::int64_t left) const;
     // Call both between two steps. An epoch ends when what is left of it is at hand.
     void begin_epoch();
     void end_reading();
@@ -74,10 +77,22 @@ class DataFeed : public CampaignEngine::Component, public StoreService::Client {
     using Amount = __int128;  // bits x ns
     enum Kind : std::uint32_t { queue_ends };
 
+    // How the loaders run, in bits/s of samples that leave them.
+    struct Pace {
+        std::int64_t consumed = 0;  // that steps take when they don't wait for this store
+        std::int64_t most = 0;      // that the loaders can move
+        Duration wait_alone{};      // of each step, with the store to the job alone
+    };
+    Pace pace_by(const DataSupply& supply) const;
+    const Pace& pace() const { return growing() ? growing_ : steady_; }
+    std::int64_t reads() const { return growing() ? 2 : 1; }  // for each sample that leaves
+    bool alone() const { return steady_.consumed == 0; }      // no store behind the loaders
+
     void advance();  // to the present
     std::int64_t taken() const;
     std::int64_t wanted() const;
-    bool filling() const { return reading_ && shuffled_ < shuffle_full_; }
+    bool filling() const { return reading_ && shuffled_ < shuffle_initial_; }
+    bool growing() const { return reading_ && !filling() && shuffled_ < shuffle_full_; }
     bool starving() const;
     void supplied();  // after a change from outside, or a queue's end
     void read_by(const DataSupply& supply);
@@ -94,14 +109,14 @@ class DataFeed : public CampaignEngine::Component, public StoreService::Client {
 
     DataSupply supply_;  // that counts now
     bool cold_ = false;
-    Duration base_wait_{};        // that the job's steps count already
-    std::int64_t consumed_ = 0;   // bits/s that steps take when they don't wait for this store
-    std::int64_t most_ = 0;       // that the loaders can move
-    std::int64_t fill_most_ = 0;  // as they fill shuffle buffers
+    Duration base_wait_{};  // that the job's steps count already
+    Pace steady_;
+    Pace growing_;                // while shuffle buffers grow
+    std::int64_t fill_most_ = 0;  // bits/s, as shuffle buffers get their initial samples
     Amount full_ = 0;
+    Amount shuffle_initial_ = 0;
     Amount shuffle_full_ = 0;
     Amount step_ = 0;  // what a step takes
-    Duration wait_alone_{};
 
     Use use_ = Use::no_loaders;
     StoreService::TransferId stream_ = StoreService::no_transfer;

@@ -131,6 +131,16 @@ double share(double part, double whole) {
 
 }  // namespace
 
+DataSupply DataSupply::at_two_reads() const {
+    DataSupply s = *this;
+    for (double* rate : {&s.store_bandwidth, &s.node_bandwidth, &s.stream_bandwidth, &s.opens_per_s,
+                         &s.local_bandwidth}) {
+        *rate /= 2;
+    }
+    for (Duration* latency : {&s.open_latency, &s.first_byte, &s.local_latency}) *latency *= 2;
+    return s;
+}
+
 QueueResult simulate_queues(const QueueSpec& spec) {
     RY_CHECK(spec.prefetch >= 1 && spec.supply > 0);
     return Queues(spec).run();
@@ -279,11 +289,19 @@ DataEpoch DataLoader::epoch(const DataSupply& supply, double steps) const {
     const double alone_s = worker_seconds(supply, Work::read_and_decode) *
                            (loader_.batch_per_worker ? static_cast<double>(demand_.batch) : 1);
     out.first_batch_s = std::max(at_once * batch_s, alone_s);
+    const double files = steps * step_samples / static_cast<double>(loader_.samples_per_file);
+    const double listing_s = files * seconds(loader_.listing);
+    out.first_batch_s += listing_s;
+    double waits_s = 0;  // of the steps that shuffle buffers grow in
     if (loader_.shuffle_buffer > 0) {
-        out.first_batch_s += shuffle_bytes() / shuffle_fill_bandwidth(supply);
+        out.first_batch_s += shuffle_initial_bytes() / shuffle_fill_bandwidth(supply);
+        const double grow_steps =
+            std::min((shuffle_bytes() - shuffle_initial_bytes()) / bytes_per_step(), steps / 2);
+        const double step_s = flow(supply.at_two_reads()).step_s;
+        waits_s = grow_steps * std::max(0.0, step_s - free_step_s_);
     }
-    out.duration_s =
-        std::max(out.first_batch_s + steps * free_step_s_, batch_s + steps * steady.step_s);
+    out.duration_s = std::max(out.first_batch_s + steps * free_step_s_ + waits_s,
+                              listing_s + batch_s + steps * steady.step_s);
     out.utilisation = steps * seconds(demand_.compute) / (out.duration_s - out.first_batch_s);
     out.samples_per_s = steps * step_samples / out.duration_s;
     return out;
@@ -292,6 +310,13 @@ DataEpoch DataLoader::epoch(const DataSupply& supply, double steps) const {
 double DataLoader::shuffle_bytes() const {
     return static_cast<double>(loader_.shuffle_buffer) *
            static_cast<double>(loader_.workers * hosts_.gpus()) * demand_.sample_bytes;
+}
+
+double DataLoader::shuffle_initial_bytes() const {
+    if (loader_.shuffle_buffer == 0) return 0;
+    const std::int64_t initial = loader_.shuffle_initial.value_or(loader_.shuffle_buffer);
+    return shuffle_bytes() * static_cast<double>(std::min(initial, loader_.shuffle_buffer)) /
+           static_cast<double>(loader_.shuffle_buffer);
 }
 
 double DataLoader::shuffle_fill_bandwidth(const DataSupply& supply) const {

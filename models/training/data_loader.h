@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -37,9 +38,13 @@ struct LoaderSpec {
     std::int64_t workers = 4;           // for each accelerator
     std::int64_t prefetch = 2;          // batches for each accelerator, at least 1
     bool batch_per_worker = true;       // each worker builds whole batches, as PyTorch's do
-    std::int64_t shuffle_buffer = 0;    // samples of each worker, full before its first batch
-    double core_decode_rate = 0;        // samples/s of one core; 0: nothing to decode there
-    double gpu_decode_rate = 0;         // samples/s of one accelerator; 0: it decodes nothing
+    std::int64_t shuffle_buffer = 0;    // samples of each worker
+    // Of these, before its first batch; none: all. A worker reads two samples for each that it yields until
+    // the rest is there, as WebDataset's do.
+    std::optional<std::int64_t> shuffle_initial{};
+    double core_decode_rate = 0;  // samples/s of one core; 0: nothing to decode there
+    double gpu_decode_rate = 0;   // samples/s of one accelerator; 0: it decodes nothing
+    Duration listing{};  // of each file, before an epoch: the host deals out a shuffled list
 };
 
 struct LoaderHosts {
@@ -64,6 +69,8 @@ struct DataSupply {
     double local_share = 0;
     double local_bandwidth = unlimited;  // bytes/s, one node's drives
     Duration local_latency{};            // open and first byte
+
+    DataSupply at_two_reads() const;  // what is left where each sample costs those of two
 };
 
 enum class DataWall : std::uint8_t {
@@ -108,9 +115,11 @@ class DataLoader {
 
     DataFlow flow(const DataSupply& supply) const;
     DataEpoch epoch(const DataSupply& supply, double steps) const;
-    // The shuffle buffers of the whole job: bytes that they hold, as stored, and bytes/s at which they fill.
-    // Samples leave them for the decoder, so decoding is no limit.
+    // The shuffle buffers of the whole job: bytes that they hold, as stored, full and when the first batch
+    // leaves them, and bytes/s at which they fill until then. Samples leave them for the decoder, so decoding
+    // is no limit.
     double shuffle_bytes() const;
+    double shuffle_initial_bytes() const;
     double shuffle_fill_bandwidth(const DataSupply& supply) const;
 
     // Of the whole job.

@@ -34,7 +34,7 @@ void TrainingJob::look_at_epoch() {
 // Until the epoch ends, or until all that is left of it is read.
 std::int64_t TrainingJob::steps_of_epoch() const {
     const std::int64_t left = epoch_ends_ - done_.steps;
-    return feed_->reading() ? std::max<std::int64_t>(1, left - feed_->steps_at_hand()) : left;
+    return feed_->reading() ? feed_->steps_to_read(left) : left;
 }
 
 }  // namespace railyard

@@ -170,7 +170,9 @@ void RandomScenario::add_data() {
     if (chance(0.5)) {
         const double node_gb = spread(0.01, 500);
         const double samples = node_gb * 1000 / sample_mb / static_cast<double>(8 * workers);
-        line("shuffle_buffer = {}", std::llround(samples) + 1);
+        const std::int64_t all = std::llround(samples) + 1;
+        line("shuffle_buffer = {}", all);
+        if (chance(0.5)) line("shuffle_initial = {}", between(1, all));
     }
     const std::string source = one_of({"storage", "storage", "storage", "object_store", "local"});
     line("source = \"{}\"", source);

@@ -224,6 +224,18 @@ TEST_CASE("an epoch pays for its first batch in throughput, not in AU") {
     CHECK(e.samples_per_s == doctest::Approx(100 * 400 / (100 * 0.224 + 4 * 0.112)));
 }
 
+TEST_CASE("an epoch begins with the list of its files, which AU does not see") {
+    LoaderSpec spec;
+    spec.samples_per_file = 10;
+    const DataEpoch without = DataLoader(steady_images(), spec, {1, 2, 0}).epoch({}, 100);
+    spec.listing = 1ms;
+    const DataEpoch e = DataLoader(steady_images(), spec, {1, 2, 0}).epoch({}, 100);
+    const double listing = 100 * 2 * 400 / 10 * 1e-3;
+    CHECK(e.first_batch_s - without.first_batch_s == doctest::Approx(listing));
+    CHECK(e.duration_s - without.duration_s == doctest::Approx(listing));
+    CHECK(e.utilisation == doctest::Approx(without.utilisation));
+}
+
 TEST_CASE("an LRU cache read in a new order each epoch hits c + (1 - c) ln(1 - c) of the time") {
     constexpr std::uint64_t items = 2000;
     for (const double part : {0.25, 0.5, 0.9}) {

@@ -305,6 +305,8 @@ inline const std::map<std::string, Knob> knobs = {
     {"job.data.prefetch",
      {{"job.data.prefetch=1"}, with(starving, {"job.data.sample_stdev=1 MB"})}},
     {"job.data.shuffle_buffer", {{"job.data.shuffle_buffer=100"}, starving}},
+    {"job.data.shuffle_initial",
+     {{"job.data.shuffle_initial=1"}, with(starving, {"job.data.shuffle_buffer=100"})}},
     {"job.data.decode_rate", {{"job.data.decode_rate=0.5 /s"}, starving}},
     {"job.data.gpu_decode",
      {{"job.data.gpu_decode=true"}, with(starving, {"job.data.decode_rate=0.5 /s"})}},

@@ -135,6 +135,84 @@ TEST_CASE("each epoch begins with empty buffers, and ends with what they hold") 
           doctest::Approx(36'000 / 204.0 * 8).epsilon(1e-2));
 }
 
+TEST_CASE("a first batch that leaves a buffer of few samples, which then grows") {
+    DataDemand demand;
+    demand.sample_bytes = 1e6;
+    demand.batch = 10;
+    demand.compute = std::chrono::seconds(1);
+    LoaderSpec spec;
+    spec.workers = 4;
+    spec.shuffle_buffer = 1000;
+    const LoaderHosts hosts{2, 8, 100};
+    DataSupply supply;
+    supply.store_bandwidth = 1.6e9;  // ten times what steps take
+    const DataEpoch whole = DataLoader(demand, spec, hosts).epoch(supply, 1000);
+    spec.shuffle_initial = 100;
+    const DataLoader loader(demand, spec, hosts);
+    CHECK(loader.shuffle_bytes() == doctest::Approx(64e9));
+    CHECK(loader.shuffle_initial_bytes() == doctest::Approx(6.4e9));
+    const DataEpoch early = loader.epoch(supply, 1000);
+    CHECK(whole.first_batch_s - early.first_batch_s == doctest::Approx(57.6e9 / 1.6e9));
+    CHECK(whole.duration_s - early.duration_s == doctest::Approx(57.6e9 / 1.6e9));
+    // A store of 1.5 times what steps take: while buffers grow, 360 steps of 160 MB, each reads 320 MB.
+    supply.store_bandwidth = 240e6;
+    CHECK(loader.epoch(supply, 1000).duration_s - loader.epoch(supply, 1000).first_batch_s ==
+          doctest::Approx(640 + 360 * 320e6 / 240e6));
+}
+
+TEST_CASE(
+    "a start waits for the initial samples only, and no longer where the store is fast enough") {
+    // 16 GB/s for steps that read 8 GB in a second: two for each that leaves, and no step waits.
+    const ReplicaResult r = run(with(three_crashes, {"job.data.shuffle_initial=50"}));
+    CHECK(metric(r, "data_first_batch_time") == doctest::Approx(4 * fill / 4));
+    CHECK(metric(r, "data_wait_time") == doctest::Approx(4 * fill / 4));
+    const ReplicaResult all = run(with(three_crashes, {"job.data.shuffle_initial=200"}));
+    CHECK(metric(all, "data_first_batch_time") == doctest::Approx(4 * fill));
+}
+
+TEST_CASE("a buffer that grows takes half of a store that is not twice as fast as the steps") {
+    // 12 GB/s: 8 GB fill for 2/3 s. Then 24 GB grow in as many that leave, at 6 GB/s: 3 steps of 4/3 s.
+    const ReplicaResult r =
+        run(with("", {"job.data.shuffle_initial=50", "storage.server_read_bandwidth=12 GB/s"}));
+    CHECK(metric(r, "data_first_batch_time") == doctest::Approx(8.0 / 12));
+    CHECK(metric(r, "data_wait_time") == doctest::Approx(8.0 / 12 + 3 * (4.0 / 3 - 1)));
+}
+
+TEST_CASE("while a buffer grows a neighbour's reads cost twice as much") {
+    // Half of 24 GB/s: the arithmetic of the store of 12 GB/s, with nobody else there.
+    const std::string neighbour =
+        "[[neighbour]]\nname = \"other\"\nreads = \"100 GB/s\"\nnodes = 1\n";
+    const ReplicaResult r = run(
+        with(neighbour, {"job.data.shuffle_initial=50", "storage.server_read_bandwidth=24 GB/s"}));
+    CHECK(metric(r, "data_first_batch_time") == doctest::Approx(8.0 / 12));
+    CHECK(metric(r, "data_wait_time") == doctest::Approx(8.0 / 12 + 3 * (4.0 / 3 - 1)));
+}
+
+TEST_CASE("epochs with buffers that grow read what they read, and end with what is at hand") {
+    // Bound by its steps: each epoch is a quarter of a fill longer.
+    const ReplicaResult fast =
+        run(with("", {"job.data.dataset=800 GB", "job.data.shuffle_initial=50"}));
+    CHECK(metric(fast, "steps") == doctest::Approx(36'000 * 100 / (100 + fill / 4)).epsilon(1e-3));
+    // Bound by a store of 4 GB/s, as with whole buffers.
+    const ReplicaResult slow =
+        run(with("", {"job.data.dataset=800 GB", "storage.server_read_bandwidth=4 GB/s",
+                      "job.data.shuffle_initial=50"}));
+    CHECK(metric(slow, "steps") == doctest::Approx(36'000 * 100 / 204.0).epsilon(5e-3));
+    // Buffers as large as the data set: half of the epoch's steps read all of it.
+    const Scenario whole = with("", {"job.data.dataset=800 GB", "job.data.shuffle_buffer=100000",
+                                     "job.data.shuffle_initial=1"});
+    CHECK(whole.data->shuffle_buffers == Bytes::of(800'000'000'000));
+    CHECK(metric(run(whole), "steps") == doctest::Approx(36'000.0).epsilon(1e-3));
+}
+
+TEST_CASE("buffers on the nodes' own drives grow at the pace of what leaves them") {
+    const Scenario s = with("", {"job.data.source=local", "job.data.shuffle_initial=50"});
+    const double rate = s.data->supply.local_bandwidth;
+    CHECK(metric(run(s), "data_first_batch_time") == doctest::Approx(8e9 / rate));
+    REQUIRE(rate > 16e9);
+    CHECK(metric(run(s), "data_wait_time") == doctest::Approx(8e9 / rate));
+}
+
 TEST_CASE("buffers on the nodes' own drives fill as fast as these give") {
     const Scenario s = with("", {"job.data.source=local"});
     const double rate = s.data->supply.local_bandwidth;
