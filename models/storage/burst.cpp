@@ -117,6 +117,7 @@ class BurstRun {
 
     std::vector<BurstResult> run() {
         if (traffic_.no_path().empty()) {
+            look_ahead();
             while (step()) {
             }
         }
@@ -127,28 +128,26 @@ class BurstRun {
   private:
     using Phase = BurstClass::Phase;
 
-    bool neighbour(const BurstClass& c) const { return stream(c).load == loads_.size(); }
-    const BurstStream& stream(const BurstClass& c) const {
-        return traffic_.streams()[sharing_.streams(c)[0]];
-    }
+    bool neighbour(const BurstClass& c) const { return c.load == loads_.size(); }
 
     // From one change of rates to the next; false when there is none to come.
     bool step() {
-        Duration next = Duration::max();
-        bool busy = false;
-        for (const BurstClass& c : sharing_.classes()) {
-            if (c.phase == Phase::ended || neighbour(c)) continue;
-            busy = true;
-            next = std::min(next, c.phase == Phase::moving ? c.end : c.start);
-        }
-        if (!busy || next >= time_max) return false;
-        const Duration until = next + next / (++events_ > exact_events ? coarse : fine);
+        if (next_ >= time_max) return false;
+        const Duration until = next_ + next_ / (++events_ > exact_events ? coarse : fine);
         advance(until);
         sharing_.solve();
-        for (BurstClass& c : sharing_.classes()) {
-            if (c.phase == Phase::moving) c.end = end_after(now_, c.left, c.rate);
-        }
+        look_ahead();
         return true;
+    }
+
+    void look_ahead() {
+        next_ = Duration::max();
+        for (BurstClass& c : sharing_.classes()) {
+            const bool moving = c.phase == Phase::moving;
+            if (moving) c.end = end_after(now_, c.left, c.rate);
+            if (c.phase == Phase::ended || neighbour(c)) continue;
+            next_ = std::min(next_, moving ? c.end : c.start);
+        }
     }
 
     void advance(Duration until) {
@@ -159,7 +158,7 @@ class BurstRun {
                 move(i, std::min(until, c.end));
                 if (c.end <= until) end(i);
             } else if (c.phase == Phase::waiting && c.start <= until) {
-                accounts_[stream(c).load].add({Wall::metadata, {}}, c.files * seconds(until), 0);
+                accounts_[c.load].add({Wall::metadata, {}}, c.files * seconds(until), 0);
                 sharing_.begin(i);
             }
         }
@@ -171,7 +170,7 @@ class BurstRun {
         const double time = seconds(until - now_);
         const double bytes = std::min(c.left, c.rate * time);
         c.left -= bytes;
-        accounts_[stream(c).load].add(sharing_.limit(index), c.files * time, c.files * bytes);
+        accounts_[c.load].add(sharing_.limit(index), c.files * time, c.files * bytes);
         if (neighbour(c)) neighbour_bytes_ += bytes * c.files;
     }
 
@@ -213,7 +212,7 @@ class BurstRun {
         }
         for (std::size_t i = 0; i < sharing_.classes().size(); ++i) {
             const BurstClass& c = sharing_.classes()[i];
-            if (c.phase != Phase::moving || stream(c).load != load) continue;
+            if (c.phase != Phase::moving || c.load != load) continue;
             const BurstSharing::Limit limit = sharing_.limit(i);
             return fmt::format(
                 "held back for more than 100 years by {}",
@@ -230,6 +229,7 @@ class BurstRun {
     std::vector<BurstResult> results_;
     double neighbour_bytes_ = 0;
     Duration now_{};
+    Duration next_{};  // when rates change
     std::int64_t events_ = 0;
 };
 

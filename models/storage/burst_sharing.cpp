@@ -15,7 +15,7 @@
 // until there are none. Links that could not be full if every stream had the network for itself are never
 // looked at. And streams that cross the same watched links in the same way are one flow: of 2,048 nodes
 // that write to all servers alike, one is left. Rates that stay below what has been looked at need no
-// second look.
+// second look, nor do links that would not be full if all files that move were as fast as the fastest.
 
 namespace railyard {
 
@@ -30,18 +30,20 @@ BurstSharing::BurstSharing(const BurstTraffic& traffic)
       watched_(traffic.capacities().size()),
       place_(traffic.capacities().size()),
       load_(traffic.capacities().size()),
-      to_come_(traffic.capacities().size()) {
+      moving_(traffic.capacities().size()) {
     find_bounds();
     find_candidates();
     for (LinkId link = 0; link < watched_.size(); ++link) {
-        if (traffic.ceiling(link) && traffic.wall(link) == Wall::store) watch(link);
+        const bool of_store = traffic.ceiling(link) && traffic.wall(link) == Wall::store;
+        if (of_store && watched_[link] == not_yet) watch(link);
     }
     order_.resize(traffic.streams().size());
     std::iota(order_.begin(), order_.end(), 0U);
     const auto& streams = traffic.streams();
     for (std::uint32_t i = 0; i < order_.size(); ++i) {
-        classes_.push_back({i, 1, streams[i].files, streams[i].start, streams[i].bytes});
-        add_loads(classes_.back(), 1, to_come_);
+        const BurstStream& s = streams[i];
+        classes_.push_back({i, 1, s.files, s.start, s.bytes});
+        classes_.back().load = s.load;
     }
     share_anew();
 }
@@ -61,7 +63,7 @@ void BurstSharing::find_bounds() {
         }
         bounds_.push_back(bound);
         for (const Usage& u : traffic_.path(s.path)) {
-            if (crossings[u.link] == 1) watched_[u.link] = 2;  // done with
+            if (crossings[u.link] == 1) watched_[u.link] = never_full;  // done with
         }
     }
 }
@@ -78,17 +80,13 @@ void BurstSharing::find_candidates() {
         }
         for (const Usage& u : path) most[u.link] += alone * s.files * double{u.share};
     }
+    for (LinkId link = 0; link < watched_.size(); ++link) {
+        const bool fills = capacities[link] <= 0 || most[link] > capacities[link] * (1 + tolerance);
+        if (!fills) watched_[link] = never_full;
+        if (watched_[link] == not_yet) candidates_.push_back(link);
+    }
     std::uint32_t paths = 0;
     for (const BurstStream& s : traffic_.streams()) paths = std::max(paths, s.path + 1);
-    for (std::uint32_t p = 0; p < paths; ++p) {
-        for (const Usage& u : traffic_.path(p)) {
-            const double capacity = capacities[u.link];
-            const bool fills = capacity <= 0 || most[u.link] > capacity * (1 + tolerance);
-            if (fills && watched_[u.link] == 0) candidates_.push_back(u);
-        }
-        first_candidate_.push_back(candidates_.size());
-    }
-    std::fill(watched_.begin(), watched_.end(), std::uint8_t{0});
     path_key_.resize(paths);
 }
 
@@ -109,8 +107,8 @@ std::uint64_t BurstSharing::group_key(std::uint32_t stream) const {
 void BurstSharing::classify() {
     for (std::uint32_t p = 0; p < path_key_.size(); ++p) {
         Fingerprint key;
-        for (const Usage& u : candidates(p)) {
-            if (watched_[u.link]) key.add_all(u.link, double{u.share});
+        for (const Usage& u : traffic_.path(p)) {
+            if (watched_[u.link] == taking_part) key.add_all(u.link, double{u.share});
         }
         path_key_[p] = key.value();
     }
@@ -180,90 +178,84 @@ void BurstSharing::update_flow(std::uint32_t group) {
     if (!g.flows) return;
     std::vector<Usage> usages;
     const auto files = static_cast<float>(g.files);
-    for (const Usage& u : candidates(traffic_.streams()[g.stream].path)) {
-        if (watched_[u.link]) usages.push_back({place_[u.link], u.share * files});
+    for (const Usage& u : traffic_.path(traffic_.streams()[g.stream].path)) {
+        if (watched_[u.link] == taking_part) usages.push_back({place_[u.link], u.share * files});
     }
     usages.push_back({static_cast<LinkId>(watched_links_.size() + group), 1});
     g.flow = shares_->add(usages);
 }
 
 void BurstSharing::begin(std::size_t index) {
-    add_loads(classes_[index], -1, to_come_);
+    add_loads(classes_[index], 1, moving_);
     classes_[index].phase = BurstClass::Phase::moving;
     move_files(classes_[index].group, classes_[index].files);
 }
 
 void BurstSharing::finish(std::size_t index) {
+    add_loads(classes_[index], -1, moving_);
     classes_[index].phase = BurstClass::Phase::ended;
     move_files(classes_[index].group, -classes_[index].files);
 }
 
 void BurstSharing::solve() {
+    double fastest = 0;
+    bool proved = true;
     do {
         for (const std::uint32_t group : std::exchange(changed_groups_, {})) update_flow(group);
         shares_->solve();
-        for (BurstClass& c : classes_) {
+        fastest = 0;
+        proved = true;
+        for (std::size_t i = 0; i < classes_.size(); ++i) {
+            BurstClass& c = classes_[i];
             c.rate =
                 c.phase == BurstClass::Phase::moving ? shares_->rate(groups_[c.group].flow) : 0;
+            fastest = std::max(fastest, c.rate);
+            proved = proved && c.rate <= proved_[i] * (1 + tolerance / 10);
         }
-    } while (beyond_proof() && watch_more_links());
-}
-
-bool BurstSharing::beyond_proof() const {
-    if (candidates_.empty()) return false;
-    for (std::size_t i = 0; i < classes_.size(); ++i) {
-        if (classes_[i].rate > proved_[i] * (1 + tolerance / 10)) return true;
-    }
-    return false;
+        // Often enough nothing would be too full if all were as fast as the fastest.
+    } while (!proved && fastest * fullest(moving_) > 1 && watch_more_links());
 }
 
 void BurstSharing::add_loads(const BurstClass& c, double rate, std::vector<double>& loads) const {
     for (const std::uint32_t stream : streams(c)) {
         const BurstStream& s = traffic_.streams()[stream];
-        for (const Usage& u : candidates(s.path)) loads[u.link] += rate * s.files * double{u.share};
+        for (const Usage& u : traffic_.path(s.path))
+            loads[u.link] += rate * s.files * double{u.share};
     }
 }
 
-double BurstSharing::fullest(double to_come) const {
+double BurstSharing::fullest(const std::vector<double>& loads) const {
     double most = 0;
-    for (LinkId link = 0; link < load_.size(); ++link) {
-        const double load = load_[link] + to_come * to_come_[link];
-        if (watched_[link] || load <= 0) continue;
-        most = std::max(most, load / traffic_.capacities()[link]);
+    for (const LinkId link : candidates_) {
+        if (watched_[link] != not_yet || loads[link] <= 0) continue;
+        most = std::max(most, loads[link] / traffic_.capacities()[link]);
     }
     return most;
 }
 
 // False when the present rates overfill nothing; it is then proved up to where the fullest link would be
-// full, if possible for those too that have yet to begin.
+// full.
 bool BurstSharing::watch_more_links() {
-    double fastest = 0;
     std::fill(load_.begin(), load_.end(), 0.0);
     for (const BurstClass& c : classes_) {
-        fastest = std::max(fastest, c.rate);
         if (c.rate > 0) add_loads(c, c.rate, load_);
     }
-    const double present = fullest(0);
+    const double present = fullest(load_);
     if (present > 1 + tolerance) {
-        for (LinkId link = 0; link < load_.size(); ++link) {
+        for (const LinkId link : candidates_) {
             const double full = traffic_.capacities()[link] * (1 + tolerance);
-            if (!watched_[link] && load_[link] > full) watch(link);
+            if (watched_[link] == not_yet && load_[link] > full) watch(link);
         }
         share_anew();
         return true;
     }
-    const double later = fullest(fastest);
-    const double room = 1 / std::max(later <= 1 ? later : present, 1e-9);
-    for (std::size_t i = 0; i < classes_.size(); ++i) {
-        const bool waits = classes_[i].phase == BurstClass::Phase::waiting;
-        const double rate = waits && later <= 1 ? fastest : classes_[i].rate;
-        proved_[i] = rate * std::max(1.0, room);
-    }
+    const double room = std::max(1.0, 1 / std::max(present, 1e-9));
+    for (std::size_t i = 0; i < classes_.size(); ++i) proved_[i] = classes_[i].rate * room;
     return false;
 }
 
 void BurstSharing::watch(LinkId link) {
-    watched_[link] = 1;
+    watched_[link] = taking_part;
     place_[link] = static_cast<std::uint32_t>(watched_links_.size());
     watched_links_.push_back(link);
 }

@@ -17,6 +17,7 @@ struct BurstClass {
     double rate = 0;  // of each file, bytes/s
     Duration end = Duration::max();
     std::uint32_t group = 0;
+    std::uint32_t load = 0;  // of its streams
     enum class Phase : std::uint8_t { waiting, moving, ended } phase = Phase::waiting;
 };
 
@@ -57,10 +58,6 @@ class BurstSharing {
     };
     void find_bounds();
     void find_candidates();
-    std::span<const Usage> candidates(std::uint32_t path) const {
-        return {candidates_.data() + first_candidate_[path],
-                candidates_.data() + first_candidate_[path + 1]};
-    }
     std::uint64_t key(std::uint32_t stream) const;
     std::uint64_t group_key(std::uint32_t stream) const;
     void classify();
@@ -68,19 +65,17 @@ class BurstSharing {
     void share_anew();
     void move_files(std::uint32_t group, double files);
     void update_flow(std::uint32_t group);
-    bool beyond_proof() const;
     bool watch_more_links();
     void watch(LinkId link);
     void add_loads(const BurstClass& c, double rate, std::vector<double>& loads) const;
-    // Load over capacity of the fullest link that is not watched, with `to_come` bytes/s of each file
-    // that has yet to begin.
-    double fullest(double to_come) const;
+    // Of the links that are not watched: load over capacity.
+    double fullest(const std::vector<double>& loads) const;
 
     const BurstTraffic& traffic_;
-    std::vector<Bound> bounds_;      // by stream
-    std::vector<Usage> candidates_;  // of each path, the links that can ever be full
-    std::vector<std::size_t> first_candidate_{0};
-    std::vector<std::uint8_t> watched_;    // by link: it takes part in the sharing
+    std::vector<Bound> bounds_;  // by stream
+    enum Watched : std::uint8_t { not_yet, taking_part, never_full };
+    std::vector<Watched> watched_;         // by link
+    std::vector<LinkId> candidates_;       // links that can ever be full
     std::vector<LinkId> watched_links_;    // by link of shares_
     std::vector<std::uint32_t> place_;     // and back
     std::vector<std::uint64_t> path_key_;  // what stands for a path's watched links
@@ -90,8 +85,7 @@ class BurstSharing {
     std::vector<std::uint32_t> changed_groups_;
     std::vector<double> proved_;  // by class: rates at which no link is too full
     std::vector<double> load_;    // by link
-    // By link: what a byte of each file that has yet to begin puts there.
-    std::vector<double> to_come_;
+    std::vector<double> moving_;  // by link: what a byte/s of each file that moves puts there
     std::optional<MaxMin> shares_;
 };
 

@@ -202,6 +202,7 @@ void BurstTraffic::add_load(std::uint32_t number, const BurstLoad& load) {
         stream.cap_wall = Wall::files;
     }
     const Duration first_byte = load.registry ? Duration{} : limits.first_byte;
+    expect_paths(load);
     LinkId registry = 0;
     if (load.registry) registry = add_ceilings(*load.registry, 1, {Wall::store, "registry"});
     for (std::uint32_t node = 0; node < spec_.nodes.size(); ++node) {
@@ -225,6 +226,20 @@ void BurstTraffic::add_load(std::uint32_t number, const BurstLoad& load) {
             rank = end;
         }
     }
+}
+
+// Room that is not used costs nothing; to move what is there does.
+void BurstTraffic::expect_paths(const BurstLoad& load) {
+    const std::int64_t nodes = std::ssize(spec_.nodes);
+    const std::int64_t stripes = spec_.store.stripes;
+    const bool all = stripes == 0 || stripes >= servers_;
+    const bool one = all || load.one_file || load.registry;
+    const std::int64_t paths = one ? nodes : nodes * load.ranks_per_node * load.files_per_rank;
+    const std::int64_t links = 2 * topology_.levels() + 1;  // of a route; and the server's ceiling
+    const std::int64_t routes =
+        load.registry ? 1 : (all ? servers_ : stripes) + topology_.nics_per_node() - 1;
+    usages_.reserve(usages_.size() + static_cast<std::size_t>(paths * routes * links));
+    streams_.reserve(streams_.size() + static_cast<std::size_t>(paths));
 }
 
 void BurstTraffic::add_node_files(BurstStream stream, const BurstLoad& load, std::uint32_t node) {

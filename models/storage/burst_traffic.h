@@ -54,6 +54,7 @@ class BurstTraffic {
     LinkId add_ceilings(Bandwidth bandwidth, std::size_t count, const Limit& limit);
     void add_store(Direction direction);
     void add_load(std::uint32_t load, const BurstLoad& spec);
+    void expect_paths(const BurstLoad& load);
     void add_node_files(BurstStream stream, const BurstLoad& load, std::uint32_t node);
     std::vector<Duration> ready_times(const BurstLoad& load);
     std::uint32_t striped_path(Direction direction, std::uint32_t node, std::int64_t first_server,
