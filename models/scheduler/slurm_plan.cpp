@@ -48,14 +48,12 @@ Instant planned_end(const FleetSpec& spec, Instant from, Duration length) {
 }
 
 SlurmPlan::SlurmPlan(const Fleet& fleet, const Ends& ends, Memory& memory)
-    : fleet_(fleet),
-      spec_(fleet.spec()),
-      ends_(ends),
-      memory_(memory),
-      levels_(static_cast<std::size_t>(fleet.cluster().gpus_per_node_max()) + 1),
-      next_end_(ends.begin()) {
+    : fleet_(fleet), spec_(fleet.spec()), ends_(ends), memory_(memory), next_end_(ends.begin()) {
     const FleetCluster& cluster = fleet.cluster();
     Slot now{fleet.now(), FreeLevels(cluster), {}};
+    for (std::size_t device = 0; device < cluster.devices(); ++device) {
+        levels_ = std::max(levels_, static_cast<std::size_t>(cluster.device_max(device)) + 1);
+    }
     for (std::uint32_t p = 0; p < fleet.spec().pools(); ++p) {
         members_.push_back(&cluster.members(p));
         for (std::size_t g = 0; g < levels_; ++g) {
@@ -82,16 +80,20 @@ SlurmPlan::Slot SlurmPlan::copy_of(const Slot& slot) {
     return out;
 }
 
+std::size_t SlurmPlan::device_of(JobIndex job) const {
+    return fleet_.cluster().device_of(spec_.pool(fleet_.job(job)));
+}
+
 // Of nodes that are up: those have at least no GPU free.
-const SlurmPlan::Nodes& SlurmPlan::up_nodes(const Allocation& allocation) {
-    const std::uint64_t* up = slots_.front().free.at_least(0);
+const SlurmPlan::Nodes& SlurmPlan::up_nodes(const Allocation& allocation, std::size_t device) {
+    const std::uint64_t* up = slots_.front().free.at_least(0, 0);
     Nodes& out = up_nodes_;
     out.clear();
     for (const NodeShare& share : allocation) {
         const std::size_t word = share.node / 64;
         if ((up[word] >> (share.node % 64) & 1) == 0) continue;
         if (out.empty() || out.back().word != word || out.back().gpus != share.gpus) {
-            out.push_back({word, 0, share.gpus});
+            out.push_back({word, 0, share.gpus, device});
         }
         out.back().nodes |= std::uint64_t{1} << (share.node % 64);
     }
@@ -113,7 +115,7 @@ bool SlurmPlan::extend() {
     for (; next_end_ != ends_.end() && next_end_->first <= at; ++next_end_) {
         const JobIndex job = next_end_->second;
         if (std::find(taken_.begin(), taken_.end(), job) != taken_.end()) continue;
-        give_back(slot, up_nodes(fleet_.status(job).held));
+        give_back(slot, up_nodes(fleet_.status(job).held, device_of(job)));
     }
     while (!planned_ends_.empty() && planned_ends_.begin()->first <= at) {
         give_back(slot, planned_ends_.begin()->second);
@@ -126,21 +128,22 @@ bool SlurmPlan::extend() {
 void SlurmPlan::give_back(Slot& slot, const Nodes& nodes) const {
     for (const NodesOfWord& n : nodes) {
         slot.free.give_back(
-            n, [&](std::int64_t gpus, std::uint64_t gain) { count(slot, n.word, gpus, gain, 1); });
+            n, [&](std::int64_t gpus, std::uint64_t gain) { count(slot, n, gpus, gain, 1); });
     }
 }
 
 void SlurmPlan::take(Slot& slot, const Nodes& nodes) const {
     for (const NodesOfWord& n : nodes) {
         slot.free.take(
-            n, [&](std::int64_t gpus, std::uint64_t loss) { count(slot, n.word, gpus, loss, -1); });
+            n, [&](std::int64_t gpus, std::uint64_t loss) { count(slot, n, gpus, loss, -1); });
     }
 }
 
-void SlurmPlan::count(Slot& slot, std::size_t word, std::int64_t gpus, std::uint64_t nodes,
+void SlurmPlan::count(Slot& slot, const NodesOfWord& where, std::int64_t gpus, std::uint64_t nodes,
                       std::int32_t sign) const {
-    for (std::size_t p = 0; p < members_.size(); ++p) {
-        const int members = std::popcount(nodes & members_[p]->word(word));
+    for (std::uint32_t p = 0; p < members_.size(); ++p) {
+        if (fleet_.cluster().device_of(p) != where.device) continue;
+        const int members = std::popcount(nodes & members_[p]->word(where.word));
         slot.count[p * levels_ + static_cast<std::size_t>(gpus)] += sign * members;
     }
 }
@@ -158,10 +161,11 @@ bool SlurmPlan::free_all_along(std::uint32_t pool, std::int64_t gpus, std::int64
                                std::size_t first, std::size_t end, NodeSet& nodes,
                                std::size_t& short_of) const {
     nodes = *members_[pool];
+    const std::size_t device = fleet_.cluster().device_of(pool);
     const std::size_t words = nodes.words();
     for (std::size_t s = end; s-- > first;) {
         if (s > first && !slots_[s].planned) continue;
-        const std::uint64_t* free = slots_[s].free.at_least(gpus);
+        const std::uint64_t* free = slots_[s].free.at_least(gpus, device);
         std::uint64_t lost = 0;
         for (std::size_t w = 0; w < words; ++w) {
             lost |= nodes.word(w) & ~free[w];
@@ -269,7 +273,7 @@ const SlurmPlan::Start* SlurmPlan::earliest(JobIndex index, Duration length, Ins
 void SlurmPlan::take(JobIndex job, const Allocation& allocation, const Start& start) {
     RY_CHECK(start.until > start.at);
     taken_.push_back(job);
-    const Nodes& nodes = up_nodes(allocation);
+    const Nodes& nodes = up_nodes(allocation, device_of(job));
     if (start.at < fitting_.until) {
         for (const NodesOfWord& n : nodes) {
             if (fitting_.pods.words() > 0) fitting_.pods.word(n.word) &= ~n.nodes;

@@ -59,11 +59,13 @@ class SlurmPlan {
         Instant at{};
     };
     static constexpr std::size_t no_slot = SIZE_MAX;
-    const Nodes& up_nodes(const Allocation& allocation);  // stands until the next call
+    std::size_t device_of(JobIndex job) const;
+    const Nodes& up_nodes(const Allocation& allocation,
+                          std::size_t device);  // stands until the next call
     bool extend();  // one slot more, if anything ends after the last one
     void give_back(Slot& slot, const Nodes& nodes) const;
     void take(Slot& slot, const Nodes& nodes) const;
-    void count(Slot& slot, std::size_t word, std::int64_t gpus, std::uint64_t nodes,
+    void count(Slot& slot, const NodesOfWord& where, std::int64_t gpus, std::uint64_t nodes,
                std::int32_t sign) const;
     std::vector<Slot>::iterator slot_from(Instant at);
     Instant not_before(const Asked& asked) const;
@@ -83,7 +85,7 @@ class SlurmPlan {
     const FleetSpec& spec_;
     const Ends& ends_;
     Memory& memory_;
-    std::size_t levels_;                   // GPUs of the largest node, and one
+    std::size_t levels_ = 1;               // of what a node has at most of any device, and one
     std::vector<const NodeSet*> members_;  // of each pool
     Ends::const_iterator next_end_;
     std::multimap<Instant, Nodes> planned_ends_;  // of what was taken, after the last slot
