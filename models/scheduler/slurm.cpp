@@ -24,6 +24,7 @@ class Slurm : public FleetScheduler {
           priorities_(fleet),
           queue_(fleet, priorities_),
           preemption_(fleet),
+          plan_memory_(fleet),
           qos_gpus_(spec_.qos.size()),
           first_(fleet.spec().partitions.size()),
           node_sizes_(fleet.spec().pools()) {
@@ -352,20 +353,27 @@ void Slurm::backfill() {
         const JobIndex job = queue_.at(i);
         if (job == no_fleet_job || !within_limits(job)) continue;
         const Duration limit = time_limit(fleet_.spec(), fleet_.job(job));
-        // Now nodes are chosen as ever; later any that will be free stand for those that it will get.
+        // Now nodes are chosen as ever; later any that will be free, as the topology has it, stand for those
+        // that it will get.
         std::optional<Allocation> nodes;
+        const bool anywhere = spec_.topology == SlurmTopology::none;
         const SlurmPlan::Start* start_at =
             plan.earliest(job, limit, latest, [&](const SlurmPlan::Start& start) {
                 const SlurmPlacement::Allowed allowed{start.pods, start.rest,
                                                       device_of(fleet_.job(job))};
                 const bool now = start.at == fleet_.now();
+                if (!now && anywhere) return true;
                 nodes = now ? placement_.place(fleet_.job(job), allowed)
                             : placement_.place_later(fleet_.job(job), allowed);
                 return nodes && (!now || switches_do(job, *nodes));
             });
         if (start_at == nullptr) continue;
         const bool now = start_at->at == fleet_.now();
-        plan.take(job, *nodes, *start_at);
+        if (now || !anywhere) {
+            plan.take(job, *nodes, *start_at);
+        } else {
+            plan.take_first(job, *start_at);
+        }
         if (now) {
             start(job, *nodes);
         } else if (!promised) {
