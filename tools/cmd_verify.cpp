@@ -41,6 +41,21 @@ Errors errors_of(const std::vector<VerifiedRow>& rows) {
     return out;
 }
 
+// Of rows with an interval, and how many of these have what is published in it.
+struct Inside {
+    std::size_t rows = 0;
+    std::size_t inside = 0;
+};
+
+Inside inside_of(const std::vector<VerifiedRow>& rows) {
+    Inside out;
+    for (const VerifiedRow& row : rows) {
+        out.rows += row.ci95 ? 1 : 0;
+        out.inside += row.ci95 && row.ci95->contains(row.published) ? 1 : 0;
+    }
+    return out;
+}
+
 // The rows of each quantity, in the order of their first.
 std::vector<std::vector<VerifiedRow>> by_quantity(const VerifiedTable& table) {
     std::vector<std::vector<VerifiedRow>> out;
@@ -57,6 +72,12 @@ std::vector<std::vector<VerifiedRow>> by_quantity(const VerifiedTable& table) {
     return out;
 }
 
+std::string interval_text(const VerifiedRow& row) {
+    if (!row.ci95) return "";
+    return fmt::format("{:.6g} to {:.6g}{}", row.ci95->low, row.ci95->high,
+                       row.ci95->contains(row.published) ? "" : ", outside");
+}
+
 std::string json_text(const std::vector<VerifiedTable>& tables) {
     using Json = nlohmann::ordered_json;
     Json rows = Json::array();
@@ -69,6 +90,7 @@ std::string json_text(const std::vector<VerifiedTable>& tables) {
                             {"published", row.published},
                             {"simulated", row.simulated},
                             {"error", row.error()}});
+            if (row.ci95) rows.back()["ci95"] = {row.ci95->low, row.ci95->high};
         }
         const Errors e = errors_of(table.expressed);
         summary[table.name] = {{"rows", table.rows},
@@ -77,6 +99,8 @@ std::string json_text(const std::vector<VerifiedTable>& tables) {
                                {"median", e.median},
                                {"p90", e.p90},
                                {"worst", e.worst}};
+        const Inside inside = inside_of(table.expressed);
+        if (inside.rows > 0) summary[table.name]["inside_ci95"] = inside.inside;
         for (const std::vector<VerifiedRow>& part : by_quantity(table)) {
             const Errors of = errors_of(part);
             summary[table.name]["by_quantity"][part.front().quantity] = {
@@ -148,13 +172,14 @@ int cmd_verify(const std::vector<std::string>& arguments) {
                     {"quantity", Table::Align::left},
                     {"published", Table::Align::right},
                     {"simulated", Table::Align::right},
-                    {"error", Table::Align::right}});
+                    {"error", Table::Align::right},
+                    {"interval, 95 %", Table::Align::left}});
         for (const VerifiedTable& table : tables) {
             for (const VerifiedRow& row : table.expressed) {
                 rows.add({table.name.substr(0, 2), row.row, row.quantity,
                           fmt::format("{:.6g}", row.published),
                           fmt::format("{:.6g}", row.simulated),
-                          fmt::format("{:+.2f} %", 100 * row.error())});
+                          fmt::format("{:+.2f} %", 100 * row.error()), interval_text(row)});
             }
         }
         fmt::print("{}\n", rows.text());
@@ -181,6 +206,12 @@ int cmd_verify(const std::vector<std::string>& arguments) {
         }
     }
     fmt::print("{}", summary.text());
+    for (const VerifiedTable& table : tables) {
+        const Inside inside = inside_of(table.expressed);
+        if (inside.rows == 0) continue;
+        fmt::print("{}: {} of {} inside the interval of 95 %\n", table.name.substr(0, 2),
+                   inside.inside, inside.rows);
+    }
     return exit_ok;
 }
 

@@ -119,7 +119,11 @@ RowResult queueing(Bench& bench, const Fields& f) {
     if (!simulated) return std::nullopt;
     return VerifiedRow{fmt::format("{} c {} rho {} {}, {}", f.text("system"), f.text("servers"),
                                    f.text("rho"), f.text("service"), f.text("quantity")),
-                       "", f.number("value"), simulated->mean};
+                       "",
+                       f.number("value"),
+                       simulated->mean,
+                       Published::figure,
+                       simulated->ci95};
 }
 
 // 72: collectives by alpha-beta.

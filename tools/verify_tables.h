@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/config.h"
+#include "sim/statistics.h"
 #include "tools/csv_table.h"
 
 namespace railyard {
@@ -19,6 +20,7 @@ struct VerifiedRow {
     double published = 0;
     double simulated = 0;
     Published as = Published::figure;
+    std::optional<Interval> ci95 = {};  // of what is simulated, where that is a sample's mean
     // 0 on the right side of a limit; of a published 0, all of what is simulated.
     double error() const {
         if (as == Published::at_most && simulated <= published) return 0;

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "models/campaign/fleet_names.h"
+#include "models/campaign/fleet_slices.h"
 
 namespace railyard {
 
@@ -96,27 +97,63 @@ void read_kueue(Section& scheduler, KueueSpec& kueue) {
     }
 }
 
+// Of a resource that a queue has a part of: whole GPUs, unless it names a slice.
+std::string read_slice(Section& section, const FleetSpec& spec, bool required) {
+    std::string slice;
+    section.name("slice", slice, own_names(section, slices_of(spec)), "a slice of the fleet's GPUs",
+                 "Of which MIG profile, whose slices are a resource of their own",
+                 required ? KeyRules{.required = true} : KeyRules{.otherwise = "whole GPUs"});
+    return slice;
+}
+
+std::vector<KueueQuota>& quota_of(KubeQueue& queue, const std::string& slice) {
+    if (slice.empty()) return queue.quota;
+    for (SliceQuota& of : queue.slices) {
+        if (of.slice == slice) return of.quota;
+    }
+    return queue.slices.emplace_back(SliceQuota{slice}).quota;
+}
+
 void read_quota(Section& section, const FleetSpec& spec, KubeQueue& queue) {
     const std::vector<std::string> groups = names_of(spec.groups);
-    std::set<std::uint32_t> given;
-    for (Section& one :
-         section.sections("quota", "Kueue: GPUs of a group of nodes that are its own")) {
+    std::set<std::pair<std::uint32_t, std::string>> given;
+    for (Section& one : section.sections(
+             "quota", "Kueue: GPUs, or slices, of a group of nodes that are its own")) {
         std::string group = groups[0];
         one.name("group", group, own_names(one, groups), "a [[node_group]]",
                  "Which nodes (flavour)", {.otherwise = "the first"});
         KueueQuota quota;
-        one.read("gpus", quota.nominal, "How many (nominalQuota)",
+        const std::string slice = read_slice(one, spec, false);
+        one.read("gpus", quota.nominal, "How many, of these or of those (nominalQuota)",
                  {.bound = Bound::non_negative, .required = true});
         one.read("borrowing_limit", quota.borrowing_limit,
                  "How many more it may have of its cohort's",
                  {.bound = Bound::non_negative, .otherwise = "as many as the others leave"});
         one.finish();
-        queue.quota.resize(groups.size());
         const std::uint32_t index = index_of(groups, group);
-        if (!given.insert(index).second) {
-            one.error("group", fmt::format("the queue has a quota of '{}' already", group));
+        if (!given.insert({index, slice}).second) {
+            one.error("group", fmt::format("the queue has a quota of '{}'{} already", group,
+                                           slice.empty() ? "" : " in slices " + slice));
         }
-        queue.quota[index] = quota;
+        std::vector<KueueQuota>& by_group = quota_of(queue, slice);
+        by_group.resize(groups.size());
+        by_group[index] = quota;
+    }
+}
+
+void read_slice_capability(Section& section, const FleetSpec& spec, KubeQueue& queue) {
+    for (Section& one :
+         section.sections("slices", "Volcano: slices of a profile that all its jobs get at most")) {
+        SliceCapability slices{.slice = read_slice(one, spec, true)};
+        one.read("capability", slices.most, "How many",
+                 {.bound = Bound::positive, .required = true});
+        one.finish();
+        for (const SliceCapability& other : queue.slice_capability) {
+            if (other.slice != slices.slice) continue;
+            one.error("slice",
+                      fmt::format("the queue has a capability of '{}' already", other.slice));
+        }
+        queue.slice_capability.push_back(slices);
     }
 }
 
@@ -132,9 +169,10 @@ KubeQueue read_queue(Section& section, const FleetSpec& spec) {
                  "Volcano: others take back what it has beyond its part");
     section.read("cohort", queue.cohort, "Kueue: queues that lend each other what they leave",
                  {.otherwise = "none"});
+    read_slice_capability(section, spec, queue);
     read_quota(section, spec, queue);
     section.finish();
-    warn_of_unused(section, {"weight", "capability", "reclaimable"}, spec, {"volcano"});
+    warn_of_unused(section, {"weight", "capability", "slices", "reclaimable"}, spec, {"volcano"});
     warn_of_unused(section, {"cohort", "quota"}, spec, {"kueue"});
     constexpr std::int64_t weight_max = 1'000'000;
     if (queue.weight > weight_max) {

@@ -77,15 +77,18 @@ void read_slices(Section& section, Catalogue& catalogue, NodeGroup& group) {
 }
 
 void check_slices(Section& top, const FleetSpec& spec) {
-    if (spec.parts_per_gpu() == 1 || spec.scheduler == "kubernetes") return;
-    top.error(
-        "scheduler",
-        fmt::format("{} places no slices of GPUs here: a [[node_group]] has mig", spec.scheduler),
-        "kind = \"kubernetes\" does");
+    if (spec.scheduler != "slurm") return;
+    for (const NodeGroup& group : spec.groups) {
+        if (!group.mig || !group.mig->layout.empty()) continue;
+        top.error("scheduler",
+                  fmt::format("slurm takes slices as it finds them; [[node_group]] '{}' has mig = "
+                              "\"dynamic\"",
+                              group.name),
+                  "mig = \"static\" with a mig_layout, or another kind of scheduler");
+    }
 }
 
-void read_slice_request(Section& section, Section& kind_section, const FleetSpec& spec,
-                        GpuRequest& request) {
+std::vector<std::string> slices_of(const FleetSpec& spec) {
     std::vector<std::string> names;
     for (const NodeGroup& group : spec.groups) {
         for (std::string& name : mig_names(group.gpu.memory)) {
@@ -93,9 +96,14 @@ void read_slice_request(Section& section, Section& kind_section, const FleetSpec
             if (!known) names.push_back(std::move(name));
         }
     }
-    section.name("slice", request.slice, own_names(section, names), "a slice of the fleet's GPUs",
-                 "Instead of a whole GPU, an instance of this MIG profile",
-                 {.otherwise = "whole GPUs"});
+    return names;
+}
+
+void read_slice_request(Section& section, Section& kind_section, const FleetSpec& spec,
+                        GpuRequest& request) {
+    section.name(
+        "slice", request.slice, own_names(section, slices_of(spec)), "a slice of the fleet's GPUs",
+        "Instead of a whole GPU, an instance of this MIG profile", {.otherwise = "whole GPUs"});
     if (request.slice.empty()) return;
     for (const char* key : {"gpus", "size", "gpus_per_pod", "model", "stream"}) {
         if (!kind_section.has(key)) continue;

@@ -8,6 +8,9 @@ namespace railyard {
 // Of a [[node_group]], whose GPUs must be known.
 void read_slices(Section& section, Catalogue& catalogue, NodeGroup& group);
 
+// Profiles that the fleet's GPUs have, cut or not.
+std::vector<std::string> slices_of(const FleetSpec& spec);
+
 // That the scheduler can place them.
 void check_slices(Section& top, const FleetSpec& spec);
 

@@ -5,6 +5,7 @@ namespace railyard {
 FleetBooks::FleetBooks(const FleetSpec& spec, const FleetCluster& cluster, FleetLedger& ledger)
     : cluster_(cluster),
       ledger_(ledger),
+      any_slices_(spec.parts_per_gpu() > 1),
       home_(cluster.nodes().size(), static_cast<std::uint32_t>(spec.partitions.size())),
       unheld_(spec.groups.size()),
       under_maintenance_(cluster.nodes().size()) {
@@ -34,11 +35,16 @@ std::int64_t& FleetBooks::class_of(NodeIndex index) {
 }
 
 void FleetBooks::count(NodeIndex node, int sign) {
-    const std::int64_t stranded = cluster_.stranded_parts_of(node);
-    class_of(node) += sign * cluster_.free_parts_of(node);
-    std::int64_t& out_of_reach = unheld_[cluster_.node(node).group].stranded;
-    (in_service(node) ? out_of_reach : class_of(node)) += sign * stranded;
+    std::int64_t& unheld = class_of(node);
     nodes_in_use_ += cluster_.node(node).jobs.empty() ? 0 : sign;
+    if (!any_slices_) {  // what every start and end of a large job does to each of its nodes
+        unheld += sign * cluster_.node(node).free;
+        return;
+    }
+    const std::int64_t stranded = cluster_.stranded_parts_of(node);
+    unheld += sign * cluster_.free_parts_of(node);
+    std::int64_t& out_of_reach = unheld_[cluster_.node(node).group].stranded;
+    (in_service(node) ? out_of_reach : unheld) += sign * stranded;
 }
 
 void FleetBooks::set_maintenance(NodeIndex node, bool under) {

@@ -36,6 +36,7 @@ class FleetBooks {
 
     const FleetCluster& cluster_;
     FleetLedger& ledger_;
+    bool any_slices_;
     std::vector<std::uint32_t> home_;  // by node: its first partition; that of none is the last
     // Parts of GPUs of a group of nodes that no job holds.
     struct Unheld {

@@ -63,15 +63,20 @@ class FleetCluster {
     std::int64_t device_max(std::size_t device) const {
         return static_cast<std::int64_t>(devices_[device].by_free.size()) - 1;
     }
-    // How many a node has when it is empty.
+    std::size_t devices() const { return devices_.size(); }
+    const std::string& slice_of(std::size_t device) const { return devices_[device].slice; }
+    // How many a node has when it is empty. GPUs that are cut as jobs come could be cut into many devices;
+    // each is counted as if there were no other.
     std::int64_t capacity(NodeIndex node, std::size_t device) const {
         return devices_[device].capacity[node];
+    }
+    std::int64_t free(NodeIndex node, std::size_t device) const {
+        return devices_[device].free[node];
     }
     // By pool (FleetSpec::pool).
     const NodeSet& members(std::uint32_t pool) const { return members_[pool]; }
     const std::vector<std::uint32_t>& pools_of(NodeIndex node) const { return pools_[node]; }
-    std::int64_t gpus_per_node_max() const { return gpus_max_; }
-    // In a pool's nodes that are up.
+    // Devices in a pool's nodes that are up.
     std::int64_t free_gpus(std::uint32_t pool) const { return parts_[pool].free_gpus; }
     // In sevenths where slices are.
     std::int64_t free_parts(std::uint32_t pool) const { return parts_[pool].free_parts; }
@@ -81,7 +86,7 @@ class FleetCluster {
     std::int64_t stranded_parts_of(NodeIndex node) const {
         return mig_[node] ? mig_[node]->stranded() : 0;
     }
-    // How many of them have at least so many GPUs free.
+    // How many of them have at least so many free.
     std::int64_t nodes_with(std::uint32_t pool, std::int64_t gpus) const;
 
     // A job of a pool takes GPUs, or one instance.

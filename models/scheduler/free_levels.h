@@ -1,5 +1,6 @@
 #pragma once
-// How many GPUs of each node will be free, as bits: for every number the nodes with at least so many.
+// How many GPUs, or slices of a profile, of each node will be free, as bits: for every number the nodes with
+// at least so many.
 
 #include <bit>
 #include <utility>
@@ -10,65 +11,105 @@
 
 namespace railyard {
 
-// Some nodes of one word of a NodeSet, and how many GPUs of each.
+// Some nodes of one word of a NodeSet, and how many GPUs, or of another device, of each.
 struct NodesOfWord {
     std::size_t word = 0;
     std::uint64_t nodes = 0;
     std::int64_t gpus = 0;
+    std::size_t device = 0;
+};
+
+// How the levels of a cluster's devices lie one after another.
+struct LevelTable {
+    explicit LevelTable(const FleetCluster& cluster) : words((cluster.nodes().size() + 63) / 64) {
+        for (std::size_t device = 0; device < cluster.devices(); ++device) {
+            devices.push_back({size, cluster.device_max(device)});
+            size += (static_cast<std::size_t>(cluster.device_max(device)) + 1) * words;
+        }
+    }
+
+    struct Device {
+        std::size_t first = 0;  // of its bits
+        std::int64_t most = 0;  // that a node has
+    };
+    std::size_t words;     // of a set of nodes
+    std::size_t size = 0;  // of all, in words
+    std::vector<Device> devices{};
 };
 
 class FreeLevels {
   public:
-    // As it is now; nodes that are not up have none free.
-    explicit FreeLevels(const FleetCluster& cluster)
-        : words_((cluster.nodes().size() + 63) / 64),
-          most_(cluster.gpus_per_node_max()),
-          bits_(static_cast<std::size_t>(most_ + 1) * words_) {
-        for (std::int64_t g = most_; g >= 0; --g) {
-            for (std::size_t w = 0; w < words_; ++w) {
-                word(g, w) =
-                    cluster.with_free(g).word(w) | (g < most_ ? word(g + 1, w) : std::uint64_t{0});
+    // As it is now; nodes that are not up have none free. The table must outlive it.
+    FreeLevels(const FleetCluster& cluster, const LevelTable& table)
+        : table_(&table), bits_(table.size) {
+        for (std::size_t device = 0; device < table.devices.size(); ++device) {
+            const std::int64_t most = table.devices[device].most;
+            for (std::int64_t g = most; g >= 0; --g) {
+                std::uint64_t* level = &bits_[at(device, g)];
+                for (std::size_t w = 0; w < table.words; ++w) {
+                    level[w] = cluster.with_free(g, device).word(w) |
+                               (g < most ? level[w + table.words] : std::uint64_t{0});
+                }
             }
         }
     }
 
     // Nodes with at least so many free.
-    const std::uint64_t* at_least(std::int64_t gpus) const {
-        return &bits_[static_cast<std::size_t>(gpus) * words_];
+    const std::uint64_t* at_least(std::int64_t gpus, std::size_t device) const {
+        return &bits_[at(device, gpus)];
     }
-    std::size_t words() const { return words_; }
 
-    // So many GPUs of each of these nodes come free. Calls changed(gpus, nodes) for the nodes that have at
-    // least so many free from now on, and had not.
+    // So many GPUs of each of these nodes come free. Calls changed(first, last, nodes) for the nodes that
+    // have at least `first` to `last` free from now on, and had not.
     template <class Changed>
     void give_back(const NodesOfWord& n, const Changed& changed) {
-        for (std::int64_t g = most_; g > 0; --g) {
-            const std::uint64_t had = g > n.gpus ? word(g - n.gpus, n.word) : ~std::uint64_t{0};
-            const std::uint64_t gain = had & n.nodes & ~word(g, n.word);
-            word(g, n.word) |= gain;
-            if (gain != 0) changed(g, gain);
+        std::uint64_t* of_none = &bits_[at(n.device, 0) + n.word];
+        const auto words = static_cast<std::ptrdiff_t>(table_->words);
+        const std::int64_t most = table_->devices[n.device].most;
+        if (n.gpus == most) {  // they had none
+            for (std::int64_t g = 1; g <= most; ++g) of_none[g * words] |= n.nodes;
+            changed(1, most, n.nodes);
+            return;
+        }
+        for (std::int64_t g = most; g > 0; --g) {
+            std::uint64_t& level = of_none[g * words];
+            const std::uint64_t had =
+                g > n.gpus ? of_none[(g - n.gpus) * words] : ~std::uint64_t{0};
+            const std::uint64_t gain = had & n.nodes & ~level;
+            level |= gain;
+            if (gain != 0) changed(g, g, gain);
         }
     }
-    // Needs these to be free. Calls changed(gpus, nodes) for those that no longer have at least so many.
+    // Needs these to be free. Calls changed(first, last, nodes) for those that no longer have at least so
+    // many.
     template <class Changed>
     void take(const NodesOfWord& n, const Changed& changed) {
-        RY_CHECK((n.nodes & ~word(n.gpus, n.word)) == 0);
-        for (std::int64_t g = 1; g <= most_; ++g) {
-            const std::uint64_t left = g + n.gpus <= most_ ? word(g + n.gpus, n.word) : 0;
-            const std::uint64_t loss = word(g, n.word) & n.nodes & ~left;
-            word(g, n.word) &= ~loss;
-            if (loss != 0) changed(g, loss);
+        std::uint64_t* of_none = &bits_[at(n.device, 0) + n.word];
+        const auto words = static_cast<std::ptrdiff_t>(table_->words);
+        RY_CHECK((n.nodes & ~of_none[n.gpus * words]) == 0);
+        const std::int64_t most = table_->devices[n.device].most;
+        if (n.gpus == most) {  // and have none left
+            for (std::int64_t g = 1; g <= most; ++g) of_none[g * words] &= ~n.nodes;
+            changed(1, most, n.nodes);
+            return;
+        }
+        for (std::int64_t g = 1; g <= most; ++g) {
+            std::uint64_t& level = of_none[g * words];
+            const std::uint64_t left =
+                g + n.gpus <= most ? of_none[(g + n.gpus) * words] : std::uint64_t{0};
+            const std::uint64_t loss = level & n.nodes & ~left;
+            level &= ~loss;
+            if (loss != 0) changed(g, g, loss);
         }
     }
 
   private:
-    std::uint64_t& word(std::int64_t gpus, std::size_t w) {
-        return bits_[static_cast<std::size_t>(gpus) * words_ + w];
+    std::size_t at(std::size_t device, std::int64_t gpus) const {
+        return table_->devices[device].first + static_cast<std::size_t>(gpus) * table_->words;
     }
 
-    std::size_t words_;
-    std::int64_t most_;
-    std::vector<std::uint64_t> bits_;  // by GPUs, then by word
+    const LevelTable* table_;
+    std::vector<std::uint64_t> bits_;  // by device, then by GPUs, then by word
 };
 
 }  // namespace railyard

@@ -20,14 +20,26 @@ struct KueueQuota {
     std::optional<std::int64_t> borrowing_limit{};  // beyond it, of the cohort's; none: any number
 };
 
+// Slices of a MIG profile are a resource of their own (nvidia.com/mig-1g.10gb) beside whole GPUs.
+struct SliceCapability {
+    std::string slice;
+    std::int64_t most = 0;
+};
+struct SliceQuota {
+    std::string slice;
+    std::vector<KueueQuota> quota{};  // by group of nodes
+};
+
 // Volcano's Queue, Kueue's ClusterQueue.
 struct KubeQueue {
     std::string name;
-    std::int64_t weight = 1;          // volcano: its part, in proportion to the others'
-    std::int64_t capability = 0;      // volcano: GPUs at most; 0: any number
-    bool reclaimable = true;          // volcano: others get back what it has beyond its part
-    std::string cohort{};             // kueue: queues that lend each other; empty: none
-    std::vector<KueueQuota> quota{};  // kueue: by group of nodes; empty: all of them
+    std::int64_t weight = 1;  // volcano: its part of each resource, in proportion to the others'
+    std::int64_t capability = 0;                      // volcano: GPUs at most; 0: any number
+    std::vector<SliceCapability> slice_capability{};  // volcano: likewise; of others any number
+    bool reclaimable = true;           // volcano: others get back what it has beyond its part
+    std::string cohort{};              // kueue: queues that lend each other; empty: none
+    std::vector<KueueQuota> quota{};   // kueue: GPUs, by group of nodes
+    std::vector<SliceQuota> slices{};  // kueue: likewise; without either all of everything
 };
 
 struct VolcanoSpec {

@@ -21,7 +21,7 @@ class Kueue : public KubeScheduler {
     explicit Kueue(Fleet& fleet)
         : KubeScheduler(fleet),
           rules_(spec_.kueue),
-          quotas_(fleet.spec()),
+          quotas_(fleet.spec(), fleet.cluster()),
           retries_(fleet, pods_),
           waiting_(spec_.queues.size()) {}
 
@@ -53,6 +53,12 @@ class Kueue : public KubeScheduler {
     }
     std::uint32_t flavors() const {
         return static_cast<std::uint32_t>(fleet_.spec().groups.size());
+    }
+    std::size_t device_of(JobIndex job) const {
+        return fleet_.cluster().device_of(fleet_.spec().pool(fleet_.job(job)));
+    }
+    FlavorResource resource(JobIndex job, std::uint32_t flavor) const {
+        return {flavor, device_of(job)};
     }
     PodRequest request(JobIndex job, std::uint32_t flavor) const {
         PodRequest out = missing_pods(fleet_, job);
@@ -89,20 +95,22 @@ class Kueue : public KubeScheduler {
 std::optional<std::string> Kueue::never(JobIndex index) const {
     if (auto why = never_fits(fleet_, index)) return why;
     const FleetJob& job = fleet_.job(index);
-    const FreeGpus empty = all_gpus(fleet_.cluster());
+    const FreeGpus empty = all_gpus(fleet_.cluster(), device_of(index));
     std::int64_t most = 0;
     for (std::uint32_t f = 0; f < flavors(); ++f) {
-        most = std::max(most, quotas_.most(job.queue, f));
-        if (quotas_.most(job.queue, f) >= job.gpus &&
+        const std::int64_t quota = quotas_.most(job.queue, resource(index, f));
+        most = std::max(most, quota);
+        if (quota >= job.gpus &&
             place_in_topology(fleet_.cluster(), request(index, f), empty, kind(index))) {
             return std::nullopt;
         }
     }
+    const std::string& slice = fleet_.cluster().slice_of(device_of(index));
     if (most < job.gpus) {
         return fmt::format(
-            "wants {} GPUs; a workload of cluster queue {} gets {} at most, with what it may "
-            "borrow",
-            job.gpus, spec_.queues[job.queue].name, most);
+            "wants {}; a workload of cluster queue {} gets {} at most, with what it may borrow",
+            slice.empty() ? fmt::format("{} GPUs", job.gpus) : fmt::format("a slice {}", slice),
+            spec_.queues[job.queue].name, most);
     }
     return fmt::format(
         "wants {} GPUs of one flavour where its topology request says; there are "
@@ -122,7 +130,8 @@ void Kueue::released(JobIndex job) {
     late_.erase(job);
     if (admitted_.erase(job) == 0) return;
     workloads_[job].replaced = false;
-    quotas_.use(fleet_.job(job).queue, workloads_[job].flavor, -fleet_.job(job).gpus);
+    quotas_.use(fleet_.job(job).queue, resource(job, workloads_[job].flavor),
+                -fleet_.job(job).gpus);
 }
 
 // ---- failures ----
@@ -185,7 +194,7 @@ void Kueue::not_whole(JobIndex job, Duration patience) {
 // One failed node is replaced where the topology request allows; else all of it is evicted.
 void Kueue::replace_node(JobIndex job, NodeIndex node) {
     fleet_.unbind(job, node);
-    FreeGpus free = free_gpus(fleet_.cluster());
+    FreeGpus free = free_gpus(fleet_.cluster(), device_of(job));
     free[node] = 0;
     const auto nodes = replace_in_topology(fleet_.cluster(), request(job, workloads_[job].flavor),
                                            free, kind(job), fleet_.status(job).held);
@@ -237,7 +246,7 @@ bool Kueue::comes_before(const WaitingJob& a, const WaitingJob& b) const {
     const auto borrows = [this](const WaitingJob& w) {
         const FleetJob& job = fleet_.job(w.job);
         for (std::uint32_t f = 0; f < flavors(); ++f) {
-            if (!quotas_.borrows(job.queue, f, job.gpus)) return false;
+            if (!quotas_.borrows(job.queue, resource(w.job, f), job.gpus)) return false;
         }
         return true;
     };
@@ -275,13 +284,15 @@ bool Kueue::try_admit(JobIndex index) {
     const FleetJob& job = fleet_.job(index);
     const FleetCluster& cluster = fleet_.cluster();
     for (std::uint32_t f = 0; f < flavors(); ++f) {
-        if (!quotas_.fits(job.queue, f, job.gpus)) continue;
+        if (!quotas_.fits(job.queue, resource(index, f), job.gpus)) continue;
         const PodRequest pods = request(index, f);
         const bool placed = placed_by_kueue(index);
         if (placed && cluster.free_gpus(pods.pool) < job.gpus) continue;
         // Without a topology request only whether the flavour could ever hold it.
+        const std::size_t device = device_of(index);
         const auto nodes = place_in_topology(
-            cluster, pods, placed ? free_gpus(cluster) : all_gpus(cluster), kind(index));
+            cluster, pods, placed ? free_gpus(cluster, device) : all_gpus(cluster, device),
+            kind(index));
         if (!nodes) continue;
         admit(index, f, *nodes);
         return true;
@@ -291,7 +302,7 @@ bool Kueue::try_admit(JobIndex index) {
 
 void Kueue::admit(JobIndex job, std::uint32_t flavor, const Allocation& nodes) {
     waiting_[fleet_.job(job).queue].erase(waiting(job));
-    quotas_.use(fleet_.job(job).queue, flavor, fleet_.job(job).gpus);
+    quotas_.use(fleet_.job(job).queue, resource(job, flavor), fleet_.job(job).gpus);
     admitted_.insert(job);
     workloads_[job].flavor = flavor;
     workloads_[job].admitted = fleet_.now();
@@ -310,11 +321,12 @@ void Kueue::admit(JobIndex job, std::uint32_t flavor, const Allocation& nodes) {
 bool Kueue::may_displace(JobIndex job, JobIndex victim, std::uint32_t flavor) const {
     const std::uint32_t queue = fleet_.job(job).queue;
     const std::uint32_t theirs = fleet_.job(victim).queue;
-    if (workloads_[victim].flavor != flavor || !quotas_.lends(queue, theirs)) return false;
+    const bool same = workloads_[victim].flavor == flavor && device_of(victim) == device_of(job);
+    if (!same || !quotas_.lends(queue, theirs)) return false;
     const bool own = theirs == queue;
     // Others' only while they have more than their own, and for no more than is this queue's own.
-    if (!own && (quotas_.borrows(queue, flavor, fleet_.job(job).gpus) ||
-                 !quotas_.borrows(theirs, flavor, 0))) {
+    if (!own && (quotas_.borrows(queue, resource(job, flavor), fleet_.job(job).gpus) ||
+                 !quotas_.borrows(theirs, resource(job, flavor), 0))) {
         return false;
     }
     const KueuePreemption rule = own ? rules_.within_queue : rules_.reclaim_within_cohort;
@@ -322,10 +334,11 @@ bool Kueue::may_displace(JobIndex job, JobIndex victim, std::uint32_t flavor) co
            (rule == KueuePreemption::lower_priority && priority(victim) < priority(job));
 }
 
-// Whether a topology request could be met once these have left; without one that is nobody's concern.
+// Whether a topology request could be met once these, of the same resource, have left; without one that is
+// nobody's concern.
 bool Kueue::places(JobIndex job, std::uint32_t flavor, const std::vector<JobIndex>& leaving) const {
     if (!placed_by_kueue(job)) return true;
-    FreeGpus free = free_gpus(fleet_.cluster());
+    FreeGpus free = free_gpus(fleet_.cluster(), device_of(job));
     for (const JobIndex victim : leaving) {
         for (const NodeShare& share : fleet_.status(victim).held) {
             const bool up = fleet_.cluster().node(share.node).state == NodeState::up;
@@ -349,14 +362,15 @@ std::vector<JobIndex> Kueue::victims(JobIndex index, std::uint32_t flavor) {
     });
     std::vector<JobIndex> out;
     for (const JobIndex victim : order) {
-        if (quotas_.fits(job.queue, flavor, job.gpus)) break;
+        if (quotas_.fits(job.queue, resource(index, flavor), job.gpus)) break;
         if (!may_displace(index, victim, flavor)) continue;
-        quotas_.use(fleet_.job(victim).queue, flavor, -fleet_.job(victim).gpus);
+        quotas_.use(fleet_.job(victim).queue, resource(index, flavor), -fleet_.job(victim).gpus);
         out.push_back(victim);
     }
-    const bool enough = quotas_.fits(job.queue, flavor, job.gpus) && places(index, flavor, out);
+    const bool enough =
+        quotas_.fits(job.queue, resource(index, flavor), job.gpus) && places(index, flavor, out);
     for (const JobIndex victim : out) {
-        quotas_.use(fleet_.job(victim).queue, flavor, fleet_.job(victim).gpus);
+        quotas_.use(fleet_.job(victim).queue, resource(index, flavor), fleet_.job(victim).gpus);
     }
     return enough ? out : std::vector<JobIndex>{};
 }

@@ -6,20 +6,35 @@
 
 namespace railyard {
 
-KueueQuotas::KueueQuotas(const FleetSpec& spec) : queues_(spec.kube.queues) {
+KueueQuotas::KueueQuotas(const FleetSpec& spec, const FleetCluster& cluster)
+    : queues_(spec.kube.queues), flavors_(spec.groups.size()) {
     for (const KubeQueue& queue : queues_) {
-        quota_.push_back(queue.quota);
-        used_.emplace_back(spec.groups.size());
-        if (!queue.quota.empty()) continue;
-        for (const NodeGroup& group : spec.groups) {
-            quota_.back().push_back({group.nodes * group.gpus_per_node, {}});
+        std::vector<KueueQuota> quota(cluster.devices() * flavors_);
+        const auto give = [&](std::size_t device, const std::vector<KueueQuota>& by_flavor) {
+            std::copy(by_flavor.begin(), by_flavor.end(),
+                      quota.begin() + static_cast<std::ptrdiff_t>(index({0, device})));
+        };
+        give(0, queue.quota);
+        for (const SliceQuota& of : queue.slices) {
+            for (std::size_t d = 1; d < cluster.devices(); ++d) {
+                if (cluster.slice_of(d) == of.slice) give(d, of.quota);
+            }
         }
+        const bool any = !queue.quota.empty() || !queue.slices.empty();
+        for (NodeIndex n = 0; !any && n < cluster.nodes().size(); ++n) {
+            for (std::size_t d = 0; d < cluster.devices(); ++d) {
+                quota[index({cluster.node(n).group, d})].nominal += cluster.capacity(n, d);
+            }
+        }
+        used_.emplace_back(quota.size());
+        quota_.push_back(std::move(quota));
     }
 }
 
-void KueueQuotas::use(std::uint32_t queue, std::uint32_t flavor, std::int64_t gpus) {
-    used_[queue][flavor] += gpus;
-    RY_CHECK(used_[queue][flavor] >= 0);
+void KueueQuotas::use(std::uint32_t queue, FlavorResource resource, std::int64_t count) {
+    std::int64_t& used = used_[queue][index(resource)];
+    used += count;
+    RY_CHECK(used >= 0);
 }
 
 bool KueueQuotas::lends(std::uint32_t queue, std::uint32_t other) const {
@@ -27,21 +42,21 @@ bool KueueQuotas::lends(std::uint32_t queue, std::uint32_t other) const {
            (!queues_[queue].cohort.empty() && queues_[queue].cohort == queues_[other].cohort);
 }
 
-bool KueueQuotas::fits(std::uint32_t queue, std::uint32_t flavor, std::int64_t gpus) const {
-    if (used_[queue][flavor] + gpus > most(queue, flavor)) return false;
-    std::int64_t left = -gpus;
+bool KueueQuotas::fits(std::uint32_t queue, FlavorResource resource, std::int64_t count) const {
+    if (used(queue, resource) + count > most(queue, resource)) return false;
+    std::int64_t left = -count;
     for (std::uint32_t q = 0; q < queues_.size(); ++q) {
-        if (lends(queue, q)) left += nominal(q, flavor) - used_[q][flavor];
+        if (lends(queue, q)) left += quota(q, resource).nominal - used(q, resource);
     }
     return left >= 0;
 }
 
-std::int64_t KueueQuotas::most(std::uint32_t queue, std::uint32_t flavor) const {
+std::int64_t KueueQuotas::most(std::uint32_t queue, FlavorResource resource) const {
     std::int64_t all = 0;
     for (std::uint32_t q = 0; q < queues_.size(); ++q) {
-        if (lends(queue, q)) all += nominal(q, flavor);
+        if (lends(queue, q)) all += quota(q, resource).nominal;
     }
-    const KueueQuota& own = quota_[queue][flavor];
+    const KueueQuota& own = quota(queue, resource);
     return own.borrowing_limit ? std::min(all, own.nominal + *own.borrowing_limit) : all;
 }
 

@@ -1,34 +1,47 @@
 #pragma once
-// Quota of Kueue's cluster queues: GPUs of each flavour, lent and borrowed within a cohort.
+// Quota of Kueue's cluster queues: GPUs, or slices of a profile, of each flavour, lent and borrowed within a
+// cohort.
 
 #include <vector>
 
-#include "models/scheduler/fleet_spec.h"
+#include "models/scheduler/fleet_cluster.h"
 
 namespace railyard {
 
+// A resource (a device of the cluster) of a flavour (a group of nodes), as Kueue calls it.
+struct FlavorResource {
+    std::uint32_t flavor = 0;
+    std::size_t device = 0;
+};
+
 class KueueQuotas {
   public:
-    // A queue without quota has all GPUs as its own.
-    explicit KueueQuotas(const FleetSpec& spec);
+    // A queue without quota has all there is as its own; one with some has none of what it doesn't name.
+    KueueQuotas(const FleetSpec& spec, const FleetCluster& cluster);
 
-    void use(std::uint32_t queue, std::uint32_t flavor, std::int64_t gpus);  // negative: gives back
-    bool fits(std::uint32_t queue, std::uint32_t flavor, std::int64_t gpus) const;
+    // Negative: gives back.
+    void use(std::uint32_t queue, FlavorResource resource, std::int64_t count);
+    bool fits(std::uint32_t queue, FlavorResource resource, std::int64_t count) const;
     // Whether so many more would be beyond the queue's own.
-    bool borrows(std::uint32_t queue, std::uint32_t flavor, std::int64_t gpus) const {
-        return used_[queue][flavor] + gpus > nominal(queue, flavor);
+    bool borrows(std::uint32_t queue, FlavorResource resource, std::int64_t count) const {
+        return used(queue, resource) + count > quota(queue, resource).nominal;
     }
     bool lends(std::uint32_t queue, std::uint32_t other) const;  // of one cohort, or the same
     // Of one workload at most, if nobody else had any.
-    std::int64_t most(std::uint32_t queue, std::uint32_t flavor) const;
+    std::int64_t most(std::uint32_t queue, FlavorResource resource) const;
 
   private:
-    std::int64_t nominal(std::uint32_t queue, std::uint32_t flavor) const {
-        return quota_[queue][flavor].nominal;
+    std::size_t index(FlavorResource r) const { return r.device * flavors_ + r.flavor; }
+    const KueueQuota& quota(std::uint32_t queue, FlavorResource r) const {
+        return quota_[queue][index(r)];
+    }
+    std::int64_t used(std::uint32_t queue, FlavorResource r) const {
+        return used_[queue][index(r)];
     }
 
     const std::vector<KubeQueue>& queues_;
-    std::vector<std::vector<KueueQuota>> quota_;  // by queue and flavour
+    std::size_t flavors_;
+    std::vector<std::vector<KueueQuota>> quota_;  // by queue, then by index()
     std::vector<std::vector<std::int64_t>> used_;
 };
 

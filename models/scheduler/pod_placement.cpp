@@ -22,17 +22,19 @@ PodRequest missing_pods(const Fleet& fleet, JobIndex index) {
             .rest = gpus % job.gpus_per_pod};
 }
 
-FreeGpus free_gpus(const FleetCluster& cluster) {
+FreeGpus free_gpus(const FleetCluster& cluster, std::size_t device) {
     FreeGpus out;
-    for (const FleetNode& node : cluster.nodes()) {
-        out.push_back(node.state == NodeState::up ? node.free : 0);
+    for (NodeIndex n = 0; n < cluster.nodes().size(); ++n) {
+        out.push_back(cluster.node(n).state == NodeState::up ? cluster.free(n, device) : 0);
     }
     return out;
 }
 
-FreeGpus all_gpus(const FleetCluster& cluster) {
+FreeGpus all_gpus(const FleetCluster& cluster, std::size_t device) {
     FreeGpus out;
-    for (const FleetNode& node : cluster.nodes()) out.push_back(node.gpus);
+    for (NodeIndex n = 0; n < cluster.nodes().size(); ++n) {
+        out.push_back(cluster.capacity(n, device));
+    }
     return out;
 }
 
@@ -49,11 +51,12 @@ std::optional<Allocation> place_pods(const FleetCluster& cluster, const PodReque
     };
     Allocation out;
     FreeGpus left = free;
+    const std::size_t device = cluster.device_of(request.pool);
     const auto place = [&](std::int64_t size, std::int64_t pods) {
         std::priority_queue<Candidate> candidates;
         const auto offer = [&](NodeIndex n) {
             if (left[n] < size) return;
-            candidates.push({pod_score(cluster.node(n).gpus, left[n] - size, scoring), n});
+            candidates.push({pod_score(cluster.capacity(n, device), left[n] - size, scoring), n});
         };
         for (NodeIndex n = 0; n < left.size() && pods > 0; ++n) {
             const bool flavored =

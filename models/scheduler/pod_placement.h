@@ -21,16 +21,16 @@ struct PodRequest {
 // Those of a job that it does not hold.
 PodRequest missing_pods(const Fleet& fleet, JobIndex job);
 
-// By node. Nodes that are not up have none.
+// Of one device of the cluster, by node. Nodes that are not up have none.
 using FreeGpus = std::vector<std::int64_t>;
-FreeGpus free_gpus(const FleetCluster& cluster);
-FreeGpus all_gpus(const FleetCluster& cluster);
+FreeGpus free_gpus(const FleetCluster& cluster, std::size_t device = 0);
+FreeGpus all_gpus(const FleetCluster& cluster, std::size_t device = 0);
 
 // kube-scheduler's NodeResourcesFit, in thousandths of what the node has: what will be free, or will not.
 std::int64_t pod_score(std::int64_t has, std::int64_t free_then, PodScoring scoring);
 
-// All of them on nodes that are allowed, or nothing. Pods may share a node. Of nodes that score alike the
-// first.
+// All of them on nodes that are allowed, or nothing; `free` is of their pool's device. Pods may share a node.
+// Of nodes that score alike the first.
 std::optional<Allocation> place_pods(const FleetCluster& cluster, const PodRequest& request,
                                      const FreeGpus& free, const NodeSet& allowed,
                                      PodScoring scoring);

@@ -24,13 +24,16 @@ class Slurm : public FleetScheduler {
           priorities_(fleet),
           queue_(fleet, priorities_),
           preemption_(fleet),
+          plan_memory_(fleet),
           qos_gpus_(spec_.qos.size()),
           first_(fleet.spec().partitions.size()),
           node_sizes_(fleet.spec().pools()) {
         time_tells_ = next_window_end();
-        for (NodeIndex n = 0; n < fleet.cluster().nodes().size(); ++n) {
-            const auto gpus = static_cast<std::size_t>(fleet.cluster().node(n).gpus);
-            for (const std::uint32_t p : fleet.cluster().pools_of(n)) {
+        const FleetCluster& cluster = fleet.cluster();
+        for (NodeIndex n = 0; n < cluster.nodes().size(); ++n) {
+            for (const std::uint32_t p : cluster.pools_of(n)) {
+                const auto gpus =
+                    static_cast<std::size_t>(cluster.capacity(n, cluster.device_of(p)));
                 node_sizes_[p].resize(std::max(node_sizes_[p].size(), gpus + 1));
                 ++node_sizes_[p][gpus];
             }
@@ -54,6 +57,9 @@ class Slurm : public FleetScheduler {
     void something_came_free() {
         plan_stale_ = true;
         changed();
+    }
+    std::size_t device_of(const FleetJob& job) const {
+        return fleet_.cluster().device_of(fleet_.spec().pool(job));
     }
     Instant planned_end(JobIndex job) const;
     NodeSet allowed_nodes(const FleetJob& job) const;
@@ -99,6 +105,9 @@ std::optional<std::string> Slurm::never(JobIndex index) const {
     const std::uint32_t pool = fleet_.spec().pool(job);
     if (auto why = fleet_.spec().why_empty(pool)) return why;
     const std::vector<std::int64_t>& sizes = node_sizes_[pool];
+    if (fleet_.cluster().device_of(pool) != 0 && job.gpus > 1) {
+        return fmt::format("wants {} slices; a job has one", job.gpus);
+    }
     const auto largest = static_cast<std::int64_t>(sizes.size()) - 1;
     const auto pod = std::min(job.gpus, job.gpus_per_pod);
     const std::int64_t nodes =
@@ -210,7 +219,7 @@ bool Slurm::try_now(JobIndex index, const NodeSet* spoken_for) {
     if (!may_fit(job)) return false;
     NodeSet allowed = allowed_nodes(job);
     if (spoken_for) allowed.remove(*spoken_for);
-    const auto allocation = placement_.place(job, {allowed, allowed});
+    const auto allocation = placement_.place(job, {allowed, allowed, device_of(job)});
     if (!allocation || !switches_do(index, *allocation)) return false;
     start(index, *allocation);
     return true;
@@ -242,8 +251,9 @@ void Slurm::resume_suspended() {
     for (const JobIndex job : std::vector<JobIndex>(suspended_)) {
         const Allocation& held = fleet_.status(job).held;
         const bool free = std::all_of(held.begin(), held.end(), [&](const NodeShare& share) {
-            const FleetNode& node = fleet_.cluster().node(share.node);
-            return node.state == NodeState::up && node.free >= share.gpus;
+            const std::size_t device = device_of(fleet_.job(job));
+            return fleet_.cluster().node(share.node).state == NodeState::up &&
+                   fleet_.cluster().free(share.node, device) >= share.gpus;
         });
         if (!free) continue;
         std::erase(suspended_, job);
@@ -343,19 +353,27 @@ void Slurm::backfill() {
         const JobIndex job = queue_.at(i);
         if (job == no_fleet_job || !within_limits(job)) continue;
         const Duration limit = time_limit(fleet_.spec(), fleet_.job(job));
-        // Now nodes are chosen as ever; later any that will be free stand for those that it will get.
+        // Now nodes are chosen as ever; later any that will be free, as the topology has it, stand for those
+        // that it will get.
         std::optional<Allocation> nodes;
+        const bool anywhere = spec_.topology == SlurmTopology::none;
         const SlurmPlan::Start* start_at =
             plan.earliest(job, limit, latest, [&](const SlurmPlan::Start& start) {
-                const SlurmPlacement::Allowed allowed{start.pods, start.rest};
+                const SlurmPlacement::Allowed allowed{start.pods, start.rest,
+                                                      device_of(fleet_.job(job))};
                 const bool now = start.at == fleet_.now();
+                if (!now && anywhere) return true;
                 nodes = now ? placement_.place(fleet_.job(job), allowed)
                             : placement_.place_later(fleet_.job(job), allowed);
                 return nodes && (!now || switches_do(job, *nodes));
             });
         if (start_at == nullptr) continue;
         const bool now = start_at->at == fleet_.now();
-        plan.take(job, *nodes, *start_at);
+        if (now || !anywhere) {
+            plan.take(job, *nodes, *start_at);
+        } else {
+            plan.take_first(job, *start_at);
+        }
         if (now) {
             start(job, *nodes);
         } else if (!promised) {

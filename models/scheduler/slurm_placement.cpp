@@ -44,10 +44,10 @@ std::int64_t SlurmPlacement::leaves_of(const Allocation& allocation) const {
     return std::unique(leaves.begin(), leaves.end()) - leaves.begin();
 }
 
-SlurmPlacement::Levels SlurmPlacement::with_at_least(std::int64_t gpus) const {
+SlurmPlacement::Levels SlurmPlacement::with_at_least(std::int64_t gpus, std::size_t device) const {
     Levels out;
-    for (std::int64_t g = gpus; g > 0 && g <= cluster_.gpus_per_node_max(); ++g) {
-        out.push_back(&cluster_.with_free(g));
+    for (std::int64_t g = gpus; g > 0 && g <= cluster_.device_max(device); ++g) {
+        out.push_back(&cluster_.with_free(g, device));
     }
     return out;
 }
@@ -150,8 +150,8 @@ std::optional<Allocation> SlurmPlacement::place(const FleetJob& job, const Allow
 }
 
 std::optional<Allocation> SlurmPlacement::place(const FleetJob& job, const Allowed& allowed) {
-    return place(job, allowed, with_at_least(job.gpus_per_pod),
-                 with_at_least(job.gpus % job.gpus_per_pod));
+    return place(job, allowed, with_at_least(job.gpus_per_pod, allowed.device),
+                 with_at_least(job.gpus % job.gpus_per_pod, allowed.device));
 }
 
 std::optional<Allocation> SlurmPlacement::place_later(const FleetJob& job, const Allowed& allowed) {

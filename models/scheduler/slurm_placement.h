@@ -11,10 +11,11 @@ class SlurmPlacement {
   public:
     SlurmPlacement(const FleetCluster& cluster, SlurmTopology topology);
 
-    // Nodes that may take a full pod, and nodes that may take what is left over.
+    // Nodes that may take a full pod, and nodes that may take what is left over; of which device.
     struct Allowed {
         const NodeSet& pods;
         const NodeSet& rest;
+        std::size_t device = 0;
     };
     // Free GPUs for all pods of a job, each pod on a node of its own; nothing when there are not enough, or
     // not where the topology wants them. Of nodes that are alike in all else, those with the fewest free
@@ -34,7 +35,7 @@ class SlurmPlacement {
   private:
     using LeafCounts = std::vector<std::int64_t>;
     using Levels = std::vector<const NodeSet*>;  // sets to choose from, one after another
-    Levels with_at_least(std::int64_t gpus) const;
+    Levels with_at_least(std::int64_t gpus, std::size_t device) const;
     std::optional<Allocation> place(const FleetJob& job, const Allowed& allowed, const Levels& pods,
                                     const Levels& rest);
     void count_by_leaf(const Levels& levels, const NodeSet& allowed);

@@ -47,20 +47,24 @@ Instant planned_end(const FleetSpec& spec, Instant from, Duration length) {
     return Instant(resolution * ceil_div(end.count(), resolution.count()));
 }
 
-SlurmPlan::SlurmPlan(const Fleet& fleet, const Ends& ends, Memory& memory)
-    : fleet_(fleet),
-      spec_(fleet.spec()),
-      ends_(ends),
-      memory_(memory),
-      levels_(static_cast<std::size_t>(fleet.cluster().gpus_per_node_max()) + 1),
-      next_end_(ends.begin()) {
+SlurmPlan::Memory::Memory(const Fleet& fleet)
+    : levels_(fleet.cluster()), of_device_(fleet.cluster().devices()) {
     const FleetCluster& cluster = fleet.cluster();
-    Slot now{fleet.now(), FreeLevels(cluster), {}};
     for (std::uint32_t p = 0; p < fleet.spec().pools(); ++p) {
-        members_.push_back(&cluster.members(p));
-        for (std::size_t g = 0; g < levels_; ++g) {
-            const std::int64_t nodes = cluster.nodes_with(p, static_cast<std::int64_t>(g));
-            now.count.push_back(static_cast<std::int32_t>(nodes));
+        const std::size_t device = cluster.device_of(p);
+        pools_.push_back({device, &cluster.members(p), counts_});
+        of_device_[device].push_back(pools_.back());
+        counts_ += static_cast<std::size_t>(cluster.device_max(device)) + 1;
+    }
+}
+
+SlurmPlan::SlurmPlan(const Fleet& fleet, const Ends& ends, Memory& memory)
+    : fleet_(fleet), spec_(fleet.spec()), ends_(ends), memory_(memory), next_end_(ends.begin()) {
+    const FleetCluster& cluster = fleet.cluster();
+    Slot now{fleet.now(), FreeLevels(cluster, memory.levels_), {}};
+    for (std::uint32_t p = 0; p < memory.pools_.size(); ++p) {
+        for (std::int64_t g = 0; g <= cluster.device_max(memory.pools_[p].device); ++g) {
+            now.count.push_back(static_cast<std::int32_t>(cluster.nodes_with(p, g)));
         }
     }
     slots_.push_back(std::move(now));
@@ -82,16 +86,20 @@ SlurmPlan::Slot SlurmPlan::copy_of(const Slot& slot) {
     return out;
 }
 
+std::size_t SlurmPlan::device_of(JobIndex job) const {
+    return memory_.pools_[spec_.pool(fleet_.job(job))].device;
+}
+
 // Of nodes that are up: those have at least no GPU free.
-const SlurmPlan::Nodes& SlurmPlan::up_nodes(const Allocation& allocation) {
-    const std::uint64_t* up = slots_.front().free.at_least(0);
+const SlurmPlan::Nodes& SlurmPlan::up_nodes(const Allocation& allocation, std::size_t device) {
+    const std::uint64_t* up = slots_.front().free.at_least(0, 0);
     Nodes& out = up_nodes_;
     out.clear();
     for (const NodeShare& share : allocation) {
         const std::size_t word = share.node / 64;
         if ((up[word] >> (share.node % 64) & 1) == 0) continue;
         if (out.empty() || out.back().word != word || out.back().gpus != share.gpus) {
-            out.push_back({word, 0, share.gpus});
+            out.push_back({word, 0, share.gpus, device});
         }
         out.back().nodes |= std::uint64_t{1} << (share.node % 64);
     }
@@ -113,7 +121,7 @@ bool SlurmPlan::extend() {
     for (; next_end_ != ends_.end() && next_end_->first <= at; ++next_end_) {
         const JobIndex job = next_end_->second;
         if (std::find(taken_.begin(), taken_.end(), job) != taken_.end()) continue;
-        give_back(slot, up_nodes(fleet_.status(job).held));
+        give_back(slot, up_nodes(fleet_.status(job).held, device_of(job)));
     }
     while (!planned_ends_.empty() && planned_ends_.begin()->first <= at) {
         give_back(slot, planned_ends_.begin()->second);
@@ -125,29 +133,33 @@ bool SlurmPlan::extend() {
 
 void SlurmPlan::give_back(Slot& slot, const Nodes& nodes) const {
     for (const NodesOfWord& n : nodes) {
-        slot.free.give_back(
-            n, [&](std::int64_t gpus, std::uint64_t gain) { count(slot, n.word, gpus, gain, 1); });
+        slot.free.give_back(n, [&](std::int64_t first, std::int64_t last, std::uint64_t gain) {
+            count(slot, n, first, last, gain, 1);
+        });
     }
 }
 
 void SlurmPlan::take(Slot& slot, const Nodes& nodes) const {
     for (const NodesOfWord& n : nodes) {
-        slot.free.take(
-            n, [&](std::int64_t gpus, std::uint64_t loss) { count(slot, n.word, gpus, loss, -1); });
+        slot.free.take(n, [&](std::int64_t first, std::int64_t last, std::uint64_t loss) {
+            count(slot, n, first, last, loss, -1);
+        });
     }
 }
 
-void SlurmPlan::count(Slot& slot, std::size_t word, std::int64_t gpus, std::uint64_t nodes,
-                      std::int32_t sign) const {
-    for (std::size_t p = 0; p < members_.size(); ++p) {
-        const int members = std::popcount(nodes & members_[p]->word(word));
-        slot.count[p * levels_ + static_cast<std::size_t>(gpus)] += sign * members;
+// Nodes of a word that have now, or have no longer, at least so many free.
+inline void SlurmPlan::count(Slot& slot, const NodesOfWord& where, std::int64_t first,
+                             std::int64_t last, std::uint64_t nodes, std::int32_t sign) const {
+    for (const Memory::Pool& pool : memory_.of_device_[where.device]) {
+        const std::int32_t change = sign * std::popcount(nodes & pool.members->word(where.word));
+        std::int32_t* counts = &slot.count[pool.counts];
+        for (std::int64_t g = first; g <= last; ++g) counts[g] += change;
     }
 }
 
 // Wherever these nodes are, and whether they stay free or not.
 bool SlurmPlan::enough(const Asked& what, const Slot& slot) const {
-    const std::int32_t* count = &slot.count[what.pool * levels_];
+    const std::int32_t* count = &slot.count[memory_.pools_[what.pool].counts];
     return count[what.gpus_per_pod] >= what.full_pods &&
            (what.rest == 0 || count[what.rest] > what.full_pods);
 }
@@ -157,11 +169,12 @@ bool SlurmPlan::enough(const Asked& what, const Slot& slot) const {
 bool SlurmPlan::free_all_along(std::uint32_t pool, std::int64_t gpus, std::int64_t least,
                                std::size_t first, std::size_t end, NodeSet& nodes,
                                std::size_t& short_of) const {
-    nodes = *members_[pool];
+    nodes = *memory_.pools_[pool].members;
+    const std::size_t device = memory_.pools_[pool].device;
     const std::size_t words = nodes.words();
     for (std::size_t s = end; s-- > first;) {
         if (s > first && !slots_[s].planned) continue;
-        const std::uint64_t* free = slots_[s].free.at_least(gpus);
+        const std::uint64_t* free = slots_[s].free.at_least(gpus, device);
         std::uint64_t lost = 0;
         for (std::size_t w = 0; w < words; ++w) {
             lost |= nodes.word(w) & ~free[w];
@@ -256,20 +269,48 @@ const SlurmPlan::Start* SlurmPlan::earliest(JobIndex index, Duration length, Ins
         }
         if (suits(tried_)) {
             asked.at = tried_.at;
-            if (all_suit) asked_.push_back(asked);
+            // One that starts as early as it may says nothing that was not known.
+            if (all_suit && asked.at > not_before) asked_.push_back(asked);
             return &tried_;
         }
         all_suit = false;
     }
     asked.at = Instant::max();
-    if (all_suit) asked_.push_back(asked);
+    if (all_suit && asked.at > not_before) asked_.push_back(asked);
     return nullptr;
 }
 
 void SlurmPlan::take(JobIndex job, const Allocation& allocation, const Start& start) {
+    take(job, up_nodes(allocation, device_of(job)), start);
+}
+
+void SlurmPlan::take_first(JobIndex index, const Start& start) {
+    const FleetJob& job = fleet_.job(index);
+    const std::size_t device = device_of(index);
+    const std::int64_t rest = job.gpus % job.gpus_per_pod;
+    up_nodes_.clear();
+    std::int64_t left = job.gpus / job.gpus_per_pod;
+    NodesOfWord last{0, 0, rest, device};  // the first node that has no full pod
+    for (std::size_t w = 0; left > 0 || (rest > 0 && last.nodes == 0); ++w) {
+        NodesOfWord full{w, 0, job.gpus_per_pod, device};
+        for (std::uint64_t free = left > 0 ? start.pods.word(w) : 0; free != 0 && left > 0;
+             --left) {
+            full.nodes |= free & -free;
+            free &= free - 1;
+        }
+        if (full.nodes != 0) up_nodes_.push_back(full);
+        if (rest == 0 || last.nodes != 0) continue;
+        const std::uint64_t free = start.rest.word(w) & ~full.nodes;
+        last.word = w;
+        last.nodes = free & -free;
+    }
+    if (rest > 0) up_nodes_.push_back(last);
+    take(index, up_nodes_, start);
+}
+
+void SlurmPlan::take(JobIndex job, const Nodes& nodes, const Start& start) {
     RY_CHECK(start.until > start.at);
     taken_.push_back(job);
-    const Nodes& nodes = up_nodes(allocation);
     if (start.at < fitting_.until) {
         for (const NodesOfWord& n : nodes) {
             if (fitting_.pods.words() > 0) fitting_.pods.word(n.word) &= ~n.nodes;

@@ -41,6 +41,8 @@ class SlurmPlan {
     bool may_start_now(JobIndex job, Duration length);
     // By a job that will start then, or that starts now and will be among the ends.
     void take(JobIndex job, const Allocation& allocation, const Start& start);
+    // By one that will start then, on the first of these nodes.
+    void take_first(JobIndex job, const Start& start);
 
   private:
     using Nodes = std::vector<NodesOfWord>;
@@ -59,12 +61,15 @@ class SlurmPlan {
         Instant at{};
     };
     static constexpr std::size_t no_slot = SIZE_MAX;
-    const Nodes& up_nodes(const Allocation& allocation);  // stands until the next call
+    std::size_t device_of(JobIndex job) const;
+    const Nodes& up_nodes(const Allocation& allocation,
+                          std::size_t device);  // stands until the next call
     bool extend();  // one slot more, if anything ends after the last one
     void give_back(Slot& slot, const Nodes& nodes) const;
     void take(Slot& slot, const Nodes& nodes) const;
-    void count(Slot& slot, std::size_t word, std::int64_t gpus, std::uint64_t nodes,
-               std::int32_t sign) const;
+    void count(Slot& slot, const NodesOfWord& where, std::int64_t first, std::int64_t last,
+               std::uint64_t nodes, std::int32_t sign) const;
+    void take(JobIndex job, const Nodes& nodes, const Start& start);
     std::vector<Slot>::iterator slot_from(Instant at);
     Instant not_before(const Asked& asked) const;
     Asked asked_for(JobIndex job, Duration length) const;
@@ -83,8 +88,6 @@ class SlurmPlan {
     const FleetSpec& spec_;
     const Ends& ends_;
     Memory& memory_;
-    std::size_t levels_;                   // GPUs of the largest node, and one
-    std::vector<const NodeSet*> members_;  // of each pool
     Ends::const_iterator next_end_;
     std::multimap<Instant, Nodes> planned_ends_;  // of what was taken, after the last slot
     std::vector<JobIndex> taken_;                 // who started since, and ends as planned here
@@ -97,9 +100,22 @@ class SlurmPlan {
     Start fitting_;
 };
 
-// A slot is a few kilobytes, and a plan makes hundreds of them.
+// What all plans of a fleet have in common, and slots: one is a few kilobytes, and a plan makes hundreds.
 class SlurmPlan::Memory {
+  public:
+    explicit Memory(const Fleet& fleet);
+
+  private:
     friend class SlurmPlan;
+    struct Pool {
+        std::size_t device = 0;
+        const NodeSet* members = nullptr;
+        std::size_t counts = 0;  // of it in a slot: where they begin
+    };
+    LevelTable levels_;
+    std::vector<Pool> pools_;
+    std::vector<std::vector<Pool>> of_device_;  // the same
+    std::size_t counts_ = 0;
     std::vector<Slot> slots_;
 };
 

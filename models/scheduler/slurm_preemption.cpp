@@ -12,9 +12,11 @@ class Room {
   public:
     Room(const Fleet& fleet, const FleetJob& job, const NodeSet& allowed)
         : pod_(job.gpus_per_pod), full_(job.gpus / pod_), rest_(job.gpus % pod_) {
-        for (NodeIndex node = 0; node < fleet.cluster().nodes().size(); ++node) {
-            const FleetNode& n = fleet.cluster().node(node);
-            free_.push_back(n.state == NodeState::up && allowed.has(node) ? n.free : closed);
+        const FleetCluster& cluster = fleet.cluster();
+        const std::size_t device = cluster.device_of(fleet.spec().pool(job));
+        for (NodeIndex node = 0; node < cluster.nodes().size(); ++node) {
+            const bool open = cluster.node(node).state == NodeState::up && allowed.has(node);
+            free_.push_back(open ? cluster.free(node, device) : closed);
             count(node, 1);
         }
     }
@@ -68,7 +70,7 @@ std::vector<JobIndex> SlurmPreemption::victims(JobIndex index, const NodeSet& al
     for (const std::uint32_t theirs : qos(index).preempts) {
         if (fleet_.spec().slurm.qos[theirs].mode == PreemptMode::off) continue;
         for (const JobIndex victim : running_[theirs]) {
-            if (!may_be_displaced(victim)) continue;
+            if (!may_be_displaced(victim) || device_of(victim) != device_of(index)) continue;
             candidates.push_back(victim);
             gpus += fleet_.job(victim).gpus;
         }

@@ -16,8 +16,9 @@ class SlurmPreemption {
 
     void runs(JobIndex job) { running_[fleet_.job(job).qos].push_back(job); }
     void left(JobIndex job);
-    // Fewest running jobs, of least priority and of these the youngest, whose GPUs and the free ones would do
-    // for `job` now; none when it may displace nobody, or that would not help.
+    // Fewest running jobs, of least priority and of these the youngest, whose GPUs (or slices of the same
+    // profile) and the free ones would do for `job` now; none when it may displace nobody, or that would not
+    // help.
     std::vector<JobIndex> victims(JobIndex job, const NodeSet& allowed) const;
     // Displaces it for `job`, once its grace time is over. True when it is gone already.
     bool displace(JobIndex victim, JobIndex job);
@@ -29,6 +30,9 @@ class SlurmPreemption {
   private:
     const SlurmQos& qos(JobIndex job) const;
     bool may_be_displaced(JobIndex victim) const;
+    std::size_t device_of(JobIndex job) const {
+        return fleet_.cluster().device_of(fleet_.spec().pool(fleet_.job(job)));
+    }
     bool remove(JobIndex victim, JobIndex job);
 
     Fleet& fleet_;

@@ -14,8 +14,7 @@ namespace {
 
 class Volcano : public KubeScheduler {
   public:
-    explicit Volcano(Fleet& fleet)
-        : KubeScheduler(fleet), queues_(spec_.queues.size()), waiting_(spec_.queues.size()) {}
+    explicit Volcano(Fleet& fleet);
 
     std::optional<std::string> never(JobIndex job) const override;
     void submitted(JobIndex job) override;
@@ -33,13 +32,35 @@ class Volcano : public KubeScheduler {
     }
 
   private:
+    // Of one resource: whole GPUs, or slices of a profile.
+    struct Account {
+        std::int64_t allocated = 0;   // by those that run
+        std::int64_t wanted = 0;      // by these and by those that wait
+        std::int64_t admitted = 0;    // by those that wait and are let in
+        std::int64_t deserved = 0;    // in thousandths
+        std::int64_t capability = 0;  // at most; 0: any number
+    };
     struct Queue {
         std::set<JobIndex> running{};  // have their gang
-        std::int64_t allocated = 0;    // GPUs of these
-        std::int64_t wanted = 0;       // and of those that wait
-        std::int64_t admitted = 0;     // GPUs of those that wait and are let in
-        std::int64_t deserved = 0;     // in thousandths
+        std::vector<Account> of{};     // by device
     };
+    // How much a queue has of how much it deserves.
+    struct Part {
+        std::int64_t has = 0;
+        std::int64_t deserved = 0;
+        bool operator<(const Part& other) const {
+            return __int128{has} * other.deserved < __int128{other.has} * deserved;
+        }
+    };
+    enum class Counted : std::uint8_t { running, let_in_too };
+    static Part most_of(const Queue& queue, Counted counted);
+    std::size_t device_of(JobIndex job) const {
+        return fleet_.cluster().device_of(fleet_.spec().pool(fleet_.job(job)));
+    }
+    Account& account(JobIndex job) { return queues_[fleet_.job(job).queue].of[device_of(job)]; }
+    const Account& account(JobIndex job) const {
+        return queues_[fleet_.job(job).queue].of[device_of(job)];
+    }
     WaitingJob waiting(JobIndex job) const {
         return {priority(job), fleet_.status(job).eligible, job};
     }
@@ -60,9 +81,9 @@ class Volcano : public KubeScheduler {
         }
         return next;
     }
-    void try_allocate(Queue& queue, JobIndex job);
-    bool within_share(const Queue& queue, JobIndex job) const {
-        return (queue.allocated + fleet_.job(job).gpus) * 1000 <= queue.deserved;
+    void try_allocate(JobIndex job);
+    bool within_share(JobIndex job) const {
+        return (account(job).allocated + fleet_.job(job).gpus) * 1000 <= account(job).deserved;
     }
     void make_room();
     bool make_room_for(JobIndex job, std::uint32_t queue);
@@ -76,15 +97,29 @@ class Volcano : public KubeScheduler {
     Instant woken_for_{};
 };
 
+Volcano::Volcano(Fleet& fleet)
+    : KubeScheduler(fleet), queues_(spec_.queues.size()), waiting_(spec_.queues.size()) {
+    const FleetCluster& cluster = fleet.cluster();
+    for (std::size_t q = 0; q < queues_.size(); ++q) {
+        queues_[q].of.resize(cluster.devices());
+        queues_[q].of[0].capability = spec_.queues[q].capability;
+        for (const SliceCapability& slices : spec_.queues[q].slice_capability) {
+            for (std::size_t d = 1; d < cluster.devices(); ++d) {
+                if (cluster.slice_of(d) == slices.slice) queues_[q].of[d].capability = slices.most;
+            }
+        }
+    }
+}
+
 // ---- what it is told ----
 
 std::optional<std::string> Volcano::never(JobIndex index) const {
     if (auto why = never_fits(fleet_, index)) return why;
     const FleetJob& job = fleet_.job(index);
-    const KubeQueue& queue = spec_.queues[job.queue];
-    if (queue.capability > 0 && job.gpus > queue.capability) {
+    const std::int64_t most = account(index).capability;
+    if (most > 0 && job.gpus > most) {
         return fmt::format("wants {} GPUs; all jobs of queue {} together get {} at most", job.gpus,
-                           queue.name, queue.capability);
+                           spec_.queues[job.queue].name, most);
     }
     const std::int64_t members = fleet_.spec().kinds[job.kind].kube.min_member;
     if (members > job.pods()) {
@@ -98,7 +133,7 @@ void Volcano::submitted(JobIndex job) {
     const std::uint32_t queue = fleet_.job(job).queue;
     if (let_in_.size() <= job) let_in_.resize(job + std::size_t{1});
     waiting_[queue].insert(waiting(job));
-    queues_[queue].wanted += fleet_.job(job).gpus;
+    account(job).wanted += fleet_.job(job).gpus;
     stale_ = true;
 }
 
@@ -107,10 +142,11 @@ void Volcano::released(JobIndex job) {
     Queue& queue = queues_[fleet_.job(job).queue];
     const std::int64_t gpus = fleet_.job(job).gpus;
     stale_ = true;
-    queue.wanted -= gpus;
-    if (queue.running.erase(job) > 0) queue.allocated -= gpus;
+    Account& account = this->account(job);
+    account.wanted -= gpus;
+    if (queue.running.erase(job) > 0) account.allocated -= gpus;
     waiting_[fleet_.job(job).queue].erase(waiting(job));
-    if (let_in_[job]) queue.admitted -= gpus;
+    if (let_in_[job]) account.admitted -= gpus;
     let_in_[job] = false;
 }
 
@@ -154,42 +190,61 @@ PodRequest Volcano::gang(JobIndex job) const {
     return request;
 }
 
+// Each resource by itself.
 void Volcano::share_out() {
-    std::vector<QueueDemand> demands;
-    for (std::uint32_t q = 0; q < queues_.size(); ++q) {
-        demands.push_back({spec_.queues[q].weight, queues_[q].wanted, spec_.queues[q].capability});
+    const FleetCluster& cluster = fleet_.cluster();
+    for (std::size_t d = 0; d < cluster.devices(); ++d) {
+        std::vector<QueueDemand> demands;
+        for (std::size_t q = 0; q < queues_.size(); ++q) {
+            const Account& account = queues_[q].of[d];
+            demands.push_back({spec_.queues[q].weight, account.wanted, account.capability});
+        }
+        std::int64_t all = 0;
+        for (NodeIndex n = 0; n < cluster.nodes().size(); ++n) {
+            all += cluster.node(n).state == NodeState::up ? cluster.capacity(n, d) : 0;
+        }
+        const std::vector<std::int64_t> deserved = deserved_shares(all, demands);
+        for (std::size_t q = 0; q < queues_.size(); ++q) queues_[q].of[d].deserved = deserved[q];
     }
-    std::int64_t gpus = 0;
-    for (const FleetNode& node : fleet_.cluster().nodes()) {
-        gpus += node.state == NodeState::up ? node.gpus : 0;
+}
+
+// Of the resource of which that is most.
+Volcano::Part Volcano::most_of(const Queue& queue, Counted counted) {
+    Part most;
+    for (const Account& a : queue.of) {
+        const std::int64_t let_in = counted == Counted::let_in_too ? a.admitted : 0;
+        const Part part{a.allocated + let_in, a.deserved};
+        if (most.deserved == 0 || most < part) most = part;
     }
-    const std::vector<std::int64_t> deserved = deserved_shares(gpus, demands);
-    for (std::uint32_t q = 0; q < queues_.size(); ++q) queues_[q].deserved = deserved[q];
+    return most;
 }
 
 // Lets in whom the cluster, overcommitted, has room for, and whose queue may have so much: of the queue that
 // has least of what it deserves, let in or running, the next.
 void Volcano::enqueue() {
-    std::int64_t taken = 0;
-    for (const Queue& queue : queues_) taken += queue.allocated + queue.admitted;
-    const std::int64_t room = fleet_.spec().gpus() * spec_.volcano.overcommit_percent / 100;
+    const FleetCluster& cluster = fleet_.cluster();
+    std::vector<std::int64_t> room(cluster.devices());
+    for (std::size_t d = 0; d < room.size(); ++d) {
+        for (NodeIndex n = 0; n < cluster.nodes().size(); ++n) room[d] += cluster.capacity(n, d);
+        room[d] = room[d] * spec_.volcano.overcommit_percent / 100;
+        for (const Queue& queue : queues_) room[d] -= queue.of[d].allocated + queue.of[d].admitted;
+    }
     auto candidates = waiting_in_order(false);
     const auto has_less = [](const Queue& a, const Queue& b) {
-        return __int128{a.allocated + a.admitted} * b.deserved <
-               __int128{b.allocated + b.admitted} * a.deserved;
+        return most_of(a, Counted::let_in_too) < most_of(b, Counted::let_in_too);
     };
     for (std::size_t q = next_queue(candidates, has_less); q < queues_.size();
          q = next_queue(candidates, has_less)) {
         const JobIndex job = candidates[q].back();
         candidates[q].pop_back();
-        Queue& queue = queues_[q];
+        Account& account = this->account(job);
         const std::int64_t gpus = fleet_.job(job).gpus;
-        const std::int64_t most = spec_.queues[q].capability;
-        if (taken + gpus > room) continue;
-        if (most > 0 && queue.allocated + queue.admitted + gpus > most) continue;
+        const std::int64_t most = account.capability;
+        if (gpus > room[device_of(job)]) continue;
+        if (most > 0 && account.allocated + account.admitted + gpus > most) continue;
         let_in_[job] = true;
-        queue.admitted += gpus;
-        taken += gpus;
+        account.admitted += gpus;
+        room[device_of(job)] -= gpus;
     }
 }
 
@@ -209,29 +264,30 @@ std::vector<std::vector<JobIndex>> Volcano::waiting_in_order(bool let_in) const 
 // oldest.
 void Volcano::allocate() {
     const auto has_less = [](const Queue& a, const Queue& b) {
-        return __int128{a.allocated} * b.deserved < __int128{b.allocated} * a.deserved;
+        return most_of(a, Counted::running) < most_of(b, Counted::running);
     };
     auto candidates = waiting_in_order(true);
     for (std::size_t q = next_queue(candidates, has_less); q < queues_.size();
          q = next_queue(candidates, has_less)) {
         const JobIndex job = candidates[q].back();
         candidates[q].pop_back();
-        if (within_share(queues_[q], job)) try_allocate(queues_[q], job);
+        if (within_share(job)) try_allocate(job);
     }
 }
 
-void Volcano::try_allocate(Queue& queue, JobIndex index) {
+void Volcano::try_allocate(JobIndex index) {
     const FleetJob& job = fleet_.job(index);
     const FleetCluster& cluster = fleet_.cluster();
     const PodRequest request = gang(index);
     if (cluster.free_gpus(request.pool) < request.gpus()) return;
-    const auto nodes = place_pods(cluster, request, free_gpus(cluster),
-                                  cluster.members(request.pool), spec_.scoring);
+    const auto nodes =
+        place_pods(cluster, request, free_gpus(cluster, cluster.device_of(request.pool)),
+                   cluster.members(request.pool), spec_.scoring);
     if (!nodes) return;
     waiting_[job.queue].erase(waiting(index));
-    queue.running.insert(index);
-    queue.admitted -= job.gpus;
-    queue.allocated += job.gpus;
+    queues_[job.queue].running.insert(index);
+    account(index).admitted -= job.gpus;
+    account(index).allocated += job.gpus;
     let_in_[index] = false;
     fleet_.bind(index, *nodes);
     if (fleet_.status(index).gpus == job.gpus) return;
@@ -248,7 +304,8 @@ void Volcano::make_room() {
 }
 
 // preempt: jobs of lower priority in its queue make room; reclaim: those of queues that have more than they
-// deserve.
+// deserve. Only of the resource that it asks for: Volcano doesn't know what a slice of another profile, gone,
+// would leave room for.
 bool Volcano::make_room_for(JobIndex job, std::uint32_t queue) {
     std::vector<JobIndex> own;
     std::vector<JobIndex> others;
@@ -256,13 +313,13 @@ bool Volcano::make_room_for(JobIndex job, std::uint32_t queue) {
         for (const JobIndex victim : queues_[q].running) {
             if (fleet_.status(victim).phase == FleetPhase::completing)
                 return false;  // room is made
+            if (device_of(victim) != device_of(job)) continue;
             if (q == queue && priority(victim) < priority(job)) own.push_back(victim);
             if (q != queue && spec_.queues[q].reclaimable) others.push_back(victim);
         }
     }
     if (spec_.volcano.preempt && displace(job, own, false)) return true;
-    return spec_.volcano.reclaim && within_share(queues_[queue], job) &&
-           displace(job, others, true);
+    return spec_.volcano.reclaim && within_share(job) && displace(job, others, true);
 }
 
 // Those of lowest priority, and of these the latest, until the job fits; nobody if it never does.
@@ -272,14 +329,16 @@ bool Volcano::displace(JobIndex job, std::vector<JobIndex> victims, bool across)
                std::tuple(priority(b), fleet_.status(a).started, a);
     });
     std::vector<std::int64_t> beyond;  // what each queue has beyond its part, in thousandths
-    for (const Queue& queue : queues_) beyond.push_back(queue.allocated * 1000 - queue.deserved);
+    const std::size_t device = device_of(job);
+    for (const Queue& queue : queues_) {
+        beyond.push_back(queue.of[device].allocated * 1000 - queue.of[device].deserved);
+    }
     const FleetCluster& cluster = fleet_.cluster();
     const PodRequest request = gang(job);
-    FreeGpus free = free_gpus(cluster);
-    Queue& queue = queues_[fleet_.job(job).queue];
-    std::int64_t own = queue.allocated + fleet_.job(job).gpus;
+    FreeGpus free = free_gpus(cluster, device);
+    std::int64_t own = account(job).allocated + fleet_.job(job).gpus;
     const auto fits = [&] {
-        return own * 1000 <= queue.deserved &&
+        return own * 1000 <= account(job).deserved &&
                place_pods(cluster, request, free, cluster.members(request.pool), spec_.scoring)
                    .has_value();
     };
@@ -299,7 +358,7 @@ bool Volcano::displace(JobIndex job, std::vector<JobIndex> victims, bool across)
             fleet_.note(across ? "reclaimed" : "preempted", gone, no_node);
             fleet_.requeue(gone, fleet_.now(), JobEnd::preempted);
         }
-        try_allocate(queue, job);  // unless the others take their time to leave
+        try_allocate(job);  // unless the others take their time to leave
         return true;
     }
     return false;

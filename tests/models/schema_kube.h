@@ -178,6 +178,72 @@ group = "old"
 duration = "1 day"
 )";
 
+// A queue of jobs that want slices, which Volcano and Kueue count by profile.
+inline const char* const slices_by_queue = R"(
+[run]
+replicas = 1
+duration = "4 day"
+[cluster]
+nodes = 1
+[scheduler]
+kind = "volcano"
+[[node_group]]
+name = "cut"
+node = "dgx_h100"
+nodes = 1
+mig = "static"
+mig_layout = "4g.40gb,1g.10gb,1g.10gb,1g.10gb"
+[[scheduler.queue]]
+name = "a"
+[[scheduler.queue.slices]]
+slice = "1g.10gb"
+capability = 6
+[[jobs.kind]]
+name = "small"
+rate = "100 /day"
+work = "5 h"
+[jobs.kind.requires]
+slice = "1g.10gb"
+[[jobs.kind]]
+name = "large"
+rate = "60 /day"
+work = "5 h"
+[jobs.kind.requires]
+slice = "4g.40gb"
+)";
+inline const char* const slice_quotas = R"(
+[run]
+replicas = 1
+duration = "4 day"
+[cluster]
+nodes = 1
+[scheduler]
+kind = "kueue"
+[[node_group]]
+name = "cut"
+node = "dgx_h100"
+nodes = 1
+mig = "static"
+mig_layout = "4g.40gb,1g.10gb,1g.10gb,1g.10gb"
+[[scheduler.queue]]
+name = "a"
+[[scheduler.queue.quota]]
+slice = "1g.10gb"
+gpus = 6
+[[jobs.kind]]
+name = "small"
+rate = "100 /day"
+work = "5 h"
+[jobs.kind.requires]
+slice = "1g.10gb"
+[[jobs.kind]]
+name = "large"
+rate = "60 /day"
+work = "5 h"
+[jobs.kind.requires]
+slice = "4g.40gb"
+)";
+
 inline const std::map<std::string, FleetKnob> kube_knobs = {
     {"scheduler.kubernetes.not_ready_after",
      {"backoff_limit = 9", "not_ready_after = \"30 min\"", kubernetes_scenario}},
@@ -214,6 +280,13 @@ inline const std::map<std::string, FleetKnob> kube_knobs = {
     {"scheduler.queue.quota.gpus", {"gpus = 32", "gpus = 16", kueue_scenario}},
     {"scheduler.queue.quota.borrowing_limit",
      {"borrowing_limit = 24", "borrowing_limit = 4", kueue_scenario}},
+    {"scheduler.queue.quota.slice",
+     {"slice = \"1g.10gb\"\ngpus", "slice = \"4g.40gb\"\ngpus", slice_quotas}},
+    {"scheduler.queue.slices",
+     {"[[scheduler.queue.slices]]\nslice = \"1g.10gb\"\ncapability = 6", "", slices_by_queue}},
+    {"scheduler.queue.slices.slice",
+     {"slice = \"1g.10gb\"\ncapability", "slice = \"4g.40gb\"\ncapability", slices_by_queue}},
+    {"scheduler.queue.slices.capability", {"capability = 6", "capability = 9", slices_by_queue}},
     {"scheduler.kueue.wait_for_pods_ready",
      {"block_admission = false", "wait_for_pods_ready = false", kueue_scenario}},
     {"scheduler.kueue.block_admission",
