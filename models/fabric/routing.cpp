@@ -238,6 +238,7 @@ LinkId Router::choose_by_destination(VertexId v, int height) {
 
 LinkId Router::choose(VertexId v, std::uint64_t hash) const {
     const auto count = static_cast<std::uint32_t>(candidates_.size());
+    if (count == 1) return candidates_[0];
     const std::uint64_t own = spec_.hash_polarized ? 0 : static_cast<std::uint64_t>(v) << 32;
     const std::uint64_t here = mix(hash ^ own ^ spec_.hash_seed);
     if (spec_.policy != Routing::adaptive) return candidates_[here % count];
