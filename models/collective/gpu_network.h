@@ -92,8 +92,8 @@ class GpuNetwork {
     GroupRate ring(std::span<const GpuGroup> groups);
     GroupRate all_to_all(std::span<const GpuGroup> groups);
     GroupRate send(std::span<const GpuGroup> groups);
-    // Likewise an all-reduce that switches add up (SHARP), over a tree for each ring that there would be: what
-    // each node moves out, once. Nothing when a group's NICs have no switch above all of them.
+    // Likewise an all-reduce that switches add up (SHARP), over a tree for each ring that there would be:
+    // what each node moves out, once. Nothing when a group's NICs have no switch above all of them.
     GroupRate reduction(std::span<const GpuGroup> groups);
     GroupRate rate(Traffic traffic, std::span<const GpuGroup> groups) {
         return traffic == Traffic::all_to_all ? all_to_all(groups)
