@@ -4,9 +4,8 @@
     sweep.py RAILYARD [POINTS]        (also 'tools/railyard bench sweep [POINTS]')
 
 Runs it with one thread and with two, checks that both left the same digest, and prints CPU time of the process, what
-of it the database took, and scaling from one thread to two. The database's part is the CPU time of the thread that
-writes, from the first batch to the last commit (run_times.database_s): SQLite, the kernel's part of its writes, waking
-up. Scaling is the ratio of wall times; of CPU times where other work takes cores away: then it is twice the ratio of
+of it the database took, and scaling from one thread to two. The database's part is the CPU time of writing, from
+the first batch to the last commit (run_times.database_s): SQLite, and the kernel's part of its writes. Scaling is the ratio of wall times; of CPU times where other work takes cores away: then it is twice the ratio of
 the CPU times, because two threads share what one does alone.
 """
 
