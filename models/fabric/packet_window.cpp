@@ -319,6 +319,9 @@ WindowResult run_window(Catalogue& catalogue, const Topology& topology,
             break;
         }
     }
+    if (record != nullptr) {
+        std::erase_if(record->pauses, [&](const PauseEdge& e) { return e.link >= links; });
+    }
     result.end = engine.now();
     const Picoseconds frozen = frozen_at(result.timeline, first_fault);
     if (frozen != PacketEngine::never) result.frozen_after = frozen - first_fault;

@@ -109,7 +109,7 @@ struct QueueSample {
 
 // A window from instant to instant, for those that look at one.
 struct WindowRecord {
-    std::vector<PauseEdge> pauses;    // to the picosecond
+    std::vector<PauseEdge> pauses;    // of the topology's links, to the picosecond
     std::vector<QueueSample> queues;  // those that changed, at the timeline's instants
 };
 

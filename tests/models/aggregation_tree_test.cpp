@@ -7,7 +7,7 @@
 #include <set>
 
 #include "models/campaign/scenario.h"
-#include "models/fabric/fabric.h"
+#include "tests/models/three_tiers.h"
 
 using namespace railyard;
 
@@ -28,22 +28,6 @@ Scenario all_reduce(std::int64_t nodes, double oversubscription, const std::stri
     ScenarioChanges changes;
     changes.packets = true;
     return load_scenario(text, "sharp.toml", changes);
-}
-
-Topology three_tiers() {
-    TopologySpec spec;
-    spec.kind = "fat_tree";
-    spec.nodes = 64;
-    spec.tiers = 3;
-    spec.nic_bandwidth = Bandwidth::bits_per_second(400'000'000'000);
-    spec.leaf.name = "switch";
-    spec.leaf.ports = 8;
-    spec.leaf.port_bandwidth = spec.nic_bandwidth;
-    spec.spine = spec.core = spec.leaf;
-    std::string problem;
-    Topology t = Topology::build(spec, problem);
-    REQUIRE(problem == "");
-    return t;
 }
 
 WindowResult run(const Scenario& s, const NetworkWindow& w) {
@@ -147,4 +131,27 @@ TEST_CASE("a branch that dies fails the reduction for all, and nothing hangs") {
     CHECK(std::count(r.failed.begin(), r.failed.end(), true) > 8);
     CHECK(source_name(w.network->topology, w.window, w.window.flows[last]).ends_with(".sharp"));
     CHECK(target_name(w.network->topology, w.window, w.window.flows[last]) == "node-0.nic-0");
+}
+
+TEST_CASE("a NIC that takes a quarter of the rate holds the reduction up for all") {
+    const std::string fault =
+        "[[window.fault]]\nkind = \"slow_receiver\"\nnic = \"node-2.nic-0\"\n"
+        "rate = \"100 Gbit/s\"\n";
+    const Scenario s = all_reduce(8, 1, fault);
+    const NetworkWindow w = packet_windows(s)[0];
+    StandaloneCatalogue own = s.open_catalogue();
+    const std::atomic<bool> never{false};
+    WindowRecord record;
+    const WindowResult r = run_window(own.catalogue, w.network->topology, w.network->packets,
+                                      w.window, never, &record);
+    REQUIRE(r.ending == WindowEnding::resolved);
+    const double once = pieces * piece / 50e9;
+    const double took = static_cast<double>(r.end.count()) * 1e-12;
+    CHECK(took > 4 * once);
+    CHECK(took < 4 * once * 1.1 + 3.0 * piece / 50e9);
+    // Of the topology's links: those of aggregation nodes have no name.
+    REQUIRE(!record.pauses.empty());
+    for (const PauseEdge& e : record.pauses) {
+        REQUIRE(e.link < w.network->topology.links().size());
+    }
 }

@@ -2,29 +2,9 @@
 
 #include <map>
 
-#include "models/fabric/fabric.h"
+#include "tests/models/three_tiers.h"
 
 using namespace railyard;
-
-namespace {
-
-Topology three_tiers() {
-    TopologySpec spec;
-    spec.kind = "fat_tree";
-    spec.nodes = 64;
-    spec.tiers = 3;
-    spec.nic_bandwidth = Bandwidth::bits_per_second(400'000'000'000);
-    spec.leaf.name = "switch";
-    spec.leaf.ports = 8;
-    spec.leaf.port_bandwidth = spec.nic_bandwidth;
-    spec.spine = spec.core = spec.leaf;
-    std::string problem;
-    Topology t = Topology::build(spec, problem);
-    REQUIRE(problem == "");
-    return t;
-}
-
-}  // namespace
 
 TEST_CASE("a connection's queue pairs take the same links as packets and as shares") {
     const Topology t = three_tiers();
