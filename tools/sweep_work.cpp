@@ -337,6 +337,7 @@ SweepWorkDone run_points(std::vector<SweepPoint> points, const SweepOptions& opt
         }
         threads.clear();
         sweep.writer().finish();
+        if (options.progress) options.progress(sweep.done());
     } catch (...) {
         sweep.stop();
         throw;

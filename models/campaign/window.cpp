@@ -197,14 +197,19 @@ class Layout {
                 nics.push_back(topology_.nic(node, rail));
             }
             const auto ports = static_cast<std::int64_t>(topology_.up_links(nics[0]).size());
+            std::vector<AggregationTree> trees;  // of the ports that work on all NICs
             for (std::int64_t port = 0; port < ports; ++port) {
-                const auto tree = aggregation_tree(topology_, nics,
-                                                   static_cast<std::uint64_t>(rail * ports + port));
-                if (!tree) throw NoPath(topology_.name(nics.front()), topology_.name(nics.back()));
-                const std::int64_t bytes =
-                    spec_->bytes.count() / ports + (port < spec_->bytes.count() % ports);
-                flows_.all_reduce(*tree, std::max<std::int64_t>(1, bytes), spec_->steps,
-                                  spec_->start);
+                const auto number = static_cast<std::uint64_t>(rail * ports + port);
+                if (auto tree = aggregation_tree(topology_, nics, number)) {
+                    trees.push_back(std::move(*tree));
+                }
+            }
+            if (trees.empty())
+                throw NoPath(topology_.name(nics.front()), topology_.name(nics.back()));
+            const auto count = static_cast<std::int64_t>(trees.size());
+            const std::int64_t bytes = (spec_->bytes.count() + count - 1) / count;
+            for (const AggregationTree& tree : trees) {
+                flows_.all_reduce(tree, bytes, spec_->steps, spec_->start);
             }
         }
         out_.traffic.resize(flows_.size(), index_);

@@ -214,29 +214,49 @@ void GpuNetwork::add_ring(const GpuGroup& group, Streams& streams) {
     }
 }
 
-// The GPUs of a node add up over NVLink first: into each NIC goes the sum, from the GPU next to it.
+// The GPUs of an NVLink domain add up there first: into each of its NICs goes the sum, from the GPU next to
+// it, over a tree for each port.
 bool GpuNetwork::add_trees(const GpuGroup& group, Streams& streams) {
-    const std::vector<Members> parts = members_of(group);
+    std::vector<Members> parts;
+    for (std::size_t i = 0; i < group.size();) {
+        std::size_t end = i + 1;
+        while (end < group.size() && same_domain(group[end], group[i])) ++end;
+        const std::span<const std::int64_t> gpus(group.data() + i, end - i);
+        parts.push_back({gpus, nics_of(gpus)});
+        i = end;
+    }
     if (parts.size() == 1) return true;
-    const std::size_t trees = parts[0].nics.size();
-    for (std::size_t c = 0; c < trees; ++c) {
-        const std::size_t first = streams.usages.size();
-        const auto number = static_cast<std::uint64_t>(streams.ends.size());
+    const std::size_t rails = parts[0].nics.size();
+    for (std::size_t c = 0; c < rails; ++c) {
         std::vector<VertexId> nics;
+        std::vector<Usage> inside;  // nodes
         for (const Members& part : parts) {
             const std::int64_t nic = part.nics[c % part.nics.size()];
             const auto near = std::find_if(part.gpus.begin(), part.gpus.end(),
                                            [&](std::int64_t g) { return is_near(g, nic); });
-            to_nic(*near, nic, true, 1, streams.usages);
-            to_nic(*near, nic, false, 1, streams.usages);
+            to_nic(*near, nic, true, 1, inside);
+            to_nic(*near, nic, false, 1, inside);
             nics.push_back(topology_.nic(node_of(*near), nic));
-            if (closer_) hops_.push_back({nics.back(), nics.back(), 1, number});
         }
-        const auto tree = aggregation_tree(topology_, nics, number);
-        if (!tree) return false;
-        const std::vector<Usage> links = tree->usages();
-        streams.usages.insert(streams.usages.end(), links.begin(), links.end());
-        streams.close(first, static_cast<double>(trees), hops_);
+        const std::size_t ports = topology_.up_links(nics[0]).size();
+        std::vector<std::pair<AggregationTree, std::uint64_t>> trees;  // and their numbers
+        for (std::size_t port = 0; port < ports; ++port) {
+            const std::uint64_t number = streams.ends.size() / ports * ports + port;
+            if (auto tree = aggregation_tree(topology_, nics, number)) {
+                trees.emplace_back(std::move(*tree), number);
+            }
+        }
+        if (trees.empty()) return false;
+        for (const auto& [tree, number] : trees) {
+            const std::size_t first = streams.usages.size();
+            streams.usages.insert(streams.usages.end(), inside.begin(), inside.end());
+            const std::vector<Usage> links = tree.usages();
+            streams.usages.insert(streams.usages.end(), links.begin(), links.end());
+            if (closer_) {
+                for (const VertexId nic : nics) hops_.push_back({nic, nic, 1, number});
+            }
+            streams.close(first, static_cast<double>(rails * trees.size()), hops_);
+        }
     }
     return true;
 }

@@ -50,7 +50,9 @@ const char* obstacle(const Communicator& c, Collective collective, Choice choice
             if (collective != Collective::all_reduce) return "CollNet is for all_reduce";
             if (!simple) return "CollNet is Simple only";
             if (c.domains == 1) return "CollNet spans nodes, and there is one";
-            return c.sharp ? nullptr : "CollNet needs SHARP, which only InfiniBand switches have";
+            return c.sharp
+                       ? nullptr
+                       : "CollNet needs SHARP: InfiniBand switches that reduce, above all ranks";
         case Algorithm::pat:
             if (!gathers_or_scatters(collective)) return "PAT is for all_gather and reduce_scatter";
             if (!simple) return "PAT is Simple only";

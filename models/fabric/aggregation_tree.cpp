@@ -81,10 +81,11 @@ std::optional<AggregationTree> aggregation_tree(const Topology& topology,
                                                 std::uint64_t number) {
     AggregationTree tree;
     Vertices here;
+    const std::size_t ports = topology.up_links(nics.front()).size();
     for (const VertexId nic : nics) {
-        const std::vector<LinkId> up = ways_up(topology, nic);
-        if (up.empty()) return std::nullopt;
-        const LinkId port = up[number % up.size()];
+        const std::span<const LinkId> up = topology.up_links(nic);
+        const LinkId port = up[number % ports % up.size()];
+        if (topology.links()[port].bytes_per_s <= 0) return std::nullopt;
         tree.branches.push_back({nic, topology.links()[port].to, port});
         here.push_back(topology.links()[port].to);
     }
@@ -92,17 +93,22 @@ std::optional<AggregationTree> aggregation_tree(const Topology& topology,
     here.erase(std::unique(here.begin(), here.end()), here.end());
     const Vertices roots = common_roots(topology, here);
     if (roots.empty()) return std::nullopt;
+    number /= ports;
     tree.root = roots[number % roots.size()];
+    number /= roots.size();
     const std::vector<bool> leads_up = below(topology, tree.root);
     while (here.size() > 1 || here.front() != tree.root) {
         Vertices next;
+        std::size_t ways = 1;
         for (const VertexId v : here) {
             std::vector<LinkId> up = ways_up(topology, v);
             std::erase_if(up, [&](LinkId l) { return !leads_up[topology.links()[l].to]; });
             const LinkId chosen = up[number % up.size()];
             tree.branches.push_back({v, topology.links()[chosen].to, chosen});
             next.push_back(topology.links()[chosen].to);
+            ways = std::max(ways, up.size());
         }
+        number /= ways;
         std::sort(next.begin(), next.end());
         next.erase(std::unique(next.begin(), next.end()), next.end());
         here = std::move(next);

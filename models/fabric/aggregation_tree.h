@@ -28,9 +28,10 @@ struct AggregationTree {
     std::vector<Usage> usages() const;
 };
 
-// The lowest tree over these NICs, each once, at least two; `number` tells trees apart that could have the
-// same switches: it chooses among equal ports, roots and spines. Nothing when no switch is above all of
-// them by cables that work.
+// The lowest tree over these NICs, at least two; `number` tells trees apart. Digit by digit it chooses the
+// NICs' port (in all of them the same), the root, and the cables level by level, so that trees of consecutive
+// numbers take each cable once before any takes one again. Nothing when that port of a NIC is dead, or no
+// switch is above all of them by cables that work.
 std::optional<AggregationTree> aggregation_tree(const Topology& topology,
                                                 std::span<const VertexId> nics,
                                                 std::uint64_t number);

@@ -195,6 +195,28 @@ TEST_CASE("SHARP's trees take the NICs' whole rate where hashed rings collide") 
     CHECK(network.reduction(groups(8, 1, 8)).bytes_per_s == 0);
 }
 
+TEST_CASE("trees of one group share no cable while there are others, and use both planes") {
+    for (const std::int64_t nodes_per_leaf : {1, 2, 4}) {
+        Cluster c("fat_tree", 16);
+        c.spec.nodes_per_leaf = nodes_per_leaf;
+        c.build();
+        CHECK(c.network().reduction(groups(128, 1, 128)).bytes_per_s ==
+              doctest::Approx(8 * c.nic()));
+    }
+    Cluster c("dual_plane", 16);
+    CHECK(c.network().reduction(groups(128, 1, 128)).bytes_per_s == doctest::Approx(8 * c.nic()));
+    // Without one of its ports a NIC takes part by the other, and the rest wait for it.
+    c.topology.degrade(c.topology.up_links(c.topology.nic(3, 1))[0], 0);
+    CHECK(c.network().reduction(groups(128, 1, 128)).bytes_per_s == doctest::Approx(4 * c.nic()));
+}
+
+TEST_CASE("each NVLink domain of a node is a leaf of the tree") {
+    Cluster c("fat_tree", 16);
+    c.node.nvlink_domain = 4;
+    // Two domains a node with four NICs each.
+    CHECK(c.network().reduction(groups(128, 1, 128)).bytes_per_s == doctest::Approx(4 * c.nic()));
+}
+
 TEST_CASE("a measured communicator is never faster than on an ideal network") {
     Cluster c("fat_tree", 32);
     const Communicator ideal = read_communicator(c.catalogue, c.node, {256, 8, false});
