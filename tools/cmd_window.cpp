@@ -64,9 +64,10 @@ std::map<std::size_t, TrafficSummary> summarise(const NetworkWindow& window,
     for (std::size_t f = 0; f < window.traffic.size(); ++f) {
         TrafficSummary& t = out[window.traffic[f]];
         ++t.flows;
-        const bool to_nic =
-            window.window.flows[f].path.back() < window.network->topology.links().size();
-        if (to_nic) t.bytes += result.received_bytes[f];
+        const LinkId last = window.window.flows[f].path.back();
+        if (!aggregation_node_of(window.network->topology, last)) {
+            t.bytes += result.received_bytes[f];
+        }
         t.begun = std::min(t.begun, window.window.flows[f].start);
         t.failed += result.failed[f];
         if (result.ends[f] == PacketEngine::never) continue;

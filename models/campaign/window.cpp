@@ -196,14 +196,8 @@ class Layout {
             for (std::int64_t node = 0; node < context_.nodes; ++node) {
                 nics.push_back(topology_.nic(node, rail));
             }
-            const auto ports = static_cast<std::int64_t>(topology_.up_links(nics[0]).size());
-            std::vector<AggregationTree> trees;  // of the ports that work on all NICs
-            for (std::int64_t port = 0; port < ports; ++port) {
-                const auto number = static_cast<std::uint64_t>(rail * ports + port);
-                if (auto tree = aggregation_tree(topology_, nics, number)) {
-                    trees.push_back(std::move(*tree));
-                }
-            }
+            const std::vector<AggregationTree> trees =
+                aggregation_trees(topology_, nics, static_cast<std::uint64_t>(rail));
             if (trees.empty())
                 throw NoPath(topology_.name(nics.front()), topology_.name(nics.back()));
             const auto count = static_cast<std::int64_t>(trees.size());

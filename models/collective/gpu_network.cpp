@@ -239,21 +239,16 @@ bool GpuNetwork::add_trees(const GpuGroup& group, Streams& streams) {
             nics.push_back(topology_.nic(node_of(*near), nic));
         }
         const std::size_t ports = topology_.up_links(nics[0]).size();
-        std::vector<std::pair<AggregationTree, std::uint64_t>> trees;  // and their numbers
-        for (std::size_t port = 0; port < ports; ++port) {
-            const std::uint64_t number = streams.ends.size() / ports * ports + port;
-            if (auto tree = aggregation_tree(topology_, nics, number)) {
-                trees.emplace_back(std::move(*tree), number);
-            }
-        }
+        const std::vector<AggregationTree> trees =
+            aggregation_trees(topology_, nics, streams.ends.size() / ports);
         if (trees.empty()) return false;
-        for (const auto& [tree, number] : trees) {
+        for (const AggregationTree& tree : trees) {
             const std::size_t first = streams.usages.size();
             streams.usages.insert(streams.usages.end(), inside.begin(), inside.end());
             const std::vector<Usage> links = tree.usages();
             streams.usages.insert(streams.usages.end(), links.begin(), links.end());
             if (closer_) {
-                for (const VertexId nic : nics) hops_.push_back({nic, nic, 1, number});
+                for (const VertexId nic : nics) hops_.push_back({nic, nic, 1, tree.number});
             }
             streams.close(first, static_cast<double>(rails * trees.size()), hops_);
         }

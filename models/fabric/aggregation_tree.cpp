@@ -80,6 +80,7 @@ std::optional<AggregationTree> aggregation_tree(const Topology& topology,
                                                 std::span<const VertexId> nics,
                                                 std::uint64_t number) {
     AggregationTree tree;
+    tree.number = number;
     Vertices here;
     const std::size_t ports = topology.up_links(nics.front()).size();
     for (const VertexId nic : nics) {
@@ -116,12 +117,30 @@ std::optional<AggregationTree> aggregation_tree(const Topology& topology,
     return tree;
 }
 
+std::vector<AggregationTree> aggregation_trees(const Topology& topology,
+                                               std::span<const VertexId> nics, std::uint64_t rail) {
+    const std::size_t ports = topology.up_links(nics.front()).size();
+    std::vector<AggregationTree> trees;
+    for (std::size_t port = 0; port < ports; ++port) {
+        if (auto tree = aggregation_tree(topology, nics, rail * ports + port)) {
+            trees.push_back(std::move(*tree));
+        }
+    }
+    return trees;
+}
+
 LinkId from_aggregation_node(const Topology& topology, std::size_t index) {
     return static_cast<LinkId>(topology.links().size() + 2 * index);
 }
 
 LinkId to_aggregation_node(const Topology& topology, std::size_t index) {
     return reverse_link(from_aggregation_node(topology, index));
+}
+
+std::optional<std::size_t> aggregation_node_of(const Topology& topology, LinkId link) {
+    const std::size_t links = topology.links().size();
+    if (link < links) return std::nullopt;
+    return (link - links) / 2;
 }
 
 }  // namespace railyard

@@ -21,6 +21,7 @@ struct AggregationTree {
         VertexId parent = 0;
         LinkId up = 0;  // from child to parent
     };
+    std::uint64_t number = 0;  // aggregation_tree() makes it again by this
     VertexId root = 0;
     std::vector<Branch> branches;  // level by level, NICs first
 
@@ -36,9 +37,15 @@ std::optional<AggregationTree> aggregation_tree(const Topology& topology,
                                                 std::span<const VertexId> nics,
                                                 std::uint64_t number);
 
+// Those of the `rail`th group of NICs: one for each port that works on all of them. None: nothing reduces.
+std::vector<AggregationTree> aggregation_trees(const Topology& topology,
+                                               std::span<const VertexId> nics, std::uint64_t rail);
+
 // The links between a switch and its aggregation node, the number `index` of those in the window: behind
 // all of the topology's.
 LinkId from_aggregation_node(const Topology& topology, std::size_t index);
 LinkId to_aggregation_node(const Topology& topology, std::size_t index);
+// The index, of such a link; nothing for one of the topology's.
+std::optional<std::size_t> aggregation_node_of(const Topology& topology, LinkId link);
 
 }  // namespace railyard

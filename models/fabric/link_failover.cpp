@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "models/fabric/aggregation_tree.h"
+
 namespace railyard {
 
 namespace {
@@ -87,8 +89,10 @@ void LinkFailover::reroute(PacketEngine& engine, const Known& known) {
         const PacketFlow& flow = flows_[i];
         if (flow.continues >= 0 || flow.routing != PacketRouting::path) continue;
         // A branch of an aggregation tree stays where it is.
-        const std::size_t links = topology_.links().size();
-        if (flow.path.front() >= links || flow.path.back() >= links) continue;
+        if (aggregation_node_of(topology_, flow.path.front()) ||
+            aggregation_node_of(topology_, flow.path.back())) {
+            continue;
+        }
         std::vector<LinkId> path;
         const bool out = std::any_of(flow.path.begin(), flow.path.end(),
                                      [&](LinkId l) { return left.links()[l].bytes_per_s <= 0; });

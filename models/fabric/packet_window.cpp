@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "models/fabric/aggregation_tree.h"
 #include "models/fabric/link_failover.h"
 #include "sim/check.h"
 
@@ -192,8 +193,8 @@ void add_aggregation_nodes(PacketNetwork& network, const Topology& topology,
     }
 }
 
-std::string aggregation_node_name(const Topology& topology, const PacketWindow& window, LinkId l) {
-    return topology.name(window.aggregating[(l - topology.links().size()) / 2]) + ".sharp";
+std::string node_name(const Topology& topology, const PacketWindow& window, std::size_t node) {
+    return topology.name(window.aggregating[node]) + ".sharp";
 }
 
 }  // namespace
@@ -201,14 +202,18 @@ std::string aggregation_node_name(const Topology& topology, const PacketWindow& 
 std::string source_name(const Topology& topology, const PacketWindow& window,
                         const PacketFlow& flow) {
     const LinkId first = flow.path.front();
-    if (first >= topology.links().size()) return aggregation_node_name(topology, window, first);
+    if (const auto node = aggregation_node_of(topology, first)) {
+        return node_name(topology, window, *node);
+    }
     return topology.name(topology.links()[first].from);
 }
 
 std::string target_name(const Topology& topology, const PacketWindow& window,
                         const PacketFlow& flow) {
     const LinkId last = flow.path.back();
-    if (last >= topology.links().size()) return aggregation_node_name(topology, window, last);
+    if (const auto node = aggregation_node_of(topology, last)) {
+        return node_name(topology, window, *node);
+    }
     return topology.name(topology.links()[last].to);
 }
 
@@ -320,7 +325,9 @@ WindowResult run_window(Catalogue& catalogue, const Topology& topology,
         }
     }
     if (record != nullptr) {
-        std::erase_if(record->pauses, [&](const PauseEdge& e) { return e.link >= links; });
+        std::erase_if(record->pauses, [&](const PauseEdge& e) {
+            return aggregation_node_of(topology, e.link).has_value();
+        });
     }
     result.end = engine.now();
     const Picoseconds frozen = frozen_at(result.timeline, first_fault);
