@@ -16,7 +16,7 @@ Metric mean_metric(std::string name, std::string unit, double sum, double count)
     return {std::move(name), std::move(unit), mean, sum, count};
 }
 
-std::vector<MetricSummary> summarise_metrics(const std::vector<std::vector<Metric>>& replicas) {
+std::vector<MetricSummary> summarise_metrics(std::span<const std::span<const Metric>> replicas) {
     std::vector<MetricSummary> out;
     if (replicas.empty()) return out;
     std::vector<double> values(replicas.size());

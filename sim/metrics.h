@@ -2,6 +2,7 @@
 // Named results of one replica, and their means over many. One spelling from here to JSON, SQL and
 // charts.
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,6 @@ struct MetricSummary {
 };
 
 // Means and intervals over replicas, which must all have the same metrics in the same order.
-std::vector<MetricSummary> summarise_metrics(const std::vector<std::vector<Metric>>& replicas);
+std::vector<MetricSummary> summarise_metrics(std::span<const std::span<const Metric>> replicas);
 
 }  // namespace railyard

@@ -137,11 +137,11 @@ PointSummary summarise_point(std::span<const StoredReplica> replicas, std::int64
     out.replicas = static_cast<std::int64_t>(replicas.size());
     out.interruptions.assign(replicas[0].interruptions.size(), 0);
     const double n = static_cast<double>(replicas.size());
-    std::vector<std::vector<Metric>> metrics;
+    std::vector<std::span<const Metric>> metrics;
     Fingerprint digest;
     Fingerprint trajectory;
     for (const StoredReplica& r : replicas) {
-        metrics.push_back(r.metrics);
+        metrics.emplace_back(r.metrics);
         digest.add(r.outcome);
         trajectory.add(r.trajectory);
         for (std::size_t c = 0; c < out.interruptions.size(); ++c) {

@@ -383,14 +383,14 @@ namespace {
 
 void summarise_into(CampaignResult& out, const Scenario& s) {
     if (out.replicas.empty()) return;
-    std::vector<std::vector<Metric>> metrics;
+    std::vector<std::span<const Metric>> metrics;
     std::vector<double> fractions(out.replicas.size());
     Fingerprint digest;
     Fingerprint trajectory;
     const double n = static_cast<double>(out.replicas.size());
     out.interruptions.assign(s.causes.size(), 0);
     for (const ReplicaResult& r : out.replicas) {
-        metrics.push_back(r.metrics);
+        metrics.emplace_back(r.metrics);
         digest.add(r.outcome);
         trajectory.add(r.trajectory);
         for (std::size_t c = 0; c < s.causes.size(); ++c) {

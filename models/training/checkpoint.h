@@ -24,6 +24,7 @@ enum class Place : std::uint8_t {
     storage,      // the shared store
     object_store,
 };
+constexpr std::size_t places = 5;
 const std::vector<std::string>& place_names();
 bool on_nodes(Place place);
 

@@ -59,8 +59,7 @@ SavedStates::SavedStates(const CheckpointSpec& spec, std::int64_t nodes)
     State initial;
     initial.bytes = spec.size;
     initial.safe = true;
-    initial.copies.assign(spec.tiers.size(), Copy::none);
-    if (!initial.copies.empty()) initial.copies.back() = Copy::complete;
+    if (!spec.tiers.empty()) initial.copies[spec.tiers.size() - 1] = Copy::complete;
     states_.push_back(std::move(initial));
 }
 
@@ -77,7 +76,6 @@ State& SavedStates::begin(const Work& work, Instant now) {
     }
     last_ = state.number;
     state.begun = now;
-    state.copies.assign(spec_.tiers.size(), Copy::none);
     states_.push_back(std::move(state));
     return states_.back();
 }

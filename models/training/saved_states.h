@@ -59,7 +59,7 @@ class SavedStates {
         bool before_stop = false;  // goes to the tier that outlasts it
         bool safe = false;         // has been somewhere that survives the loss of a node
         enum class Copy : std::uint8_t { none, waiting, moving, complete, gone };
-        std::vector<Copy> copies;              // by tier
+        std::array<Copy, places> copies{};     // by tier: no two are in one place
         std::vector<std::int64_t> lost_slots;  // nodes lost since it was taken
     };
 
