@@ -3,10 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
+#include <map>
 
 #include "models/campaign/campaign.h"
 #include "tools/cmd.h"
+#include "tools/fleet_history.h"
 #include "tools/topology_drawing.h"
 
 namespace railyard {
@@ -121,9 +125,123 @@ Json absences_json(const std::vector<NodeAbsence>& absences, Instant end) {
     return out;
 }
 
+// What jobs of each size hold, and how many run and wait. Of more changes than a screen can show: the means
+// of many equal stretches.
+class FleetCurves {
+  public:
+    FleetCurves(const FleetHistory& history, Instant end) : end_(end) {
+        for (const auto& [at, change] : history.changes()) {
+            Change& c = at_[at];
+            c[running] += change.running;
+            c[waiting] += change.waiting;
+        }
+        for (const JobStint& stint : history.stints()) {
+            const auto size = static_cast<std::uint64_t>(stint.job->gpus);
+            const std::size_t c =
+                std::min<std::size_t>((std::bit_width(size - 1) + 2) / 3, sizes - 1);
+            at_[stint.from][c] += stint.job->gpus;
+            at_[stint.until][c] -= stint.job->gpus;
+        }
+    }
+
+    Json json() const {
+        constexpr std::size_t changes_max = 6000;
+        constexpr std::int64_t stretches = 1500;
+        const bool thinned = at_.size() > changes_max;
+        std::vector<Instant> from{Instant{}};  // of each value
+        if (thinned) {
+            const auto whole = end_.time_since_epoch().count();
+            for (std::int64_t i = 1; i < stretches; ++i) {
+                from.emplace_back(Duration(whole / stretches * i));
+            }
+        } else {
+            for (const auto& [at, change] : at_) {
+                if (at > from.back() && at < end_) from.push_back(at);
+            }
+        }
+        Instants at;
+        std::array<Json, series> values;
+        values.fill(Json::array());
+        auto next = at_.begin();
+        Change now{};
+        for (std::size_t i = 0; i < from.size(); ++i) {
+            const Instant until = i + 1 < from.size() ? from[i + 1] : end_;
+            std::array<double, series> held{};
+            for (Instant t = from[i]; t < until;) {
+                for (; next != at_.end() && next->first <= t; ++next) add(now, next->second);
+                const Instant then = next == at_.end() ? until : std::min(until, next->first);
+                for (std::size_t c = 0; c < series; ++c) {
+                    held[c] += static_cast<double>(now[c]) * seconds(then - t);
+                }
+                t = then;
+            }
+            at.add(from[i]);
+            for (std::size_t c = 0; c < series; ++c) {
+                const double mean = held[c] / std::max(seconds(until - from[i]), 1e-9);
+                values[c].push_back(std::round(mean * 100) / 100);
+            }
+        }
+        Json by_size = Json::object();
+        for (std::size_t c = 0; c < sizes; ++c) by_size[size_names[c]] = values[c];
+        return {{"at_ms", at.take()},
+                {"gpus", by_size},
+                {"running", values[running]},
+                {"waiting", values[waiting]},
+                {"thinned", thinned}};
+    }
+
+  private:
+    static constexpr std::array size_names = {"1 GPU", "2 to 8", "9 to 64", "65 to 512",
+                                              "over 512"};
+    static constexpr std::size_t sizes = size_names.size();
+    static constexpr std::size_t running = sizes;
+    static constexpr std::size_t waiting = sizes + 1;
+    static constexpr std::size_t series = sizes + 2;
+    using Change = std::array<std::int64_t, series>;
+
+    static void add(Change& to, const Change& change) {
+        for (std::size_t c = 0; c < series; ++c) to[c] += change[c];
+    }
+
+    Instant end_;
+    std::map<Instant, Change> at_;
+};
+
+// What went wrong, or was taken from a job; starts, ends and returns to the queue are in the curves.
+Json fleet_events_json(const std::vector<CampaignEvent>& log) {
+    constexpr std::size_t events_max = 4000;
+    constexpr std::array in_the_curves = {"started", "over", "requeued", "admitted",
+                                          "pace_changed"};
+    std::vector<CampaignEvent> events;
+    for (const CampaignEvent& e : log) {
+        if (std::ranges::find(in_the_curves, std::string_view(e.kind)) == in_the_curves.end()) {
+            events.push_back(e);
+        }
+    }
+    const std::size_t left_out = events.size() - std::min(events.size(), events_max);
+    events.resize(events.size() - left_out);
+    Json out = events_json(events);
+    out["left_out"] = left_out;
+    return out;
+}
+
+Json fleet_timeline(const FeaturedPoint& point, const Scenario& s) {
+    const ReplicaResult result = run_replica(s, 0, true);
+    const Instant end(result.simulated);
+    const FleetHistory history(s, result);
+    return {{"point", point.index},
+            {"same", fmt::format("{:016x}", result.outcome) == point.outcome},
+            {"end_ms", ms(end)},
+            {"gpus", s.gpus()},
+            {"jobs", history.jobs()},
+            {"curves", FleetCurves(history, end).json()},
+            {"events", fleet_events_json(result.log)}};
+}
+
 Json timeline_of(const FeaturedPoint& point) {
     const Scenario s = load_scenario(point.toml, point.file, changes_of(point));
     if (!s.no_path.empty()) throw ScenarioError(s.no_path);
+    if (s.fleet) return fleet_timeline(point, s);
     ReplicaTrace trace;
     const ReplicaResult result = run_replica(s, 0, true, &trace);
     const Instant end(result.simulated);

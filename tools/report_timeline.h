@@ -8,8 +8,9 @@
 
 namespace railyard {
 
-// Replica 0 from its first to its last moment: phases, events, nodes away, what the stores move. `same`: its
-// outcome is the database's. Or { point, problem } when it can't be simulated here.
+// Replica 0 from its first to its last moment: phases, events, nodes away, what the stores move; of many
+// jobs: GPUs held by jobs of each size, jobs that run and wait, events. `same`: its outcome is the
+// database's. Or { point, problem } when it can't be simulated here.
 nlohmann::ordered_json report_timeline(const FeaturedPoint& point);
 
 // The point's networks as drawings, each link's load by its colour: what its packet window's traffic (without

@@ -6,6 +6,8 @@
 #include <bit>
 #include <map>
 
+#include "tools/fleet_history.h"
+
 namespace railyard {
 
 namespace {
@@ -129,95 +131,6 @@ class Lanes {
     std::map<std::string, std::vector<Lane>> lanes_;
 };
 
-// A job from a start to its end, to its return to the queue, or to where the replica ends.
-struct JobRun {
-    const FleetJob* job;
-    Instant from;
-    Instant until;
-    Duration waited;
-    std::int64_t first_node;
-    std::string how;
-
-    double gpu_seconds() const { return static_cast<double>(job->gpus) * seconds(until - from); }
-};
-
-// What the log says of jobs: their runs, and how many there are of what at any time.
-class FleetHistory {
-  public:
-    FleetHistory(const FleetJobs& jobs, const ReplicaResult& result) : end_(result.simulated) {
-        for (const FleetJob& job : jobs.jobs) jobs_[job.id] = {&job, job.submit};
-        for (const RefusedJob& refused : result.refused) jobs_.erase(jobs.jobs[refused.job].id);
-        for (const auto& [id, state] : jobs_) {
-            if (state.since <= end_) changes_[state.since].waiting += 1;
-        }
-        for (const CampaignEvent& e : result.log) {
-            const auto found = jobs_.find(e.job);
-            if (found != jobs_.end()) follow(found->second, e);
-        }
-        for (auto& [id, state] : jobs_) {
-            if (state.runs) close(state, end_, "runs on");
-        }
-    }
-
-    struct Counts {
-        std::int64_t running = 0;
-        std::int64_t waiting = 0;
-        std::int64_t gpus = 0;
-    };
-    const std::map<Instant, Counts>& changes() const { return changes_; }
-    std::vector<JobRun>& runs() { return runs_; }
-
-  private:
-    struct State {
-        const FleetJob* job = nullptr;
-        Instant since{};  // it waits, or runs
-        bool runs = false;
-        Duration waited{};
-        std::int64_t first_node = -1;
-    };
-
-    void follow(State& state, const CampaignEvent& e) {
-        const std::string_view kind = e.kind;
-        const bool waits_again = kind == "requeued" || kind == "suspended";
-        if (kind == "started") {
-            // Of a gang whose pods are retried one by one, the others held on to theirs.
-            const bool again = state.runs;
-            if (again) {
-                close(state, e.at, "started again");
-            } else {
-                Counts& change = changes_[e.at];
-                change.waiting -= 1;
-                change.running += 1;
-                change.gpus += state.job->gpus;
-            }
-            state.waited = again ? Duration{} : e.at - state.since;
-            state.since = e.at;
-            state.runs = true;
-            state.first_node = e.slot;
-        } else if (waits_again || kind == "over") {
-            Counts& change = changes_[e.at];
-            change.waiting += (waits_again ? 1 : 0) - (state.runs ? 0 : 1);
-            if (state.runs) {
-                change.running -= 1;
-                change.gpus -= state.job->gpus;
-                // "job 17: completed"
-                const std::size_t colon = e.cause.find(": ");
-                close(state, e.at, colon == std::string::npos ? e.kind : e.cause.substr(colon + 2));
-            }
-            state.since = e.at;
-        }
-    }
-    void close(State& state, Instant until, const std::string& how) {
-        runs_.push_back({state.job, state.since, until, state.waited, state.first_node, how});
-        state.runs = false;
-    }
-
-    Instant end_;
-    std::map<std::int64_t, State> jobs_;  // by id
-    std::map<Instant, Counts> changes_;
-    std::vector<JobRun> runs_;
-};
-
 void trace_counts(PerfettoTrace& trace, PerfettoTrace::Track group, const FleetHistory& history) {
     const auto running = trace.counter(group, "jobs that run", "jobs");
     const auto waiting = trace.counter(group, "jobs that wait", "jobs");
@@ -244,17 +157,17 @@ std::string size_name(std::int64_t gpus) {
     return fmt::format("up to {} GPUs", std::bit_ceil(static_cast<std::uint64_t>(gpus)));
 }
 
-std::size_t trace_runs(PerfettoTrace& trace, std::vector<JobRun>& runs) {
+std::size_t trace_runs(PerfettoTrace& trace, std::vector<JobStint> runs) {
     constexpr std::size_t runs_max = 50'000;  // as many as a browser can hold
-    std::stable_sort(runs.begin(), runs.end(), [](const JobRun& a, const JobRun& b) {
+    std::stable_sort(runs.begin(), runs.end(), [](const JobStint& a, const JobStint& b) {
         return a.gpu_seconds() > b.gpu_seconds();
     });
     const std::size_t left_out = runs.size() - std::min(runs.size(), runs_max);
     runs.resize(runs.size() - left_out);
     std::stable_sort(runs.begin(), runs.end(),
-                     [](const JobRun& a, const JobRun& b) { return a.from < b.from; });
+                     [](const JobStint& a, const JobStint& b) { return a.from < b.from; });
     Lanes lanes(trace, trace.group("jobs that run, by size"));
-    for (const JobRun& run : runs) {
+    for (const JobStint& run : runs) {
         trace.slice(lanes.track(size_name(run.job->gpus), ns(run.from), ns(run.until)),
                     fmt::format("job {}", run.job->id), ns(run.from), ns(run.until),
                     {{"GPUs", run.job->gpus},
@@ -281,15 +194,12 @@ void trace_fleet_events(PerfettoTrace& trace, PerfettoTrace::Track group,
 }  // namespace
 
 std::size_t trace_fleet(PerfettoTrace& trace, const Scenario& s, const ReplicaResult& result) {
-    const bool bounded = s.duration > Duration{};
-    const FleetJobs jobs = draw_jobs(*s.fleet, s.seed, static_cast<std::uint64_t>(result.index),
-                                     bounded ? s.duration : campaign_length_max);
-    FleetHistory history(jobs, result);
+    const FleetHistory history(s, result);
     const auto group =
-        trace.group(fmt::format("{} jobs, replica {}", jobs.jobs.size(), result.index));
+        trace.group(fmt::format("{} jobs, replica {}", history.jobs(), result.index));
     trace_counts(trace, group, history);
     trace_fleet_events(trace, group, result);
-    return trace_runs(trace, history.runs());
+    return trace_runs(trace, history.stints());
 }
 
 void trace_replica(PerfettoTrace& trace, const Scenario& s, const ReplicaResult& result,

@@ -276,12 +276,25 @@ async function nothingPossible(browser) {
   await context.close();
 }
 
-// Many jobs have waits and completion times, and no phases: nothing is drawn empty.
+// Many jobs have waits and completion times, and a timeline of what they hold, whose curves are the database's events.
 async function manyJobs(browser) {
   const { page, context } = await open(browser, "fleet.html");
   const cards = await page.locator("#summary .cards").innerText();
   for (const name of ["utilisation", "jobs completed", "wait in the queue", "job completion time"]) check(cards.includes(name), `many jobs: no ${name} in "${cards}"`);
-  check((await page.locator("#timeline").count()) === 0, "many jobs: a timeline of one job");
+  const chart = page.locator("#timeline .chart");
+  for (const name of ["Zoom in", "Later", "Whole"]) {
+    await changes(chart, () => page.locator("#timeline").getByRole("button", { name, exact: true }).click(), `many jobs: ${name} changes nothing`);
+  }
+  check((await page.locator("#timeline .note").count()) === 0, "many jobs: the timeline is not the database's");
+  const curves = await csvOf(page, "jobs over time");
+  const starts = sql("SELECT DISTINCT time_ns FROM events WHERE point = 1 AND replica = 0 AND kind = 'started'", join(folder, "fleet.sqlite"));
+  check(starts.length > 0, "many jobs: none starts");
+  const named = (name) => curves[0].indexOf(name);
+  for (const { time_ns } of starts) {
+    const row = curves.slice(1).findLast((r) => Number(r[0]) <= time_ns * 1e-9 + 0.001);
+    check(Number(row[named("running")]) > 0, `many jobs: nothing runs at ${row[0]} s, when a job starts`);
+    check(curves[0].some((c, i) => c.startsWith("gpus_held") && Number(row[i]) > 0), `many jobs: no GPU is held at ${row[0]} s`);
+  }
   const colours = readFileSync(join(root, "tools/report/src/colours.js"), "utf8");
   for (const { category } of sql("SELECT category FROM categories", join(folder, "fleet.sqlite"))) {
     check(colours.includes(`  ${category}: "#`), `the ledger's ${category} has no colour`);

@@ -1,18 +1,13 @@
-// One replica from its first to its last moment: phases, interruptions, checkpoints, stores, links, nodes.
+// One replica from its first to its last moment: one job's phases, interruptions, checkpoints, stores, links,
+// nodes; or many jobs.
 
 import { axisStyle, clipToGrid, figure, ink, narrow } from "./charts.js";
 import { phaseColours, series } from "./colours.js";
-import { button, choice, csvButton, h, section } from "./dom.js";
+import { choice, csvButton, h, section } from "./dom.js";
+import { drawnFleet } from "./fleet_timeline.js";
 import { spelled, time } from "./format.js";
 import { nameOf } from "./summary.js";
-
-const day = 86400e3;
-
-// Instants come as differences in ms; the chart's axis is in days.
-function instants(differences) {
-  let at = 0;
-  return differences.map((d) => (at += d) / day);
-}
+import { clock, counted, day, instants, leftMargin, linkedPointer, sameOutcome, sliders, steps, timeAxes, valueAxis, zoomControls } from "./time_axis.js";
 
 function open(raw) {
   const at = instants(raw.phases.at_ms);
@@ -32,36 +27,21 @@ function open(raw) {
   return { phases, names: raw.phases.names, interruptions: of("interruption", "storm", "data_lost"), checkpoints: of("checkpoint_safe"), stores, absent, end };
 }
 
-const steps = (at, values, end) => [...at.map((t, i) => [t, values[i]]), [end, values.at(-1) ?? 0]];
-
 // What of the job's own way to the stores is in use, whichever direction is fuller.
 function linkLoad(raw, store, end) {
   const load = store.at.map((_, i) => Math.max(store.read_MBps[i] / (raw.links_read_MBps || Infinity), store.write_MBps[i] / (raw.links_write_MBps || Infinity)));
   return steps(store.at, load, end);
 }
 
-const counted = (list, word) => `${list.length.toLocaleString("en")} ${word}${list.length === 1 ? "" : "s"}`;
-const clock = (days) => (days < 2 ? time(days * 86400) : `day ${days.toFixed(2)}`);
-
 function options(raw, data) {
-  const { text, faint, line } = ink();
-  const compact = narrow();
-  const left = compact ? 62 : 110;
+  const { text, faint } = ink();
+  const left = leftMargin();
   const grids = [
     { left, right: 16, top: 34, height: 92 },
     { left, right: 16, top: 172, height: 90 },
     { left, right: 16, top: 300, height: 66 },
     { left, right: 16, top: 404, height: 54 },
   ];
-  const x = grids.map((_, gridIndex) => axisStyle({
-    type: "value", gridIndex, min: 0, max: data.end, axisPointer: { show: true, snap: false },
-    axisLabel: { show: gridIndex === 3, color: faint, hideOverlap: true, formatter: (v) => (data.end < 2 ? time(v * 86400) : `${+v.toFixed(3)} d`) },
-    splitLine: { show: false },
-  }));
-  const value = (gridIndex, name, more = {}) => axisStyle({
-    type: "value", gridIndex, name, nameLocation: "end", nameGap: 13, splitNumber: 2,
-    nameTextStyle: { color: text, align: "left", padding: [0, 0, 0, compact ? -56 : -100], fontSize: 12 }, ...more,
-  });
   const rows = ["phase", "interruptions", "checkpoints"];
   const step = (gridIndex, name, points, colour, area) => ({
     type: "line", step: "end", xAxisIndex: gridIndex, yAxisIndex: gridIndex, name, data: points, showSymbol: false, sampling: "minmax",
@@ -81,20 +61,17 @@ function options(raw, data) {
   return {
     legend: { type: "scroll", top: 0, textStyle: { color: text }, pageTextStyle: { color: text }, icon: "roundRect", itemWidth: 12, itemHeight: 10, selectedMode: false,
       data: Object.keys(phaseColours).filter((p) => data.phases.some((d) => data.names[d[2]] === p)).map((p) => ({ name: spelled(p), itemStyle: { color: phaseColours[p] } })) },
-    axisPointer: { link: [{ xAxisIndex: "all" }], label: { show: false }, lineStyle: { color: line } },
+    axisPointer: linkedPointer(),
     tooltip: { trigger: "item" },
     grid: grids,
-    xAxis: x,
+    xAxis: timeAxes(grids, data.end),
     yAxis: [
-      axisStyle({ type: "category", gridIndex: 0, inverse: true, data: rows, axisLabel: { color: text, fontSize: compact ? 9 : 12 }, splitLine: { show: false } }),
-      value(1, "storage, GB/s"),
-      value(2, "load of the job's storage links", { axisLabel: { color: faint, formatter: (v) => `${+(100 * v).toFixed(1)} %` } }),
-      value(3, "nodes out of service", { minInterval: 1 }),
+      axisStyle({ type: "category", gridIndex: 0, inverse: true, data: rows, axisLabel: { color: text, fontSize: narrow() ? 9 : 12 }, splitLine: { show: false } }),
+      valueAxis(1, "storage, GB/s"),
+      valueAxis(2, "load of the job's storage links", { axisLabel: { color: faint, formatter: (v) => `${+(100 * v).toFixed(1)} %` } }),
+      valueAxis(3, "nodes out of service", { minInterval: 1 }),
     ],
-    dataZoom: [
-      { type: "inside", xAxisIndex: [0, 1, 2, 3], filterMode: "none", zoomOnMouseWheel: "ctrl", moveOnMouseMove: true, minSpan: 0.001 },
-      { type: "slider", xAxisIndex: [0, 1, 2, 3], filterMode: "none", bottom: 4, height: 22, left, right: 16, textStyle: { color: faint }, borderColor: line, labelFormatter: (v) => clock(v), minSpan: 0.001 },
-    ],
+    dataZoom: sliders(grids),
     series: [
       { type: "custom", name: "phase", renderItem: drawPhase, data: data.phases.map((p) => ({ value: p })), encode: { x: [0, 1], y: -1 }, clip: true, progressive: 0,
         tooltip: { formatter: ({ value: [from, until, phase] }) => `<b>${spelled(data.names[phase])}</b> for ${time((until - from) * 86400)}<br>from ${clock(from)}` } },
@@ -109,35 +86,6 @@ function options(raw, data) {
       step(3, "nodes out of service", data.absent, "#76808c", true),
     ].map((s) => (s.type === "line" ? { ...s, tooltip: { formatter: () => s.name } } : s)),
   };
-}
-
-function zoomControls(chart) {
-  const span = () => {
-    const zoom = chart.instance?.getOption().dataZoom[0];
-    return zoom ? [zoom.start, zoom.end] : [0, 100];
-  };
-  const show = (start, end) => {
-    const width = Math.min(100, Math.max(0.05, end - start));
-    const from = Math.min(100 - width, Math.max(0, start));
-    chart.dispatch({ type: "dataZoom", dataZoomIndex: 0, start: from, end: from + width });
-    chart.dispatch({ type: "dataZoom", dataZoomIndex: 1, start: from, end: from + width });
-  };
-  const scaled = (factor) => {
-    const [a, b] = span();
-    const middle = (a + b) / 2;
-    show(middle - ((b - a) * factor) / 2, middle + ((b - a) * factor) / 2);
-  };
-  const moved = (share) => {
-    const [a, b] = span();
-    show(a + share * (b - a), b + share * (b - a));
-  };
-  return [
-    button("Zoom in", () => scaled(0.5), { "data-zoom": "in" }),
-    button("Zoom out", () => scaled(2), { "data-zoom": "out" }),
-    button("←", () => moved(-0.4), { "aria-label": "Earlier" }),
-    button("→", () => moved(0.4), { "aria-label": "Later" }),
-    button("Whole", () => show(0, 100)),
-  ];
 }
 
 // Names of series in the storage charts, in words: their legend is this line.
@@ -157,19 +105,20 @@ function drawn(raw) {
     rows: data.phases.map(([from, until, phase]) => [(from * 86400).toFixed(3), (until * 86400).toFixed(3), data.names[phase]]),
   }));
   const notes = [
-    raw.same ? null : h("p", { class: "note" }, "This railyard simulates the replica differently from the one that filled the database: the timeline is not of the same outcome."),
+    sameOutcome(raw),
     raw.stores.some((s) => s.thinned) ? h("p", { class: "meta" }, "Storage: the highest rates of each of 4,000 equal stretches.") : null,
   ];
   return h("div", {}, h("div", { class: "controls" }, zoomControls(chart), csv), ...notes, element, rateKey(data));
 }
 
 export function timeline(data, run) {
-  // Many jobs have no phases that one line could show.
-  const of = data.timelines.filter((t) => run.points.includes(t.point) && (t.problem || t.phases.at_ms.length > 1));
+  const of = data.timelines.filter((t) => run.points.includes(t.point) && (t.problem || t.curves || t.phases.at_ms.length > 1));
   if (of.length === 0) return null;
-  const holder = h("div", {}, drawn(of[0]));
+  const draw = (raw) => (raw.curves ? drawnFleet(raw) : drawn(raw));
+  const holder = h("div", {}, draw(of[0]));
   const name = (t) => nameOf(run, run.points.indexOf(t.point));
-  const pick = choice("Point", of.map((t, i) => [String(i), name(t)]), "0", (i) => holder.replaceChildren(drawn(of[Number(i)])));
-  return section("timeline", ["A replica's timeline", "Timeline"], "What the job did and what it waited for, simulated again from the database: the same seed gives the same bytes.",
+  const pick = choice("Point", of.map((t, i) => [String(i), name(t)]), "0", (i) => holder.replaceChildren(draw(of[Number(i)])));
+  const what = of[0].curves ? "What the jobs held and what they waited for" : "What the job did and what it waited for";
+  return section("timeline", ["A replica's timeline", "Timeline"], `${what}, simulated again from the database: the same seed gives the same bytes.`,
     of.length > 1 ? h("div", { class: "controls" }, pick) : null, holder);
 }
