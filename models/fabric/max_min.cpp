@@ -51,9 +51,9 @@ FlowId MaxMin::add(std::span<const Usage> usages) {
     for (std::size_t i = 0; i < count; ++i) {
         LinkState& link = links_[usages[i].link];
         const auto at = static_cast<std::uint32_t>(first + i);
-        crossings_[at] = {usages[i].link, id, static_cast<std::uint32_t>(link.crossings.size()),
+        crossings_[at] = {usages[i].link, static_cast<std::uint32_t>(link.sharers.size()),
                           usages[i].share};
-        link.crossings.push_back(at);
+        link.sharers.push_back({id, usages[i].share, at});
     }
     ++flow_count_;
     added_.push_back(id);
@@ -64,9 +64,9 @@ void MaxMin::remove(FlowId id) {
     Flow& flow = flows_[id];
     RY_CHECK(flow.count > 0);
     for (const Crossing& c : crossings_of(id)) {
-        auto& list = links_[c.link].crossings;
+        auto& list = links_[c.link].sharers;
         list[c.place] = list.back();
-        crossings_[list[c.place]].place = c.place;
+        crossings_[list[c.place].crossing].place = c.place;
         list.pop_back();
         if (!std::exchange(links_[c.link].left, true)) left_.push_back(c.link);
     }
@@ -105,14 +105,13 @@ void MaxMin::touch(LinkId id) {
     link.free_bytes_per_s = link.capacity;
     link.rising_shares = 0;
     link.rising = 0;
-    for (const std::uint32_t at : link.crossings) {
-        const Crossing& c = crossings_[at];
-        const Flow& flow = flows_[c.flow];
+    for (const Sharer& s : link.sharers) {
+        const Flow& flow = flows_[s.flow];
         if (flow.released && !flow.frozen) {
-            link.rising_shares += double{c.share};
+            link.rising_shares += double{s.share};
             ++link.rising;
         } else {
-            link.free_bytes_per_s -= double{c.share} * flow.rate;
+            link.free_bytes_per_s -= double{s.share} * flow.rate;
         }
     }
     push_level(id);
@@ -134,8 +133,7 @@ void MaxMin::freeze(FlowId id, double rate, LinkId bottleneck) {
 // Fixed flows on a link that is about to fill at a lower level than theirs give way.
 bool MaxMin::release_faster(LinkId id, double than) {
     const std::size_t before = released_.size();
-    for (const std::uint32_t at : links_[id].crossings) {
-        const FlowId f = crossings_[at].flow;
+    for (const auto& [f, share, crossing] : links_[id].sharers) {
         if (!flows_[f].released && flows_[f].rate > than * (1 + tolerance)) release(f);
     }
     for (std::size_t i = before; i < released_.size(); ++i) {
@@ -188,8 +186,7 @@ void MaxMin::fill() {
             continue;
         }
         if (release_faster(lowest.link, now)) continue;
-        for (const std::uint32_t at : link.crossings) {
-            const FlowId f = crossings_[at].flow;
+        for (const auto& [f, share, crossing] : link.sharers) {
             if (flows_[f].released && !flows_[f].frozen) freeze(f, now, lowest.link);
         }
     }
@@ -203,11 +200,8 @@ bool MaxMin::release_unsettled() {
         const LinkState& link = links_[id];
         const bool full = link.free_bytes_per_s <= tolerance * link.capacity;
         double fastest = 0;
-        for (const std::uint32_t at : link.crossings) {
-            fastest = std::max(fastest, flows_[crossings_[at].flow].rate);
-        }
-        for (const std::uint32_t at : link.crossings) {
-            const FlowId f = crossings_[at].flow;
+        for (const Sharer& s : link.sharers) fastest = std::max(fastest, flows_[s.flow].rate);
+        for (const auto& [f, share, crossing] : link.sharers) {
             const Flow& flow = flows_[f];
             if (flow.released || flow.bottleneck != id) continue;
             if (!full || flow.rate < fastest * (1 - tolerance)) release(f);
@@ -223,9 +217,8 @@ void MaxMin::solve() {
     }
     for (const LinkId l : left_) {
         links_[l].left = false;
-        for (const std::uint32_t at : links_[l].crossings) {
-            const FlowId f = crossings_[at].flow;
-            if (flows_[f].bottleneck == l) release(f);
+        for (const Sharer& s : links_[l].sharers) {
+            if (flows_[s.flow].bottleneck == l) release(s.flow);
         }
     }
     added_.clear();

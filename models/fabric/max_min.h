@@ -34,11 +34,15 @@ class MaxMin {
     std::span<const FlowId> resolved() const { return released_; }
 
   private:
-    struct Crossing {  // one flow on one link
+    struct Crossing {  // one flow on one link, as the flow sees it
         LinkId link = 0;
-        FlowId flow = 0;
         std::uint32_t place = 0;  // in the link's list
         float share = 0;
+    };
+    struct Sharer {  // and as the link does
+        FlowId flow = 0;
+        float share = 0;
+        std::uint32_t crossing = 0;
     };
     struct Flow {
         double rate = 0;
@@ -55,7 +59,7 @@ class MaxMin {
         std::uint32_t rising = 0;     // how many they are
         std::uint32_t touched_in = 0;
         bool left = false;  // by a flow since the last solve
-        std::vector<std::uint32_t> crossings;
+        std::vector<Sharer> sharers;
     };
     struct Level {
         double rate;
