@@ -432,6 +432,11 @@ void CheckpointReader::check_room(Section& section, const TierSpec& tier, Bytes 
     const char* key = section.has("keep_for")    ? "keep_for"
                       : &section == &checkpoint_ ? "size"
                                                  : "keep";
+    if (fits < 1) {
+        section.error(key, fmt::format("a checkpoint of {} does not fit into the {} of {}",
+                                       to_text(copy), to_text(capacity), of));
+        return;
+    }
     section.error(
         key,
         fmt::format("{} checkpoints of {} do not fit into the {} of {}: full on day {:.1f}",
