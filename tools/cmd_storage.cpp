@@ -317,6 +317,9 @@ int cmd_storage(const std::vector<std::string>& arguments) {
     changes.must_fit = false;  // memory is not its business
     const Scenario s =
         load_scenario_file((*values)["scenario"].as<std::vector<std::string>>()[0], changes);
+    for (const Diagnostic& warning : s.warnings) {
+        fmt::print(stderr, "{}\n", format_diagnostic(warning, "warning"));
+    }
     need_one_job(s, "storage");
     SmallFiles files;
     files.files = (*values)["files"].as<std::int64_t>();

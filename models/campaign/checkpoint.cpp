@@ -50,6 +50,7 @@ class CheckpointReader {
     void warn_of_what_has_no_effect();
     void settle_size();
     void settle_interval();
+    void warn_of_late_copies(Duration interval);
     void settle_snapshot(const BurstPenalty& burst_penalty);
     void settle_tier(Section& section, TierSpec& tier, std::optional<Duration> keep_for);
     void settle_stall();
@@ -432,6 +433,11 @@ void CheckpointReader::check_room(Section& section, const TierSpec& tier, Bytes 
     const char* key = section.has("keep_for")    ? "keep_for"
                       : &section == &checkpoint_ ? "size"
                                                  : "keep";
+    if (fits < 1) {
+        section.error(key, fmt::format("a checkpoint of {} does not fit into the {} of {}",
+                                       to_text(copy), to_text(capacity), of));
+        return;
+    }
     section.error(
         key,
         fmt::format("{} checkpoints of {} do not fit into the {} of {}: full on day {:.1f}",
@@ -489,6 +495,21 @@ void CheckpointReader::settle_stall() {
     }
 }
 
+// Behind the first tier nothing waits: of the checkpoints that do the newest goes next.
+void CheckpointReader::warn_of_late_copies(Duration interval) {
+    for (std::size_t i = 1; i < c().tiers.size(); ++i) {
+        const TierSpec& tier = c().tiers[i];
+        interval = from_seconds(seconds(interval) * static_cast<double>(tier.every));
+        const Duration copy = time_alone(tier, s_);
+        if (copy <= interval) continue;
+        const std::string place = place_names()[static_cast<std::size_t>(tier.place)];
+        checkpoint_.warning("tier",
+                            fmt::format("{} takes {} for a copy, and one is due every {}", place,
+                                        to_text(copy), to_text(interval)),
+                            "it will be behind, and some checkpoints are left out there");
+    }
+}
+
 void CheckpointReader::settle_interval() {
     if (!checkpoint_.ok()) return;
     const Duration step = s_.job.step.duration();
@@ -505,17 +526,16 @@ void CheckpointReader::settle_interval() {
     } else {
         c().interval_wall = interval_;
     }
-    Duration write = c().stall_alone;
-    for (const TierSpec& tier : c().tiers) {
-        if (tier.every == 1) write = std::max(write, time_alone(tier, s_));
-    }
-    if (std::max(time_per_checkpoint(), step) <= write) {
+    const Duration interval = time_per_checkpoint();
+    const Duration write = std::max(c().stall_alone, time_alone(c().tiers[0], s_));
+    if (std::max(interval, step) <= write) {
         checkpoint_.warning("interval",
                             fmt::format("the interval of {} is shorter than its own write of {}",
-                                        to_text(time_per_checkpoint()), to_text(write)),
+                                        to_text(interval), to_text(write)),
                             async() ? "each checkpoint will wait for the one before it"
                                     : "the job will do little else than save");
     }
+    warn_of_late_copies(std::max(interval, step));
     s_.checkpoint_description = fmt::format(
         "{} {} every {}", async() ? "asynchronous" : "synchronous", to_text(c().size),
         interval_steps_ > 0 ? fmt::format("{} steps", interval_steps_)

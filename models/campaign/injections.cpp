@@ -56,6 +56,10 @@ void read_injections(Section& top, Catalogue& catalogue, Scenario& s) {
             section.warning("duration",
                             fmt::format("has no effect: '{}' takes nothing out of service", cause));
         }
+        if (s.duration > Duration{} && strike.at >= s.duration) {
+            section.warning(
+                "at", fmt::format("the campaign has ended by then, after {}", to_text(s.duration)));
+        }
         s.nodes.injected.push_back(strike);
     }
 }

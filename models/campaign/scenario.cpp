@@ -85,6 +85,7 @@ class ScenarioReader {
         });
     }
     bool ok() const { return values_.diagnostics().ok() && !top_.describing(); }
+    void warn_of_late_strikes();
     void read_run();
     void read_cluster();
     void read_fault(Section& section);
@@ -161,6 +162,7 @@ Scenario ScenarioReader::read() {
     s_.gpu_path = store.gpu_path();
     StoreReader object(StoreRole::object, top_, *catalogue_, s_.node, node_name_, s_.nodes.nodes);
     if (object.present()) s_.stores.push_back(object.build(s_.networks));
+    warn_of_late_strikes();
     if (s_.networks[0].kind_given) {
         s_.node.transport = network_kinds()[static_cast<std::size_t>(s_.networks[0].kind)];
     }
@@ -195,6 +197,17 @@ Scenario ScenarioReader::read() {
     if (ok()) remove_from_campaign(s_, changes_.without);
     if (s_.fleet) s_.fleet = fleet_with_failures(*s_.fleet, s_);
     return std::move(s_);
+}
+
+void ScenarioReader::warn_of_late_strikes() {
+    const auto& failures = s_.stores[shared_store].failures;
+    if (!failures || s_.duration == Duration{}) return;
+    for (const StoreStrike& strike : failures->strikes) {
+        if (strike.at < s_.duration) continue;
+        top_.warning("storage",
+                     fmt::format("failures.inject at {}: the campaign has ended by then, after {}",
+                                 to_text(strike.at), to_text(s_.duration)));
+    }
 }
 
 void ScenarioReader::read_run() {

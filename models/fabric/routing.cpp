@@ -132,7 +132,31 @@ void Router::find_shapes() {
                                  const Range& right = far(b, 0).hull;
                                  return left.first < right.first || left.end < right.end;
                              });
+        if (shape.ordered_down) find_even_down(v);
     }
+}
+
+void Router::find_even_down(VertexId v) {
+    const auto first = static_cast<VertexId>(topology_.nic_count());
+    const auto far = [&](LinkId l) -> const Leaves& {
+        return leaves_[topology_.links()[l].to - first][0];
+    };
+    const auto down = topology_.down_links(v);
+    const Range all = leaves_[v - first][0].hull;
+    const Range one = far(down[0]).hull;
+    const auto leaves = one.end - one.first;
+    const auto cables = static_cast<std::uint32_t>(std::count_if(
+        down.begin(), down.end(), [&](LinkId l) { return far(l).hull.first == one.first; }));
+    for (std::uint32_t i = 0; i < down.size(); ++i) {
+        const Leaves& there = far(down[i]);
+        const std::uint32_t begin = all.first + i / cables * leaves;
+        const bool even = topology_.links()[down[i]].bytes_per_s > 0 && there.pieces == whole &&
+                          there.hull.first == begin &&
+                          there.hull.end == std::min(begin + leaves, all.end);
+        if (!even) return;
+    }
+    shapes_[v - first].down_cables = cables;
+    shapes_[v - first].down_leaves = leaves;
 }
 
 void Router::forget_loads() {
@@ -208,6 +232,14 @@ void Router::find_candidates(VertexId v, int height) {
     if (height >= 0 && v >= topology_.nic_count() &&
         shapes_[v - topology_.nic_count()].even_up[static_cast<std::size_t>(height)]) {
         candidates_ = topology_.up_links(v);
+        return;
+    }
+    const auto even_down = [&] { return shapes_[v - topology_.nic_count()].down_leaves > 0; };
+    if (height < 0 && target_leaves_.size() == 1 && even_down()) {
+        const Shape& shape = shapes_[v - topology_.nic_count()];
+        const std::uint32_t first = leaves_[v - topology_.nic_count()][0].hull.first;
+        const std::uint32_t place = (target_leaves_[0] - first) / shape.down_leaves;
+        candidates_ = topology_.down_links(v).subspan(place * shape.down_cables, shape.down_cables);
         return;
     }
     for (const LinkId l : height < 0 ? down_links_near_target(v) : topology_.up_links(v)) {

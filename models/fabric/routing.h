@@ -82,10 +82,14 @@ class Router {
     struct Shape {
         std::array<bool, heights> even_up{};  // so many levels above its up links is the same
         bool ordered_down = false;            // its down links lead to leaves in ascending order
+        // And so many links in a row to the same so many leaves, on from its first; 0 leaves: not so.
+        std::uint32_t down_cables = 0;
+        std::uint32_t down_leaves = 0;
     };
 
     void find_leaves();
     void find_shapes();
+    void find_even_down(VertexId v);
     std::span<const LinkId> down_links_near_target(VertexId v) const;
     Leaves join(std::span<const LinkId> links, int height);
     bool covers(VertexId v, int height) const;

@@ -58,13 +58,11 @@ void BurstSharing::find_bounds() {
         Bound bound{s.cap, {s.cap_wall, {}}};
         for (const Usage& u : traffic_.path(s.path)) {
             if (crossings[u.link] > 1) continue;
+            watched_[u.link] = never_full;  // done with
             const double rate = traffic_.capacities()[u.link] / (double{u.share} * s.files);
             if (rate < bound.rate) bound = {rate, {traffic_.wall(u.link), u.link}};
         }
         bounds_.push_back(bound);
-        for (const Usage& u : traffic_.path(s.path)) {
-            if (crossings[u.link] == 1) watched_[u.link] = never_full;  // done with
-        }
     }
 }
 
@@ -192,7 +190,6 @@ void BurstSharing::begin(std::size_t index) {
 }
 
 void BurstSharing::finish(std::size_t index) {
-    add_loads(classes_[index], -1, moving_);
     classes_[index].phase = BurstClass::Phase::ended;
     move_files(classes_[index].group, -classes_[index].files);
 }
@@ -234,11 +231,14 @@ double BurstSharing::fullest(const std::vector<double>& loads) const {
 }
 
 // False when the present rates overfill nothing; it is then proved up to where the fullest link would be
-// full.
+// full. Files that have ended since the last look leave what moves here.
 bool BurstSharing::watch_more_links() {
     std::fill(load_.begin(), load_.end(), 0.0);
+    std::fill(moving_.begin(), moving_.end(), 0.0);
     for (const BurstClass& c : classes_) {
-        if (c.rate > 0) add_loads(c, c.rate, load_);
+        if (c.phase != BurstClass::Phase::moving) continue;
+        add_loads(c, c.rate, load_);
+        add_loads(c, 1, moving_);
     }
     const double present = fullest(load_);
     if (present > 1 + tolerance) {

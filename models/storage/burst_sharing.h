@@ -85,7 +85,8 @@ class BurstSharing {
     std::vector<std::uint32_t> changed_groups_;
     std::vector<double> proved_;  // by class: rates at which no link is too full
     std::vector<double> load_;    // by link
-    std::vector<double> moving_;  // by link: what a byte/s of each file that moves puts there
+    // By link: what a byte/s of each file puts there, of all that move or did at the last look.
+    std::vector<double> moving_;
     std::optional<MaxMin> shares_;
 };
 

@@ -8,20 +8,35 @@ namespace railyard {
 
 namespace {
 
-// Lost drives fall into different groups while there are groups that have all theirs.
-std::int64_t lost_of_one(const RaidGroups& groups, const StoreState& state) {
-    return std::min(groups.parity, (state.drives_down + groups.count - 1) / groups.count);
+// Drives that share stripes, and how many such sets there are.
+struct Arrays {
+    std::int64_t drives = 0;
+    std::int64_t count = 0;
+};
+
+Arrays arrays_of(const StoreDesign& design, const RaidGroups& groups) {
+    if (groups.array_drives == 0) return {groups.drives(), groups.count};
+    return {groups.array_drives, design.drive_count() / groups.array_drives};
+}
+
+// Lost drives fall into different arrays while there are some that have all theirs.
+std::int64_t lost_of_one(const Arrays& arrays, const RaidGroups& groups, const StoreState& state) {
+    return std::min(groups.parity, (state.drives_down + arrays.count - 1) / arrays.count);
 }
 
 Bandwidth rebuild_rate(const StoreDesign& design, const RaidGroups& groups) {
     return design.drives.rebuild * groups.rebuild_speedup;
 }
 
-// Of a drive's time, what its group's rebuild leaves.
-double free_time(const StoreDesign& design, const StoreState& state) {
+// Of a drive's time, what a rebuild leaves: in a group of its own each drive is read as fast as the lost one
+// is written, in an array d reads of each byte are spread over all.
+double free_time(const StoreDesign& design, const RaidGroups& groups, const StoreState& state) {
     if (state.rebuilds == 0) return 1;
-    const double taken =
-        design.drives.rebuild.bytes_per_second() / design.drives.read.bytes_per_second();
+    const double of_one = groups.array_drives == 0 ? 1
+                                                   : static_cast<double>(groups.data) /
+                                                         static_cast<double>(groups.array_drives);
+    const double taken = rebuild_rate(design, groups).bytes_per_second() * of_one /
+                         design.drives.read.bytes_per_second();
     return std::max(0.0, 1 - taken);
 }
 
@@ -49,18 +64,20 @@ RaidGroups read_raid_groups(Section& storage, Section& own, Catalogue& catalogue
 
 double raid_read_drives(const StoreDesign& design, const RaidGroups& groups,
                         const StoreState& state) {
-    const auto n = static_cast<double>(groups.drives());
-    const auto lost = static_cast<double>(lost_of_one(groups, state));
+    const Arrays arrays = arrays_of(design, groups);
+    const auto n = static_cast<double>(arrays.drives);
+    const auto lost = static_cast<double>(lost_of_one(arrays, groups, state));
     const double reads = 1 + lost / n * (static_cast<double>(groups.data) - 1);
-    return static_cast<double>(groups.count) * (n - lost) / reads * free_time(design, state);
+    return static_cast<double>(arrays.count) * (n - lost) / reads *
+           free_time(design, groups, state);
 }
 
 double raid_write_drives(const StoreDesign& design, const RaidGroups& groups,
                          const StoreState& state) {
-    const auto n = static_cast<double>(groups.drives());
-    const auto lost = static_cast<double>(lost_of_one(groups, state));
-    return static_cast<double>(groups.count) * static_cast<double>(groups.data) * (n - lost) / n *
-           free_time(design, state);
+    const Arrays arrays = arrays_of(design, groups);
+    const auto left = static_cast<double>(arrays.drives - lost_of_one(arrays, groups, state));
+    return static_cast<double>(arrays.count) * static_cast<double>(groups.data) * left /
+           static_cast<double>(groups.drives()) * free_time(design, groups, state);
 }
 
 StoreCapacity raid_capacity(const StoreDesign& design, const RaidGroups& groups) {
@@ -74,13 +91,15 @@ StoreCapacity raid_capacity(const StoreDesign& design, const RaidGroups& groups)
 Protection raid_protection(const StoreDesign& design, const RaidGroups& groups) {
     Protection p;
     p.servers = design.servers;
-    p.groups = groups.count;
-    p.group_drives = groups.drives();
+    const Arrays arrays = arrays_of(design, groups);
+    p.groups = arrays.count;
+    p.group_drives = arrays.drives;
+    p.stripe_drives = groups.drives();
     p.drives_lost_max = groups.parity;
     p.drive_capacity = design.drives.capacity;
     p.rebuild = rebuild_rate(design, groups);
     p.rebuild_reads = static_cast<double>(groups.data);
-    p.lost_with_group = 1 / static_cast<double>(groups.count);
+    p.lost_with_group = 1 / static_cast<double>(arrays.count);
     return p;
 }
 

@@ -9,7 +9,10 @@ struct RaidGroups {
     std::int64_t count = 0;  // in the whole store
     std::int64_t data = 0;
     std::int64_t parity = 0;
-    double rebuild_speedup = 1;  // declustered: over one spare drive that takes all writes
+    // Declustered: stripes of d + p lie at random on so many drives, of several groups and their spare space;
+    // 0: each group is on drives of its own.
+    std::int64_t array_drives = 0;
+    double rebuild_speedup = 1;  // of those, over one spare drive that takes all writes
     std::int64_t drives() const { return data + parity; }
 };
 
@@ -18,8 +21,8 @@ RaidGroups read_raid_groups(Section& storage, Section& own, Catalogue& catalogue
                             const StoreDesign& design);
 
 // The drives' worth of bandwidth that an evenly spread load finds, of the whole store: it ends with the
-// slowest group. With k of a group's N drives lost, k / N of its data is read back from d others each; a
-// rebuild keeps its drives busy for a part of the time. Whole stripes are written, so of N drives d carry
+// slowest group, or array. With k of its N drives lost, k / N of its data is read back from d others each; a
+// rebuild keeps its drives busy for a part of the time. Whole stripes are written, so of d + p drives d carry
 // data.
 double raid_read_drives(const StoreDesign& design, const RaidGroups& groups,
                         const StoreState& state);

@@ -68,6 +68,7 @@ std::unique_ptr<StorageSystem> build_gpfs(Section& storage, Section& own, Catalo
     const auto& name = design.name;
     GpfsStore::Spec spec;
     spec.groups = read_raid_groups(storage, own, c, design);
+    spec.groups.array_drives = 2 * design.drives.count;  // of a building block
     spec.groups.rebuild_speedup = c.number("raid", "", "declustered_speedup");
     const std::int64_t servers_min = c.integer("storage", name, "min_servers");
     if (design.servers < servers_min || design.servers % 2 != 0) {

@@ -129,6 +129,39 @@ TEST_CASE("reads of what a lost server held cost the blocks of a stripe") {
     CHECK(degraded / sound == doctest::Approx(0.95 / (1 + 0.05 * 15)));
 }
 
+TEST_CASE(
+    "a lost drive costs a group of its own half its reads, a declustered array as little as it is "
+    "wide") {
+    const auto left = [](const std::string& system, const StoreState& state) {
+        const auto s = store({"system=" + system, "servers=4", "server_read_bandwidth=1 TB/s",
+                              "server_write_bandwidth=1 TB/s", "drives_per_server=24"});
+        const auto reads = [&](const StoreState& of) {
+            return gb_per_s(least(s->limits(of).read).bandwidth);
+        };
+        const auto writes = [&](const StoreState& of) {
+            return gb_per_s(least(s->limits(of).write).bandwidth);
+        };
+        return std::pair(reads(state) / reads({}), writes(state) / writes({}));
+    };
+    const StoreState one{.drives_down = 1};
+    CHECK(left("lustre", one).first == doctest::Approx(9.0 / 10 / (1 + 7.0 / 10)));
+    CHECK(left("lustre", one).second == doctest::Approx(9.0 / 10));
+    CHECK(left("gpfs", one).first == doctest::Approx(47.0 / 48 / (1 + 7.0 / 48)));
+    CHECK(left("gpfs", one).second == doctest::Approx(47.0 / 48));
+    // Two building blocks: the third drive is the second of one of them.
+    CHECK(left("gpfs", {.drives_down = 2}).first == left("gpfs", one).first);
+    CHECK(left("gpfs", {.drives_down = 3}).first == doctest::Approx(46.0 / 48 / (1 + 14.0 / 48)));
+
+    const Protection p = store({"system=gpfs", "servers=4"})->protection();
+    CHECK(p.groups == 2);
+    CHECK(p.group_drives == 48);
+    CHECK(p.stripe_drives == 10);
+}
+
+TEST_CASE("Storage Scale's drives carry what its servers give") {
+    CHECK(least(store({"system=gpfs"})->limits({}).read).what == "servers");
+}
+
 TEST_CASE("a rebuild takes its reads and writes from the clients") {
     const auto weka = store({"system=weka", "servers=20", "weka.data_drives=16"});
     const double write = gb_per_s(least(weka->limits({.rebuilds = 1}).write).bandwidth);
