@@ -57,6 +57,10 @@ void print_nodes(const CampaignResult& r) {
     if (has("domain_failures")) {
         fmt::print("  {} failures of domains\n", count_text(mean("domain_failures")));
     }
+    if (has("corruptions_found")) {
+        fmt::print("  {} jobs went back for wrong numbers, {} were done with some\n",
+                   count_text(mean("corruptions_found")), count_text(mean("corrupted_results")));
+    }
     if (has("nodes_quarantined")) {
         fmt::print("  {} nodes quarantined\n", count_text(mean("nodes_quarantined")));
     }

@@ -112,8 +112,8 @@ Metric stranded_part(const FleetSpec& spec, const FleetRunResult& r) {
     return plain_metric("mig_stranded", "1", ratio(static_cast<double>(r.outcome.stranded), all));
 }
 
-std::vector<Metric> metrics_of(const FleetSpec& spec, const FleetJobs& jobs,
-                               const FleetRunResult& r) {
+std::vector<Metric> metrics_of(const Scenario& s, const FleetJobs& jobs, const FleetRunResult& r) {
+    const FleetSpec& spec = s.fleet->spec;
     const double total = static_cast<double>(r.ledger.total());
     const auto share = [&](std::initializer_list<Category> categories) {
         double sum = 0;
@@ -138,6 +138,12 @@ std::vector<Metric> metrics_of(const FleetSpec& spec, const FleetJobs& jobs,
             plain_metric("slow_parts", "1", static_cast<double>(r.outcome.slow_parts.slow)));
         out.push_back(
             plain_metric("slow_parts_found", "1", static_cast<double>(r.outcome.slow_parts.found)));
+    }
+    if (std::ranges::any_of(s.causes, &FailureCause::silent)) {
+        out.push_back(plain_metric("corruptions_found", "1",
+                                   static_cast<double>(r.outcome.corruptions_found)));
+        out.push_back(plain_metric("corrupted_results", "1",
+                                   static_cast<double>(r.outcome.corrupted_results)));
     }
     add_waits(jobs, r.outcome, out);
     for (const SizeClass& c : size_classes(spec, jobs, r.outcome, Instant(r.simulated))) {
@@ -200,7 +206,7 @@ ReplicaResult run_fleet_replica(const Scenario& s, std::int64_t index, bool log_
                         job.interruptions, job.held, job.kept, static_cast<int>(job.how));
     }
     result.outcome = outcome.value();
-    result.metrics = metrics_of(spec, jobs, r);
+    result.metrics = metrics_of(s, jobs, r);
     add_node_counts(s, r.outcome.nodes, result.metrics);
     const NodesDraw draw = peak.draw();
     result.energy =

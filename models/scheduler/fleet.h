@@ -49,9 +49,11 @@ struct FleetOutcome {
     std::vector<std::int64_t> repairs;  // nodes that went there, by cause
     std::vector<RefusedJob> refused;
     SlowPartCounts slow_parts;
-    std::string stuck;            // who holds what and can never have what it waits for
-    __int128 node_busy = 0;       // time of nodes that hold a job
-    GpuNanoseconds stranded = 0;  // sevenths of GPUs that no instance could have had
+    std::int64_t corruptions_found = 0;  // jobs that went back for one
+    std::int64_t corrupted_results = 0;  // jobs that were done before anybody knew
+    std::string stuck;                   // who holds what and can never have what it waits for
+    __int128 node_busy = 0;              // time of nodes that hold a job
+    GpuNanoseconds stranded = 0;         // sevenths of GPUs that no instance could have had
 };
 
 // Runs them from the clock's start to `end`, or until all are over if that is Instant::max().

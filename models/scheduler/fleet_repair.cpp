@@ -74,6 +74,7 @@ void FleetRepair::failed(const Strike& strike) {
     const FailureCause& cause = causes_[strike.cause];
     if (cause.domain != DomainKind::node) return strike_domain(strike, cause.staged.further);
     const auto node = static_cast<NodeIndex>(strike.slot);
+    if (cause.silent) return corrupt(node, strike);
     if (cause.slow) {
         const FleetNode& struck = cluster_.node(node);
         const bool gone = struck.broken || struck.state == NodeState::repair;
@@ -109,6 +110,30 @@ void FleetRepair::slow_part_found(NodeIndex node, const Strike& strike) {
     known_slow_[node] = strike;
     drain(node);
     owner_.leave_slow_node(node);
+}
+
+// One at a time: a second one before the first shows changes nothing.
+void FleetRepair::corrupt(NodeIndex node, const Strike& strike) {
+    if (cluster_.node(node).broken || cluster_.node(node).state == NodeState::repair) return;
+    const std::size_t number = corruptions_.size();
+    if (!corrupting_.try_emplace(node, number).second) return;
+    corruptions_.push_back({node, strike});
+    const Duration shows = causes_[strike.cause].detection;
+    if (shows <= Instant::max() - engine_.now()) schedule(shows, corruption_shows, number);
+    owner_.corrupted(node, number);
+}
+
+// Found by its numbers, wherever they have got to meanwhile: the node may have been replaced for something
+// else.
+void FleetRepair::find_corruption(std::size_t number) {
+    const Corruption found = corruptions_[number];
+    const bool goes_on = corruption(found.node) == number;
+    if (goes_on) {
+        corrupting_.erase(found.node);
+        breaks(found.node, {found.strike, false});
+        check(found.node);
+    }
+    owner_.corruption_found(number, goes_on ? found.node : no_node, found.strike);
 }
 
 // By the heartbeat, if its host is gone, and by the next periodic check.
@@ -182,6 +207,7 @@ void FleetRepair::settle(NodeIndex index) {
 void FleetRepair::go_out(NodeIndex node) {
     if (slow_) slow_->mend(node);
     known_slow_.erase(node);
+    corrupting_.erase(node);
     const Ailment& ailment = ails_[node];
     if (ailment.shared) {
         mended_[node] = true;
@@ -280,6 +306,9 @@ void FleetRepair::handle(std::uint32_t event) {
             strike_domain(next, outages_[index].waves_left - 1);
             break;
         }
+        case corruption_shows:
+            find_corruption(index);
+            break;
         case injected: {
             Strike strike;
             strike.cause = spec_.injected[index].cause;

@@ -31,6 +31,11 @@ class FleetRepair : public CampaignEngine::Component,
         virtual void pace_changed(NodeIndex node) = 0;
         // A slow part of it is known: whoever loses nothing by it leaves.
         virtual void leave_slow_node(NodeIndex node) = 0;
+        // What the jobs there compute is wrong from now on, and nobody knows. Corruptions are numbered.
+        virtual void corrupted(NodeIndex node, std::size_t corruption) = 0;
+        // Somebody does; `node`, or no_node, still corrupted until now.
+        virtual void corruption_found(std::size_t corruption, NodeIndex node,
+                                      const Strike& strike) = 0;
     };
 
     // References must outlive it.
@@ -60,6 +65,11 @@ class FleetRepair : public CampaignEngine::Component,
     void compare(NodeIndex node) {
         if (slow_) slow_->compare(node);
     }
+    // The corruption that goes on in a node.
+    std::optional<std::size_t> corruption(NodeIndex node) const {
+        const auto found = corrupting_.find(node);
+        return found == corrupting_.end() ? std::nullopt : std::optional(found->second);
+    }
     SlowPartCounts slow_part_counts() const { return slow_ ? slow_->counts() : SlowPartCounts{}; }
     NodeFailureCounts counts() const;
     // Nodes that went to repair, by cause.
@@ -80,6 +90,7 @@ class FleetRepair : public CampaignEngine::Component,
         outage_over,
         next_wave,
         injected,
+        corruption_shows,
         kinds
     };
     // What ails a broken node.
@@ -92,7 +103,13 @@ class FleetRepair : public CampaignEngine::Component,
         Strike strike;
         std::int64_t waves_left = 0;
     };
+    struct Corruption {
+        NodeIndex node = 0;
+        Strike strike;
+    };
     void schedule(Duration after, Kind kind, std::size_t index);
+    void corrupt(NodeIndex node, const Strike& strike);
+    void find_corruption(std::size_t number);
     void strike_domain(const Strike& strike, std::int64_t waves_left);
     bool breaks(NodeIndex node, const Ailment& ailment);
     void expect_to_be_found(NodeIndex node);
@@ -112,6 +129,8 @@ class FleetRepair : public CampaignEngine::Component,
     std::optional<RepairShop> shop_;
     std::optional<FleetSlowParts> slow_;
     std::map<NodeIndex, Strike> known_slow_;  // nodes that leave for it when they are empty
+    std::vector<Corruption> corruptions_;          // all that ever were
+    std::map<NodeIndex, std::size_t> corrupting_;  // those that go on
     FailureHistory history_;
     std::vector<Ailment> ails_;     // of each broken node
     std::vector<EventId> silence_;  // of each
