@@ -61,6 +61,9 @@ void print_nodes(const CampaignResult& r) {
         fmt::print("  {} jobs went back for wrong numbers, {} were done with some\n",
                    count_text(mean("corruptions_found")), count_text(mean("corrupted_results")));
     }
+    if (has("nodes_blamed")) {
+        fmt::print("  {} sound nodes blamed for others\n", count_text(mean("nodes_blamed")));
+    }
     if (has("nodes_quarantined")) {
         fmt::print("  {} nodes quarantined\n", count_text(mean("nodes_quarantined")));
     }

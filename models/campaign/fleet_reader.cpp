@@ -267,6 +267,7 @@ std::shared_ptr<const FleetScenario> fleet_with_failures(const FleetScenario& fl
                                                          const Scenario& scenario) {
     auto out = std::make_shared<FleetScenario>(fleet);
     static_cast<NodeFailures&>(out->spec) = scenario.nodes;
+    out->spec.misdiagnosis = scenario.job.recovery.misdiagnosis;
     if (scenario.slow_parts.empty()) return out;
     out->spec.search = scenario.job.recovery.search;
     out->spec.slowdowns = scenario.given_slowdowns;

@@ -139,6 +139,10 @@ std::vector<Metric> metrics_of(const Scenario& s, const FleetJobs& jobs, const F
         out.push_back(
             plain_metric("slow_parts_found", "1", static_cast<double>(r.outcome.slow_parts.found)));
     }
+    if (spec.misdiagnosis > 0) {
+        out.push_back(
+            plain_metric("nodes_blamed", "1", static_cast<double>(r.outcome.nodes_blamed)));
+    }
     if (std::ranges::any_of(s.causes, &FailureCause::silent)) {
         out.push_back(plain_metric("corruptions_found", "1",
                                    static_cast<double>(r.outcome.corruptions_found)));

@@ -51,6 +51,7 @@ struct FleetOutcome {
     SlowPartCounts slow_parts;
     std::int64_t corruptions_found = 0;  // jobs that went back for one
     std::int64_t corrupted_results = 0;  // jobs that were done before anybody knew
+    std::int64_t nodes_blamed = 0;       // that were sound
     std::string stuck;                   // who holds what and can never have what it waits for
     __int128 node_busy = 0;              // time of nodes that hold a job
     GpuNanoseconds stranded = 0;         // sevenths of GPUs that no instance could have had

@@ -175,6 +175,30 @@ bool FleetRepair::check(NodeIndex node) {
     return true;
 }
 
+// The n-th guess is wrong with the n-th power of the probability that one is.
+NodeIndex FleetRepair::diagnose(NodeIndex node, const Allocation& together) {
+    if (!cluster_.node(node).broken) return no_node;
+    Ailment& ailment = ails_[node];
+    double wrong = spec_.misdiagnosis;
+    for (std::int64_t i = 0; i < ailment.strike.guesses; ++i) wrong *= spec_.misdiagnosis;
+    std::vector<NodeIndex> sound;
+    if (!ailment.shared && ailment.strike.diagnosis < wrong) {
+        for (const NodeShare& share : together) {
+            if (!cluster_.node(share.node).broken) sound.push_back(share.node);
+        }
+    }
+    NodeIndex guess = node;
+    if (!sound.empty()) {
+        const double place = ailment.strike.bystander * static_cast<double>(sound.size());
+        guess = sound[static_cast<std::size_t>(place)];
+        blamed_[guess] = causes_[ailment.strike.cause].reset_time;
+        ++ailment.strike.guesses;
+        ++nodes_blamed_;
+    }
+    drain(guess);
+    return guess;
+}
+
 void FleetRepair::drain(NodeIndex node) {
     if (cluster_.node(node).state != NodeState::up) return;
     owner_.before_node_changes(node);
@@ -196,6 +220,9 @@ void FleetRepair::settle(NodeIndex index) {
         cluster_.set_state(index, NodeState::repair);
         engine_.cancel(silence_[index]);
         go_out(index);
+    } else if (const auto blamed = blamed_.extract(index)) {
+        cluster_.set_state(index, NodeState::repair);
+        if (!lock_out(index)) schedule(blamed.mapped(), back, index);  // nothing is found
     } else {
         cluster_.set_state(index, NodeState::up);
     }
@@ -208,6 +235,7 @@ void FleetRepair::go_out(NodeIndex node) {
     if (slow_) slow_->mend(node);
     known_slow_.erase(node);
     corrupting_.erase(node);
+    blamed_.erase(node);
     const Ailment& ailment = ails_[node];
     if (ailment.shared) {
         mended_[node] = true;
@@ -220,11 +248,17 @@ void FleetRepair::go_out(NodeIndex node) {
     if (repair && !lemon_.empty() && strike.cure < spec_.lemons.cured_by_repair) {
         lemon_[node] = false;
     }
-    if (!history_.too_many(node, engine_.now())) return mend(node, strike);
+    if (!lock_out(node)) mend(node, strike);
+}
+
+// One that fails too often stays out: for good, or until it has been inspected.
+bool FleetRepair::lock_out(NodeIndex node) {
+    if (!history_.too_many(node, engine_.now())) return false;
     ++counts_.quarantined;
-    if (!spec_.quarantine.inspection) return;
+    if (!spec_.quarantine.inspection) return true;
     if (!lemon_.empty()) lemon_[node] = false;
     schedule(*spec_.quarantine.inspection, back, node);
+    return true;
 }
 
 // Resets or repairs a node, or an outage: numbered after the nodes.

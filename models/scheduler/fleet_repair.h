@@ -47,6 +47,9 @@ class FleetRepair : public CampaignEngine::Component,
 
     // Somebody has looked at a node: one that is broken is drained. True if it was.
     bool check(NodeIndex node);
+    // Somebody looks for what has broken among nodes that work together: if this one has, it is drained, or a
+    // sound one that is blamed instead. Which of them was; no_node: this one is sound.
+    NodeIndex diagnose(NodeIndex node, const Allocation& together);
     void drain(NodeIndex node);
     // A drained node without jobs goes out of service, or is up again if nothing ails it.
     void settle(NodeIndex node);
@@ -72,6 +75,7 @@ class FleetRepair : public CampaignEngine::Component,
     }
     SlowPartCounts slow_part_counts() const { return slow_ ? slow_->counts() : SlowPartCounts{}; }
     NodeFailureCounts counts() const;
+    std::int64_t nodes_blamed() const { return nodes_blamed_; }
     // Nodes that went to repair, by cause.
     const std::vector<std::int64_t>& repairs() const { return repairs_; }
 
@@ -114,6 +118,7 @@ class FleetRepair : public CampaignEngine::Component,
     bool breaks(NodeIndex node, const Ailment& ailment);
     void expect_to_be_found(NodeIndex node);
     void go_out(NodeIndex node);
+    bool lock_out(NodeIndex node);
     void mend(std::int64_t item, const Strike& strike);
     void come_back(NodeIndex node, bool sound);
     void end_outage(std::size_t outage);
@@ -129,6 +134,8 @@ class FleetRepair : public CampaignEngine::Component,
     std::optional<RepairShop> shop_;
     std::optional<FleetSlowParts> slow_;
     std::map<NodeIndex, Strike> known_slow_;  // nodes that leave for it when they are empty
+    std::map<NodeIndex, Duration> blamed_;    // sound ones that do, for a reset
+    std::int64_t nodes_blamed_ = 0;
     std::vector<Corruption> corruptions_;          // all that ever were
     std::map<NodeIndex, std::size_t> corrupting_;  // those that go on
     FailureHistory history_;

@@ -97,12 +97,7 @@ void FleetSimulation::handle(std::uint32_t event) {
             wait(index);
             break;
         case prolog_fails:
-            for (const NodeShare& share : Allocation(jobs_[index].status.held)) {
-                if (!repair_.check(share.node)) continue;
-                scheduler_->prolog_failed(index, share.node);
-                break;
-            }
-            decide_soon();
+            prolog_finds(index);
             break;
         case run_ends:
             end_run(index);
@@ -127,6 +122,17 @@ void FleetSimulation::handle(std::uint32_t event) {
         default:
             RY_UNREACHABLE("a kind of event that the fleet schedules");
     }
+}
+
+void FleetSimulation::prolog_finds(JobIndex index) {
+    const Allocation held = jobs_[index].status.held;
+    for (const NodeShare& share : held) {
+        const NodeIndex found = repair_.diagnose(share.node, held);
+        if (found == no_node) continue;
+        scheduler_->prolog_failed(index, found);
+        break;
+    }
+    decide_soon();
 }
 
 // ---- waiting ----
@@ -604,7 +610,8 @@ void FleetSimulation::after_epilog(JobIndex index) {
     Job& j = jobs_[index];
     book_phase(index);
     if (spec().health.epilog) {
-        for (const NodeShare& share : j.status.held) repair_.check(share.node);
+        const Allocation held = j.status.held;
+        for (const NodeShare& share : held) repair_.diagnose(share.node, held);
     }
     release(index);
     if (j.next.how != JobEnd::refused) scheduler_->released(index);
@@ -840,6 +847,7 @@ void FleetSimulation::end_campaign() {
     outcome_.stuck = scheduler_->stuck();
     outcome_.nodes = repair_.counts();
     outcome_.repairs = repair_.repairs();
+    outcome_.nodes_blamed = repair_.nodes_blamed();
     outcome_.slow_parts = repair_.slow_part_counts();
 }
 

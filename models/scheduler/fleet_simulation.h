@@ -110,6 +110,7 @@ class FleetSimulation : public Fleet, public CampaignEngine::Component, public F
     void schedule_for(JobIndex job, Instant at, Kind kind);  // cancellable, ends its phase
     void decide_soon();
     void book_free();
+    void prolog_finds(JobIndex job);
     void submit_next();
     void wait(JobIndex job);
     void take(JobIndex job, const Allocation& gpus);

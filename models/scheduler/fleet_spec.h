@@ -115,7 +115,8 @@ struct FleetSpec : NodeFailures {
     HealthChecks health;
     SearchSpec search;  // for slow parts
     std::vector<double>
-        slowdowns;  // by condition of slow parts: what work without a model takes longer
+        slowdowns;            // by condition of slow parts: what work without a model takes longer
+    double misdiagnosis = 0;  // of searches among a job's nodes, how many blame a sound one
 
     std::string scheduler = "slurm";  // a name of fleet_scheduler_kinds()
     SlurmSpec slurm;
