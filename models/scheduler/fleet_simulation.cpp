@@ -35,6 +35,7 @@ void for_each_part(const StepTime& step, const auto& book) {
     book(Category::pipeline_bubble, step.bubble);
     book(Category::straggler_wait, step.straggler_wait);
     book(Category::degraded, step.degraded);
+    book(Category::throttled, step.throttled);
     book(Category::data_wait, step.data_wait);
 }
 
@@ -234,7 +235,7 @@ void FleetSimulation::release(JobIndex index) {
 
 std::int64_t FleetSimulation::total_steps(JobIndex index) const {
     const FleetJobKind& kind = spec().kinds[job(index).kind];
-    return kind.step ? kind.steps : ceil_div(job(index).work.count(), spec().tick().count());
+    return kind.step ? kind.steps : ceil_div(job(index).work.count(), spec().tick(kind).count());
 }
 
 StepTime FleetSimulation::step_of(JobIndex index) const {
@@ -247,8 +248,9 @@ StepTime FleetSimulation::step_of(JobIndex index) const {
     }
     if (!kind.step) {
         StepTime tick;
-        tick.compute = spec().tick();
+        tick.compute = spec().tick(kind);
         tick.degraded = from_seconds(seconds(tick.compute) * spec().slowdown(conditions));
+        tick.throttled = from_seconds(seconds(tick.compute) * kind.throttled);
         return tick;
     }
     std::vector<NodeIndex> nodes;
@@ -475,6 +477,7 @@ void FleetSimulation::book_run(JobIndex index, Unsaved unsaved) {
             time.bubble += more.bubble;
             time.straggler_wait += more.straggler_wait;
             time.degraded += more.degraded;
+            time.throttled += more.throttled;
             time.data_wait += more.data_wait;
             break;
         }

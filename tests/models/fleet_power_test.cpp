@@ -310,8 +310,9 @@ TEST_CASE("what of power and money many jobs can't have is said plainly") {
           std::string::npos);
     CHECK(refused(one_of_two, {"facility.pump.standby=true"}).find("not modelled") !=
           std::string::npos);
-    CHECK(refused(one_of_two, {"facility.inlet_temperature=40 degC"}).find("throttling") !=
-          std::string::npos);
+    CHECK(refused(one_of_two,
+                  {"facility.inlet_temperature=44.9 degC", "facility.thermal_resistance=0.5 K/W"})
+              .find("switch off") != std::string::npos);
     CHECK(refused(two_kinds_of_nodes, {"power.gpu_cap=500 W"}).find("one kind of nodes") !=
           std::string::npos);
     CHECK(refused(two_kinds_of_nodes, {"cost.parts_covered=false"}).find("several kinds") !=
