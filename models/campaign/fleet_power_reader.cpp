@@ -11,14 +11,6 @@
 namespace railyard {
 
 void PowerReader::check_fleet() {
-    if (breaker_.present()) {
-        breaker_.error("", "what breakers see of many jobs is not modelled: no breaker would trip",
-                       "a scenario with [job] takes it; [[failures.cause]] has domain = \"pdu\"");
-    }
-    if (pump_.present()) {
-        pump_.error("", "what a loop does without its pump under many jobs is not modelled",
-                    "a scenario with [job] takes it; [[failures.cause]] has domain = \"cdu\"");
-    }
     if (s_.fleet->nodes.size() < 2) return;
     const auto one_kind = [](Section& section, std::initializer_list<const char*> keys) {
         for (const char* key : keys) {
@@ -28,7 +20,7 @@ void PowerReader::check_fleet() {
     };
     one_kind(power_, {"gpu_cap", "cap_exponent", "supplies", "supply_rating", "redundancy"});
     one_kind(facility_, {"cooling", "inlet_temperature", "thermal_resistance",
-                         "throttle_temperature", "rack_power_max"});
+                         "throttle_temperature", "rack_power_max", "breaker", "pump"});
 }
 
 NodePower PowerReader::node_power(const Node& node) {
@@ -80,6 +72,7 @@ void PowerReader::finish_fleet() {
     }
     static_cast<NodeDraw&>(p_) = most;
     s_.fleet = fleet;
+    check_breaker();
 }
 
 }  // namespace railyard

@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "models/campaign/campaign.h"
+#include "models/campaign/fleet_feeds.h"
 
 namespace railyard {
 
@@ -174,7 +175,9 @@ ReplicaResult run_fleet_replica(const Scenario& s, std::int64_t index, bool log_
     run.events_max = static_cast<std::uint64_t>(s.events_max);
     if (log_events) run.events = &result.log;
     FleetPeak peak(s.fleet->power, spec, jobs);
-    run.listener = &peak;
+    FleetFeeds feeds(s, jobs, replica, peak);
+    const bool fed = s.power.breaker || s.power.pump;
+    run.listener = fed ? static_cast<FleetListener*>(&feeds) : &peak;
     const FleetRunResult r = run_fleet(run);
     if (r.ended == CampaignEngine::Outcome::limit) {
         result.ending = Ending::limit;
@@ -217,7 +220,7 @@ ReplicaResult run_fleet_replica(const Scenario& s, std::int64_t index, bool log_
         energy_of(s.power, node_energy(s.fleet->power, spec, r.ledgers), result.simulated);
     add_power_metrics(s.power, energy_use(s.power, result.energy, result.simulated, draw),
                       draw.swing, std::nullopt, result.metrics);
-    add_facility_metrics(s.power, spec.nodes(), {}, result.metrics);
+    add_facility_metrics(s.power, spec.nodes(), feeds.counts(), result.metrics);
     result.repairs = r.outcome.repairs;
     if (s.cost) add_cost_metrics(s, result);
     return result;

@@ -33,6 +33,8 @@ struct FleetJobRun {
 class FleetListener {
   public:
     virtual ~FleetListener() = default;
+    // Once, before anything happens. What it does to nodes or domains on this clock, it does to `nodes`.
+    virtual void begins(CampaignEngine& /*engine*/, Renewals::Target& /*nodes*/) {}
     virtual void started(JobIndex job, Instant now, const Allocation& gpus) = 0;
     virtual void stopped(JobIndex job, Instant now) = 0;
     // A kind that plans ahead has promised the first of a partition's queue that it starts by then.

@@ -67,6 +67,7 @@ void FleetSimulation::start() {
         schedule(spec().reservations[i].start, window_begins, i);
     }
     repair_.start(scheduler_->heartbeat());
+    if (run_.listener) run_.listener->begins(engine_, repair_);
 }
 
 void FleetSimulation::schedule(Instant at, Kind kind, std::uint32_t index) {
