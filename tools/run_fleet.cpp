@@ -57,6 +57,20 @@ void print_nodes(const CampaignResult& r) {
     if (has("domain_failures")) {
         fmt::print("  {} failures of domains\n", count_text(mean("domain_failures")));
     }
+    if (has("breaker_trips")) {
+        fmt::print("  {} trips of breakers\n", count_text(mean("breaker_trips")));
+    }
+    if (has("pump_losses")) {
+        fmt::print("  {} losses of pumps, {} ridden through\n", count_text(mean("pump_losses")),
+                   count_text(mean("pump_losses_ridden_through")));
+    }
+    if (has("corruptions_found")) {
+        fmt::print("  {} jobs went back for wrong numbers, {} were done with some\n",
+                   count_text(mean("corruptions_found")), count_text(mean("corrupted_results")));
+    }
+    if (has("nodes_blamed")) {
+        fmt::print("  {} sound nodes blamed for others\n", count_text(mean("nodes_blamed")));
+    }
     if (has("nodes_quarantined")) {
         fmt::print("  {} nodes quarantined\n", count_text(mean("nodes_quarantined")));
     }

@@ -78,13 +78,18 @@ FailureCause CauseReader::read() {
     return cause_;
 }
 
-// What a fleet's jobs do not feel.
+// What one job does not feel, and many cannot.
 void CauseReader::check_scheduler() {
     if (!s_.fleet) {
         if (cause_.silences) section_.warning("silences", "has no effect without [scheduler]");
         return;
     }
-    if (section_.has("silent")) refuse("silent", "not modelled for the jobs of a [scheduler]");
+    if (cause_.silent && cause_.domain != DomainKind::node) {
+        refuse("silent", "a part that corrupts is one node's");
+    }
+    if (cause_.silent && cause_.silences) {
+        refuse("silences", "has no meaning with silent: the node goes on as if nothing were wrong");
+    }
 }
 
 void CauseReader::read_detection() {

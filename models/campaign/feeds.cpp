@@ -15,11 +15,11 @@ namespace {
 
 constexpr std::uint32_t first_injected = 1U << 31;  // below: the number of a loop
 
+}  // namespace
+
 PowerProfile steady(Watts power) {
     return PowerProfile({{std::chrono::seconds(1), power}});
 }
-
-}  // namespace
 
 PowerProfile node_load(const PowerSpec& power, JobPhase phase) {
     switch (phase) {
@@ -33,16 +33,10 @@ PowerProfile node_load(const PowerSpec& power, JobPhase phase) {
     }
 }
 
-BreakerWatch::BreakerWatch(CampaignEngine& engine, Renewals::Target& target, std::size_t cause,
-                           const PowerSpec& power, std::int64_t nodes, JobNodesBehind job_nodes,
-                           std::uint64_t seed, std::uint64_t replica)
-    : engine_(engine),
-      target_(target),
-      cause_(cause),
-      power_(power),
-      job_nodes_(std::move(job_nodes)),
-      id_(engine.add(*this, "breakers")) {
-    const BreakerSpec& spec = *power.breaker;
+Breakers::Breakers(CampaignEngine& engine, Renewals::Target& target, std::size_t cause,
+                   const BreakerSpec& spec, std::int64_t nodes, const PowerProfile& highest,
+                   std::uint64_t seed, std::uint64_t replica)
+    : engine_(engine), target_(target), cause_(cause), id_(engine.add(*this, "breakers")) {
     for (std::int64_t first = 0, number = 0; first < nodes; first += spec.nodes, ++number) {
         RandomStream stream(seed, replica, fmt::format("breaker/{}", number));
         constexpr double least = 0.5;  // of the rating: no factory lets worse ones out
@@ -50,78 +44,74 @@ BreakerWatch::BreakerWatch(CampaignEngine& engine, Renewals::Target& target, std
                              std::max(least, 1 + spec.tolerance * stream.normal())};
         const std::int64_t behind = std::min(spec.nodes, nodes - first);
         const Breaker breaker(spec.curve, trips_at);
-        const PowerProfile step = power.node_step.times(static_cast<double>(behind));
-        const bool could = breaker.until_trip(breaker.load(step)).has_value();
-        if (could) watched_.push_back({number, behind, breaker, nullptr, {}});
+        const PowerProfile most = highest.times(static_cast<double>(behind));
+        const bool could = breaker.until_trip(breaker.load(most)).has_value();
+        if (could) watched_.push_back({number, behind, breaker});
     }
 }
 
-void BreakerWatch::carry() {
-    const Duration span = engine_.now() - carried_until_;
-    carried_until_ = engine_.now();
-    for (Watched& w : watched_) {
-        if (w.load != nullptr) w.breaker.carry(*w.load, span);
-    }
+void Breakers::set_load(std::size_t watched, Breaker::Load load) {
+    Watched& w = watched_[watched];
+    w.breaker.carry(w.load, engine_.now() - w.since);
+    w.load = std::move(load);
+    w.since = engine_.now();
+    engine_.cancel(w.trip);
+    const std::optional<Duration> trips = w.breaker.until_trip(w.load);
+    if (!trips || *trips > Instant::max() - engine_.now()) return;
+    w.trip = engine_.schedule_cancellable(engine_.now() + *trips, id_,
+                                          static_cast<std::uint32_t>(watched));
 }
 
-const Breaker::Load& BreakerWatch::load_of(Watched& w, JobPhase phase, std::int64_t in_job) const {
-    const auto [found, is_new] = w.loads.try_emplace({phase, in_job});
-    if (is_new) {
-        const double others = static_cast<double>(w.nodes - in_job);
-        found->second = w.breaker.load(node_load(power_, phase)
-                                           .times(static_cast<double>(in_job),
-                                                  {others * power_.node.at(Activity::idle).value}));
-    }
-    return found->second;
-}
-
-void BreakerWatch::phase_changed(JobPhase now) {
-    if (watched_.empty()) return;
-    carry();
-    const std::vector<std::int64_t> job_nodes = job_nodes_();
-    for (Watched& w : watched_) {
-        w.load = &load_of(w, now, job_nodes[static_cast<std::size_t>(w.number)]);
-    }
-    look_ahead();
-}
-
-void BreakerWatch::look_ahead() {
-    engine_.cancel(next_);
-    std::optional<Duration> soonest;
-    std::uint32_t which = 0;
-    for (std::uint32_t i = 0; i < watched_.size(); ++i) {
-        const Watched& w = watched_[i];
-        if (w.load == nullptr) continue;
-        const std::optional<Duration> trips = w.breaker.until_trip(*w.load);
-        if (!trips || (soonest && *soonest <= *trips)) continue;
-        soonest = trips;
-        which = i;
-    }
-    if (!soonest || *soonest > Instant::max() - engine_.now()) return;
-    next_ = engine_.schedule_cancellable(engine_.now() + *soonest, id_, which);
-}
-
-void BreakerWatch::handle(std::uint32_t watched) {
-    carry();
+void Breakers::handle(std::uint32_t watched) {
     Watched& w = watched_[watched];
     w.breaker.reset();
-    w.load = nullptr;
+    w.load = {};
     ++trips_;
     Strike strike;
     strike.cause = cause_;
     strike.slot = w.number;
     target_.failed(strike);
-    look_ahead();
+}
+
+BreakerWatch::BreakerWatch(CampaignEngine& engine, Renewals::Target& target, std::size_t cause,
+                           const PowerSpec& power, std::int64_t nodes, JobNodesBehind job_nodes,
+                           std::uint64_t seed, std::uint64_t replica)
+    : power_(power),
+      job_nodes_(std::move(job_nodes)),
+      breakers_(engine, target, cause, *power.breaker, nodes, power.node_step, seed, replica),
+      loads_(breakers_.count()) {}
+
+const Breaker::Load& BreakerWatch::load_of(std::size_t watched, JobPhase phase,
+                                           std::int64_t in_job) {
+    const auto [found, is_new] = loads_[watched].try_emplace({phase, in_job});
+    if (is_new) {
+        const double others = static_cast<double>(breakers_.nodes(watched) - in_job);
+        found->second =
+            breakers_.load(watched, node_load(power_, phase)
+                                        .times(static_cast<double>(in_job),
+                                               {others * power_.node.at(Activity::idle).value}));
+    }
+    return found->second;
+}
+
+void BreakerWatch::phase_changed(JobPhase now) {
+    if (breakers_.count() == 0) return;
+    const std::vector<std::int64_t> job_nodes = job_nodes_();
+    for (std::size_t i = 0; i < breakers_.count(); ++i) {
+        const auto number = static_cast<std::size_t>(breakers_.number(i));
+        breakers_.set_load(i, load_of(i, now, job_nodes[number]));
+    }
 }
 
 PumpWatch::PumpWatch(CampaignEngine& engine, Renewals::Target& target, const PowerSpec& power,
-                     std::uint64_t seed, std::uint64_t replica)
+                     GpuMean gpu_mean, std::uint64_t seed, std::uint64_t replica)
     : engine_(engine),
       target_(target),
       power_(power),
       id_(engine.add(*this, "pumps")),
       pumps_(engine, *this, power.pump->cause, "pump_loss", Hazard{power.pump->failure_rate},
-             power.pump->loops, {}, seed, replica) {}
+             power.pump->loops, {}, seed, replica),
+      gpu_mean_(std::move(gpu_mean)) {}
 
 void PumpWatch::start() {
     pumps_.start();
@@ -134,9 +124,8 @@ void PumpWatch::start() {
 void PumpWatch::failed(const Strike& strike) {
     ++losses_;
     const PumpSpec& pump = *power_.pump;
-    const Watts gpu = running_ ? power_.gpu_mean : power_.node.gpu.idle;
-    const CoolingLoss loss =
-        lose_cooling(power_.node.gpu, power_.cooling.gpu, power_.throttle, pump.heat_capacity, gpu);
+    const CoolingLoss loss = lose_cooling(power_.node.gpu, power_.cooling.gpu, power_.throttle,
+                                          pump.heat_capacity, gpu_mean_(strike.slot));
     if (pump.standby && pump.failover < loss.shuts_down_after) {
         ++ridden_through_;
         return;
@@ -177,7 +166,11 @@ Feeds::Feeds(CampaignEngine& engine, NodePool& nodes, const PowerSpec& power,
         breakers_.emplace(engine, nodes, power.breaker->cause, power, cluster.nodes, job_nodes,
                           seed, replica);
     }
-    if (power.pump) pumps_.emplace(engine, nodes, power, seed, replica);
+    if (!power.pump) return;
+    const auto gpu_mean = [this, &power](std::int64_t) {
+        return running_ ? power.gpu_mean : power.node.gpu.idle;
+    };
+    pumps_.emplace(engine, nodes, power, gpu_mean, seed, replica);
 }
 
 void Feeds::start() {
@@ -185,16 +178,20 @@ void Feeds::start() {
 }
 
 void Feeds::phase_changed(JobPhase now) {
+    running_ = now == JobPhase::running;
     if (breakers_) breakers_->phase_changed(now);
-    if (pumps_) pumps_->phase_changed(now);
 }
 
 FeedCounts Feeds::counts() const {
+    return count_feeds(breakers_ ? &breakers_->breakers() : nullptr, pumps_ ? &*pumps_ : nullptr);
+}
+
+FeedCounts count_feeds(const Breakers* breakers, const PumpWatch* pumps) {
     FeedCounts out;
-    if (breakers_) out.breaker_trips = breakers_->trips();
-    if (pumps_) {
-        out.pump_losses = pumps_->losses();
-        out.pump_losses_ridden_through = pumps_->ridden_through();
+    if (breakers != nullptr) out.breaker_trips = breakers->trips();
+    if (pumps != nullptr) {
+        out.pump_losses = pumps->losses();
+        out.pump_losses_ridden_through = pumps->ridden_through();
     }
     return out;
 }

@@ -13,16 +13,27 @@ namespace railyard {
 // How many nodes of the job stand behind each breaker now.
 using JobNodesBehind = std::function<std::vector<std::int64_t>()>;
 
-// All breakers that could ever trip under the job's step. Between two changes of what the job does their
-// warmth is a closed form, so a trip is one event, after however many steps.
-class BreakerWatch : public CampaignEngine::Component, public PhaseWatcher {
-  public:
-    // `target` is struck with the number of the breaker in `slot`. References must outlive the watch.
-    BreakerWatch(CampaignEngine& engine, Renewals::Target& target, std::size_t cause,
-                 const PowerSpec& power, std::int64_t nodes, JobNodesBehind job_nodes,
-                 std::uint64_t seed, std::uint64_t replica);
+// A load that does not change.
+PowerProfile steady(Watts power);
 
-    void phase_changed(JobPhase now) override;
+// All breakers that could ever trip. Between two changes of its load a breaker's warmth is a closed form, so
+// a trip is one event, after however many steps.
+class Breakers : public CampaignEngine::Component {
+  public:
+    // Each with `spec.nodes` of the nodes behind it; `highest` is the most that one of them draws. `target`
+    // is struck with the number of the breaker in `slot`. References must outlive this.
+    Breakers(CampaignEngine& engine, Renewals::Target& target, std::size_t cause,
+             const BreakerSpec& spec, std::int64_t nodes, const PowerProfile& highest,
+             std::uint64_t seed, std::uint64_t replica);
+
+    std::size_t count() const { return watched_.size(); }
+    std::int64_t number(std::size_t watched) const { return watched_[watched].number; }
+    std::int64_t nodes(std::size_t watched) const { return watched_[watched].nodes; }
+    Breaker::Load load(std::size_t watched, const PowerProfile& profile) const {
+        return watched_[watched].breaker.load(profile);
+    }
+    // From now on. After a trip it carries nothing until it is given a load again.
+    void set_load(std::size_t watched, Breaker::Load load);
     void handle(std::uint32_t watched) override;
     std::int64_t trips() const { return trips_; }
 
@@ -31,23 +42,36 @@ class BreakerWatch : public CampaignEngine::Component, public PhaseWatcher {
         std::int64_t number = 0;
         std::int64_t nodes = 0;
         Breaker breaker;
-        const Breaker::Load* load = nullptr;  // none: its nodes are off
-        std::map<std::pair<JobPhase, std::int64_t>, Breaker::Load> loads;  // by nodes in the job
+        Breaker::Load load{};
+        Instant since{};  // it carries that
+        EventId trip{};
     };
-    const Breaker::Load& load_of(Watched& watched, JobPhase phase, std::int64_t in_job) const;
-    void carry();
-    void look_ahead();
 
     CampaignEngine& engine_;
     Renewals::Target& target_;
     std::size_t cause_;
-    const PowerSpec& power_;
-    JobNodesBehind job_nodes_;
     CampaignEngine::ComponentId id_;
     std::vector<Watched> watched_;
-    Instant carried_until_{};
-    EventId next_;
     std::int64_t trips_ = 0;
+};
+
+// Of one job.
+class BreakerWatch : public PhaseWatcher {
+  public:
+    BreakerWatch(CampaignEngine& engine, Renewals::Target& target, std::size_t cause,
+                 const PowerSpec& power, std::int64_t nodes, JobNodesBehind job_nodes,
+                 std::uint64_t seed, std::uint64_t replica);
+    void phase_changed(JobPhase now) override;
+    const Breakers& breakers() const { return breakers_; }
+
+  private:
+    const Breaker::Load& load_of(std::size_t watched, JobPhase phase, std::int64_t in_job);
+
+    const PowerSpec& power_;
+    JobNodesBehind job_nodes_;
+    Breakers breakers_;
+    using Key = std::pair<JobPhase, std::int64_t>;  // with so many nodes in the job
+    std::vector<std::map<Key, Breaker::Load>> loads_;
 };
 
 // What a node draws in a phase of its job.
@@ -55,13 +79,13 @@ PowerProfile node_load(const PowerSpec& power, JobPhase phase);
 
 // Stands between the pumps' failures and what they take: a loop rides through, or its nodes are off a while
 // later.
-class PumpWatch : public CampaignEngine::Component, public PhaseWatcher, public Renewals::Target {
+class PumpWatch : public CampaignEngine::Component, public Renewals::Target {
   public:
+    using GpuMean = std::function<Watts(std::int64_t loop)>;  // what its GPUs draw now, each
     PumpWatch(CampaignEngine& engine, Renewals::Target& target, const PowerSpec& power,
-              std::uint64_t seed, std::uint64_t replica);
+              GpuMean gpu_mean, std::uint64_t seed, std::uint64_t replica);
     void start();  // the losses at random and those at known times
 
-    void phase_changed(JobPhase now) override { running_ = now == JobPhase::running; }
     void failed(const Strike& strike) override;
     void handle(std::uint32_t loop) override;
     std::int64_t losses() const { return losses_; }
@@ -74,10 +98,12 @@ class PumpWatch : public CampaignEngine::Component, public PhaseWatcher, public 
     CampaignEngine::ComponentId id_;
     Renewals pumps_;
     std::map<std::uint32_t, Strike> warming_;  // by loop: its flow is lost, its nodes still run
-    bool running_ = false;
+    GpuMean gpu_mean_;
     std::int64_t losses_ = 0;
     std::int64_t ridden_through_ = 0;
 };
+
+FeedCounts count_feeds(const Breakers* breakers, const PumpWatch* pumps);
 
 // Both, as the scenario has them.
 class Feeds : public PhaseWatcher {
@@ -91,6 +117,7 @@ class Feeds : public PhaseWatcher {
   private:
     std::optional<BreakerWatch> breakers_;
     std::optional<PumpWatch> pumps_;
+    bool running_ = false;
 };
 
 }  // namespace railyard

@@ -35,6 +35,7 @@ struct FleetScenario {
 
     std::vector<Node> nodes;                              // by group
     std::vector<std::shared_ptr<const Scenario>> models;  // by kind of jobs; null: without a model
+    std::vector<std::vector<PartFault>> throttled;  // likewise: what heat slows of their nodes
     FleetPower power;
 };
 

@@ -11,14 +11,6 @@
 namespace railyard {
 
 void PowerReader::check_fleet() {
-    if (breaker_.present()) {
-        breaker_.error("", "what breakers see of many jobs is not modelled: no breaker would trip",
-                       "a scenario with [job] takes it; [[failures.cause]] has domain = \"pdu\"");
-    }
-    if (pump_.present()) {
-        pump_.error("", "what a loop does without its pump under many jobs is not modelled",
-                    "a scenario with [job] takes it; [[failures.cause]] has domain = \"cdu\"");
-    }
     if (s_.fleet->nodes.size() < 2) return;
     const auto one_kind = [](Section& section, std::initializer_list<const char*> keys) {
         for (const char* key : keys) {
@@ -28,7 +20,7 @@ void PowerReader::check_fleet() {
     };
     one_kind(power_, {"gpu_cap", "cap_exponent", "supplies", "supply_rating", "redundancy"});
     one_kind(facility_, {"cooling", "inlet_temperature", "thermal_resistance",
-                         "throttle_temperature", "rack_power_max"});
+                         "throttle_temperature", "rack_power_max", "breaker", "pump"});
 }
 
 NodePower PowerReader::node_power(const Node& node) {
@@ -38,17 +30,19 @@ NodePower PowerReader::node_power(const Node& node) {
     return read_node_power(c, node_power_spec(node), liquid);
 }
 
-// Jobs run at full clocks here: heat that would slow them is no answer.
-void PowerReader::check_heat(const FleetJobKind& kind, NodeDraw& draw) {
-    if (!p_.facility_given) return;
+// What heat slows of a kind's jobs, on nodes that are all of one kind.
+std::vector<PartFault> PowerReader::throttled_parts(const FleetJobKind& kind, NodeDraw& draw) {
+    if (!p_.facility_given) return {};
     draw.heat = settle(draw.node.gpu, p_.cooling.gpu, p_.throttle, draw.step);
-    if (!draw.heat.shuts_down && draw.heat.speed == 1 && draw.heat.hbm_speed == 1) return;
-    facility_.error(
-        "inlet_temperature",
-        fmt::format("the GPUs of {} reach {:.1f} degC, their memory {:.1f}: what jobs of "
-                    "a [scheduler] lose to throttling is not modelled",
-                    kind.name, draw.heat.gpu.value, draw.heat.hbm.value),
-        "a cooler inlet, a power.gpu_cap, or a scenario with [job]");
+    const std::vector<PartFault> parts = slowed_parts(draw.heat, "the GPUs of " + kind.name);
+    if (!parts.empty() && s_.fleet->nodes.size() > 1) {
+        facility_.error("inlet_temperature",
+                        fmt::format("the GPUs of {} throttle: what that takes is not modelled for "
+                                    "[[node_group]]s of several kinds",
+                                    kind.name),
+                        "a cooler inlet, or nodes of one kind");
+    }
+    return parts;
 }
 
 // The cluster's own draw is that of the jobs that draw most.
@@ -59,13 +53,18 @@ void PowerReader::finish_fleet() {
     for (const Node& node : fleet->nodes) {
         std::vector<NodeDraw>& draws = fleet->power.draws.emplace_back();
         for (std::size_t k = 0; k < fleet->spec.kinds.size(); ++k) {
-            const FleetJobKind& kind = fleet->spec.kinds[k];
+            FleetJobKind& kind = fleet->spec.kinds[k];
             const Scenario& job = fleet->models[k] ? *fleet->models[k] : s_;
             NodeDraw draw;
             draw.node = fleet->nodes.size() == 1 ? p_.node : node_power(node);
             draw.repairing = p_.repairing;
             draw.step = gpu_step(job, usual_step(kind, job.job.nodes, 0));
-            check_heat(kind, draw);
+            fleet->throttled[k] = throttled_parts(kind, draw);
+            if (!kind.step) {
+                kind.throttled = 1 / draw.heat.speed - 1;
+            } else if (!fleet->throttled[k].empty()) {
+                kind.step = steps_by_placement(fleet->models[k], {}, fleet->throttled[k]);
+            }
             draw.run(draw.step);
             if (most.node_step.peak() < draw.node_step.peak()) most = draw;
             draws.push_back(std::move(draw));
@@ -73,6 +72,7 @@ void PowerReader::finish_fleet() {
     }
     static_cast<NodeDraw&>(p_) = most;
     s_.fleet = fleet;
+    check_breaker();
 }
 
 }  // namespace railyard

@@ -267,6 +267,7 @@ std::shared_ptr<const FleetScenario> fleet_with_failures(const FleetScenario& fl
                                                          const Scenario& scenario) {
     auto out = std::make_shared<FleetScenario>(fleet);
     static_cast<NodeFailures&>(out->spec) = scenario.nodes;
+    out->spec.misdiagnosis = scenario.job.recovery.misdiagnosis;
     if (scenario.slow_parts.empty()) return out;
     out->spec.search = scenario.job.recovery.search;
     out->spec.slowdowns = scenario.given_slowdowns;
@@ -275,7 +276,7 @@ std::shared_ptr<const FleetScenario> fleet_with_failures(const FleetScenario& fl
     for (std::size_t k = 0; k < out->models.size(); ++k) {
         if (out->models[k] == nullptr) continue;
         FleetJobKind& kind = out->spec.kinds[k];
-        kind.step = steps_by_placement(out->models[k], scenario.slow_parts);
+        kind.step = steps_by_placement(out->models[k], scenario.slow_parts, out->throttled[k]);
         for (std::size_t i = 0; i < out->spec.slowdowns.size() && !any_without_model; ++i) {
             const StepTime step = usual_step(kind, out->models[k]->job.nodes, 1U << i);
             double& most = out->spec.slowdowns[i];  // as a comparison of ranks sees it
@@ -291,6 +292,7 @@ void read_fleet(Section& top, ValueReader& values, Catalogue& catalogue, const s
     const auto fleet = std::make_shared<FleetScenario>();
     FleetReader(top, catalogue, scenario, *fleet).read();
     read_fleet_jobs(top, {values, catalogue, folder, scenario}, *fleet);
+    fleet->throttled.resize(fleet->models.size());
     scenario.fleet = fleet;
 }
 

@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "models/campaign/campaign.h"
+#include "models/campaign/fleet_feeds.h"
 
 namespace railyard {
 
@@ -112,8 +113,8 @@ Metric stranded_part(const FleetSpec& spec, const FleetRunResult& r) {
     return plain_metric("mig_stranded", "1", ratio(static_cast<double>(r.outcome.stranded), all));
 }
 
-std::vector<Metric> metrics_of(const FleetSpec& spec, const FleetJobs& jobs,
-                               const FleetRunResult& r) {
+std::vector<Metric> metrics_of(const Scenario& s, const FleetJobs& jobs, const FleetRunResult& r) {
+    const FleetSpec& spec = s.fleet->spec;
     const double total = static_cast<double>(r.ledger.total());
     const auto share = [&](std::initializer_list<Category> categories) {
         double sum = 0;
@@ -138,6 +139,16 @@ std::vector<Metric> metrics_of(const FleetSpec& spec, const FleetJobs& jobs,
             plain_metric("slow_parts", "1", static_cast<double>(r.outcome.slow_parts.slow)));
         out.push_back(
             plain_metric("slow_parts_found", "1", static_cast<double>(r.outcome.slow_parts.found)));
+    }
+    if (spec.misdiagnosis > 0) {
+        out.push_back(
+            plain_metric("nodes_blamed", "1", static_cast<double>(r.outcome.nodes_blamed)));
+    }
+    if (std::ranges::any_of(s.causes, &FailureCause::silent)) {
+        out.push_back(plain_metric("corruptions_found", "1",
+                                   static_cast<double>(r.outcome.corruptions_found)));
+        out.push_back(plain_metric("corrupted_results", "1",
+                                   static_cast<double>(r.outcome.corrupted_results)));
     }
     add_waits(jobs, r.outcome, out);
     for (const SizeClass& c : size_classes(spec, jobs, r.outcome, Instant(r.simulated))) {
@@ -164,7 +175,9 @@ ReplicaResult run_fleet_replica(const Scenario& s, std::int64_t index, bool log_
     run.events_max = static_cast<std::uint64_t>(s.events_max);
     if (log_events) run.events = &result.log;
     FleetPeak peak(s.fleet->power, spec, jobs);
-    run.listener = &peak;
+    FleetFeeds feeds(s, jobs, replica, peak);
+    const bool fed = s.power.breaker || s.power.pump;
+    run.listener = fed ? static_cast<FleetListener*>(&feeds) : &peak;
     const FleetRunResult r = run_fleet(run);
     if (r.ended == CampaignEngine::Outcome::limit) {
         result.ending = Ending::limit;
@@ -200,14 +213,14 @@ ReplicaResult run_fleet_replica(const Scenario& s, std::int64_t index, bool log_
                         job.interruptions, job.held, job.kept, static_cast<int>(job.how));
     }
     result.outcome = outcome.value();
-    result.metrics = metrics_of(spec, jobs, r);
+    result.metrics = metrics_of(s, jobs, r);
     add_node_counts(s, r.outcome.nodes, result.metrics);
     const NodesDraw draw = peak.draw();
     result.energy =
         energy_of(s.power, node_energy(s.fleet->power, spec, r.ledgers), result.simulated);
     add_power_metrics(s.power, energy_use(s.power, result.energy, result.simulated, draw),
                       draw.swing, std::nullopt, result.metrics);
-    add_facility_metrics(s.power, spec.nodes(), {}, result.metrics);
+    add_facility_metrics(s.power, spec.nodes(), feeds.counts(), result.metrics);
     result.repairs = r.outcome.repairs;
     if (s.cost) add_cost_metrics(s, result);
     return result;

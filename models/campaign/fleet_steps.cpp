@@ -12,8 +12,11 @@ namespace {
 
 class PlacedSteps {
   public:
-    PlacedSteps(std::shared_ptr<const Scenario> job, std::vector<PartFault> slow_parts)
-        : job_(std::move(job)), slow_parts_(std::move(slow_parts)) {}
+    PlacedSteps(std::shared_ptr<const Scenario> job, std::vector<PartFault> slow_parts,
+                std::vector<PartFault> throttled)
+        : job_(std::move(job)),
+          slow_parts_(std::move(slow_parts)),
+          throttled_(std::move(throttled)) {}
 
     StepTime on(const std::vector<NodeIndex>& nodes, std::uint32_t conditions) {
         const bool ideal = job_->fidelity == Fidelity::analytic;  // there all places are alike
@@ -29,15 +32,21 @@ class PlacedSteps {
 
     StepTime compute(const std::vector<NodeIndex>& nodes, std::uint32_t conditions) const {
         StepTime out = step(nodes, {});
-        if (conditions == 0) return out;
-        std::vector<PartFault> faults;
+        std::vector<PartFault> slow;
         for (std::size_t i = 0; i < slow_parts_.size(); ++i) {
-            if ((conditions >> i & 1) == 0) continue;
-            faults.push_back(slow_parts_[i]);
-            faults.back().node = nodes[0];
+            if (conditions >> i & 1) slow.push_back(slow_parts_[i]);
         }
-        out.degraded = std::max(Duration{}, step(nodes, faults).duration() - out.duration());
+        const Duration sound = out.duration();
+        out.degraded = longer(nodes, slow, sound);
+        out.throttled = longer(nodes, throttled_, sound);
         return out;
+    }
+
+    Duration longer(const std::vector<NodeIndex>& nodes, std::vector<PartFault> faults,
+                    Duration sound) const {
+        if (faults.empty()) return {};
+        for (PartFault& fault : faults) fault.node = nodes[0];
+        return std::max(Duration{}, step(nodes, faults).duration() - sound);
     }
 
     StepTime step(const std::vector<NodeIndex>& nodes, const std::vector<PartFault>& faults) const {
@@ -64,6 +73,7 @@ class PlacedSteps {
 
     std::shared_ptr<const Scenario> job_;
     std::vector<PartFault> slow_parts_;
+    std::vector<PartFault> throttled_;
     std::mutex mutex_;
     std::map<Key, StepTime> known_;
 };
@@ -71,8 +81,10 @@ class PlacedSteps {
 }  // namespace
 
 std::function<StepTime(const std::vector<NodeIndex>&, std::uint32_t)> steps_by_placement(
-    std::shared_ptr<const Scenario> job, std::vector<PartFault> slow_parts) {
-    const auto steps = std::make_shared<PlacedSteps>(std::move(job), std::move(slow_parts));
+    std::shared_ptr<const Scenario> job, std::vector<PartFault> slow_parts,
+    std::vector<PartFault> throttled) {
+    const auto steps =
+        std::make_shared<PlacedSteps>(std::move(job), std::move(slow_parts), std::move(throttled));
     return [steps](const std::vector<NodeIndex>& nodes, std::uint32_t conditions) {
         return steps->on(nodes, conditions);
     };

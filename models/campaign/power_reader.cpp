@@ -279,23 +279,28 @@ std::vector<PartFault> PowerReader::throttled_parts(const StepTime& step) {
     if (!p_.facility_given || !top_.ok()) return {};
     p_.step = gpu_step(s_, step);
     p_.heat = settle(p_.node.gpu, p_.cooling.gpu, p_.throttle, p_.step);
+    return slowed_parts(p_.heat, "the job's GPUs");
+}
+
+// Says what it comes to.
+std::vector<PartFault> PowerReader::slowed_parts(const HeatState& heat, const std::string& whose) {
     std::vector<PartFault> out;
-    if (p_.heat.shuts_down) {
+    if (heat.shuts_down) {
         facility_.error("inlet_temperature",
-                        fmt::format("the GPUs reach {:.1f} degC: they switch off at {:g} degC",
-                                    p_.heat.gpu.value, p_.throttle.shutdown.value));
+                        fmt::format("{} reach {:.1f} degC: they switch off at {:g} degC", whose,
+                                    heat.gpu.value, p_.throttle.shutdown.value));
         return out;
     }
-    if (p_.heat.speed < 1) {
-        out.push_back({Part::gpu, 0, 0, p_.heat.speed});
+    if (heat.speed < 1) {
+        out.push_back({Part::gpu, 0, 0, heat.speed});
         facility_.warning(
             "inlet_temperature",
-            fmt::format("the job's GPUs reach {:.1f} degC and run at {:.1f} % of their clocks",
-                        p_.heat.gpu.value, 100 * p_.heat.speed),
+            fmt::format("{} reach {:.1f} degC and run at {:.1f} % of their clocks", whose,
+                        heat.gpu.value, 100 * heat.speed),
             fmt::format("they throttle from {:.4g} degC on; the inlet is at {:g} degC",
                         p_.throttle.starts.value, p_.cooling.gpu.inlet.value));
     }
-    if (p_.heat.hbm_speed < 1) out.push_back({Part::hbm, 0, 0, p_.heat.hbm_speed});
+    if (heat.hbm_speed < 1) out.push_back({Part::hbm, 0, 0, heat.hbm_speed});
     return out;
 }
 

@@ -42,11 +42,12 @@ class PowerReader {
     void check_supplies(Section& power);
     void check_racks(Section& facility);
     void check_breaker();
+    std::vector<PartFault> slowed_parts(const HeatState& heat, const std::string& whose);
     // Of many jobs.
     void check_fleet();
     void finish_fleet();
     NodePower node_power(const Node& node);
-    void check_heat(const FleetJobKind& kind, NodeDraw& draw);
+    std::vector<PartFault> throttled_parts(const FleetJobKind& kind, NodeDraw& draw);
     void read_network_and_storage(std::int64_t storage_servers);
 
     Section& top_;

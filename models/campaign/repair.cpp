@@ -1,5 +1,7 @@
 #include "models/campaign/repair.h"
 
+#include "models/campaign/fleet.h"
+
 namespace railyard {
 
 namespace {
@@ -80,9 +82,11 @@ void read_repair(Section& failures, Scenario& s) {
                   "Of diagnoses, how many blame another node: the job starts again and meets the "
                   "broken one",
                   {.bound = Bound::fraction});
-    if (s.fleet && failures.has("misdiagnosis")) {
-        failures.error("misdiagnosis", "not modelled for the jobs of a [scheduler]",
-                       "its health checks find what is broken");
+    if (s.fleet && recovery.misdiagnosis > 0 && !s.fleet->spec.health.prolog &&
+        !s.fleet->spec.health.epilog) {
+        failures.warning("misdiagnosis",
+                         "has no effect without scheduler.health.prolog or epilog: nobody looks "
+                         "among a job's nodes");
     }
     if (recovery.misdiagnosis >= 1) {
         failures.error("misdiagnosis", "expected less than 1: somebody must find the node");

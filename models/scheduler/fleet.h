@@ -33,6 +33,8 @@ struct FleetJobRun {
 class FleetListener {
   public:
     virtual ~FleetListener() = default;
+    // Once, before anything happens. What it does to nodes or domains on this clock, it does to `nodes`.
+    virtual void begins(CampaignEngine& /*engine*/, Renewals::Target& /*nodes*/) {}
     virtual void started(JobIndex job, Instant now, const Allocation& gpus) = 0;
     virtual void stopped(JobIndex job, Instant now) = 0;
     // A kind that plans ahead has promised the first of a partition's queue that it starts by then.
@@ -49,9 +51,12 @@ struct FleetOutcome {
     std::vector<std::int64_t> repairs;  // nodes that went there, by cause
     std::vector<RefusedJob> refused;
     SlowPartCounts slow_parts;
-    std::string stuck;            // who holds what and can never have what it waits for
-    __int128 node_busy = 0;       // time of nodes that hold a job
-    GpuNanoseconds stranded = 0;  // sevenths of GPUs that no instance could have had
+    std::int64_t corruptions_found = 0;  // jobs that went back for one
+    std::int64_t corrupted_results = 0;  // jobs that were done before anybody knew
+    std::int64_t nodes_blamed = 0;       // that were sound
+    std::string stuck;                   // who holds what and can never have what it waits for
+    __int128 node_busy = 0;              // time of nodes that hold a job
+    GpuNanoseconds stranded = 0;         // sevenths of GPUs that no instance could have had
 };
 
 // Runs them from the clock's start to `end`, or until all are over if that is Instant::max().

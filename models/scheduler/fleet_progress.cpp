@@ -28,6 +28,7 @@ RunProgress RunPlan::after(Duration elapsed) const {
             out.steps += interval - done;
             out.saved = std::max<std::int64_t>(out.saved - done, 0);
             out.stall += elapsed - work;
+            out.saving = true;
             return out;
         }
     }
@@ -36,6 +37,7 @@ RunProgress RunPlan::after(Duration elapsed) const {
     elapsed -= step * more;
     const bool at_the_end = out.steps == all;
     (at_the_end ? out.stall : out.partial) += elapsed;
+    out.saving = at_the_end && last_stall > Duration{};
     if (at_the_end && steps > 0) out.saved = all;  // done: it leaves its result
     out.steps -= done;
     out.saved = std::max<std::int64_t>(out.saved - done, 0);

@@ -11,6 +11,7 @@ struct RunProgress {
     std::int64_t steps = 0;  // whole ones
     std::int64_t saved = 0;  // of these, safe
     Duration partial{};      // in the step after them
+    bool saving = false;     // a checkpoint of all of them is under way
 };
 
 // From the instant at which a job has all its GPUs. A step has a length; a stall follows each

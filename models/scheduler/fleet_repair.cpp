@@ -74,6 +74,7 @@ void FleetRepair::failed(const Strike& strike) {
     const FailureCause& cause = causes_[strike.cause];
     if (cause.domain != DomainKind::node) return strike_domain(strike, cause.staged.further);
     const auto node = static_cast<NodeIndex>(strike.slot);
+    if (cause.silent) return corrupt(node, strike);
     if (cause.slow) {
         const FleetNode& struck = cluster_.node(node);
         const bool gone = struck.broken || struck.state == NodeState::repair;
@@ -109,6 +110,30 @@ void FleetRepair::slow_part_found(NodeIndex node, const Strike& strike) {
     known_slow_[node] = strike;
     drain(node);
     owner_.leave_slow_node(node);
+}
+
+// One at a time: a second one before the first shows changes nothing.
+void FleetRepair::corrupt(NodeIndex node, const Strike& strike) {
+    if (cluster_.node(node).broken || cluster_.node(node).state == NodeState::repair) return;
+    const std::size_t number = corruptions_.size();
+    if (!corrupting_.try_emplace(node, number).second) return;
+    corruptions_.push_back({node, strike});
+    const Duration shows = causes_[strike.cause].detection;
+    if (shows <= Instant::max() - engine_.now()) schedule(shows, corruption_shows, number);
+    owner_.corrupted(node, number);
+}
+
+// Found by its numbers, wherever they have got to meanwhile: the node may have been replaced for something
+// else.
+void FleetRepair::find_corruption(std::size_t number) {
+    const Corruption found = corruptions_[number];
+    const bool goes_on = corruption(found.node) == number;
+    if (goes_on) {
+        corrupting_.erase(found.node);
+        breaks(found.node, {found.strike, false});
+        check(found.node);
+    }
+    owner_.corruption_found(number, goes_on ? found.node : no_node, found.strike);
 }
 
 // By the heartbeat, if its host is gone, and by the next periodic check.
@@ -150,6 +175,30 @@ bool FleetRepair::check(NodeIndex node) {
     return true;
 }
 
+// The n-th guess is wrong with the n-th power of the probability that one is.
+NodeIndex FleetRepair::diagnose(NodeIndex node, const Allocation& together) {
+    if (!cluster_.node(node).broken) return no_node;
+    Ailment& ailment = ails_[node];
+    double wrong = spec_.misdiagnosis;
+    for (std::int64_t i = 0; i < ailment.strike.guesses; ++i) wrong *= spec_.misdiagnosis;
+    std::vector<NodeIndex> sound;
+    if (!ailment.shared && ailment.strike.diagnosis < wrong) {
+        for (const NodeShare& share : together) {
+            if (!cluster_.node(share.node).broken) sound.push_back(share.node);
+        }
+    }
+    NodeIndex guess = node;
+    if (!sound.empty()) {
+        const double place = ailment.strike.bystander * static_cast<double>(sound.size());
+        guess = sound[static_cast<std::size_t>(place)];
+        blamed_[guess] = causes_[ailment.strike.cause].reset_time;
+        ++ailment.strike.guesses;
+        ++nodes_blamed_;
+    }
+    drain(guess);
+    return guess;
+}
+
 void FleetRepair::drain(NodeIndex node) {
     if (cluster_.node(node).state != NodeState::up) return;
     owner_.before_node_changes(node);
@@ -171,6 +220,9 @@ void FleetRepair::settle(NodeIndex index) {
         cluster_.set_state(index, NodeState::repair);
         engine_.cancel(silence_[index]);
         go_out(index);
+    } else if (const auto blamed = blamed_.extract(index)) {
+        cluster_.set_state(index, NodeState::repair);
+        if (!lock_out(index)) schedule(blamed.mapped(), back, index);  // nothing is found
     } else {
         cluster_.set_state(index, NodeState::up);
     }
@@ -182,6 +234,8 @@ void FleetRepair::settle(NodeIndex index) {
 void FleetRepair::go_out(NodeIndex node) {
     if (slow_) slow_->mend(node);
     known_slow_.erase(node);
+    corrupting_.erase(node);
+    blamed_.erase(node);
     const Ailment& ailment = ails_[node];
     if (ailment.shared) {
         mended_[node] = true;
@@ -194,11 +248,17 @@ void FleetRepair::go_out(NodeIndex node) {
     if (repair && !lemon_.empty() && strike.cure < spec_.lemons.cured_by_repair) {
         lemon_[node] = false;
     }
-    if (!history_.too_many(node, engine_.now())) return mend(node, strike);
+    if (!lock_out(node)) mend(node, strike);
+}
+
+// One that fails too often stays out: for good, or until it has been inspected.
+bool FleetRepair::lock_out(NodeIndex node) {
+    if (!history_.too_many(node, engine_.now())) return false;
     ++counts_.quarantined;
-    if (!spec_.quarantine.inspection) return;
+    if (!spec_.quarantine.inspection) return true;
     if (!lemon_.empty()) lemon_[node] = false;
     schedule(*spec_.quarantine.inspection, back, node);
+    return true;
 }
 
 // Resets or repairs a node, or an outage: numbered after the nodes.
@@ -280,6 +340,9 @@ void FleetRepair::handle(std::uint32_t event) {
             strike_domain(next, outages_[index].waves_left - 1);
             break;
         }
+        case corruption_shows:
+            find_corruption(index);
+            break;
         case injected: {
             Strike strike;
             strike.cause = spec_.injected[index].cause;

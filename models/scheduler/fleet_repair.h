@@ -31,6 +31,11 @@ class FleetRepair : public CampaignEngine::Component,
         virtual void pace_changed(NodeIndex node) = 0;
         // A slow part of it is known: whoever loses nothing by it leaves.
         virtual void leave_slow_node(NodeIndex node) = 0;
+        // What the jobs there compute is wrong from now on, and nobody knows. Corruptions are numbered.
+        virtual void corrupted(NodeIndex node, std::size_t corruption) = 0;
+        // Somebody does; `node`, or no_node, still corrupted until now.
+        virtual void corruption_found(std::size_t corruption, NodeIndex node,
+                                      const Strike& strike) = 0;
     };
 
     // References must outlive it.
@@ -42,6 +47,9 @@ class FleetRepair : public CampaignEngine::Component,
 
     // Somebody has looked at a node: one that is broken is drained. True if it was.
     bool check(NodeIndex node);
+    // Somebody looks for what has broken among nodes that work together: if this one has, it is drained, or a
+    // sound one that is blamed instead. Which of them was; no_node: this one is sound.
+    NodeIndex diagnose(NodeIndex node, const Allocation& together);
     void drain(NodeIndex node);
     // A drained node without jobs goes out of service, or is up again if nothing ails it.
     void settle(NodeIndex node);
@@ -60,8 +68,14 @@ class FleetRepair : public CampaignEngine::Component,
     void compare(NodeIndex node) {
         if (slow_) slow_->compare(node);
     }
+    // The corruption that goes on in a node.
+    std::optional<std::size_t> corruption(NodeIndex node) const {
+        const auto found = corrupting_.find(node);
+        return found == corrupting_.end() ? std::nullopt : std::optional(found->second);
+    }
     SlowPartCounts slow_part_counts() const { return slow_ ? slow_->counts() : SlowPartCounts{}; }
     NodeFailureCounts counts() const;
+    std::int64_t nodes_blamed() const { return nodes_blamed_; }
     // Nodes that went to repair, by cause.
     const std::vector<std::int64_t>& repairs() const { return repairs_; }
 
@@ -80,6 +94,7 @@ class FleetRepair : public CampaignEngine::Component,
         outage_over,
         next_wave,
         injected,
+        corruption_shows,
         kinds
     };
     // What ails a broken node.
@@ -92,11 +107,18 @@ class FleetRepair : public CampaignEngine::Component,
         Strike strike;
         std::int64_t waves_left = 0;
     };
+    struct Corruption {
+        NodeIndex node = 0;
+        Strike strike;
+    };
     void schedule(Duration after, Kind kind, std::size_t index);
+    void corrupt(NodeIndex node, const Strike& strike);
+    void find_corruption(std::size_t number);
     void strike_domain(const Strike& strike, std::int64_t waves_left);
     bool breaks(NodeIndex node, const Ailment& ailment);
     void expect_to_be_found(NodeIndex node);
     void go_out(NodeIndex node);
+    bool lock_out(NodeIndex node);
     void mend(std::int64_t item, const Strike& strike);
     void come_back(NodeIndex node, bool sound);
     void end_outage(std::size_t outage);
@@ -112,6 +134,10 @@ class FleetRepair : public CampaignEngine::Component,
     std::optional<RepairShop> shop_;
     std::optional<FleetSlowParts> slow_;
     std::map<NodeIndex, Strike> known_slow_;  // nodes that leave for it when they are empty
+    std::map<NodeIndex, Duration> blamed_;    // sound ones that do, for a reset
+    std::int64_t nodes_blamed_ = 0;
+    std::vector<Corruption> corruptions_;          // all that ever were
+    std::map<NodeIndex, std::size_t> corrupting_;  // those that go on
     FailureHistory history_;
     std::vector<Ailment> ails_;     // of each broken node
     std::vector<EventId> silence_;  // of each

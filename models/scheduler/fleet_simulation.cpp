@@ -35,6 +35,7 @@ void for_each_part(const StepTime& step, const auto& book) {
     book(Category::pipeline_bubble, step.bubble);
     book(Category::straggler_wait, step.straggler_wait);
     book(Category::degraded, step.degraded);
+    book(Category::throttled, step.throttled);
     book(Category::data_wait, step.data_wait);
 }
 
@@ -66,6 +67,7 @@ void FleetSimulation::start() {
         schedule(spec().reservations[i].start, window_begins, i);
     }
     repair_.start(scheduler_->heartbeat());
+    if (run_.listener) run_.listener->begins(engine_, repair_);
 }
 
 void FleetSimulation::schedule(Instant at, Kind kind, std::uint32_t index) {
@@ -97,12 +99,7 @@ void FleetSimulation::handle(std::uint32_t event) {
             wait(index);
             break;
         case prolog_fails:
-            for (const NodeShare& share : Allocation(jobs_[index].status.held)) {
-                if (!repair_.check(share.node)) continue;
-                scheduler_->prolog_failed(index, share.node);
-                break;
-            }
-            decide_soon();
+            prolog_finds(index);
             break;
         case run_ends:
             end_run(index);
@@ -127,6 +124,17 @@ void FleetSimulation::handle(std::uint32_t event) {
         default:
             RY_UNREACHABLE("a kind of event that the fleet schedules");
     }
+}
+
+void FleetSimulation::prolog_finds(JobIndex index) {
+    const Allocation held = jobs_[index].status.held;
+    for (const NodeShare& share : held) {
+        const NodeIndex found = repair_.diagnose(share.node, held);
+        if (found == no_node) continue;
+        scheduler_->prolog_failed(index, found);
+        break;
+    }
+    decide_soon();
 }
 
 // ---- waiting ----
@@ -228,7 +236,7 @@ void FleetSimulation::release(JobIndex index) {
 
 std::int64_t FleetSimulation::total_steps(JobIndex index) const {
     const FleetJobKind& kind = spec().kinds[job(index).kind];
-    return kind.step ? kind.steps : ceil_div(job(index).work.count(), spec().tick().count());
+    return kind.step ? kind.steps : ceil_div(job(index).work.count(), spec().tick(kind).count());
 }
 
 StepTime FleetSimulation::step_of(JobIndex index) const {
@@ -241,8 +249,9 @@ StepTime FleetSimulation::step_of(JobIndex index) const {
     }
     if (!kind.step) {
         StepTime tick;
-        tick.compute = spec().tick();
+        tick.compute = spec().tick(kind);
         tick.degraded = from_seconds(seconds(tick.compute) * spec().slowdown(conditions));
+        tick.throttled = from_seconds(seconds(tick.compute) * kind.throttled);
         return tick;
     }
     std::vector<NodeIndex> nodes;
@@ -307,6 +316,7 @@ void FleetSimulation::start_run(JobIndex index) {
     const Duration failure = until_own_failure(index);
     j.own_failure = failure < Instant::max() - now() ? now() + failure : Instant::max();
     expect_end(index);
+    meet_corruption(index);
     if (!any_slow_parts()) return;
     for (const NodeShare& share : j.status.held) repair_.compare(share.node);
 }
@@ -441,8 +451,15 @@ void FleetSimulation::book_run(JobIndex index, Unsaved unsaved) {
         book_in_memory(index, false);
     }
     const std::int64_t kept = unsaved == Unsaved::kept ? p.steps : p.saved;
-    book_steps(index, gpus, times(j.step, kept));
-    outcome_.runs[index].kept += j.run.step * kept;
+    const auto suspect = suspects_.find(index);
+    const bool sound = suspect == suspects_.end();
+    const std::int64_t clean = sound ? kept : std::min(kept, suspect->second.clean);
+    keep(index, gpus, clean, times(j.step, clean), true);
+    keep(index, gpus, kept - clean, times(j.step, kept - clean), false);
+    if (!sound) {
+        suspect->second.clean = 0;
+        suspect->second.memory_clean = false;
+    }
     switch (unsaved) {
         case Unsaved::kept:
             book_partial(index, gpus, p.partial);
@@ -461,6 +478,7 @@ void FleetSimulation::book_run(JobIndex index, Unsaved unsaved) {
             time.bubble += more.bubble;
             time.straggler_wait += more.straggler_wait;
             time.degraded += more.degraded;
+            time.throttled += more.throttled;
             time.data_wait += more.data_wait;
             break;
         }
@@ -474,8 +492,8 @@ void FleetSimulation::book_in_memory(JobIndex index, bool kept) {
     const StepTime time = std::exchange(j.in_memory_time, {});
     const PartsByGroup gpus = parts_by_group(index, j.in_memory_on);
     if (kept) {
-        book_steps(index, gpus, time);
-        outcome_.runs[index].kept += time.duration();
+        const auto suspect = suspects_.find(index);
+        keep(index, gpus, steps, time, suspect == suspects_.end() || suspect->second.memory_clean);
     } else {
         book(index, gpus, Category::lost_work, time.duration());
         j.steps_left += steps;
@@ -503,6 +521,15 @@ void FleetSimulation::book(JobIndex index, const PartsByGroup& parts, Category c
 void FleetSimulation::book_steps(JobIndex index, const PartsByGroup& parts, const StepTime& steps) {
     for_each_part(steps,
                   [&](Category category, Duration part) { book(index, parts, category, part); });
+}
+
+// Steps are kept; those of a job whose numbers are wrong, until somebody finds out.
+void FleetSimulation::keep(JobIndex index, const PartsByGroup& parts, std::int64_t steps,
+                           const StepTime& time, bool clean) {
+    if (steps == 0) return;
+    outcome_.runs[index].kept += time.duration();
+    if (clean) return book_steps(index, parts, time);
+    suspects_.at(index).kept.push_back({steps, parts, time});
 }
 
 // A step cut off, that nobody will do again: in the order of a step's parts.
@@ -587,7 +614,8 @@ void FleetSimulation::after_epilog(JobIndex index) {
     Job& j = jobs_[index];
     book_phase(index);
     if (spec().health.epilog) {
-        for (const NodeShare& share : j.status.held) repair_.check(share.node);
+        const Allocation held = j.status.held;
+        for (const NodeShare& share : held) repair_.diagnose(share.node, held);
     }
     release(index);
     if (j.next.how != JobEnd::refused) scheduler_->released(index);
@@ -597,6 +625,7 @@ void FleetSimulation::after_epilog(JobIndex index) {
         result.over = true;
         result.end = now();
         result.how = j.next.how;
+        if (accept_suspect(index) && j.next.how == JobEnd::completed) ++outcome_.corrupted_results;
         record("over", index, job_end_name(j.next.how), no_node, j.steps_left);
         if (++over_ == jobs_.size() && run_.end == Instant::max()) engine_.stop();
         return;
@@ -660,7 +689,11 @@ void FleetSimulation::struck(NodeIndex node, const Strike& strike) {
         schedule_for(index, now() + cause.detection, notices);
     }
     if (idle) ++outcome_.strikes_on_idle;
-    if (cause.remedy == Remedy::restart) return;
+    if (cause.remedy != Remedy::restart) lose_suspended(node);
+}
+
+// What they have in memory is on a node that leaves.
+void FleetSimulation::lose_suspended(NodeIndex node) {
     for (const JobIndex index : std::vector<JobIndex>(suspended_)) {
         const Allocation& held = jobs_[index].status.held;
         if (std::none_of(held.begin(), held.end(),
@@ -670,6 +703,97 @@ void FleetSimulation::struck(NodeIndex node, const Strike& strike) {
         jobs_[index].status.held.clear();
         scheduler_->failed(index, node);
     }
+}
+
+// ---- silent corruption ----
+
+void FleetSimulation::corrupted(NodeIndex node, std::size_t corruption) {
+    for (const JobIndex index : cluster_.node(node).jobs) {
+        if (jobs_[index].status.phase == FleetPhase::running) corrupt(index, corruption);
+    }
+}
+
+// One at a time: what is wrong already gets no worse.
+void FleetSimulation::corrupt(JobIndex index, std::size_t corruption) {
+    const Job& j = jobs_[index];
+    const RunProgress p = j.run.after(now() - j.run_since);
+    Suspect suspect{.corruption = corruption};
+    suspect.clean = p.saving ? p.steps : p.saved;
+    suspect.memory_clean = p.saving || p.saved > 0;
+    suspects_.try_emplace(index, std::move(suspect));
+}
+
+// A job starts. What it has is clean if nothing that is wrong was saved; a node that corrupts goes on.
+void FleetSimulation::meet_corruption(JobIndex index) {
+    const auto suspect = suspects_.find(index);
+    if (suspect != suspects_.end() && suspect->second.kept.empty() && jobs_[index].in_memory == 0) {
+        suspects_.erase(suspect);
+    }
+    for (const NodeShare& share : jobs_[index].status.held) {
+        if (const auto corruption = repair_.corruption(share.node)) corrupt(index, *corruption);
+    }
+}
+
+void FleetSimulation::corruption_found(std::size_t corruption, NodeIndex node,
+                                       const Strike& strike) {
+    book_free();
+    std::vector<JobIndex> affected;
+    for (const auto& [index, suspect] : suspects_) {
+        const Allocation& held = jobs_[index].status.held;
+        if (suspect.corruption == corruption ||
+            std::ranges::find(held, node, &NodeShare::node) != held.end()) {
+            affected.push_back(index);
+        }
+    }
+    for (const JobIndex index : affected) go_back(index, node, strike.cause);
+    if (node != no_node && run_.causes[strike.cause].remedy != Remedy::restart) {
+        lose_suspended(node);
+    }
+    decide_soon();
+}
+
+// To the newest checkpoint from before. A job that is done does not.
+void FleetSimulation::go_back(JobIndex index, NodeIndex node, std::size_t cause) {
+    Job& j = jobs_[index];
+    const bool running = j.status.phase == FleetPhase::running;
+    const bool done = j.status.phase == FleetPhase::completing && !j.next.waits;
+    if (done || !suspects_.contains(index)) return;
+    if (running) {
+        ++outcome_.interruptions[cause];
+        ++outcome_.runs[index].interruptions;
+        settle_run(index, Unsaved::lost);
+    } else {
+        book_in_memory(index, false);
+    }
+    if (lose_suspect(index) || running) ++outcome_.corruptions_found;
+    record("corruption_found", index, run_.causes[cause].name, node, j.steps_left);
+    if (!running) return;
+    j.status.phase = FleetPhase::gathering;
+    const auto& held = j.status.held;
+    const bool on_it = std::ranges::find(held, node, &NodeShare::node) != held.end();
+    scheduler_->failed(index, on_it ? node : no_node);
+}
+
+// True if there was any.
+bool FleetSimulation::lose_suspect(JobIndex index) {
+    const auto found = suspects_.extract(index);
+    if (found.empty()) return false;
+    for (const Suspect::Work& work : found.mapped().kept) {
+        book(index, work.parts, Category::lost_work, work.time.duration());
+        jobs_[index].steps_left += work.steps;
+        outcome_.runs[index].kept -= work.time.duration();
+    }
+    return !found.mapped().kept.empty();
+}
+
+// Nobody has found out. True if any of the job's work is wrong.
+bool FleetSimulation::accept_suspect(JobIndex index) {
+    const auto found = suspects_.extract(index);
+    if (found.empty()) return false;
+    for (const Suspect::Work& work : found.mapped().kept) {
+        book_steps(index, work.parts, work.time);
+    }
+    return !found.mapped().kept.empty();
 }
 
 void FleetSimulation::silent(NodeIndex node) {
@@ -720,12 +844,14 @@ void FleetSimulation::end_campaign() {
             book_phase(index);
             book_in_memory(index, true);
         }
+        accept_suspect(index);
     }
     outcome_.node_busy = books_.node_busy();
     outcome_.stranded = books_.stranded();
     outcome_.stuck = scheduler_->stuck();
     outcome_.nodes = repair_.counts();
     outcome_.repairs = repair_.repairs();
+    outcome_.nodes_blamed = repair_.nodes_blamed();
     outcome_.slow_parts = repair_.slow_part_counts();
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // A fleet on the campaign clock: its jobs from submission to end. README.md has the model.
 
+#include <map>
 #include <vector>
 
 #include "models/scheduler/fleet.h"
@@ -45,6 +46,8 @@ class FleetSimulation : public Fleet, public CampaignEngine::Component, public F
     void silent(NodeIndex node) override;
     void pace_changed(NodeIndex node) override;
     void leave_slow_node(NodeIndex node) override;
+    void corrupted(NodeIndex node, std::size_t corruption) override;
+    void corruption_found(std::size_t corruption, NodeIndex node, const Strike& strike) override;
 
   private:
     enum Kind : std::uint32_t {
@@ -88,10 +91,26 @@ class FleetSimulation : public Fleet, public CampaignEngine::Component, public F
         std::uint64_t own_failures = 0;
     };
 
+    // Of a job whose numbers are wrong: what it keeps, as long as nobody knows.
+    struct Suspect {
+        std::size_t corruption = 0;
+        // Of the run under way, since it began or its pace changed last: steps that a checkpoint from
+        // before holds, and whether it holds what was in memory then.
+        std::int64_t clean = 0;
+        bool memory_clean = false;
+        struct Work {
+            std::int64_t steps = 0;
+            std::vector<std::int64_t> parts{};  // by group
+            StepTime time{};
+        };
+        std::vector<Work> kept{};
+    };
+
     void schedule(Instant at, Kind kind, std::uint32_t index);
     void schedule_for(JobIndex job, Instant at, Kind kind);  // cancellable, ends its phase
     void decide_soon();
     void book_free();
+    void prolog_finds(JobIndex job);
     void submit_next();
     void wait(JobIndex job);
     void take(JobIndex job, const Allocation& gpus);
@@ -118,11 +137,19 @@ class FleetSimulation : public Fleet, public CampaignEngine::Component, public F
     PartsByGroup parts_by_group(JobIndex job, const Allocation& gpus) const;
     void book(JobIndex job, const PartsByGroup& parts, Category category, Duration time);
     void book_steps(JobIndex job, const PartsByGroup& parts, const StepTime& steps);
+    void keep(JobIndex job, const PartsByGroup& parts, std::int64_t steps, const StepTime& time,
+              bool clean);
+    void corrupt(JobIndex job, std::size_t corruption);
+    void meet_corruption(JobIndex job);
+    void go_back(JobIndex job, NodeIndex node, std::size_t cause);
+    bool lose_suspect(JobIndex job);
+    bool accept_suspect(JobIndex job);
     void book_partial(JobIndex job, const PartsByGroup& parts, Duration partial);
     void book_phase(JobIndex job);
     void stop(JobIndex job, Unsaved unsaved);
     void leave(JobIndex job, const Next& next);
     void after_epilog(JobIndex job);
+    void lose_suspended(NodeIndex node);
     void open_window(std::uint32_t reservation, bool begins);
     void record(const char* kind, JobIndex job, std::string cause, NodeIndex node,
                 std::int64_t steps);
@@ -137,6 +164,7 @@ class FleetSimulation : public Fleet, public CampaignEngine::Component, public F
     std::unique_ptr<FleetScheduler> scheduler_;
     std::vector<Job> jobs_;
     std::vector<JobIndex> suspended_;
+    std::map<JobIndex, Suspect> suspects_;
     JobIndex submitted_ = 0;
     JobIndex over_ = 0;
     bool deciding_ = false;

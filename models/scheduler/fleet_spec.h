@@ -64,6 +64,7 @@ struct FleetJobKind {
     // work goes on at the clock's pace.
     std::function<StepTime(const std::vector<NodeIndex>& nodes, std::uint32_t conditions)> step{};
     std::int64_t steps = 0;  // with `step`: its length
+    double throttled = 0;    // without it: what work takes longer because its GPUs are hot
     KubeJobKind kube{};
     std::uint32_t request = 0;  // of FleetSpec::requests
 };
@@ -115,7 +116,8 @@ struct FleetSpec : NodeFailures {
     HealthChecks health;
     SearchSpec search;  // for slow parts
     std::vector<double>
-        slowdowns;  // by condition of slow parts: what work without a model takes longer
+        slowdowns;            // by condition of slow parts: what work without a model takes longer
+    double misdiagnosis = 0;  // of searches among a job's nodes, how many blame a sound one
 
     std::string scheduler = "slurm";  // a name of fleet_scheduler_kinds()
     SlurmSpec slurm;
@@ -125,8 +127,9 @@ struct FleetSpec : NodeFailures {
     std::vector<GpuRequest> requests = {{}};  // the first asks for nothing
 
     // A step of work without a model: short enough to be none, and long enough to be slowed.
-    Duration tick() const {
-        return slowdowns.empty() ? Duration(1) : Duration(std::chrono::milliseconds(1));
+    Duration tick(const FleetJobKind& kind) const {
+        const bool slowed = !slowdowns.empty() || kind.throttled > 0;
+        return slowed ? Duration(std::chrono::milliseconds(1)) : Duration(1);
     }
     // What such work takes longer under these conditions: a synchronous job waits for its slowest part.
     double slowdown(std::uint32_t conditions) const;

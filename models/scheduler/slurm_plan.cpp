@@ -203,15 +203,26 @@ bool SlurmPlan::fits(const Asked& what, std::size_t first, std::size_t end, Star
     return find(what.rest, what.full_pods + 1, start.rest);
 }
 
+bool SlurmPlan::Asked::no_less_than(const Asked& other) const {
+    if (other.pool != pool || other.length > length) return false;
+    if (other.gpus_per_pod > gpus_per_pod || other.full_pods > full_pods) return false;
+    return other.rest <= rest || other.full_pods < full_pods;
+}
+
 Instant SlurmPlan::not_before(const Asked& now) const {
-    Instant out{};
     for (const Asked& then : asked_) {
-        if (then.at <= out || then.pool != now.pool || then.length > now.length) continue;
-        if (then.gpus_per_pod > now.gpus_per_pod || then.full_pods > now.full_pods) continue;
-        if (then.rest > now.rest && then.full_pods == now.full_pods) continue;
-        out = then.at;
+        if (now.no_less_than(then)) return then.at;
     }
-    return out;
+    return {};
+}
+
+// What it implies is not kept.
+void SlurmPlan::remember(const Asked& asked) {
+    std::erase_if(
+        asked_, [&](const Asked& then) { return then.at <= asked.at && then.no_less_than(asked); });
+    const auto after =
+        std::ranges::find_if(asked_, [&](const Asked& then) { return then.at <= asked.at; });
+    asked_.insert(after, asked);
 }
 
 SlurmPlan::Asked SlurmPlan::asked_for(JobIndex index, Duration length) const {
@@ -225,10 +236,12 @@ void SlurmPlan::start_at(const Asked& what, std::size_t first, Start& start, std
                          std::size_t& short_of) const {
     start.at = slots_[first].begin;
     start.until = planned_end(spec_, start.at, what.length);
+    end = slot_from(start.until);
     short_of = no_slot;
-    if (!enough(what, slots_[first])) short_of = first;
-    for (end = first + 1; end < slots_.size() && slots_[end].begin < start.until; ++end) {
-        if (slots_[end].planned && !enough(what, slots_[end])) short_of = end;
+    for (std::size_t s = end; s-- > first;) {
+        if ((s > first && !slots_[s].planned) || enough(what, slots_[s])) continue;
+        short_of = s;
+        return;
     }
 }
 
@@ -255,8 +268,7 @@ const SlurmPlan::Start* SlurmPlan::earliest(JobIndex index, Duration length, Ins
     Asked asked = asked_for(index, length);
     const Instant not_before = this->not_before(asked);
     bool all_suit = true;
-    auto first = static_cast<std::size_t>(slot_from(not_before) - slots_.begin());
-    for (;; ++first) {
+    for (std::size_t first = slot_from(not_before);; ++first) {
         if (first == slots_.size() && !extend()) break;
         if (slots_[first].begin > latest) break;
         if (slots_[first].begin < not_before || !enough(asked, slots_[first])) continue;
@@ -270,13 +282,13 @@ const SlurmPlan::Start* SlurmPlan::earliest(JobIndex index, Duration length, Ins
         if (suits(tried_)) {
             asked.at = tried_.at;
             // One that starts as early as it may says nothing that was not known.
-            if (all_suit && asked.at > not_before) asked_.push_back(asked);
+            if (all_suit && asked.at > not_before) remember(asked);
             return &tried_;
         }
         all_suit = false;
     }
     asked.at = Instant::max();
-    if (all_suit && asked.at > not_before) asked_.push_back(asked);
+    if (all_suit && asked.at > not_before) remember(asked);
     return nullptr;
 }
 
@@ -318,27 +330,28 @@ void SlurmPlan::take(JobIndex job, const Nodes& nodes, const Start& start) {
         }
     }
     if (start.until <= slots_.back().begin) {
-        const auto after = slot_from(start.until);
-        if (after->begin != start.until) {
-            Slot split = copy_of(*std::prev(after));
+        const std::size_t after = slot_from(start.until);
+        if (slots_[after].begin != start.until) {
+            Slot split = copy_of(slots_[after - 1]);
             split.begin = start.until;
             split.planned = false;
-            slots_.insert(after, std::move(split));
+            slots_.insert(slots_.begin() + static_cast<std::ptrdiff_t>(after), std::move(split));
         }
     } else {
         planned_ends_.emplace(start.until, nodes);
     }
-    for (auto slot = slot_from(start.at); slot != slots_.end() && slot->begin < start.until;
-         ++slot) {
-        if (slot->begin == start.at) slot->planned = true;
-        take(*slot, nodes);
+    for (std::size_t s = slot_from(start.at); s < slots_.size() && slots_[s].begin < start.until;
+         ++s) {
+        if (slots_[s].begin == start.at) slots_[s].planned = true;
+        take(slots_[s], nodes);
     }
 }
 
 // The first that does not begin before that.
-std::vector<SlurmPlan::Slot>::iterator SlurmPlan::slot_from(Instant at) {
-    return std::lower_bound(slots_.begin(), slots_.end(), at,
-                            [](const Slot& slot, Instant until) { return slot.begin < until; });
+std::size_t SlurmPlan::slot_from(Instant at) const {
+    const auto slot = std::lower_bound(slots_.begin(), slots_.end(), at,
+                                       [](const Slot& s, Instant from) { return s.begin < from; });
+    return static_cast<std::size_t>(slot - slots_.begin());
 }
 
 }  // namespace railyard

@@ -59,6 +59,8 @@ class SlurmPlan {
         std::int64_t gpus_per_pod = 0, full_pods = 0, rest = 0;
         Duration length{};
         Instant at{};
+
+        bool no_less_than(const Asked& other) const;
     };
     static constexpr std::size_t no_slot = SIZE_MAX;
     std::size_t device_of(JobIndex job) const;
@@ -70,8 +72,9 @@ class SlurmPlan {
     void count(Slot& slot, const NodesOfWord& where, std::int64_t first, std::int64_t last,
                std::uint64_t nodes, std::int32_t sign) const;
     void take(JobIndex job, const Nodes& nodes, const Start& start);
-    std::vector<Slot>::iterator slot_from(Instant at);
+    std::size_t slot_from(Instant at) const;
     Instant not_before(const Asked& asked) const;
+    void remember(const Asked& asked);
     Asked asked_for(JobIndex job, Duration length) const;
     void start_at(const Asked& what, std::size_t first, Start& start, std::size_t& end,
                   std::size_t& short_of) const;
@@ -92,8 +95,8 @@ class SlurmPlan {
     std::multimap<Instant, Nodes> planned_ends_;  // of what was taken, after the last slot
     std::vector<JobIndex> taken_;                 // who started since, and ends as planned here
     std::vector<Slot> slots_;
-    std::vector<Asked> asked_;
-    Start tried_;  // scratch
+    std::vector<Asked> asked_;  // the latest first
+    Start tried_;               // scratch
     Nodes up_nodes_;
     // Who may start now, and on which nodes even after all that has been taken since.
     JobIndex known_to_fit_ = no_fleet_job;

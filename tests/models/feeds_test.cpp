@@ -73,7 +73,7 @@ TEST_CASE("a job's breakers trip after the curve's time at its load, all alike a
     REQUIRE(taken.taken.size() == 8);
     const double load = p.node_step.peak().value / 6900;
     CHECK(taken.taken[0].first == doctest::Approx(p.breaker->curve.seconds_at(load)));
-    CHECK(watch.trips() == 8);
+    CHECK(watch.breakers().trips() == 8);
 }
 
 TEST_CASE("the first to trip ends the job, and its pause saves the others") {
@@ -131,8 +131,8 @@ failure_rate = "0 /year"
     const PowerSpec p = power(loop);
     CampaignEngine engine;
     Taken taken(engine);
-    PumpWatch watch(engine, taken, p, 1, 0);
-    watch.phase_changed(JobPhase::running);
+    const auto running = [&p](std::int64_t) { return p.gpu_mean; };
+    PumpWatch watch(engine, taken, p, running, 1, 0);
     At loss(engine, 100, [&] { watch.failed(strike_on(1)); });
     engine.run(Instant(std::chrono::hours(1)), 100);
     REQUIRE(taken.taken.size() == 1);
@@ -144,8 +144,7 @@ failure_rate = "0 /year"
     const PowerSpec standby = power(loop + "standby = true\n");
     CampaignEngine other;
     Taken none(other);
-    PumpWatch second(other, none, standby, 1, 0);
-    second.phase_changed(JobPhase::running);
+    PumpWatch second(other, none, standby, running, 1, 0);
     second.failed(strike_on(1));
     other.run(Instant(std::chrono::hours(1)), 100);
     CHECK(none.taken.empty());

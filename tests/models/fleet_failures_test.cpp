@@ -198,3 +198,37 @@ TEST_CASE("racks fail as often as their rate says, and parts that age live as lo
         CHECK(std::abs(found - expected) < 4 * std::sqrt(expected));
     }
 }
+
+TEST_CASE("of searches after failures, as many blame a sound node as misdiagnosis says") {
+    constexpr double wrong = 0.4;
+    Shared f(4);
+    f.spec.misdiagnosis = wrong;
+    f.spec.health = {.prolog = false};  // the next job meets what is broken still
+    f.causes[0].reset_time = 1min;
+    f.causes[0].rate_per_node = {1 / seconds(Duration(100h))};
+    f.submit(Duration{}, 32, Duration(24h) * 3650);
+    f.jobs.jobs[0].limit = Duration(24h) * 36500;
+    f.spec.kinds[0].checkpoint_interval = 1h;
+    const FleetRunResult r = f.run(Duration(24h) * 3650);
+    const auto stops = static_cast<double>(r.outcome.interruptions[0]);
+    const auto blamed = static_cast<double>(r.outcome.nodes_blamed);
+    // One failure stops the job 1 / (1 - p) times.
+    const double failures = 3650 * 24 * 4 / 100.0;
+    CHECK(std::abs(stops - failures / (1 - wrong)) <
+          4 * std::sqrt(stops * (1 + wrong) / (1 - wrong)));
+    CHECK(std::abs(blamed / stops - wrong) < 4 * std::sqrt(wrong * (1 - wrong) / stops));
+}
+
+TEST_CASE("a sound node that is blamed is reset, and the broken one stops the job again") {
+    Shared f(3);
+    f.spec.misdiagnosis = 0.999;
+    f.spec.health = {.prolog_time = 2min};
+    f.causes[0].rate_per_node = {1 / seconds(Duration(40h))};
+    f.submit(Duration{}, 16, 100h);
+    f.spec.kinds[0].checkpoint_interval = 1h;
+    const FleetRunResult r = f.run(400h);
+    CHECK(r.outcome.nodes_blamed > 50);  // the prolog is wrong as often
+    CHECK(r.outcome.runs[0].starts > r.outcome.runs[0].interruptions);
+    f.jobs.jobs[0].gpus = 8;  // alone on its node nobody else can be blamed
+    CHECK(f.run(400h).outcome.nodes_blamed == 0);
+}

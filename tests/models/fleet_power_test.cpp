@@ -306,11 +306,10 @@ node = 2
 }
 
 TEST_CASE("what of power and money many jobs can't have is said plainly") {
-    CHECK(refused(one_of_two, {"facility.breaker.rating=20 kW"}).find("no breaker would trip") !=
-          std::string::npos);
-    CHECK(refused(one_of_two, {"facility.pump.standby=true"}).find("not modelled") !=
-          std::string::npos);
-    CHECK(refused(one_of_two, {"facility.inlet_temperature=40 degC"}).find("throttling") !=
+    CHECK(refused(one_of_two,
+                  {"facility.inlet_temperature=44.9 degC", "facility.thermal_resistance=0.5 K/W"})
+              .find("switch off") != std::string::npos);
+    CHECK(refused(two_kinds_of_nodes, {"facility.pump.standby=true"}).find("one kind of nodes") !=
           std::string::npos);
     CHECK(refused(two_kinds_of_nodes, {"power.gpu_cap=500 W"}).find("one kind of nodes") !=
           std::string::npos);
