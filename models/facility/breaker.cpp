@@ -9,6 +9,16 @@
 
 namespace railyard {
 
+namespace {
+
+// e^exponent of a negative one; after days of cooling nothing is left.
+double decayed(double exponent) {
+    constexpr double least = -700;
+    return exponent > least ? portable_exp(exponent) : 0;
+}
+
+}  // namespace
+
 TripCurve::TripCurve(std::vector<Point> points) : points_(std::move(points)) {
     RY_CHECK(points_.size() >= 2);
 }
@@ -47,7 +57,7 @@ Breaker::Load Breaker::load(const PowerProfile& profile) const {
             out.rise_ += each.gained;
             out.trips_from_ = std::min(out.trips_from_, (1 - out.rise_) / out.gain_);
         } else {
-            each.kept = portable_exp(-span / curve_.cooling_seconds());
+            each.kept = decayed(-span / curve_.cooling_seconds());
             out.gain_ *= each.kept;
             out.rise_ *= each.kept;
         }
@@ -60,7 +70,7 @@ Breaker::Load Breaker::load(const PowerProfile& profile) const {
 double Breaker::Load::after(double warmth, double cycles) const {
     if (gain_ == 1) return warmth + cycles * rise_;
     const double settled = rise_ / (1 - gain_);
-    const double kept = gain_ > 0 ? portable_exp(cycles * log_gain_) : cycles == 0 ? 1 : 0;
+    const double kept = gain_ > 0 ? decayed(cycles * log_gain_) : cycles == 0 ? 1 : 0;
     return settled + (warmth - settled) * kept;
 }
 
@@ -86,7 +96,7 @@ void Breaker::carry(const Load& load, Duration time) {
         } else if (level.gained > 0) {
             warmth_ += seconds(left) / level.trip_seconds;
         } else {
-            warmth_ *= portable_exp(-seconds(left) / curve_.cooling_seconds());
+            warmth_ *= decayed(-seconds(left) / curve_.cooling_seconds());
         }
         warmth_ = std::min(1.0, warmth_);
         left -= level.lasts;

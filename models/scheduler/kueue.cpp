@@ -213,6 +213,7 @@ void Kueue::evict(JobIndex job, JobEnd why) {
     ++workloads_[job].evictions;
     late_.erase(job);
     fleet_.note("workload_evicted", job, no_node);
+    pods_.remove(job);
     fleet_.requeue(job, fleet_.now() + std::min(wait, most), why);
 }
 
@@ -385,6 +386,7 @@ bool Kueue::make_room(JobIndex index) {
         for (const JobIndex victim : chosen) {
             const bool own = fleet_.job(victim).queue == fleet_.job(index).queue;
             fleet_.note(own ? "preempted" : "reclaimed", victim, no_node);
+            pods_.remove(victim);
             fleet_.requeue(victim, fleet_.now(), JobEnd::preempted);
         }
         if (!chosen.empty()) return true;

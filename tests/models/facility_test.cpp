@@ -197,6 +197,18 @@ TEST_CASE("a breaker that bears the mean of a swing trips on its peaks; cold pau
     CHECK(!until_trip(1300, swing));
 }
 
+TEST_CASE("a breaker that has rested for a month is as cold as a new one") {
+    Breaker b(trip_curve(), {1000});
+    const Breaker::Load load = b.load(PowerProfile({{ms(10), {1200}}}));
+    const std::optional<Duration> cold = b.until_trip(load);
+    REQUIRE(cold);
+    b.carry(load, *cold / 2);
+    CHECK(b.until_trip(load) < cold);
+    b.carry(b.load(PowerProfile({{ms(1000), {400}}})), std::chrono::hours(24 * 30));
+    CHECK(b.warmth() == 0);
+    CHECK(b.until_trip(load) == cold);
+}
+
 TEST_CASE("what a breaker has carried shortens what it still bears, and cooling gives it back") {
     Breaker b(trip_curve(), {1000});
     const Breaker::Load load = b.load(PowerProfile({{ms(10), {1200}}}));

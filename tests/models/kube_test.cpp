@@ -409,6 +409,18 @@ TEST_CASE("Kueue without block_admission admits two that deadlock, until a time-
     CHECK(b.booked(Category::partial_hold) < r.booked(Category::partial_hold));
 }
 
+TEST_CASE("A workload that is evicted gets no pods while its epilog runs") {
+    FleetSpec spec = fleet("kueue", 4);
+    spec.kube.queues = {{.name = "a", .quota = {{40, {}}}}};  // more than there is
+    spec.kube.pod_interval = 2s;
+    spec.kube.kueue.block_admission = false;
+    spec.health.epilog_time = 10min;
+    const Outcome r = run(spec, {job(1, 0s, 8, 22min), job(2, 0s, 32, 1h)});
+    // The second lacks one pod of four until then; the node for it is free at 32 minutes.
+    CHECK(r.times("workload_evicted") == std::vector{Instant(30min)});
+    CHECK(r.starts.at(1)[0] == Instant(40min + 6s));
+}
+
 TEST_CASE("A workload that isn't whole half an hour after a pod was lost is evicted") {
     FailureCause cause = host_dies(600s);
     cause.reset_time = 2h;
