@@ -25,19 +25,13 @@ inline Topology fat_tree(const Traffic& traffic) {
     return Topology::build(shape, problem);
 }
 
-// The links of each flow, in order.
-inline std::vector<std::vector<LinkId>> paths(const Topology& topology, const Traffic& traffic,
-                                              Routing policy) {
-    Router router(topology, {policy});
-    std::vector<std::vector<LinkId>> all;
+// The links of a flow, in order.
+inline std::vector<LinkId> path_of(Router& router, const Flow& flow) {
     std::vector<Usage> usages;
-    for (const Flow& f : traffic.flows) {
-        usages.clear();
-        router.route(static_cast<VertexId>(f.from), static_cast<VertexId>(f.to), 0, usages);
-        all.emplace_back();
-        for (const Usage& u : usages) all.back().push_back(u.link);
-    }
-    return all;
+    router.route(static_cast<VertexId>(flow.from), static_cast<VertexId>(flow.to), 0, usages);
+    std::vector<LinkId> path;
+    for (const Usage& u : usages) path.push_back(u.link);
+    return path;
 }
 
 }  // namespace railyard

@@ -52,10 +52,10 @@ int main(int argc, char** argv) {
     if (!control) return 2;
     PacketEngine engine(network, spec, std::move(control));
     if (routing > 0) engine.choose_from(NextHops(topology));
-    const std::vector<std::vector<LinkId>> path = paths(topology, traffic, Routing::ecmp);
-    for (std::size_t f = 0; f < path.size(); ++f) {
+    Router router(topology, {Routing::ecmp});
+    for (std::size_t f = 0; f < traffic.flows.size(); ++f) {
         PacketFlow flow;
-        flow.path = path[f];
+        flow.path = path_of(router, traffic.flows[f]);
         flow.bytes = static_cast<std::int64_t>(traffic.flows[f].bytes);
         flow.start = Picoseconds(static_cast<std::int64_t>(traffic.flows[f].start_s * 1e12));
         flow.after = traffic.flows[f].after;
