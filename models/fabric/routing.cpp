@@ -147,6 +147,7 @@ void Router::find_even_down(VertexId v) {
     const auto leaves = one.end - one.first;
     const auto cables = static_cast<std::uint32_t>(std::count_if(
         down.begin(), down.end(), [&](LinkId l) { return far(l).hull.first == one.first; }));
+    if (down.size() % cables != 0) return;  // fewer to the last of them
     for (std::uint32_t i = 0; i < down.size(); ++i) {
         const Leaves& there = far(down[i]);
         const std::uint32_t begin = all.first + i / cables * leaves;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "models/fabric/fabric.h"
+#include "sim/config.h"
 #include "sim/rng.h"
 
 using namespace railyard;
@@ -128,6 +129,52 @@ struct Permutation {
     }
 };
 
+// Of two hundred pairs.
+void check_next_hops(const Topology& t, RandomStream& random) {
+    Router router(t, {Routing::spray});
+    NextHops next(t);
+    for (int pair = 0; pair < 200; ++pair) {
+        const auto from = static_cast<VertexId>(random.below(t.nic_count()));
+        const auto to = static_cast<VertexId>(random.below(t.nic_count()));
+        std::vector<Usage> usages;
+        if (from == to || !router.route(from, to, 0, usages)) continue;
+        std::set<LinkId> known;
+        std::vector<LinkId> reached;
+        for (const Usage& u : usages) {
+            known.insert(u.link);
+            if (t.links()[u.link].from == from) reached.push_back(u.link);
+        }
+        std::set<LinkId> found(reached.begin(), reached.end());
+        for (std::size_t i = 0; i < reached.size(); ++i) {
+            if (t.links()[reached[i]].to == to) continue;
+            for (const LinkId l : next.next(reached[i], to).links) {
+                if (found.insert(l).second) reached.push_back(l);
+            }
+        }
+        REQUIRE(found == known);
+    }
+}
+
+// Two leaves under two spines, the first with more cables to each than the second.
+Topology uneven() {
+    const char* text = R"(
+switch = [{ name = "a" }, { name = "b" }, { name = "y", tier = 2 }, { name = "z", tier = 2 }]
+cable = [{ from = "a", to = "y", count = 4 }, { from = "b", to = "y", count = 2 },
+         { from = "a", to = "z", count = 4 }, { from = "b", to = "z", count = 2 }]
+attach = [{ switch = "a", last_node = 1 }, { switch = "b", first_node = 2 }]
+)";
+    Diagnostics diagnostics;
+    ValueReader values(diagnostics, "uneven");
+    Catalogue catalogue(values, ValueChoice::corrected, nullptr);
+    Document document = parse_document(text, "uneven", diagnostics);
+    Section top(values, &document.root, "", {});
+    TopologySpec spec = shape("custom", 4, 0, 0);
+    spec.leaf = read_switch(catalogue, "sn5600_spectrum4");
+    Topology t = Topology::read(top, spec, catalogue);
+    REQUIRE(diagnostics.ok());
+    return t;
+}
+
 }  // namespace
 
 TEST_CASE("next hops lead along all the shortest paths that a router knows, and along no others") {
@@ -144,29 +191,10 @@ TEST_CASE("next hops lead along all the shortest paths that a router knows, and 
             const auto l = static_cast<LinkId>(random.below(t.links().size()));
             if (t.level(t.links()[l].from) > 0 && t.level(t.links()[l].to) > 0) t.degrade(l, 0);
         }
-        Router router(t, {Routing::spray});
-        NextHops next(t);
-        for (int pair = 0; pair < 200; ++pair) {
-            const auto from = static_cast<VertexId>(random.below(t.nic_count()));
-            const auto to = static_cast<VertexId>(random.below(t.nic_count()));
-            std::vector<Usage> usages;
-            if (from == to || !router.route(from, to, 0, usages)) continue;
-            std::set<LinkId> known;
-            std::vector<LinkId> reached;
-            for (const Usage& u : usages) {
-                known.insert(u.link);
-                if (t.links()[u.link].from == from) reached.push_back(u.link);
-            }
-            std::set<LinkId> found(reached.begin(), reached.end());
-            for (std::size_t i = 0; i < reached.size(); ++i) {
-                if (t.links()[reached[i]].to == to) continue;
-                for (const LinkId l : next.next(reached[i], to).links) {
-                    if (found.insert(l).second) reached.push_back(l);
-                }
-            }
-            REQUIRE(found == known);
-        }
+        check_next_hops(t, random);
     }
+    RandomStream random(1, 0, "test/uneven");
+    check_next_hops(uneven(), random);
 }
 
 TEST_CASE("a sprayed permutation runs at line rate where hashed paths lose half of it") {
