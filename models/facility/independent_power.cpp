@@ -19,6 +19,7 @@ PowerProfile independent_sum(const std::vector<PowerProfile>& parts, Watts besid
     for (const PowerProfile& part : parts) {
         std::map<double, Share> with;
         for (const auto& [at, share] : sum) {
+            if (share.of_time < 1e-15) continue;  // lasts no nanosecond, and would come to 0 / 0
             for (const PowerLevel& level : part.levels()) {
                 const double fraction = seconds(level.lasts) / seconds(part.cycle());
                 const double power = share.power_time / share.of_time + level.power.value;

@@ -80,6 +80,10 @@ TEST_CASE("jobs that know nothing of each other's steps add up by their shares o
     const PowerProfile rough = independent_sum(std::vector<PowerProfile>(12, a), {5}, {4});
     CHECK(rough.levels().size() < 30);
     CHECK(rough.mean().value == doctest::Approx(12 * a.mean().value + 5).epsilon(1e-6));
+    // All at once at the level that each has for a hundredth of the time: never.
+    const PowerProfile rare({{1s, {1}}, {99s, {9}}});
+    const PowerProfile many = independent_sum(std::vector<PowerProfile>(500, rare), {}, {1});
+    CHECK(many.mean().value == doctest::Approx(500 * rare.mean().value).epsilon(1e-6));
 }
 
 TEST_CASE("a breaker carries one job and trips under two, after its curve's time, and takes both") {
