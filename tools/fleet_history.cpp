@@ -3,7 +3,8 @@
 namespace railyard {
 
 FleetHistory::FleetHistory(const Scenario& s, const ReplicaResult& result)
-    : jobs_(draw_jobs(*s.fleet, s.seed, static_cast<std::uint64_t>(result.index),
+    : spec_(s.fleet->spec),
+      jobs_(draw_jobs(*s.fleet, s.seed, static_cast<std::uint64_t>(result.index),
                       s.duration > Duration{} ? s.duration : campaign_length_max)) {
     const Instant end(result.simulated);
     std::map<std::int64_t, State> states;  // by id
@@ -33,7 +34,7 @@ void FleetHistory::follow(State& state, const CampaignEvent& e) {
             Counts& change = changes_[e.at];
             change.waiting -= 1;
             change.running += 1;
-            change.gpus += state.job->gpus;
+            change.parts += parts_of(*state.job);
         }
         state.waited = again ? Duration{} : e.at - state.since;
         state.since = e.at;
@@ -44,7 +45,7 @@ void FleetHistory::follow(State& state, const CampaignEvent& e) {
         change.waiting += (waits_again ? 1 : 0) - (state.runs ? 0 : 1);
         if (state.runs) {
             change.running -= 1;
-            change.gpus -= state.job->gpus;
+            change.parts -= parts_of(*state.job);
             // "job 17: completed"
             const std::size_t colon = e.cause.find(": ");
             close(state, e.at, colon == std::string::npos ? e.kind : e.cause.substr(colon + 2));
@@ -54,7 +55,8 @@ void FleetHistory::follow(State& state, const CampaignEvent& e) {
 }
 
 void FleetHistory::close(State& state, Instant until, const std::string& how) {
-    stints_.push_back({state.job, state.since, until, state.waited, state.first_node, how});
+    stints_.push_back(
+        {state.job, state.since, until, state.waited, state.first_node, how, parts_of(*state.job)});
     state.runs = false;
 }
 

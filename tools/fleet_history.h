@@ -15,20 +15,24 @@ struct JobStint {
     Duration waited;
     std::int64_t first_node;
     std::string how;
+    std::int64_t parts;  // of GPUs, that it holds
 
-    double gpu_seconds() const { return static_cast<double>(job->gpus) * seconds(until - from); }
+    double part_seconds() const { return static_cast<double>(parts) * seconds(until - from); }
 };
 
 class FleetHistory {
   public:
-    // `result` has its log. Draws the replica's jobs again.
+    // `result` has its log. Draws the replica's jobs again. The scenario must outlive it.
     FleetHistory(const Scenario& scenario, const ReplicaResult& result);
 
     struct Counts {
         std::int64_t running = 0;
         std::int64_t waiting = 0;
-        std::int64_t gpus = 0;  // that jobs hold
+        std::int64_t parts = 0;  // of GPUs, that jobs hold
     };
+    double gpus(std::int64_t parts) const {
+        return static_cast<double>(parts) / static_cast<double>(spec_.parts_per_gpu());
+    }
     std::size_t jobs() const { return jobs_.jobs.size(); }
     const std::map<Instant, Counts>& changes() const { return changes_; }
     const std::vector<JobStint>& stints() const { return stints_; }
@@ -43,7 +47,9 @@ class FleetHistory {
     };
     void follow(State& state, const CampaignEvent& event);
     void close(State& state, Instant until, const std::string& how);
+    std::int64_t parts_of(const FleetJob& job) const { return job.gpus * spec_.parts_of(job); }
 
+    const FleetSpec& spec_;
     FleetJobs jobs_;
     std::map<Instant, Counts> changes_;
     std::vector<JobStint> stints_;

@@ -129,18 +129,18 @@ Json absences_json(const std::vector<NodeAbsence>& absences, Instant end) {
 // of many equal stretches.
 class FleetCurves {
   public:
-    FleetCurves(const FleetHistory& history, Instant end) : end_(end) {
+    FleetCurves(const FleetHistory& history, Instant end) : history_(history), end_(end) {
         for (const auto& [at, change] : history.changes()) {
             Change& c = at_[at];
             c[running] += change.running;
             c[waiting] += change.waiting;
         }
         for (const JobStint& stint : history.stints()) {
-            const auto size = static_cast<std::uint64_t>(stint.job->gpus);
+            const auto size = static_cast<std::uint64_t>(std::ceil(history.gpus(stint.parts)));
             const std::size_t c =
                 std::min<std::size_t>((std::bit_width(size - 1) + 2) / 3, sizes - 1);
-            at_[stint.from][c] += stint.job->gpus;
-            at_[stint.until][c] -= stint.job->gpus;
+            at_[stint.from][c] += stint.parts;
+            at_[stint.until][c] -= stint.parts;
         }
     }
 
@@ -171,7 +171,8 @@ class FleetCurves {
                 for (; next != at_.end() && next->first <= t; ++next) add(now, next->second);
                 const Instant then = next == at_.end() ? until : std::min(until, next->first);
                 for (std::size_t c = 0; c < series; ++c) {
-                    held[c] += static_cast<double>(now[c]) * seconds(then - t);
+                    held[c] += (c < sizes ? history_.gpus(now[c]) : static_cast<double>(now[c])) *
+                               seconds(then - t);
                 }
                 t = then;
             }
@@ -203,6 +204,7 @@ class FleetCurves {
         for (std::size_t c = 0; c < series; ++c) to[c] += change[c];
     }
 
+    const FleetHistory& history_;
     Instant end_;
     std::map<Instant, Change> at_;
 };

@@ -137,15 +137,15 @@ void trace_counts(PerfettoTrace& trace, PerfettoTrace::Track group, const FleetH
     const auto gpus = trace.counter(group, "GPUs that jobs hold", "GPUs");
     FleetHistory::Counts now;
     const auto put = [&](PerfettoTrace::Track track, Instant at, std::int64_t& value,
-                         std::int64_t change) {
+                         std::int64_t change, double unit = 1) {
         if (change == 0 && at != Instant{}) return;
         value += change;
-        trace.count(track, ns(at), static_cast<double>(value));
+        trace.count(track, ns(at), static_cast<double>(value) * unit);
     };
     const auto put_all = [&](Instant at, const FleetHistory::Counts& change) {
         put(running, at, now.running, change.running);
         put(waiting, at, now.waiting, change.waiting);
-        put(gpus, at, now.gpus, change.gpus);
+        put(gpus, at, now.parts, change.parts, history.gpus(1));
     };
     if (!history.changes().contains(Instant{})) put_all(Instant{}, {});
     for (const auto& [at, change] : history.changes()) put_all(at, change);
@@ -160,7 +160,7 @@ std::string size_name(std::int64_t gpus) {
 std::size_t trace_runs(PerfettoTrace& trace, std::vector<JobStint> runs) {
     constexpr std::size_t runs_max = 50'000;  // as many as a browser can hold
     std::stable_sort(runs.begin(), runs.end(), [](const JobStint& a, const JobStint& b) {
-        return a.gpu_seconds() > b.gpu_seconds();
+        return a.part_seconds() > b.part_seconds();
     });
     const std::size_t left_out = runs.size() - std::min(runs.size(), runs_max);
     runs.resize(runs.size() - left_out);

@@ -8,7 +8,7 @@ import { clock, counted, day, instants, leftMargin, linkedPointer, sameOutcome, 
 
 const running = "#2a9d74";
 const waiting = "#d64545";
-const failures = ["interruption", "not_ready", "pod_failed", "leaves_slow_node"];
+const failures = ["interruption", "not_ready", "pod_failed", "leaves_slow_node", "corruption_found"];
 
 function open(raw) {
   const when = instants(raw.events.at_ms);
