@@ -178,13 +178,19 @@ bool FleetRepair::check(NodeIndex node) {
 // The n-th guess is wrong with the n-th power of the probability that one is.
 NodeIndex FleetRepair::diagnose(NodeIndex node, const Allocation& together) {
     if (!cluster_.node(node).broken) return no_node;
+    if (cluster_.node(node).state != NodeState::up) return node;  // somebody has found it already
     Ailment& ailment = ails_[node];
+    const auto out = [&](const NodeShare& share) {
+        return share.node == ailment.blamed && cluster_.node(share.node).state != NodeState::up;
+    };
+    if (std::ranges::any_of(together, out)) return ailment.blamed;  // one search a failure
     double wrong = spec_.misdiagnosis;
     for (std::int64_t i = 0; i < ailment.strike.guesses; ++i) wrong *= spec_.misdiagnosis;
     std::vector<NodeIndex> sound;
     if (!ailment.shared && ailment.strike.diagnosis < wrong) {
         for (const NodeShare& share : together) {
-            if (!cluster_.node(share.node).broken) sound.push_back(share.node);
+            const FleetNode& other = cluster_.node(share.node);
+            if (!other.broken && other.state == NodeState::up) sound.push_back(share.node);
         }
     }
     NodeIndex guess = node;
@@ -192,6 +198,7 @@ NodeIndex FleetRepair::diagnose(NodeIndex node, const Allocation& together) {
         const double place = ailment.strike.bystander * static_cast<double>(sound.size());
         guess = sound[static_cast<std::size_t>(place)];
         blamed_[guess] = causes_[ailment.strike.cause].reset_time;
+        ailment.blamed = guess;
         ++ailment.strike.guesses;
         ++nodes_blamed_;
     }
@@ -212,9 +219,11 @@ void FleetRepair::settle(NodeIndex index) {
     if (node.state != NodeState::drained || !node.jobs.empty()) return;
     owner_.before_node_changes(index);
     const auto slow = known_slow_.find(index);
+    bool goes_by_itself = false;  // no strike has taken it
     if (slow != known_slow_.end() && !node.broken) {
         cluster_.set_broken(index, true);
         ails_[index] = {slow->second, false};
+        goes_by_itself = true;
     }
     if (node.broken) {
         cluster_.set_state(index, NodeState::repair);
@@ -223,10 +232,12 @@ void FleetRepair::settle(NodeIndex index) {
     } else if (const auto blamed = blamed_.extract(index)) {
         cluster_.set_state(index, NodeState::repair);
         if (!lock_out(index)) schedule(blamed.mapped(), back, index);  // nothing is found
+        goes_by_itself = true;
     } else {
         cluster_.set_state(index, NodeState::up);
     }
     owner_.after_node_changed(index);
+    if (goes_by_itself) owner_.memory_lost(index);
 }
 
 // ---- out of service ----
@@ -280,16 +291,21 @@ void FleetRepair::repaired(std::int64_t item, bool sound) {
     come_back(static_cast<NodeIndex>(item), sound);
 }
 
-// One that is not sound fails the job that gets it, unless a check comes first.
+// One that is not sound fails the job that gets it, unless a check comes first, or makes its numbers wrong.
 void FleetRepair::come_back(NodeIndex node, bool sound) {
     mended_[node] = sound;
     if (outages_on_[node] > 0) return;
     mended_[node].reset();
+    const bool corrupts = !sound && causes_[cause(node)].silent;
     owner_.before_node_changes(node);
-    cluster_.set_broken(node, !sound);
+    cluster_.set_broken(node, !sound && !corrupts);
     cluster_.set_state(node, NodeState::up);
     owner_.after_node_changed(node);
-    if (!sound) expect_to_be_found(node);
+    if (corrupts) {
+        corrupt(node, ails_[node].strike);
+    } else if (!sound) {
+        expect_to_be_found(node);
+    }
 }
 
 // Nodes that nobody has taken out meanwhile, and nobody uses, are sound again. On those in use jobs have

@@ -27,6 +27,8 @@ class FleetRepair : public CampaignEngine::Component,
         // The jobs there have failed.
         virtual void struck(NodeIndex node, const Strike& strike) = 0;
         virtual void silent(NodeIndex node) = 0;
+        // One that was not struck goes out of service, and with it what suspended jobs have in its memory.
+        virtual void memory_lost(NodeIndex node) = 0;
         // The jobs there are slower, or faster, from now on.
         virtual void pace_changed(NodeIndex node) = 0;
         // A slow part of it is known: whoever loses nothing by it leaves.
@@ -53,8 +55,11 @@ class FleetRepair : public CampaignEngine::Component,
     void drain(NodeIndex node);
     // A drained node without jobs goes out of service, or is up again if nothing ails it.
     void settle(NodeIndex node);
-    // Of a broken node: until a job on it notices.
-    Duration detection(NodeIndex node) const { return causes_[cause(node)].detection; }
+    // Of a broken node: until a job on it notices. Of one that has made numbers wrong everybody knows.
+    Duration detection(NodeIndex node) const {
+        const FailureCause& of = causes_[cause(node)];
+        return of.silent ? Duration{} : of.detection;
+    }
     std::size_t cause(NodeIndex node) const { return ails_[node].strike.cause; }
     bool answers(NodeIndex node) const {
         return !cluster_.node(node).broken || !causes_[cause(node)].silences;
@@ -100,7 +105,8 @@ class FleetRepair : public CampaignEngine::Component,
     // What ails a broken node.
     struct Ailment {
         Strike strike;
-        bool shared = false;  // it is back when what it shares with others is
+        bool shared = false;         // it is back when what it shares with others is
+        NodeIndex blamed = no_node;  // instead, last
     };
     // A failure of a domain.
     struct Outage {

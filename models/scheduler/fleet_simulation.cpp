@@ -427,6 +427,7 @@ void FleetSimulation::end_run(JobIndex index) {
 // The run is over.
 void FleetSimulation::settle_run(JobIndex index, Unsaved unsaved) {
     book_run(index, unsaved);
+    forget_if_clean(index);
     jobs_[index].phase_since = now();
     engine_.cancel(jobs_[index].event);
     if (run_.listener) run_.listener->stopped(index, now());
@@ -705,6 +706,11 @@ void FleetSimulation::lose_suspended(NodeIndex node) {
     }
 }
 
+void FleetSimulation::memory_lost(NodeIndex node) {
+    lose_suspended(node);
+    decide_soon();
+}
+
 // ---- silent corruption ----
 
 void FleetSimulation::corrupted(NodeIndex node, std::size_t corruption) {
@@ -723,12 +729,17 @@ void FleetSimulation::corrupt(JobIndex index, std::size_t corruption) {
     suspects_.try_emplace(index, std::move(suspect));
 }
 
-// A job starts. What it has is clean if nothing that is wrong was saved; a node that corrupts goes on.
-void FleetSimulation::meet_corruption(JobIndex index) {
+// What a job that does not run has is clean if nothing that is wrong was saved.
+void FleetSimulation::forget_if_clean(JobIndex index) {
     const auto suspect = suspects_.find(index);
     if (suspect != suspects_.end() && suspect->second.kept.empty() && jobs_[index].in_memory == 0) {
         suspects_.erase(suspect);
     }
+}
+
+// A job starts; a node that corrupts goes on.
+void FleetSimulation::meet_corruption(JobIndex index) {
+    forget_if_clean(index);
     for (const NodeShare& share : jobs_[index].status.held) {
         if (const auto corruption = repair_.corruption(share.node)) corrupt(index, *corruption);
     }
@@ -765,7 +776,8 @@ void FleetSimulation::go_back(JobIndex index, NodeIndex node, std::size_t cause)
     } else {
         book_in_memory(index, false);
     }
-    if (lose_suspect(index) || running) ++outcome_.corruptions_found;
+    if (!lose_suspect(index) && !running) return;
+    ++outcome_.corruptions_found;
     record("corruption_found", index, run_.causes[cause].name, node, j.steps_left);
     if (!running) return;
     j.status.phase = FleetPhase::gathering;

@@ -46,6 +46,7 @@ class FleetSimulation : public Fleet, public CampaignEngine::Component, public F
     void silent(NodeIndex node) override;
     void pace_changed(NodeIndex node) override;
     void leave_slow_node(NodeIndex node) override;
+    void memory_lost(NodeIndex node) override;
     void corrupted(NodeIndex node, std::size_t corruption) override;
     void corruption_found(std::size_t corruption, NodeIndex node, const Strike& strike) override;
 
@@ -140,6 +141,7 @@ class FleetSimulation : public Fleet, public CampaignEngine::Component, public F
     void keep(JobIndex job, const PartsByGroup& parts, std::int64_t steps, const StepTime& time,
               bool clean);
     void corrupt(JobIndex job, std::size_t corruption);
+    void forget_if_clean(JobIndex job);
     void meet_corruption(JobIndex job);
     void go_back(JobIndex job, NodeIndex node, std::size_t cause);
     bool lose_suspect(JobIndex job);

@@ -144,6 +144,21 @@ TEST_CASE("a part goes on corrupting those that start on its node") {
     CHECK(r.outcome.runs[6].end == Instant(4h + 30min + 1h + 3h));
 }
 
+TEST_CASE("a part that a repair leaves in makes numbers wrong again, and stops nobody") {
+    Corrupted f(1);
+    f.causes[0].remedy = Remedy::replace;
+    f.causes[0].repair_time = 1h;
+    f.spec.repair.fails_again = 0.999999;
+    f.spec.health.prolog = false;
+    f.inject(30min, 0);
+    for (int i = 0; i < 40; ++i) f.submit(8, 1h);
+    const FleetRunResult r = f.run(24h);  // found at 4:30, 9:30, 14:30, 19:30, out for an hour each
+    CHECK(node_hours(r, Category::detection) == 0);
+    CHECK(node_hours(r, Category::repair) == doctest::Approx(4).epsilon(1e-9));
+    CHECK(r.outcome.corruptions_found == 4);
+    CHECK(r.outcome.corrupted_results >= 12);
+}
+
 TEST_CASE(
     "corruptions, failures and slow parts at random: the ledger sums, and work is kept once") {
     for (std::uint64_t seed = 1; seed <= 8; ++seed) {

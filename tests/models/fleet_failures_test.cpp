@@ -232,3 +232,20 @@ TEST_CASE("a sound node that is blamed is reset, and the broken one stops the jo
     f.jobs.jobs[0].gpus = 8;  // alone on its node nobody else can be blamed
     CHECK(f.run(400h).outcome.nodes_blamed == 0);
 }
+
+TEST_CASE("where a heartbeat or a check has found the node nobody else is blamed") {
+    for (const bool silences : {true, false}) {
+        Shared f(3);
+        f.spec.misdiagnosis = 0.999;
+        f.spec.health.prolog = false;
+        f.spec.health.interval = silences ? Duration{} : Duration(10min);
+        f.causes[0].silences = silences;
+        f.causes[0].detection = 5h;  // until the job itself would notice
+        f.causes[0].rate_per_node = {1 / seconds(Duration(40h))};
+        f.submit(Duration{}, 16, 1000h);
+        f.spec.kinds[0].checkpoint_interval = 1h;
+        const FleetRunResult r = f.run(400h);
+        CHECK(r.outcome.interruptions[0] > 10);
+        CHECK(r.outcome.nodes_blamed == 0);
+    }
+}
