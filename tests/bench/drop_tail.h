@@ -17,12 +17,13 @@ struct DropTail {
     std::vector<std::vector<LinkId>> path_back;  // of its acknowledgements, likewise
 
     explicit DropTail(const std::string& name)
-        : traffic(railyard::traffic(name)),
-          topology(fat_tree(traffic)),
-          path(paths(topology, traffic, Routing::destination)) {
-        Traffic back = traffic;
-        for (Flow& f : back.flows) std::swap(f.from, f.to);
-        path_back = paths(topology, back, Routing::destination);
+        : traffic(railyard::traffic(name)), topology(fat_tree(traffic)) {
+        Router router(topology, {Routing::destination});
+        for (Flow f : traffic.flows) {
+            path.push_back(path_of(router, f));
+            std::swap(f.from, f.to);
+            path_back.push_back(path_of(router, f));
+        }
     }
 
     std::int64_t packets(std::size_t flow) const {
