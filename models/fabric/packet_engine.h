@@ -140,6 +140,8 @@ class PacketEngine {
     // What flows that don't keep to one path choose from: of the network's own topology.
     // Again when they have changed.
     void choose_from(NextHops next_hops);
+    // Room for so many flows, on as many queue pairs, so that adding them copies none.
+    void expect(std::size_t flows);
     // Its index. Before the clock passes its start.
     std::size_t add(const PacketFlow& flow);
     // From now on the flow's queue pair takes this path, by the same first link. Packets under way keep

@@ -8,6 +8,12 @@
 
 namespace railyard {
 
+void PacketEngine::expect(std::size_t flows) {
+    record_.reserve(flows);
+    flows_.reserve(flows);
+    rarely_.reserve(flows);
+}
+
 std::size_t PacketEngine::add(const PacketFlow& given) {
     RY_CHECK(!given.path.empty() && given.bytes > 0 && given.start.count() >= now_);
     const auto index = static_cast<std::uint32_t>(record_.size());

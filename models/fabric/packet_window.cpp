@@ -276,6 +276,7 @@ WindowResult run_window(Catalogue& catalogue, const Topology& topology,
         return f.routing != PacketRouting::path;
     });
     if (chooses) engine.choose_from(NextHops(topology, profile.spec.seed));
+    engine.expect(window.flows.size());
     for (const PacketFlow& flow : window.flows) engine.add(flow);
     Picoseconds first_fault = PacketEngine::never;
     for (const WindowFault& fault : window.faults) {

@@ -52,6 +52,7 @@ int main(int argc, char** argv) {
     if (!control) return 2;
     PacketEngine engine(network, spec, std::move(control));
     if (routing > 0) engine.choose_from(NextHops(topology));
+    engine.expect(traffic.flows.size());
     Router router(topology, {Routing::ecmp});
     for (std::size_t f = 0; f < traffic.flows.size(); ++f) {
         PacketFlow flow;
