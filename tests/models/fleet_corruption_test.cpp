@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "models/campaign/campaign.h"
+#include "tests/models/small_fleet.h"
 
 using namespace railyard;
 using std::chrono_literals::operator""s;
@@ -13,52 +14,16 @@ using std::chrono_literals::operator""h;
 
 namespace {
 
-// Nodes of 8 GPUs, jobs that save each hour. The first cause corrupts and shows after four, the second
-// breaks.
-struct Corrupted {
-    FleetSpec spec;
-    FleetJobs jobs;
-    std::vector<FailureCause> causes{2};
-
-    explicit Corrupted(std::int64_t nodes) {
-        spec.groups = {{"all", nodes, 8}};
-        spec.partitions = {{.name = "all", .nodes = nodes}};
-        spec.accounts = {"a"};
-        spec.slurm.shares = {1};
-        spec.slurm.qos = {{.name = "normal"}};
-        spec.kinds = {{.name = "job", .checkpoint_interval = 1h}};
+// Jobs that save each hour. The first cause corrupts and shows after four, the second breaks.
+struct Corrupted : SmallFleet {
+    explicit Corrupted(std::int64_t nodes) : SmallFleet(nodes, 2) {
+        spec.kinds[0].checkpoint_interval = 1h;
         causes[0].name = "corrupts";
         causes[0].silent = true;
         causes[0].detection = 4h;
         causes[1].name = "breaks";
-        for (FailureCause& cause : causes) {
-            cause.remedy = Remedy::reset;
-            cause.reset_time = 1h;
-        }
-    }
-    void submit(std::int64_t gpus, Duration work, Duration at = {}) {
-        FleetJob job;
-        job.id = static_cast<std::int64_t>(jobs.jobs.size());
-        job.submit = Instant(at);
-        job.gpus = gpus;
-        job.gpus_per_pod = std::min<std::int64_t>(gpus, 8);
-        job.work = work;
-        job.limit = 1000h;
-        jobs.jobs.push_back(job);
-    }
-    void inject(Duration at, std::int64_t node, std::size_t cause = 0) {
-        spec.injected.push_back({at, cause, node, {}});
-    }
-    FleetRunResult run(Duration end, std::uint64_t seed = 1) const {
-        FleetRun run{.spec = spec, .jobs = jobs, .causes = causes, .seed = seed};
-        run.end = Instant(end);
-        return run_fleet(run);
     }
 };
-
-double node_hours(const FleetRunResult& r, Category category) {
-    return static_cast<double>(r.ledger.booked(category)) / 8 / 3.6e12;
-}
 
 }  // namespace
 

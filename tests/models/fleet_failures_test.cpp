@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "models/scheduler/scheduler.h"
+#include "tests/models/small_fleet.h"
 
 using namespace railyard;
 using std::chrono_literals::operator""s;
@@ -13,60 +13,27 @@ using std::chrono_literals::operator""h;
 
 namespace {
 
-// Nodes of 8 GPUs in racks of two, looked at each hour; one cause, which resets in an hour.
-struct Shared {
-    FleetSpec spec;
-    FleetJobs jobs;
-    std::vector<FailureCause> causes{1};
-
-    explicit Shared(std::int64_t nodes, DomainKind domain = DomainKind::node) {
-        spec.groups = {{"all", nodes, 8}};
-        spec.partitions = {{.name = "all", .nodes = nodes}};
-        spec.accounts = {"a"};
-        spec.slurm.shares = {1};
-        spec.slurm.qos = {{.name = "normal"}};
-        spec.kinds = {{.name = "job"}};
+// Nodes in racks of two, looked at each hour; one cause.
+struct Shared : SmallFleet {
+    explicit Shared(std::int64_t nodes, DomainKind domain = DomainKind::node)
+        : SmallFleet(nodes, 1) {
         spec.health.interval = 1h;
         spec.domains.resize(domain_kind_names().size());
         spec.domains[static_cast<std::size_t>(DomainKind::rack)] = FailureDomains::runs(nodes, 2);
         causes[0].name = "breaks";
         causes[0].domain = domain;
-        causes[0].remedy = Remedy::reset;
-        causes[0].reset_time = 1h;
-    }
-    void submit(Duration at, std::int64_t gpus, Duration work) {
-        FleetJob job;
-        job.id = static_cast<std::int64_t>(jobs.jobs.size());
-        job.submit = Instant(at);
-        job.gpus = gpus;
-        job.gpus_per_pod = std::min<std::int64_t>(gpus, 8);
-        job.work = work;
-        job.limit = 1000h;
-        jobs.jobs.push_back(job);
-    }
-    void inject(Duration at, std::int64_t unit, std::optional<Duration> out_for = {}) {
-        spec.injected.push_back({at, 0, unit, out_for});
-    }
-    FleetRunResult run(Duration end, std::uint64_t seed = 1) const {
-        FleetRun run{.spec = spec, .jobs = jobs, .causes = causes, .seed = seed};
-        run.end = Instant(end);
-        return run_fleet(run);
     }
 };
-
-std::int64_t node_hours(const FleetRunResult& r, Category category) {
-    return static_cast<std::int64_t>(r.ledger.booked(category) / 8 / Duration(1h).count());
-}
 
 }  // namespace
 
 TEST_CASE("a rack that fails takes every job on it, and its nodes are back together") {
     Shared f(6, DomainKind::rack);
     f.causes[0].detection = 10min;
-    f.submit(Duration{}, 16, 8h);  // rack 0
-    f.submit(Duration{}, 8, 8h);   // half of rack 1
-    f.submit(Duration{}, 24, 8h);  // the other half, and rack 2
-    f.inject(1h, 1, 4h);
+    f.submit(16, 8h);  // rack 0
+    f.submit(8, 8h);   // half of rack 1
+    f.submit(24, 8h);  // the other half, and rack 2
+    f.inject(1h, 1, 0, 4h);
     const FleetRunResult r = f.run(24h);
     CHECK(r.outcome.nodes.domain_failures == 1);
     CHECK(r.outcome.interruptions[0] == 2);
@@ -79,8 +46,8 @@ TEST_CASE("a rack that fails takes every job on it, and its nodes are back toget
 TEST_CASE("nodes that nobody used while their rack was down are sound afterwards") {
     Shared f(4, DomainKind::rack);
     f.spec.health = {.prolog = false, .epilog = false};
-    f.inject(1h, 1, 2h);
-    f.submit(4h, 32, 5h);
+    f.inject(1h, 1, 0, 2h);
+    f.submit(32, 5h, 4h);
     const FleetRunResult r = f.run(24h);
     CHECK(r.outcome.runs[0].interruptions == 0);
     CHECK(r.outcome.runs[0].end == Instant(9h));
@@ -89,8 +56,8 @@ TEST_CASE("nodes that nobody used while their rack was down are sound afterwards
 TEST_CASE("a job that starts while its rack comes back is sent back by its prolog, and done") {
     Shared f(2, DomainKind::rack);
     f.spec.health = {.prolog_time = 2min};
-    f.inject(1h, 0, 1min);
-    f.submit(Duration(1h) + Duration(30s), 16, 5h);
+    f.inject(1h, 0, 0, 1min);
+    f.submit(16, 5h, Duration(1h) + Duration(30s));
     const FleetRunResult r = f.run(24h);
     CHECK(r.outcome.runs[0].starts == 2);
     CHECK(r.outcome.runs[0].over);
@@ -104,7 +71,7 @@ TEST_CASE("a node that is mended while its rack is down waits for the rack") {
     own.domain = DomainKind::node;
     f.causes.push_back(own);
     f.spec.injected.push_back({30min, 1, 0, {}});  // found at 1, mended at 2
-    f.inject(1h + 30min, 0, 4h);                   // its neighbour is found at 2
+    f.inject(1h + 30min, 0, 0, 4h);                // its neighbour is found at 2
     const FleetRunResult r = f.run(24h);
     CHECK(node_hours(r, Category::repair) == 8);  // from 1 and from 2 to half past 5
 }
@@ -112,8 +79,8 @@ TEST_CASE("a node that is mended while its rack is down waits for the rack") {
 TEST_CASE("two outages of a rack: it is back when both are over") {
     Shared f(2, DomainKind::rack);
     f.spec.health.interval = 30min;
-    f.inject(1h, 0, 6h);
-    f.inject(2h, 0, 2h);
+    f.inject(1h, 0, 0, 6h);
+    f.inject(2h, 0, 0, 2h);
     const FleetRunResult r = f.run(24h);
     CHECK(r.ledger.booked(Category::repair) / 16 == Duration(5h + 30min).count());
 }
@@ -122,7 +89,7 @@ TEST_CASE("a rollout goes on to the racks that follow, until there is none") {
     for (const auto& [further, expected] : {std::pair{0, 1}, {2, 3}, {9, 3}}) {
         Shared f(6, DomainKind::rack);
         f.causes[0].staged = {further, 1h};
-        f.inject(1h, 0, 30min);
+        f.inject(1h, 0, 0, 30min);
         CHECK(f.run(24h).outcome.nodes.domain_failures == expected);
     }
 }
@@ -148,7 +115,7 @@ TEST_CASE("a repair that leaves the fault in costs the next job its start") {
     f.causes[0].repair_time = 2h;
     f.spec.repair.fails_again = 0.999999;
     f.spec.health.interval = {};
-    f.submit(Duration{}, 8, 10h);
+    f.submit(8, 10h);
     f.inject(1h, 0);
     const FleetRunResult r = f.run(50h);
     CHECK(r.outcome.runs[0].starts > 10);  // each prolog finds it broken still
@@ -187,7 +154,7 @@ TEST_CASE("racks fail as often as their rate says, and parts that age live as lo
         Shared f(40, shape == 1 ? DomainKind::rack : DomainKind::node);
         f.causes[0].life = {{1.0 / seconds(Duration(200h))}, shape};
         f.causes[0].reset_time = {};
-        f.submit(Duration{}, 320, Duration(24h) * 3650);
+        f.submit(320, Duration(24h) * 3650);
         f.jobs.jobs[0].limit = Duration(24h) * 36500;
         const FleetRunResult r = f.run(from_seconds(years * 365 * 86400));
         const double units = shape == 1 ? 20 : 40;
@@ -206,7 +173,7 @@ TEST_CASE("of searches after failures, as many blame a sound node as misdiagnosi
     f.spec.health = {.prolog = false};  // the next job meets what is broken still
     f.causes[0].reset_time = 1min;
     f.causes[0].rate_per_node = {1 / seconds(Duration(100h))};
-    f.submit(Duration{}, 32, Duration(24h) * 3650);
+    f.submit(32, Duration(24h) * 3650);
     f.jobs.jobs[0].limit = Duration(24h) * 36500;
     f.spec.kinds[0].checkpoint_interval = 1h;
     const FleetRunResult r = f.run(Duration(24h) * 3650);
@@ -224,7 +191,7 @@ TEST_CASE("a sound node that is blamed is reset, and the broken one stops the jo
     f.spec.misdiagnosis = 0.999;
     f.spec.health = {.prolog_time = 2min};
     f.causes[0].rate_per_node = {1 / seconds(Duration(40h))};
-    f.submit(Duration{}, 16, 100h);
+    f.submit(16, 100h);
     f.spec.kinds[0].checkpoint_interval = 1h;
     const FleetRunResult r = f.run(400h);
     CHECK(r.outcome.nodes_blamed > 50);  // the prolog is wrong as often
@@ -242,7 +209,7 @@ TEST_CASE("where a heartbeat or a check has found the node nobody else is blamed
         f.causes[0].silences = silences;
         f.causes[0].detection = 5h;  // until the job itself would notice
         f.causes[0].rate_per_node = {1 / seconds(Duration(40h))};
-        f.submit(Duration{}, 16, 1000h);
+        f.submit(16, 1000h);
         f.spec.kinds[0].checkpoint_interval = 1h;
         const FleetRunResult r = f.run(400h);
         CHECK(r.outcome.interruptions[0] > 10);

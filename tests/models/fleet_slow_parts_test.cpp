@@ -7,6 +7,7 @@
 
 #include "models/campaign/campaign.h"
 #include "models/scheduler/fleet_progress.h"
+#include "tests/models/small_fleet.h"
 
 using namespace railyard;
 using std::chrono_literals::operator""s;
@@ -15,46 +16,14 @@ using std::chrono_literals::operator""h;
 
 namespace {
 
-// Nodes of 8 GPUs; one kind of slow part, which makes work take half as long again.
-struct Slowed {
-    FleetSpec spec;
-    FleetJobs jobs;
-    std::vector<FailureCause> causes{1};
-
-    explicit Slowed(std::int64_t nodes) {
-        spec.groups = {{"all", nodes, 8}};
-        spec.partitions = {{.name = "all", .nodes = nodes}};
-        spec.accounts = {"a"};
-        spec.slurm.shares = {1};
-        spec.slurm.qos = {{.name = "normal"}};
-        spec.kinds = {{.name = "job"}};
+// One kind of slow part, which makes work take half as long again.
+struct Slowed : SmallFleet {
+    explicit Slowed(std::int64_t nodes) : SmallFleet(nodes, 1) {
         spec.slowdowns = {0.5};
         causes[0].name = "slow";
         causes[0].slow = SlowPart{};
-        causes[0].remedy = Remedy::reset;
-        causes[0].reset_time = 1h;
-    }
-    void submit(std::int64_t gpus, Duration work, Duration at = {}, Duration limit = 1000h) {
-        FleetJob job;
-        job.id = static_cast<std::int64_t>(jobs.jobs.size());
-        job.submit = Instant(at);
-        job.gpus = gpus;
-        job.gpus_per_pod = std::min<std::int64_t>(gpus, 8);
-        job.work = work;
-        job.limit = limit;
-        jobs.jobs.push_back(job);
-    }
-    void inject(Duration at, std::int64_t node) { spec.injected.push_back({at, 0, node, {}}); }
-    FleetRunResult run(Duration end, std::uint64_t seed = 1) const {
-        FleetRun run{.spec = spec, .jobs = jobs, .causes = causes, .seed = seed};
-        run.end = Instant(end);
-        return run_fleet(run);
     }
 };
-
-double node_hours(const FleetRunResult& r, Category category) {
-    return static_cast<double>(r.ledger.booked(category)) / 8 / 3.6e12;
-}
 
 }  // namespace
 
