@@ -76,6 +76,12 @@ OutOfService out_of_service(const Strike& strike, const FailureCause& cause, dou
     return out;
 }
 
+bool Strike::misleads(double misdiagnosis) const {
+    double wrong = misdiagnosis;
+    for (std::int64_t i = 0; i < guesses; ++i) wrong *= misdiagnosis;
+    return diagnosis < wrong;
+}
+
 void Strike::draw_consequences(RandomStream& stream) {
     acceptance = stream.uniform();
     replacement = stream.uniform();

@@ -20,12 +20,14 @@ struct Strike {
     double replacement = 0;    // uniform: below replace_fraction the node needs repair
     double repair_spread = 0;  // standard normal, of the logarithm of the repair time
     double cure = 0;           // uniform: below cured_by_repair a lemon is one no more
-    double diagnosis = 1;      // uniform: below the n-th power of misdiagnosis the
-                               // n-th guess is wrong
+    double diagnosis = 1;      // uniform: how long guesses are wrong (`misleads`)
     double bystander = 0;      // uniform: the node that is blamed instead
     double search = 0;         // uniform: of a slow part, which health check finds it
     std::int64_t guesses = 0;  // at the node that is broken, all wrong
     std::optional<Duration> out_for{};  // of an injected one: how long its nodes are out
+
+    // Whether the next guess blames another node: the n-th does with the n-th power of what one does.
+    bool misleads(double misdiagnosis) const;
 
     void draw_consequences(RandomStream& stream);
     void draw_diagnosis(RandomStream& stream);

@@ -184,10 +184,8 @@ NodeIndex FleetRepair::diagnose(NodeIndex node, const Allocation& together) {
         return share.node == ailment.blamed && cluster_.node(share.node).state != NodeState::up;
     };
     if (std::ranges::any_of(together, out)) return ailment.blamed;  // one search a failure
-    double wrong = spec_.misdiagnosis;
-    for (std::int64_t i = 0; i < ailment.strike.guesses; ++i) wrong *= spec_.misdiagnosis;
     std::vector<NodeIndex> sound;
-    if (!ailment.shared && ailment.strike.diagnosis < wrong) {
+    if (!ailment.shared && ailment.strike.misleads(spec_.misdiagnosis)) {
         for (const NodeShare& share : together) {
             const FleetNode& other = cluster_.node(share.node);
             if (!other.broken && other.state == NodeState::up) sound.push_back(share.node);

@@ -604,6 +604,7 @@ void FleetSimulation::leave(JobIndex index, const Next& next) {
     const bool ran = !j.status.held.empty();
     j.status.phase = FleetPhase::completing;
     j.phase_since = now();
+    if (next.how != JobEnd::refused) scheduler_->leaving(index);
     if (ran && spec().health.epilog_time > Duration{}) {
         schedule_for(index, now() + spec().health.epilog_time, epilog_ends);
     } else {

@@ -15,6 +15,7 @@ class KubeScheduler : public FleetScheduler {
         return never_fits(fleet_, job);
     }
     Duration heartbeat() const override { return spec_.not_ready_after; }
+    void leaving(JobIndex job) override { pods_.remove(job); }  // none is made anew, or bound
     void silent(NodeIndex node) override;  // NotReady: no new pods, and its own are evicted later
     void node_changed(NodeIndex node) override;
     std::string stuck() const override;

@@ -15,7 +15,6 @@ class Kubernetes : public KubeScheduler {
 
     void submitted(JobIndex job) override { pods_.create(job, fleet_.now()); }
     void released(JobIndex job) override {
-        pods_.remove(job);
         retries_.released(job);
         in_deadlock_.erase(job);
     }

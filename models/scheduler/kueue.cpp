@@ -124,7 +124,6 @@ void Kueue::submitted(JobIndex job) {
 }
 
 void Kueue::released(JobIndex job) {
-    pods_.remove(job);
     retries_.released(job);
     waiting_[fleet_.job(job).queue].erase(waiting(job));
     late_.erase(job);
@@ -213,7 +212,6 @@ void Kueue::evict(JobIndex job, JobEnd why) {
     ++workloads_[job].evictions;
     late_.erase(job);
     fleet_.note("workload_evicted", job, no_node);
-    pods_.remove(job);
     fleet_.requeue(job, fleet_.now() + std::min(wait, most), why);
 }
 
@@ -386,7 +384,6 @@ bool Kueue::make_room(JobIndex index) {
         for (const JobIndex victim : chosen) {
             const bool own = fleet_.job(victim).queue == fleet_.job(index).queue;
             fleet_.note(own ? "preempted" : "reclaimed", victim, no_node);
-            pods_.remove(victim);
             fleet_.requeue(victim, fleet_.now(), JobEnd::preempted);
         }
         if (!chosen.empty()) return true;

@@ -38,7 +38,6 @@ void PodRetries::lose(JobIndex job, NodeIndex node) {
     if (fleet_.status(job).held.empty()) evicted_.erase(job);  // there are no others
     const std::int64_t failures = ++failures_[job];
     if (!kind.requeue || failures > std::min(spec.backoff_limit, kind.restarts_max)) {
-        pods_.remove(job);
         fleet_.end(job, JobEnd::failed);
         return;
     }

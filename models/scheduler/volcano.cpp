@@ -138,7 +138,6 @@ void Volcano::submitted(JobIndex job) {
 }
 
 void Volcano::released(JobIndex job) {
-    pods_.remove(job);
     Queue& queue = queues_[fleet_.job(job).queue];
     const std::int64_t gpus = fleet_.job(job).gpus;
     stale_ = true;
@@ -153,7 +152,6 @@ void Volcano::released(JobIndex job) {
 // Its policies: RestartJob on PodFailed and on PodEvicted.
 void Volcano::restart(JobIndex job, NodeIndex node) {
     fleet_.note("pod_failed", job, node);
-    pods_.remove(job);
     fleet_.requeue(job, fleet_.now(), node == no_node ? JobEnd::failed : JobEnd::node_fail);
 }
 
@@ -357,7 +355,6 @@ bool Volcano::displace(JobIndex job, std::vector<JobIndex> victims, bool across)
         if (!fits()) continue;
         for (const JobIndex gone : chosen) {
             fleet_.note(across ? "reclaimed" : "preempted", gone, no_node);
-            pods_.remove(gone);
             fleet_.requeue(gone, fleet_.now(), JobEnd::preempted);
         }
         try_allocate(job);  // unless the others take their time to leave

@@ -265,12 +265,10 @@ void TrainingJob::restored() {
 
 // ---- nodes come and go ----
 
-// The n-th guess is wrong with the n-th power of the probability that one is.
 void TrainingJob::part_with(const NodeSupply::Struck& struck) {
     const FailureCause& cause = causes_[struck.strike.cause];
-    double wrong = spec_.recovery.misdiagnosis;
-    for (std::int64_t i = 0; i < struck.strike.guesses; ++i) wrong *= spec_.recovery.misdiagnosis;
-    if (struck.slots.size() == 1 && nodes() > 1 && struck.strike.diagnosis < wrong) {
+    if (struck.slots.size() == 1 && nodes() > 1 &&
+        struck.strike.misleads(spec_.recovery.misdiagnosis)) {
         auto blamed =
             static_cast<std::int64_t>(struck.strike.bystander * static_cast<double>(spec_.nodes));
         while (blamed == struck.slots[0] || supply_.node_in(blamed) < 0) {
