@@ -14,7 +14,7 @@ namespace {
 double fastest_step(Bench& bench, const TransformerModel& m, ParallelPlan p, const Node& node,
                     bool choose_microbatch) {
     double best = 0;
-    const std::int64_t stage = layers_per_stage(m, p.pipeline);
+    const std::int64_t stage = layers_per_stage(m, p);
     for (const std::int64_t microbatch : {1, 2, 4, 8}) {
         if (choose_microbatch) p.microbatch = microbatch;
         if (p.global_batch % (p.data * p.microbatch) != 0) continue;

@@ -36,17 +36,17 @@ class PlacedSteps {
         for (std::size_t i = 0; i < slow_parts_.size(); ++i) {
             if (conditions >> i & 1) slow.push_back(slow_parts_[i]);
         }
-        const Duration sound = out.duration();
-        out.degraded = longer(nodes, slow, sound);
-        out.throttled = longer(nodes, throttled_, sound);
+        const StepTime sound = out;
+        const auto longer = [&](const StepTime& step) {
+            return std::max(Duration{}, step.duration() - sound.duration());
+        };
+        const auto with = [&](std::vector<PartFault> faults) {
+            for (PartFault& fault : faults) fault.node = nodes[0];
+            return step(nodes, faults);
+        };
+        if (!slow.empty()) out.degraded = longer(with_one_slow_stage(with(slow), sound));
+        if (!throttled_.empty()) out.throttled = longer(with(throttled_));  // on all nodes
         return out;
-    }
-
-    Duration longer(const std::vector<NodeIndex>& nodes, std::vector<PartFault> faults,
-                    Duration sound) const {
-        if (faults.empty()) return {};
-        for (PartFault& fault : faults) fault.node = nodes[0];
-        return std::max(Duration{}, step(nodes, faults).duration() - sound);
     }
 
     StepTime step(const std::vector<NodeIndex>& nodes, const std::vector<PartFault>& faults) const {

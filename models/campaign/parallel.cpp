@@ -39,11 +39,11 @@ void check_split(Section& parallel, const Scenario& s) {
         parallel.error("expert",
                        fmt::format("{} experts don't divide by expert = {}", m.experts, p.expert),
                        fmt::format("valid: {}", fmt::join(divisors(m.experts, 64), ", ")));
-    } else if (p.data % p.expert != 0) {
+    } else if (p.replica_ranks() % p.expert != 0) {
         parallel.error("expert",
-                       fmt::format("data = {} doesn't divide by expert = {}: experts are shared "
-                                   "among data-parallel ranks",
-                                   p.data, p.expert));
+                       fmt::format("context x data = {} ranks don't divide by expert = {}: experts "
+                                   "are shared among them",
+                                   p.replica_ranks(), p.expert));
     }
     if (p.shard_ranks > 0 && p.replica_ranks() % p.shard_ranks != 0) {
         parallel.error("shard_ranks",
@@ -62,6 +62,45 @@ void check_split(Section& parallel, const Scenario& s) {
                                    s.node.gpu.name),
                        "precision = \"bf16\"");
     }
+}
+
+void check_stages(Section& parallel, const Scenario& s) {
+    const ParallelPlan& p = s.plan;
+    const std::int64_t layers = s.model.layers;
+    for (const auto& [key, count] : {std::pair("first_stage_layers", p.first_stage_layers),
+                                     std::pair("last_stage_layers", p.last_stage_layers)}) {
+        if (count == 0) continue;
+        if (p.pipeline == 1) parallel.warning(key, "has no effect without pipeline > 1");
+        if (count % p.interleave != 0) {
+            parallel.error(
+                key, fmt::format("{} layers don't divide by interleave = {}", count, p.interleave));
+        }
+    }
+    if (p.pipeline == 1 || layers_split(s.model, p)) return;
+    const std::int64_t given = p.first_stage_layers + p.last_stage_layers;
+    if (given > 0) {
+        const std::int64_t others =
+            p.pipeline - (p.first_stage_layers > 0 ? 1 : 0) - (p.last_stage_layers > 0 ? 1 : 0);
+        parallel.error("pipeline", fmt::format("{} layers less {} on the ends leave {} for the {} "
+                                               "other stages, which don't divide",
+                                               layers, given, layers - given, others));
+        return;
+    }
+    // The ends take what the others leave, when those have as many as they can.
+    std::string help;
+    for (std::int64_t each = (layers + p.pipeline - 1) / p.pipeline; each > 0 && help.empty();
+         --each) {
+        const std::int64_t ends = layers - each * (p.pipeline - 2);
+        if (ends < 2) continue;
+        help = fmt::format("first_stage_layers = {} and last_stage_layers = {} leave {} each",
+                           (ends + 1) / 2, ends / 2, each);
+    }
+    parallel.error(
+        "pipeline",
+        fmt::format("{} layers don't divide by pipeline = {}, nor with one layer less on "
+                    "the first and last stage",
+                    layers, p.pipeline),
+        help);
 }
 
 void check_memory(Section& parallel, const Scenario& s) {
@@ -95,7 +134,7 @@ void check_memory(Section& parallel, const Scenario& s) {
     }
     const std::int64_t gpus = s.plan.gpus();
     for (std::int64_t expert = 2 * s.plan.expert; expert <= s.model.experts; expert *= 2) {
-        if (s.model.experts % expert != 0 || s.plan.data % expert != 0) break;
+        if (s.model.experts % expert != 0 || s.plan.replica_ranks() % expert != 0) break;
         ParallelPlan changed = s.plan;
         changed.expert = expert;
         changed.shard_ranks = 0;
@@ -113,9 +152,10 @@ void check_memory(Section& parallel, const Scenario& s) {
             ParallelPlan changed = s.plan;
             changed.tensor = tensor;
             changed.pipeline = pipeline;
+            changed.first_stage_layers = changed.last_stage_layers = 0;
             changed.data = gpus / (tensor * changed.context * pipeline);
             changed.shard_ranks = 0;
-            if (changed.data % changed.expert != 0) continue;
+            if (changed.replica_ranks() % changed.expert != 0) continue;
             const std::size_t before = helps.size();
             if (changed.global_batch % (changed.data * changed.microbatch) == 0) {
                 consider(changed, fmt::format("tensor = {}, pipeline = {}", tensor, pipeline));
@@ -158,7 +198,8 @@ void read_parallel(Section& job, ValueReader& values, Catalogue& catalogue, bool
         {.bound = Bound::count, .otherwise = "GPUs of the job / (tensor x context x pipeline)"});
     p.data = data.value_or(std::max<std::int64_t>(1, gpus / (p.tensor * p.context * p.pipeline)));
     parallel.read("expert", p.expert,
-                  "Expert-parallel ranks (EP): neighbouring data-parallel ranks, which share out "
+                  "Expert-parallel ranks (EP): neighbouring context- and data-parallel ranks, "
+                  "which share out "
                   "the experts",
                   {.bound = Bound::count});
     std::optional<std::int64_t> shard_ranks;
@@ -167,6 +208,15 @@ void read_parallel(Section& job, ValueReader& values, Catalogue& catalogue, bool
                   "(HSDP)",
                   {.bound = Bound::count, .otherwise = "context x data: all that hold the same"});
     p.shard_ranks = shard_ranks.value_or(0);
+    std::optional<std::int64_t> first_layers;
+    std::optional<std::int64_t> last_layers;
+    const char* const as_others = "as on the others, or one less on both ends";
+    parallel.read("first_stage_layers", first_layers, "Layers on the first pipeline stage",
+                  {.bound = Bound::count, .otherwise = as_others});
+    parallel.read("last_stage_layers", last_layers, "Layers on the last pipeline stage",
+                  {.bound = Bound::count, .otherwise = as_others});
+    p.first_stage_layers = first_layers.value_or(0);
+    p.last_stage_layers = last_layers.value_or(0);
     parallel.read("interleave", p.interleave, "Virtual pipeline stages per GPU",
                   {.bound = Bound::count});
     parallel.read("microbatch", p.microbatch, "Sequences per microbatch", {.bound = Bound::count});
@@ -272,20 +322,14 @@ void read_parallel(Section& job, ValueReader& values, Catalogue& catalogue, bool
             fmt::format("{} attention heads don't divide by tensor = {}", s.model.heads, p.tensor),
             fmt::format("valid: {}", fmt::join(divisors(s.model.heads, 64), ", ")));
     }
-    if (!layers_split(s.model, p.pipeline)) {
-        parallel.error(
-            "pipeline",
-            fmt::format("{} layers don't divide by pipeline = {}, nor with one layer less on "
-                        "the first and last stage",
-                        s.model.layers, p.pipeline));
-    }
+    check_stages(parallel, s);
     check_split(parallel, s);
     if (p.global_batch % (p.data * p.microbatch) != 0) {
         parallel.error("global_batch",
                        fmt::format("{} sequences don't divide by data {} x microbatch {}",
                                    p.global_batch, p.data, p.microbatch));
     }
-    const std::int64_t stage_layers = layers_per_stage(s.model, p.pipeline);
+    const std::int64_t stage_layers = layers_per_stage(s.model, p);
     if (p.interleave > 1 && (p.pipeline == 1 || stage_layers % p.interleave != 0)) {
         parallel.error(
             "interleave",

@@ -460,17 +460,17 @@ void ScenarioReader::model_steps() {
     try {
         StepModel steps = model(s_.fidelity);
         const StepTime sound = steps.step(s_.plan);
-        const auto held_up = [&](const std::vector<PartFault>& faults) {
-            const Duration with = steps.step(s_.plan, faults).duration();
+        const auto held_up = [&](const std::vector<PartFault>& faults,
+                                 const std::vector<PartFault>& everywhere = {}) {
+            const Duration with = steps.step(s_.plan, faults, everywhere).duration();
             return std::max(Duration{}, with - sound.duration());
         };
         for (const PartFault& fault : s_.faults) s_.fault_costs.push_back(held_up({fault}));
         s_.job.step = sound;
         s_.job.step.degraded = held_up(s_.faults);
-        std::vector<PartFault> slowed = power_->throttled_parts(s_.job.step);
-        if (!slowed.empty()) {
-            slowed.insert(slowed.end(), s_.faults.begin(), s_.faults.end());
-            s_.job.step.throttled = held_up(slowed) - s_.job.step.degraded;
+        const std::vector<PartFault> heat = power_->throttled_parts(s_.job.step);
+        if (!heat.empty()) {
+            s_.job.step.throttled = held_up(s_.faults, heat) - s_.job.step.degraded;
         }
     } catch (const NoPath& no_path) {
         s_.no_path = no_path.what();

@@ -159,9 +159,10 @@ Communicator make_communicator(const CollectiveConstants& constants, const Node&
         c.nvlink =
             constants.pair_bytes_per_s * static_cast<double>(std::max<std::int64_t>(1, domain - 1));
     }
-    const double share = static_cast<double>(domain) / static_cast<double>(node.gpus);
-    c.network = std::max(1.0, static_cast<double>(node.nics) * share) *
-                nic_bandwidth_under_load(node).bytes_per_second();
+    const double share = static_cast<double>(on_node) / static_cast<double>(node.gpus);
+    c.network = bytes_per_s_between_domains(node, shape.ranks, on_node,
+                                            std::max(1.0, static_cast<double>(node.nics) * share) *
+                                                nic_bandwidth_under_load(node).bytes_per_second());
     c.sharp_network = c.network;
     c.transport = node.transport;
     c.in_order = c.transport == "infiniband" || c.transport == "roce";
@@ -169,6 +170,13 @@ Communicator make_communicator(const CollectiveConstants& constants, const Node&
     c.tuner = constants.tuner[static_cast<std::size_t>(std::min<std::int64_t>(c.domains, 3) - 1)];
     c.measured = constants.measured;
     return c;
+}
+
+double bytes_per_s_between_domains(const Node& node, std::int64_t ranks, std::int64_t on_node,
+                                   double nics_bytes_per_s) {
+    if (on_node <= node.nvlink_domain) return nics_bytes_per_s;
+    const double ring = pcie_ring_bytes_per_s(node.pcie);
+    return ranks == on_node ? ring : std::min(ring, nics_bytes_per_s);
 }
 
 Communicator read_communicator(Catalogue& catalogue, const Node& node, CommunicatorShape shape) {

@@ -112,6 +112,11 @@ CollectiveConstants read_collective_constants(Catalogue& catalogue, const Node& 
 Communicator make_communicator(const CollectiveConstants& constants, const Node& node,
                                CommunicatorShape shape);
 
+// What a group has between its NVLink domains: its part of the NICs, and where some of the domains share a
+// node, no more than PCIe carries between them.
+double bytes_per_s_between_domains(const Node& node, std::int64_t ranks, std::int64_t on_node,
+                                   double nics_bytes_per_s);
+
 // Both at once.
 Communicator read_communicator(Catalogue& catalogue, const Node& node, CommunicatorShape shape);
 

@@ -100,7 +100,7 @@ void LinkFailover::reroute(PacketEngine& engine, const Known& known) {
             usages.clear();
             const auto& links = topology_.links();
             if (!router.route_queue_pair(links[flow.path.front()].from, links[flow.path.back()].to,
-                                         flow.hash, usages)) {
+                                         flow.queue_pair, usages)) {
                 continue;
             }
             for (const Usage& u : usages) path.push_back(u.link);

@@ -37,13 +37,13 @@ MessageFlows::Handle MessageFlows::send(const Message& m) {
     for (std::int64_t q = 0; q < queue_pairs_; ++q) {
         PacketFlow flow;
         if (m.continues == nothing) {
-            flow.hash = Router::hash(m.from, m.to, m.label, q);
+            flow.queue_pair = Router::queue_pair(m.from, m.to, m.label, q);
             usages_.clear();
-            if (!router_.route_queue_pair(m.from, m.to, flow.hash, usages_)) return nothing;
+            if (!router_.route_queue_pair(m.from, m.to, flow.queue_pair, usages_)) return nothing;
             for (const Usage& u : usages_) flow.path.push_back(u.link);
         } else {
             const PacketFlow& before = flows_[static_cast<std::size_t>(m.continues + q)];
-            flow.hash = before.hash;
+            flow.queue_pair = before.queue_pair;
             flow.path = before.path;
             flow.continues = m.continues + q;
         }

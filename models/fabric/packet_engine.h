@@ -115,7 +115,7 @@ struct PacketFlow {
     // line rate.
     std::int64_t continues = -1;
     int traffic_class = 1;
-    std::uint64_t hash = 0;  // of its queue pair (Router::hash): for whoever finds it another path
+    std::uint64_t queue_pair = 0;  // Router::queue_pair: for whoever finds it another path
     // Other than `path`: of `path` the two ends count, and its first link; an acknowledgement goes back as
     // its packet came. Not with a congestion control that wants telemetry, which compares hop with hop.
     PacketRouting routing = PacketRouting::path;
@@ -563,12 +563,12 @@ class PacketEngine {
         std::vector<std::size_t> slots;
         bool pending = false;
     };
-    std::vector<PollRound> rounds_;         // by vertex
-    int discarding_arrivals_ = 0;           // ports that do
-    std::vector<SwitchBuffer> buffers_;     // by vertex
-    std::vector<Flow> flows_;               // by queue pair
-    std::vector<Rarely> rarely_;            // likewise
-    std::vector<Record> record_;            // by flow
+    std::vector<PollRound> rounds_;      // by vertex
+    int discarding_arrivals_ = 0;        // ports that do
+    std::vector<SwitchBuffer> buffers_;  // by vertex
+    std::vector<Flow> flows_;            // by queue pair
+    std::vector<Rarely> rarely_;         // likewise
+    std::vector<Record> record_;         // by flow
     std::vector<Joint> joints_;
     std::vector<SelectiveSender> senders_;  // by queue pair; empty: go-back-N
     std::vector<SelectiveReceiver> receivers_;

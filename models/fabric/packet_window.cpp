@@ -244,7 +244,7 @@ std::uint64_t window_key(Catalogue& catalogue, const Topology& topology,
     for (const PacketFlow& f : window.flows) {
         for (const LinkId l : f.path) key.add(l);
         key.add_all(f.bytes, f.start, f.after, f.after_joint, f.joins, f.continues, f.traffic_class,
-                    f.hash, static_cast<int>(f.routing));
+                    f.queue_pair, static_cast<int>(f.routing));
     }
     for (const VertexId v : window.aggregating) key.add(v);
     for (const WindowFault& f : window.faults) {

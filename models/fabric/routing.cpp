@@ -269,19 +269,19 @@ LinkId Router::choose_by_destination(VertexId v, int height) {
     return candidates_[position % count];
 }
 
-LinkId Router::choose(VertexId v, std::uint64_t hash) const {
+LinkId Router::choose(VertexId v, std::uint64_t queue_pair, float share) const {
     const auto count = static_cast<std::uint32_t>(candidates_.size());
     if (count == 1) return candidates_[0];
     const std::uint64_t own = spec_.hash_polarized ? 0 : static_cast<std::uint64_t>(v) << 32;
-    const std::uint64_t here = mix(hash ^ own ^ spec_.hash_seed);
+    const std::uint64_t here = mix(mix(queue_pair) ^ own ^ spec_.hash_seed);
     if (spec_.policy != Routing::adaptive) return candidates_[here % count];
-    // Adaptive: the least loaded for its rate; of equals the hash decides.
+    // Adaptive: the one that is least loaded for its rate with this one on it; of equals the hash decides.
     std::uint32_t best = 0;
     double best_load = 0;
     for (std::uint32_t i = 0; i < count; ++i) {
         const auto turn = static_cast<std::uint32_t>((here + i) % count);
-        const double load =
-            load_[candidates_[turn]] / topology_.links()[candidates_[turn]].bytes_per_s;
+        const LinkId l = candidates_[turn];
+        const double load = (load_[l] + double{share}) / topology_.links()[l].bytes_per_s;
         if (i == 0 || load < best_load) {
             best = turn;
             best_load = load;
@@ -290,14 +290,21 @@ LinkId Router::choose(VertexId v, std::uint64_t hash) const {
     return candidates_[best];
 }
 
-void Router::walk(VertexId from, int height, std::uint64_t hash, float share,
+void Router::walk(VertexId from, int height, std::uint64_t queue_pair, float share,
                   std::vector<Usage>& usages) {
     stride_.fill(0);
-    stride_[0] = 1;
+    stride_[0] = stride_[1] = 1;
     for (VertexId v = from; v != target_; --height) {
         find_candidates(v, height);
-        const LinkId l = spec_.policy == Routing::destination ? choose_by_destination(v, height)
-                                                              : choose(v, hash);
+        LinkId l = 0;
+        if (v < topology_.nic_count() && spec_.policy != Routing::adaptive) {
+            l = candidates_[queue_pair %
+                            candidates_.size()];  // a NIC binds queue pairs to its ports in turn
+        } else if (spec_.policy == Routing::destination) {
+            l = choose_by_destination(v, height);
+        } else {
+            l = choose(v, queue_pair, share);
+        }
         usages.push_back({l, share});
         if (!load_.empty()) load_[l] += double{share};
         v = topology_.links()[l].to;
@@ -326,7 +333,7 @@ bool Router::route(VertexId from, VertexId to, std::uint64_t label, std::vector<
     } else {
         const float share = 1 / static_cast<float>(spec_.queue_pairs);
         for (std::int64_t q = 0; q < spec_.queue_pairs; ++q) {
-            walk(from, height, hash(from, to, label, q), share, usages);
+            walk(from, height, queue_pair(from, to, label, q), share, usages);
         }
         if (spec_.queue_pairs == 1) return true;
     }
@@ -334,19 +341,18 @@ bool Router::route(VertexId from, VertexId to, std::uint64_t label, std::vector<
     return true;
 }
 
-std::uint64_t Router::hash(VertexId from, VertexId to, std::uint64_t label,
-                           std::int64_t queue_pair) {
-    const std::uint64_t connection =
-        mix(mix((static_cast<std::uint64_t>(from) << 32) | to) ^ label);
-    return mix(connection + static_cast<std::uint64_t>(queue_pair));
+std::uint64_t Router::queue_pair(VertexId from, VertexId to, std::uint64_t label,
+                                 std::int64_t number) {
+    return mix(mix((static_cast<std::uint64_t>(from) << 32) | to) ^ label) +
+           static_cast<std::uint64_t>(number);
 }
 
-bool Router::route_queue_pair(VertexId from, VertexId to, std::uint64_t hash,
+bool Router::route_queue_pair(VertexId from, VertexId to, std::uint64_t queue_pair,
                               std::vector<Usage>& usages) {
     aim_at(to);
     const int height = height_from(from);
     if (height < 0) return false;
-    walk(from, height, hash, 1 / static_cast<float>(spec_.queue_pairs), usages);
+    walk(from, height, queue_pair, 1 / static_cast<float>(spec_.queue_pairs), usages);
     return true;
 }
 

@@ -50,12 +50,13 @@ class Router {
     // NICs apart. Under adaptive routing the connection's load stays where it was put. False when no path
     // is left: nothing is appended then.
     bool route(VertexId from, VertexId to, std::uint64_t label, std::vector<Usage>& usages);
-    // What switches hash of a queue pair's packets.
-    static std::uint64_t hash(VertexId from, VertexId to, std::uint64_t label,
-                              std::int64_t queue_pair);
+    // What names a connection's queue pair, for NICs, which deal them out over their ports, and for
+    // switches, which hash them.
+    static std::uint64_t queue_pair(VertexId from, VertexId to, std::uint64_t label,
+                                    std::int64_t number);
     // The path of that queue pair, in order: one of those that route() merges. Where packets are sprayed
     // there is none, and it is that of a hashed one.
-    bool route_queue_pair(VertexId from, VertexId to, std::uint64_t hash,
+    bool route_queue_pair(VertexId from, VertexId to, std::uint64_t queue_pair,
                           std::vector<Usage>& usages);
     bool reaches(VertexId from, VertexId to);
     // The sum of latencies along the connection's longest path.
@@ -96,9 +97,9 @@ class Router {
     void aim_at(VertexId to);
     int height_from(VertexId nic) const;
     void find_candidates(VertexId v, int height);
-    LinkId choose(VertexId v, std::uint64_t hash) const;
+    LinkId choose(VertexId v, std::uint64_t queue_pair, float share) const;
     LinkId choose_by_destination(VertexId v, int height);
-    void walk(VertexId from, int height, std::uint64_t hash, float share,
+    void walk(VertexId from, int height, std::uint64_t queue_pair, float share,
               std::vector<Usage>& usages);
     void spray(VertexId v, int height, float share, std::vector<Usage>& usages);
 

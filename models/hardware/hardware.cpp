@@ -127,11 +127,18 @@ std::string describe(const PartFault& f) {
                        f.index, f.node, 100 * f.speed);
 }
 
-void remove_nvlink(Node& node) {
-    const Pcie& p = node.pcie;
+double pcie_ring_bytes_per_s(const Pcie& p) {
     double ring = p.link_bytes_per_s;
+    // With access control neighbours on one switch meet at the root complex, too: its link has as many hops
+    // of the ring each way as it has GPUs, not one.
+    if (p.acs && p.gpus_per_switch > 1) ring /= static_cast<double>(p.gpus_per_switch);
     if (p.sockets > 1) ring = std::min(ring, p.socket_bytes_per_s);
     if (!p.peer_to_peer) ring = std::min(ring, p.bounce_bytes_per_s);
+    return ring;
+}
+
+void remove_nvlink(Node& node) {
+    const double ring = pcie_ring_bytes_per_s(node.pcie);
     node.nvlink = false;
     node.gpu.nvlink_bandwidth = Bandwidth::bits_per_second(std::llround(8 * ring));
     node.gpu.nccl_nvlink_bandwidth = node.gpu.nvlink_bandwidth;

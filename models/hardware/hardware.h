@@ -130,6 +130,9 @@ double gemm_seconds(const Gpu& gpu, const Gemm& gemm);
 // Gives the node NICs of this entry of the catalogue, as many as it has.
 void set_nic(Catalogue& catalogue, Node& node, const std::string& nic);
 
+// Bytes/s of a ring of all GPUs of a node over PCIe, the root complex and the link between the sockets.
+double pcie_ring_bytes_per_s(const Pcie& pcie);
+
 // The node without NVLink: what a ring of all its GPUs gets over PCIe takes its place.
 void remove_nvlink(Node& node);
 

@@ -129,23 +129,63 @@ double parameter_count(const TransformerModel& m, bool tied_embedding) {
            (tied_embedding ? 1 : 2) * static_cast<double>(m.vocab * m.hidden);
 }
 
-std::int64_t layers_per_stage(const TransformerModel& m, std::int64_t pipeline) {
-    return (m.layers + pipeline - 1) / pipeline;
+namespace {
+
+// Stages whose layers are what the plan leaves open.
+std::int64_t open_stages(const ParallelPlan& p) {
+    return p.pipeline - (p.first_stage_layers > 0 ? 1 : 0) - (p.last_stage_layers > 0 ? 1 : 0);
 }
 
-bool layers_split(const TransformerModel& m, std::int64_t pipeline) {
-    return m.layers % pipeline == 0 || (m.layers + 2) % pipeline == 0;
+std::int64_t open_layers(const TransformerModel& m, const ParallelPlan& p) {
+    return m.layers - p.first_stage_layers - p.last_stage_layers;
 }
 
-StageLayers stage_layers(const TransformerModel& m, std::int64_t pipeline, std::int64_t stage) {
-    const std::int64_t full = layers_per_stage(m, pipeline);
-    const std::int64_t missing = m.layers % pipeline == 0 ? 0 : 1;  // on the first and the last
-    const bool at_end = stage == 0 || stage == pipeline - 1;
-    const std::int64_t first = stage == 0 ? 0 : stage * full - missing;
-    const std::int64_t count = pipeline == 1 ? m.layers : full - (at_end ? missing : 0);
-    const std::int64_t dense =
-        m.experts == 0 ? count : std::clamp<std::int64_t>(m.dense_layers - first, 0, count);
-    return {static_cast<double>(dense), static_cast<double>(count - dense)};
+// One layer less than the others', on the first and the last.
+bool shorter_ends(const TransformerModel& m, const ParallelPlan& p) {
+    return open_stages(p) == p.pipeline && m.layers % p.pipeline != 0;
+}
+
+std::int64_t layers_of_stage(const TransformerModel& m, const ParallelPlan& p, std::int64_t stage) {
+    const bool first = stage == 0;
+    const bool last = stage == p.pipeline - 1;
+    if (p.pipeline == 1) return m.layers;
+    if (first && p.first_stage_layers > 0) return p.first_stage_layers;
+    if (last && p.last_stage_layers > 0) return p.last_stage_layers;
+    return layers_per_stage(m, p) - ((first || last) && shorter_ends(m, p) ? 1 : 0);
+}
+
+}  // namespace
+
+std::int64_t layers_per_stage(const TransformerModel& m, const ParallelPlan& p) {
+    const std::int64_t stages = open_stages(p);
+    return stages > 0 ? (open_layers(m, p) + stages - 1) / stages : 0;
+}
+
+bool layers_split(const TransformerModel& m, const ParallelPlan& p) {
+    const std::int64_t stages = open_stages(p);
+    const std::int64_t layers = open_layers(m, p);
+    if (stages == 0) return layers == 0;
+    if (stages < p.pipeline) return layers > 0 && layers % stages == 0;
+    return layers % stages == 0 || (layers + 2) % stages == 0;
+}
+
+std::vector<StageRun> stage_runs(const TransformerModel& m, const ParallelPlan& p) {
+    std::vector<StageRun> out;
+    std::int64_t before = 0;  // layers
+    for (std::int64_t stage = 0; stage < p.pipeline; ++stage) {
+        const std::int64_t count = layers_of_stage(m, p, stage);
+        const std::int64_t dense =
+            m.experts == 0 ? count : std::clamp<std::int64_t>(m.dense_layers - before, 0, count);
+        before += count;
+        const StageLayers layers{static_cast<double>(dense), static_cast<double>(count - dense)};
+        const bool last = stage == p.pipeline - 1;
+        if (!last && !out.empty() && out.back().layers == layers) {
+            ++out.back().count;
+        } else {
+            out.push_back({stage, 1, layers});
+        }
+    }
+    return out;
 }
 
 RankParameters rank_parameters(const TransformerModel& m, const ParallelPlan& p,
@@ -224,8 +264,8 @@ constexpr double output_gradient_bytes = 4;  // of the output matrix, before it 
 constexpr double gathered_layers = 2;        // the one in use and the one that is prefetched
 
 StageMemory stage_memory(const TransformerModel& m, const ParallelPlan& p,
-                         const ParameterBytes& bytes, const Gpu& gpu, std::int64_t stage) {
-    const StageLayers layers = stage_layers(m, p.pipeline, stage);
+                         const ParameterBytes& bytes, const Gpu& gpu, const StageRun& run) {
+    const StageLayers& layers = run.layers;
     const double t = static_cast<double>(p.tensor);
     const double shards = static_cast<double>(p.shards());
     const double expert_shards = std::max(1.0, shards / static_cast<double>(p.expert));
@@ -244,12 +284,12 @@ StageMemory stage_memory(const TransformerModel& m, const ParallelPlan& p,
     }
     const double pp = static_cast<double>(p.pipeline);
     const double v = static_cast<double>(p.interleave);
-    const double after = pp - 1 - static_cast<double>(stage);
+    const double after = pp - 1 - static_cast<double>(run.first);
     const double in_flight = p.interleave > 1 ? (2 * after + (v - 1) * pp + 1) / v : after + 1;
     out.in_flight = std::min(static_cast<double>(p.microbatches()), in_flight);
     out.activations = out.in_flight * (layers.dense * activation_bytes_per_layer(m, p, false) +
                                        layers.expert * activation_bytes_per_layer(m, p, true));
-    if (stage == p.pipeline - 1) {
+    if (run.first == p.pipeline - 1) {
         const double words = static_cast<double>(m.vocab) / t;
         out.logits = words * (p.rank_tokens() * logit_bytes +
                               static_cast<double>(m.hidden) * output_gradient_bytes);
@@ -258,13 +298,15 @@ StageMemory stage_memory(const TransformerModel& m, const ParallelPlan& p,
     return out;
 }
 
-std::pair<std::int64_t, StageMemory> fullest_stage(const TransformerModel& m, const ParallelPlan& p,
-                                                   const ParameterBytes& bytes, const Gpu& gpu) {
-    const std::int64_t last = p.pipeline - 1;
-    const StageMemory end = stage_memory(m, p, bytes, gpu, last);
-    if (last == 0) return {last, end};
-    const StageMemory begin = stage_memory(m, p, bytes, gpu, 0);
-    return begin.total() > end.total() ? std::pair(std::int64_t{0}, begin) : std::pair(last, end);
+// Of stages that hold the same layers the first has the most microbatches in flight.
+std::pair<StageRun, StageMemory> fullest_stage(const TransformerModel& m, const ParallelPlan& p,
+                                               const ParameterBytes& bytes, const Gpu& gpu) {
+    std::pair<StageRun, StageMemory> out;
+    for (const StageRun& run : stage_runs(m, p)) {
+        const StageMemory memory = stage_memory(m, p, bytes, gpu, run);
+        if (memory.total() > out.second.total()) out = {run, memory};
+    }
+    return out;
 }
 
 }  // namespace
@@ -276,14 +318,13 @@ double memory_bytes_per_gpu(const TransformerModel& m, const ParallelPlan& p,
 
 std::vector<MemoryUse> memory_per_gpu(const TransformerModel& m, const ParallelPlan& p,
                                       const ParameterBytes& bytes, const Gpu& gpu) {
-    const auto [stage, use] = fullest_stage(m, p, bytes, gpu);
+    const auto [run, use] = fullest_stage(m, p, bytes, gpu);
     const double params = use.params.common + use.params.routed;
     const auto shared = [&](double each, bool split) {
         return fmt::format("{:.4g} parameters x {:g} B{}", params, each,
                            split ? fmt::format(" / {} ranks", p.shards()) : "");
     };
-    const StageLayers layers = stage_layers(m, p.pipeline, stage);
-    const double count = layers.dense + layers.expert;
+    const double count = run.layers.dense + run.layers.expert;
     std::vector<MemoryUse> out = {
         {"weights", use.weights, shared(bytes.weight, p.zero >= 3)},
         {"gradients", use.gradients, shared(bytes.gradient, p.zero >= 2)},
@@ -295,12 +336,12 @@ std::vector<MemoryUse> memory_per_gpu(const TransformerModel& m, const ParallelP
                                    gathered_layers, count)});
     }
     out.push_back({"activations", use.activations,
-                   fmt::format("{:g} layers x {:.4g} microbatches in flight x {:.4g} GB", count,
-                               use.in_flight,
+                   fmt::format("stage {}: {:g} layers x {:.4g} microbatches in flight x {:.4g} GB",
+                               run.first, count, use.in_flight,
                                use.activations / std::max(1.0, count * use.in_flight) * 1e-9)});
     out.push_back(
         {"logits", use.logits,
-         stage == p.pipeline - 1
+         run.first == p.pipeline - 1
              ? fmt::format("{} words x ({:g} tokens x {:g} B + {} x {:g} B of gradient) / {}",
                            m.vocab, p.rank_tokens(), logit_bytes, m.hidden, output_gradient_bytes,
                            p.tensor)

@@ -67,7 +67,7 @@ const std::vector<std::string>& recompute_names();
 
 // Which ranks are neighbours: those of the first word are numbered first, and so share nodes.
 // Context-parallel ranks come just before data-parallel ones; an expert-parallel group is made of
-// neighbouring data-parallel ranks.
+// neighbours among both.
 enum class RankOrder : std::uint8_t {
     tensor_data_pipeline,
     tensor_pipeline_data,
@@ -83,13 +83,15 @@ struct ParallelPlan {
     std::int64_t context = 1;  // ranks that share out each sequence
     std::int64_t pipeline = 1;
     std::int64_t data = 1;
-    std::int64_t expert = 1;           // data-parallel ranks that share out the experts
-    std::int64_t shard_ranks = 0;      // ranks that ZeRO shares among; 0: all that hold the same
-    std::int64_t interleave = 1;       // virtual pipeline stages per GPU
-    std::int64_t microbatch = 1;       // sequences
-    std::int64_t global_batch = 1;     // sequences per step, all replicas
-    std::int64_t sequence_length = 0;  // tokens
-    int zero = 1;                      // ZeRO stage: what data-parallel ranks share out
+    std::int64_t expert = 1;              // ranks that share out the experts
+    std::int64_t shard_ranks = 0;         // ranks that ZeRO shares among; 0: all that hold the same
+    std::int64_t interleave = 1;          // virtual pipeline stages per GPU
+    std::int64_t first_stage_layers = 0;  // 0: as many as layers_per_stage() says, or one less
+    std::int64_t last_stage_layers = 0;   // likewise
+    std::int64_t microbatch = 1;          // sequences
+    std::int64_t global_batch = 1;        // sequences per step, all replicas
+    std::int64_t sequence_length = 0;     // tokens
+    int zero = 1;                         // ZeRO stage: what data-parallel ranks share out
     bool sequence_parallel = true;
     bool overlap_data = true;      // gradient and parameter collectives behind computation
     bool overlap_tensor = false;   // tensor-parallel collectives behind matrix multiplications
@@ -139,8 +141,8 @@ struct MemoryUse {
     double bytes = 0;
     std::string formula;  // with the numbers filled in
 };
-// Per GPU, on the stage that needs more: the first, which holds the most microbatches, or the last,
-// which holds the logits. In the order of a table.
+// Per GPU, on the stage that needs most: among equal ones the first, which holds the most microbatches;
+// the last also holds the logits. In the order of a table.
 std::vector<MemoryUse> memory_per_gpu(const TransformerModel& model, const ParallelPlan& plan,
                                       const ParameterBytes& bytes, const Gpu& gpu);
 double total_bytes(const std::vector<MemoryUse>& uses);
@@ -148,16 +150,24 @@ double total_bytes(const std::vector<MemoryUse>& uses);
 double memory_bytes_per_gpu(const TransformerModel& model, const ParallelPlan& plan,
                             const ParameterBytes& bytes, const Gpu& gpu);
 
-// Layers of a full pipeline stage; and whether the layers split over the stages at all: evenly, or with
-// one layer less on the first and the last.
-std::int64_t layers_per_stage(const TransformerModel& model, std::int64_t pipeline);
-bool layers_split(const TransformerModel& model, std::int64_t pipeline);
+// Layers of a stage between the ends; and whether the layers split over the stages at all: what the
+// plan says of its ends apart, evenly, or with one layer less on the first and the last.
+std::int64_t layers_per_stage(const TransformerModel& model, const ParallelPlan& plan);
+bool layers_split(const TransformerModel& model, const ParallelPlan& plan);
 
 struct StageLayers {
     double dense = 0;
     double expert = 0;
+    bool operator==(const StageLayers&) const = default;
 };
-StageLayers stage_layers(const TransformerModel& model, std::int64_t pipeline, std::int64_t stage);
+// Neighbouring stages that hold the same.
+struct StageRun {
+    std::int64_t first = 0;
+    std::int64_t count = 0;
+    StageLayers layers;  // of each
+};
+// All stages, in order; the last, which has the output matrix, apart.
+std::vector<StageRun> stage_runs(const TransformerModel& model, const ParallelPlan& plan);
 
 // Parameters of one GPU on a stage: of the routed experts, and all others. Embeddings are spread evenly
 // over the stages, as splits with one layer less at the ends do.

@@ -35,7 +35,7 @@ PlanSearch search_plans(const TransformerModel& m, const ParallelPlan& base, std
     };
     // What remains once GPUs and microbatches are split: all of it.
     const auto try_options = [&](ParallelPlan plan) {
-        const std::int64_t stage_layers = layers_per_stage(m, plan.pipeline);
+        const std::int64_t stage_layers = layers_per_stage(m, plan);
         const std::int64_t in_domain = std::max<std::int64_t>(1, node.nvlink_domain / plan.tensor);
         for (std::int64_t v = 1; v <= (plan.pipeline > 1 ? stage_layers : 1); ++v) {
             if (stage_layers % v != 0 || (v > 1 && plan.microbatches() % plan.pipeline != 0))
@@ -72,15 +72,17 @@ PlanSearch search_plans(const TransformerModel& m, const ParallelPlan& base, std
             if (base.sequence_length / context % tensor != 0) break;
             for (std::int64_t pipeline = 1; pipeline <= std::min(m.layers, gpus / replica);
                  ++pipeline) {
-                if (!layers_split(m, pipeline) || gpus % (replica * pipeline) != 0) continue;
+                if (gpus % (replica * pipeline) != 0) continue;
                 ParallelPlan plan = base;
                 plan.tensor = tensor;
                 plan.context = context;
                 plan.pipeline = pipeline;
+                plan.first_stage_layers = plan.last_stage_layers = 0;
+                if (!layers_split(m, plan)) continue;
                 plan.data = gpus / (replica * pipeline);
                 for (plan.expert = 1; plan.expert <= std::max<std::int64_t>(1, m.experts);
                      plan.expert *= 2) {
-                    if (plan.data % plan.expert == 0 && m.experts % plan.expert == 0)
+                    if (plan.replica_ranks() % plan.expert == 0 && m.experts % plan.expert == 0)
                         try_batches(plan);
                 }
             }

@@ -149,8 +149,7 @@ void collectives_of_layer(const TransformerModel& m, const ParallelPlan& p, Comm
     }
     if (experts && p.expert > 1) {
         // To the experts and back.
-        const Communicator& group =
-            groups.of(Collective::all_to_all, p.replica_stride() * p.context, p.expert);
+        const Communicator& group = groups.of(Collective::all_to_all, p.replica_stride(), p.expert);
         const double both = 2 * seconds(Collective::all_to_all, group, copies * bytes / t);
         out.forward.expert = both;
         out.backward.expert = both;
@@ -265,27 +264,20 @@ struct Pipeline {
 Pipeline pipeline_of(const TransformerModel& m, const ParallelPlan& p, Communicators& groups) {
     const Work dense = m.expert_layers() < m.layers ? layer_work(m, p, groups, false) : Work{};
     const Work expert = m.expert_layers() > 0 ? layer_work(m, p, groups, true) : Work{};
-    const auto stage = [&](std::int64_t index) {
-        Stage out;
-        out.layers = stage_layers(m, p.pipeline, index);
-        for (const auto& [count, layer] :
-             {std::pair(out.layers.dense, &dense), std::pair(out.layers.expert, &expert)}) {
-            out.work.forward.add(count, layer->forward);
-            out.work.recompute.add(count, layer->recompute);
-            out.work.backward.add(count, layer->backward);
-        }
-        if (index == p.pipeline - 1) out.head = head_seconds(m, p, groups.node().gpu);
-        return out;
-    };
     Pipeline out;
-    const auto consider = [&](std::int64_t index, std::int64_t stages) {
-        const Stage each = stage(index);
-        out.all += static_cast<double>(stages) * each.total();
-        if (each.total() > out.slowest.total()) out.slowest = each;
-    };
-    consider(p.pipeline - 1, 1);
-    if (p.pipeline > 1) consider(0, 1);
-    if (p.pipeline > 2) consider(1, p.pipeline - 2);  // all between are taken for the second
+    for (const StageRun& run : stage_runs(m, p)) {
+        Stage stage;
+        stage.layers = run.layers;
+        for (const auto& [count, layer] :
+             {std::pair(run.layers.dense, &dense), std::pair(run.layers.expert, &expert)}) {
+            stage.work.forward.add(count, layer->forward);
+            stage.work.recompute.add(count, layer->recompute);
+            stage.work.backward.add(count, layer->backward);
+        }
+        if (run.first == p.pipeline - 1) stage.head = head_seconds(m, p, groups.node().gpu);
+        out.all += static_cast<double>(run.count) * stage.total();
+        if (stage.total() > out.slowest.total()) out.slowest = stage;
+    }
     return out;
 }
 
@@ -449,6 +441,19 @@ StepTime model_step(const TransformerModel& m, const ParallelPlan& p, Communicat
     step.straggler_wait = part(StepKind::straggler);
     step.model_flops = 3 * forward_flops_per_token(m, p.sequence_length) *
                        static_cast<double>(p.global_batch * p.sequence_length);
+    return step;
+}
+
+StepTime with_one_slow_stage(StepTime all_slow, const StepTime& sound) {
+    StepTime step = all_slow;
+    step.bubble = std::min(all_slow.bubble, sound.bubble);
+    const auto mean = [](const StepTime& s) {
+        return seconds(s.compute) + seconds(s.exposed_communication) + seconds(s.bubble);
+    };
+    if (mean(all_slow) > 0) {
+        step.straggler_wait =
+            from_seconds(seconds(all_slow.straggler_wait) * mean(step) / mean(all_slow));
+    }
     return step;
 }
 

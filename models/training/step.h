@@ -53,4 +53,8 @@ CriticalPath critical_path(const TransformerModel& model, const ParallelPlan& pl
 StepTime model_step(const TransformerModel& model, const ParallelPlan& plan, Communicators& groups,
                     const ParameterBytes& bytes, double optimizer_traffic);
 
+// The step with one slow stage, from that with all as slow and that with all sound: every microbatch waits
+// for the slow one, but the pipeline fills and drains through the others as before.
+StepTime with_one_slow_stage(StepTime all_slow, const StepTime& sound);
+
 }  // namespace railyard

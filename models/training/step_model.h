@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -20,15 +21,17 @@ class StepModel {
           optimizer_traffic_(optimizer_traffic),
           groups_(std::move(groups)) {}
 
-    // Computed when it is first asked for. Throws NoPath.
-    const StepTime& step(const ParallelPlan& plan, const std::vector<PartFault>& faults = {});
+    // With `faults` on one stage, `everywhere` on all. Computed when it is first asked for. Throws NoPath.
+    const StepTime& step(const ParallelPlan& plan, const std::vector<PartFault>& faults = {},
+                         const std::vector<PartFault>& everywhere = {});
 
   private:
     TransformerModel model_;
     ParameterBytes bytes_;
     double optimizer_traffic_;
     Groups groups_;
-    std::map<std::pair<ParallelPlan, std::vector<PartFault>>, StepTime> known_;
+    std::map<std::tuple<ParallelPlan, std::vector<PartFault>, std::vector<PartFault>>, StepTime>
+        known_;
 };
 
 }  // namespace railyard

@@ -232,3 +232,35 @@ TEST_CASE("a measured communicator is never faster than on an ideal network") {
         CHECK_FALSE(measured.bottleneck.empty());
     }
 }
+
+TEST_CASE("a connection's queue pairs fill both ports of its NIC") {
+    const Cluster c("dual_plane", 16);
+    for (const Routing policy : {Routing::ecmp, Routing::destination, Routing::adaptive}) {
+        CAPTURE(static_cast<int>(policy));
+        GpuNetwork two{c.node, c.topology, {policy, 2}};
+        CHECK(two.ring(groups(128, 1, 128)).bytes_per_s ==
+              doctest::Approx(8 * c.nic()).epsilon(1e-6));
+    }
+    GpuNetwork one{c.node, c.topology, {Routing::ecmp, 1}};
+    CHECK(one.ring(groups(128, 1, 128)).bytes_per_s == doctest::Approx(4 * c.nic()).epsilon(1e-6));
+}
+
+TEST_CASE("under adaptive routing a slow cable costs no more than a dead one") {
+    Cluster c("fat_tree", 32);
+    c.spec.nodes_per_leaf = 4;
+    for (const std::uint64_t seed : {0, 1, 2}) {
+        const auto rate = [&](double capacity) {
+            c.build();
+            c.topology.degrade(
+                c.topology.up_links(c.topology.links()[c.topology.up_links(0)[0]].to)[0], capacity);
+            GpuNetwork network{c.node, c.topology, {Routing::adaptive, 1, seed}};
+            return network.ring(groups(256, 1, 256)).bytes_per_s;
+        };
+        CAPTURE(seed);
+        const double dead = rate(0);
+        for (const double capacity : {0.1, 0.5, 0.9}) {
+            CAPTURE(capacity);
+            CHECK(rate(capacity) >= 0.999 * dead);
+        }
+    }
+}

@@ -308,3 +308,85 @@ TEST_CASE_FIXTURE(Split,
     plan.order = RankOrder::data_tensor_pipeline;
     CHECK(model.step(plan).duration() > sound);
 }
+
+TEST_CASE_FIXTURE(Split, "the fullest stage counts, though it be neither the first nor the last") {
+    TransformerModel m =
+        read_model(catalogue, "llama3_405b");  // 126 layers: 7, 8, 8, ... 7 on 16 stages
+    ParallelPlan p = base_plan();
+    p.pipeline = 16;
+    p.data = 4;
+    p.global_batch = 256;
+    const double second = memory(m, p, "activations");
+    p.pipeline = 18;  // 7 on each
+    const double first = memory(m, p, "activations");
+    CHECK(second / first == doctest::Approx(8.0 * 15 / (7 * 18)).epsilon(1e-9));
+}
+
+TEST_CASE_FIXTURE(Split, "layers of the ends may be given, and the fullest stage sets the pace") {
+    TransformerModel m = read_model(catalogue, "deepseek_v3");  // 61 layers, three of them dense
+    ParallelPlan p = base_plan();
+    p.pipeline = 16;
+    p.tensor = 1;
+    CHECK_FALSE(layers_split(m, p));
+    p.first_stage_layers = 3;
+    CHECK_FALSE(layers_split(m, p));
+    p.last_stage_layers = 2;
+    REQUIRE(layers_split(m, p));
+    const std::vector<StageRun> runs = stage_runs(m, p);
+    REQUIRE(runs.size() == 3);
+    CHECK(runs[0].layers == StageLayers{3, 0});
+    CHECK(runs[1].first == 1);
+    CHECK(runs[1].count == 14);
+    CHECK(runs[1].layers == StageLayers{0, 4});
+    CHECK(runs[2].layers == StageLayers{0, 2});
+    p.first_stage_layers = p.last_stage_layers = 0;
+    p.pipeline = 21;  // two dense layers, then one with two others, then three with experts each
+    REQUIRE(layers_split(m, p));
+    CHECK(stage_runs(m, p)[1].layers == StageLayers{1, 2});
+    for (const PathPart& part : path(m, p)) {
+        if (part.name == "matrix multiplications") {
+            CHECK(part.count == 3 * static_cast<double>(p.microbatches()));
+        }
+    }
+}
+
+TEST_CASE_FIXTURE(Split,
+                  "a slow GPU holds up every microbatch, and not the stages that it isn't in") {
+    ParallelPlan p = base_plan();
+    p.pipeline = 8;
+    p.data = 1;
+    p.global_batch = 8;
+    StepModel steps(dense, bytes, 30, [&](const std::vector<PartFault>& faults) {
+        return Communicators(constants, with_faults(node, faults));
+    });
+    const std::vector<PartFault> slow = {{Part::gpu, 0, 0, 0.5}};
+    const StepTime sound = steps.step(p);
+    const StepTime one = steps.step(p, slow);
+    const StepTime all = steps.step(p, {}, slow);
+    CHECK(one.compute == all.compute);
+    CHECK(one.bubble == sound.bubble);
+    CHECK(all.bubble > sound.bubble * 1.5);
+}
+
+TEST_CASE_FIXTURE(Split, "pairs of GPUs on bridges meet over PCIe, not through their NICs") {
+    const Node pairs = read_node(catalogue, "h100_pcie_8");
+    const CollectiveConstants its = read_collective_constants(catalogue, pairs);
+    Communicators groups(its, pairs);
+    const double pcie = pcie_ring_bytes_per_s(pairs.pcie);
+    CHECK(groups.of(Collective::all_gather, 1, 8).network == doctest::Approx(pcie));
+    CHECK(groups.of(Collective::all_gather, 1, 2).domains == 1);
+    CHECK(make_communicator(its, pairs, {8, 8}).network == doctest::Approx(pcie));
+}
+
+TEST_CASE_FIXTURE(Split, "context-parallel ranks share out experts as others do") {
+    TransformerModel m = read_model(catalogue, "mixtral_8x7b");
+    ParallelPlan p = base_plan();
+    p.tensor = 1;
+    p.expert = 8;
+    p.data = 64;
+    p.overlap_data = false;
+    const double alone = part(m, p, "gradients and weights");
+    p.context = 8;
+    p.data = 8;
+    CHECK(part(m, p, "gradients and weights") == doctest::Approx(alone).epsilon(1e-9));
+}

@@ -177,11 +177,12 @@ TEST_CASE("a room that is cool enough changes nothing, a hot one throttles and s
     CHECK(r.digest != plain.digest);
     CHECK(r.ledger[std::size_t(Category::throttled)] ==
           doctest::Approx(seconds(hot.job.step.throttled) / step_s(hot)).epsilon(1e-3));
-    // What is lost is what the step model says of a GPU at these clocks.
+    // What is lost is what the step model says of all GPUs at these clocks; one holds up only its stage.
     const Scenario slow =
         scenario(modelled_step,
                  {fmt::format("cluster.fault=[{{part=\"gpu\", speed={}}}]", hot.power.heat.speed)});
-    CHECK(slow.job.step.degraded == hot.job.step.throttled);
+    CHECK(slow.job.step.degraded < hot.job.step.throttled);
+    CHECK(slow.job.step.degraded > 0.9 * hot.job.step.throttled);
     // A measured step is slower by its clocks.
     const Scenario measured = scenario(measured_step, {"facility.inlet_temperature=45 degC"});
     CHECK(step_s(measured) == doctest::Approx(5 / measured.power.heat.speed).epsilon(1e-6));

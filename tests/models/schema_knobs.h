@@ -268,6 +268,8 @@ inline const std::map<std::string, Knob> knobs = {
     {"job.parallel.expert",
      {{"job.parallel.expert=2"}, {"job.model=mixtral_8x7b", "job.parallel.zero=3"}}},
     {"job.parallel.shard_ranks", {{"job.parallel.shard_ranks=2"}}},
+    {"job.parallel.first_stage_layers", {{"job.parallel.first_stage_layers=18"}}},
+    {"job.parallel.last_stage_layers", {{"job.parallel.last_stage_layers=18"}}},
     {"job.parallel.interleave", {{"job.parallel.interleave=4"}}},
     {"job.parallel.microbatch", {{"job.parallel.microbatch=2"}}},
     {"job.parallel.global_batch", {{"job.parallel.global_batch=128"}}},
