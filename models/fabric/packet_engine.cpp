@@ -200,9 +200,9 @@ void PacketEngine::handle(const TimingWheel::Event& event) {
         case What::host_took:
             return on_host_took(event.id);
         case What::storm_start:
-            return on_storm(event.id, traffic_class, true);
+            return hold(event.id, traffic_class, true);
         case What::storm_end:
-            return on_storm(event.id, traffic_class, false);
+            return hold(event.id, traffic_class, false);
         case What::watchdog_poll:
             return on_watchdog_poll(event.id);
     }

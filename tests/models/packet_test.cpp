@@ -253,6 +253,45 @@ TEST_CASE("XON ends a pause") {
     CHECK(e.paused_time(chain.path[1], 1) == Picoseconds(50 * us));
 }
 
+TEST_CASE(
+    "of storms that overlap the last to end lets the link go on, with pauses as with credits") {
+    for (const FlowControl control : {FlowControl::pfc, FlowControl::credits}) {
+        CAPTURE(static_cast<int>(control));
+        Chain chain({100, 100});
+        for (PacketLink& l : chain.network.links) l.vl_buffer_bytes = 64 * 1024;
+        PacketSpec spec;
+        spec.classes = {{FlowControl::none, false, 0}, {control, true, 1}};
+        PacketEngine e(chain.network, spec);
+        e.add(chain.flow(std::int64_t{1} << 40));
+        const LinkId down = chain.path[1];
+        e.storm(down, 1, Picoseconds(10 * us), Picoseconds(100 * us));
+        e.storm(down, 1, Picoseconds(20 * us), Picoseconds(50 * us));
+        e.storm(down, 1, Picoseconds(30 * us), Picoseconds(200 * us));
+        for (const int at : {60, 110, 190}) {
+            e.run(Picoseconds(at * us));
+            CHECK(e.paused(down, 1));
+        }
+        e.run(Picoseconds(210 * us));
+        CHECK_FALSE(e.paused(down, 1));
+        CHECK(e.audit() == "");
+    }
+}
+
+TEST_CASE("a receive buffer that has emptied ends no storm of its NIC") {
+    Chain chain({100, 100});
+    PacketEngine e(chain.network, {});
+    e.add(chain.flow(std::int64_t{1} << 40));
+    const LinkId down = chain.path[1];
+    e.slow_receiver(down, gbit(50), {}, Picoseconds(1000 * us));
+    e.run(Picoseconds(50 * us));
+    CHECK(e.paused(down, 1));  // by the buffer
+    e.storm(down, 1, Picoseconds(55 * us), Picoseconds(500 * us));
+    e.run(Picoseconds(490 * us));
+    CHECK(e.paused(down, 1));
+    e.run(Picoseconds(510 * us));
+    CHECK_FALSE(e.paused(down, 1));
+}
+
 TEST_CASE("no headroom, no losslessness; and what was lost is sent again") {
     for (const std::int64_t headroom : {0, 2000, 200'000}) {
         CAPTURE(headroom);
