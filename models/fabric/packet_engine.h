@@ -214,7 +214,7 @@ class PacketEngine {
         std::int64_t pause_frames = 0;   // XOFF and XON, renewals not counted
         std::int64_t lost_lossless = 0;  // packets of a lossless class for which there was no room
         std::int64_t lost_lossy = 0;     // of another class
-        std::int64_t lost_to_watchdog = 0;
+        std::int64_t lost_to_watchdog = 0;  // it threw them away, or sent them past a pause
         std::int64_t lost_to_lifetime = 0;  // at the head of a queue that got no credits
         std::int64_t lost_on_links = 0;     // to bit errors and links that went down
         std::int64_t retransmitted = 0;     // packets
@@ -405,6 +405,7 @@ class PacketEngine {
     void arrive(std::uint32_t id);
     void receive(LinkId in, std::uint32_t id);
     void forward(LinkId in, std::uint32_t id);
+    bool takes_nothing(LinkId in, std::size_t traffic_class) const;
     void lose(std::uint32_t id, std::int64_t& counter);
     void overflow(LinkId in, std::uint32_t id);
     // Acknowledgements that are no packets take none of a link.
@@ -566,6 +567,7 @@ class PacketEngine {
     };
     std::vector<PollRound> rounds_;      // by vertex
     int discarding_arrivals_ = 0;        // ports that do
+    int ignored_pauses_ = 0;             // queues whose pauses the watchdog ignores
     std::vector<SwitchBuffer> buffers_;  // by vertex
     std::vector<Flow> flows_;            // by queue pair
     std::vector<Rarely> rarely_;         // likewise

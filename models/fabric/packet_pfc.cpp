@@ -165,6 +165,7 @@ void PacketEngine::poll_watchdog(std::size_t s) {
         if (stormed) flush(link, c, totals_.lost_to_watchdog);
     } else if (spec_.watchdog.action == WatchdogAction::forward) {
         set(port.unpausable);
+        ignored_pauses_ += stormed ? 1 : -1;
         if (!port.pending) kick(link);
     }
 }

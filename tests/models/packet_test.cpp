@@ -401,13 +401,47 @@ TEST_CASE("one NIC that pauses for ever freezes the others until the watchdog cu
         e.run(Picoseconds(50'000 * us));
         CHECK(e.audit() == "");
         CHECK(e.totals().lost_lossless == 0);
-        CHECK(e.failed(1) == (action != WatchdogAction::forward));
+        CHECK(e.failed(1));  // whatever the switch sends it, the NIC takes nothing
+        const bool loses = action == WatchdogAction::drop || action == WatchdogAction::forward;
+        CHECK((e.totals().lost_to_watchdog > 0) == loses);
         return static_cast<double>(e.received_bytes(0) - frozen) * 8 / (48'100 * 1e3);
     };
     CHECK(run(WatchdogAction::none) == 0);
     CHECK(run(WatchdogAction::alert) == 0);
     CHECK(run(WatchdogAction::drop) > 180);
     CHECK(run(WatchdogAction::forward) > 180);
+}
+
+TEST_CASE("what a watchdog sends past a pause and finds no room is its own loss, not its class's") {
+    // Two senders, a switch, and one whose watchdog ignores the pauses of a switch that is full.
+    PacketNetwork network;
+    const VertexId s1 = network.add_switch(4'000'000);
+    const VertexId s2 = network.add_switch(1'000'000);
+    const auto cable = [&](VertexId a, VertexId b) {
+        return network.add_cable(a, b, gbit(400), Picoseconds(us));
+    };
+    const LinkId middle = cable(s1, s2);
+    const LinkId down = cable(s2, network.add_nic());
+    const LinkId up = cable(network.add_nic(), s1);
+    for (PacketLink& l : network.links) l.headroom_bytes = 200'000;
+    PacketSpec spec;
+    spec.retransmission_timeout = Picoseconds(4000 * us);
+    spec.watchdog.action = WatchdogAction::forward;
+    spec.watchdog.polls_together = true;
+    spec.watchdog.poll = spec.watchdog.detection = Picoseconds(200 * us);
+    spec.watchdog.restoration = Picoseconds(200 * us);
+    PacketEngine e(network, spec);
+    PacketFlow f;
+    f.path = {up, middle, down};
+    f.bytes = std::int64_t{1} << 30;
+    e.add(f);
+    // It takes less than a packet in a poll: both queues count as stuck.
+    e.slow_receiver(down, Bandwidth::bits_per_second(10'000'000), {}, PacketEngine::never);
+    e.run(Picoseconds(20'000 * us));
+    CHECK(e.totals().storms_detected >= 2);
+    CHECK(e.totals().lost_to_watchdog > 0);
+    CHECK(e.totals().lost_lossless == 0);
+    CHECK(e.audit() == "");
 }
 
 // ---- all of it ----
