@@ -17,10 +17,10 @@ struct StormSpec {
 };
 
 // Sets spec.cause's storm, and how long a fatal one goes unnoticed: the window's traffic on the compute
-// network with the NIC pausing in the middle of what it receives, against the same without. Whatever stands still until
-// the collectives' own watchdog (PyTorch's) would end the job ends it then. A storm whose window runs out of
-// events first is noted in the scenario's limits. Returns why the window tells nothing, with a hint; both
-// empty: it does. Throws NoPath.
+// network with the NIC pausing in the middle of what waits for it, against the same without. Whatever stands
+// still until the collectives' own watchdog (PyTorch's) would end the job ends it then. A storm whose window
+// runs out of events first is noted in the scenario's limits. Returns why the window tells nothing, with a
+// hint; both empty: it does. Throws NoPath.
 struct StormProblem {
     std::string text;
     std::string hint;
