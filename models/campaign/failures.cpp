@@ -79,7 +79,9 @@ void FailureReader::read_storm(Section& section) {
     if (!s_.no_path.empty()) return;  // nothing that could be held up
     try {
         const StormProblem problem = feel_storm(s_, catalogue_, storm);
-        if (!problem.text.empty()) {
+        if (problem.warning) {
+            section.warning("nic", problem.text, problem.hint);
+        } else if (!problem.text.empty()) {
             section.error("", problem.text, problem.hint);
             return;
         }

@@ -160,10 +160,12 @@ void PacketReader::read_watchdog_keys(Section& watchdog) {
                   "All switches poll at the same instants; false: each at some time of its own");
     watchdog.read("drops_arrivals", drops_arrivals_,
                   "action = \"drop\" also drops what comes in by that port in that class");
-    int action = 0;
-    watchdog.choose("action", action, action_names(),
-                    "What it does with the queue; the profile's unless given");
-    if (watchdog.has("action")) action_ = action;
+    std::string action;
+    watchdog.name("action", action, action_names(), "an action",
+                  "What it does with the queue: none, drop, forward or alert",
+                  {.otherwise = "the profile's"});
+    const auto at = std::find(action_names().begin(), action_names().end(), action);
+    if (at != action_names().end()) action_ = static_cast<int>(at - action_names().begin());
     watchdog.finish();
 }
 

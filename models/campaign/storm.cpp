@@ -16,6 +16,7 @@ struct Course {
     Picoseconds first_failure = PacketEngine::never;
     bool detected = false;  // the switches' watchdog has named the queue
     std::int64_t lost_lossless = 0;
+    std::vector<Picoseconds> begun, ends;  // of each flow
 };
 
 Course run(const Scenario& s, Catalogue& catalogue, const ClusterNetwork& network,
@@ -26,7 +27,9 @@ Course run(const Scenario& s, Catalogue& catalogue, const ClusterNetwork& networ
                   r->end,
                   r->first_failure,
                   r->totals.storms_detected > 0,
-                  r->totals.lost_lossless};
+                  r->totals.lost_lossless,
+                  r->begun,
+                  r->ends};
     for (const Picoseconds end : r->ends) {
         if (end != PacketEngine::never) course.end = std::max(course.end, end);
     }
@@ -37,14 +40,39 @@ Duration to_duration(Picoseconds t) {
     return std::chrono::duration_cast<Duration>(t);
 }
 
+// Whether a flow waits for the NIC at the end of these links: what goes to it does, and where there are
+// credits the acknowledgements of what it sends.
+bool waits_for(const PacketFlow& flow, const std::vector<LinkId>& links, FlowControl control) {
+    return std::any_of(links.begin(), links.end(), [&](LinkId link) {
+        return flow.path.back() == link ||
+               (control == FlowControl::credits && flow.path.front() == reverse_link(link));
+    });
+}
+
+// The middle of the time in which such flows run; never: there are none.
+Picoseconds middle(const PacketWindow& window, const Course& course,
+                   const std::vector<LinkId>& links, FlowControl control) {
+    Picoseconds begin = PacketEngine::never;
+    Picoseconds end{};
+    for (std::size_t f = 0; f < window.flows.size(); ++f) {
+        if (!waits_for(window.flows[f], links, control)) continue;
+        begin = std::min(begin, course.begun[f]);
+        end = std::max(end, course.ends[f]);
+    }
+    return begin == PacketEngine::never ? begin : begin + (end - begin) / 2;
+}
+
 const StormProblem unsettled = {
     "its packet window did not settle within window.time_max and window.events_max",
-    "railyard window shows how far it came"};
+    "railyard window shows how far it came", false};
+
+const StormProblem idle = {"has no effect: nothing in its packet window waits for this NIC",
+                           "window.traffic says what is sent, nic which NIC storms", true};
 
 StormProblem losses(const Course& course) {
     return {fmt::format("{} packets of a lossless class found no room in its packet window",
                         course.lost_lossless),
-            "more headroom, pauses on every switch, or window.allow_loss = true"};
+            "more headroom, pauses on every switch, or window.allow_loss = true", false};
 }
 
 }  // namespace
@@ -53,16 +81,15 @@ StormProblem feel_storm(const Scenario& s, Catalogue& catalogue, StormSpec& spec
     Storm& storm = spec.cause.storm.emplace();
     storm.stalls_storage = s.converged;  // it pauses every lossless class
     std::vector<NetworkWindow> windows = packet_windows(s);
-    if (windows.empty() || windows[0].network != s.networks.data()) return {};  // holds up nothing
+    if (windows.empty() || windows[0].network != s.networks.data()) return idle;
     PacketWindow& window = windows[0].window;
     window.faults.clear();
     const Course calm = run(s, catalogue, *windows[0].network, window);
     if (calm.ending != WindowEnding::resolved) return unsettled;
     if (calm.lost_lossless > 0 && !s.window.allow_loss) return losses(calm);
-    Picoseconds begin = calm.end;
-    for (const PacketFlow& flow : window.flows) begin = std::min(begin, flow.start);
     WindowFault fault;
-    fault.start = begin + (calm.end - begin) / 2;
+    fault.start = middle(window, calm, spec.links, windows[0].network->packets.flow_control);
+    if (fault.start == PacketEngine::never) return idle;
     if (spec.duration) fault.end = fault.start + *spec.duration;
     for (const LinkId link : spec.links) {
         fault.link = link;

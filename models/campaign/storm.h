@@ -17,13 +17,14 @@ struct StormSpec {
 };
 
 // Sets spec.cause's storm, and how long a fatal one goes unnoticed: the window's traffic on the compute
-// network with the NIC pausing in the middle of it, against the same without. Whatever stands still until
-// the collectives' own watchdog (PyTorch's) would end the job ends it then. A storm whose window runs out of
-// events first is noted in the scenario's limits. Returns why the window tells nothing, with a hint; both
-// empty: it does. Throws NoPath.
+// network with the NIC pausing in the middle of what waits for it, against the same without. Whatever stands
+// still until the collectives' own watchdog (PyTorch's) would end the job ends it then. A storm whose window
+// runs out of events first is noted in the scenario's limits. Returns why the window tells nothing, with a
+// hint; both empty: it does. Throws NoPath.
 struct StormProblem {
     std::string text;
     std::string hint;
+    bool warning = false;  // the storm then holds up nothing; else it can't be felt
 };
 StormProblem feel_storm(const Scenario& scenario, Catalogue& catalogue, StormSpec& spec);
 

@@ -529,6 +529,19 @@ bool carries_traffic(const std::string& network, const std::vector<TrafficSpec>&
     });
 }
 
+bool errors_twice(const std::vector<FaultSpec>& faults, const FaultSpec& fault) {
+    constexpr auto errors = WindowFault::Kind::bit_errors;
+    return fault.fault.kind == errors &&
+           std::any_of(faults.begin(), faults.end(), [&](const FaultSpec& other) {
+               return other.fault.kind == errors && other.network == fault.network &&
+                      std::any_of(other.links.begin(), other.links.end(), [&](LinkId its) {
+                          return std::any_of(fault.links.begin(), fault.links.end(), [&](LinkId l) {
+                              return l == its || l == reverse_link(its);
+                          });
+                      });
+           });
+}
+
 bool slow_twice(const std::vector<FaultSpec>& faults, const FaultSpec& fault) {
     constexpr auto slow = WindowFault::Kind::slow_receiver;
     return fault.fault.kind == slow &&
@@ -576,6 +589,9 @@ WindowSpec read_window(Section& top, const WindowContext& context) {
         if (!fault) continue;
         if (slow_twice(spec.faults, *fault)) {
             each.error("nic", "a NIC can be a slow receiver once");
+        }
+        if (errors_twice(spec.faults, *fault)) {
+            each.error("bit_error_rate", "a cable can have bit errors once");
         }
         if (!carries_traffic(fault->network, spec.traffic, context)) {
             each.warning("network", fmt::format("has no effect: nothing is sent on the {} network",

@@ -200,9 +200,9 @@ void PacketEngine::handle(const TimingWheel::Event& event) {
         case What::host_took:
             return on_host_took(event.id);
         case What::storm_start:
-            return on_storm(event.id, traffic_class, true);
+            return hold(event.id, traffic_class, true);
         case What::storm_end:
-            return on_storm(event.id, traffic_class, false);
+            return hold(event.id, traffic_class, false);
         case What::watchdog_poll:
             return on_watchdog_poll(event.id);
     }
@@ -234,8 +234,21 @@ inline void PacketEngine::arrive(std::uint32_t id) {
     const Packet& packet = packets_[id];
     const LinkId in = paths_[packet.place - 1];
     if (to_nic_[in] == 0) return forward(in, id);
+    if (ignored_pauses_ > 0 && takes_nothing(in, packet.traffic_class)) [[unlikely]] {
+        return lose(id, totals_.lost_to_watchdog);
+    }
     if (to_nic_[in] == to_slow_nic) return receive_slowly(in, id);
     receive(in, id);
+}
+
+// A NIC that storms, whose pause the watchdog of its switch ignores.
+bool PacketEngine::takes_nothing(LinkId in, std::size_t traffic_class) const {
+    if ((ports_[in].unpausable >> traffic_class & 1) == 0) return false;
+    std::int32_t storms = pauses_[in * class_count_ + traffic_class].reasons;
+    if (to_nic_[in] == to_slow_nic) {
+        storms -= slow_receivers_[slow_receiver_of_[in]].pausing >> traffic_class & 1;
+    }
+    return storms > 0;
 }
 
 // The NIC at the end of `in` has taken it.
@@ -290,7 +303,11 @@ void PacketEngine::lose(std::uint32_t id, std::int64_t& counter) {
 
 // A packet for which there is no room at the end of its link.
 void PacketEngine::overflow(LinkId in, std::uint32_t id) {
-    if (!spec_.classes[packets_[id].traffic_class].lossless()) return lose(id, totals_.lost_lossy);
+    const std::size_t c = packets_[id].traffic_class;
+    if (!spec_.classes[c].lossless()) return lose(id, totals_.lost_lossy);
+    if ((ports_[in].unpausable >> c & 1) != 0 && ingress_[in * class_count_ + c].xoff) {
+        return lose(id, totals_.lost_to_watchdog);  // sent past a pause
+    }
     if (overflows_.empty()) overflows_.resize(links_.size());
     ++overflows_[in];
     lose(id, totals_.lost_lossless);

@@ -148,7 +148,7 @@ class PacketEngine {
     // theirs.
     void reroute(std::size_t flow, const std::vector<LinkId>& path);
     // The NIC at the end of `link` pauses it for a class, or returns no credits, from `start` to `end`,
-    // whatever its own state.
+    // whatever its own state. Storms may overlap: it goes on when the last of them is over.
     void storm(LinkId link, int traffic_class, Picoseconds start, Picoseconds end);
     // The end of `link` can no longer reach its sender (the way back is down): it returns no credits, its
     // pauses are not renewed and run out. Or it can again, and says what it could not.
@@ -214,7 +214,7 @@ class PacketEngine {
         std::int64_t pause_frames = 0;   // XOFF and XON, renewals not counted
         std::int64_t lost_lossless = 0;  // packets of a lossless class for which there was no room
         std::int64_t lost_lossy = 0;     // of another class
-        std::int64_t lost_to_watchdog = 0;
+        std::int64_t lost_to_watchdog = 0;  // it threw them away, or sent them past a pause
         std::int64_t lost_to_lifetime = 0;  // at the head of a queue that got no credits
         std::int64_t lost_on_links = 0;     // to bit errors and links that went down
         std::int64_t retransmitted = 0;     // packets
@@ -313,7 +313,8 @@ class PacketEngine {
         std::int64_t since = 0;
         std::int64_t total = 0;  // of pauses that are over
         std::int64_t count = 0;
-        bool muted = false;  // its pauser
+        std::int32_t reasons = 0;  // why a NIC pauses it: storms, and a receive buffer that is full
+        bool muted = false;        // its pauser
     };
     enum class Phase : std::uint8_t { waiting, moving, ended, failed };
     // A queue pair: its flows, or the only one, as one row of packets. A cache line that acknowledgements and
@@ -404,6 +405,7 @@ class PacketEngine {
     void arrive(std::uint32_t id);
     void receive(LinkId in, std::uint32_t id);
     void forward(LinkId in, std::uint32_t id);
+    bool takes_nothing(LinkId in, std::size_t traffic_class) const;
     void lose(std::uint32_t id, std::int64_t& counter);
     void overflow(LinkId in, std::uint32_t id);
     // Acknowledgements that are no packets take none of a link.
@@ -440,7 +442,7 @@ class PacketEngine {
     void on_xoff(LinkId link, std::size_t traffic_class);
     void on_xon(LinkId link, std::size_t traffic_class);
     void on_pause_over(LinkId link, std::size_t traffic_class);
-    void on_storm(LinkId link, std::size_t traffic_class, bool starts);
+    void hold(LinkId link, std::size_t traffic_class, bool starts);
     bool watched(std::size_t s) const;
     void watch(std::size_t s);
     void on_watchdog_poll(VertexId v);
@@ -565,6 +567,7 @@ class PacketEngine {
     };
     std::vector<PollRound> rounds_;      // by vertex
     int discarding_arrivals_ = 0;        // ports that do
+    int ignored_pauses_ = 0;             // queues whose pauses the watchdog ignores
     std::vector<SwitchBuffer> buffers_;  // by vertex
     std::vector<Flow> flows_;            // by queue pair
     std::vector<Rarely> rarely_;         // likewise

@@ -89,7 +89,7 @@ void PacketEngine::receive_slowly(LinkId link, std::uint32_t id) {
     if (slow.bytes > spec_.receive_buffer.xoff_bytes && (slow.pausing & bit) == 0 &&
         its_class.flow_control == FlowControl::pfc) {
         slow.pausing |= bit;
-        on_storm(link, packet.traffic_class, true);
+        hold(link, packet.traffic_class, true);
     }
 }
 
@@ -106,7 +106,7 @@ void PacketEngine::on_host_took(LinkId link) {
     }
     if (slow.bytes <= spec_.receive_buffer.xon_bytes) {
         for (std::size_t c = 0; c < class_count_; ++c) {
-            if ((slow.pausing >> c & 1) != 0) on_storm(link, c, false);
+            if ((slow.pausing >> c & 1) != 0) hold(link, c, false);
         }
         slow.pausing = 0;
     }

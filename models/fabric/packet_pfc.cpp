@@ -1,5 +1,7 @@
 // PacketEngine: pause frames, storms and the watchdog.
 
+#include <utility>
+
 #include "models/fabric/packet_engine.h"
 
 namespace railyard {
@@ -99,7 +101,11 @@ void PacketEngine::storm(LinkId link, int traffic_class, Picoseconds start, Pico
     if (end != never) schedule(end.count(), What::storm_end, link, c);
 }
 
-void PacketEngine::on_storm(LinkId link, std::size_t traffic_class, bool starts) {
+// One more reason, or one less, for the NIC at the end of `link` to pause it.
+void PacketEngine::hold(LinkId link, std::size_t traffic_class, bool starts) {
+    std::int32_t& reasons = pauses_[link * class_count_ + traffic_class].reasons;
+    const std::int32_t before = std::exchange(reasons, reasons + (starts ? 1 : -1));
+    if (before > 0 && reasons > 0) return;
     if (has_credits(traffic_class)) return withhold_credits(link, traffic_class, starts);
     send_pause(link, traffic_class, starts);
 }
@@ -159,6 +165,7 @@ void PacketEngine::poll_watchdog(std::size_t s) {
         if (stormed) flush(link, c, totals_.lost_to_watchdog);
     } else if (spec_.watchdog.action == WatchdogAction::forward) {
         set(port.unpausable);
+        ignored_pauses_ += stormed ? 1 : -1;
         if (!port.pending) kick(link);
     }
 }

@@ -95,12 +95,13 @@ class QueueRecorder {
     std::vector<std::int64_t> last_;
 };
 
-// When all flows stood still for the first time, and long enough.
+// When all flows stood still for the first time, behind pauses and long enough.
 Picoseconds frozen_at(const std::vector<WindowSample>& timeline, Picoseconds first_fault) {
     constexpr Picoseconds long_enough = std::chrono::microseconds(100);
     const WindowSample* first = nullptr;
     for (const WindowSample& sample : timeline) {
-        if (sample.moving > 0 || sample.still == 0 || sample.at < first_fault) {
+        if (sample.moving > 0 || sample.still == 0 || sample.paused_links == 0 ||
+            sample.at < first_fault) {
             first = nullptr;
             continue;
         }

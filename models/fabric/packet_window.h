@@ -81,7 +81,8 @@ struct WindowResult {
     std::vector<std::int64_t> received_bytes;
     std::int64_t failures = 0;
     Picoseconds first_failure = PacketEngine::never;  // to the sample
-    // From the first fault's start until no flow moved for the first time in 100 us; never: some always did.
+    // From the first fault's start until for the first time no flow moved in 100 us, and links were paused
+    // all the while; never: that did not happen.
     Picoseconds frozen_after = PacketEngine::never;
     std::int64_t still_max = 0;     // flows that stood still at once
     std::vector<WindowLink> links;  // those that were paused, had a queue or lost

@@ -21,7 +21,7 @@ namespace railyard {
 enum class WatchdogAction : std::uint8_t {
     none,     // there is no watchdog
     drop,     // what waits and what arrives is thrown away
-    forward,  // pauses are ignored
+    forward,  // pauses are ignored: what finds no room behind them is lost
     alert,    // the storm is counted, nothing else
 };
 

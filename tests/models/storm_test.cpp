@@ -135,6 +135,33 @@ TEST_CASE("who has no watchdog must find the NIC before the job can start again"
     CHECK(detection("{profile=\"sonic\"}") == Duration{});
 }
 
+TEST_CASE("a NIC that pauses for ever ends the job however early its flows end beside others") {
+    // By hash some rings take several times as long as others, whose NICs then have nothing left to take.
+    for (int node = 0; node < 8; ++node) {
+        for (int nic = 0; nic < 8; nic += 3) {
+            const std::string name = "node-" + std::to_string(node) + ".nic-" + std::to_string(nic);
+            CAPTURE(name);
+            const Scenario s = with(
+                {"window.traffic=[{kind=\"ring\",bytes=\"4 MiB\"}]", "fabric.compute.queue_pairs=1",
+                 "failures.storm=[{rate_per_job=\"1 /day\",nic=\"" + name + "\"}]"});
+            CHECK(s.causes[0].storm->fatal);
+        }
+    }
+}
+
+TEST_CASE("a storm of a NIC that nothing waits for is a warning, and holds up nothing") {
+    const auto warns = [](const char* kind) {
+        const Scenario s = with({"failures.storm=[{rate_per_job=\"1 /day\",nic=\"node-1.nic-0\"}]",
+                                 "window.traffic=[{kind=\"incast\",senders=8,bytes=\"16 MiB\"}]",
+                                 std::string("fabric.compute={kind=\"") + kind + "\"}"});
+        CHECK(s.causes[0].storm->fatal == s.warnings.empty());
+        return !s.warnings.empty();
+    };
+    CHECK(warns("roce"));
+    // It sends, and must take credits' acknowledgements.
+    CHECK_FALSE(warns("infiniband"));
+}
+
 TEST_CASE("storms move no other failure") {
     const char* others = "failures.profile=meta_rsc1";
     const ReplicaResult calm = run_replica(with({others, "failures.storm=[]"}), 0, true);
