@@ -80,7 +80,8 @@ class NetworkReader {
         return context_.packets && (network.name == "compute" ||
                                     (network.name == "storage" && context_.storage_traffic));
     }
-    void warn_of_idle_keys(Section& section, const ClusterNetwork& network);
+    void warn_of_idle_keys(Section& section, const ClusterNetwork& network,
+                           const std::vector<LinkFault>& faults);
     void check_switches(Section& section, const ClusterNetwork& network);
     void read_switches(Section& section, ClusterNetwork& network);
     void read_routing(Section& section, ClusterNetwork& network);
@@ -195,7 +196,8 @@ void NetworkReader::apply_faults(ClusterNetwork& network, std::vector<LinkFault>
 }
 
 // Keys that nothing in a network of this shape, or with this routing, asks for.
-void NetworkReader::warn_of_idle_keys(Section& section, const ClusterNetwork& network) {
+void NetworkReader::warn_of_idle_keys(Section& section, const ClusterNetwork& network,
+                                      const std::vector<LinkFault>& faults) {
     const auto idle = [&](std::initializer_list<const char*> keys, const std::string& why) {
         for (const char* key : keys) {
             if (section.has(key)) section.warning(key, fmt::format("has no effect with {}", why));
@@ -203,9 +205,13 @@ void NetworkReader::warn_of_idle_keys(Section& section, const ClusterNetwork& ne
     };
     if (network.given && network.name == "compute" && !context_.build_compute && !context_.build &&
         !context_.packets) {
-        section.warning("",
-                        "steps are computed on an ideal network with run.fidelity = \"analytic\"",
-                        "only kind and sharp change them; run.fidelity = \"flow\" takes all of it");
+        std::string broken;
+        for (const LinkFault& f : faults) {
+            broken += fmt::format("; {} to {} stalls and slows nothing", f.from, f.to);
+        }
+        section.warning(
+            "", "steps are computed on an ideal network with run.fidelity = \"analytic\"" + broken,
+            "only kind and sharp change them; run.fidelity = \"flow\" takes all of it");
     }
     const std::string& kind = network.spec.kind;
     const std::string shape = fmt::format("topology = \"{}\"", kind);
@@ -307,7 +313,7 @@ ClusterNetwork NetworkReader::read(const char* name, std::optional<int> kind, To
     }
     section.finish();
     const bool custom = s.kind == "custom";
-    warn_of_idle_keys(section, network);
+    warn_of_idle_keys(section, network, faults);
     if (custom != section.has("file")) {
         section.error("file",
                       custom ? "a custom topology needs a file"
@@ -371,6 +377,7 @@ std::vector<ClusterNetwork> read_networks(Section& top, Catalogue& catalogue,
     compute.kind = "rail_optimized";
     compute.nodes = context.nodes;
     compute.nics_per_node = node.nics;
+    if (node.nics % node.trays == 0) compute.rails = node.nics / node.trays;
     compute.nic_bandwidth = node.nic_line_rate;
     if (context.converged) {
         compute.servers = context.storage_servers;
@@ -383,6 +390,7 @@ std::vector<ClusterNetwork> read_networks(Section& top, Catalogue& catalogue,
     TopologySpec storage = compute;
     storage.kind = "fat_tree";
     storage.nics_per_node = std::max<std::int64_t>(1, node.storage_nics);
+    storage.rails = 0;
     storage.servers = context.storage_servers;
     storage.nics_per_server = context.nics_per_server;
     const bool wanted = node.storage_nics > 0 || fabric.has("storage");
@@ -403,6 +411,7 @@ std::vector<ClusterNetwork> read_networks(Section& top, Catalogue& catalogue,
     management.servers = context.storage_servers;
     management.nics_per_server = 1;
     management.nics_per_node = 1;
+    management.rails = 0;
     management.nic_bandwidth = catalogue.bandwidth("nic", "mgmt_1g", "bandwidth");
     management.oversubscription = 4;
     networks.push_back(reader.read("management", std::nullopt, management));

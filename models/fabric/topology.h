@@ -27,6 +27,7 @@ struct TopologySpec {
     std::string kind = "fat_tree";  // a name in topology_kinds()
     std::int64_t nodes = 1;
     std::int64_t nics_per_node = 1;
+    std::int64_t rails = 0;   // of a rack-size node, fewer than its NICs; 0: each NIC is on its own
     Bandwidth nic_bandwidth;  // line rate of a NIC, all its ports together, per direction
     // Storage servers on the same network, with NICs of the same rate. They stand on the last leaves of a
     // network that is cabled node by node; rails spread them over all leaves.
@@ -42,6 +43,8 @@ struct TopologySpec {
     double propagation_s_per_m = 5.05e-9;  // in fibre and copper alike
     Metres endpoint_cable{10};             // NIC to leaf
     Metres switch_cable{30};               // between switches
+
+    std::int64_t rail_count() const { return rails > 0 ? rails : nics_per_node; }
 };
 
 struct Link {

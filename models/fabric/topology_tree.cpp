@@ -77,15 +77,23 @@ void spread_servers(const Shape& s, std::size_t first, std::size_t every, Leaves
     }
 }
 
+// On a rail are every so many of a node's NICs: those at the same place in each of its trays.
+void attach_rail(const Shape& s, std::int64_t node, std::int64_t rail,
+                 std::vector<VertexId>& leaf) {
+    for (std::int64_t i = rail; i < s.spec.nics_per_node; i += s.spec.rail_count()) {
+        leaf.push_back(s.nic(node, i));
+    }
+}
+
 // A leaf per rail of each unit of `nics_per_leaf` nodes.
 Leaves rail_by_rail(const Shape& s) {
     Leaves leaves;
     for (std::int64_t first = 0; first < s.spec.nodes; first += s.nics_per_leaf) {
         const std::int64_t end = std::min(first + s.nics_per_leaf, s.spec.nodes);
-        for (std::int64_t rail = 0; rail < s.spec.nics_per_node; ++rail) {
+        for (std::int64_t rail = 0; rail < s.spec.rail_count(); ++rail) {
             leaves.emplace_back();
             for (std::int64_t node = first; node < end; ++node) {
-                leaves.back().push_back(s.nic(node, rail));
+                attach_rail(s, node, rail, leaves.back());
             }
         }
     }
@@ -98,10 +106,10 @@ Leaves one_rail(const Shape& s, std::int64_t rail) {
     Leaves leaves;
     for (std::int64_t node = 0; node < s.spec.nodes; ++node) {
         if (node % s.nics_per_leaf == 0) leaves.emplace_back();
-        leaves.back().push_back(s.nic(node, rail));
+        attach_rail(s, node, rail, leaves.back());
     }
-    spread_servers(s, static_cast<std::size_t>(rail),
-                   static_cast<std::size_t>(s.spec.nics_per_node), leaves);
+    spread_servers(s, static_cast<std::size_t>(rail), static_cast<std::size_t>(s.spec.rail_count()),
+                   leaves);
     return leaves;
 }
 
@@ -243,8 +251,8 @@ Topology Topology::build(const TopologySpec& spec, std::string& problem) {
             // Servers take a part of every leaf's ports.
             std::int64_t units = 1;
             const auto ports = [&] {
-                return ceil_div(spec.nodes, units) +
-                       ceil_div(server_nics, units * spec.nics_per_node);
+                return ceil_div(spec.nodes, units) * (spec.nics_per_node / spec.rail_count()) +
+                       ceil_div(server_nics, units * spec.rail_count());
             };
             while (ports() > most && units < spec.nodes) ++units;
             shape.nics_per_leaf =
@@ -259,7 +267,7 @@ Topology Topology::build(const TopologySpec& spec, std::string& problem) {
         }
     }
     if (spec.kind == "rail_only") {
-        for (std::int64_t rail = 0; rail < spec.nics_per_node; ++rail) {
+        for (std::int64_t rail = 0; rail < spec.rail_count(); ++rail) {
             if (!t.add_tree(spec, one_rail(shape, rail), port, problem)) return t;
         }
     } else {

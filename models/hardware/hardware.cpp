@@ -98,6 +98,7 @@ Node read_node(Catalogue& c, const std::string& name) {
     n.gpus = c.integer("node", name, "gpus");
     n.nvlink_domain =
         c.has("node", name, "nvlink_domain") ? c.integer("node", name, "nvlink_domain") : n.gpus;
+    if (c.has("node", name, "compute_trays")) n.trays = c.integer("node", name, "compute_trays");
     n.nics = c.integer("node", name, "compute_nics");
     set_nic(c, n, c.text("node", name, "compute_nic"));
     n.storage_nics =

@@ -87,9 +87,10 @@ struct Node {
     Gpu gpu;
     std::int64_t gpus = 0;
     std::int64_t nvlink_domain = 0;  // GPUs that reach each other over NVLink
-    bool nvlink = true;              // false: over PCIe, whose rate then stands for NVLink's
-    std::string nic;                 // in the catalogue
-    std::string transport;           // infiniband, roce, efa ...
+    std::int64_t trays = 1;  // of a rack, alike: NICs at the same place in each are on one rail
+    bool nvlink = true;      // false: over PCIe, whose rate then stands for NVLink's
+    std::string nic;         // in the catalogue
+    std::string transport;   // infiniband, roce, efa ...
     std::int64_t nics = 0;
     Bandwidth nic_line_rate;  // one NIC, per direction
     Bandwidth nic_bandwidth;  // likewise, after protocol overhead

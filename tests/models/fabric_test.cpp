@@ -316,3 +316,16 @@ TEST_CASE("a transfer over a dead link never ends, and neither does what waits f
     CHECK(simulation.end(waits) == FlowSimulation::never);
     CHECK(simulation.end(free) == std::chrono::microseconds(1));
 }
+
+TEST_CASE("a rack's NICs at the same place in each tray are on one rail") {
+    TopologySpec spec = spec_of("rail_optimized", 8, 72, 64);
+    spec.rails = 4;
+    const Topology racks = built(spec);
+    const auto leaf_of = [&](std::int64_t node, std::int64_t nic) {
+        return racks.links()[racks.up_links(racks.nic(node, nic))[0]].to;
+    };
+    CHECK(leaf_of(0, 0) == leaf_of(0, 68));  // 18 trays
+    CHECK(leaf_of(0, 0) != leaf_of(0, 1));
+    CHECK(leaf_of(0, 0) != leaf_of(1, 0));  // a leaf has room for 32
+    CHECK(racks.down_links(leaf_of(0, 0)).size() == 18);
+}
