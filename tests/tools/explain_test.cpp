@@ -238,8 +238,8 @@ TEST_CASE("shares of everything at once sum to the gap, and what is left is what
 }
 
 TEST_CASE("sampled orders of the causes sum to the gap too, near the exact shares") {
-    const Attribution exact = explain(all_of_it + heat);
-    const Attribution sampled = explain(all_of_it, {}, 6);
+    const Attribution exact = explain(all_of_it);
+    const Attribution sampled = explain(all_of_it, {}, 12);
     CHECK(sum_of_shares(sampled) == doctest::Approx(gap(sampled)).epsilon(1e-9));
     CHECK(sampled.arms <= exact.arms);
     for (const CauseOfLoss& each : sampled.causes) {
