@@ -514,6 +514,27 @@ void Section::read(const char* key, std::string& out, const char* doc, KeyRules 
     out = value->text;
 }
 
+void Section::read(const char* key, std::vector<std::string>& out, const char* doc,
+                   KeyRules rules) {
+    const Value* value = take(key, "a list of names", shown(rules, "none"), doc, rules.required);
+    if (value == nullptr) return;
+    std::vector<std::string> names;
+    bool texts = value->kind == Value::Kind::array && !value->items.empty();
+    if (texts) {
+        for (const Value& item : value->items) {
+            texts = texts && item.kind == Value::Kind::string;
+            names.push_back(item.text);
+        }
+    }
+    if (texts) {
+        out = std::move(names);
+    } else {
+        reader_.error(value->at, path(key),
+                      fmt::format("expected a list of names, found {}", value->describe()),
+                      "[\"one\", \"another\"]");
+    }
+}
+
 std::optional<Quantity> Section::take_quantity(const char* key, Dimension dimension,
                                                const std::string& otherwise, const char* doc,
                                                const KeyRules& rules) {
@@ -547,8 +568,8 @@ void Section::read(const char* key, Rate& out, const char* doc, KeyRules rules) 
 }
 
 void Section::read(const char* key, Money& out, const char* doc, KeyRules rules) {
-    const auto q = take_quantity(key, Dimension::money, shown(rules, fmt::format("{} USD", out.usd)),
-                                 doc, rules);
+    const auto q = take_quantity(key, Dimension::money,
+                                 shown(rules, fmt::format("{} USD", out.usd)), doc, rules);
     if (q) out = Money{q->value};
 }
 

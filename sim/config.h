@@ -171,6 +171,7 @@ class Section {
     void read(const char* key, std::int64_t& out, const char* doc, KeyRules rules = {});
     void read(const char* key, double& out, const char* doc, KeyRules rules = {});
     void read(const char* key, std::string& out, const char* doc, KeyRules rules = {});
+    void read(const char* key, std::vector<std::string>& out, const char* doc, KeyRules rules = {});
     void read(const char* key, Duration& out, const char* doc, KeyRules rules = {});
     void read(const char* key, Bytes& out, const char* doc, KeyRules rules = {});
     void read(const char* key, Bandwidth& out, const char* doc, KeyRules rules = {});

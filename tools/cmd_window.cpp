@@ -346,10 +346,11 @@ int complain(const Scenario& s, const NetworkWindow& window, const WindowResult&
         fmt::print(
             stderr,
             "railyard: stuck: {} of {} flows on the {} network can never go on, the first of "
-            "them from {} to {}: none has sent what a timeout could miss\n    a job would "
+            "them from {} to {}: none has sent what a timeout could miss\n{}    a job would "
             "be ended by the watchdog of its collectives\n",
             open, r.ends.size(), name, source_name(t, window.window, flow),
-            target_name(t, window.window, flow));
+            target_name(t, window.window, flow),
+            r.deadlock.empty() ? "" : fmt::format("    deadlock: {}\n", r.deadlock));
         code = exit_stuck;
     } else if (r.ending != WindowEnding::resolved) {
         const bool time = r.ending == WindowEnding::out_of_time;

@@ -151,6 +151,9 @@ Json type_of(const SchemaRow& row, Definitions& definitions) {
     }
     if (row.type == "true or false") return {{"type", "boolean"}};
     if (row.type == "a list of values") return {{"type", "array"}, {"minItems", 1}};
+    if (row.type == "a list of names") {
+        return {{"type", "array"}, {"minItems", 1}, {"items", {{"type", "string"}}}};
+    }
     if (row.type == "a number or a quantity") return {{"type", {"number", "string"}}};
     if (row.type == "text" || row.type.starts_with("name of")) return {{"type", "string"}};
     return {{"type", "object"}};

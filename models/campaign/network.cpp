@@ -80,6 +80,8 @@ class NetworkReader {
         return context_.packets && (network.name == "compute" ||
                                     (network.name == "storage" && context_.storage_traffic));
     }
+    bool build(Section& section, ClusterNetwork& network, const std::string& file,
+               std::vector<LinkFault>& faults);
     void warn_of_idle_keys(Section& section, const ClusterNetwork& network,
                            const std::vector<LinkFault>& faults);
     void check_switches(Section& section, const ClusterNetwork& network);
@@ -305,6 +307,7 @@ ClusterNetwork NetworkReader::read(const char* name, std::optional<int> kind, To
         each.finish();
         faults.push_back(std::move(fault));
     }
+    const bool built = build(section, network, file, faults);
     std::optional<PacketReader> packets;
     if (kind) {
         packets.emplace(
@@ -312,23 +315,33 @@ ClusterNetwork NetworkReader::read(const char* name, std::optional<int> kind, To
             network.name == "compute" ? std::optional(network.routing.policy) : std::nullopt);
     }
     section.finish();
-    const bool custom = s.kind == "custom";
     warn_of_idle_keys(section, network, faults);
+    if (built && packets && (carries_window(network) || packets->given())) {
+        network.packets = packets->profile(catalogue_, network.topology, context_.storage_class);
+    }
+    return network;
+}
+
+// False: it is not asked for, or can't be built.
+bool NetworkReader::build(Section& section, ClusterNetwork& network, const std::string& file,
+                          std::vector<LinkFault>& faults) {
+    const TopologySpec& s = network.spec;
+    const bool custom = s.kind == "custom";
     if (custom != section.has("file")) {
         section.error("file",
                       custom ? "a custom topology needs a file"
                              : fmt::format("has no effect with topology = \"{}\"", s.kind),
                       custom ? "" : "topology = \"custom\"");
-        return network;
+        return false;
     }
-    if (section.describing() || !section.ok() || !wanted(network)) return network;
+    if (section.describing() || !section.ok() || !wanted(network)) return false;
     constexpr std::int64_t nics_max = 1'000'000;
     if (s.nodes * s.nics_per_node + s.servers * s.nics_per_server > nics_max) {
         section.error("",
                       fmt::format("{} nodes with {} NICs each: networks of more than {} NICs are "
                                   "not built",
                                   s.nodes, s.nics_per_node, nics_max));
-        return network;
+        return false;
     }
     if (custom) {
         read_custom(section, network, file);
@@ -339,22 +352,18 @@ ClusterNetwork NetworkReader::read(const char* name, std::optional<int> kind, To
             section.error(
                 "", fmt::format("can't be cabled: {}", problem),
                 "another switch, more tiers, more oversubscription, or fewer nodes_per_leaf");
-            return network;
+            return false;
         }
     }
     check_switches(section, network);
-    if (!section.ok()) return network;
+    if (!section.ok()) return false;
     if (const auto cut = network.topology.unreachable(); !cut.empty()) {
         section.error("", fmt::format("{} and {} are not connected", network.topology.name(0),
                                       network.topology.name(cut[0])));
-        return network;
+        return false;
     }
     apply_faults(network, faults);
-    if (packets && (carries_window(network) || packets->given()) && section.ok()) {
-        network.packets =
-            packets->profile(catalogue_, network.topology, context_.storage_class_weight);
-    }
-    return network;
+    return true;
 }
 
 }  // namespace

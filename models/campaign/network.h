@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "models/campaign/packets.h"
 #include "models/fabric/fabric.h"
 #include "models/hardware/hardware.h"
 
@@ -36,8 +37,8 @@ struct NetworkContext {
     std::int64_t nodes = 0;
     std::int64_t storage_servers = 0;
     std::int64_t nics_per_server = 0;
-    bool converged = false;                 // storage traffic runs over the compute network
-    std::int64_t storage_class_weight = 0;  // and there in a traffic class of its own, if not 0
+    bool converged = false;        // storage traffic runs over the compute network
+    StorageClass storage_class{};  // and there in a traffic class of its own
     std::string folder{};          // of the scenario: where a network's own file is looked for
     bool build = false;            // networks without a section too, by their defaults
     bool build_compute = false;    // that one at least

@@ -1,6 +1,6 @@
 #pragma once
-// How large a scenario may make what the packet scale counts in 64 bits: times in picoseconds, and buffers,
-// which are added up and scaled.
+// What a scenario may ask of the packet scale: how large a value may be that it counts in 64 bits (times in
+// picoseconds, and buffers, which are added up and scaled), and which priorities there are.
 
 #include <fmt/format.h>
 
@@ -29,6 +29,18 @@ inline void keep_within(Section& section, const char* key, std::int64_t& value, 
 template <class T>
 void keep_within(Section& section, const char* key, std::optional<T>& value, T most) {
     if (value) keep_within(section, key, *value, most);
+}
+
+// A priority of IEEE 802.1p.
+inline void read_priority(Section& section, const char* key, std::int64_t& out, const char* doc,
+                          KeyRules rules = {}) {
+    constexpr std::int64_t priority_max = 7;
+    const std::int64_t before = out;
+    section.read(key, out, doc, rules);
+    if (out >= 0 && out <= priority_max) return;
+    section.error(key, fmt::format("expected 0 to {}, found {}", priority_max, out),
+                  "Ethernet has eight priorities");
+    out = before;
 }
 
 }  // namespace railyard

@@ -91,6 +91,7 @@ void PacketReader::read_buffer(Section& buffer) {
 
 void PacketReader::read_pfc(Section& pfc) {
     pfc.read("enabled", pfc_enabled_, "false: what finds no room is lost");
+    read_priority(pfc, "priority", priority_, "IEEE 802.1p priority of the job's packets, 0 to 7");
     pfc.read("headroom", headroom_, "Of each lossless (port, class), for what arrives after XOFF",
              {.bound = Bound::non_negative,
               .otherwise = "what the switch, the rate and the cable need, by SONiC's formula"});
@@ -230,6 +231,12 @@ void PacketReader::read_switches(Section& network) {
         SwitchKeys keys{s, {}, {}};
         s.read("name", keys.name, "Which: leaf-0, spine-3", {.required = true});
         s.read("pfc", keys.settings.pfc, "false: it sends no pause frames");
+        std::int64_t priority = priority_;
+        read_priority(s, "pfc_priority", priority,
+                      "The one priority that it sends pauses for; what comes in another is lost "
+                      "where there is no room",
+                      {.otherwise = "those of all lossless classes"});
+        if (s.has("pfc_priority")) keys.settings.pfc_priority = static_cast<int>(priority);
         s.read("ecn", keys.settings.ecn, "false: it marks nothing");
         s.read("headroom", keys.settings.headroom, "Of each of its lossless (port, class)",
                {.bound = Bound::non_negative, .otherwise = "as the others"});
@@ -242,7 +249,7 @@ void PacketReader::read_switches(Section& network) {
 }
 
 PacketProfile PacketReader::profile(Catalogue& catalogue, const Topology& topology,
-                                    std::int64_t storage_class_weight) {
+                                    const StorageClass& storage) {
     PacketProfile p;
     p.flow_control =
         flow_control_ == FlowControl::pfc && !pfc_enabled_ ? FlowControl::none : flow_control_;
@@ -258,10 +265,11 @@ PacketProfile PacketReader::profile(Catalogue& catalogue, const Topology& topolo
     // Without flow control, acknowledgements queue with the data, as TCP's do; InfiniBand's have credits too.
     const bool credits = p.flow_control == FlowControl::credits;
     spec.classes = {{}, {p.flow_control, !credits}};
-    if (storage_class_weight > 0) {
-        spec.classes.push_back({p.flow_control, !credits, storage_class_weight});
+    if (storage.weight > 0) {
+        spec.classes.push_back({p.flow_control, !credits, storage.weight});
     }
     spec.classes[0] = {credits ? FlowControl::credits : FlowControl::none, false, 0};
+    resolve_priorities(p, storage);
     if (credits) resolve_credits(catalogue, p);
     spec.cut_through = cut_through_;
     resolve_buffer(catalogue, p);
@@ -273,8 +281,21 @@ PacketProfile PacketReader::profile(Catalogue& catalogue, const Topology& topolo
     resolve_congestion(catalogue, p);
     if (p.flow_control == FlowControl::pfc) resolve_watchdog(catalogue, topology, p);
     resolve_switches(topology, p);
+    warn_of_wrong_priorities(p);
     if (network_.ok()) check_buffers(catalogue, topology, p);
     return p;
+}
+
+void PacketReader::resolve_priorities(PacketProfile& p, const StorageClass& storage) {
+    p.priorities = {-1, static_cast<int>(priority_)};
+    if (storage.weight == 0) return;
+    p.priorities.push_back(static_cast<int>(storage.priority));
+    if (p.flow_control == FlowControl::pfc && storage.priority == priority_) {
+        pfc_->error("priority",
+                    fmt::format("storage.class_priority is {} too: a class of its own needs a "
+                                "priority of its own",
+                                priority_));
+    }
 }
 
 void PacketReader::resolve_buffer(Catalogue& catalogue, PacketProfile& p) {
@@ -312,7 +333,7 @@ void PacketReader::warn_of_idle_tables() {
             buffer_->warning(key, "has no effect: a lane with credits has its own buffer");
         }
     }
-    for (const char* key : {"headroom", "headroom_oversubscription", "resume_offset"}) {
+    for (const char* key : {"priority", "headroom", "headroom_oversubscription", "resume_offset"}) {
         if (pfc && !pfc_enabled_ && pfc_->has(key)) {
             pfc_->warning(key, "has no effect with enabled = false");
         }
@@ -325,8 +346,10 @@ void PacketReader::warn_of_idle_tables() {
         };
         unused("ecn", !credits, "Ethernet marks packets here");
         unused("pfc", pfc && pfc_enabled_, "a network with priority flow control sends pauses");
-        unused("headroom", pfc && pfc_enabled_ && keys.settings.pfc,
-               "a switch with priority flow control has any");
+        for (const char* key : {"headroom", "pfc_priority"}) {
+            unused(key, pfc && pfc_enabled_ && keys.settings.pfc,
+                   "a switch with priority flow control has any");
+        }
     }
 }
 
@@ -533,6 +556,23 @@ Section& PacketReader::headroom_section(const PacketProfile& p, VertexId at) {
     return *pfc_;
 }
 
+void PacketReader::warn_of_wrong_priorities(const PacketProfile& p) {
+    for (SwitchKeys& keys : switches_) {
+        if (!keys.settings.pfc_priority || p.flow_control != FlowControl::pfc) continue;
+        std::string unpaused;
+        for (std::size_t c = 0; c < p.priorities.size(); ++c) {
+            if (p.priorities[c] < 0 || p.priorities[c] == *keys.settings.pfc_priority) continue;
+            unpaused += fmt::format("{}{}", unpaused.empty() ? "" : " and ", p.priorities[c]);
+        }
+        if (unpaused.empty() || !keys.settings.pfc) continue;
+        keys.section.warning(
+            "pfc_priority",
+            fmt::format("{} sends pauses for priority {}; packets of priority {} come without: "
+                        "they may be lost",
+                        keys.name, *keys.settings.pfc_priority, unpaused));
+    }
+}
+
 void PacketReader::check_buffers(Catalogue& catalogue, const Topology& topology,
                                  const PacketProfile& p) {
     std::vector<BufferPlan> full;
@@ -542,6 +582,7 @@ void PacketReader::check_buffers(Catalogue& catalogue, const Topology& topology,
         if (plan.reserved >= plan.buffer) {
             full.push_back(plan);
         } else if (p.has_pfc(plan.at)) {
+            if (p.pausing(plan.at) == 0) continue;
             if (plan.headroom < plan.headroom_need) short_of_headroom.push_back(plan);
             const bool marks = plan.ecn.kmin_bytes != INT64_MAX && p.congestion == "dcqcn";
             if (marks && plan.ecn.kmax_bytes > plan.xoff_threshold.count()) {

@@ -9,6 +9,12 @@
 
 namespace railyard {
 
+// The traffic class that storage has to itself on the compute network.
+struct StorageClass {
+    std::int64_t weight = 0;  // against the job's; 0: there is none, it is in the job's
+    std::int64_t priority = 4;
+};
+
 class PacketReader {
   public:
     // Reads the keys of a network's section. `flow_control` is what its technology has; none: TCP. No
@@ -21,7 +27,7 @@ class PacketReader {
     // what will lose packets or pause where it should mark. Beside the class of acknowledgements there is one
     // for data and, if its weight is not 0, one for storage.
     PacketProfile profile(Catalogue& catalogue, const Topology& topology,
-                          std::int64_t storage_class_weight);
+                          const StorageClass& storage);
 
   private:
     struct SwitchKeys {
@@ -40,6 +46,7 @@ class PacketReader {
     void read_switches(Section& network);
 
     void warn_of_idle_tables();
+    void resolve_priorities(PacketProfile& profile, const StorageClass& storage);
     void resolve_buffer(Catalogue& catalogue, PacketProfile& profile);
     void resolve_transport(Catalogue& catalogue, PacketProfile& profile);
     void check_acknowledgements(Catalogue& catalogue, const PacketSpec& spec, bool tcp);
@@ -50,6 +57,7 @@ class PacketReader {
     void resolve_switches(const Topology& topology, PacketProfile& profile);
     static std::string who(const Topology& topology, const std::vector<BufferPlan>& plans);
     Section& headroom_section(const PacketProfile& profile, VertexId at);
+    void warn_of_wrong_priorities(const PacketProfile& profile);
     void check_buffers(Catalogue& catalogue, const Topology& topology,
                        const PacketProfile& profile);
 
@@ -60,6 +68,7 @@ class PacketReader {
     Routing routing_;
     bool given_ = false;
     bool pfc_enabled_ = true;
+    std::int64_t priority_ = 3;
     bool cut_through_ = false;
     std::optional<Bytes> mtu_, buffer_size_, reserve_, headroom_, resume_offset_, kmin_, kmax_;
     std::int64_t headroom_oversubscription_ = 1;

@@ -136,7 +136,7 @@ Scenario ScenarioReader::read() {
     power_.emplace(top_, *catalogue_, node_name_, s_);
     StoreReader store(StoreRole::shared, top_, *catalogue_, s_.node, node_name_, s_.nodes.nodes);
     s_.converged = store.converged();
-    s_.own_class = store.class_weight() > 0;
+    s_.own_class = store.traffic_class().weight > 0;
     constexpr std::int64_t flow_gpus_max = 1'000'000;
     if (s_.fidelity != Fidelity::analytic && s_.gpus() > flow_gpus_max) {
         top_.error("run", fmt::format("{} GPUs: the flow scale takes at most {}", s_.gpus(),
@@ -148,7 +148,7 @@ Scenario ScenarioReader::read() {
     context.storage_servers = store.servers();
     context.nics_per_server = store.nics_per_server();
     context.converged = s_.converged;
-    context.storage_class_weight = store.class_weight();
+    context.storage_class = store.traffic_class();
     context.folder = folder_;
     context.build = changes_.build_networks || top_.has("cost");  // every cable is paid for
     context.build_compute = s_.fidelity != Fidelity::analytic;

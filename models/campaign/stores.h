@@ -43,8 +43,7 @@ class StoreReader {
     bool fair_by_job() const { return fair_by_job_; }
     // What of a node's GPU memory reaches the store's NICs; not set: never the limit.
     std::optional<Bandwidth> gpu_path();
-    // Of its traffic class there, if that is one of its own; else 0.
-    std::int64_t class_weight() const { return class_weight_; }
+    const StorageClass& traffic_class() const { return traffic_class_; }  // there
 
     // Once the networks are known. Nothing must be done with the store when something was wrong.
     StoreSetup build(const std::vector<ClusterNetwork>& networks);
@@ -78,7 +77,7 @@ class StoreReader {
     bool converged_ = false;
     bool fair_by_job_ = false;
     std::optional<bool> gpudirect_;
-    std::int64_t class_weight_ = 0;
+    StorageClass traffic_class_;
     std::optional<Bandwidth> server_read_;
     std::optional<Bandwidth> server_write_;
     std::optional<Bandwidth> client_;

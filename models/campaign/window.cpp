@@ -68,6 +68,8 @@ class Layout {
         out_.window.routing = network.routing;
     }
 
+    void add_route(const WindowRoute& route) { flows_.pin(route.from, route.to, route.path); }
+
     void add(const TrafficSpec& traffic, std::size_t index) {
         spec_ = &traffic;
         index_ = index;
@@ -96,6 +98,15 @@ class Layout {
             case WindowTraffic::file:
                 return add_listed();
         }
+    }
+    void check_route(const WindowRoute& route) const {
+        const std::vector<PacketFlow>& flows = flows_.flows();
+        const bool taken = std::any_of(flows.begin(), flows.end(),
+                                       [&](const PacketFlow& f) { return f.path == route.path; });
+        if (taken) return;
+        throw ScenarioError(fmt::format("window.route: nothing is sent from {} to {}",
+                                        topology_.name(route.from), topology_.name(route.to)),
+                            "window.traffic of kind \"file\" says who sends to whom");
     }
     void add_fault(const FaultSpec& fault) {
         for (const LinkId link : fault.links) {
@@ -599,6 +610,16 @@ WindowSpec read_window(Section& top, const WindowContext& context) {
         }
         spec.faults.push_back(std::move(*fault));
     }
+    for (Section& each :
+         section.sections("route", "A route between two NICs that the network would not choose")) {
+        auto route = read_window_route(each, context.networks);
+        if (!route) continue;
+        if (!carries_traffic(route->network, spec.traffic, context)) {
+            each.warning("network", fmt::format("has no effect: nothing is sent on the {} network",
+                                                route->network));
+        }
+        spec.routes.push_back(std::move(*route));
+    }
     section.read("allow_loss", spec.allow_loss,
                  "true: packets of a lossless class may find no room; else that is an error");
     section.finish();
@@ -610,6 +631,10 @@ std::vector<NetworkWindow> lay_out(const WindowSpec& spec, const WindowContext& 
     for (const ClusterNetwork& network : context.networks) {
         if (network.topology.vertex_count() == 0) continue;
         Layout layout(network, context);
+        std::vector<WindowRoute> routes;
+        std::copy_if(spec.routes.begin(), spec.routes.end(), std::back_inserter(routes),
+                     [&](const WindowRoute& r) { return r.network == network.name; });
+        for (const WindowRoute& route : routes) layout.add_route(route);
         for (std::size_t i = 0; i < spec.traffic.size(); ++i) {
             if (network_of(spec.traffic[i].kind, context) == &network) {
                 layout.add(spec.traffic[i], i);
@@ -619,6 +644,7 @@ std::vector<NetworkWindow> lay_out(const WindowSpec& spec, const WindowContext& 
             if (fault.network == network.name) layout.add_fault(fault);
         }
         if (layout.empty()) continue;
+        for (const WindowRoute& route : routes) layout.check_route(route);
         out.push_back(layout.take());
         out.back().window.time_max = spec.time_max;
         out.back().window.events_max = static_cast<std::uint64_t>(spec.events_max);

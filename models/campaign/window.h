@@ -6,6 +6,7 @@
 
 #include "models/campaign/network.h"
 #include "models/campaign/traffic_file.h"
+#include "models/campaign/window_route.h"
 
 namespace railyard {
 
@@ -43,6 +44,7 @@ struct WindowSpec {
     bool given = false;  // the scenario has a [window]
     std::vector<TrafficSpec> traffic;
     std::vector<FaultSpec> faults;
+    std::vector<WindowRoute> routes;
     Duration time_max{};
     std::int64_t events_max = 0;
     bool allow_loss = false;  // a lossless class that loses packets is a result, not a mistake
@@ -72,8 +74,8 @@ struct WindowContext {
 // traffic is to them.
 WindowSpec read_window(Section& top, const WindowContext& context);
 
-// The networks that have traffic, compute first. Throws NoPath, and ScenarioError
-// for more flows than a window takes.
+// The networks that have traffic, compute first. Throws NoPath, and ScenarioError for more flows than a
+// window takes, and for a route that none takes.
 std::vector<NetworkWindow> lay_out(const WindowSpec& spec, const WindowContext& context);
 
 }  // namespace railyard

@@ -1,7 +1,6 @@
 #include "models/fabric/message_flows.h"
 
 #include <algorithm>
-#include <map>
 
 namespace railyard {
 
@@ -32,27 +31,37 @@ MessageFlows::MessageFlows(const Topology& topology, RoutingSpec routing)
       queue_pairs_(routing.queue_pairs),
       routing_(packet_routing(routing.policy)) {}
 
+void MessageFlows::pin(VertexId from, VertexId to, std::vector<LinkId> path) {
+    pinned_[{from, to}] = std::move(path);
+}
+
 MessageFlows::Handle MessageFlows::send(const Message& m) {
     const auto first = static_cast<Handle>(flows_.size());
+    const auto pinned = pinned_.find({m.from, m.to});
     for (std::int64_t q = 0; q < queue_pairs_; ++q) {
         PacketFlow flow;
-        if (m.continues == nothing) {
+        flow.routing = routing_;
+        if (m.continues != nothing) {
+            const PacketFlow& before = flows_[static_cast<std::size_t>(m.continues + q)];
+            flow.queue_pair = before.queue_pair;
+            flow.path = before.path;
+            flow.routing = before.routing;
+            flow.continues = m.continues + q;
+        } else if (pinned != pinned_.end()) {
+            flow.queue_pair = Router::queue_pair(m.from, m.to, m.label, q);
+            flow.path = pinned->second;
+            flow.routing = PacketRouting::path;
+        } else {
             flow.queue_pair = Router::queue_pair(m.from, m.to, m.label, q);
             usages_.clear();
             if (!router_.route_queue_pair(m.from, m.to, flow.queue_pair, usages_)) return nothing;
             for (const Usage& u : usages_) flow.path.push_back(u.link);
-        } else {
-            const PacketFlow& before = flows_[static_cast<std::size_t>(m.continues + q)];
-            flow.queue_pair = before.queue_pair;
-            flow.path = before.path;
-            flow.continues = m.continues + q;
         }
         flow.bytes =
             std::max<std::int64_t>(1, m.bytes / queue_pairs_ + (q < m.bytes % queue_pairs_));
         flow.start = m.start;
         flow.after = m.after == nothing ? -1 : m.after + q;
         flow.traffic_class = m.traffic_class;
-        flow.routing = routing_;
         flows_.push_back(std::move(flow));
     }
     return first;

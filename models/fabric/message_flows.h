@@ -2,6 +2,8 @@
 // Messages from NIC to NIC as flows of a packet window: one for each queue pair, routed as the network
 // routes. And reductions in the network, over trees of its switches.
 
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "models/fabric/aggregation_tree.h"
@@ -29,6 +31,8 @@ class MessageFlows {
         int traffic_class = 1;
         std::uint64_t label = 0;  // tells connections between the same two NICs apart
     };
+    // All connections between two NICs take this path, whatever the network's routing.
+    void pin(VertexId from, VertexId to, std::vector<LinkId> path);
     // `nothing` when no path is left.
     Handle send(const Message& message);
     // Appends the numbers of its flows.
@@ -42,6 +46,7 @@ class MessageFlows {
     bool reaches(VertexId from, VertexId to) { return router_.reaches(from, to); }
 
     std::size_t size() const { return flows_.size(); }
+    const std::vector<PacketFlow>& flows() const { return flows_; }
     std::vector<PacketFlow> take() { return std::move(flows_); }
     // PacketWindow::aggregating, of the trees so far.
     const std::vector<VertexId>& aggregating() const { return aggregating_; }
@@ -53,6 +58,7 @@ class MessageFlows {
     Router router_;
     std::int64_t queue_pairs_;
     PacketRouting routing_;
+    std::map<std::pair<VertexId, VertexId>, std::vector<LinkId>> pinned_;
     std::vector<Usage> usages_;
     std::vector<PacketFlow> flows_;
     std::vector<VertexId> aggregating_;

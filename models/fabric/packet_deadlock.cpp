@@ -50,16 +50,18 @@ std::vector<std::uint8_t> PacketEngine::frozen() const {
         });
         std::vector<SwitchBuffer> buffers = buffers_;
         auto shares = ingress_;
+        std::vector<std::int64_t> drained(shares.size());
         for (std::size_t s = 0; s < shares.size(); ++s) {
             if (has_credits(s % class_count_)) continue;
-            const std::int64_t drained = shares[s].bytes + shares[s].headroom_bytes - bytes[s];
-            if (drained > 0) buffers[links_[s / class_count_].to].release(shares[s], drained);
+            drained[s] = shares[s].bytes + shares[s].headroom_bytes - bytes[s];
+            if (drained[s] > 0) buffers[links_[s / class_count_].to].release(shares[s], drained[s]);
         }
         for (std::size_t s = 0; s < frozen.size(); ++s) {
             if (frozen[s] == 0) continue;
             const bool room = has_credits(s % class_count_)
                                   ? credits_[s].total() - blocks[s] >= blocks_needed(s)
-                                  : buffers[links_[s / class_count_].to].may_resume(shares[s]);
+                                  : drained[s] > 0 &&  // a switch looks when one leaves
+                                        buffers[links_[s / class_count_].to].may_resume(shares[s]);
             if (!stays_stopped(s, room)) {
                 frozen[s] = 0;
                 changed = true;

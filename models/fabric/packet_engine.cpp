@@ -113,7 +113,8 @@ std::int64_t PacketEngine::set_apart(LinkId link, std::size_t traffic_class) {
         return to_nic_[link] != 0 ? 0 : l.vl_buffer_bytes;
     }
     if (to_nic_[link] != 0) return 0;
-    ingress_[s].headroom_size = control == FlowControl::pfc ? l.headroom_bytes : 0;
+    const bool pauses = control == FlowControl::pfc && (l.pausing >> traffic_class & 1) != 0;
+    ingress_[s].headroom_size = pauses ? l.headroom_bytes : 0;
     return spec_.buffer.reserve_bytes;
 }
 

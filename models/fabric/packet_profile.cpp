@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <set>
 #include <tuple>
@@ -43,12 +44,6 @@ std::optional<Bytes> shipped_headroom(Catalogue& catalogue, const std::string& m
         best_length = listed;
     }
     return best;
-}
-
-std::size_t lossless_classes(const PacketProfile& profile) {
-    return static_cast<std::size_t>(
-        std::count_if(profile.spec.classes.begin(), profile.spec.classes.end(),
-                      [](const PacketClass& c) { return c.lossless(); }));
 }
 
 // Headroom is the same wherever switch, rate and cable are: asked for once each.
@@ -123,6 +118,24 @@ bool PacketProfile::has_pfc(VertexId at) const {
     return flow_control == FlowControl::pfc && (d == nullptr || d->pfc);
 }
 
+std::uint8_t PacketProfile::pausing(VertexId at) const {
+    if (!has_pfc(at)) return 0;
+    const DeviatingSwitch* d = deviation(*this, at);
+    unsigned mask = 0;
+    for (std::size_t c = 0; c < spec.classes.size(); ++c) {
+        if (spec.classes[c].flow_control != FlowControl::pfc) continue;
+        const bool its = d == nullptr || !d->pfc_priority || *d->pfc_priority == priorities[c];
+        mask |= unsigned{its} << c;
+    }
+    return static_cast<std::uint8_t>(mask);
+}
+
+std::int64_t PacketProfile::headrooms(VertexId at) const {
+    const DeviatingSwitch* d = deviation(*this, at);
+    if (!has_pfc(at)) return 0;
+    return d != nullptr && d->pfc_priority ? 1 : std::popcount(pausing(at));
+}
+
 Bytes needed_headroom(Catalogue& catalogue, const Topology& topology, LinkId link) {
     const SwitchModel& model = topology.switch_model(topology.links()[link].to);
     const Bandwidth rate = topology.line_rate(link);
@@ -144,7 +157,6 @@ std::vector<BufferPlan> plan_buffers(Catalogue& catalogue, const Topology& topol
                                      const PacketProfile& profile) {
     Headrooms headrooms(catalogue, topology);
     const auto classes = static_cast<std::int64_t>(profile.spec.classes.size());
-    const auto lossless = static_cast<std::int64_t>(lossless_classes(profile));
     std::vector<BufferPlan> plans;
     std::set<std::tuple<std::string, const DeviatingSwitch*, std::int64_t, std::int64_t,
                         std::int64_t, std::int64_t, std::int64_t, std::int64_t>>
@@ -162,7 +174,7 @@ std::vector<BufferPlan> plan_buffers(Catalogue& catalogue, const Topology& topol
             reserved += profile.flow_control == FlowControl::credits
                             ? classes * profile.vl_buffer.count()
                             : classes * profile.spec.buffer.reserve_bytes;
-            headroom += lossless * given.count();
+            headroom += profile.headrooms(v) * given.count();
             fastest = std::max(fastest, topology.line_rate(l));
             if (!profile.has_pfc(v)) continue;
             const Bytes need = headrooms.needed(l);
@@ -196,6 +208,8 @@ PacketNetwork packet_network(Catalogue& catalogue, const Topology& topology,
         network.buffer_bytes[v] = buffer_of(catalogue, topology, profile, v).count();
     }
     Headrooms headrooms(catalogue, topology);
+    // What a switch sets apart for priorities that carry nothing is out of reach.
+    std::vector<std::int64_t> idle_headroom(network.buffer_bytes.size());
     for (LinkId l = 0; l < network.links.size(); ++l) {
         PacketLink& link = network.links[l];
         if (profile.ecn && !network.is_nic(link.from)) {
@@ -203,7 +217,14 @@ PacketNetwork packet_network(Catalogue& catalogue, const Topology& topology,
             if (d == nullptr || d->ecn) link.ecn = profile.ecn->at(topology.line_rate(l));
         }
         link.vl_buffer_bytes = profile.vl_buffer.count();
-        if (!network.is_nic(link.to)) link.headroom_bytes = headrooms.given(profile, l).count();
+        if (network.is_nic(link.to)) continue;
+        link.headroom_bytes = headrooms.given(profile, l).count();
+        link.pausing = profile.pausing(link.to);
+        const std::int64_t idle = profile.headrooms(link.to) - std::popcount(link.pausing);
+        idle_headroom[link.to] += idle * link.headroom_bytes;
+    }
+    for (VertexId v = 0; v < idle_headroom.size(); ++v) {
+        network.buffer_bytes[v] -= idle_headroom[v] / profile.spec.buffer.headroom_oversubscription;
     }
     return network;
 }

@@ -31,6 +31,7 @@ struct DeviatingSwitch {
     VertexId at = 0;
     bool pfc = true;
     bool ecn = true;
+    std::optional<int> pfc_priority;  // the one that it sends pauses for; absent: as the others
     std::optional<Bytes> headroom;
 };
 
@@ -43,9 +44,15 @@ struct PacketProfile {
     std::string congestion = "dcqcn";  // a name in congestion_kinds()
     std::string parameters;            // the catalogue's set for it
     PacketSpec spec;                   // all else
+    std::vector<int> priorities;       // IEEE 802.1p, of each class with PFC; of others -1
     std::vector<DeviatingSwitch> deviating;
 
     bool has_pfc(VertexId at) const;
+    // Bit c: it sends pauses for class c. A switch that has another priority's PFC sets the headroom apart,
+    // and has no pauses for these.
+    std::uint8_t pausing(VertexId at) const;
+    // Headrooms that a switch sets apart at each port.
+    std::int64_t headrooms(VertexId at) const;
 };
 
 // What a (port, class) at the end of `link` needs so that nothing is lost after it has sent XOFF: SONiC's

@@ -225,7 +225,7 @@ std::uint64_t window_key(Catalogue& catalogue, const Topology& topology,
     for (const std::int64_t bytes : network.buffer_bytes) key.add(bytes);
     for (const PacketLink& l : network.links) {
         key.add_all(l.from, l.to, l.rate.bits_per_second(), l.latency, l.ecn.kmin_bytes,
-                    l.ecn.kmax_bytes, l.ecn.pmax, l.headroom_bytes, l.vl_buffer_bytes);
+                    l.ecn.kmax_bytes, l.ecn.pmax, l.headroom_bytes, l.pausing, l.vl_buffer_bytes);
     }
     const PacketSpec& s = profile.spec;
     key.add_all(

@@ -35,7 +35,7 @@ def tables(schema, path=()):
     for key, child in schema.get("properties", {}).items():
         if "properties" in child:
             yield from tables(child, path + (key,))
-        elif "items" in child:
+        elif "properties" in child.get("items", {}):
             yield from tables(child["items"], path + (key, 0))
 
 

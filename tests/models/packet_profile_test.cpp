@@ -1,8 +1,9 @@
 #include "models/fabric/packet_profile.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
-#include "models/fabric/fabric.h"
+#include "models/campaign/campaign.h"
 #include "sim/config.h"
 
 using namespace railyard;
@@ -71,4 +72,51 @@ last_node = 3
     CHECK(plan_buffers(catalogue, topology, profile).size() == 4);
     profile.headroom = Bytes::of(10'000'000);
     CHECK(short_of_it().empty());
+}
+
+TEST_CASE("a switch that pauses another priority loses the job's packets, its headroom lies idle") {
+    const char* text = R"(
+[run]
+duration = "1 h"
+[cluster]
+nodes = 4
+nics_per_node = 2
+[fabric.compute]
+kind = "roce"
+topology = "single_switch"
+congestion.control = "none"
+buffer.size = "4 MB"
+pfc.headroom = "200 kB"
+[job]
+step.time = "1 s"
+checkpoint.mode = "none"
+[[window.traffic]]
+kind = "incast"
+bytes = "4 MB"
+)";
+    const auto run = [&](const std::vector<std::string>& settings) {
+        ScenarioChanges changes;
+        changes.packets = true;
+        changes.settings = settings;
+        const Scenario s = load_scenario(text, "priorities", changes);
+        StandaloneCatalogue own = s.open_catalogue();
+        const NetworkWindow w = packet_windows(s)[0];
+        static const std::atomic<bool> never{false};
+        return run_window(own.catalogue, w.network->topology, w.network->packets, w.window, never);
+    };
+    const auto with = [](const std::string& keys) {
+        return fmt::format("fabric.compute.switch=[{{name=\"leaf-0\",{}}}]", keys);
+    };
+    const WindowResult sound = run({});
+    CHECK(sound.totals.lost_lossless == 0);
+    CHECK(sound.totals.pause_frames > 0);
+    CHECK(run({with("pfc_priority=3")}).ends == sound.ends);
+    CHECK(run({"fabric.compute.pfc.priority=5", with("pfc_priority=5")}).ends == sound.ends);
+
+    const WindowResult wrong = run({with("pfc_priority=4")});
+    CHECK(wrong.totals.pause_frames == 0);
+    CHECK(wrong.totals.lost_lossless > 0);
+    CHECK(wrong.ends != run({with("pfc=false")}).ends);
+    // As a switch without PFC that has so much less: 200 kB for each of eight ports.
+    CHECK(wrong.ends == run({with("pfc=false"), "fabric.compute.buffer.size=2.4 MB"}).ends);
 }

@@ -611,6 +611,23 @@ rate_per_nic = "1 /day"
 duration = "100 us"
 )";
 
+// Switches that say which priority they send pauses for, and it is the usual one.
+inline const std::string one_priority = [] {
+    std::string text = windows;
+    for (const std::string table : {"[[fabric.compute.switch]]", "[[fabric.storage.switch]]"}) {
+        text.insert(text.find(table) + table.size(), "\npfc_priority = 3");
+    }
+    return text;
+}();
+
+// A packet that goes up to the spine and comes back to its leaf.
+inline const std::string detour = std::string(windows) + R"(
+[[window.route]]
+from = "node-1.nic-0"
+to = "node-0.nic-0"
+via = ["leaf-0", "spine-0", "leaf-0"]
+)";
+
 // Keys of either network's section that only its packets feel, told by what its windows print. `@` stands
 // for the section.
 inline const std::vector<std::string> lossy = {"@.pfc.enabled=false", "@.buffer.alpha=0.002"};
@@ -621,6 +638,8 @@ inline const std::map<std::string, Knob> packet_knobs = {
     {"@.buffer.alpha", {{"@.buffer.alpha=0.01"}}},
     {"@.buffer.reserve", {{"@.buffer.reserve=0 B"}, {"@.buffer.alpha=0.002"}}},
     {"@.pfc.enabled", {{"@.pfc.enabled=false"}, {"@.buffer.alpha=0.002"}}},
+    {"@.pfc.priority",
+     {{"@.pfc.priority=5"}, {"@.buffer.alpha=0.002"}, "", "", one_priority.c_str()}},
     {"@.pfc.headroom", {{"@.pfc.headroom=1 kB"}, {"@.buffer.alpha=0.002"}}},
     {"@.pfc.headroom_oversubscription",
      {{"@.pfc.headroom_oversubscription=4"}, {"@.buffer.alpha=0.002"}}},
@@ -674,6 +693,8 @@ inline const std::map<std::string, Knob> packet_knobs = {
       "[[@.switch]]\nname = \"spine-0\"",
       "[[@.switch]]\nname = \"leaf-0\""}},
     {"@.switch.pfc", {{}, {"@.buffer.alpha=0.002"}, "[[@.switch]]", "[[@.switch]]\npfc = false"}},
+    {"@.switch.pfc_priority",
+     {{}, {"@.buffer.alpha=0.002"}, "[[@.switch]]", "[[@.switch]]\npfc_priority = 4"}},
     {"@.switch.ecn",
      {{},
       {"@.ecn.kmin=1 kB", "@.ecn.kmax=20 kB"},
@@ -701,6 +722,14 @@ inline const std::map<std::string, Knob> window_knobs = {
       "",
       "",
       converged}},
+    {"storage.class_priority",
+     {{"storage.class_priority=5"},
+      {"storage.network=compute", "storage.traffic_class=own", "storage.nics_per_server=1",
+       "fabric.compute.buffer.alpha=0.002",
+       "fabric.compute.switch=[{name=\"leaf-0\",pfc_priority=4}]"},
+      "",
+      "",
+      converged}},
     {"window.time_max", {{"window.time_max=20 us"}}},
     {"window.events_max", {{"window.events_max=100"}}},
     {"window.pieces_max",
@@ -714,6 +743,31 @@ inline const std::map<std::string, Knob> window_knobs = {
     {"window.allow_loss",
      {{"window.allow_loss=true"},
       {"fabric.compute.pfc.headroom=1 kB", "fabric.compute.buffer.alpha=0.002"}}},
+    {"window.route",
+     {{},
+      {},
+      "[[window.route]]",
+      "[[window.route]]\nfrom = \"node-0.nic-0\"\nto = \"node-1.nic-0\"\nvia = [\"leaf-0\", "
+      "\"spine-0\", \"leaf-0\"]\n[[window.route]]",
+      detour.c_str()}},
+    {"window.route.from",
+     {{}, {}, "from = \"node-1.nic-0\"", "from = \"node-1.nic-1\"", detour.c_str()}},
+    {"window.route.to",
+     {{},
+      {},
+      "to = \"node-0.nic-0\"\nvia = [",
+      "to = \"node-2.nic-0\"\nvia = [\"leaf-0\", \"spine-0\", \"leaf-1\", \"spine-0\", \"leaf-1\"] "
+      "#",
+      detour.c_str()}},
+    {"window.route.via",
+     {{}, {}, "\"spine-0\", ", "\"spine-0\", \"leaf-1\", \"spine-0\", ", detour.c_str()}},
+    {"window.route.network",
+     {{},
+      {},
+      "to = \"node-0.nic-0\"\nvia = [",
+      "network = \"storage\"\nto = \"server-1.nic-0\"\nvia = [\"leaf-0\", \"spine-0\", \"leaf-1\", "
+      "\"spine-0\", \"leaf-2\"] #",
+      detour.c_str()}},
     {"window.traffic",
      {{},
       {},

@@ -132,6 +132,30 @@ TEST_CASE(
 }
 
 TEST_CASE(
+    "study: one route that bounces is a detour, two freeze a fabric, and its circle is named") {
+    const auto arm = [](std::vector<std::string> settings) {
+        settings.emplace_back("fabric.compute.buffer.size=8 MB");  // full sooner
+        settings.emplace_back("window.traffic.0.bytes=10 MB");
+        return run_study("bounced_routes", std::move(settings));
+    };
+    const Outcome sound = arm({"window.route=[]"});
+    const Outcome one = arm({R"(window.route.1.via=["leaf-1","spine-1","leaf-2"])"});
+    const Outcome both = arm({"fabric.compute.watchdog.action=none"});
+    const Outcome broken = arm({});
+    for (const Outcome* ended : {&sound, &one, &broken}) {
+        CHECK(ended->network.ending == WindowEnding::resolved);
+        CHECK(ended->network.deadlock.empty());
+    }
+    CHECK(one.traffic[0].last > sound.traffic[0].last);
+    CHECK(one.network.lost() == 0);
+    CHECK(both.network.ending == WindowEnding::stuck);
+    CHECK(both.network.deadlock ==
+          "leaf-0 -> spine-0, spine-0 -> leaf-1, leaf-1 -> spine-1, spine-1 -> leaf-0");
+    CHECK(broken.network.totals.lost_to_watchdog > 0);
+    CHECK(broken.traffic[0].last > Picoseconds(milliseconds(4000)));  // a retransmission timeout
+}
+
+TEST_CASE(
     "study: a checkpoint on the compute network slows the ring, on its own network it does not") {
     const std::string apart = "storage.network=own";
     const std::string roce = "fabric.storage.kind=roce";
