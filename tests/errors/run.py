@@ -394,6 +394,16 @@ def case_verify_a_plan_of_two_quantities(program, folder):
     equal("expressed", "0", str(len(expressed)))
 
 
+def case_perf_names_in_any_case(program, folder):
+    # As NCCL_ALGO and NCCL_PROTO spell them.
+    for algorithm, protocol in (("Ring", "LL"), ("RING", "LL128"), ("NVLSTree", "Simple")):
+        arguments = ["perf", "AllReduce", "perf_algorithm_unknown.toml", "-b", "1M", "-e", "1M", "--json",
+                     "--algorithm", algorithm, "--protocol", protocol]
+        found = json.loads(expect(program, arguments, 0, ""))["rows"][0]
+        equal("algorithm", algorithm.lower(), found["algorithm"].replace("_", ""))
+        equal("protocol", protocol.lower(), found["protocol"])
+
+
 def case_verify_a_message_that_can_not_be(program, folder):
     expressed = verified(program, folder, "31_nvlink.csv",
                          "device,op,num_gpus,bytes,median_us\nH100 SXM,all_reduce,8,a lot,100\n"
