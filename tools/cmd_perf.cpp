@@ -87,12 +87,12 @@ std::optional<Enum> parse_name(const po::variables_map& values, const char* opti
                                const std::vector<std::string>& names) {
     if (!values.count(option)) return std::nullopt;
     const std::string& name = values[option].as<std::string>();
-    const auto found = std::find(names.begin(), names.end(), name);
-    if (found == names.end()) {
+    const std::optional<std::size_t> found = find_name(name, names);
+    if (!found) {
         throw ScenarioError(fmt::format("--{}: unknown {} '{}'", option, option, name),
                             "valid: " + fmt::format("{}", fmt::join(names, ", ")));
     }
-    return static_cast<Enum>(found - names.begin());
+    return static_cast<Enum>(*found);
 }
 
 // How many ranks on how many GPUs of each node.

@@ -21,21 +21,25 @@ std::string rate_text(double bytes_per_s) {
     return fmt::format("{:.4g} TB/s", bytes_per_s * 1e-12);
 }
 
-void print_materials(const ClusterNetwork& network, const Materials& m) {
-    fmt::print("{}  {}, {}, {} NICs of {}\n", coloured(network.name, Colour::bold),
-               network.topology.kind(), network.infiniband() ? "InfiniBand" : "Ethernet", m.nics,
-               line_rate_text(network.spec.nic_bandwidth));
+std::string switches_text(const std::vector<SwitchOrder>& orders) {
     Table switches({{"switches"},
                     {"model"},
                     {"count", Table::Align::right},
                     {"ports used", Table::Align::right},
                     {"ports free", Table::Align::right},
                     {"oversubscription", Table::Align::right}});
-    for (const SwitchOrder& s : m.switches) {
+    for (const SwitchOrder& s : orders) {
         switches.add({s.tier, s.model, fmt::format("{}", s.count), fmt::format("{}", s.ports_used),
                       fmt::format("{}", s.ports - s.ports_used),
                       s.oversubscription > 0 ? fmt::format("{:.3g} : 1", s.oversubscription) : ""});
     }
+    return switches.text();
+}
+
+void print_materials(const ClusterNetwork& network, const Materials& m) {
+    fmt::print("{}  {}, {}, {} NICs of {}\n", coloured(network.name, Colour::bold),
+               network.topology.kind(), network.infiniband() ? "InfiniBand" : "Ethernet", m.nics,
+               line_rate_text(network.spec.nic_bandwidth));
     Table cables({{"cables"},
                   {"medium"},
                   {"length", Table::Align::right},
@@ -47,7 +51,7 @@ void print_materials(const ClusterNetwork& network, const Materials& m) {
                     line_rate_text(c.bandwidth), fmt::format("{}", c.count),
                     fmt::format("{}", c.transceivers)});
     }
-    fmt::print("{}{}", switches.text(), cables.text());
+    fmt::print("{}{}", switches_text(m.switches), cables.text());
     if (m.full_bisection_bytes_per_s > 0) {
         fmt::print("  bisection {} per direction, {:.3g} % of what half of the NICs send\n\n",
                    rate_text(m.bisection_bytes_per_s),
@@ -57,9 +61,9 @@ void print_materials(const ClusterNetwork& network, const Materials& m) {
     }
 }
 
-Json materials_json(const ClusterNetwork& network, const Materials& m) {
+Json switches_json(const std::vector<SwitchOrder>& orders) {
     Json switches = Json::array();
-    for (const SwitchOrder& s : m.switches) {
+    for (const SwitchOrder& s : orders) {
         switches.push_back({{"tier", s.tier},
                             {"model", s.model},
                             {"count", s.count},
@@ -67,6 +71,10 @@ Json materials_json(const ClusterNetwork& network, const Materials& m) {
                             {"ports_used", s.ports_used},
                             {"oversubscription", s.oversubscription}});
     }
+    return switches;
+}
+
+Json materials_json(const ClusterNetwork& network, const Materials& m) {
     Json cables = Json::array();
     for (const CableOrder& c : m.cables) {
         cables.push_back({{"where", c.where},
@@ -78,7 +86,7 @@ Json materials_json(const ClusterNetwork& network, const Materials& m) {
     }
     return {{"topology", network.topology.kind()},
             {"nics", m.nics},
-            {"switches", switches},
+            {"switches", switches_json(m.switches)},
             {"cables", cables},
             {"bisection_bytes_per_s", m.bisection_bytes_per_s},
             {"full_bisection_bytes_per_s", m.full_bisection_bytes_per_s}};
@@ -120,7 +128,13 @@ int cmd_topo(const std::vector<std::string>& arguments) {
     const std::string drawn = (*values)["network"].as<std::string>();
     std::vector<std::string> names;
     Json networks = Json::object();
-    for (const NetworkBill& bill : bill_of_materials(s, own.catalogue).networks) {
+    const BillOfMaterials materials = bill_of_materials(s, own.catalogue);
+    own.diagnostics.raise_if_any();
+    if (!values->count("json") && !materials.nvlink.empty()) {
+        fmt::print("{}  in the racks, part of them\n{}\n", coloured("nvlink", Colour::bold),
+                   switches_text(materials.nvlink));
+    }
+    for (const NetworkBill& bill : materials.networks) {
         const ClusterNetwork& network = *bill.network;
         names.push_back(network.name);
         networks[network.name] = materials_json(network, bill.materials);
@@ -139,7 +153,9 @@ int cmd_topo(const std::vector<std::string>& arguments) {
                             suggest(drawn, names));
     }
     if (values->count("json")) {
-        const Json out = {{"scenario", s.file}, {"version", version()}, {"networks", networks}};
+        Json out = {{"scenario", s.file}, {"version", version()}};
+        if (!materials.nvlink.empty()) out["nvlink"] = switches_json(materials.nvlink);
+        out["networks"] = networks;
         fmt::print("{}\n", out.dump());
     }
     return exit_ok;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "sim/error.h"
 #include "tools/cmd.h"
@@ -159,6 +160,14 @@ int cmd_verify(const std::vector<std::string>& arguments) {
         tables.insert(tables.end(), verified.begin(), verified.end());
         if (verified.empty() && named) {
             fmt::print(stderr, "{}: warning: no model here answers to this table\n", path);
+        }
+    }
+    std::set<std::string> said;  // a row that is of two quantities is refused for both
+    for (const VerifiedTable& table : tables) {
+        for (Diagnostic row : table.unused) {
+            row.help = "this row is not expressed";
+            const std::string text = format_diagnostic(row, "warning");
+            if (said.insert(text).second) fmt::print(stderr, "{}\n", text);
         }
     }
     if (values->count("json")) {

@@ -3,34 +3,52 @@
 // data.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
+
+#include "sim/error.h"
 
 namespace railyard {
 
 using CsvRow = std::map<std::string, std::string>;
 
-// A row's fields by column; one that is missing is empty, and 0.
+// Why a row can't be used, and the column that says so.
+struct RowError {
+    std::string column;
+    std::string message;
+};
+
+// A row's fields by column; one that is missing is empty. What is not printed, an empty field or "-", is
+// the number 0.
 class Fields {
   public:
     explicit Fields(const CsvRow& row) : row_(row) {}
     const std::string& text(const char* column) const;
-    double number(const char* column) const;
-    std::int64_t integer(const char* column) const;
+    double number(const char* column) const;         // throws RowError
+    std::int64_t integer(const char* column) const;  // rounded; throws RowError
+    // Of "16 GiB" 16; 0 when the field begins with no number.
+    double leading_number(const char* column) const;
 
   private:
     const CsvRow& row_;
 };
 
 struct CsvTable {
+    std::string path;
     std::string name;  // the file's, without folder and ending
     std::string folder;
     std::vector<std::string> columns;
-    std::vector<CsvRow> rows;  // a missing field is empty
+    std::vector<CsvRow> rows;                   // a missing field is empty
+    std::vector<std::vector<Position>> places;  // of each row's fields, in the file
 };
 
 // Throws ScenarioError when the file can't be read or a row has more fields than there are columns.
 CsvTable read_csv_table(const std::string& path);
+
+// Hands each row to `use`. One for which that throws RowError joins `unused`, with its place in the file.
+void each_row(const CsvTable& table, std::vector<Diagnostic>& unused,
+              const std::function<void(const Fields&)>& use);
 
 }  // namespace railyard

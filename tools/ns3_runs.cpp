@@ -256,14 +256,18 @@ std::vector<SizedFlow> star_slowdowns(const Ns3Control& control, int nics, std::
     const VertexId sw = r.switch_();
     std::vector<LinkId> up;
     for (int i = 0; i < nics; ++i) up.push_back(r.cable(r.nic(), sw, gbits));
-    for (const CsvRow& row : read_csv_table(trace).rows) {
-        const Fields f(row);
+    std::vector<Diagnostic> wrong;
+    bool strangers = false;
+    each_row(read_csv_table(trace), wrong, [&](const Fields& f) {
         const auto from = static_cast<std::size_t>(f.integer("source"));
         const auto to = static_cast<std::size_t>(f.integer("destination"));
-        if (from >= up.size() || to >= up.size()) return {};
+        strangers |= from >= up.size() || to >= up.size();
+        if (strangers) return;
         r.flow({up[from], reverse_link(up[to])}, f.integer("bytes"));
         r.flows.back().start = Picoseconds(static_cast<std::int64_t>(f.number("start_s") * 1e12));
-    }
+    });
+    if (!wrong.empty()) throw ScenarioError(wrong);
+    if (strangers) return {};
     PacketEngine e = r.engine();
     const bool ended = e.run(PacketEngine::never);
     if (!whole(e) || !ended) return {};

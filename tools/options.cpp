@@ -23,7 +23,7 @@ std::optional<po::variables_map> CommandLine::parse(const std::vector<std::strin
     return std::nullopt;
 }
 
-std::optional<Collective> parse_collective(std::string_view name) {
+std::optional<std::size_t> find_name(std::string_view name, const std::vector<std::string>& names) {
     const auto plain = [](std::string_view text) {
         std::string out;
         for (const char c : text) {
@@ -31,12 +31,17 @@ std::optional<Collective> parse_collective(std::string_view name) {
         }
         return out;
     };
-    const std::vector<std::string>& names = collective_names();
     const auto found = std::find_if(names.begin(), names.end(), [&](const std::string& each) {
         return plain(each) == plain(name);
     });
     if (found == names.end()) return std::nullopt;
-    return static_cast<Collective>(found - names.begin());
+    return static_cast<std::size_t>(found - names.begin());
+}
+
+std::optional<Collective> parse_collective(std::string_view name) {
+    const std::optional<std::size_t> found = find_name(name, collective_names());
+    if (!found) return std::nullopt;
+    return static_cast<Collective>(*found);
 }
 
 }  // namespace railyard

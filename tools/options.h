@@ -44,7 +44,9 @@ class CommandLine {
     po::positional_options_description positions_;
 };
 
-// A collective by its name, with underscores or without (alltoall, sendrecv), in any case.
+// The place of a name in `names`, with underscores or without (alltoall, NVLSTree), in any case.
+std::optional<std::size_t> find_name(std::string_view name, const std::vector<std::string>& names);
+// A collective by its name, as find_name reads it.
 std::optional<Collective> parse_collective(std::string_view name);
 
 // What --set was given, in order.

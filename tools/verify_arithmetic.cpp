@@ -103,8 +103,8 @@ RowResult renewal(Bench&, const Fields& f) {
         "GB\"\n"
         "interval = \"1 step\"\n[job.recovery]\nrestart = \"0 s\"\nrestore = \"{} s\"\n"
         "[[failures.cause]]\nname = \"any\"\nmtbf_job = \"{} s\"\ndetection = \"{} s\"\n",
-        f.number("W_opt_s") * segments, f.text("W_opt_s"), f.text("C_s"), f.text("R_s"),
-        f.text("M_s"), f.text("D_s"));
+        f.number("W_opt_s") * segments, f.number("W_opt_s"), f.number("C_s"), f.number("R_s"),
+        f.number("M_s"), f.number("D_s"));
     const CampaignResult result = run_campaign(load_scenario(text, "oracle row"), {});
     // The last segment's checkpoint is not written: the job is done.
     const double wall = result.metric("wall_time").summary.mean + f.number("C_s");

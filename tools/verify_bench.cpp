@@ -1,6 +1,40 @@
 #include "tools/verify_bench.h"
 
+#include <fmt/format.h>
+
 namespace railyard {
+
+void check_plan(const TransformerModel& m, const ParallelPlan& p) {
+    for (const auto& [column, ranks] : {std::pair("tp", p.tensor), std::pair("pp", p.pipeline),
+                                        std::pair("cp", p.context), std::pair("dp", p.data)}) {
+        if (ranks < 1) throw RowError{column, fmt::format("no plan has {} ranks", ranks)};
+    }
+    if (m.heads % p.tensor != 0) {
+        throw RowError{
+            "tp", fmt::format("{} attention heads don't divide by {} ranks", m.heads, p.tensor)};
+    }
+    if (p.pipeline > 1 && !layers_split(m, p)) {
+        throw RowError{"pp",
+                       fmt::format("{} layers don't divide by {} ranks, nor with one layer less on "
+                                   "the first and last",
+                                   m.layers, p.pipeline)};
+    }
+    if (p.global_batch % (p.data * p.microbatch) != 0) {
+        throw RowError{"global_batch",
+                       fmt::format("{} sequences don't divide by data {} x microbatch {}",
+                                   p.global_batch, p.data, p.microbatch)};
+    }
+}
+
+std::int64_t data_ranks(const ParallelPlan& p, std::int64_t gpus) {
+    const std::int64_t replica = p.tensor * p.context * p.pipeline;
+    if (replica < 1 || gpus < replica || gpus % replica != 0) {
+        throw RowError{"gpus", fmt::format("{} GPUs don't divide by tensor {} x context {} x "
+                                           "pipeline {}",
+                                           gpus, p.tensor, p.context, p.pipeline)};
+    }
+    return gpus / replica;
+}
 
 TransformerModel gpt(std::int64_t layers, std::int64_t hidden, std::int64_t heads,
                      std::int64_t vocab, std::int64_t sequence) {

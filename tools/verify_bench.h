@@ -14,6 +14,9 @@
 
 namespace railyard {
 
+// Throws RowError when the model can't be cut in this way.
+void check_plan(const TransformerModel& m, const ParallelPlan& p);
+
 // What every evaluation needs: the catalogue, without a scenario.
 class Bench {
   public:
@@ -22,6 +25,7 @@ class Bench {
     ParameterBytes bytes() { return read_parameter_bytes(own_.catalogue); }
     // With the jitter of the catalogue: measured runs have it.
     double step_seconds(const TransformerModel& m, ParallelPlan p, const Node& n) {
+        check_plan(m, p);
         p.jitter = own_.catalogue.number("jitter", "", "step_sigma");
         const double traffic =
             own_.catalogue.number("bytes_per_param", "", "optimizer_step_traffic");
@@ -54,6 +58,9 @@ struct TableFormat {
     const char* what;    // one line
     RowResult (*row)(Bench&, const Fields&);
 };
+
+// Of a plan that leaves them open: what its other dimensions leave of `gpus`. Throws RowError.
+std::int64_t data_ranks(const ParallelPlan& p, std::int64_t gpus);
 
 // A GPT by its dimensions; parameters by Megatron's formula (arXiv:2104.04473, eq. 2).
 TransformerModel gpt(std::int64_t layers, std::int64_t hidden, std::int64_t heads,

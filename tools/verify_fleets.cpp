@@ -154,13 +154,11 @@ std::optional<VerifiedTable> verify_fleets(const CsvTable& table, const Value* o
     VerifiedTable out{table.name,
                       is_mttf ? "Meta RSC, time to failure by job size" : "Meta RSC, ETTR",
                       is_mttf ? 2 * table.rows.size() : table.rows.size()};
-    for (const CsvRow& row : table.rows) {
-        const Fields fields(row);
-        for (const VerifiedRow& each :
-             is_mttf ? mttf(catalogue, fields) : ettr(catalogue, fields)) {
+    each_row(table, out.unused, [&](const Fields& f) {
+        for (const VerifiedRow& each : is_mttf ? mttf(catalogue, f) : ettr(catalogue, f)) {
             out.expressed.push_back(each);
         }
-    }
+    });
     diagnostics.raise_if_any();
     return out;
 }

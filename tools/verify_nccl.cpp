@@ -141,12 +141,7 @@ RowResult nccl_intranode(Bench& bench, const Fields& f) {
 // 32: peaks, taken as 16 GiB. Where the table says "multi", four nodes of eight: at its peak a ring
 // is as fast as its NICs, on any number of nodes.
 RowResult nccl_peak(Bench& bench, const Fields& f) {
-    const auto whole = [](const std::string& text) {
-        double value = 0;
-        char* end = nullptr;
-        value = std::strtod(text.c_str(), &end);
-        return end != text.c_str() && *end == 0 ? value : 0;
-    };
+    if (f.text("num_gpus") == "any") return std::nullopt;
     const bool multi = f.text("num_gpus") == "multi";
     NcclRun run{f.text("device"),
                 f.text("network"),
@@ -155,9 +150,9 @@ RowResult nccl_peak(Bench& bench, const Fields& f) {
                 multi ? 4 : f.integer("nodes"),
                 multi ? 32 : f.integer("num_gpus"),
                 0};
-    const double size = f.number("size");
+    const double size = f.leading_number("size");  // "8GiB", or "peak"
     run.bytes = (size > 0 ? size : 16) * 1073741824;
-    const double published = whole(f.text("busbw_GBps"));
+    const double published = f.number("busbw_GBps");
     const std::optional<double> time = nccl_seconds(bench, run);
     if (!time || published == 0) return std::nullopt;
     return VerifiedRow{

@@ -45,7 +45,7 @@ struct Oracle {
         out.push_back(
             {fmt::format("{}, {}: {}", name, config, quantity), what, published, simulated});
     }
-    double value() const { return fields.number("value"); }
+    double value() const { return fields.leading_number("value"); }  // "0.5 C"
 };
 
 // "hosts / switches", or either.
@@ -168,8 +168,7 @@ constexpr Kind kinds[] = {
 std::optional<VerifiedTable> verify_networks(const CsvTable& table) {
     if (!table.name.starts_with("73")) return std::nullopt;
     VerifiedTable out{table.name, "closed forms of networks", table.rows.size()};
-    for (const CsvRow& row : table.rows) {
-        const Fields f(row);
+    each_row(table, out.unused, [&](const Fields& f) {
         const Oracle oracle{f.text("oracle"), f.text("config"), f.text("quantity"), f,
                             out.expressed};
         for (const Kind& kind : kinds) {
@@ -177,7 +176,7 @@ std::optional<VerifiedTable> verify_networks(const CsvTable& table) {
             kind.add(oracle);
             break;
         }
-    }
+    });
     return out;
 }
 

@@ -286,14 +286,15 @@ std::optional<VerifiedTable> verify_packets(const CsvTable& table) {
     VerifiedTable out{table.name, "", table.rows.size()};
     if (table.name.starts_with("42")) {
         out.what = "PFC and DCQCN in OMNeT++, a burst";
-        for (const CsvRow& row : table.rows) add_burst(Fields(row), out.expressed);
+        each_row(table, out.unused, [&](const Fields& f) { add_burst(f, out.expressed); });
     } else if (table.name.starts_with("43")) {
         out.what = "DCQCN's paper, figures";
-        for (const CsvRow& row : table.rows) add_published_figure(Fields(row), out.expressed);
+        each_row(table, out.unused,
+                 [&](const Fields& f) { add_published_figure(f, out.expressed); });
     } else if (table.name.starts_with("44")) {
         out.what = "ns-3: PFC, DCQCN, HPCC";
         Ns3Table runs(table.folder);
-        for (const CsvRow& row : table.rows) runs.add(Fields(row), out.expressed);
+        each_row(table, out.unused, [&](const Fields& f) { runs.add(f, out.expressed); });
     } else {
         return std::nullopt;
     }

@@ -369,22 +369,21 @@ std::vector<VerifiedRow> mix_rows(const Mix& mix, const std::string& quantity) {
 }
 
 // 22, 25, 27: one system, a column of causes and one of counts.
-std::vector<VerifiedRow> one_mix(const CsvTable& table, const char* cause, const char* count) {
+std::vector<VerifiedRow> one_mix(const CsvTable& table, std::vector<Diagnostic>& unused,
+                                 const char* cause, const char* count) {
     Mix mix;
-    for (const CsvRow& row : table.rows) {
-        const Fields f(row);
-        mix.causes.push_back(f.text(cause));
+    each_row(table, unused, [&](const Fields& f) {
         mix.counts.push_back(f.number(count));
-    }
+        mix.causes.push_back(f.text(cause));
+    });
     return mix_rows(mix, count);
 }
 
 // 28: events, or shares of what failed, of several systems; single figures between them are no mixes.
-std::vector<VerifiedRow> mixes_of_systems(const CsvTable& table) {
+std::vector<VerifiedRow> mixes_of_systems(const CsvTable& table, std::vector<Diagnostic>& unused) {
     std::vector<Mix> mixes;
     std::vector<VerifiedRow> out;
-    for (const CsvRow& row : table.rows) {
-        const Fields f(row);
+    each_row(table, unused, [&](const Fields& f) {
         const std::string& what = f.text("cause_or_quantity");
         const std::string& unit = f.text("unit");
         if (what.starts_with("P(at least one failure in 30 d), 1% per GPU-year")) {
@@ -393,13 +392,13 @@ std::vector<VerifiedRow> mixes_of_systems(const CsvTable& table) {
         }
         const bool counts = unit == "events" || unit == "of 17" || unit == "% of tasks";
         const bool shares = unit == "%" && !what.starts_with("P(");
-        if ((!counts && !shares) || f.number("value") <= 0) continue;
+        if ((!counts && !shares) || f.number("value") <= 0) return;
         if (mixes.empty() || mixes.back().system != f.text("system")) {
             mixes.push_back({f.text("system"), {}, {}});
         }
         mixes.back().causes.push_back(what);
         mixes.back().counts.push_back(f.number("value"));
-    }
+    });
     for (const Mix& mix : mixes) {
         if (mix.counts.size() < 2) continue;
         const std::vector<VerifiedRow> rows = mix_rows(mix, "share of a mix");
@@ -409,18 +408,18 @@ std::vector<VerifiedRow> mixes_of_systems(const CsvTable& table) {
 }
 
 template <std::optional<VerifiedRow> (*row)(const Fields&)>
-std::vector<VerifiedRow> each(const CsvTable& table) {
+std::vector<VerifiedRow> each(const CsvTable& table, std::vector<Diagnostic>& unused) {
     std::vector<VerifiedRow> out;
-    for (const CsvRow& r : table.rows) {
-        if (const auto verified = row(Fields(r))) out.push_back(*verified);
-    }
+    each_row(table, unused, [&](const Fields& f) {
+        if (const auto verified = row(f)) out.push_back(*verified);
+    });
     return out;
 }
 
 struct Format {
     const char* number;
     const char* what;
-    std::vector<VerifiedRow> (*rows)(const CsvTable&);
+    std::vector<VerifiedRow> (*rows)(const CsvTable&, std::vector<Diagnostic>& unused);
 };
 constexpr Format formats[] = {
     {"07", "Llama 3's causes, through its 54 days", each<llama3_cause>},
@@ -428,13 +427,19 @@ constexpr Format formats[] = {
     {"12", "MegaScale, with Llama 3's failures", each<megascale_scalar>},
     {"21", "Meta RSC, failures among jobs", each<rsc_scalar>},
     {"22", "Meta RSC, causes of lemons, in and out",
-     [](const CsvTable& t) { return one_mix(t, "component", "count_of_39"); }},
+     [](const CsvTable& t, std::vector<Diagnostic>& unused) {
+         return one_mix(t, unused, "component", "count_of_39");
+     }},
     {"24", "failures of other clusters", each<other_cluster>},
     {"25", "FT-HSDP's mix, in and out",
-     [](const CsvTable& t) { return one_mix(t, "cause", "count"); }},
+     [](const CsvTable& t, std::vector<Diagnostic>& unused) {
+         return one_mix(t, unused, "cause", "count");
+     }},
     {"26", "restarts of large jobs", each<recovery>},
     {"27", "Acme's mix, in and out",
-     [](const CsvTable& t) { return one_mix(t, "reason", "count"); }},
+     [](const CsvTable& t, std::vector<Diagnostic>& unused) {
+         return one_mix(t, unused, "reason", "count");
+     }},
     {"28", "mixes of other systems, in and out", mixes_of_systems},
 };
 
@@ -443,7 +448,9 @@ constexpr Format formats[] = {
 std::optional<VerifiedTable> verify_reliability(const CsvTable& table) {
     for (const Format& format : formats) {
         if (!table.name.starts_with(format.number)) continue;
-        return VerifiedTable{table.name, format.what, table.rows.size(), format.rows(table)};
+        VerifiedTable out{table.name, format.what, table.rows.size()};
+        out.expressed = format.rows(table, out.unused);
+        return out;
     }
     return std::nullopt;
 }

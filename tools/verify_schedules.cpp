@@ -94,10 +94,9 @@ std::optional<VerifiedTable> verify_schedules(const CsvTable& table) {
     VerifiedTable out{table.name, "schedules of 30,746 Philly jobs, exact",
                       table.rows.size() * std::size(figures)};
     const Schedules schedules;
-    for (const CsvRow& row : table.rows) {
-        const Fields f(row);
+    each_row(table, out.unused, [&](const Fields& f) {
         const std::optional<StreamStatistics> statistics = schedules.row(f);
-        if (!statistics) continue;
+        if (!statistics) return;
         for (const Figure& figure : figures) {
             if (f.text(figure.column).empty()) continue;
             out.expressed.push_back(
@@ -106,7 +105,7 @@ std::optional<VerifiedTable> verify_schedules(const CsvTable& table) {
                  figure.column, f.number(figure.column),
                  rounded(figure.of(*statistics), figure.decimals)});
         }
-    }
+    });
     return out;
 }
 

@@ -47,36 +47,26 @@ struct Run {
     bool opens_decide() const { return workload == "cosmoflow"; }  // a file for each small sample
 };
 
-double number(const CsvRow& row, const char* column) {
-    const auto found = row.find(column);
-    return found == row.end() ? 0 : std::strtod(found->second.c_str(), nullptr);
-}
-
-std::string text(const CsvRow& row, const char* column) {
-    const auto found = row.find(column);
-    return found == row.end() ? std::string() : found->second;
-}
-
 // A submission's systems are named with the number of clients, some with the workload.
-std::string system_of(const CsvRow& row) {
+std::string system_of(const Fields& f) {
     static const std::regex clients("[-_](N?clients?[0-9]+|[0-9]+clients?)", std::regex::icase);
     static const std::regex work("[-_]?(unet3d|unet|resnet50|resnet|cosmoflow|a100|h100)",
                                  std::regex::icase);
-    const std::string name = std::regex_replace(text(row, "system"), clients, "");
-    return text(row, "submitter") + " " + std::regex_replace(name, work, "");
+    const std::string name = std::regex_replace(f.text("system"), clients, "");
+    return f.text("submitter") + " " + std::regex_replace(name, work, "");
 }
 
-Run run_of(const CsvRow& row) {
+Run run_of(const Fields& f) {
     Run run;
-    run.system = system_of(row);
-    run.workload = text(row, "model");
-    run.accelerator = text(row, "accelerator");
-    run.accelerators = static_cast<std::int64_t>(number(row, "num_accelerators"));
-    run.clients = static_cast<std::int64_t>(number(row, "client_hosts"));
-    run.files = number(row, "dataset_files");
-    run.samples_per_s = number(row, "samples_per_s");
-    run.au = number(row, "au_mean_pct");
-    run.drop = text(row, "flag").starts_with("DROP");
+    run.system = system_of(f);
+    run.workload = f.text("model");
+    run.accelerator = f.text("accelerator");
+    run.accelerators = f.integer("num_accelerators");
+    run.clients = f.integer("client_hosts");
+    run.files = f.number("dataset_files");
+    run.samples_per_s = f.number("samples_per_s");
+    run.au = f.number("au_mean_pct");
+    run.drop = f.text("flag").starts_with("DROP");
     return run;
 }
 
@@ -375,8 +365,8 @@ class Storage {
 
 VerifiedTable verify_mlperf_storage(const CsvTable& table, const Value* overrides) {
     std::vector<Run> runs;
-    for (const CsvRow& row : table.rows) runs.push_back(run_of(row));
-    VerifiedTable out{table.name, "MLPerf Storage v1.0, limits from other runs", runs.size()};
+    VerifiedTable out{table.name, "MLPerf Storage v1.0, limits from other runs", table.rows.size()};
+    each_row(table, out.unused, [&](const Fields& f) { runs.push_back(run_of(f)); });
     Storage storage(runs, overrides);
     for (std::size_t i = 0; i < runs.size(); ++i) {
         if (storage.expressible(runs[i])) storage.verify(i, out.expressed);

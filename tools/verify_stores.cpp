@@ -277,11 +277,12 @@ std::optional<VerifiedTable> verify_stores(const CsvTable& table, const Value* o
         ValueReader reader(diagnostics, "catalogue");
         Catalogue catalogue(reader, ValueChoice::corrected, overrides);
         VerifiedTable out{table.name, format.what};
-        for (const CsvRow& row : table.rows) {
-            const Rows rows = format.row(catalogue, Fields(row));
+        each_row(table, out.unused, [&](const Fields& f) {
+            const Rows rows = format.row(catalogue, f);
             out.rows += std::max<std::size_t>(1, rows.size());
             out.expressed.insert(out.expressed.end(), rows.begin(), rows.end());
-        }
+        });
+        out.rows += out.unused.size();
         diagnostics.raise_if_any();
         return out;
     }

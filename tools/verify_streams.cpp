@@ -111,15 +111,14 @@ std::optional<VerifiedTable> verify_streams(const CsvTable& table, const Value* 
     const char* column = computed ? "dataset" : table.name.starts_with("60") ? "trace" : "cluster";
     std::vector<std::string> names;  // in the table's order
     std::map<std::string, Figures> traces;
-    for (const CsvRow& row : table.rows) {
-        const Fields f(row);
+    VerifiedTable out{table.name, "jobs drawn like those of published traces", table.rows.size()};
+    each_row(table, out.unused, [&](const Fields& f) {
         if (!traces.contains(f.text(column))) names.push_back(f.text(column));
-        traces[f.text(column)][f.text("quantity")] = f.number("value");
-    }
+        traces[f.text(column)][f.text("quantity")] = f.leading_number("value");
+    });
     StandaloneCatalogue own(ValueChoice::corrected, overrides);
     const double smallest_share = own.catalogue.number("job_stream", "all", "smallest_share");
     const double philly_time_max = seconds(own.catalogue.time("job_stream", "philly", "time_max"));
-    VerifiedTable out{table.name, "jobs drawn like those of published traces", table.rows.size()};
     for (const std::string& name : names) {
         if (!computed) {
             add_trace(name, traces[name], smallest_share, out.expressed);

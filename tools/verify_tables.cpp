@@ -34,10 +34,10 @@ std::vector<VerifiedTable> verify_table(const CsvTable& table, const Value* over
             const std::string name = out.empty() ? table.name : table.name + " (2)";
             VerifiedTable each{name, format.what, table.rows.size()};
             Bench bench(overrides);
-            for (const CsvRow& row : table.rows) {
-                if (const RowResult result = format.row(bench, Fields(row)))
+            each_row(table, each.unused, [&](const Fields& f) {
+                if (const RowResult result = format.row(bench, f))
                     each.expressed.push_back(*result);
-            }
+            });
             bench.check();
             out.push_back(std::move(each));
         }

@@ -35,6 +35,7 @@ struct VerifiedTable {
     std::string what;      // one line
     std::size_t rows = 0;  // of the file; their figures, where each is of several
     std::vector<VerifiedRow> expressed = {};
+    std::vector<Diagnostic> unused = {};  // rows with a field that can't be, and why
 };
 
 // Simulates every row of a table that can be expressed, once for each quantity that it prints. The

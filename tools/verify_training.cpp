@@ -13,6 +13,7 @@ namespace {
 // Microbatch and virtual stages that a table does not print: the fastest that divide and fit.
 double fastest_step(Bench& bench, const TransformerModel& m, ParallelPlan p, const Node& node,
                     bool choose_microbatch) {
+    check_plan(m, p);
     double best = 0;
     const std::int64_t stage = layers_per_stage(m, p);
     for (const std::int64_t microbatch : {1, 2, 4, 8}) {
@@ -74,7 +75,7 @@ RowResult megatron_zero3(Bench& bench, const Fields& f) {
     const bool zero3 = f.text("scheme") == "ZeRO-3";
     p.tensor = zero3 ? 1 : 8;
     p.pipeline = zero3 ? 1 : f.integer("model_parallel_size") / 8;
-    p.data = gpus / (p.tensor * p.pipeline);
+    p.data = data_ranks(p, gpus);
     if (zero3) {
         p.zero = 3;
         p.overlap_data = true;
@@ -119,7 +120,7 @@ RowResult megatron_core_strong(Bench& bench, const Fields& f) {
     ParallelPlan p = megatron_core_plan(f);
     p.tensor = 8;
     p.pipeline = 6;
-    p.data = f.integer("gpus") / 48;
+    p.data = data_ranks(p, f.integer("gpus"));
     p.global_batch = 1152;
     const double step = fastest_step(bench, m, p, bench.node("dgx_h100"), true);
     if (step == 0) return std::nullopt;
@@ -133,7 +134,7 @@ RowResult llama3(Bench& bench, const Fields& f) {
     const TransformerModel m = bench.model("llama3_405b");
     ParallelPlan p = plan_of(f, f.integer("seq_len"));
     p.context = f.integer("cp");
-    p.data = f.integer("gpus") / (p.tensor * p.context * p.pipeline);
+    p.data = data_ranks(p, f.integer("gpus"));
     p.global_batch = f.integer("batch_per_dp") * p.data;
     p.interleave = 8;
     p.fused_attention = true;
@@ -203,7 +204,7 @@ RowResult megascale_530b(Bench& bench, const Fields& f) {
     TransformerModel m = gpt(105, 20480, 160, 64000, 2048);
     ParallelPlan p = megascale_plan(f);
     p.pipeline = 35;
-    p.data = f.integer("gpus") / 280;
+    p.data = data_ranks(p, f.integer("gpus"));
     p.global_batch = f.integer("gpus");
     p.interleave = 3;
     if (f.text("method") != "Megatron-LM") apply_megascale(MegaScale::batch, m, p);
@@ -318,7 +319,6 @@ RowResult vtrain(Bench& bench, const Fields& f) {
         gpt(f.integer("layers"), f.integer("hidden"), f.integer("heads"), 50257, f.integer("seq"));
     ParallelPlan p = plan_of(f, f.integer("seq"));
     p.reduce_in_fp32 = false;  // fp16 runs exchanged gradients as the backward pass computed them
-    if (p.global_batch % (p.data * p.microbatch) != 0) return std::nullopt;
     Node node = bench.node("dgx_a100");
     node.nics = 4;
     return VerifiedRow{fmt::format("h{} l{} t{} d{} p{} b{}/{}", m.hidden, m.layers, p.tensor,
@@ -393,6 +393,7 @@ RowResult simumax_time(Bench& bench, const Fields& f) {
 RowResult simumax_memory(Bench& bench, const Fields& f) {
     const std::optional<SimuMaxCase> c = simumax_case(bench, f.text("case"));
     if (!c) return std::nullopt;
+    check_plan(c->model, c->plan);
     Gpu gpu = bench.node("dgx_b200").gpu;
     gpu.reserved_memory = {};
     return VerifiedRow{

@@ -13,6 +13,16 @@ BillOfMaterials bill_of_materials(const Scenario& s, Catalogue& catalogue) {
     } else {
         bill.nodes.push_back({&s.node, s.nodes.nodes});
     }
+    for (const NodeOrder& order : bill.nodes) {
+        const Node& node = *order.node;
+        if (!node.nvlink || !catalogue.has("node", node.name, "switch_trays")) continue;
+        SwitchOrder trays{.tier = "NVLink", .model = "nvlink_switch_tray_nvl72"};
+        trays.count = order.count * catalogue.integer("node", node.name, "switch_trays");
+        trays.ports = trays.count * catalogue.integer("switch", trays.model, "ports");
+        const std::string gpu = catalogue.text("node", node.name, "gpu");
+        trays.ports_used = order.count * node.gpus * catalogue.integer("gpu", gpu, "nvlink_links");
+        bill.nvlink.push_back(std::move(trays));
+    }
     for (const ClusterNetwork& network : s.networks) {
         if (network.topology.vertex_count() == 0) continue;
         bill.networks.push_back({&network, materials_of(network.topology, catalogue)});

@@ -21,6 +21,8 @@ struct NodeOrder {
 
 struct BillOfMaterials {
     std::vector<NodeOrder> nodes;
+    std::vector<SwitchOrder>
+        nvlink;  // trays of racks that are one NVLink domain; part of their price
     std::vector<NetworkBill> networks;  // those that were built, compute first
 };
 

@@ -209,7 +209,7 @@ void NetworkReader::warn_of_idle_keys(Section& section, const ClusterNetwork& ne
         !context_.packets) {
         std::string broken;
         for (const LinkFault& f : faults) {
-            broken += fmt::format("; {} to {} stalls and slows nothing", f.from, f.to);
+            broken += fmt::format("; {} to {} slows nothing", f.from, f.to);
         }
         section.warning(
             "", "steps are computed on an ideal network with run.fidelity = \"analytic\"" + broken,

@@ -301,6 +301,13 @@ void read_parallel(Section& job, ValueReader& values, Catalogue& catalogue, bool
     }
     if (!ok() || s.model.name.empty()) return;
 
+    if (s.model.heads % p.tensor != 0) {
+        parallel.error(
+            "tensor",
+            fmt::format("{} attention heads don't divide by tensor = {}", s.model.heads, p.tensor),
+            fmt::format("valid: {}", fmt::join(divisors(s.model.heads, 64), ", ")));
+    }
+    check_stages(parallel, s);
     const std::int64_t replica = p.tensor * p.context * p.pipeline;
     const auto product =
         static_cast<__int128>(replica) * p.data;  // of numbers up to a million each
@@ -316,13 +323,6 @@ void read_parallel(Section& job, ValueReader& values, Catalogue& catalogue, bool
                 : "choose tensor, context and pipeline so that their product divides the GPUs");
         return;
     }
-    if (s.model.heads % p.tensor != 0) {
-        parallel.error(
-            "tensor",
-            fmt::format("{} attention heads don't divide by tensor = {}", s.model.heads, p.tensor),
-            fmt::format("valid: {}", fmt::join(divisors(s.model.heads, 64), ", ")));
-    }
-    check_stages(parallel, s);
     check_split(parallel, s);
     if (p.global_batch % (p.data * p.microbatch) != 0) {
         parallel.error("global_batch",

@@ -28,6 +28,7 @@ namespace {
 const std::vector<std::string> value_choices = {"corrected", "seed"};
 
 constexpr double step_seconds_max = 1e7;  // a step of 116 days is a mistake in the scenario
+constexpr std::int64_t flow_gpus_max = 1'000'000;
 
 WindowContext window_context(const Scenario& s) {
     return {s.networks,          s.job.nodes, s.converged,
@@ -91,6 +92,7 @@ class ScenarioReader {
     void read_fault(Section& section);
     void read_job();
     void read_step(Section& job);
+    void reach_all_ranks();
     void model_steps();
     void read_data_loading(Section& job);
     Duration burst_penalty();
@@ -137,7 +139,6 @@ Scenario ScenarioReader::read() {
     StoreReader store(StoreRole::shared, top_, *catalogue_, s_.node, node_name_, s_.nodes.nodes);
     s_.converged = store.converged();
     s_.own_class = store.traffic_class().weight > 0;
-    constexpr std::int64_t flow_gpus_max = 1'000'000;
     if (s_.fidelity != Fidelity::analytic && s_.gpus() > flow_gpus_max) {
         top_.error("run", fmt::format("{} GPUs: the flow scale takes at most {}", s_.gpus(),
                                       flow_gpus_max));
@@ -448,6 +449,17 @@ void ScenarioReader::read_data_loading(Section& job) {
     }
 }
 
+// Throws NoPath when dead cables part two ranks that have to talk, whatever the step's fidelity.
+void ScenarioReader::reach_all_ranks() {
+    const std::vector<Link>& links = s_.networks[0].topology.links();
+    const bool cut = std::any_of(links.begin(), links.end(),
+                                 [](const Link& link) { return link.bytes_per_s == 0; });
+    if (!cut || has(changes_.without, LossCause::network) || s_.gpus() > flow_gpus_max) return;
+    StepModel(s_.model, s_.parameter_bytes, s_.optimizer_traffic, [&](const auto& faults) {
+        return communicators(s_, Fidelity::flow, faults);
+    }).step(s_.plan);
+}
+
 // The step as it is: on the scenario's network, held up by its faults.
 void ScenarioReader::model_steps() {
     const auto model = [&](Fidelity fidelity) {
@@ -458,6 +470,7 @@ void ScenarioReader::model_steps() {
     s_.analytic_step = model(Fidelity::analytic).step(s_.plan, s_.faults);
     s_.job.step = s_.analytic_step;
     try {
+        if (s_.fidelity == Fidelity::analytic) reach_all_ranks();
         StepModel steps = model(s_.fidelity);
         const StepTime sound = steps.step(s_.plan);
         const auto held_up = [&](const std::vector<PartFault>& faults,

@@ -9,6 +9,15 @@
 
 namespace railyard {
 
+namespace {
+
+// Of a node's GPU, counted in its node: the first sockets have the first GPUs.
+std::int64_t socket_of(const Pcie& pcie, std::int64_t gpu, std::int64_t gpus) {
+    return gpu * pcie.sockets / gpus;
+}
+
+}  // namespace
+
 GpuNetwork::GpuNetwork(const Node& node, const Topology& topology, RoutingSpec routing)
     : topology_(topology),
       router_(topology, routing),
@@ -94,21 +103,25 @@ LinkId GpuNetwork::switch_link(std::int64_t gpu, int which) const {
     return switch_first_ + static_cast<LinkId>(index * 2 + which);
 }
 
-// Over PCIe from the switch of one GPU to that of another, by the root complex.
+// By the root complex from the PCIe switch of one GPU to that of another of the node.
+void GpuNetwork::between_switches(std::int64_t from, std::int64_t to, float share,
+                                  std::vector<Usage>& out) const {
+    out.push_back({switch_link(from, 0), share});
+    const std::int64_t socket = socket_of(pcie_, local(from), gpus_per_node_);
+    if (socket != socket_of(pcie_, local(to), gpus_per_node_)) {
+        out.push_back({socket_link(node_of(from), socket > 0), share});
+    }
+    out.push_back({switch_link(to, 1), share});
+}
+
+// Over PCIe.
 void GpuNetwork::inside_node(std::int64_t from, std::int64_t to, float share,
                              std::vector<Usage>& out) const {
     if (same_domain(from, to)) return;
     out.push_back({gpu_link(from, pcie_out), share});
     const bool one_switch = switch_link(from, 0) == switch_link(to, 0);
     if (!one_switch || pcie_.acs || !pcie_.peer_to_peer) {
-        out.push_back({switch_link(from, 0), share});
-        const auto socket = [&](std::int64_t gpu) {
-            return (gpu % gpus_per_node_) * pcie_.sockets / gpus_per_node_;
-        };
-        if (socket(from) != socket(to)) {
-            out.push_back({socket_link(node_of(from), socket(from) > 0), share});
-        }
-        out.push_back({switch_link(to, 1), share});
+        between_switches(from, to, share, out);
     }
     if (!pcie_.peer_to_peer) {
         out.push_back({gpu_link(from, bounce_out), share});
@@ -124,8 +137,7 @@ void GpuNetwork::to_nic(std::int64_t gpu, std::int64_t nic, bool outwards, float
     out.push_back({gpu_link(gpu, outwards ? pcie_out : pcie_in), share});
     const bool one_switch = switch_link(gpu, 0) == switch_link(other, 0);
     if (!one_switch || pcie_.acs || !pcie_.peer_to_peer) {
-        out.push_back({switch_link(outwards ? gpu : other, 0), share});
-        out.push_back({switch_link(outwards ? other : gpu, 1), share});
+        between_switches(outwards ? gpu : other, outwards ? other : gpu, share, out);
     }
     if (!pcie_.peer_to_peer) {
         out.push_back({gpu_link(gpu, outwards ? bounce_out : bounce_in), share});
@@ -138,10 +150,13 @@ void GpuNetwork::connect(const Hop& hop, std::vector<Usage>& out) {
         inside_node(hop.from, hop.to, hop.share, out);
         return;
     }
-    // A GPU that is not next to the NIC hands over to one that is, where NVLink reaches it (NCCL's PXN).
+    // A GPU that is not next to the NIC, or on the other socket, hands over to one that is next to it, where
+    // NVLink reaches that (NCCL's PXN).
     const auto proxy = [&](std::int64_t gpu, std::int64_t nic) {
         const std::int64_t near = node_of(gpu) * gpus_per_node_ + nearest_gpu(nic);
-        return !is_near(gpu, nic) && same_domain(gpu, near) ? near : gpu;
+        const bool far = !is_near(gpu, nic) || socket_of(pcie_, local(gpu), gpus_per_node_) !=
+                                                   socket_of(pcie_, local(near), gpus_per_node_);
+        return far && same_domain(gpu, near) ? near : gpu;
     };
     const std::int64_t sender = proxy(hop.from, hop.rail);
     const std::int64_t receiver = proxy(hop.to, hop.rail);

@@ -131,6 +131,8 @@ class GpuNetwork {
     bool is_near(std::int64_t gpu, std::int64_t nic) const;
     std::vector<std::int64_t> nics_of(std::span<const std::int64_t> gpus) const;
 
+    void between_switches(std::int64_t from, std::int64_t to, float share,
+                          std::vector<Usage>& out) const;
     void inside_node(std::int64_t from, std::int64_t to, float share,
                      std::vector<Usage>& out) const;
     void to_nic(std::int64_t gpu, std::int64_t nic, bool outwards, float share,

@@ -6,6 +6,29 @@
 
 namespace railyard {
 
+namespace {
+
+// What a cable is made of, by its rate and its length.
+class Media {
+  public:
+    explicit Media(Catalogue& catalogue) : catalogue_(catalogue) {}
+    const char* of(const CableKind& c) {
+        // 1000BASE-T: a management port has no cage for anything else.
+        const bool twisted = c.bandwidth.bits_per_second() <= 1'000'000'000;
+        if (twisted && reaches(c, "cat6")) return "Cat6, RJ45";
+        if (twisted) return "optics and fibre";
+        return reaches(c, "dac") ? "DAC" : reaches(c, "aoc") ? "AOC" : "optics and fibre";
+    }
+
+  private:
+    bool reaches(const CableKind& c, const char* kind) {
+        return c.length.value <= catalogue_.metres("cable", kind, "reach").value;
+    }
+    Catalogue& catalogue_;
+};
+
+}  // namespace
+
 Materials materials_of(const Topology& topology, Catalogue& catalogue) {
     Materials out;
     out.nics = static_cast<std::int64_t>(topology.nic_count());
@@ -40,8 +63,7 @@ Materials materials_of(const Topology& topology, Catalogue& catalogue) {
     for (std::size_t i = 0; i < sums.size(); ++i) {
         if (sums[i].up > 0) out.switches[i].oversubscription = sums[i].down / sums[i].up;
     }
-    const double dac_m = catalogue.metres("cable", "dac", "reach").value;
-    const double aoc_m = catalogue.metres("cable", "aoc", "reach").value;
+    Media media(catalogue);
     std::vector<CableKind> cables = topology.cables();
     std::stable_sort(cables.begin(), cables.end(), [](const CableKind& a, const CableKind& b) {
         return a.low_level < b.low_level;
@@ -49,13 +71,11 @@ Materials materials_of(const Topology& topology, Catalogue& catalogue) {
     for (const CableKind& c : cables) {
         CableOrder order{
             .where = fmt::format("{} to {}", level_name(c.low_level), level_name(c.low_level + 1)),
-            .medium = c.length.value <= dac_m   ? "DAC"
-                      : c.length.value <= aoc_m ? "AOC"
-                                                : "optics and fibre",
+            .medium = media.of(c),
             .length = c.length,
             .bandwidth = c.bandwidth,
             .count = c.count};
-        if (c.length.value > aoc_m) order.transceivers = 2 * c.count;
+        if (order.medium == "optics and fibre") order.transceivers = 2 * c.count;
         out.cables.push_back(order);
     }
     out.bisection_bytes_per_s = topology.bisection_bytes_per_s();

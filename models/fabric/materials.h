@@ -19,7 +19,7 @@ struct SwitchOrder {
 
 struct CableOrder {
     std::string where;   // "NIC to leaf"
-    std::string medium;  // "DAC", "AOC", "optics and fibre", by reach
+    std::string medium;  // "Cat6, RJ45", "DAC", "AOC", "optics and fibre", by rate and reach
     Metres length;
     Bandwidth bandwidth;
     std::int64_t count = 0;

@@ -25,7 +25,8 @@ Topology Topology::read(Section& top, const TopologySpec& spec, Catalogue& catal
         return false;
     };
     std::vector<std::string> names;
-    for (Section& s : top.sections("switch", "A switch")) {
+    std::vector<Section> switches = top.sections("switch", "A switch");
+    for (Section& s : switches) {
         std::string name;
         std::int64_t tier = 1;
         std::string model = spec.leaf.name;
@@ -96,7 +97,9 @@ Topology Topology::read(Section& top, const TopologySpec& spec, Catalogue& catal
                         spec.nics_per_server, spec.nics_per_node));
         return t;
     }
-    for (Section& s : top.sections("attach", "NICs of a run of nodes on one leaf, a port each")) {
+    std::vector<Section> attached =
+        top.sections("attach", "NICs of a run of nodes on one leaf, a port each");
+    for (Section& s : attached) {
         std::string leaf;
         std::int64_t first = 0;
         std::int64_t last = boxes - 1;
@@ -161,17 +164,25 @@ Topology Topology::read(Section& top, const TopologySpec& spec, Catalogue& catal
             }
         }
         if (used > static_cast<double>(model.ports)) {
-            top.error("",
-                      fmt::format("{} has {} cables worth {:.4g} ports of {}; {} has {}", names[i],
-                                  t.ports_used(v), used, line_rate_text(model.port_bandwidth),
-                                  model.name, model.ports));
+            switches[i].error(
+                "", fmt::format("{} has {} cables worth {:.4g} ports of {}; {} has {}", names[i],
+                                t.ports_used(v), used, line_rate_text(model.port_bandwidth),
+                                model.name, model.ports));
         }
     }
     for (VertexId nic = 0; nic < t.nic_count(); ++nic) {
         if (ports[nic] > 0) continue;
-        top.error("", fmt::format("{} is attached to no leaf", t.name(nic)),
-                  "every NIC of every node needs an [[attach]]");
+        Section& last = attached.empty() ? top : attached.back();
+        last.error("", fmt::format("{} is attached to no leaf, here or before", t.name(nic)),
+                   "every NIC of every node needs an [[attach]]");
         break;
+    }
+    if (!top.ok()) return t;
+    if (const std::vector<VertexId> cut = t.unreachable(); !cut.empty()) {
+        const VertexId leaf = t.links()[t.up_links(cut[0])[0]].to;
+        switches[leaf - t.nic_count()].error(
+            "", fmt::format("{} and {} are not connected", t.name(0), t.name(cut[0])),
+            fmt::format("no [[cable]] leads from {} to the others", t.name(leaf)));
     }
     return t;
 }

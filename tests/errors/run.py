@@ -11,6 +11,7 @@ before you keep it.
 """
 
 import difflib
+import json
 import os
 import pathlib
 import re
@@ -337,6 +338,79 @@ def case_standard_output_is_full(program, folder):
         # Small outputs fail when they are flushed, large ones earlier: two texts, one meaning.
         check(code == 2 and re.fullmatch(r"railyard: error: can('t|not) write to .+\n", stderr),
               f"{' '.join(arguments)}:\n{said(code, stderr)}")
+
+
+TRAINING_ROWS = """# what was measured, where
+model,mode,hidden,layers,heads,tp,pp,dp,gpus,global_batch,microbatch,interleave,seq,vocab,iter_time_s_measured
+22B,full_recompute,6144,48,64,8,1,1,8,4,4,1,2048,51200,1.42
+22B,full_recompute,6144,48,sixty-four,8,1,1,8,4,4,1,2048,51200,1.42
+22B,full_recompute,6144,48,64,8x,1,1,8,4,4,1,2048,51200,1.42
+22B,full_recompute,6144,48,64,8,1,1,8,4,4,1,2048,51200,"1,42"
+22B,full_recompute,6144,48,64,7,1,1,7,4,4,1,2048,51200,1.42
+22B,full_recompute,6144,48,64,8,7,1,56,4,4,1,2048,51200,1.42
+22B,full_recompute,6144,48,64,0,1,1,8,4,4,1,2048,51200,1.42
+22B,full_recompute,6144,48,64,8,1,1,8,6,4,1,2048,51200,1.42
+22B,full_recompute,6144,48,64,8,1,1,8,4,4,1,2048,51200,nan
+22B,seqpar+selective,6144,48,64,8,1,1,8,4,,1,2048,51200,1.1
+"""
+
+
+def verified(program, folder, name, text, unused):
+    """The rows of a table that are expressed, of which each in `unused` is not: (place, why)."""
+    path = write(folder / name, text)
+    said_of_rows = "".join(f"{path}:{place}: warning: {why}\n    this row is not expressed\n"
+                           for place, why in unused)
+    return json.loads(expect(program, ["verify", "--json", path], 0, said_of_rows))["rows"]
+
+
+def case_verify_a_field_that_can_not_be(program, folder):
+    expressed = verified(program, folder, "13_steps.csv", TRAINING_ROWS, [
+        ("4:28", "heads: expected a number, found 'sixty-four'"),
+        ("5:31", "tp: expected a number, found '8x'"),
+        ("6:56", "iter_time_s_measured: expected a number, found '1,42'"),
+        ("7:31", "tp: 64 attention heads don't divide by 7 ranks"),
+        ("8:33", "pp: 48 layers don't divide by 7 ranks, nor with one layer less on the first and last"),
+        ("9:31", "tp: no plan has 0 ranks"),
+        ("10:39", "global_batch: 6 sequences don't divide by data 1 x microbatch 4"),
+        ("11:56", "iter_time_s_measured: expected a number, found 'nan'")])
+    # A field that is not printed is none that is wrong.
+    equal("expressed", "22B full_recompute, 22B seqpar+selective", ", ".join(r["row"] for r in expressed))
+
+
+def case_verify_gpus_that_do_not_divide(program, folder):
+    rows_of_llama = ("gpus,tp,cp,pp,seq_len,batch_per_dp,tflops_per_gpu\n"
+                     "8192,8,1,16,8192,32,430\n8192,,1,16,8192,32,430\n8200,8,1,16,8192,32,430\n")
+    expressed = verified(program, folder, "06_llama.csv", rows_of_llama, [
+        ("3:1", "gpus: 8192 GPUs don't divide by tensor 0 x context 1 x pipeline 16"),
+        ("4:1", "gpus: 8200 GPUs don't divide by tensor 8 x context 1 x pipeline 16")])
+    equal("expressed", "1", str(len(expressed)))
+
+
+def case_verify_a_plan_of_two_quantities(program, folder):
+    # Neither its step time nor its memory, and said once.
+    expressed = verified(program, folder, "17_runs.csv",
+                         "case,real_ms,real_alloc_GiB\nllama3_70b_l12_tp7_pp1_dp1_mbc4,843.00,66.55\n",
+                         [("2:1", "tp: 64 attention heads don't divide by 7 ranks")])
+    equal("expressed", "0", str(len(expressed)))
+
+
+def case_perf_names_in_any_case(program, folder):
+    # As NCCL_ALGO and NCCL_PROTO spell them.
+    for algorithm, protocol in (("Ring", "LL"), ("RING", "LL128"), ("NVLSTree", "Simple")):
+        arguments = ["perf", "AllReduce", "perf_algorithm_unknown.toml", "-b", "1M", "-e", "1M", "--json",
+                     "--algorithm", algorithm, "--protocol", protocol]
+        found = json.loads(expect(program, arguments, 0, ""))["rows"][0]
+        equal("algorithm", algorithm.lower(), found["algorithm"].replace("_", ""))
+        equal("protocol", protocol.lower(), found["protocol"])
+
+
+def case_verify_a_message_that_can_not_be(program, folder):
+    expressed = verified(program, folder, "31_nvlink.csv",
+                         "device,op,num_gpus,bytes,median_us\nH100 SXM,all_reduce,8,a lot,100\n"
+                         "H100 SXM,all_reduce,8,8388608,\"about 100\"\n",
+                         [("2:23", "bytes: expected a number, found 'a lot'"),
+                          ("3:31", "median_us: expected a number, found 'about 100'")])
+    equal("expressed", "0", str(len(expressed)))
 
 
 def main():

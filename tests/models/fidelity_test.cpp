@@ -79,8 +79,14 @@ TEST_CASE("a broken cable is routed around, more of them cost more, the last one
     CHECK(seconds(broken(most).job.step.duration()) >= whole);
     const Scenario half = broken(R"({from="node-3.nic-2",to="leaf-0",capacity=0.5})");
     CHECK(seconds(half.job.step.duration()) > 1.02 * whole);
-    const Scenario cut = broken(R"({from="node-3.nic-2",to="leaf-0"})");
+    const char* last = R"({from="node-3.nic-2",to="leaf-0"})";
+    const Scenario cut = broken(last);
     CHECK(cut.no_path.find("node-3.nic-2") != std::string::npos);
+    // On an ideal network nothing is slow, but nobody gets past a cut.
+    const std::string faults = "fabric.compute.fault=[";
+    CHECK(with({"run.fidelity=analytic", faults + last + "]"}).no_path == cut.no_path);
+    CHECK(with({"run.fidelity=analytic", faults + R"({from="leaf-0",to="spine-0"}])"})
+              .no_path.empty());
 }
 
 TEST_CASE("a silent fault in one place holds up the whole job, and the ledger has it") {

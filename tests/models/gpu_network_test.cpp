@@ -162,6 +162,24 @@ TEST_CASE("one NIC for eight GPUs is shared by all that leave the node") {
     CHECK(c.network().send(groups(32, 8, 4)).bytes_per_s == doctest::Approx(c.nic() / 8));
 }
 
+TEST_CASE("a GPU reaches a NIC of the other socket over the link between the sockets") {
+    Cluster c("fat_tree", 4);
+    c.node.nics = c.spec.nics_per_node = 1;
+    c.node.pcie.socket_bytes_per_s = c.nic() / 100;
+    c.build();
+    // Over NVLink it hands over to the GPU next to the NIC instead.
+    CHECK(c.network().ring(groups(32, 8, 4)).bytes_per_s == doctest::Approx(c.nic() / 8));
+    remove_nvlink(c.node);
+    // The NIC is GPU 0's. The last four of eight cross the link, one of each group.
+    const GroupRate all = c.network().ring(groups(32, 8, 4));
+    CHECK(all.bytes_per_s == doctest::Approx(c.node.pcie.socket_bytes_per_s / 4));
+    CHECK(all.bottleneck.find("between the sockets") != std::string::npos);
+    const std::vector<GpuGroup> near = {{0, 8}, {1, 9}, {2, 10}, {3, 11}};
+    CHECK(c.network().ring(near).bytes_per_s == doctest::Approx(c.nic() / 4));
+    c.node.pcie.sockets = 1;
+    CHECK(c.network().ring(groups(32, 8, 4)).bytes_per_s == doctest::Approx(c.nic() / 8));
+}
+
 TEST_CASE("two NICs without a path are named") {
     Cluster c("rail_optimized", 4);
     c.topology.degrade(c.topology.up_links(*c.topology.find("node-3.nic-6"))[0], 0);

@@ -548,7 +548,7 @@ inline const std::map<std::string, Knob> knobs = {
     {"fabric.compute.fault",
      {{"[[fabric.compute.fault]]",
        "[[fabric.compute.fault]]\nfrom = \"node-7.nic-0\"\nto = "
-       "\"leaf-0\"\n[[fabric.compute.fault]]"}}},
+       "\"leaf-0\"\ncapacity = 0.25\n[[fabric.compute.fault]]"}}},
     {"fabric.compute.fault.from", {{"node-1.nic-0", "node-4.nic-0"}}},
     {"fabric.compute.fault.to",
      {{"\"node-1.nic-0\"\nto = \"leaf-0\"", "\"leaf-0\"\nto = \"node-4.nic-0\""}}},
