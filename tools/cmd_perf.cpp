@@ -300,6 +300,11 @@ int cmd_perf(const std::vector<std::string>& arguments) {
             fmt::print("# held up by {}; an ideal network: {:.1f} GB/s\n", c.bottleneck,
                        1e-9 * ideal.network);
         }
+        if (flow && *collective == Collective::all_reduce) {
+            fmt::print(
+                "# a double tree adds up {:.1f} GB/s over it; an ideal network: {:.1f} GB/s\n",
+                1e-9 * c.tree_network, 1e-9 * ideal.tree_network);
+        }
     }
     fmt::print("#\n{}# Avg bus bandwidth    : {:.4g}\n", table.text(), 1e-9 * bus_mean);
     return complain_of_limits(s.limits->all());

@@ -160,16 +160,25 @@ Communicator make_communicator(const CollectiveConstants& constants, const Node&
             constants.pair_bytes_per_s * static_cast<double>(std::max<std::int64_t>(1, domain - 1));
     }
     const double share = static_cast<double>(on_node) / static_cast<double>(node.gpus);
-    c.network = bytes_per_s_between_domains(node, shape.ranks, on_node,
-                                            std::max(1.0, static_cast<double>(node.nics) * share) *
-                                                nic_bandwidth_under_load(node).bytes_per_second());
-    c.sharp_network = c.network;
+    c.set_network(
+        bytes_per_s_between_domains(node, shape.ranks, on_node,
+                                    std::max(1.0, static_cast<double>(node.nics) * share) *
+                                        nic_bandwidth_under_load(node).bytes_per_second()));
     c.transport = node.transport;
     c.in_order = c.transport == "infiniband" || c.transport == "roce";
     c.sharp = shape.sharp && c.transport == "infiniband";
     c.tuner = constants.tuner[static_cast<std::size_t>(std::min<std::int64_t>(c.domains, 3) - 1)];
     c.measured = constants.measured;
     return c;
+}
+
+void Communicator::set_network(double bytes_per_s) {
+    network = bytes_per_s;
+    sharp_network = bytes_per_s;
+    // Of the two trees together the busiest domain has so many neighbours, and sends half the data to each:
+    // one in either of two domains; three of three; else three in one tree and one in the other.
+    const double neighbours = domains == 2 ? 2 : domains == 3 ? 3 : 4;
+    tree_network = bytes_per_s / (neighbours / 2);
 }
 
 double bytes_per_s_between_domains(const Node& node, std::int64_t ranks, std::int64_t on_node,
@@ -187,15 +196,18 @@ void measure(GpuNetwork& network, std::span<const GpuGroup> groups, Collective c
              Communicator& c) {
     const Traffic traffic = traffic_of(collective);
     const GroupRate rate = network.rate(traffic, groups);
-    if (c.sharp && traffic == Traffic::ring && c.domains > 1) {
+    const bool trees = traffic == Traffic::all_reduce && c.domains > 1;
+    if (c.sharp && trees) {
         c.sharp_network = network.reduction(groups).bytes_per_s;
         c.sharp = c.sharp_network > 0;
     }
+    const GroupRate tree = trees ? network.tree(groups) : GroupRate{};
     c.nvlink *= rate.nvlink_left;
     if (rate.bytes_per_s == 0) return;
     c.bottleneck = rate.bottleneck;
     if (c.domains > 1) {
         c.network = rate.bytes_per_s * (collective == Collective::send_recv ? c.per_domain : 1);
+        if (trees) c.tree_network = tree.bytes_per_s;
         c.measured.network_hop_s += rate.extra_hop_s;
     } else {
         c.nvlink = rate.bytes_per_s;

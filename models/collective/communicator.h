@@ -79,11 +79,15 @@ struct Communicator {
     double per_domain = 1;     // ranks / domains
     double nvlink = 0;         // bytes/s per GPU and direction, as NCCL counts it
     double network = 0;        // bytes/s per domain and direction that this communicator can use
-    double sharp_network = 0;  // likewise, where the switches reduce
+    double tree_network = 0;   // bytes/s of an all-reduce that a double tree takes between domains
+    double sharp_network = 0;  // as `network`, where the switches reduce
     bool nvswitch = false;
     bool in_order = true;   // the network keeps stores in order, which LL128 needs
     bool sharp = false;     // the switches reduce
     double tree_depth = 0;  // log2(domains)
+    // So much between domains, by all algorithms' ways.
+    void set_network(double bytes_per_s);
+
     std::string transport;
     std::string bottleneck;  // the link that holds it up, once measured
     TunerConstants tuner;
@@ -107,8 +111,8 @@ struct CollectiveConstants {
 CollectiveConstants read_collective_constants(Catalogue& catalogue, const Node& node);
 
 // Lays the ranks out. `node` is what read_node gave, perhaps with other numbers and NICs. Its NICs
-// and what they carry become `network`: a communicator has its GPUs' share of them, one at least; write
-// another number there to have contention. A GB200 NVL72 rack is one node of 72 GPUs.
+// and what they carry become the network: a communicator has its GPUs' share of them, one at least. A GB200
+// NVL72 rack is one node of 72 GPUs.
 Communicator make_communicator(const CollectiveConstants& constants, const Node& node,
                                CommunicatorShape shape);
 

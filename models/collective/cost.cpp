@@ -59,9 +59,6 @@ class Model {
 
   private:
     bool all_reduce() const { return collective_ == Collective::all_reduce; }
-    // Between two domains a tree goes up one way and down the other; between more, a node sends to
-    // a parent in one tree and two children in the other, or nearly so.
-    double tree_passes() const { return c_.domains == 2 ? 1 : 2; }
     double domain_bytes() const { return c_.per_domain * m_.fill_bytes; }
     // NVLink, network, NVLink: each has its chunks under way.
     double stages() const { return network_ ? 3 : 1; }
@@ -88,7 +85,7 @@ class Model {
         pace.latency_s = m_.launch_s + 2 * (c_.per_domain - 1) * hop_s_ +
                          2 * c_.tree_depth * (c_.tuner.tree_network_s[p_] + m_.network_hop_s);
         const double nvlink = 2 / nvlink_;
-        pace.s_per_byte = network_ ? std::max(nvlink, tree_passes() / net_) : nvlink;
+        pace.s_per_byte = network_ ? std::max(nvlink, 1 / (c_.tree_network * wire_)) : nvlink;
         if (ll_) {
             if (network_) {
                 pace.s_per_byte =
@@ -110,7 +107,7 @@ class Model {
         Pace pace{m_.launch_s + m_.nvls_setup_s, nvlink, nvlink, domain_bytes()};
         if (network_) {
             pace.latency_s += 2 * c_.tree_depth * (c_.tuner.nvls_tree_network_s + m_.network_hop_s);
-            pace.s_per_byte = std::max(nvlink, tree_passes() / c_.network);
+            pace.s_per_byte = std::max(nvlink, 1 / c_.tree_network);
             pace.fill_s_per_byte = std::max(nvlink, 1 / c_.network);
         }
         pace.fill_s_per_byte *= m_.fill_share * stages();

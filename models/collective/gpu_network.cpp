@@ -16,6 +16,19 @@ std::int64_t socket_of(const Pcie& pcie, std::int64_t gpu, std::int64_t gpus) {
     return gpu * pcie.sockets / gpus;
 }
 
+// Over whom a rank of NCCL's binary tree reaches rank 0; of rank 0 itself none. In the order of ranks: odd
+// ones are leaves, and who is a multiple of 2^k but not of 2^(k+1) is k levels above them. Source: NCCL's
+// graph/trees.cc.
+std::size_t tree_parent(std::size_t rank, std::size_t ranks) {
+    const std::size_t lowest = rank & (~rank + 1);
+    const std::size_t parent = (rank ^ lowest) | (lowest << 1);
+    return parent < ranks ? parent : rank ^ lowest;
+}
+// Who has this rank of the second tree, in which leaves of the first are above others.
+std::size_t second_tree(std::size_t rank, std::size_t ranks) {
+    return ranks % 2 == 0 ? ranks - 1 - rank : (rank + 1) % ranks;
+}
+
 }  // namespace
 
 GpuNetwork::GpuNetwork(const Node& node, const Topology& topology, RoutingSpec routing)
@@ -164,12 +177,13 @@ void GpuNetwork::connect(const Hop& hop, std::vector<Usage>& out) {
     const VertexId a = topology_.nic(node_of(hop.from), hop.rail);
     const VertexId b = topology_.nic(node_of(hop.to), hop.rail);
     const std::size_t first = out.size();
-    if (!router_.route(a, b, static_cast<std::uint64_t>(hop.from), out)) {
+    const std::uint64_t label = static_cast<std::uint64_t>(hop.from) + (hop.connection << 32U);
+    if (!router_.route(a, b, label, out)) {
         throw NoPath(topology_.name(a), topology_.name(b));
     }
     longest_ = std::max(longest_, router_.latency({out.data() + first, out.size() - first}));
     for (std::size_t i = first; i < out.size(); ++i) out[i].share *= hop.share;
-    if (closer_) hops_.push_back({a, b, hop.share, static_cast<std::uint64_t>(hop.from)});
+    if (closer_) hops_.push_back({a, b, hop.share, label});
     to_nic(receiver, hop.rail, false, hop.share, out);
 }
 
@@ -203,17 +217,19 @@ std::vector<GpuNetwork::Members> GpuNetwork::members_of(const GpuGroup& group) c
     return parts;
 }
 
+std::int64_t GpuNetwork::gpu_from(const Members& part, std::int64_t nic, std::size_t k) const {
+    const auto near = std::find_if(part.gpus.begin(), part.gpus.end(),
+                                   [&](std::int64_t g) { return is_near(g, nic); });
+    return part.gpus[(static_cast<std::size_t>(near - part.gpus.begin()) + k) % part.gpus.size()];
+}
+
 void GpuNetwork::add_ring(const GpuGroup& group, Streams& streams) {
     const std::vector<Members> parts = members_of(group);
     const std::size_t rings = parts.size() == 1 ? 1 : parts[0].nics.size();
     for (std::size_t c = 0; c < rings; ++c) {
         const auto nic = [&](const Members& part) { return part.nics[c % part.nics.size()]; };
-        // A node is gone round from the GPU next to the ring's NIC.
         const auto gpu = [&](const Members& part, std::size_t k) {
-            const auto near = std::find_if(part.gpus.begin(), part.gpus.end(),
-                                           [&](std::int64_t g) { return is_near(g, nic(part)); });
-            return part
-                .gpus[(static_cast<std::size_t>(near - part.gpus.begin()) + k) % part.gpus.size()];
+            return gpu_from(part, nic(part), k);
         };
         const std::size_t first = streams.usages.size();
         for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -229,9 +245,39 @@ void GpuNetwork::add_ring(const GpuGroup& group, Streams& streams) {
     }
 }
 
+// Within a node a chain from the GPU next to the NIC; between nodes NCCL's double binary tree.
+void GpuNetwork::add_double_tree(const GpuGroup& group, Streams& streams) {
+    const std::vector<Members> parts = members_of(group);
+    const std::size_t trees = parts.size() == 1 ? 1 : 2 * parts[0].nics.size();
+    for (std::size_t t = 0; t < trees; ++t) {
+        const std::size_t first = streams.usages.size();
+        const auto nic = [&](const Members& part) { return part.nics[t / 2 % part.nics.size()]; };
+        for (const Members& part : parts) {
+            for (std::size_t k = 0; k + 1 < part.gpus.size(); ++k) {
+                const std::int64_t above = gpu_from(part, nic(part), k);
+                const std::int64_t below = gpu_from(part, nic(part), k + 1);
+                inside_node(below, above, 1, streams.usages);
+                inside_node(above, below, 1, streams.usages);
+            }
+        }
+        const auto part_of = [&](std::size_t rank) -> const Members& {
+            return parts[t % 2 == 0 ? rank : second_tree(rank, parts.size())];
+        };
+        for (std::size_t rank = 1; rank < parts.size(); ++rank) {
+            const Members& child = part_of(rank);
+            const Members& parent = part_of(tree_parent(rank, parts.size()));
+            const std::int64_t below = gpu_from(child, nic(child), 0);
+            const std::int64_t above = gpu_from(parent, nic(parent), 0);
+            connect({below, above, nic(child), 1, t}, streams.usages);
+            connect({above, below, nic(parent), 1, t}, streams.usages);
+        }
+        streams.close(first, static_cast<double>(trees), hops_);
+    }
+}
+
 // The GPUs of an NVLink domain add up there first: into each of its NICs goes the sum, from the GPU next to
 // it, over a tree for each port.
-bool GpuNetwork::add_trees(const GpuGroup& group, Streams& streams) {
+bool GpuNetwork::add_switch_trees(const GpuGroup& group, Streams& streams) {
     std::vector<Members> parts;
     for (std::size_t i = 0; i < group.size();) {
         std::size_t end = i + 1;
@@ -340,11 +386,17 @@ GroupRate GpuNetwork::ring(std::span<const GpuGroup> groups) {
     return slowest(streams, groups);
 }
 
+GroupRate GpuNetwork::tree(std::span<const GpuGroup> groups) {
+    Streams streams;
+    for (const GpuGroup& group : groups) add_double_tree(group, streams);
+    return slowest(streams, groups);
+}
+
 GroupRate GpuNetwork::reduction(std::span<const GpuGroup> groups) {
     Streams streams;
     streams.kind = StreamKind::reduction;
     for (const GpuGroup& group : groups) {
-        if (add_trees(group, streams)) continue;
+        if (add_switch_trees(group, streams)) continue;
         hops_.clear();
         return {};
     }

@@ -5,8 +5,9 @@
 // A ring is a pipeline: in steady state all its hops carry the same stream, so it is one flow that uses each
 // of its links, and its slowest hop is its speed. A group that has m NICs in each node runs m rings (NCCL's
 // channels); ring c leaves and enters every node by NIC c, so that it stays on its rail where there are
-// rails. Data are split evenly over the rings: the slowest sets the pace. NVLink ports serve one group at a
-// time, so there is nothing to share: of them only what the worst GPU of a group has left is told.
+// rails. Data are split evenly over the rings: the slowest sets the pace. So it is with trees: two for each
+// of the NICs, all of whose edges carry one stream up and one down. NVLink ports serve one group at a time,
+// so there is nothing to share: of them only what the worst GPU of a group has left is told.
 
 #include <cstdint>
 #include <exception>
@@ -36,11 +37,17 @@ class NoPath : public std::exception {
 };
 
 // What a collective looks like to the links.
-enum class Traffic : std::uint8_t { ring, all_to_all, send };
+enum class Traffic : std::uint8_t {
+    ring,
+    all_reduce,  // a ring, or trees
+    all_to_all,
+    send,
+};
 inline Traffic traffic_of(Collective collective) {
-    return collective == Collective::all_to_all  ? Traffic::all_to_all
-           : collective == Collective::send_recv ? Traffic::send
-                                                 : Traffic::ring;
+    return collective == Collective::all_to_all   ? Traffic::all_to_all
+           : collective == Collective::send_recv  ? Traffic::send
+           : collective == Collective::all_reduce ? Traffic::all_reduce
+                                                  : Traffic::ring;
 }
 
 struct GroupRate {
@@ -86,10 +93,11 @@ class GpuNetwork {
     // Asks this too.
     void look_closer(std::shared_ptr<NetworkModel> model) { closer_ = std::move(model); }
 
-    // The slowest group's rate when all of them run a ring at once, an all-to-all at once, or each GPU of
-    // a group sends to the next, cyclically. Every group has at least two GPUs. Throws NoPath, and
-    // ScenarioError for an all-to-all that is too large.
+    // The slowest group's rate when all of them run a ring at once, double trees (what an all-reduce adds up
+    // in a second), an all-to-all at once, or each GPU of a group sends to the next, cyclically. Every group
+    // has at least two GPUs. Throws NoPath, and ScenarioError for an all-to-all that is too large.
     GroupRate ring(std::span<const GpuGroup> groups);
+    GroupRate tree(std::span<const GpuGroup> groups);
     GroupRate all_to_all(std::span<const GpuGroup> groups);
     GroupRate send(std::span<const GpuGroup> groups);
     // Likewise an all-reduce that switches add up (SHARP), over a tree for each ring that there would be:
@@ -121,6 +129,7 @@ class GpuNetwork {
         std::int64_t to;
         std::int64_t rail;  // which NIC, of both nodes
         float share = 1;
+        std::uint64_t connection = 0;  // of those between the same two GPUs
     };
 
     std::int64_t node_of(std::int64_t gpu) const { return gpu / gpus_per_node_; }
@@ -146,8 +155,11 @@ class GpuNetwork {
         std::vector<std::int64_t> nics;
     };
     std::vector<Members> members_of(const GpuGroup& group) const;
+    // The k-th GPU of a node, counted round from the one next to the NIC.
+    std::int64_t gpu_from(const Members& part, std::int64_t nic, std::size_t k) const;
     void add_ring(const GpuGroup& group, Streams& streams);
-    bool add_trees(const GpuGroup& group, Streams& streams);
+    void add_double_tree(const GpuGroup& group, Streams& streams);
+    bool add_switch_trees(const GpuGroup& group, Streams& streams);
     void look_closer(const Streams& streams, LinkId bottleneck, GroupRate& rate);
     GroupRate slowest(const Streams& streams, std::span<const GpuGroup> groups);
 

@@ -41,14 +41,14 @@ const Communicator& Communicators::of(Collective collective, std::int64_t stride
     c = make_communicator(constants_, node_, {ranks, in_node, sharp_});
     // All GPUs of a node are in some group of the kind.
     const double share = static_cast<double>(in_node) / static_cast<double>(node_.gpus);
-    c.network = bytes_per_s_between_domains(node_, ranks, in_node,
-                                            nic_bandwidth_under_load(node_).bytes_per_second() *
-                                                share * static_cast<double>(node_.nics));
-    c.sharp_network = c.network;
+    c.set_network(bytes_per_s_between_domains(node_, ranks, in_node,
+                                              nic_bandwidth_under_load(node_).bytes_per_second() *
+                                                  share * static_cast<double>(node_.nics)));
     if (network_ && ranks > 1) measure(*network_, groups(stride, ranks), collective, c);
     if (nics > 0) {
         const double part = static_cast<double>(nics) / static_cast<double>(node_.nics);
         c.network *= part;
+        c.tree_network *= part;
         c.sharp_network *= part;
     }
     return c;
