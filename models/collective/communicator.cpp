@@ -174,6 +174,7 @@ Communicator make_communicator(const CollectiveConstants& constants, const Node&
 
 void Communicator::set_network(double bytes_per_s) {
     network = bytes_per_s;
+    nominal_network = bytes_per_s;
     sharp_network = bytes_per_s;
     // Of the two trees together the busiest domain has so many neighbours, and sends half the data to each:
     // one in either of two domains; three of three; else three in one tree and one in the other.

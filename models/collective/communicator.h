@@ -79,7 +79,9 @@ struct Communicator {
     double per_domain = 1;     // ranks / domains
     double nvlink = 0;         // bytes/s per GPU and direction, as NCCL counts it
     double network = 0;        // bytes/s per domain and direction that this communicator can use
-    double tree_network = 0;   // bytes/s of an all-reduce that a double tree takes between domains
+    double nominal_network =
+        0;                    // likewise, what NCCL takes it for, which sees NICs and no contention
+    double tree_network = 0;  // bytes/s of an all-reduce that a double tree takes between domains
     double sharp_network = 0;  // as `network`, where the switches reduce
     bool nvswitch = false;
     bool in_order = true;   // the network keeps stores in order, which LL128 needs

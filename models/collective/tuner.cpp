@@ -84,7 +84,7 @@ double tuner_seconds(const Communicator& c, Collective collective, double bytes,
     const double domains = static_cast<double>(c.domains);
     const bool network = c.domains > 1;
     const double steps = all_reduce ? 2 * (n - 1) : gathers_or_scatters(collective) ? n - 1 : n;
-    const double link = network ? std::min(c.nvlink, c.network) : c.nvlink;
+    const double link = network ? std::min(c.nvlink, c.nominal_network) : c.nvlink;
     double latency = 0;
     double bandwidth = 0;  // of the algorithm: bytes / time of a large message
     switch (choice.algorithm) {
@@ -113,7 +113,8 @@ double tuner_seconds(const Communicator& c, Collective collective, double bytes,
                                               c.tree_depth * t.tree_network_s[p]);
             // Between two domains each carries the tree in one direction only.
             const double tree_link =
-                network ? std::min(c.nvlink, c.network * (c.domains == 2 ? 2 : 1)) : c.nvlink;
+                network ? std::min(c.nvlink, c.nominal_network * (c.domains == 2 ? 2 : 1))
+                        : c.nvlink;
             bandwidth = std::min(t.tree_bandwidth * tree_link, t.tree_max);
             if (choice.protocol == Protocol::ll) {
                 bandwidth = std::min(bandwidth * t.tree_ll_share, t.ll_max);
@@ -135,8 +136,8 @@ double tuner_seconds(const Communicator& c, Collective collective, double bytes,
                         (all_reduce ? 2 : (c.per_domain - 1) / c.per_domain);
             if (choice.algorithm == Algorithm::nvls_tree) {
                 latency += 2 * c.tree_depth * t.nvls_tree_network_s;
-                bandwidth =
-                    std::min({bandwidth, t.nvls_tree_max, c.network * (c.domains == 2 ? 2 : 1)});
+                bandwidth = std::min(
+                    {bandwidth, t.nvls_tree_max, c.nominal_network * (c.domains == 2 ? 2 : 1)});
             }
             bandwidth *= n / steps;
             break;

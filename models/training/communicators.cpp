@@ -48,6 +48,7 @@ const Communicator& Communicators::of(Collective collective, std::int64_t stride
     if (nics > 0) {
         const double part = static_cast<double>(nics) / static_cast<double>(node_.nics);
         c.network *= part;
+        c.nominal_network *= part;
         c.tree_network *= part;
         c.sharp_network *= part;
     }
