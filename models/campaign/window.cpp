@@ -618,6 +618,12 @@ WindowSpec read_window(Section& top, const WindowContext& context) {
             each.warning("network", fmt::format("has no effect: nothing is sent on the {} network",
                                                 route->network));
         }
+        const bool twice =
+            std::any_of(spec.routes.begin(), spec.routes.end(), [&](const WindowRoute& other) {
+                return other.network == route->network && other.from == route->from &&
+                       other.to == route->to;
+            });
+        if (twice) each.error("from", "two NICs can have one route each way");
         spec.routes.push_back(std::move(*route));
     }
     section.read("allow_loss", spec.allow_loss,

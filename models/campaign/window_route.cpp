@@ -56,9 +56,9 @@ std::optional<WindowRoute> read_window_route(Section& section,
     if (std::find(stops.begin(), stops.end(), std::nullopt) != stops.end()) return std::nullopt;
     for (std::size_t i = 0; i + 1 < stops.size(); ++i) {
         const auto cable = t.cable_between(*stops[i], *stops[i + 1]);
-        if (!cable) {
-            section.error("via", fmt::format("no cable joins {} and {}", t.name(*stops[i]),
-                                             t.name(*stops[i + 1])));
+        if (!cable || t.links()[*cable].bytes_per_s == 0) {
+            section.error("via", fmt::format("no {}cable joins {} and {}", cable ? "working " : "",
+                                             t.name(*stops[i]), t.name(*stops[i + 1])));
             return std::nullopt;
         }
         route.path.push_back(*cable);
