@@ -202,13 +202,12 @@ void measure(GpuNetwork& network, std::span<const GpuGroup> groups, Collective c
         c.sharp_network = network.reduction(groups).bytes_per_s;
         c.sharp = c.sharp_network > 0;
     }
-    const GroupRate tree = trees ? network.tree(groups) : GroupRate{};
     c.nvlink *= rate.nvlink_left;
     if (rate.bytes_per_s == 0) return;
     c.bottleneck = rate.bottleneck;
     if (c.domains > 1) {
         c.network = rate.bytes_per_s * (collective == Collective::send_recv ? c.per_domain : 1);
-        if (trees) c.tree_network = tree.bytes_per_s;
+        if (trees) c.tree_network = network.tree(groups).bytes_per_s;
         c.measured.network_hop_s += rate.extra_hop_s;
     } else {
         c.nvlink = rate.bytes_per_s;

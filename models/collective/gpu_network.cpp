@@ -293,11 +293,10 @@ bool GpuNetwork::add_switch_trees(const GpuGroup& group, Streams& streams) {
         std::vector<Usage> inside;  // nodes
         for (const Members& part : parts) {
             const std::int64_t nic = part.nics[c % part.nics.size()];
-            const auto near = std::find_if(part.gpus.begin(), part.gpus.end(),
-                                           [&](std::int64_t g) { return is_near(g, nic); });
-            to_nic(*near, nic, true, 1, inside);
-            to_nic(*near, nic, false, 1, inside);
-            nics.push_back(topology_.nic(node_of(*near), nic));
+            const std::int64_t near = gpu_from(part, nic, 0);
+            to_nic(near, nic, true, 1, inside);
+            to_nic(near, nic, false, 1, inside);
+            nics.push_back(topology_.nic(node_of(near), nic));
         }
         const std::size_t ports = topology_.up_links(nics[0]).size();
         const std::vector<AggregationTree> trees =

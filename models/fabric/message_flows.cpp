@@ -47,15 +47,17 @@ MessageFlows::Handle MessageFlows::send(const Message& m) {
             flow.path = before.path;
             flow.routing = before.routing;
             flow.continues = m.continues + q;
-        } else if (pinned != pinned_.end()) {
-            flow.queue_pair = Router::queue_pair(m.from, m.to, m.label, q);
-            flow.path = pinned->second;
-            flow.routing = PacketRouting::path;
         } else {
             flow.queue_pair = Router::queue_pair(m.from, m.to, m.label, q);
-            usages_.clear();
-            if (!router_.route_queue_pair(m.from, m.to, flow.queue_pair, usages_)) return nothing;
-            for (const Usage& u : usages_) flow.path.push_back(u.link);
+            if (pinned != pinned_.end()) {
+                flow.path = pinned->second;
+                flow.routing = PacketRouting::path;
+            } else {
+                usages_.clear();
+                if (!router_.route_queue_pair(m.from, m.to, flow.queue_pair, usages_))
+                    return nothing;
+                for (const Usage& u : usages_) flow.path.push_back(u.link);
+            }
         }
         flow.bytes =
             std::max<std::int64_t>(1, m.bytes / queue_pairs_ + (q < m.bytes % queue_pairs_));
