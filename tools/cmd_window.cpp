@@ -193,6 +193,7 @@ Json to_json(const Scenario& s, const NetworkWindow& window, const WindowResult&
             {"first_failure_s", time(r.first_failure)},
             {"frozen_after_s", time(r.frozen_after)},
             {"deadlock", r.deadlock},
+            {"deadlock_left", r.deadlock_left},
             {"traffic", traffic},
             {"tiers", tiers},
             {"lost_lossless", r.totals.lost_lossless},
@@ -306,7 +307,13 @@ void print_window(const Scenario& s, const NetworkWindow& window, const WindowRe
         fmt::print("  nothing moved any more {} after the fault began\n",
                    time_text(r.frozen_after));
     }
-    if (!r.deadlock.empty()) fmt::print("  deadlock: {}\n", r.deadlock);
+    if (!r.deadlock.empty()) {
+        fmt::print("  deadlock{}: {}\n",
+                   r.deadlock_left
+                       ? ""
+                       : fmt::format(", seen at {}, broken since", time_text(r.deadlock_seen)),
+                   r.deadlock);
+    }
     if (r.failures > 0) {
         fmt::print("  {} flows failed, the first at {}: the job's error\n", r.failures,
                    time_text(r.first_failure));
@@ -339,7 +346,12 @@ int complain(const Scenario& s, const NetworkWindow& window, const WindowResult&
     const auto open = static_cast<std::int64_t>(r.ends.size()) - r.failures -
                       std::count_if(r.ends.begin(), r.ends.end(),
                                     [](Picoseconds end) { return end != PacketEngine::never; });
-    if (r.ending == WindowEnding::stuck) {
+    if (r.ending == WindowEnding::stuck && open == 0) {
+        fmt::print(stderr,
+                   "railyard: stuck: {} of {} flows on the {} network failed\n    deadlock: {}\n",
+                   r.failures, r.ends.size(), name, r.deadlock);
+        code = exit_stuck;
+    } else if (r.ending == WindowEnding::stuck) {
         const Topology& t = window.network->topology;
         const auto first = first_open(r);
         const PacketFlow& flow = window.window.flows[first];

@@ -5,9 +5,12 @@
 namespace railyard {
 
 void check_plan(const TransformerModel& m, const ParallelPlan& p) {
-    for (const auto& [column, ranks] : {std::pair("tp", p.tensor), std::pair("pp", p.pipeline),
-                                        std::pair("cp", p.context), std::pair("dp", p.data)}) {
-        if (ranks < 1) throw RowError{column, fmt::format("no plan has {} ranks", ranks)};
+    const std::pair<const char*, std::int64_t> sizes[] = {
+        {"layers", m.layers},       {"hidden", m.hidden}, {"heads", m.heads},
+        {"seq", p.sequence_length}, {"tp", p.tensor},     {"pp", p.pipeline},
+        {"cp", p.context},          {"dp", p.data},       {"microbatch", p.microbatch}};
+    for (const auto& [column, size] : sizes) {
+        if (size < 1) throw RowError{column, fmt::format("expected 1 or more, found {}", size)};
     }
     if (m.heads % p.tensor != 0) {
         throw RowError{

@@ -230,12 +230,13 @@ void PacketReader::read_switches(Section& network) {
     for (Section& s : network.sections("switch", "A switch that is not set up as the others")) {
         SwitchKeys keys{s, {}, {}};
         s.read("name", keys.name, "Which: leaf-0, spine-3", {.required = true});
-        s.read("pfc", keys.settings.pfc, "false: it sends no pause frames");
+        s.read("pfc", keys.settings.pfc, "false: it neither sends nor heeds pause frames");
         std::int64_t priority = priority_;
-        read_priority(s, "pfc_priority", priority,
-                      "The one priority that it sends pauses for; what comes in another is lost "
-                      "where there is no room",
-                      {.otherwise = "those of all lossless classes"});
+        read_priority(
+            s, "pfc_priority", priority,
+            "The one priority that it sends and heeds pauses for; what comes in another is lost "
+            "where there is no room",
+            {.otherwise = "those of all lossless classes"});
         if (s.has("pfc_priority")) keys.settings.pfc_priority = static_cast<int>(priority);
         s.read("ecn", keys.settings.ecn, "false: it marks nothing");
         s.read("headroom", keys.settings.headroom, "Of each of its lossless (port, class)",

@@ -33,8 +33,11 @@ std::optional<WindowRoute> read_window_route(Section& section,
     std::vector<std::string> via;
     section.read("from", from, "The NIC that sends: node-3.nic-0", {.required = true});
     section.read("to", to, "The NIC that receives", {.required = true});
-    section.read("via", via, "The switches between them, in order: [\"leaf-0\", \"spine-1\"]",
-                 {.required = true});
+    section.read(
+        "via", via,
+        "The switches between them, in order: [\"leaf-0\", \"spine-1\"]; of several cables "
+        "between two the first sound one",
+        {.required = true});
     int network = 0;
     section.choose("network", network, names, "Of which network");
     section.finish();
@@ -53,6 +56,10 @@ std::optional<WindowRoute> read_window_route(Section& section,
     std::vector<std::optional<VertexId>> stops = {find(section, "from", t, from, true)};
     for (const std::string& name : via) stops.push_back(find(section, "via", t, name, false));
     stops.push_back(find(section, "to", t, to, true));
+    if (stops.front() && stops.front() == stops.back()) {
+        section.error("to", fmt::format("{} sends to itself", from));
+        return std::nullopt;
+    }
     if (std::find(stops.begin(), stops.end(), std::nullopt) != stops.end()) return std::nullopt;
     for (std::size_t i = 0; i + 1 < stops.size(); ++i) {
         const auto cable = t.cable_between(*stops[i], *stops[i + 1]);

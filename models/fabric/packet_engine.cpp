@@ -80,6 +80,10 @@ PacketEngine::PacketEngine(const PacketNetwork& network, PacketSpec spec,
         to_nic_[l] = network.is_nic(link.to) ? to_nic : 0;
         if (link.bit_error_rate > 0) faults_of(l);
         for (std::size_t c = 0; c < class_count_; ++c) {
+            if (!heeds_pauses(l, c)) {
+                port.unpausable |= static_cast<std::uint8_t>(1U << c);
+                ++ignored_pauses_;
+            }
             pool[link.to] -= set_apart(l, c);
             headroom[link.to] += ingress_[slot(l, static_cast<int>(c))].headroom_size;
         }
@@ -236,13 +240,13 @@ inline void PacketEngine::arrive(std::uint32_t id) {
     const LinkId in = paths_[packet.place - 1];
     if (to_nic_[in] == 0) return forward(in, id);
     if (ignored_pauses_ > 0 && takes_nothing(in, packet.traffic_class)) [[unlikely]] {
-        return lose(id, totals_.lost_to_watchdog);
+        return overflow(in, id);
     }
     if (to_nic_[in] == to_slow_nic) return receive_slowly(in, id);
     receive(in, id);
 }
 
-// A NIC that storms, whose pause the watchdog of its switch ignores.
+// A NIC that storms, whose pause its switch ignores.
 bool PacketEngine::takes_nothing(LinkId in, std::size_t traffic_class) const {
     if ((ports_[in].unpausable >> traffic_class & 1) == 0) return false;
     std::int32_t storms = pauses_[in * class_count_ + traffic_class].reasons;
@@ -306,9 +310,9 @@ void PacketEngine::lose(std::uint32_t id, std::int64_t& counter) {
 void PacketEngine::overflow(LinkId in, std::uint32_t id) {
     const std::size_t c = packets_[id].traffic_class;
     if (!spec_.classes[c].lossless()) return lose(id, totals_.lost_lossy);
-    if ((ports_[in].unpausable >> c & 1) != 0 && ingress_[in * class_count_ + c].xoff) {
-        return lose(id, totals_.lost_to_watchdog);  // sent past a pause
-    }
+    const bool past_pause =
+        (ports_[in].unpausable >> c & 1) != 0 && ingress_[in * class_count_ + c].xoff;
+    if (past_pause && heeds_pauses(in, c)) return lose(id, totals_.lost_to_watchdog);
     if (overflows_.empty()) overflows_.resize(links_.size());
     ++overflows_[in];
     lose(id, totals_.lost_lossless);

@@ -294,7 +294,7 @@ class PacketEngine {
         bool at_nic = false;          // sent by a NIC
         std::uint8_t waiting = 0;     // classes that have something to send
         std::uint8_t paused = 0;      // classes that must not
-        std::uint8_t unpausable = 0;  // classes whose pauses the watchdog ignores
+        std::uint8_t unpausable = 0;  // classes whose pauses the switch or its watchdog ignores
         std::uint8_t discarding = 0;  // classes that it throws away
         bool cut = false;             // because its cable is down
         std::uint8_t last_class = 0;
@@ -405,6 +405,11 @@ class PacketEngine {
     void arrive(std::uint32_t id);
     void receive(LinkId in, std::uint32_t id);
     void forward(LinkId in, std::uint32_t id);
+    // False where a switch that sends on `link` has no PFC for a class that has it elsewhere.
+    bool heeds_pauses(LinkId link, std::size_t traffic_class) const {
+        return spec_.classes[traffic_class].flow_control != FlowControl::pfc ||
+               (links_[reverse_link(link)].pausing >> traffic_class & 1) != 0;
+    }
     bool takes_nothing(LinkId in, std::size_t traffic_class) const;
     void lose(std::uint32_t id, std::int64_t& counter);
     void overflow(LinkId in, std::uint32_t id);
@@ -567,7 +572,7 @@ class PacketEngine {
     };
     std::vector<PollRound> rounds_;      // by vertex
     int discarding_arrivals_ = 0;        // ports that do
-    int ignored_pauses_ = 0;             // queues whose pauses the watchdog ignores
+    int ignored_pauses_ = 0;             // queues whose pauses are ignored
     std::vector<SwitchBuffer> buffers_;  // by vertex
     std::vector<Flow> flows_;            // by queue pair
     std::vector<Rarely> rarely_;         // likewise

@@ -19,7 +19,7 @@ struct PacketLink {
     std::int64_t vl_buffer_bytes =
         0;                      // at `to`, for each class with credits (InfiniBand's virtual lane)
     double bit_error_rate = 0;  // after error correction
-    std::uint8_t pausing = 0xff;  // bit c: `to` sends pauses for class c, if that has PFC
+    std::uint8_t pausing = 0xff;  // bit c: `to` sends and heeds pauses for class c, if that has PFC
 };
 
 struct PacketNetwork {

@@ -41,7 +41,7 @@ void PacketEngine::log_pause(LinkId link, std::size_t traffic_class, bool waits)
 void PacketEngine::on_xoff(LinkId link, std::size_t traffic_class) {
     Port& port = ports_[link];
     const auto bit = static_cast<std::uint8_t>(1U << traffic_class);
-    if ((port.paused & bit) != 0) return;
+    if ((port.paused & bit) != 0 || !heeds_pauses(link, traffic_class)) return;
     port.paused |= bit;
     Pause& pause = pauses_[link * class_count_ + traffic_class];
     pause.since = now_;

@@ -31,7 +31,7 @@ struct DeviatingSwitch {
     VertexId at = 0;
     bool pfc = true;
     bool ecn = true;
-    std::optional<int> pfc_priority;  // the one that it sends pauses for; absent: as the others
+    std::optional<int> pfc_priority;  // the one that it has PFC for; absent: as the others
     std::optional<Bytes> headroom;
 };
 
@@ -48,8 +48,8 @@ struct PacketProfile {
     std::vector<DeviatingSwitch> deviating;
 
     bool has_pfc(VertexId at) const;
-    // Bit c: it sends pauses for class c. A switch that has another priority's PFC sets the headroom apart,
-    // and has no pauses for these.
+    // Bit c: it sends and heeds pauses for class c. A switch that has PFC for another priority sets the
+    // headroom apart, and has no pauses for these.
     std::uint8_t pausing(VertexId at) const;
     // Headrooms that a switch sets apart at each port.
     std::int64_t headrooms(VertexId at) const;

@@ -306,6 +306,10 @@ WindowResult run_window(Catalogue& catalogue, const Topology& topology,
         result.timeline.push_back(sample);
         if (record != nullptr) queues.look(record->queues);
         result.still_max = std::max(result.still_max, sample.still);
+        if (result.deadlock.empty() && sample.still > 0 && sample.paused_links > 0) {
+            result.deadlock = describe_circle(topology, engine.deadlock());
+            result.deadlock_seen = engine.now();
+        }
         if (done || watcher.foreground_ended() ||
             (window.until_failure && result.first_failure != PacketEngine::never))
             break;
@@ -351,7 +355,11 @@ WindowResult run_window(Catalogue& catalogue, const Topology& topology,
         result.received_bytes.push_back(engine.received_bytes(f));
     }
     result.links = look_at_links(engine, links, classes);
-    result.deadlock = describe_circle(topology, engine.deadlock());
+    result.deadlock_left = !result.deadlock.empty() && !engine.deadlock().empty();
+    // Those that were in it have failed, and it is still there.
+    if (result.deadlock_left && result.ending == WindowEnding::resolved) {
+        result.ending = WindowEnding::stuck;
+    }
     result.totals = engine.totals();
     result.digest = engine.digest();
     return result;

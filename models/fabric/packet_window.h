@@ -89,6 +89,8 @@ struct WindowResult {
     std::vector<WindowSample> timeline;
     PacketEngine::Totals totals;
     std::string deadlock;  // the links that wait for each other in a circle, by name; empty: none
+    Picoseconds deadlock_seen{};  // to the sample
+    bool deadlock_left = false;   // at the end: nothing had broken it
     std::string digest;
 
     std::int64_t lost() const {

@@ -352,6 +352,7 @@ model,mode,hidden,layers,heads,tp,pp,dp,gpus,global_batch,microbatch,interleave,
 22B,full_recompute,6144,48,64,0,1,1,8,4,4,1,2048,51200,1.42
 22B,full_recompute,6144,48,64,8,1,1,8,6,4,1,2048,51200,1.42
 22B,full_recompute,6144,48,64,8,1,1,8,4,4,1,2048,51200,nan
+22B,full_recompute,6144,0,64,8,1,1,8,4,4,1,2048,51200,1.42
 22B,seqpar+selective,6144,48,64,8,1,1,8,4,,1,2048,51200,1.1
 """
 
@@ -371,9 +372,10 @@ def case_verify_a_field_that_can_not_be(program, folder):
         ("6:56", "iter_time_s_measured: expected a number, found '1,42'"),
         ("7:31", "tp: 64 attention heads don't divide by 7 ranks"),
         ("8:33", "pp: 48 layers don't divide by 7 ranks, nor with one layer less on the first and last"),
-        ("9:31", "tp: no plan has 0 ranks"),
+        ("9:31", "tp: expected 1 or more, found 0"),
         ("10:39", "global_batch: 6 sequences don't divide by data 1 x microbatch 4"),
-        ("11:56", "iter_time_s_measured: expected a number, found 'nan'")])
+        ("11:56", "iter_time_s_measured: expected a number, found 'nan'"),
+        ("12:25", "layers: expected 1 or more, found 0")])
     # A field that is not printed is none that is wrong.
     equal("expressed", "22B full_recompute, 22B seqpar+selective", ", ".join(r["row"] for r in expressed))
 

@@ -117,6 +117,13 @@ bytes = "4 MB"
     CHECK(wrong.totals.pause_frames == 0);
     CHECK(wrong.totals.lost_lossless > 0);
     CHECK(wrong.ends != run({with("pfc=false")}).ends);
+    // It does not heed a NIC that pauses either: nothing waits, nothing is detected, all is lost there.
+    const WindowResult storm = run({with("pfc_priority=4"), R"(window.traffic.0.senders=1)",
+                                    R"(window.fault=[{kind="pause",nic="node-0.nic-0"}])"});
+    CHECK(storm.totals.storms_detected == 0);
+    CHECK(storm.totals.lost_lossless > 0);
+    CHECK(storm.failures == 1);
+    for (const WindowLink& link : storm.links) CHECK(link.pauses == 0);
     // As a switch without PFC that has so much less: 200 kB for each of eight ports.
     CHECK(wrong.ends == run({with("pfc=false"), "fabric.compute.buffer.size=2.4 MB"}).ends);
 }

@@ -144,8 +144,11 @@ TEST_CASE(
     const Outcome broken = arm({});
     for (const Outcome* ended : {&sound, &one, &broken}) {
         CHECK(ended->network.ending == WindowEnding::resolved);
-        CHECK(ended->network.deadlock.empty());
+        CHECK(ended->network.deadlock.empty() == (ended != &broken));
+        CHECK_FALSE(ended->network.deadlock_left);
     }
+    CHECK(broken.network.deadlock == both.network.deadlock);  // seen until the watchdog broke it
+    CHECK(both.network.deadlock_left);
     CHECK(one.traffic[0].last > sound.traffic[0].last);
     CHECK(one.network.lost() == 0);
     CHECK(both.network.ending == WindowEnding::stuck);
