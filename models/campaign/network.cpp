@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "models/campaign/packets.h"
+#include "models/campaign/places.h"
 
 namespace railyard {
 
@@ -178,21 +179,11 @@ void NetworkReader::read_custom(Section& section, ClusterNetwork& network,
 void NetworkReader::apply_faults(ClusterNetwork& network, std::vector<LinkFault>& faults) {
     Topology& topology = network.topology;
     for (LinkFault& fault : faults) {
-        const std::optional<VertexId> from = topology.find(fault.from);
-        const std::optional<VertexId> to = topology.find(fault.to);
-        const auto unknown = [&](const char* key, const std::string& name) {
-            fault.section.error(key, fmt::format("the {} network has no '{}'", network.name, name),
-                                did_you_mean(name, topology.vertex_names()));
-        };
-        if (!from) unknown("from", fault.from);
-        if (!to) unknown("to", fault.to);
+        const auto from = find_place(fault.section, "from", topology, fault.from);
+        const auto to = find_place(fault.section, "to", topology, fault.to);
         if (!from || !to) continue;
-        const std::optional<LinkId> cable = topology.cable_between(*from, *to);
-        if (!cable) {
-            fault.section.error("to",
-                                fmt::format("no cable joins {} and {}", fault.from, fault.to));
-            continue;
-        }
+        const auto cable = find_cable(fault.section, "to", topology, *from, *to);
+        if (!cable) continue;
         topology.degrade(*cable, fault.capacity);
     }
 }
@@ -426,6 +417,21 @@ std::vector<ClusterNetwork> read_networks(Section& top, Catalogue& catalogue,
     networks.push_back(reader.read("management", std::nullopt, management));
     fabric.finish();
     return networks;
+}
+
+const ClusterNetwork* choose_network(Section& section,
+                                     const std::vector<ClusterNetwork>& networks) {
+    static const std::vector<std::string> names = {"compute", "storage"};
+    int network = 0;
+    section.choose("network", network, names, "Of which network");
+    const auto its = std::find_if(networks.begin(), networks.end(), [&](const ClusterNetwork& n) {
+        return n.name == names[static_cast<std::size_t>(network)] && n.topology.vertex_count() > 0;
+    });
+    if (its != networks.end()) return &*its;
+    if (network == 1) {
+        section.error("network", "there is no storage network", "[fabric.storage]");
+    }
+    return nullptr;
 }
 
 }  // namespace railyard

@@ -54,4 +54,8 @@ const std::vector<std::string>& network_kinds();  // in the order of NetworkKind
 std::vector<ClusterNetwork> read_networks(Section& top, Catalogue& catalogue,
                                           const NetworkContext& context);
 
+// Reads the key `network` of something that is in one of them, compute or storage. Nothing when that was not
+// built.
+const ClusterNetwork* choose_network(Section& section, const std::vector<ClusterNetwork>& networks);
+
 }  // namespace railyard

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "models/campaign/packet_limits.h"
+#include "models/campaign/places.h"
 
 namespace railyard {
 
@@ -522,15 +523,8 @@ void PacketReader::resolve_watchdog(Catalogue& catalogue, const Topology& topolo
 
 void PacketReader::resolve_switches(const Topology& topology, PacketProfile& p) {
     for (SwitchKeys& keys : switches_) {
-        const std::optional<VertexId> at = topology.find(keys.name);
-        if (!at || topology.level(*at) == 0) {
-            std::vector<std::string> names = topology.vertex_names();
-            names.erase(names.begin(),
-                        names.begin() + static_cast<std::ptrdiff_t>(topology.nic_count()));
-            keys.section.error("name", fmt::format("the network has no switch '{}'", keys.name),
-                               did_you_mean(keys.name, names));
-            continue;
-        }
+        const auto at = find_place(keys.section, "name", topology, keys.name, Place::switch_);
+        if (!at) continue;
         keys.settings.at = *at;
         const bool twice = std::any_of(p.deviating.begin(), p.deviating.end(),
                                        [&](const auto& other) { return other.at == *at; });

@@ -11,7 +11,7 @@
 #include "models/campaign/limits.h"
 #include "models/campaign/power.h"
 #include "models/campaign/stores.h"
-#include "models/campaign/window.h"
+#include "models/campaign/window_layout.h"
 #include "models/scheduler/scheduler.h"
 #include "models/storage/storage.h"
 #include "models/training/training.h"

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <set>
 
-#include "models/campaign/scenario.h"
 #include "tests/models/three_tiers.h"
+#include "tests/models/windows.h"
 
 using namespace railyard;
 
@@ -30,15 +30,9 @@ Scenario all_reduce(std::int64_t nodes, double oversubscription, const std::stri
     return load_scenario(text, "sharp.toml", changes);
 }
 
-WindowResult run(const Scenario& s, const NetworkWindow& w) {
-    StandaloneCatalogue own = s.open_catalogue();
-    const std::atomic<bool> never{false};
-    return run_window(own.catalogue, w.network->topology, w.network->packets, w.window, never);
-}
-
 double seconds_of(const Scenario& s) {
     const NetworkWindow w = packet_windows(s)[0];
-    const WindowResult r = run(s, w);
+    const WindowResult r = run_to_its_end(s, w);
     REQUIRE(r.ending == WindowEnding::resolved);
     REQUIRE(r.failures == 0);
     CHECK(r.lost() == 0);
@@ -124,7 +118,7 @@ TEST_CASE("a branch that dies fails the reduction for all, and nothing hangs") {
         "[[window.fault]]\nkind = \"link_down\"\nnic = \"node-2.nic-0\"\nstart = \"100 us\"\n";
     const Scenario s = all_reduce(8, 1, fault);
     const NetworkWindow w = packet_windows(s)[0];
-    const WindowResult r = run(s, w);
+    const WindowResult r = run_to_its_end(s, w);
     CHECK(r.ending == WindowEnding::resolved);
     const std::size_t last = w.window.flows.size() - 1;  // of the last piece, to a NIC
     CHECK(r.failed[last]);
@@ -139,11 +133,8 @@ TEST_CASE("a NIC that takes a quarter of the rate holds the reduction up for all
         "rate = \"100 Gbit/s\"\n";
     const Scenario s = all_reduce(8, 1, fault);
     const NetworkWindow w = packet_windows(s)[0];
-    StandaloneCatalogue own = s.open_catalogue();
-    const std::atomic<bool> never{false};
     WindowRecord record;
-    const WindowResult r = run_window(own.catalogue, w.network->topology, w.network->packets,
-                                      w.window, never, &record);
+    const WindowResult r = run_to_its_end(s, w, &record);
     REQUIRE(r.ending == WindowEnding::resolved);
     const double once = pieces * piece / 50e9;
     const double took = static_cast<double>(r.end.count()) * 1e-12;

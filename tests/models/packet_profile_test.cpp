@@ -3,8 +3,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "models/campaign/campaign.h"
 #include "sim/config.h"
+#include "tests/models/windows.h"
 
 using namespace railyard;
 
@@ -95,14 +95,7 @@ kind = "incast"
 bytes = "4 MB"
 )";
     const auto run = [&](const std::vector<std::string>& settings) {
-        ScenarioChanges changes;
-        changes.packets = true;
-        changes.settings = settings;
-        const Scenario s = load_scenario(text, "priorities", changes);
-        StandaloneCatalogue own = s.open_catalogue();
-        const NetworkWindow w = packet_windows(s)[0];
-        static const std::atomic<bool> never{false};
-        return run_window(own.catalogue, w.network->topology, w.network->packets, w.window, never);
+        return run_first_window(text, settings);
     };
     const auto with = [](const std::string& keys) {
         return fmt::format("fabric.compute.switch=[{{name=\"leaf-0\",{}}}]", keys);

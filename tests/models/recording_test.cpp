@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "models/campaign/campaign.h"
+#include "tests/models/windows.h"
 
 using namespace railyard;
 
@@ -108,13 +108,9 @@ TEST_CASE("a window that is recorded is the same window, and its pauses add up")
     changes.packets = true;
     const Scenario s = load_scenario_file(RAILYARD_ROOT "/tests/determinism/window.toml", changes);
     const NetworkWindow w = packet_windows(s)[0];
-    StandaloneCatalogue own = s.open_catalogue();
-    const std::atomic<bool> never{false};
-    const WindowResult plain =
-        run_window(own.catalogue, w.network->topology, w.network->packets, w.window, never);
+    const WindowResult plain = run_to_its_end(s, w);
     WindowRecord record;
-    const WindowResult r = run_window(own.catalogue, w.network->topology, w.network->packets,
-                                      w.window, never, &record);
+    const WindowResult r = run_to_its_end(s, w, &record);
     CHECK(r.digest == plain.digest);
     std::map<LinkId, std::int64_t> pauses;
     std::map<LinkId, std::int64_t> queues;

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "models/campaign/campaign.h"
+#include "tests/models/windows.h"
 
 using namespace railyard;
 
@@ -30,13 +30,10 @@ Outcome run_study(const char* name, std::vector<std::string> settings) {
     changes.settings = std::move(settings);
     const Scenario s = load_scenario_file(
         std::string(RAILYARD_ROOT "/scenarios/studies/") + name + ".toml", changes);
-    StandaloneCatalogue own = s.open_catalogue();
-    static const std::atomic<bool> never{false};
     Outcome out;
     out.traffic.resize(s.window.traffic.size());
     for (const NetworkWindow& window : packet_windows(s)) {
-        const WindowResult r = run_window(own.catalogue, window.network->topology,
-                                          window.network->packets, window.window, never);
+        const WindowResult r = run_to_its_end(s, window);
         for (std::size_t f = 0; f < window.traffic.size(); ++f) {
             Traffic& t = out.traffic[window.traffic[f]];
             ++t.flows;

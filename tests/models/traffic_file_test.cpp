@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "models/campaign/campaign.h"
+#include "tests/models/windows.h"
 
 using namespace railyard;
 
@@ -31,17 +31,6 @@ bytes = "1 MB"
 steps = 3
 )";
 
-WindowResult run(const std::vector<std::string>& settings) {
-    ScenarioChanges changes;
-    changes.packets = true;
-    changes.settings = settings;
-    const Scenario s = load_scenario(text, "listed", changes);
-    StandaloneCatalogue own = s.open_catalogue();
-    const NetworkWindow w = packet_windows(s)[0];
-    static const std::atomic<bool> never{false};
-    return run_window(own.catalogue, w.network->topology, w.network->packets, w.window, never);
-}
-
 }  // namespace
 
 TEST_CASE("a ring in a file is the ring, flow by flow, to the picosecond") {
@@ -61,11 +50,11 @@ TEST_CASE("a ring in a file is the ring, flow by flow, to the picosecond") {
             }
         }
     }
-    const WindowResult ring = run({});
-    const WindowResult listed =
-        run({fmt::format("window.traffic=[{{kind=\"file\",path=\"{}\"}}]", path)});
-    const WindowResult late =
-        run({fmt::format("window.traffic=[{{kind=\"file\",path=\"{}\",start=\"1 us\"}}]", path)});
+    const WindowResult ring = run_first_window(text, {});
+    const WindowResult listed = run_first_window(
+        text, {fmt::format("window.traffic=[{{kind=\"file\",path=\"{}\"}}]", path)});
+    const WindowResult late = run_first_window(
+        text, {fmt::format("window.traffic=[{{kind=\"file\",path=\"{}\",start=\"1 us\"}}]", path)});
     std::remove(path.c_str());
     CHECK(ring.ends.size() == 24);
     CHECK(listed.ends == ring.ends);
