@@ -75,25 +75,25 @@ struct MeasuredConstants {
 
 struct Communicator {
     std::int64_t ranks = 1;
-    std::int64_t domains = 1;  // NVLink domains that they spread over, evenly
-    double per_domain = 1;     // ranks / domains
-    double nvlink = 0;         // bytes/s per GPU and direction, as NCCL counts it
-    double network = 0;        // bytes/s per domain and direction that this communicator can use
-    double nominal_network =
-        0;                    // likewise, what NCCL takes it for, which sees NICs and no contention
-    double tree_network = 0;  // bytes/s of an all-reduce that a double tree takes between domains
-    double sharp_network = 0;  // as `network`, where the switches reduce
+    std::int64_t domains = 1;    // NVLink domains that they spread over, evenly
+    double per_domain = 1;       // ranks / domains
+    double nvlink = 0;           // bytes/s per GPU and direction, as NCCL counts it
+    double network = 0;          // bytes/s per domain and direction that this communicator can use
+    double nominal_network = 0;  // what NCCL takes that for, which sees NICs and no contention
+    double tree_network = 0;     // bytes/s of an all-reduce by a double tree between domains
+    double sharp_network = 0;    // as `network`, where the switches reduce
     bool nvswitch = false;
     bool in_order = true;   // the network keeps stores in order, which LL128 needs
     bool sharp = false;     // the switches reduce
     double tree_depth = 0;  // log2(domains)
-    // So much between domains, by all algorithms' ways.
-    void set_network(double bytes_per_s);
 
     std::string transport;
     std::string bottleneck;  // the link that holds it up, once measured
     TunerConstants tuner;
     MeasuredConstants measured;
+
+    // So much between domains, by all algorithms' ways.
+    void set_network(double bytes_per_s);
 };
 
 // What a communicator can be: how many ranks, on how many GPUs of each node.
