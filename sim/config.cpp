@@ -518,21 +518,20 @@ void Section::read(const char* key, std::vector<std::string>& out, const char* d
                    KeyRules rules) {
     const Value* value = take(key, "a list of names", shown(rules, "none"), doc, rules.required);
     if (value == nullptr) return;
-    std::vector<std::string> names;
-    bool texts = value->kind == Value::Kind::array && !value->items.empty();
-    if (texts) {
-        for (const Value& item : value->items) {
-            texts = texts && item.kind == Value::Kind::string;
-            names.push_back(item.text);
-        }
-    }
-    if (texts) {
-        out = std::move(names);
-    } else {
+    const bool texts = value->kind == Value::Kind::array && !value->items.empty() &&
+                       std::all_of(value->items.begin(), value->items.end(), [](const Value& item) {
+                           return item.kind == Value::Kind::string;
+                       });
+    if (!texts) {
+        const bool empty = value->kind == Value::Kind::array && value->items.empty();
         reader_.error(value->at, path(key),
-                      fmt::format("expected a list of names, found {}", value->describe()),
+                      fmt::format("expected a list of names, found {}",
+                                  empty ? "one without any" : value->describe()),
                       "[\"one\", \"another\"]");
+        return;
     }
+    out.clear();
+    for (const Value& item : value->items) out.push_back(item.text);
 }
 
 std::optional<Quantity> Section::take_quantity(const char* key, Dimension dimension,

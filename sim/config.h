@@ -182,14 +182,14 @@ class Section {
     void read(const char* key, Celsius& out, const char* doc, KeyRules rules = {});
     void read(const char* key, KelvinPerWatt& out, const char* doc, KeyRules rules = {});
     void read(const char* key, GramsPerKilowattHour& out, const char* doc, KeyRules rules = {});
-    // Absent: nullopt, and the caller says in rules.otherwise where the value then comes from.
+    // Absent, or wrong: nullopt, and the caller says in rules.otherwise where the value then comes from.
     template <class T>
     void read(const char* key, std::optional<T>& out, const char* doc, KeyRules rules = {}) {
         T value{};
         if (rules.otherwise == nullptr) rules.otherwise = "not given";
-        const bool given = has(key);
+        const std::size_t errors = reader_.diagnostics().errors().size();
         read(key, value, doc, rules);
-        if (given) out = value;
+        if (has(key) && reader_.diagnostics().errors().size() == errors) out = value;
     }
     // A time, or a count of training steps: exactly one of the two is set.
     void read_time_or_steps(const char* key, Duration& time, std::int64_t& step_count,

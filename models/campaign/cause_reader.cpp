@@ -9,10 +9,10 @@
 
 namespace railyard {
 
-void RateKeys::report_count(Section& section, int given) const {
+void RateKeys::report_count(Section& section) const {
     section.error("", fmt::format("expected exactly one of {}, rate_per_node, "
                                   "rate_per_job, mtbf_job; found {}",
-                                  part_, given));
+                                  part_, given_));
 }
 
 namespace {

@@ -12,6 +12,9 @@ class RateKeys {
   public:
     // `part` is what the nodes have so and so many of.
     RateKeys(Section& section, const char* part, const char* part_doc) : part_(part) {
+        for (const char* key : {part, "rate_per_node", "rate_per_job", "mtbf_job"}) {
+            given_ += section.has(key);
+        }
         section.read(part, per_part_, part_doc, {.bound = Bound::non_negative});
         section.read("rate_per_node", per_node_, "Failures per time of one node",
                      {.bound = Bound::non_negative});
@@ -21,7 +24,7 @@ class RateKeys {
                      {.bound = Bound::positive});
     }
     Rate per_node(Section& section, std::int64_t parts, std::int64_t job_nodes) const {
-        if (given() != 1) report_count(section, given());
+        if (given_ != 1) report_count(section);
         const double nodes = static_cast<double>(std::max<std::int64_t>(1, job_nodes));
         if (per_part_) return {per_part_->per_second * static_cast<double>(parts)};
         if (per_node_) return *per_node_;
@@ -30,15 +33,13 @@ class RateKeys {
         return {};
     }
 
-    int given() const {
-        return int{per_part_.has_value()} + int{per_node_.has_value()} + int{per_job_.has_value()} +
-               int{mtbf_.has_value()};
-    }
+    int given() const { return given_; }
 
   private:
-    void report_count(Section& section, int given) const;
+    void report_count(Section& section) const;
 
     const char* part_;
+    int given_ = 0;
     std::optional<Rate> per_part_;
     std::optional<Rate> per_node_;
     std::optional<Rate> per_job_;

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "models/campaign/packet_limits.h"
+#include "models/campaign/window_layout.h"
+#include "models/collective/collective.h"
 
 namespace railyard {
 
@@ -47,6 +49,28 @@ void check_carries_traffic(Section& section, const std::string& network,
                     fmt::format("has no effect: nothing is sent on the {} network", network));
 }
 
+// A route that nothing takes is a mistake.
+void check_routes(std::vector<Section>& sections, const WindowSpec& spec,
+                  const WindowContext& context) {
+    const std::vector<NetworkWindow> windows = lay_out(spec, context);
+    for (std::size_t i = 0; i < spec.routes.size(); ++i) {
+        const WindowRoute& route = spec.routes[i];
+        for (const NetworkWindow& window : windows) {
+            if (window.network->name != route.network) continue;
+            const std::vector<PacketFlow>& flows = window.window.flows;
+            const bool taken = std::any_of(flows.begin(), flows.end(), [&](const PacketFlow& f) {
+                return f.path == route.path;
+            });
+            if (taken) continue;
+            const Topology& t = window.network->topology;
+            sections[i].error(
+                "from",
+                fmt::format("nothing is sent from {} to {}", t.name(route.from), t.name(route.to)),
+                "window.traffic of kind \"file\" says who sends to whom");
+        }
+    }
+}
+
 }  // namespace
 
 WindowSpec read_window(Section& top, const WindowContext& context) {
@@ -72,8 +96,9 @@ WindowSpec read_window(Section& top, const WindowContext& context) {
         check_carries_traffic(each, fault->network, spec.traffic, context);
         spec.faults.push_back(std::move(*fault));
     }
-    for (Section& each :
-         section.sections("route", "A route between two NICs that the network would not choose")) {
+    std::vector<Section> routes =
+        section.sections("route", "A route between two NICs that the network would not choose");
+    for (Section& each : routes) {
         auto route = read_window_route(each, context.networks);
         if (!route) continue;
         check_carries_traffic(each, route->network, spec.traffic, context);
@@ -88,6 +113,13 @@ WindowSpec read_window(Section& top, const WindowContext& context) {
     section.read("allow_loss", spec.allow_loss,
                  "true: packets of a lossless class may find no room; else that is an error");
     section.finish();
+    if (!spec.routes.empty() && section.ok()) {
+        try {
+            check_routes(routes, spec, context);
+        } catch (const NoPath&) {
+            // Cables are cut: who runs the window is told.
+        }
+    }
     return spec;
 }
 

@@ -15,7 +15,7 @@ struct NetworkWindow {
 };
 
 // The networks that have traffic, compute first. Throws NoPath, and ScenarioError for more flows than a
-// window takes, and for a route that none takes.
+// window takes.
 std::vector<NetworkWindow> lay_out(const WindowSpec& spec, const WindowContext& context);
 
 }  // namespace railyard
