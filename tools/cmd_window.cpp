@@ -192,6 +192,8 @@ Json to_json(const Scenario& s, const NetworkWindow& window, const WindowResult&
             {"failures", r.failures},
             {"first_failure_s", time(r.first_failure)},
             {"frozen_after_s", time(r.frozen_after)},
+            {"paused_most", r.paused_most},
+            {"pauser_chain", r.pauser_chain},
             {"deadlock", r.deadlock},
             {"deadlock_left", r.deadlock_left},
             {"traffic", traffic},
@@ -306,6 +308,10 @@ void print_window(const Scenario& s, const NetworkWindow& window, const WindowRe
     if (r.frozen_after != PacketEngine::never) {
         fmt::print("  nothing moved any more {} after the fault began\n",
                    time_text(r.frozen_after));
+    }
+    if (r.paused_most > 0) {
+        fmt::print("  {} links paused at {}, one of them by: {}\n", r.paused_most,
+                   time_text(r.paused_most_at), r.pauser_chain);
     }
     if (!r.deadlock.empty()) {
         fmt::print("  deadlock{}: {}\n",

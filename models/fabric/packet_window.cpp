@@ -47,11 +47,8 @@ class Watcher {
                 continue;
             }
             if (engine_.end(f) != PacketEngine::never) continue;
-            if (!engine_.begun(f)) {
-                if (f < window_.background_from) foreground_ended_ = false;
-                continue;
-            }
             if (f < window_.background_from) foreground_ended_ = false;
+            if (!engine_.begun(f)) continue;
             const std::int64_t now = engine_.received_bytes(f);
             ++(now > received_[f] ? sample.moving : sample.still);
             received_[f] = now;
@@ -62,6 +59,16 @@ class Watcher {
             sample.paused_links += paused;
         }
         return sample;
+    }
+
+    // Of the first link that is paused.
+    std::vector<LinkId> pauser_chain() const {
+        for (LinkId l = 0; l < links_; ++l) {
+            for (int c = 0; c < classes_; ++c) {
+                if (engine_.paused(l, c)) return engine_.pauser_chain(l, c);
+            }
+        }
+        return {};
     }
 
     bool foreground_ended() const { return foreground_ended_; }  // at the last look
@@ -132,7 +139,7 @@ std::vector<WindowLink> look_at_links(const PacketEngine& engine, std::size_t li
 }
 
 // "leaf-0 -> spine-1, spine-1 -> leaf-2, ...": each waits for the next.
-std::string describe_circle(const Topology& topology, const std::vector<LinkId>& links) {
+std::string describe_waits(const Topology& topology, const std::vector<LinkId>& links) {
     std::string text;
     for (const LinkId l : links) {
         if (!text.empty()) text += ", ";
@@ -282,6 +289,7 @@ WindowResult run_window(Catalogue& catalogue, const Topology& topology,
     Picoseconds first_fault = PacketEngine::never;
     for (const WindowFault& fault : window.faults) {
         begin_fault(engine, fault, profile.spec);
+        if (fault.kind == WindowFault::Kind::bit_errors) continue;  // all the time
         first_fault = std::min(first_fault, fault.start);
     }
 
@@ -306,8 +314,13 @@ WindowResult run_window(Catalogue& catalogue, const Topology& topology,
         result.timeline.push_back(sample);
         if (record != nullptr) queues.look(record->queues);
         result.still_max = std::max(result.still_max, sample.still);
+        if (sample.paused_links > result.paused_most) {
+            result.paused_most = sample.paused_links;
+            result.paused_most_at = sample.at;
+            result.pauser_chain = describe_waits(topology, watcher.pauser_chain());
+        }
         if (result.deadlock.empty() && sample.still > 0 && sample.paused_links > 0) {
-            result.deadlock = describe_circle(topology, engine.deadlock());
+            result.deadlock = describe_waits(topology, engine.deadlock());
             result.deadlock_seen = engine.now();
         }
         if (done || watcher.foreground_ended() ||

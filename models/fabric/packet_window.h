@@ -88,6 +88,10 @@ struct WindowResult {
     std::vector<WindowLink> links;  // those that were paused, had a queue or lost
     std::vector<WindowSample> timeline;
     PacketEngine::Totals totals;
+    // When most links were paused: who waits for whom, from the first of them to what holds all of it up.
+    std::int64_t paused_most = 0;
+    Picoseconds paused_most_at{};
+    std::string pauser_chain;
     std::string deadlock;  // the links that wait for each other in a circle, by name; empty: none
     Picoseconds deadlock_seen{};  // to the sample
     bool deadlock_left = false;   // at the end: nothing had broken it
