@@ -217,10 +217,12 @@ void PacketReader::read_credit_keys(Section& credits) {
                  {.bound = Bound::positive, .otherwise = "from the catalogue"});
     credits.read(
         "lifetime", lifetime_,
-        "How long a packet waits for credits at the head of a queue before it is dropped",
-        {.bound = Bound::positive, .otherwise = "the head-of-queue lifetime, from the catalogue"});
+        "How long a packet waits for credits at the head of a queue before it is dropped; 0 s: "
+        "for ever",
+        {.bound = Bound::non_negative,
+         .otherwise = "the head-of-queue lifetime, from the catalogue"});
     credits.read("leaf_lifetime", leaf_lifetime_, "Likewise at ports that lead to NICs",
-                 {.bound = Bound::positive, .otherwise = "from the catalogue"});
+                 {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
     keep_within(credits, "vl_buffer", vl_buffer_, packet_buffer_max);
     keep_within(credits, "lifetime", lifetime_, packet_time_max);
     keep_within(credits, "leaf_lifetime", leaf_lifetime_, packet_time_max);
@@ -376,7 +378,6 @@ void PacketReader::resolve_transport(Catalogue& catalogue, PacketProfile& p) {
                         : 1;
         spec.reordering = static_cast<std::uint32_t>(reordering_.value_or(by_default));
     }
-    check_acknowledgements(catalogue, spec, tcp);
     if (tcp) {
         for (const char* key : {"timeout", "retries"}) {
             if (transport_->has(key))
@@ -398,27 +399,17 @@ void PacketReader::resolve_transport(Catalogue& catalogue, PacketProfile& p) {
     spec.retries = retries_ ? *retries_ : catalogue.integer("nccl_net", "", "ib_retry_count");
 }
 
-// A sender that may send no more waits for an acknowledgement, which must not wait for more packets.
-void PacketReader::check_acknowledgements(Catalogue& catalogue, const PacketSpec& spec, bool tcp) {
-    if (!tcp && spec.recovery == Recovery::go_back_n) return;
-    const std::int64_t open =
-        tcp ? catalogue.integer("tcp", "", "initial_cwnd_segments") : spec.recovery_window;
-    if (spec.ack_every <= open) return;
-    transport_->error(
-        "ack_every",
-        fmt::format("expected at most {}, found {}: no more packets {} before an acknowledgement",
-                    open, spec.ack_every, tcp ? "are in TCP's first window" : "may be under way"));
-}
-
 void PacketReader::resolve_credits(Catalogue& catalogue, PacketProfile& p) {
     p.vl_buffer = vl_buffer_ ? *vl_buffer_ : catalogue.data("infiniband", "", "vl_buffer");
-    const Bytes packet = Bytes::of(p.spec.payload_bytes + p.spec.header_bytes);
+    p.spec.credits = read_credits(catalogue);
+    const std::int64_t blocks = p.spec.credits.blocks(p.spec.payload_bytes + p.spec.header_bytes);
+    const Bytes packet = Bytes::of(blocks * p.spec.credits.block_bytes);
     if (p.vl_buffer < packet) {
-        credits_->error("vl_buffer", fmt::format("{} holds no packet of {}", to_text(p.vl_buffer),
-                                                 to_text(packet)));
+        credits_->error("vl_buffer",
+                        fmt::format("expected {} blocks of {} B or more, one packet, found {} B",
+                                    blocks, p.spec.credits.block_bytes, p.vl_buffer.count()));
         p.vl_buffer = packet;
     }
-    p.spec.credits = read_credits(catalogue);
     if (lifetime_) p.spec.credits.lifetime = *lifetime_;
     if (leaf_lifetime_) p.spec.credits.leaf_lifetime = *leaf_lifetime_;
 }
@@ -472,7 +463,7 @@ void PacketReader::resolve_congestion(Catalogue& catalogue, PacketProfile& p) {
     const std::string set = catalogue.has("dcqcn", parameters_, "cnp_interval")
                                 ? parameters_
                                 : std::string("dcqcn_nvidia_default");
-    p.spec.cnp_delay = cnp_delay_;
+    if (control_ == "dcqcn") p.spec.cnp_delay = cnp_delay_;
     p.spec.cnp_interval =
         cnp_interval_ ? *cnp_interval_ : catalogue.time("dcqcn", set, "cnp_interval");
     if (control_ == "dcqcn" && !p.ecn) {

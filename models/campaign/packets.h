@@ -49,7 +49,6 @@ class PacketReader {
     void resolve_priorities(PacketProfile& profile, const StorageClass& storage);
     void resolve_buffer(Catalogue& catalogue, PacketProfile& profile);
     void resolve_transport(Catalogue& catalogue, PacketProfile& profile);
-    void check_acknowledgements(Catalogue& catalogue, const PacketSpec& spec, bool tcp);
     void resolve_credits(Catalogue& catalogue, PacketProfile& profile);
     void resolve_ecn(Catalogue& catalogue, PacketProfile& profile);
     void resolve_congestion(Catalogue& catalogue, PacketProfile& profile);

@@ -1,6 +1,7 @@
 #include "models/fabric/link_failover.h"
 
 #include <algorithm>
+#include <map>
 
 #include "models/fabric/aggregation_tree.h"
 
@@ -41,10 +42,10 @@ LinkFailover::LinkFailover(const Topology& topology, RoutingSpec routing, Failov
       detour_(flows.size()) {
     for (const CableOutage& o : outages_) {
         for (const Picoseconds after : {times_.local, times_.everywhere}) {
-            // One that is over before it is noticed is not.
-            if (o.up != PacketEngine::never && o.up <= o.down + after) continue;
-            due_.push_back(o.down + after);
-            if (o.up != PacketEngine::never) due_.push_back(o.up + after);
+            const std::optional<Absence> gone = absence(o, after);
+            if (!gone) continue;
+            due_.push_back(gone->from);
+            if (gone->until != PacketEngine::never) due_.push_back(gone->until);
         }
     }
     std::sort(due_.begin(), due_.end());
@@ -55,15 +56,23 @@ Picoseconds LinkFailover::next() const {
     return done_ < due_.size() ? due_[done_] : PacketEngine::never;
 }
 
+std::optional<LinkFailover::Absence> LinkFailover::absence(const CableOutage& o,
+                                                           Picoseconds after) const {
+    if (o.up == PacketEngine::never) return Absence{o.down + after, o.up};
+    if (o.up <= o.down + after) return std::nullopt;
+    const bool known_to_all = o.up > o.down + times_.everywhere;
+    return Absence{o.down + after, o.up + (known_to_all ? times_.everywhere : times_.local)};
+}
+
 LinkFailover::Known LinkFailover::known(Picoseconds now) const {
     Known known;
     for (const CableOutage& o : outages_) {
-        const auto out = [&](Picoseconds after) {
-            if (o.up == PacketEngine::never) return now >= o.down + after;
-            return o.up > o.down + after && now >= o.down + after && now < o.up + after;
+        const auto is_out = [&](Picoseconds after) {
+            const std::optional<Absence> gone = absence(o, after);
+            return gone && now >= gone->from && now < gone->until;
         };
-        if (out(times_.local)) known.at_its_ends.push_back(o.link);
-        if (out(times_.everywhere)) known.everywhere.push_back(o.link);
+        if (is_out(times_.local)) known.at_its_ends.push_back(o.link);
+        if (is_out(times_.everywhere)) known.everywhere.push_back(o.link);
     }
     return known;
 }
@@ -80,11 +89,39 @@ void LinkFailover::act(PacketEngine& engine) {
     reroute(engine, now);
 }
 
-// Queue pairs whose own path has a cable that is out.
+// The network without some cables, and paths on it.
+class LinkFailover::Views {
+  public:
+    Views(const Topology& topology, RoutingSpec routing) : topology_(topology), routing_(routing) {}
+
+    // Empty: none is left.
+    std::vector<LinkId> path(const PacketFlow& flow, std::vector<LinkId> out) {
+        std::sort(out.begin(), out.end());
+        std::unique_ptr<View>& view = views_[out];
+        if (!view) view = std::make_unique<View>(without(topology_, out), routing_);
+        const auto& links = topology_.links();
+        std::vector<Usage> usages;
+        view->router.route_queue_pair(links[flow.path.front()].from, links[flow.path.back()].to,
+                                      flow.queue_pair, usages);
+        std::vector<LinkId> path;
+        for (const Usage& u : usages) path.push_back(u.link);
+        return path;
+    }
+
+  private:
+    struct View {
+        View(Topology left, RoutingSpec routing)
+            : topology(std::move(left)), router(topology, routing) {}
+        Topology topology;
+        Router router;
+    };
+    const Topology& topology_;
+    RoutingSpec routing_;
+    std::map<std::vector<LinkId>, std::unique_ptr<View>> views_;
+};
+
 void LinkFailover::reroute(PacketEngine& engine, const Known& known) {
-    const Topology left = without(without(topology_, known.everywhere), known.at_its_ends);
-    Router router(left, routing_);
-    std::vector<Usage> usages;
+    Views views(topology_, routing_);
     for (std::size_t i = 0; i < flows_.size(); ++i) {
         const PacketFlow& flow = flows_[i];
         if (flow.continues >= 0 || flow.routing != PacketRouting::path) continue;
@@ -93,36 +130,40 @@ void LinkFailover::reroute(PacketEngine& engine, const Known& known) {
             aggregation_node_of(topology_, flow.path.back())) {
             continue;
         }
-        std::vector<LinkId> path;
-        const bool out = std::any_of(flow.path.begin(), flow.path.end(),
-                                     [&](LinkId l) { return left.links()[l].bytes_per_s <= 0; });
-        if (out) {
-            usages.clear();
-            const auto& links = topology_.links();
-            if (!router.route_queue_pair(links[flow.path.front()].from, links[flow.path.back()].to,
-                                         flow.queue_pair, usages)) {
-                continue;
-            }
-            for (const Usage& u : usages) path.push_back(u.link);
-            if (!may_take(flow.path, path, known)) continue;
-        }
+        std::vector<LinkId> path = path_now(flow, known, views);
+        if (path == flow.path) path.clear();
         if (path == detour_[i]) continue;
         detour_[i] = std::move(path);
         engine.reroute(i, detour_[i].empty() ? flow.path : detour_[i]);
     }
 }
 
-// Only where somebody on it knows of every cable that made it leave its own.
-bool LinkFailover::may_take(const std::vector<LinkId>& old_path, const std::vector<LinkId>& path,
-                            const Known& known) const {
-    std::size_t same = 0;
-    while (same < std::min(path.size(), old_path.size()) && path[same] == old_path[same]) ++same;
-    if (same == 0) return false;
-    for (std::size_t i = 0; i < old_path.size(); ++i) {
-        if (has_cable(known.everywhere, old_path[i])) return true;
-        if (has_cable(known.at_its_ends, old_path[i])) return same >= i;
+// Switch by switch: each leaves out what everybody knows of, and the cables of its own.
+std::vector<LinkId> LinkFailover::path_now(const PacketFlow& flow, const Known& known,
+                                           Views& views) const {
+    std::vector<LinkId> path = flow.path;
+    const auto takes = [&](const std::vector<LinkId>& other, std::size_t same) {
+        const bool parts_later = other.size() > same && path[0] == other[0] &&
+                                 std::equal(path.begin(), path.begin() + same, other.begin());
+        if (parts_later) path = other;
+        return parts_later;
+    };
+    const auto is_known = [&](LinkId l) { return has_cable(known.everywhere, l); };
+    if (std::any_of(path.begin(), path.end(), is_known) &&
+        !takes(views.path(flow, known.everywhere), 0)) {
+        return flow.path;
     }
-    return true;
+    std::vector<LinkId> out = known.everywhere;
+    for (std::size_t i = 0; i < path.size(); ++i) {
+        if (!has_cable(known.at_its_ends, path[i])) continue;
+        const VertexId here = topology_.links()[path[i]].from;
+        for (const LinkId l : known.at_its_ends) {
+            const auto& link = topology_.links()[l];
+            if ((link.from == here || link.to == here) && !has_cable(out, l)) out.push_back(l);
+        }
+        if (!takes(views.path(flow, out), i)) return path;  // it is lost here
+    }
+    return path;
 }
 
 }  // namespace railyard

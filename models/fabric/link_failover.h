@@ -5,11 +5,13 @@
 // equal-cost outputs, and what can go another way from there does. A spine whose only cable to a leaf is
 // gone has no other way; for that, those further away must stop sending to it, which takes until
 // `everywhere`: a subnet manager has computed routes anew, or routers have withdrawn theirs. A cable that
-// is back is taken up after the same times. A flow keeps its path while all of it works, as resilient
-// hashing has it, and returns to it; one that is left without a way, or only with one by another port of
-// its NIC, stays where it is and loses its packets.
+// is back before that is taken up by its ends after `local`. Later nobody has routes by it: all take it up
+// after `everywhere`. A flow keeps its path while all of it works, as resilient hashing has it, and returns
+// to it; one that is left without a way, or only with one by another port of its NIC, stays where it is and
+// loses its packets.
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -46,13 +48,20 @@ class LinkFailover {
   private:
     // Of cables that switches have taken out at this instant.
     struct Known {
-        std::vector<LinkId> at_its_ends;
+        std::vector<LinkId> at_its_ends;  // those that everybody knows of among them
         std::vector<LinkId> everywhere;
     };
+    struct Absence {
+        Picoseconds from;
+        Picoseconds until;
+    };
+    class Views;
+
+    // For whom it is gone `after` it is down. None: it is back before that.
+    std::optional<Absence> absence(const CableOutage& outage, Picoseconds after) const;
     Known known(Picoseconds now) const;
     void reroute(PacketEngine& engine, const Known& known);
-    bool may_take(const std::vector<LinkId>& old_path, const std::vector<LinkId>& path,
-                  const Known& known) const;
+    std::vector<LinkId> path_now(const PacketFlow& flow, const Known& known, Views& views) const;
 
     const Topology& topology_;
     RoutingSpec routing_;

@@ -112,8 +112,9 @@ std::int64_t PacketEngine::set_apart(LinkId link, std::size_t traffic_class) {
     const PacketLink& l = links_[link];
     const FlowControl control = spec_.classes[traffic_class].flow_control;
     if (control == FlowControl::credits) {
-        RY_CHECK(l.vl_buffer_bytes >= spec_.payload_bytes + spec_.header_bytes);
         credits_[s].open(l.vl_buffer_bytes / spec_.credits.block_bytes);
+        RY_CHECK(credits_[s].total() >=
+                 spec_.credits.blocks(spec_.payload_bytes + spec_.header_bytes));
         return to_nic_[link] != 0 ? 0 : l.vl_buffer_bytes;
     }
     if (to_nic_[link] != 0) return 0;
@@ -481,6 +482,7 @@ void PacketEngine::kick(LinkId link) {
     Port& port = ports_[link];
     if (sendable(port) == 0) return;
     if (port.busy_until <= now_) return serve(link);
+    if (port.busy_until == never_up) return;
     port.pending = true;
     schedule(port.busy_until, What::port_free, link);
 }

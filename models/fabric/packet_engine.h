@@ -278,8 +278,10 @@ class PacketEngine {
     static constexpr std::uint8_t flag_ack = 1;
     static constexpr std::uint8_t flag_marked = 2;  // data: congestion experienced; ACK: CNP
     static constexpr std::uint8_t flag_nack = 4;
-    static constexpr std::uint8_t flag_last = 8;  // of its flow: to be acknowledged at once
+    static constexpr std::uint8_t flag_asks = 8;  // to be acknowledged at once
     static constexpr int routing_shift = 5;       // above it a data packet's routing
+
+    static constexpr std::int64_t never_up = INT64_MAX / 2;
 
     // The sending end of a link.
     struct alignas(64) Port {
@@ -374,6 +376,7 @@ class PacketEngine {
         std::int64_t idle_since = 0;
         std::uint32_t newest = none;      // flow that has started
         std::uint32_t first_flowlet = 0;  // one for each hop
+        bool asked = false;               // by the last packet sent, with ack_every
     };
     struct Flowlet {
         LinkId link = none;
@@ -498,6 +501,7 @@ class PacketEngine {
     void fail_flow(std::uint32_t index);
     bool selective() const { return spec_.recovery == Recovery::selective_repeat; }
     bool window_is_full(std::uint32_t flow) const;
+    bool must_wait(std::uint32_t flow) const;
     void count_sent(std::uint32_t flow);
     void go_back(Flow& f, std::uint32_t number);
     void aim(std::uint32_t flow);

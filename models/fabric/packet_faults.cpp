@@ -26,7 +26,6 @@ void PacketEngine::flap(LinkId link, Picoseconds down, Picoseconds up) {
 
 // A port that is down is busy until it is up. A switch's throws away what it would have to send.
 void PacketEngine::on_link_down(LinkId link) {
-    constexpr std::int64_t never_up = INT64_MAX / 2;
     Port& port = ports_[link];
     port.busy_until =
         std::max(port.busy_until, std::min(never_up, faults_[port.faults].up_after(now_)));
@@ -34,7 +33,10 @@ void PacketEngine::on_link_down(LinkId link) {
     if (port.at_nic) return;
     port.cut = true;
     port.discarding = UINT8_MAX;
-    for (std::size_t c = 0; c < class_count_; ++c) flush(link, c, totals_.lost_on_links);
+    for (std::size_t c = 0; c < class_count_; ++c) {
+        flush(link, c, totals_.lost_on_links);
+        if (has_credits(c) && paused(link, static_cast<int>(c))) stop_starving(link, c);
+    }
 }
 
 void PacketEngine::on_link_up(LinkId link) {

@@ -20,8 +20,9 @@ std::size_t PacketEngine::add(const PacketFlow& given) {
     Record r;
     r.start = given.start;
     r.bytes = given.bytes;
-    r.packets =
-        static_cast<std::uint32_t>((given.bytes + spec_.payload_bytes - 1) / spec_.payload_bytes);
+    const std::int64_t packets = (given.bytes + spec_.payload_bytes - 1) / spec_.payload_bytes;
+    RY_CHECK(packets < none);  // they are counted in 32 bits
+    r.packets = static_cast<std::uint32_t>(packets);
     if (given.continues < 0) {
         r.queue_pair = add_queue_pair(given);
     } else {
@@ -110,7 +111,7 @@ void PacketEngine::start_flow(std::uint32_t index) {
     r.first = f.packets;
     r.first_byte = rarely.bytes;
     rarely.bytes += r.bytes;
-    RY_CHECK(f.packets + r.packets > f.packets);  // they are counted in 32 bits
+    RY_CHECK(f.packets + r.packets > f.packets);  // in 32 bits as well
     f.packets += r.packets;
     f.last_begins = r.first;
     f.last_payload =
@@ -212,6 +213,14 @@ std::int64_t PacketEngine::received_bytes(std::size_t flow) const {
 
 // ---- the sender ----
 
+// Then it waits for an acknowledgement, which must not wait for more packets: the last one sent has asked for
+// it. If a window has shrunk, one more does.
+bool PacketEngine::must_wait(std::uint32_t flow) const {
+    const Flow& f = flows_[flow];
+    if (!window_is_full(flow)) return false;
+    return spec_.ack_every == 1 || rarely_[flow].asked || f.to_send == f.acknowledged;
+}
+
 bool PacketEngine::window_is_full(std::uint32_t flow) const {
     const Flow& f = flows_[flow];
     if (selective() && f.to_send - f.acknowledged >= spec_.recovery_window) return true;
@@ -230,8 +239,7 @@ inline void PacketEngine::fetch_sender(std::uint32_t flow) const {
 // Puts the flow into its NIC's turn if it may send by the time the NIC can, else sets its alarm.
 void PacketEngine::offer(std::uint32_t flow) {
     Flow& f = flows_[flow];
-    if (f.queued || f.phase != Phase::moving || f.to_send == f.packets || window_is_full(flow))
-        return;
+    if (f.queued || f.phase != Phase::moving || f.to_send == f.packets || must_wait(flow)) return;
     const LinkId link = paths_[f.first];
     Port& port = ports_[link];
     if (f.ready_at > std::max(now_, port.busy_until)) {
@@ -261,7 +269,7 @@ bool PacketEngine::send_in_turn(LinkId link, std::size_t traffic_class) {
         }
         // Its pace or window may have shrunk while it waited.
         if (f.phase == Phase::moving && f.to_send < f.packets && f.ready_at <= now_ &&
-            !window_is_full(flow)) {
+            !must_wait(flow)) {
             send_data(link, flow);
             sent = true;
         }
@@ -286,12 +294,16 @@ void PacketEngine::send_data(LinkId link, std::uint32_t flow) {
     }
     packets_[id] = {f.first,         flow,
                     f.to_send,       static_cast<std::uint16_t>(payload + spec_.header_bytes),
-                    f.traffic_class, last ? flag_last : std::uint8_t{0}};
+                    f.traffic_class, last ? flag_asks : std::uint8_t{0}};
     if (round_trips_wanted_) sent_at_[id] = now_;
     if (f.sent == f.acknowledged) restart_timeout(flow);
     await_timeout(flow);
     if (f.routing != PacketRouting::path) start_way(id);
     count_sent(flow);
+    if (spec_.ack_every > 1) {
+        rarely_[flow].asked = last || window_is_full(flow);
+        if (rarely_[flow].asked) packets_[id].flags |= flag_asks;
+    }
     catch_up(flow);
     f.ready_at = now_ + transfer_ps(packets_[id].bytes, f.ps_per_byte);
     transmit(link, id);
@@ -340,7 +352,6 @@ void PacketEngine::receive_ack(std::uint32_t id) {
         f.acknowledged = packet.number;
         f.to_send = std::max(f.to_send, packet.number);
         f.retries = 0;
-        restart_timeout(flow);
     }
     bool lost = false;
     if (selective()) {
@@ -352,6 +363,10 @@ void PacketEngine::receive_ack(std::uint32_t id) {
     }
     const bool marked = (packet.flags & flag_marked) != 0;
     if (marked || lost || !follows_marks_alone_) tell_congestion(id, fresh, lost);
+    if (fresh > 0) {
+        restart_timeout(flow);
+        if (f.sent != f.acknowledged) await_timeout(flow);  // it may have come nearer
+    }
     free_packet(id);
     if (f.acknowledged >= f.oldest_ends) end_flows(flow);
     offer(flow);
@@ -471,16 +486,24 @@ void PacketEngine::receive_data(std::uint32_t id) {
         ++f.unacknowledged;
         f.nacked = false;
         f.received_bytes += packet.bytes - spec_.header_bytes;
-        const bool last = (packet.flags & flag_last) != 0;
-        if (flags == 0 && !last && f.unacknowledged < spec_.ack_every) return free_packet(id);
+        const bool asks = (packet.flags & flag_asks) != 0;
+        if (flags == 0 && !asks && f.unacknowledged < spec_.ack_every) return free_packet(id);
     }
     acknowledge(id, flags);
 }
 
-// A CNP of its own, once the NIC has got round to it. It acknowledges nothing new.
+// A CNP of its own, once the NIC has got round to it. It goes back the packet's way.
 void PacketEngine::prepare_cnp(std::uint32_t id) {
     const std::uint32_t cnp = take_packet();
     packets_[cnp] = packets_[id];
+    if (flows_[packets_[id].flow].routing != PacketRouting::path) {
+        const std::size_t came = way_of(packets_[id]);
+        const std::size_t taken = packets_[id].place - came;
+        start_way(cnp);
+        std::copy_n(&paths_[came], taken, &paths_[ways_[cnp]]);
+        packets_[cnp].place = static_cast<std::uint32_t>(ways_[cnp] + taken);
+    }
+    if (round_trips_wanted_) sent_at_[cnp] = sent_at_[id];
     for (std::size_t hop = 0; hop < telemetry_hops_ && telemetry_wanted_; ++hop) {
         telemetry_[cnp * telemetry_hops_ + hop] = telemetry_[id * telemetry_hops_ + hop];
     }
@@ -502,8 +525,8 @@ void PacketEngine::receive_in_any_order(std::uint32_t id, std::uint8_t flags) {
     if (receivers_[packet.flow].take(packet.number, f.expected)) {
         ++f.unacknowledged;
         f.received_bytes += packet.bytes - spec_.header_bytes;
-        const bool last = (packet.flags & flag_last) != 0;
-        if (flags == 0 && f.expected == packet.number + 1 && !last &&
+        const bool asks = (packet.flags & flag_asks) != 0;
+        if (flags == 0 && f.expected == packet.number + 1 && !asks &&
             f.unacknowledged < spec_.ack_every) {
             return free_packet(id);
         }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -231,29 +232,31 @@ PacketNetwork packet_network(Catalogue& catalogue, const Topology& topology,
 
 std::unique_ptr<Congestion> make_congestion(Catalogue& catalogue, const Topology& topology,
                                             const PacketProfile& profile) {
-    // Up to the highest level and down again, and back: on each link one packet, one way an ACK.
-    std::int64_t one_way = 0;
-    std::int64_t back = 0;
     Bandwidth line = topology.line_rate(topology.up_links(0)[0]);
     const auto& links = topology.links();
     const auto ps = [](std::int64_t bytes, Bandwidth rate) {
         return static_cast<std::int64_t>(static_cast<double>(bytes) / rate.bytes_per_second() *
                                          1e12);
     };
-    VertexId v = 0;
-    for (int level = 0; level < topology.levels(); ++level) {
-        if (topology.up_links(v).empty()) break;
-        const LinkId up = topology.up_links(v)[0];
-        const std::int64_t latency =
-            links[up].latency.count() + links[reverse_link(up)].latency.count();
-        const Bandwidth rate = topology.line_rate(up);
-        one_way += latency + 2 * ps(profile.spec.payload_bytes + profile.spec.header_bytes, rate);
-        back += latency + 2 * ps(profile.spec.ack_bytes, rate);
-        v = links[up].to;
+    // Up to the highest level and down again, and back, by the slowest link from each level: there and back
+    // a packet one way, an ACK the other.
+    std::vector<std::int64_t> slowest(static_cast<std::size_t>(topology.levels()) + 1);
+    const std::int64_t packet_bytes = profile.spec.payload_bytes + profile.spec.header_bytes;
+    for (VertexId v = 0; v < topology.vertex_count(); ++v) {
+        for (const LinkId up : topology.up_links(v)) {
+            const std::int64_t latency =
+                links[up].latency.count() + links[reverse_link(up)].latency.count();
+            const Bandwidth rate = topology.line_rate(up);
+            std::int64_t& of_level = slowest[static_cast<std::size_t>(topology.level(v))];
+            of_level = std::max(of_level, 2 * (latency + ps(packet_bytes, rate) +
+                                               ps(profile.spec.ack_bytes, rate)));
+        }
     }
+    const std::int64_t round_trip =
+        std::accumulate(slowest.begin(), slowest.end(), std::int64_t{0});
     for (const CongestionKind& kind : congestion_kinds()) {
         if (kind.name == profile.congestion) {
-            return kind.make(catalogue, profile.parameters, line, Picoseconds(one_way + back));
+            return kind.make(catalogue, profile.parameters, line, Picoseconds(round_trip));
         }
     }
     RY_UNREACHABLE("a congestion control that the scenario's reader would have refused");

@@ -56,7 +56,8 @@ struct PacketProfile {
 };
 
 // What a (port, class) at the end of `link` needs so that nothing is lost after it has sent XOFF: SONiC's
-// formula where the switch's cells are known, else its shipped table, else what the link holds three times.
+// formula where the switch's cells are known, else its shipped table, else what the link holds and two
+// packets.
 Bytes needed_headroom(Catalogue& catalogue, const Topology& topology, LinkId link);
 
 // One switch's buffer under a profile.
@@ -76,7 +77,7 @@ std::vector<BufferPlan> plan_buffers(Catalogue& catalogue, const Topology& topol
 
 PacketNetwork packet_network(Catalogue& catalogue, const Topology& topology,
                              const PacketProfile& profile);
-// For NICs of this topology. Its unloaded round trip is that of the longest path.
+// For NICs of this topology. Its unloaded round trip is that of the slowest way up to the top and down.
 std::unique_ptr<Congestion> make_congestion(Catalogue& catalogue, const Topology& topology,
                                             const PacketProfile& profile);
 

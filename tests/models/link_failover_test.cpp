@@ -164,6 +164,79 @@ TEST_CASE("a cable that is back is used again after the local time") {
     CHECK(r.engine.end(0) < undisturbed() + f.times.local + 2 * round_trip);
 }
 
+TEST_CASE("a cable that is back after all knew it gone is used again when all know it back") {
+    Fabric f;
+    f.bytes = 20'000 * 4096;  // 1,660 us
+    f.down(f.of_path(1), 100, Picoseconds(500 * us));
+    Run r(f);
+    const LinkId own = f.of_path(1);
+    r.until(150);
+    const std::int64_t before = r.engine.sent_bytes(own);
+    r.until(799);
+    CHECK(r.engine.sent_bytes(own) == before);
+    r.until(803);
+    CHECK(r.engine.sent_bytes(own) > before);
+    REQUIRE(r.to_end());
+    CHECK(r.engine.audit() == "");
+}
+
+TEST_CASE("a switch sends into a dead end that it can't know of yet") {
+    // The way that the leaf takes instead has just lost its spine's cable to the other leaf.
+    Fabric f;
+    f.down(f.of_path(1), 100);
+    Run one(f);
+    one.until(120);
+    LinkId instead = 0;
+    for (const LinkId up : f.topology.up_links(8)) {
+        if (one.engine.sent_bytes(up) > 0 && up != f.of_path(1)) instead = up;
+    }
+    REQUIRE(instead != 0);
+    const VertexId spine = f.topology.links()[instead].to;
+    for (const LinkId down : f.topology.down_links(spine)) {
+        if (f.topology.links()[down].to == 9) f.down(down, 105);
+    }
+    REQUIRE(f.outages.size() == 2);
+    Run two(f);
+    REQUIRE(two.to_end());
+    // Until everybody knows of the second.
+    const Picoseconds later = two.engine.end(0) - undisturbed();
+    CHECK(later >= Picoseconds(5 * us) + f.times.everywhere);
+    CHECK(later < Picoseconds(5 * us) + f.times.everywhere + 3 * round_trip);
+    CHECK(two.engine.totals().timeouts == 0);
+    CHECK(two.engine.audit() == "");
+}
+
+TEST_CASE("a queue that starves is thrown away with its cable, and nothing looks for its head") {
+    Fabric f;
+    for (PacketClass& c : f.spec.classes) c.flow_control = FlowControl::credits;
+    f.spec.credits.lifetime = f.spec.credits.leaf_lifetime = Picoseconds(400 * us);
+    f.spec.retries = 1;
+    f.bytes = 1000 * 4096;
+    f.down(f.of_path(3), 100);
+    Run r(f);
+    r.engine.storm(f.of_path(3), 1, {}, PacketEngine::never);
+    r.until(99);
+    CHECK(r.engine.paused(f.of_path(3), 1));
+    r.until(101);
+    CHECK_FALSE(r.engine.paused(f.of_path(3), 1));
+    CHECK(r.engine.queue_bytes(f.of_path(3), 1) == 0);
+    REQUIRE(r.to_end());
+    CHECK(r.engine.failed(0));
+    CHECK(r.engine.totals().lost_to_lifetime == 0);
+    CHECK(r.engine.audit() == "");
+}
+
+TEST_CASE("a NIC whose cable never comes back is stuck, not patient") {
+    Fabric f;
+    f.down(f.of_path(0), 0);
+    Run r(f);
+    PacketFlow late = r.flows[0];
+    late.start = Picoseconds(50 * us);
+    r.engine.add(late);
+    CHECK_FALSE(r.until(std::int64_t{100'000}));
+    CHECK(r.engine.stuck());
+}
+
 TEST_CASE("an outage shorter than the local time moves nobody") {
     Fabric f;
     f.down(f.of_path(1), 100, Picoseconds(105 * us));

@@ -406,6 +406,53 @@ TEST_CASE("a CNP leaves its delay after the marked packet came, and holds up no 
     }
 }
 
+TEST_CASE(
+    "a CNP that is late goes back by the way that its packet came, whoever has its number now") {
+    // Sprayed, from a NIC of the same leaf and from others: ways of two and of four links.
+    TopologySpec shape;
+    shape.kind = "fat_tree";
+    shape.nodes = 8;
+    shape.tiers = 2;
+    shape.nic_bandwidth = gbit(400);
+    shape.leaf.name = "switch";
+    shape.leaf.ports = 8;
+    shape.leaf.port_bandwidth = gbit(400);
+    shape.spine = shape.core = shape.leaf;
+    shape.spine.ports = 2;
+    std::string problem;
+    const Topology t = Topology::build(shape, problem);
+    REQUIRE(problem == "");
+    MessageFlows messages(t, {});
+    for (VertexId nic = 1; nic < 8; ++nic) messages.send({nic, 0, 4'096'000});
+    PacketNetwork network = PacketNetwork::of(t, 16'000'000);
+    for (PacketLink& l : network.links) {
+        l.latency = Picoseconds(us);
+        l.headroom_bytes = 200'000;
+        l.ecn = {0, 0, 1};
+    }
+    for (const std::int64_t ack_every : {1, 4}) {
+        CAPTURE(ack_every);
+        std::vector<Picoseconds> seen;
+        PacketSpec spec;
+        spec.recovery = Recovery::selective_repeat;
+        spec.reordering = 64;
+        spec.cnp_interval = Picoseconds(us);
+        spec.cnp_delay = Picoseconds(20 * us);
+        spec.ack_every = ack_every;
+        PacketEngine e(network, spec, std::make_unique<CnpWatch>(seen));
+        e.choose_from(NextHops(t));
+        for (PacketFlow f : messages.flows()) {
+            f.routing = PacketRouting::spray;
+            e.add(f);
+        }
+        for (std::int64_t at = 1; !e.run(Picoseconds(at * us)); ++at) REQUIRE(e.audit() == "");
+        CHECK(e.audit() == "");
+        CHECK(seen.size() > 100);
+        CHECK(e.totals().timeouts == 0);
+        CHECK(e.totals().lost_lossless == 0);
+    }
+}
+
 // ---- TCP ----
 
 namespace {
@@ -541,6 +588,58 @@ TEST_CASE("synchronized senders collapse on a shallow drop-tail port: a block ta
     const double many = goodput(32);
     CHECK(many < collapsed);
     CHECK(many > collapsed / 10);
+}
+
+TEST_CASE("a connection's tail that is lost waits for the timeout of the round trips it has seen") {
+    PacketNetwork network;
+    const VertexId a = network.add_nic();
+    const VertexId via = network.add_switch(16'000'000);
+    const LinkId first = network.add_cable(a, via, gbit(100), Picoseconds(10 * us));
+    const LinkId second =
+        network.add_cable(via, network.add_nic(), gbit(100), Picoseconds(10 * us));
+    PacketSpec spec = drop_tail();
+    spec.ack_class = -1;
+    TcpSpec connection = sockets();
+    connection.stream_bits_per_s = 100e9;
+    PacketEngine e(network, spec, tcp(connection));
+    PacketFlow f;
+    f.path = {first, second};
+    f.bytes = 10 * 1448;
+    e.add(f);
+    // The last three of ten are lost; the first acknowledgement brings the timeout down from a second.
+    const std::int64_t packet = 1518 * 80;
+    e.flap(second, Picoseconds(20 * us + 8 * packet + packet / 2), Picoseconds(1000 * us));
+    e.run(Picoseconds(500 * us));
+    REQUIRE(e.received_bytes(0) == 7 * 1448);
+    REQUIRE(e.run(PacketEngine::never));
+    CHECK(e.totals().timeouts == 1);
+    CHECK(e.end(0) > Picoseconds(200'000 * us));
+    CHECK(e.end(0) < Picoseconds(201'000 * us));
+}
+
+TEST_CASE("a sender whose window is full asks for its acknowledgement") {
+    for (const std::int64_t ack_every : {1, 3, 7, 100}) {
+        CAPTURE(ack_every);
+        const Star star(4, 16'000'000, gbit(400));
+        PacketSpec spec;
+        spec.ack_every = ack_every;
+        ReceiverWindowSpec window;
+        window.grant_bytes = 10 * 4096;
+        window.grants = 2;
+        PacketEngine e(star.network, spec, receiver_window(window));
+        for (std::size_t i = 0; i < 4; ++i) e.add(star.flow(i, 1000 * 4096));
+        REQUIRE(e.run(Picoseconds(1'000'000 * us)));
+        CHECK(e.totals().timeouts == 0);
+
+        // TCP's is one segment after a timeout.
+        Star shallow(16, 64'000, gbit(10));
+        PacketSpec tail = drop_tail();
+        tail.ack_every = ack_every;
+        PacketEngine t(shallow.network, tail, tcp(sockets()));
+        for (std::size_t i = 0; i < 16; ++i) t.add(shallow.flow(i, 100'000));
+        REQUIRE(t.run(Picoseconds(3'000'000 * us)));
+        CHECK(t.audit() == "");
+    }
 }
 
 // ---- receiver-driven ----
