@@ -51,6 +51,13 @@ double Fields::number(const char* column) const {
     return value;
 }
 
+double Fields::figure(const char* column) const {
+    if (text(column).empty() || text(column) == "-") {
+        throw RowError{column, "expected a number, found none"};
+    }
+    return number(column);
+}
+
 std::int64_t Fields::integer(const char* column) const {
     const double value = number(column);
     if (std::abs(value) > whole_max) {

@@ -27,6 +27,7 @@ class Fields {
     explicit Fields(const CsvRow& row) : row_(row) {}
     const std::string& text(const char* column) const;
     double number(const char* column) const;         // throws RowError
+    double figure(const char* column) const;         // likewise, and when it is not printed
     std::int64_t integer(const char* column) const;  // rounded; throws RowError
     // Of "16 GiB" 16; 0 when the field begins with no number.
     double leading_number(const char* column) const;

@@ -32,7 +32,7 @@ RowResult training_arithmetic(Bench& bench, const Fields& f) {
     const std::vector<double> n = numbers_in(config);
     const auto is = [&](const char* word) { return oracle.find(word) != std::string::npos; };
     const auto row = [&](double simulated) {
-        return VerifiedRow{fmt::format("{}, {}", oracle, config), "", f.number("value"), simulated};
+        return VerifiedRow{fmt::format("{}, {}", oracle, config), "", f.figure("value"), simulated};
     };
     if (is("pipeline bubble") && n.size() == 3) {
         // A model of equal stages, whose logits cost nothing, over a network that costs nothing.
@@ -110,7 +110,7 @@ RowResult renewal(Bench&, const Fields& f) {
     const double wall = result.metric("wall_time").summary.mean + f.number("C_s");
     return VerifiedRow{fmt::format("M {} C {} D {} R {}", f.text("M_s"), f.text("C_s"),
                                    f.text("D_s"), f.text("R_s")),
-                       "s per segment", f.number("e_segment_at_opt_s"), wall / segments};
+                       "s per segment", f.figure("e_segment_at_opt_s"), wall / segments};
 }
 
 // 71: queues, as streams of jobs of one GPU. Simulated, so the error is a sample's.
@@ -120,7 +120,7 @@ RowResult queueing(Bench& bench, const Fields& f) {
     return VerifiedRow{fmt::format("{} c {} rho {} {}, {}", f.text("system"), f.text("servers"),
                                    f.text("rho"), f.text("service"), f.text("quantity")),
                        "",
-                       f.number("value"),
+                       f.figure("value"),
                        simulated->mean,
                        Published::figure,
                        simulated->ci95};
@@ -145,7 +145,7 @@ RowResult alpha_beta(Bench&, const Fields& f) {
         return std::nullopt;
     }
     return VerifiedRow{fmt::format("{} n {} {} B", name, n, f.text("bytes")), "s",
-                       f.number("time_s"), time};
+                       f.figure("time_s"), time};
 }
 
 constexpr TableFormat formats[] = {

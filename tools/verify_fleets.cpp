@@ -122,7 +122,7 @@ std::vector<VerifiedRow> mttf(Catalogue& c, const Fields& f) {
         job.own_rate_per_day = own_rate_per_day(c);
         simulated_s = run(job).mttf_s;
     }
-    out.push_back({row, "MTTF, " + unit, f.number("mttf"), simulated_s / unit_s});
+    out.push_back({row, "MTTF, " + unit, f.figure("mttf"), simulated_s / unit_s});
     return out;
 }
 
@@ -140,7 +140,7 @@ std::vector<VerifiedRow> ettr(Catalogue&, const Fields& f) {
     constexpr double small = 0.3;  // the table's own remark: beyond, a first-order formula is off
     if (lost > small) return {};
     return {{fmt::format("{} GPUs, checkpoints every {}", f.integer("gpus"), to_text(job.interval)),
-             "ETTR", f.number("formula_value"), run(job).ettr}};
+             "ETTR", f.figure("formula_value"), run(job).ettr}};
 }
 
 }  // namespace

@@ -22,11 +22,11 @@ class MegatronText {
     void verify(const Fields& f, std::vector<VerifiedRow>& out) {
         const std::string& quantity = f.text("quantity");
         if (quantity == "ckpt_size_1T_TB") {
-            out.push_back({quantity, "TB", f.number("value"), checkpoint_tb("megatron_1t")});
+            out.push_back({quantity, "TB", f.figure("value"), checkpoint_tb("megatron_1t")});
         } else if (quantity == "interleaved_bubble") {
             for (const std::int64_t v : {1, 2, 4}) out.push_back(bubble(v));
         } else if (quantity == "recompute_slowdown_small_batch_pct") {
-            out.push_back({quantity, "% fewer sequences/s, up to", f.number("value"),
+            out.push_back({quantity, "% fewer sequences/s, up to", f.figure("value"),
                            recomputation_percent(), Published::at_most});
         }
     }

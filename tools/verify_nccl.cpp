@@ -135,7 +135,7 @@ RowResult nccl_intranode(Bench& bench, const Fields& f) {
     if (!time) return std::nullopt;
     return VerifiedRow{
         fmt::format("{} {} {} B on {}", run.device, run.collective, f.text("bytes"), run.gpus),
-        size_class("us", run.bytes), f.number("median_us"), 1e6 * *time};
+        size_class("us", run.bytes), f.figure("median_us"), 1e6 * *time};
 }
 
 // 32: peaks, taken as 16 GiB. Where the table says "multi", four nodes of eight: at its peak a ring

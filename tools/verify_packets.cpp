@@ -175,7 +175,7 @@ void Ns3Table::add(const Fields& f, std::vector<VerifiedRow>& out) {
         }
         return;
     }
-    put(name, metric.starts_with("ideal_us") ? "ideal_us" : metric, f.number("value"));
+    put(name, metric.starts_with("ideal_us") ? "ideal_us" : metric, f.figure("value"));
 }
 
 // ---- 43: DCQCN's own figures, links of 40 Gbit/s ----

@@ -121,7 +121,7 @@ std::optional<VerifiedRow> llama3_cause(const Fields& f) {
     const std::vector<FailureCause>& causes = llama3().scenario.causes;
     for (std::size_t i = 0; i < causes.size(); ++i) {
         if (causes[i].name != found->second) continue;
-        return VerifiedRow{found->first, "interruptions in 54 days", f.number("count"),
+        return VerifiedRow{found->first, "interruptions in 54 days", f.figure("count"),
                            llama3().result.interruptions[i]};
     }
     return std::nullopt;
@@ -303,15 +303,15 @@ std::optional<VerifiedRow> other_cluster(const Fields& f) {
     const std::string& what = f.text("quantity");
     const std::int64_t nodes = f.integer("gpus") / gpus_per_node;
     if (id == "llama3_16384" && mentions(what, "unexpected interruptions in 54 d")) {
-        return VerifiedRow{id, what, f.number("value"), mean(llama3().result, "interruptions")};
+        return VerifiedRow{id, what, f.figure("value"), mean(llama3().result, "interruptions")};
     }
     if (mentions(what, "per 1000 servers per day") && mentions(f.text("note"), "h MTBF")) {
         return VerifiedRow{id, "MTBF, h", Figure(f.text("note")).value,
-                           mtbf_h(nodes, f.number("value") / 1000)};
+                           mtbf_h(nodes, f.figure("value") / 1000)};
     }
     if (mentions(what, "cluster MTTF with 50,000 h accelerator MTTF")) {
         constexpr double per_gpu_hour = 1.0 / 50000;
-        return VerifiedRow{id, "MTBF, h", f.number("value"),
+        return VerifiedRow{id, "MTBF, h", f.figure("value"),
                            mtbf_h(nodes, per_gpu_hour * 24 * gpus_per_node)};
     }
     return std::nullopt;
@@ -387,7 +387,7 @@ std::vector<VerifiedRow> mixes_of_systems(const CsvTable& table, std::vector<Dia
         const std::string& what = f.text("cause_or_quantity");
         const std::string& unit = f.text("unit");
         if (what.starts_with("P(at least one failure in 30 d), 1% per GPU-year")) {
-            out.push_back({f.text("system"), "P(any failure), %", f.number("value"),
+            out.push_back({f.text("system"), "P(any failure), %", f.figure("value"),
                            any_failure_percent(0.01, 1024, "30 day")});
         }
         const bool counts = unit == "events" || unit == "of 17" || unit == "% of tasks";
@@ -397,7 +397,7 @@ std::vector<VerifiedRow> mixes_of_systems(const CsvTable& table, std::vector<Dia
             mixes.push_back({f.text("system"), {}, {}});
         }
         mixes.back().causes.push_back(what);
-        mixes.back().counts.push_back(f.number("value"));
+        mixes.back().counts.push_back(f.figure("value"));
     });
     for (const Mix& mix : mixes) {
         if (mix.counts.size() < 2) continue;

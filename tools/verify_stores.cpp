@@ -69,7 +69,7 @@ Rows mlperf_checkpoint(Catalogue& catalogue, const Fields& f) {
     if (Catalogue::entry("model", model) == nullptr) return {};
     const double bytes = checkpoint_bytes(catalogue, read_model(catalogue, model).params);
     const std::string unit = binary_unit(f.text("unit"));
-    return {{f.text("model"), unit, f.number("checkpoint_size"), bytes / unit_size(unit)}};
+    return {{f.text("model"), unit, f.figure("checkpoint_size"), bytes / unit_size(unit)}};
 }
 
 // What a table says of a store's parts; 0: nothing.
@@ -216,7 +216,7 @@ Rows save_time(const std::string& name, const Fields& f, double bytes) {
         fmt::format("server_write_bandwidth = \"{} {}/s\"\n", rate, binary ? "GiB" : "GB"));
     const Bandwidth written = write_bandwidth(s.store().limits({}), s.job.nodes);
     const double time = bytes / written.bytes_per_second();
-    Rows out = {{name, "s", f.number("value"), time}};
+    Rows out = {{name, "s", f.figure("value"), time}};
     const double hours = found_number(config, R"(every ([\d.]+) h)");
     const double percent = found_number(config, R"(([\d.]+) ?% overhead)");
     if (hours > 0 && percent > 0) {
@@ -233,7 +233,7 @@ Rows checkpoint_report(Catalogue& catalogue, const Fields& f) {
     if (metric == "training state") {
         const ParameterBytes b = read_parameter_bytes(catalogue);
         return {
-            {name, "bytes per parameter", f.number("value"), b.weight + b.gradient + b.optimizer}};
+            {name, "bytes per parameter", f.figure("value"), b.weight + b.gradient + b.optimizer}};
     }
     if (metric.starts_with("GB per GPU / save s / interval h")) {
         return fleet_overhead(name, f.text("value"));
@@ -244,7 +244,7 @@ Rows checkpoint_report(Catalogue& catalogue, const Fields& f) {
     if (metric == "size") {
         const bool binary = mentions(system, "BLOOM");
         const std::string unit = binary ? binary_unit(f.text("unit")) : f.text("unit");
-        return {{name, "size", f.number("value"), bytes / unit_size(unit)}};
+        return {{name, "size", f.figure("value"), bytes / unit_size(unit)}};
     }
     if (metric == "save time") return save_time(name, f, bytes);
     if (metric == "checkpoint bytes per GPU") {

@@ -60,7 +60,7 @@ RowResult megatron_weak(Bench& bench, const Fields& f) {
     const double step = fastest_step(bench, m, p, bench.node("dgx_a100"), true);
     if (step == 0) return std::nullopt;
     return VerifiedRow{fmt::format("{}B on {}", f.text("params_B"), f.text("gpus")),
-                       "TFLOP/s per GPU", f.number("tflops_per_gpu"),
+                       "TFLOP/s per GPU", f.figure("tflops_per_gpu"),
                        hardware_flops(m, p) / step / f.number("gpus") * 1e-12};
 }
 
@@ -86,7 +86,7 @@ RowResult megatron_zero3(Bench& bench, const Fields& f) {
         zero3 ? bench.step_seconds(m, p, node) : fastest_step(bench, m, p, node, false);
     if (step == 0) return std::nullopt;
     return VerifiedRow{fmt::format("{} {}B on {}", f.text("scheme"), f.text("params_B"), gpus),
-                       "TFLOP/s per GPU", f.number("tflops_per_gpu"),
+                       "TFLOP/s per GPU", f.figure("tflops_per_gpu"),
                        hardware_flops(m, p) / step / static_cast<double>(gpus) * 1e-12};
 }
 
@@ -110,7 +110,7 @@ RowResult megatron_core(Bench& bench, const Fields& f) {
     const double step = fastest_step(bench, m, p, bench.node("dgx_h100"), true);
     if (step == 0) return std::nullopt;
     return VerifiedRow{fmt::format("{} on {}", f.text("model"), f.text("gpus")), "TFLOP/s per GPU",
-                       f.number("tflops_per_gpu"),
+                       f.figure("tflops_per_gpu"),
                        model_flops(m, p) / step / f.number("gpus") * 1e-12};
 }
 
@@ -125,7 +125,7 @@ RowResult megatron_core_strong(Bench& bench, const Fields& f) {
     const double step = fastest_step(bench, m, p, bench.node("dgx_h100"), true);
     if (step == 0) return std::nullopt;
     return VerifiedRow{fmt::format("177B on {}", f.text("gpus")), "TFLOP/s per GPU",
-                       f.number("tflops_per_gpu"),
+                       f.figure("tflops_per_gpu"),
                        model_flops(m, p) / step / f.number("gpus") * 1e-12};
 }
 
@@ -146,7 +146,7 @@ RowResult llama3(Bench& bench, const Fields& f) {
     p.zero = 1;
     const double step = bench.step_seconds(m, p, bench.node("dgx_h100"));
     return VerifiedRow{fmt::format("405B on {} cp {}", f.text("gpus"), p.context),
-                       "TFLOP/s per GPU", f.number("tflops_per_gpu"),
+                       "TFLOP/s per GPU", f.figure("tflops_per_gpu"),
                        model_flops(m, p) / step / f.number("gpus") * 1e-12};
 }
 
@@ -196,7 +196,7 @@ RowResult megascale_175b(Bench& bench, const Fields& f) {
     p.interleave = 6;
     if (f.text("method") != "Megatron-LM") apply_megascale(MegaScale::batch, m, p);
     return VerifiedRow{fmt::format("{} 175B on {}", f.text("method"), f.text("gpus")), "s per step",
-                       f.number("iter_time_s"), bench.step_seconds(m, p, bench.node("dgx_a100"))};
+                       f.figure("iter_time_s"), bench.step_seconds(m, p, bench.node("dgx_a100"))};
 }
 
 // 10: MegaScale's 530B.
@@ -210,7 +210,7 @@ RowResult megascale_530b(Bench& bench, const Fields& f) {
     if (f.text("method") != "Megatron-LM") apply_megascale(MegaScale::batch, m, p);
     const Node node = bench.node("dgx_a100");
     return VerifiedRow{fmt::format("{} 530B on {}", f.text("method"), f.text("gpus")), "% MFU",
-                       f.number("mfu_pct"),
+                       f.figure("mfu_pct"),
                        megascale_mfu(m, p, node, bench.step_seconds(m, p, node))};
 }
 
@@ -238,7 +238,7 @@ RowResult megascale_ablation(Bench& bench, const Fields& f) {
     p.global_batch = word->second == MegaScale::batch ? 768 : 256;
     apply_megascale(word->second, m, p);
     const Node node = bench.node("dgx_a100");
-    return VerifiedRow{f.text("step"), "% MFU", f.number("mfu_pct"),
+    return VerifiedRow{f.text("step"), "% MFU", f.figure("mfu_pct"),
                        megascale_mfu(m, p, node, bench.step_seconds(m, p, node))};
 }
 
@@ -254,7 +254,7 @@ RowResult korthikanti(Bench& bench, const Fields& f) {
         p.recompute = Recompute::selective;
     }
     return VerifiedRow{fmt::format("{} {}", f.text("model"), f.text("mode")), "s per step",
-                       f.number("iter_time_s_measured"),
+                       f.figure("iter_time_s_measured"),
                        bench.step_seconds(m, p, bench.node("dgx_a100"))};
 }
 
@@ -310,7 +310,7 @@ RowResult korthikanti_memory(Bench& bench, const Fields& f) {
         return std::nullopt;
     }
     return VerifiedRow{fmt::format("{} {}", f.text("model"), mode), quantity,
-                       f.number("paper_value"), simulated};
+                       f.figure("paper_value"), simulated};
 }
 
 // 15 and 16: vTrain's measured runs of Megatron-DeepSpeed on A100, four HDR NICs a node.
@@ -323,7 +323,7 @@ RowResult vtrain(Bench& bench, const Fields& f) {
     node.nics = 4;
     return VerifiedRow{fmt::format("h{} l{} t{} d{} p{} b{}/{}", m.hidden, m.layers, p.tensor,
                                    p.data, p.pipeline, p.microbatch, p.global_batch),
-                       "ms per step", f.number("iter_time_ms"),
+                       "ms per step", f.figure("iter_time_ms"),
                        1e3 * bench.step_seconds(m, p, node)};
 }
 
@@ -385,7 +385,7 @@ std::optional<SimuMaxCase> simumax_case(Bench& bench, const std::string& name) {
 RowResult simumax_time(Bench& bench, const Fields& f) {
     const std::optional<SimuMaxCase> c = simumax_case(bench, f.text("case"));
     if (!c) return std::nullopt;
-    return VerifiedRow{f.text("case"), "ms per step", f.number("real_ms"),
+    return VerifiedRow{f.text("case"), "ms per step", f.figure("real_ms"),
                        1e3 * bench.step_seconds(c->model, c->plan, bench.node("dgx_b200"))};
 }
 
@@ -397,7 +397,7 @@ RowResult simumax_memory(Bench& bench, const Fields& f) {
     Gpu gpu = bench.node("dgx_b200").gpu;
     gpu.reserved_memory = {};
     return VerifiedRow{
-        f.text("case"), "GiB allocated", f.number("real_alloc_GiB"),
+        f.text("case"), "GiB allocated", f.figure("real_alloc_GiB"),
         memory_bytes_per_gpu(c->model, c->plan, bench.bytes(), gpu) / (1024.0 * 1024 * 1024)};
 }
 
@@ -414,7 +414,7 @@ RowResult other_training(Bench& bench, const Fields& f) {
     const double step = fastest_step(bench, m, p, bench.node("dgx_h100"), true);
     if (step == 0) return std::nullopt;
     return VerifiedRow{fmt::format("{} on {}", f.text("source"), f.text("gpus")), "s per step",
-                       f.number("value"), step};
+                       f.figure("value"), step};
 }
 
 constexpr TableFormat formats[] = {

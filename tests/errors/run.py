@@ -354,6 +354,7 @@ model,mode,hidden,layers,heads,tp,pp,dp,gpus,global_batch,microbatch,interleave,
 22B,full_recompute,6144,48,64,8,1,1,8,4,4,1,2048,51200,nan
 22B,full_recompute,6144,0,64,8,1,1,8,4,4,1,2048,51200,1.42
 22B,seqpar+selective,6144,48,64,8,1,1,8,4,,1,2048,51200,1.1
+22B,full_recompute,6144,48,64,8,1,1,8,4,4,1,2048,51200,
 """
 
 
@@ -375,7 +376,8 @@ def case_verify_a_field_that_can_not_be(program, folder):
         ("9:31", "tp: expected 1 or more, found 0"),
         ("10:39", "global_batch: 6 sequences don't divide by data 1 x microbatch 4"),
         ("11:56", "iter_time_s_measured: expected a number, found 'nan'"),
-        ("12:25", "layers: expected 1 or more, found 0")])
+        ("12:25", "layers: expected 1 or more, found 0"),
+        ("14:56", "iter_time_s_measured: expected a number, found none")])
     # A field that is not printed is none that is wrong.
     equal("expressed", "22B full_recompute, 22B seqpar+selective", ", ".join(r["row"] for r in expressed))
 
