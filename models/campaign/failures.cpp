@@ -47,7 +47,8 @@ void FailureReader::read_storm(Section& section) {
     std::optional<Duration> reset_time;
     section.read(
         "found_after", found_after,
-        "From the job's error until somebody finds the NIC that pauses, if no watchdog has",
+        "From the job's error until somebody finds the NIC that pauses, if no watchdog has "
+        "and the storm is not over before",
         {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
     section.read("reset_time", reset_time,
                  "How long its node is out after a storm that ended the job",

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "sim/check.h"
 
@@ -11,10 +12,12 @@ namespace railyard {
 namespace {
 
 // All streams of one collective at once. A ring's pieces go from NIC to NIC, each on when the one before
-// it has come in: so a slow hop holds up the whole ring, as in NCCL, and no more. Rates are those of the
-// last third, with more and more pieces until twice as many give the same: marks come late, cut deep at
-// first, and senders take long to find their rates. Or until the budget is spent, which is noted in the
-// scenario's limits.
+// it has come in: so a slow hop holds up the whole ring, as in NCCL, and no more.
+//
+// A collective ends with its slowest stream, which goes faster once others have ended. So its rate is not
+// measured in the middle of a run, but between two: what twice the pieces take longer, from begin to end.
+// They are doubled until that rate stays: marks come late, cut deep at first, and senders take long to find
+// their rates. Or until the budget is spent, which is noted in the scenario's limits.
 class PacketRates final : public NetworkModel {
   public:
     PacketRates(const Scenario& scenario, bool burst)
@@ -29,20 +32,25 @@ class PacketRates final : public NetworkModel {
 
     std::vector<double> rates(const std::vector<NetworkStream>& streams, StreamKind kind) override {
         const WindowSpec& budget = scenario_.window;
+        std::optional<Measurement> half;
         std::vector<double> before;
         double change = 0;
         std::int64_t steps = steps_first;
         for (; steps <= budget.pieces_max; steps *= 2) {
-            const Measurement now = measure(streams, kind, steps);
+            Measurement now = measure(streams, kind, steps);
             if (now.ending != WindowEnding::resolved) {
                 cut_off(streams, now.ending);
-                return before.empty() ? now.rates : before;
+                return before.empty() ? now.so_far : before;
             }
-            if (!before.empty()) {
-                change = change_of_slowest(before, now.rates);
-                if (change <= budget.settled_within) return now.rates;
+            if (half) {
+                const std::vector<double> rates = rates_between(*half, now);
+                if (!before.empty()) {
+                    change = change_of_slowest(before, rates);
+                    if (change <= budget.settled_within) return rates;
+                }
+                before = rates;
             }
-            before = now.rates;
+            half = std::move(now);
         }
         scenario_.limits->add(
             fmt::format("{}: {} pieces instead of {} still changed the slowest stream's rate by "
@@ -53,20 +61,34 @@ class PacketRates final : public NetworkModel {
     }
 
   private:
-    static constexpr std::int64_t steps_first = 6;
+    static constexpr std::int64_t steps_first = 3;
 
-    // What is measured: `bytes` of the stream's progress between the ends of two sets of flows.
+    // A stream's flows: `bytes` of its progress, which are through when the last of them have ended.
     struct Lap {
         double bytes = 0;
-        double flows = 0;                 // that carry each byte of it
-        std::vector<std::int64_t> first;  // empty: from the beginning
+        double flows = 0;  // that carry each byte of it
         std::vector<std::int64_t> last;
     };
 
+    // Of each stream.
     struct Measurement {
-        std::vector<double> rates;  // of each stream; until the window was cut off, if it was
         WindowEnding ending = WindowEnding::resolved;
+        std::vector<double> bytes;
+        std::vector<double> seconds;  // until it was through
+        std::vector<double> so_far;   // bytes/s until the window's end
     };
+
+    // Of the slowest as said above; of the others in proportion to when they end.
+    static std::vector<double> rates_between(const Measurement& half, const Measurement& whole) {
+        const double end = *std::max_element(whole.seconds.begin(), whole.seconds.end());
+        const double half_end = *std::max_element(half.seconds.begin(), half.seconds.end());
+        std::vector<double> rates;
+        for (std::size_t i = 0; i < whole.bytes.size(); ++i) {
+            const double share = (whole.bytes[i] - half.bytes[i]) * end / whole.seconds[i];
+            rates.push_back(end > half_end ? share / (end - half_end) : whole.so_far[i]);
+        }
+        return rates;
+    }
 
     static double change_of_slowest(const std::vector<double>& a, const std::vector<double>& b) {
         const double slowest_a = *std::min_element(a.begin(), a.end());
@@ -112,14 +134,15 @@ class PacketRates final : public NetworkModel {
         window.events_max = static_cast<std::uint64_t>(scenario_.window.events_max);
         const auto result =
             scenario_.windows->run(own_.catalogue, network_.topology, network_.packets, window);
-        Measurement out{{}, result->ending};
+        Measurement out;
+        out.ending = result->ending;
         for (std::size_t i = 0; i < streams.size(); ++i) {
-            out.rates.push_back(
-                result->ending == WindowEnding::resolved
-                    ? lap_rate(laps[i], *result)
-                    : rate_so_far(laps[i], i == 0 ? 0 : until[i - 1], until[i], *result));
+            out.bytes.push_back(laps[i].bytes);
+            out.seconds.push_back(end_of(laps[i], *result));
+            out.so_far.push_back(
+                rate_so_far(laps[i], i == 0 ? 0 : until[i - 1], until[i], *result));
         }
-        const bool none = std::any_of(out.rates.begin(), out.rates.end(),
+        const bool none = std::any_of(out.so_far.begin(), out.so_far.end(),
                                       [](double rate) { return !(rate > 0); });
         if (result->failures > 0 || none) {
             throw ScenarioError(
@@ -138,15 +161,12 @@ class PacketRates final : public NetworkModel {
         return out;
     }
 
-    // Bytes/s between the ends of a lap's flows.
-    static double lap_rate(const Lap& lap, const WindowResult& result) {
-        Picoseconds from{};
-        Picoseconds to{};
-        for (const std::int64_t f : lap.first) from = std::max(from, result.ends[index(f)]);
-        for (const std::int64_t f : lap.last) to = std::max(to, result.ends[index(f)]);
-        return lap.bytes / (static_cast<double>((to - from).count()) * 1e-12);
+    static double end_of(const Lap& lap, const WindowResult& result) {
+        Picoseconds end{};
+        for (const std::int64_t f : lap.last) end = std::max(end, result.ends[index(f)]);
+        return static_cast<double>(end.count()) * 1e-12;
     }
-    // Of a stream whose flows are [first, last), until the window was cut off.
+    // Of a stream whose flows are [first, last).
     static double rate_so_far(const Lap& lap, std::int64_t first, std::int64_t last,
                               const WindowResult& result) {
         double received = 0;
@@ -168,8 +188,7 @@ class PacketRates final : public NetworkModel {
 
     Lap add_ring(const NetworkStream& hops, std::int64_t steps, MessageFlows& flows) const {
         Lap lap;
-        const std::int64_t warm = steps * 2 / 3;
-        lap.bytes = piece_ * static_cast<double>(lanes * (steps - warm));
+        lap.bytes = piece_ * static_cast<double>(lanes * steps);
         lap.flows = shares(hops);
         std::vector<MessageFlows::Handle> connections(hops.size(), MessageFlows::nothing);
         for (std::int64_t lane = 0; lane < lanes; ++lane) {
@@ -185,7 +204,6 @@ class PacketRates final : public NetworkModel {
                     if (step > 0) m.after = before[(h + hops.size() - 1) % hops.size()];
                     connections[h] = flows.send(m);
                     now.push_back(connections[h]);
-                    if (step == warm - 1) flows.each(now.back(), lap.first);
                     if (step == steps - 1) flows.each(now.back(), lap.last);
                 }
                 before = std::move(now);
@@ -214,16 +232,11 @@ class PacketRates final : public NetworkModel {
         RY_CHECK(tree);  // fair shares have found it
         const std::vector<std::int64_t> arrivals =
             flows.all_reduce(*tree, static_cast<std::int64_t>(piece_), steps, {});
-        const auto of_piece = [&](std::int64_t piece) {
-            const auto first = arrivals.begin() + piece * static_cast<std::int64_t>(nics.size());
-            return std::vector<std::int64_t>(first, first + static_cast<std::int64_t>(nics.size()));
-        };
-        const std::int64_t warm = steps * 2 / 3;
         Lap lap;
-        lap.bytes = piece_ * static_cast<double>(steps - warm);
+        lap.bytes = piece_ * static_cast<double>(steps);
         lap.flows = 2 * static_cast<double>(tree->branches.size());
-        lap.first = of_piece(warm - 1);
-        lap.last = of_piece(steps - 1);
+        const auto nic_count = static_cast<std::int64_t>(nics.size());
+        lap.last.assign(arrivals.end() - nic_count, arrivals.end());
         return lap;
     }
 

@@ -479,7 +479,7 @@ void PacketReader::resolve_watchdog(Catalogue& catalogue, const Topology& topolo
     const bool timed = poll_ || detection_ || restoration_ || polls_together_ || drops_arrivals_;
     if (action_ >= 0) w.action = static_cast<WatchdogAction>(action_);
     if (w.action == WatchdogAction::none) {
-        if (timed) watchdog_->error("", "its other keys have no effect without a watchdog");
+        if (timed) watchdog_->warning("", "its other keys have no effect without a watchdog");
         return;
     }
     if (watchdog_profile_ ==
@@ -564,12 +564,25 @@ void PacketReader::check_buffers(Catalogue& catalogue, const Topology& topology,
     std::vector<BufferPlan> full;
     std::vector<BufferPlan> short_of_headroom;
     std::vector<BufferPlan> pausing_first;
+    std::vector<BufferPlan> sharing_too_little;
+    std::vector<BufferPlan> resuming_late;
+    const auto shared_headroom = [&](const BufferPlan& plan) {
+        return Bytes::of(plan.headroom.count() * topology.ports_used(plan.at) *
+                         p.headrooms(plan.at) / p.spec.buffer.headroom_oversubscription);
+    };
     for (const BufferPlan& plan : plan_buffers(catalogue, topology, p)) {
         if (plan.reserved >= plan.buffer) {
             full.push_back(plan);
         } else if (p.has_pfc(plan.at)) {
             if (p.pausing(plan.at) == 0) continue;
             if (plan.headroom < plan.headroom_need) short_of_headroom.push_back(plan);
+            if (p.spec.buffer.headroom_oversubscription > 1 &&
+                shared_headroom(plan) < plan.headroom_need) {
+                sharing_too_little.push_back(plan);
+            }
+            if (plan.xoff_threshold.count() <= p.spec.buffer.resume_offset_bytes) {
+                resuming_late.push_back(plan);
+            }
             const bool marks = plan.ecn.kmin_bytes != INT64_MAX && p.congestion == "dcqcn";
             if (marks && plan.ecn.kmax_bytes > plan.xoff_threshold.count()) {
                 pausing_first.push_back(plan);
@@ -593,6 +606,21 @@ void PacketReader::check_buffers(Catalogue& catalogue, const Topology& topology,
                                  "packets will be lost",
                                  who(topology, short_of_headroom), to_text(plan.headroom),
                                  to_text(plan.headroom_need)));
+    }
+    if (!sharing_too_little.empty()) {
+        const BufferPlan& plan = sharing_too_little[0];
+        pfc_->warning("headroom_oversubscription",
+                      fmt::format("{}: {} for all ports and classes together, one alone needs {}: "
+                                  "packets will be lost",
+                                  who(topology, sharing_too_little), to_text(shared_headroom(plan)),
+                                  to_text(plan.headroom_need)));
+    }
+    if (!resuming_late.empty()) {
+        const BufferPlan& plan = resuming_late[0];
+        pfc_->warning("resume_offset",
+                      fmt::format("{}: a lone hot port is paused at {}, and resumed when nothing "
+                                  "is left",
+                                  who(topology, resuming_late), to_text(plan.xoff_threshold)));
     }
     if (!pausing_first.empty()) {
         const BufferPlan& plan = pausing_first[0];

@@ -157,6 +157,7 @@ Scenario ScenarioReader::read() {
     context.packet_rates = s_.fidelity == Fidelity::packet;
     context.storage_traffic = storage_traffic_wanted();
     s_.networks = read_networks(top_, *catalogue_, context);
+    for (ClusterNetwork& network : s_.networks) network.packets.spec.seed = s_.seed;
     s_.stores.push_back(store.build(s_.networks));
     s_.server_write_bandwidth = store.server_write();
     s_.fair_by_job = store.fair_by_job();

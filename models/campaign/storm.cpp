@@ -62,9 +62,12 @@ Picoseconds middle(const PacketWindow& window, const Course& course,
     return begin == PacketEngine::never ? begin : begin + (end - begin) / 2;
 }
 
-const StormProblem unsettled = {
-    "its packet window did not settle within window.time_max and window.events_max",
-    "railyard window shows how far it came", false};
+StormProblem unsettled(WindowEnding ending) {
+    return {
+        fmt::format("its packet window, before the storm begins, was not through within window.{}",
+                    ending == WindowEnding::out_of_events ? "events_max" : "time_max"),
+        "railyard window shows how far it came", false};
+}
 
 const StormProblem idle = {"has no effect: nothing in its packet window waits for this NIC",
                            "window.traffic says what is sent, nic which NIC storms", true};
@@ -85,7 +88,7 @@ StormProblem feel_storm(const Scenario& s, Catalogue& catalogue, StormSpec& spec
     PacketWindow& window = windows[0].window;
     window.faults.clear();
     const Course calm = run(s, catalogue, *windows[0].network, window);
-    if (calm.ending != WindowEnding::resolved) return unsettled;
+    if (calm.ending != WindowEnding::resolved) return unsettled(calm.ending);
     if (calm.lost_lossless > 0 && !s.window.allow_loss) return losses(calm);
     WindowFault fault;
     fault.start = middle(window, calm, spec.links, windows[0].network->packets.flow_control);
@@ -117,9 +120,11 @@ StormProblem feel_storm(const Scenario& s, Catalogue& catalogue, StormSpec& spec
     storm.fatal = course.first_failure != PacketEngine::never || stall > killed_at - fault.start;
     storm.stall = to_duration(storm.fatal ? dies_at - fault.start : stall);
     // The error names the connection; which NIC it is that pauses, only the switches' watchdog does.
-    // Without it the network stays frozen for whatever is started next.
+    // Without it the network stays frozen for whatever is started next, while the storm lasts.
+    const Duration left =
+        spec.duration ? std::max(Duration{}, *spec.duration - storm.stall) : Duration::max();
     if (storm.fatal)
-        spec.cause.detection = course.detected || spec.duration ? Duration{} : spec.found_after;
+        spec.cause.detection = course.detected ? Duration{} : std::min(spec.found_after, left);
     return {};
 }
 

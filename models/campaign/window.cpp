@@ -25,11 +25,11 @@ void read_settling(Section& section, const WindowContext& context, WindowSpec& s
         section.error(
             "pieces_max",
             fmt::format("expected {} to {}, found {}", pieces_least, pieces_most, spec.pieces_max),
-            "6 are compared with 12, those with 24 and so on");
+            "what 6 take more than 3 is compared with what 12 take more than 6, and so on");
     }
     spec.settled_within = 0.05;
     section.read("settled_within", spec.settled_within,
-                 "What twice the pieces may change of the slowest stream's rate",
+                 "What twice the pieces may change of the collective's rate",
                  {.bound = Bound::fraction});
     for (const char* key : {"pieces_max", "settled_within"}) {
         if (section.has(key) && !context.packet_rates) {
@@ -89,7 +89,10 @@ WindowSpec read_window(Section& top, const WindowContext& context) {
         spec.traffic.push_back(read_window_traffic(each, context));
     }
     if (spec.traffic.empty()) spec.traffic.push_back(default_window_traffic());
-    for (Section& each : section.sections("fault", "Something that goes wrong in a window")) {
+    for (Section& each : section.sections(
+             "fault",
+             "Something that goes wrong in a window, and there alone: a campaign's storms are "
+             "failures.storm")) {
         auto fault = read_window_fault(each, context.networks);
         if (!fault) continue;
         check_faulty_once(each, spec.faults, *fault);

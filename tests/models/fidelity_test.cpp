@@ -154,6 +154,23 @@ TEST_CASE("packets say what fair shares say, but for headers and what queues cos
     }
 }
 
+TEST_CASE(
+    "a control that deals out a cable unfairly moves a collective no faster than fair shares") {
+    const auto rings = [](const char* fidelity, const char* control, int seed) {
+        const Scenario s = with({std::string("run.fidelity=") + fidelity, "cluster.nodes=8",
+                                 "fabric.compute.nodes_per_leaf=2", "job.step.time=5 s",
+                                 std::string("fabric.compute.congestion.control=") + control,
+                                 "fabric.compute.hash_seed=" + std::to_string(seed)});
+        Communicators groups = communicators(s, s.fidelity);
+        return groups.of(Collective::all_reduce, 8, 8).network;
+    };
+    for (const int seed : {0, 4}) {
+        const double fair = rings("flow", "hpcc", seed);
+        CHECK(rings("packet", "hpcc", seed) < fair);
+        CHECK(rings("packet", "none", seed) == doctest::Approx(fair).epsilon(0.05));
+    }
+}
+
 TEST_CASE("a rate that has not settled when its budget is spent is there, and is marked") {
     const std::vector<std::string> given = {"run.fidelity=packet", "cluster.nodes=8",
                                             "cluster.nics_per_node=2", "window.pieces_max=12"};

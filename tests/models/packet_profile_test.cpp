@@ -74,6 +74,32 @@ last_node = 3
     CHECK(short_of_it().empty());
 }
 
+TEST_CASE("what a window draws follows the run's seed") {
+    const char* text = R"(
+[run]
+duration = "1 h"
+[cluster]
+nodes = 4
+nics_per_node = 2
+[fabric.compute]
+kind = "roce"
+topology = "single_switch"
+[job]
+step.time = "1 s"
+checkpoint.mode = "none"
+[[window.traffic]]
+kind = "ring"
+bytes = "4 MB"
+[[window.fault]]
+kind = "bit_errors"
+nic = "node-0.nic-0"
+bit_error_rate = 1e-7
+)";
+    const auto digest = [&](const char* seed) { return run_first_window(text, {seed}).digest; };
+    CHECK(digest("run.seed=1") == digest("run.seed=1"));
+    CHECK(digest("run.seed=1") != digest("run.seed=2"));
+}
+
 TEST_CASE("a switch that pauses another priority loses the job's packets, its headroom lies idle") {
     const char* text = R"(
 [run]

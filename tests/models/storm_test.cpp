@@ -135,6 +135,21 @@ TEST_CASE("who has no watchdog must find the NIC before the job can start again"
     CHECK(detection("{profile=\"sonic\"}") == Duration{});
 }
 
+TEST_CASE("who finds a storm that ends the job waits no longer than it lasts") {
+    const auto found = [&](const char* duration) {
+        const Scenario s =
+            with({std::string(
+                      R"(failures.storm=[{rate_per_job="1 /day",found_after="20 min",duration=")") +
+                      duration + "\"}]",
+                  R"(fabric.compute.watchdog={action="none"})"});
+        REQUIRE(s.causes[0].storm->fatal);
+        return s.causes[0].detection + s.causes[0].storm->stall;
+    };
+    CHECK(found("10 min") == std::chrono::minutes(10));  // its end, a little after the job's
+    CHECK(found("1 h") == found("10 days"));
+    CHECK(found("1 h") > std::chrono::minutes(20));
+}
+
 TEST_CASE("a NIC that pauses for ever ends the job however early its flows end beside others") {
     // By hash some rings take several times as long as others, whose NICs then have nothing left to take.
     for (int node = 0; node < 8; ++node) {
