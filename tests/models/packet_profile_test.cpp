@@ -75,18 +75,7 @@ last_node = 3
 }
 
 TEST_CASE("what a window draws follows the run's seed") {
-    const char* text = R"(
-[run]
-duration = "1 h"
-[cluster]
-nodes = 4
-nics_per_node = 2
-[fabric.compute]
-kind = "roce"
-topology = "single_switch"
-[job]
-step.time = "1 s"
-checkpoint.mode = "none"
+    const std::string text = one_switch + R"(
 [[window.traffic]]
 kind = "ring"
 bytes = "4 MB"
@@ -101,21 +90,13 @@ bit_error_rate = 1e-7
 }
 
 TEST_CASE("a switch that pauses another priority loses the job's packets, its headroom lies idle") {
-    const char* text = R"(
-[run]
-duration = "1 h"
-[cluster]
-nodes = 4
-nics_per_node = 2
-[fabric.compute]
-kind = "roce"
-topology = "single_switch"
-congestion.control = "none"
-buffer.size = "4 MB"
-pfc.headroom = "200 kB"
-[job]
-step.time = "1 s"
-checkpoint.mode = "none"
+    const std::string text = one_switch + R"(
+[fabric.compute.congestion]
+control = "none"
+[fabric.compute.buffer]
+size = "4 MB"
+[fabric.compute.pfc]
+headroom = "200 kB"
 [[window.traffic]]
 kind = "incast"
 bytes = "4 MB"

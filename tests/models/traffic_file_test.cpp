@@ -14,18 +14,7 @@ using namespace railyard;
 
 namespace {
 
-const char* text = R"(
-[run]
-duration = "1 h"
-[cluster]
-nodes = 4
-nics_per_node = 2
-[fabric.compute]
-kind = "roce"
-topology = "single_switch"
-[job]
-step.time = "1 s"
-checkpoint.mode = "none"
+const std::string text = one_switch + R"(
 [[window.traffic]]
 bytes = "1 MB"
 steps = 3

@@ -17,8 +17,24 @@ inline WindowResult run_to_its_end(const Scenario& s, const NetworkWindow& w,
                       record);
 }
 
+// Four nodes of two NICs at one RoCE switch; what they send is the caller's.
+inline const std::string one_switch = R"(
+[run]
+duration = "1 h"
+[cluster]
+nodes = 4
+nics_per_node = 2
+[fabric.compute]
+kind = "roce"
+topology = "single_switch"
+[job]
+step.time = "1 s"
+checkpoint.mode = "none"
+)";
+
 // The first window of a scenario that is given as text and settings.
-inline WindowResult run_first_window(const char* text, const std::vector<std::string>& settings) {
+inline WindowResult run_first_window(const std::string& text,
+                                     const std::vector<std::string>& settings) {
     ScenarioChanges changes;
     changes.packets = true;
     changes.settings = settings;
