@@ -351,6 +351,7 @@ class PacketEngine {
         std::int64_t cnp_at = 0;                 // the receiver may send another
         std::int64_t received_bytes = 0;
         bool nacked = false;  // the receiver has asked for the packet that it expects
+        bool asked = false;   // the sender for an ACK, by its last packet, where not all have one
     };
     struct Record {  // a flow as it was given
         Picoseconds start{};
@@ -376,7 +377,6 @@ class PacketEngine {
         std::int64_t idle_since = 0;
         std::uint32_t newest = none;      // flow that has started
         std::uint32_t first_flowlet = 0;  // one for each hop
-        bool asked = false;               // by the last packet sent, with ack_every
     };
     struct Flowlet {
         LinkId link = none;

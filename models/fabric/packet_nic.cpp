@@ -218,7 +218,7 @@ std::int64_t PacketEngine::received_bytes(std::size_t flow) const {
 bool PacketEngine::must_wait(std::uint32_t flow) const {
     const Flow& f = flows_[flow];
     if (!window_is_full(flow)) return false;
-    return spec_.ack_every == 1 || rarely_[flow].asked || f.to_send == f.acknowledged;
+    return spec_.ack_every == 1 || f.asked || f.to_send == f.acknowledged;
 }
 
 bool PacketEngine::window_is_full(std::uint32_t flow) const {
@@ -301,8 +301,8 @@ void PacketEngine::send_data(LinkId link, std::uint32_t flow) {
     if (f.routing != PacketRouting::path) start_way(id);
     count_sent(flow);
     if (spec_.ack_every > 1) {
-        rarely_[flow].asked = last || window_is_full(flow);
-        if (rarely_[flow].asked) packets_[id].flags |= flag_asks;
+        f.asked = last || window_is_full(flow);
+        if (f.asked) packets_[id].flags |= flag_asks;
     }
     catch_up(flow);
     f.ready_at = now_ + transfer_ps(packets_[id].bytes, f.ps_per_byte);
