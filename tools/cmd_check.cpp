@@ -7,6 +7,7 @@
 #include "tools/limits.h"
 #include "tools/options.h"
 #include "tools/terminal.h"
+#include "tools/terminal_observer.h"
 
 namespace railyard {
 
@@ -24,7 +25,7 @@ int cmd_check(const std::vector<std::string>& arguments) {
 
     ScenarioChanges changes;
     changes.settings = settings_of(*values);
-    changes.windows = std::make_shared<WindowCache>(&interrupted());
+    changes.windows = std::make_shared<WindowCache>(terminal_observer());
     bool ok = true;
     bool stuck = false;
     int limited = exit_ok;

@@ -12,6 +12,7 @@
 #include "tools/options.h"
 #include "tools/results_db.h"
 #include "tools/terminal.h"
+#include "tools/terminal_observer.h"
 
 namespace railyard {
 
@@ -102,7 +103,7 @@ std::vector<std::string> joined(std::vector<std::string> first,
 }
 
 std::vector<ComparedArm> load_arms(const CompareArguments& args) {
-    const auto windows = std::make_shared<WindowCache>(&interrupted());
+    const auto windows = std::make_shared<WindowCache>(terminal_observer());
     std::vector<ComparedArm> arms;
     const auto add = [&](const std::string& name, const std::string& file,
                          const std::vector<std::string>& settings) {

@@ -11,6 +11,7 @@
 #include "tools/limits.h"
 #include "tools/options.h"
 #include "tools/terminal.h"
+#include "tools/terminal_observer.h"
 
 namespace railyard {
 
@@ -209,7 +210,7 @@ int cmd_perf(const std::vector<std::string>& arguments) {
     ScenarioChanges changes;
     changes.must_fit = false;
     changes.settings = settings_of(values);
-    changes.windows = std::make_shared<WindowCache>(&interrupted());
+    changes.windows = std::make_shared<WindowCache>(terminal_observer());
     const Scenario s =
         load_scenario_file(values["scenario"].as<std::vector<std::string>>()[0], changes);
     need_one_job(s, "perf");

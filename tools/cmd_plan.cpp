@@ -10,6 +10,7 @@
 #include "tools/limits.h"
 #include "tools/options.h"
 #include "tools/terminal.h"
+#include "tools/terminal_observer.h"
 
 namespace railyard {
 
@@ -164,7 +165,7 @@ int cmd_plan(const std::vector<std::string>& arguments) {
     ScenarioChanges changes;
     changes.must_fit = false;  // a plan that does not fit is a reason to look for others
     changes.settings = settings_of(*values);
-    changes.windows = std::make_shared<WindowCache>(&interrupted());
+    changes.windows = std::make_shared<WindowCache>(terminal_observer());
     const Scenario s =
         load_scenario_file((*values)["scenario"].as<std::vector<std::string>>()[0], changes);
     need_one_job(s, "plan");

@@ -19,6 +19,7 @@
 #include "tools/run_storage.h"
 #include "tools/saved_run.h"
 #include "tools/terminal.h"
+#include "tools/terminal_observer.h"
 
 namespace railyard {
 
@@ -350,7 +351,7 @@ std::optional<RunArguments> parse(const std::vector<std::string>& arguments) {
     out.path = (*values)["scenario"].as<std::vector<std::string>>()[0];
     out.changes.settings = settings_of(*values);
     // One for all that is tried beside the scenario itself: most of it has the same windows.
-    out.changes.windows = std::make_shared<WindowCache>(&interrupted());
+    out.changes.windows = std::make_shared<WindowCache>(terminal_observer());
     for (const char* key : {"seed", "replicas"}) {
         if (values->count(key)) {
             out.changes.settings.push_back(

@@ -7,6 +7,7 @@
 #include "tools/options.h"
 #include "tools/perfetto_trace.h"
 #include "tools/terminal.h"
+#include "tools/terminal_observer.h"
 #include "tools/trace_tracks.h"
 
 namespace railyard {
@@ -57,7 +58,7 @@ std::optional<TraceArguments> parse(const std::vector<std::string>& arguments) {
     out.changes.settings = settings_of(*values);
     out.changes.packets = out.window;
     out.changes.must_fit = !out.window && !out.step;
-    out.changes.windows = std::make_shared<WindowCache>(&interrupted());
+    out.changes.windows = std::make_shared<WindowCache>(terminal_observer());
     return out;
 }
 
@@ -98,7 +99,7 @@ Duration trace_windows(PerfettoTrace& trace, const Scenario& s) {
         WindowRecord record;
         const WindowResult r =
             run_window(own.catalogue, window.network->topology, window.network->packets,
-                       window.window, interrupted(), &record);
+                       window.window, terminal_observer(), &record);
         if (r.ending == WindowEnding::cancelled) throw Interrupted();
         longest = std::max(longest, r.end);
         const std::size_t left_out = trace_window(trace, s, window, r, record);

@@ -12,6 +12,7 @@
 #include "tools/cmd.h"
 #include "tools/options.h"
 #include "tools/terminal.h"
+#include "tools/terminal_observer.h"
 
 namespace railyard {
 
@@ -401,12 +402,12 @@ struct Loaded {
         out.must_fit = false;
         out.packets = true;
         out.settings = std::move(settings);
-        out.windows = std::make_shared<WindowCache>(&interrupted());
+        out.windows = std::make_shared<WindowCache>(terminal_observer());
         return out;
     }
     WindowResult run(const NetworkWindow& window) {
         return run_window(own.catalogue, window.network->topology, window.network->packets,
-                          window.window, interrupted());
+                          window.window, terminal_observer());
     }
 
     Scenario scenario;

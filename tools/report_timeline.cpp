@@ -11,6 +11,7 @@
 #include "models/campaign/campaign.h"
 #include "tools/cmd.h"
 #include "tools/fleet_history.h"
+#include "tools/terminal_observer.h"
 #include "tools/topology_drawing.h"
 
 namespace railyard {
@@ -22,7 +23,7 @@ using Json = nlohmann::ordered_json;
 ScenarioChanges changes_of(const FeaturedPoint& point) {
     ScenarioChanges changes;
     changes.settings = point.settings;
-    changes.windows = std::make_shared<WindowCache>(&interrupted());
+    changes.windows = std::make_shared<WindowCache>(terminal_observer());
     return changes;
 }
 

@@ -107,7 +107,7 @@ class Sweep {
     Sweep(std::vector<SweepPoint>& points, const SweepOptions& options, ResultsDb& db)
         : points_(points),
           options_(options),
-          windows_(std::make_shared<WindowCache>(&stopped_)),
+          windows_(std::make_shared<WindowCache>(WindowObserver{&stopped_})),
           writer_(db) {}
 
     void work();  // of one thread

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -109,14 +110,9 @@ std::string bar(double fraction, int width) {
     return out + eighths[filled % 8];
 }
 
-Progress::Progress(std::string label)
-    : label_(std::move(label)), began_(now_seconds()), visible_(stderr_is_terminal()) {}
-
-Progress::~Progress() {
-    if (visible_ && drawn_ > 0) std::fputs("\r\033[K", stderr);
-}
-
 namespace {
+
+std::atomic<bool> shown{false};  // some Progress
 
 // "40 s left", "12 min left", "3 h 20 min left"; nothing is known before something is done.
 std::string left_text(double seconds_gone, double fraction) {
@@ -131,6 +127,17 @@ std::string left_text(double seconds_gone, double fraction) {
 }
 
 }  // namespace
+
+Progress::Progress(std::string label)
+    : label_(std::move(label)),
+      began_(now_seconds()),
+      visible_(stderr_is_terminal() && !shown.exchange(true)) {}
+
+Progress::~Progress() {
+    if (!visible_) return;
+    if (drawn_ > 0) std::fputs("\r\033[K", stderr);
+    shown = false;
+}
 
 void Progress::update(std::int64_t done, std::int64_t total) {
     constexpr double seconds_between_drawings = 0.1;

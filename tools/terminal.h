@@ -42,13 +42,14 @@ std::string time_text(double seconds);  // "2.53 s"; "-" for what is not a numbe
 // `fraction` of `width` columns, to an eighth of a column.
 std::string bar(double fraction, int width);
 
-// One line on stderr that is rewritten: "label [####    ] 12/30, 3 s left". Shows nothing in a
-// pipe.
+// One line on stderr that is rewritten: "label [####    ] 12/30, 3 s left". Shows nothing in a pipe, nor
+// while another line is shown.
 class Progress {
   public:
     explicit Progress(std::string label);
     ~Progress();
     Progress(const Progress&) = delete;
+    Progress& operator=(const Progress&) = delete;
     void update(std::int64_t done, std::int64_t total);
 
   private:

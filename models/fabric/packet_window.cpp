@@ -40,7 +40,9 @@ class Watcher {
         WindowSample sample;
         sample.at = engine_.now();
         foreground_ended_ = true;
+        ended_ = 0;
         for (std::size_t f = 0; f < received_.size(); ++f) {
+            ended_ += engine_.failed(f) || engine_.end(f) != PacketEngine::never;
             if (engine_.failed(f)) {
                 if (f >= window_.background_from) continue;
                 result.first_failure = std::min(result.first_failure, engine_.failed_at(f));
@@ -71,7 +73,9 @@ class Watcher {
         return {};
     }
 
-    bool foreground_ended() const { return foreground_ended_; }  // at the last look
+    // At the last look.
+    bool foreground_ended() const { return foreground_ended_; }
+    std::int64_t ended() const { return ended_; }
 
   private:
     const PacketEngine& engine_;
@@ -80,6 +84,7 @@ class Watcher {
     int classes_;
     std::vector<std::int64_t> received_;
     bool foreground_ended_ = false;
+    std::int64_t ended_ = 0;
 };
 
 class QueueRecorder {
@@ -270,7 +275,7 @@ std::uint64_t window_key(Catalogue& catalogue, const Topology& topology,
 
 WindowResult run_window(Catalogue& catalogue, const Topology& topology,
                         const PacketProfile& profile, const PacketWindow& window,
-                        const std::atomic<bool>& cancelled, WindowRecord* record) {
+                        const WindowObserver& observer, WindowRecord* record) {
     PacketNetwork network = packet_network(catalogue, topology, profile);
     add_aggregation_nodes(network, topology, profile, window.aggregating);
     for (const WindowFault& fault : window.faults) {
@@ -302,6 +307,7 @@ WindowResult run_window(Catalogue& catalogue, const Topology& topology,
     const std::size_t classes = profile.spec.classes.size();
     const SampleTimes times(first_fault == PacketEngine::never ? Picoseconds{} : first_fault);
     Watcher watcher(engine, window, links, classes);
+    const auto flows = static_cast<std::int64_t>(window.flows.size());
     QueueRecorder queues(engine, links, classes);
     if (record != nullptr) engine.log_pauses(record->pauses);
     for (;;) {
@@ -330,7 +336,8 @@ WindowResult run_window(Catalogue& catalogue, const Topology& topology,
             result.ending = WindowEnding::stuck;
             break;
         }
-        if (cancelled) {
+        if (observer.progress) observer.progress(watcher.ended(), flows);
+        if (observer.cancelled != nullptr && *observer.cancelled) {
             result.ending = WindowEnding::cancelled;
             break;
         }
@@ -343,6 +350,7 @@ WindowResult run_window(Catalogue& catalogue, const Topology& topology,
             break;
         }
     }
+    if (observer.progress) observer.progress(flows, flows);
     if (record != nullptr) {
         std::erase_if(record->pauses, [&](const PauseEdge& e) {
             return aggregation_node_of(topology, e.link).has_value();

@@ -3,6 +3,8 @@
 // flow has ended or failed, or until a budget is spent; and what it was like.
 
 #include <atomic>
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -120,9 +122,16 @@ struct WindowRecord {
     std::vector<QueueSample> queues;  // those that changed, at the timeline's instants
 };
 
-// `cancelled` is looked at between samples. `record` is filled when it is given; it changes nothing else.
+// Who waits for a window: between its samples it looks whether it is to end, and says how far it is.
+struct WindowObserver {
+    const std::atomic<bool>* cancelled = nullptr;
+    std::function<void(std::int64_t ended, std::int64_t flows)>
+        progress{};  // all of them at the end
+};
+
+// `record` is filled when it is given. Neither it nor the observer changes what the window comes to.
 WindowResult run_window(Catalogue& catalogue, const Topology& topology,
                         const PacketProfile& profile, const PacketWindow& window,
-                        const std::atomic<bool>& cancelled, WindowRecord* record = nullptr);
+                        const WindowObserver& observer = {}, WindowRecord* record = nullptr);
 
 }  // namespace railyard

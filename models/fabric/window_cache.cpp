@@ -12,12 +12,11 @@ WindowCache::Entry& WindowCache::entry(std::uint64_t key) {
 std::shared_ptr<const WindowResult> WindowCache::run(Catalogue& catalogue, const Topology& topology,
                                                      const PacketProfile& profile,
                                                      const PacketWindow& window) {
-    static const std::atomic<bool> never{false};
     Entry& known = entry(window_key(catalogue, topology, profile, window));
     const std::lock_guard lock(known.mutex);
     if (!known.result) {
-        auto result = std::make_shared<const WindowResult>(run_window(
-            catalogue, topology, profile, window, cancelled_ == nullptr ? never : *cancelled_));
+        auto result = std::make_shared<const WindowResult>(
+            run_window(catalogue, topology, profile, window, observer_));
         if (result->ending == WindowEnding::cancelled) throw Interrupted();
         known.result = std::move(result);
     }

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "models/fabric/packet_window.h"
 
@@ -11,8 +12,8 @@ namespace railyard {
 
 class WindowCache {
   public:
-    // `cancelled`, if there is one, ends whatever runs; it must outlive this.
-    explicit WindowCache(const std::atomic<bool>* cancelled = nullptr) : cancelled_(cancelled) {}
+    // The observer hears of every window that runs, from the threads that run them.
+    explicit WindowCache(WindowObserver observer = {}) : observer_(std::move(observer)) {}
 
     // What the window comes to. Of several that ask for equal windows one runs it and the others wait; those
     // with other windows don't. Throws Interrupted.
@@ -27,7 +28,7 @@ class WindowCache {
     };
     Entry& entry(std::uint64_t key);
 
-    const std::atomic<bool>* cancelled_;
+    WindowObserver observer_;
     std::mutex mutex_;
     std::map<std::uint64_t, Entry> entries_;  // by window_key()
 };

@@ -2,7 +2,6 @@
 // happens - a failed check, a sanitizer's finding, a hang - is a bug.
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -13,13 +12,11 @@ namespace {
 
 void run_windows(const railyard::Scenario& scenario, std::int64_t events_max) {
     using namespace railyard;
-    static const std::atomic<bool> never{false};
     StandaloneCatalogue own = scenario.open_catalogue();
     try {
         for (NetworkWindow& each : packet_windows(scenario)) {
             each.window.events_max = static_cast<std::uint64_t>(events_max);
-            run_window(own.catalogue, each.network->topology, each.network->packets, each.window,
-                       never);
+            run_window(own.catalogue, each.network->topology, each.network->packets, each.window);
         }
     } catch (const NoPath&) {
         // Its cables are cut.

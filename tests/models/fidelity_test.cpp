@@ -140,10 +140,10 @@ TEST_CASE("a network of one's own names its switches as it likes") {
 
 TEST_CASE("packets say what fair shares say, but for headers and what queues cost") {
     const auto speed = [](const char* fidelity, const char* routing) {
-        const Scenario s = with({std::string("run.fidelity=") + fidelity,
+        const Scenario s = with({std::string("run.fidelity=") + fidelity, "cluster.nodes=16",
                                  std::string("fabric.compute.routing=") + routing});
         Communicators groups = communicators(s, s.fidelity);
-        return groups.of(Collective::all_reduce, 8, 32).network;
+        return groups.of(Collective::all_gather, 8, 16).network;
     };
     for (const char* routing : {"ecmp", "adaptive", "spray"}) {
         CAPTURE(std::string(routing));

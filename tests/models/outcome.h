@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <atomic>
 #include <string>
 #include <vector>
 
@@ -39,11 +38,10 @@ inline std::string network_text(const ClusterNetwork& network) {
 
 // What `railyard window` reports.
 inline std::string windows_text(const Scenario& s, Catalogue& catalogue) {
-    static const std::atomic<bool> never{false};
     std::string out;
     for (const NetworkWindow& w : packet_windows(s)) {
         const WindowResult r =
-            run_window(catalogue, w.network->topology, w.network->packets, w.window, never);
+            run_window(catalogue, w.network->topology, w.network->packets, w.window);
         out += fmt::format(" {} {}", r.digest, static_cast<int>(r.ending));
         if (r.totals.lost_lossless > 0 && !s.window.allow_loss) out += " an error";
     }

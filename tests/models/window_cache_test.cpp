@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <future>
 #include <thread>
 
@@ -30,7 +31,7 @@ bytes = "1 MB"
 // A scenario's one window, and a cache to run it with.
 struct Windows {
     explicit Windows(const std::atomic<bool>* cancelled = nullptr)
-        : cache(std::make_unique<WindowCache>(cancelled)),
+        : cache(std::make_unique<WindowCache>(WindowObserver{cancelled})),
           scenario(load_scenario(text, "windows", changes())) {}
     static ScenarioChanges changes() {
         ScenarioChanges out;
@@ -85,11 +86,30 @@ TEST_CASE("a window waits for no other one, and stops when it is told to") {
     CHECK_THROWS_AS(w.run(for_ever), Interrupted);
 }
 
+TEST_CASE("who waits for a window hears how many of its flows are through") {
+    std::vector<std::int64_t> heard;
+    std::int64_t flows = 0;
+    Windows w;
+    const NetworkWindow window = w.window();
+    const auto unobserved = w.run(window);
+    w.cache = std::make_unique<WindowCache>(
+        WindowObserver{.progress = [&](std::int64_t ended, std::int64_t all) {
+            heard.push_back(ended);
+            flows = all;
+        }});
+    CHECK(w.run(window)->digest == unobserved->digest);
+    CHECK(flows == static_cast<std::int64_t>(window.window.flows.size()));
+    REQUIRE(heard.size() > 2);
+    CHECK(heard.front() == 0);
+    CHECK(std::is_sorted(heard.begin(), heard.end()));
+    CHECK(heard.back() == flows);
+}
+
 TEST_CASE("Ctrl-C while a scenario's storm is looked at ends the reading") {
     const std::atomic<bool> cancelled{true};
     ScenarioChanges changes;
     changes.settings = {"failures.storm=[{rate_per_job=\"1 /day\",duration=\"1 ms\"}]"};
     CHECK_NOTHROW(load_scenario(text, "windows", changes));
-    changes.windows = std::make_shared<WindowCache>(&cancelled);
+    changes.windows = std::make_shared<WindowCache>(WindowObserver{&cancelled});
     CHECK_THROWS_AS(load_scenario(text, "windows", changes), Interrupted);
 }

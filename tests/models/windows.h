@@ -1,7 +1,6 @@
 #pragma once
 // Packet windows of a scenario, run to their end.
 
-#include <atomic>
 #include <string>
 #include <vector>
 
@@ -12,9 +11,7 @@ namespace railyard {
 inline WindowResult run_to_its_end(const Scenario& s, const NetworkWindow& w,
                                    WindowRecord* record = nullptr) {
     StandaloneCatalogue own = s.open_catalogue();
-    const std::atomic<bool> never{false};
-    return run_window(own.catalogue, w.network->topology, w.network->packets, w.window, never,
-                      record);
+    return run_window(own.catalogue, w.network->topology, w.network->packets, w.window, {}, record);
 }
 
 // Four nodes of two NICs at one RoCE switch; what they send is the caller's.

@@ -1,0 +1,23 @@
+#include "tools/terminal_observer.h"
+
+#include <optional>
+
+#include "tools/cmd.h"
+#include "tools/terminal.h"
+
+namespace railyard {
+
+WindowObserver terminal_observer() {
+    const auto progress = [](std::int64_t ended, std::int64_t flows) {
+        thread_local std::optional<Progress> line;  // of the window that this thread runs
+        if (ended == flows) {
+            line.reset();
+        } else {
+            if (!line) line.emplace("flows");
+            line->update(ended, flows);
+        }
+    };
+    return {&interrupted(), progress};
+}
+
+}  // namespace railyard
