@@ -223,6 +223,20 @@ void PacketReader::read_credit_keys(Section& credits) {
          .otherwise = "the head-of-queue lifetime, from the catalogue"});
     credits.read("leaf_lifetime", leaf_lifetime_, "Likewise at ports that lead to NICs",
                  {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
+    const auto read_stall_count = [&](const char* key, std::optional<std::int64_t>& count,
+                                      const char* doc) {
+        constexpr std::int64_t count_max = 7;
+        credits.read(key, count, doc,
+                     {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
+        if (!count || *count <= count_max) return;
+        credits.error(key, fmt::format("expected 0 to {}, found {}", count_max, *count),
+                      "three bits of the port's state");
+        count.reset();
+    };
+    read_stall_count("stall_count", stall_count_,
+                     "Packets in a row dropped for that, after which the lane throws away all "
+                     "for eight lifetimes; 0: it never does");
+    read_stall_count("leaf_stall_count", leaf_stall_count_, "Likewise at ports that lead to NICs");
     keep_within(credits, "vl_buffer", vl_buffer_, packet_buffer_max);
     keep_within(credits, "lifetime", lifetime_, packet_time_max);
     keep_within(credits, "leaf_lifetime", leaf_lifetime_, packet_time_max);
@@ -412,6 +426,8 @@ void PacketReader::resolve_credits(Catalogue& catalogue, PacketProfile& p) {
     }
     if (lifetime_) p.spec.credits.lifetime = *lifetime_;
     if (leaf_lifetime_) p.spec.credits.leaf_lifetime = *leaf_lifetime_;
+    if (stall_count_) p.spec.credits.stall_count = *stall_count_;
+    if (leaf_stall_count_) p.spec.credits.leaf_stall_count = *leaf_stall_count_;
 }
 
 void PacketReader::resolve_ecn(Catalogue& catalogue, PacketProfile& p) {

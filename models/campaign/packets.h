@@ -83,6 +83,7 @@ class PacketReader {
     std::optional<Duration> flowlet_gap_;
     std::optional<Bytes> vl_buffer_;
     std::optional<Duration> lifetime_, leaf_lifetime_;
+    std::optional<std::int64_t> stall_count_, leaf_stall_count_;
     std::optional<std::int64_t> timeout_, retries_, ack_every_;
     std::vector<SwitchKeys> switches_;
 };

@@ -10,7 +10,9 @@ CreditSpec read_credits(Catalogue& catalogue) {
                                        : Picoseconds(4'096'000) * (std::int64_t{1} << exponent);
     };
     return {catalogue.data("infiniband", "", "credit_block").count(), lifetime("hoq_life_exponent"),
-            lifetime("leaf_hoq_life_exponent")};
+            lifetime("leaf_hoq_life_exponent"),
+            catalogue.integer("infiniband", "", "vl_stall_count"),
+            catalogue.integer("infiniband", "", "leaf_vl_stall_count")};
 }
 
 }  // namespace railyard

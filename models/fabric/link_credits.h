@@ -20,6 +20,11 @@ struct CreditSpec {
     // lifetime); 0: never. The second is that of ports that lead to NICs.
     Picoseconds lifetime{};
     Picoseconds leaf_lifetime{};
+    // After so many in a row a lane stalls: for stall_lifetimes it throws away all that it is to send.
+    // 0: never.
+    std::int64_t stall_count = 0;
+    std::int64_t leaf_stall_count = 0;
+    static constexpr int stall_lifetimes = 8;  // InfiniBand specification, volume 1
 
     std::int64_t blocks(std::int64_t bytes) const {
         return (bytes + block_bytes - 1) / block_bytes;
@@ -44,6 +49,7 @@ class LinkCredits {
     void take(std::int64_t blocks) {
         RY_CHECK(blocks <= free_);
         free_ -= blocks;
+        outlived = 0;
     }
     // Updates arrive in the order given.
     void give(std::int64_t blocks, std::int64_t arrives) {
@@ -73,6 +79,8 @@ class LinkCredits {
     std::int64_t wake_at = never;   // the sender waits for an update that arrives then
     std::int64_t waits_since = 0;   // if it waits: the packet at the head
     bool lifetime_pending = false;  // an event will look how long
+    bool stalled = false;           // it throws away what it is to send
+    std::int64_t outlived = 0;      // packets in a row that waited for a lifetime
 
   private:
     struct Update {

@@ -103,7 +103,26 @@ void PacketEngine::on_hoq_lifetime(LinkId link, std::size_t traffic_class) {
         return schedule(over, What::hoq_lifetime, link, traffic_class);
     }
     lose(dequeue(link, traffic_class), totals_.lost_to_lifetime);
+    const std::int64_t stall_count =
+        to_nic_[link] != 0 ? spec_.credits.leaf_stall_count : spec_.credits.stall_count;
+    if (++credits.outlived == stall_count) stall(link, traffic_class);
     stop_starving(link, traffic_class);
+}
+
+void PacketEngine::stall(LinkId link, std::size_t traffic_class) {
+    credits_[link * class_count_ + traffic_class].stalled = true;
+    ports_[link].discarding |= static_cast<std::uint8_t>(1U << traffic_class);
+    flush(link, traffic_class, totals_.lost_to_lifetime);
+    schedule(now_ + CreditSpec::stall_lifetimes * hoq_lifetime(link), What::stall_over, link,
+             traffic_class);
+}
+
+void PacketEngine::on_stall_over(LinkId link, std::size_t traffic_class) {
+    LinkCredits& credits = credits_[link * class_count_ + traffic_class];
+    credits.stalled = false;
+    credits.outlived = 0;
+    Port& port = ports_[link];
+    if (!port.cut) port.discarding &= static_cast<std::uint8_t>(~(1U << traffic_class));
 }
 
 std::string PacketEngine::audit_credits() const {

@@ -211,6 +211,8 @@ void PacketEngine::handle(const TimingWheel::Event& event) {
             return hold(event.id, traffic_class, false);
         case What::watchdog_poll:
             return on_watchdog_poll(event.id);
+        case What::stall_over:
+            return on_stall_over(event.id, traffic_class);
     }
 }
 
@@ -275,7 +277,7 @@ inline void PacketEngine::forward(LinkId in, std::uint32_t id) {
     Port& port = ports_[out];
     if ((port.discarding >> packet.traffic_class & 1) != 0) {
         if (has_credits(packet.traffic_class)) leave_lane(in, packet);
-        return lose(id, port.cut ? totals_.lost_on_links : totals_.lost_to_watchdog);
+        return lose(id, discarded(port, packet.traffic_class));
     }
     const bool credits = has_credits(packet.traffic_class);
     if (discarding_arrivals_ > 0 &&
@@ -300,6 +302,12 @@ inline void PacketEngine::forward(LinkId in, std::uint32_t id) {
     if (!buffer.admit(share, packet.bytes)) return overflow(in, id);
     if (buffer.must_pause(share)) send_pause(in, packet.traffic_class, true);
     enqueue(out, id);
+}
+
+// Where it is counted what a port throws away.
+std::int64_t& PacketEngine::discarded(const Port& port, std::size_t traffic_class) {
+    if (port.cut) return totals_.lost_on_links;
+    return has_credits(traffic_class) ? totals_.lost_to_lifetime : totals_.lost_to_watchdog;
 }
 
 void PacketEngine::lose(std::uint32_t id, std::int64_t& counter) {

@@ -215,9 +215,10 @@ class PacketEngine {
         std::int64_t lost_lossless = 0;  // packets of a lossless class for which there was no room
         std::int64_t lost_lossy = 0;     // of another class
         std::int64_t lost_to_watchdog = 0;  // it threw them away, or sent them past a pause
-        std::int64_t lost_to_lifetime = 0;  // at the head of a queue that got no credits
-        std::int64_t lost_on_links = 0;     // to bit errors and links that went down
-        std::int64_t retransmitted = 0;     // packets
+        // At the head of a queue that got no credits, and what a stalled lane threw away.
+        std::int64_t lost_to_lifetime = 0;
+        std::int64_t lost_on_links = 0;  // to bit errors and links that went down
+        std::int64_t retransmitted = 0;  // packets
         std::int64_t timeouts = 0;
         std::int64_t storms_detected = 0;
     };
@@ -259,6 +260,7 @@ class PacketEngine {
         storm_start,
         storm_end,
         watchdog_poll,  // of switch `id`
+        stall_over,     // of a lane of link `id`
     };
     // An event's kind: what, and above it the class that it concerns.
     static constexpr int what_bits = 5;
@@ -473,6 +475,9 @@ class PacketEngine {
     void withhold_credits(LinkId link, std::size_t traffic_class, bool starts);
     void return_withheld(LinkId link, std::size_t traffic_class);
     std::int64_t hoq_lifetime(LinkId link) const;
+    void stall(LinkId link, std::size_t traffic_class);
+    void on_stall_over(LinkId link, std::size_t traffic_class);
+    std::int64_t& discarded(const Port& port, std::size_t traffic_class);
     void on_hoq_lifetime(LinkId link, std::size_t traffic_class);
     std::string audit_credits() const;
 

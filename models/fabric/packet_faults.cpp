@@ -46,9 +46,10 @@ void PacketEngine::on_link_up(LinkId link) {
     if (port.at_nic) return;
     port.cut = false;
     port.discarding = 0;
-    if (spec_.watchdog.action != WatchdogAction::drop) return;
     for (std::size_t c = 0; c < class_count_; ++c) {
-        if (stormed(link, static_cast<int>(c))) {
+        const bool storm =
+            spec_.watchdog.action == WatchdogAction::drop && stormed(link, static_cast<int>(c));
+        if (storm || (has_credits(c) && credits_[link * class_count_ + c].stalled)) {
             port.discarding |= static_cast<std::uint8_t>(1U << c);
         }
     }

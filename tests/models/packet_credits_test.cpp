@@ -258,6 +258,7 @@ TEST_CASE("what heads a queue without credits for its lifetime is dropped, soone
     const std::int64_t leaf = 4'096'000LL << 16;
     CHECK(spec.credits.leaf_lifetime == Picoseconds(leaf));
     CHECK(spec.credits.lifetime == Picoseconds(4'096'000LL << 18));
+    spec.credits.leaf_stall_count = 0;
     PacketEngine e(chain.network, spec);
     e.add(flow_of(chain.path));
     e.storm(chain.path.back(), 1, {}, PacketEngine::never);
@@ -278,6 +279,51 @@ TEST_CASE("what heads a queue without credits for its lifetime is dropped, soone
     inner.run(Picoseconds(4 * leaf + 1000 * us));
     CHECK(inner.totals().lost_to_lifetime == 1);
     CHECK(inner.audit() == "");
+}
+
+TEST_CASE("a lane stalls after its seventh lifetime, and what stood behind it goes on for eight") {
+    // a and b send over one cable, to a NIC that takes nothing and to one that does.
+    PacketNetwork network;
+    const VertexId left = network.add_switch(16'000'000);
+    const VertexId right = network.add_switch(16'000'000);
+    const auto cable = [&](VertexId from, VertexId to) {
+        return network.add_cable(from, to, gbit(100), Picoseconds(us));
+    };
+    const LinkId between = cable(left, right);
+    const LinkId from_a = cable(network.add_nic(), left);
+    const LinkId from_b = cable(network.add_nic(), left);
+    const LinkId to_dead = cable(right, network.add_nic());
+    const LinkId to_sound = cable(right, network.add_nic());
+    give_buffers(network, 10 * full_room);
+    PacketSpec spec = infiniband();
+    StandaloneCatalogue own;
+    spec.credits = read_credits(own.catalogue);
+    CHECK(spec.credits.stall_count == 7);
+    CHECK(spec.credits.leaf_stall_count == 7);
+    spec.credits.leaf_lifetime = Picoseconds(4000 * us);
+
+    // Packets that have come through when so many lifetimes, and half of one, are over.
+    const auto received = [&](int lifetimes, std::int64_t stall_count) {
+        spec.credits.leaf_stall_count = stall_count;
+        PacketEngine e(network, spec);
+        e.add(flow_of({from_a, between, to_dead}));
+        e.add(flow_of({from_b, between, to_sound}));
+        e.storm(to_dead, 1, {}, PacketEngine::never);
+        e.run(Picoseconds(lifetimes * 4000 * us + 2000 * us));
+        CHECK(e.audit() == "");
+        CHECK(e.received_bytes(0) == std::int64_t{10} * 4096);  // its buffer's
+        return e.received_bytes(1) / 4096;
+    };
+    // Half the cable's: it is the other half that is thrown away.
+    const auto of_lifetimes = [&](double lifetimes) {
+        return doctest::Approx(lifetimes * 4e-3 * 12.5e9 / 2 / full_packet).epsilon(0.01);
+    };
+    CHECK(received(6, 7) < 100);
+    CHECK(received(7, 0) < 100);
+    CHECK(static_cast<double>(received(7, 7)) == of_lifetimes(0.5));
+    CHECK(static_cast<double>(received(15, 7)) == of_lifetimes(8));
+    CHECK(static_cast<double>(received(21, 7)) == of_lifetimes(8));
+    CHECK(static_cast<double>(received(22, 7)) == of_lifetimes(8.5));
 }
 
 // ---- deadlock ----
