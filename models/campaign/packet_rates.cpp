@@ -64,7 +64,7 @@ class PacketRates final : public NetworkModel {
     static constexpr std::int64_t steps_first = 3;
 
     // A stream's flows: `bytes` of its progress, which are through when the last of them have ended.
-    struct Lap {
+    struct StreamFlows {
         double bytes = 0;
         double flows = 0;  // that carry each byte of it
         std::vector<std::int64_t> last;
@@ -113,12 +113,12 @@ class PacketRates final : public NetworkModel {
     Measurement measure(const std::vector<NetworkStream>& streams, StreamKind kind,
                         std::int64_t steps) {
         MessageFlows flows(network_.topology, network_.routing);
-        std::vector<Lap> laps;
+        std::vector<StreamFlows> of_stream;
         std::vector<std::int64_t> until;  // flow, of each stream
         for (const NetworkStream& stream : streams) {
-            laps.push_back(kind == StreamKind::ring  ? add_ring(stream, steps, flows)
-                           : kind == StreamKind::fan ? add_fan(stream, steps, flows)
-                                                     : add_tree(stream, steps, flows));
+            of_stream.push_back(kind == StreamKind::ring  ? add_ring(stream, steps, flows)
+                                : kind == StreamKind::fan ? add_fan(stream, steps, flows)
+                                                          : add_tree(stream, steps, flows));
             until.push_back(static_cast<std::int64_t>(flows.size()));
         }
         PacketWindow window;
@@ -137,10 +137,10 @@ class PacketRates final : public NetworkModel {
         Measurement out;
         out.ending = result->ending;
         for (std::size_t i = 0; i < streams.size(); ++i) {
-            out.bytes.push_back(laps[i].bytes);
-            out.seconds.push_back(end_of(laps[i], *result));
+            out.bytes.push_back(of_stream[i].bytes);
+            out.seconds.push_back(end_of(of_stream[i], *result));
             out.so_far.push_back(
-                rate_so_far(laps[i], i == 0 ? 0 : until[i - 1], until[i], *result));
+                rate_so_far(of_stream[i], i == 0 ? 0 : until[i - 1], until[i], *result));
         }
         const bool none = std::any_of(out.so_far.begin(), out.so_far.end(),
                                       [](double rate) { return !(rate > 0); });
@@ -161,19 +161,19 @@ class PacketRates final : public NetworkModel {
         return out;
     }
 
-    static double end_of(const Lap& lap, const WindowResult& result) {
+    static double end_of(const StreamFlows& stream, const WindowResult& result) {
         Picoseconds end{};
-        for (const std::int64_t f : lap.last) end = std::max(end, result.ends[index(f)]);
+        for (const std::int64_t f : stream.last) end = std::max(end, result.ends[index(f)]);
         return static_cast<double>(end.count()) * 1e-12;
     }
     // Of a stream whose flows are [first, last).
-    static double rate_so_far(const Lap& lap, std::int64_t first, std::int64_t last,
+    static double rate_so_far(const StreamFlows& stream, std::int64_t first, std::int64_t last,
                               const WindowResult& result) {
         double received = 0;
         for (std::int64_t f = first; f < last; ++f) {
             received += static_cast<double>(result.received_bytes[index(f)]);
         }
-        return received / lap.flows / (static_cast<double>(result.end.count()) * 1e-12);
+        return received / stream.flows / (static_cast<double>(result.end.count()) * 1e-12);
     }
 
     static double shares(const NetworkStream& hops) {
@@ -186,10 +186,10 @@ class PacketRates final : public NetworkModel {
     // Two pieces of each hop are under way: one moves while the other's acknowledgement travels.
     static constexpr std::int64_t lanes = 2;
 
-    Lap add_ring(const NetworkStream& hops, std::int64_t steps, MessageFlows& flows) const {
-        Lap lap;
-        lap.bytes = piece_ * static_cast<double>(lanes * steps);
-        lap.flows = shares(hops);
+    StreamFlows add_ring(const NetworkStream& hops, std::int64_t steps, MessageFlows& flows) const {
+        StreamFlows out;
+        out.bytes = piece_ * static_cast<double>(lanes * steps);
+        out.flows = shares(hops);
         std::vector<MessageFlows::Handle> connections(hops.size(), MessageFlows::nothing);
         for (std::int64_t lane = 0; lane < lanes; ++lane) {
             std::vector<MessageFlows::Handle> before;
@@ -204,40 +204,41 @@ class PacketRates final : public NetworkModel {
                     if (step > 0) m.after = before[(h + hops.size() - 1) % hops.size()];
                     connections[h] = flows.send(m);
                     now.push_back(connections[h]);
-                    if (step == steps - 1) flows.each(now.back(), lap.last);
+                    if (step == steps - 1) flows.each(now.back(), out.last);
                 }
                 before = std::move(now);
             }
         }
-        return lap;
+        return out;
     }
 
-    Lap add_fan(const NetworkStream& hops, std::int64_t steps, MessageFlows& flows) const {
-        Lap lap;
-        lap.bytes = piece_ * static_cast<double>(steps);
-        lap.flows = shares(hops);
+    StreamFlows add_fan(const NetworkStream& hops, std::int64_t steps, MessageFlows& flows) const {
+        StreamFlows out;
+        out.bytes = piece_ * static_cast<double>(steps);
+        out.flows = shares(hops);
         for (const NetworkHop& hop : hops) {
             MessageFlows::Message m{hop.from, hop.to,
-                                    static_cast<std::int64_t>(lap.bytes * double{hop.share})};
+                                    static_cast<std::int64_t>(out.bytes * double{hop.share})};
             m.label = hop.label;
-            flows.each(flows.send(m), lap.last);
+            flows.each(flows.send(m), out.last);
         }
-        return lap;
+        return out;
     }
 
-    Lap add_tree(const NetworkStream& leaves, std::int64_t steps, MessageFlows& flows) const {
+    StreamFlows add_tree(const NetworkStream& leaves, std::int64_t steps,
+                         MessageFlows& flows) const {
         std::vector<VertexId> nics;
         for (const NetworkHop& leaf : leaves) nics.push_back(leaf.from);
         const auto tree = aggregation_tree(network_.topology, nics, leaves[0].label);
         RY_CHECK(tree);  // fair shares have found it
         const std::vector<std::int64_t> arrivals =
             flows.all_reduce(*tree, static_cast<std::int64_t>(piece_), steps, {});
-        Lap lap;
-        lap.bytes = piece_ * static_cast<double>(steps);
-        lap.flows = 2 * static_cast<double>(tree->branches.size());
+        StreamFlows out;
+        out.bytes = piece_ * static_cast<double>(steps);
+        out.flows = 2 * static_cast<double>(tree->branches.size());
         const auto nic_count = static_cast<std::int64_t>(nics.size());
-        lap.last.assign(arrivals.end() - nic_count, arrivals.end());
-        return lap;
+        out.last.assign(arrivals.end() - nic_count, arrivals.end());
+        return out;
     }
 
     // As much as the node's NICs could send while the collective moves: more than it can in truth.
