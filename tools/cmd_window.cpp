@@ -394,22 +394,25 @@ int complain(const Scenario& s, const NetworkWindow& window, const WindowResult&
 
 // A loaded scenario, and what its networks' windows need to run.
 struct Loaded {
-    Loaded(const std::string& path, std::vector<std::string> settings)
-        : scenario(load_scenario_file(path, changes(std::move(settings)))),
+    Loaded(const std::string& path, std::vector<std::string> settings,
+           const std::string& progress_label = "flows")
+        : observer(terminal_observer(progress_label)),
+          scenario(load_scenario_file(path, changes(std::move(settings)))),
           own(scenario.open_catalogue()) {}
-    static ScenarioChanges changes(std::vector<std::string> settings) {
+    ScenarioChanges changes(std::vector<std::string> settings) const {
         ScenarioChanges out;
         out.must_fit = false;
         out.packets = true;
         out.settings = std::move(settings);
-        out.windows = std::make_shared<WindowCache>(terminal_observer());
+        out.windows = std::make_shared<WindowCache>(observer);
         return out;
     }
     WindowResult run(const NetworkWindow& window) {
         return run_window(own.catalogue, window.network->topology, window.network->packets,
-                          window.window, terminal_observer());
+                          window.window, observer);
     }
 
+    WindowObserver observer;
     Scenario scenario;
     StandaloneCatalogue own;
 };
@@ -519,30 +522,26 @@ int run_arms(const std::string& path, const std::vector<std::string>& settings,
     std::set<std::string> printed;
     std::string title;
     int code = exit_ok;
-    {
-        Progress progress("arms");
-        for (std::size_t i = 0; i < arms.size() && code != exit_interrupted; ++i) {
-            progress.update(static_cast<std::int64_t>(i), static_cast<std::int64_t>(arms.size()));
-            std::vector<std::string> all = settings;
-            all.insert(all.end(), arms[i].settings.begin(), arms[i].settings.end());
-            Loaded loaded(path, all);
-            title = loaded.scenario.title;
-            if (!json) print_warnings(loaded.scenario, printed);
-            Json windows = Json::array();
-            for (const NetworkWindow& window : windows_of(loaded.scenario)) {
-                const WindowResult r = loaded.run(window);
-                if (r.ending == WindowEnding::cancelled) {
-                    code = exit_interrupted;
-                    break;
-                }
-                code = std::max(code, complain(loaded.scenario, window, r));
-                add_rows(table, arms[i].name, loaded.scenario, window, r);
-                if (json) windows.push_back(to_json(loaded.scenario, window, r));
+    for (std::size_t i = 0; i < arms.size() && code != exit_interrupted; ++i) {
+        std::vector<std::string> all = settings;
+        all.insert(all.end(), arms[i].settings.begin(), arms[i].settings.end());
+        Loaded loaded(path, all, fmt::format("arm {} of {}: flows", i + 1, arms.size()));
+        title = loaded.scenario.title;
+        if (!json) print_warnings(loaded.scenario, printed);
+        Json windows = Json::array();
+        for (const NetworkWindow& window : windows_of(loaded.scenario)) {
+            const WindowResult r = loaded.run(window);
+            if (r.ending == WindowEnding::cancelled) {
+                code = exit_interrupted;
+                break;
             }
-            if (json && code != exit_interrupted) {
-                rows.push_back(
-                    {{"arm", arms[i].name}, {"settings", arms[i].settings}, {"windows", windows}});
-            }
+            code = std::max(code, complain(loaded.scenario, window, r));
+            add_rows(table, arms[i].name, loaded.scenario, window, r);
+            if (json) windows.push_back(to_json(loaded.scenario, window, r));
+        }
+        if (json && code != exit_interrupted) {
+            rows.push_back(
+                {{"arm", arms[i].name}, {"settings", arms[i].settings}, {"windows", windows}});
         }
     }
     if (json) {

@@ -7,13 +7,13 @@
 
 namespace railyard {
 
-WindowObserver terminal_observer() {
-    const auto progress = [](std::int64_t ended, std::int64_t flows) {
+WindowObserver terminal_observer(const std::string& label) {
+    const auto progress = [label](std::int64_t ended, std::int64_t flows) {
         thread_local std::optional<Progress> line;  // of the window that this thread runs
         if (ended == flows) {
             line.reset();
         } else {
-            if (!line) line.emplace("flows");
+            if (!line) line.emplace(label);
             line->update(ended, flows);
         }
     };

@@ -1,11 +1,13 @@
 #pragma once
 // How a verb waits for packets: Ctrl-C ends them, and a line on the terminal says how many flows are through.
 
+#include <string>
+
 #include "models/fabric/fabric.h"
 
 namespace railyard {
 
-// May be called from any thread.
-WindowObserver terminal_observer();
+// May be called from any thread. "label [####    ] 12/30, 3 s left".
+WindowObserver terminal_observer(const std::string& label = "flows");
 
 }  // namespace railyard
