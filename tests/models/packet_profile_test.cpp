@@ -127,3 +127,21 @@ bytes = "4 MB"
     // As a switch without PFC that has so much less: 200 kB for each of eight ports.
     CHECK(wrong.ends == run({with("pfc=false"), "fabric.compute.buffer.size=2.4 MB"}).ends);
 }
+
+TEST_CASE("HPCC keeps a cable of 10 km busy, wherever it is") {
+    const WindowResult run = run_first_window(
+        one_switch + R"(
+[[window.traffic]]
+kind = "permutation"
+bytes = "64 MiB"
+)",
+        {"cluster.nodes=2", "cluster.nics_per_node=1", "fabric.compute.topology=custom",
+         "fabric.compute.file=" RAILYARD_ROOT "/tests/models/custom_long_cable.toml",
+         "fabric.compute.congestion.control=hpcc"});
+    // 95 % of the line, and the way there and back. A window for the other leaf's cable takes 20 times that.
+    const double bits = 8.0 * 64 * 1048576 * (4096 + 58) / 4096;
+    const double alone_ms = bits / (0.95 * 400e6) + 2 * 0.05;
+    for (const Picoseconds end : run.ends) {
+        CHECK(static_cast<double>(end.count()) * 1e-9 == doctest::Approx(alone_ms).epsilon(0.03));
+    }
+}
