@@ -171,6 +171,20 @@ void PacketReader::read_watchdog_keys(Section& watchdog) {
     watchdog.finish();
 }
 
+namespace {
+
+// A count that InfiniBand's state, named in `hint`, has three bits for.
+void read_three_bits(Section& section, const char* key, std::optional<std::int64_t>& count,
+                     const char* doc, const char* otherwise, const char* hint) {
+    constexpr std::int64_t count_max = 7;
+    section.read(key, count, doc, {.bound = Bound::non_negative, .otherwise = otherwise});
+    if (!count || *count <= count_max) return;
+    section.error(key, fmt::format("expected 0 to {}, found {}", count_max, *count), hint);
+    count.reset();
+}
+
+}  // namespace
+
 void PacketReader::read_transport(Section& transport) {
     transport.read("timeout", timeout_,
                    "Exponent t of the retransmission timeout, 4.096 us x 2^t (NCCL_IB_TIMEOUT)",
@@ -181,16 +195,9 @@ void PacketReader::read_transport(Section& transport) {
                         fmt::format("expected 1 to {}, found {}", timeout_max, *timeout_));
         timeout_.reset();
     }
-    transport.read("retries", retries_,
-                   "Timeouts without progress before the connection fails (NCCL_IB_RETRY_CNT)",
-                   {.bound = Bound::non_negative, .otherwise = "NCCL's, from the catalogue"});
-    constexpr std::int64_t retries_max = 7;
-    if (retries_ && *retries_ > retries_max) {
-        transport.error("retries",
-                        fmt::format("expected 0 to {}, found {}", retries_max, *retries_),
-                        "three bits of the queue pair's state");
-        retries_.reset();
-    }
+    read_three_bits(transport, "retries", retries_,
+                    "Timeouts without progress before the connection fails (NCCL_IB_RETRY_CNT)",
+                    "NCCL's, from the catalogue", "three bits of the queue pair's state");
     transport.read("ack_every", ack_every_, "Packets that one acknowledgement covers",
                    {.bound = Bound::count, .otherwise = "from the catalogue"});
     int recovery = 0;
@@ -223,20 +230,13 @@ void PacketReader::read_credit_keys(Section& credits) {
          .otherwise = "the head-of-queue lifetime, from the catalogue"});
     credits.read("leaf_lifetime", leaf_lifetime_, "Likewise at ports that lead to NICs",
                  {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
-    const auto read_stall_count = [&](const char* key, std::optional<std::int64_t>& count,
-                                      const char* doc) {
-        constexpr std::int64_t count_max = 7;
-        credits.read(key, count, doc,
-                     {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
-        if (!count || *count <= count_max) return;
-        credits.error(key, fmt::format("expected 0 to {}, found {}", count_max, *count),
-                      "three bits of the port's state");
-        count.reset();
-    };
-    read_stall_count("stall_count", stall_count_,
-                     "Packets in a row dropped for that, after which the lane throws away all "
-                     "for eight lifetimes; 0: it never does");
-    read_stall_count("leaf_stall_count", leaf_stall_count_, "Likewise at ports that lead to NICs");
+    read_three_bits(credits, "stall_count", stall_count_,
+                    "Packets in a row dropped for that, after which the lane throws away all "
+                    "for eight lifetimes; 0: it never does",
+                    "from the catalogue", "three bits of the port's state");
+    read_three_bits(credits, "leaf_stall_count", leaf_stall_count_,
+                    "Likewise at ports that lead to NICs", "from the catalogue",
+                    "three bits of the port's state");
     keep_within(credits, "vl_buffer", vl_buffer_, packet_buffer_max);
     keep_within(credits, "lifetime", lifetime_, packet_time_max);
     keep_within(credits, "leaf_lifetime", leaf_lifetime_, packet_time_max);

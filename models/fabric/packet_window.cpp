@@ -42,13 +42,16 @@ class Watcher {
         foreground_ended_ = true;
         ended_ = 0;
         for (std::size_t f = 0; f < received_.size(); ++f) {
-            ended_ += engine_.failed(f) || engine_.end(f) != PacketEngine::never;
             if (engine_.failed(f)) {
+                ++ended_;
                 if (f >= window_.background_from) continue;
                 result.first_failure = std::min(result.first_failure, engine_.failed_at(f));
                 continue;
             }
-            if (engine_.end(f) != PacketEngine::never) continue;
+            if (engine_.end(f) != PacketEngine::never) {
+                ++ended_;
+                continue;
+            }
             if (f < window_.background_from) foreground_ended_ = false;
             if (!engine_.begun(f)) continue;
             const std::int64_t now = engine_.received_bytes(f);

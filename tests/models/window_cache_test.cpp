@@ -6,24 +6,13 @@
 #include <future>
 #include <thread>
 
-#include "models/campaign/campaign.h"
+#include "tests/models/windows.h"
 
 using namespace railyard;
 
 namespace {
 
-const char* text = R"(
-[run]
-duration = "1 h"
-[cluster]
-nodes = 2
-nics_per_node = 1
-[fabric.compute]
-kind = "roce"
-topology = "single_switch"
-[job]
-step.time = "1 s"
-checkpoint.mode = "none"
+const std::string text = one_switch + R"(
 [[window.traffic]]
 bytes = "1 MB"
 )";
