@@ -2,6 +2,7 @@
 // Invariants. A broken one is a programmer's error: it stops the program, in every build.
 
 #include <cstdint>
+#include <stdexcept>
 
 namespace railyard {
 
@@ -12,6 +13,15 @@ struct CheckContext {
     const char* component = "";
 };
 CheckContext& check_context();
+
+// A broken invariant in a program that contains them.
+class CheckFailed : public std::logic_error {
+  public:
+    using std::logic_error::logic_error;
+};
+// From here on a failed check throws CheckFailed, in every thread: what it breaks must not take with it what
+// has nothing to do with it, as one point of a sweep the others.
+void contain_failed_checks();
 
 [[noreturn]] void check_failed(const char* expression, const char* file, int line);
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "sim/check.h"
 
@@ -23,12 +24,8 @@ std::string_view verdict_name(Verdict verdict) {
     return "";
 }
 
-Interval mean_interval(const Summary& s, double confidence) {
-    if (s.count < 2) return s.ci95;
-    const double n = static_cast<double>(s.count);
-    const double half =
-        student_t_quantile(1 - (1 - confidence) / 2, n - 1) * s.deviation / std::sqrt(n);
-    return {s.mean - half, s.mean + half};
+std::size_t draws_of_pairs(std::size_t a, std::size_t b) {
+    return std::gcd(a, b);  // of 0 and n: n
 }
 
 double corrected_confidence(double confidence, std::int64_t comparisons) {
@@ -73,18 +70,20 @@ double correlation_of(std::span<const double> a, const Summary& sa, std::span<co
 }  // namespace
 
 PairedComparison compare_paired(std::span<const double> all_a, std::span<const double> all_b,
-                                Better better, double confidence) {
+                                Better better, double confidence, SharedLuck all_luck) {
     RY_CHECK(all_a.size() == all_b.size());
     std::vector<double> a;
     std::vector<double> b;
+    std::vector<std::size_t> luck;
     for (std::size_t i = 0; i < all_a.size(); ++i) {
         if (std::isnan(all_a[i]) || std::isnan(all_b[i])) continue;
         a.push_back(all_a[i]);
         b.push_back(all_b[i]);
+        if (!all_luck.empty()) luck.push_back(all_luck[i]);
     }
     const Summary sa = summarise(a);
     const Summary sb = summarise(b);
-    const Summary difference = summarise_paired(b, a);
+    const Summary difference = summarise_paired(b, a, luck);
     PairedComparison out;
     out.pairs = a.size();
     out.mean_a = sa.mean;
@@ -107,7 +106,7 @@ PairedComparison compare_paired(std::span<const double> all_a, std::span<const d
         const bool second = (out.difference > 0) == (better == Better::higher);
         out.verdict = second ? Verdict::second : Verdict::first;
     } else if (out.pairs > 1 && out.difference != 0) {
-        out.pairs_to_settle = pairs_needed(out.difference, difference.deviation, confidence);
+        out.pairs_to_settle = pairs_needed(out.difference, difference.spread, confidence);
         // What was seen can be lucky enough to need fewer than there are.
         if (out.pairs_to_settle) {
             out.pairs_to_settle =
@@ -141,11 +140,12 @@ std::vector<double> paired_values(std::span<const Metric> replicas) {
 
 Better better_of(std::string_view metric) {
     static constexpr std::array high = {
-        "goodput",      "ettr",          "mfu",
-        "mfu_step",     "steps",         "tokens",
-        "job_finished", "training_time", "mean_time_between_interruptions",
-        "checkpoints",  "gpu_clock",     "data_utilisation",
-        "utilisation",  "occupancy",     "jobs_completed"};
+        "goodput",        "ettr",          "mfu",
+        "mfu_step",       "steps",         "tokens",
+        "job_finished",   "training_time", "mean_time_between_interruptions",
+        "checkpoints",    "gpu_clock",     "data_utilisation",
+        "utilisation",    "occupancy",     "jobs_completed",
+        "tokens_per_day", "steps_per_day"};
     static constexpr std::array high_by_size = {"ettr_gpus_", "mttf_gpus_"};  // of a job
     const bool is_high = std::find(high.begin(), high.end(), metric) != high.end() ||
                          std::any_of(high_by_size.begin(), high_by_size.end(),

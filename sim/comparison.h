@@ -40,10 +40,10 @@ struct PairedComparison {
 // a[i] and b[i] come from the same random numbers. Sizes must agree; pairs where one is not a number are
 // left out. The verdict goes to the better mean when the interval leaves out zero.
 PairedComparison compare_paired(std::span<const double> a, std::span<const double> b, Better better,
-                                double confidence = 0.95);
+                                double confidence = 0.95, SharedLuck luck = {});
 
-// The interval of the mean that `s` summarises, Student's t at any confidence in (0, 1).
-Interval mean_interval(const Summary& s, double confidence);
+// Over how many draws pairs are dealt out when the replicas of either design are over so many; 0: over none.
+std::size_t draws_of_pairs(std::size_t a, std::size_t b);
 
 // Bonferroni: the confidence that each of `comparisons` needs for all of them to hold together at
 // `confidence`, however they depend on each other (on common random numbers they do).

@@ -9,6 +9,11 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+// toml++ 3.3 asserts what wrong documents do reach, and goes on rightly without: every build runs what
+// releases run.
+#ifndef NDEBUG
+#define NDEBUG
+#endif
 #define TOML_EXCEPTIONS 0
 #define TOML_HEADER_ONLY 1
 // toml++ 3.3 marks the end of its switches over code points as unreachable, which letters outside quotes
@@ -61,6 +66,72 @@ namespace {
 Position position_of(const toml::node& node) {
     return {static_cast<int>(node.source().begin.line),
             static_cast<int>(node.source().begin.column)};
+}
+
+// Every key, text and table of a document, without recursion: files may be nested as deep as they are long.
+class DocumentWalk {
+  public:
+    explicit DocumentWalk(toml::node& root) : found_{{&root, 0}} {
+        for (std::size_t i = 0; i < found_.size(); ++i) {
+            const auto [node, depth] = found_[i];  // a copy: the list grows
+            deepest_ = std::max(deepest_, depth);
+            if (toml::table* table = node->as_table()) {
+                for (auto&& [key, child] : *table) {
+                    look_at(key.str(), key.source());
+                    found_.push_back({&child, depth + 1});
+                }
+            } else if (toml::array* array = node->as_array()) {
+                for (toml::node& item : *array) found_.push_back({&item, depth + 1});
+            } else if (const auto* text = node->as_string()) {
+                look_at(text->get(), node->source());
+            }
+        }
+    }
+
+    std::size_t deepest() const { return deepest_; }
+    const std::optional<std::pair<std::string, toml::source_position>>& unreadable() const {
+        return unreadable_;
+    }
+    // Empties the tables, innermost first: to destroy a table is to destroy its members, and so on down.
+    void take_apart() {
+        for (auto each = found_.rbegin(); each != found_.rend(); ++each) {
+            if (toml::table* table = each->node->as_table()) table->clear();
+            if (toml::array* array = each->node->as_array()) array->clear();
+        }
+    }
+
+  private:
+    struct Found {
+        toml::node* node;
+        std::size_t depth;
+    };
+    void look_at(std::string_view text, const toml::source_region& at) {
+        if (!unreadable_ && visible(text) != text) {
+            unreadable_ = {visible(text), at.begin};
+        }
+    }
+
+    std::vector<Found> found_;
+    std::size_t deepest_ = 0;
+    std::optional<std::pair<std::string, toml::source_position>> unreadable_;  // the first
+};
+
+constexpr std::size_t depth_max = 100;  // no key of a scenario is a tenth as deep
+
+// What is wrong with a document that is TOML; empty: nothing.
+std::pair<std::string, toml::source_position> unfit(toml::table& root) {
+    DocumentWalk walk(root);
+    if (walk.deepest() > depth_max) {
+        walk.take_apart();
+        return {fmt::format("tables and lists are nested {} deep, and {} is the most",
+                            walk.deepest(), depth_max),
+                {}};
+    }
+    if (walk.unreadable()) {
+        const auto& [text, at] = *walk.unreadable();
+        return {fmt::format("control characters in a name or a text: \"{}\"", text), at};
+    }
+    return {};
 }
 
 Value convert(const toml::node& node) {
@@ -117,13 +188,18 @@ Value* item(Value& array, const std::string& index) {
 Document parse_document(std::string_view text, std::string name, Diagnostics& diagnostics) {
     Document out;
     out.name = std::move(name);
-    const toml::parse_result result = toml::parse(text);
+    toml::parse_result result = toml::parse(text);
     if (!result) {
         const toml::parse_error& error = result.error();
         diagnostics.error(out.name,
                           {static_cast<int>(error.source().begin.line),
                            static_cast<int>(error.source().begin.column)},
                           "", fmt::format("not TOML: {}", error.description()));
+        return out;
+    }
+    if (const auto [problem, at] = unfit(result.table()); !problem.empty()) {
+        diagnostics.error(out.name, {static_cast<int>(at.line), static_cast<int>(at.column)}, "",
+                          problem);
         return out;
     }
     out.root = convert(result.table());
@@ -152,10 +228,25 @@ void apply_setting(Document& document, std::string_view setting, Diagnostics& di
         diagnostics.error(origin, {}, "", "expected key.path=value");
         return;
     }
+    const std::string_view name = setting.substr(0, equals);
+    const auto deep = static_cast<std::size_t>(std::count(name.begin(), name.end(), '.'));
+    if (deep > depth_max) {
+        diagnostics.error("--set", {}, "",
+                          fmt::format("the key has {} dots, and {} is the most", deep, depth_max));
+        return;
+    }
+    if (visible(setting) != setting) {
+        diagnostics.error(origin, {}, "", "control characters, or bytes that are not UTF-8");
+        return;
+    }
     const std::string value(setting.substr(equals + 1));
-    const toml::parse_result parsed = toml::parse("v = " + value);
+    toml::parse_result parsed = toml::parse("v = " + value);
     Value leaf;
     if (parsed && parsed.table().size() == 1) {
+        if (const std::string problem = unfit(parsed.table()).first; !problem.empty()) {
+            diagnostics.error(origin, {}, "", problem);
+            return;
+        }
         leaf = convert(*parsed.table().get("v"));
     } else {
         leaf.kind = Value::Kind::string;
@@ -169,7 +260,7 @@ void apply_setting(Document& document, std::string_view setting, Diagnostics& di
     without_position(leaf, without_position);
 
     Value* table = &document.root;
-    std::string_view path = setting.substr(0, equals);
+    std::string_view path = name;
     for (;;) {
         const std::size_t dot = path.find('.');
         const std::string key(path.substr(0, dot));
@@ -424,9 +515,14 @@ Position Section::at(std::string_view key) const {
     return value ? value->at : at();
 }
 
+void Section::know(const char* key) {
+    if (std::find(known_.begin(), known_.end(), key) == known_.end()) known_.emplace_back(key);
+    if (!no_effect_.empty() && has(key)) warning(key, "has no effect " + no_effect_);
+}
+
 const Value* Section::take(const char* key, const std::string& type, const std::string& otherwise,
                            const char* doc, bool required, const AllowedValues& allowed) {
-    known_.emplace_back(key);
+    know(key);
     if (schema_ != nullptr) {
         schema_->push_back({path(key), type, otherwise, doc, required, allowed.bound,
                             allowed.dimensions,
@@ -441,7 +537,7 @@ const Value* Section::take(const char* key, const std::string& type, const std::
 }
 
 Section Section::section(const char* key) {
-    known_.emplace_back(key);
+    know(key);
     return {reader_, table_ ? table_->find(key) : nullptr, path(key), at(), schema_};
 }
 
@@ -503,8 +599,25 @@ void Section::read(const char* key, double& out, const char* doc, KeyRules rules
 }
 
 void Section::read(const char* key, std::string& out, const char* doc, KeyRules rules) {
+    read_text(key, "text", out, doc, rules);
+}
+
+std::string Section::file(const char* key, const char* doc, KeyRules rules) {
+    if (rules.otherwise == nullptr) rules.otherwise = "none";
+    std::string name;
+    read_text(key, file_type, name, doc, rules);
+    const Value* given = table_ ? table_->find(key) : nullptr;
+    if (given != nullptr && given->kind == Value::Kind::string && name.empty()) {
+        error(key, "expected the name of a file, found an empty text");
+    }
+    if (name.empty()) return name;
+    return (std::filesystem::path(reader_.file()).parent_path() / name).string();
+}
+
+void Section::read_text(const char* key, const char* type, std::string& out, const char* doc,
+                        const KeyRules& rules) {
     const Value* value =
-        take(key, "text", shown(rules, fmt::format("\"{}\"", out)), doc, rules.required);
+        take(key, type, shown(rules, fmt::format("\"{}\"", out)), doc, rules.required);
     if (value == nullptr) return;
     if (value->kind != Value::Kind::string) {
         reader_.error(value->at, path(key),

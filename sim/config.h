@@ -46,7 +46,8 @@ struct Document {
     Value root;
 };
 
-// Parses TOML. Syntax errors go to `diagnostics` and leave the root empty.
+// Parses TOML. Syntax errors, and what no scenario has (tables hundreds deep, control characters in a key
+// or a text), go to `diagnostics` and leave the root empty.
 Document parse_document(std::string_view text, std::string name, Diagnostics& diagnostics);
 
 // Reads a file whole; throws ScenarioError naming the reason when it can't.
@@ -86,6 +87,9 @@ enum class Bound : std::uint8_t {
     at_least_one,
     count,  // 1 to a million: products of three still fit
 };
+
+// The type of a key whose value names a file: what is in the file belongs to the scenario.
+constexpr const char* file_type = "name of a file";
 
 // One row of the language: a key that a scenario accepts.
 struct SchemaRow {
@@ -204,6 +208,14 @@ class Section {
     // The tables of an array of tables, each to be read and finished on its own.
     std::vector<Section> sections(const char* key, const char* doc);
 
+    // Where the file is that the key names, seen from the document's folder; empty: none is named. Every
+    // file that belongs to a scenario is named like this, so whoever asks for file_type finds them all.
+    std::string file(const char* key, const char* doc, KeyRules rules = {});
+
+    // Keys and sections that are read from here on do nothing in this scenario: each that is given gets a
+    // warning that says so, "has no effect " and why. Empty: they do again.
+    void no_effect(std::string why) { no_effect_ = std::move(why); }
+
     // An error at `key`'s place, or the section's when the key is absent.
     void error(std::string_view key, std::string message, std::string help = {});
     void warning(std::string_view key, std::string message, std::string help = {});
@@ -212,11 +224,14 @@ class Section {
     void finish();
 
   private:
+    void read_text(const char* key, const char* type, std::string& out, const char* doc,
+                   const KeyRules& rules);
     const Value* take(const char* key, const std::string& type, const std::string& otherwise,
                       const char* doc, bool required, const AllowedValues& allowed = {});
     std::optional<Quantity> take_quantity(const char* key, Dimension dimension,
                                           const std::string& otherwise, const char* doc,
                                           const KeyRules& rules);
+    void know(const char* key);
 
     ValueReader& reader_;
     const Value* table_;
@@ -224,6 +239,7 @@ class Section {
     Position parent_at_;
     std::vector<SchemaRow>* schema_;
     std::vector<std::string> known_;
+    std::string no_effect_;
 };
 
 }  // namespace railyard

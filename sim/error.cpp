@@ -11,9 +11,7 @@ namespace railyard {
 void Diagnostics::error(std::string file, Position at, std::string path, std::string message,
                         std::string help) {
     // What is read twice is wrong once.
-    for (const Diagnostic& known : errors_) {
-        if (known.path == path && known.message == message && known.at.line == at.line) return;
-    }
+    if (!known_.emplace(path, message, at.line).second) return;
     errors_.push_back({std::move(file), at, std::move(path), std::move(message), std::move(help)});
 }
 
@@ -33,6 +31,46 @@ void Diagnostics::raise_if_any() const {
     throw ScenarioError(std::move(in_file_order));
 }
 
+namespace {
+
+// Bytes of the character that `text` begins with, in UTF-8; 0: it is none, or one that a terminal obeys.
+std::size_t shown_character(std::string_view text) {
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+    const unsigned char first = byte(0);
+    if (first < 0x80) {
+        const bool control = first < 0x20 || first == 0x7f;
+        return control && first != '\n' && first != '\t' ? 0 : 1;
+    }
+    const std::size_t size = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+    if (first < 0xc2 || first > 0xf4 || text.size() < size) return 0;
+    for (std::size_t i = 1; i < size; ++i) {
+        if ((byte(i) & 0xc0) != 0x80) return 0;
+    }
+    const unsigned char second = byte(1);
+    const bool overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
+    const bool surrogate = first == 0xed && second >= 0xa0;
+    const bool beyond = first == 0xf4 && second >= 0x90;
+    const bool control =
+        first == 0xc2 && second < 0xa0;  // an escape sequence may begin with one byte
+    return overlong || surrogate || beyond || control ? 0 : size;
+}
+
+}  // namespace
+
+std::string visible(std::string_view text) {
+    std::string out;
+    while (!text.empty()) {
+        const std::size_t size = shown_character(text);
+        if (size == 0) {
+            out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
+        } else {
+            out += text.substr(0, size);
+        }
+        text.remove_prefix(std::max<std::size_t>(size, 1));
+    }
+    return out;
+}
+
 std::string format_diagnostic(const Diagnostic& diagnostic, std::string_view severity) {
     std::string out = diagnostic.file;
     if (diagnostic.at.line > 0) {
@@ -43,7 +81,7 @@ std::string format_diagnostic(const Diagnostic& diagnostic, std::string_view sev
     if (!diagnostic.path.empty()) out += diagnostic.path + ": ";
     out += diagnostic.message;
     if (!diagnostic.help.empty()) out += "\n    " + diagnostic.help;
-    return out;
+    return visible(out);
 }
 
 ScenarioError::ScenarioError(std::vector<Diagnostic> diagnostics)

@@ -2,8 +2,10 @@
 // Errors for people: everything wrong with an input, all at once, each with its place.
 
 #include <exception>
+#include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 namespace railyard {
@@ -39,10 +41,15 @@ class Diagnostics {
 
   private:
     std::vector<Diagnostic> errors_;
+    std::set<std::tuple<std::string, std::string, int>> known_;  // of errors: path, message, line
     std::vector<Diagnostic> warnings_;
 };
 
-// "file:line:column: error: path: message" and an indented line of help where there is one.
+// `text` as a terminal may show it: control characters and what is not UTF-8 as \x1b, but for tabs and ends
+// of lines. The same text where there are none.
+std::string visible(std::string_view text);
+
+// "file:line:column: error: path: message" and an indented line of help where there is one, visible.
 std::string format_diagnostic(const Diagnostic& diagnostic, std::string_view severity);
 
 // The user's input is wrong. The program prints all of it and exits with 2.

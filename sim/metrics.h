@@ -30,7 +30,9 @@ struct MetricSummary {
     Summary summary;
 };
 
-// Means and intervals over replicas, which must all have the same metrics in the same order.
-std::vector<MetricSummary> summarise_metrics(std::span<const std::span<const Metric>> replicas);
+// Means and intervals over replicas, which must all have the same metrics in the same order, and are dealt
+// out over so many draws of luck that they share; 0: they share none.
+std::vector<MetricSummary> summarise_metrics(std::span<const std::span<const Metric>> replicas,
+                                             std::size_t draws = 0);
 
 }  // namespace railyard

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -28,7 +29,11 @@ void parallel_for(std::size_t count, unsigned threads, const std::atomic<bool>& 
     };
     const std::size_t helpers = std::min<std::size_t>(threads > 0 ? threads - 1 : 0, count);
     std::vector<std::jthread> pool;
-    for (std::size_t i = 0; i < helpers; ++i) pool.emplace_back(work);
+    try {
+        for (std::size_t i = 0; i < helpers; ++i) pool.emplace_back(work);
+    } catch (const std::system_error&) {
+        // The system gives no more threads: those that there are do it all.
+    }
     work();
     pool.clear();
     if (failure) std::rethrow_exception(failure);

@@ -36,7 +36,9 @@ double portable_log(double x) {
 }
 
 double portable_exp(double x) {
-    RY_CHECK(x < 700 && x > -700);
+    RY_CHECK(x < 700);
+    constexpr double least = -745.2;  // below it, the nearest double is zero
+    if (x < least) return 0;
     constexpr double ln2_high = 6.93147180369123816490e-01;
     constexpr double ln2_low = 1.90821492927058770002e-10;
     const double k = std::floor(x * 1.4426950408889634 + 0.5);

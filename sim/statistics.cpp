@@ -4,6 +4,7 @@
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "sim/check.h"
 #include "sim/rng.h"
@@ -24,7 +25,41 @@ double student_t_quantile(double p, double degrees) {
     return last.quantile;
 }
 
-Summary summarise(std::span<const double> values) {
+std::vector<std::size_t> dealt_over(std::size_t values, std::size_t draws) {
+    std::vector<std::size_t> out;
+    for (std::size_t i = 0; draws > 0 && i < values; ++i) out.push_back(i % draws);
+    return out;
+}
+
+namespace {
+
+// Sets spread and degrees from what each witness is off the mean, all its values together.
+void judge_witnesses(std::span<const double> values, SharedLuck luck, Summary& s) {
+    RY_CHECK(luck.size() == values.size());
+    std::map<std::size_t, double> off;
+    for (std::size_t i = 0; i < values.size(); ++i) off[luck[i]] += values[i] - s.mean;
+    const double witnesses = static_cast<double>(off.size());
+    s.degrees = witnesses - 1;
+    if (s.degrees == 0) return;
+    double squares = 0;
+    for (const auto& [number, sum] : off) squares += sum * sum;
+    s.spread = std::sqrt(witnesses / s.degrees * squares / static_cast<double>(s.count));
+}
+
+}  // namespace
+
+Interval mean_interval(const Summary& s, double confidence) {
+    if (s.count < 1) return s.ci95;
+    if (s.degrees <= 0) {
+        constexpr double infinity = std::numeric_limits<double>::infinity();
+        return {-infinity, infinity};
+    }
+    const double half = student_t_quantile(1 - (1 - confidence) / 2, s.degrees) * s.spread /
+                        std::sqrt(static_cast<double>(s.count));
+    return {s.mean - half, s.mean + half};
+}
+
+Summary summarise(std::span<const double> values, SharedLuck luck) {
     Summary s;
     s.count = values.size();
     if (values.empty()) return s;
@@ -33,17 +68,26 @@ Summary summarise(std::span<const double> values) {
     for (const double v : values) sum += v - values[0];
     const double n = static_cast<double>(values.size());
     s.mean = values[0] + sum / n;
-    if (values.size() == 1) {
-        constexpr double infinity = std::numeric_limits<double>::infinity();
-        s.ci95 = {-infinity, infinity};
-        return s;
-    }
     double squares = 0;
     for (const double v : values) squares += (v - s.mean) * (v - s.mean);
-    s.deviation = std::sqrt(squares / (n - 1));
-    const double half = student_t_quantile(0.975, n - 1) * s.deviation / std::sqrt(n);
-    s.ci95 = {s.mean - half, s.mean + half};
+    if (values.size() > 1) s.deviation = std::sqrt(squares / (n - 1));
+    if (luck.empty()) {
+        s.spread = s.deviation;
+        s.degrees = n - 1;
+    } else {
+        judge_witnesses(values, luck, s);
+    }
+    s.ci95 = mean_interval(s, 0.95);
     return s;
+}
+
+double sorted_quantile(std::span<const double> sorted, double p) {
+    RY_CHECK(!sorted.empty());
+    const double at = p * static_cast<double>(sorted.size() - 1);
+    const auto below = static_cast<std::size_t>(at);
+    const std::size_t above = std::min(below + 1, sorted.size() - 1);
+    if (sorted[below] == sorted[above]) return sorted[below];  // also when both are infinite
+    return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
 double expected_max_normal(std::int64_t n) {
@@ -81,23 +125,23 @@ double expected_max_normal(std::int64_t n) {
     return 2 * half_step * integral;
 }
 
-Summary summarise_paired(std::span<const double> a, std::span<const double> b) {
+Summary summarise_paired(std::span<const double> a, std::span<const double> b, SharedLuck luck) {
     RY_CHECK(a.size() == b.size());
     std::vector<double> differences(a.size());
     for (std::size_t i = 0; i < a.size(); ++i) differences[i] = a[i] - b[i];
-    return summarise(differences);
+    return summarise(differences, luck);
 }
 
-Summary summarise_ratio(std::span<const double> a, std::span<const double> b) {
+Summary summarise_ratio(std::span<const double> a, std::span<const double> b, SharedLuck luck) {
     RY_CHECK(a.size() == b.size());
-    const double n = static_cast<double>(a.size());
     const double mean_b = summarise(b).mean;
     const double ratio = summarise(a).mean / mean_b;
     // a - ratio b has mean zero; its spread over the mean of b is the ratio's.
     std::vector<double> residuals(a.size());
     for (std::size_t i = 0; i < a.size(); ++i) residuals[i] = (a[i] - ratio * b[i]) / mean_b;
-    Summary s = summarise(residuals);
-    const double half = n > 1 ? s.ci95.half_width() : std::numeric_limits<double>::infinity();
+    Summary s = summarise(residuals, luck);
+    const double half =
+        s.degrees > 0 ? s.ci95.half_width() : std::numeric_limits<double>::infinity();
     s.mean = mean_b == 0 ? std::numeric_limits<double>::quiet_NaN() : ratio;
     s.ci95 = {s.mean - half, s.mean + half};
     return s;

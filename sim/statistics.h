@@ -19,23 +19,41 @@ struct Summary {
     double mean = 0;
     double deviation = 0;  // sample standard deviation; 0 with one value
     Interval ci95;  // of the mean; [mean, mean] when all values are equal, infinite with one value
+    // What the interval is made of: the deviation that as many independent values had whose mean is as
+    // uncertain, and the degrees of freedom. Of values that share no luck: `deviation`, and count - 1.
+    double spread = 0;
+    double degrees = 0;
 };
+
+// Which values share luck: those with the same number. None: each has its own.
+using SharedLuck = std::span<const std::size_t>;
+// The draw of each value, when values are dealt out over draws in turn; 0 draws: each has its own.
+std::vector<std::size_t> dealt_over(std::size_t values, std::size_t draws);
 
 // Quantile p of Student's t with `degrees` > 0 degrees of freedom.
 double student_t_quantile(double p, double degrees);
+
+// Quantile p of values that are sorted, at least one: between two neighbours on the line that joins them.
+double sorted_quantile(std::span<const double> sorted, double p);
 
 // The expected largest of n >= 1 independent standard normal values, within 1e-4, from IEEE basic
 // operations only.
 double expected_max_normal(std::int64_t n);
 
-// Two-pass, in the order given: the same bits for the same values.
-Summary summarise(std::span<const double> values);
+// Two-pass, in the order given: the same bits for the same values. Values that share luck are one witness
+// together, however many they are: the interval has the spread among the witnesses and their degrees of
+// freedom (cluster-robust: models/README.md), and is infinite with one.
+Summary summarise(std::span<const double> values, SharedLuck luck = {});
 
 // Summary of a[i] - b[i]: two designs run on the same random numbers. Sizes must agree.
-Summary summarise_paired(std::span<const double> a, std::span<const double> b);
+Summary summarise_paired(std::span<const double> a, std::span<const double> b,
+                         SharedLuck luck = {});
 
 // Ratio of two sums, sum(a) / sum(b), with the interval of its linearisation. Not a number when sum(b) is
 // zero.
-Summary summarise_ratio(std::span<const double> a, std::span<const double> b);
+Summary summarise_ratio(std::span<const double> a, std::span<const double> b, SharedLuck luck = {});
+
+// The interval of the mean that `s` summarises, Student's t at any confidence in (0, 1).
+Interval mean_interval(const Summary& s, double confidence);
 
 }  // namespace railyard

@@ -95,10 +95,10 @@ const std::vector<double>* Attributor::goodput(Coalition coalition) const {
 }
 
 std::optional<Summary> Attributor::gain(Coalition with, Coalition from) const {
-    const std::vector<double>* after = goodput(with);
-    const std::vector<double>* before = goodput(from);
-    if (after == nullptr || before == nullptr) return std::nullopt;
-    return summarise_paired(*after, *before);
+    const auto after = arms_.find(with);
+    const auto before = arms_.find(from);
+    if (after == arms_.end() || before == arms_.end()) return std::nullopt;
+    return summarise_change(after->second, before->second, 0);
 }
 
 void Attributor::add_replica(std::size_t replica, std::vector<std::vector<double>>& share,
@@ -130,7 +130,9 @@ std::vector<CauseOfLoss> Attributor::shares() const {
     for (std::size_t p = 0; p < players_.size(); ++p) {
         const Coalition self = Coalition{1} << p;
         CauseOfLoss cause{players_[p], {}, error[p], gain(self, 0), gain(all(), all() ^ self)};
-        if (complete) cause.share = summarise(share[p]);
+        if (complete) {
+            cause.share = summarise(share[p], dealt_over(share[p].size(), arms_.at(0).draws));
+        }
         out.push_back(cause);
     }
     std::stable_sort(out.begin(), out.end(), [](const CauseOfLoss& a, const CauseOfLoss& b) {
@@ -147,9 +149,9 @@ Attribution Attributor::run() {
     run_arms();
     if (goodput(0) == nullptr) throw Interrupted();
     Attribution out;
-    out.goodput = summarise(*goodput(0));
+    out.goodput = arms_.at(0).summary(0);
     if (goodput(all()) != nullptr) {
-        out.ideal = summarise(*goodput(all()));
+        out.ideal = arms_.at(all()).summary(0);
         out.residue = arms_.at(all()).ledger;
     }
     out.causes = shares();

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/rng.h"
+#include "tools/json_text.h"
 #include "tools/settings_diff.h"
 
 namespace railyard {
@@ -15,8 +16,7 @@ std::string toml_text(const Value& value) {
     switch (value.kind) {
         case Value::Kind::string:
             // JSON's escapes are TOML's, too.
-            return nlohmann::json(value.text)
-                .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+            return one_line(nlohmann::json(value.text));
         case Value::Kind::array: {
             std::vector<std::string> items;
             for (const Value& item : value.items) items.push_back(toml_text(item));
@@ -25,7 +25,7 @@ std::string toml_text(const Value& value) {
         case Value::Kind::table: {
             std::vector<std::string> members;
             for (const auto& [key, member] : value.members) {
-                members.push_back(nlohmann::json(key).dump() + " = " + toml_text(member));
+                members.push_back(one_line(nlohmann::json(key)) + " = " + toml_text(member));
             }
             return fmt::format("{{{}}}", fmt::join(members, ", "));
         }

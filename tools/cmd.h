@@ -37,7 +37,8 @@ int cmd_sensitivity(const std::vector<std::string>& arguments);
 int cmd_breakeven(const std::vector<std::string>& arguments);
 int cmd_calc(const std::vector<std::string>& arguments);
 
-// Set by Ctrl-C.
+// From here on Ctrl-C sets `interrupted`; a second one ends the program.
+void hear_interrupts();
 const std::atomic<bool>& interrupted();
 
 std::string version();

@@ -5,12 +5,16 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "tools/breakeven.h"
 #include "tools/cmd.h"
+#include "tools/deciding_metric.h"
+#include "tools/json_text.h"
 #include "tools/metric_text.h"
 #include "tools/study_arguments.h"
 #include "tools/terminal.h"
+#include "tools/verdict_table.h"
 
 namespace railyard {
 
@@ -27,11 +31,13 @@ struct Design {
 struct BreakevenArguments {
     KeyRange range;
     std::string metric;
+    std::string why;   // this metric; empty: somebody has named it
     std::string unit;  // of the metric, once a design has been run
     std::int64_t scan_points;
     Design a;
     Design b;
     bool json;
+    bool estimates;
 };
 
 std::string text_option(const po::variables_map& values, const char* option) {
@@ -72,8 +78,9 @@ std::optional<BreakevenArguments> parse(const std::vector<std::string>& argument
     line.add()("log", "Spread what is tried over the range's logarithm");
     line.add()("in", po::value<std::string>()->default_value("both"),
                "Where the key is set: both, a, b");
-    line.add()("metric", po::value<std::string>()->default_value("goodput"),
-               "What is compared: a metric of run --json");
+    line.add()("metric", po::value<std::string>(),
+               "What is compared: a metric of run --json; without it as 'compare' chooses it");
+    line.add()("no-estimates", "Don't try the estimates that the verdict hangs on");
     line.add()("points", po::value<std::int64_t>()->default_value(9),
                "Values of the key to look for flips between, 2 or more");
     add_study_options(line);
@@ -91,12 +98,14 @@ std::optional<BreakevenArguments> parse(const std::vector<std::string>& argument
     const std::string from = text_option(*values, "from");
     const std::string to = text_option(*values, "to");
     BreakevenArguments out{KeyRange(names[0], from, to, values->count("log") > 0, names[0]),
-                           (*values)["metric"].as<std::string>(),
+                           values->count("metric") ? (*values)["metric"].as<std::string>() : "",
+                           "",
                            "",
                            count_option(*values, "points", 2),
                            {},
                            {},
-                           values->count("json") > 0};
+                           values->count("json") > 0,
+                           values->count("no-estimates") == 0};
     read_designs(*values, {names.begin() + 1, names.end()}, out.a, out.b);
     const std::string in = (*values)["in"].as<std::string>();
     if (in != "both" && in != "a" && in != "b") {
@@ -104,7 +113,6 @@ std::optional<BreakevenArguments> parse(const std::vector<std::string>& argument
     }
     out.a.has_key = in != "b";
     out.b.has_key = in != "a";
-    out.a.trials.metrics = out.b.trials.metrics = {out.metric};
     return out;
 }
 
@@ -132,34 +140,59 @@ Scenario load_at(const BreakevenArguments& args, const Design& design, double x)
     }
 }
 
+// Whatever is chosen decides at both ends of the range.
+void choose_metric(BreakevenArguments& args, const std::vector<Scenario>& designs) {
+    if (args.metric.empty()) {
+        std::vector<const Scenario*> all;
+        for (const Scenario& design : designs) all.push_back(&design);
+        const DecidingMetric by = deciding_metric(all);
+        args.metric = by.metric;
+        args.why = by.why;
+    }
+    for (const std::size_t design : {0, 2}) {
+        args.unit = find_metric(designs[design], args.metric).unit;
+    }
+    for (Design* design : {&args.a, &args.b}) {
+        design->trials.metrics = {args.metric};
+        design->trials.prices = cost_metric(args.metric) != nullptr;
+    }
+}
+
 // Both ends of the range make a design whose job can start, and pairs have the same random numbers. False:
 // the reason is on standard error.
 bool check_designs(BreakevenArguments& args) {
-    std::vector<std::uint64_t> seeds;
+    std::vector<Scenario> designs;
     for (const Design* design : {&args.a, &args.b}) {
         for (const double x : {args.range.low(), args.range.high()}) {
-            const Scenario s = load_at(args, *design, x);
-            if (!can_start(s)) return false;
-            if (x == args.range.low()) {
-                args.unit = find_metric(s, args.metric).unit;
-                seeds.push_back(s.seed);
-            }
+            designs.push_back(load_at(args, *design, x));
+            if (!can_start(designs.back())) return false;
         }
     }
-    if (seeds[0] != seeds[1]) {
+    if (designs[0].seed != designs[2].seed) {
         throw ScenarioError(fmt::format("the designs have different seeds, {} and {}: nothing that "
                                         "could be paired",
-                                        seeds[0], seeds[1]),
+                                        designs[0].seed, designs[2].seed),
                             "--seed gives both the same");
     }
+    choose_metric(args, designs);
     return true;
 }
 
-std::vector<double> values_at(const BreakevenArguments& args, const Design& design, double x) {
-    const auto trial = run_trials(design.trials, {with_key(design, args.range, x)})[0];
-    if (!trial) return {};
-    if (!trial->possible()) throw_at(args, x, {{"", {}, "", trial->problem, ""}});
-    return trial->values[0];
+// None: Ctrl-C.
+std::optional<Trial> trial_at(const BreakevenArguments& args, const Design& design, double x) {
+    auto trial = run_trials(design.trials, {with_key(design, args.range, x)})[0];
+    if (trial && !trial->possible()) throw_at(args, x, {{"", {}, "", trial->problem, ""}});
+    return trial;
+}
+
+PairedComparison compare_trials(const BreakevenArguments& args, const Trial& a, const Trial& b) {
+    const std::size_t pairs = std::min(a.values[0].size(), b.values[0].size());
+    if (const CostMetric* money = cost_metric(args.metric)) {
+        return compare_money(*a.cost, *b.cost, *money, pairs, 0.95);
+    }
+    return compare_paired(std::span(a.values[0]).first(pairs), std::span(b.values[0]).first(pairs),
+                          better_of(args.metric), 0.95,
+                          dealt_over(pairs, draws_of_pairs(a.draws, b.draws)));
 }
 
 BreakevenResult search(const BreakevenArguments& args) {
@@ -168,15 +201,12 @@ BreakevenResult search(const BreakevenArguments& args) {
     constexpr std::int64_t roots_expected = 25;
     return find_breakeven(args.range, static_cast<std::size_t>(args.scan_points),
                           better_of(args.metric), [&](double x) -> std::optional<PairedComparison> {
-                              std::vector<double> a = values_at(args, args.a, x);
-                              std::vector<double> b = values_at(args, args.b, x);
-                              if (a.empty() || b.empty()) return std::nullopt;
-                              const std::size_t pairs = std::min(a.size(), b.size());
-                              a.resize(pairs);
-                              b.resize(pairs);
+                              const std::optional<Trial> a = trial_at(args, args.a, x);
+                              const std::optional<Trial> b = trial_at(args, args.b, x);
+                              if (!a || !b) return std::nullopt;
                               progress.update(++done,
                                               std::max(done, args.scan_points + roots_expected));
-                              return compare_paired(a, b, better_of(args.metric));
+                              return compare_trials(args, *a, *b);
                           });
 }
 
@@ -188,7 +218,56 @@ Json json_of(const std::optional<double>& v) {
     return v ? Json(*v) : Json(nullptr);
 }
 
-void print_json(const BreakevenArguments& args, const BreakevenResult& r) {
+// Between the designs with the key at either end of the range.
+struct AtEnds {
+    VerdictEstimates low;
+    VerdictEstimates high;
+
+    // Estimates at an end of which the better design is the same at both ends of the range where it was not,
+    // or is not where it was: the crossing leaves the range, or comes into it.
+    std::vector<std::string> turning() const;
+};
+
+std::vector<std::string> AtEnds::turning() const {
+    std::vector<std::string> out;
+    const bool crosses = (low.judged.difference > 0) != (high.judged.difference > 0);
+    const auto difference = [](const VerdictEstimates& at, const std::string& name, bool high_end) {
+        for (const EstimateEnds& e : at.moving) {
+            if (e.input.name() == name) return high_end ? e.high : e.low;
+        }
+        return std::optional(at.judged.difference);
+    };
+    const auto look = [&](const std::string& name) {
+        for (const bool end : {false, true}) {
+            const std::optional<double> a = difference(low, name, end);
+            const std::optional<double> b = difference(high, name, end);
+            if (a && b && ((*a > 0) != (*b > 0)) != crosses) return true;
+        }
+        return false;
+    };
+    std::set<std::string> seen;
+    for (const VerdictEstimates* at : {&low, &high}) {
+        for (const EstimateEnds& e : at->moving) {
+            if (seen.insert(e.input.name()).second && look(e.input.name())) {
+                out.push_back(e.input.name());
+            }
+        }
+    }
+    return out;
+}
+
+VerdictEstimates estimates_at(const BreakevenArguments& args, const DifferenceAt& end) {
+    const auto judged = [&](const char* name, const Design& design) {
+        return JudgedDesign{name, design.trials.text, design.trials.file,
+                            with_key(design, args.range, end.x)};
+    };
+    return verdict_estimates(args.a.trials, judged("A", args.a), judged("B", args.b),
+                             {args.metric, args.unit, better_of(args.metric), end.pairs.difference,
+                              end.pairs.verdict != Verdict::undecided});
+}
+
+void print_json(const BreakevenArguments& args, const BreakevenResult& r,
+                const std::optional<AtEnds>& estimates) {
     Json scan = Json::array();
     for (const DifferenceAt& d : r.scan) {
         scan.push_back({{"value", args.range.value(d.x)},
@@ -210,12 +289,18 @@ void print_json(const BreakevenArguments& args, const BreakevenResult& r) {
                              {"ci95_numbers", {json_of(c.low), json_of(c.high)}},
                              {"better_below", verdict_name(c.below)}});
     }
-    const Json out = {{"key", args.range.key()},      {"a", args.a.trials.file},
-                      {"b", args.b.trials.file},      {"metric", args.metric},
-                      {"version", version()},         {"flips", !r.crossings.empty()},
-                      {"crossings", crossings},       {"scan", scan},
-                      {"evaluations", r.evaluations}, {"complete", !r.interrupted}};
-    fmt::print("{}\n", out.dump());
+    Json out = {{"key", args.range.key()},      {"a", args.a.trials.file},
+                {"b", args.b.trials.file},      {"metric", args.metric},
+                {"version", version()},         {"flips", !r.crossings.empty()},
+                {"crossings", crossings},       {"scan", scan},
+                {"evaluations", r.evaluations}, {"complete", !r.interrupted}};
+    if (estimates) {
+        out["estimates"] = {{"at_low", verdict_estimates_json(estimates->low, "A", "B")},
+                            {"at_high", verdict_estimates_json(estimates->high, "A", "B")},
+                            {"turning", estimates->turning()},
+                            {"survives", estimates->turning().empty()}};
+    }
+    fmt::print("{}\n", one_line(out));
 }
 
 std::string name_of(Verdict verdict) {
@@ -240,12 +325,13 @@ void print_designs(const BreakevenArguments& args) {
                    : fmt::format("{} with {}", design.trials.file, fmt::join(settings, ", "));
     };
     const bool both = args.a.has_key && args.b.has_key;
-    fmt::print("A is {}\nB is {}\n{} is set in {}; compared by {}, {} is better\n", text(args.a),
-               text(args.b), args.range.key(),
+    fmt::print("A is {}\nB is {}\n{} is set in {}; compared by {}, {} is better{}{}\n",
+               text(args.a), text(args.b), args.range.key(),
                both             ? "both"
                : args.a.has_key ? "A"
                                 : "B",
-               args.metric, better_of(args.metric) == Better::higher ? "higher" : "lower");
+               args.metric, better_of(args.metric) == Better::higher ? "higher" : "lower",
+               args.why.empty() ? "" : ": ", args.why);
 }
 
 void print_scan(const BreakevenArguments& args, const BreakevenResult& r) {
@@ -317,6 +403,26 @@ void print_verdict(const BreakevenArguments& args, const BreakevenResult& r) {
                b ? "B" : "A", open ? ", by the mean; at some the interval leaves it open" : "");
 }
 
+// At each end of the key's range, and whether the crossing stays between them.
+void print_estimates(const BreakevenArguments& args, const AtEnds& estimates, bool crosses) {
+    for (const VerdictEstimates* at : {&estimates.low, &estimates.high}) {
+        const double x = at == &estimates.low ? args.range.low() : args.range.high();
+        fmt::print("\n  with {} = {}:", args.range.key(), args.range.short_value(x));
+        print_verdict_estimates(*at, "A", "B");
+    }
+    if (estimates.low.default_ranges || estimates.high.default_ranges) print_default_range();
+    const std::vector<std::string> turning = estimates.turning();
+    const char* stays =
+        crosses ? "the crossing stays in the range" : "there is no crossing in the range";
+    const char* leaves = crosses ? "it leaves the range" : "it comes into the range";
+    if (turning.empty()) {
+        fmt::print("\n  {} at both ends of each of these estimates\n", stays);
+    } else {
+        fmt::print("\n  {}, but at an end of these {}: {}\n", stays, leaves,
+                   fmt::join(turning, ", "));
+    }
+}
+
 }  // namespace
 
 int cmd_breakeven(const std::vector<std::string>& arguments) {
@@ -325,14 +431,28 @@ int cmd_breakeven(const std::vector<std::string>& arguments) {
     if (!check_designs(*args)) return exit_stuck;
     const BreakevenResult result = search(*args);
     if (result.scan.empty()) throw Interrupted();
+    std::optional<AtEnds> estimates;
+    if (args->estimates && !result.interrupted) {
+        Progress progress("estimates");
+        args->a.trials.progress = [&](std::int64_t done, std::int64_t total) {
+            progress.update(done, total);
+        };
+        estimates = {estimates_at(*args, result.scan.front()),
+                     estimates_at(*args, result.scan.back())};
+    }
     if (args->json) {
-        print_json(*args, result);
+        print_json(*args, result, estimates);
     } else {
         print_designs(*args);
         print_scan(*args, result);
         print_verdict(*args, result);
         fmt::print("\n  {} of replicas at each of {} values\n",
                    counted(result.scan[0].pairs.pairs, "pair"), result.evaluations);
+        if (estimates) {
+            const bool crosses = (result.scan.front().pairs.difference > 0) !=
+                                 (result.scan.back().pairs.difference > 0);
+            print_estimates(*args, *estimates, crosses);
+        }
     }
     if (!result.interrupted) return exit_ok;
     fmt::print(stderr, "railyard: interrupted: this is what {} values have shown\n",

@@ -52,6 +52,17 @@ class Inputs {
         v.real = parsed;
         return own_.reader.number(v, fmt::format("--{}", key), bound).value_or(1);
     }
+    // The place of the word in `words`.
+    int choice(const char* key, const std::vector<std::string>& words) {
+        const auto word = std::find(words.begin(), words.end(), text(key));
+        if (word == words.end()) {
+            own_.diagnostics.error(
+                "", {}, fmt::format("--{}", key),
+                fmt::format("expected one of {}, found '{}'", fmt::join(words, ", "), text(key)));
+            return 0;
+        }
+        return static_cast<int>(word - words.begin());
+    }
     std::int64_t count(const char* key) { return std::llround(number(key, Bound::count)); }
     std::string entry(const char* key, const char* kind) {
         const std::string name = text(key);
@@ -69,12 +80,11 @@ class Inputs {
         own_.diagnostics.raise_if_any();
         return read_model(own_.catalogue, name);
     }
-    // Parameters by --params, or the model's.
-    double params() {
+    // Parameters by --params, or the model's; those that one token meets, or all.
+    double params(bool active = false) {
         if (has("params")) return number("params");
-        const std::string name = entry("model", "model");
-        if (name.empty()) return 1;
-        return static_cast<double>(own_.catalogue.integer("model", name, "params"));
+        if (active) return active_parameter_count(model());
+        return parameter_count(model());
     }
     Catalogue& catalogue() { return own_.catalogue; }
     void check() const { own_.diagnostics.raise_if_any(); }
@@ -145,58 +155,93 @@ int calc_checkpoint(const std::vector<std::string>& arguments) {
     return exit_ok;
 }
 
+// The options that are a plan's, by the keys of [job.parallel].
+std::string option_of(std::string key) {
+    std::replace(key.begin(), key.end(), '_', '-');
+    return key;
+}
+
+struct PlanCount {
+    const char* option;
+    std::int64_t ParallelPlan::*member;
+    const char* doc;
+};
+constexpr PlanCount plan_counts[] = {
+    {"tensor", &ParallelPlan::tensor, "Tensor-parallel ranks"},
+    {"context", &ParallelPlan::context, "Context-parallel ranks"},
+    {"pipeline", &ParallelPlan::pipeline, "Pipeline stages"},
+    {"data", &ParallelPlan::data, "Data-parallel replicas"},
+    {"expert", &ParallelPlan::expert, "Expert-parallel ranks"},
+    {"shard-ranks", &ParallelPlan::shard_ranks, "Ranks that ZeRO shares among (default: all)"},
+    {"first-stage-layers", &ParallelPlan::first_stage_layers, "Layers on the first stage"},
+    {"last-stage-layers", &ParallelPlan::last_stage_layers, "Layers on the last stage"},
+    {"interleave", &ParallelPlan::interleave, "Virtual pipeline stages per GPU"},
+    {"microbatch", &ParallelPlan::microbatch, "Sequences per microbatch"},
+};
+
+// Throws ScenarioError with all that the model says against the plan.
+void check_plan(const TransformerModel& model, const ParallelPlan& plan) {
+    Diagnostics diagnostics;
+    for (const PlanProblem& problem : plan_problems(model, plan)) {
+        diagnostics.error("", {}, "--" + option_of(problem.key), problem.message, problem.help);
+    }
+    diagnostics.raise_if_any();
+}
+
+ParallelPlan plan_of(Inputs& in, const TransformerModel& model) {
+    ParallelPlan plan;
+    for (const PlanCount& each : plan_counts) {
+        if (in.has(each.option)) plan.*each.member = in.count(each.option);
+    }
+    plan.sequence_length =
+        in.has("sequence-length") ? in.count("sequence-length") : model.sequence_length;
+    plan.zero = in.choice("zero", {"0", "1", "2", "3"});
+    plan.recompute = static_cast<Recompute>(in.choice("recompute", recompute_names()));
+    plan.sequence_parallel = !in.has("no-sequence-parallel");
+    plan.fused_attention = !in.has("unfused-attention");
+    plan.expert_imbalance = in.has("expert-imbalance")
+                                ? in.number("expert-imbalance", Bound::at_least_one)
+                                : in.catalogue().number("step_model", "all", "expert_imbalance");
+    const std::int64_t microbatches =
+        in.has("microbatches") ? in.count("microbatches") : plan.pipeline;
+    plan.global_batch = microbatches * plan.data * plan.microbatch;
+    in.check();
+    check_plan(model, plan);
+    return plan;
+}
+
 int calc_memory(const std::vector<std::string>& arguments) {
     CommandLine line("railyard calc memory --model NAME [options]",
                      "Memory per GPU of a training job, by component.");
     line.add()("model", po::value<std::string>(), "A model in the catalogue")(
-        "gpu-node", po::value<std::string>()->default_value("dgx_h100"), "A node in the catalogue")(
-        "tensor", po::value<std::string>()->default_value("1"), "Tensor-parallel ranks")(
-        "pipeline", po::value<std::string>()->default_value("1"), "Pipeline stages")(
-        "data", po::value<std::string>()->default_value("1"), "Data-parallel replicas")(
-        "microbatch", po::value<std::string>()->default_value("1"), "Sequences per microbatch")(
-        "microbatches", po::value<std::string>(),
-        "Microbatches per replica and step (default: pipeline)")(
+        "gpu-node", po::value<std::string>()->default_value("dgx_h100"), "A node in the catalogue");
+    for (const PlanCount& each : plan_counts) {
+        line.add()(each.option, po::value<std::string>(), each.doc);
+    }
+    line.add()("microbatches", po::value<std::string>(),
+               "Microbatches per replica and step (default: pipeline)")(
         "sequence-length", po::value<std::string>(), "Tokens (default: the model's)")(
-        "zero", po::value<int>()->default_value(1), "ZeRO stage, 0 to 3")(
-        "interleave", po::value<std::string>()->default_value("1"),
-        "Virtual pipeline stages per GPU")("recompute",
-                                           po::value<std::string>()->default_value("selective"),
-                                           "none, selective, elementwise or full");
+        "zero", po::value<std::string>()->default_value("1"), "ZeRO stage, 0 to 3")(
+        "recompute", po::value<std::string>()->default_value("selective"),
+        "none, selective, elementwise or full")(
+        "no-sequence-parallel", "Norms and residuals are on all tensor-parallel ranks")(
+        "unfused-attention", "Scores are written to memory")(
+        "expert-imbalance", po::value<std::string>(),
+        "Tokens of the busiest expert-parallel rank over the mean (default: the catalogue's)");
     const auto values = line.parse(arguments);
     if (!values) return exit_ok;
     Inputs in(*values);
     if (!in.has("model")) throw ScenarioError("needs --model");
     const TransformerModel model = in.model();
-    ParallelPlan plan;
-    plan.tensor = in.count("tensor");
-    plan.pipeline = in.count("pipeline");
-    plan.data = in.count("data");
-    plan.microbatch = in.count("microbatch");
-    plan.sequence_length =
-        in.has("sequence-length") ? in.count("sequence-length") : model.sequence_length;
-    plan.zero = (*values)["zero"].as<int>();
-    plan.interleave = in.count("interleave");
-    const std::vector<std::string>& words = recompute_names();
-    const auto word = std::find(words.begin(), words.end(), in.text("recompute"));
-    if (word == words.end()) {
-        throw ScenarioError(fmt::format("--recompute: expected one of {}, found '{}'",
-                                        fmt::join(words, ", "), in.text("recompute")));
-    }
-    plan.recompute = static_cast<Recompute>(word - words.begin());
-    const std::int64_t microbatches =
-        in.has("microbatches") ? in.count("microbatches") : plan.pipeline;
     const std::string node_name = in.entry("gpu-node", "node");
     in.check();
-    if (plan.zero < 0 || plan.zero > 3) throw ScenarioError("--zero: expected a stage from 0 to 3");
-    plan.global_batch = microbatches * plan.data * plan.microbatch;
+    const ParallelPlan plan = plan_of(in, model);
     const ParameterBytes bytes = read_parameter_bytes(in.catalogue());
     const Node node = read_node(in.catalogue(), node_name);
     in.check();
 
-    fmt::print(
-        "parameters per GPU = parameters / (tensor x pipeline) = {:.6g} / ({} x {}) = {:.6g}\n",
-        model.params, plan.tensor, plan.pipeline,
-        model.params / static_cast<double>(plan.tensor * plan.pipeline));
+    fmt::print("{:.6g} parameters over {} GPUs: {}\n", parameter_count(model), plan.gpus(),
+               split_text(plan));
     Table table({{"component", Table::Align::left},
                  {"per GPU", Table::Align::right},
                  {"=", Table::Align::left}});
@@ -222,18 +267,15 @@ int calc_time(const std::vector<std::string>& arguments) {
         "gpus", po::value<std::string>(), "GPUs")(
         "gpu", po::value<std::string>()->default_value("h100_sxm"), "A GPU in the catalogue")(
         "mfu", po::value<std::string>()->default_value("0.4"),
-        "Model FLOPs utilisation while stepping")("goodput",
-                                                  po::value<std::string>()->default_value("1"),
-                                                  "Share of the time that goes into steps");
+        "Model FLOPs utilisation while stepping, of the bf16 peak")(
+        "goodput", po::value<std::string>()->default_value("1"),
+        "Share of the time that goes into steps");
     const auto values = line.parse(arguments);
     if (!values) return exit_ok;
     Inputs in(*values);
     need(in, "model", "params");
     if (!in.has("tokens") || !in.has("gpus")) throw ScenarioError("needs --tokens and --gpus");
-    const bool mixture = !in.has("params") && in.model().experts > 0;
-    const double params = mixture ? static_cast<double>(in.catalogue().integer(
-                                        "model", in.text("model"), "active_params"))
-                                  : in.params();
+    const double params = in.params(true);
     const double tokens = in.number("tokens");
     const double gpus = in.number("gpus");
     const double mfu = in.number("mfu");
@@ -246,7 +288,8 @@ int calc_time(const std::vector<std::string>& arguments) {
     fmt::print("FLOPs = 6 x parameters x tokens\n      = 6 x {:.6g} x {:.6g} = {:.4g}\n", params,
                tokens, flops);
     fmt::print(
-        "time = FLOPs / (GPUs x peak x MFU x goodput)\n     = {:.4g} / ({:.6g} x {} x {:g} x {:g}) "
+        "time = FLOPs / (GPUs x bf16 peak x MFU x goodput)\n     = {:.4g} / ({:.6g} x {} x {:g} x "
+        "{:g}) "
         "= {:.4g} h = {:.4g} day\n",
         flops, gpus, to_text(Flops{peak}), mfu, share, flops / rate / 3600, flops / rate / 86400);
     fmt::print("GPU-hours = GPUs x time = {:.4g}\n", gpus * flops / rate / 3600);

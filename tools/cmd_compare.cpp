@@ -8,6 +8,7 @@
 #include "tools/arms.h"
 #include "tools/cmd.h"
 #include "tools/compare_tables.h"
+#include "tools/deciding_metric.h"
 #include "tools/limits.h"
 #include "tools/options.h"
 #include "tools/results_db.h"
@@ -21,13 +22,14 @@ namespace {
 struct CompareArguments {
     std::vector<std::string> files;
     std::vector<Arm> arms;              // beside the one file
-    std::vector<std::string> settings;  // of the second arm with one file, of all with several
+    std::vector<std::string> settings;  // of the second arm with one file alone, else of all arms
     std::vector<std::string> common;    // --seed, --replicas
-    std::string metric;
+    std::string metric;                 // that decides; empty: deciding_metric says
     std::string better;
     std::string db;
     unsigned threads = 1;
     bool json = false;
+    bool estimates = true;
 };
 
 std::optional<CompareArguments> parse(const std::vector<std::string>& arguments) {
@@ -36,16 +38,17 @@ std::optional<CompareArguments> parse(const std::vector<std::string>& arguments)
         "KEY=V1,V2",
         "Runs designs on the same random numbers and prints their difference with its interval, "
         "the\n"
-        "verdict, and their ledgers and costs side by side. With one file --set makes the second\n"
-        "design; with several it changes all of them.");
+        "verdict, and their ledgers and costs side by side. With one file alone --set makes the\n"
+        "second design; beside --arm, --vary or more files it changes all of them.");
     line.positional("scenario", -1);
     line.add_settings();
     line.add()("vary", po::value<std::vector<std::string>>()->composing(),
                "A design for each value: --vary job.checkpoint.interval=\"10 min\",\"1 h\"");
     line.add()("arm", po::value<std::vector<std::string>>()->composing(),
                "A design by name: --arm \"IB: fabric.compute.kind=infiniband; KEY=VALUE\"");
-    line.add()("metric", po::value<std::string>()->default_value("goodput"),
-               "The metric that decides");
+    line.add()("metric", po::value<std::string>(),
+               "The metric that decides; without it what designs get done: goodput on the same "
+               "GPUs, else\ntokens per time or money; of many jobs their mean bounded slowdown");
     line.add()("better", po::value<std::string>(),
                "higher or lower; without it by the metric's name");
     line.add()("seed", po::value<std::string>(), "Seed of all random streams (run.seed)");
@@ -55,6 +58,7 @@ std::optional<CompareArguments> parse(const std::vector<std::string>& arguments)
         po::value<std::int64_t>()->default_value(std::max(1U, std::thread::hardware_concurrency())),
         "Threads; the result does not depend on it");
     line.add()("json", "Print one JSON object on standard output and nothing else");
+    line.add()("no-estimates", "Don't try the estimates that the verdict hangs on");
     line.add()("db", po::value<std::string>(), "Write designs and comparisons to this SQLite file");
     const auto values = line.parse(arguments);
     if (!values) return std::nullopt;
@@ -71,7 +75,7 @@ std::optional<CompareArguments> parse(const std::vector<std::string>& arguments)
             out.common.push_back(fmt::format("run.{}={}", key, (*values)[key].as<std::string>()));
         }
     }
-    out.metric = (*values)["metric"].as<std::string>();
+    if (values->count("metric")) out.metric = (*values)["metric"].as<std::string>();
     if (values->count("better")) out.better = (*values)["better"].as<std::string>();
     if (!out.better.empty() && out.better != "higher" && out.better != "lower") {
         throw ScenarioError(
@@ -87,6 +91,7 @@ std::optional<CompareArguments> parse(const std::vector<std::string>& arguments)
     constexpr std::int64_t threads_max = 1024;
     out.threads = static_cast<unsigned>(std::min(threads, threads_max));
     out.json = values->count("json") > 0;
+    out.estimates = values->count("no-estimates") == 0;
     return out;
 }
 
@@ -124,12 +129,16 @@ std::vector<ComparedArm> load_arms(const CompareArguments& args) {
                             "railyard compare A.toml B.toml, or A.toml --set KEY=VALUE; 'compare "
                             "--help' says more");
     }
-    add(letter(0), args.files[0], {});
-    if (!args.settings.empty()) add(letter(1), args.files[0], args.settings);
+    if (args.arms.empty()) {
+        add(letter(0), args.files[0], {});
+        if (!args.settings.empty()) add(letter(1), args.files[0], args.settings);
+    } else {
+        add(letter(0), args.files[0], args.settings);
+    }
     for (const Arm& arm : args.arms) {
         const std::string name = letter(arms.size());
         add(arm.name.empty() ? name : fmt::format("{} ({})", name, arm.name), args.files[0],
-            arm.settings);
+            joined(args.settings, arm.settings));
     }
     if (arms.size() < 2) {
         throw ScenarioError("compare needs two designs, and there is one",
@@ -157,7 +166,8 @@ bool run_arms(std::vector<ComparedArm>& arms, unsigned threads) {
         if (result.cancelled) return false;
         before += replicas;
         for (ReplicaResult& r : result.replicas) arm.records.push_back(record_of(std::move(r)));
-        arm.summary = summarise_point(arm.records, arm.scenario.gpus());
+        arm.summary = summarise_point(arm.records, arm.scenario);
+        if (arm.scenario.cost) arm.cost = study_costs(arm.records, arm.scenario);
         arm.limits = result.limits;
     }
     return true;
@@ -165,7 +175,6 @@ bool run_arms(std::vector<ComparedArm>& arms, unsigned threads) {
 
 // A name that no replica will have is found before all of them have run.
 void check_metric(const std::vector<ComparedArm>& arms, const std::string& wanted) {
-    if (wanted == "goodput") return;
     std::vector<std::string> names;
     for (const ComparedArm& arm : arms) {
         std::vector<std::string> own;
@@ -179,14 +188,23 @@ void check_metric(const std::vector<ComparedArm>& arms, const std::string& wante
         const std::string near = did_you_mean(wanted, names);
         throw ScenarioError(
             fmt::format("--metric: there is no metric '{}' that all designs have", wanted),
-            near.empty() ? "--json prints all of them, with --metric goodput" : near);
+            near.empty() ? "--json without --metric prints all of them" : near);
     }
 }
 
-void choose_metric(Comparison& c, const CompareArguments& args) {
-    c.metric = args.metric;
-    c.better = args.better.empty() ? better_of(args.metric)
-                                   : (args.better == "higher" ? Better::higher : Better::lower);
+DecidingMetric chosen_metric(const std::vector<ComparedArm>& arms, const CompareArguments& args) {
+    DecidingMetric out{args.metric, better_of(args.metric), ""};
+    if (args.metric.empty()) {
+        std::vector<const Scenario*> designs;
+        for (const ComparedArm& arm : arms) designs.push_back(&arm.scenario);
+        out = deciding_metric(designs);
+    } else {
+        check_metric(arms, args.metric);
+    }
+    if (!args.better.empty()) {
+        out.better = args.better == "higher" ? Better::higher : Better::lower;
+    }
+    return out;
 }
 
 void compare_all(Comparison& c) {
@@ -194,10 +212,33 @@ void compare_all(Comparison& c) {
     c.confidence = corrected_confidence(0.95, static_cast<std::int64_t>(n * (n - 1) / 2));
     for (std::size_t a = 0; a < n; ++a) {
         for (std::size_t b = a + 1; b < n; ++b) {
-            const auto pair = compare_arms(c.arms, a, b, c.metric, c.better, c.confidence);
+            const auto pair =
+                compare_arms(c.arms, a, b, c.decided_by.metric, c.decided_by.better, c.confidence);
             c.metrics.insert(c.metrics.end(), pair.begin(), pair.end());
         }
     }
+}
+
+void try_estimates(Comparison& c, const CompareArguments& args) {
+    const MetricComparison& front = c.front_runners();
+    const Verdict verdict = front.pairs.verdict;
+    if (verdict == Verdict::equal) return;  // nothing that could turn
+    const auto judged = [&](std::size_t i) {
+        const ComparedArm& arm = c.arms[i];
+        return JudgedDesign{arm.name,
+                            arm.toml,
+                            arm.file,
+                            {.settings = arm.settings, .windows = arm.scenario.windows}};
+    };
+    Progress progress("estimates");
+    TrialOptions like;
+    like.threads = args.threads;
+    like.replicas = c.arms[0].scenario.replicas;
+    like.cancelled = &interrupted();
+    like.progress = [&](std::int64_t done, std::int64_t total) { progress.update(done, total); };
+    c.estimates = verdict_estimates(like, judged(front.a), judged(front.b),
+                                    {front.metric, front.unit, front.better, front.pairs.difference,
+                                     verdict != Verdict::undecided});
 }
 
 Ending worst_ending(const Comparison& c) {
@@ -219,11 +260,12 @@ void save(const Comparison& c, ResultsDb& db) {
     run.points_wanted = static_cast<std::int64_t>(c.arms.size());
     run.replicas_wanted = c.arms[0].scenario.replicas;
     const std::int64_t id = db.begin_run(run);
+    PointKeys keys(result_version());
     for (std::size_t i = 0; i < c.arms.size(); ++i) {
         const ComparedArm& arm = c.arms[i];
         const std::int64_t point =
-            db.point({arm.file, arm.toml, arm.settings, point_key(arm.document, result_version()),
-                      arm.scenario.title, result_version()});
+            db.point({arm.file, arm.toml, arm.settings, keys.of(arm.document), arm.scenario.title,
+                      result_version()});
         db.attach(id, static_cast<std::int64_t>(i), point, arm.name);
         db.describe_point(point, arm.scenario, arm.records[0]);
         for (const StoredReplica& r : arm.records) db.add(point, r, texts_of(r));
@@ -276,21 +318,29 @@ int cmd_compare(const std::vector<std::string>& arguments) {
         return exit_stuck;
     }
     check_pairs(comparison.arms);
-    check_metric(comparison.arms, args->metric);
+    comparison.decided_by = chosen_metric(comparison.arms, *args);
     // Before the work, so that a file that can't be written is known at once.
     std::unique_ptr<ResultsDb> db;
     if (!args->db.empty()) db = std::make_unique<ResultsDb>(args->db);
     if (!run_arms(comparison.arms, args->threads)) throw Interrupted();
-    choose_metric(comparison, *args);
     compare_all(comparison);
+    if (args->estimates) try_estimates(comparison, *args);
     if (args->json) {
         fmt::print("{}\n", comparison_json(comparison, version()));
     } else {
         print_comparison(comparison);
     }
     std::fflush(stdout);  // the answer is out, whatever becomes of the database
-    if (db) save(comparison, *db);
-    return exit_code(comparison);
+    const int code = exit_code(comparison);
+    if (!db) return code;
+    try {
+        save(comparison, *db);
+    } catch (const DatabaseError& error) {
+        fmt::print(stderr, "{}\nrailyard: this result is whole; the database is not\n",
+                   error.what());
+        return code == exit_ok ? int{exit_limit} : code;
+    }
+    return code;
 }
 
 }  // namespace railyard

@@ -12,9 +12,11 @@
 #include "tools/arms.h"
 #include "tools/cmd.h"
 #include "tools/cost_report.h"
+#include "tools/json_text.h"
 #include "tools/options.h"
 #include "tools/terminal.h"
 #include "tools/terminal_observer.h"
+#include "tools/verdict_table.h"
 
 namespace railyard {
 
@@ -24,6 +26,7 @@ using Json = nlohmann::ordered_json;
 
 struct Costed {
     std::string name;  // of the arm
+    ScenarioChanges changes;
     Scenario scenario;
     CampaignResult result;
     CostStudy study;
@@ -33,7 +36,7 @@ struct Costed {
 std::optional<Costed> cost_of(const std::string& path, ScenarioChanges changes, const Arm& arm,
                               unsigned threads) {
     changes.settings.insert(changes.settings.end(), arm.settings.begin(), arm.settings.end());
-    Costed out{arm.name, load_scenario_file(path, changes), {}, {}};
+    Costed out{arm.name, changes, load_scenario_file(path, changes), {}, {}};
     for (const Diagnostic& warning : out.scenario.warnings) {
         fmt::print(stderr, "{}{}\n", arm.name.empty() ? "" : arm.name + ": ",
                    format_diagnostic(warning, "warning"));
@@ -188,6 +191,45 @@ Json costed_json(const Costed& c) {
             {"cost", cost_json(c.scenario, c.study)}};
 }
 
+// What decides between designs: what their work costs.
+CostFigure deciding_figure(const std::vector<Costed>& arms) {
+    return cost_figures(arms[0].scenario).back();
+}
+
+// The estimates that decide between the two cheapest of several designs.
+struct Estimated {
+    VerdictEstimates found;
+    std::string first;  // empty: of one design
+    std::string second;
+};
+
+Estimated try_estimates(const std::string& path, const std::vector<Costed>& arms,
+                        unsigned threads) {
+    const std::string text = read_file(path);
+    const CostFigure figure = deciding_figure(arms);
+    const std::string metric = std::string("cost_") + figure.name;
+    const auto judged = [&](const Costed& arm) {
+        return JudgedDesign{arm.name, text, path, arm.changes};
+    };
+    Progress progress("estimates");
+    TrialOptions like;
+    like.threads = threads;
+    like.cancelled = &interrupted();
+    like.progress = [&](std::int64_t done, std::int64_t total) { progress.update(done, total); };
+    if (arms.size() == 1) {
+        return {answer_estimates(like, judged(arms[0]), metric, "USD"), "", ""};
+    }
+    std::vector<const Costed*> order;
+    for (const Costed& arm : arms) order.push_back(&arm);
+    std::stable_sort(order.begin(), order.end(), [&](const Costed* a, const Costed* b) {
+        return figure.of(a->study.typical) < figure.of(b->study.typical);
+    });
+    const CostDifference d = compare_costs(order[0]->study, order[1]->study, figure.of);
+    return {verdict_estimates(like, judged(*order[0]), judged(*order[1]),
+                              {metric, "USD", Better::lower, d.difference.typical, d.decided()}),
+            order[0]->name, order[1]->name};
+}
+
 std::string verdict_text(const CostDifference& d, const Costed& first, const Costed& other) {
     const double cheaper = std::max(d.second_cheaper, 1 - d.second_cheaper);
     const std::string& winner = d.second_cheaper >= 0.5 ? other.name : first.name;
@@ -275,6 +317,7 @@ int cmd_cost(const std::vector<std::string>& arguments) {
         po::value<std::int64_t>()->default_value(std::max(1U, std::thread::hardware_concurrency())),
         "Threads; the result does not depend on it");
     line.add()("json", "Print one JSON object on standard output and nothing else");
+    line.add()("no-estimates", "Don't try the estimates that the cost hangs on");
     const auto values = line.parse(arguments);
     if (!values) return exit_ok;
     if (!values->count("scenario")) {
@@ -302,11 +345,20 @@ int cmd_cost(const std::vector<std::string>& arguments) {
         if (!each) return exit_stuck;
         costed.push_back(std::move(*each));
     }
+    std::optional<Estimated> estimates;
+    if (!values->count("no-estimates")) {
+        estimates =
+            try_estimates(path, costed, static_cast<unsigned>(std::min(threads, threads_max)));
+    }
     if (values->count("json")) {
         Json out = {{"scenario", path}, {"version", version()}, {"arms", Json::array()}};
         for (const Costed& each : costed) out["arms"].push_back(costed_json(each));
         if (!alone) out["comparison"] = comparison_json(costed);
-        fmt::print("{}\n", out.dump());
+        if (estimates) {
+            out["estimates"] =
+                verdict_estimates_json(estimates->found, estimates->first, estimates->second);
+        }
+        fmt::print("{}\n", one_line(out));
         return exit_of(costed);
     }
     if (alone) {
@@ -315,6 +367,12 @@ int cmd_cost(const std::vector<std::string>& arguments) {
     } else {
         print_comparison(costed);
     }
+    if (estimates && estimates->first.empty()) {
+        print_answer_estimates(estimates->found);
+    } else if (estimates) {
+        print_verdict_estimates(estimates->found, estimates->first, estimates->second);
+    }
+    if (estimates && estimates->found.default_ranges) print_default_range();
     return exit_of(costed);
 }
 

@@ -9,10 +9,13 @@
 
 #include "tools/attribution.h"
 #include "tools/cmd.h"
+#include "tools/cost_report.h"
+#include "tools/json_text.h"
 #include "tools/limits.h"
 #include "tools/study_arguments.h"
 #include "tools/terminal.h"
 #include "tools/upgrades.h"
+#include "tools/verdict_table.h"
 
 namespace railyard {
 
@@ -42,11 +45,12 @@ Json json_of(const UpgradeTable& table) {
     for (const UpgradeEffect& e : table.effects) {
         Json row = {{"change", e.upgrade.name},
                     {"settings", e.upgrade.settings},
+                    {"free", e.upgrade.free},
                     {"speed", json_of(e.speed)},
                     {"goodput", json_of(e.goodput)}};
         if (e.cost) {
-            row["cost_per_year"] = finite(*e.cost);
-            row["steps_per_cost"] = finite(*e.return_on_cost);
+            row["cost_per_year"] = range_json(*e.cost);
+            row["steps_per_cost"] = range_json(*e.return_on_cost);
         }
         out.push_back(row);
     }
@@ -54,7 +58,8 @@ Json json_of(const UpgradeTable& table) {
 }
 
 void print_json(const Scenario& s, const Attribution& a,
-                const std::optional<UpgradeTable>& upgrades) {
+                const std::optional<UpgradeTable>& upgrades,
+                const std::optional<VerdictEstimates>& estimates) {
     Json causes = Json::array();
     for (const CauseOfLoss& c : a.causes) {
         causes.push_back({{"name", loss_cause_name(c.cause)},
@@ -82,7 +87,11 @@ void print_json(const Scenario& s, const Attribution& a,
         out["upgrades"] = json_of(*upgrades);
         out["impossible_upgrades"] = upgrades->impossible;
     }
-    fmt::print("{}\n", out.dump());
+    if (estimates) {
+        out["estimates"] = verdict_estimates_json(*estimates, upgrades->contest->best.name,
+                                                  upgrades->contest->second.name);
+    }
+    fmt::print("{}\n", one_line(out));
 }
 
 std::string points(double fraction) {
@@ -191,17 +200,26 @@ std::string percent_change(double v) {
     return std::isfinite(v) ? fmt::format("{:+.2f} %", 100 * v) : "-";
 }
 
-void print_upgrades(const UpgradeTable& upgrades) {
-    std::vector<Table::Column> columns = {{"the next change", Table::Align::left},
+// To the last digit, in every replica.
+bool changes_nothing(const UpgradeEffect& e) {
+    return e.speed.mean == 0 && e.speed.deviation == 0 && e.goodput.mean == 0 &&
+           (!e.cost || e.cost->typical == 0);
+}
+
+void print_changes(const char* title, const UpgradeTable& upgrades, bool free) {
+    std::vector<Table::Column> columns = {{title, Table::Align::left},
                                           {"training speed", Table::Align::right},
                                           {"95 % interval", Table::Align::left},
                                           {"goodput, points", Table::Align::right}};
     if (upgrades.cost) {
         columns.push_back({"USD a year", Table::Align::right});
+        columns.push_back({"middle 95 %", Table::Align::left});
         columns.push_back({"steps per USD", Table::Align::right});
+        columns.push_back({"middle 95 %", Table::Align::left});
     }
     Table table(columns);
     for (const UpgradeEffect& e : upgrades.effects) {
+        if (e.upgrade.free != free || changes_nothing(e)) continue;
         std::vector<std::string> row = {
             e.upgrade.name, percent_change(e.speed.mean),
             std::isfinite(e.speed.ci95.low)
@@ -211,13 +229,32 @@ void print_upgrades(const UpgradeTable& upgrades) {
                                           : "nothing is trained as it is",
             points(e.goodput.mean)};
         if (e.cost) {
-            row.push_back(
-                fmt::format("{}{}", *e.cost <= -0.5 ? "-" : "+", grouped(std::abs(*e.cost))));
-            row.push_back(percent_change(*e.return_on_cost));
+            const auto usd = [](double v) {
+                return fmt::format("{}{}", v <= -0.5 ? "-" : "+", grouped(std::abs(v)));
+            };
+            row.push_back(usd(e.cost->typical));
+            row.push_back(fmt::format("{} to {}", usd(e.cost->low), usd(e.cost->high)));
+            row.push_back(percent_change(e.return_on_cost->typical));
+            row.push_back(fmt::format("{} to {}", percent_change(e.return_on_cost->low),
+                                      percent_change(e.return_on_cost->high)));
         }
         table.add(row);
     }
-    fmt::print("\n{}", table.text());
+    if (!table.empty()) fmt::print("\n{}", table.text());
+}
+
+void print_upgrades(const UpgradeTable& upgrades) {
+    print_changes("what costs nothing", upgrades, true);
+    print_changes("what money buys", upgrades, false);
+    std::vector<std::string> nothing;
+    for (const UpgradeEffect& e : upgrades.effects) {
+        if (changes_nothing(e)) nothing.push_back(e.upgrade.name);
+    }
+    if (!nothing.empty()) {
+        fmt::print("  {}\n",
+                   coloured(fmt::format("changes nothing here: {}", fmt::join(nothing, "; ")),
+                            Colour::dim));
+    }
     if (!upgrades.impossible.empty()) {
         fmt::print("  {}\n", coloured(fmt::format("makes no possible design here: {}",
                                                   fmt::join(upgrades.impossible, "; ")),
@@ -226,6 +263,32 @@ void print_upgrades(const UpgradeTable& upgrades) {
     if (!upgrades.cost && !upgrades.effects.empty()) {
         fmt::print("  {}\n", coloured("without prices: the scenario has no [cost]", Colour::dim));
     }
+}
+
+// Does the best change stay the best?
+VerdictEstimates estimates_of(const StudyArguments& args, const Contest& contest) {
+    const auto judged = [&](const Upgrade& upgrade) {
+        JudgedDesign out{upgrade.name, args.trials.text, args.trials.file, args.changes};
+        out.changes.settings.insert(out.changes.settings.end(), upgrade.settings.begin(),
+                                    upgrade.settings.end());
+        return out;
+    };
+    const MetricComparison& d = contest.difference;
+    return verdict_estimates(
+        args.trials, judged(contest.best), judged(contest.second),
+        {d.metric, d.unit, d.better, d.pairs.difference, d.pairs.verdict != Verdict::undecided});
+}
+
+void print_contest(const Contest& contest, const std::optional<VerdictEstimates>& estimates) {
+    const MetricComparison& d = contest.difference;
+    const char* how = d.pairs.verdict == Verdict::first   ? "best"
+                      : d.pairs.verdict == Verdict::equal ? "as good as the next"
+                                                          : "first, and not told from the next";
+    fmt::print("\n  by {}, A, {}, is {}: B, {}\n", d.metric, contest.best.name, how,
+               contest.second.name);
+    if (!estimates) return;
+    print_verdict_estimates(*estimates, "A", "B");
+    if (estimates->default_ranges) print_default_range();
 }
 
 int exit_code(const Attribution& a, const Scenario& s) {
@@ -258,7 +321,8 @@ int cmd_explain(const std::vector<std::string>& arguments) {
     line.add()("orders", po::value<std::int64_t>(),
                "Count only this many pairs of random orders of the causes, for scenarios that take "
                "long");
-    line.add()("no-upgrades", "Don't try what the catalogue has next");
+    line.add()("no-upgrades", "Don't try other settings, and what the catalogue has next");
+    line.add()("no-estimates", "Don't try the estimates that the best change hangs on");
     const auto values = line.parse(arguments);
     if (!values) return exit_ok;
     StudyArguments args = study_arguments(*values, only_scenario(*values, "explain"));
@@ -269,6 +333,7 @@ int cmd_explain(const std::vector<std::string>& arguments) {
 
     Attribution attribution;
     std::optional<UpgradeTable> upgrades;
+    std::optional<VerdictEstimates> estimates;
     {
         Progress progress("worlds");
         args.trials.progress = [&](std::int64_t done, std::int64_t total) {
@@ -278,12 +343,18 @@ int cmd_explain(const std::vector<std::string>& arguments) {
         if (attribution.complete() && !values->count("no-upgrades") && !interrupted()) {
             upgrades = try_upgrades(args.trials, args.changes, scenario);
         }
+        const bool contested = upgrades && upgrades->contest &&
+                               upgrades->contest->difference.pairs.verdict != Verdict::equal;
+        if (contested && !values->count("no-estimates") && !interrupted()) {
+            estimates = estimates_of(args, *upgrades->contest);
+        }
     }
     if (args.json) {
-        print_json(scenario, attribution, upgrades);
+        print_json(scenario, attribution, upgrades, estimates);
     } else {
         print_text(scenario, attribution);
         if (upgrades) print_upgrades(*upgrades);
+        if (upgrades && upgrades->contest) print_contest(*upgrades->contest, estimates);
     }
     if (upgrades && upgrades->interrupted) {
         fmt::print(stderr, "railyard: interrupted: {} changes were finished\n",

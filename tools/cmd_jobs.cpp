@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "models/campaign/campaign.h"
 #include "models/scheduler/scheduler.h"
 #include "tools/cmd.h"
+#include "tools/json_text.h"
 #include "tools/nodes_file.h"
 #include "tools/options.h"
 #include "tools/terminal.h"
@@ -103,6 +106,21 @@ StreamRules rules_of(const po::variables_map& values) {
     return out;
 }
 
+// What is given and the policy does not look at.
+void warn_of_idle_options(const po::variables_map& values, const StreamRules& rules) {
+    const auto warn = [&](std::initializer_list<const char*> options,
+                          std::initializer_list<std::string_view> users) {
+        if (std::ranges::find(users, rules.policy) != users.end()) return;
+        for (const char* option : options) {
+            if (values[option].defaulted()) continue;
+            fmt::print(stderr, "railyard: warning: --{} has no effect with --policy {}\n", option,
+                       rules.policy);
+        }
+    };
+    warn({"bf-interval", "bf-window", "bf-resolution", "bf-depth"}, {"backfill"});
+    warn({"estimate"}, {"sjf", "easy", "backfill"});
+}
+
 std::vector<VirtualCluster> clusters_of(const po::variables_map& values) {
     const auto nodes = count_option(values, "nodes", nodes_max);
     const auto gpus = count_option(values, "gpus-per-node", gpus_per_node_max);
@@ -139,18 +157,24 @@ void print_trace(const std::string& path, const Run& run) {
     };
     also(t.without_gpus, "without GPUs left out");
     also(t.never_started, "never started");
+    also(t.still_running, "still running left out");
     also(t.steps, "lines of job steps");
+    also(t.gang_parts, "lines of further parts of heterogeneous jobs");
     also(t.bad, "malformed lines skipped");
     fmt::print("\n  {}; policy {}, placement {}\n\n", gpus_text(run.clusters), run.rules.policy,
                run.rules.placement);
 }
 
-std::string wait_text(Duration wait) {
-    return wait == Duration::zero() ? "0" : to_text(wait);
-}
-
 std::string mean_text(double mean_s) {
-    return mean_s == 0 ? "0" : time_text(mean_s);
+    return mean_s == 0 ? "0" : std::isnan(mean_s) ? "-" : time_text(mean_s);
+}
+// Without jobs there is no wait.
+std::string wait_text(std::optional<Duration> wait) {
+    if (!wait) return "-";
+    return *wait == Duration::zero() ? "0" : to_text(*wait);
+}
+std::string share_text(double share) {
+    return std::isnan(share) ? "-" : percent(share);
 }
 
 void print_waits(const std::vector<std::pair<std::string, StreamStatistics>>& rows) {
@@ -167,7 +191,7 @@ void print_waits(const std::vector<std::pair<std::string, StreamStatistics>>& ro
     for (const auto& [name, s] : rows) {
         table.add({name, grouped(static_cast<double>(s.jobs)),
                    s.refused > 0 ? grouped(static_cast<double>(s.refused)) : "-",
-                   percent(s.zero_wait), mean_text(s.mean_wait_s), wait_text(s.wait_p50),
+                   share_text(s.zero_wait), mean_text(s.mean_wait_s), wait_text(s.wait_p50),
                    wait_text(s.wait_p90), wait_text(s.wait_p99), wait_text(s.wait_max)});
     }
     fmt::print("{}\n", table.text());
@@ -185,13 +209,16 @@ void print_use(const std::vector<std::pair<std::string, StreamStatistics>>& rows
                  {"fragmented", right}});
     for (const auto& [name, s] : rows) {
         const bool nodes = placement != "pool";
-        table.add({name, mean_text(s.mean_jct_s), fmt::format("{:.2f}", s.mean_slowdown),
-                   mean_text(s.makespan_s()), percent(s.utilisation),
-                   nodes ? percent(s.occupancy) : "-", nodes ? percent(s.fragmentation) : "-"});
+        const bool any = !std::isnan(s.mean_slowdown);
+        table.add({name, mean_text(s.mean_jct_s),
+                   any ? fmt::format("{:.2f}", s.mean_slowdown) : "-", mean_text(s.makespan_s()),
+                   share_text(s.utilisation), nodes ? share_text(s.occupancy) : "-",
+                   nodes ? share_text(s.fragmentation) : "-"});
     }
     fmt::print(
         "{}\n  bounded slowdown: mean of JCT / runtime, of jobs under 10 s JCT / 10 s, at least 1\n"
-        "  occupancy: time of nodes that have a job; fragmented: GPU time free while the first of\n"
+        "  occupancy: GPU time of nodes that have a job; fragmented: GPU time free while the first "
+        "of\n"
         "  the queue waits for no more GPUs than are free\n",
         table.text());
 }
@@ -200,9 +227,9 @@ void print_refused(const Run& run) {
     constexpr std::size_t shown_max = 5;
     const std::vector<RefusedJob>& refused = run.schedule.refused;
     for (std::size_t i = 0; i < std::min(shown_max, refused.size()); ++i) {
-        const StreamJob& job = run.trace.jobs[refused[i].job];
-        fmt::print(stderr, "railyard: warning: job {} is refused in {}: {}\n", job.id,
-                   run.clusters[job.cluster].name, refused[i].reason);
+        const std::size_t job = refused[i].job;
+        fmt::print(stderr, "railyard: warning: job {} is refused in {}: {}\n", run.trace.ids[job],
+                   run.clusters[run.trace.jobs[job].cluster].name, refused[i].reason);
     }
     if (refused.size() > shown_max) {
         fmt::print(stderr, "railyard: warning: {} more jobs are refused\n",
@@ -212,24 +239,31 @@ void print_refused(const Run& run) {
         fmt::print(stderr, "railyard: warning: {} jobs are refused: no virtual cluster '{}'\n",
                    count, name);
     }
+    for (const std::string& text : run.trace.warnings()) {
+        fmt::print(stderr, "railyard: warning: {}\n", text);
+    }
     if (run.trace.first_bad) {
         fmt::print(stderr, "{}\n", format_diagnostic(*run.trace.first_bad, "warning"));
     }
+}
+
+Json wait_json(std::optional<Duration> wait) {
+    return wait ? Json(seconds(*wait)) : Json();
 }
 
 Json statistics_json(const StreamStatistics& s, bool knows_nodes) {
     return {{"jobs", s.jobs},
             {"refused", s.refused},
             {"mean_wait_s", s.mean_wait_s},
-            {"p50_wait_s", seconds(s.wait_p50)},
-            {"p90_wait_s", seconds(s.wait_p90)},
-            {"p99_wait_s", seconds(s.wait_p99)},
-            {"max_wait_s", seconds(s.wait_max)},
+            {"p50_wait_s", wait_json(s.wait_p50)},
+            {"p90_wait_s", wait_json(s.wait_p90)},
+            {"p99_wait_s", wait_json(s.wait_p99)},
+            {"max_wait_s", wait_json(s.wait_max)},
             {"zero_wait", s.zero_wait},
             {"mean_jct_s", s.mean_jct_s},
             {"mean_runtime_s", s.mean_runtime_s},
             {"mean_bounded_slowdown", s.mean_slowdown},
-            {"end_s", seconds(s.end)},
+            {"end_s", wait_json(s.end)},
             {"makespan_s", s.makespan_s()},
             {"utilisation", s.utilisation},
             {"occupancy", knows_nodes ? Json(s.occupancy) : Json()},
@@ -249,7 +283,7 @@ void print_json(const std::string& path, const Run& run, const StreamStatistics&
     }
     Json refused = Json::array();
     for (const RefusedJob& r : run.schedule.refused) {
-        refused.push_back({{"job", run.trace.jobs[r.job].id}, {"reason", r.reason}});
+        refused.push_back({{"job", run.trace.ids[r.job]}, {"reason", r.reason}});
     }
     const JobTrace& t = run.trace;
     const Json out = {{"trace", path},
@@ -260,6 +294,9 @@ void print_json(const std::string& path, const Run& run, const StreamStatistics&
                        {{"jobs", t.jobs.size()},
                         {"without_gpus", t.without_gpus},
                         {"never_started", t.never_started},
+                        {"still_running", t.still_running},
+                        {"waits_in_duration", t.waits_in_duration},
+                        {"gang_parts", t.gang_parts},
                         {"steps", t.steps},
                         {"bad", t.bad}}},
                       {"all", statistics_json(all, knows_nodes)},
@@ -267,7 +304,7 @@ void print_json(const std::string& path, const Run& run, const StreamStatistics&
                       {"refused", refused},
                       {"without_virtual_cluster", run.homeless},
                       {"digest", run.schedule.digest.hex()}};
-    fmt::print("{}\n", out.dump());
+    fmt::print("{}\n", one_line(out));
 }
 
 template <class Kind>
@@ -321,6 +358,7 @@ int cmd_jobs(const std::vector<std::string>& arguments) {
     const std::string path = (*values)["trace"].as<std::vector<std::string>>()[0];
     Run run;
     run.rules = rules_of(*values);
+    warn_of_idle_options(*values, run.rules);
     run.clusters = clusters_of(*values);
     run.trace = read_job_trace(path, reading_of(*values));
     if (values->count("nodes-file")) run.homeless = assign_clusters(run.trace, run.clusters);

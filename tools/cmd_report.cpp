@@ -2,19 +2,22 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <thread>
 
 #include "models/campaign/campaign.h"
 #include "tools/cmd.h"
+#include "tools/installation.h"
+#include "tools/json_text.h"
 #include "tools/options.h"
+#include "tools/output_file.h"
 #include "tools/report_results.h"
 #include "tools/report_timeline.h"
 #include "tools/results_schema.h"
+#include "tools/run_verdict.h"
 #include "tools/terminal.h"
+#include "tools/terminal_observer.h"
+#include "tools/verdict_table.h"
 
 namespace railyard {
 
@@ -24,22 +27,22 @@ using Json = nlohmann::ordered_json;
 
 // The page without its data; npm is needed to build it, and nothing else needs npm.
 std::string page_template() {
-    if (!std::filesystem::exists(RAILYARD_REPORT_PAGE)) {
+    if (!std::filesystem::exists(report_page_file())) {
         throw ScenarioError(
-            fmt::format("the report's page is missing: {} was not built", RAILYARD_REPORT_PAGE),
+            fmt::format("the report's page is missing: {} was not built", report_page_file()),
             "it is bundled from npm packages (Apache ECharts, esbuild): install nodejs and npm, "
             "then "
             "build again:\n    cmake -S . -B build -DRAILYARD_REPORT=ON && ninja -C build "
             "report_page");
     }
-    return read_file(RAILYARD_REPORT_PAGE);
+    return read_file(report_page_file());
 }
 
 void replace(std::string& text, std::string_view mark, std::string_view by) {
     const std::size_t at = text.find(mark);
     if (at == std::string::npos) {
         throw ScenarioError(
-            fmt::format("{} is not the report's page: {} is not in it", RAILYARD_REPORT_PAGE, mark),
+            fmt::format("{} is not the report's page: {} is not in it", report_page_file(), mark),
             "build it again: ninja -C build report_page");
     }
     text.replace(at, mark.size(), by);
@@ -51,16 +54,6 @@ std::string for_script(std::string text) {
         text.replace(at, 1, "\\u003c");
     }
     return text;
-}
-
-void write_file(const std::string& path, const std::string& text) {
-    std::ofstream out(path, std::ios::binary);
-    out << text;
-    out.flush();
-    if (!out) {
-        throw ScenarioError(
-            fmt::format("can't write {}: {}", path, std::strerror(errno != 0 ? errno : EIO)));
-    }
 }
 
 struct ReportArguments {
@@ -78,7 +71,7 @@ std::optional<ReportArguments> parse(const std::vector<std::string>& arguments) 
                      "networks, tables.");
     line.positional("database", 1);
     line.add()("output,o", po::value<std::string>(), "The file to write");
-    line.add()("no-estimates", "Don't look for the estimates that the answer hangs on");
+    line.add()("no-estimates", "Don't look for the estimates that answers and verdicts hang on");
     line.add()(
         "jobs,j",
         po::value<std::int64_t>()->default_value(std::max(1U, std::thread::hardware_concurrency())),
@@ -107,6 +100,24 @@ std::optional<ReportArguments> parse(const std::vector<std::string>& arguments) 
     return out;
 }
 
+// The estimates that the newest run's verdict hangs on; null: it has none.
+Json verdict_json(Database& db, unsigned threads) {
+    const auto run = db.integer("SELECT max(run) FROM runs");
+    const auto by = run ? deciding_metric(*run, db) : std::nullopt;
+    const auto verdict = by ? stored_verdict(*run, *by, db) : std::nullopt;
+    if (!verdict || verdict->difference.pairs.verdict == Verdict::equal) return nullptr;
+    TrialOptions like;
+    like.threads = threads;
+    like.cancelled = &interrupted();
+    const VerdictEstimates found =
+        estimates_of(*verdict, like, std::make_shared<WindowCache>(terminal_observer()));
+    Json out = verdict_estimates_json(found, verdict->best.label, verdict->second.label);
+    out["run"] = *run;
+    out["best"] = verdict->best.position;
+    out["second"] = verdict->second.position;
+    return out;
+}
+
 }  // namespace
 
 int cmd_report(const std::vector<std::string>& arguments) {
@@ -115,6 +126,7 @@ int cmd_report(const std::vector<std::string>& arguments) {
     constexpr std::size_t featured_max = 4;
     constexpr std::size_t column_bytes_max = 2'600'000;  // leaves room for the rest below 5 MB
     const auto db = open_results(args->db);
+    OutputFile output(args->output, {args->db});
     std::string page = page_template();
     ReportResults results = report_results(*db, featured_max, column_bytes_max);
     Json data = {{"database", std::filesystem::path(args->db).filename().string()},
@@ -130,10 +142,12 @@ int cmd_report(const std::vector<std::string>& arguments) {
         data["topologies"] = report_topologies(results.featured[0]);
         if (args->estimates) {
             data["estimates"] = report_estimates(results.featured[0], args->threads);
+            data["verdict_estimates"] = verdict_json(*db, args->threads);
         }
     }
-    replace(page, "__RAILYARD_DATA__", for_script(data.dump()));
-    write_file(args->output, page);
+    replace(page, "__RAILYARD_DATA__", for_script(one_line(data)));
+    output.write(page);
+    output.keep();
     fmt::print("{}: the report of {}, {}\n", args->output, args->db,
                to_text(Bytes::of(static_cast<std::int64_t>(page.size()))));
     return exit_ok;

@@ -12,7 +12,9 @@
 #include "models/campaign/campaign.h"
 #include "tools/cmd.h"
 #include "tools/cost_report.h"
+#include "tools/json_text.h"
 #include "tools/limits.h"
+#include "tools/network_luck.h"
 #include "tools/options.h"
 #include "tools/run_fleet.h"
 #include "tools/run_power.h"
@@ -43,7 +45,13 @@ Json finite(double v) {
 
 std::string json_text(const Scenario& s, const CampaignResult& r) {
     Json metrics = Json::object();
-    for (const MetricSummary& m : r.metrics) {
+    std::vector<MetricSummary> summaries = r.metrics;
+    std::optional<CostStudy> cost;
+    if (s.cost) {
+        cost = study_costs(s, r.replicas);
+        carry_prices(*cost, summaries);
+    }
+    for (const MetricSummary& m : summaries) {
         metrics[m.name] = {{"mean", finite(m.summary.mean)},
                            {"ci95", {finite(m.summary.ci95.low), finite(m.summary.ci95.high)}},
                            {"unit", m.unit}};
@@ -61,22 +69,25 @@ std::string json_text(const Scenario& s, const CampaignResult& r) {
     for (std::size_t i = 0; i < r.interruptions.size(); ++i) {
         interruptions[s.causes[i].name] = r.interruptions[i];
     }
-    Json out = {{"scenario", s.file},
-                {"version", version()},
-                {"seed", s.seed},
-                {"replicas", r.replicas.size()},
-                {"digest", r.digest},
-                {"complete", r.ending() == Ending::complete},
-                {"limits", limits},
-                {"metrics", metrics},
-                {"ledger", ledger},
-                {"energy_by_category", energy},
-                {"interruptions", interruptions},
-                {"planned_interruptions", r.planned_interruptions},
-                {"simulated_s", r.simulated_s},
-                {"cpu_s", r.cpu_s}};
-    if (s.cost) out["cost"] = cost_json(s, study_costs(s, r.replicas));
-    return out.dump();
+    Json out = {
+        {"scenario", s.file},
+        {"version", version()},
+        {"seed", s.seed},
+        {"replicas", r.replicas.size()},
+        {"digest", r.digest},
+        {"complete", r.ending() == Ending::complete},
+        {"limits", limits},
+        {"metrics", metrics},
+        {"mfu_peak", {{"precision", "bf16"}, {"flops_per_gpu", s.node.gpu.bf16_dense.per_second}}},
+        {"ledger", ledger},
+        {"energy_by_category", energy},
+        {"interruptions", interruptions},
+        {"planned_interruptions", r.planned_interruptions},
+        {"simulated_s", r.simulated_s},
+        {"cpu_s", r.cpu_s}};
+    if (!s.draws.empty()) out["network_draws"] = draws_json(s);
+    if (cost) out["cost"] = cost_json(s, *cost);
+    return one_line(out);
 }
 
 void print_design(const Scenario& s) {
@@ -113,12 +124,10 @@ void print_design(const Scenario& s) {
     }
     if (s.data) print_data(s);
     if (s.fidelity != Fidelity::analytic && !s.model.name.empty()) {
-        fmt::print("  network: {} on {} ({}); on an ideal one the step takes {} ({:+.2f} %)\n",
-                   s.fidelity == Fidelity::packet ? "packets" : "flows",
-                   s.networks[0].topology.kind(),
-                   routing_names()[static_cast<std::size_t>(s.networks[0].routing.policy)],
-                   to_text(s.analytic_step.duration()),
+        fmt::print("  network: {}; on an ideal one the step takes {} ({:+.2f} %)\n",
+                   network_text(s), to_text(s.analytic_step.duration()),
                    100 * (seconds(s.analytic_step.duration()) / whole - 1));
+        if (const std::string luck = draws_text(s); !luck.empty()) fmt::print("  {}\n", luck);
     }
     for (const LimitReached& limit : s.limits->all()) {
         fmt::print("  {}: {}\n", coloured("partial", Colour::red), limit.what);
@@ -153,7 +162,7 @@ void print_headline(const Scenario& s, const CampaignResult& r) {
     row("goodput", "goodput", percent, "productive GPU time / all GPU time of the cluster");
     row("ETTR", "ettr", percent, "time in steps that were kept / time of the job");
     if (!s.model.name.empty()) {
-        row("MFU", "mfu", percent, "model FLOPs of kept steps / peak, over the job's time");
+        row("MFU", "mfu", percent, "model FLOPs of kept steps / bf16 peak, over the job's time");
         row("MFU of a step", "mfu_step", percent, "the same while stepping");
         row(
             "tokens trained", "tokens", [](double v) { return fmt::format("{:.4g}", v); }, "");

@@ -7,9 +7,12 @@
 
 #include "tools/cmd.h"
 #include "tools/dead_knobs.h"
+#include "tools/json_text.h"
+#include "tools/metric_text.h"
 #include "tools/sensitivity.h"
 #include "tools/study_arguments.h"
 #include "tools/terminal.h"
+#include "tools/verdict_table.h"
 
 namespace railyard {
 
@@ -90,11 +93,11 @@ std::vector<UncertainInput> inputs_of(const SensitivityArguments& args, const Sc
         }
         inputs.emplace_back(range);
     }
-    for (const Estimate& estimate : s.estimates) {
+    for (const UncertainInput& input : uncertain_inputs(s, args.options.metric)) {
         const bool given = std::any_of(ranges.begin(), ranges.end(), [&](const KeyRange& range) {
-            return range.key() == estimate.path;
+            return range.key() == input.name();
         });
-        if (args.estimates && !given) inputs.emplace_back(estimate);
+        if (args.estimates && !given) inputs.push_back(input);
     }
     if (inputs.empty()) {
         throw ScenarioError("there is nothing to vary: no estimate was read",
@@ -154,13 +157,13 @@ void print_json(const Scenario& s, const SensitivityArguments& args, const Sensi
                       {"r2", rounded(r.fit->r2)},      {"q2", rounded(r.fit->q2)},
                       {"mean", rounded(r.fit->mean)},  {"deviation", rounded(r.fit->deviation)}};
     }
-    fmt::print("{}\n", out.dump());
+    fmt::print("{}\n", one_line(out));
 }
 
 // Ratios are told in points of a hundred.
 class Shown {
   public:
-    explicit Shown(const Metric& metric) : ratio_(metric.unit == "1") {}
+    explicit Shown(const Metric& metric) : ratio_(is_ratio(metric.unit)) {}
     std::string change(double v) const {
         return ratio_ ? fmt::format("{:+.3f}", 100 * v) : fmt::format("{:+.4g}", v);
     }
@@ -217,9 +220,7 @@ void print_notes(const Sensitivity& r, std::int64_t samples) {
     note(
         "at low, at high: this input alone; mu*, sigma: what a move over the whole range changes, "
         "mean and spread");
-    note(
-        "first order: its part of the variance when all vary at once, each evenly over its range; "
-        "* no range is printed");
+    note("first order: its part of the variance when all vary at once, each evenly over its range");
     if (r.fit) {
         fmt::print(
             "  fit of {}{} runs, polynomials of degree {}: R2 {:.3f}, on runs left out {:.3f}; "
@@ -264,6 +265,37 @@ void print_idle(const Sensitivity& r, const std::vector<Knob>& knobs) {
     }
 }
 
+// What of the answer stands whatever one of them is, and on which it hangs.
+void print_survival(const Sensitivity& r, const Shown& shown, const std::string& metric) {
+    if (r.deciding == 0) {
+        fmt::print("\n  {} hangs on none of them\n", metric);
+        return;
+    }
+    double low = r.base.mean;
+    double high = r.base.mean;
+    bool impossible = false;
+    for (const TornadoBar& bar : r.bars) {
+        for (const std::optional<double>& end : {bar.low, bar.high}) {
+            low = std::min(low, r.base.mean + end.value_or(0));
+            high = std::max(high, r.base.mean + end.value_or(0));
+            impossible |= !end;
+        }
+    }
+    constexpr std::size_t named_max = 3;
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < std::min(named_max, r.deciding); ++i) {
+        names.push_back(r.bars[i].input.name());
+    }
+    fmt::print(
+        "\n  with any one of them at an end of its range {} is {} to {}{}; it hangs most on {}\n",
+        metric, shown.value(low), shown.value(high),
+        impossible ? " where there is a design at all" : "", fmt::join(names, ", "));
+    const bool default_range = std::any_of(r.bars.begin(), r.bars.end(), [](const TornadoBar& bar) {
+        return !bar.input.range_given();
+    });
+    if (default_range) print_default_range();
+}
+
 void print_text(const Scenario& s, const SensitivityArguments& args, const Metric& metric,
                 const Sensitivity& r, const std::vector<Knob>& knobs) {
     const Shown shown(metric);
@@ -275,6 +307,7 @@ void print_text(const Scenario& s, const SensitivityArguments& args, const Metri
         print_notes(r, args.options.samples);
     }
     print_idle(r, knobs);
+    print_survival(r, shown, args.options.metric);
     fmt::print("\n  {} runs of {} on the same random numbers, seed {}\n", r.runs,
                counted(r.base.count, "replica"), s.seed);
 }

@@ -7,6 +7,7 @@
 
 #include "models/campaign/campaign.h"
 #include "tools/cmd.h"
+#include "tools/json_text.h"
 #include "tools/options.h"
 #include "tools/terminal.h"
 
@@ -53,14 +54,18 @@ class CheckpointWalls {
     explicit CheckpointWalls(const Scenario& s) {
         const StoreSetup& store = s.stores[shared_store];
         const bool from_gpus = s.job.checkpoint.mode != CheckpointMode::async;
-        walls_ = save_walls(s, shared_store, write_caps(s, store.limits, from_gpus));
+        walls_ = store.limits.over_network
+                     ? save_walls(s, shared_store, write_caps(s, store.limits, from_gpus))
+                     : node_save_walls(s, store.limits.client_write, store.limits.create_latency);
     }
-    double bandwidth() const { return std::max(of(Wall::store), of(Wall::client)); }
+    double bandwidth() const {
+        return std::max({of(Wall::store), of(Wall::client), of(Wall::local)});
+    }
     double metadata() const { return of(Wall::metadata); }
     double files() const { return of(Wall::files); }  // each on as many stripes or parts as it has
     double serialisation() const { return of(Wall::serialisation); }
     const char* largest() const {
-        const double most = seconds(longest(walls_));
+        const double most = seconds(longest(walls_).time);
         if (bandwidth() == most) return "bandwidth";
         if (metadata() == most) return "metadata";
         return files() == most ? "files" : "serialisation";
@@ -232,11 +237,20 @@ void print_bursts(const Scenario& s) {
     fmt::print("\n{}", table.text());
 }
 
+// Where nothing bounds it: null.
+Json bits_json(Bandwidth b) {
+    return b.bits_per_second() == no_limit ? Json() : Json(b.bits_per_second());
+}
+
+Json bytes_json(Bytes b) {
+    return b.count() == no_limit ? Json() : Json(b.count());
+}
+
 Json ceilings_json(const std::vector<Ceiling>& ceilings) {
     Json out = Json::array();
     for (const Ceiling& each : ceilings) {
         out.push_back({{"what", each.what},
-                       {"bits_per_s", each.bandwidth.bits_per_second()},
+                       {"bits_per_s", bits_json(each.bandwidth)},
                        {"least", &each == &least(ceilings)}});
     }
     return out;
@@ -245,12 +259,12 @@ Json ceilings_json(const std::vector<Ceiling>& ceilings) {
 Json limits_json(const StoreLimits& l, std::int64_t nodes) {
     return {{"read", ceilings_json(l.read)},
             {"write", ceilings_json(l.write)},
-            {"client_read_bits_per_s", l.client_read.bits_per_second()},
-            {"client_write_bits_per_s", l.client_write.bits_per_second()},
-            {"file_read_bits_per_s", l.file_read.bits_per_second()},
-            {"file_write_bits_per_s", l.file_write.bits_per_second()},
-            {"job_read_bits_per_s", read_bandwidth(l, nodes).bits_per_second()},
-            {"job_write_bits_per_s", write_bandwidth(l, nodes).bits_per_second()},
+            {"client_read_bits_per_s", bits_json(l.client_read)},
+            {"client_write_bits_per_s", bits_json(l.client_write)},
+            {"file_read_bits_per_s", bits_json(l.file_read)},
+            {"file_write_bits_per_s", bits_json(l.file_write)},
+            {"job_read_bits_per_s", bits_json(read_bandwidth(l, nodes))},
+            {"job_write_bits_per_s", bits_json(write_bandwidth(l, nodes))},
             {"creates_per_s", l.creates_per_s},
             {"opens_per_s", l.opens_per_s},
             {"stats_per_s", l.stats_per_s},
@@ -271,8 +285,8 @@ void print_json(const Scenario& s, const SmallFiles& files) {
                 {"version", version()},
                 {"system", s.stores[0].name},
                 {"capacity",
-                 {{"raw_bytes", capacity.raw.count()},
-                  {"net_bytes", capacity.net.count()},
+                 {{"raw_bytes", bytes_json(capacity.raw)},
+                  {"net_bytes", bytes_json(capacity.net)},
                   {"rule", capacity.rule}}},
                 {"lost", losses},
                 {"small_files",
@@ -289,7 +303,7 @@ void print_json(const Scenario& s, const SmallFiles& files) {
                              {"serialisation_s", walls.serialisation()},
                              {"wall", walls.largest()}};
     }
-    fmt::print("{}\n", out.dump());
+    fmt::print("{}\n", one_line(out));
 }
 
 }  // namespace
@@ -314,7 +328,7 @@ int cmd_storage(const std::vector<std::string>& arguments) {
     }
     ScenarioChanges changes;
     changes.settings = settings_of(*values);
-    changes.must_fit = false;  // memory is not its business
+    changes.must_run = false;  // memory is not its business
     const Scenario s =
         load_scenario_file((*values)["scenario"].as<std::vector<std::string>>()[0], changes);
     for (const Diagnostic& warning : s.warnings) {

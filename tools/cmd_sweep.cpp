@@ -3,18 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <csignal>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "sim/check.h"
 #include "tools/cmd.h"
+#include "tools/json_text.h"
 #include "tools/metric_text.h"
 #include "tools/options.h"
+#include "tools/run_verdict.h"
 #include "tools/sweep_plan.h"
 #include "tools/sweep_slurm.h"
 #include "tools/sweep_task.h"
 #include "tools/terminal.h"
+#include "tools/terminal_observer.h"
+#include "tools/verdict_table.h"
 
 namespace railyard {
 
@@ -26,6 +31,7 @@ struct SweepArguments {
     std::string db;
     unsigned threads = 1;
     bool json = false;
+    bool estimates = true;
     bool slurm = false;
     std::int64_t tasks = 16;
     std::string sbatch;
@@ -56,6 +62,7 @@ std::optional<SweepArguments> parse(const std::vector<std::string>& arguments) {
         po::value<std::int64_t>()->default_value(std::max(1U, std::thread::hardware_concurrency())),
         "Threads; the result does not depend on it");
     line.add()("json", "Print one JSON object on standard output and nothing else");
+    line.add()("no-estimates", "Don't try the estimates that the best point hangs on");
     line.add()("on", po::value<std::string>(),
                "slurm: run as a Slurm job array, from and on shared folders");
     line.add()("tasks", po::value<std::int64_t>()->default_value(16),
@@ -97,6 +104,7 @@ std::optional<SweepArguments> parse(const std::vector<std::string>& arguments) {
     out.sbatch = (*values)["sbatch"].as<std::string>();
     out.poll_s = std::max(0.05, (*values)["poll"].as<double>());
     out.json = values->count("json") > 0;
+    out.estimates = values->count("no-estimates") == 0;
     return out;
 }
 
@@ -121,29 +129,33 @@ void name_failures(std::int64_t run, const std::string& status, Database& db) {
     }
 }
 
-void print_best(std::int64_t run, Database& db) {
+void print_best(std::int64_t run, const DecidingMetric& by, Database& db) {
     constexpr std::int64_t shown = 5;
-    Table table({{"best goodput", Table::Align::left},
+    Table table({{"best " + by.metric, Table::Align::left},
                  {"mean", Table::Align::right},
                  {"95 % interval", Table::Align::left},
                  {"replicas", Table::Align::right}});
-    db.query(
-        "SELECT label, goodput, goodput_low, goodput_high, replicas FROM overview WHERE run = ? "
-        "AND goodput "
-        "IS NOT NULL GROUP BY point ORDER BY goodput DESC, position LIMIT ?",
-        [&](const Row& row) {
-            table.add({row.text(0), percent(row.real(1)),
-                       row.null(2)
-                           ? "one replica: none"
-                           : fmt::format("{} to {}", percent(row.real(2)), percent(row.real(3))),
-                       fmt::format("{}", row.integer(4))});
-        },
-        run, shown);
+    for (const RankedPoint& point : best_points(run, by, shown, db)) {
+        db.query(
+            "SELECT m.mean, m.low, m.high, p.replicas, m.unit FROM point_metrics m JOIN points p "
+            "ON p.point = m.point WHERE m.point = ? AND m.name = ?",
+            [&](const Row& row) {
+                const auto text = [&](int column) {
+                    return metric_text(by.metric, row.text(4), row.real(column));
+                };
+                table.add(
+                    {point.label, text(0),
+                     row.null(1) ? "one replica: none" : fmt::format("{} to {}", text(1), text(2)),
+                     fmt::format("{}", row.integer(3))});
+            },
+            point.point, by.metric);
+    }
     if (!table.empty()) fmt::print("\n{}", table.text());
+    fmt::print("  {} is better: {}\n", by.better == Better::higher ? "higher" : "lower", by.why);
 }
 
 // What each value of an axis gives, over all others.
-void print_axes(std::int64_t run, std::int64_t points, Database& db) {
+void print_axes(std::int64_t run, std::int64_t points, const DecidingMetric& by, Database& db) {
     constexpr std::int64_t values_max = 20;
     std::vector<std::string> keys;
     db.query(
@@ -159,25 +171,59 @@ void print_axes(std::int64_t run, std::int64_t points, Database& db) {
         if (own || values.value_or(0) > values_max) continue;
         Table table({{key, Table::Align::left},
                      {"points", Table::Align::right},
-                     {"mean goodput", Table::Align::right},
+                     {"mean " + by.metric, Table::Align::right},
                      {"lowest", Table::Align::right},
                      {"highest", Table::Align::right}});
         db.query(
-            "SELECT text, points, mean, lowest, highest FROM axis_means WHERE run = ? AND key = ? "
-            "AND name = "
-            "'goodput' ORDER BY value, text",
+            "SELECT text, points, mean, lowest, highest, metric_unit FROM axis_means WHERE run = ? "
+            "AND key = ? AND name = ? ORDER BY value, text",
             [&](const Row& row) {
-                table.add({row.text(0), fmt::format("{}", row.integer(1)), percent(row.real(2)),
-                           percent(row.real(3)), percent(row.real(4))});
+                const auto text = [&](int column) {
+                    return metric_text(by.metric, row.text(5), row.real(column));
+                };
+                table.add(
+                    {row.text(0), fmt::format("{}", row.integer(1)), text(2), text(3), text(4)});
             },
-            run, key);
+            run, key, by.metric);
         if (!table.empty()) fmt::print("\n{}", table.text());
     }
 }
 
-void print_outcome(const SweepPlan& plan, const SweepOutcome& outcome, Database& db) {
-    print_best(plan.run, db);
-    print_axes(plan.run, plan.points, db);
+// The best point against the next, and the estimates that this hangs on.
+struct Judged {
+    DecidingMetric by;
+    std::optional<RunVerdict> verdict;
+    std::optional<VerdictEstimates> estimates;
+};
+
+void print_verdict(const Judged& judged) {
+    if (!judged.verdict) return;
+    const RunVerdict& v = *judged.verdict;
+    const PairedComparison& p = v.difference.pairs;
+    const auto text = [&](double d) {
+        return difference_text(v.difference.metric, v.difference.unit, d);
+    };
+    const std::string interval =
+        std::isfinite(p.interval.low)
+            ? fmt::format("95 % interval {} to {}", text(p.interval.low), text(p.interval.high))
+            : "one pair: no interval";
+    fmt::print("\n  A, {}, {} B, {}  ({} B - A: {}, {})\n", v.best.label,
+               p.verdict == Verdict::first   ? "over"
+               : p.verdict == Verdict::equal ? "is equal to"
+                                             : "is not told from",
+               v.second.label, v.difference.metric, text(p.difference), interval);
+    if (!judged.estimates) return;
+    print_verdict_estimates(*judged.estimates, "A", "B");
+    if (judged.estimates->default_ranges) print_default_range();
+}
+
+void print_outcome(const SweepPlan& plan, const SweepOutcome& outcome,
+                   const std::optional<Judged>& judged, Database& db) {
+    if (judged) {
+        print_best(plan.run, judged->by, db);
+        print_axes(plan.run, plan.points, judged->by, db);
+        print_verdict(*judged);
+    }
     const SweepOutcome::Count& n = outcome.points;
     fmt::print("\n  {} points: {} complete", plan.points, n.complete);
     const auto also = [](std::int64_t count, const char* what) {
@@ -186,29 +232,69 @@ void print_outcome(const SweepPlan& plan, const SweepOutcome& outcome, Database&
     also(n.impossible, "impossible");
     also(n.stuck, "stuck");
     also(n.limit, "cut off by a limit");
+    also(n.failed, "failed");
     also(n.open, "not done");
     fmt::print("; run {} of {}  digest {}\n", plan.run, db.path(), outcome.digest);
 }
 
-std::string json_text(const SweepPlan& plan, const SweepOutcome& outcome, const std::string& db) {
+std::string json_text(const SweepPlan& plan, const SweepOutcome& outcome,
+                      const std::optional<Judged>& judged, const std::string& db) {
     const SweepOutcome::Count& n = outcome.points;
-    const nlohmann::ordered_json out = {{"db", db},
-                                        {"run", plan.run},
-                                        {"status", outcome.status},
-                                        {"points", plan.points},
-                                        {"simulated", plan.to_do.size()},
-                                        {"complete", n.complete},
-                                        {"impossible", n.impossible},
-                                        {"stuck", n.stuck},
-                                        {"limit", n.limit},
-                                        {"open", n.open},
-                                        {"digest", outcome.digest},
-                                        {"version", result_version()}};
-    return out.dump();
+    nlohmann::ordered_json out = {{"db", db},
+                                  {"run", plan.run},
+                                  {"status", outcome.status},
+                                  {"points", plan.points},
+                                  {"simulated", plan.to_do.size()},
+                                  {"complete", n.complete},
+                                  {"impossible", n.impossible},
+                                  {"stuck", n.stuck},
+                                  {"limit", n.limit},
+                                  {"failed", n.failed},
+                                  {"open", n.open},
+                                  {"digest", outcome.digest},
+                                  {"version", result_version()}};
+    if (judged) {
+        out["metric"] = judged->by.metric;
+        out["why_this_metric"] = judged->by.why;
+    }
+    if (judged && judged->verdict) {
+        const RunVerdict& v = *judged->verdict;
+        out["best"] = v.best.label;
+        out["second"] = v.second.label;
+        out["verdict"] = verdict_name(v.difference.pairs.verdict);
+    }
+    if (judged && judged->estimates) {
+        out["estimates"] = verdict_estimates_json(*judged->estimates, judged->verdict->best.label,
+                                                  judged->verdict->second.label);
+    }
+    return one_line(out);
+}
+
+std::optional<Judged> judge(const SweepPlan& plan, const SweepArguments& args, ResultsDb& db) {
+    const auto by = deciding_metric(plan.run, db.database());
+    if (!by || interrupted()) return std::nullopt;
+    Judged out{*by, run_verdict(plan.run, *by, db), {}};
+    if (!out.verdict) return out;
+    MetricComparison kept = out.verdict->difference;
+    kept.a = static_cast<std::size_t>(out.verdict->best.position);
+    kept.b = static_cast<std::size_t>(out.verdict->second.position);
+    db.add_comparison(plan.run, kept);
+    db.commit();
+    if (!args.estimates || kept.pairs.verdict == Verdict::equal) return out;
+    Progress progress("estimates");
+    TrialOptions like;
+    like.threads = args.threads;
+    like.cancelled = &interrupted();
+    like.progress = [&](std::int64_t done, std::int64_t total) { progress.update(done, total); };
+    out.estimates =
+        estimates_of(*out.verdict, like, std::make_shared<WindowCache>(terminal_observer()));
+    return out;
 }
 
 int exit_code(const SweepPlan& plan, const SweepOutcome& outcome, Database& db) {
-    for (const char* status : {"impossible", "stuck", "limit"}) name_failures(plan.run, status, db);
+    for (const char* status : {"impossible", "failed", "stuck", "limit"}) {
+        name_failures(plan.run, status, db);
+    }
     const SweepOutcome::Count& n = outcome.points;
     if (n.open > 0) {
         fmt::print(stderr,
@@ -226,7 +312,7 @@ int exit_code(const SweepPlan& plan, const SweepOutcome& outcome, Database& db) 
 int cmd_sweep(const std::vector<std::string>& arguments) {
     const std::optional<SweepArguments> args = parse(arguments);
     if (!args) return exit_ok;
-    std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is a full disk, not a crash
+    contain_failed_checks();
     if (!args->task_folder.empty()) {
         run_task(args->task_folder, static_cast<std::size_t>(args->task), result_version(),
                  args->threads, interrupted());
@@ -249,9 +335,11 @@ int cmd_sweep(const std::vector<std::string>& arguments) {
                    plan.of_other_version, args->db, plan.other_version);
     }
     const double cpu_before = process_cpu_seconds();
+    SweepOutcome outcome;
+    std::optional<Judged> judged;
     try {
-        Progress progress("points");
-        const auto update = [&](std::int64_t done) { progress.update(done, to_do); };
+        std::optional<Progress> progress("points");
+        const auto update = [&](std::int64_t done) { progress->update(done, to_do); };
         if (args->slurm) {
             run_on_slurm(study, plan, result_version(), folder,
                          {args->tasks, args->sbatch, args->poll_s, 3, &interrupted(), update}, db);
@@ -263,18 +351,20 @@ int cmd_sweep(const std::vector<std::string>& arguments) {
                            db);
             db.add_times(plan.run, process_cpu_seconds() - cpu_before, work.database_s);
         }
+        progress.reset();
+        outcome = finish_sweep(plan.run, db);
+        judged = judge(plan, *args, db);
     } catch (const DatabaseError& error) {
         fmt::print(
             stderr,
-            "{}\n    the sweep has stopped: make room, and the same command goes on from there\n",
+            "{}\n    the sweep has stopped: mend that, and the same command goes on from there\n",
             error.what());
         return exit_limit;
     }
-    const SweepOutcome outcome = finish_sweep(plan.run, db);
     if (args->json) {
-        fmt::print("{}\n", json_text(plan, outcome, args->db));
+        fmt::print("{}\n", json_text(plan, outcome, judged, args->db));
     } else {
-        print_outcome(plan, outcome, db.database());
+        print_outcome(plan, outcome, judged, db.database());
     }
     std::fflush(stdout);
     return exit_code(plan, outcome, db.database());

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "models/campaign/campaign.h"
 #include "tools/cmd.h"
+#include "tools/json_text.h"
 #include "tools/options.h"
+#include "tools/output_file.h"
+#include "tools/scenario_files.h"
 #include "tools/terminal.h"
 #include "tools/topology_drawing.h"
 
@@ -92,13 +94,6 @@ Json materials_json(const ClusterNetwork& network, const Materials& m) {
             {"full_bisection_bytes_per_s", m.full_bisection_bytes_per_s}};
 }
 
-void write_file(const std::string& path, const std::string& text) {
-    std::ofstream out(path);
-    out << text;
-    out.close();
-    if (!out) throw ScenarioError(fmt::format("can't write {}", path));
-}
-
 }  // namespace
 
 int cmd_topo(const std::vector<std::string>& arguments) {
@@ -120,10 +115,11 @@ int cmd_topo(const std::vector<std::string>& arguments) {
     }
     ScenarioChanges changes;
     changes.settings = settings_of(*values);
-    changes.must_fit = false;  // memory is not its business
+    changes.must_run = false;  // memory is not its business
     changes.build_networks = true;
-    const Scenario s =
-        load_scenario_file((*values)["scenario"].as<std::vector<std::string>>()[0], changes);
+    const std::string path = (*values)["scenario"].as<std::vector<std::string>>()[0];
+    const Scenario s = load_scenario_file(path, changes);
+    const std::vector<std::string> inputs = files_of(path, changes.settings);
     StandaloneCatalogue own = s.open_catalogue();
     const std::string drawn = (*values)["network"].as<std::string>();
     std::vector<std::string> names;
@@ -142,10 +138,12 @@ int cmd_topo(const std::vector<std::string>& arguments) {
         if (network.name != drawn) continue;
         const std::string title = fmt::format("{}: {} network", s.title, network.name);
         if (values->count("svg")) {
-            write_file((*values)["svg"].as<std::string>(), topology_svg(network.topology, title));
+            write_file((*values)["svg"].as<std::string>(), topology_svg(network.topology, title),
+                       inputs);
         }
         if (values->count("dot")) {
-            write_file((*values)["dot"].as<std::string>(), topology_dot(network.topology, title));
+            write_file((*values)["dot"].as<std::string>(), topology_dot(network.topology, title),
+                       inputs);
         }
     }
     if (std::find(names.begin(), names.end(), drawn) == names.end()) {
@@ -156,7 +154,7 @@ int cmd_topo(const std::vector<std::string>& arguments) {
         Json out = {{"scenario", s.file}, {"version", version()}};
         if (!materials.nvlink.empty()) out["nvlink"] = switches_json(materials.nvlink);
         out["networks"] = networks;
-        fmt::print("{}\n", out.dump());
+        fmt::print("{}\n", one_line(out));
     }
     return exit_ok;
 }

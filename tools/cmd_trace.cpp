@@ -5,7 +5,9 @@
 #include "models/campaign/campaign.h"
 #include "tools/cmd.h"
 #include "tools/options.h"
+#include "tools/output_file.h"
 #include "tools/perfetto_trace.h"
+#include "tools/scenario_files.h"
 #include "tools/terminal.h"
 #include "tools/terminal_observer.h"
 #include "tools/trace_tracks.h"
@@ -57,7 +59,7 @@ std::optional<TraceArguments> parse(const std::vector<std::string>& arguments) {
     }
     out.changes.settings = settings_of(*values);
     out.changes.packets = out.window;
-    out.changes.must_fit = !out.window && !out.step;
+    out.changes.must_run = !out.window && !out.step;
     out.changes.windows = std::make_shared<WindowCache>(terminal_observer());
     return out;
 }
@@ -129,6 +131,7 @@ int cmd_trace(const std::vector<std::string>& arguments) {
         fmt::print(stderr, "railyard: stuck: the job can't take its first step: {}\n", s.no_path);
         return exit_stuck;
     }
+    OutputFile output(args->output, files_of(args->scenario, args->changes.settings));
     PerfettoTrace trace;
     Duration length = s.job.step.duration();
     if (args->window) {
@@ -138,7 +141,8 @@ int cmd_trace(const std::vector<std::string>& arguments) {
     } else {
         length = trace_one_replica(trace, s, args->replica);
     }
-    trace.write(args->output);
+    trace.write(output);
+    output.keep();
     fmt::print("{}: {} of simulated time, {} events on {} tracks; open it in ui.perfetto.dev\n",
                args->output, to_text(length), trace.events(), trace.tracks());
     return exit_ok;

@@ -10,6 +10,8 @@
 
 #include "sim/error.h"
 #include "tools/cmd.h"
+#include "tools/installation.h"
+#include "tools/json_text.h"
 #include "tools/options.h"
 #include "tools/terminal.h"
 #include "tools/verify_tables.h"
@@ -113,13 +115,13 @@ std::string json_text(const std::vector<VerifiedTable>& tables) {
         }
     }
     const Json out = {{"rows", rows}, {"summary", summary}};
-    return out.dump();
+    return one_line(out);
 }
 
 std::vector<std::string> shipped_tables() {
     std::vector<std::string> out;
     for (const auto& entry :
-         std::filesystem::directory_iterator(RAILYARD_ROOT "/tests/validation")) {
+         std::filesystem::directory_iterator(shipped_file("tests/validation"))) {
         if (entry.path().extension() == ".csv") out.push_back(entry.path().string());
     }
     std::sort(out.begin(), out.end());

@@ -10,6 +10,7 @@
 #include "models/campaign/campaign.h"
 #include "tools/arms.h"
 #include "tools/cmd.h"
+#include "tools/json_text.h"
 #include "tools/options.h"
 #include "tools/terminal.h"
 #include "tools/terminal_observer.h"
@@ -401,7 +402,7 @@ struct Loaded {
           own(scenario.open_catalogue()) {}
     ScenarioChanges changes(std::vector<std::string> settings) const {
         ScenarioChanges out;
-        out.must_fit = false;
+        out.must_run = false;
         out.packets = true;
         out.settings = std::move(settings);
         out.windows = std::make_shared<WindowCache>(observer);
@@ -456,8 +457,9 @@ int run_single(const std::string& path, const std::vector<std::string>& settings
         code = std::max(code, complain(s, window, r));
     }
     if (json) {
-        fmt::print("{}\n",
-                   Json{{"scenario", s.file}, {"version", version()}, {"windows", windows}}.dump());
+        fmt::print(
+            "{}\n",
+            one_line(Json{{"scenario", s.file}, {"version", version()}, {"windows", windows}}));
     }
     return code;
 }
@@ -545,7 +547,8 @@ int run_arms(const std::string& path, const std::vector<std::string>& settings,
         }
     }
     if (json) {
-        fmt::print("{}\n", Json{{"scenario", path}, {"version", version()}, {"arms", rows}}.dump());
+        fmt::print("{}\n",
+                   one_line(Json{{"scenario", path}, {"version", version()}, {"arms", rows}}));
     } else {
         fmt::print("{}\n\n{}", title, table.text());
     }

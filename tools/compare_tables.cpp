@@ -6,17 +6,20 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <tuple>
 
+#include "tools/json_text.h"
 #include "tools/metric_text.h"
 #include "tools/settings_diff.h"
 #include "tools/terminal.h"
+#include "tools/verdict_table.h"
 
 namespace railyard {
 
 std::vector<MetricComparison> Comparison::verdicts() const {
     std::vector<MetricComparison> out;
     std::copy_if(metrics.begin(), metrics.end(), std::back_inserter(out),
-                 [&](const MetricComparison& m) { return m.metric == metric; });
+                 [&](const MetricComparison& m) { return m.metric == decided_by.metric; });
     return out;
 }
 
@@ -28,6 +31,27 @@ std::vector<std::size_t> Comparison::unbeaten() const {
         if (m.pairs.verdict == Verdict::second) std::erase(out, m.a);
     }
     return out;
+}
+
+const MetricComparison& Comparison::front_runners() const {
+    const auto goodness = [&](double mean) {
+        return decided_by.better == Better::higher ? mean : -mean;
+    };
+    const auto better = [&](const MetricComparison* x, const MetricComparison* y) {
+        const auto ends = [&](const MetricComparison& m) {
+            const double a = goodness(m.pairs.mean_a);
+            const double b = goodness(m.pairs.mean_b);
+            return std::pair(std::min(a, b), std::max(a, b));
+        };
+        const auto of_x = ends(*x);
+        const auto of_y = ends(*y);
+        return std::tie(of_x.second, of_x.first) > std::tie(of_y.second, of_y.first);
+    };
+    const MetricComparison* best = nullptr;
+    for (const MetricComparison& m : metrics) {
+        if (m.metric == decided_by.metric && (best == nullptr || better(&m, best))) best = &m;
+    }
+    return *best;
 }
 
 std::optional<std::size_t> Comparison::winner() const {
@@ -90,7 +114,8 @@ void print_differences(const Comparison& c) {
 // The mean of each arm and, where there are two, their difference with its interval.
 class ArmTable {
   public:
-    ArmTable(const Comparison& c, const char* title) : comparison_(c), table_(columns(c, title)) {}
+    ArmTable(const Comparison& c, const char* title, const char* interval = "95 % interval")
+        : comparison_(c), table_(columns(c, title, interval)) {}
 
     void add(const std::string& label, const std::string& metric, const std::string& unit,
              const std::vector<double>& means, const MetricComparison* pair) {
@@ -113,7 +138,8 @@ class ArmTable {
     }
 
   private:
-    static std::vector<Column> columns(const Comparison& c, const char* title) {
+    static std::vector<Column> columns(const Comparison& c, const char* title,
+                                       const char* interval) {
         std::vector<Column> out = {{title, left}};
         for (std::size_t i = 0; i < c.arms.size(); ++i) {
             out.push_back({c.arms[i].name, right});
@@ -123,7 +149,7 @@ class ArmTable {
         }
         if (c.arms.size() == 2) {
             out.push_back({fmt::format("{} - {}", c.arms[1].name, c.arms[0].name), right});
-            out.push_back({"95 % interval", left});
+            out.push_back({interval, left});
         }
         return out;
     }
@@ -157,9 +183,8 @@ std::vector<double> means_of(const Comparison& c, const std::string& metric) {
     return out;
 }
 
-void print_metrics(const Comparison& c, const char* title,
+void print_metrics(const Comparison& c, ArmTable table,
                    const std::function<bool(const MetricSummary&)>& wanted) {
-    ArmTable table(c, title);
     std::vector<std::string> seen;
     for (const ComparedArm& arm : c.arms) {
         for (const MetricSummary& m : arm.summary.metrics) {
@@ -211,6 +236,7 @@ std::string verdict_text(const Comparison& c, const MetricComparison& m) {
     }
     std::string more = p.pairs < 2 ? "; an interval takes two replicas or more"
                                    : "; no number of replicas in reach would settle it";
+    if (cost_metric(m.metric)) more = "; the prices leave it open";
     if (p.pairs_to_settle) {
         more = fmt::format(
             "; about {} more replicas would settle it",
@@ -220,11 +246,12 @@ std::string verdict_text(const Comparison& c, const MetricComparison& m) {
                        numbers, more);
 }
 
-// Goodput is a share of the GPU time: who has other GPUs can have more of it and get less done.
+// What the metric that decides says nothing of: goodput is a share of the GPU time, and who has other
+// GPUs can have more of it and get less done.
 void print_contradictions(const Comparison& c, const MetricComparison& decided) {
     if (decided.pairs.verdict != Verdict::first && decided.pairs.verdict != Verdict::second) return;
-    static constexpr std::array results = {"tokens", "wall_time", "cost_per_1e12_tokens",
-                                           "jct_mean"};
+    static constexpr std::array results = {"tokens",   "wall_time", "cost_per_1e12_tokens",
+                                           "jct_mean", "goodput",   "jobs_completed"};
     const bool first = decided.pairs.verdict == Verdict::second;  // who wins those
     std::vector<std::string> others;
     for (const MetricComparison& m : c.metrics) {
@@ -249,9 +276,17 @@ std::string effort_text(double times) {
     return shown == "1" ? "as many" : fmt::format("about {} times as many", shown);
 }
 
+// By what the designs are judged, and why where nobody has said so.
+void print_decided_by(const Comparison& c) {
+    const DecidingMetric& by = c.decided_by;
+    fmt::print("\n  decided by {}, {} is better{}{}\n", coloured(by.metric, Colour::bold),
+               by.better == Better::higher ? "higher" : "lower", by.why.empty() ? "" : ": ",
+               by.why);
+}
+
 void print_verdict(const Comparison& c) {
     const std::vector<MetricComparison> pairs = c.verdicts();
-    fmt::print("\n");
+    print_decided_by(c);
     for (const MetricComparison& m : pairs) {
         fmt::print("  {}\n", verdict_text(c, m));
         print_contradictions(c, m);
@@ -260,18 +295,19 @@ void print_verdict(const Comparison& c) {
         std::vector<std::string> names;
         for (const std::size_t i : c.unbeaten()) names.push_back(c.arms[i].name);
         const auto best = c.winner();
-        fmt::print("  {}\n",
-                   best ? fmt::format("{} beats all others by {}",
-                                      coloured(c.arms[*best].name, Colour::green), c.metric)
-                        : fmt::format("no arm beats all others by {}; unbeaten: {}", c.metric,
-                                      fmt::join(names, ", ")));
+        fmt::print("  {}\n", best ? fmt::format("{} beats all others by {}",
+                                                coloured(c.arms[*best].name, Colour::green),
+                                                c.decided_by.metric)
+                                  : fmt::format("no arm beats all others by {}; unbeaten: {}",
+                                                c.decided_by.metric, fmt::join(names, ", ")));
         fmt::print(
             "  {} pairs of arms, so each interval is at {:.3g} % (Bonferroni): all hold together "
             "at 95 %\n",
             pairs.size(), 100 * c.confidence);
     }
     const PairedComparison& only = pairs[0].pairs;
-    if (c.arms.size() == 2 && only.pairs > 1 && only.verdict != Verdict::equal) {
+    if (c.arms.size() == 2 && only.pairs > 1 && only.verdict != Verdict::equal &&
+        !cost_metric(c.decided_by.metric)) {
         fmt::print(
             "  {} pairs on the same random numbers, correlation {:.3f}: unpaired it takes {}\n",
             only.pairs, only.correlation, effort_text(only.unpaired_effort));
@@ -284,17 +320,18 @@ void print_comparison(const Comparison& c) {
     print_arms(c);
     print_differences(c);
     static constexpr std::array headline = {
-        "goodput", "ettr", "mfu", "mfu_step", "tokens", "steps", "wall_time", "step_time",
-        "interruptions", "recovery_per_interruption", "checkpoint_stall_time",
+        "goodput", "ettr", "mfu", "mfu_step", "tokens", "tokens_per_day", "steps", "wall_time",
+        "step_time", "interruptions", "recovery_per_interruption", "checkpoint_stall_time",
         // of many jobs
-        "utilisation", "occupancy", "jobs_completed", "wait_mean", "wait_p95", "jct_mean",
-        "jct_p95", "preemptions"};
-    print_metrics(c, "", [&](const MetricSummary& m) {
-        return m.name == c.metric ||
+        "utilisation", "occupancy", "jobs_completed", "jobs_unfinished", "wait_mean", "wait_p95",
+        "jct_mean", "jct_p95", "bounded_slowdown_mean", "preemptions"};
+    print_metrics(c, ArmTable(c, ""), [&](const MetricSummary& m) {
+        return (m.name == c.decided_by.metric && !m.unit.starts_with("USD")) ||
                std::find(headline.begin(), headline.end(), m.name) != headline.end();
     });
     print_ledger(c);
-    print_metrics(c, "cost", [](const MetricSummary& m) { return m.unit.starts_with("USD"); });
+    print_metrics(c, ArmTable(c, "cost, typical prices", "middle 95 %: prices and failures"),
+                  [](const MetricSummary& m) { return m.unit.starts_with("USD"); });
     const bool priced = std::any_of(c.arms.begin(), c.arms.end(), [](const ComparedArm& arm) {
         return arm.scenario.cost.has_value();
     });
@@ -302,6 +339,11 @@ void print_comparison(const Comparison& c) {
         fmt::print("\n  {}\n", coloured("without prices: no scenario has a [cost]", Colour::dim));
     }
     print_verdict(c);
+    if (c.estimates) {
+        const MetricComparison& front = c.front_runners();
+        print_verdict_estimates(*c.estimates, c.arms[front.a].name, c.arms[front.b].name);
+        if (c.estimates->default_ranges) print_default_range();
+    }
 }
 
 namespace {
@@ -384,18 +426,25 @@ std::string comparison_json(const Comparison& c, const std::string& version) {
     const auto best = c.winner();
     Json unbeaten = Json::array();
     for (const std::size_t i : c.unbeaten()) unbeaten.push_back(c.arms[i].name);
-    const Json out = {{"version", version},
-                      {"seed", c.arms[0].scenario.seed},
-                      {"replicas", c.arms[0].records.size()},
-                      {"arms", arms},
-                      {"differs", differs},
-                      {"metric", c.metric},
-                      {"verdict", best ? Json(c.arms[*best].name) : Json(nullptr)},
-                      {"unbeaten", unbeaten},
-                      {"correction", c.arms.size() > 2 ? "bonferroni" : "none"},
-                      {"comparisons", pairs},
-                      {"ledger", ledger}};
-    return out.dump();
+    Json out = {{"version", version},
+                {"seed", c.arms[0].scenario.seed},
+                {"replicas", c.arms[0].records.size()},
+                {"arms", arms},
+                {"differs", differs},
+                {"metric", c.decided_by.metric},
+                {"better", c.decided_by.better == Better::higher ? "higher" : "lower"},
+                {"why_this_metric", c.decided_by.why},
+                {"verdict", best ? Json(c.arms[*best].name) : Json(nullptr)},
+                {"unbeaten", unbeaten},
+                {"correction", c.arms.size() > 2 ? "bonferroni" : "none"},
+                {"comparisons", pairs},
+                {"ledger", ledger}};
+    if (c.estimates) {
+        const MetricComparison& front = c.front_runners();
+        out["estimates"] =
+            verdict_estimates_json(*c.estimates, c.arms[front.a].name, c.arms[front.b].name);
+    }
+    return one_line(out);
 }
 
 }  // namespace railyard

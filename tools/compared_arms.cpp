@@ -97,6 +97,11 @@ std::vector<double> values_of(const ComparedArm& arm, const std::string& metric)
     return paired_values(column);
 }
 
+std::vector<std::size_t> luck_of_pairs(const ComparedArm& a, const ComparedArm& b) {
+    return dealt_over(a.records.size(),
+                      draws_of_pairs(a.scenario.draws.size(), b.scenario.draws.size()));
+}
+
 }  // namespace
 
 void check_pairs(const std::vector<ComparedArm>& arms) {
@@ -112,9 +117,14 @@ std::vector<MetricComparison> compare_arms(const std::vector<ComparedArm>& arms,
         if (other == nullptr || (m.count < 0) != (other->count < 0)) continue;
         const bool decides = m.name == verdict_on;
         const Better direction = decides ? better : better_of(m.name);
-        out.push_back({m.name, m.unit, direction, a, b,
-                       compare_paired(values_of(arms[a], m.name), values_of(arms[b], m.name),
-                                      direction, decides ? confidence : 0.95)});
+        const double sure = decides ? confidence : 0.95;
+        const CostMetric* money = cost_metric(m.name);
+        out.push_back(
+            {m.name, m.unit, direction, a, b,
+             money
+                 ? compare_money(*arms[a].cost, *arms[b].cost, *money, arms[a].records.size(), sure)
+                 : compare_paired(values_of(arms[a], m.name), values_of(arms[b], m.name), direction,
+                                  sure, luck_of_pairs(arms[a], arms[b]))});
     }
     return out;
 }
@@ -127,7 +137,8 @@ PairedComparison compare_category(const ComparedArm& a, const ComparedArm& b, Ca
     for (const StoredReplica& r : b.records)
         of_b.push_back(r.ledger[static_cast<std::size_t>(category)]);
     return compare_paired(of_a, of_b,
-                          category == Category::productive ? Better::higher : Better::lower);
+                          category == Category::productive ? Better::higher : Better::lower, 0.95,
+                          luck_of_pairs(a, b));
 }
 
 }  // namespace railyard

@@ -16,6 +16,7 @@ struct ComparedArm {
     Scenario scenario{};
     std::vector<StoredReplica> records{};
     PointSummary summary{};
+    std::optional<CostStudy> cost{};  // with [cost]
     std::vector<LimitReached> limits{};
 };
 
@@ -27,7 +28,8 @@ ComparedArm load_arm(std::string name, std::string file, std::vector<std::string
 // campaign lengths, jobs that train other amounts until they are done.
 void check_pairs(const std::vector<ComparedArm>& arms);
 
-// Metrics that both have, in a's order. `verdict_on` is compared at `confidence`, the others at 95 %.
+// Metrics that both have, in a's order. `verdict_on` is compared at `confidence`, the others at 95 %;
+// money at the same prices, draw by draw.
 std::vector<MetricComparison> compare_arms(const std::vector<ComparedArm>& arms, std::size_t a,
                                            std::size_t b, const std::string& verdict_on,
                                            Better better, double confidence);

@@ -7,8 +7,11 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <regex>
 #include <sstream>
+#include <stdexcept>
 
+#include "sim/cancel.h"
 #include "sim/config.h"
 
 namespace railyard {
@@ -27,7 +30,8 @@ struct Collector {
 
     static void field(void* text, std::size_t size, void* self) {
         auto& c = *static_cast<Collector*>(self);
-        c.rows.back().push_back({std::string(static_cast<const char*>(text), size), c.next});
+        // Visible, because people read it.
+        c.rows.back().push_back({visible({static_cast<const char*>(text), size}), c.next});
     }
     static void row(int, void* self) { static_cast<Collector*>(self)->rows.emplace_back(); }
 };
@@ -66,8 +70,14 @@ std::int64_t Fields::integer(const char* column) const {
     return std::llround(value);
 }
 
-double Fields::leading_number(const char* column) const {
-    return std::strtod(text(column).c_str(), nullptr);
+std::vector<std::string> Fields::groups(const char* column, const char* pattern,
+                                        const char* like) const {
+    const std::string& field = text(column);
+    std::smatch found;
+    if (!std::regex_match(field, found, std::regex(pattern))) {
+        throw RowError{column, fmt::format("expected a text like '{}', found '{}'", like, field)};
+    }
+    return {found.begin() + 1, found.end()};
 }
 
 CsvTable read_csv_table(const std::string& path) {
@@ -122,6 +132,7 @@ CsvTable read_csv_table(const std::string& path) {
 void each_row(const CsvTable& table, std::vector<Diagnostic>& unused,
               const std::function<void(const Fields&)>& use) {
     for (std::size_t i = 0; i < table.rows.size(); ++i) {
+        heed_cancel();
         try {
             use(Fields(table.rows[i]));
         } catch (const RowError& e) {
@@ -129,6 +140,9 @@ void each_row(const CsvTable& table, std::vector<Diagnostic>& unused,
             const bool known = column != table.columns.end();
             const std::size_t place = known ? column - table.columns.begin() : 0;
             unused.push_back({table.path, table.places[i][place], e.column, e.message, ""});
+        } catch (const std::out_of_range&) {  // of digits within a text
+            unused.push_back({table.path, table.places[i][0], table.columns[0],
+                              "a number in this row is larger than any can be", ""});
         }
     }
 }

@@ -29,8 +29,10 @@ class Fields {
     double number(const char* column) const;         // throws RowError
     double figure(const char* column) const;         // likewise, and when it is not printed
     std::int64_t integer(const char* column) const;  // rounded; throws RowError
-    // Of "16 GiB" 16; 0 when the field begins with no number.
-    double leading_number(const char* column) const;
+    // The groups of a field that the pattern has all of, from its first character to its last; of one
+    // that does not take part "". Throws RowError, which says `like` what it should be.
+    std::vector<std::string> groups(const char* column, const char* pattern,
+                                    const char* like) const;
 
   private:
     const CsvRow& row_;

@@ -7,8 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cctype>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
 
 namespace railyard {
 
@@ -29,10 +33,41 @@ std::string Row::text(int column) const {
                              static_cast<std::size_t>(sqlite3_column_bytes(statement_, column)));
 }
 
+namespace {
+
+// A file as SQLite's URIs have it.
+std::string uri_of(const std::string& path) {
+    std::string out = "file:";
+    for (const char c : path) {
+        const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '/' ||
+                           c == '.' || c == '-' || c == '_';
+        out += plain ? std::string(1, c) : fmt::format("%{:02x}", static_cast<unsigned char>(c));
+    }
+    return out;
+}
+
+// Readers of a file with a log (WAL) share an index beside it, which a folder that takes no files has no
+// place for. With nothing in the log the file alone is all there is, and nobody there can change it.
+bool never_changes(const std::string& path) {
+    std::error_code none;
+    const std::filesystem::path folder = std::filesystem::absolute(path, none).parent_path();
+    struct stat log {};
+    const bool logged = stat((path + "-wal").c_str(), &log) == 0 && log.st_size > 0;
+    return access(folder.c_str(), W_OK) != 0 && !logged;
+}
+
+}  // namespace
+
 Database::Database(std::string path, Open how) : path_(std::move(path)) {
-    const int flags =
-        how == Open::read ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-    if (sqlite3_open_v2(path_.c_str(), &db_, flags | SQLITE_OPEN_NOMUTEX, nullptr) == SQLITE_OK)
+    if (path_ == ":memory:") {
+        throw DatabaseError("a database in memory is gone when the program ends",
+                            "give the name of a file");
+    }
+    const int flags = how == Open::read ? SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
+                                        : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    const std::string name =
+        how == Open::write ? path_ : uri_of(path_) + (never_changes(path_) ? "?immutable=1" : "");
+    if (sqlite3_open_v2(name.c_str(), &db_, flags | SQLITE_OPEN_NOMUTEX, nullptr) == SQLITE_OK)
         return;
     try {
         fail("can't open");
@@ -45,6 +80,16 @@ Database::Database(std::string path, Open how) : path_(std::move(path)) {
 Database::~Database() {
     for (const auto& [sql, statement] : statements_) sqlite3_finalize(statement);
     sqlite3_close(db_);
+}
+
+void Database::check_there() const {
+    int moved = 0;
+    if (sqlite3_file_control(db_, "main", SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK || !moved) {
+        return;
+    }
+    throw DatabaseError(
+        fmt::format("can't write the database {}: it was removed or renamed meanwhile", path_),
+        "nobody finds what is written to it from now on");
 }
 
 void Database::execute(const std::string& sql) {
@@ -94,9 +139,15 @@ void Database::walk(sqlite3_stmt* statement, const std::function<void(const Row&
         ~Reset() { sqlite3_reset(statement); }
     };
     int status = SQLITE_ROW;
-    {
+    try {
         const Reset reset{statement};
         while ((status = sqlite3_step(statement)) == SQLITE_ROW) each(Row(statement));
+    } catch (const ScenarioError&) {
+        throw;
+    } catch (const std::logic_error& error) {  // of a number's digits
+        damaged(error.what());
+    } catch (const nlohmann::json::exception& error) {
+        damaged(error.what());
     }
     if (status != SQLITE_DONE) fail("can't read");
 }
@@ -143,6 +194,11 @@ const char* help_for(int code) {
 }
 
 }  // namespace
+
+void Database::damaged(const std::string& what) const {
+    throw DatabaseError(fmt::format("can't read the database {}: {}", path_, what),
+                        help_for(SQLITE_CORRUPT));
+}
 
 void Database::fail(const char* what) const {
     throw DatabaseError(fmt::format("{} the database {}: {}", what, path_, sqlite3_errmsg(db_)),

@@ -48,6 +48,10 @@ class Database {
     Database& operator=(const Database&) = delete;
 
     const std::string& path() const { return path_; }
+    // For what SQLite takes for sound, and is not.
+    [[noreturn]] void damaged(const std::string& what) const;
+    // Throws when the file has been removed or renamed since it was opened: nobody finds what is written.
+    void check_there() const;
     void execute(const std::string& sql);  // any number of statements, no values
 
     // One statement with values for its ?s: integers, doubles (not a number becomes NULL), texts, nullopt.

@@ -101,8 +101,9 @@ std::string KeyRange::value(double x) const {
 }
 
 std::string KeyRange::short_value(double x) const {
-    if (whole_) return fmt::format("{:.0f}{}", x, unit_);
-    return fmt::format("{:.4g}{}", x, unit_);
+    constexpr double digits_max = 1e9;
+    const bool whole = whole_ || (std::abs(x) >= 1e4 && std::abs(x) < digits_max);
+    return whole ? fmt::format("{:.0f}{}", x, unit_) : fmt::format("{:.4g}{}", x, unit_);
 }
 
 std::string KeyRange::setting(double x) const {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/campaign/campaign.h"
+#include "tools/json_text.h"
 #include "tools/study.h"
 
 namespace railyard {
@@ -279,7 +280,7 @@ void add_study(Json& root, Definitions& definitions) {
 // What fits on a line stands on one; the rest has a line for each member.
 void print(const Json& value, std::size_t indent, std::string& out) {
     constexpr std::size_t columns_max = 400;
-    const std::string line = value.dump();
+    const std::string line = one_line(value);
     if (!value.is_object() || line.size() <= columns_max) {
         out += line;
         return;
@@ -287,7 +288,7 @@ void print(const Json& value, std::size_t indent, std::string& out) {
     out += '{';
     bool first = true;
     for (const auto& [key, member] : value.items()) {
-        out += fmt::format("{}\n{:{}}{}: ", first ? "" : ",", "", indent + 1, Json(key).dump());
+        out += fmt::format("{}\n{:{}}{}: ", first ? "" : ",", "", indent + 1, one_line(Json(key)));
         print(member, indent + 1, out);
         first = false;
     }

@@ -25,13 +25,20 @@ std::string size_text(std::string_view name, std::string_view unit, double value
     constexpr double digits_shown = 1e4;
     if (unit == "s") return time_text(value);
     if (unit == "B" && value < 9e18) return to_text(Bytes::of(static_cast<std::int64_t>(value)));
-    if (unit == "1" && is_fraction(name)) return fmt::format("{:.{}f} %", 100 * value, decimals);
+    if (is_ratio(unit) && is_fraction(name)) {
+        return fmt::format("{:.{}f} %{}", 100 * value, decimals,
+                           unit == "1" ? "" : fmt::format(" of {}", unit));
+    }
     const std::string number =
         value >= digits_shown && value < 1e15 ? grouped(value) : fmt::format("{:.4g}", value);
     return unit == "1" ? number : fmt::format("{} {}", number, unit);
 }
 
 }  // namespace
+
+bool is_ratio(std::string_view unit) {
+    return unit == "1" || unit == "bf16 peak";
+}
 
 std::string metric_text(std::string_view name, std::string_view unit, double value, int decimals) {
     if (!std::isfinite(value)) return "-";
@@ -42,7 +49,7 @@ std::string metric_text(std::string_view name, std::string_view unit, double val
 std::string difference_text(std::string_view name, std::string_view unit, double difference,
                             int decimals) {
     if (!std::isfinite(difference)) return "-";
-    if (unit == "1" && is_fraction(name)) {
+    if (is_ratio(unit) && is_fraction(name)) {
         return fmt::format("{:+.{}f} points", 100 * difference, decimals);
     }
     return fmt::format("{}{}", difference < 0 ? "-" : "+",

@@ -3,12 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 
 #include "sim/check.h"
-#include "sim/error.h"
+#include "tools/output_file.h"
 #include "tools/perfetto.pb.h"
 
 namespace railyard {
@@ -32,9 +29,7 @@ void annotate(Written& event, const PerfettoTrace::Fact& fact) {
 // Packets go out in batches, so that a trace of millions of events is never in memory twice.
 class Writer {
   public:
-    explicit Writer(const std::string& path) : path_(path), out_(path, std::ios::binary) {
-        check();
-    }
+    explicit Writer(OutputFile& out) : out_(out) {}
     perfetto::TracePacket& next() {
         if (static_cast<std::size_t>(batch_.packet_size()) == packets_per_write) flush();
         perfetto::TracePacket& packet = *batch_.add_packet();
@@ -44,21 +39,12 @@ class Writer {
         return packet;
     }
     void flush() {
-        batch_.SerializeToOstream(&out_);
+        out_.write(batch_.SerializeAsString());
         batch_.Clear();
-        out_.flush();
-        check();
     }
 
   private:
-    void check() const {
-        if (out_) return;
-        throw ScenarioError(
-            fmt::format("can't write {}: {}", path_, std::strerror(errno != 0 ? errno : EIO)));
-    }
-
-    std::string path_;
-    std::ofstream out_;
+    OutputFile& out_;
     perfetto::Trace batch_;
     bool first_ = true;
 };
@@ -99,8 +85,8 @@ void PerfettoTrace::count(Track counter, std::int64_t at_ns, double value) {
     events_.push_back({at_ns, Kind::counter, counter, "", {}, value});
 }
 
-void PerfettoTrace::write(const std::string& path) const {
-    Writer writer(path);
+void PerfettoTrace::write(OutputFile& out) const {
+    Writer writer(out);
     for (std::size_t i = 0; i < tracks_.size(); ++i) {
         const TrackRow& row = tracks_[i];
         perfetto::TrackDescriptor& track = *writer.next().mutable_track_descriptor();
@@ -124,12 +110,12 @@ void PerfettoTrace::write(const std::string& path) const {
     for (const auto* event : order) {
         perfetto::TracePacket& packet = writer.next();
         packet.set_timestamp(static_cast<std::uint64_t>(event->at_ns));
-        Written& out = *packet.mutable_track_event();
-        out.set_type(types[static_cast<std::size_t>(event->kind)]);
-        out.set_track_uuid(event->track);
-        if (!event->name.empty()) out.set_name(event->name);
-        if (event->kind == Kind::counter) out.set_double_counter_value(event->value);
-        for (const Fact& fact : event->facts) annotate(out, fact);
+        Written& shown = *packet.mutable_track_event();
+        shown.set_type(types[static_cast<std::size_t>(event->kind)]);
+        shown.set_track_uuid(event->track);
+        if (!event->name.empty()) shown.set_name(event->name);
+        if (event->kind == Kind::counter) shown.set_double_counter_value(event->value);
+        for (const Fact& fact : event->facts) annotate(shown, fact);
     }
     writer.flush();
 }

@@ -8,6 +8,8 @@
 
 namespace railyard {
 
+class OutputFile;
+
 class PerfettoTrace {
   public:
     using Track = std::uint64_t;
@@ -32,8 +34,8 @@ class PerfettoTrace {
     std::size_t tracks() const { return tracks_.size(); }
     std::size_t events() const { return events_.size(); }
 
-    // Writes all of it in the order of time. Throws ScenarioError when the file can't be written.
-    void write(const std::string& path) const;
+    // Writes all of it in the order of time.
+    void write(OutputFile& out) const;
 
   private:
     struct TrackRow {

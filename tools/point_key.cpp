@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "sim/fingerprint.h"
+#include "tools/json_text.h"
+#include "tools/scenario_files.h"
 
 namespace railyard {
 
@@ -13,32 +16,25 @@ namespace {
 
 using Json = nlohmann::json;  // sorts its keys
 
-// A file's name stands for what is in it, too. One that can't be read is reported by whoever reads it.
-Json named_file(const std::string& name, const std::string& folder) {
-    const std::filesystem::path path = std::filesystem::path(folder) / name;
-    std::error_code ignored;
-    if (!std::filesystem::is_regular_file(path, ignored)) return name;
-    return {{"file", name}, {"digest", digest_of(read_file(path.string()))}};
-}
+// What stands for the text of a key, named as in the schema: jobs.trace.
+using TextOf = std::function<Json(const std::string& text, const std::string& key)>;
 
-Json canonical(const Value& value, const std::string& folder) {
+Json canonical(const Value& value, const std::string& key, const TextOf& text_of) {
     switch (value.kind) {
         case Value::Kind::table: {
             Json out = Json::object();
-            for (const auto& [key, member] : value.members) {
-                const bool is_file =
-                    (key == "file" || key == "path") && member.kind == Value::Kind::string;
-                out[key] = is_file ? named_file(member.text, folder) : canonical(member, folder);
+            for (const auto& [name, member] : value.members) {
+                out[name] = canonical(member, key.empty() ? name : key + "." + name, text_of);
             }
             return out;
         }
         case Value::Kind::array: {
             Json out = Json::array();
-            for (const Value& item : value.items) out.push_back(canonical(item, folder));
+            for (const Value& item : value.items) out.push_back(canonical(item, key, text_of));
             return out;
         }
         case Value::Kind::string:
-            return value.text;
+            return text_of(value.text, key);
         case Value::Kind::integer:
             return value.integer;
         case Value::Kind::real:
@@ -49,11 +45,6 @@ Json canonical(const Value& value, const std::string& folder) {
             break;
     }
     return nullptr;
-}
-
-// A file that isn't UTF-8 has been refused by the TOML parser; a replacement character is enough here.
-std::string dumped(const Json& json) {
-    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace
@@ -78,12 +69,26 @@ Document document_with(std::string_view toml, const std::string& file,
 }
 
 std::string canonical_text(const Value& value) {
-    return dumped(canonical(value, ""));
+    return one_line(
+        canonical(value, "", [](const std::string& text, const auto&) { return text; }));
 }
 
-PointKey point_key(const Document& scenario, const std::string& version) {
+// A file that can't be read is reported by whoever reads it.
+std::string PointKeys::digest_of_file(const std::string& path) {
+    const auto [found, is_new] = digests_.try_emplace(path);
+    std::error_code ignored;
+    if (is_new && std::filesystem::is_regular_file(path, ignored)) {
+        found->second = digest_of(read_file(path));
+    }
+    return found->second;
+}
+
+PointKey PointKeys::of(const Document& scenario) {
     Json json =
-        canonical(scenario.root, std::filesystem::path(scenario.name).parent_path().string());
+        canonical(scenario.root, "", [&](const std::string& text, const std::string& key) -> Json {
+            if (!names_a_file(key)) return text;
+            return {{"file", text}, {"digest", digest_of_file(file_of(scenario, text))}};
+        });
     PointKey out;
     json.erase("title");
     json.erase("sweep");
@@ -96,7 +101,7 @@ PointKey point_key(const Document& scenario, const std::string& version) {
         run.erase("replicas");
         if (run.empty()) json.erase("run");
     }
-    out.text = digest_of(fmt::format("{}\n{}\n{}", version, out.seed, dumped(json)));
+    out.text = digest_of(fmt::format("{}\n{}\n{}", version_, out.seed, one_line(json)));
     return out;
 }
 

@@ -2,7 +2,9 @@
 // What a point is known by: the scenario after its settings, its seed and the program's version.
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 
 #include "sim/config.h"
 
@@ -14,8 +16,19 @@ struct PointKey {
 };
 
 // Two points have one key when their replicas are the same: keys in any order, any title, any run.replicas,
-// but not a quantity in another unit. Files that the scenario names count with what is in them.
-PointKey point_key(const Document& scenario, const std::string& version);
+// but not a quantity in another unit. Files that the scenario names count with what is in them; each is read
+// once.
+class PointKeys {
+  public:
+    explicit PointKeys(std::string version) : version_(std::move(version)) {}
+    PointKey of(const Document& scenario);
+
+  private:
+    std::string digest_of_file(const std::string& path);
+
+    std::string version_;
+    std::map<std::string, std::string> digests_;  // by path
+};
 
 // A scenario's text with settings "a.b=c" applied. Throws ScenarioError.
 Document document_with(std::string_view toml, const std::string& file,

@@ -81,44 +81,40 @@ struct Measure {
     }
 };
 
-std::optional<Measure> measure_of(const std::string& quantity) {
+Measure measure_of(const Fields& row) {
+    // Class of priority, more than, at most.
+    const std::vector<std::string> groups =
+        row.groups("quantity",
+                   "Wq \\(units of mean service\\)|P\\(wait>0\\)|blocking probability Erlang B|"
+                   "E\\[T \\| size x\\]/x|Wq class ([12]) \\((?:high|low)\\)|P\\(Wq>([0-9.]+)\\)|"
+                   "P\\(Wq<=([0-9.]+)\\)",
+                   "Wq (units of mean service)");
+    const std::string& quantity = row.text("quantity");
     Measure m;
-    constexpr std::string_view of_class = "Wq class ";
-    if (quantity.starts_with(of_class)) {
-        m.priority = 1 - std::atoll(quantity.c_str() + of_class.size());
-    } else if (quantity.starts_with("blocking probability")) {
-        m.of_refused = true;
-    } else if (quantity.starts_with("E[T | size x]/x")) {
-        m.stretch = true;
-    } else if (quantity == "P(wait>0)") {
-        m.above = 0;
-    } else if (quantity.starts_with("P(Wq>")) {
-        m.above = std::strtod(quantity.c_str() + 5, nullptr);
-    } else if (quantity.starts_with("P(Wq<=")) {
-        m.above = std::strtod(quantity.c_str() + 6, nullptr);
-        m.complement = true;
-    } else if (!quantity.starts_with("Wq (")) {
-        return std::nullopt;
-    }
+    if (!groups[0].empty()) m.priority = 1 - std::stoll(groups[0]);
+    m.of_refused = quantity.starts_with("blocking");
+    m.stretch = quantity.starts_with("E[T");
+    if (quantity == "P(wait>0)") m.above = 0;
+    if (!groups[1].empty()) m.above = std::stod(groups[1]);
+    if (!groups[2].empty()) m.above = std::stod(groups[2]);
+    m.complement = !groups[2].empty();
     return m;
 }
 
-std::vector<double> loads_of(const std::string& rho) {
+// "0.3", or of two classes "0.3+0.4".
+std::vector<double> loads_of(const Fields& row) {
     std::vector<double> out;
-    for (std::size_t from = 0; from < rho.size();) {
-        const std::size_t plus = std::min(rho.find('+', from), rho.size());
-        out.push_back(std::strtod(rho.c_str() + from, nullptr));
-        from = plus + 1;
+    for (const std::string& load : row.groups("rho", "([0-9.]+)(?:[+]([0-9.]+))?", "0.3+0.4")) {
+        if (!load.empty()) out.push_back(std::stod(load));
     }
     return out;
 }
 
 std::optional<TextbookQueue> queue_of(const Fields& row) {
     const std::string& system = row.text("system");
-    TextbookQueue queue{
-        row.integer("servers"), loads_of(row.text("rho")), Service::named(row.text("service")),
-        system.find("loss") != std::string::npos, system == "M/G/1-PS" || system == "M/M/1-PS"};
-    const bool priority = system.find("non-preemptive priority") != std::string::npos;
+    TextbookQueue queue{row.integer("servers"), loads_of(row), Service::named(row.text("service")),
+                        system == "M/M/c/c (loss)", system == "M/G/1-PS" || system == "M/M/1-PS"};
+    const bool priority = system == "M/M/1 non-preemptive priority";
     const bool plain = system == "M/M/c" || system == "M/G/1" || system == "M/D/1";
     const bool loaded = !queue.loads.empty() && std::all_of(queue.loads.begin(), queue.loads.end(),
                                                             [](double load) { return load > 0; });
@@ -137,8 +133,9 @@ QueueRuns::~QueueRuns() = default;
 
 std::optional<Summary> QueueRuns::simulate(const Fields& row) {
     const std::optional<TextbookQueue> queue = queue_of(row);
-    const std::optional<Measure> measure = measure_of(row.text("quantity"));
-    if (!queue || !measure || queue->shared != measure->stretch) return std::nullopt;
+    if (!queue) return std::nullopt;
+    const Measure measure = measure_of(row);
+    if (queue->shared != measure.stretch) return std::nullopt;
     const std::string name = fmt::format("{} {} {} {}", row.text("system"), row.text("servers"),
                                          row.text("rho"), row.text("service"));
     if (name != queue_) {
@@ -161,22 +158,22 @@ std::optional<Summary> QueueRuns::simulate(const Fields& row) {
         double sum = 0;
         std::int64_t count = 0;
         for (std::size_t i = begin; i < begin + batch; ++i) {
-            if (measure->priority && jobs_[i].priority != *measure->priority) continue;
-            const double value = measure->of(jobs_[i].wait_s, jobs_[i].refused);
+            if (measure.priority && jobs_[i].priority != measure.priority) continue;
+            const double value = measure.of(jobs_[i].wait_s, jobs_[i].refused);
             sum += value;
             seen += value > 0;
             ++count;
         }
         const double mean = sum / static_cast<double>(count);
-        means.push_back(measure->complement ? 1 - mean : mean);
+        means.push_back(measure.complement ? 1 - mean : mean);
     }
     if (seen >= seen_min) return summarise(means);
-    const bool of_waits = !measure->of_refused && !measure->priority && !measure->complement;
+    const bool of_waits = !measure.of_refused && !measure.priority && !measure.complement;
     if (!of_waits || served_.empty()) return std::nullopt;
-    const double w_s = measure->above.value_or(0);
+    const double w_s = measure.above.value_or(0);
     const auto [rare, is_new] = rare_.try_emplace(w_s);
     if (is_new) rare->second = rare_means(*queue, w_s, served_, warm_up, batches, seed_, name);
-    return measure->above ? rare->second.share : rare->second.wait;
+    return measure.above ? rare->second.share : rare->second.wait;
 }
 
 }  // namespace railyard

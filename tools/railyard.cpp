@@ -8,24 +8,17 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <filesystem>
+#include <new>
 #include <system_error>
 
-#include "models/campaign/campaign.h"
 #include "sim/error.h"
-#include "tools/build_identity.h"
 #include "tools/cmd.h"
 #include "tools/options.h"
 
 namespace railyard {
 
 namespace {
-
-std::atomic<bool> interrupt_seen{false};
-
-void on_interrupt(int) {
-    // A second Ctrl-C does not wait for the replicas that are under way.
-    if (interrupt_seen.exchange(true)) std::_Exit(exit_interrupted);
-}
 
 struct Verb {
     const char* name;
@@ -88,24 +81,13 @@ int dispatch(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-const std::atomic<bool>& interrupted() {
-    return interrupt_seen;
-}
-std::string version() {
-    return RAILYARD_VERSION;
-}
-std::string result_version() {
-    return fmt::format("{} {}", version(), build_identity());
-}
-
 }  // namespace railyard
 
 int main(int argc, char** argv) {
     using namespace railyard;
-    struct sigaction action {};
-    action.sa_handler = on_interrupt;
-    sigaction(SIGINT, &action, nullptr);
+    hear_interrupts();
     std::signal(SIGPIPE, SIG_DFL);
+    std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is a full disk, not a crash
     try {
         const int code = dispatch({argv + 1, argv + argc});
         if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
@@ -122,13 +104,22 @@ int main(int argc, char** argv) {
     } catch (const ScenarioError& error) {
         fmt::print(stderr, "{}\n", error.what());
     } catch (const po::error& error) {
-        fmt::print(stderr, "railyard: error: {}\n    --help lists the options\n", error.what());
-    } catch (
-        const std::system_error& error) {  // of fmt::print, whose own words are for programmers
-        fmt::print(stderr, "railyard: error: can't write to standard output: {}\n",
+        fmt::print(stderr, "railyard: error: {}\n    --help lists the options\n",
+                   visible(error.what()));
+    } catch (const std::bad_alloc&) {
+        std::fputs("railyard: error: out of memory\n    what was written to files stays there\n",
+                   stderr);
+        return exit_limit;
+    } catch (const std::filesystem::filesystem_error& error) {
+        fmt::print(stderr, "railyard: error: can't use {}: {}\n", visible(error.path1().string()),
+                   error.code().message());
+    } catch (const std::system_error& error) {  // of fmt::print, and of threads
+        fmt::print(stderr, "railyard: error: {}: {}\n",
+                   std::ferror(stdout) != 0 ? "can't write to standard output"
+                                            : "the system refuses a thread or a file",
                    error.code().message());
     } catch (const std::exception& error) {
-        fmt::print(stderr, "railyard: error: {}\n", error.what());
+        fmt::print(stderr, "railyard: error: {}\n", visible(error.what()));
     }
     return exit_user_error;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sim/cancel.h"
 #include "sim/check.h"
 
 namespace railyard {
@@ -146,6 +147,7 @@ std::vector<Climb> Splitting::some_of(const std::vector<Climb>& climbs, std::siz
 template <class See>
 void Splitting::stay(std::vector<Climb> begin, std::int64_t level, const See& see) {
     for (std::size_t first = 0; first < begin.size(); first += together) {
+        heed_cancel();
         const std::size_t count = std::min(together, begin.size() - first);
         stay_together(std::span(begin).subspan(first, count), level, see);
     }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "sim/check.h"
 #include "sim/fingerprint.h"
@@ -111,14 +112,16 @@ void read_texts(const RecordTexts& texts, std::span<const Metric> metrics, Store
     using nlohmann::json;
     const json values = json::parse(texts.metrics);
     const json ledger = json::parse(texts.ledger);
-    RY_CHECK(values.size() == metrics.size() && ledger.size() == category_count);
+    if (values.size() != metrics.size() || ledger.size() != category_count) {
+        throw std::out_of_range("a replica has more or fewer numbers than names");
+    }
     out.metrics.clear();
     for (std::size_t i = 0; i < metrics.size(); ++i) {
         const json& v = values[i];
-        out.metrics.push_back(
-            v.is_array()
-                ? mean_metric(metrics[i].name, metrics[i].unit, number_of(v[0]), number_of(v[1]))
-                : plain_metric(metrics[i].name, metrics[i].unit, number_of(v)));
+        out.metrics.push_back(v.is_array()
+                                  ? mean_metric(metrics[i].name, metrics[i].unit,
+                                                number_of(v.at(0)), number_of(v.at(1)))
+                                  : plain_metric(metrics[i].name, metrics[i].unit, number_of(v)));
     }
     for (std::size_t i = 0; i < category_count; ++i) out.ledger[i] = number_of(ledger[i]);
     out.interruptions = json::parse(texts.interruptions).get<std::vector<std::int64_t>>();
@@ -131,7 +134,15 @@ const MetricSummary& PointSummary::metric(std::string_view name) const {
     return *found;
 }
 
-PointSummary summarise_point(std::span<const StoredReplica> replicas, std::int64_t gpus) {
+CostStudy study_costs(std::span<const StoredReplica> replicas, const Scenario& scenario) {
+    std::vector<CampaignUse> campaigns;
+    for (const StoredReplica& r : replicas) {
+        campaigns.push_back(campaign_use(scenario, r.metrics, Duration(r.simulated_ns)));
+    }
+    return study_costs(scenario.cost->plan, campaigns);
+}
+
+PointSummary summarise_point(std::span<const StoredReplica> replicas, const Scenario& scenario) {
     RY_CHECK(!replicas.empty());
     PointSummary out;
     out.replicas = static_cast<std::int64_t>(replicas.size());
@@ -149,13 +160,14 @@ PointSummary summarise_point(std::span<const StoredReplica> replicas, std::int64
         }
         if (r.ending == Ending::stuck || out.ending == Ending::complete) out.ending = r.ending;
     }
-    out.metrics = summarise_metrics(metrics);
+    out.metrics = summarise_metrics(metrics, scenario.draws.size());
+    if (scenario.cost) carry_prices(study_costs(replicas, scenario), out.metrics);
     std::vector<double> fractions(replicas.size());
     std::vector<double> gpu_s(replicas.size());
     for (std::size_t c = 0; c < category_count; ++c) {
         for (std::size_t i = 0; i < replicas.size(); ++i) {
             fractions[i] = replicas[i].ledger[c];
-            gpu_s[i] = fractions[i] * static_cast<double>(gpus) *
+            gpu_s[i] = fractions[i] * static_cast<double>(scenario.gpus()) *
                        static_cast<double>(replicas[i].simulated_ns) * 1e-9;
         }
         out.ledger.push_back(summarise(fractions).mean);

@@ -51,7 +51,10 @@ struct PointSummary {
 
     const MetricSummary& metric(std::string_view name) const;
 };
-// At least one replica, by index.
-PointSummary summarise_point(std::span<const StoredReplica> replicas, std::int64_t gpus);
+// At least one replica, by index. Intervals of money have what prices leave open in them, others are of the
+// replicas' means.
+PointSummary summarise_point(std::span<const StoredReplica> replicas, const Scenario& scenario);
+// What a scenario with [cost] costs: prices and failures together.
+CostStudy study_costs(std::span<const StoredReplica> replicas, const Scenario& scenario);
 
 }  // namespace railyard

@@ -8,7 +8,9 @@
 #include <limits>
 
 #include "models/campaign/campaign.h"
+#include "tools/json_text.h"
 #include "tools/report_columns.h"
+#include "tools/run_verdict.h"
 
 namespace railyard {
 
@@ -73,7 +75,7 @@ class Reader {
 
 Json Reader::fitted(const std::vector<double>& column, const std::string& what) {
     Json out = packed(column);
-    const std::size_t size = out.dump().size();
+    const std::size_t size = one_line(out).size();
     if (size > bytes_left_) {
         left_out_.push_back(what);
         return nullptr;
@@ -217,6 +219,11 @@ Json Reader::runs() {
         out[i]["points"] = run_points(numbers[i], out[i]);
         out[i]["axes"] = axes(numbers[i]);
         out[i]["comparisons"] = comparisons(numbers[i]);
+        const auto by = deciding_metric(numbers[i], db_);
+        if (!by) continue;
+        out[i]["decided_by"] = {{"metric", by->metric},
+                                {"better", by->better == Better::higher ? "higher" : "lower"},
+                                {"why", by->why}};
     }
     return out;
 }
@@ -307,7 +314,7 @@ std::vector<FeaturedPoint> Reader::featured(std::size_t count) {
         "FROM run_points rp JOIN points p ON p.point = rp.point JOIN scenarios s ON s.scenario = "
         "p.scenario LEFT JOIN replicas r ON r.point = p.point AND r.replica = 0 LEFT JOIN "
         "point_metrics g ON g.point = p.point AND g.name = 'goodput' "
-        "WHERE rp.run = (SELECT max(run) FROM runs) AND p.status <> 'impossible' "
+        "WHERE rp.run = (SELECT max(run) FROM runs) AND p.status NOT IN ('impossible', 'failed') "
         "ORDER BY CASE WHEN (SELECT kind FROM runs WHERE run = rp.run) = 'sweep' THEN -g.mean END, "
         "rp.position",
         [&](const Row& row) {

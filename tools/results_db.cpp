@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/fingerprint.h"
+#include "tools/json_text.h"
 
 namespace railyard {
 
@@ -29,7 +30,7 @@ std::optional<double> finite(double value) {
 }  // namespace
 
 std::string settings_text(const std::vector<std::string>& settings) {
-    return nlohmann::json(settings).dump();
+    return one_line(nlohmann::json(settings));
 }
 
 ResultsDb::ResultsDb(const std::string& path) : lock_(path), db_(path, Database::Open::write) {
@@ -44,10 +45,21 @@ ResultsDb::ResultsDb(const std::string& path) : lock_(path), db_(path, Database:
     committed_ = began_ = now_seconds();
 }
 
-ResultsDb::~ResultsDb() = default;
+// One file is left, that any folder can hold and any reader can open. Where somebody reads it just now, or a
+// failure has ended the transaction, the log stays beside it.
+ResultsDb::~ResultsDb() {
+    for (const char* each : {"ROLLBACK", "PRAGMA journal_mode = DELETE"}) {
+        try {
+            db_.execute(each);
+        } catch (const DatabaseError&) {
+            continue;
+        }
+    }
+}
 
 void ResultsDb::commit() {
     write_replicas();
+    db_.check_there();
     db_.execute("COMMIT; BEGIN IMMEDIATE");
     committed_ = now_seconds();
 }
@@ -65,7 +77,7 @@ std::int64_t ResultsDb::begin_run(const RunSpec& spec) {
         "INSERT INTO runs (kind, key, file, title, version, seed, points_wanted, replicas_wanted, "
         "study, "
         "status) VALUES (?, nullif(?, ''), ?, ?, ?, ?, ?, ?, nullif(?, ''), 'running')",
-        spec.kind, spec.key, spec.file, spec.title, spec.version,
+        spec.kind, spec.key, visible(spec.file), spec.title, spec.version,
         static_cast<std::int64_t>(spec.seed), spec.points_wanted, spec.replicas_wanted, spec.study);
     return db_.last_row();
 }
@@ -86,8 +98,8 @@ std::int64_t ResultsDb::scenario(const std::string& file, const std::string& tom
     const std::string text = file + "\n" + toml;
     if (text == scenario_.first) return scenario_.second;
     const std::string digest = digest_of(text);
-    db_.run("INSERT OR IGNORE INTO scenarios (digest, file, toml) VALUES (?, ?, ?)", digest, file,
-            toml);
+    db_.run("INSERT OR IGNORE INTO scenarios (digest, file, toml) VALUES (?, ?, ?)", digest,
+            visible(file), toml);
     const auto found = db_.integer("SELECT scenario FROM scenarios WHERE digest = ?", digest);
     scenario_ = {text, found.value_or(0)};
     return scenario_.second;
@@ -175,7 +187,8 @@ void ResultsDb::add(std::int64_t point, const ReplicaHead& r, RecordTexts texts)
 }
 
 void ResultsDb::write_replicas() {
-    db_.insert("INSERT OR REPLACE INTO replicas VALUES", replicas_);
+    // One that is there is another run's: the same numbers, and not to be touched.
+    db_.insert("INSERT OR IGNORE INTO replicas VALUES", replicas_);
     replicas_.clear();
 }
 

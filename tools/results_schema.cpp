@@ -21,7 +21,7 @@ CREATE TABLE scenarios (
 
 -- A scenario with its settings: what can be simulated, and what came out over all its replicas so far.
 -- key: digest of the scenario after its settings (not its title, not run.replicas), seed and version.
--- status: open, complete, stuck, limit, impossible (problem says why).
+-- status: open, complete, stuck, limit, impossible, failed (problem says why).
 CREATE TABLE points (
     point INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, scenario INTEGER NOT NULL REFERENCES scenarios,
     settings TEXT NOT NULL, title TEXT NOT NULL, version TEXT NOT NULL, seed INTEGER NOT NULL,
@@ -60,7 +60,7 @@ CREATE TABLE events (
 CREATE INDEX events_by_replica ON events (point, replica, time_ns);
 
 -- What somebody asked for. kind: run, compare, sweep. status: running (or killed), complete, interrupted,
--- stuck, limit, impossible (some or all points are). key: of a sweep, so that it is found again.
+-- stuck, limit, impossible, failed (some or all points are). key: of a sweep, so that it is found again.
 CREATE TABLE runs (
     run INTEGER PRIMARY KEY, kind TEXT NOT NULL, key TEXT UNIQUE, file TEXT NOT NULL, title TEXT NOT NULL,
     version TEXT NOT NULL, seed INTEGER NOT NULL, points_wanted INTEGER NOT NULL,

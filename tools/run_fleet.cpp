@@ -24,21 +24,33 @@ void print_waits(const CampaignResult& r) {
                    show(r.metric(name + "_median").summary.mean),
                    show(r.metric(name + "_p95").summary.mean)});
     };
-    row("wait until the first start", "wait", time_text);
-    row("submission to end (JCT)", "jct", time_text);
-    row("bounded slowdown", "bounded_slowdown",
+    const auto time = [](double v) { return std::isnan(v) ? std::string("-") : time_text(v); };
+    row("wait until the first start", "wait", time);
+    row("submission to end (JCT), of those that ended", "jct", time);
+    row("bounded slowdown, likewise", "bounded_slowdown",
         [](double v) { return std::isnan(v) ? std::string("-") : fmt::format("{:.2f}", v); });
     fmt::print("\n{}", table.text());
+    const double never = r.metric("jobs_never_started").summary.mean;
+    if (never > 0) {
+        fmt::print("  {} had not started: their waits count up to the end, and would be longer\n",
+                   count_text(never));
+    }
 }
 
 void print_ends(const CampaignResult& r) {
     const auto mean = [&](const char* name) { return r.metric(name).summary.mean; };
-    fmt::print("\n  {} jobs", count_text(mean("jobs")));
+    fmt::print(
+        "\n  {} jobs submitted: {} ended, {} running, {} waiting, {} refused\n  of those that "
+        "ended",
+        count_text(mean("jobs")), count_text(mean("jobs_ended")), count_text(mean("jobs_running")),
+        count_text(mean("jobs_waiting")), count_text(mean("jobs_refused")));
+    const char* separator = " ";
     for (const char* name : {"jobs_completed", "jobs_failed", "jobs_node_fail", "jobs_timeout",
-                             "jobs_preempted", "jobs_refused", "jobs_unfinished"}) {
+                             "jobs_preempted", "jobs_cancelled"}) {
         if (mean(name) == 0) continue;
         const std::string label = std::string(name).substr(std::string("jobs_").size());
-        fmt::print(", {} {}", count_text(mean(name)), label);
+        fmt::print("{}{} {}", separator, count_text(mean(name)), label);
+        separator = ", ";
     }
     fmt::print(
         "\n  {} interruptions, {} of them of jobs by themselves; {} preemptions; {} failures on "
@@ -114,9 +126,17 @@ void print_refused(const CampaignResult& r) {
 
 std::string failures_text(const Scenario& s) {
     const double per_second = strike_rate(s).per_second;
-    if (per_second <= 0) return s.nodes.injected.empty() ? "none" : "as injected";
-    return fmt::format("{} causes, one every {}{}", s.causes.size(), time_text(1 / per_second),
-                       s.fleet ? "" : " of running");
+    const double per_job = strike_rate_per_job(s).per_second;
+    if (per_second <= 0 && per_job <= 0) return s.nodes.injected.empty() ? "none" : "as injected";
+    std::string out = fmt::format("{} causes", s.causes.size());
+    if (per_second > 0) {
+        out += fmt::format(", one every {}{}", time_text(1 / per_second),
+                           s.fleet ? "" : " of running");
+    }
+    if (per_job > 0) {
+        out += fmt::format(", one every {} of each running job", time_text(1 / per_job));
+    }
+    return out;
 }
 
 void print_fleet_design(const Scenario& s) {
@@ -144,7 +164,7 @@ void print_fleet(const Scenario& s, const CampaignResult& r) {
     };
     row("goodput", "productive GPU time / all GPU time of the cluster");
     row("utilisation", "GPU time that jobs hold / all");
-    row("occupancy", "time of nodes that have a job / all");
+    row("occupancy", "GPU time of nodes that have a job / all");
     if (s.fleet->spec.parts_per_gpu() > 1) {
         row("mig_stranded", "slices that no instance can have / all of cut GPUs");
     }

@@ -69,14 +69,14 @@ void print_walls(const Scenario& s, const CampaignResult& r) {
         table.add({"too slow for its data, in all", time_text(starved), ""});
     }
     const bool sync = s.job.checkpoint.mode == CheckpointMode::sync;
+    const double until = sync ? stall : safe;
     const TierSpec& tier = s.job.checkpoint.tiers[sync ? 0 : s.job.checkpoint.safe_tier()];
     const std::int64_t files = tier.write.files;  // 0: a place on the nodes
-    fmt::print("\n{}  {} a rank until {}", table.text(),
-               rate_text(size / ranks / (sync ? stall : safe)),
+    fmt::print("\n{}  {} a rank until {}", table.text(), rate_text(size / ranks / until),
                sync ? "the stall ends" : "it is safe");
-    if (files > 0) {
+    if (files > 0 && until > 0) {
         fmt::print("; {} files, {:.4g} /s", grouped(static_cast<double>(files)),
-                   static_cast<double>(files) / (sync ? stall : safe));
+                   static_cast<double>(files) / until);
     }
     fmt::print("\n");
 }

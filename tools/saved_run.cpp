@@ -19,7 +19,8 @@ SavedRun::SavedRun(const std::string& path, const Scenario& scenario, const std:
     run.seed = scenario.seed;
     run.replicas_wanted = scenario.replicas;
     run_ = db_->begin_run(run);
-    const PointKey key = point_key(document_with(toml, scenario.file, settings), result_version());
+    const PointKey key =
+        PointKeys(result_version()).of(document_with(toml, scenario.file, settings));
     point_ = db_->point({scenario.file, toml, settings, key, scenario.title, result_version()});
     db_->attach(run_, 0, point_, "");
     db_->commit();
@@ -39,7 +40,7 @@ void SavedRun::finish(const CampaignResult& result) {
     attempt([&] {
         const std::string ending = ending_name(result.ending());
         if (!records_.empty()) {
-            db_->finish_point(point_, scenario_.causes, summarise_point(records_, scenario_.gpus()),
+            db_->finish_point(point_, scenario_.causes, summarise_point(records_, scenario_),
                               result.cancelled ? "open" : ending);
         }
         db_->finish_run(run_, result.cancelled ? "interrupted" : ending, result.digest,

@@ -7,11 +7,13 @@ ROOT="$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.." && pwd)"
 BUILD_PACKAGES=(cmake ninja-build g++ ccache libboost-dev libboost-program-options-dev
   libtomlplusplus-dev libfmt-dev librandom123-dev libsqlite3-dev nlohmann-json3-dev libcsv-dev
   libprotobuf-dev protobuf-compiler libeigen3-dev)
-# What its tests need besides: the framework, a second compiler with its fuzzer, readers of results, a browser
+# What its tests need besides: the framework, a second compiler with its sanitizers and fuzzer, readers of results, a browser
 # for the report, what executes notebooks, and the real Slurm that sweeps are sent to.
 TEST_PACKAGES=(doctest-dev clang libclang-rt-14-dev sqlite3 python3 git
   python3-jsonschema chromium python3-pandas python3-matplotlib python3-nbconvert python3-ipykernel
   slurm-wlm munge)
+# What packages are made with, and the clean root that they are tried in.
+PACKAGE_PACKAGES=(help2man dpkg-dev file fakeroot mmdebstrap)
 # Rivals that the benchmarks run against; never in the product.
 BENCH_PACKAGES=(libsimgrid-dev libns3-dev)
 
@@ -59,12 +61,33 @@ need_npm() {
   command -v npm >/dev/null && command -v node >/dev/null || need_packages "the report's page is bundled by npm" nodejs npm
 }
 
-# build FOLDER CMAKE_ARGUMENTS...: configures when needed and builds; quiet unless something is wrong.
+# show_build: reads ninja's lines "[done/total] what" and shows how far the build is and how long it will
+# still take: one line that is rewritten on a terminal, one a minute elsewhere.
+show_build() {
+  local line left next=0
+  while IFS= read -r line; do
+    [[ $line =~ ^\[([1-9][0-9]*)/([0-9]+)\ ([0-9]+) ]] || continue
+    local finished=${BASH_REMATCH[1]} total=${BASH_REMATCH[2]} elapsed=${BASH_REMATCH[3]}
+    left="$((elapsed * (total - finished) / finished)) s left"
+    if [ -t 2 ]; then
+      printf '\r\033[Krailyard: building [%-30s] %d/%d, %s' \
+        "$(printf '%*s' $((30 * finished / total)) '' | tr ' ' '#')" "$finished" "$total" "$left" >&2
+    elif [ "$elapsed" -ge "$next" ]; then
+      say "building: $finished/$total, $left"
+      next=$((elapsed + 60))
+    fi
+  done
+  [ ! -t 2 ] || printf '\r\033[K' >&2
+}
+
+# build FOLDER CMAKE_ARGUMENTS...: configures when needed and builds; says how far it is, and all that the
+# compilers said when something is wrong.
 build() {
   local folder=$1 log
   shift
   log=$(mktemp)
-  if ! { cmake -G Ninja -S "$ROOT" -B "$folder" "$@" && cmake --build "$folder"; } >"$log" 2>&1; then
+  if ! cmake -G Ninja -S "$ROOT" -B "$folder" "$@" >"$log" 2>&1 ||
+     ! NINJA_STATUS='[%f/%t %e] ' cmake --build "$folder" 2>&1 | tee -a "$log" | show_build; then
     cat "$log" >&2
     rm -f "$log"
     say "the build failed"

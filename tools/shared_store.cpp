@@ -1,6 +1,7 @@
 #include "tools/shared_store.h"
 
 #include "models/storage/storage.h"
+#include "sim/cancel.h"
 #include "sim/check.h"
 
 namespace railyard {
@@ -62,7 +63,7 @@ class Readers : public CampaignEngine::Component, public StoreService::Client {
 std::vector<double> slowdowns_on_a_store(const std::vector<StreamJob>& jobs) {
     CampaignEngine engine;
     Readers readers(engine, jobs);
-    engine.run(Instant::max(), UINT64_MAX);
+    run_cancellable(engine, Instant::max());
     return readers.slowdowns();
 }
 

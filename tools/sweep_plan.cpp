@@ -15,6 +15,7 @@ namespace {
 std::vector<PointKey> keys_of(const Study& study, const std::string& version) {
     const Document base =
         document_with(study.scenario_text, study.scenario_file, study.base_settings);
+    PointKeys keys(version);
     std::vector<PointKey> out;
     for (std::size_t i = 0; i < study.points.size(); ++i) {
         Document document = base;
@@ -23,7 +24,7 @@ std::vector<PointKey> keys_of(const Study& study, const std::string& version) {
             apply_setting(document, study.axes[a].key() + "=" + study.points[i][a].toml, ignored);
         }
         if (ignored.ok()) {
-            out.push_back(point_key(document, version));
+            out.push_back(keys.of(document));
         } else {
             out.push_back({digest_of(study.scenario_text + study.label(i) + version), 0});
         }
@@ -75,7 +76,7 @@ std::int64_t begin(const Study& study, const std::string& key, const std::vector
 bool done_with(const StoredPoint& point, const StoppingRule& rule) {
     if (point.status == "impossible" || (point.status == "stuck" && point.replicas == 0))
         return true;
-    if (point.status == "open") return false;
+    if (point.status == "open" || point.status == "failed") return false;
     if (rule.metric.empty() || point.replicas >= rule.replicas_max) {
         return point.replicas >= rule.replicas_max;
     }
@@ -141,10 +142,12 @@ SweepOutcome finish_sweep(std::int64_t run, ResultsDb& db) {
                : status == "impossible" ? n.impossible
                : status == "stuck"      ? n.stuck
                : status == "limit"      ? n.limit
+               : status == "failed"     ? n.failed
                                         : n.open);
         },
         run);
     out.status = out.points.open > 0         ? "interrupted"
+                 : out.points.failed > 0     ? "failed"
                  : out.points.impossible > 0 ? "impossible"
                  : out.points.stuck > 0      ? "stuck"
                  : out.points.limit > 0      ? "limit"

@@ -22,15 +22,16 @@ struct SweepPlan {
 // stays, and its points are new ones.
 SweepPlan plan_sweep(const Study& study, const std::string& version, ResultsDb& db);
 
-// Names of impossible, stuck and cut-off points, and the run's status, after all is done.
+// Counts of points, and the run's status, after all is done.
 struct SweepOutcome {
-    std::string status;  // complete, limit, stuck, impossible, interrupted
+    std::string status;  // complete, limit, stuck, impossible, failed, interrupted
     std::string digest;  // of all points
     struct Count {
         std::int64_t complete = 0;
         std::int64_t impossible = 0;
         std::int64_t stuck = 0;
         std::int64_t limit = 0;
+        std::int64_t failed = 0;
         std::int64_t open = 0;
     } points;
 };

@@ -13,6 +13,7 @@
 #include <set>
 #include <thread>
 
+#include "tools/output_file.h"
 #include "tools/sweep_task.h"
 
 namespace railyard {
@@ -60,6 +61,13 @@ void check_slurm() {
     }
 }
 
+constexpr const char* job_name = "railyard-sweep";
+
+// Only what a sweep has submitted: a number from a file may have become another job's.
+void cancel(const std::string& job) {
+    run_command(fmt::format("scancel --me --name={} {}", job_name, job));
+}
+
 class Coordinator {
   public:
     Coordinator(const SweepManifest& manifest, const std::string& folder,
@@ -68,7 +76,7 @@ class Coordinator {
         for (std::size_t i = 0; i < manifest.tasks.size(); ++i) missing_.insert(i);
     }
     ~Coordinator() {
-        if (!job_.empty()) run_command("scancel " + job_);
+        if (!job_.empty()) cancel(job_);
     }
     Coordinator(const Coordinator&) = delete;
 
@@ -110,21 +118,22 @@ void Coordinator::submit() {
         drop_shard(folder_, task);
     }
     const std::string script = folder_ + "/task.sh";
-    std::ofstream(script) << "#!/bin/sh\nexec "
-                          << quoted(fs::read_symlink("/proc/self/exe").string()) << " sweep --task "
-                          << quoted(folder_)
-                          << " --index \"$SLURM_ARRAY_TASK_ID\" -j \"${SLURM_CPUS_PER_TASK:-1}\"\n";
-    const CommandResult sbatch = run_command(fmt::format(
-        "sbatch --parsable --job-name=railyard-sweep --array={} --output={} --open-mode=append "
-        "--chdir={} {} {}",
-        fmt::join(missing_, ","), quoted(folder_ + "/task-%a.log"),
-        quoted(fs::current_path().string()), options_.sbatch, quoted(script)));
+    write_file(script,
+               fmt::format("#!/bin/sh\nexec {} sweep --task {} --index \"$SLURM_ARRAY_TASK_ID\" "
+                           "-j \"${{SLURM_CPUS_PER_TASK:-1}}\"\n",
+                           quoted(fs::read_symlink("/proc/self/exe").string()), quoted(folder_)),
+               {});
+    const CommandResult sbatch = run_command(
+        fmt::format("sbatch --parsable --job-name={} --array={} --output={} --open-mode=append "
+                    "--chdir={} {} {}",
+                    job_name, fmt::join(missing_, ","), quoted(folder_ + "/task-%a.log"),
+                    quoted(fs::current_path().string()), options_.sbatch, quoted(script)));
     if (sbatch.code != 0) {
         throw ScenarioError(fmt::format("Slurm refuses the sweep's array: {}", sbatch.text),
                             "--sbatch \"--partition=...\" adds options");
     }
     job_ = sbatch.text.substr(0, sbatch.text.find(';'));  // of JOB;CLUSTER
-    std::ofstream(folder_ + "/job") << job_;
+    write_file(folder_ + "/job", job_, {});
 }
 
 // No task of the array waits, runs or ends. A controller that does not answer has said nothing.
@@ -186,16 +195,21 @@ void run_on_slurm(const Study& study, const SweepPlan& plan, const std::string& 
     const SweepManifest manifest = manifest_of(study, plan, version, options.tasks);
     write_manifest(absolute, manifest);
     Coordinator(manifest, absolute, options, db).run();
-    if (!*options.cancelled) fs::remove_all(absolute, failure);
+    if (!*options.cancelled) drop_folder(absolute);
 }
 
 void take_over(const std::string& given, ResultsDb& db) {
     if (!fs::exists(given)) return;
     const std::string folder = fs::absolute(given).lexically_normal().string();
+    if (!is_sweep_folder(folder)) {
+        throw ScenarioError(
+            fmt::format("{} is in the way: a sweep did not make it", given),
+            "move it, or write to another database: a sweep on Slurm needs DB.slurm");
+    }
     std::ifstream in(folder + "/job");
     std::string job;
     if (in >> job && job.find_first_not_of("0123456789") == std::string::npos) {
-        run_command("scancel " + job);
+        cancel(job);
     }
     for (const auto& entry : fs::directory_iterator(folder)) {
         const std::string name = entry.path().filename().string();
@@ -204,7 +218,7 @@ void take_over(const std::string& given, ResultsDb& db) {
             db.merge(shard_path(folder, task));
         }
     }
-    fs::remove_all(folder);
+    drop_folder(folder);
 }
 
 }  // namespace railyard

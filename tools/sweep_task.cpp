@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
 
+#include "tools/output_file.h"
 #include "tools/sweep_tasks.pb.h"
 #include "tools/sweep_work.h"
 
@@ -22,22 +22,10 @@ std::string report_path(const std::string& folder, std::size_t task) {
     return fmt::format("{}/task-{:05}.pb", folder, task);
 }
 
-namespace {
-
-// All of it or nothing: others see the name only when the content is whole.
-void write_whole(const std::string& path, const std::string& bytes) {
-    const std::string part = path + ".part";
-    std::ofstream out(part, std::ios::binary | std::ios::trunc);
-    out << bytes;
-    out.close();
-    std::error_code failure;
-    if (out) fs::rename(part, path, failure);
-    if (!out || failure) {
-        throw ScenarioError(fmt::format("can't write {}", path), "the disk may be full");
-    }
+// Says whose the folder is, whatever becomes of the other files: the first to come and the last to go.
+std::string mark_path(const std::string& folder) {
+    return folder + "/made-by-railyard-sweep";
 }
-
-}  // namespace
 
 void write_manifest(const std::string& folder, const SweepManifest& manifest) {
     tasks::Manifest out;
@@ -56,7 +44,14 @@ void write_manifest(const std::string& folder, const SweepManifest& manifest) {
             for (const std::string& setting : point.settings) p->add_settings(setting);
         }
     }
-    write_whole(manifest_path(folder), out.SerializeAsString());
+    write_file(mark_path(folder), "A sweep on Slurm keeps its work here.\n", {});
+    write_file(manifest_path(folder), out.SerializeAsString(), {});
+}
+
+bool is_sweep_folder(const std::string& folder) {
+    std::error_code none;
+    if (fs::is_empty(folder, none)) return true;
+    return fs::is_regular_file(mark_path(folder), none);
 }
 
 SweepManifest read_manifest(const std::string& folder, const std::string& version) {
@@ -123,7 +118,7 @@ void run_task(const std::string& folder, std::size_t task, const std::string& ve
     report.set_shard_digest(digest_of(read_file(shard)));
     report.set_points(work.points);
     report.set_cpu_s(process_cpu_seconds() - cpu_before);
-    write_whole(report_path(folder, task), report.SerializeAsString());
+    write_file(report_path(folder, task), report.SerializeAsString(), {});
 }
 
 bool shard_is_whole(const std::string& folder, std::size_t task) {
@@ -138,7 +133,27 @@ void drop_shard(const std::string& folder, std::size_t task) {
     const std::string shard = shard_path(folder, task);
     std::error_code ignored;
     fs::remove(report_path(folder, task), ignored);
-    for (const char* suffix : {"", "-wal", "-shm"}) fs::remove(shard + suffix, ignored);
+    for (const char* suffix : {"", "-wal", "-shm", "-journal", "-writer"}) {
+        fs::remove(shard + suffix, ignored);
+    }
+}
+
+void drop_folder(const std::string& folder) {
+    const auto ours = [](std::string name) {
+        name = name.substr(0, name.find(".part-"));  // half of it, of an OutputFile
+        return name == "manifest.pb" || name == "task.sh" || name == "job" ||
+               name.starts_with("task-") || name.starts_with("shard-");
+    };
+    std::error_code ignored;
+    std::vector<fs::path> files;
+    for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+        if (entry.is_regular_file(ignored) && ours(entry.path().filename().string())) {
+            files.push_back(entry.path());
+        }
+    }
+    for (const fs::path& file : files) fs::remove(file, ignored);
+    fs::remove(mark_path(folder), ignored);
+    fs::remove(folder, ignored);
 }
 
 }  // namespace railyard

@@ -19,8 +19,12 @@ struct SweepManifest {
 std::string manifest_path(const std::string& folder);
 std::string shard_path(const std::string& folder, std::size_t task);
 std::string report_path(const std::string& folder, std::size_t task);
+std::string mark_path(const std::string& folder);
 
+// Marks the folder as a sweep's, and writes the manifest into it.
 void write_manifest(const std::string& folder, const SweepManifest& manifest);
+// Whether a sweep's coordinator made the folder, or nobody has put anything into it.
+bool is_sweep_folder(const std::string& folder);
 // Throws ScenarioError when it isn't there, damaged, or another version's.
 SweepManifest read_manifest(const std::string& folder, const std::string& version);
 
@@ -32,5 +36,7 @@ void run_task(const std::string& folder, std::size_t task, const std::string& ve
 bool shard_is_whole(const std::string& folder, std::size_t task);
 // Removes shard and report.
 void drop_shard(const std::string& folder, std::size_t task);
+// Removes what coordinator and tasks have left in the folder, and the folder when nothing else is in it.
+void drop_folder(const std::string& folder);
 
 }  // namespace railyard

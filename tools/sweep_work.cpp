@@ -8,7 +8,10 @@
 #include <ctime>
 #include <list>
 #include <mutex>
+#include <new>
+#include <system_error>
 #include <thread>
+#include <utility>
 
 #include "sim/check.h"
 
@@ -91,9 +94,16 @@ class Writer {
     std::atomic<Clock::time_point> due_{Clock::time_point()};
 };
 
+// The study's mistake, not a point's.
+class UnknownMetric : public ScenarioError {
+  public:
+    using ScenarioError::ScenarioError;
+};
+
 // A point that is being simulated.
 struct OpenPoint {
     std::int64_t id = 0;
+    bool failed = false;
     std::atomic<bool> described{false};
     Scenario scenario;
     std::vector<std::optional<StoredReplica>> records;  // by index
@@ -116,6 +126,11 @@ class Sweep {
         std::unique_lock lock(mutex_);
         return ended_.wait_for(lock, longest, [&] { return at_work_ == 0; });
     }
+    // So many threads could not be started.
+    void do_without(unsigned threads) {
+        const std::lock_guard lock(mutex_);
+        if ((at_work_ -= threads) == 0) ended_.notify_all();
+    }
     void stop() {
         const std::lock_guard lock(mutex_);
         stopped_ = true;
@@ -131,14 +146,22 @@ class Sweep {
         Place point;
         std::int64_t replica = 0;
     };
+    // How a point came to nothing.
+    struct Failure {
+        std::string status;
+        std::string problem;
+    };
 
+    template <class Work>
+    std::optional<Failure> failure_of(const Work& work);
     std::optional<Task> next_task(Place& own);
     std::optional<Task> replica_of(const Place& point);
     Place open(SweepPoint& point);
     void finish_replica(const Place& point, StoredReplica record);
     bool look(OpenPoint& point);
     void finish_point(OpenPoint& point);
-    void fail(std::int64_t id, const std::string& status, const std::string& problem);
+    void fail(std::int64_t id, const Failure& failure);
+    void give_up(const Place& point, const Failure& failure);
 
     std::vector<SweepPoint>& points_;
     const SweepOptions& options_;
@@ -157,12 +180,37 @@ class Sweep {
     std::exception_ptr failure_;
 };
 
+// What went wrong with a point, whatever it is: it must not take other points with it. What goes wrong with
+// the database or the study, and Ctrl-C, pass.
+template <class Work>
+std::optional<Sweep::Failure> Sweep::failure_of(const Work& work) {
+    try {
+        work();
+    } catch (const Interrupted&) {
+        throw;
+    } catch (const DatabaseError&) {
+        throw;
+    } catch (const UnknownMetric&) {
+        throw;
+    } catch (const ScenarioError& error) {
+        return Failure{"impossible", error.what()};
+    } catch (const std::bad_alloc&) {
+        return Failure{"failed", "out of memory"};
+    } catch (const std::exception& error) {
+        return Failure{"failed", error.what()};
+    }
+    return std::nullopt;
+}
+
 void Sweep::work() {
     try {
         Place own;
         while (const std::optional<Task> task = next_task(own)) {
-            ReplicaResult result = run_replica(task->point->scenario, task->replica, false);
-            finish_replica(task->point, record_of(std::move(result)));
+            const auto failure = failure_of([&] {
+                ReplicaResult result = run_replica(task->point->scenario, task->replica, false);
+                finish_replica(task->point, record_of(std::move(result)));
+            });
+            if (failure) give_up(task->point, *failure);
         }
     } catch (const Interrupted&) {
         stop();
@@ -207,9 +255,19 @@ std::optional<Sweep::Task> Sweep::next_task(Place& own) {
 
 std::optional<Sweep::Task> Sweep::replica_of(const Place& point) {
     OpenPoint& p = *point;
+    if (p.failed) return std::nullopt;
     while (p.next < p.wanted && p.records[static_cast<std::size_t>(p.next)]) ++p.next;
     if (p.next >= p.wanted) return std::nullopt;
     return Task{point, p.next++};
+}
+
+void take_existing(OpenPoint& point, std::vector<StoredReplica>& existing) {
+    for (StoredReplica& record : existing) {
+        const auto index = static_cast<std::size_t>(record.index);
+        if (point.records.size() <= index) point.records.resize(index + 1);
+        point.records[index] = std::move(record);
+    }
+    existing.clear();
 }
 
 // Null: nothing is to be simulated.
@@ -217,27 +275,23 @@ Sweep::Place Sweep::open(SweepPoint& from) {
     auto point = std::make_shared<OpenPoint>();
     point->id = from.id;
     point->described = from.described;
-    try {
+    bool enough = false;
+    const auto failure = failure_of([&] {
         ScenarioChanges changes;
         changes.settings = std::move(from.settings);
         changes.windows = windows_;
         point->scenario = load_scenario(options_.scenario_text, options_.scenario_file, changes);
-    } catch (const ScenarioError& error) {
-        fail(from.id, "impossible", error.what());
-        return nullptr;
+        take_existing(*point, from.existing);
+        enough = point->scenario.no_path.empty() && look(*point);
+        if (enough) finish_point(*point);
+    });
+    if (failure) {
+        fail(from.id, *failure);
+    } else if (!point->scenario.no_path.empty()) {
+        fail(from.id, {"stuck", "the job can't take its first step: " + point->scenario.no_path});
+    } else if (!enough) {
+        return point;
     }
-    if (!point->scenario.no_path.empty()) {
-        fail(from.id, "stuck", "the job can't take its first step: " + point->scenario.no_path);
-        return nullptr;
-    }
-    for (StoredReplica& record : from.existing) {
-        const auto index = static_cast<std::size_t>(record.index);
-        if (point->records.size() <= index) point->records.resize(index + 1);
-        point->records[index] = std::move(record);
-    }
-    from.existing.clear();
-    if (!look(*point)) return point;
-    finish_point(*point);
     return nullptr;
 }
 
@@ -252,6 +306,7 @@ void Sweep::finish_replica(const Place& point, StoredReplica record) {
     {
         const std::lock_guard lock(mutex_);
         OpenPoint& p = *point;
+        if (p.failed) return;
         p.records[static_cast<std::size_t>(record.index)] = std::move(record);
         if (--p.missing > 0) return;
         const bool enough = look(p);
@@ -277,11 +332,12 @@ bool Sweep::look(OpenPoint& p) {
             if (column.empty()) {
                 std::vector<std::string> names;
                 for (const Metric& m : p.records[0]->metrics) names.push_back(m.name);
-                throw ScenarioError(
+                throw UnknownMetric(
                     fmt::format("sweep.stop.metric: there is no metric '{}'", options_.rule.metric),
                     did_you_mean(options_.rule.metric, names));
             }
-            summary = summarise(paired_values(column));
+            summary = summarise(paired_values(column),
+                                dealt_over(column.size(), p.scenario.draws.size()));
         }
         const std::int64_t wanted = options_.rule.wanted(p.wanted, summary);
         if (wanted == p.wanted) return true;
@@ -300,7 +356,7 @@ void Sweep::finish_point(OpenPoint& p) {
     for (std::int64_t i = 0; i < p.wanted; ++i) {
         records.push_back(std::move(*p.records[static_cast<std::size_t>(i)]));
     }
-    PointSummary summary = summarise_point(records, p.scenario.gpus());
+    PointSummary summary = summarise_point(records, p.scenario);
     std::string problem;
     for (const LimitReached& limit : p.scenario.limits->all()) problem += limit.what + "\n";
     const Ending ending = problem.empty() ? summary.ending : Ending::limit;
@@ -315,9 +371,20 @@ void Sweep::finish_point(OpenPoint& p) {
     ++done_;
 }
 
-void Sweep::fail(std::int64_t id, const std::string& status, const std::string& problem) {
-    writer_.push([=](ResultsDb& db) { db.fail_point(id, status, problem); });
+void Sweep::fail(std::int64_t id, const Failure& failure) {
+    writer_.push([=](ResultsDb& db) { db.fail_point(id, failure.status, failure.problem); });
     ++done_;
+}
+
+// Marks an open point as failed; replicas of it that are under way are of no more use.
+void Sweep::give_up(const Place& point, const Failure& failure) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (std::exchange(point->failed, true)) return;
+        open_.remove(point);
+        changed_.notify_all();
+    }
+    fail(point->id, failure);
 }
 
 }  // namespace
@@ -326,8 +393,11 @@ SweepWorkDone run_points(std::vector<SweepPoint> points, const SweepOptions& opt
                          ResultsDb& db) {
     Sweep sweep(points, options, db);
     std::vector<std::jthread> threads;
-    for (unsigned i = 0; i < options.threads; ++i) {
-        threads.emplace_back([&] { sweep.work(); });
+    try {
+        while (threads.size() < options.threads) threads.emplace_back([&] { sweep.work(); });
+    } catch (const std::system_error&) {
+        if (threads.empty()) throw;
+        sweep.do_without(options.threads - static_cast<unsigned>(threads.size()));
     }
     try {
         while (!sweep.wait(std::chrono::milliseconds(100))) {

@@ -157,7 +157,7 @@ std::string size_name(std::int64_t gpus) {
     return fmt::format("up to {} GPUs", std::bit_ceil(static_cast<std::uint64_t>(gpus)));
 }
 
-std::size_t trace_runs(PerfettoTrace& trace, std::vector<JobStint> runs) {
+std::size_t trace_runs(PerfettoTrace& trace, const Scenario& s, std::vector<JobStint> runs) {
     constexpr std::size_t runs_max = 50'000;  // as many as a browser can hold
     std::stable_sort(runs.begin(), runs.end(), [](const JobStint& a, const JobStint& b) {
         return a.part_seconds() > b.part_seconds();
@@ -169,7 +169,7 @@ std::size_t trace_runs(PerfettoTrace& trace, std::vector<JobStint> runs) {
     Lanes lanes(trace, trace.group("jobs that run, by size"));
     for (const JobStint& run : runs) {
         trace.slice(lanes.track(size_name(run.job->gpus), ns(run.from), ns(run.until)),
-                    fmt::format("job {}", run.job->id), ns(run.from), ns(run.until),
+                    fmt::format("job {}", s.fleet->spec.name_of(*run.job)), ns(run.from), ns(run.until),
                     {{"GPUs", run.job->gpus},
                      {"first node", run.first_node},
                      {"waited", to_text(run.waited)},
@@ -199,7 +199,7 @@ std::size_t trace_fleet(PerfettoTrace& trace, const Scenario& s, const ReplicaRe
         trace.group(fmt::format("{} jobs, replica {}", history.jobs(), result.index));
     trace_counts(trace, group, history);
     trace_fleet_events(trace, group, result);
-    return trace_runs(trace, history.stints());
+    return trace_runs(trace, s, history.stints());
 }
 
 void trace_replica(PerfettoTrace& trace, const Scenario& s, const ReplicaResult& result,
@@ -222,7 +222,7 @@ void trace_step(PerfettoTrace& trace, const Scenario& s) {
     parts.add("straggler wait", seconds(step.straggler_wait));
     parts.add("waiting for silent faults", seconds(step.degraded));
     parts.add("data wait", seconds(step.data_wait));
-    if (s.model.name.empty()) return;
+    if (s.model.name.empty() || s.given_step) return;
     Communicators groups = communicators(s, s.fidelity);
     const CriticalPath path =
         critical_path(s.model, s.plan, groups, s.parameter_bytes, s.optimizer_traffic);

@@ -45,6 +45,7 @@ Trial run_one(const TrialOptions& options, const ScenarioChanges& changes, unsig
     }
     if (options.replicas > 0) scenario->replicas = std::min(scenario->replicas, options.replicas);
     trial.causes = loss_causes(*scenario);
+    trial.draws = scenario->draws.size();
     CampaignOptions campaign;
     campaign.threads = threads;
     campaign.cancelled = options.cancelled;
@@ -57,6 +58,7 @@ Trial run_one(const TrialOptions& options, const ScenarioChanges& changes, unsig
         }
         trial.values.push_back(paired_values(of_replicas));
     }
+    if (options.prices && scenario->cost) trial.cost = study_costs(*scenario, result.replicas);
     trial.ledger = result.ledger;
     trial.fingerprint = fingerprint_of(result);
     trial.ending = result.ending();
@@ -64,6 +66,12 @@ Trial run_one(const TrialOptions& options, const ScenarioChanges& changes, unsig
 }
 
 }  // namespace
+
+Summary summarise_change(const Trial& after, const Trial& before, std::size_t metric) {
+    const std::vector<double>& values = after.values[metric];
+    return summarise_paired(values, before.values[metric],
+                            dealt_over(values.size(), draws_of_pairs(after.draws, before.draws)));
+}
 
 std::vector<std::optional<Trial>> run_trials(const TrialOptions& options,
                                              const std::vector<ScenarioChanges>& variants) {

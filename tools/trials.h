@@ -16,6 +16,7 @@ struct TrialOptions {
     std::string file;  // what messages call it
     std::vector<std::string> metrics;
     std::int64_t replicas = 0;  // at most; 0: as many as the scenario says
+    bool prices = false;        // of scenarios with [cost], what prices leave open too
     unsigned threads = 1;
     const std::atomic<bool>* cancelled = nullptr;
     // As trials finish, from any thread, one call at a time.
@@ -27,12 +28,19 @@ struct Trial {
     std::vector<std::vector<double>> values;  // by metric, then replica, ready to be paired
     std::vector<double> ledger;               // mean fraction by category
     LossCauses causes;                        // that are in it
+    std::optional<CostStudy> cost;            // when it was asked for
+    std::size_t draws = 0;                    // of the network's luck, that its replicas share
     Ending ending = Ending::complete;
     std::uint64_t fingerprint = 0;  // of all metrics and the ledger: equal when nothing differs
 
     bool possible() const { return problem.empty(); }
-    Summary summary(std::size_t metric) const { return summarise(values[metric]); }
+    Summary summary(std::size_t metric) const {
+        return summarise(values[metric], dealt_over(values[metric].size(), draws));
+    }
 };
+
+// The change from before to after, in a metric by its number.
+Summary summarise_change(const Trial& after, const Trial& before, std::size_t metric);
 
 // In the order of `variants`; empty where Ctrl-C came first. Throws ScenarioError when a metric is none.
 std::vector<std::optional<Trial>> run_trials(const TrialOptions& options,

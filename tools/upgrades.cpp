@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/comparison.h"
+
 namespace railyard {
 
 namespace {
@@ -15,19 +17,25 @@ class Candidates {
         : s_(s), standalone_(s.open_catalogue()), catalogue_(standalone_.catalogue) {}
 
     std::vector<Upgrade> all() {
+        free_ = true;
+        add_routing();
+        add_plans();
+        add_checkpoints();
+        free_ = false;
         add_nodes();
         add_nic();
         add_network();
         add_spares();
         add_storage();
-        add_checkpoints();
         return std::move(out_);
     }
 
   private:
     void add(std::string name, std::vector<std::string> settings) {
-        out_.push_back({std::move(name), std::move(settings)});
+        out_.push_back({std::move(name), std::move(settings), free_});
     }
+    void add_routing();
+    void add_plans();
     void add_nodes();
     void add_nic();
     void add_network();
@@ -38,8 +46,50 @@ class Candidates {
     const Scenario& s_;
     StandaloneCatalogue standalone_;
     Catalogue& catalogue_;
+    bool free_ = false;
     std::vector<Upgrade> out_;
 };
+
+// Where the network is modelled: each other way to choose paths, and more of them.
+void Candidates::add_routing() {
+    if (s_.fidelity == Fidelity::analytic) return;
+    const RoutingSpec& now = s_.networks[0].routing;
+    for (std::size_t i = 0; i < routing_names().size(); ++i) {
+        if (static_cast<Routing>(i) == now.policy) continue;
+        add(fmt::format("{} routing instead of {}", routing_names()[i],
+                        routing_names()[static_cast<std::size_t>(now.policy)]),
+            {fmt::format("fabric.compute.routing={}", routing_names()[i])});
+    }
+    constexpr std::int64_t more = 4;
+    constexpr std::int64_t enough = 32;
+    if (now.queue_pairs >= enough) return;
+    add(fmt::format("{} queue pairs a connection instead of {}", now.queue_pairs * more,
+                    now.queue_pairs),
+        {fmt::format("fabric.compute.queue_pairs={}", now.queue_pairs * more)});
+}
+
+// The same GPUs, batch and split: in another order, in other microbatches, with more or less computed again.
+void Candidates::add_plans() {
+    if (s_.model.name.empty()) return;
+    const ParallelPlan& plan = s_.plan;
+    for (std::size_t i = 0; i < rank_order_names().size(); ++i) {
+        if (static_cast<RankOrder>(i) == plan.order) continue;
+        add(fmt::format("ranks in the order {}", rank_order_names()[i]),
+            {fmt::format("job.parallel.order={}", rank_order_names()[i])});
+    }
+    std::vector<std::int64_t> sizes = {2 * plan.microbatch};
+    if (plan.microbatch % 2 == 0) sizes.push_back(plan.microbatch / 2);
+    for (const std::int64_t size : sizes) {
+        add(fmt::format("microbatches of {} instead of {}", size, plan.microbatch),
+            {fmt::format("job.parallel.microbatch={}", size)});
+    }
+    for (std::size_t i = 0; i < recompute_names().size(); ++i) {
+        if (static_cast<Recompute>(i) == plan.recompute) continue;
+        add(fmt::format("recomputation: {} instead of {}", recompute_names()[i],
+                        recompute_names()[static_cast<std::size_t>(plan.recompute)]),
+            {fmt::format("job.parallel.recompute={}", recompute_names()[i])});
+    }
+}
 
 // Nodes of as many GPUs: the plan stays.
 void Candidates::add_nodes() {
@@ -84,8 +134,18 @@ void Candidates::add_network() {
     }
     for (const char* kind : {"infiniband", "roce"}) {
         if (network_kinds()[static_cast<std::size_t>(s_.networks[0].kind)] == kind) continue;
-        add(fmt::format("{} as the compute network", kind),
-            {fmt::format("fabric.compute.kind={}", kind)});
+        // Switches that the scenario names are of its own kind.
+        const bool infiniband = std::string_view(kind) == "infiniband";
+        const std::string model =
+            fitting_switch(catalogue_, infiniband, s_.networks[0].spec.nic_bandwidth);
+        std::vector<std::string> settings = {fmt::format("fabric.compute.kind={}", kind)};
+        if (model.empty()) continue;
+        for (const char* tier : {"leaf", "spine", "core"}) {
+            settings.push_back(fmt::format("fabric.compute.{}={}", tier, model));
+        }
+        if (s_.networks[0].sharp) settings.emplace_back("fabric.compute.sharp=false");
+        add(fmt::format("{} as the compute network ({} switches)", kind, model),
+            std::move(settings));
     }
 }
 
@@ -140,8 +200,6 @@ void Candidates::add_checkpoints() {
         {sync ? "job.checkpoint.mode=async" : "job.checkpoint.mode=sync"});
 }
 
-const std::string cost_metric = "cost_per_year";
-
 std::vector<double> speeds(const Trial& trial) {
     std::vector<double> out;
     for (std::size_t r = 0; r < trial.values[1].size(); ++r) {
@@ -158,14 +216,61 @@ UpgradeEffect effect_of(const Upgrade& upgrade, const Trial& with, const Trial& 
     const double mean = summarise(before).mean;
     for (double& speed : before) speed /= mean;
     for (double& speed : after) speed /= mean;
-    out.speed = summarise_paired(after, before);
-    out.goodput = summarise_paired(with.values[0], base.values[0]);
-    if (base.values.size() > 3) {
-        const double cost = base.summary(3).mean;
-        out.cost = with.summary(3).mean - cost;
-        out.return_on_cost = (1 + out.speed.mean) / (1 + *out.cost / cost) - 1;
+    out.speed = summarise_paired(after, before,
+                                 dealt_over(after.size(), draws_of_pairs(with.draws, base.draws)));
+    out.goodput = summarise_change(with, base, 0);
+    if (!base.cost || !with.cost) return out;
+    std::vector<double> more;
+    std::vector<double> returns;
+    const auto gained = [&](const YearlyCost& a, const YearlyCost& b) {
+        return (1 + out.speed.mean) * a.total() / b.total() - 1;
+    };
+    for (std::size_t d = 0; d < base.cost->draws.size(); ++d) {
+        const YearlyCost& a = base.cost->draws[d];
+        const YearlyCost& b = with.cost->draws[d];
+        more.push_back(b.total() - a.total());
+        returns.push_back(gained(a, b));
     }
+    const YearlyCost& a = base.cost->typical;
+    const YearlyCost& b = with.cost->typical;
+    out.cost = range_of(std::move(more), b.total() - a.total());
+    out.return_on_cost = range_of(std::move(returns), gained(a, b));
     return out;
+}
+
+// By what changes are judged against each other.
+std::string judged_by(const Scenario& s) {
+    return s.cost && s.tokens_per_step > 0 ? "cost_per_1e12_tokens" : "steps_per_day";
+}
+
+std::optional<Contest> contest_of(const std::vector<Upgrade>& upgrades,
+                                  const std::vector<std::optional<Trial>>& trials,
+                                  const Scenario& scenario) {
+    const std::string metric = judged_by(scenario);
+    const Better better = better_of(metric);
+    std::vector<std::size_t> order;  // of trials
+    for (std::size_t i = 0; i < trials.size(); ++i) {
+        if (!trials[i] || !trials[i]->possible() || trials[i]->ending != Ending::complete) continue;
+        if (std::isfinite(trials[i]->summary(3).mean)) order.push_back(i);
+    }
+    if (order.size() < 2) return std::nullopt;
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        const double of_a = trials[a]->summary(3).mean;
+        const double of_b = trials[b]->summary(3).mean;
+        return better == Better::higher ? of_a > of_b : of_a < of_b;
+    });
+    const auto upgrade = [&](std::size_t i) {
+        return i == 0 ? Upgrade{"the scenario as it is", {}} : upgrades[i - 1];
+    };
+    const Trial& best = *trials[order[0]];
+    const Trial& second = *trials[order[1]];
+    const CostMetric* money = cost_metric(metric);
+    return Contest{
+        upgrade(order[0]),
+        upgrade(order[1]),
+        {metric, money ? "USD" : "steps/day", better, 0, 1,
+         money ? compare_money(*best.cost, *second.cost, *money, best.values[3].size(), 0.95)
+               : compare_paired(best.values[3], second.values[3], better)}};
 }
 
 }  // namespace
@@ -177,12 +282,8 @@ std::vector<Upgrade> upgrade_candidates(const Scenario& scenario) {
 UpgradeTable try_upgrades(const TrialOptions& options, const ScenarioChanges& changes,
                           const Scenario& scenario) {
     TrialOptions trial_options = options;
-    trial_options.metrics = {"goodput", "steps", "wall_time"};
-    const std::vector<Metric> metrics = run_replica(scenario, 0, false).metrics;
-    if (std::any_of(metrics.begin(), metrics.end(),
-                    [](const Metric& m) { return m.name == cost_metric; })) {
-        trial_options.metrics.push_back(cost_metric);
-    }
+    trial_options.metrics = {"goodput", "steps", "wall_time", judged_by(scenario)};
+    trial_options.prices = true;
     const std::vector<Upgrade> upgrades = upgrade_candidates(scenario);
     std::vector<ScenarioChanges> variants = {changes};
     for (const Upgrade& upgrade : upgrades) {
@@ -193,7 +294,7 @@ UpgradeTable try_upgrades(const TrialOptions& options, const ScenarioChanges& ch
     const std::vector<std::optional<Trial>> trials = run_trials(trial_options, variants);
     UpgradeTable out;
     if (!trials[0]) throw Interrupted();
-    if (trial_options.metrics.size() > 3) out.cost = trials[0]->summary(3).mean;
+    if (trials[0]->cost) out.cost = trials[0]->cost->typical.total();
     for (std::size_t i = 0; i < upgrades.size(); ++i) {
         const std::optional<Trial>& trial = trials[i + 1];
         if (!trial) {
@@ -204,10 +305,14 @@ UpgradeTable try_upgrades(const TrialOptions& options, const ScenarioChanges& ch
             out.effects.push_back(effect_of(upgrades[i], *trial, *trials[0]));
         }
     }
+    out.contest = contest_of(upgrades, trials, scenario);
     std::stable_sort(out.effects.begin(), out.effects.end(),
                      [](const UpgradeEffect& a, const UpgradeEffect& b) {
-                         return a.return_on_cost.value_or(a.speed.mean) >
-                                b.return_on_cost.value_or(b.speed.mean);
+                         const auto gain = [](const UpgradeEffect& e) {
+                             return e.return_on_cost ? e.return_on_cost->typical : e.speed.mean;
+                         };
+                         if (a.upgrade.free != b.upgrade.free) return a.upgrade.free;
+                         return gain(a) > gain(b);
                      });
     return out;
 }

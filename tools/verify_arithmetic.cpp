@@ -11,85 +11,126 @@ namespace railyard {
 
 namespace {
 
-// The numbers in a text, in order: "p=4 m=8 v=6" gives 4, 8, 6.
-std::vector<double> numbers_in(const std::string& text) {
-    std::vector<double> out;
-    const char* at = text.c_str();
-    while (*at != 0) {
-        char* end = nullptr;
-        const bool starts = std::isdigit(static_cast<unsigned char>(*at)) != 0;
-        const double value = starts ? std::strtod(at, &end) : 0;
-        if (starts) out.push_back(value);
-        at = starts ? end : at + 1;
-    }
-    return out;
+using Groups =
+    std::vector<std::string>;  // of a row's config, as its oracle's pattern leaves them open
+
+double bubble(Bench& bench, const Groups& g) {
+    // A model of equal stages, whose logits cost nothing, over a network that costs nothing.
+    ParallelPlan p;
+    p.pipeline = std::stoll(g[0]);
+    p.global_batch = std::stoll(g[1]);
+    p.interleave = std::stoll(g[2]);
+    p.sequence_length = 2048;
+    TransformerModel m = gpt(p.pipeline * 6, 8192, 64, 0, 2048);
+    Node node = bench.node("dgx_h100");
+    node.gpu.kernel_gap = {};
+    node.gpu.step_overhead = {};
+    Communicators groups = bench.groups(node);
+    const StepTime step = model_step(m, p, groups, bench.bytes(), 0);
+    return seconds(step.bubble) / seconds(step.compute);
 }
+
+struct Dimensions {
+    const char* name;
+    std::int64_t layers, hidden, heads;
+};
+constexpr Dimensions megatron_models[] = {{"22B", 48, 6144, 64},
+                                          {"175B", 96, 12288, 96},
+                                          {"530B", 105, 20480, 128},
+                                          {"1T", 128, 25600, 160}};
+
+TransformerModel megatron(const std::string& name) {
+    for (const Dimensions& d : megatron_models) {
+        if (name == d.name) return gpt(d.layers, d.hidden, d.heads, 51200, 2048);
+    }
+    throw RowError{"config", fmt::format("no model {}", name)};
+}
+
+ParallelPlan batch_of(const Groups& g) {
+    ParallelPlan p;
+    p.sequence_length = 2048;
+    p.global_batch = std::stoll(g[1]);
+    return p;
+}
+
+double flops_with_recompute(Bench&, const Groups& g) {
+    return hardware_flops(megatron(g[0]), batch_of(g));
+}
+
+double flops(Bench&, const Groups& g) {
+    return model_flops(megatron(g[0]), batch_of(g));
+}
+
+double parameters(Bench&, const Groups& g) {
+    return parameter_count(
+        gpt(std::stoll(g[0]), std::stoll(g[1]), 64, std::stoll(g[2]), std::stoll(g[3])));
+}
+
+// P(at most n - need down), each down with the same probability.
+double availability(Bench&, const Groups& g) {
+    const double n = std::stod(g[0]);
+    const double need = std::stod(g[1]);
+    const double down_share = std::stod(g[2]);
+    double probability = std::pow(1 - down_share, n);
+    double sum = probability;
+    for (double down = 1; down <= n - need; ++down) {
+        probability *= (n - down + 1) / down * down_share / (1 - down_share);
+        sum += probability;
+    }
+    return sum;
+}
+
+double gang_mttf_h(Bench&, const Groups& g) {
+    return 24 / (std::stod(g[0]) * std::stod(g[1]) / 1000);
+}
+
+double weibull_scale(Bench&, const Groups& g) {
+    return 1 / std::tgamma(1 + 1 / std::stod(g[0]));
+}
+
+double slowest_exponential(Bench&, const Groups& g) {
+    double sum = 0;
+    for (double i = 1; i <= std::stod(g[0]); ++i) sum += 1 / i;
+    return sum;
+}
+
+double slowest_normal(Bench&, const Groups& g) {
+    return expected_max_normal(std::stoll(g[0]));
+}
+
+struct Arithmetic {
+    const char* oracle;
+    const char* config;  // all of it
+    const char* like;
+    double (*simulated)(Bench&, const Groups&);
+};
+constexpr Arithmetic arithmetic[] = {
+    {"pipeline bubble", "p=([1-9][0-9]{0,3}) m=([1-9][0-9]{0,3}) v=([1-9][0-9]{0,2})", "p=4 m=8 v=6", bubble},
+    {"Megatron FLOPs/iteration (with activation recompute)",
+     "(?:GPT-3 |MT )?(22B|175B|530B|1T) B=([0-9]{1,9})", "GPT-3 175B B=1536", flops_with_recompute},
+    {"model FLOPs/iteration (no recompute)", "(?:GPT-3 |MT )?(22B|175B|530B|1T) B=([0-9]{1,9})",
+     "GPT-3 175B B=1536", flops},
+    {"Megatron parameter count",
+     "(?:MT 1T|22B) l=([0-9]{1,6}) h=([0-9]{1,6}) V=([0-9]{1,9}) s=([0-9]{1,9})",
+     "22B l=48 h=6144 V=51200 s=2048", parameters},
+    {"k-of-n availability",
+     "([0-9]{1,6}) nodes installed, ([0-9]{1,6}) needed, unavailability (0\\.[0-9]+)",
+     "76 nodes installed, 72 needed, unavailability 0.007", availability},
+    {"MTTF of gang", "([0-9]{1,9}) nodes, ([0-9.]+) per 1000 node-days",
+     "128 nodes, 6.5 per 1000 node-days", gang_mttf_h},
+    {"Weibull mean 1 scale", "shape ([0-9.]+)", "shape 1.5", weibull_scale},
+    {"straggler: E[max of n iid exp(1) delays]", "n=([0-9]{1,6})", "n=8", slowest_exponential},
+    {"straggler: E[max of n iid N(0,1)]", "n=([0-9]{1,6})", "n=512", slowest_normal},
+};
 
 // 74: training arithmetic, exact.
 RowResult training_arithmetic(Bench& bench, const Fields& f) {
-    const std::string& oracle = f.text("oracle");
-    const std::string& config = f.text("config");
-    const std::vector<double> n = numbers_in(config);
-    const auto is = [&](const char* word) { return oracle.find(word) != std::string::npos; };
-    const auto row = [&](double simulated) {
-        return VerifiedRow{fmt::format("{}, {}", oracle, config), "", f.figure("value"), simulated};
-    };
-    if (is("pipeline bubble") && n.size() == 3) {
-        // A model of equal stages, whose logits cost nothing, over a network that costs nothing.
-        ParallelPlan p;
-        p.pipeline = std::llround(n[0]);
-        p.global_batch = std::llround(n[1]);
-        p.interleave = std::llround(n[2]);
-        p.sequence_length = 2048;
-        TransformerModel m = gpt(p.pipeline * 6, 8192, 64, 0, 2048);
-        Node node = bench.node("dgx_h100");
-        node.gpu.kernel_gap = {};
-        node.gpu.step_overhead = {};
-        Communicators groups = bench.groups(node);
-        const StepTime step = model_step(m, p, groups, bench.bytes(), 0);
-        return row(seconds(step.bubble) / seconds(step.compute));
+    for (const Arithmetic& each : arithmetic) {
+        if (f.text("oracle") != each.oracle) continue;
+        const Groups groups = f.groups("config", each.config, each.like);
+        return VerifiedRow{fmt::format("{}, {}", each.oracle, f.text("config")), "",
+                           f.figure("value"), each.simulated(bench, groups)};
     }
-    if (is("FLOPs/iteration") || is("parameter count")) {
-        struct Dimensions {
-            const char* name;
-            std::int64_t layers, hidden, heads;
-        };
-        const Dimensions models[] = {{"22B", 48, 6144, 64},
-                                     {"175B", 96, 12288, 96},
-                                     {"530B", 105, 20480, 128},
-                                     {"1T", 128, 25600, 160}};
-        for (const Dimensions& d : models) {
-            if (config.find(d.name) == std::string::npos) continue;
-            const TransformerModel m = gpt(d.layers, d.hidden, d.heads, 51200, 2048);
-            if (is("parameter count")) return row(m.params);
-            const std::size_t batch = config.find("B=");
-            if (batch == std::string::npos) return std::nullopt;
-            ParallelPlan p;
-            p.sequence_length = 2048;
-            p.global_batch = std::atoll(config.c_str() + batch + 2);
-            return row(is("no recompute") ? model_flops(m, p) : hardware_flops(m, p));
-        }
-    }
-    if (is("E[max of n iid N(0,1)]") && n.size() == 1) {
-        return row(expected_max_normal(std::llround(n[0])));
-    }
-    if (is("E[max of n iid exp(1)") && n.size() == 1) {
-        double sum = 0;
-        for (double i = 1; i <= n[0]; ++i) sum += 1 / i;
-        return row(sum);
-    }
-    if (is("k-of-n availability") && n.size() == 3) {
-        // P(at most n - need down), each down with probability n[2].
-        double probability = std::pow(1 - n[2], n[0]);
-        double sum = probability;
-        for (double down = 1; down <= n[0] - n[1]; ++down) {
-            probability *= (n[0] - down + 1) / down * n[2] / (1 - n[2]);
-            sum += probability;
-        }
-        return row(sum);
-    }
-    if (is("MTTF of gang") && n.size() == 3) return row(24 / (n[0] * n[1] / n[2]));
-    if (is("Weibull mean") && n.size() == 1) return row(1 / std::tgamma(1 + 1 / n[0]));
     return std::nullopt;
 }
 

@@ -5,28 +5,40 @@
 namespace railyard {
 
 void check_plan(const TransformerModel& m, const ParallelPlan& p) {
-    const std::pair<const char*, std::int64_t> sizes[] = {
-        {"layers", m.layers},       {"hidden", m.hidden}, {"heads", m.heads},
-        {"seq", p.sequence_length}, {"tp", p.tensor},     {"pp", p.pipeline},
-        {"cp", p.context},          {"dp", p.data},       {"microbatch", p.microbatch}};
-    for (const auto& [column, size] : sizes) {
-        if (size < 1) throw RowError{column, fmt::format("expected 1 or more, found {}", size)};
+    struct Size {
+        const char* column;
+        std::int64_t size;
+        std::int64_t least = 1;
+    };
+    const Size sizes[] = {{"layers", m.layers},
+                          {"hidden", m.hidden},
+                          {"heads", m.heads},
+                          {"vocab", m.vocab, 0},  // none: a model whose logits cost nothing
+                          {"seq", p.sequence_length},
+                          {"tp", p.tensor},
+                          {"pp", p.pipeline},
+                          {"cp", p.context},
+                          {"dp", p.data},
+                          {"microbatch", p.microbatch},
+                          {"global_batch", p.global_batch},
+                          {"interleave", p.interleave}};
+    for (const auto& [column, size, least] : sizes) {
+        if (size < least) {
+            throw RowError{column, fmt::format("expected {} or more, found {}", least, size)};
+        }
+        if (size > plan_size_max) {
+            throw RowError{column,
+                           fmt::format("expected at most {}, found {}", plan_size_max, size)};
+        }
     }
-    if (m.heads % p.tensor != 0) {
-        throw RowError{
-            "tp", fmt::format("{} attention heads don't divide by {} ranks", m.heads, p.tensor)};
+    const std::vector<PlanProblem> problems = plan_problems(m, p);
+    if (problems.empty()) return;
+    const std::pair<const char*, const char*> columns[] = {
+        {"tensor", "tp"}, {"pipeline", "pp"}, {"context", "cp"}, {"sequence_length", "seq"}};
+    for (const auto& [key, column] : columns) {
+        if (problems[0].key == key) throw RowError{column, problems[0].message};
     }
-    if (p.pipeline > 1 && !layers_split(m, p)) {
-        throw RowError{"pp",
-                       fmt::format("{} layers don't divide by {} ranks, nor with one layer less on "
-                                   "the first and last",
-                                   m.layers, p.pipeline)};
-    }
-    if (p.global_batch % (p.data * p.microbatch) != 0) {
-        throw RowError{"global_batch",
-                       fmt::format("{} sequences don't divide by data {} x microbatch {}",
-                                   p.global_batch, p.data, p.microbatch)};
-    }
+    throw RowError{problems[0].key, problems[0].message};
 }
 
 std::int64_t data_ranks(const ParallelPlan& p, std::int64_t gpus) {
@@ -51,10 +63,8 @@ TransformerModel gpt(std::int64_t layers, std::int64_t hidden, std::int64_t head
     m.value_dim = m.head_dim;
     m.vocab = vocab;
     m.sequence_length = sequence;
-    const double l = static_cast<double>(layers);
-    const double h = static_cast<double>(hidden);
-    m.params =
-        12 * l * h * h * (1 + 13 / (12 * h) + static_cast<double>(vocab + sequence) / (12 * l * h));
+    m.tied_embedding = m.linear_bias = m.norm_bias = true;
+    m.learned_positions = sequence;
     return m;
 }
 

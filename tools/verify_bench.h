@@ -14,6 +14,9 @@
 
 namespace railyard {
 
+// The most that each dimension of a plan may be, as in a scenario: products of three still fit.
+constexpr std::int64_t plan_size_max = 1'000'000;
+
 // Throws RowError when the model can't be cut in this way.
 void check_plan(const TransformerModel& m, const ParallelPlan& p);
 
@@ -62,7 +65,7 @@ struct TableFormat {
 // Of a plan that leaves them open: what its other dimensions leave of `gpus`. Throws RowError.
 std::int64_t data_ranks(const ParallelPlan& p, std::int64_t gpus);
 
-// A GPT by its dimensions; parameters by Megatron's formula (arXiv:2104.04473, eq. 2).
+// A GPT by its dimensions; parameters as Megatron's formula counts them (arXiv:2104.04473, eq. 2).
 TransformerModel gpt(std::int64_t layers, std::int64_t hidden, std::int64_t heads,
                      std::int64_t vocab, std::int64_t sequence);
 // Of one step.

@@ -34,7 +34,7 @@ class MegatronText {
 
   private:
     double checkpoint_tb(const char* model) {
-        return read_model(own_.catalogue, model).params *
+        return parameter_count(read_model(own_.catalogue, model)) *
                own_.catalogue.number("checkpoint", "", "persisted_bytes_per_param") * 1e-12;
     }
 
@@ -67,7 +67,6 @@ class MegatronText {
     // 128 GPUs, (t, p) = (8, 16), the batch at which it costs most.
     double recomputation_percent() {
         TransformerModel m = read_model(own_.catalogue, "gpt3_175b");
-        m.params *= static_cast<double>(layers_145b) / static_cast<double>(m.layers);
         m.layers = layers_145b;
         const Node node = read_node(own_.catalogue, "dgx_a100");
         ParallelPlan p;

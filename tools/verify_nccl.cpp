@@ -30,23 +30,28 @@ bool mentions(const std::string& text, std::string_view word) {
     return text.find(word) != std::string::npos;
 }
 
-// The first kind of node in the catalogue whose GPU is named, and of those the longest name; the
-// name of a system in the network's column ("DGX H100 8x400G") comes before a list of devices.
-std::string node_of(const NcclRun& run) {
-    for (const std::string& text : {lower(run.network), lower(run.device)}) {
-        std::string best;
-        std::size_t length = 0;
-        for (const std::string& node : Catalogue::names("node")) {
-            const std::string gpu = Catalogue::entry("node", node)->find("gpu")->text;
-            const std::string family = gpu.substr(0, gpu.find('_'));
-            if (family.size() > length && mentions(text, family)) {
-                best = node;
-                length = family.size();
-            }
+// The kind of node in the catalogue whose GPU a text names; of GPUs that are in each other's names
+// (B200, GB200) the longest, of nodes with the same the first. Throws RowError when it names two.
+std::string node_named(const char* column, const std::string& text) {
+    std::string best;
+    std::string of;
+    for (const std::string& node : Catalogue::names("node")) {
+        const std::string gpu = Catalogue::entry("node", node)->find("gpu")->text;
+        const std::string family = gpu.substr(0, gpu.find('_'));
+        if (!mentions(text, family) || mentions(of, family)) continue;
+        if (!mentions(family, of)) {
+            throw RowError{column, fmt::format("names two GPUs, {} and {}", of, family)};
         }
-        if (!best.empty()) return best;
+        best = node;
+        of = family;
     }
-    return "";
+    return best;
+}
+
+// The name of a system in the network's column ("DGX H100 8x400G") comes before a list of devices.
+std::string node_of(const NcclRun& run) {
+    const std::string node = node_named("network", lower(run.network));
+    return node.empty() ? node_named("device", lower(run.device)) : node;
 }
 
 // The NIC that stands for a transport; the rate decides between generations of one.
@@ -63,14 +68,20 @@ const char* nic_of(const std::string& network, double gbit) {
     return gbit < 400 ? "cx6_hdr200" : "cx7_ndr400";
 }
 
-// Sets the NICs that the network's column counts, "8x NDR400 IB" or "4x100G".
+// Sets the NICs that the network's column counts, "8x NDR400 IB" or "4x100G": so many Gbit/s each.
 void read_network(Bench& bench, const std::string& column, Node& node) {
     const std::string network = lower(column);
-    std::smatch found;
-    static const std::regex NICs(R"((\d+)\s*x\s*[a-z]*\s*(\d+))");
-    if (!std::regex_search(network, found, NICs)) return;
-    const double gbit = std::stod(found[2]);
-    node.nics = std::stoll(found[1]);
+    static const std::regex nics(R"((\d+)\s*x\s*([a-z]*)\s*(\d+(?:\.\d+)?)\s*(g\w*(?:/s)?)?)");
+    const std::sregex_iterator first(network.begin(), network.end(), nics);
+    if (first == std::sregex_iterator() || std::next(first) != std::sregex_iterator()) {
+        throw RowError{"network",
+                       fmt::format("expected one kind of NIC, as in '8x400G', found '{}'", column)};
+    }
+    if ((*first)[4].str().starts_with("gb/") && mentions(column, "GB/s")) {
+        throw RowError{"network", fmt::format("expected NICs in Gbit/s, found '{}'", column)};
+    }
+    const double gbit = std::stod((*first)[3]);
+    node.nics = std::stoll((*first)[1]);
     set_nic(bench.catalogue(), node, nic_of(network, gbit));
     const Bandwidth printed = Bandwidth::bits_per_second(std::llround(gbit * 1e9));
     node.nic_bandwidth =
@@ -78,16 +89,31 @@ void read_network(Bench& bench, const std::string& column, Node& node) {
     node.nic_line_rate = printed;
 }
 
-// An algorithm's name says that it was forced, unless it explains a default.
+template <class Word>
+Word named(const std::string& word, const std::vector<std::string>& words) {
+    return static_cast<Word>(std::ranges::find(words, word) - words.begin());
+}
+
+// An algorithm's name, with or without a protocol, says that it was forced, unless it explains a
+// default; the library's own name asks for nothing. A column that says more, such as one algorithm up to
+// a size and another above, is not expressed.
 Wish wish_of(const std::string& column) {
     const std::string text = lower(column);
+    static const std::regex nothing(R"(|-|[nr]ccl|default\s*(\([^()]*\))?|\w+\s*\(default\))");
+    if (std::regex_match(text, nothing)) return {};
+    static const std::regex forced(
+        R"((ring|tree|nvlstree|nvls|pat)(?: (ll128|ll|simple))?(?: \(nvls off\))?)");
+    std::smatch found;
+    if (!std::regex_match(text, found, forced)) {
+        throw RowError{"algo",
+                       fmt::format("expected an algorithm of all sizes and its protocol, as in "
+                                   "'Ring LL', or 'default', found '{}'",
+                                   column)};
+    }
+    const std::string algorithm = found[1] == "nvlstree" ? "nvls_tree" : found[1].str();
     Wish wish;
-    if (mentions(text, "default")) return wish;
-    if (text.starts_with("ring")) wish.algorithm = Algorithm::ring;
-    if (text.starts_with("tree")) wish.algorithm = Algorithm::tree;
-    if (text.starts_with("nvls")) wish.algorithm = Algorithm::nvls;
-    if (text.starts_with("nvlstree")) wish.algorithm = Algorithm::nvls_tree;
-    if (mentions(text, "simple")) wish.protocol = Protocol::simple;
+    wish.algorithm = named<Algorithm>(algorithm, algorithm_names());
+    if (found[2].matched) wish.protocol = named<Protocol>(found[2].str(), protocol_names());
     return wish;
 }
 
@@ -150,8 +176,8 @@ RowResult nccl_peak(Bench& bench, const Fields& f) {
                 multi ? 4 : f.integer("nodes"),
                 multi ? 32 : f.integer("num_gpus"),
                 0};
-    const double size = f.leading_number("size");  // "8GiB", or "peak"
-    run.bytes = (size > 0 ? size : 16) * 1073741824;
+    const std::string gib = f.groups("size", "peak|large|([0-9]+) ?GiB", "8GiB")[0];
+    run.bytes = (gib.empty() ? 16 : std::stod(gib)) * 1073741824;
     const double published = f.number("busbw_GBps");
     const std::optional<double> time = nccl_seconds(bench, run);
     if (!time || published == 0) return std::nullopt;

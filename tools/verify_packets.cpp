@@ -9,6 +9,7 @@
 #include <regex>
 
 #include "tools/dcqcn_runs.h"
+#include "tools/installation.h"
 #include "tools/ns3_runs.h"
 
 namespace railyard {
@@ -74,7 +75,7 @@ std::string Ns3Table::trace() const {
     constexpr char name[] = "/traces/ns3_websearch_flows.csv";
     const std::string beside = folder_ + name;
     if (std::filesystem::exists(beside)) return beside;
-    return std::string(RAILYARD_ROOT "/tests/validation") + name;
+    return shipped_file("tests/validation") + name;
 }
 
 // "websearch_star16_25G_load0.5", "size 10000-100000": the trace is of load 0.5.

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "models/campaign/campaign.h"
+#include "tools/installation.h"
 
 namespace railyard {
 
@@ -18,12 +19,12 @@ constexpr double hour_s = 3600;
 
 // "~600", ">100", "<=15": the number, and what is said of it.
 struct Figure {
-    explicit Figure(const std::string& text) {
-        const std::size_t digits = text.find_first_of("0123456789.");
-        if (digits == std::string::npos) return;
-        if (text.find('<') < digits) as = Published::at_most;
-        if (text.find('>') < digits) as = Published::at_least;
-        value = std::strtod(text.c_str() + digits, nullptr);
+    explicit Figure(const Fields& f) {
+        const std::vector<std::string> groups =
+            f.groups("value", "(~|<=?|>=?)?([0-9]+(?:[.][0-9]+)?(?:e-?[0-9]+)?)", "<=15");
+        if (groups[0].starts_with('<')) as = Published::at_most;
+        if (groups[0].starts_with('>')) as = Published::at_least;
+        value = std::stod(groups[1]);
     }
     double value = 0;
     Published as = Published::figure;
@@ -49,7 +50,7 @@ CampaignResult run_text(const std::string& text) {
 Scenario study(const char* name, std::vector<std::string> settings) {
     ScenarioChanges changes;
     changes.settings = std::move(settings);
-    return load_scenario_file(fmt::format("{}/scenarios/studies/{}.toml", RAILYARD_ROOT, name),
+    return load_scenario_file(shipped_file(fmt::format("scenarios/studies/{}.toml", name)),
                               changes);
 }
 
@@ -131,7 +132,7 @@ std::optional<VerifiedRow> llama3_cause(const Fields& f) {
 std::optional<VerifiedRow> llama3_scalar(const Fields& f) {
     const std::string& what = f.text("quantity");
     const CampaignResult& r = llama3().result;
-    Figure published(f.text("value"));
+    const bool training = mentions(what, "effective_training");
     double simulated = 0;
     if (what == "unexpected_interruptions_54d_16384gpu") {
         simulated = mean(r, "interruptions");
@@ -141,13 +142,14 @@ std::optional<VerifiedRow> llama3_scalar(const Fields& f) {
         simulated = mean(r, "interruptions") + mean(r, "planned_interruptions");
     } else if (what == "hardware_attributed_fraction") {
         simulated = llama3_hardware_share();
-    } else if (mentions(what, "effective_training")) {
+    } else if (training) {
         simulated = mean(r, "ettr");
-        if (published.value > 1) published.value /= 100;
-        published.as = Published::at_least;
     } else {
         return std::nullopt;
     }
+    Figure published(f);
+    if (training && published.value > 1) published.value /= 100;
+    if (training) published.as = Published::at_least;
     return row_of(what, what, published, simulated);
 }
 
@@ -218,7 +220,7 @@ std::optional<VerifiedRow> megascale_scalar(const Fields& f) {
     } else {
         return std::nullopt;
     }
-    return row_of(what, what, Figure(f.text("value")), simulated);
+    return row_of(what, what, Figure(f), simulated);
 }
 
 // ---- restarts of large jobs ----
@@ -245,7 +247,7 @@ double cold_restart_s(std::int64_t gpus) {
 std::optional<VerifiedRow> recovery(const Fields& f) {
     const std::string& what = f.text("quantity");
     if (what != "cold restart total" && what != "full warm-up recovery") return std::nullopt;
-    return row_of(f.text("gpus") + " GPUs", what + ", s", Figure(f.text("value")),
+    return row_of(f.text("gpus") + " GPUs", what + ", s", Figure(f),
                   cold_restart_s(f.integer("gpus")));
 }
 
@@ -283,8 +285,7 @@ work = "6.2 h"
 std::optional<VerifiedRow> rsc_scalar(const Fields& f) {
     const std::string& what = f.text("quantity");
     if (what != "hw_infra_failure_share_of_jobs_pct") return std::nullopt;
-    return row_of(f.text("cluster"), what, Figure(f.text("value")),
-                  rsc_hardware_failures_percent());
+    return row_of(f.text("cluster"), what, Figure(f), rsc_hardware_failures_percent());
 }
 
 // Mean time between failures of a job on nodes with this rate, h.
@@ -306,7 +307,8 @@ std::optional<VerifiedRow> other_cluster(const Fields& f) {
         return VerifiedRow{id, what, f.figure("value"), mean(llama3().result, "interruptions")};
     }
     if (mentions(what, "per 1000 servers per day") && mentions(f.text("note"), "h MTBF")) {
-        return VerifiedRow{id, "MTBF, h", Figure(f.text("note")).value,
+        const std::string hours = f.groups("note", "([0-9.]+) h MTBF", "2.55 h MTBF")[0];
+        return VerifiedRow{id, "MTBF, h", std::stod(hours),
                            mtbf_h(nodes, f.figure("value") / 1000)};
     }
     if (mentions(what, "cluster MTTF with 50,000 h accelerator MTTF")) {

@@ -6,13 +6,13 @@
 #include <cmath>
 
 #include "models/scheduler/scheduler.h"
+#include "tools/installation.h"
 #include "tools/nodes_file.h"
 
 namespace railyard {
 
 namespace {
 
-constexpr char traces[] = RAILYARD_ROOT "/tests/validation/traces/";
 constexpr std::int64_t gpus_per_node = 8;  // of all rows: the table's head
 
 // A figure of a row. The table's times are in units of the trace, here seconds; it prints them to
@@ -26,12 +26,12 @@ struct Figure {
 constexpr Figure figures[] = {
     {"mean_wait", 4, [](const StreamStatistics& s) { return s.mean_wait_s; }},
     {"mean_jct", 4, [](const StreamStatistics& s) { return s.mean_jct_s; }},
-    {"p50_wait", 0, [](const StreamStatistics& s) { return seconds(s.wait_p50); }},
-    {"p90_wait", 0, [](const StreamStatistics& s) { return seconds(s.wait_p90); }},
-    {"p99_wait", 0, [](const StreamStatistics& s) { return seconds(s.wait_p99); }},
-    {"max_wait", 0, [](const StreamStatistics& s) { return seconds(s.wait_max); }},
+    {"p50_wait", 0, [](const StreamStatistics& s) { return seconds(*s.wait_p50); }},
+    {"p90_wait", 0, [](const StreamStatistics& s) { return seconds(*s.wait_p90); }},
+    {"p99_wait", 0, [](const StreamStatistics& s) { return seconds(*s.wait_p99); }},
+    {"max_wait", 0, [](const StreamStatistics& s) { return seconds(*s.wait_max); }},
     {"zero_wait_frac", 6, [](const StreamStatistics& s) { return s.zero_wait; }},
-    {"makespan_end", 0, [](const StreamStatistics& s) { return seconds(s.end); }},
+    {"makespan_end", 0, [](const StreamStatistics& s) { return seconds(*s.end); }},
     {"utilisation", 6, [](const StreamStatistics& s) { return s.utilisation; }},
 };
 
@@ -48,9 +48,10 @@ class Schedules {
   private:
     std::optional<std::vector<VirtualCluster>> clusters(const Fields& f) const;
 
-    JobTrace trace_ = read_job_trace(std::string(traces) + "chronus_philly_mix2.csv", {});
+    JobTrace trace_ =
+        read_job_trace(shipped_file("tests/validation/traces/chronus_philly_mix2.csv"), {});
     std::vector<VirtualCluster> philly_ =
-        read_nodes_file(std::string(traces) + "philly_vc_nodes.csv", gpus_per_node);
+        read_nodes_file(shipped_file("tests/validation/traces/philly_vc_nodes.csv"), gpus_per_node);
 };
 
 std::optional<std::vector<VirtualCluster>> Schedules::clusters(const Fields& f) const {

@@ -44,9 +44,10 @@ double checkpoint_bytes(Catalogue& catalogue, double params) {
 
 // Of "BLOOM-176B", "Megatron 1T GPT": the catalogue's, where it has the model, or the number in the name.
 double params_of(Catalogue& catalogue, const std::string& system) {
-    if (mentions(system, "BLOOM-176B")) return read_model(catalogue, "bloom_176b").params;
-    if (mentions(system, "1T GPT")) return read_model(catalogue, "megatron_1t").params;
-    if (mentions(system, "Llama 3 405B")) return read_model(catalogue, "llama3_405b").params;
+    if (mentions(system, "BLOOM-176B")) return parameter_count(read_model(catalogue, "bloom_176b"));
+    if (mentions(system, "1T GPT")) return parameter_count(read_model(catalogue, "megatron_1t"));
+    if (mentions(system, "Llama 3 405B"))
+        return parameter_count(read_model(catalogue, "llama3_405b"));
     const char* number = R"(\b(\d+(?:\.\d+)?)([BT])\b)";
     std::smatch found;
     if (!std::regex_search(system, found, std::regex(number))) return 0;
@@ -67,7 +68,7 @@ Rows mlperf_checkpoint(Catalogue& catalogue, const Fields& f) {
     std::string model = "llama3_" + f.text("model");
     model.back() = 'b';
     if (Catalogue::entry("model", model) == nullptr) return {};
-    const double bytes = checkpoint_bytes(catalogue, read_model(catalogue, model).params);
+    const double bytes = checkpoint_bytes(catalogue, parameter_count(read_model(catalogue, model)));
     const std::string unit = binary_unit(f.text("unit"));
     return {{f.text("model"), unit, f.figure("checkpoint_size"), bytes / unit_size(unit)}};
 }

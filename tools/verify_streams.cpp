@@ -114,7 +114,9 @@ std::optional<VerifiedTable> verify_streams(const CsvTable& table, const Value* 
     VerifiedTable out{table.name, "jobs drawn like those of published traces", table.rows.size()};
     each_row(table, out.unused, [&](const Fields& f) {
         if (!traces.contains(f.text(column))) names.push_back(f.text(column));
-        traces[f.text(column)][f.text("quantity")] = f.leading_number("value");
+        // Three values in one field: nobody asks for one of them.
+        if (f.text("value").find(" / ") != std::string::npos) return;
+        traces[f.text(column)][f.text("quantity")] = f.figure("value");
     });
     StandaloneCatalogue own(ValueChoice::corrected, overrides);
     const double smallest_share = own.catalogue.number("job_stream", "all", "smallest_share");

@@ -7,9 +7,11 @@
 #include <cmath>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <numeric>
 
 #include "models/campaign/feeds.h"
+#include "sim/cancel.h"
 #include "sim/check.h"
 #include "sim/parallel.h"
 
@@ -51,8 +53,8 @@ void add_object_store_costs(const StorePrices& prices, const TierBytes& bytes, B
 void add_checkpoint_metrics(const Scenario& s, const CheckpointOutcome& c,
                             std::vector<Metric>& out) {
     const double saved = static_cast<double>(c.made_safe);
-    out.push_back(mean_metric("checkpoint_time_to_stall_end", "s", seconds(c.stall.total()),
-                              static_cast<double>(c.begun)));
+    out.push_back(mean_metric("checkpoint_time_to_stall_end", "s", seconds(c.to_stall_end),
+                              static_cast<double>(c.stalls_ended)));
     out.push_back(mean_metric("checkpoint_time_to_safe", "s", seconds(c.to_safe), saved));
     out.push_back(plain_metric("checkpoints_passed_over", "1", static_cast<double>(c.passed_over)));
     for (std::size_t i = 0; i < wall_count; ++i) {
@@ -134,7 +136,7 @@ void add_failure_metrics(const Scenario& s, const ReplicaResult& r, std::vector<
     add_node_counts(s, nodes, out);
 }
 
-std::vector<Metric> metrics_of(const Scenario& s, const ReplicaResult& r) {
+std::vector<Metric> metrics_of(const Scenario& s, const StepTime& step, const ReplicaResult& r) {
     const JobOutcome& job = r.job;
     const double total = static_cast<double>(r.ledger.total());
     const double job_seconds = seconds(job.job_time);
@@ -142,7 +144,7 @@ std::vector<Metric> metrics_of(const Scenario& s, const ReplicaResult& r) {
     const double steps =
         static_cast<double>(job.steps_kept) -
         static_cast<double>(job.replica_steps_missing) / static_cast<double>(s.job.replicas);
-    const double step_s = seconds(s.job.step.duration());
+    const double step_s = seconds(step.duration());
     const double job_gpus = static_cast<double>(s.job.gpus());
     // Whole steps that were kept, with the step that the end cut off; no wait before a first one.
     const double trained =
@@ -153,6 +155,7 @@ std::vector<Metric> metrics_of(const Scenario& s, const ReplicaResult& r) {
             r.ledger.booked(Category::degraded) + r.ledger.booked(Category::throttled) +
             r.ledger.booked(Category::data_wait) - job.first_batch) *
         1e-9 / job_gpus;
+    const double days = seconds(r.simulated) / 86400;
     double interruptions = 0;
     for (const std::int64_t n : job.interruptions) interruptions += static_cast<double>(n);
     const double peak = s.peak_flops();
@@ -166,20 +169,21 @@ std::vector<Metric> metrics_of(const Scenario& s, const ReplicaResult& r) {
         plain_metric("goodput", "1",
                      ratio(static_cast<double>(r.ledger.booked(Category::productive)), total)),
         plain_metric("ettr", "1", ratio(trained, job_seconds)),
-        plain_metric("mfu", "1", ratio(steps * s.job.step.model_flops, job_seconds * peak)),
-        plain_metric("mfu_step", "1", ratio(s.job.step.model_flops, step_s * peak)),
+        plain_metric("mfu", "bf16 peak", ratio(steps * step.model_flops, job_seconds * peak)),
+        plain_metric("mfu_step", "bf16 peak", ratio(step.model_flops, step_s * peak)),
         plain_metric("step_time", "s", step_s),
         plain_metric("steps", "steps", steps),
         plain_metric("steps_lost", "steps", static_cast<double>(job.steps_lost)),
         plain_metric("tokens", "tokens", steps * static_cast<double>(s.tokens_per_step)),
+        plain_metric("steps_per_day", "steps/day", ratio(steps, days)),
+        plain_metric("tokens_per_day", "tokens/day",
+                     ratio(steps * static_cast<double>(s.tokens_per_step), days)),
         plain_metric("training_time", "s", trained),
         plain_metric("wall_time", "s", job_seconds),
         plain_metric("job_finished", "1", job.finished ? 1 : 0),
         plain_metric("checkpoints", "1", static_cast<double>(job.checkpoint.made_safe)),
         plain_metric("checkpoints_lost", "1", static_cast<double>(job.checkpoint.lost)),
-        plain_metric(
-            "checkpoint_stall_time", "s",
-            static_cast<double>(r.ledger.booked(Category::checkpoint_stall)) * 1e-9 / job_gpus),
+        plain_metric("checkpoint_stall_time", "s", seconds(job.checkpoint_stall)),
         plain_metric("interruptions", "1", interruptions),
         plain_metric("planned_interruptions", "1", static_cast<double>(job.planned_interruptions)),
         plain_metric("storms", "1", static_cast<double>(job.storms)),
@@ -248,6 +252,12 @@ Rate strike_rate(const Scenario& s) {
     return {per_second};
 }
 
+Rate strike_rate_per_job(const Scenario& s) {
+    Rate sum;
+    for (const FailureCause& cause : s.causes) sum.per_second += cause.rate_per_job.per_second;
+    return sum;
+}
+
 void add_node_counts(const Scenario& s, const NodeFailureCounts& nodes, std::vector<Metric>& out) {
     const auto count = [&](const char* name, std::int64_t n) {
         out.push_back(plain_metric(name, "1", static_cast<double>(n)));
@@ -279,7 +289,8 @@ ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events
     NodePool nodes(engine, s.nodes, s.causes, result.ledger, s.seed, replica);
     StoreService stores(engine);
     for (const StoreSetup& store : s.stores) stores.add_store(store.name, store.supply);
-    TrainingJob job(engine, s.job, s.causes, nodes, stores, result.ledger,
+    const JobSpec job_spec = job_of_replica(s, index);
+    TrainingJob job(engine, job_spec, s.causes, nodes, stores, result.ledger,
                     log_events ? &result.log : nullptr);
     nodes.set_waiter(job);
     if (record != nullptr) {
@@ -315,7 +326,8 @@ ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events
     const bool bounded = s.duration > Duration{};
     const Instant end(bounded ? s.duration : campaign_length_max);
     job.begin();
-    const CampaignEngine::Outcome ended = engine.run(end, static_cast<std::uint64_t>(s.events_max));
+    const CampaignEngine::Outcome ended =
+        run_cancellable(engine, end, static_cast<std::uint64_t>(s.events_max));
     if (ended == CampaignEngine::Outcome::limit) {
         result.ending = Ending::limit;
     } else if (!bounded && ended != CampaignEngine::Outcome::stopped) {
@@ -358,7 +370,7 @@ ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events
         outcome.add(n);
     }
     result.outcome = outcome.value();
-    result.metrics = metrics_of(s, result);
+    result.metrics = metrics_of(s, job_spec.step, result);
     if (s.cost) add_cost_metrics(s, result);
     return result;
 }
@@ -399,7 +411,7 @@ void summarise_into(CampaignResult& out, const Scenario& s) {
         out.planned_interruptions += static_cast<double>(r.job.planned_interruptions) / n;
         out.simulated_s += seconds(r.simulated) / n;
     }
-    out.metrics = summarise_metrics(metrics);
+    out.metrics = summarise_metrics(metrics, s.draws.size());
     for (std::size_t c = 0; c < category_count; ++c) {
         for (std::size_t r = 0; r < out.replicas.size(); ++r) {
             fractions[r] = out.replicas[r].ledger.fraction(static_cast<Category>(c));
@@ -429,20 +441,36 @@ CampaignResult run_campaign(const Scenario& s, const CampaignOptions& options) {
     std::mutex mutex;
     std::size_t handed_on = 0;
     std::int64_t done = 0;
-    parallel_for(total, options.threads, cancelled, [&](std::size_t i) {
-        const auto index = static_cast<std::int64_t>(i);
-        ReplicaResult result = run_replica(s, index, index < options.logged_replicas);
-        const std::lock_guard lock(mutex);
-        slots[i] = std::move(result);
-        ++done;
-        if (options.progress) options.progress(done, s.replicas);
-        for (; handed_on < total && slots[handed_on]; ++handed_on) {
-            if (options.finished) options.finished(*slots[handed_on]);
-        }
-    });
+    bool interrupted = false;
+    try {
+        parallel_for(total, options.threads, cancelled, [&](std::size_t i) {
+            const auto index = static_cast<std::int64_t>(i);
+            ReplicaResult result = run_replica(s, index, index < options.logged_replicas);
+            const std::lock_guard lock(mutex);
+            slots[i] = std::move(result);
+            ++done;
+            if (options.progress) options.progress(done, s.replicas);
+            for (; handed_on < total && slots[handed_on]; ++handed_on) {
+                if (options.finished) options.finished(*slots[handed_on]);
+            }
+        });
+    } catch (const Interrupted&) {
+        // Replicas were under way: those after the first of them would leave out what takes long.
+        interrupted = true;
+        slots.resize(handed_on);
+    } catch (const std::bad_alloc&) {
+        const std::size_t room =
+            handed_on / 8;  // replicas that go, so that the others can be added up
+        slots.resize(handed_on - room);
+        if (slots.empty()) throw;
+        s.limits->add(
+            fmt::format("out of memory: this is the result of the first {} of {} replicas",
+                        slots.size(), total),
+            "fewer replicas, or a machine with more memory");
+    }
 
     CampaignResult out;
-    out.cancelled = cancelled;
+    out.cancelled = interrupted || cancelled;
     out.limits = s.limits->all();
     for (std::optional<ReplicaResult>& slot : slots) {
         if (slot) out.replicas.push_back(std::move(*slot));
@@ -466,6 +494,7 @@ std::vector<EstimateEffect> rank_estimates(std::string_view text, const std::str
     const auto point_with = [&](const Perturbations& perturbations) -> std::optional<Point> {
         ScenarioChanges changed = changes;
         changed.perturbations = perturbations;
+        changed.one_draw = true;  // what an estimate changes, it changes on any
         try {
             Scenario s = load_scenario(text, name, changed);
             s.replicas = std::min(s.replicas, replicas);

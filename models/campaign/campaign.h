@@ -7,6 +7,8 @@
 
 #include "models/campaign/bill_of_materials.h"
 #include "models/campaign/cost.h"
+#include "models/campaign/cost_metrics.h"
+#include "models/campaign/fitting_switch.h"
 #include "models/campaign/fleet.h"
 #include "models/campaign/save_walls.h"
 #include "models/campaign/scenario.h"
@@ -55,8 +57,11 @@ struct ReplicaTrace {
 ReplicaResult run_replica(const Scenario& scenario, std::int64_t index, bool log_events,
                           ReplicaTrace* record = nullptr);
 
-// Strikes on the nodes of the job, or of the fleet, whatever their cause; injected ones aside.
+// Strikes on the nodes of the job, or of the fleet, whatever their cause; injected ones aside, and those that
+// come with jobs.
 Rate strike_rate(const Scenario& scenario);
+// These, of each running job of a fleet.
+Rate strike_rate_per_job(const Scenario& scenario);
 
 // What became of nodes, one job's or a fleet's: as far as the scenario asks for it.
 void add_node_counts(const Scenario& scenario, const NodeFailureCounts& nodes,

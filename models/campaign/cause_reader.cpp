@@ -182,6 +182,16 @@ void CauseReader::settle_life(const RateKeys& rate) {
                    "how often a domain fails is said by rate_per_domain, and by it alone");
         }
         life.rate = rate_per_domain_.value_or(Rate{});
+    } else if (s_.fleet && rate.given() == 1 && rate.per_job()) {
+        cause_.rate_per_job = *rate.per_job();
+        if (life.shape != 1) {
+            refuse("shape",
+                   "a part that ages is a node's: of many jobs a rate per job ages nothing",
+                   "rate_per_node, or rate_per_gpu");
+        }
+        if (cause_.burst.further > 0) {
+            refuse("burst", "of many jobs only failures at a rate per node or GPU come in bursts");
+        }
     } else {
         const Rate per_node = rate.per_node(section_, s_.job.gpus_per_node, s_.job.nodes);
         (life.shape == 1 ? cause_.rate_per_node : life.rate) = per_node;

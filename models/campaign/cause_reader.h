@@ -18,19 +18,27 @@ class RateKeys {
         section.read(part, per_part_, part_doc, {.bound = Bound::non_negative});
         section.read("rate_per_node", per_node_, "Failures per time of one node",
                      {.bound = Bound::non_negative});
-        section.read("rate_per_job", per_job_, "Failures per time of the whole job",
+        section.read("rate_per_job", per_job_,
+                     "Failures per time of the whole job; of many jobs, of each while it runs",
                      {.bound = Bound::non_negative});
-        section.read("mtbf_job", mtbf_, "Mean time between failures of the whole job",
-                     {.bound = Bound::positive});
+        section.read(
+            "mtbf_job", mtbf_,
+            "Mean time between failures of the whole job; of many jobs, of each while it runs",
+            {.bound = Bound::positive});
     }
     Rate per_node(Section& section, std::int64_t parts, std::int64_t job_nodes) const {
         if (given_ != 1) report_count(section);
         const double nodes = static_cast<double>(std::max<std::int64_t>(1, job_nodes));
         if (per_part_) return {per_part_->per_second * static_cast<double>(parts)};
         if (per_node_) return *per_node_;
-        if (per_job_) return {per_job_->per_second / nodes};
-        if (mtbf_ && *mtbf_ > Duration{}) return {1 / seconds(*mtbf_) / nodes};
-        return {};
+        return {per_job().value_or(Rate{}).per_second / nodes};
+    }
+
+    // Said of the job, not of its nodes.
+    std::optional<Rate> per_job() const {
+        if (per_job_) return per_job_;
+        if (mtbf_ && *mtbf_ > Duration{}) return Rate{1 / seconds(*mtbf_)};
+        return std::nullopt;
     }
 
     int given() const { return given_; }

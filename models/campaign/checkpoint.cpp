@@ -25,7 +25,8 @@ void lower(TransferSpec& spec, Bandwidth cap, Wall wall) {
 struct NodePlace {
     Bandwidth write;
     Bandwidth read;
-    Bytes capacity;  // of one node; 0: not known
+    Duration create_latency;  // of a file
+    Bytes capacity;           // of one node; 0: not known
 };
 
 class CheckpointReader {
@@ -55,11 +56,13 @@ class CheckpointReader {
     void settle_tier(Section& section, TierSpec& tier, std::optional<Duration> keep_for);
     void settle_stall();
     Place where(Place place) const;
+    void put_at(TierSpec& tier, Place place) const;
     void settle_on_nodes(TierSpec& tier, std::optional<Bandwidth> write,
                          std::optional<Bandwidth> read);
     NodePlace node_place(Place place);
     void check_room(Section& section, const TierSpec& tier, Bytes copy, Bytes capacity,
                     const std::string& of) const;
+    double load_share() const;
     void cap_read(TransferSpec& read, const StoreLimits& limits) const;
     void cap_by_network(TierSpec& tier);
     Duration time_per_checkpoint() const;
@@ -117,7 +120,7 @@ void CheckpointReader::read(const BurstPenalty& burst_penalty) {
     }
     if (c().tiers.empty()) {
         TierSpec store;
-        store.place = where(Place::storage);
+        put_at(store, Place::storage);
         if (on_nodes(store.place)) settle_on_nodes(store, std::nullopt, std::nullopt);
         settle_tier(checkpoint_, store, std::nullopt);
         c().tiers.push_back(store);
@@ -214,8 +217,8 @@ void CheckpointReader::settle_size() {
         if (!per_param_) {
             per_param_ = catalogue_.number("checkpoint", "", "persisted_bytes_per_param");
         }
-        const double bytes =
-            s_.model.params * (*per_param_ + (gradients_ ? s_.parameter_bytes.weight : 0));
+        const double bytes = parameter_count(s_.model) *
+                             (*per_param_ + (gradients_ ? s_.parameter_bytes.weight : 0));
         if (bytes > 9e18) {
             checkpoint_.error("bytes_per_param", "overflow: the checkpoint is larger than 9 EB");
             return;
@@ -267,7 +270,7 @@ void CheckpointReader::read_tier(Section& section) {
     section.choose("place", place, place_names(),
                    "Memory of the node or of its neighbour, drives of the node, [storage], or "
                    "[object_store]");
-    tier.place = where(static_cast<Place>(place));
+    put_at(tier, static_cast<Place>(place));
     section.read("every", tier.every,
                  "It takes every so-many-th checkpoint of the tier above; the first takes all",
                  {.bound = Bound::count});
@@ -338,8 +341,12 @@ Place CheckpointReader::where(Place place) const {
     if (place != Place::storage || !good()) return place;
     const StoreSetup& store = s_.stores[shared_store];
     if (store.limits.over_network) return place;
-    if (store.name == "host_memory") return Place::host_memory;
-    return store.name == "peer_memory" ? Place::peer_memory : Place::local_nvme;
+    return store.name == "host_memory" ? Place::host_memory : Place::local_nvme;
+}
+
+void CheckpointReader::put_at(TierSpec& tier, Place place) const {
+    tier.place = where(place);
+    tier.files = place == Place::storage || tier.place == Place::local_nvme;
 }
 
 void CheckpointReader::settle_on_nodes(TierSpec& tier, std::optional<Bandwidth> write,
@@ -352,14 +359,26 @@ void CheckpointReader::settle_on_nodes(TierSpec& tier, std::optional<Bandwidth> 
         checkpoint_.error("tier", "a place on the nodes moves nothing: one of its bandwidths is 0");
         return;
     }
-    tier.write_time = transfer_time(share, in);
-    tier.read_time = transfer_time(share, out);
+    if (!tier.files) {
+        tier.write_time = transfer_time(share, in);
+        tier.read_time = transfer_time(share, out);
+        return;
+    }
+    const std::vector<SaveWall> walls = node_save_walls(s_, in, node.create_latency);
+    tier.write_time = longest(walls).time;
+    tier.write_wall = longest(walls).wall;
+    tier.read_time = transfer_time(share, out * load_share());
+}
+
+// Loading is slower than reading: tensors are made, and moved to the GPUs.
+double CheckpointReader::load_share() const {
+    return catalogue_.number("checkpoint", "", "load_fraction_of_read_bandwidth");
 }
 
 NodePlace CheckpointReader::node_place(Place place) {
     if (where(Place::storage) == place) {
         const StoreLimits& limits = s_.stores[shared_store].limits;
-        return {limits.client_write, limits.client_read,
+        return {limits.client_write, limits.client_read, limits.create_latency,
                 Bytes::of(s_.stores[shared_store].capacity.count() / s_.nodes.nodes)};
     }
     const auto room = [&](const char* part) {
@@ -369,14 +388,18 @@ NodePlace CheckpointReader::node_place(Place place) {
     const Bandwidth gpus = d2h_ * s_.node.gpus;
     switch (place) {
         case Place::host_memory:
-            return {gpus, gpus, room("host_memory")};
+            return {gpus, gpus, {}, room("host_memory")};
         case Place::peer_memory: {
             const Bandwidth nics = s_.node.nic_bandwidth * s_.node.nics;
-            return {std::min(gpus, nics), std::min(gpus, nics), room("host_memory")};
+            return {std::min(gpus, nics), std::min(gpus, nics), {}, room("host_memory")};
         }
         default:
             return {catalogue_.bandwidth("storage", "local_nvme_raid0", "write_bandwidth"),
                     catalogue_.bandwidth("storage", "local_nvme_raid0", "read_bandwidth"),
+                    from_seconds(1 / catalogue_
+                                         .rate("storage", "local_nvme_raid0",
+                                               "small_file_create_rate_single_thread")
+                                         .per_second),
                     room("local_nvme")};
     }
 }
@@ -447,9 +470,7 @@ void CheckpointReader::check_room(Section& section, const TierSpec& tier, Bytes 
 
 void CheckpointReader::cap_read(TransferSpec& read, const StoreLimits& limits) const {
     const Bandwidth clients = limits.client_read * s_.job.nodes;
-    // Loading is slower than reading: tensors are made, and moved to the GPUs.
-    const double share = catalogue_.number("checkpoint", "", "load_fraction_of_read_bandwidth");
-    read.cap = std::min(least(limits.read).bandwidth, clients) * share;
+    read.cap = std::min(least(limits.read).bandwidth, clients) * load_share();
     read.cap_wall = clients < least(limits.read).bandwidth ? Wall::client : Wall::store;
     lower(read, limits.file_read * writers_.files, Wall::files);
     if (s_.gpu_path) lower(read, *s_.gpu_path * s_.job.nodes, Wall::client);
@@ -479,14 +500,14 @@ namespace {
 // With the stores to itself.
 Duration time_alone(const TierSpec& tier, const Scenario& s) {
     if (on_nodes(tier.place)) return tier.write_time;
-    return longest(save_walls(s, tier.write.store, {{tier.write.cap, tier.write.cap_wall}}));
+    return longest(save_walls(s, tier.write.store, {{tier.write.cap, tier.write.cap_wall}})).time;
 }
 
 }  // namespace
 
 void CheckpointReader::settle_stall() {
     if (!checkpoint_.ok()) return;
-    const bool memory_first = c().tiers[0].place == Place::host_memory;
+    const bool memory_first = c().snapshot_is_a_copy();
     c().stall_alone = async() || memory_first ? c().snapshot : time_alone(c().tiers[0], s_);
     // What moves behind the job's back until the state is safe.
     const std::size_t stalls = async() && !memory_first ? 0 : 1;

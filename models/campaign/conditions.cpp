@@ -45,6 +45,30 @@ std::vector<Duration> given_slowdowns(const Scenario& s) {
     return slowed;
 }
 
+void model_conditions_on(const Scenario& s, const NetworkDraw* draw, std::vector<Duration>& slowed,
+                         std::vector<SmallerJob>& smaller) {
+    const auto steps_of = [draw](const Scenario& of) {
+        return StepModel(of.model, of.parameter_bytes, of.optimizer_traffic,
+                         [&of, draw](const auto& faults) {
+                             return communicators(of, of.fidelity, faults, false, draw);
+                         });
+    };
+    StepModel whole = steps_of(s);
+    slowed = slowed_steps(s, whole, s.plan);
+    for (SmallerJob& size : smaller) {
+        const ParallelPlan plan = with_replicas(s.plan, size.replicas);
+        // On a network the ranks that are left are on the first nodes.
+        Scenario with_fewer = s;
+        if (s.fidelity != Fidelity::analytic) with_fewer.job.nodes = size.nodes;
+        StepModel steps = steps_of(with_fewer);
+        size.step = steps.step(plan);
+        size.step.degraded =
+            std::max(Duration{}, steps.step(plan, s.faults).duration() - size.step.duration());
+        size.step.data_wait = s.job.step.data_wait;
+        size.slowed = slowed_steps(s, steps, plan);
+    }
+}
+
 }  // namespace
 
 void model_conditions(Scenario& s) {
@@ -53,17 +77,13 @@ void model_conditions(Scenario& s) {
         return;
     }
     if (s.slow_parts.empty() && s.job.smaller.empty()) return;
-    StepModel steps(s.model, s.parameter_bytes, s.optimizer_traffic,
-                    [&](const auto& faults) { return communicators(s, s.fidelity, faults); });
     try {
-        s.job.slowed = slowed_steps(s, steps, s.plan);
-        for (SmallerJob& size : s.job.smaller) {
-            const ParallelPlan plan = with_replicas(s.plan, size.replicas);
-            size.step = steps.step(plan);
-            size.step.degraded =
-                std::max(Duration{}, steps.step(plan, s.faults).duration() - size.step.duration());
-            size.step.data_wait = s.job.step.data_wait;
-            size.slowed = slowed_steps(s, steps, plan);
+        const NetworkDraw* const usual = usual_draw(s);
+        model_conditions_on(s, usual, s.job.slowed, s.job.smaller);
+        for (NetworkDraw& draw : s.draws) {
+            draw.smaller = s.job.smaller;
+            draw.slowed = s.job.slowed;
+            if (&draw != usual) model_conditions_on(s, &draw, draw.slowed, draw.smaller);
         }
     } catch (const NoPath& no_path) {
         s.no_path = no_path.what();

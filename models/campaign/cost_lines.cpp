@@ -142,14 +142,19 @@ void CostLines::buy_network(const NetworkBill& bill) {
 void CostLines::buy_storage() {
     const StoreSetup& store = s_.stores[shared_store];
     const double usable_tb = static_cast<double>(store.capacity.count()) * 1e-12;
-    const auto per_tb = book_.given("storage_per_usable_tb", "USD/TB");
-    const auto per_server = book_.given("storage_per_server", "USD");
-    const auto managed = book_.given("storage_per_tb_year", "USD/TB/year");
+    auto per_tb = book_.given(store.name + "_per_usable_tb", "USD/TB");
+    const auto per_server = book_.given(store.name + "_per_server", "USD");
+    const auto managed = book_.given(store.name + "_per_tb_year", "USD/TB/year");
+    if (!per_tb && !per_server && !managed && usable_tb > 0 &&
+        catalogue_.has("storage", store.name, "price_ref")) {
+        per_tb = book_.price(catalogue_.text("storage", store.name, "price_ref"));
+    }
     const std::string name = store.name + " storage";
     if ((per_tb || managed) && usable_tb <= 0) {
         cost_.error("price",
                     fmt::format("a price per TB, and the capacity of {} is not known", name),
-                    "give storage.drive_capacity, or price.storage_per_server");
+                    fmt::format("give storage.drive_capacity, or {}",
+                                cost_.path("price." + store.name + "_per_server")));
     }
     if (per_tb) add(plan_.capital, name, usable_tb, "usable TB", *per_tb);
     if (per_server) {

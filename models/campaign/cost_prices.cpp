@@ -11,6 +11,13 @@ namespace {
 constexpr double usd_max = 1e9;  // of one thing
 constexpr double seconds_per_year = hours_per_year * 3600;
 
+// What another storage system than the scenario's may be paid by.
+bool of_a_store(const std::string& price) {
+    return std::ranges::any_of(Catalogue::names("storage"), [&](const std::string& store) {
+        return price == store + "_per_server" || price == store + "_per_tb_year";
+    });
+}
+
 }  // namespace
 
 PriceBook::PriceBook(Section& cost, ValueReader& values, Catalogue& catalogue)
@@ -21,8 +28,9 @@ PriceBook::PriceBook(Section& cost, ValueReader& values, Catalogue& catalogue)
           "price",
           "Prices in place of the catalogue's, by the names that 'railyard cost' prints, each a "
           "quantity or { value, low, high, source }; and what the catalogue has no price for: "
-          "storage_per_usable_tb, storage_per_server, storage_per_tb_year, licence_per_gpu_year, "
-          "staff_per_year, gpu_hour_rental, and hardware by its own name")) {}
+          "STORE_per_server and STORE_per_tb_year in place of STORE_per_usable_tb, for each "
+          "storage.system; licence_per_gpu_year, staff_per_year, gpu_hour_rental, and hardware by "
+          "its own name")) {}
 
 std::optional<std::size_t> PriceBook::known(const std::string& name) const {
     const auto found = std::find_if(prices_.begin(), prices_.end(),
@@ -108,7 +116,7 @@ void PriceBook::finish() {
     if (table_ == nullptr) return;
     for (const auto& [name, value] : table_->members) {
         if (std::find(asked_.begin(), asked_.end(), name) != asked_.end()) continue;
-        if (Catalogue::entry("price", name) != nullptr) {
+        if (Catalogue::entry("price", name) != nullptr || of_a_store(name)) {
             // Another design, at the same prices, may buy it.
             values_.warning(value.at, cost_.path("price." + name),
                             "has no effect: nothing here has this price");

@@ -131,9 +131,13 @@ LossCauses loss_causes(const Scenario& s) {
 }
 
 void remove_from_step(Scenario& s, const LossCauses& without) {
-    if (has(without, LossCause::stragglers)) s.job.step.straggler_wait = Duration{};
+    std::vector<StepTime*> steps = {&s.job.step};
+    for (NetworkDraw& draw : s.draws) steps.push_back(&draw.step);
+    for (StepTime* step : steps) {
+        if (has(without, LossCause::stragglers)) step->straggler_wait = Duration{};
+        if (has(without, LossCause::throttling)) step->throttled = Duration{};
+    }
     if (has(without, LossCause::throttling)) {
-        s.job.step.throttled = Duration{};
         s.power.heat.speed = s.power.heat.hbm_speed = 1;
     }
 }

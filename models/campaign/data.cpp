@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "sim/integers.h"
+
 namespace railyard {
 
 namespace {
@@ -16,6 +18,7 @@ struct DataKeys {
     int source = 0;
     int format = 0;
     int policy = 0;
+    int sampler = 0;
     std::optional<Bytes> sample_size;
     std::optional<Bytes> sample_stdev;
     std::int64_t batch = 1;
@@ -45,6 +48,10 @@ DataKeys read_keys(Section& data) {
               {.bound = Bound::non_negative, .otherwise = "the demand's; 0 for custom"});
     data.read("batch", k.batch, "Samples of one GPU in one step",
               {.bound = Bound::count, .otherwise = "the demand's; 1 for custom"});
+    data.choose("sampler", k.sampler, sampler_names(),
+                "What a node reads of the data set: each epoch any samples, as PyTorch's "
+                "DistributedSampler deals them out, or always its own, as with WebDataset's "
+                "split_by_node");
     data.read("samples_per_file", k.samples_per_file, "Samples in one shard or record file",
               {.bound = Bound::count});
     data.read("workers", k.workers, "Loader workers of one GPU", {.bound = Bound::count});
@@ -78,6 +85,12 @@ DataKeys read_keys(Section& data) {
                .otherwise = "[object_store]'s; without that section needed for source = "
                             "\"object_store\""});
     return k;
+}
+
+// What a node reads of the data set, sooner or later.
+Bytes read_by_a_node(const DataKeys& k, const DataContext& context) {
+    const bool all = k.sampler == static_cast<int>(Sampler::global_shuffle);
+    return all ? *k.dataset : Bytes::of(ceil_div(k.dataset->count(), context.nodes));
 }
 
 void check(Section& data, const DataKeys& k, Catalogue& catalogue, const DataContext& context) {
@@ -129,7 +142,13 @@ void check(Section& data, const DataKeys& k, Catalogue& catalogue, const DataCon
     };
     if (k.cache) room("cache", "local_nvme", "local drives", *k.cache);
     room("page_cache", "host_memory", "memory", k.page_cache);
-    if (k.source == static_cast<int>(DataSource::local) && k.cache) {
+    const bool local = k.source == static_cast<int>(DataSource::local);
+    if (local && k.dataset)
+        room("dataset", "local_nvme", "local drives", read_by_a_node(k, context));
+    if (k.sampler != 0 && !k.dataset) {
+        data.warning("sampler", "has no effect without job.data.dataset");
+    }
+    if (local && k.cache) {
         data.warning("cache", "has no effect: the samples are on the node's drives already");
     }
 }
@@ -207,7 +226,6 @@ DataSupply supply_from(DataSource source, Catalogue& c, const DataContext& conte
     return supply;
 }
 
-// Each node reads its own share of the data set, the same in every epoch.
 void add_caches(DataLoading& out, const DataKeys& k, Catalogue& c, const DataContext& context) {
     if (out.source == DataSource::local) {
         set_local_drives(out.supply, c);
@@ -215,16 +233,20 @@ void add_caches(DataLoading& out, const DataKeys& k, Catalogue& c, const DataCon
     }
     if (!k.dataset) return;
     out.dataset_bytes = static_cast<double>(k.dataset->count());
-    const double share = out.dataset_bytes / static_cast<double>(context.nodes);
-    out.page_cache = std::min(k.page_cache, Bytes::of(static_cast<std::int64_t>(share)));
-    out.supply.memory_share =
-        epoch_hit_rate(CachePolicy::lru, static_cast<double>(k.page_cache.count()), share);
+    const Bytes reach = read_by_a_node(k, context);
+    // What an epoch reads of these.
+    const double part = out.dataset_bytes / static_cast<double>(context.nodes * reach.count());
+    const auto hit_rate = [&](CachePolicy policy, Bytes cache) {
+        return epoch_hit_rate(policy, static_cast<double>(cache.count()),
+                              static_cast<double>(reach.count()), std::min(1.0, part));
+    };
+    out.page_cache = std::min(k.page_cache, reach);
+    out.supply.memory_share = hit_rate(CachePolicy::lru, k.page_cache);
     if (out.source == DataSource::local) {
         out.supply.local_share -= out.supply.memory_share;
     } else if (k.cache) {
         set_local_drives(out.supply, c);
-        const double hits = epoch_hit_rate(static_cast<CachePolicy>(k.policy),
-                                           static_cast<double>(k.cache->count()), share);
+        const double hits = hit_rate(static_cast<CachePolicy>(k.policy), *k.cache);
         out.supply.local_share = std::max(0.0, hits - out.supply.memory_share);
     }
 }
@@ -246,6 +268,11 @@ const std::vector<std::string>& sample_format_names() {
 }
 const std::vector<std::string>& cache_policy_names() {
     static const std::vector<std::string> names = {"keep", "lru"};
+    return names;
+}
+
+const std::vector<std::string>& sampler_names() {
+    static const std::vector<std::string> names = {"global_shuffle", "node_shard"};
     return names;
 }
 

@@ -16,6 +16,7 @@ const std::vector<std::string>& data_source_names();
 const std::vector<std::string>& data_demand_names();
 const std::vector<std::string>& sample_format_names();
 const std::vector<std::string>& cache_policy_names();
+const std::vector<std::string>& sampler_names();
 
 struct DataLoading {
     std::string demand;

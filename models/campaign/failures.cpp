@@ -157,14 +157,17 @@ void FailureReader::read() {
     std::vector<std::string> seen;
     for (FailureCause& cause : s_.causes) {
         cause.rate_per_node.per_second *= scale;
+        cause.rate_per_job.per_second *= scale;
         cause.life.rate.per_second *= scale;
         if (detection && !cause.storm && !cause.silent) cause.detection = *detection;
         if (std::find(seen.begin(), seen.end(), cause.name) != seen.end()) {
             failures.error("cause", fmt::format("the cause '{}' appears twice", cause.name));
         }
         seen.push_back(cause.name);
-        const double per_second = cause.rate_per_node.per_second *
-                                  static_cast<double>(s_.job.nodes) * lemons.rate_multiplier;
+        const double per_second =
+            (cause.rate_per_node.per_second * static_cast<double>(s_.job.nodes) +
+             cause.rate_per_job.per_second) *
+            lemons.rate_multiplier;
         if (per_second > 1e6) {
             failures.error(
                 "cause",

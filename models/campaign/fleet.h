@@ -48,8 +48,7 @@ const std::vector<std::string>& topology_aware_names();  // in the order of Slur
 const std::vector<std::string>& preempt_mode_names();    // in the order of PreemptMode
 
 // Reads all of them into the scenario, whose cluster and networks must be known, except for the failures.
-void read_fleet(Section& top, ValueReader& values, Catalogue& catalogue, const std::string& folder,
-                Scenario& scenario);
+void read_fleet(Section& top, ValueReader& values, Catalogue& catalogue, Scenario& scenario);
 
 // For verbs about one job: throws ScenarioError when the scenario has many.
 void need_one_job(const Scenario& scenario, const char* verb);

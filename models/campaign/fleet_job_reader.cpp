@@ -25,7 +25,6 @@ class FleetJobReader {
         : top_(top),
           values_(reading.values),
           catalogue_(reading.catalogue),
-          folder_(reading.folder),
           s_(reading.scenario),
           fleet_(fleet),
           spec_(fleet.spec) {}
@@ -43,7 +42,6 @@ class FleetJobReader {
     Section& top_;
     ValueReader& values_;
     Catalogue& catalogue_;
-    const std::string& folder_;
     const Scenario& s_;
     FleetScenario& fleet_;
     FleetSpec& spec_;
@@ -108,8 +106,10 @@ void FleetJobReader::read_stream(Section& section, JobSource& source) {
                  "a [[partition]]", "Where they wait", first("the first"));
     section.name("qos", qos, own_names(section, names_of(spec_.slurm.qos)), "a [[scheduler.qos]]",
                  "Their QOS", first("the first"));
+    section.no_effect(unless_under({"slurm"}, spec_));
     section.name("account", account, own_names(section, spec_.accounts), "a [[scheduler.account]]",
                  "Who pays", first("the first"));
+    section.no_effect("");
     job.partition = index_of(names_of(spec_.partitions), partition);
     job.qos = index_of(names_of(spec_.slurm.qos), qos);
     job.account = index_of(spec_.accounts, account);
@@ -162,11 +162,13 @@ void FleetJobReader::read_stream(Section& section, JobSource& source) {
         section.error("limit_factor", "has no effect beside limit");
     }
     read_published(section, source);
+    section.no_effect(unless_under({"slurm"}, spec_));
     section.read("switches", job.switches_max, "Leaves that it wants to be on at most (--switches)",
                  {.bound = Bound::positive, .otherwise = "any number"});
     job.switches_wait = spec_.slurm.switches_wait_max;
     section.read("switches_wait", job.switches_wait, "How long it waits for that",
                  {.bound = Bound::non_negative, .otherwise = "scheduler.switches_wait_max"});
+    section.no_effect("");
 }
 
 // A stream of the catalogue says all of its jobs; how many come, a scenario may.
@@ -228,7 +230,7 @@ void FleetJobReader::read_model(Section& section, const JobSource& source, Fleet
     view->nodes.job_nodes = view->job.nodes;
     view->job.gpus_per_node = s_.node.gpus;
     if (!model.empty()) view->model = railyard::read_model(catalogue_, model);
-    read_parallel(section, values_, catalogue_, true, *view);
+    read_parallel(section, values_, catalogue_, {}, *view);
     kind.steps = 0;
     section.read(
         "steps", kind.steps, "Steps of each job",
@@ -252,16 +254,16 @@ void FleetJobReader::read_model(Section& section, const JobSource& source, Fleet
     if (kind.steps > 0) return;
     std::vector<NodeIndex> nodes;
     for (std::int64_t n = 0; n < view->job.nodes; ++n) nodes.push_back(static_cast<NodeIndex>(n));
-    kind.steps = std::max<std::int64_t>(1, source.mean / kind.step(nodes, 0).duration());
+    const StepTime step = kind.step(nodes, 0, {});
+    kind.steps = std::max<std::int64_t>(1, source.mean / (step.duration() - step.degraded));
 }
 
 // Jobs from a file are of the kind that jobs.trace_kind names.
 void FleetJobReader::read_trace(Section& jobs) {
-    std::string path;
-    jobs.read("trace", path,
-              "A file of jobs: CSV, sacct -P, or the Standard Workload Format; its "
-              "folder is the scenario's",
-              {.otherwise = "none"});
+    const std::string path =
+        jobs.file("trace",
+                  "A file of jobs: CSV, sacct -P, or the Standard Workload Format; its folder is "
+                  "the scenario's");
     TraceReading reading;
     jobs.read("time_unit", reading.time_unit, "Of the numbers in a CSV's times",
               {.bound = Bound::positive});
@@ -293,7 +295,9 @@ void FleetJobReader::read_trace(Section& jobs) {
                        "a trace says how many GPUs its jobs have; a slice is less than one");
         }
     }
-    const JobTrace trace = read_job_trace(path.starts_with('/') ? path : folder_ + path, reading);
+    const JobTrace trace = read_job_trace(path, reading);
+    for (const std::string& text : trace.warnings()) jobs.warning("trace", text);
+    spec_.trace_ids = trace.ids;
     const std::vector<std::string> partitions = names_of(spec_.partitions);
     for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
         const StreamJob& job = trace.jobs[i];
@@ -302,6 +306,7 @@ void FleetJobReader::read_trace(Section& jobs) {
         out.gpus = job.gpus;
         out.work = job.duration;
         out.limit = job.limit;
+        out.trace_row = static_cast<std::uint32_t>(i + 1);
         if (!trace.partition_names.empty()) {
             out.partition = index_of(partitions, trace.partition_names[trace.partitions[i]]);
         }

@@ -9,7 +9,6 @@ namespace railyard {
 struct FleetReading {
     ValueReader& values;
     Catalogue& catalogue;
-    const std::string& folder;  // of the scenario
     const Scenario& scenario;   // its cluster and networks
 };
 

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <set>
-#include <string_view>
 
 #include "models/campaign/fleet_names.h"
 #include "models/campaign/fleet_slices.h"
@@ -14,16 +13,6 @@
 namespace railyard {
 
 namespace {
-
-// Says of what is given that this scheduler does not look at it.
-void warn_of_unused(Section& section, std::initializer_list<const char*> keys,
-                    const FleetSpec& spec, std::initializer_list<std::string_view> users) {
-    if (std::find(users.begin(), users.end(), spec.scheduler) != users.end()) return;
-    for (const char* key : keys) {
-        if (!section.has(key)) continue;
-        section.warning(key, fmt::format("has no effect under {}", spec.scheduler));
-    }
-}
 
 template <class Enum>
 void choose(Section& section, const char* key, Enum& out, const std::vector<std::string>& words,
@@ -33,7 +22,7 @@ void choose(Section& section, const char* key, Enum& out, const std::vector<std:
     out = static_cast<Enum>(index);
 }
 
-void read_kubernetes(Section& scheduler, KubeSpec& kube) {
+void read_kubernetes(Section& scheduler, const FleetSpec& spec, KubeSpec& kube) {
     Section section = scheduler.section("kubernetes");
     section.read("not_ready_after", kube.not_ready_after,
                  "How long a node may be silent until it is NotReady (node-monitor-grace-period)",
@@ -41,6 +30,7 @@ void read_kubernetes(Section& scheduler, KubeSpec& kube) {
     section.read("evict_after", kube.evict_after,
                  "From then until its pods are evicted (tolerationSeconds of unreachable)",
                  {.bound = Bound::non_negative});
+    section.no_effect(unless_under({"kubernetes", "kueue"}, spec));  // who retries single pods
     section.read("retry_backoff", kube.retry_backoff,
                  "From a pod's first failure to the pod that takes its place; doubles each time",
                  {.bound = Bound::non_negative});
@@ -52,6 +42,7 @@ void read_kubernetes(Section& scheduler, KubeSpec& kube) {
     section.read("pod_interval", kube.pod_interval,
                  "From one pod of a job to the next, as they are made (kube-api-qps 20)",
                  {.bound = Bound::non_negative});
+    section.no_effect("");
     choose(section, "scoring", kube.scoring, {"least_allocated", "most_allocated"},
            "Pods go to the emptiest node, or to the fullest that has room");
     section.finish();
@@ -160,6 +151,7 @@ void read_slice_capability(Section& section, const FleetSpec& spec, KubeQueue& q
 KubeQueue read_queue(Section& section, const FleetSpec& spec) {
     KubeQueue queue;
     section.read("name", queue.name, "What it is called", {.required = true});
+    section.no_effect(unless_under({"volcano"}, spec));
     section.read("weight", queue.weight,
                  "Volcano: its part of the cluster, in proportion to the others'",
                  {.bound = Bound::non_negative});
@@ -167,13 +159,14 @@ KubeQueue read_queue(Section& section, const FleetSpec& spec) {
                  {.bound = Bound::positive, .otherwise = "any number"});
     section.read("reclaimable", queue.reclaimable,
                  "Volcano: others take back what it has beyond its part");
+    section.no_effect(unless_under({"kueue"}, spec));
     section.read("cohort", queue.cohort, "Kueue: queues that lend each other what they leave",
                  {.otherwise = "none"});
+    section.no_effect(unless_under({"volcano"}, spec));
     read_slice_capability(section, spec, queue);
+    section.no_effect(unless_under({"kueue"}, spec));
     read_quota(section, spec, queue);
     section.finish();
-    warn_of_unused(section, {"weight", "capability", "slices", "reclaimable"}, spec, {"volcano"});
-    warn_of_unused(section, {"cohort", "quota"}, spec, {"kueue"});
     constexpr std::int64_t weight_max = 1'000'000;
     if (queue.weight > weight_max) {
         section.error("weight",
@@ -207,17 +200,18 @@ void check_queues(std::vector<Section>& sections, const std::vector<KubeQueue>& 
 }  // namespace
 
 void read_kube_scheduler(Section& scheduler, FleetSpec& spec) {
-    read_kubernetes(scheduler, spec.kube);
+    scheduler.no_effect(unless_under({"kubernetes", "volcano", "kueue"}, spec));
+    read_kubernetes(scheduler, spec, spec.kube);
+    scheduler.no_effect(unless_under({"volcano"}, spec));
     read_volcano(scheduler, spec.kube.volcano);
+    scheduler.no_effect(unless_under({"kueue"}, spec));
     read_kueue(scheduler, spec.kube.kueue);
-    warn_of_unused(scheduler, {"kubernetes"}, spec, {"kubernetes", "volcano", "kueue"});
-    warn_of_unused(scheduler, {"volcano"}, spec, {"volcano"});
-    warn_of_unused(scheduler, {"kueue"}, spec, {"kueue"});
-    warn_of_unused(scheduler, {"queue"}, spec, {"volcano", "kueue"});
     std::int64_t weights = 0;
     std::vector<KubeQueue> queues;
+    scheduler.no_effect(unless_under({"volcano", "kueue"}, spec));
     std::vector<Section> sections =
         scheduler.sections("queue", "Volcano's queue, Kueue's cluster queue");
+    scheduler.no_effect("");
     for (Section& section : sections) {
         queues.push_back(read_queue(section, spec));
         weights += queues.back().weight;
@@ -234,20 +228,21 @@ void read_kube_jobs(Section& section, const FleetSpec& spec, FleetJobKind& kind,
                     JobSource& source) {
     const std::vector<std::string> queues = names_of(spec.kube.queues);
     std::string queue = queues[0];
+    section.no_effect(unless_under({"volcano", "kueue"}, spec));
     section.name("queue", queue, own_names(section, queues), "a [[scheduler.queue]]",
                  "Where they wait under Volcano and Kueue", {.otherwise = "the first"});
     source.like.queue = index_of(queues, queue);
     KubeJobKind& kube = kind.kube;
+    section.no_effect(unless_under({"volcano"}, spec));
     section.read("min_member", kube.min_member,
                  "Volcano: pods that get their GPUs together or not at all (minMember)",
                  {.bound = Bound::positive, .otherwise = "all of them"});
+    section.no_effect(unless_under({"kueue"}, spec));
     choose(section, "topology", kube.topology, {"none", "unconstrained", "preferred", "required"},
            "Kueue: whether the pods are to be in one domain of topology_level");
     choose(section, "topology_level", kube.topology_level, {"leaf", "block"},
            "Kueue: the domain meant");
-    warn_of_unused(section, {"queue"}, spec, {"volcano", "kueue"});
-    warn_of_unused(section, {"min_member"}, spec, {"volcano"});
-    warn_of_unused(section, {"topology", "topology_level"}, spec, {"kueue"});
+    section.no_effect("");
     if (section.has("topology_level") && kube.topology == TopologyRequest::none) {
         section.warning("topology_level", "has no effect without topology");
     }

@@ -1,11 +1,15 @@
 #pragma once
-// Names that a scenario gives itself: of its queues, partitions, kinds of jobs.
+// Names that a scenario gives itself: of its queues, partitions, kinds of jobs. And who looks at what it
+// gives.
 
 #include <algorithm>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "models/scheduler/scheduler.h"
 #include "sim/config.h"
 
 namespace railyard {
@@ -26,6 +30,13 @@ std::vector<std::string> names_of(const Items& items) {
 inline std::uint32_t index_of(const std::vector<std::string>& names, const std::string& name) {
     const auto found = std::find(names.begin(), names.end(), name);
     return found == names.end() ? 0 : static_cast<std::uint32_t>(found - names.begin());
+}
+
+// For Section::no_effect(): empty where the fleet's scheduler is one of those that look at a key.
+inline std::string unless_under(std::initializer_list<std::string_view> users,
+                                const FleetSpec& spec) {
+    const bool used = std::find(users.begin(), users.end(), spec.scheduler) != users.end();
+    return used ? "" : "under " + spec.scheduler;
 }
 
 }  // namespace railyard

@@ -185,8 +185,10 @@ void FleetReader::read_scheduler() {
                    "Who decides which job gets what");
     read_slurm(scheduler, catalogue_, spec_);
     std::int64_t nodes_per_leaf = 0;
+    scheduler.no_effect(unless_under({"slurm", "kueue"}, spec_));
     scheduler.read("nodes_per_leaf", nodes_per_leaf, "Nodes of a leaf, or of a block",
                    {.bound = Bound::positive, .otherwise = "as [fabric.compute] cables them"});
+    scheduler.no_effect("");
     read_health(scheduler);
     read_kube_scheduler(scheduler, spec_);
     scheduler.finish();
@@ -224,6 +226,7 @@ void FleetReader::read_partitions() {
                      {.bound = Bound::positive, .otherwise = "limit_max"});
         section.read("gpus_max", p.gpus_max, "GPUs of one job at most",
                      {.bound = Bound::positive, .otherwise = "any number"});
+        section.no_effect(unless_under({"slurm"}, spec_));
         section.read("priority", p.priority, "Relative to that of others (PriorityJobFactor)",
                      {.bound = Bound::non_negative});
         section.read("tier", p.tier, "Jobs of higher tiers come first, whatever their priority",
@@ -240,8 +243,12 @@ void FleetReader::read_partitions() {
 }
 
 void FleetReader::read_reservations() {
-    for (Section& section : top_.sections(
-             "reservation", "Nodes under maintenance for a while: no job may run into it")) {
+    const std::string elsewhere = unless_under({"slurm"}, spec_);
+    top_.no_effect(elsewhere);
+    std::vector<Section> sections =
+        top_.sections("reservation", "Nodes under maintenance for a while: no job may run into it");
+    top_.no_effect("");
+    for (Section& section : sections) {
         Reservation r;
         Duration start{};
         read_nodes(section, r.first_node, r.nodes);
@@ -257,7 +264,7 @@ void FleetReader::read_reservations() {
                           "expected more than its duration: the nodes would never be back");
             r.every = {};
         }
-        spec_.reservations.push_back(r);
+        if (elsewhere.empty()) spec_.reservations.push_back(r);
     }
 }
 
@@ -287,11 +294,34 @@ std::shared_ptr<const FleetScenario> fleet_with_failures(const FleetScenario& fl
     return out;
 }
 
-void read_fleet(Section& top, ValueReader& values, Catalogue& catalogue, const std::string& folder,
-                Scenario& scenario) {
+namespace {
+
+// Slurm and Kueue look at leaves only for those that ask for it.
+void warn_of_idle_leaves(Section& top, const FleetScenario& fleet) {
+    const FleetSpec& spec = fleet.spec;
+    Section scheduler = top.section("scheduler");
+    if (!scheduler.has("nodes_per_leaf")) return;
+    if (spec.scheduler == "slurm" && spec.slurm.topology == SlurmTopology::none &&
+        std::ranges::none_of(
+            fleet.sources, [](const JobSource& source) { return source.like.switches_max > 0; })) {
+        scheduler.warning(
+            "nodes_per_leaf",
+            "has no effect with scheduler.topology = \"none\" and no jobs.kind.switches");
+    }
+    if (spec.scheduler == "kueue" && std::ranges::all_of(spec.kinds, [](const FleetJobKind& kind) {
+            return kind.kube.topology == TopologyRequest::none;
+        })) {
+        scheduler.warning("nodes_per_leaf", "has no effect: no [[jobs.kind]] asks for a topology");
+    }
+}
+
+}  // namespace
+
+void read_fleet(Section& top, ValueReader& values, Catalogue& catalogue, Scenario& scenario) {
     const auto fleet = std::make_shared<FleetScenario>();
     FleetReader(top, catalogue, scenario, *fleet).read();
-    read_fleet_jobs(top, {values, catalogue, folder, scenario}, *fleet);
+    read_fleet_jobs(top, {values, catalogue, scenario}, *fleet);
+    warn_of_idle_leaves(top, *fleet);
     fleet->throttled.resize(fleet->models.size());
     scenario.fleet = fleet;
 }

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 #include "models/campaign/campaign.h"
 #include "models/campaign/fleet_feeds.h"
+#include "models/campaign/fleet_steps.h"
 
 namespace railyard {
 
@@ -23,7 +25,7 @@ void add_distribution(const std::string& name, const char* unit, std::vector<dou
     double sum = 0;
     for (const double value : values) sum += value;
     const auto at = [&](double p) {
-        if (values.empty()) return 0.0;
+        if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
         return values[static_cast<std::size_t>(p * static_cast<double>(values.size()))];
     };
     out.push_back(mean_metric(name + "_mean", unit, sum, static_cast<double>(values.size())));
@@ -62,19 +64,21 @@ std::vector<SizeClass> size_classes(const FleetSpec& spec, const FleetJobs& jobs
 
 void add_counts(const FleetOutcome& outcome, std::vector<Metric>& out) {
     constexpr JobEnd ends[] = {JobEnd::completed, JobEnd::failed,    JobEnd::node_fail,
-                               JobEnd::timeout,   JobEnd::preempted, JobEnd::refused};
+                               JobEnd::timeout,   JobEnd::preempted, JobEnd::cancelled,
+                               JobEnd::refused};
     const auto count = [&](const std::string& name, std::int64_t n) {
         out.push_back(plain_metric(name, "1", static_cast<double>(n)));
     };
     const auto& runs = outcome.runs;
-    count("jobs", static_cast<std::int64_t>(runs.size()));
+    count("jobs", outcome.submitted);
+    count("jobs_ended", outcome.ended);
+    count("jobs_running", outcome.running);
+    count("jobs_waiting", outcome.waiting);
     for (const JobEnd how : ends) {
         count(fmt::format("jobs_{}", job_end_name(how)),
               std::count_if(runs.begin(), runs.end(),
                             [how](const FleetJobRun& r) { return r.over && r.how == how; }));
     }
-    count("jobs_unfinished",
-          std::count_if(runs.begin(), runs.end(), [](const FleetJobRun& r) { return !r.over; }));
     std::int64_t interruptions = 0;
     for (const FleetJobRun& run : runs) interruptions += run.interruptions;
     count("interruptions", interruptions);
@@ -83,20 +87,46 @@ void add_counts(const FleetOutcome& outcome, std::vector<Metric>& out) {
     count("failures_on_idle_nodes", outcome.strikes_on_idle);
 }
 
-void add_waits(const FleetJobs& jobs, const FleetOutcome& outcome, std::vector<Metric>& out) {
+// What a job takes alone, undisturbed and at full clocks: the same in all designs, so that slower GPUs
+// make no job's waiting look small. Of a kind whose steps are modelled, on the cluster's first nodes.
+double alone_seconds(const FleetScenario& fleet, const FleetJob& job) {
+    const FleetJobKind& kind = fleet.spec.kinds[job.kind];
+    if (!kind.step) return seconds(job.work) / fleet.power.work_factor;
+    const StepTime step = usual_step(kind, fleet.models[job.kind]->job.nodes, 0);
+    return static_cast<double>(kind.steps) * seconds(step.duration());
+}
+
+// How many times as long as alone; whoever is not done at the campaign's end has waited until then, and
+// has all that it lacks before it.
+double bounded_slowdown(double alone, const FleetJob& job, const FleetJobRun& run, Instant end) {
+    double took = seconds(run.end - job.submit);
+    if (!run.over) {
+        const double waited = seconds((run.started ? run.first_start : end) - job.submit);
+        took = std::max(seconds(end - job.submit), waited + alone);
+    }
+    return std::max(1.0, took / std::max(alone, seconds(slowdown_tau)));
+}
+
+void add_waits(const FleetScenario& fleet, const FleetJobs& jobs, const FleetOutcome& outcome,
+               Instant campaign_end, std::vector<Metric>& out) {
     std::vector<double> waits;
     std::vector<double> jcts;
     std::vector<double> slowdowns;
-    for (std::size_t i = 0; i < jobs.jobs.size(); ++i) {
+    std::int64_t never_started = 0;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(outcome.submitted); ++i) {
         const FleetJobRun& run = outcome.runs[i];
-        if (!run.started) continue;
-        waits.push_back(seconds(run.first_start - jobs.jobs[i].submit));
-        if (!run.over) continue;
-        const double jct = seconds(run.end - jobs.jobs[i].submit);
-        jcts.push_back(jct);
-        slowdowns.push_back(
-            std::max(1.0, jct / std::max(seconds(run.held), seconds(slowdown_tau))));
+        if (run.over && run.how == JobEnd::refused) continue;
+        const Instant waited_until = run.started ? run.first_start
+                                     : run.over  ? run.end
+                                                 : campaign_end;
+        waits.push_back(seconds(waited_until - jobs.jobs[i].submit));
+        never_started += run.started ? 0 : 1;
+        const FleetJob& job = jobs.jobs[i];
+        slowdowns.push_back(bounded_slowdown(alone_seconds(fleet, job), job, run, campaign_end));
+        if (!run.started || !run.over) continue;
+        jcts.push_back(seconds(run.end - job.submit));
     }
+    out.push_back(plain_metric("jobs_never_started", "1", static_cast<double>(never_started)));
     add_distribution("wait", "s", waits, out);
     add_distribution("jct", "s", jcts, out);
     add_distribution("bounded_slowdown", "1", slowdowns, out);
@@ -116,21 +146,11 @@ Metric stranded_part(const FleetSpec& spec, const FleetRunResult& r) {
 std::vector<Metric> metrics_of(const Scenario& s, const FleetJobs& jobs, const FleetRunResult& r) {
     const FleetSpec& spec = s.fleet->spec;
     const double total = static_cast<double>(r.ledger.total());
-    const auto share = [&](std::initializer_list<Category> categories) {
-        double sum = 0;
-        for (const Category c : categories) sum += static_cast<double>(r.ledger.booked(c));
-        return ratio(sum, total);
-    };
-    using enum Category;
-    const double free =
-        share({spare, repair, idle, gang_wait, fragmentation, drained, planned_maintenance});
+    const auto share = [&](GpuNanoseconds part) { return ratio(static_cast<double>(part), total); };
     std::vector<Metric> out = {
-        plain_metric("goodput", "1", share({productive})),
-        plain_metric("utilisation", "1", 1 - free),
-        plain_metric(
-            "occupancy", "1",
-            ratio(static_cast<double>(r.outcome.node_busy),
-                  static_cast<double>(spec.nodes()) * static_cast<double>(r.simulated.count()))),
+        plain_metric("goodput", "1", share(r.ledger.booked(Category::productive))),
+        plain_metric("utilisation", "1", share(r.outcome.held)),
+        plain_metric("occupancy", "1", share(r.outcome.node_busy)),
     };
     if (spec.parts_per_gpu() > 1) out.push_back(stranded_part(spec, r));
     add_counts(r.outcome, out);
@@ -150,7 +170,7 @@ std::vector<Metric> metrics_of(const Scenario& s, const FleetJobs& jobs, const F
         out.push_back(plain_metric("corrupted_results", "1",
                                    static_cast<double>(r.outcome.corrupted_results)));
     }
-    add_waits(jobs, r.outcome, out);
+    add_waits(*s.fleet, jobs, r.outcome, Instant(r.simulated), out);
     for (const SizeClass& c : size_classes(spec, jobs, r.outcome, Instant(r.simulated))) {
         out.push_back(
             mean_metric(fmt::format("mttf_gpus_{}", c.gpus), "s", c.held_s, c.interruptions));
@@ -172,6 +192,9 @@ ReplicaResult run_fleet_replica(const Scenario& s, std::int64_t index, bool log_
     FleetRun run{
         .spec = spec, .jobs = jobs, .causes = s.causes, .seed = s.seed, .replica = replica};
     if (bounded) run.end = Instant(s.duration);
+    if (!s.draws.empty()) {
+        run.hashes = s.draws[static_cast<std::size_t>(index) % s.draws.size()].hash_seed;
+    }
     run.events_max = static_cast<std::uint64_t>(s.events_max);
     if (log_events) run.events = &result.log;
     FleetPeak peak(s.fleet->power, spec, jobs);
@@ -194,8 +217,9 @@ ReplicaResult run_fleet_replica(const Scenario& s, std::int64_t index, bool log_
     }
     for (CampaignEvent& event : result.log) {
         if (event.job < 0) continue;  // of a node alone
-        event.cause =
-            fmt::format("job {}{}{}", event.job, event.cause.empty() ? "" : ": ", event.cause);
+        const FleetJob& job = jobs.jobs[static_cast<std::size_t>(event.job - 1)];
+        event.cause = fmt::format("job {}{}{}", spec.name_of(job), event.cause.empty() ? "" : ": ",
+                                  event.cause);
     }
     result.ledger = r.ledger;
     result.job.interruptions = r.outcome.interruptions;

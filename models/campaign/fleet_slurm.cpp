@@ -103,13 +103,14 @@ void resolve_preemption(Section& scheduler, const std::vector<std::string>& pree
     }
 }
 
-void read_qos(Section& scheduler, SlurmSpec& slurm) {
+void read_qos(Section& scheduler, const std::string& elsewhere, SlurmSpec& slurm) {
     std::vector<std::string> preempted;
     for (Section& section : scheduler.sections("qos", "A quality of service")) {
         SlurmQos qos;
         section.read("name", qos.name, "What it is called", {.required = true});
         section.read("priority", qos.priority, "Relative to that of others",
                      {.bound = Bound::non_negative});
+        section.no_effect(elsewhere);
         std::string preempts;
         section.read("preempts", preempts, "QOS whose jobs it may displace: \"low,scavenger\"");
         int mode = static_cast<int>(qos.mode);
@@ -159,6 +160,8 @@ void read_accounts(Section& scheduler, FleetSpec& spec) {
 
 void read_slurm(Section& scheduler, Catalogue& catalogue, FleetSpec& spec) {
     SlurmSpec& slurm = spec.slurm;
+    const std::string elsewhere = unless_under({"slurm"}, spec);
+    scheduler.no_effect(elsewhere);
     scheduler.read("node_timeout", slurm.node_timeout,
                    "How long a node may be silent until it is taken for down (SlurmdTimeout)",
                    {.bound = Bound::positive});
@@ -183,8 +186,11 @@ void read_slurm(Section& scheduler, Catalogue& catalogue, FleetSpec& spec) {
         {.bound = Bound::non_negative, .otherwise = "until a human looks, from the catalogue"});
     read_backfill(scheduler, slurm);
     read_priority(scheduler, slurm);
-    read_qos(scheduler, slurm);
+    scheduler.no_effect("");  // a QOS's priority counts everywhere
+    read_qos(scheduler, elsewhere, slurm);
+    scheduler.no_effect(elsewhere);
     read_accounts(scheduler, spec);
+    scheduler.no_effect("");
 }
 
 const std::vector<std::string>& topology_aware_names() {

@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 namespace railyard {
@@ -18,38 +19,54 @@ class PlacedSteps {
           slow_parts_(std::move(slow_parts)),
           throttled_(std::move(throttled)) {}
 
-    StepTime on(const std::vector<NodeIndex>& nodes, std::uint32_t conditions) {
-        const bool ideal = job_->fidelity == Fidelity::analytic;  // there all places are alike
-        const Key key(ideal ? std::vector<NodeIndex>() : nodes, conditions);
+    StepTime on(const std::vector<NodeIndex>& nodes, std::uint32_t conditions, HashSeed hashes) {
+        // On an ideal network all places are alike, but for what is wrong with their nodes.
+        const bool ideal = job_->fidelity == Fidelity::analytic;
+        const Key key(ideal ? std::vector<NodeIndex>() : nodes, faults_on(nodes), conditions,
+                      hashes);
         const std::lock_guard lock(mutex_);
         const auto known = known_.find(key);
         if (known != known_.end()) return known->second;
-        return known_.emplace(key, compute(nodes, conditions)).first->second;
+        return known_.emplace(key, compute(nodes, conditions, hashes)).first->second;
     }
 
   private:
-    using Key = std::pair<std::vector<NodeIndex>, std::uint32_t>;
+    using Key = std::tuple<std::vector<NodeIndex>, std::vector<PartFault>, std::uint32_t, HashSeed>;
 
-    StepTime compute(const std::vector<NodeIndex>& nodes, std::uint32_t conditions) const {
-        StepTime out = step(nodes, {});
-        std::vector<PartFault> slow;
+    // Those faults of the scenario that are on these nodes from the start.
+    std::vector<PartFault> faults_on(const std::vector<NodeIndex>& nodes) const {
+        std::vector<PartFault> out;
+        for (const PartFault& fault : job_->faults) {
+            if (std::ranges::find(nodes, fault.node) != nodes.end()) out.push_back(fault);
+        }
+        return out;
+    }
+
+    StepTime compute(const std::vector<NodeIndex>& nodes, std::uint32_t conditions,
+                     HashSeed hashes) const {
+        StepTime out = step(nodes, {}, hashes);
+        std::vector<PartFault> slow = faults_on(nodes);
         for (std::size_t i = 0; i < slow_parts_.size(); ++i) {
-            if (conditions >> i & 1) slow.push_back(slow_parts_[i]);
+            if (!(conditions >> i & 1)) continue;
+            slow.push_back(slow_parts_[i]);
+            slow.back().node = nodes[0];
         }
         const StepTime sound = out;
         const auto longer = [&](const StepTime& step) {
             return std::max(Duration{}, step.duration() - sound.duration());
         };
-        const auto with = [&](std::vector<PartFault> faults) {
-            for (PartFault& fault : faults) fault.node = nodes[0];
-            return step(nodes, faults);
-        };
-        if (!slow.empty()) out.degraded = longer(with_one_slow_stage(with(slow), sound));
-        if (!throttled_.empty()) out.throttled = longer(with(throttled_));  // on all nodes
+        if (!slow.empty()) {
+            out.degraded = longer(with_one_slow_stage(step(nodes, slow, hashes), sound));
+        }
+        if (throttled_.empty()) return out;
+        std::vector<PartFault> hot = throttled_;  // on all nodes
+        for (PartFault& fault : hot) fault.node = nodes[0];
+        out.throttled = longer(step(nodes, hot, hashes));
         return out;
     }
 
-    StepTime step(const std::vector<NodeIndex>& nodes, const std::vector<PartFault>& faults) const {
+    StepTime step(const std::vector<NodeIndex>& nodes, const std::vector<PartFault>& faults,
+                  HashSeed hashes) const {
         const Scenario& s = *job_;
         const bool flow = s.fidelity != Fidelity::analytic;
         // A link's fault is where it is on the flow scale; a GPU's slows all that wait for it on either.
@@ -66,7 +83,8 @@ class PlacedSteps {
                     gpu_of_rank.push_back(std::int64_t{node} * s.node.gpus + g);
                 }
             }
-            groups.run_on(gpu_network(s, Fidelity::flow, faults), std::move(gpu_of_rank));
+            groups.run_on(gpu_network(s, s.fidelity, faults, false, hashes),
+                          std::move(gpu_of_rank));
         }
         return model_step(s.model, s.plan, groups, s.parameter_bytes, s.optimizer_traffic);
     }
@@ -80,13 +98,12 @@ class PlacedSteps {
 
 }  // namespace
 
-std::function<StepTime(const std::vector<NodeIndex>&, std::uint32_t)> steps_by_placement(
-    std::shared_ptr<const Scenario> job, std::vector<PartFault> slow_parts,
-    std::vector<PartFault> throttled) {
+PlacedStep steps_by_placement(std::shared_ptr<const Scenario> job,
+                              std::vector<PartFault> slow_parts, std::vector<PartFault> throttled) {
     const auto steps =
         std::make_shared<PlacedSteps>(std::move(job), std::move(slow_parts), std::move(throttled));
-    return [steps](const std::vector<NodeIndex>& nodes, std::uint32_t conditions) {
-        return steps->on(nodes, conditions);
+    return [steps](const std::vector<NodeIndex>& nodes, std::uint32_t conditions, HashSeed hashes) {
+        return steps->on(nodes, conditions, hashes);
     };
 }
 
@@ -97,7 +114,7 @@ StepTime usual_step(const FleetJobKind& kind, std::int64_t nodes, std::uint32_t 
     std::vector<NodeIndex> first(static_cast<std::size_t>(nodes));
     std::iota(first.begin(), first.end(), NodeIndex{0});
     try {
-        return kind.step(first, conditions);
+        return kind.step(first, conditions, {});
     } catch (const NoPath&) {
         return computing;  // those that land there say so
     }

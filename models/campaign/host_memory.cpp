@@ -21,7 +21,7 @@ void add_state(std::vector<HostMemoryUse>& uses, const Scenario& s) {
     const CheckpointSpec& c = s.job.checkpoint;
     const double share =
         static_cast<double>(c.size.count()) / static_cast<double>(s.checkpoint_writers.nodes);
-    if (c.mode == CheckpointMode::async && c.tiers[0].place != Place::host_memory) {
+    if (c.mode == CheckpointMode::async && !c.snapshot_is_a_copy()) {
         uses.push_back({"snapshots", "checkpoint", share * static_cast<double>(c.buffers)});
     }
     for (const TierSpec& tier : c.tiers) {

@@ -3,6 +3,7 @@
 // that hang on it are partial: they are printed, marked, and the program exits with 4.
 
 #include <algorithm>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,15 +17,17 @@ struct LimitReached {
 
 class LimitsReached {
   public:
-    // Once for each text.
+    // Once for each text, in their order: threads come in any.
     void add(std::string what, std::string help) {
-        const auto same = [&](const LimitReached& other) { return other.what == what; };
-        if (std::any_of(all_.begin(), all_.end(), same)) return;
-        all_.push_back({std::move(what), std::move(help)});
+        const std::lock_guard lock(mutex_);
+        const auto at = std::ranges::lower_bound(all_, what, {}, &LimitReached::what);
+        if (at != all_.end() && at->what == what) return;
+        all_.insert(at, {std::move(what), std::move(help)});
     }
     const std::vector<LimitReached>& all() const { return all_; }
 
   private:
+    std::mutex mutex_;
     std::vector<LimitReached> all_;
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "models/campaign/fitting_switch.h"
 #include "models/campaign/packets.h"
 #include "models/campaign/places.h"
 
@@ -22,8 +23,9 @@ std::vector<std::string> switch_names() {
     return names;
 }
 
-// The first switch of this technology whose ports are at least as fast as `rate`, the slowest of those:
-// what people buy for it.
+}  // namespace
+
+// What people buy for it.
 std::string fitting_switch(Catalogue& catalogue, bool infiniband, Bandwidth rate) {
     std::string best;
     Bandwidth best_rate;
@@ -36,6 +38,8 @@ std::string fitting_switch(Catalogue& catalogue, bool infiniband, Bandwidth rate
     }
     return best;
 }
+
+namespace {
 
 std::vector<std::string> topology_names() {
     std::vector<std::string> names;
@@ -88,6 +92,7 @@ class NetworkReader {
     void check_switches(Section& section, const ClusterNetwork& network);
     void read_switches(Section& section, ClusterNetwork& network);
     void read_routing(Section& section, ClusterNetwork& network);
+    void warn_of_idle_network(Section& section, const ClusterNetwork& network);
     void read_custom(Section& section, ClusterNetwork& network, const std::string& file);
     void apply_faults(ClusterNetwork& network, std::vector<LinkFault>& faults);
 
@@ -148,17 +153,19 @@ void NetworkReader::read_routing(Section& section, ClusterNetwork& network) {
                                                  routing.queue_pairs));
         routing.queue_pairs = 1;
     }
-    std::int64_t seed = 0;
-    section.read("hash_seed", seed, "Seed of the switches' hash functions",
-                 {.bound = Bound::non_negative});
-    routing.hash_seed = static_cast<std::uint64_t>(seed);
+    std::optional<std::int64_t> seed;
+    section.read("hash_seed", seed,
+                 "Seed of the switches' hash functions: this one draw of all luck",
+                 {.bound = Bound::non_negative,
+                  .otherwise = "run.network_draws of them, and 0 in packet windows"});
+    routing.hash_seed = static_cast<std::uint64_t>(seed.value_or(0));
+    network.hash_given = seed.has_value();
     section.read("hash_polarized", routing.hash_polarized,
                  "All switches hash alike: collisions of one tier stay together in the next");
 }
 
 void NetworkReader::read_custom(Section& section, ClusterNetwork& network,
-                                const std::string& file) {
-    const std::string path = file.starts_with("/") ? file : context_.folder + file;
+                                const std::string& path) {
     Diagnostics diagnostics;
     ValueReader values(diagnostics, path);
     Document document;
@@ -224,6 +231,22 @@ void NetworkReader::warn_of_idle_keys(Section& section, const ClusterNetwork& ne
     }
 }
 
+// Many jobs send nothing but what their steps do.
+void NetworkReader::warn_of_idle_network(Section& section, const ClusterNetwork& network) {
+    if (!context_.many_jobs || !network.given) return;
+    if (network.name != "compute") {
+        section.warning(
+            "",
+            "carries nothing with [scheduler]: it is cabled, bought and powered, and no job "
+            "waits for it");
+    } else if (!context_.any_steps) {
+        section.warning(
+            "",
+            "carries nothing: no [[jobs.kind]] has a model. It says where nodes stand, and is "
+            "bought and powered");
+    }
+}
+
 void NetworkReader::check_switches(Section& section, const ClusterNetwork& network) {
     const Topology& t = network.topology;
     for (auto v = static_cast<VertexId>(t.nic_count()); v < t.vertex_count(); ++v) {
@@ -257,9 +280,9 @@ ClusterNetwork NetworkReader::read(const char* name, std::optional<int> kind, To
     network.kind_given = section.has("kind");
     section.name("topology", spec.kind, topology_names(), "a kind of topology",
                  "The network's shape, by default of two tiers or three as needed");
-    std::string file;
-    section.read("file", file, "A TOML file with [[switch]], [[cable]] and [[attach]]",
-                 {.otherwise = "only with topology = \"custom\""});
+    const std::string file =
+        section.file("file", "A TOML file with [[switch]], [[cable]] and [[attach]]",
+                     {.otherwise = "only with topology = \"custom\""});
     section.read("nic_bandwidth", spec.nic_bandwidth, "Line rate of a NIC, per direction",
                  {.bound = Bound::positive, .otherwise = "the NIC's, from the catalogue"});
     network.spec = spec;
@@ -301,11 +324,15 @@ ClusterNetwork NetworkReader::read(const char* name, std::optional<int> kind, To
     const bool built = build(section, network, file, faults);
     std::optional<PacketReader> packets;
     if (kind) {
+        if (context_.many_jobs && !context_.packet_rates) {
+            section.no_effect("without run.fidelity = \"packet\"");
+        }
         packets.emplace(
             section, flow_control_of(network.kind),
             network.name == "compute" ? std::optional(network.routing.policy) : std::nullopt);
     }
     section.finish();
+    warn_of_idle_network(section, network);
     warn_of_idle_keys(section, network, faults);
     if (built && packets && (carries_window(network) || packets->given())) {
         network.packets = packets->profile(catalogue_, network.topology, context_.storage_class);
@@ -338,8 +365,10 @@ bool NetworkReader::build(Section& section, ClusterNetwork& network, const std::
         read_custom(section, network, file);
     } else {
         std::string problem;
-        network.topology = Topology::build(s, problem);
-        if (!problem.empty()) {
+        Topology built = Topology::build(s, problem);
+        if (problem.empty()) {
+            network.topology = std::move(built);
+        } else {
             section.error(
                 "", fmt::format("can't be cabled: {}", problem),
                 "another switch, more tiers, more oversubscription, or fewer nodes_per_leaf");

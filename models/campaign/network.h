@@ -25,8 +25,9 @@ struct ClusterNetwork {
     bool kind_given = false;
     TopologySpec spec;
     RoutingSpec routing;
-    Topology topology;      // empty when it was not to be built
-    PacketProfile packets;  // when the topology is there and the packet scale was asked for
+    bool hash_given = false;  // with the seed of its hashes
+    Topology topology;        // empty when it was not to be built
+    PacketProfile packets;    // when the topology is there and the packet scale was asked for
 
     bool infiniband() const { return kind == NetworkKind::infiniband; }
 };
@@ -39,12 +40,13 @@ struct NetworkContext {
     std::int64_t nics_per_server = 0;
     bool converged = false;        // storage traffic runs over the compute network
     StorageClass storage_class{};  // and there in a traffic class of its own
-    std::string folder{};          // of the scenario: where a network's own file is looked for
     bool build = false;            // networks without a section too, by their defaults
     bool build_compute = false;    // that one at least
     bool packets = false;          // a packet window will run on them
     bool packet_rates = false;     // run.fidelity = "packet"
     bool storage_traffic = false;  // and some of it goes to storage
+    bool many_jobs = false;        // only their steps use it
+    bool any_steps = true;         // whether there are any
 };
 
 const std::vector<std::string>& network_kinds();  // in the order of NetworkKind

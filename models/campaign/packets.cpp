@@ -1,9 +1,11 @@
 #include "models/campaign/packets.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "models/campaign/packet_limits.h"
 #include "models/campaign/places.h"
@@ -300,8 +302,23 @@ PacketProfile PacketReader::profile(Catalogue& catalogue, const Topology& topolo
     if (p.flow_control == FlowControl::pfc) resolve_watchdog(catalogue, topology, p);
     resolve_switches(topology, p);
     warn_of_wrong_priorities(p);
+    if (!buffer_size_) require_buffers(catalogue, topology);
     if (network_.ok()) check_buffers(catalogue, topology, p);
     return p;
+}
+
+// Not every switch's buffer is published.
+void PacketReader::require_buffers(Catalogue& catalogue, const Topology& topology) {
+    std::set<std::string> unknown;
+    for (auto v = static_cast<VertexId>(topology.nic_count()); v < topology.vertex_count(); ++v) {
+        const std::string& model = topology.switch_model(v).name;
+        if (!catalogue.has("switch", model, "buffer")) unknown.insert(model);
+    }
+    if (unknown.empty()) return;
+    buffer_->error(
+        "size",
+        fmt::format("is missing: the catalogue knows no buffer of {}", fmt::join(unknown, " and ")),
+        "give it, or switches whose buffer is known");
 }
 
 void PacketReader::resolve_priorities(PacketProfile& p, const StorageClass& storage) {

@@ -57,6 +57,7 @@ class PacketReader {
     static std::string who(const Topology& topology, const std::vector<BufferPlan>& plans);
     Section& headroom_section(const PacketProfile& profile, VertexId at);
     void warn_of_wrong_priorities(const PacketProfile& profile);
+    void require_buffers(Catalogue& catalogue, const Topology& topology);
     void check_buffers(Catalogue& catalogue, const Topology& topology,
                        const PacketProfile& profile);
 

@@ -8,99 +8,47 @@ namespace railyard {
 
 namespace {
 
-// Divisors of n up to `most`.
-std::vector<std::int64_t> divisors(std::int64_t n, std::int64_t most) {
-    std::vector<std::int64_t> out;
-    for (std::int64_t d = 1; d <= std::min(n, most); ++d) {
-        if (n % d == 0) out.push_back(d);
-    }
-    return out;
-}
-
-// Sequences over context-parallel ranks, experts over expert-parallel ones, states over shards.
-void check_split(Section& parallel, const Scenario& s) {
+// What has no effect, and what the GPUs can't do.
+void warn_of_idle_keys(Section& parallel, const Scenario& s, bool imbalance_given) {
     const ParallelPlan& p = s.plan;
-    const TransformerModel& m = s.model;
-    const std::int64_t chunks = p.context > 1 ? 2 * p.context : 1;  // two each: masked work is even
-    if (p.sequence_length % chunks != 0) {
-        parallel.error(
-            "context",
-            fmt::format("{} tokens don't divide into {} chunks, two for each of {} ranks",
-                        p.sequence_length, chunks, p.context));
-    } else if (p.sequence_parallel && p.sequence_length / p.context % p.tensor != 0) {
-        parallel.error("sequence_length",
-                       fmt::format("{} tokens of a rank don't divide by tensor = {}",
-                                   p.sequence_length / p.context, p.tensor),
-                       "or sequence_parallel = false");
-    }
-    if (p.expert > 1 && m.experts == 0) {
-        parallel.error("expert", fmt::format("{} has no experts", m.name), "expert = 1");
-    } else if (m.experts % p.expert != 0) {
-        parallel.error("expert",
-                       fmt::format("{} experts don't divide by expert = {}", m.experts, p.expert),
-                       fmt::format("valid: {}", fmt::join(divisors(m.experts, 64), ", ")));
-    } else if (p.replica_ranks() % p.expert != 0) {
-        parallel.error("expert",
-                       fmt::format("context x data = {} ranks don't divide by expert = {}: experts "
-                                   "are shared among them",
-                                   p.replica_ranks(), p.expert));
-    }
-    if (p.shard_ranks > 0 && p.replica_ranks() % p.shard_ranks != 0) {
-        parallel.error("shard_ranks",
-                       fmt::format("context x data = {} ranks don't divide into groups of {}",
-                                   p.replica_ranks(), p.shard_ranks));
-    } else if (p.shard_ranks > 0 && p.shard_ranks % p.expert != 0) {
-        parallel.error("shard_ranks", fmt::format("expected a multiple of expert = {}, found {}",
-                                                  p.expert, p.shard_ranks));
-    }
     if (p.shard_ranks > 0 && p.zero == 0) {
         parallel.warning("shard_ranks", "has no effect with zero = 0");
     }
-    if (p.precision == Precision::fp8 && s.node.gpu.fp8_achievable.per_second <= 0) {
-        parallel.error("precision",
-                       fmt::format("{} has no fp8, or no measurement of it is in the catalogue",
-                                   s.node.gpu.name),
-                       "precision = \"bf16\"");
+    if (imbalance_given && s.model.experts > 0 && p.expert == 1) {
+        parallel.warning("expert_imbalance",
+                         "has no effect with expert = 1: one rank has all tokens");
+    }
+    if (p.pipeline > 1) return;
+    for (const char* key : {"first_stage_layers", "last_stage_layers"}) {
+        if (parallel.has(key)) parallel.warning(key, "has no effect without pipeline > 1");
     }
 }
 
-void check_stages(Section& parallel, const Scenario& s) {
-    const ParallelPlan& p = s.plan;
-    const std::int64_t layers = s.model.layers;
-    for (const auto& [key, count] : {std::pair("first_stage_layers", p.first_stage_layers),
-                                     std::pair("last_stage_layers", p.last_stage_layers)}) {
-        if (count == 0) continue;
-        if (p.pipeline == 1) parallel.warning(key, "has no effect without pipeline > 1");
-        if (count % p.interleave != 0) {
-            parallel.error(
-                key, fmt::format("{} layers don't divide by interleave = {}", count, p.interleave));
-        }
-    }
-    if (p.pipeline == 1 || layers_split(s.model, p)) return;
-    const std::int64_t given = p.first_stage_layers + p.last_stage_layers;
-    if (given > 0) {
-        const std::int64_t others =
-            p.pipeline - (p.first_stage_layers > 0 ? 1 : 0) - (p.last_stage_layers > 0 ? 1 : 0);
-        parallel.error("pipeline", fmt::format("{} layers less {} on the ends leave {} for the {} "
-                                               "other stages, which don't divide",
-                                               layers, given, layers - given, others));
-        return;
-    }
-    // The ends take what the others leave, when those have as many as they can.
-    std::string help;
-    for (std::int64_t each = (layers + p.pipeline - 1) / p.pipeline; each > 0 && help.empty();
-         --each) {
-        const std::int64_t ends = layers - each * (p.pipeline - 2);
-        if (ends < 2) continue;
-        help = fmt::format("first_stage_layers = {} and last_stage_layers = {} leave {} each",
-                           (ends + 1) / 2, ends / 2, each);
-    }
+void check_precision(Section& parallel, const Scenario& s) {
+    if (s.plan.precision != Precision::fp8 || s.node.gpu.fp8_achievable.per_second > 0) return;
     parallel.error(
-        "pipeline",
-        fmt::format("{} layers don't divide by pipeline = {}, nor with one layer less on "
-                    "the first and last stage",
-                    layers, p.pipeline),
-        help);
+        "precision",
+        fmt::format("{} has no fp8, or no measurement of it is in the catalogue", s.node.gpu.name),
+        "precision = \"bf16\"");
+}
+
+// A plan is for as many GPUs as the job has.
+void check_gpus(Section& parallel, const Scenario& s, bool data_given) {
+    const ParallelPlan& p = s.plan;
+    const std::int64_t gpus = s.job.gpus();
+    const std::int64_t replica = p.tensor * p.context * p.pipeline;
+    const auto product =
+        static_cast<__int128>(replica) * p.data;  // of numbers up to a million each
+    if (product == gpus) return;
+    parallel.error(
+        data_given ? "data" : "tensor",
+        fmt::format("tensor {} x {}pipeline {} x data {} = {} GPUs, but the job has {} "
+                    "({} nodes of {})",
+                    p.tensor, p.context > 1 ? fmt::format("context {} x ", p.context) : "",
+                    p.pipeline, p.data, product, gpus, s.job.nodes, s.job.gpus_per_node),
+        gpus % replica == 0
+            ? fmt::format("with the others as they are, data = {}", gpus / replica)
+            : "choose tensor, context and pipeline so that their product divides the GPUs");
 }
 
 void check_memory(Section& parallel, const Scenario& s) {
@@ -181,8 +129,8 @@ void check_memory(Section& parallel, const Scenario& s) {
 
 }  // namespace
 
-void read_parallel(Section& job, ValueReader& values, Catalogue& catalogue, bool must_fit,
-                   Scenario& s) {
+void read_parallel(Section& job, ValueReader& values, Catalogue& catalogue,
+                   const ScenarioChanges& changes, Scenario& s) {
     const auto ok = [&] { return values.diagnostics().ok() && !job.describing(); };
     Section parallel = job.section("parallel");
     ParallelPlan& p = s.plan;
@@ -255,6 +203,11 @@ void read_parallel(Section& job, ValueReader& values, Catalogue& catalogue, bool
     parallel.read("fused_loss", p.fused_loss, "One kernel for the loss over the logits");
     parallel.read("cuda_graphs", p.cuda_graphs,
                   "Launch kernels by replaying a graph: no waiting for the CPU");
+    static const std::vector<std::string> frameworks = Catalogue::names("framework");
+    int framework = 0;
+    parallel.choose("framework", framework, frameworks,
+                    "Whose layers the CPUs launch, kernel by kernel: a GPU that is done with a "
+                    "layer before the next is launched waits");
     int precision = 0;
     parallel.choose("precision", precision, precision_names(),
                     "What the layers' matrix multiplications compute in");
@@ -286,6 +239,12 @@ void read_parallel(Section& job, ValueReader& values, Catalogue& catalogue, bool
     p.zero = static_cast<int>(std::min<std::int64_t>(zero, 3));
     p.recompute = static_cast<Recompute>(recompute);
     p.precision = static_cast<Precision>(precision);
+    if (framework > 0) {
+        const std::string& name = frameworks[static_cast<std::size_t>(framework)];
+        s.node.gpu.layer_launch_forward = catalogue.time("framework", name, "layer_launch_forward");
+        s.node.gpu.layer_launch_backward =
+            catalogue.time("framework", name, "layer_launch_backward");
+    }
     if (s.model.experts > 0) {
         p.expert_imbalance = expert_imbalance
                                  ? *expert_imbalance
@@ -301,56 +260,20 @@ void read_parallel(Section& job, ValueReader& values, Catalogue& catalogue, bool
     }
     if (!ok() || s.model.name.empty()) return;
 
-    if (s.model.heads % p.tensor != 0) {
-        parallel.error(
-            "tensor",
-            fmt::format("{} attention heads don't divide by tensor = {}", s.model.heads, p.tensor),
-            fmt::format("valid: {}", fmt::join(divisors(s.model.heads, 64), ", ")));
+    if (changes.plan) p = *changes.plan;
+    warn_of_idle_keys(parallel, s, expert_imbalance.has_value());
+    check_precision(parallel, s);
+    for (const PlanProblem& problem : plan_problems(s.model, p)) {
+        // With other GPUs than the job's nobody knows how many replicas are meant.
+        const bool sure = data || gpus % (p.tensor * p.context * p.pipeline) == 0 ||
+                          problem.key == "tensor" || problem.key == "pipeline";
+        if (sure) parallel.error(problem.key, problem.message, problem.help);
     }
-    check_stages(parallel, s);
-    const std::int64_t replica = p.tensor * p.context * p.pipeline;
-    const auto product =
-        static_cast<__int128>(replica) * p.data;  // of numbers up to a million each
-    if (product != gpus) {
-        parallel.error(
-            data ? "data" : "tensor",
-            fmt::format("tensor {} x {}pipeline {} x data {} = {} GPUs, but the job has {} "
-                        "({} nodes of {})",
-                        p.tensor, p.context > 1 ? fmt::format("context {} x ", p.context) : "",
-                        p.pipeline, p.data, product, gpus, s.job.nodes, s.job.gpus_per_node),
-            gpus % replica == 0
-                ? fmt::format("with the others as they are, data = {}", gpus / replica)
-                : "choose tensor, context and pipeline so that their product divides the GPUs");
-        return;
-    }
-    check_split(parallel, s);
-    if (p.global_batch % (p.data * p.microbatch) != 0) {
-        parallel.error("global_batch",
-                       fmt::format("{} sequences don't divide by data {} x microbatch {}",
-                                   p.global_batch, p.data, p.microbatch));
-    }
-    const std::int64_t stage_layers = layers_per_stage(s.model, p);
-    if (p.interleave > 1 && (p.pipeline == 1 || stage_layers % p.interleave != 0)) {
-        parallel.error(
-            "interleave",
-            fmt::format("a stage of {} layers on each of {} GPUs has no {} equal virtual stages",
-                        stage_layers, p.pipeline, p.interleave),
-            p.pipeline == 1
-                ? "interleaving needs pipeline > 1"
-                : fmt::format("valid: {}", fmt::join(divisors(stage_layers, 64), ", ")));
-    } else if (p.interleave > 1 && p.microbatches() % p.pipeline != 0) {
-        parallel.error(
-            "interleave",
-            fmt::format("interleaving needs microbatches in multiples of pipeline = {}; a replica "
-                        "has {}",
-                        p.pipeline, p.microbatches()),
-            fmt::format("global_batch in multiples of {}, or interleave = 1",
-                        p.pipeline * p.data * p.microbatch));
-    }
+    check_gpus(parallel, s, data.has_value());
     if (!ok()) return;
     s.parameter_bytes = read_parameter_bytes(catalogue);
     s.memory = memory_per_gpu(s.model, p, s.parameter_bytes, s.node.gpu);
-    if (must_fit) check_memory(parallel, s);
+    if (changes.must_run) check_memory(parallel, s);
 }
 
 }  // namespace railyard

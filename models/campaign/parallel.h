@@ -7,8 +7,8 @@ namespace railyard {
 
 // Reads the section into `s.plan`, for the job, node and model that `s` has by now, and reports what
 // doesn't divide. With a model it also sets the memory per GPU, which is an error when it is more than
-// there is and `must_fit`.
-void read_parallel(Section& job, ValueReader& values, Catalogue& catalogue, bool must_fit,
-                   Scenario& s);
+// there is and the changes say that it must fit.
+void read_parallel(Section& job, ValueReader& values, Catalogue& catalogue,
+                   const ScenarioChanges& changes, Scenario& s);
 
 }  // namespace railyard

@@ -6,6 +6,8 @@ namespace railyard {
 
 std::optional<VertexId> find_place(Section& section, const char* key, const Topology& topology,
                                    const std::string& name, Place wanted) {
+    if (topology.vertex_count() == 0 && !section.ok())
+        return std::nullopt;  // it could not be built
     const std::vector<std::string> all = topology.vertex_names();
     const auto switches = all.begin() + static_cast<std::ptrdiff_t>(topology.nic_count());
     const std::optional<VertexId> at = topology.find(name);

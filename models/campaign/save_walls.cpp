@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/integers.h"
+
 namespace railyard {
 
 namespace {
@@ -48,8 +50,22 @@ std::vector<SaveWall> save_walls(const Scenario& s, std::size_t number,
     return walls;
 }
 
-Duration longest(const std::vector<SaveWall>& walls) {
-    return std::ranges::max_element(walls, {}, &SaveWall::time)->time;
+std::vector<SaveWall> node_save_walls(const Scenario& s, Bandwidth node_write,
+                                      Duration create_latency) {
+    const CheckpointWriters& w = s.checkpoint_writers;
+    const Bytes share = Bytes::of(ceil_div(s.checkpoint_size.count(), w.nodes));
+    std::vector<SaveWall> walls = {
+        {Wall::local, time_at(share, node_write)},
+        {Wall::serialisation, time_at(s.checkpoint_size, w.serialization * w.ranks)}};
+    const double per_s = files_per_second(w.ranks, create_latency);
+    if (per_s > 0) {
+        walls.push_back({Wall::metadata, from_seconds(static_cast<double>(w.files) / per_s)});
+    }
+    return walls;
+}
+
+const SaveWall& longest(const std::vector<SaveWall>& walls) {
+    return *std::ranges::max_element(walls, {}, &SaveWall::time);
 }
 
 }  // namespace railyard

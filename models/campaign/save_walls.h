@@ -23,10 +23,14 @@ struct SaveWall {
     Wall wall;
     Duration time;  // of the whole save, were this the only wall
 };
-// Never empty. All bounds hold from beginning to end, and a buffer of B bytes that drains at d takes S
-// bytes in (S - B) / d: so the longest is what the save takes.
+// What a save to `store` waits for. Never empty.
+// All bounds hold from beginning to end, and a buffer of B bytes that
+// drains at d takes S bytes in (S - B) / d: so the longest is what the save takes.
 std::vector<SaveWall> save_walls(const Scenario& scenario, std::size_t store,
                                  const std::vector<TransferCap>& caps);
-Duration longest(const std::vector<SaveWall>& walls);
+// What a save to files on the nodes waits for; each node writes its share at `node_write`.
+std::vector<SaveWall> node_save_walls(const Scenario& scenario, Bandwidth node_write,
+                                      Duration create_latency);
+const SaveWall& longest(const std::vector<SaveWall>& walls);
 
 }  // namespace railyard

@@ -51,12 +51,8 @@ DataSupply supply_of_data(const StoreLimits& limits) {
 class ScenarioReader {
   public:
     ScenarioReader(ValueReader& values, const Value* root, std::vector<SchemaRow>* schema,
-                   const ScenarioChanges& changes = {}, std::string folder = {})
-        : values_(values),
-          changes_(changes),
-          folder_(std::move(folder)),
-          root_(root),
-          top_(values, root, "", {}, schema) {
+                   const ScenarioChanges& changes = {})
+        : values_(values), changes_(changes), root_(root), top_(values, root, "", {}, schema) {
         s_.windows = changes.windows ? changes.windows : std::make_shared<WindowCache>();
     }
 
@@ -85,15 +81,39 @@ class ScenarioReader {
             return kind && (kind->text == "checkpoint" || kind->text == "restore");
         });
     }
+    bool many_jobs() const { return root_ && root_->find("scheduler"); }
+    // Before [jobs] is read: of many jobs only those with a model have steps, of which all else here tells.
+    bool any_steps() const {
+        const Value* jobs = many_jobs() ? root_->find("jobs") : nullptr;
+        const Value* kinds = jobs ? jobs->find("kind") : nullptr;
+        return !many_jobs() ||
+               (kinds && std::any_of(kinds->items.begin(), kinds->items.end(),
+                                     [](const Value& kind) { return kind.find("model"); }));
+    }
+    const char* without_steps() const {
+        return any_steps() ? "" : "on jobs without a model: no [[jobs.kind]] has one";
+    }
+    // Some of many jobs ask for GPUs that NVLink joins.
+    bool nvlink_wanted() const {
+        const Value* jobs = many_jobs() ? root_->find("jobs") : nullptr;
+        const Value* kinds = jobs ? jobs->find("kind") : nullptr;
+        return kinds &&
+               std::any_of(kinds->items.begin(), kinds->items.end(), [](const Value& kind) {
+                   const Value* what = kind.find("requires");
+                   return what && what->find("nvlink_domain");
+               });
+    }
     bool ok() const { return values_.diagnostics().ok() && !top_.describing(); }
     void warn_of_late_strikes();
     void read_run();
+    void read_network_draws(Section& run);
     void read_cluster();
     void read_fault(Section& section);
     void read_job();
     void read_step(Section& job);
     void reach_all_ranks();
     void model_steps();
+    void step_on_draws(std::vector<StepModel>& models);
     void read_data_loading(Section& job);
     Duration burst_penalty();
     void read_maintenance();
@@ -101,7 +121,6 @@ class ScenarioReader {
 
     ValueReader& values_;
     ScenarioChanges changes_;
-    std::string folder_;  // of the scenario's file
     const Value* root_;
     Section top_;
     std::optional<Catalogue> catalogue_;
@@ -150,12 +169,13 @@ Scenario ScenarioReader::read() {
     context.nics_per_server = store.nics_per_server();
     context.converged = s_.converged;
     context.storage_class = store.traffic_class();
-    context.folder = folder_;
     context.build = changes_.build_networks || top_.has("cost");  // every cable is paid for
     context.build_compute = s_.fidelity != Fidelity::analytic;
     context.packets = packets_wanted();
     context.packet_rates = s_.fidelity == Fidelity::packet;
     context.storage_traffic = storage_traffic_wanted();
+    context.many_jobs = many_jobs();
+    context.any_steps = any_steps();
     s_.networks = read_networks(top_, *catalogue_, context);
     for (ClusterNetwork& network : s_.networks) network.packets.spec.seed = s_.seed;
     s_.stores.push_back(store.build(s_.networks));
@@ -176,13 +196,13 @@ Scenario ScenarioReader::read() {
     }
     WindowContext window = window_context(s_);
     window.nodes = job_nodes_wanted();
-    window.folder = folder_;
     s_.window = read_window(top_, window);
     if (top_.has("scheduler") || top_.describing()) {
         s_.job.nodes = s_.nodes.nodes;
         s_.job.gpus_per_node = s_.node.gpus;
-        read_fleet(top_, values_, *catalogue_, folder_, s_);
+        read_fleet(top_, values_, *catalogue_, s_);
         check_fleet();
+        if (s_.fleet) s_.draws = draw_networks(s_);
     }
     if (!s_.fleet || top_.describing()) read_job();
     read_neighbours(top_, s_);
@@ -231,15 +251,45 @@ void ScenarioReader::read_run() {
              "Events after which a replica stops, unfinished and marked",
              {.bound = Bound::positive});
     int fidelity = 0;
+    run.no_effect(without_steps());
     run.choose(
         "fidelity", fidelity, fidelity_names(),
         "How the network enters a step: an ideal one between the nodes' NICs, flows that share "
         "the links of [fabric.compute], or its packets");
+    run.no_effect("");
     s_.fidelity = static_cast<Fidelity>(fidelity);
+    read_network_draws(run);
     run.read("failures", s_.failures,
              "false: nothing fails, in the nodes or in the stores, at random or injected");
     if (has(changes_.without, LossCause::network)) s_.fidelity = Fidelity::analytic;
     run.finish();
+}
+
+// Each draw takes a step to compute, and packets take long.
+void ScenarioReader::read_network_draws(Section& run) {
+    constexpr std::int64_t usual = 8;
+    constexpr std::int64_t most = 10'000;
+    s_.network_draws = s_.fidelity == Fidelity::packet ? 1 : usual;
+    run.read(
+        "network_draws", s_.network_draws,
+        "Draws of what is luck in the network, its hashes and which nodes are spare, over which "
+        "replicas are dealt out; 1: the cluster's first nodes and hash_seed = 0",
+        {.bound = Bound::count, .otherwise = "8; 1 with run.fidelity = \"packet\""});
+    if (s_.network_draws > most) {
+        run.error("network_draws",
+                  fmt::format("expected at most {}, found {}", most, s_.network_draws));
+        s_.network_draws = 1;
+    }
+    if (run.has("network_draws") && s_.fidelity == Fidelity::analytic &&
+        !has(changes_.without, LossCause::network)) {
+        run.warning("network_draws", "has no effect with run.fidelity = \"analytic\"");
+    }
+    if (run.has("network_draws") && s_.fidelity == Fidelity::packet && top_.has("scheduler")) {
+        run.warning("network_draws",
+                    "has no effect on many jobs with run.fidelity = \"packet\": their packets are "
+                    "measured once");
+    }
+    if (changes_.one_draw) s_.network_draws = 1;
 }
 
 void ScenarioReader::read_cluster() {
@@ -259,6 +309,7 @@ void ScenarioReader::read_cluster() {
     }
     cluster.read("nics_per_node", s_.node.nics, "NICs of each node for the compute network",
                  {.bound = Bound::count, .otherwise = "the node's, from the catalogue"});
+    if (!top_.has("cost")) cluster.no_effect(without_steps());  // it decides on switches
     cluster.read("nic_bandwidth", s_.node.nic_bandwidth, "What one NIC moves, per direction",
                  {.bound = Bound::positive,
                   .otherwise = "the NIC's, from the catalogue, less protocol overhead"});
@@ -268,14 +319,18 @@ void ScenarioReader::read_cluster() {
         s_.node.wire_share = 1;
     }
     s_.nodes.gpus_per_node = s_.node.gpus;
+    cluster.no_effect(without_steps());
     cluster.read("acs", s_.node.pcie.acs,
                  "PCIe access control: peers under one switch meet at the root complex only");
     cluster.read("peer_to_peer", s_.node.pcie.peer_to_peer,
                  "false: GPUs and NICs reach each other through host memory only (no GPUDirect)");
+    if (nvlink_wanted()) cluster.no_effect("");
     bool nvlink = true;
     cluster.read("nvlink", nvlink, "false: the GPUs of a node reach each other over PCIe");
     if (!nvlink) remove_nvlink(s_.node);
+    cluster.no_effect("");
     read_layout(cluster, s_.layout);
+    cluster.no_effect(without_steps());
     for (Section& fault :
          cluster.sections("fault", "A part that is slower than it should be, unnoticed")) {
         read_fault(fault);
@@ -336,7 +391,7 @@ void ScenarioReader::read_job() {
     job.read("length", job_length_,
              "Training time after which the job is done, lost work not counted",
              {.bound = Bound::positive, .otherwise = "it runs until the campaign ends"});
-    if (!job.has("length") && !run_duration_given_ && !top_.describing()) {
+    if (!job.has("length") && !run_duration_given_ && changes_.must_run && !top_.describing()) {
         job.error("length", "nothing ends this campaign",
                   "give run.duration, or job.length, or both");
     }
@@ -344,7 +399,7 @@ void ScenarioReader::read_job() {
     job.name("model", model_name_, Catalogue::names("model"), "a model in the catalogue",
              "The model that is trained", {.otherwise = "none: then job.step.time is needed"});
     if (!model_name_.empty()) s_.model = read_model(*catalogue_, model_name_);
-    read_parallel(job, values_, *catalogue_, changes_.must_fit, s_);
+    read_parallel(job, values_, *catalogue_, changes_, s_);
     read_step(job);
     read_data_loading(job);
     if (job_length_ && ok()) {
@@ -362,7 +417,7 @@ void ScenarioReader::read_job() {
                        !given_step_ && s_.no_path.empty();
     read_checkpoint(job, *catalogue_, s_,
                     burst ? BurstPenalty([&] { return burst_penalty(); }) : BurstPenalty());
-    if (changes_.must_fit && ok() && !job.describing()) {
+    if (changes_.must_run && ok() && !job.describing()) {
         check_host_memory(job, *catalogue_, s_);
     }
     read_recovery(job, *catalogue_, s_);
@@ -374,6 +429,7 @@ void ScenarioReader::read_step(Section& job) {
     step.read("time", given_step_, "A measured step time, all of it productive",
               {.bound = Bound::positive, .otherwise = "modelled from job.model and job.parallel"});
     step.finish();
+    if (changes_.plan) given_step_.reset();
     if (given_step_) {
         if (seconds(*given_step_) > step_seconds_max) {
             step.error("time", fmt::format("a step of {} is longer than any training run's",
@@ -463,32 +519,51 @@ void ScenarioReader::reach_all_ranks() {
 
 // The step as it is: on the scenario's network, held up by its faults.
 void ScenarioReader::model_steps() {
-    const auto model = [&](Fidelity fidelity) {
-        return StepModel(
-            s_.model, s_.parameter_bytes, s_.optimizer_traffic,
-            [&, fidelity](const auto& faults) { return communicators(s_, fidelity, faults); });
+    const auto model = [&](Fidelity fidelity, const NetworkDraw* draw) {
+        return StepModel(s_.model, s_.parameter_bytes, s_.optimizer_traffic,
+                         [this, fidelity, draw](const auto& faults) {
+                             return communicators(s_, fidelity, faults, false, draw);
+                         });
     };
-    s_.analytic_step = model(Fidelity::analytic).step(s_.plan, s_.faults);
+    s_.analytic_step = model(Fidelity::analytic, nullptr).step(s_.plan, s_.faults);
     s_.job.step = s_.analytic_step;
     try {
         if (s_.fidelity == Fidelity::analytic) reach_all_ranks();
-        StepModel steps = model(s_.fidelity);
-        const StepTime sound = steps.step(s_.plan);
-        const auto held_up = [&](const std::vector<PartFault>& faults,
-                                 const std::vector<PartFault>& everywhere = {}) {
-            const Duration with = steps.step(s_.plan, faults, everywhere).duration();
-            return std::max(Duration{}, with - sound.duration());
-        };
-        for (const PartFault& fault : s_.faults) s_.fault_costs.push_back(held_up({fault}));
-        s_.job.step = sound;
-        s_.job.step.degraded = held_up(s_.faults);
-        const std::vector<PartFault> heat = power_->throttled_parts(s_.job.step);
-        if (!heat.empty()) {
-            s_.job.step.throttled = held_up(s_.faults, heat) - s_.job.step.degraded;
-        }
+        s_.draws = draw_networks(s_);
+        std::vector<StepModel> models;
+        for (const NetworkDraw& draw : s_.draws) models.push_back(model(s_.fidelity, &draw));
+        if (models.empty()) models.push_back(model(s_.fidelity, nullptr));
+        step_on_draws(models);
     } catch (const NoPath& no_path) {
         s_.no_path = no_path.what();
     }
+}
+
+// On each of the draws that there are; the one in the middle stands for all where one step must.
+void ScenarioReader::step_on_draws(std::vector<StepModel>& models) {
+    const auto held_up = [&](StepModel& steps, const std::vector<PartFault>& faults,
+                             const std::vector<PartFault>& everywhere = {}) {
+        const Duration sound = steps.step(s_.plan).duration();
+        return std::max(Duration{}, steps.step(s_.plan, faults, everywhere).duration() - sound);
+    };
+    std::vector<StepTime> steps;
+    std::vector<double> lengths;
+    for (StepModel& each : models) {
+        steps.push_back(each.step(s_.plan));
+        steps.back().degraded = held_up(each, s_.faults);
+        lengths.push_back(seconds(steps.back().duration()));
+    }
+    const std::size_t usual = middle_of(lengths);
+    for (const PartFault& fault : s_.faults) {
+        s_.fault_costs.push_back(held_up(models[usual], {fault}));
+    }
+    const std::vector<PartFault> heat = power_->throttled_parts(steps[usual]);
+    for (std::size_t k = 0; k < models.size() && !heat.empty(); ++k) {
+        steps[k].throttled = held_up(models[k], s_.faults, heat) - steps[k].degraded;
+    }
+    s_.job.step = steps[usual];
+    for (std::size_t k = 0; k < s_.draws.size(); ++k) s_.draws[k].step = steps[k];
+    drop_equal_draws(s_.draws);
 }
 
 Duration ScenarioReader::burst_penalty() {
@@ -507,10 +582,23 @@ Duration ScenarioReader::burst_penalty() {
 
 // What one job has, and a fleet of many has not.
 void ScenarioReader::check_fleet() {
-    for (const char* key : {"job", "neighbour", "maintenance", "object_store", "window"}) {
+    for (const char* key : {"job", "neighbour", "maintenance", "object_store"}) {
         if (!top_.has(key)) continue;
         top_.error(key, "is about one job: it has no effect with [scheduler]",
                    "[[jobs.kind]] has the jobs, [[reservation]] maintenance");
+    }
+    if (top_.has("window") && s_.fidelity != Fidelity::packet) {
+        top_.error("window", "has no effect with [scheduler] unless jobs' steps run on packets",
+                   "run.fidelity = \"packet\"");
+    }
+    const Value* window = root_ ? root_->find("window") : nullptr;
+    for (const char* key : {"traffic", "fault", "route"}) {
+        if (window == nullptr || !window->find(key)) continue;
+        top_.error(
+            "window",
+            fmt::format("window.{} is about one job: with [scheduler] a window sends what steps "
+                        "send",
+                        key));
     }
     if (top_.has("storage")) {
         top_.warning("storage",
@@ -551,9 +639,7 @@ Scenario build(Document& document, Diagnostics& diagnostics, const ScenarioChang
     // A study that contains its scenario is that scenario: its axes are for 'railyard sweep'.
     std::erase_if(document.root.members, [](const Member& m) { return m.key == "sweep"; });
     ValueReader values(diagnostics, document.name, changes.perturbations);
-    const std::size_t slash = document.name.rfind('/');
-    const std::string folder = slash == std::string::npos ? "" : document.name.substr(0, slash + 1);
-    Scenario scenario = ScenarioReader(values, &document.root, nullptr, changes, folder).read();
+    Scenario scenario = ScenarioReader(values, &document.root, nullptr, changes).read();
     diagnostics.raise_if_any();
     if (scenario.title.empty()) scenario.title = document.name;
     scenario.estimates = values.estimates();
@@ -575,8 +661,16 @@ Scenario load_scenario_file(const std::string& path, const ScenarioChanges& chan
     return load_scenario(read_file(path), path, changes);
 }
 
+std::string network_text(const Scenario& s) {
+    if (s.fidelity == Fidelity::analytic) return "an ideal network";
+    return fmt::format("{} on {} ({})", s.fidelity == Fidelity::packet ? "packets" : "flows",
+                       s.networks[0].topology.kind(),
+                       routing_names()[static_cast<std::size_t>(s.networks[0].routing.policy)]);
+}
+
 Communicators communicators(const Scenario& s, Fidelity fidelity,
-                            const std::vector<PartFault>& faults, bool burst) {
+                            const std::vector<PartFault>& faults, bool burst,
+                            const NetworkDraw* draw) {
     // A link's fault is where it is on the flow scale; a GPU's slows all that wait for it on either.
     const bool flow = fidelity != Fidelity::analytic;
     std::vector<PartFault> everywhere;
@@ -589,14 +683,24 @@ Communicators communicators(const Scenario& s, Fidelity fidelity,
     if (flow) {
         std::vector<std::int64_t> gpu_of_rank(static_cast<std::size_t>(s.job.gpus()));
         std::iota(gpu_of_rank.begin(), gpu_of_rank.end(), 0);
-        groups.run_on(gpu_network(s, fidelity, faults, burst), std::move(gpu_of_rank));
+        HashSeed hashes;
+        if (draw != nullptr) {
+            hashes = draw->hash_seed;
+            for (std::int64_t& gpu : gpu_of_rank) {
+                const auto slot = static_cast<std::size_t>(gpu / s.node.gpus);
+                if (!draw->nodes.empty()) gpu = draw->nodes[slot] * s.node.gpus + gpu % s.node.gpus;
+            }
+        }
+        groups.run_on(gpu_network(s, fidelity, faults, burst, hashes), std::move(gpu_of_rank));
     }
     return groups;
 }
 
 GpuNetwork gpu_network(const Scenario& s, Fidelity fidelity, const std::vector<PartFault>& faults,
-                       bool burst) {
-    GpuNetwork network(s.node, s.networks[0].topology, s.networks[0].routing);
+                       bool burst, HashSeed hashes) {
+    RoutingSpec routing = s.networks[0].routing;
+    if (hashes) routing.hash_seed = *hashes;
+    GpuNetwork network(s.node, s.networks[0].topology, routing);
     if (fidelity == Fidelity::packet) network.look_closer(packet_rates(s, burst));
     for (const PartFault& fault : faults) network.degrade(fault);
     return network;
@@ -655,6 +759,8 @@ std::vector<Kind> kinds() {
     words("job.data.format", sample_format_names(),
           {"large files read from end to end (WebDataset, TFRecord)",
            "large files, each sample a request", "a file for each sample"});
+    words("job.data.sampler", sampler_names(),
+          {"each epoch deals all samples out to the nodes anew", "each node reads the same ones"});
     words("job.data.cache_policy", cache_policy_names(),
           {"what came first stays", "what was used last stays"});
     words("job.parallel.precision", precision_names(),
@@ -687,12 +793,11 @@ std::vector<Kind> kinds() {
     for (const TopologyKind& kind : topology_kinds()) {
         out.push_back({"fabric.compute.topology", kind.name, kind.doc});
     }
-    words(
-        "fabric.compute.routing", routing_names(),
-        {"by the destination's place among the leaves", "by a hash, flow by flow",
-         "the output with the least load, flow by flow; packets: the least queue, packet by packet",
-         "all outputs, packet by packet",
-         "as adaptive, but a flow's packets change their way only after a pause"});
+    words("fabric.compute.routing", routing_names(),
+          {"by the destination's place among the leaves", "by a hash, flow by flow",
+           "the output with the least queue, packet by packet",
+           "all outputs in turn, packet by packet", "all outputs by chance, packet by packet",
+           "as adaptive, but a flow changes its way only after a pause; on the flow scale never"});
     words("run.fidelity", fidelity_names(),
           {"an ideal network between the nodes' NICs",
            "flows that share the links of [fabric.compute]",

@@ -2,6 +2,7 @@
 // A scenario: one TOML file, read, checked and turned into what a campaign runs on.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "models/campaign/counterfactual.h"
 #include "models/campaign/data.h"
 #include "models/campaign/limits.h"
+#include "models/campaign/network_draw.h"
 #include "models/campaign/power.h"
 #include "models/campaign/stores.h"
 #include "models/campaign/window_layout.h"
@@ -52,6 +54,9 @@ struct Scenario {
 
     Node node;
     Fidelity fidelity = Fidelity::analytic;
+    std::int64_t network_draws = 1;  // how many to make
+    std::vector<NetworkDraw>
+        draws;  // of the network's luck, by which replicas differ; none: there is none
     std::vector<PartFault> faults;
     std::vector<Duration> fault_costs;     // what each, alone, adds to a step
     std::vector<ClusterNetwork> networks;  // compute, storage, management
@@ -116,19 +121,25 @@ struct Scenario {
     // The shared store, whose limits and protection are pure functions of what is broken.
     const StorageSystem& store() const { return *stores[0].system; }
     std::int64_t gpus() const { return fleet ? fleet_gpus : nodes.nodes * node.gpus; }
-    // Of the job's GPUs together, dense bf16: what MFU is measured against.
+    // What MFU is measured against: the dense bf16 peak of the job's GPUs together, whatever they compute in.
     double peak_flops() const {
         return node.gpu.bf16_dense.per_second * static_cast<double>(job.gpus());
     }
 };
 
+// What a step is computed on: "an ideal network", "flows on fat_tree (ecmp)".
+std::string network_text(const Scenario& scenario);
+
 // What the scenario's ranks have to talk over, with these of its parts faulty; on the flow scale the compute
-// network must be built, and outlive what is returned.
+// network must be built, and outlive what is returned. Without a draw: by the network's own hashes, on the
+// cluster's first nodes.
 // Burst: beside a checkpoint that all nodes write to servers on the same network, packet by packet.
 Communicators communicators(const Scenario& scenario, Fidelity fidelity,
-                            const std::vector<PartFault>& faults = {}, bool burst = false);
+                            const std::vector<PartFault>& faults = {}, bool burst = false,
+                            const NetworkDraw* draw = nullptr);
 GpuNetwork gpu_network(const Scenario& scenario, Fidelity fidelity,
-                       const std::vector<PartFault>& faults, bool burst = false);
+                       const std::vector<PartFault>& faults, bool burst = false,
+                       HashSeed hashes = {});
 
 // The scenario's packet windows, one for each network that has traffic; the networks must be built with their
 // packets.
@@ -138,10 +149,15 @@ std::vector<NetworkWindow> packet_windows(const Scenario& scenario);
 struct ScenarioChanges {
     std::vector<std::string> settings;
     Perturbations perturbations{};
-    LossCauses without{};         // these are taken away
-    bool must_fit = true;         // false: a model that needs more memory than there is is no error
+    LossCauses without{};  // these are taken away
+    // False: no replica is run, so the model need not fit into memory, and nothing needs to end a campaign.
+    bool must_run = true;
+    // The model is split so, whatever job.parallel says, and the step is modelled: one that was
+    // measured is of another plan.
+    std::optional<ParallelPlan> plan{};
     bool build_networks = false;  // those too that have no section, by their defaults
     bool packets = false;         // read how the networks treat packets, build the compute network
+    bool one_draw = false;        // of the network's luck, whatever run.network_draws says
     std::shared_ptr<WindowCache> windows{};  // shared with other scenarios; none: its own
 };
 

@@ -107,8 +107,7 @@ void read_listed(Section& section, const std::string& path, const WindowContext&
     if (path.empty() || network.vertex_count() == 0) return;
     Diagnostics diagnostics;
     try {
-        t.flows = read_traffic_file(path.starts_with("/") ? path : context.folder + path,
-                                    context.nodes * network.nics_per_node(), diagnostics);
+        t.flows = read_traffic_file(path, context.nodes * network.nics_per_node(), diagnostics);
     } catch (const ScenarioError& e) {
         section.error("path", e.diagnostics().empty() ? e.what() : e.diagnostics()[0].message);
     }
@@ -159,11 +158,11 @@ TrafficSpec read_window_traffic(Section& section, const WindowContext& context) 
                  {.bound = Bound::positive, .otherwise = "all"});
     section.read("start", t.start, "When it begins", {.bound = Bound::non_negative});
     keep_within(section, "start", t.start, packet_time_max);
-    std::string path;
-    section.read("path", path,
-                 "A list of flows, id,src,dst,bytes,start_ps,dep: NICs of the job counted node by "
-                 "node; dep: the id of an earlier flow that must end first, or 0",
-                 {.otherwise = "only with kind = \"file\""});
+    const std::string path = section.file(
+        "path",
+        "A list of flows, id,src,dst,bytes,start_ps,dep: NICs of the job counted node by "
+        "node; dep: the id of an earlier flow that must end first, or 0",
+        {.otherwise = "only with kind = \"file\""});
     section.finish();
     read_listed(section, path, context, t);
     const auto idle = [&](const char* key, bool used) {

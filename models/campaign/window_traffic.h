@@ -39,7 +39,6 @@ struct WindowContext {
     int storage_class = 1;   // of converged storage traffic
     std::uint64_t seed = 1;
     bool packet_rates = false;  // run.fidelity = "packet"
-    std::string folder{};       // of the scenario: where files of traffic are looked for
 };
 
 // A [[window.traffic]]. Reports what its network can't take, and warns of what will not be noticed.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -127,6 +128,92 @@ Catalogue::Catalogue(ValueReader& reader, ValueChoice choice, const Value* overr
     check_overrides();
 }
 
+namespace {
+
+// No entry has more of the first than of the second.
+struct Order {
+    const char* less;
+    const char* more;
+    const char* because;
+};
+constexpr Order orders[] = {
+    {"bf16_achievable", "bf16_dense", "no multiplication is faster than the peak"},
+    {"fp8_achievable", "fp8_dense", "no multiplication is faster than the peak"},
+    {"measured_gemm8192_bf16_random", "bf16_dense", "no multiplication is faster than the peak"},
+    {"measured_gemm8192_bf16_zeros", "bf16_dense", "no multiplication is faster than the peak"},
+    {"measured_copy_bandwidth", "hbm_bandwidth", "no copy is faster than the memory"},
+    {"p2p_bandwidth_measured", "nvlink_bandwidth", "no copy is faster than the links"},
+    {"p2p_link_bandwidth", "nvlink_bandwidth", "one link is not faster than all"},
+    {"h2d_bandwidth_measured", "pcie_bandwidth", "no copy is faster than the bus"},
+    {"d2h_bandwidth_measured", "pcie_bandwidth", "no copy is faster than the bus"},
+    {"idle_power", "max_power", "nothing takes more when idle than at most"},
+    {"measured_max_training_power", "max_power", "nothing takes more than at most"},
+    {"throttle_temperature", "shutdown_temperature", "what is off is not throttled"},
+    {"boost_clock", "max_clock", "no clock is above the highest"},
+    {"rto_min", "rto_max", "the least is not above the most"},
+    {"detection_time_min", "detection_time_max", "the least is not above the most"},
+    {"restoration_time", "restoration_time_max", "the usual is not above the most"},
+    {"kmin_per_25_gbit", "kmax_per_25_gbit", "marking starts before it is certain"},
+    {"active_params", "params", "a token does not meet more than there are"},
+};
+
+// A part of a whole, by its name: "hbm_efficiency", "fraction".
+bool named_as_share(std::string_view key) {
+    const std::string words = fmt::format("_{}_", key);
+    const auto has_word = [&](std::string_view word) {
+        return words.find(fmt::format("_{}_", word)) != std::string::npos;
+    };
+    // An overhead is beside the whole.
+    return !has_word("overhead") &&
+           (has_word("efficiency") || has_word("fraction") || has_word("share") ||
+            has_word("probability") || has_word("utilisation"));
+}
+
+// The value of a number or a quantity, with its source or without, in the base unit; none for anything else.
+std::optional<double> plain_number(const Value& value) {
+    const Value* inner = value.find("value");
+    if (inner == nullptr) inner = &value;
+    if (inner->kind == Value::Kind::integer || inner->kind == Value::Kind::real) return inner->real;
+    std::string why;
+    if (inner->kind != Value::Kind::string) return std::nullopt;
+    const std::optional<Quantity> quantity = parse_quantity(inner->text, why);
+    return quantity ? std::optional(quantity->value) : std::nullopt;
+}
+
+// A number or a quantity, as it is written.
+std::string shown(const Value& value) {
+    const Value* inner = value.find("value");
+    if (inner == nullptr) inner = &value;
+    return inner->kind == Value::Kind::string ? inner->text : fmt::format("{}", inner->real);
+}
+
+}  // namespace
+
+// Efficiencies are at most 1, and what is achieved at most what there is.
+void Catalogue::check_bounds(std::string_view kind, std::string_view name) {
+    const Value* ours = entry(kind, name);
+    for (const Order& order : orders) {
+        if (!overrides(kind, name, order.less) && !overrides(kind, name, order.more)) continue;
+        if (!ours->find(order.less) || !ours->find(order.more)) continue;
+        const Found less = find(kind, name, order.less);
+        const Found more = find(kind, name, order.more);
+        const std::optional<double> low = plain_number(*less.value);
+        const std::optional<double> high = plain_number(*more.value);
+        // Nothing at all is reported where it is read.
+        if (!low || !high || *low <= *high || *high == 0) continue;
+        error(kind, name, {order.less, order.more},
+              fmt::format("{} = {} is more than {} = {}: {}", order.less, shown(*less.value),
+                          order.more, shown(*more.value), order.because));
+    }
+    for (const auto& [key, value] : ours->members) {
+        if (!overrides(kind, name, key) || !named_as_share(key)) continue;
+        const Found given = find(kind, name, key);
+        if (plain_number(*given.value)) {
+            reader_.number(*given.value, given.path, Bound::fraction);
+        }
+    }
+}
+
 // An override is what the catalogue's value is: a number, or a quantity of the same dimension. Names and
 // words are not overridden: another entry is chosen instead.
 void Catalogue::check_kind(const Value& given, const Value& ours, const std::string& path) {
@@ -137,7 +224,13 @@ void Catalogue::check_kind(const Value& given, const Value& ours, const std::str
         return;
     }
     std::string why;
-    if (value->kind != Value::Kind::string) {
+    if (value->kind == Value::Kind::boolean) {
+        const Value& text = reader_.unwrap(given, path);
+        if (text.kind != Value::Kind::boolean) {
+            reader_.error(given.at, path,
+                          fmt::format("expected true or false, found {}", text.describe()));
+        }
+    } else if (value->kind != Value::Kind::string) {
         reader_.number(given, path, Bound::non_negative);
     } else if (const auto quantity = parse_quantity(value->text, why)) {
         reader_.quantity(given, path, {quantity->dimension}, Bound::non_negative);
@@ -164,9 +257,11 @@ void Catalogue::check_overrides() {
                           suggest(kind, kinds()));
             continue;
         }
+        // False: something is wrong with them.
         const auto check_keys = [&](const Value& given, const Value& entry,
                                     const std::string& path) {
-            if (!is_table(given, path)) return;
+            const std::size_t errors = reader_.diagnostics().errors().size();
+            if (!is_table(given, path)) return false;
             std::vector<std::string> keys;
             for (const auto& [key, value] : entry.members) keys.push_back(key);
             for (const auto& [key, value] : given.members) {
@@ -178,16 +273,17 @@ void Catalogue::check_overrides() {
                 }
                 check_kind(value, *ours, path + "." + key);
             }
+            return reader_.diagnostics().errors().size() == errors;
         };
         if (is_single_entry(*table)) {
-            check_keys(by_name, *table, "override." + kind);
+            if (check_keys(by_name, *table, "override." + kind)) check_bounds(kind, "");
             continue;
         }
         if (!is_table(by_name, "override." + kind)) continue;
         for (const auto& [name, given] : by_name.members) {
             const std::string path = fmt::format("override.{}.{}", kind, name);
             if (const Value* entry = table->find(name)) {
-                check_keys(given, *entry, path);
+                if (check_keys(given, *entry, path)) check_bounds(kind, name);
             } else {
                 reader_.error(given.at, path, "no such entry in the catalogue",
                               suggest(name, names(kind)));
@@ -199,6 +295,21 @@ void Catalogue::check_overrides() {
 bool Catalogue::has(std::string_view kind, std::string_view name, std::string_view key) const {
     const Value* e = entry(kind, name);
     return e != nullptr && e->find(key) != nullptr;
+}
+
+bool Catalogue::overrides(std::string_view kind, std::string_view name,
+                          std::string_view key) const {
+    const Value* given = overrides_ ? overrides_->find(kind) : nullptr;
+    if (given != nullptr && !name.empty()) given = given->find(name);
+    return given != nullptr && (key.empty() || given->find(key) != nullptr);
+}
+
+void Catalogue::error(std::string_view kind, std::string_view name,
+                      std::initializer_list<const char*> keys, std::string message) {
+    const auto overridden = std::find_if(
+        keys.begin(), keys.end(), [&](const char* key) { return overrides(kind, name, key); });
+    const Found found = find(kind, name, overridden != keys.end() ? *overridden : *keys.begin());
+    reader_.error(found.value->at, found.path, std::move(message));
 }
 
 Catalogue::Found Catalogue::find(std::string_view kind, std::string_view name,
@@ -280,13 +391,9 @@ double Catalogue::number(std::string_view kind, std::string_view name, std::stri
 
 namespace {
 
-// In the base unit; what can't be read has been reported where it was checked.
+// What can't be read has been reported where it was checked.
 double plain(const Value* value) {
-    if (value == nullptr) return 0;
-    if (value->kind != Value::Kind::string) return value->real;
-    std::string why;
-    const std::optional<Quantity> quantity = parse_quantity(value->text, why);
-    return quantity ? quantity->value : 0;
+    return value ? plain_number(*value).value_or(0) : 0;
 }
 
 std::string unit_of(const Value& value) {

@@ -7,6 +7,7 @@
 // what the scenario overrides, and which values were read: those are the ones an answer can hang
 // on.
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,8 +24,9 @@ struct ValueRange {
     double low = 0;
     double value = 0;
     double high = 0;
-    std::string unit;    // as our entry has it: "USD", "USD/kWh"; empty for a plain number
-    std::string origin;  // "paper: its citation in full", or "the scenario" for one that it overrides
+    std::string unit;  // as our entry has it: "USD", "USD/kWh"; empty for a plain number
+    std::string
+        origin;  // "paper: its citation in full", or "the scenario" for one that it overrides
 };
 
 class Catalogue {
@@ -42,6 +44,12 @@ class Catalogue {
     static std::string citation(std::string_view kind, std::string_view source);
 
     bool has(std::string_view kind, std::string_view name, std::string_view key) const;
+    // Whether the scenario overrides this value; without a key, any of the entry's.
+    bool overrides(std::string_view kind, std::string_view name, std::string_view key = {}) const;
+    // Reports that these values of an entry don't go together, at the first of them that the scenario
+    // overrides.
+    void error(std::string_view kind, std::string_view name,
+               std::initializer_list<const char*> keys, std::string message);
 
     // Each of these needs an entry that has the key: a missing one is a programmer's error.
     Duration time(std::string_view kind, std::string_view name, std::string_view key);
@@ -82,6 +90,7 @@ class Catalogue {
                       Dimension dimension);
     void check_overrides();
     void check_kind(const Value& given, const Value& ours, const std::string& path);
+    void check_bounds(std::string_view kind, std::string_view name);
 
     ValueReader& reader_;
     ValueChoice choice_;

@@ -5,6 +5,7 @@
 
 #include "models/fabric/aggregation_tree.h"
 #include "models/fabric/link_failover.h"
+#include "sim/cancel.h"
 #include "sim/check.h"
 
 namespace railyard {
@@ -341,6 +342,7 @@ WindowResult run_window(Catalogue& catalogue, const Topology& topology,
             break;
         }
         if (observer.progress) observer.progress(watcher.ended(), flows);
+        if (observer.cancelled == nullptr) heed_cancel();
         if (observer.cancelled != nullptr && *observer.cancelled) {
             result.ending = WindowEnding::cancelled;
             break;

@@ -1,6 +1,7 @@
 #include "models/fabric/routing.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "sim/check.h"
 #include "sim/fingerprint.h"
@@ -12,6 +13,27 @@ namespace {
 // What stands for a switch's hash function.
 std::uint64_t mix(std::uint64_t z) {
     return mix_bits(z + 0x9e3779b97f4a7c15ULL);
+}
+
+// As built by rule, and nothing in it is slow.
+bool all_links_alike(const Topology& topology) {
+    if (topology.kind() == "custom") return false;
+    std::array<double, 8> rates{};  // of the cables above each level
+    return std::all_of(topology.links().begin(), topology.links().end(), [&](const Link& link) {
+        double& rate = rates[static_cast<std::size_t>(
+            std::min(topology.level(link.from), topology.level(link.to)))];
+        if (rate == 0) rate = link.bytes_per_s;
+        return link.bytes_per_s == rate && rate > 0;
+    });
+}
+
+// How many switches these cables lead to; those to one are next to each other.
+std::size_t ends_of(const Topology& topology, std::span<const LinkId> links) {
+    std::size_t ends = 1;
+    for (std::size_t i = 1; i < links.size(); ++i) {
+        ends += topology.links()[links[i]].to != topology.links()[links[i - 1]].to;
+    }
+    return ends;
 }
 
 }  // namespace
@@ -43,11 +65,25 @@ Router::Router(const Topology& topology, RoutingSpec spec)
       shapes_(leaves_.size()),
       leaf_number_(topology.vertex_count()) {
     RY_CHECK(topology.levels() <= heights);
-    if (spec_.policy == Routing::flowlet) spec_.policy = Routing::adaptive;
     if (spec_.policy == Routing::random_spray) spec_.policy = Routing::spray;
-    if (spec_.policy == Routing::adaptive) load_.resize(topology.links().size());
     find_leaves();
     find_shapes();
+    const bool adaptive = spec_.policy == Routing::adaptive;
+    if (adaptive) way_of_.resize(topology.vertex_count(), whole);
+    // Where all ways are alike, packets that choose load all of them alike, and there is nothing to remember.
+    const auto alike = [&] {
+        return all_links_alike(topology) &&
+               std::all_of(shapes_.begin(), shapes_.end(), [&](const Shape& s) {
+                   const auto v = static_cast<VertexId>(
+                       topology.nic_count() + static_cast<std::size_t>(&s - shapes_.data()));
+                   return std::all_of(s.even_up.begin(), s.even_up.end(),
+                                      [](bool even) { return even; }) &&
+                          (topology.level(v) == 1 || s.down_leaves > 0);
+               });
+    };
+    if (spec_.policy == Routing::flowlet || (adaptive && !alike())) {
+        load_.resize(topology.links().size());
+    }
 }
 
 // The union over working links of what their far ends reach.
@@ -274,8 +310,8 @@ LinkId Router::choose(VertexId v, std::uint64_t queue_pair, float share) const {
     if (count == 1) return candidates_[0];
     const std::uint64_t own = spec_.hash_polarized ? 0 : static_cast<std::uint64_t>(v) << 32;
     const std::uint64_t here = mix(mix(queue_pair) ^ own ^ spec_.hash_seed);
-    if (spec_.policy != Routing::adaptive) return candidates_[here % count];
-    // Adaptive: the one that is least loaded for its rate with this one on it; of equals the hash decides.
+    if (spec_.policy != Routing::flowlet) return candidates_[here % count];
+    // The one that is least loaded for its rate with this one on it; of equals the hash decides.
     std::uint32_t best = 0;
     double best_load = 0;
     for (std::uint32_t i = 0; i < count; ++i) {
@@ -297,7 +333,7 @@ void Router::walk(VertexId from, int height, std::uint64_t queue_pair, float sha
     for (VertexId v = from; v != target_; --height) {
         find_candidates(v, height);
         LinkId l = 0;
-        if (v < topology_.nic_count() && spec_.policy != Routing::adaptive) {
+        if (v < topology_.nic_count() && spec_.policy != Routing::flowlet) {
             l = candidates_[queue_pair %
                             candidates_.size()];  // a NIC binds queue pairs to its ports in turn
         } else if (spec_.policy == Routing::destination) {
@@ -322,6 +358,111 @@ void Router::spray(VertexId v, int height, float share, std::vector<Usage>& usag
     }
 }
 
+// Packets that choose at each switch: over all shortest ways at once. Where these are alike, one cable of
+// each hop stands for all that carry as much, the same one for all connections that share them.
+void Router::spread(VertexId from, int height, std::uint64_t queue_pair, float share,
+                    std::vector<Usage>& usages) {
+    if (load_.empty()) {
+        std::array<std::size_t, heights + 1> switches{1,
+                                                      1};  // by level: those that the packets cross
+        for (VertexId v = from; v != target_; --height) {
+            find_candidates(v, height);
+            const auto level = static_cast<std::size_t>(topology_.level(v));
+            const std::size_t port = v == from ? queue_pair % candidates_.size() : 0;
+            const std::size_t cables = v == from ? 1 : candidates_.size();
+            if (height >= 0 && v != from) {
+                switches[level + 1] = switches[level] * ends_of(topology_, candidates_);
+            }
+            const LinkId l = candidates_[port];
+            usages.push_back({l, share / static_cast<float>(switches[level] * cables)});
+            v = topology_.links()[l].to;
+        }
+        return;
+    }
+    ways_.clear();
+    outputs_.clear();
+    ways_.push_back({from, 0, 0, double{share}, 0});
+    find_ways(height, queue_pair);
+    // From the target back: what a way carries, its slowest part has.
+    for (std::size_t i = ways_.size(); i-- > 0;) {
+        Way& way = ways_[i];
+        if (way.at == target_) {
+            way.bytes_per_s = std::numeric_limits<double>::infinity();
+            continue;
+        }
+        for (std::uint32_t o = way.first; o < way.end; ++o) {
+            const Link& link = topology_.links()[outputs_[o]];
+            way.bytes_per_s += std::min(link.bytes_per_s, ways_[way_of_[link.to]].bytes_per_s);
+        }
+    }
+    pour(usages);
+    for (const Way& way : ways_) way_of_[way.at] = whole;
+}
+
+// From ways_[0] on, hop by hop: shortest ways to a vertex are all as long.
+void Router::find_ways(int height, std::uint64_t queue_pair) {
+    std::size_t level_ends = 1;  // ways_ of the hop under way
+    for (std::uint32_t i = 0; i < ways_.size(); ++i) {
+        if (i == level_ends) {
+            --height;
+            level_ends = ways_.size();
+        }
+        const VertexId at = ways_[i].at;
+        if (at == target_) continue;
+        find_candidates(at, height);
+        if (i == 0) candidates_ = candidates_.subspan(queue_pair % candidates_.size(), 1);
+        ways_[i].first = static_cast<std::uint32_t>(outputs_.size());
+        outputs_.insert(outputs_.end(), candidates_.begin(), candidates_.end());
+        ways_[i].end = static_cast<std::uint32_t>(outputs_.size());
+        for (std::uint32_t o = ways_[i].first; o < ways_[i].end; ++o) {
+            const VertexId next = topology_.links()[outputs_[o]].to;
+            if (way_of_[next] != whole) continue;
+            way_of_[next] = static_cast<std::uint32_t>(ways_.size());
+            ways_.push_back({next, 0, 0, 0, 0});
+        }
+    }
+}
+
+void Router::pour(std::vector<Usage>& usages) {
+    for (const Way& way : ways_) {
+        if (way.first == way.end) continue;
+        fill(way);
+        for (const Output& output : filling_) {
+            const double more = output.level * output.bytes_per_s - output.load;
+            if (more <= 0) continue;
+            usages.push_back({output.link, static_cast<float>(more)});
+            load_[output.link] += more;
+            ways_[way_of_[topology_.links()[output.link].to]].share += more;
+        }
+    }
+}
+
+// As water finds its level: over the least loaded for their rate, until all that carry any of it are loaded
+// alike.
+void Router::fill(const Way& way) {
+    filling_.clear();
+    for (std::uint32_t o = way.first; o < way.end; ++o) {
+        const LinkId l = outputs_[o];
+        const Link& link = topology_.links()[l];
+        const double rate = std::min(link.bytes_per_s, ways_[way_of_[link.to]].bytes_per_s);
+        filling_.push_back({l, rate, load_[l], load_[l] / rate});
+    }
+    std::sort(filling_.begin(), filling_.end(), [](const Output& a, const Output& b) {
+        return a.level != b.level ? a.level < b.level : a.link < b.link;
+    });
+    double load = way.share;  // with what was there before
+    double bytes_per_s = 0;
+    std::size_t wet = 0;
+    for (; wet < filling_.size(); ++wet) {
+        const Output& next = filling_[wet];
+        if (wet > 0 && next.level * bytes_per_s >= load) break;
+        load += next.load;
+        bytes_per_s += next.bytes_per_s;
+    }
+    filling_.resize(wet);
+    for (Output& output : filling_) output.level = load / bytes_per_s;
+}
+
 bool Router::route(VertexId from, VertexId to, std::uint64_t label, std::vector<Usage>& usages) {
     if (from == to) return true;
     aim_at(to);
@@ -330,6 +471,13 @@ bool Router::route(VertexId from, VertexId to, std::uint64_t label, std::vector<
     const std::size_t first = usages.size();
     if (spec_.policy == Routing::spray) {
         spray(from, height, 1, usages);
+    } else if (spec_.policy == Routing::adaptive) {
+        // A NIC binds queue pairs to its ports; what leaves by the same port goes the same ways.
+        const std::int64_t pairs = topology_.up_links(from).size() > 1 ? spec_.queue_pairs : 1;
+        const float share = 1 / static_cast<float>(pairs);
+        for (std::int64_t q = 0; q < pairs; ++q) {
+            spread(from, height, queue_pair(from, to, label, q), share, usages);
+        }
     } else {
         const float share = 1 / static_cast<float>(spec_.queue_pairs);
         for (std::int64_t q = 0; q < spec_.queue_pairs; ++q) {

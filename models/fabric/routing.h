@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,13 +25,20 @@ enum class Routing : std::uint8_t {
     destination,  // by the destination's place among the leaves (D-mod-k; what an InfiniBand subnet
                   // manager's fat-tree engine programs)
     ecmp,  // by a hash of source, destination and queue pair; another at each switch, if not polarized
-    adaptive,      // the output with the least load at each switch, when the flow starts
+    adaptive,      // packet by packet, at each switch the output that would send it first
     spray,         // over all equal outputs evenly, packet by packet, in turn
     random_spray,  // likewise, by chance
-    flowlet,  // packet by packet, the output with the least queue, but only after a pause of the flow;
-              // as adaptive where there are no packets
+    flowlet,  // likewise, but only after a pause of the flow: one that never pauses keeps the way that was
+              // least loaded at each switch when it started
 };
 const std::vector<std::string>& routing_names();
+// A hash decides something.
+constexpr bool hashes(Routing policy) {
+    return policy == Routing::ecmp || policy == Routing::flowlet;
+}
+
+// A seed for a network's hashes in place of its own; none: its own.
+using HashSeed = std::optional<std::uint64_t>;
 
 struct RoutingSpec {
     Routing policy = Routing::ecmp;
@@ -47,8 +55,9 @@ class Router {
     Router(const Topology& topology, RoutingSpec spec);
 
     // Appends the links of a connection from NIC to NIC; `label` tells connections between the same two
-    // NICs apart. Under adaptive routing the connection's load stays where it was put. False when no path
-    // is left: nothing is appended then.
+    // NICs apart. Where load decides, the connection's own stays where it was put. Where packets choose and
+    // all ways are alike, one cable of each hop stands for all that carry as much: fair rates are the same.
+    // False when no path is left: nothing is appended then.
     bool route(VertexId from, VertexId to, std::uint64_t label, std::vector<Usage>& usages);
     // What names a connection's queue pair, for NICs, which deal them out over their ports, and for
     // switches, which hash them.
@@ -88,6 +97,22 @@ class Router {
         std::uint32_t down_leaves = 0;
     };
 
+    // A vertex on the ways of packets that choose.
+    struct Way {
+        VertexId at = 0;
+        std::uint32_t first = 0;  // of its outputs in outputs_
+        std::uint32_t end = 0;
+        double share = 0;        // of the bytes that come by here
+        double bytes_per_s = 0;  // that get from here to the target
+    };
+    // One output of a switch whose outputs are being filled.
+    struct Output {
+        LinkId link = 0;
+        double bytes_per_s = 0;  // of all that lies behind it too
+        double load = 0;
+        double level = 0;  // load / bytes_per_s
+    };
+
     void find_leaves();
     void find_shapes();
     void find_even_down(VertexId v);
@@ -102,6 +127,11 @@ class Router {
     void walk(VertexId from, int height, std::uint64_t queue_pair, float share,
               std::vector<Usage>& usages);
     void spray(VertexId v, int height, float share, std::vector<Usage>& usages);
+    void spread(VertexId from, int height, std::uint64_t queue_pair, float share,
+                std::vector<Usage>& usages);
+    void find_ways(int height, std::uint64_t queue_pair);
+    void pour(std::vector<Usage>& usages);
+    void fill(const Way& way);
 
     const Topology& topology_;
     RoutingSpec spec_;
@@ -117,7 +147,12 @@ class Router {
     std::vector<LinkId> found_;  // candidates that are not all links of a switch
     // By level: how many equal ways up there were below it, on the walk under way.
     std::array<std::uint32_t, heights + 1> stride_{};
-    std::vector<double> load_;  // of each link, adaptive only
+    std::vector<double> load_;  // of each link, where load decides
+
+    std::vector<Way> ways_;  // all of the packets under way, in the order of the hops to them
+    std::vector<LinkId> outputs_;
+    std::vector<std::uint32_t> way_of_;  // of each vertex, while it is one of them
+    std::vector<Output> filling_;
 };
 
 }  // namespace railyard

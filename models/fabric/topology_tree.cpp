@@ -17,11 +17,14 @@ std::int64_t up_ports_for(std::int64_t down, double oversubscription) {
     return static_cast<double>(up) * oversubscription < static_cast<double>(down) ? up + 1 : up;
 }
 
-// The most ports down that leave enough ports up.
+// The most ports down that leave enough ports up. By halving: slow links make very many ports of a switch.
 std::int64_t down_ports_max(std::int64_t ports, double oversubscription) {
-    std::int64_t down = ports;
-    while (down > 0 && down + up_ports_for(down, oversubscription) > ports) --down;
-    return down;
+    std::int64_t fits = 0;
+    for (std::int64_t beyond = ports + 1; beyond - fits > 1;) {
+        const std::int64_t down = fits + (beyond - fits) / 2;
+        (down + up_ports_for(down, oversubscription) <= ports ? fits : beyond) = down;
+    }
+    return fits;
 }
 
 // How `groups` switches meet above: `links` up from each, spread evenly over `switches`; 0 of them when

@@ -115,15 +115,8 @@ CostRange range_of(std::vector<double> draws, double typical) {
     RY_CHECK(!draws.empty());
     CostRange out{.typical = typical, .mean = summarise(draws).mean};
     std::sort(draws.begin(), draws.end());
-    const auto quantile = [&](double p) {
-        const double at = p * static_cast<double>(draws.size() - 1);
-        const auto below = static_cast<std::size_t>(at);
-        const std::size_t above = std::min(below + 1, draws.size() - 1);
-        if (draws[below] == draws[above]) return draws[below];  // also when both are infinite
-        return draws[below] + (at - static_cast<double>(below)) * (draws[above] - draws[below]);
-    };
-    out.low = quantile(0.025);
-    out.high = quantile(0.975);
+    out.low = sorted_quantile(draws, 0.025);
+    out.high = sorted_quantile(draws, 0.975);
     return out;
 }
 

@@ -73,6 +73,7 @@ struct InjectedStrike {
 struct FailureCause {
     std::string name;
     Rate rate_per_node;  // while the node runs the job
+    Rate rate_per_job;   // of many jobs: of each while it runs, on one of its nodes
     Duration detection{};
     Remedy remedy = Remedy::restart;
     Duration reset_time{};

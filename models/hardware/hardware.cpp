@@ -39,6 +39,12 @@ Gpu read_gpu(Catalogue& c, const std::string& name) {
                                   ? c.bandwidth("gpu", name, "nccl_nvlink_bandwidth_per_link") *
                                         static_cast<double>(c.integer("gpu", name, "nvlink_links"))
                                   : g.nvlink_bandwidth;
+    const bool readable = g.nvlink_bandwidth > Bandwidth::bits_per_second(1);
+    if (readable && g.nccl_nvlink_bandwidth > g.nvlink_bandwidth) {
+        c.error("gpu", name, {"nccl_nvlink_bandwidth_per_link", "nvlink_links", "nvlink_bandwidth"},
+                fmt::format("NCCL's {} over all links is more than nvlink_bandwidth = {}",
+                            to_text(g.nccl_nvlink_bandwidth), to_text(g.nvlink_bandwidth)));
+    }
     g.pcie_bandwidth = c.has("gpu", name, "pcie_bandwidth")
                            ? c.bandwidth("gpu", name, "pcie_bandwidth")
                            : c.bandwidth("pcie_p2p", "", "pcie5_x16_bandwidth");
@@ -54,8 +60,8 @@ Gpu read_gpu(Catalogue& c, const std::string& name) {
     g.overlap_tax = c.number("step_model", "all", "overlap_tax");
     g.piecewise_overlap = c.number("step_model", "all", "piecewise_overlap");
     g.kernel_gap = c.time("step_model", "all", "kernel_gap");
-    g.layer_launch_forward = c.time("step_model", generation, "layer_launch_forward");
-    g.layer_launch_backward = c.time("step_model", generation, "layer_launch_backward");
+    g.layer_launch_forward = c.time("framework", "megatron_lm", "layer_launch_forward");
+    g.layer_launch_backward = c.time("framework", "megatron_lm", "layer_launch_backward");
     g.recompute_overhead = c.time("step_model", "all", "recompute_overhead");
     g.step_overhead = c.time("step_model", "all", "step_overhead");
     g.reserved_memory = c.data("kernel_overheads", "", "context_memory") +

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "models/scheduler/fleet_simulation.h"
+#include "sim/cancel.h"
 #include "sim/check.h"
 
 namespace railyard {
@@ -56,15 +57,20 @@ FleetRunResult run_fleet(const FleetRun& run) {
     result.ledgers = FleetLedger(run.spec.groups.size(), run.spec.kinds.size());
     FleetSimulation fleet(engine, run, result.ledgers);
     fleet.start();
-    result.ended = engine.run(run.end, run.events_max);
+    result.ended = run_cancellable(engine, run.end, run.events_max);
     fleet.end_campaign();
     result.ledger = result.ledgers.total();
     result.simulated = engine.now().time_since_epoch();
     result.events = engine.events();
     result.trajectory = engine.trajectory();
     result.outcome = fleet.take_outcome();
-    RY_CHECK(result.ledger.total() ==
-             GpuNanoseconds{run.spec.gpus() * run.spec.parts_per_gpu()} * result.simulated.count());
+    const GpuNanoseconds all =
+        GpuNanoseconds{run.spec.gpus() * run.spec.parts_per_gpu()} * result.simulated.count();
+    FleetOutcome& out = result.outcome;
+    out.held = result.ledgers.held();
+    RY_CHECK(result.ledger.total() == all);
+    RY_CHECK(out.held <= out.node_busy && out.node_busy <= all);
+    RY_CHECK(out.submitted == out.ended + out.running + out.waiting + std::ssize(out.refused));
     return result;
 }
 

@@ -42,7 +42,12 @@ class FleetListener {
 };
 
 struct FleetOutcome {
-    std::vector<FleetJobRun> runs;            // by job
+    std::vector<FleetJobRun> runs;  // by job
+    // How far the jobs have come at the end: submitted = ended + running + waiting + refused.
+    std::int64_t submitted = 0;
+    std::int64_t ended = 0;
+    std::int64_t running = 0;  // or holding GPUs all the same
+    std::int64_t waiting = 0;
     std::vector<std::int64_t> interruptions;  // of jobs, by cause
     std::int64_t own_failures = 0;            // of jobs, by themselves
     std::int64_t preemptions = 0;
@@ -55,7 +60,8 @@ struct FleetOutcome {
     std::int64_t corrupted_results = 0;  // jobs that were done before anybody knew
     std::int64_t nodes_blamed = 0;       // that were sound
     std::string stuck;                   // who holds what and can never have what it waits for
-    __int128 node_busy = 0;              // time of nodes that hold a job
+    GpuNanoseconds held = 0;             // by jobs
+    GpuNanoseconds node_busy = 0;        // of nodes that hold a job, all their GPUs
     GpuNanoseconds stranded = 0;         // sevenths of GPUs that no instance could have had
 };
 
@@ -66,6 +72,7 @@ struct FleetRun {
     const std::vector<FailureCause>& causes;
     std::uint64_t seed = 1;
     std::uint64_t replica = 0;
+    HashSeed hashes{};
     Instant end = Instant::max();
     std::uint64_t events_max = UINT64_MAX;
     FleetListener* listener = nullptr;

@@ -10,6 +10,9 @@ FleetBooks::FleetBooks(const FleetSpec& spec, const FleetCluster& cluster, Fleet
       unheld_(spec.groups.size()),
       under_maintenance_(cluster.nodes().size()) {
     for (Unheld& unheld : unheld_) unheld.free.resize(spec.partitions.size() + 1);
+    for (const NodeGroup& group : spec.groups) {
+        parts_of_node_.push_back(group.gpus_per_node * spec.parts_per_gpu());
+    }
     for (std::size_t p = spec.partitions.size(); p-- > 0;) {
         for (std::int64_t i = 0; i < spec.partitions[p].nodes; ++i) {
             home_[spec.partitions[p].first_node + static_cast<std::size_t>(i)] =
@@ -36,7 +39,9 @@ std::int64_t& FleetBooks::class_of(NodeIndex index) {
 
 void FleetBooks::count(NodeIndex node, int sign) {
     std::int64_t& unheld = class_of(node);
-    nodes_in_use_ += cluster_.node(node).jobs.empty() ? 0 : sign;
+    if (!cluster_.node(node).jobs.empty()) {
+        parts_in_use_ += sign * parts_of_node_[cluster_.node(node).group];
+    }
     if (!any_slices_) {  // what every start and end of a large job does to each of its nodes
         unheld += sign * cluster_.node(node).free;
         return;
@@ -57,7 +62,7 @@ void FleetBooks::book(Instant now, const Needs& needs) {
     const Duration span = now - booked_until_;
     if (span == Duration::zero()) return;
     booked_until_ = now;
-    node_busy_ += __int128{nodes_in_use_} * span.count();
+    node_busy_ += GpuNanoseconds{parts_in_use_} * span.count();
     for (std::size_t g = 0; g < unheld_.size(); ++g) {
         const Unheld& unheld = unheld_[g];
         const auto book_parts = [&](Category category, std::int64_t parts) {

@@ -25,7 +25,8 @@ class FleetBooks {
     using Needs = std::vector<Need>;
     // The time since the last call, in which nothing has changed.
     void book(Instant now, const Needs& needs);
-    __int128 node_busy() const { return node_busy_; }  // node time with a job, so far
+    // GPU time, in parts, of nodes with a job, so far.
+    GpuNanoseconds node_busy() const { return node_busy_; }
     // Time of compute slices that nobody could have had.
     GpuNanoseconds stranded() const { return stranded_time_; }
 
@@ -49,8 +50,9 @@ class FleetBooks {
     };
     std::vector<Unheld> unheld_;  // by group
     std::vector<bool> under_maintenance_;
-    std::int64_t nodes_in_use_ = 0;
-    __int128 node_busy_ = 0;
+    std::vector<std::int64_t> parts_of_node_;  // by group
+    std::int64_t parts_in_use_ = 0;            // all parts of nodes with a job
+    GpuNanoseconds node_busy_ = 0;
     GpuNanoseconds stranded_time_ = 0;
     Instant booked_until_{};
 };

@@ -13,4 +13,12 @@ Ledger FleetLedger::total() const {
     return out;
 }
 
+GpuNanoseconds FleetLedger::held() const {
+    GpuNanoseconds sum = 0;
+    for (std::size_t i = 0; i < ledgers_.size(); ++i) {
+        if (i % (kinds_ + 1) != kinds_) sum += ledgers_[i].total();
+    }
+    return sum;
+}
+
 }  // namespace railyard

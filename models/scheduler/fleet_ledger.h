@@ -23,6 +23,7 @@ class FleetLedger {
         return ledgers_[index(group, kind)];
     }
     Ledger total() const;
+    GpuNanoseconds held() const;  // of all that, by jobs
 
   private:
     std::size_t index(std::size_t group, std::size_t kind) const {

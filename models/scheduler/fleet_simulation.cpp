@@ -57,6 +57,9 @@ FleetSimulation::FleetSimulation(CampaignEngine& engine, const FleetRun& run, Fl
         jobs_[i].steps_left = total_steps(i);
         RY_CHECK(i == 0 || job(i - 1).submit <= job(i).submit);
     }
+    if (FleetJobStrikes::any(run.causes)) {
+        job_strikes_.emplace(engine, *this, run.causes, repair_, run.seed, run.replica);
+    }
     outcome_.runs.resize(jobs_.size());
     outcome_.interruptions.resize(run.causes.size());
 }
@@ -256,7 +259,7 @@ StepTime FleetSimulation::step_of(JobIndex index) const {
     }
     std::vector<NodeIndex> nodes;
     for (const NodeShare& share : jobs_[index].status.held) nodes.push_back(share.node);
-    return kind.step(nodes, conditions);
+    return kind.step(nodes, conditions, run_.hashes);
 }
 
 Duration FleetSimulation::until_own_failure(JobIndex index) {
@@ -316,6 +319,7 @@ void FleetSimulation::start_run(JobIndex index) {
     const Duration failure = until_own_failure(index);
     j.own_failure = failure < Instant::max() - now() ? now() + failure : Instant::max();
     expect_end(index);
+    if (job_strikes_) job_strikes_->started(index);
     meet_corruption(index);
     if (!any_slow_parts()) return;
     for (const NodeShare& share : j.status.held) repair_.compare(share.node);
@@ -430,6 +434,7 @@ void FleetSimulation::settle_run(JobIndex index, Unsaved unsaved) {
     forget_if_clean(index);
     jobs_[index].phase_since = now();
     engine_.cancel(jobs_[index].event);
+    if (job_strikes_) job_strikes_->stopped(index);
     if (run_.listener) run_.listener->stopped(index, now());
 }
 
@@ -679,6 +684,7 @@ void FleetSimulation::struck(NodeIndex node, const Strike& strike) {
     bool idle = true;
     for (const JobIndex index : std::vector<JobIndex>(cluster_.node(node).jobs)) {
         Job& j = jobs_[index];
+        if (cause.remedy == Remedy::restart && strike.job.value_or(index) != index) continue;
         if (j.status.phase == FleetPhase::stalled) idle = false;  // by another node, or this one
         if (j.status.phase != FleetPhase::running) continue;
         idle = false;
@@ -710,103 +716,6 @@ void FleetSimulation::lose_suspended(NodeIndex node) {
 void FleetSimulation::memory_lost(NodeIndex node) {
     lose_suspended(node);
     decide_soon();
-}
-
-// ---- silent corruption ----
-
-void FleetSimulation::corrupted(NodeIndex node, std::size_t corruption) {
-    for (const JobIndex index : cluster_.node(node).jobs) {
-        if (jobs_[index].status.phase == FleetPhase::running) corrupt(index, corruption);
-    }
-}
-
-// One at a time: what is wrong already gets no worse.
-void FleetSimulation::corrupt(JobIndex index, std::size_t corruption) {
-    const Job& j = jobs_[index];
-    const RunProgress p = j.run.after(now() - j.run_since);
-    Suspect suspect{.corruption = corruption};
-    suspect.clean = p.saving ? p.steps : p.saved;
-    suspect.memory_clean = p.saving || p.saved > 0;
-    suspects_.try_emplace(index, std::move(suspect));
-}
-
-// What a job that does not run has is clean if nothing that is wrong was saved.
-void FleetSimulation::forget_if_clean(JobIndex index) {
-    const auto suspect = suspects_.find(index);
-    if (suspect != suspects_.end() && suspect->second.kept.empty() && jobs_[index].in_memory == 0) {
-        suspects_.erase(suspect);
-    }
-}
-
-// A job starts; a node that corrupts goes on.
-void FleetSimulation::meet_corruption(JobIndex index) {
-    forget_if_clean(index);
-    for (const NodeShare& share : jobs_[index].status.held) {
-        if (const auto corruption = repair_.corruption(share.node)) corrupt(index, *corruption);
-    }
-}
-
-void FleetSimulation::corruption_found(std::size_t corruption, NodeIndex node,
-                                       const Strike& strike) {
-    book_free();
-    std::vector<JobIndex> affected;
-    for (const auto& [index, suspect] : suspects_) {
-        const Allocation& held = jobs_[index].status.held;
-        if (suspect.corruption == corruption ||
-            std::ranges::find(held, node, &NodeShare::node) != held.end()) {
-            affected.push_back(index);
-        }
-    }
-    for (const JobIndex index : affected) go_back(index, node, strike.cause);
-    if (node != no_node && run_.causes[strike.cause].remedy != Remedy::restart) {
-        lose_suspended(node);
-    }
-    decide_soon();
-}
-
-// To the newest checkpoint from before. A job that is done does not.
-void FleetSimulation::go_back(JobIndex index, NodeIndex node, std::size_t cause) {
-    Job& j = jobs_[index];
-    const bool running = j.status.phase == FleetPhase::running;
-    const bool done = j.status.phase == FleetPhase::completing && !j.next.waits;
-    if (done || !suspects_.contains(index)) return;
-    if (running) {
-        ++outcome_.interruptions[cause];
-        ++outcome_.runs[index].interruptions;
-        settle_run(index, Unsaved::lost);
-    } else {
-        book_in_memory(index, false);
-    }
-    if (!lose_suspect(index) && !running) return;
-    ++outcome_.corruptions_found;
-    record("corruption_found", index, run_.causes[cause].name, node, j.steps_left);
-    if (!running) return;
-    j.status.phase = FleetPhase::gathering;
-    const auto& held = j.status.held;
-    const bool on_it = std::ranges::find(held, node, &NodeShare::node) != held.end();
-    scheduler_->failed(index, on_it ? node : no_node);
-}
-
-// True if there was any.
-bool FleetSimulation::lose_suspect(JobIndex index) {
-    const auto found = suspects_.extract(index);
-    if (found.empty()) return false;
-    for (const Suspect::Work& work : found.mapped().kept) {
-        book(index, work.parts, Category::lost_work, work.time.duration());
-        jobs_[index].steps_left += work.steps;
-        outcome_.runs[index].kept -= work.time.duration();
-    }
-    return !found.mapped().kept.empty();
-}
-
-// Nobody has found out. True if any of the job's work is wrong.
-bool FleetSimulation::accept_suspect(JobIndex index) {
-    const auto found = suspects_.extract(index);
-    if (found.empty()) return false;
-    for (const Suspect::Work& work : found.mapped().kept) {
-        book_steps(index, work.parts, work.time);
-    }
-    return !found.mapped().kept.empty();
 }
 
 void FleetSimulation::silent(NodeIndex node) {
@@ -859,6 +768,7 @@ void FleetSimulation::end_campaign() {
         }
         accept_suspect(index);
     }
+    count_jobs();
     outcome_.node_busy = books_.node_busy();
     outcome_.stranded = books_.stranded();
     outcome_.stuck = scheduler_->stuck();
@@ -866,6 +776,24 @@ void FleetSimulation::end_campaign() {
     outcome_.repairs = repair_.repairs();
     outcome_.nodes_blamed = repair_.nodes_blamed();
     outcome_.slow_parts = repair_.slow_part_counts();
+}
+
+void FleetSimulation::count_jobs() {
+    outcome_.submitted = submitted_;
+    outcome_.ended = over_ - std::ssize(outcome_.refused);
+    for (JobIndex index = 0; index < submitted_; ++index) {
+        switch (jobs_[index].status.phase) {
+            case FleetPhase::over:
+                break;
+            case FleetPhase::pending:  // on its way back to the queue
+            case FleetPhase::waiting:
+            case FleetPhase::suspended:
+                ++outcome_.waiting;
+                break;
+            default:
+                ++outcome_.running;
+        }
+    }
 }
 
 void FleetSimulation::promise(JobIndex index, Instant start) {

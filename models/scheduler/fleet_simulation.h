@@ -6,6 +6,7 @@
 
 #include "models/scheduler/fleet.h"
 #include "models/scheduler/fleet_books.h"
+#include "models/scheduler/fleet_job_strikes.h"
 #include "models/scheduler/fleet_progress.h"
 #include "models/scheduler/fleet_repair.h"
 
@@ -153,6 +154,7 @@ class FleetSimulation : public Fleet, public CampaignEngine::Component, public F
     void after_epilog(JobIndex job);
     void lose_suspended(NodeIndex node);
     void open_window(std::uint32_t reservation, bool begins);
+    void count_jobs();
     void record(const char* kind, JobIndex job, std::string cause, NodeIndex node,
                 std::int64_t steps);
 
@@ -163,6 +165,7 @@ class FleetSimulation : public Fleet, public CampaignEngine::Component, public F
     FleetCluster cluster_;
     FleetRepair repair_;
     FleetBooks books_;
+    std::optional<FleetJobStrikes> job_strikes_;
     std::unique_ptr<FleetScheduler> scheduler_;
     std::vector<Job> jobs_;
     std::vector<JobIndex> suspended_;

@@ -21,6 +21,12 @@ void NodeGroup::list_slices() {
     if (mig->layout.empty()) gpu.slices = names;
 }
 
+std::string FleetSpec::name_of(const FleetJob& job) const {
+    if (job.trace_row > 0) return trace_ids[job.trace_row - 1];
+    if (trace_ids.empty()) return fmt::format("{}", job.id);
+    return fmt::format("{}-{}", kinds[job.kind].name, job.id);
+}
+
 double FleetSpec::slowdown(std::uint32_t conditions) const {
     double most = 0;
     for (std::size_t i = 0; i < slowdowns.size(); ++i) {

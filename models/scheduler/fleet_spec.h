@@ -48,6 +48,11 @@ struct PartitionSpec {
     std::int64_t tier = 0;      // higher tiers are looked at first, whatever their jobs' priority
 };
 
+// What a step takes on these nodes, in order of rank, under these conditions of slow parts (bits), as the
+// network hashes.
+using PlacedStep = std::function<StepTime(const std::vector<NodeIndex>& nodes,
+                                          std::uint32_t conditions, HashSeed hashes)>;
+
 // What jobs of a kind have in common.
 struct FleetJobKind {
     std::string name;
@@ -62,7 +67,7 @@ struct FleetJobKind {
     std::int64_t restarts_max = 1'000'000;  // then it is given up
     // What a step takes on these nodes, in order of rank, under these conditions of slow parts; without it
     // work goes on at the clock's pace.
-    std::function<StepTime(const std::vector<NodeIndex>& nodes, std::uint32_t conditions)> step{};
+    PlacedStep step{};
     std::int64_t steps = 0;  // with `step`: its length
     double throttled = 0;    // without it: what work takes longer because its GPUs are hot
     KubeJobKind kube{};
@@ -71,7 +76,8 @@ struct FleetJobKind {
 
 // GPUs come in pods, each on one node: gpus_per_pod of them, the last pod what is left over.
 struct FleetJob {
-    std::int64_t id = 0;
+    std::int64_t id = 0;          // its place in order of submission, from 1
+    std::uint32_t trace_row = 0;  // of FleetSpec::trace_ids, from 1; 0: no trace has it
     std::uint32_t kind = 0;
     std::uint32_t account = 0;
     std::uint32_t partition = 0;
@@ -125,6 +131,11 @@ struct FleetSpec : NodeFailures {
 
     std::vector<FleetJobKind> kinds;
     std::vector<GpuRequest> requests = {{}};  // the first asks for nothing
+    std::vector<std::string> trace_ids;       // of jobs from a file, as it has them
+
+    // What people know a job by: its trace's own id, else its place in order of submission, with its kind's
+    // name before it where the scenario has a trace, whose ids look alike.
+    std::string name_of(const FleetJob& job) const;
 
     // A step of work without a model: short enough to be none, and long enough to be slowed.
     Duration tick(const FleetJobKind& kind) const {

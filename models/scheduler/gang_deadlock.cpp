@@ -56,11 +56,11 @@ std::string circle(const Fleet& fleet, const std::vector<JobIndex>& jobs) {
         next = waits_for(fleet, next, jobs);
     }
     path.push_back(next);
-    std::vector<std::int64_t> ids;
+    std::vector<std::string> names;
     for (auto at = std::find(path.begin(), path.end(), next); at != path.end(); ++at) {
-        if (*at != no_fleet_job) ids.push_back(fleet.job(*at).id);
+        if (*at != no_fleet_job) names.push_back(fleet.spec().name_of(fleet.job(*at)));
     }
-    return fmt::format("job {}", fmt::join(ids, " waits for job "));
+    return fmt::format("job {}", fmt::join(names, " waits for job "));
 }
 
 std::string node_list(const Allocation& held) {
@@ -84,8 +84,8 @@ std::string describe_deadlock(const Fleet& fleet, const std::vector<JobIndex>& j
     for (const JobIndex job : jobs) {
         const FleetJobStatus& status = fleet.status(job);
         out += fmt::format("\njob {} holds {} GPUs (nodes {}) and waits for {} more",
-                           fleet.job(job).id, status.gpus, node_list(status.held),
-                           fleet.job(job).gpus - status.gpus);
+                           fleet.spec().name_of(fleet.job(job)), status.gpus,
+                           node_list(status.held), fleet.job(job).gpus - status.gpus);
     }
     return out;
 }

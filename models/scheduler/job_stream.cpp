@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "models/scheduler/policy.h"
+#include "sim/cancel.h"
 #include "sim/check.h"
 
 namespace railyard {
@@ -91,6 +92,7 @@ void JobStream::rank() {
 
 StreamSchedule JobStream::run() {
     while (next_instant(stream_.now)) {
+        heed_cancel();
         end_jobs();
         submit_jobs();
         wake();

@@ -19,7 +19,7 @@ class Names {
         const auto found = numbers_.find(name);
         if (found != numbers_.end()) return found->second;
         const auto next = static_cast<std::uint32_t>(names_.size());
-        names_.emplace_back(name);
+        names_.push_back(visible(name));  // people read them
         numbers_.emplace(name, next);
         return next;
     }
@@ -79,6 +79,8 @@ class TraceBuilder {
   private:
     void read(std::string_view line);
     void add(const TraceRow& row);
+    bool join(const TraceRow& row);
+    void leave_out_running_gangs();
     Diagnostic diagnostic(const BadCell& bad) const {
         return {file_, {number_, 1}, bad.column, bad.message, ""};
     }
@@ -95,6 +97,14 @@ class TraceBuilder {
     Names users_;
     Names partitions_;
     std::vector<Diagnostic> errors_;
+    // A heterogeneous job, whose parts are lines.
+    // It is known by its id and when it was submitted, since a job that
+    // went back to the queue is there once for each time.
+    struct Gang {
+        std::optional<std::size_t> job{};
+        bool runs = false;
+    };
+    std::map<std::pair<std::string, Duration>, Gang> gangs_;
 };
 
 void TraceBuilder::line(std::string_view line) {
@@ -128,7 +138,14 @@ void TraceBuilder::read(std::string_view line) {
             ++trace_.without_gpus;
             break;
         case Line::never_started:
-            ++trace_.never_started;
+            trace_.never_started += row.jobs;
+            break;
+        case Line::still_running:
+            if (row.gang.empty()) {
+                ++trace_.still_running;
+            } else {
+                gangs_[{std::string(row.gang), row.job.submit}].runs = true;
+            }
             break;
         case Line::step:
             ++trace_.steps;
@@ -136,8 +153,45 @@ void TraceBuilder::read(std::string_view line) {
     }
 }
 
+// A part of a job that has a line already.
+bool TraceBuilder::join(const TraceRow& row) {
+    Gang& gang = gangs_[{std::string(row.gang), row.job.submit}];
+    if (!gang.job) {
+        gang.job = trace_.jobs.size();
+        return false;
+    }
+    StreamJob& whole = trace_.jobs[*gang.job];
+    ++trace_.gang_parts;
+    whole.gpus = std::min(whole.gpus + row.job.gpus, job_gpus_max);
+    whole.duration = std::max(whole.duration, row.job.duration);
+    whole.limit = std::max(whole.limit, row.job.limit);
+    whole.priority = std::max(whole.priority, row.job.priority);
+    return true;
+}
+
+void TraceBuilder::leave_out_running_gangs() {
+    std::vector<bool> gone(trace_.jobs.size());
+    for (const auto& [name, gang] : gangs_) {
+        if (!gang.runs) continue;
+        ++trace_.still_running;
+        if (gang.job) gone[*gang.job] = true;
+    }
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < gone.size(); ++i) {
+        if (!gone[i]) trace_.move_job(i, kept++);
+    }
+    trace_.resize(kept);
+}
+
 void TraceBuilder::add(const TraceRow& row) {
+    if (!row.gang.empty() && join(row)) return;
+    trace_.waits_in_duration += row.wait_in_duration ? 1 : 0;
     trace_.jobs.push_back(row.job);
+    if (row.id.empty()) {  // its place in the file
+        trace_.ids.push_back(fmt::format("{}", trace_.jobs.size()));
+    } else {
+        trace_.ids.emplace_back(row.gang.empty() ? row.id : row.gang);
+    }
     trace_.users.push_back(users_.number(row.user));
     trace_.partitions.push_back(partitions_.number(row.partition));
 }
@@ -156,8 +210,10 @@ JobTrace TraceBuilder::take() {
                      : "--skip-bad passes over malformed lines and counts them";
         throw ScenarioError(std::move(errors_));
     }
+    leave_out_running_gangs();
+    trace_.ends_told = lines_->tells_ends();
     if (trace_.jobs.empty()) {
-        throw ScenarioError(fmt::format("{} has no job of GPUs", file_));
+        throw ScenarioError(fmt::format("{} has no job of GPUs that has ended", file_));
     }
     trace_.user_names = users_.take();
     trace_.partition_names = partitions_.take();
@@ -188,6 +244,43 @@ JobTrace read_job_trace(const std::string& path, const TraceReading& reading) {
     return parse_job_trace(read_file(path), path, reading);
 }
 
+void JobTrace::move_job(std::size_t from, std::size_t to) {
+    if (from == to) return;
+    jobs[to] = jobs[from];
+    ids[to] = std::move(ids[from]);
+    users[to] = users[from];
+    partitions[to] = partitions[from];
+}
+
+void JobTrace::resize(std::size_t count) {
+    jobs.resize(count);
+    ids.resize(count);
+    users.resize(count);
+    partitions.resize(count);
+}
+
+std::vector<std::string> JobTrace::warnings() const {
+    std::vector<std::string> out;
+    if (still_running > 0) {
+        out.push_back(
+            fmt::format("{} of {} jobs still ran when the trace was written: how long they take is "
+                        "not known, and they "
+                        "are left out",
+                        still_running, still_running + std::ssize(jobs)));
+    }
+    if (!ends_told) {
+        out.emplace_back(
+            "no column says which jobs had ended (State, End): what ran so far counts as all");
+    }
+    if (waits_in_duration > 0) {
+        out.push_back(
+            fmt::format("the durations of {} jobs are end - submission, with the wait in it: end - "
+                        "start is taken",
+                        waits_in_duration));
+    }
+    return out;
+}
+
 std::map<std::string, std::int64_t> assign_clusters(JobTrace& trace,
                                                     const std::vector<VirtualCluster>& clusters) {
     const bool by_partition = !trace.partition_names.empty();
@@ -206,15 +299,10 @@ std::map<std::string, std::int64_t> assign_clusters(JobTrace& trace,
             ++homeless[name];
             continue;
         }
-        trace.jobs[kept] = trace.jobs[i];
-        trace.jobs[kept].cluster = found->second;
-        trace.users[kept] = trace.users[i];
-        trace.partitions[kept] = trace.partitions[i];
-        ++kept;
+        trace.move_job(i, kept);
+        trace.jobs[kept++].cluster = found->second;
     }
-    trace.jobs.resize(kept);
-    trace.users.resize(kept);
-    trace.partitions.resize(kept);
+    trace.resize(kept);
     return homeless;
 }
 

@@ -23,7 +23,8 @@ struct TraceReading {
 
 struct JobTrace {
     TraceFormat format = TraceFormat::csv;
-    std::vector<StreamJob> jobs;  // in the file's order; `cluster` is not set yet
+    std::vector<StreamJob> jobs;   // in the file's order; `cluster` is not set yet
+    std::vector<std::string> ids;  // of each, as the file has it
     // Who each job belongs to: indices into the names below.
     std::vector<std::uint32_t> users;
     std::vector<std::uint32_t> partitions;
@@ -34,8 +35,19 @@ struct JobTrace {
     std::int64_t without_gpus = 0;
     std::int64_t never_started = 0;  // cancelled while they waited, or still waiting
     std::int64_t steps = 0;          // sacct's lines on parts of a job
+    std::int64_t gang_parts = 0;     // sacct's lines on further parts of a heterogeneous job
+    std::int64_t still_running = 0;  // when the file was written: nobody knows how long they take
+    bool ends_told = true;           // the file says which did
     std::int64_t bad = 0;            // malformed, skipped
     std::optional<Diagnostic> first_bad;
+    // Jobs whose `duration` has their wait in it (Kalos): end - start is taken.
+    std::int64_t waits_in_duration = 0;
+
+    // What was left out or read otherwise than it stands there, and makes the load another one.
+    std::vector<std::string> warnings() const;
+
+    void move_job(std::size_t from, std::size_t to);  // over another
+    void resize(std::size_t count);
 };
 
 // Throws ScenarioError: on a file that can't be read, is in no known format or lacks a column, and, unless

@@ -106,6 +106,10 @@ std::optional<std::string> never_fits(const Fleet& fleet, JobIndex index) {
             "wants {} GPUs in pods of {}; partition {} has no room for them even when empty",
             job.gpus, job.gpus_per_pod, partition.name);
     }
+    if (partition.limit_max > Duration{} && job.limit > partition.limit_max) {
+        return fmt::format("wants {}; a job of partition {} gets {} at most", to_text(job.limit),
+                           partition.name, to_text(partition.limit_max));
+    }
     if (partition.gpus_max > 0 && job.gpus > partition.gpus_max) {
         return fmt::format("wants {} GPUs; a job of partition {} gets {} at most", job.gpus,
                            partition.name, partition.gpus_max);

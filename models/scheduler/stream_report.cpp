@@ -10,7 +10,7 @@ namespace {
 using Sum = __int128;
 
 double mean_seconds(Sum sum, std::size_t count) {
-    return count == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(count) * 1e-9;
+    return static_cast<double>(sum) / static_cast<double>(count) * 1e-9;
 }
 
 class Collector {
@@ -18,10 +18,9 @@ class Collector {
     void add(const StreamJob& job, const JobRun& outcome);
     void add(const VirtualCluster& cluster, const ClusterUse& use) {
         gpus_ += cluster.gpus();
-        nodes_ += cluster.nodes;
         use_.busy += use.busy;
         use_.fragmented += use.fragmented;
-        use_.node_busy += use.node_busy;
+        use_.node_busy += use.node_busy * cluster.gpus_per_node;
     }
     StreamStatistics statistics();
 
@@ -37,13 +36,11 @@ class Collector {
     double slowdown_ = 0;
     std::int64_t at_once_ = 0;
     std::int64_t gpus_ = 0;
-    std::int64_t nodes_ = 0;
-    ClusterUse use_;
+    ClusterUse use_;  // of it, node_busy as GPU time
 };
 
 void Collector::add(const StreamJob& job, const JobRun& outcome) {
-    const bool first = waits_.empty() && out_.refused == 0;
-    out_.begin = first ? job.submit : std::min(out_.begin, job.submit);
+    out_.begin = std::min(out_.begin.value_or(job.submit), job.submit);
     if (outcome.refused) {
         ++out_.refused;
         return;
@@ -55,7 +52,7 @@ void Collector::add(const StreamJob& job, const JobRun& outcome) {
     ran_ += run.count();
     at_once_ += wait == Duration::zero();
     slowdown_ += std::max(1.0, seconds(wait + run) / seconds(std::max(run, slowdown_tau)));
-    out_.end = std::max(out_.end, outcome.end);
+    out_.end = std::max(out_.end.value_or(outcome.end), outcome.end);
 }
 
 StreamStatistics Collector::statistics() {
@@ -72,12 +69,12 @@ StreamStatistics Collector::statistics() {
     out_.wait_p99 = percentile(0.99);
     out_.wait_max = waits_.back();
     out_.zero_wait = static_cast<double>(at_once_) / static_cast<double>(n);
-    const double span = static_cast<double>((out_.end - out_.begin).count());
+    const double span = static_cast<double>((*out_.end - *out_.begin).count());
     if (span <= 0) return out_;
     const double gpu_time = static_cast<double>(gpus_) * span;
     out_.utilisation = static_cast<double>(use_.busy) / gpu_time;
     out_.fragmentation = static_cast<double>(use_.fragmented) / gpu_time;
-    out_.occupancy = static_cast<double>(use_.node_busy) / (static_cast<double>(nodes_) * span);
+    out_.occupancy = static_cast<double>(use_.node_busy) / gpu_time;
     return out_;
 }
 

@@ -17,11 +17,16 @@ struct BadCell {
 // A job as a line tells it.
 struct TraceRow {
     StreamJob job;
+    std::string_view id;
     std::string_view user;
     std::string_view partition;
+    std::string_view
+        gang;  // whose part it is, which starts with the others; empty: a job by itself
+    std::int64_t jobs = 1;          // that have not started, of a line for several
+    bool wait_in_duration = false;  // as the file has it; `job` has not
 };
 
-enum class Line : std::uint8_t { job, without_gpus, never_started, step };
+enum class Line : std::uint8_t { job, without_gpus, never_started, still_running, step };
 
 // Reads the lines of one format. Throws BadCell.
 class TraceFormatReader {
@@ -31,6 +36,8 @@ class TraceFormatReader {
     virtual bool has_header() const { return true; }
     virtual void header(std::string_view /*line*/) {}
     virtual Line line(std::string_view line, TraceRow& row) = 0;
+    // Whether the file says which jobs had ended.
+    virtual bool tells_ends() const { return true; }
     virtual char comment() const = 0;  // lines that begin so are passed over
 };
 

@@ -42,6 +42,13 @@ class CsvLine {
     std::size_t count_ = 0;
 };
 
+bool is_nothing(std::string_view cell) {
+    for (const char* word : {"", "None", "none", "null", "NULL", "NaN", "nan"}) {
+        if (cell == word) return true;
+    }
+    return false;
+}
+
 class CsvReader : public TraceFormatReader {
   public:
     explicit CsvReader(Duration time_unit) : time_unit_(time_unit) {}
@@ -54,6 +61,12 @@ class CsvReader : public TraceFormatReader {
     Duration time(const std::vector<std::string>& cells, std::size_t column) const {
         return number_of(cells[column], columns_[column], time_unit_);
     }
+    Duration instant(const std::vector<std::string>& cells, std::size_t column) const {
+        const std::string& cell = cells[column];
+        return looks_like_time_stamp(cell) ? time_stamp(cell, columns_[column])
+                                           : time(cells, column);
+    }
+    void take_out_wait(const std::vector<std::string>& cells, TraceRow& row) const;
 
     Duration time_unit_;
     CsvLine fields_;
@@ -61,7 +74,7 @@ class CsvReader : public TraceFormatReader {
     std::size_t gpus_ = 0;
     std::size_t submit_ = 0;
     std::size_t duration_ = 0;
-    std::optional<std::size_t> id_, user_, partition_, limit_, priority_, start_;
+    std::optional<std::size_t> id_, user_, partition_, limit_, priority_, start_, end_;
 };
 
 void CsvReader::header(std::string_view line) {
@@ -75,6 +88,22 @@ void CsvReader::header(std::string_view line) {
     limit_ = find_column(columns_, {"time_limit", "limit"});
     priority_ = find_column(columns_, {"priority"});
     start_ = find_column(columns_, {"start_time", "start"});
+    end_ = find_column(columns_, {"end_time", "end"});
+}
+
+// Where the duration is from submission to end, as in Acme's trace of Kalos, it ran from start to end.
+void CsvReader::take_out_wait(const std::vector<std::string>& cells, TraceRow& row) const {
+    if (!start_ || !end_ || is_nothing(cells[*start_])) return;
+    StreamJob& job = row.job;
+    const Duration start = instant(cells, *start_);
+    const Duration end = instant(cells, *end_);
+    const auto is_duration = [&](Duration time) {
+        const Duration off = time > job.duration ? time - job.duration : job.duration - time;
+        return off <= time_unit_;
+    };
+    if (end < start || is_duration(end - start) || !is_duration(end - job.submit)) return;
+    job.duration = end - start;
+    row.wait_in_duration = true;
 }
 
 Line CsvReader::line(std::string_view line, TraceRow& row) {
@@ -85,12 +114,18 @@ Line CsvReader::line(std::string_view line, TraceRow& row) {
     }
     StreamJob& job = row.job;
     job.gpus = whole_number(cells[gpus_], columns_[gpus_], 0, job_gpus_max);
-    const std::string& submit = cells[submit_];
-    job.submit = looks_like_time_stamp(submit) ? time_stamp(submit, columns_[submit_])
-                                               : time(cells, submit_);
-    if (start_ && cells[*start_].empty() && cells[duration_].empty()) return Line::never_started;
+    job.submit = instant(cells, submit_);
+    if (start_ && is_nothing(cells[*start_]) && is_nothing(cells[duration_])) {
+        return Line::never_started;
+    }
+    if (job.gpus == 0) return Line::without_gpus;
+    if (start_ && end_ && !is_nothing(cells[*start_]) && is_nothing(cells[*end_])) {
+        return Line::still_running;
+    }
     job.duration = time(cells, duration_);
-    if (id_) job.id = leading_number(cells[*id_]);
+    take_out_wait(cells, row);
+    job.id = id_ ? leading_number(cells[*id_]) : 0;
+    row.id = id_ ? cells[*id_] : std::string_view();
     if (user_) row.user = cells[*user_];
     if (partition_) row.partition = cells[*partition_];
     if (limit_ && !cells[*limit_].empty()) job.limit = time(cells, *limit_);
@@ -98,7 +133,7 @@ Line CsvReader::line(std::string_view line, TraceRow& row) {
         job.priority = whole_number(cells[*priority_], columns_[*priority_], -1'000'000'000'000,
                                     1'000'000'000'000);
     }
-    return job.gpus == 0 ? Line::without_gpus : Line::job;
+    return Line::job;
 }
 
 }  // namespace

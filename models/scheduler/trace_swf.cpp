@@ -54,6 +54,7 @@ Line SwfReader::line(std::string_view line, TraceRow& row) {
     }
     StreamJob& job = row.job;
     job.id = whole_number(cells_[number], "job number", 0, INT64_MAX);
+    row.id = cells_[number];
     job.submit = seconds_in(submit, "submit time");
     if (!known(run_time)) return Line::never_started;
     job.duration = seconds_in(run_time, "run time");

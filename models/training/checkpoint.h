@@ -32,9 +32,12 @@ struct TierSpec {
     Place place = Place::storage;
     std::int64_t every = 1;  // of the checkpoints that reach the tier above
     std::int64_t keep = 2;   // newest complete ones
-    // Of a place on the nodes, which all move their shares at once: the time for a whole checkpoint.
+    // For a place on the nodes, which all move their shares at once: the time for a whole checkpoint, and
+    // what a write waits for. Files are made of tensors there; memory may hold these as they are.
     Duration write_time{};
+    Wall write_wall = Wall::local;
     Duration read_time{};
+    bool files = false;
     // Of a store: how it is written and read; the bytes are set for each transfer.
     TransferSpec write;
     TransferSpec read;
@@ -55,6 +58,10 @@ struct CheckpointSpec {
     std::vector<TierSpec> tiers;
     TransferSpec read_at_start;  // beside the state, by all nodes: images, the index of the data
 
+    // The snapshot in host memory is itself the first copy.
+    bool snapshot_is_a_copy() const {
+        return tiers[0].place == Place::host_memory && !tiers[0].files;
+    }
     // The first tier that survives the loss of any one node; where none does, the first has to do.
     std::size_t safe_tier() const;
     // That one, or the first behind it that outlives a stop of all nodes too.

@@ -31,7 +31,7 @@ Checkpointer::Checkpointer(CampaignEngine& engine, StoreService& stores, std::si
 // ---- the stall ----
 
 bool Checkpointer::can_begin() const {
-    if (spec_.tiers[0].place == Place::host_memory) {
+    if (spec_.snapshot_is_a_copy()) {
         // The copy that is on its way out may not be written over.
         return spec_.tiers[0].keep > 1 || moves_.size() < 2 || moves_[1].number == 0;
     }
@@ -47,7 +47,7 @@ void Checkpointer::begin(const Work& work, bool before_stop) {
     state.before_stop = before_stop;
     state.copies[0] = Copy::waiting;
     stall_since_ = engine_.now();
-    if (spec_.mode == CheckpointMode::sync && spec_.tiers[0].place != Place::host_memory) {
+    if (spec_.mode == CheckpointMode::sync && !spec_.snapshot_is_a_copy()) {
         stall_ = Stall::write;
         start_move(stalling_, 0, true);
     } else {
@@ -57,15 +57,23 @@ void Checkpointer::begin(const Work& work, bool before_stop) {
     }
 }
 
+void Checkpointer::waited(Duration time, Wall wall) {
+    outcome_.stall[wall] += time;
+    if (wall == Wall::back_pressure) waited_for_buffer_ += time;
+}
+
 void Checkpointer::end_stall() {
     stall_ = Stall::none;
+    ++outcome_.stalls_ended;
+    outcome_.to_stall_end +=
+        std::exchange(waited_for_buffer_, Duration{}) + (engine_.now() - stall_since_);
     job_.stall_over();
 }
 
 void Checkpointer::handle(std::uint32_t kind) {
     if (kind == snapshot_done) {
         outcome_.stall[Wall::snapshot] += engine_.now() - stall_since_;
-        if (spec_.tiers[0].place == Place::host_memory) {
+        if (spec_.snapshot_is_a_copy()) {
             arrived(stalling_, 0);
         } else {
             buffers_.push_back(stalling_);
@@ -79,7 +87,7 @@ void Checkpointer::handle(std::uint32_t kind) {
     } else {
         WallTimes walls;
         const std::size_t tier = kind - tier_done;
-        walls[Wall::local] = engine_.now() - moves_[tier].begun;
+        walls[spec_.tiers[tier].write_wall] = engine_.now() - moves_[tier].begun;
         moved(tier, walls);
     }
 }
@@ -216,7 +224,7 @@ Bytes Checkpointer::moved_by_now(std::size_t tier) {
 WallTimes Checkpointer::walls_by_now(std::size_t tier) {
     if (to_store(tier)) return stores_.progress(moves_[tier].transfer).walls;
     WallTimes walls;
-    walls[Wall::local] = engine_.now() - moves_[tier].begun;
+    walls[spec_.tiers[tier].write_wall] = engine_.now() - moves_[tier].begun;
     return walls;
 }
 
@@ -251,6 +259,7 @@ void Checkpointer::fail(const StateLoss& loss) {
         states_.find(stalling_)->copies[0] = Copy::gone;
     }
     stall_ = Stall::none;
+    waited_for_buffer_ = {};
     for (const StoreService::TransferId read : reads_) {
         outcome_.restore.add(stores_.cancel(read).walls);
     }

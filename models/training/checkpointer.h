@@ -6,7 +6,9 @@
 namespace railyard {
 
 struct CheckpointOutcome {
-    std::int64_t begun = 0;  // each with a stall
+    std::int64_t begun = 0;         // each with a stall
+    std::int64_t stalls_ended = 0;  // the others a failure or the campaign's end cut off
+    Duration to_stall_end{};        // sum over these, with the waiting for a free buffer before
     std::int64_t made_safe = 0;
     std::int64_t lost = 0;         // begun and never safe
     std::int64_t passed_over = 0;  // copies that a tier never took
@@ -52,7 +54,7 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
     void give_up_after(std::int64_t steps);  // states with more are worth nothing
     void restore();                          // and reads it back
     void hold(bool held);                    // the job's network to the stores stands still
-    void waited(Duration time, Wall wall) { outcome_.stall[wall] += time; }
+    void waited(Duration time, Wall wall);
 
     void end();  // counts what is in flight; call once
     const CheckpointOutcome& outcome() const { return outcome_; }
@@ -102,6 +104,7 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
     Stall stall_ = Stall::none;
     std::int64_t stalling_ = 0;  // the state that is being saved
     Instant stall_since_{};
+    Duration waited_for_buffer_{};  // before it
     EventId stall_ends_;
     std::vector<Move> moves_;            // by tier
     std::vector<std::int64_t> waiting_;  // by tier: the state that goes next, or 0

@@ -125,6 +125,18 @@ class Queues {
     std::int64_t batches_ = 0;
 };
 
+// A sample was read f before the end of one epoch and is read again b after the begin of another, in
+// shares of an epoch, with k - 1 epochs between that passed it over. All of these name 1 - (1 - p f)
+// q^(k - 1) (1 - p b) of the data set, q = 1 - p: it is still there when that is no more than the cache
+// holds. f and b are uniform: of u = 1 - p f and v = 1 - p b, P(u v >= t).
+double still_there(double p, double t) {
+    const double q = 1 - p;
+    if (t >= 1) return 0;
+    if (t <= q * q) return 1;
+    if (t >= q) return ((1 - t) + t * portable_log(t)) / (p * p);
+    return (1 - t / q) / p + ((t / q - q) - t * portable_log(t / (q * q))) / (p * p);
+}
+
 double share(double part, double whole) {
     return whole > 0 ? part / whole : DataSupply::unlimited;
 }
@@ -323,14 +335,17 @@ double DataLoader::shuffle_fill_bandwidth(const DataSupply& supply) const {
     return slowest(supply, Work::read).samples_per_s * demand_.sample_bytes;
 }
 
-double epoch_hit_rate(CachePolicy policy, double capacity, double bytes) {
+double epoch_hit_rate(CachePolicy policy, double capacity, double bytes, double part) {
     if (capacity >= bytes) return 1;
-    const double part = capacity / bytes;
-    if (policy == CachePolicy::keep) return part;
-    // A sample is read again after the rest of this epoch and a part of the next, f and b of the data. It is
-    // still there when these together name no more than the cache holds: (1 - f)(1 - b) >= 1 - part, with
-    // both uniform.
-    return part + (1 - part) * portable_log(1 - part);
+    const double held = capacity / bytes;
+    if (policy == CachePolicy::keep || held <= 0) return held;
+    double hits = 0;
+    double passed_over = 1;  // q^(k - 1)
+    while (passed_over > 1 - held) {
+        hits += part * passed_over * still_there(part, (1 - held) / passed_over);
+        passed_over *= 1 - part;
+    }
+    return hits;
 }
 
 }  // namespace railyard

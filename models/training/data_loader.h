@@ -167,9 +167,14 @@ struct QueueResult {
 };
 QueueResult simulate_queues(const QueueSpec& spec);
 
-// What a cache of `capacity` bytes holds of the `bytes` that a node reads in each epoch, from its second on.
-// keep: the first that came stay. lru: each epoch in another random order.
+// Which samples a node reads. global_shuffle: each epoch deals all of them out anew, as PyTorch's
+// DistributedSampler does. node_shard: the same in every epoch, as with WebDataset's split_by_node.
+enum class Sampler : std::uint8_t { global_shuffle, node_shard };
+
+// How many of a node's reads a cache of `capacity` bytes holds, once it has filled. In each epoch the
+// node reads, in another random order, a `part` of `bytes`: all of them, or as many drawn anew. keep:
+// the first that came stay. lru: those that were read last.
 enum class CachePolicy : std::uint8_t { keep, lru };
-double epoch_hit_rate(CachePolicy policy, double capacity, double bytes);
+double epoch_hit_rate(CachePolicy policy, double capacity, double bytes, double part = 1);
 
 }  // namespace railyard

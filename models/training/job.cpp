@@ -250,6 +250,7 @@ void TrainingJob::complete_steps(std::int64_t steps) {
     shrunk.steps += steps;
     shrunk.replica_steps_missing += steps * (spec_.replicas - replicas());
     shrunk.time += steps * segment_step();
+    shrunk.upload_penalty += steps * segment_penalty_;
     const StepTime& each = step();
     const Duration parts[] = {each.compute,
                               each.exposed_communication,
@@ -301,6 +302,7 @@ void TrainingJob::keep(const Work& work) {
     outcome_.steps_kept += work.steps;
     outcome_.replica_steps_missing = work.shrunk.replica_steps_missing;
     outcome_.slow_time = work.slow_parts;
+    outcome_.checkpoint_stall = stalled_ + work.upload_penalty + work.shrunk.upload_penalty;
     const std::int64_t full = work.steps - work.shrunk.steps;
     const StepTime& each = spec_.step;
     const Duration parts[] = {full * each.compute,
@@ -470,6 +472,7 @@ void TrainingJob::end() {
         for (std::size_t i = 1; i < ShrunkWork::parts; ++i) parts[0] -= parts[i];
         // Nodes that are missing at a job's full size had their part in it.
         const std::int64_t worked = size_ == 0 ? spec_.gpus() : gpus();
+        outcome_.checkpoint_stall += share(segment_penalty_);
         for (std::size_t i = 0; i < ShrunkWork::parts; ++i) {
             ledger_.book(category_of_part[i], worked, parts[i]);
         }

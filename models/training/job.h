@@ -150,6 +150,7 @@ struct JobOutcome {
     // Time from an unexpected interruption to running again, by phase.
     Duration detection{}, replacement{}, requeue_wait{}, restart{}, restore{};
     Duration storm_stall{};
+    Duration checkpoint_stall{};     // it waited for checkpoints, or kept steps slowed by one
     Duration data_starved{};         // its steps waited for data that others kept the
                                      // store from giving
     GpuNanoseconds first_batch = 0;  // waiting while shuffle buffers fill

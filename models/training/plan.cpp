@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace railyard {
@@ -46,9 +47,58 @@ const std::vector<std::string>& recompute_names() {
     return names;
 }
 
+namespace {
+
+constexpr double count_tolerance = 0.01;
+
+// What no model's shape is, and what the entry's own count of parameters says against its shape.
+void check_shape(Catalogue& c, const TransformerModel& m) {
+    const std::string& name = m.name;
+    const auto wrong = [&](std::initializer_list<const char*> keys, const std::string& message) {
+        c.error("model", name, keys, message);
+    };
+    const bool own_width = c.has("model", name, "head_dim") || m.kv_rank > 0;
+    if (!own_width && m.hidden % m.heads != 0) {
+        return wrong({"heads", "hidden"},
+                     fmt::format("a hidden size of {} has no {} equal heads", m.hidden, m.heads));
+    }
+    if (m.heads % m.kv_heads != 0) {
+        return wrong(
+            {"kv_heads", "heads"},
+            fmt::format("{} heads don't divide into {} groups, one for each key-value head",
+                        m.heads, m.kv_heads));
+    }
+    if (m.topk > m.experts) {
+        return wrong({"topk", "experts"}, fmt::format("a token goes to {} experts, of which there "
+                                                      "are {}",
+                                                      m.topk, m.experts));
+    }
+    if (m.dense_layers > m.layers) {
+        return wrong({"dense_layers", "layers"},
+                     fmt::format("{} dense layers, of {} in all", m.dense_layers, m.layers));
+    }
+    const std::pair<const char*, double> counts[] = {{"params", parameter_count(m)},
+                                                     {"active_params", active_parameter_count(m)}};
+    for (const auto& [key, derived] : counts) {
+        // The count of an entry whose shape is another now is that of another model.
+        const bool of_this = c.overrides("model", name, key) || !c.overrides("model", name);
+        if (!c.has("model", name, key) || !of_this) continue;
+        const auto printed = static_cast<double>(c.integer("model", name, key));
+        if (std::abs(printed - derived) <= count_tolerance * derived) continue;
+        wrong({key}, fmt::format("{:.6g} parameters, but the model's shape has {:.6g}: layers, "
+                                 "hidden, ffn, experts and the like decide, the count is a check",
+                                 printed, derived));
+    }
+}
+
+}  // namespace
+
 TransformerModel read_model(Catalogue& c, const std::string& name) {
     const auto count = [&](const char* key, std::int64_t otherwise) {
         return c.has("model", name, key) ? c.integer("model", name, key) : otherwise;
+    };
+    const auto flag = [&](const char* key) {
+        return c.has("model", name, key) && c.flag("model", name, key);
     };
     TransformerModel m;
     m.name = name;
@@ -65,9 +115,12 @@ TransformerModel read_model(Catalogue& c, const std::string& name) {
     m.value_dim = count("v_head_dim", m.head_dim);
     m.vocab = c.integer("model", name, "vocab");
     m.sequence_length = c.integer("model", name, "sequence_length");
-    m.glu = !c.has("model", name, "glu") || c.flag("model", name, "glu");
-    m.parallel_block =
-        c.has("model", name, "parallel_block") && c.flag("model", name, "parallel_block");
+    m.glu = c.flag("model", name, "glu");
+    m.tied_embedding = c.flag("model", name, "tied_embedding");
+    m.linear_bias = flag("linear_bias");
+    m.norm_bias = flag("norm_bias");
+    m.learned_positions = count("learned_positions", 0);
+    m.parallel_block = flag("parallel_block");
     m.window = count("window", 0);
     m.experts = count("experts", 0);
     m.ffn = count("ffn", count("dense_ffn", 0));
@@ -77,7 +130,7 @@ TransformerModel read_model(Catalogue& c, const std::string& name) {
         m.expert_ffn = count("expert_ffn", m.ffn);
         m.dense_layers = count("dense_layers", 0);
     }
-    m.params = static_cast<double>(c.integer("model", name, "params"));
+    check_shape(c, m);
     return m;
 }
 
@@ -99,12 +152,13 @@ ParameterBytes read_parameter_bytes(Catalogue& c) {
 
 LayerParameters layer_parameters(const TransformerModel& m) {
     const double h = static_cast<double>(m.hidden);
-    const double matrices = m.glu ? 3 : 2;
+    const double gates = m.glu ? 2 : 1;
+    const double experts = static_cast<double>(m.experts);
+    const double query = static_cast<double>(m.query_rank);
+    const double latent = static_cast<double>(m.kv_rank);
     LayerParameters out;
     out.attention = m.value_width() * h;
     if (m.kv_rank > 0) {
-        const double query = static_cast<double>(m.query_rank);
-        const double latent = static_cast<double>(m.kv_rank);
         out.attention += query > 0 ? (h + m.query_width()) * query : h * m.query_width();
         out.attention += h * (latent + static_cast<double>(m.rotary_dim));
         out.attention +=
@@ -112,21 +166,45 @@ LayerParameters layer_parameters(const TransformerModel& m) {
     } else {
         out.attention += h * (m.query_width() + 2 * m.kv_width());
     }
-    out.ffn = matrices * h * static_cast<double>(m.ffn);
-    const double expert = matrices * h * static_cast<double>(m.expert_ffn);
-    out.routed = static_cast<double>(m.experts) * expert;
-    out.shared =
-        static_cast<double>(m.shared_experts) * expert + h * static_cast<double>(m.experts);
+    out.ffn = (gates + 1) * h * static_cast<double>(m.ffn);
+    const double expert_ffn = static_cast<double>(m.expert_ffn);
+    const double expert = (gates + 1) * h * expert_ffn;
+    out.routed = experts * expert;
+    out.shared = static_cast<double>(m.shared_experts) * expert + h * experts;
+
+    const double norms = (m.norm_bias ? 2 : 1) * (2 * h + query + latent);
+    out.dense_vectors = out.expert_vectors = norms;
+    if (m.linear_bias) {
+        const auto feed_forward = [&](double width) { return gates * width + h; };
+        const double attention = m.query_width() + 2 * m.kv_width() + h;
+        out.dense_vectors += attention + feed_forward(static_cast<double>(m.ffn));
+        out.expert_vectors +=
+            attention + experts + static_cast<double>(m.shared_experts) * feed_forward(expert_ffn);
+        out.routed += experts * feed_forward(expert_ffn);
+    }
     return out;
 }
 
-double parameter_count(const TransformerModel& m, bool tied_embedding) {
+double outer_parameters(const TransformerModel& m) {
+    const double rows = (m.tied_embedding ? 1 : 2) * static_cast<double>(m.vocab) +
+                        static_cast<double>(m.learned_positions) + (m.norm_bias ? 2 : 1);
+    return rows * static_cast<double>(m.hidden);
+}
+
+double parameter_count(const TransformerModel& m) {
     const LayerParameters layer = layer_parameters(m);
     const double experts = static_cast<double>(m.expert_layers());
     const double dense = static_cast<double>(m.layers) - experts;
-    return static_cast<double>(m.layers) * layer.attention + dense * layer.ffn +
-           experts * (layer.shared + layer.routed) +
-           (tied_embedding ? 1 : 2) * static_cast<double>(m.vocab * m.hidden);
+    return static_cast<double>(m.layers) * layer.attention +
+           dense * (layer.ffn + layer.dense_vectors) +
+           experts * (layer.shared + layer.routed + layer.expert_vectors) + outer_parameters(m);
+}
+
+double active_parameter_count(const TransformerModel& m) {
+    if (m.experts == 0) return parameter_count(m);
+    const double unused = layer_parameters(m).routed * static_cast<double>(m.experts - m.topk) /
+                          static_cast<double>(m.experts);
+    return parameter_count(m) - static_cast<double>(m.expert_layers()) * unused;
 }
 
 namespace {
@@ -191,16 +269,13 @@ std::vector<StageRun> stage_runs(const TransformerModel& m, const ParallelPlan& 
 RankParameters rank_parameters(const TransformerModel& m, const ParallelPlan& p,
                                const StageLayers& layers) {
     const LayerParameters each = layer_parameters(m);
-    const double experts = static_cast<double>(m.expert_layers());
-    const double dense = static_cast<double>(m.layers) - experts;
-    const double in_layers = static_cast<double>(m.layers) * each.attention + dense * each.ffn +
-                             experts * (each.shared + each.routed);
     const double t = static_cast<double>(p.tensor);
     RankParameters out;
-    out.common =
-        ((layers.dense + layers.expert) * each.attention + layers.dense * each.ffn +
-         layers.expert * each.shared + (m.params - in_layers) / static_cast<double>(p.pipeline)) /
-        t;
+    out.common = ((layers.dense + layers.expert) * each.attention +
+                  layers.dense * (each.ffn + each.dense_vectors) +
+                  layers.expert * (each.shared + each.expert_vectors) +
+                  outer_parameters(m) / static_cast<double>(p.pipeline)) /
+                 t;
     out.routed = layers.expert * each.routed / (t * static_cast<double>(p.expert));
     return out;
 }
@@ -232,7 +307,7 @@ double activation_bytes_per_layer(const TransformerModel& m, const ParallelPlan&
     }
     if (experts) {
         split += 2 * inner * static_cast<double>(m.shared_experts * m.expert_ffn);
-        whole += static_cast<double>(m.topk) * p.expert_imbalance *
+        whole += static_cast<double>(m.topk) * p.imbalance() *
                  (2 * h + 2 * inner * static_cast<double>(m.expert_ffn) / t);
     } else {
         split += 2 * inner * static_cast<double>(m.ffn);
@@ -279,8 +354,11 @@ StageMemory stage_memory(const TransformerModel& m, const ParallelPlan& p,
     out.gradients = held(bytes.gradient, p.zero >= 2);
     out.optimizer = held(bytes.optimizer, p.zero >= 1);
     if (p.zero >= 3) {
-        out.gathered = gathered_layers * bytes.weight * (out.params.common + out.params.routed) /
-                       std::max(1.0, layers.dense + layers.expert);
+        // What a rank has whole anyway is not gathered.
+        out.gathered =
+            gathered_layers * bytes.weight *
+            ((shards > 1 ? out.params.common : 0) + (expert_shards > 1 ? out.params.routed : 0)) /
+            std::max(1.0, layers.dense + layers.expert);
     }
     const double pp = static_cast<double>(p.pipeline);
     const double v = static_cast<double>(p.interleave);
@@ -330,7 +408,7 @@ std::vector<MemoryUse> memory_per_gpu(const TransformerModel& m, const ParallelP
         {"gradients", use.gradients, shared(bytes.gradient, p.zero >= 2)},
         {"optimizer state", use.optimizer, shared(bytes.optimizer, p.zero >= 1)},
     };
-    if (p.zero >= 3) {
+    if (use.gathered > 0) {
         out.push_back({"gathered layers", use.gathered,
                        fmt::format("{:g} of {:g} layers, one in use, one prefetched",
                                    gathered_layers, count)});

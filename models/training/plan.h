@@ -21,7 +21,11 @@ struct TransformerModel {
     std::int64_t value_dim = 0;
     std::int64_t vocab = 0;
     std::int64_t sequence_length = 0;
-    bool glu = false;             // gated feed-forward: three matrices, not two
+    bool glu = false;                    // gated feed-forward: three matrices, not two
+    bool tied_embedding = false;         // the output matrix is the embedding
+    bool linear_bias = false;            // matrices add a bias
+    bool norm_bias = false;              // norms shift, besides scaling
+    std::int64_t learned_positions = 0;  // 0: none, or computed ones
     bool parallel_block = false;  // attention and feed-forward read the same norm, add up in one
     std::int64_t window = 0;      // tokens that attention looks back; 0: all
     // Latent attention (DeepSeek): queries, and keys with values, pass through these ranks. 0: none.
@@ -34,7 +38,6 @@ struct TransformerModel {
     std::int64_t shared_experts = 0;
     std::int64_t expert_ffn = 0;
     std::int64_t dense_layers = 0;  // the first ones, which have no experts
-    double params = 0;
 
     double query_width() const { return static_cast<double>(heads * head_dim); }
     double kv_width() const { return static_cast<double>(kv_heads * head_dim); }
@@ -42,18 +45,26 @@ struct TransformerModel {
     std::int64_t expert_layers() const { return experts > 0 ? layers - dense_layers : 0; }
 };
 
-// `name` must be an entry of kind "model".
+// `name` must be an entry of kind "model". Reports a shape that no model has (heads that don't divide), and
+// a printed count of parameters that is more than 1 % off what the shape has; the count of an entry whose
+// shape the scenario overrides is of another model, and not looked at.
 TransformerModel read_model(Catalogue& catalogue, const std::string& name);
 
-// Parameters in matrices; norms and biases, some 0.01 %, are left out.
+// Parameters of one layer, all from the model's shape. Norms of single heads, some millionths, are left out.
 struct LayerParameters {
-    double attention = 0;
-    double ffn = 0;     // of a dense layer
-    double shared = 0;  // shared experts and router of a layer with experts
-    double routed = 0;  // all routed experts of such a layer
+    double attention = 0;       // matrices
+    double ffn = 0;             // those of a dense layer
+    double shared = 0;          // shared experts and router of a layer with experts
+    double routed = 0;          // all routed experts of such a layer, biases included
+    double dense_vectors = 0;   // norms and biases of a dense layer
+    double expert_vectors = 0;  // of a layer with experts, but for those of its routed experts
 };
 LayerParameters layer_parameters(const TransformerModel& model);
-double parameter_count(const TransformerModel& model, bool tied_embedding);
+// Outside the layers: embedding, positions, output matrix, last norm.
+double outer_parameters(const TransformerModel& model);
+double parameter_count(const TransformerModel& model);
+// Those that one token meets: of the routed experts, topk.
+double active_parameter_count(const TransformerModel& model);
 
 enum class Recompute : std::uint8_t {
     none,         // everything is kept, attention scores included
@@ -105,7 +116,7 @@ struct ParallelPlan {
     Recompute recompute = Recompute::selective;
     RankOrder order = RankOrder::tensor_data_pipeline;
     Precision precision = Precision::bf16;
-    double expert_imbalance = 1;  // tokens of the busiest expert rank over the mean
+    double expert_imbalance = 1;  // see imbalance()
     double jitter = 0;            // standard deviation of a rank's step time over its mean
 
     auto operator<=>(const ParallelPlan&) const = default;
@@ -117,6 +128,8 @@ struct ParallelPlan {
     std::int64_t tensor_stride() const;
     std::int64_t replica_stride() const;  // and of a context-parallel group
     std::int64_t pipeline_stride() const;
+    // Tokens of the busiest expert-parallel rank over the mean: one rank alone has the mean.
+    double imbalance() const { return expert > 1 ? expert_imbalance : 1; }
     std::int64_t shards() const { return shard_ranks > 0 ? shard_ranks : replica_ranks(); }
     // Of the tokens of one microbatch, those of one rank.
     double rank_tokens() const {

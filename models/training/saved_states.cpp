@@ -14,6 +14,7 @@ ShrunkWork& ShrunkWork::add(const ShrunkWork& other, int sign) {
     steps += sign * other.steps;
     replica_steps_missing += sign * other.replica_steps_missing;
     time += sign * other.time;
+    upload_penalty += sign * other.upload_penalty;
     for (std::size_t i = 0; i < parts; ++i) gpu_time[i] += sign * other.gpu_time[i];
     return *this;
 }

@@ -17,6 +17,7 @@ struct ShrunkWork {
     std::int64_t steps = 0;
     std::int64_t replica_steps_missing = 0;
     Duration time{};
+    Duration upload_penalty{};  // of it
     std::array<GpuNanoseconds, parts> gpu_time{};
 
     ShrunkWork& add(const ShrunkWork& other, int sign);

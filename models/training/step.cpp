@@ -113,7 +113,7 @@ void collectives_of_layer(const TransformerModel& m, const ParallelPlan& p, Comm
     const double t = static_cast<double>(p.tensor);
     const double tokens = p.rank_tokens();
     const double bytes = tokens * static_cast<double>(m.hidden) * activation_element_bytes;
-    const double copies = static_cast<double>(m.topk) * p.expert_imbalance;
+    const double copies = static_cast<double>(m.topk) * p.imbalance();
     if (p.tensor > 1) {
         // Attention and feed-forward each gather their input and scatter their output; without
         // sequence parallelism an all-reduce, which moves the same. Experts gather every copy.
@@ -190,7 +190,7 @@ Work layer_work(const TransformerModel& m, const ParallelPlan& p, Communicators&
     if (experts) {
         const double f = static_cast<double>(m.expert_ffn);
         const double shared = static_cast<double>(m.shared_experts) * f;
-        const double copies = static_cast<double>(m.topk) * p.expert_imbalance;
+        const double copies = static_cast<double>(m.topk) * p.imbalance();
         const double local = static_cast<double>(m.experts) / static_cast<double>(p.expert);
         const double rows = tokens * copies / local;
         linear(rows, gates * f / t, h, local);

@@ -7,6 +7,7 @@
 #include "models/training/ledger.h"
 #include "models/training/node_supply.h"
 #include "models/training/plan.h"
+#include "models/training/plan_check.h"
 #include "models/training/plan_search.h"
 #include "models/training/step.h"
 #include "models/training/step_model.h"

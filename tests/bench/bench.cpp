@@ -270,8 +270,8 @@ Result plan_search(bool smoke) {
     PlanSearch search;
     const double cpu_s = least_cpu_seconds(smoke ? 1 : 5, [&] {
         Communicators groups = communicators(s, Fidelity::analytic);
-        search = search_plans(s.model, s.plan, s.plan.gpus(), groups, s.parameter_bytes,
-                              s.optimizer_traffic, 5);
+        search = search_plans(
+            {s.model, s.plan, s.plan.gpus(), s.parameter_bytes, s.optimizer_traffic}, groups);
     });
     Fingerprint digest;
     for (const RankedPlan& r : search.best) digest.add(r.step.duration());

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Same scenario, seed and version: the same bytes, at any thread count, compiler and optimisation level.
 
-usage: run.py RAILYARD RAILYARD_BY_ANOTHER_COMPILER RAILYARD_NOT_OPTIMISED
+usage: run.py RAILYARD RAILYARD_BY_ANOTHER_COMPILER RAILYARD_HARDLY_OPTIMISED
 """
 
 import json

@@ -330,6 +330,30 @@ TEST_CASE(
     CHECK(tokens(r) / tokens(run(text)) == doctest::Approx(1 + 10.0 * 7 / 8 / 90).epsilon(0.01));
 }
 
+TEST_CASE(
+    "what a job waits for checkpoints is the sum of its walls, in the job's time, whatever its "
+    "size") {
+    for (const char* policy : {"spare", "shrink"}) {
+        CAPTURE(policy);
+        const Scenario s = scenario(modelled + injected("10 h", "lost", 2),
+                                    {std::string("job.recovery.policy=") + policy,
+                                     "job.checkpoint.mode=sync", "job.checkpoint.interval=5 min"});
+        const ReplicaResult r = run_replica(s, 0, true);
+        CHECK((r.job.shrinks > 0) == (std::string(policy) == "shrink"));
+        double stall = 0;
+        double walls = 0;
+        for (const Metric& m : r.metrics) {
+            if (m.name == "checkpoint_stall_time") {
+                stall = m.value;
+            } else if (m.name.starts_with("checkpoint_stall_")) {
+                walls += m.value;
+            }
+        }
+        CHECK(stall > 0);
+        CHECK(stall == doctest::Approx(walls).epsilon(1e-12));
+    }
+}
+
 TEST_CASE("bursts bring as many more failures as they say, and leave the first where they were") {
     const std::vector<std::string> often = {"run.replicas=100", "run.duration=100 day",
                                             "failures.cause.0.rate_per_node=0.01 /day",

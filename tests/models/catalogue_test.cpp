@@ -102,3 +102,115 @@ TEST_CASE("bits in one file and bytes in another come out right") {
     CHECK(c.bandwidth("gpu", "h100_sxm", "hbm_bandwidth").bytes_per_second() == 3.35e12);
     CHECK(c.bandwidth("storage", "weka", "server_read_bandwidth").bytes_per_second() == 45e9);
 }
+
+namespace {
+
+// What is wrong with overriding one value of the catalogue; empty: nothing.
+std::string complaint(const std::string& kind, const std::string& name, const std::string& key,
+                      const std::string& value) {
+    Diagnostics problems;
+    const std::string heading = name.empty() ? kind : kind + "." + name;
+    const Document overrides =
+        parse_document("[" + heading + "]\n" + key + " = " + value, "overrides", problems);
+    problems.raise_if_any();
+    StandaloneCatalogue own(ValueChoice::corrected, &overrides.root);
+    std::string out;
+    for (const Diagnostic& each : own.diagnostics.errors()) out += each.path + ": " + each.message;
+    return out;
+}
+
+// As TOML has it; empty for a list.
+std::string written(const Value& value) {
+    switch (value.kind) {
+        case Value::Kind::string:
+            return '"' + value.text + '"';
+        case Value::Kind::integer:
+            return std::to_string(value.integer);
+        case Value::Kind::real:
+            return std::to_string(value.real);
+        case Value::Kind::boolean:
+            return value.integer ? "true" : "false";
+        default:
+            return "";
+    }
+}
+
+}  // namespace
+
+TEST_CASE("a scenario may say again what the catalogue says") {
+    int said = 0;
+    for (const std::string& kind : Catalogue::kinds()) {
+        for (const std::string& name : Catalogue::names(kind)) {
+            for (const auto& [key, value] : Catalogue::entry(kind, name)->members) {
+                const Value* inner = value.find("value");
+                if (inner == nullptr || written(*inner).empty()) continue;
+                std::string why;
+                if (inner->kind == Value::Kind::string && !parse_quantity(inner->text, why))
+                    continue;
+                CAPTURE(kind + "." + name + "." + key);
+                // The GPU hours of a whole fleet are more than a clock of nanoseconds holds.
+                if (key == "gpu_hours") continue;
+                CHECK(complaint(kind, name, key, written(*inner)) == "");
+                ++said;
+            }
+        }
+    }
+    CHECK(said > 1000);
+}
+
+TEST_CASE("no efficiency, share or probability of the catalogue can be overridden to more than 1") {
+    int shares = 0;
+    for_each_value([&](const std::string& kind, const std::string& path, const Value& v) {
+        const Value* value = v.find("value");
+        const std::string key = path.substr(path.rfind('.') + 1);
+        const auto ends_with_word = [&](const std::string& word) {
+            return key == word || key.ends_with("_" + word);
+        };
+        const bool share = ends_with_word("efficiency") || ends_with_word("fraction") ||
+                           ends_with_word("share") || ends_with_word("probability");
+        const bool overhead = key.find("overhead") != std::string::npos;
+        if (!share || overhead || value->kind == Value::Kind::array) return;
+        CAPTURE(path);
+        const std::string name =
+            path.substr(kind.size() + 1, path.size() - key.size() - kind.size() - 2);
+        CHECK(value->real <= 1);
+        CHECK(complaint(kind, name, key, "1.01").find("from 0 to 1") != std::string::npos);
+        ++shares;
+    });
+    CHECK(shares > 50);
+}
+
+TEST_CASE("what is achieved can't be overridden to more than the peak, nor the peak to less") {
+    struct Pair {
+        const char* kind;
+        const char* achieved;
+        const char* peak;
+        const char* much;    // more than any peak
+        const char* little;  // less than anything achieved
+    };
+    const Pair pairs[] = {
+        {"gpu", "bf16_achievable", "bf16_dense", "\"9000 TFLOP/s\"", "\"9 TFLOP/s\""},
+        {"gpu", "fp8_achievable", "fp8_dense", "\"9000 TFLOP/s\"", "\"9 TFLOP/s\""},
+        {"gpu", "p2p_bandwidth_measured", "nvlink_bandwidth", "\"9 TB/s\"", "\"1 GB/s\""},
+        {"gpu", "h2d_bandwidth_measured", "pcie_bandwidth", "\"9 TB/s\"", "\"1 GB/s\""},
+        {"gpu", "idle_power", "max_power", "\"90 kW\"", "\"1 W\""},
+        {"gpu", "throttle_temperature", "shutdown_temperature", "\"200 degC\"", "\"1 degC\""},
+        {"node", "idle_power", "max_power", "\"900 kW\"", "\"1 W\""},
+        {"model", "active_params", "params", "9000000000000", "1000"},
+    };
+    for (const Pair& pair : pairs) {
+        int tried = 0;
+        for (const std::string& name : Catalogue::names(pair.kind)) {
+            const Value* entry = Catalogue::entry(pair.kind, name);
+            if (!entry->find(pair.achieved) || !entry->find(pair.peak)) continue;
+            CAPTURE(name);
+            CAPTURE(pair.achieved);
+            const std::string high = complaint(pair.kind, name, pair.achieved, pair.much);
+            CHECK(high.find("is more than " + std::string(pair.peak)) != std::string::npos);
+            const std::string low = complaint(pair.kind, name, pair.peak, pair.little);
+            CHECK(low.find("is more than " + std::string(pair.peak)) != std::string::npos);
+            ++tried;
+        }
+        CHECK_MESSAGE(tried > 0, pair.achieved);
+    }
+}

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "models/campaign/campaign.h"
+#include "models/campaign/cost_metrics.h"
 #include "sim/statistics.h"
 
 using namespace railyard;
@@ -84,7 +86,7 @@ rack = "5000 USD"
 spare_parts = 0.01
 support_fraction_per_year = "0.1 /year"
 colo_kw_month = "100 USD/kW/month"
-storage_per_server = "20000 USD"
+generic_per_server = "20000 USD"
 staff_per_year = "50000 USD/year"
 )";
 
@@ -361,6 +363,80 @@ TEST_CASE(
                 CHECK_FALSE(p.origin.empty());
             }
         }
+    }
+}
+
+TEST_CASE("each product has a price of its own") {
+    StandaloneCatalogue own;
+    std::map<std::string, std::string> of;  // by price
+    for (const char* kind : {"node", "nic", "switch", "gpu", "storage"}) {
+        for (const std::string& name : Catalogue::names(kind)) {
+            if (!own.catalogue.has(kind, name, "price_ref")) continue;
+            const std::string price = own.catalogue.text(kind, name, "price_ref");
+            CAPTURE(name);
+            CHECK_MESSAGE(of.try_emplace(price, name).second, price, " is ", of[price], "'s too");
+        }
+    }
+    CHECK(of.count("weka_per_usable_tb") == 1);
+}
+
+TEST_CASE("two vendors' stores are drawn apart, and equal ranges decide nothing") {
+    const auto study = [](const char* system) {
+        const Scenario s = scenario(std::string(R"(
+[run]
+replicas = 1
+duration = "1 day"
+[cluster]
+nodes = 2
+[job]
+step.time = "1 s"
+checkpoint.mode = "none"
+[storage]
+system = ")") + system + R"("
+servers = 8
+[cost]
+)");
+        return study_costs(s, run_campaign(s, {}).replicas);
+    };
+    // As many usable TB of either.
+    const CostStudy gpfs = study("gpfs");
+    const CostMetric* capital_metric = cost_metric("cost_capital");
+    REQUIRE(capital_metric != nullptr);
+    CHECK(compare_money(gpfs, study("gpfs"), *capital_metric, 1, 0.95).verdict == Verdict::equal);
+    const PairedComparison p = compare_money(gpfs, study("lustre"), *capital_metric, 1, 0.95);
+    CHECK(std::abs(p.difference) < 0.1 * p.interval.half_width());
+    CHECK(p.interval.low < 0);
+    CHECK(p.interval.high > 0);
+    CHECK(p.verdict == Verdict::undecided);
+}
+
+TEST_CASE("a summary's intervals of money have the prices in them") {
+    const Scenario s = scenario(R"(
+[run]
+replicas = 4
+duration = "1 day"
+[cluster]
+nodes = 2
+[job]
+step.time = "1 s"
+checkpoint.mode = "none"
+[cost]
+)");
+    const CampaignResult r = run_campaign(s, {});
+    const CostStudy study = study_costs(s, r.replicas);
+    std::vector<MetricSummary> metrics = r.metrics;
+    carry_prices(study, metrics);
+    for (std::size_t i = 0; i < metrics.size(); ++i) {
+        const CostMetric* metric = cost_metric(metrics[i].name);
+        const Interval& interval = metrics[i].summary.ci95;
+        if (metric == nullptr) {
+            const double before = r.metrics[i].summary.ci95.low;
+            CHECK((interval.low == before || (std::isnan(interval.low) && std::isnan(before))));
+            continue;
+        }
+        CAPTURE(metrics[i].name);
+        CHECK(interval.low == study.range(metric->of).low);
+        CHECK(interval.high > 1.05 * metrics[i].summary.mean);  // a node alone costs 230 to 400
     }
 }
 

@@ -128,7 +128,7 @@ TEST_CASE("access control and refused peer-to-peer slow the network, not NVLink"
 
 TEST_CASE("a network of one's own names its switches as it likes") {
     ScenarioChanges changes;
-    changes.must_fit = false;
+    changes.must_run = false;
     changes.settings = {"run.fidelity=flow", "cluster.nodes=2", "fabric.compute.topology=custom",
                         "fabric.compute.file=" RAILYARD_ROOT "/tests/models/custom_names.toml"};
     std::string text = base;
@@ -189,5 +189,40 @@ TEST_CASE("a rate that has not settled when its budget is spent is there, and is
         CHECK(seconds(s.job.step.duration()) ==
               doctest::Approx(seconds(settled.job.step.duration())).epsilon(0.1));
         CHECK(run_campaign(s, {}).ending() == Ending::limit);
+    }
+}
+
+TEST_CASE("the best plans on a network are the best of all, and take as long as they say") {
+    for (const char* model : {"llama2_70b", "mixtral_8x7b"}) {
+        const Scenario s = with({"run.fidelity=flow", "cluster.nodes=8", "job.parallel.zero=3",
+                                 "run.network_draws=1", "fabric.compute.routing=ecmp",
+                                 std::string("job.model=") + model});
+        const PlanTask task{s.model, s.plan, s.plan.gpus(), s.parameter_bytes, s.optimizer_traffic};
+        Communicators ideal = communicators(s, Fidelity::analytic);
+        Communicators flows = communicators(s, Fidelity::flow);
+        const PlanSearch search = search_plans(task, ideal);
+        const NetworkSearch found = search_on_network(task, search, flows, 3, 1000);
+        CHECK(found.complete);
+        CHECK(found.splits < static_cast<std::int64_t>(search.best.size()));
+        // By trying every split.
+        const PlanSearch all = search_plans(task, flows);
+        REQUIRE(found.best.size() == 3);
+        for (std::size_t i = 0; i < 3; ++i) {
+            CHECK(found.best[i].step.duration() == all.best[i].step.duration());
+            // In a scenario that asks for the plan.
+            ScenarioChanges changes;
+            changes.settings = {"run.fidelity=flow",
+                                "cluster.nodes=8",
+                                "run.network_draws=1",
+                                "fabric.compute.routing=ecmp",
+                                std::string("job.model=") + model,
+                                "job.step.time=5 s"};
+            changes.plan = found.best[i].plan;
+            const Scenario run = load_scenario(base, "best", changes);
+            CHECK(run.job.step.duration() == found.best[i].step.duration());
+            CHECK(total_bytes(run.memory) == doctest::Approx(found.best[i].memory_bytes));
+        }
+        // Cut short, it says so.
+        CHECK_FALSE(search_on_network(task, search, flows, 3, 1).complete);
     }
 }

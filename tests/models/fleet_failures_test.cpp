@@ -94,6 +94,44 @@ TEST_CASE("a rollout goes on to the racks that follow, until there is none") {
     }
 }
 
+TEST_CASE(
+    "a rate per job holds for each running job, however many there are and whatever they share") {
+    struct Case {
+        std::int64_t jobs, gpus;
+    };
+    for (const auto& [jobs, gpus] : {Case{1, 32}, Case{10, 32}, Case{40, 1}}) {
+        CAPTURE(jobs);
+        SmallFleet f(40, 1);
+        f.causes[0].remedy = Remedy::restart;
+        f.causes[0].rate_per_job = {1.0 / 36000};
+        for (std::int64_t i = 0; i < jobs; ++i) f.submit(gpus, Duration(100000h), {}, 200000h);
+        const FleetRunResult r = f.run(Duration(20000h) / jobs);
+        double held = 0;
+        double failures = 0;
+        for (const FleetJobRun& run : r.outcome.runs) {
+            held += seconds(run.held);
+            failures += static_cast<double>(run.interruptions);
+        }
+        REQUIRE(failures > 1000);
+        CHECK(held / failures == doctest::Approx(36000).epsilon(4 / std::sqrt(failures)));
+        CHECK(r.outcome.interruptions[0] == static_cast<std::int64_t>(failures));
+        CHECK(r.outcome.strikes_on_idle == 0);
+    }
+}
+
+TEST_CASE("a rate per job breaks a node of the job, lemons more often") {
+    SmallFleet f(8, 1);
+    f.causes[0].rate_per_job = {1.0 / 36000};
+    f.spec.lemons = {.fraction = 0.5, .rate_multiplier = 4};
+    f.submit(64, Duration(100000h), {}, 200000h);
+    const FleetRunResult r = f.run(Duration(10000h));
+    CHECK(r.ledger.booked(Category::repair) > 0);
+    const FleetJobRun& run = r.outcome.runs[0];
+    const double ratio = seconds(run.held) / static_cast<double>(run.interruptions) / 36000;
+    CHECK(ratio > 1.0 / 4);
+    CHECK(ratio < 1);
+}
+
 TEST_CASE("one crew repairs one node after the other, two both at once") {
     for (const std::int64_t crews : {1, 2}) {
         Shared f(4);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <set>
@@ -408,6 +409,20 @@ TEST_CASE("statistics are those of a schedule done by hand") {
     CHECK(all.zero_wait == doctest::Approx(1 / 3.0));
     CHECK(all.makespan_s() == doctest::Approx(120));
     CHECK(all.utilisation == doctest::Approx((800 + 20 + 80) / (8 * 120.0)));
+}
+
+TEST_CASE("of jobs that are all refused there is no wait, no makespan and no share") {
+    const std::vector<StreamJob> jobs = {job(1, 1000000s, 100s, 99)};
+    const StreamSchedule s = run_job_stream(jobs, one_node, rules("fifo"));
+    const StreamStatistics all = stream_statistics(jobs, one_node, s);
+    CHECK(all.refused == 1);
+    for (const double value :
+         {all.mean_wait_s, all.mean_jct_s, all.mean_runtime_s, all.mean_slowdown, all.zero_wait,
+          all.utilisation, all.fragmentation, all.occupancy, all.makespan_s()}) {
+        CHECK(std::isnan(value));
+    }
+    CHECK_FALSE(all.wait_p50);
+    CHECK_FALSE(all.wait_max);
 }
 
 TEST_CASE("a stream that outlasts the clock is a user's error") {

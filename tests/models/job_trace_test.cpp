@@ -87,6 +87,97 @@ TEST_CASE("sacct's jobs are read without their steps, CPU jobs and those that ne
     CHECK(t.partition_names == std::vector<std::string>{"train"});
 }
 
+TEST_CASE(
+    "a job that still runs has no length: sacct's and Acme's are left out, and that is said") {
+    const std::string header = "JobID|Submit|Start|End|Elapsed|AllocTRES|State\n";
+    const std::string ended =
+        "11|2024-05-01T12:00:00|2024-05-01T12:00:05|2024-05-01T13:00:05|01:00:00|gres/"
+        "gpu=8|FAILED\n";
+    for (const char* state : {"RUNNING", "SUSPENDED", "COMPLETING", ""}) {
+        const JobTrace t = parse(header + ended +
+                                 "12|2024-05-01T12:00:00|2024-05-01T12:00:05|Unknown|00:10:00|"
+                                 "gres/gpu=8|" +
+                                 state + "\n");
+        REQUIRE(t.jobs.size() == 1);
+        CHECK(t.ids == std::vector<std::string>{"11"});
+        CHECK(t.still_running == 1);
+        REQUIRE(t.warnings().size() == 1);
+        CHECK(t.warnings()[0].starts_with("1 of 2 jobs still ran"));
+    }
+    CHECK(parse(header + ended).warnings().empty());
+    const JobTrace untold =
+        parse("JobIDRaw|Submit|ElapsedRaw|ReqTRES|\n11|2024-05-01T12:00:00|90|gres/gpu=4|\n");
+    CHECK_FALSE(untold.ends_told);
+    CHECK(untold.warnings().size() == 1);
+    const JobTrace acme = parse(
+        "job_id,gpu_num,submit_time,start_time,end_time,duration\n"
+        "a,8,2023-08-01 00:00:00,2023-08-01 00:00:00,2023-08-01 00:01:00,60\n"
+        "b,8,2023-08-01 00:00:00,2023-08-01 00:00:00,,60\n");
+    CHECK(acme.ids == std::vector<std::string>{"a"});
+    CHECK(acme.still_running == 1);
+}
+
+TEST_CASE(
+    "sacct's array tasks have ids of their own, and tasks that wait are as many as they are") {
+    const JobTrace t = parse(
+        "JobID|Submit|Start|Elapsed|AllocTRES|State\n"
+        "12_3|2024-05-01T12:00:01|2024-05-01T12:00:05|00:10:00|gres/gpu=1|COMPLETED\n"
+        "12_4|2024-05-01T12:00:01|2024-05-01T12:00:05|00:20:00|gres/gpu=1|COMPLETED\n"
+        "12_[5-99%10]|2024-05-01T12:00:01|Unknown|00:00:00||PENDING\n"
+        "13_[1,4-8:2]|2024-05-01T12:00:01|Unknown|00:00:00||PENDING\n");
+    CHECK(t.ids == std::vector<std::string>{"12_3", "12_4"});
+    CHECK(t.jobs[1].duration == 20min);
+    CHECK(t.never_started == 95 + 4);
+}
+
+TEST_CASE("the parts of sacct's heterogeneous job are one gang, once for each time it was queued") {
+    const std::string header = "JobID|Submit|Start|Elapsed|Timelimit|AllocTRES|State\n";
+    const auto part = [](const char* id, const char* submit, const char* elapsed, int gpus,
+                         const char* state) {
+        return std::string(id) + "|2024-05-01T" + submit + "|2024-05-01T15:00:00|" + elapsed +
+               "|02:00:00|gres/gpu=" + std::to_string(gpus) + "|" + state + "\n";
+    };
+    const JobTrace t = parse(header + part("20+0", "12:00:00", "00:10:00", 8, "NODE_FAIL") +
+                             part("20+1", "12:00:00", "00:12:00", 16, "NODE_FAIL") +
+                             part("21", "12:00:00", "00:12:00", 1, "COMPLETED") +
+                             part("20+0", "13:00:00", "00:30:00", 8, "COMPLETED") +
+                             part("20+1", "13:00:00", "00:30:00", 16, "COMPLETED"));
+    CHECK(t.ids == std::vector<std::string>{"20", "21", "20"});
+    REQUIRE(t.jobs.size() == 3);
+    CHECK(t.jobs[0].gpus == 24);
+    CHECK(t.jobs[0].duration == 12min);
+    CHECK(t.jobs[2].gpus == 24);
+    CHECK(t.gang_parts == 2);
+    // One part that runs on: nobody knows how long the gang takes.
+    for (const bool first : {true, false}) {
+        const std::string runs = part("20+0", "12:00:00", "00:10:00", 8, "RUNNING");
+        const std::string ended = part("20+1", "12:00:00", "00:10:00", 8, "COMPLETED");
+        const JobTrace one = parse(header + (first ? runs + ended : ended + runs) +
+                                   part("21", "12:00:00", "00:12:00", 1, "COMPLETED"));
+        CHECK(one.ids == std::vector<std::string>{"21"});
+        CHECK(one.still_running == 1);
+    }
+}
+
+TEST_CASE(
+    "a duration with the wait in it, as Kalos has it, is taken without; any other as it stands") {
+    // The rows that Acme's README prints of Kalos and Seren.
+    const JobTrace t = parse(
+        "job_id,gpu_num,submit_time,start_time,end_time,duration\n"
+        "dlctk696s0jbvitv,8,2023-05-17 11:00:58+00:00,2023-05-17 11:01:08+00:00,"
+        "2023-05-17 11:01:16+00:00,18\n"
+        "5778432,8,2023-03-01 00:24:00+08:00,2023-03-01 00:25:00+08:00,2023-03-01 "
+        "00:26:57+08:00,117\n"
+        "waited,8,2023-03-01 00:00:00,2023-03-01 00:10:00,2023-03-01 00:20:00,90\n");
+    REQUIRE(t.jobs.size() == 3);
+    CHECK(t.ids[0] == "dlctk696s0jbvitv");
+    CHECK(t.jobs[0].duration == 8s);
+    CHECK(t.jobs[1].duration == 117s);
+    CHECK(t.jobs[2].duration == 90s);
+    CHECK(t.waits_in_duration == 1);
+    CHECK(t.warnings().size() == 1);
+}
+
 TEST_CASE("sacct's raw columns are seconds and minutes, and -p's last bar is no column") {
     const JobTrace t = parse(
         "JobIDRaw|Submit|ElapsedRaw|TimelimitRaw|ReqTRES|\n"
@@ -143,7 +234,7 @@ TEST_CASE("a malformed line is told with its number, its column and what was exp
     CHECK(said_of("job_id,gpus,duration\n") ==
           "trace:1:1: error: no column says when a job is submitted: expected one called "
           "submit_time or submit");
-    CHECK(said_of("") == "railyard: error: trace has no job of GPUs");
+    CHECK(said_of("") == "railyard: error: trace has no job of GPUs that has ended");
 }
 
 TEST_CASE("malformed lines are counted when that is wanted, and the first is kept") {

@@ -145,3 +145,55 @@ bytes = "64 MiB"
         CHECK(static_cast<double>(end.count()) * 1e-9 == doctest::Approx(alone_ms).epsilon(0.03));
     }
 }
+
+// Of the switches and rates that people may write, some have no buffer that is known, and none may break.
+TEST_CASE("packets on any switch at any rate run, or are refused in words") {
+    int ran = 0;
+    int without_buffer = 0;
+    const auto run = [&](const std::vector<std::string>& settings) {
+        CAPTURE(settings);
+        try {
+            run_first_window(one_switch + "[fabric.compute.pfc]\npriority = 3\n", settings);
+            ++ran;
+        } catch (const ScenarioError& refused) {
+            const std::string why = refused.what();
+            CHECK(why.find(": error: fabric.compute") != std::string::npos);
+            without_buffer += why.find("the catalogue knows no buffer of") != std::string::npos;
+        }
+    };
+    for (const char* kind : {"infiniband", "roce", "tcp"}) {
+        const std::string of_kind = fmt::format("fabric.compute.kind={}", kind);
+        for (const char* rate :
+             {"1 bit/s", "10 Mbit/s", "999 Mbit/s", "25 Gbit/s", "37 Gbit/s", "100 Gbit/s",
+              "333 Gbit/s", "800 Gbit/s", "801 Gbit/s", "1600 Gbit/s", "1 Pbit/s"}) {
+            run({of_kind, fmt::format("fabric.compute.nic_bandwidth={}", rate),
+                 "window.time_max=1 ms"});
+        }
+        for (const std::string& name : Catalogue::names("switch")) {
+            run({of_kind, fmt::format("fabric.compute.leaf={}", name)});
+        }
+    }
+    CHECK(ran > 20);
+    CHECK(without_buffer > 3);
+}
+
+TEST_CASE("a network that can't be cabled takes no other part of the scenario with it") {
+    const std::string text = one_switch + R"(
+[[window.fault]]
+kind = "bit_errors"
+nic = "node-0.nic-0"
+bit_error_rate = 1e-9
+[[window.route]]
+from = "node-0.nic-0"
+to = "node-1.nic-0"
+via = ["leaf-0"]
+)";
+    for (const char* topology : {"fat_tree", "rail_optimized", "dual_plane", "single_switch"}) {
+        try {
+            run_first_window(
+                text, {"cluster.nodes=65536", fmt::format("fabric.compute.topology={}", topology)});
+        } catch (const ScenarioError& refused) {
+            CHECK(std::string(refused.what()).find("fabric.compute") != std::string::npos);
+        }
+    }
+}

@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <tuple>
+
 #include "models/campaign/campaign.h"
 
 using namespace railyard;
@@ -47,7 +49,8 @@ double simulated(const Scenario& s) {
 
 double walls(const Scenario& s) {
     return seconds(
-        longest(save_walls(s, shared_store, write_caps(s, s.stores[shared_store].limits, true))));
+        longest(save_walls(s, shared_store, write_caps(s, s.stores[shared_store].limits, true)))
+            .time);
 }
 
 }  // namespace
@@ -80,6 +83,47 @@ TEST_CASE("files that are made slower than their bytes come are a save's wall") 
     CHECK(slowest->wall == Wall::metadata);
     CHECK(seconds(slowest->time) == doctest::Approx(1e6 / threads));
     s.checkpoint_writers.ranks = 1'000;
-    CHECK(seconds(longest(save_walls(s, shared_store, {}))) ==
+    CHECK(seconds(longest(save_walls(s, shared_store, {})).time) ==
           doctest::Approx(1e6 / store.supply.creates_per_s));
+}
+
+TEST_CASE(
+    "a save to the nodes' own drives or memory waits for the longest of its walls, as any other") {
+    for (const char* system : {"local_nvme_raid0", "host_memory"}) {
+        for (const auto& [serialization, files, wall] :
+             {std::tuple("100 GB/s", 1, Wall::local),
+              std::tuple("0.1 GB/s", 1, Wall::serialisation),
+              std::tuple("100 GB/s", 1'000'000, Wall::metadata)}) {
+            CAPTURE(system);
+            CAPTURE(serialization);
+            Scenario s = load_scenario(
+                fmt::format("[run]\nreplicas = 1\nduration = \"4 h\"\n[cluster]\nnodes = 4\n"
+                            "[storage]\nsystem = \"{}\"\n[job]\nstep.time = \"1 s\"\n"
+                            "[job.checkpoint]\nsize = \"1 TB\"\ninterval = \"1 h\"\n"
+                            "serialization = \"{}\"\nfiles_per_rank = {}\n"
+                            "[failures]\nprofile = \"none\"\n",
+                            system, serialization, files),
+                "on the nodes");
+            const StoreLimits& limits = s.stores[shared_store].limits;
+            const auto walls = node_save_walls(s, limits.client_write, limits.create_latency);
+            CHECK(longest(walls).wall == wall);
+            CHECK(simulated(s) == doctest::Approx(seconds(longest(walls).time)));
+            const CampaignResult r = run_campaign(s, {});
+            CHECK(r.replicas[0].job.checkpoint.stall.largest() == wall);
+        }
+    }
+}
+
+TEST_CASE("what a neighbour's memory holds are tensors as they are: nothing is serialised") {
+    for (const char* serialization : {"100 GB/s", "0.1 GB/s"}) {
+        const Scenario s = load_scenario(
+            fmt::format("[run]\nreplicas = 1\nduration = \"4 h\"\n[cluster]\nnodes = 4\n"
+                        "[storage]\nsystem = \"lustre\"\nservers = 4\n[job]\nstep.time = \"1 s\"\n"
+                        "[job.checkpoint]\nsize = \"1 TB\"\ninterval = \"1 h\"\n"
+                        "serialization = \"{}\"\n[[job.checkpoint.tier]]\nplace = \"peer_memory\"\n"
+                        "write_bandwidth = \"50 GB/s\"\n[failures]\nprofile = \"none\"\n",
+                        serialization),
+            "in memory");
+        CHECK(simulated(s) == doctest::Approx(5));
+    }
 }

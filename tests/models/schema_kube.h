@@ -158,11 +158,11 @@ kind = "kueue"
 [[node_group]]
 name = "new"
 node = "dgx_h100"
-nodes = 2
+nodes = 3
 [[node_group]]
 name = "old"
 node = "dgx_h100"
-nodes = 2
+nodes = 1
 [[scheduler.queue]]
 name = "a"
 [[scheduler.queue.quota]]
@@ -173,9 +173,6 @@ name = "j"
 gpus = 8
 count = 4
 work = "5 h"
-[[reservation]]
-group = "old"
-duration = "1 day"
 )";
 
 // A queue of jobs that want slices, which Volcano and Kueue count by profile.

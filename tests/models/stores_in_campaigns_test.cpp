@@ -149,6 +149,25 @@ TEST_CASE(
           doctest::Approx(snapshot + 90 + 360).epsilon(1e-9));
 }
 
+TEST_CASE(
+    "a save that the campaign's end or a failure cuts off says nothing of how long one takes") {
+    // The nineteenth begins at 20.8 h, and three minutes of its six are left.
+    const Scenario cut = load_scenario(saving, "cut off", {{"run.duration=20.85 h"}, {}});
+    const ReplicaResult by_end = run(cut);
+    CHECK(by_end.job.checkpoint.begun == 19);
+    CHECK(by_end.job.checkpoint.stalls_ended == 18);
+    CHECK(metric(by_end, "checkpoint_time_to_stall_end") == 360);
+    const Scenario crash =
+        load_scenario(std::string(saving) +
+                          "[[failures.cause]]\nname = \"crash\"\nremedy = \"restart\"\n"
+                          "rate_per_node = \"0 /day\"\ndetection = \"1 min\"\n"
+                          "[[inject]]\nat = \"1.05 h\"\ncause = \"crash\"\nnode = 0\n",
+                      "crash", {});
+    const ReplicaResult by_failure = run(crash);
+    CHECK(by_failure.job.checkpoint.begun > by_failure.job.checkpoint.stalls_ended);
+    CHECK(metric(by_failure, "checkpoint_time_to_stall_end") == 360);
+}
+
 TEST_CASE("an outage holds a synchronous checkpoint up for exactly its length") {
     // A server of a pair that is gone: its clients wait for the failover.
     const char* const strike =

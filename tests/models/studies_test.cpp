@@ -25,7 +25,7 @@ struct Outcome {
 
 Outcome run_study(const char* name, std::vector<std::string> settings) {
     ScenarioChanges changes;
-    changes.must_fit = false;
+    changes.must_run = false;
     changes.packets = true;
     changes.settings = std::move(settings);
     const Scenario s = load_scenario_file(

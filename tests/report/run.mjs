@@ -55,6 +55,40 @@ function makePages() {
   run(railyard, "report", db, "-o", join(folder, "sweep.html"), "--no-estimates");
 }
 
+// Whatever somebody has written into titles, causes, labels and axes.
+const hostile = (where) => `<img src=x onerror="window.hacked = '${where}'">`;
+function makeHostilePage() {
+  const text = (s) => `"""${s.replaceAll('"', '\\"')}"""`;
+  writeFileSync(join(folder, "hostile.toml"), `title = ${text(hostile("title"))}
+[run]
+duration = "10 day"
+[cluster]
+nodes = 4
+[job]
+step.time = "1 s"
+checkpoint = { mode = "sync", size = "10 GB", interval = "20 min" }
+[[failures.cause]]
+name = ${text(hostile("cause"))}
+mtbf_job = "6 h"
+remedy = "restart"
+detection = "1 min"
+[sweep]
+replicas = 2
+[[sweep.axis]]
+key = "job.checkpoint.interval"
+values = ["10 min", "20 min", "1 h"]
+[[sweep.axis]]
+key = "cluster.nodes"
+values = [4, 5]
+`);
+  const file = join(folder, "hostile.sqlite");
+  run(railyard, "sweep", join(folder, "hostile.toml"), "--db", file);
+  const quoted = (where) => `'${hostile(where).replaceAll("'", "''")}'`;
+  run("sqlite3", file, `UPDATE run_points SET label = ${quoted("label")} || position; UPDATE axes SET key = ${quoted("axis")} || axis;
+    UPDATE axis_values SET text = ${quoted("value")} || text; UPDATE runs SET file = ${quoted("file")}; UPDATE points SET problem = ${quoted("problem")};`);
+  run(railyard, "report", file, "-o", join(folder, "hostile.html"));
+}
+
 // Without npm there is no page, and the program says so.
 function pageMissing() {
   const page = join(folder, "..", "..", "report", "page.html");
@@ -262,7 +296,7 @@ async function threeDesigns(browser) {
   const { page, context } = await open(browser, "three.html");
   const said = (await page.locator(".verdicts li").allInnerTexts()).map((text) => text.split("\n")[0]);
   const of = (name) => said.find((text) => text.startsWith(`${name}:`)) ?? "";
-  check(/choose “B \(A100\)”, \+[\d.]+ points against “A: as it is” and \+[\d.]+ points against “C \(H200\)”/.test(of("goodput")), `three designs: ${said}`);
+  check(/“B \(A100\)” is best, \+[\d.]+ points against “A: as it is” and \+[\d.]+ points against “C \(H200\)”/.test(of("goodput")), `three designs: ${said}`);
   check(/“C \(H200\)” is best/.test(of("tokens")), `three designs, tokens: ${of("tokens")}`);
   check(new Set(said.map((text) => text.split(":")[0])).size === said.length, `a metric is told twice: ${said}`);
   await context.close();
@@ -280,7 +314,7 @@ async function nothingPossible(browser) {
 async function manyJobs(browser) {
   const { page, context } = await open(browser, "fleet.html");
   const cards = await page.locator("#summary .cards").innerText();
-  for (const name of ["utilisation", "jobs completed", "wait in the queue", "job completion time"]) check(cards.includes(name), `many jobs: no ${name} in "${cards}"`);
+  for (const name of ["utilisation", "jobs completed", "wait in the queue", "completion time of ended jobs"]) check(cards.includes(name), `many jobs: no ${name} in "${cards}"`);
   const chart = page.locator("#timeline .chart");
   for (const name of ["Zoom in", "Later", "Whole"]) {
     await changes(chart, () => page.locator("#timeline").getByRole("button", { name, exact: true }).click(), `many jobs: ${name} changes nothing`);
@@ -302,6 +336,41 @@ async function manyJobs(browser) {
   await drawn(page, "fleet.html");
   await shoot(page, "many_jobs", true);
   await context.close();
+}
+
+// Nothing that stands in a database is run, wherever the pointer goes; and were it inserted, the page's policy
+// would have browsers refuse it.
+async function hostileTexts(browser) {
+  const { page, context } = await open(browser, "hostile.html");
+  const policy = await page.locator("meta[http-equiv=Content-Security-Policy]").getAttribute("content");
+  check(/script-src 'sha256-[A-Za-z0-9+/]+=*';/.test(policy), `the page's policy: ${policy}`);
+  const told = [];
+  for (const chart of await page.locator(".chart").all()) {
+    await chart.scrollIntoViewIfNeeded();
+    await chart.locator("canvas").first().waitFor({ timeout: 5000 });
+    const { x, y, width, height } = await chart.boundingBox();
+    for (let i = 1; i < 10; ++i) {
+      for (let k = 1; k < 6; ++k) {
+        await page.mouse.move(x + (width * i) / 10, y + (height * k) / 6);
+        const tip = await chart.evaluate((e) => e.innerText);
+        if (tip && told.at(-1) !== tip) told.push(tip);
+      }
+    }
+  }
+  for (const where of ["value", "cause", "axis"]) {
+    check(told.some((tip) => tip.includes(`'${where}'`)), `no tooltip tells the hostile ${where} as text, of ${told.length}: ${told.slice(0, 3)}`);
+  }
+  check((await page.locator("img").count()) === 0, "a text has become an element");
+  check((await page.evaluate(() => window.hacked)) === undefined, `a text was run: ${await page.evaluate(() => window.hacked)}`);
+  await context.close();
+  // The same page with such a text in it as HTML.
+  const html = readFileSync(join(folder, "hostile.html"), "utf8");
+  writeFileSync(join(folder, "injected.html"), html.replace("<body>", () => `<body><script>window.hacked = "script"</script>${hostile("image")}`));
+  const injected = await browser.newPage();
+  await injected.goto(pathToFileURL(join(folder, "injected.html")).href, { waitUntil: "load" });
+  await injected.waitForSelector("html[data-ready=true]");
+  check((await injected.evaluate(() => window.hacked)) === undefined, "the page's policy lets other scripts run");
+  await injected.close();
 }
 
 function luminance(colour) {
@@ -408,9 +477,10 @@ async function tenThousandRows(browser) {
   check(Math.min(...times) < 2, shown);
 }
 
-const tests = [executiveSummary, otherRun, timelineZooms, sweepExplorer, tablesWork, noModelNoMfu, verdicts, realComparison, threeDesigns, nothingPossible, manyJobs, dark, phone, keyboard, tenThousandRows];
+const tests = [executiveSummary, otherRun, timelineZooms, sweepExplorer, tablesWork, noModelNoMfu, verdicts, realComparison, threeDesigns, nothingPossible, manyJobs, hostileTexts, dark, phone, keyboard, tenThousandRows];
 
 makePages();
+makeHostilePage();
 pageMissing();
 const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"] });
 try {

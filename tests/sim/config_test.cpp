@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "sim/check.h"
+
 using namespace railyard;
 
 namespace {
@@ -130,4 +132,63 @@ TEST_CASE("the nearest name is near") {
     CHECK(nearest_name("intervall", names) == "interval");
     CHECK(nearest_name("clok", names) == "clock");
     CHECK(nearest_name("bandwidth", names).empty());
+}
+
+TEST_CASE_FIXTURE(Fixture, "tables as deep as the file is long are refused") {
+    std::string key = "a";
+    for (int i = 0; i < 100'000; ++i) key += ".a";
+    parse(key + " = 1\n");
+    CHECK(errors().find("nested 100001 deep, and 100 is the most") != std::string::npos);
+    CHECK(document.root.members.empty());
+    apply_setting(document, key + "=1", diagnostics);
+    CHECK(errors().find("the key has 100000 dots") != std::string::npos);
+}
+
+TEST_CASE_FIXTURE(Fixture, "what a terminal would obey is refused, and shown in words") {
+    parse("[a]\nb = \"\\u001b[31mred\"\n");
+    CHECK(errors() ==
+          "file.toml:2:5: error: control characters in a name or a text: \"\\x1b[31mred\"\n");
+    diagnostics = {};
+    parse("\"k\\u009bey\" = 1\n");
+    CHECK(errors().find("\"k\\xc2\\x9bey\"") != std::string::npos);
+    diagnostics = {};
+    parse("note = \"tabs\\t and\\n lines, \\u00e9 and \\U0001F600\"\n");
+    CHECK(errors().empty());
+    apply_setting(document, "a=\xff", diagnostics);
+    CHECK(errors() == "--set a=\\xff: error: control characters, or bytes that are not UTF-8\n");
+}
+
+TEST_CASE("a text is visible, and the same where it was") {
+    CHECK(visible("plain, caf\u00e9 \U0001F600\n\t") == "plain, caf\u00e9 \U0001F600\n\t");
+    CHECK(visible("\x1b]0;title\x07") == "\\x1b]0;title\\x07");
+    CHECK(visible("\xc2\x9b") == "\\xc2\\x9b");
+    CHECK(visible("\xe2\x82") == "\\xe2\\x82");           // cut off
+    CHECK(visible("\xc0\xaf") == "\\xc0\\xaf");           // overlong
+    CHECK(visible("\xed\xa0\x80") == "\\xed\\xa0\\x80");  // half of a pair
+    CHECK(visible("\xf4\x90\x80\x80") == "\\xf4\\x90\\x80\\x80");
+}
+
+TEST_CASE_FIXTURE(Fixture, "what is read twice is wrong once, among a hundred thousand") {
+    for (int i = 0; i < 100'000; ++i) diagnostics.error("f", {i, 1}, "k", "unknown key");
+    for (int i = 0; i < 100'000; ++i) diagnostics.error("f", {i, 1}, "k", "unknown key");
+    CHECK(diagnostics.errors().size() == 100'000);
+}
+
+TEST_CASE("a file is named as seen from the document that names it") {
+    Diagnostics diagnostics;
+    const Document document = parse_document("near = \"a.csv\"\nfar = \"/b.csv\"\nnone = \"\"\n",
+                                             "x/y.toml", diagnostics);
+    ValueReader reader(diagnostics, document.name);
+    Section top(reader, &document.root, "", {});
+    CHECK(top.file("near", "") == "x/a.csv");
+    CHECK(top.file("far", "") == "/b.csv");
+    CHECK(top.file("absent", "") == "");
+    CHECK(diagnostics.ok());
+    CHECK(top.file("none", "") == "");
+    CHECK(!diagnostics.ok());
+}
+
+TEST_CASE("a failed check that is contained is an exception") {
+    contain_failed_checks();
+    CHECK_THROWS_AS(RY_CHECK(1 == 2), CheckFailed);
 }

@@ -65,3 +65,11 @@ TEST_CASE("a rate of zero never happens") {
     RandomStream stream(1, 0, "never");
     CHECK(stream.interarrival(Rate{0}) == Duration::max());
 }
+
+TEST_CASE("exponentials of any negative number are there, down to zero") {
+    CHECK(portable_exp(-1e6) == 0);
+    CHECK(portable_exp(-746) == 0);
+    CHECK(portable_exp(-744) > 0);
+    CHECK(portable_exp(-720) == doctest::Approx(std::exp(-720)).epsilon(1e-6));
+    CHECK(portable_exp(-700) == doctest::Approx(std::exp(-700)).epsilon(1e-12));
+}

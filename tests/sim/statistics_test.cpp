@@ -49,6 +49,40 @@ TEST_CASE("the 95 % interval covers the mean 95 % of the time") {
     CHECK(std::abs(covered / double{trials} - 0.95) < 4 * std::sqrt(0.95 * 0.05 / trials));
 }
 
+TEST_CASE(
+    "values that share a draw cover the mean over all draws; taken as independent they don't") {
+    constexpr int trials = 2000;
+    constexpr std::size_t draws = 8;
+    for (const double own : {0.0, 0.3, 3.0}) {
+        CAPTURE(own);
+        int shared = 0;
+        int naive = 0;
+        for (int t = 0; t < trials; ++t) {
+            RandomStream stream(13, static_cast<std::uint64_t>(t), "draws");
+            std::array<double, draws> luck;
+            for (double& v : luck) v = stream.normal();
+            std::array<double, 42> values;  // some draws have one value more
+            for (std::size_t i = 0; i < values.size(); ++i) {
+                values[i] = luck[i % draws] + own * stream.normal();
+            }
+            shared += summarise(values, dealt_over(values.size(), draws)).ci95.contains(0) ? 1 : 0;
+            naive += summarise(values).ci95.contains(0) ? 1 : 0;
+        }
+        CHECK(shared / double{trials} > 0.935);
+        CHECK(shared / double{trials} < 0.97);
+        if (own < 1) CHECK(naive / double{trials} < 0.7);
+    }
+}
+
+TEST_CASE("values with a draw each are as if nothing were shared") {
+    const std::array<double, 5> values{1, 2, 4, 8, 16};
+    const Summary alone = summarise(values);
+    const Summary each = summarise(values, dealt_over(5, 8));
+    CHECK(each.ci95.low == doctest::Approx(alone.ci95.low));
+    CHECK(each.ci95.high == doctest::Approx(alone.ci95.high));
+    CHECK(std::isinf(summarise(values, dealt_over(5, 1)).ci95.high));
+}
+
 TEST_CASE("pairing removes what both have in common") {
     RandomStream stream(12, 0, "pairs");
     std::array<double, 20> a, b;

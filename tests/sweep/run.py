@@ -142,6 +142,22 @@ def case_impossible_points_are_named_and_the_rest_runs(program, folder):
     program.run(folder, ["sweep", "study.toml", "--db", "none.sqlite"], 2)
 
 
+def case_a_point_that_breaks_the_program_takes_no_other_with_it(program, folder):
+    # Half a million NICs don't fit into the memory that there is.
+    files(folder, scenario=SCENARIO + '[fabric.compute]\nkind = "roce"\ntopology = "rail_only"\n',
+          study='[sweep]\nscenario = "scenario.toml"\nreplicas = 2\n[[sweep.axis]]\nkey = "cluster.nodes"\n'
+                'values = [17, 60000, 18]\n')
+    for simulated in (3, 1):
+        out, error = program.run(folder, ["sweep", "study.toml", "--db", "x.sqlite", "-j", "1", "--json"], 4,
+                                 memory_bytes=300_000_000)
+        told = json.loads(out)
+        check((told["simulated"], told["complete"], told["failed"]) == (simulated, 2, 1), out)
+        check("railyard: failed: nodes = 60000: out of memory\n" in error, error)
+    points = query(folder, "x.sqlite", "SELECT label, status, replicas FROM overview ORDER BY position")
+    check(points == [("nodes = 17", "complete", 2), ("nodes = 60000", "failed", 0), ("nodes = 18", "complete", 2)],
+          str(points))
+
+
 def case_two_sweeps_on_one_database(program, folder):
     files(folder, study=STUDY.replace("replicas = 6", "replicas = 3000"))
     first = program.start(folder, ["sweep", "study.toml", "--db", "x.sqlite"])
@@ -230,6 +246,62 @@ def case_the_identity_is_of_what_is_in_the_sources(program, folder):
         (folder / path).write_text(text.replace(old, new, 1))
         seen.add(identity())
     check(len(seen) == 4, f"changes that change nothing: {seen}")
+
+
+def keys_of_files(schema, path=()):
+    """Each key of the language that names a file, as a path; 0 stands for a list's first entry."""
+    for key, value in schema.get("properties", {}).items():
+        if "A value: name of a file." in value.get("description", ""):
+            yield (*path, key)
+        yield from keys_of_files(value, (*path, key))
+        yield from keys_of_files(value.get("items", {}), (*path, key, 0))
+
+
+def case_every_file_that_a_scenario_names_counts_with_what_is_in_it(program, folder):
+    out, _ = program.run(folder, ["list", "schema"])
+    keys = list(keys_of_files(json.loads(out)))
+    check({"jobs.trace", "fabric.compute.file", "window.traffic.0.path"}
+          <= {".".join(map(str, key)) for key in keys}, f"keys that name files: {keys}")
+    for key in keys:
+        value = '"named"'
+        for part in reversed(key[1:]):
+            value = f"[{value}]" if part == 0 else f"{{ {part} = {value} }}"
+        (folder / "scenario.toml").write_text(f"{key[0]} = {value}\n")
+        (folder / "study.toml").write_text('[sweep]\nscenario = "scenario.toml"\n[[sweep.axis]]\n'
+                                           'key = "run.seed"\nvalues = [1]\n')
+        for text in ("one thing", "one thing", "another"):
+            (folder / "named").write_text(text)
+            program.run(folder, ["sweep", "study.toml", "--db", "x.sqlite"], 2)
+        points = query(folder, "x.sqlite", "SELECT count(*) FROM points")[0][0]
+        check(points == 2, f"{'.'.join(map(str, key))}: {points} points for two files")
+        (folder / "x.sqlite").unlink()
+
+
+TRACE_OF_TWO = "job_id,submit_time,gpu_num,duration,state\na,0,{gpus},600,COMPLETED\nb,10,8,600,COMPLETED\n"
+FLEET = """
+[run]
+duration = "1 h"
+replicas = 2
+[cluster]
+node = "dgx_h100"
+nodes = 2
+[scheduler]
+kind = "slurm"
+[jobs]
+trace = "trace.csv"
+"""
+
+
+def case_an_edited_trace_is_another_scenario(program, folder):
+    (folder / "scenario.toml").write_text(FLEET)
+    for db, texts in (("x.sqlite", (8, 16)), ("y.sqlite", (16,))):
+        for gpus in texts:
+            (folder / "trace.csv").write_text(TRACE_OF_TWO.format(gpus=gpus))
+            program.run(folder, ["run", "scenario.toml", "--no-estimates", "--db", db])
+    replicas = "SELECT trajectory FROM replicas WHERE point = {} ORDER BY replica"
+    first, second = (query(folder, "x.sqlite", replicas.format(point)) for point in (1, 2))
+    check(len(first) == len(second) == 2 and first != second, f"{first}\n{second}")
+    check(second == query(folder, "y.sqlite", replicas.format(1)), "the edited trace's replicas are not its own")
 
 
 def case_designs_are_what_they_say(program, folder):

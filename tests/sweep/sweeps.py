@@ -59,11 +59,13 @@ class Program:
     def __init__(self, path):
         self.path = str(pathlib.Path(path).resolve())
 
-    def start(self, folder, arguments, limit_bytes=None):
+    def start(self, folder, arguments, limit_bytes=None, memory_bytes=None):
         def before():
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             if limit_bytes:
                 resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, limit_bytes))
+            if memory_bytes:
+                resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
         return subprocess.Popen([self.path, *arguments], cwd=folder, stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=before)
 

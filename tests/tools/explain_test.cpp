@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "tests/tools/stalls.h"
 #include "tools/attribution.h"
 
 using namespace railyard;
@@ -76,10 +77,7 @@ failure_rate = "20 /month"
 
 Attribution explain(const std::string& text, const std::vector<std::string>& settings = {},
                     std::int64_t order_pairs = 0) {
-    TrialOptions options;
-    options.text = text;
-    options.file = "test.toml";
-    options.threads = 2;
+    const TrialOptions options = options_of(text);
     ScenarioChanges changes;
     changes.settings = settings;
     return attribute_loss(options, changes, load_scenario(text, options.file, changes),

@@ -8,42 +8,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tests/tools/stalls.h"
 #include "tools/dead_knobs.h"
 #include "tools/upgrades.h"
 
 using namespace railyard;
 
 namespace {
-
-// Goodput is tau / (tau + C), C = size / bandwidth: 1000 / 1100.
-const std::string stalls = R"(
-title = "stalls"
-[run]
-replicas = 1
-duration = "60 day"
-[cluster]
-nodes = 8
-[job]
-step.time = "1 s"
-checkpoint = { interval = "1000 s", size = "1 TB" }
-[storage]
-server_read_bandwidth = "10 GB/s"
-client_bandwidth = "1 TB/s"
-[storage.server_write_bandwidth]
-value = "10 GB/s"
-class = "estimate"
-source = "us"
-low = "5 GB/s"
-high = "20 GB/s"
-)";
-
-TrialOptions options_of(const std::string& text) {
-    TrialOptions options;
-    options.text = text;
-    options.file = "test.toml";
-    options.threads = 2;
-    return options;
-}
 
 Sensitivity study(std::int64_t trajectories, std::int64_t samples) {
     const Scenario s = load_scenario(stalls, "test.toml");
@@ -183,6 +154,7 @@ TEST_CASE("twice the storage servers return what the closed form says") {
     CHECK(found->speed.mean == doctest::Approx(1100.0 / 1050 - 1).epsilon(5e-3));
     CHECK_FALSE(found->cost);
     for (std::size_t i = 1; i < table.effects.size(); ++i) {
+        if (table.effects[i - 1].upgrade.free != table.effects[i].upgrade.free) continue;
         CHECK(table.effects[i - 1].speed.mean >= table.effects[i].speed.mean);
     }
 }

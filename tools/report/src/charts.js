@@ -62,6 +62,12 @@ export function axisStyle(extra = {}) {
   };
 }
 
+// A tooltip tells texts and elements (lines() of dom.js). A string that is handed to ECharts would be HTML, and
+// titles, labels and names are whatever somebody wrote.
+const inText = (tooltip) =>
+  tooltip?.formatter ? { ...tooltip, formatter: (...of) => h("div", {}, [tooltip.formatter(...of)].flat()) } : tooltip;
+const seriesInText = (series) => [series].flat().map((s) => (s.tooltip ? { ...s, tooltip: inText(s.tooltip) } : s));
+
 class Chart {
   constructor(holder, options) {
     this.holder = holder;
@@ -77,7 +83,8 @@ class Chart {
       for (const [event, listener] of this.listeners) this.instance.on(event, listener);
     }
     const base = common();
-    this.instance.setOption({ ...base, ...options, tooltip: { ...base.tooltip, ...options.tooltip } }, true);
+    const tooltip = inText({ ...base.tooltip, ...options.tooltip });
+    this.instance.setOption({ ...base, ...options, tooltip, series: seriesInText(options.series) }, true);
   }
   show() {
     if (this.visible) return;

@@ -11,6 +11,10 @@ export function h(tag, attributes = {}, ...children) {
   return element;
 }
 
+export const bold = (text) => h("b", {}, text);
+// Lines of a tooltip; a line is a text, an element, or several of them.
+export const lines = (...each) => each.filter(Boolean).flatMap((line, i) => (i === 0 ? [line] : [h("br"), line])).flat();
+
 let ids = 0;
 export const freshId = (prefix) => `${prefix}-${++ids}`;
 

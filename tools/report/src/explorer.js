@@ -2,7 +2,7 @@
 
 import { axisStyle, figure, ink, narrow } from "./charts.js";
 import { cellScale, lineScale } from "./colours.js";
-import { choice, csvButton, h, section } from "./dom.js";
+import { bold, choice, csvButton, h, lines, section } from "./dom.js";
 import { metricTitle, value } from "./format.js";
 import { nameOf, ranked } from "./summary.js";
 
@@ -79,7 +79,7 @@ function heatOptions(run, x, y, z) {
   const onCell = (v) => (v - low > 0.55 * (high - low) ? "#17202c" : "#ffffff"); // the scale's upper half is light
   return {
     grid: { left: 16, right: 20, top: 28, bottom: 92, containLabel: true },
-    tooltip: { formatter: ({ value: [i, k, v, n] }) => `${x.title} ${sx.texts[i]}<br>${y.title} ${sy.texts[k]}<br><b>${z.title} ${z.show(v)}</b>${n > 1 ? `<br>mean of ${n} points` : ""}` },
+    tooltip: { formatter: ({ value: [i, k, v, n] }) => lines(`${x.title} ${sx.texts[i]}`, `${y.title} ${sy.texts[k]}`, bold(`${z.title} ${z.show(v)}`), n > 1 && `mean of ${n} points`) },
     visualMap: colourScale(z, drawn.map((d) => d[2]), 2, cellScale),
     xAxis: axisStyle({ type: "category", data: sx.texts, name: x.title, nameLocation: "middle", nameGap: 30, splitLine: { show: false } }),
     yAxis: axisStyle({ type: "category", data: sy.texts, name: y.title, nameLocation: "end", splitLine: { show: false }, nameTextStyle: { align: "left", color: ink().faint } }),
@@ -99,13 +99,13 @@ function axisFor(quantity, more) {
   return axisStyle({ ...scaleOf(quantity), axisLabel: { color: ink().faint, formatter: (v) => quantity.show(v), hideOverlap: true }, name: quantity.title, nameLocation: "middle", ...more });
 }
 
-const details = (data, run, at) => `${nameOf(run, at)}<br>goodput ${value({ name: "goodput", unit: "1" }, data.mean("goodput", run.points[at]))}`;
+const details = (data, run, at) => [nameOf(run, at), `goodput ${value({ name: "goodput", unit: "1" }, data.mean("goodput", run.points[at]))}`];
 
 function scatterOptions(data, run, x, y, z) {
   const drawn = run.points.map((_, at) => [x.number(at), y.number(at), z.number(at), at]).filter((d) => d[0] !== null && d[1] !== null && d[2] !== null);
   return {
     grid: { left: 24, right: 20, top: 20, bottom: 96, containLabel: true },
-    tooltip: { formatter: ({ value: v }) => `${details(data, run, v[3])}<br><b>${z.title} ${z.show(v[2])}</b>` },
+    tooltip: { formatter: ({ value: v }) => lines(...details(data, run, v[3]), bold(`${z.title} ${z.show(v[2])}`)) },
     visualMap: colourScale(z, drawn.map((d) => d[2]), 2),
     xAxis: axisFor(x, { nameGap: 30 }),
     yAxis: axisFor(y, { nameGap: narrow() ? 44 : 58 }),
@@ -130,7 +130,7 @@ export function paretoFront(points, xDown, yDown) {
 }
 
 function paretoOptions(data, run, x, y, front, all) {
-  const tooltip = { formatter: ({ value: v }) => `${details(data, run, v[2])}<br>${x.title} ${x.show(v[0])}<br><b>${y.title} ${y.show(v[1])}</b>` };
+  const tooltip = { formatter: ({ value: v }) => lines(...details(data, run, v[2]), `${x.title} ${x.show(v[0])}`, bold(`${y.title} ${y.show(v[1])}`)) };
   return {
     grid: { left: 24, right: 24, top: 34, bottom: 50, containLabel: true },
     legend: { top: 0, textStyle: { color: ink().text } },

@@ -2,7 +2,7 @@
 
 import { axisStyle, figure, ink, narrow } from "./charts.js";
 import { lineScale } from "./colours.js";
-import { csvButton, h } from "./dom.js";
+import { bold, csvButton, h, lines } from "./dom.js";
 import { spelled, time } from "./format.js";
 import { clock, counted, day, instants, leftMargin, linkedPointer, sameOutcome, sliders, steps, timeAxes, valueAxis, zoomControls } from "./time_axis.js";
 
@@ -22,7 +22,7 @@ function open(raw) {
   };
 }
 
-const told = ({ t, kind, cause, node }) => `<b>${spelled(kind)}</b> at ${clock(t)}${cause ? `<br>${cause}` : ""}${node >= 0 ? `<br>node ${node}` : ""}`;
+const told = ({ t, kind, cause, node }) => lines([bold(spelled(kind)), ` at ${clock(t)}`], cause, node >= 0 && `node ${node}`);
 
 // Areas in front of each other, each as high as it and all before it: areas that ECharts stacks leave slits.
 function stacked(sizes) {
@@ -47,7 +47,7 @@ function options(raw, data) {
     itemStyle: { color }, cursor: "default", tooltip: { trigger: "item", formatter: ({ data: d }) => told(d.e) },
   });
   const values = [...data.sizes, ["running", raw.curves.running], ["waiting", raw.curves.waiting]];
-  const tellAll = (t, i) => [`<b>${clock(t)}</b>`, ...values.map(([name, of]) => `${name}: ${of[Math.min(i, of.length - 1)].toLocaleString("en", { maximumFractionDigits: 1 })}`)].join("<br>");
+  const tellAll = (t, i) => lines(bold(clock(t)), ...values.map(([name, of]) => `${name}: ${of[Math.min(i, of.length - 1)].toLocaleString("en", { maximumFractionDigits: 1 })}`));
   const colour = (i) => lineScale[data.sizes.length < 2 ? 1 : i];
   return {
     legend: { type: "scroll", top: 0, textStyle: { color: text }, pageTextStyle: { color: text }, icon: "roundRect", itemWidth: 12, itemHeight: 10, selectedMode: false,

@@ -84,7 +84,8 @@ export function difference(metric, v) {
 // "lost_work" as people write it.
 export const spelled = (name) => name.replaceAll("_", " ");
 const known = {
-  ettr: "ETTR", mfu: "MFU", mfu_step: "MFU of a step",
-  wait_mean: "wait in the queue", wait_p95: "wait, 95 % of jobs", jct_mean: "job completion time",
+  ettr: "ETTR", mfu: "MFU (of the bf16 peak)", mfu_step: "MFU of a step (of the bf16 peak)",
+  // Waits of jobs that have not started count to the end of the campaign; jobs that have not ended have no completion time.
+  wait_mean: "wait in the queue, so far if it goes on", wait_p95: "wait so far, 95 % of jobs", jct_mean: "completion time of ended jobs",
 };
 export const metricTitle = (name) => known[name] ?? spelled(name);

@@ -2,7 +2,7 @@
 
 import { axisStyle, figure, ink, narrow } from "./charts.js";
 import { ledgerColours, series } from "./colours.js";
-import { csvButton, h, section } from "./dom.js";
+import { bold, csvButton, h, lines, section } from "./dom.js";
 import { percent, spelled, time, timeTicks } from "./format.js";
 import { nameOf, ranked } from "./summary.js";
 
@@ -21,19 +21,22 @@ const short = (text, length) => (text.length > length ? `${text.slice(0, length 
 // Pixels that a legend of these parts takes: all of it is shown, in as many lines as that needs.
 function legendHeight(parts) {
   const wide = narrow() ? window.innerWidth - 50 : Math.min(1180, window.innerWidth) / 2 - 70;
-  let lines = 1;
+  let count = 1;
   let used = 0;
   for (const part of parts) {
     const width = 7 * part.name.length + 32;
     if (used > 0 && used + width > wide) {
-      lines += 1;
+      count += 1;
       used = 0;
     }
     used += width;
   }
-  return 22 * lines;
+  return 22 * count;
 }
 const stackedHeight = (rows, parts) => Math.max(120, 42 * rows.length + 40) + legendHeight(parts) + 40;
+
+// The series that a bar is of, after a spot of its colour.
+const marked = (item) => [h("span", { style: `color:${item.color}` }, "● "), bold(item.seriesName)];
 
 function stacked(rows, parts, formatter, axisName) {
   const { text } = ink();
@@ -57,7 +60,7 @@ function losses(parts) {
   const lost = parts.filter((p) => p.name !== "productive").sort((a, b) => b.values[0] - a.values[0]);
   return figure("What is not productive, largest first.", 50 + 27 * lost.length, () => ({
     grid: { left: 12, right: 70, top: 4, bottom: 10, containLabel: true },
-    tooltip: { formatter: (item) => `<b>${item.name}</b> ${percent(item.value, 3)}<br>${lost[item.dataIndex].doc}` },
+    tooltip: { formatter: (item) => lines([bold(item.name), ` ${percent(item.value, 3)}`], lost[item.dataIndex].doc) },
     xAxis: axisStyle({ type: "value", axisLabel: { show: false }, splitLine: { show: false }, axisLine: { show: false } }),
     yAxis: axisStyle({ type: "category", inverse: true, data: lost.map((p) => p.name), axisLabel: { color: ink().text, interval: 0 }, splitLine: { show: false } }),
     series: [{ type: "bar", barMaxWidth: 16, data: lost.map((p) => ({ value: p.values[0], itemStyle: { color: p.colour, borderRadius: 2 } })),
@@ -76,13 +79,13 @@ export function ledger(data, run) {
   const lost = figure(
     "Every GPU second is booked once; a bar is all of them.",
     stackedHeight(rows, parts),
-    () => stacked(rows, parts, (item) => `${short(rows[item.dataIndex], 60)}<br>${item.marker}<b>${item.seriesName}</b> ${percent(item.value, 3)}<br>${parts[item.seriesIndex].doc}`,
+    () => stacked(rows, parts, (item) => lines(short(rows[item.dataIndex], 60), [...marked(item), ` ${percent(item.value, 3)}`], parts[item.seriesIndex].doc),
       { max: 1, label: (v) => `${Math.round(100 * v)} %` }),
   );
   const zoomed = alone ?? figure(
     "The same without the productive part, so that small losses can be told apart.",
     stackedHeight(rows, parts),
-    () => stacked(rows, parts.filter((p) => p.name !== "productive"), (item) => `${short(rows[item.dataIndex], 60)}<br>${item.marker}<b>${item.seriesName}</b> ${percent(item.value, 3)}`,
+    () => stacked(rows, parts.filter((p) => p.name !== "productive"), (item) => lines(short(rows[item.dataIndex], 60), [...marked(item), ` ${percent(item.value, 3)}`]),
       { label: (v) => `${+(100 * v).toFixed(1)} %` }),
   );
   const csv = csvButton("ledger", () => ({
@@ -122,7 +125,7 @@ export function interruptions(data, run) {
   const costs = waits.map((phase) => ({ name: spelled(phase), colour: ledgerColours[phase], values: shown.map((p) => data.mean(`${phase}_per_interruption`, p.point) ?? 0) }));
   const longest = Math.max(...shown.map((_, i) => costs.reduce((sum, part) => sum + part.values[i], 0)));
   const cost = waits.length > 0 && figure("What one interruption costs on average, by what the job waits for.", stackedHeight(rows, costs), () =>
-    stacked(rows, costs, (item) => `${item.marker}<b>${item.seriesName}</b> ${time(item.value)}`, { label: (v) => time(v), interval: timeTicks(longest) }));
+    stacked(rows, costs, (item) => [...marked(item), ` ${time(item.value)}`], { label: (v) => time(v), interval: timeTicks(longest) }));
   const csv = csvButton("interruptions", () => ({
     header: ["point", ...data.interruptions.map((c) => c.cause)],
     rows: run.points.map((point, at) => [nameOf(run, at), ...data.interruptions.map((c) => c.count[point])]),

@@ -12,7 +12,7 @@ export function topologies(data, run) {
   if (of.drawings.length === 0) return null;
   const drawings = of.drawings.map((t) => {
     const holder = h("div", { class: "drawing", tabindex: "0", role: "img", "aria-label": `Drawing of the ${t.network} network, ${t.kind}, ${t.nodes} nodes` });
-    holder.innerHTML = t.svg;
+    holder.append(document.importNode(new DOMParser().parseFromString(t.svg, "image/svg+xml").documentElement, true));
     const about = `${t.kind}, ${t.nodes} nodes; load of ${t.flows.toLocaleString("en")} flows ${t.own_traffic ? "of the scenario's window" : "of a ring over the job's nodes"}`;
     return h("div", {}, h("h3", {}, `The ${t.network} network`), h("p", { class: "about" }, about), holder);
   });

@@ -3,12 +3,13 @@
 import { h, section } from "./dom.js";
 import { difference, isShare, metricTitle, percent, spelled, value } from "./format.js";
 
-// The run's points that have a result, best goodput first.
+// The run's points that have a result, the best first: by what decides between them.
 export function ranked(data, run) {
+  const by = run.decided_by ?? { metric: "goodput", better: "higher" };
   return run.points
-    .map((point, at) => ({ point, at, goodput: data.mean("goodput", point) }))
+    .map((point, at) => ({ point, at, goodput: data.mean("goodput", point), judged: data.mean(by.metric, point) }))
     .filter((p) => p.goodput !== null)
-    .sort((a, b) => b.goodput - a.goodput);
+    .sort((a, b) => (by.better === "higher" ? b.judged - a.judged : a.judged - b.judged));
 }
 
 // "servers 8, interval 30 min", or the point's label.
@@ -72,11 +73,12 @@ function amongAll(data, run, pairs, decides) {
 }
 
 // What decides, what may say otherwise (goodput is a share of the GPU time, and GPUs differ), and money.
-const outcomes = ["tokens", "wall_time", "jct_mean"];
+const outcomes = ["goodput", "tokens", "wall_time", "jct_mean", "jobs_completed"];
 function comparisons(data, run) {
   const names = [...new Set(run.comparisons.map((c) => c.metric))];
   if (names.length === 0) return [];
-  const first = names.includes("goodput") ? "goodput" : names[0];
+  const decided = run.decided_by?.metric;
+  const first = names.includes(decided) ? decided : names.includes("goodput") ? "goodput" : names[0];
   const of = (name) => run.comparisons.filter((c) => c.metric === name);
   const told = outcomes.filter((name) => of(name).some((c) => ["a", "b"].includes(c.verdict)));
   const money = names.filter((name) => of(name)[0].unit === "USD");
@@ -106,7 +108,7 @@ function swept(data, run, order) {
   const worst = order.at(-1);
   return [
     h("li", { class: "good" },
-      `The best of ${order.length.toLocaleString("en")} points reaches ${percent(best.goodput)} goodput: ${nameOf(run, best.at)}.`,
+      `The best of ${order.length.toLocaleString("en")} points, by ${metricTitle(run.decided_by?.metric ?? "goodput")}, reaches ${percent(best.goodput)} goodput: ${nameOf(run, best.at)}.`,
       h("small", {}, `It loses most to ${losses(data, best.point, 3)}.`)),
     h("li", { class: "bad" },
       `The worst reaches ${percent(worst.goodput)}: ${nameOf(run, worst.at)}.`,
@@ -114,11 +116,26 @@ function swept(data, run, order) {
   ];
 }
 
+// Whether the verdict stands at both ends of each estimate's range.
+function survival(data, run) {
+  const of = data.verdict_estimates;
+  if (!of || of.run !== run.run) return [];
+  const turning = of.moving.filter((e) => e.turns).map((e) => e.name);
+  const [best, second] = [nameOf(run, of.best), nameOf(run, of.second)];
+  const read = `${of.estimates_read} estimates were read, ${of.moving.length} of them move the difference; one without a range is tried at ${of.default_range[0]} and ${of.default_range[1]} times its value.`;
+  const said = turning.length === 0
+    ? `“${best}” stays better than “${second}” at both ends of each estimate that was read.`
+    : `At an end of ${listed(turning)} “${second}” is better than “${best}”: the verdict does not survive ${turning.length === 1 ? "it" : "them"}.`;
+  return [h("li", { class: turning.length === 0 ? "good" : "open" }, said, h("small", {}, read))];
+}
+
 export function verdicts(data, run) {
   const order = ranked(data, run);
-  const items = comparisons(data, run);
+  const items = run.kind === "sweep" ? [] : comparisons(data, run); // a sweep has the best point against the next alone
   if (items.length === 0 && order.length > 4) items.push(...swept(data, run, order));
   else if (items.length === 0) items.push(...order.map((p) => single(data, run, p)));
+  if (run.kind === "sweep") items.push(...run.comparisons.map((c) => compared(data, run, c, true)));
+  items.push(...survival(data, run));
   const impossible = run.points.filter((p) => data.points.status[p] === "impossible").length;
   if (impossible > 0) items.push(h("li", { class: "bad" }, `${impossible} of ${run.points.length} points are impossible designs; the table of points says why.`));
   if (!["complete", "impossible"].includes(run.status)) {
@@ -173,7 +190,7 @@ export function summary(data, run) {
     .filter((m) => m.unit.startsWith("USD") && best && data.mean(m.name, best.point) > 0)
     .slice(0, 4)
     .map((m) => m.name);
-  const of = run.points.length > 1 && best ? `Figures of “${nameOf(run, best.at)}”, the best goodput; 95 % intervals of the mean.` : "95 % intervals of the mean over replicas.";
+  const of = run.points.length > 1 && best ? `Figures of “${nameOf(run, best.at)}”, the best by ${metricTitle(run.decided_by?.metric ?? "goodput")}; 95 % intervals of the mean, of money the middle 95 % of what prices and failures make of it.` : "95 % intervals of the mean over replicas.";
   return section("summary", run.title || run.file, null,
     verdicts(data, run),
     best ? h("p", { class: "about" }, of) : null,

@@ -57,7 +57,7 @@ function pagedTable(name, rows, columns) {
     h("div", { class: "pager" }, rows.length > pageRows ? [previous, next] : null, said));
 }
 
-const statusTag = (status) => h("span", { class: `tag ${status === "complete" ? "good" : status === "impossible" || status === "stuck" ? "bad" : "open"}` }, status);
+const statusTag = (status) => h("span", { class: `tag ${status === "complete" ? "good" : ["impossible", "stuck", "failed"].includes(status) ? "bad" : "open"}` }, status);
 
 function pointsTable(data, run) {
   const shown = ["goodput", "ettr", "mfu", "interruptions", "checkpoints", "wall_time",

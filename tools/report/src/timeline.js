@@ -3,7 +3,7 @@
 
 import { axisStyle, clipToGrid, figure, ink, narrow } from "./charts.js";
 import { phaseColours, series } from "./colours.js";
-import { choice, csvButton, h, section } from "./dom.js";
+import { bold, choice, csvButton, h, lines, section } from "./dom.js";
 import { drawnFleet } from "./fleet_timeline.js";
 import { spelled, time } from "./format.js";
 import { nameOf } from "./summary.js";
@@ -50,7 +50,8 @@ function options(raw, data) {
   const marks = (name, row, events, colour, symbol) => ({
     type: "scatter", name, data: events.map((e) => ({ value: [e.t, row], e })), symbol, symbolSize: symbol === "diamond" ? 11 : [2, 14],
     itemStyle: { color: colour }, cursor: "default", progressive: 0,
-    tooltip: { formatter: ({ data: d }) => `<b>${spelled(d.e.cause || d.e.kind)}</b> at ${clock(d.e.t)}<br>${d.e.kind === "checkpoint_safe" ? `${d.e.steps} steps are safe` : `${d.e.steps} steps lost${d.e.slot >= 0 ? `, node slot ${d.e.slot}` : ""}`}` },
+    tooltip: { formatter: ({ data: d }) => lines([bold(spelled(d.e.cause || d.e.kind)), ` at ${clock(d.e.t)}`],
+      d.e.kind === "checkpoint_safe" ? `${d.e.steps} steps are safe` : `${d.e.steps} steps lost${d.e.slot >= 0 ? `, node slot ${d.e.slot}` : ""}`) },
   });
   const drawPhase = (params, api) => {
     const [from, y] = api.coord([api.value(0), 0]);
@@ -74,7 +75,7 @@ function options(raw, data) {
     dataZoom: sliders(grids),
     series: [
       { type: "custom", name: "phase", renderItem: drawPhase, data: data.phases.map((p) => ({ value: p })), encode: { x: [0, 1], y: -1 }, clip: true, progressive: 0,
-        tooltip: { formatter: ({ value: [from, until, phase] }) => `<b>${spelled(data.names[phase])}</b> for ${time((until - from) * 86400)}<br>from ${clock(from)}` } },
+        tooltip: { formatter: ({ value: [from, until, phase] }) => lines([bold(spelled(data.names[phase])), ` for ${time((until - from) * 86400)}`], `from ${clock(from)}`) } },
       ...Object.entries(phaseColours).map(([p, color]) => ({ type: "scatter", name: spelled(p), data: [], itemStyle: { color } })),
       marks("interruptions", 1, data.interruptions, "#d64545", "diamond"),
       marks("checkpoints", 2, data.checkpoints, "#4f83e0", "rect"),

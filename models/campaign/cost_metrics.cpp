@@ -1,0 +1,148 @@
+#include "models/campaign/cost_metrics.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "models/campaign/campaign.h"
+#include "sim/check.h"
+
+namespace railyard {
+
+namespace {
+
+constexpr double seconds_per_year = hours_per_year * 3600;
+
+constexpr std::array cost_metrics = {
+    CostMetric{"cost_capital", [](const YearlyCost& c) { return c.capital; }},
+    CostMetric{"cost_per_year", [](const YearlyCost& c) { return c.total(); }},
+    CostMetric{"cost_per_goodput_gpu_hour",
+               [](const YearlyCost& c) { return c.per_goodput_gpu_hour(); }},
+    CostMetric{"cost_per_1e12_tokens", [](const YearlyCost& c) { return c.per_1e12_tokens(); }}};
+
+double value_of(std::span<const Metric> metrics, std::string_view name) {
+    const auto found = std::find_if(metrics.begin(), metrics.end(),
+                                    [&](const Metric& m) { return m.name == name; });
+    return found == metrics.end() ? 0 : found->value;
+}
+
+// What is paid by use, as metrics, in the order of UsedLine.
+struct UsedMetric {
+    const char* name;
+    const char* unit;
+};
+constexpr std::array<UsedMetric, used_line_count> used_metrics = {{{"energy", "J"},
+                                                                   {"repair_visits", "1"},
+                                                                   {"gpus_replaced", "1"},
+                                                                   {"nics_replaced", "1"},
+                                                                   {"other_parts_replaced", "1"},
+                                                                   {"paid_by_use", "USD"}}};
+
+UsedLine part_of(const std::string& cause) {
+    if (cause.starts_with("gpu") || cause == "sdc") return UsedLine::gpu_parts;
+    return cause == "nic" ? UsedLine::nic_parts : UsedLine::other_parts;
+}
+
+// What the campaign's metrics say was paid for objects and their way out.
+double paid_by_use(std::span<const Metric> metrics, Duration simulated) {
+    constexpr double months_per_year = 12;
+    const double months = seconds(simulated) / seconds_per_year * months_per_year;
+    return value_of(metrics, "object_store_requests_cost") +
+           value_of(metrics, "object_store_egress_cost") +
+           value_of(metrics, "object_store_kept_cost_per_month") * months +
+           value_of(metrics, "data_egress_cost");
+}
+
+// All but the energy, which is a metric already.
+void add_used_metrics(const Scenario& s, ReplicaResult& r) {
+    std::array<double, used_line_count> used{};
+    const auto count = [&](UsedLine line) -> double& {
+        return used[static_cast<std::size_t>(line)];
+    };
+    for (std::size_t cause = 0; cause < r.repairs.size(); ++cause) {
+        const auto repairs = static_cast<double>(r.repairs[cause]);
+        count(UsedLine::repair_visits) += repairs;
+        if (!s.cost->parts_covered) count(part_of(s.causes[cause].name)) += repairs;
+    }
+    count(UsedLine::paid) = paid_by_use(r.metrics, r.simulated);
+    for (std::size_t line = 1; line < used_line_count; ++line) {
+        r.metrics.push_back(
+            plain_metric(used_metrics[line].name, used_metrics[line].unit, used[line]));
+    }
+}
+
+}  // namespace
+
+const CostMetric* cost_metric(std::string_view name) {
+    const auto* found = std::find_if(cost_metrics.begin(), cost_metrics.end(),
+                                     [&](const CostMetric& m) { return m.name == name; });
+    return found == cost_metrics.end() ? nullptr : found;
+}
+
+CampaignUse campaign_use(const Scenario& s, std::span<const Metric> metrics, Duration simulated) {
+    CampaignUse usage;
+    // A replica that ended at once has used and given nothing, in no time: that is no division by it.
+    usage.years = std::max(seconds(simulated), 1e-9) / seconds_per_year;
+    usage.goodput_gpu_hours =
+        value_of(metrics, "goodput") * static_cast<double>(s.gpus()) * seconds(simulated) / 3600;
+    usage.tokens = value_of(metrics, "tokens");
+    for (const UsedMetric& used : used_metrics) {
+        usage.used.push_back(value_of(metrics, used.name));
+    }
+    usage.used[static_cast<std::size_t>(UsedLine::energy)] /= joules_per_kilowatt_hour;
+    return usage;
+}
+
+CampaignUse usage_of(const Scenario& s, const ReplicaResult& r) {
+    return campaign_use(s, r.metrics, r.simulated);
+}
+
+void add_cost_metrics(const Scenario& s, ReplicaResult& r) {
+    add_used_metrics(s, r);
+    const CostPlan& plan = s.cost->plan;
+    const YearlyCost cost = yearly_cost(plan, typical_prices(plan.prices), usage_of(s, r));
+    for (const CostMetric& metric : cost_metrics) {
+        if (metric.name == "cost_per_1e12_tokens" && s.tokens_per_step == 0) continue;
+        const double value = metric.of(cost);
+        r.metrics.push_back(
+            plain_metric(std::string(metric.name), "USD", std::isfinite(value) ? value : NAN));
+    }
+}
+
+void carry_prices(const CostStudy& study, std::vector<MetricSummary>& metrics) {
+    for (MetricSummary& m : metrics) {
+        const CostMetric* metric = cost_metric(m.name);
+        if (metric == nullptr) continue;
+        const CostRange range = study.range(metric->of);
+        m.summary.ci95 = {range.low, range.high};
+    }
+}
+
+PairedComparison compare_money(const CostStudy& a, const CostStudy& b, const CostMetric& metric,
+                               std::size_t replicas, double confidence) {
+    RY_CHECK(a.draws.size() == b.draws.size());
+    std::vector<double> first;
+    std::vector<double> second;
+    std::vector<double> differences;
+    for (std::size_t d = 0; d < a.draws.size(); ++d) {
+        first.push_back(metric.of(a.draws[d]));
+        second.push_back(metric.of(b.draws[d]));
+        differences.push_back(first.back() == second.back() ? 0 : second.back() - first.back());
+    }
+    PairedComparison out = compare_paired(first, second, Better::lower, confidence);
+    out.pairs = replicas;
+    out.mean_a = metric.of(a.typical);
+    out.mean_b = metric.of(b.typical);
+    out.difference = out.mean_b - out.mean_a;
+    out.pairs_to_settle.reset();  // no number of replicas tells anybody a price
+    std::sort(differences.begin(), differences.end());
+    out.interval = {sorted_quantile(differences, (1 - confidence) / 2),
+                    sorted_quantile(differences, (1 + confidence) / 2)};
+    if (out.verdict == Verdict::equal) return out;
+    out.verdict = out.interval.high < 0  ? Verdict::second
+                  : out.interval.low > 0 ? Verdict::first
+                                         : Verdict::undecided;
+    return out;
+}
+
+}  // namespace railyard

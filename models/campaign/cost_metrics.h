@@ -1,0 +1,35 @@
+#pragma once
+// Money as metrics: what a replica's metrics say of its cost, at typical prices, and what all prices
+// leave open.
+
+#include <span>
+#include <string_view>
+
+#include "models/campaign/scenario.h"
+#include "sim/comparison.h"
+
+namespace railyard {
+
+// A metric of a scenario with [cost], and what it is of a year's cost.
+struct CostMetric {
+    std::string_view name;
+    double (*of)(const YearlyCost&);
+};
+// Null: the metric is no money of [cost].
+const CostMetric* cost_metric(std::string_view name);
+
+// What a finished campaign used and gave, of its metrics: of a replica that has just run, or that was
+// read back.
+CampaignUse campaign_use(const Scenario& scenario, std::span<const Metric> metrics,
+                         Duration simulated);
+
+// In place of the intervals of the replicas' means, which have typical prices: the middle 95 % of what
+// prices and failures make of them.
+void carry_prices(const CostStudy& study, std::vector<MetricSummary>& metrics);
+
+// Two designs at the same prices, draw by draw: the middle `confidence` of the difference decides. Student's
+// interval of a mean would say how well the mean over prices is known, not what anybody will pay.
+PairedComparison compare_money(const CostStudy& a, const CostStudy& b, const CostMetric& metric,
+                               std::size_t replicas, double confidence);
+
+}  // namespace railyard

@@ -1,0 +1,105 @@
+// What silent corruption does to jobs: what is wrong, who finds out, and how far they go back.
+
+#include <algorithm>
+#include <utility>
+
+#include "models/scheduler/fleet_simulation.h"
+
+namespace railyard {
+
+void FleetSimulation::corrupted(NodeIndex node, std::size_t corruption) {
+    for (const JobIndex index : cluster_.node(node).jobs) {
+        if (jobs_[index].status.phase == FleetPhase::running) corrupt(index, corruption);
+    }
+}
+
+// One at a time: what is wrong already gets no worse.
+void FleetSimulation::corrupt(JobIndex index, std::size_t corruption) {
+    const Job& j = jobs_[index];
+    const RunProgress p = j.run.after(now() - j.run_since);
+    Suspect suspect{.corruption = corruption};
+    suspect.clean = p.saving ? p.steps : p.saved;
+    suspect.memory_clean = p.saving || p.saved > 0;
+    suspects_.try_emplace(index, std::move(suspect));
+}
+
+// What a job that does not run has is clean if nothing that is wrong was saved.
+void FleetSimulation::forget_if_clean(JobIndex index) {
+    const auto suspect = suspects_.find(index);
+    if (suspect != suspects_.end() && suspect->second.kept.empty() && jobs_[index].in_memory == 0) {
+        suspects_.erase(suspect);
+    }
+}
+
+// A job starts; a node that corrupts goes on.
+void FleetSimulation::meet_corruption(JobIndex index) {
+    forget_if_clean(index);
+    for (const NodeShare& share : jobs_[index].status.held) {
+        if (const auto corruption = repair_.corruption(share.node)) corrupt(index, *corruption);
+    }
+}
+
+void FleetSimulation::corruption_found(std::size_t corruption, NodeIndex node,
+                                       const Strike& strike) {
+    book_free();
+    std::vector<JobIndex> affected;
+    for (const auto& [index, suspect] : suspects_) {
+        const Allocation& held = jobs_[index].status.held;
+        if (suspect.corruption == corruption ||
+            std::ranges::find(held, node, &NodeShare::node) != held.end()) {
+            affected.push_back(index);
+        }
+    }
+    for (const JobIndex index : affected) go_back(index, node, strike.cause);
+    if (node != no_node && run_.causes[strike.cause].remedy != Remedy::restart) {
+        lose_suspended(node);
+    }
+    decide_soon();
+}
+
+// To the newest checkpoint from before. A job that is done does not.
+void FleetSimulation::go_back(JobIndex index, NodeIndex node, std::size_t cause) {
+    Job& j = jobs_[index];
+    const bool running = j.status.phase == FleetPhase::running;
+    const bool done = j.status.phase == FleetPhase::completing && !j.next.waits;
+    if (done || !suspects_.contains(index)) return;
+    if (running) {
+        ++outcome_.interruptions[cause];
+        ++outcome_.runs[index].interruptions;
+        settle_run(index, Unsaved::lost);
+    } else {
+        book_in_memory(index, false);
+    }
+    if (!lose_suspect(index) && !running) return;
+    ++outcome_.corruptions_found;
+    record("corruption_found", index, run_.causes[cause].name, node, j.steps_left);
+    if (!running) return;
+    j.status.phase = FleetPhase::gathering;
+    const auto& held = j.status.held;
+    const bool on_it = std::ranges::find(held, node, &NodeShare::node) != held.end();
+    scheduler_->failed(index, on_it ? node : no_node);
+}
+
+// True if there was any.
+bool FleetSimulation::lose_suspect(JobIndex index) {
+    const auto found = suspects_.extract(index);
+    if (found.empty()) return false;
+    for (const Suspect::Work& work : found.mapped().kept) {
+        book(index, work.parts, Category::lost_work, work.time.duration());
+        jobs_[index].steps_left += work.steps;
+        outcome_.runs[index].kept -= work.time.duration();
+    }
+    return !found.mapped().kept.empty();
+}
+
+// Nobody has found out. True if any of the job's work is wrong.
+bool FleetSimulation::accept_suspect(JobIndex index) {
+    const auto found = suspects_.extract(index);
+    if (found.empty()) return false;
+    for (const Suspect::Work& work : found.mapped().kept) {
+        book_steps(index, work.parts, work.time);
+    }
+    return !found.mapped().kept.empty();
+}
+
+}  // namespace railyard

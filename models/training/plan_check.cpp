@@ -1,0 +1,151 @@
+#include "models/training/plan_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace railyard {
+
+namespace {
+
+using Problems = std::vector<PlanProblem>;
+
+constexpr std::int64_t choices_max = 64;  // larger ones help nobody
+
+std::string valid_divisors(std::int64_t n) {
+    std::vector<std::int64_t> out;
+    for (std::int64_t d = 1; d <= std::min(n, choices_max); ++d) {
+        if (n % d == 0) out.push_back(d);
+    }
+    return fmt::format("valid: {}", fmt::join(out, ", "));
+}
+
+void check_sequence(const ParallelPlan& p, Problems& out) {
+    const std::int64_t chunks = p.context > 1 ? 2 * p.context : 1;  // two each: masked work is even
+    if (p.sequence_length % chunks != 0) {
+        out.push_back(
+            {"context",
+             fmt::format("{} tokens don't divide into {} chunks, two for each of {} ranks",
+                         p.sequence_length, chunks, p.context),
+             ""});
+    } else if (p.sequence_parallel && p.sequence_length / p.context % p.tensor != 0) {
+        out.push_back({"sequence_length",
+                       fmt::format("{} tokens of a rank don't divide by tensor = {}",
+                                   p.sequence_length / p.context, p.tensor),
+                       "or sequence_parallel = false"});
+    }
+}
+
+void check_experts(const TransformerModel& m, const ParallelPlan& p, Problems& out) {
+    if (p.expert > 1 && m.experts == 0) {
+        out.push_back({"expert", fmt::format("{} has no experts", m.name), "expert = 1"});
+    } else if (m.experts % p.expert != 0) {
+        out.push_back({"expert",
+                       fmt::format("{} experts don't divide by expert = {}", m.experts, p.expert),
+                       valid_divisors(m.experts)});
+    } else if (p.replica_ranks() % p.expert != 0) {
+        out.push_back({"expert",
+                       fmt::format("context x data = {} ranks don't divide by expert = {}: experts "
+                                   "are shared among them",
+                                   p.replica_ranks(), p.expert),
+                       ""});
+    }
+}
+
+void check_shards(const ParallelPlan& p, Problems& out) {
+    if (p.shard_ranks == 0) return;
+    if (p.replica_ranks() % p.shard_ranks != 0) {
+        out.push_back({"shard_ranks",
+                       fmt::format("context x data = {} ranks don't divide into groups of {}",
+                                   p.replica_ranks(), p.shard_ranks),
+                       ""});
+    } else if (p.shard_ranks % p.expert != 0) {
+        out.push_back(
+            {"shard_ranks",
+             fmt::format("expected a multiple of expert = {}, found {}", p.expert, p.shard_ranks),
+             ""});
+    }
+}
+
+void check_split(const TransformerModel& m, const ParallelPlan& p, Problems& out) {
+    if (p.pipeline == 1 || layers_split(m, p)) return;
+    const std::int64_t given = p.first_stage_layers + p.last_stage_layers;
+    if (given > 0) {
+        const std::int64_t others =
+            p.pipeline - (p.first_stage_layers > 0 ? 1 : 0) - (p.last_stage_layers > 0 ? 1 : 0);
+        out.push_back({"pipeline",
+                       fmt::format("{} layers less {} on the ends leave {} for the {} other "
+                                   "stages, which don't divide",
+                                   m.layers, given, m.layers - given, others),
+                       ""});
+        return;
+    }
+    // The ends take what the others leave, when those have as many as they can.
+    std::string help;
+    for (std::int64_t each = (m.layers + p.pipeline - 1) / p.pipeline; each > 0 && help.empty();
+         --each) {
+        const std::int64_t ends = m.layers - each * (p.pipeline - 2);
+        if (ends < 2) continue;
+        help = fmt::format("first_stage_layers = {} and last_stage_layers = {} leave {} each",
+                           (ends + 1) / 2, ends / 2, each);
+    }
+    out.push_back(
+        {"pipeline",
+         fmt::format("{} layers don't divide by pipeline = {}, nor with one layer less on "
+                     "the first and last stage",
+                     m.layers, p.pipeline),
+         help});
+}
+
+void check_interleave(const TransformerModel& m, const ParallelPlan& p, Problems& out) {
+    for (const auto& [key, count] : {std::pair("first_stage_layers", p.first_stage_layers),
+                                     std::pair("last_stage_layers", p.last_stage_layers)}) {
+        if (count % p.interleave != 0) {
+            out.push_back(
+                {key, fmt::format("{} layers don't divide by interleave = {}", count, p.interleave),
+                 ""});
+        }
+    }
+    const std::int64_t stage_layers = layers_per_stage(m, p);
+    if (p.interleave > 1 && (p.pipeline == 1 || stage_layers % p.interleave != 0)) {
+        out.push_back(
+            {"interleave",
+             fmt::format("a stage of {} layers on each of {} GPUs has no {} equal virtual stages",
+                         stage_layers, p.pipeline, p.interleave),
+             p.pipeline == 1 ? "interleaving needs pipeline > 1" : valid_divisors(stage_layers)});
+    } else if (p.interleave > 1 && p.microbatches() % p.pipeline != 0) {
+        out.push_back({"interleave",
+                       fmt::format("interleaving needs microbatches in multiples of pipeline = {}; "
+                                   "a replica has {}",
+                                   p.pipeline, p.microbatches()),
+                       fmt::format("global_batch in multiples of {}, or interleave = 1",
+                                   p.pipeline * p.data * p.microbatch)});
+    }
+}
+
+}  // namespace
+
+std::vector<PlanProblem> plan_problems(const TransformerModel& m, const ParallelPlan& p) {
+    Problems out;
+    if (m.heads % p.tensor != 0) {
+        out.push_back(
+            {"tensor",
+             fmt::format("{} attention heads don't divide by tensor = {}", m.heads, p.tensor),
+             valid_divisors(m.heads)});
+    }
+    check_split(m, p, out);
+    check_sequence(p, out);
+    check_experts(m, p, out);
+    check_shards(p, out);
+    if (p.global_batch % (p.data * p.microbatch) != 0) {
+        out.push_back({"global_batch",
+                       fmt::format("{} sequences don't divide by data {} x microbatch {}",
+                                   p.global_batch, p.data, p.microbatch),
+                       ""});
+    }
+    check_interleave(m, p, out);
+    return out;
+}
+
+}  // namespace railyard

@@ -1,0 +1,79 @@
+// A results database with some bytes changed: what a report makes of it is refused with a ScenarioError, or
+// read. The input is a list of changes, each a place (four bytes) and a byte.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "models/campaign/campaign.h"
+#include "sim/config.h"
+#include "tests/fuzz/scratch_file.h"
+#include "tools/report_results.h"
+#include "tools/results_db.h"
+
+namespace {
+
+using namespace railyard;
+
+constexpr const char* scenario = R"(
+title = "a database"
+[run]
+duration = "2 day"
+replicas = 3
+[cluster]
+nodes = 4
+[job]
+step.time = "1 s"
+checkpoint = { mode = "sync", size = "10 GB", interval = "1 h" }
+[[failures.cause]]
+name = "any"
+mtbf_job = "6 h"
+remedy = "restart"
+detection = "1 min"
+)";
+
+std::string good_database(const ScratchFile& file) {
+    const Scenario s = load_scenario(scenario, "fuzz.toml");
+    {
+        ResultsDb db(file.path());
+        RunSpec run;
+        run.kind = "run";
+        run.file = s.file;
+        run.title = s.title;
+        const std::int64_t id = db.begin_run(run);
+        const std::int64_t point = db.point({s.file, scenario, {}, {"key", 1}, s.title, "fuzz"});
+        db.attach(id, 0, point, "label");
+        std::vector<StoredReplica> records;
+        for (std::int64_t i = 0; i < s.replicas; ++i) {
+            records.push_back(record_of(run_replica(s, i, false)));
+            if (i == 0) db.describe_point(point, s, records[0]);
+            db.add(point, records.back(), texts_of(records.back()));
+        }
+        db.finish_point(point, s.causes, summarise_point(records, s), "complete");
+        db.finish_run(id, "complete", "", "");
+        db.commit();
+    }
+    return read_file(file.path());
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    static const ScratchFile file("results.sqlite");
+    static const std::string good = good_database(file);
+    std::string bytes = good;
+    constexpr std::size_t change = 5;
+    for (std::size_t at = 0; at + change <= size; at += change) {
+        std::uint32_t place = 0;
+        std::memcpy(&place, data + at, sizeof place);
+        bytes[place % bytes.size()] = static_cast<char>(data[at + sizeof place]);
+    }
+    try {
+        const auto db = open_results(file.holding(bytes));
+        report_results(*db, 4, 1'000'000);
+        db->query("SELECT point FROM points", [](const Row&) {});
+    } catch (const ScenarioError&) {
+        // What a damaged database should come to.
+    }
+    return 0;
+}

@@ -1,0 +1,22 @@
+// Any bytes as a list of flows: refused in words, or read for the NICs that there are.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+#include "models/campaign/traffic_file.h"
+#include "tests/fuzz/scratch_file.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    using namespace railyard;
+    static const ScratchFile file("flows.csv");
+    const std::string& path = file.holding({reinterpret_cast<const char*>(data), size});
+    constexpr std::int64_t nics = 16;
+    Diagnostics diagnostics;
+    const std::vector<ListedFlow> flows = read_traffic_file(path, nics, diagnostics);
+    if (flows.empty() == diagnostics.ok()) std::abort();
+    for (std::size_t i = 0; i < flows.size(); ++i) {
+        if (flows[i].after >= static_cast<std::int64_t>(i)) std::abort();  // it waits for itself
+    }
+    return 0;
+}

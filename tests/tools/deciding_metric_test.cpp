@@ -1,0 +1,141 @@
+// By what designs are judged: what they get done, whatever share of their GPU time that takes.
+
+#include "tools/deciding_metric.h"
+
+#include <doctest/doctest.h>
+
+using namespace railyard;
+
+namespace {
+
+const std::string one_job = R"(
+[run]
+replicas = 1
+duration = "5 day"
+[cluster]
+nodes = 9
+[job]
+nodes = 8
+model = "llama2_13b"
+checkpoint.mode = "none"
+[job.parallel]
+tensor = 4
+pipeline = 2
+data = 8
+microbatch = 1
+global_batch = 64
+sequence_length = 2048
+zero = 1
+[fabric.compute]
+[power]
+)";
+
+// More work than the GPUs can do, small jobs behind large ones.
+const std::string many_jobs = R"(
+[run]
+replicas = 1
+duration = "10 day"
+[cluster]
+nodes = 4
+[scheduler]
+kind = "slurm"
+[power]
+[[jobs.kind]]
+name = "wide"
+gpus = 24
+rate = "8 /day"
+work = "3 h"
+limit = "4 h"
+[[jobs.kind]]
+name = "small"
+gpus = 8
+rate = "40 /day"
+work = "10 min"
+limit = "20 min"
+)";
+
+Scenario with(const std::string& text, const std::vector<std::string>& settings) {
+    ScenarioChanges changes;
+    changes.settings = settings;
+    return load_scenario(text, "deciding", changes);
+}
+
+DecidingMetric decided(const std::string& text, const std::vector<std::string>& settings) {
+    const Scenario a = with(text, {});
+    const Scenario b = with(text, settings);
+    return deciding_metric({&a, &b});
+}
+
+double mean(const Scenario& s, const std::string& metric) {
+    CampaignOptions options;
+    options.threads = 2;
+    return run_campaign(s, options).metric(metric).summary.mean;
+}
+
+// Positive: the settings make it better, by this metric.
+double gain(const std::string& text, const std::vector<std::string>& settings,
+            const DecidingMetric& by) {
+    const double change = mean(with(text, settings), by.metric) - mean(with(text, {}), by.metric);
+    return by.better == Better::higher ? change : -change;
+}
+
+}  // namespace
+
+TEST_CASE("goodput decides where a point of it is the same work, and nowhere else") {
+    const auto metric = [](const std::vector<std::string>& settings) {
+        return decided(one_job, settings).metric;
+    };
+    CHECK(metric({"job.checkpoint.mode=sync"}) == "goodput");
+    CHECK(metric({"failures.rate_scale=2", "failures.profile=meta_rsc1"}) == "goodput");
+    CHECK(metric({"fabric.compute.oversubscription=2"}) == "goodput");
+    CHECK(metric({"power.gpu_cap=420 W"}) == "tokens_per_day");
+    CHECK(metric({"cluster.node=dgx_b200"}) == "tokens_per_day");
+    CHECK(metric({"cluster.nodes=12"}) == "tokens_per_day");
+    CHECK(metric({"job.parallel.recompute=full"}) == "tokens_per_day");
+    CHECK(metric({"job.parallel.microbatch=2"}) == "tokens_per_day");
+    CHECK(decided(one_job + "[cost]\n", {"cluster.node=dgx_b200"}).metric ==
+          "cost_per_1e12_tokens");
+    CHECK(decided(one_job + "[cost]\n", {"job.checkpoint.mode=sync"}).metric == "goodput");
+    CHECK_FALSE(decided(one_job, {"power.gpu_cap=420 W"}).why.empty());
+}
+
+TEST_CASE("a power cap has more goodput and loses") {
+    const std::vector<std::string> cap = {"power.gpu_cap=420 W"};
+    CHECK(mean(with(one_job, cap), "goodput") > mean(with(one_job, {}), "goodput"));
+    CHECK(gain(one_job, cap, decided(one_job, cap)) < 0);
+}
+
+TEST_CASE(
+    "of many jobs slowdown decides: without backfill, at lower clocks or with fewer nodes they "
+    "lose") {
+    for (const char* setting :
+         {"scheduler.backfill.enabled=false", "power.gpu_cap=420 W", "cluster.nodes=3"}) {
+        CAPTURE(setting);
+        const DecidingMetric by = decided(many_jobs, {setting});
+        CHECK(by.metric == "bounded_slowdown_mean");
+        CHECK(gain(many_jobs, {setting}, by) < 0);
+    }
+    CHECK(mean(with(many_jobs, {"power.gpu_cap=420 W"}), "goodput") >
+          mean(with(many_jobs, {}), "goodput"));
+}
+
+TEST_CASE("a job that never starts has waited until the campaign's end") {
+    const Scenario s = with(R"(
+[run]
+replicas = 1
+duration = "12 h"
+[cluster]
+nodes = 1
+[scheduler]
+kind = "slurm"
+[[jobs.kind]]
+name = "day"
+gpus = 8
+count = 2
+work = "1 day"
+limit = "2 day"
+)",
+                            {});
+    // The first is at work; the second has waited 12 h and has 24 h to do: 1 and 1.5 times as long as alone.
+    CHECK(mean(s, "bounded_slowdown_mean") == doctest::Approx(1.25).epsilon(1e-3));
+}
