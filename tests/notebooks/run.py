@@ -9,10 +9,13 @@ is held against the database by SQL.
 
 import base64
 import io
+import json
 import os
 import pathlib
+import re
 import shutil
 import sqlite3
+import subprocess
 import sys
 import tempfile
 import time
@@ -50,13 +53,13 @@ def execute(path, folder):
 
 
 def read_back(railyard):
-    """What railyard_db says, against the tables."""
+    """What railyard says, against the tables."""
     sys.path.insert(0, str(NOTEBOOKS))
     sys.dont_write_bytecode = True
-    from railyard_db import Results, railyard as run
+    from railyard import Results, railyard as run
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/out.sqlite"
-        run("run", "scenarios/hello/first.toml", "--db", path, "--replicas", 3, "--set", "run.seed=5", "--no-estimates")
+        run("run", ROOT / "scenarios/hello/first.toml", "--db", path, "--replicas", 3, "--set", "run.seed=5", "--no-estimates")
         results = Results(path)
         plain = sqlite3.connect(path)
         mean = plain.execute("SELECT mean FROM point_metrics WHERE name = 'goodput'").fetchone()[0]
@@ -91,6 +94,39 @@ def read_back(railyard):
             pass
 
 
+def through_python(program):
+    """What Scenario gives, against what the program prints."""
+    import railyard
+    shown = []
+    railyard.ProgressLine.show = lambda line, text: shown.append(text)
+    base = railyard.Scenario(ROOT / "scenarios/hello/first.toml").set("run.replicas", 4)
+    printed = json.loads(subprocess.run(
+        [program, "run", base.path, "--set", "run.replicas=4", "--json", "--no-estimates"], capture_output=True,
+        text=True, check=True).stdout)
+    if base.run().metric("goodput")["mean"][0] != printed["metrics"]["goodput"]["mean"]:
+        yield "Scenario.run: not the goodput that the program prints"
+    other = base.set("job.checkpoint.interval", "30 min")
+    rows = base.compare(other).comparisons().set_index("metric")
+    if len(rows.loc[["goodput"]]) != 1:
+        yield f"Scenario.compare: {len(rows.loc[['goodput']])} comparisons of two designs"
+    elif rows.loc["goodput", "mean_a"] != printed["metrics"]["goodput"]["mean"] or rows.loc["goodput", "mean_b"] <= 0:
+        yield "Scenario.compare: not the designs that were given"
+    points = base.sweep({"job.checkpoint.interval": ["30 min", "1 h"], "cluster.nodes": [17, 18]}, replicas=2).points()
+    if len(points) != 4 or set(points["cluster.nodes"]) != {"17", "18"}:
+        yield f"Scenario.sweep: not the points of its axes: {points}"
+    if base.settings != ("run.replicas=4",):
+        yield "Scenario.set changed the scenario that it was called on"
+    base.run(replicas=20000)
+    if not any(re.search(r"\d+/20000, .* left", text) for text in shown):
+        yield f"no progress was shown: {shown[:3]}"
+    try:
+        base.set("job.nods", 3).run()
+        yield "an unknown key was accepted"
+    except railyard.RailyardError as error:
+        if error.code != 2 or "did you mean 'nodes'" not in str(error):
+            yield f"the program's error is not passed on: {error}"
+
+
 def main():
     railyard, folder = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
     os.environ["RAILYARD"] = str(railyard)
@@ -98,7 +134,7 @@ def main():
     os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    problems = list(read_back(railyard))
+    problems = list(read_back(railyard)) + list(through_python(railyard))
     notebooks = sorted(NOTEBOOKS.glob("*.ipynb"))
     for path in notebooks:
         begun = time.monotonic()
