@@ -1,7 +1,7 @@
 #pragma once
 // The tables of tests/validation.
 
-#include "tools/csv_table.h"
+#include "tools/program/csv_table.h"
 
 namespace railyard {
 

@@ -8,8 +8,8 @@
 #include "models/campaign/campaign.h"
 #include "sim/config.h"
 #include "tests/fuzz/scratch_file.h"
-#include "tools/report_results.h"
-#include "tools/results_db.h"
+#include "tools/report/results.h"
+#include "tools/results/results_db.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 
 #include "sim/error.h"
 #include "tests/fuzz/scratch_file.h"
-#include "tools/nodes_file.h"
+#include "tools/language/nodes_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace railyard;

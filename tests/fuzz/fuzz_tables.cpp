@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "tests/fuzz/scratch_file.h"
-#include "tools/verify_tables.h"
+#include "tools/verify/tables.h"
 
 namespace {
 

@@ -59,7 +59,7 @@ def declared():
 
 def decode(path):
     """Packets as nested dicts of lists, from protoc's text."""
-    text = subprocess.run(["protoc", "--decode=railyard.perfetto.Trace", f"--proto_path={ROOT}", "tools/perfetto.proto"],
+    text = subprocess.run(["protoc", "--decode=railyard.perfetto.Trace", f"--proto_path={ROOT}", "tools/trace/perfetto.proto"],
                           stdin=path.open("rb"), cwd=ROOT, capture_output=True, text=True, check=True).stdout
     root = collections.defaultdict(list)
     stack = [root]
@@ -227,7 +227,7 @@ def step(railyard, folder, scenario):
 
 def main():
     railyard = sys.argv[1]
-    check(declared() == PUBLIC, f"tools/perfetto.proto is not the public format: {declared()}")
+    check(declared() == PUBLIC, f"tools/trace/perfetto.proto is not the public format: {declared()}")
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         phases = replica(railyard, folder, "scenarios/hello/first.toml", 2)

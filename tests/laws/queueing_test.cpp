@@ -1,6 +1,6 @@
 // Streams of jobs of one GPU against queueing theory.
 
-#include "tools/queueing.h"
+#include "tools/verify/queueing.h"
 
 #include <doctest/doctest.h>
 

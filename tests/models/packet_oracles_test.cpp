@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "sim/rng.h"
-#include "tools/dcqcn_runs.h"
-#include "tools/network_runs.h"
-#include "tools/ns3_runs.h"
+#include "tools/verify/dcqcn_runs.h"
+#include "tools/verify/network_runs.h"
+#include "tools/verify/ns3_runs.h"
 
 using namespace railyard;
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sim/rng.h"
-#include "tools/ns3_runs.h"
+#include "tools/verify/ns3_runs.h"
 
 using namespace railyard;
 

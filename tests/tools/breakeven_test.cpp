@@ -1,13 +1,13 @@
 // Where the better of two designs becomes the worse, against closed forms.
 
-#include "tools/breakeven.h"
+#include "tools/study/breakeven.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
 #include "sim/rng.h"
-#include "tools/trials.h"
+#include "tools/study/trials.h"
 
 using namespace railyard;
 

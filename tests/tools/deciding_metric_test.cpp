@@ -1,6 +1,6 @@
 // By what designs are judged: what they get done, whatever share of their GPU time that takes.
 
-#include "tools/deciding_metric.h"
+#include "tools/study/deciding_metric.h"
 
 #include <doctest/doctest.h>
 

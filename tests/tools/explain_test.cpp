@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "tests/tools/stalls.h"
-#include "tools/attribution.h"
+#include "tools/study/attribution.h"
 
 using namespace railyard;
 

@@ -1,7 +1,7 @@
 // Which inputs decide a scenario's answer, where the answer has a closed form; keys that change nothing; what
 // the next change would return.
 
-#include "tools/sensitivity.h"
+#include "tools/study/sensitivity.h"
 
 #include <doctest/doctest.h>
 
@@ -9,8 +9,8 @@
 #include <cmath>
 
 #include "tests/tools/stalls.h"
-#include "tools/dead_knobs.h"
-#include "tools/upgrades.h"
+#include "tools/study/dead_knobs.h"
+#include "tools/study/upgrades.h"
 
 using namespace railyard;
 

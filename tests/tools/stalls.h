@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tools/trials.h"
+#include "tools/study/trials.h"
 
 namespace railyard {
 

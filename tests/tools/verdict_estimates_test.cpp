@@ -1,7 +1,7 @@
 // Whether a verdict survives the estimates that it rests on, where that has a closed form; what changes cost
 // nothing, and what a changed GPU changes.
 
-#include "tools/verdict_estimates.h"
+#include "tools/study/verdict_estimates.h"
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,7 @@
 
 #include "models/campaign/cost_metrics.h"
 #include "tests/tools/stalls.h"
-#include "tools/upgrades.h"
+#include "tools/study/upgrades.h"
 
 using namespace railyard;
 

@@ -19,7 +19,6 @@ install(FILES ${PROJECT_BINARY_DIR}/railyard.1 DESTINATION ${CMAKE_INSTALL_MANDI
 
 # find_package(railyard) gives railyard::campaign and what it stands on.
 get_property(LIBRARIES GLOBAL PROPERTY RAILYARD_LIBRARIES)
-list(REMOVE_ITEM LIBRARIES railyard_studies)
 install(TARGETS ${LIBRARIES} EXPORT railyard ARCHIVE COMPONENT development)
 install(EXPORT railyard NAMESPACE railyard:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/railyard
         FILE railyard-targets.cmake COMPONENT development)

@@ -1,0 +1,463 @@
+// railyard breakeven: at what value of a key does the verdict between two designs flip?
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "tools/cli/cmd.h"
+#include "tools/cli/metric_text.h"
+#include "tools/cli/study_arguments.h"
+#include "tools/cli/terminal.h"
+#include "tools/cli/verdict_table.h"
+#include "tools/program/json_text.h"
+#include "tools/study/breakeven.h"
+#include "tools/study/deciding_metric.h"
+
+namespace railyard {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Design {
+    TrialOptions trials;
+    ScenarioChanges changes;
+    bool has_key = true;  // the key is set in it
+};
+
+struct BreakevenArguments {
+    KeyRange range;
+    std::string metric;
+    std::string why;   // this metric; empty: somebody has named it
+    std::string unit;  // of the metric, once a design has been run
+    std::int64_t scan_points;
+    Design a;
+    Design b;
+    bool json;
+    bool estimates;
+};
+
+std::string text_option(const po::variables_map& values, const char* option) {
+    if (values.count(option)) return values[option].as<std::string>();
+    throw ScenarioError(fmt::format("breakeven needs --{}", option),
+                        "railyard breakeven KEY A.toml B.toml --from VALUE --to VALUE");
+}
+
+// With two files --set changes both; with one it makes B of A.
+void read_designs(const po::variables_map& values, const std::vector<std::string>& files, Design& a,
+                  Design& b) {
+    const StudyArguments first = study_arguments(values, files[0]);
+    a = {first.trials, first.changes};
+    b = a;
+    if (files.size() == 2) {
+        b.trials = study_arguments(values, files[1]).trials;
+        return;
+    }
+    const std::vector<std::string> settings = settings_of(values);
+    if (settings.empty()) {
+        throw ScenarioError("breakeven compares two designs, found one",
+                            "name a second file, or make it of the first with --set KEY=VALUE");
+    }
+    std::erase_if(a.changes.settings, [&](const std::string& setting) {
+        return std::find(settings.begin(), settings.end(), setting) != settings.end();
+    });
+}
+
+std::optional<BreakevenArguments> parse(const std::vector<std::string>& arguments) {
+    CommandLine line(
+        "railyard breakeven KEY A.toml B.toml --from VALUE --to VALUE [options]",
+        "Finds the value of KEY at which the better of two designs becomes the worse, on the same\n"
+        "random numbers. With one file, --set makes the second design of it; with two, it changes "
+        "both.");
+    line.positional("scenario", -1);
+    line.add()("from", po::value<std::string>(), "The range's lower end: 10, \"5 min\"");
+    line.add()("to", po::value<std::string>(), "The range's upper end");
+    line.add()("log", "Spread what is tried over the range's logarithm");
+    line.add()("in", po::value<std::string>()->default_value("both"),
+               "Where the key is set: both, a, b");
+    line.add()("metric", po::value<std::string>(),
+               "What is compared: a metric of run --json; without it as 'compare' chooses it");
+    line.add()("no-estimates", "Don't try the estimates that the verdict hangs on");
+    line.add()("points", po::value<std::int64_t>()->default_value(9),
+               "Values of the key to look for flips between, 2 or more");
+    add_study_options(line);
+    const auto values = line.parse(arguments);
+    if (!values) return std::nullopt;
+
+    std::vector<std::string> names;
+    if (values->count("scenario")) names = (*values)["scenario"].as<std::vector<std::string>>();
+    if (names.size() < 2 || names.size() > 3) {
+        throw ScenarioError(
+            fmt::format("breakeven needs a key and one or two scenario files, found {}{}",
+                        names.size(), names.size() == 1 ? " word" : " words"),
+            "railyard breakeven KEY A.toml B.toml --from VALUE --to VALUE");
+    }
+    const std::string from = text_option(*values, "from");
+    const std::string to = text_option(*values, "to");
+    BreakevenArguments out{KeyRange(names[0], from, to, values->count("log") > 0, names[0]),
+                           values->count("metric") ? (*values)["metric"].as<std::string>() : "",
+                           "",
+                           "",
+                           count_option(*values, "points", 2),
+                           {},
+                           {},
+                           values->count("json") > 0,
+                           values->count("no-estimates") == 0};
+    read_designs(*values, {names.begin() + 1, names.end()}, out.a, out.b);
+    const std::string in = (*values)["in"].as<std::string>();
+    if (in != "both" && in != "a" && in != "b") {
+        throw ScenarioError(fmt::format("--in: expected both, a or b, found '{}'", in));
+    }
+    out.a.has_key = in != "b";
+    out.b.has_key = in != "a";
+    return out;
+}
+
+ScenarioChanges with_key(const Design& design, const KeyRange& range, double x) {
+    ScenarioChanges changes = design.changes;
+    if (design.has_key) changes.settings.push_back(range.setting(x));
+    return changes;
+}
+
+// The same errors, with the value of the key that they are at.
+[[noreturn]] void throw_at(const BreakevenArguments& args, double x,
+                           std::vector<Diagnostic> diagnostics) {
+    std::string& help = diagnostics.back().help;
+    help += fmt::format("{}with {} = {}", help.empty() ? "" : "\n    ", args.range.key(),
+                        args.range.short_value(x));
+    throw ScenarioError(std::move(diagnostics));
+}
+
+Scenario load_at(const BreakevenArguments& args, const Design& design, double x) {
+    try {
+        return load_scenario(design.trials.text, design.trials.file,
+                             with_key(design, args.range, x));
+    } catch (const ScenarioError& error) {
+        throw_at(args, x, error.diagnostics());
+    }
+}
+
+// Whatever is chosen decides at both ends of the range.
+void choose_metric(BreakevenArguments& args, const std::vector<Scenario>& designs) {
+    if (args.metric.empty()) {
+        std::vector<const Scenario*> all;
+        for (const Scenario& design : designs) all.push_back(&design);
+        const DecidingMetric by = deciding_metric(all);
+        args.metric = by.metric;
+        args.why = by.why;
+    }
+    for (const std::size_t design : {0, 2}) {
+        args.unit = find_metric(designs[design], args.metric).unit;
+    }
+    for (Design* design : {&args.a, &args.b}) {
+        design->trials.metrics = {args.metric};
+        design->trials.prices = cost_metric(args.metric) != nullptr;
+    }
+}
+
+// Both ends of the range make a design whose job can start, and pairs have the same random numbers. False:
+// the reason is on standard error.
+bool check_designs(BreakevenArguments& args) {
+    std::vector<Scenario> designs;
+    for (const Design* design : {&args.a, &args.b}) {
+        for (const double x : {args.range.low(), args.range.high()}) {
+            designs.push_back(load_at(args, *design, x));
+            if (!can_start(designs.back())) return false;
+        }
+    }
+    if (designs[0].seed != designs[2].seed) {
+        throw ScenarioError(fmt::format("the designs have different seeds, {} and {}: nothing that "
+                                        "could be paired",
+                                        designs[0].seed, designs[2].seed),
+                            "--seed gives both the same");
+    }
+    choose_metric(args, designs);
+    return true;
+}
+
+// None: Ctrl-C.
+std::optional<Trial> trial_at(const BreakevenArguments& args, const Design& design, double x) {
+    auto trial = run_trials(design.trials, {with_key(design, args.range, x)})[0];
+    if (trial && !trial->possible()) throw_at(args, x, {{"", {}, "", trial->problem, ""}});
+    return trial;
+}
+
+PairedComparison compare_trials(const BreakevenArguments& args, const Trial& a, const Trial& b) {
+    const std::size_t pairs = std::min(a.values[0].size(), b.values[0].size());
+    if (const CostMetric* money = cost_metric(args.metric)) {
+        return compare_money(*a.cost, *b.cost, *money, pairs, 0.95);
+    }
+    return compare_paired(std::span(a.values[0]).first(pairs), std::span(b.values[0]).first(pairs),
+                          better_of(args.metric), 0.95,
+                          dealt_over(pairs, draws_of_pairs(a.draws, b.draws)));
+}
+
+BreakevenResult search(const BreakevenArguments& args) {
+    Progress progress("values");
+    std::int64_t done = 0;
+    constexpr std::int64_t roots_expected = 25;
+    return find_breakeven(args.range, static_cast<std::size_t>(args.scan_points),
+                          better_of(args.metric), [&](double x) -> std::optional<PairedComparison> {
+                              const std::optional<Trial> a = trial_at(args, args.a, x);
+                              const std::optional<Trial> b = trial_at(args, args.b, x);
+                              if (!a || !b) return std::nullopt;
+                              progress.update(++done,
+                                              std::max(done, args.scan_points + roots_expected));
+                              return compare_trials(args, *a, *b);
+                          });
+}
+
+Json finite(double v) {
+    return std::isfinite(v) ? Json(v) : Json(nullptr);
+}
+
+Json json_of(const std::optional<double>& v) {
+    return v ? Json(*v) : Json(nullptr);
+}
+
+// Between the designs with the key at either end of the range.
+struct AtEnds {
+    VerdictEstimates low;
+    VerdictEstimates high;
+
+    // Estimates at an end of which the better design is the same at both ends of the range where it was not,
+    // or is not where it was: the crossing leaves the range, or comes into it.
+    std::vector<std::string> turning() const;
+};
+
+std::vector<std::string> AtEnds::turning() const {
+    std::vector<std::string> out;
+    const bool crosses = (low.judged.difference > 0) != (high.judged.difference > 0);
+    const auto difference = [](const VerdictEstimates& at, const std::string& name, bool high_end) {
+        for (const EstimateEnds& e : at.moving) {
+            if (e.input.name() == name) return high_end ? e.high : e.low;
+        }
+        return std::optional(at.judged.difference);
+    };
+    const auto look = [&](const std::string& name) {
+        for (const bool end : {false, true}) {
+            const std::optional<double> a = difference(low, name, end);
+            const std::optional<double> b = difference(high, name, end);
+            if (a && b && ((*a > 0) != (*b > 0)) != crosses) return true;
+        }
+        return false;
+    };
+    std::set<std::string> seen;
+    for (const VerdictEstimates* at : {&low, &high}) {
+        for (const EstimateEnds& e : at->moving) {
+            if (seen.insert(e.input.name()).second && look(e.input.name())) {
+                out.push_back(e.input.name());
+            }
+        }
+    }
+    return out;
+}
+
+VerdictEstimates estimates_at(const BreakevenArguments& args, const DifferenceAt& end) {
+    const auto judged = [&](const char* name, const Design& design) {
+        return JudgedDesign{name, design.trials.text, design.trials.file,
+                            with_key(design, args.range, end.x)};
+    };
+    return verdict_estimates(args.a.trials, judged("A", args.a), judged("B", args.b),
+                             {args.metric, args.unit, better_of(args.metric), end.pairs.difference,
+                              end.pairs.verdict != Verdict::undecided});
+}
+
+void print_json(const BreakevenArguments& args, const BreakevenResult& r,
+                const std::optional<AtEnds>& estimates) {
+    Json scan = Json::array();
+    for (const DifferenceAt& d : r.scan) {
+        scan.push_back({{"value", args.range.value(d.x)},
+                        {"a", finite(d.pairs.mean_a)},
+                        {"b", finite(d.pairs.mean_b)},
+                        {"difference", finite(d.pairs.difference)},
+                        {"ci95", {finite(d.pairs.interval.low), finite(d.pairs.interval.high)}},
+                        {"verdict", verdict_name(d.pairs.verdict)}});
+    }
+    const auto text = [&](const std::optional<double>& x) {
+        return x ? Json(args.range.value(*x)) : Json(nullptr);
+    };
+    Json crossings = Json::array();
+    for (const Crossing& c : r.crossings) {
+        crossings.push_back({{"value", args.range.value(c.x)},
+                             {"number", c.x},
+                             {"before", c.before},
+                             {"ci95", {text(c.low), text(c.high)}},
+                             {"ci95_numbers", {json_of(c.low), json_of(c.high)}},
+                             {"better_below", verdict_name(c.below)}});
+    }
+    Json out = {{"key", args.range.key()},      {"a", args.a.trials.file},
+                {"b", args.b.trials.file},      {"metric", args.metric},
+                {"version", version()},         {"flips", !r.crossings.empty()},
+                {"crossings", crossings},       {"scan", scan},
+                {"evaluations", r.evaluations}, {"complete", !r.interrupted}};
+    if (estimates) {
+        out["estimates"] = {{"at_low", verdict_estimates_json(estimates->low, "A", "B")},
+                            {"at_high", verdict_estimates_json(estimates->high, "A", "B")},
+                            {"turning", estimates->turning()},
+                            {"survives", estimates->turning().empty()}};
+    }
+    fmt::print("{}\n", one_line(out));
+}
+
+std::string name_of(Verdict verdict) {
+    switch (verdict) {
+        case Verdict::first:
+            return "A";
+        case Verdict::second:
+            return "B";
+        case Verdict::equal:
+            return "equal";
+        case Verdict::undecided:
+            break;
+    }
+    return "undecided";
+}
+
+void print_designs(const BreakevenArguments& args) {
+    const auto text = [](const Design& design) {
+        const std::vector<std::string>& settings = design.changes.settings;
+        return settings.empty()
+                   ? design.trials.file
+                   : fmt::format("{} with {}", design.trials.file, fmt::join(settings, ", "));
+    };
+    const bool both = args.a.has_key && args.b.has_key;
+    fmt::print("A is {}\nB is {}\n{} is set in {}; compared by {}, {} is better{}{}\n",
+               text(args.a), text(args.b), args.range.key(),
+               both             ? "both"
+               : args.a.has_key ? "A"
+                                : "B",
+               args.metric, better_of(args.metric) == Better::higher ? "higher" : "lower",
+               args.why.empty() ? "" : ": ", args.why);
+}
+
+void print_scan(const BreakevenArguments& args, const BreakevenResult& r) {
+    Table table({{args.range.key(), Table::Align::right},
+                 {"A", Table::Align::right},
+                 {"B", Table::Align::right},
+                 {"B - A", Table::Align::right},
+                 {"95 % interval", Table::Align::left},
+                 {"better", Table::Align::left}});
+    constexpr int decimals = 3;  // near a crossing differences are small
+    const auto mean = [&](double v) { return metric_text(args.metric, args.unit, v, decimals); };
+    const auto difference = [&](double v) {
+        return difference_text(args.metric, args.unit, v, decimals);
+    };
+    for (const DifferenceAt& d : r.scan) {
+        const PairedComparison& p = d.pairs;
+        table.add(
+            {args.range.short_value(d.x), mean(p.mean_a), mean(p.mean_b), difference(p.difference),
+             std::isfinite(p.interval.low)
+                 ? fmt::format("{} to {}", difference(p.interval.low), difference(p.interval.high))
+                 : "one replica: none",
+             name_of(p.verdict)});
+    }
+    fmt::print("\n{}", table.text());
+}
+
+std::string open_text(const KeyRange& range, const Crossing& c) {
+    if (c.low && c.high && range.short_value(*c.low) == range.short_value(*c.high)) return "";
+    const auto end = [&](const std::optional<double>& x, const char* none) {
+        return x ? range.short_value(*x) : std::string(none);
+    };
+    return fmt::format("  the verdict is open (95 %) from {} to {}\n",
+                       end(c.low, "the range's lower end"), end(c.high, "the range's upper end"));
+}
+
+void print_crossing(const KeyRange& range, const Crossing& c) {
+    const char* below = c.below == Verdict::first ? "A" : "B";
+    const char* above = c.below == Verdict::first ? "B" : "A";
+    if (range.whole()) {
+        fmt::print("  {} is better up to {}, {} from {} on\n", below, range.short_value(c.before),
+                   above, range.short_value(c.x));
+    } else {
+        fmt::print("  {} is better below {}, {} above\n", below,
+                   coloured(range.short_value(c.x), Colour::bold), above);
+    }
+}
+
+void print_verdict(const BreakevenArguments& args, const BreakevenResult& r) {
+    fmt::print("\n");
+    for (std::size_t i = 0; i < r.crossings.size(); ++i) {
+        print_crossing(args.range, r.crossings[i]);
+        const std::string open = open_text(args.range, r.crossings[i]);
+        const bool repeated =
+            i + 1 < r.crossings.size() && open == open_text(args.range, r.crossings[i + 1]);
+        if (!repeated) fmt::print("{}", open);
+    }
+    if (!r.crossings.empty() || r.scan.empty()) return;
+    const auto sign = [](const DifferenceAt& d) { return d.pairs.difference != 0; };
+    const auto decided = std::find_if(r.scan.begin(), r.scan.end(), sign);
+    if (decided == r.scan.end()) {
+        fmt::print("  no flip in the range: A and B are the same, replica by replica\n");
+        return;
+    }
+    const bool b = (decided->pairs.difference > 0) == (better_of(args.metric) == Better::higher);
+    const bool open = std::any_of(r.scan.begin(), r.scan.end(), [](const DifferenceAt& d) {
+        return d.pairs.verdict == Verdict::undecided;
+    });
+    fmt::print("  no flip in the range: {} is better at every value that was tried{}\n",
+               b ? "B" : "A", open ? ", by the mean; at some the interval leaves it open" : "");
+}
+
+// At each end of the key's range, and whether the crossing stays between them.
+void print_estimates(const BreakevenArguments& args, const AtEnds& estimates, bool crosses) {
+    for (const VerdictEstimates* at : {&estimates.low, &estimates.high}) {
+        const double x = at == &estimates.low ? args.range.low() : args.range.high();
+        fmt::print("\n  with {} = {}:", args.range.key(), args.range.short_value(x));
+        print_verdict_estimates(*at, "A", "B");
+    }
+    if (estimates.low.default_ranges || estimates.high.default_ranges) print_default_range();
+    const std::vector<std::string> turning = estimates.turning();
+    const char* stays =
+        crosses ? "the crossing stays in the range" : "there is no crossing in the range";
+    const char* leaves = crosses ? "it leaves the range" : "it comes into the range";
+    if (turning.empty()) {
+        fmt::print("\n  {} at both ends of each of these estimates\n", stays);
+    } else {
+        fmt::print("\n  {}, but at an end of these {}: {}\n", stays, leaves,
+                   fmt::join(turning, ", "));
+    }
+}
+
+}  // namespace
+
+int cmd_breakeven(const std::vector<std::string>& arguments) {
+    std::optional<BreakevenArguments> args = parse(arguments);
+    if (!args) return exit_ok;
+    if (!check_designs(*args)) return exit_stuck;
+    const BreakevenResult result = search(*args);
+    if (result.scan.empty()) throw Interrupted();
+    std::optional<AtEnds> estimates;
+    if (args->estimates && !result.interrupted) {
+        Progress progress("estimates");
+        args->a.trials.progress = [&](std::int64_t done, std::int64_t total) {
+            progress.update(done, total);
+        };
+        estimates = {estimates_at(*args, result.scan.front()),
+                     estimates_at(*args, result.scan.back())};
+    }
+    if (args->json) {
+        print_json(*args, result, estimates);
+    } else {
+        print_designs(*args);
+        print_scan(*args, result);
+        print_verdict(*args, result);
+        fmt::print("\n  {} of replicas at each of {} values\n",
+                   counted(result.scan[0].pairs.pairs, "pair"), result.evaluations);
+        if (estimates) {
+            const bool crosses = (result.scan.front().pairs.difference > 0) !=
+                                 (result.scan.back().pairs.difference > 0);
+            print_estimates(*args, *estimates, crosses);
+        }
+    }
+    if (!result.interrupted) return exit_ok;
+    fmt::print(stderr, "railyard: interrupted: this is what {} values have shown\n",
+               result.evaluations);
+    return exit_interrupted;
+}
+
+}  // namespace railyard

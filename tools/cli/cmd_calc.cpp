@@ -1,0 +1,380 @@
+// railyard calc: the four calculators that practitioners keep on the back of an envelope. Each
+// prints its formula with the numbers filled in.
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "models/campaign/campaign.h"
+#include "tools/cli/cmd.h"
+#include "tools/cli/options.h"
+#include "tools/cli/terminal.h"
+
+namespace railyard {
+
+namespace {
+
+// Arguments of a calculator: quantities with units, checked like a scenario's.
+class Inputs {
+  public:
+    explicit Inputs(const po::variables_map& values) : values_(values) {}
+
+    bool has(const char* key) const { return values_.count(key) > 0; }
+    std::string text(const char* key) const { return values_[key].as<std::string>(); }
+
+    Quantity quantity(const char* key, Dimension dimension) {
+        Value v;
+        v.kind = Value::Kind::string;
+        v.text = text(key);
+        return own_.reader.quantity(v, fmt::format("--{}", key), {dimension}, Bound::positive)
+            .value_or(Quantity{dimension, 1, 1});
+    }
+    Duration time(const char* key) {
+        return Duration(quantity(key, Dimension::time).integer.value_or(1));
+    }
+    Bandwidth bandwidth(const char* key) {
+        return Bandwidth::bits_per_second(quantity(key, Dimension::bandwidth).integer.value_or(1));
+    }
+    // A count such as 405e9.
+    double number(const char* key, Bound bound = Bound::positive) {
+        Value v;
+        v.kind = Value::Kind::string;
+        v.text = text(key);
+        char* end = nullptr;
+        const double parsed = std::strtod(v.text.c_str(), &end);
+        if (v.text.empty() || *end != '\0' || !std::isfinite(parsed)) {
+            own_.diagnostics.error(
+                "", {}, fmt::format("--{}", key),
+                fmt::format("expected a number such as 70e9, found {}", v.describe()));
+            return 1;
+        }
+        v.kind = Value::Kind::real;
+        v.real = parsed;
+        return own_.reader.number(v, fmt::format("--{}", key), bound).value_or(1);
+    }
+    // The place of the word in `words`.
+    int choice(const char* key, const std::vector<std::string>& words) {
+        const auto word = std::find(words.begin(), words.end(), text(key));
+        if (word == words.end()) {
+            own_.diagnostics.error(
+                "", {}, fmt::format("--{}", key),
+                fmt::format("expected one of {}, found '{}'", fmt::join(words, ", "), text(key)));
+            return 0;
+        }
+        return static_cast<int>(word - words.begin());
+    }
+    std::int64_t count(const char* key) { return std::llround(number(key, Bound::count)); }
+    std::string entry(const char* key, const char* kind) {
+        const std::string name = text(key);
+        const std::vector<std::string> names = Catalogue::names(kind);
+        if (std::find(names.begin(), names.end(), name) == names.end()) {
+            own_.diagnostics.error("", {}, fmt::format("--{}", key),
+                                   fmt::format("no {} '{}' in the catalogue", kind, name),
+                                   suggest(name, names));
+            return "";
+        }
+        return name;
+    }
+    TransformerModel model() {
+        const std::string name = entry("model", "model");
+        own_.diagnostics.raise_if_any();
+        return read_model(own_.catalogue, name);
+    }
+    // Parameters by --params, or the model's; those that one token meets, or all.
+    double params(bool active = false) {
+        if (has("params")) return number("params");
+        if (active) return active_parameter_count(model());
+        return parameter_count(model());
+    }
+    Catalogue& catalogue() { return own_.catalogue; }
+    void check() const { own_.diagnostics.raise_if_any(); }
+
+  private:
+    const po::variables_map& values_;
+    StandaloneCatalogue own_{ValueChoice::corrected, nullptr, ""};
+};
+
+void need(const Inputs& in, const char* either, const char* other) {
+    if (in.has(either) || in.has(other)) return;
+    throw ScenarioError(fmt::format("needs --{} or --{}", either, other));
+}
+
+std::string gigabytes(double bytes) {
+    return fmt::format("{:.4g} GB", bytes * 1e-9);
+}
+
+int calc_checkpoint(const std::vector<std::string>& arguments) {
+    CommandLine line(
+        "railyard calc checkpoint --model NAME [options]",
+        "Size of a checkpoint, the time to write it, and the bandwidth that an interval asks for.");
+    line.add()("model", po::value<std::string>(), "A model in the catalogue")(
+        "params", po::value<std::string>(), "Or its number of parameters, such as 175e9")(
+        "bytes-per-param", po::value<std::string>(), "Bytes saved per parameter")(
+        "write-bandwidth", po::value<std::string>(), "What the store takes, such as \"4 GB/s\"")(
+        "interval", po::value<std::string>(), "Start to start, such as \"1 h\"")(
+        "stall-budget", po::value<std::string>(),
+        "Share of the time that may go into stalls (default 0.05)");
+    const auto values = line.parse(arguments);
+    if (!values) return exit_ok;
+    Inputs in(*values);
+    need(in, "model", "params");
+    const double params = in.params();
+    const double per_param =
+        in.has("bytes-per-param")
+            ? in.number("bytes-per-param")
+            : in.catalogue().number("checkpoint", "", "persisted_bytes_per_param");
+    const double budget =
+        in.has("stall-budget") ? in.number("stall-budget", Bound::fraction) : 0.05;
+    const Duration interval =
+        in.has("interval") ? in.time("interval") : Duration(std::chrono::hours(1));
+    std::optional<Bandwidth> write;
+    if (in.has("write-bandwidth")) write = in.bandwidth("write-bandwidth");
+    in.check();
+    const double size = params * per_param;
+    if (size > 9e18) throw ScenarioError("overflow: the checkpoint is larger than 9 EB");
+
+    fmt::print("size = parameters x bytes per parameter\n     = {:.6g} x {:g} = {}\n", params,
+               per_param, gigabytes(size));
+    if (write) {
+        const Duration stall = transfer_time(Bytes::of(std::llround(size)), *write);
+        fmt::print("stall = size / write bandwidth\n      = {} / {} = {}\n", gigabytes(size),
+                   to_text(*write), to_text(stall));
+        fmt::print("share of the time = stall / interval\n      = {} / {} = {:.3g} %\n",
+                   to_text(stall), to_text(interval), 100 * seconds(stall) / seconds(interval));
+        const double month = 30 * 86400.0;
+        fmt::print("in 30 days = 30 day / interval x stall\n      = {:.4g} x {} = {:.4g} h\n",
+                   month / seconds(interval), to_text(stall),
+                   month / seconds(interval) * seconds(stall) / 3600);
+    }
+    fmt::print(
+        "write bandwidth for {:g} % of stalls = size / (share x interval)\n      = {} / ({:g} x "
+        "{}) = "
+        "{:.4g} GB/s\n",
+        100 * budget, gigabytes(size), budget, to_text(interval),
+        size / (budget * seconds(interval)) * 1e-9);
+    return exit_ok;
+}
+
+// The options that are a plan's, by the keys of [job.parallel].
+std::string option_of(std::string key) {
+    std::replace(key.begin(), key.end(), '_', '-');
+    return key;
+}
+
+struct PlanCount {
+    const char* option;
+    std::int64_t ParallelPlan::*member;
+    const char* doc;
+};
+constexpr PlanCount plan_counts[] = {
+    {"tensor", &ParallelPlan::tensor, "Tensor-parallel ranks"},
+    {"context", &ParallelPlan::context, "Context-parallel ranks"},
+    {"pipeline", &ParallelPlan::pipeline, "Pipeline stages"},
+    {"data", &ParallelPlan::data, "Data-parallel replicas"},
+    {"expert", &ParallelPlan::expert, "Expert-parallel ranks"},
+    {"shard-ranks", &ParallelPlan::shard_ranks, "Ranks that ZeRO shares among (default: all)"},
+    {"first-stage-layers", &ParallelPlan::first_stage_layers, "Layers on the first stage"},
+    {"last-stage-layers", &ParallelPlan::last_stage_layers, "Layers on the last stage"},
+    {"interleave", &ParallelPlan::interleave, "Virtual pipeline stages per GPU"},
+    {"microbatch", &ParallelPlan::microbatch, "Sequences per microbatch"},
+};
+
+// Throws ScenarioError with all that the model says against the plan.
+void check_plan(const TransformerModel& model, const ParallelPlan& plan) {
+    Diagnostics diagnostics;
+    for (const PlanProblem& problem : plan_problems(model, plan)) {
+        diagnostics.error("", {}, "--" + option_of(problem.key), problem.message, problem.help);
+    }
+    diagnostics.raise_if_any();
+}
+
+ParallelPlan plan_of(Inputs& in, const TransformerModel& model) {
+    ParallelPlan plan;
+    for (const PlanCount& each : plan_counts) {
+        if (in.has(each.option)) plan.*each.member = in.count(each.option);
+    }
+    plan.sequence_length =
+        in.has("sequence-length") ? in.count("sequence-length") : model.sequence_length;
+    plan.zero = in.choice("zero", {"0", "1", "2", "3"});
+    plan.recompute = static_cast<Recompute>(in.choice("recompute", recompute_names()));
+    plan.sequence_parallel = !in.has("no-sequence-parallel");
+    plan.fused_attention = !in.has("unfused-attention");
+    plan.expert_imbalance = in.has("expert-imbalance")
+                                ? in.number("expert-imbalance", Bound::at_least_one)
+                                : in.catalogue().number("step_model", "all", "expert_imbalance");
+    const std::int64_t microbatches =
+        in.has("microbatches") ? in.count("microbatches") : plan.pipeline;
+    plan.global_batch = microbatches * plan.data * plan.microbatch;
+    in.check();
+    check_plan(model, plan);
+    return plan;
+}
+
+int calc_memory(const std::vector<std::string>& arguments) {
+    CommandLine line("railyard calc memory --model NAME [options]",
+                     "Memory per GPU of a training job, by component.");
+    line.add()("model", po::value<std::string>(), "A model in the catalogue")(
+        "gpu-node", po::value<std::string>()->default_value("dgx_h100"), "A node in the catalogue");
+    for (const PlanCount& each : plan_counts) {
+        line.add()(each.option, po::value<std::string>(), each.doc);
+    }
+    line.add()("microbatches", po::value<std::string>(),
+               "Microbatches per replica and step (default: pipeline)")(
+        "sequence-length", po::value<std::string>(), "Tokens (default: the model's)")(
+        "zero", po::value<std::string>()->default_value("1"), "ZeRO stage, 0 to 3")(
+        "recompute", po::value<std::string>()->default_value("selective"),
+        "none, selective, elementwise or full")(
+        "no-sequence-parallel", "Norms and residuals are on all tensor-parallel ranks")(
+        "unfused-attention", "Scores are written to memory")(
+        "expert-imbalance", po::value<std::string>(),
+        "Tokens of the busiest expert-parallel rank over the mean (default: the catalogue's)");
+    const auto values = line.parse(arguments);
+    if (!values) return exit_ok;
+    Inputs in(*values);
+    if (!in.has("model")) throw ScenarioError("needs --model");
+    const TransformerModel model = in.model();
+    const std::string node_name = in.entry("gpu-node", "node");
+    in.check();
+    const ParallelPlan plan = plan_of(in, model);
+    const ParameterBytes bytes = read_parameter_bytes(in.catalogue());
+    const Node node = read_node(in.catalogue(), node_name);
+    in.check();
+
+    fmt::print("{:.6g} parameters over {} GPUs: {}\n", parameter_count(model), plan.gpus(),
+               split_text(plan));
+    Table table({{"component", Table::Align::left},
+                 {"per GPU", Table::Align::right},
+                 {"=", Table::Align::left}});
+    const std::vector<MemoryUse> uses = memory_per_gpu(model, plan, bytes, node.gpu);
+    for (const MemoryUse& use : uses) {
+        table.add({use.component, fmt::format("{:.2f} GB", use.bytes * 1e-9), use.formula});
+    }
+    const double total = total_bytes(uses);
+    const double capacity = static_cast<double>(node.gpu.hbm_capacity.count());
+    table.add({"total", fmt::format("{:.2f} GB", total * 1e-9), ""});
+    fmt::print("{}{} has {:.1f} GB: {}\n", table.text(), node.gpu.name, capacity * 1e-9,
+               total <= capacity ? fmt::format("fits, {:.1f} GB left", (capacity - total) * 1e-9)
+                                 : fmt::format("{:.1f} GB too much", (total - capacity) * 1e-9));
+    return exit_ok;
+}
+
+int calc_time(const std::vector<std::string>& arguments) {
+    CommandLine line("railyard calc time --model NAME --tokens N --gpus N [options]",
+                     "How long a training run takes.");
+    line.add()("model", po::value<std::string>(), "A model in the catalogue")(
+        "params", po::value<std::string>(), "Or its number of (active) parameters")(
+        "tokens", po::value<std::string>(), "Tokens to train on, such as 15.6e12")(
+        "gpus", po::value<std::string>(), "GPUs")(
+        "gpu", po::value<std::string>()->default_value("h100_sxm"), "A GPU in the catalogue")(
+        "mfu", po::value<std::string>()->default_value("0.4"),
+        "Model FLOPs utilisation while stepping, of the bf16 peak")(
+        "goodput", po::value<std::string>()->default_value("1"),
+        "Share of the time that goes into steps");
+    const auto values = line.parse(arguments);
+    if (!values) return exit_ok;
+    Inputs in(*values);
+    need(in, "model", "params");
+    if (!in.has("tokens") || !in.has("gpus")) throw ScenarioError("needs --tokens and --gpus");
+    const double params = in.params(true);
+    const double tokens = in.number("tokens");
+    const double gpus = in.number("gpus");
+    const double mfu = in.number("mfu");
+    const double share = in.number("goodput");
+    const std::string gpu = in.entry("gpu", "gpu");
+    in.check();
+    const double peak = in.catalogue().compute("gpu", gpu, "bf16_dense").per_second;
+    const double rate = gpus * peak * mfu * share;
+    const double flops = 6 * params * tokens;
+    fmt::print("FLOPs = 6 x parameters x tokens\n      = 6 x {:.6g} x {:.6g} = {:.4g}\n", params,
+               tokens, flops);
+    fmt::print(
+        "time = FLOPs / (GPUs x bf16 peak x MFU x goodput)\n     = {:.4g} / ({:.6g} x {} x {:g} x "
+        "{:g}) "
+        "= {:.4g} h = {:.4g} day\n",
+        flops, gpus, to_text(Flops{peak}), mfu, share, flops / rate / 3600, flops / rate / 86400);
+    fmt::print("GPU-hours = GPUs x time = {:.4g}\n", gpus * flops / rate / 3600);
+    if (in.has("model")) {
+        const TransformerModel model = in.model();
+        const double forward = forward_flops_per_token(model, model.sequence_length);
+        fmt::print(
+            "with attention over {} tokens, as a run's MFU counts it:\n"
+            "FLOPs = 3 x forward FLOPs of a token x tokens\n"
+            "      = 3 x {:.4g} x {:.6g} = {:.4g}, {:.4g} day\n",
+            model.sequence_length, forward, tokens, 3 * forward * tokens,
+            3 * forward * tokens / rate / 86400);
+    }
+    return exit_ok;
+}
+
+int calc_kv_cache(const std::vector<std::string>& arguments) {
+    CommandLine line("railyard calc kv-cache --model NAME [options]",
+                     "Size of the key-value cache that serving a model keeps.");
+    line.add()("model", po::value<std::string>(), "A model in the catalogue")(
+        "batch", po::value<std::string>()->default_value("1"), "Sequences at once")(
+        "context", po::value<std::string>(), "Tokens per sequence (default: the model's)")(
+        "bytes-per-element", po::value<std::string>()->default_value("2"), "2 for bf16, 1 for fp8");
+    const auto values = line.parse(arguments);
+    if (!values) return exit_ok;
+    Inputs in(*values);
+    if (!in.has("model")) throw ScenarioError("needs --model");
+    const TransformerModel m = in.model();
+    const double batch = in.number("batch");
+    const double context =
+        in.has("context") ? in.number("context") : static_cast<double>(m.sequence_length);
+    const double element = in.number("bytes-per-element");
+    in.check();
+    const std::int64_t width =
+        m.kv_rank > 0 ? m.kv_rank + m.rotary_dim : 2 * m.kv_heads * m.head_dim;
+    const double per_token = static_cast<double>(m.layers * width) * element;
+    if (m.kv_rank > 0) {
+        fmt::print(
+            "bytes per token = layers x (latent + rotary dimension) x bytes per element\n"
+            "      = {} x ({} + {}) x {:g} = {:.0f} B\n",
+            m.layers, m.kv_rank, m.rotary_dim, element, per_token);
+    } else {
+        fmt::print(
+            "bytes per token = 2 x layers x KV heads x head dimension x bytes per element\n"
+            "      = 2 x {} x {} x {} x {:g} = {:.0f} B\n",
+            m.layers, m.kv_heads, m.head_dim, element, per_token);
+    }
+    fmt::print("cache = bytes per token x context x sequences\n      = {:.0f} x {:g} x {:g} = {}\n",
+               per_token, context, batch, gigabytes(per_token * context * batch));
+    return exit_ok;
+}
+
+struct Calculator {
+    const char* name;
+    int (*run)(const std::vector<std::string>&);
+    const char* doc;
+};
+
+constexpr Calculator calculators[] = {
+    {"checkpoint", calc_checkpoint,
+     "size of a checkpoint, its stall, the write bandwidth it asks for"},
+    {"memory", calc_memory, "training memory per GPU by component"},
+    {"time", calc_time, "how long a training run takes"},
+    {"kv-cache", calc_kv_cache, "size of the key-value cache of inference"},
+};
+
+}  // namespace
+
+int cmd_calc(const std::vector<std::string>& arguments) {
+    std::vector<std::string> names;
+    for (const Calculator& each : calculators) {
+        if (!arguments.empty() && arguments[0] == each.name) {
+            return each.run({arguments.begin() + 1, arguments.end()});
+        }
+        names.emplace_back(each.name);
+    }
+    const bool help = !arguments.empty() && (arguments[0] == "--help" || arguments[0] == "-h");
+    if (!help && !arguments.empty()) {
+        throw ScenarioError(fmt::format("no calculator '{}'", arguments[0]),
+                            suggest(arguments[0], names));
+    }
+    fmt::print("usage: railyard calc CALCULATOR [options]\n\n");
+    for (const Calculator& each : calculators) fmt::print("  {:11} {}\n", each.name, each.doc);
+    fmt::print("\n'railyard calc CALCULATOR --help' lists its options.\n");
+    return help ? exit_ok : exit_user_error;
+}
+
+}  // namespace railyard

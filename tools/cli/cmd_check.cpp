@@ -1,0 +1,55 @@
+// railyard check: all that is wrong with scenarios, nothing run.
+
+#include <fmt/format.h>
+
+#include "models/campaign/campaign.h"
+#include "tools/cli/cmd.h"
+#include "tools/cli/limits.h"
+#include "tools/cli/options.h"
+#include "tools/cli/terminal.h"
+#include "tools/cli/terminal_observer.h"
+
+namespace railyard {
+
+int cmd_check(const std::vector<std::string>& arguments) {
+    CommandLine line(
+        "railyard check SCENARIO.toml... [--set key=value]",
+        "Reads scenarios and reports every error and warning. Exit code 2 when one has an error,\n"
+        "3 when one is right but its job could never advance.");
+    line.positional("scenario", -1);
+    line.add_settings();
+    const auto values = line.parse(arguments);
+    if (!values) return exit_ok;
+    if (!values->count("scenario"))
+        throw ScenarioError("check needs a scenario file", "railyard check SCENARIO.toml...");
+
+    ScenarioChanges changes;
+    changes.settings = settings_of(*values);
+    changes.windows = std::make_shared<WindowCache>(terminal_observer());
+    bool ok = true;
+    bool stuck = false;
+    int limited = exit_ok;
+    for (const std::string& path : (*values)["scenario"].as<std::vector<std::string>>()) {
+        try {
+            const Scenario scenario = load_scenario_file(path, changes);
+            for (const Diagnostic& warning : scenario.warnings) {
+                fmt::print(stderr, "{}\n", format_diagnostic(warning, "warning"));
+            }
+            if (!scenario.no_path.empty()) {
+                stuck = true;
+                fmt::print(stderr, "{}: stuck: the job can't take its first step: {}\n", path,
+                           scenario.no_path);
+                continue;
+            }
+            limited = std::max(limited, complain_of_limits(scenario.limits->all()));
+            fmt::print("{}: {}\n", path, coloured("ok", Colour::green));
+        } catch (const ScenarioError& error) {
+            ok = false;
+            fmt::print(stderr, "{}\n", error.what());
+        }
+    }
+    if (!ok) return exit_user_error;
+    return stuck ? exit_stuck : limited;
+}
+
+}  // namespace railyard

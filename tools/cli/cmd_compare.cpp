@@ -1,0 +1,346 @@
+// railyard compare: which of these designs is better, by how much, how sure is that, and why.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "tools/cli/cmd.h"
+#include "tools/cli/compare_tables.h"
+#include "tools/cli/limits.h"
+#include "tools/cli/options.h"
+#include "tools/cli/terminal.h"
+#include "tools/cli/terminal_observer.h"
+#include "tools/results/results_db.h"
+#include "tools/study/arms.h"
+#include "tools/study/deciding_metric.h"
+
+namespace railyard {
+
+namespace {
+
+struct CompareArguments {
+    std::vector<std::string> files;
+    std::vector<Arm> arms;              // beside the one file
+    std::vector<std::string> settings;  // of the second arm with one file alone, else of all arms
+    std::vector<std::string> common;    // --seed, --replicas
+    std::string metric;                 // that decides; empty: deciding_metric says
+    std::string better;
+    std::string db;
+    unsigned threads = 1;
+    bool json = false;
+    bool estimates = true;
+};
+
+std::optional<CompareArguments> parse(const std::vector<std::string>& arguments) {
+    CommandLine line(
+        "railyard compare A.toml B.toml [C.toml...] | A.toml --set KEY=VALUE | A.toml --vary "
+        "KEY=V1,V2",
+        "Runs designs on the same random numbers and prints their difference with its interval, "
+        "the\n"
+        "verdict, and their ledgers and costs side by side. With one file alone --set makes the\n"
+        "second design; beside --arm, --vary or more files it changes all of them.");
+    line.positional("scenario", -1);
+    line.add_settings();
+    line.add()("vary", po::value<std::vector<std::string>>()->composing(),
+               "A design for each value: --vary job.checkpoint.interval=\"10 min\",\"1 h\"");
+    line.add()("arm", po::value<std::vector<std::string>>()->composing(),
+               "A design by name: --arm \"IB: fabric.compute.kind=infiniband; KEY=VALUE\"");
+    line.add()("metric", po::value<std::string>(),
+               "The metric that decides; without it what designs get done: goodput on the same "
+               "GPUs, else\ntokens per time or money; of many jobs their mean bounded slowdown");
+    line.add()("better", po::value<std::string>(),
+               "higher or lower; without it by the metric's name");
+    line.add()("seed", po::value<std::string>(), "Seed of all random streams (run.seed)");
+    line.add()("replicas", po::value<std::string>(), "Number of replicas of each (run.replicas)");
+    line.add()(
+        "jobs,j",
+        po::value<std::int64_t>()->default_value(std::max(1U, std::thread::hardware_concurrency())),
+        "Threads; the result does not depend on it");
+    line.add()("json", "Print one JSON object on standard output and nothing else");
+    line.add()("no-estimates", "Don't try the estimates that the verdict hangs on");
+    line.add()("db", po::value<std::string>(), "Write designs and comparisons to this SQLite file");
+    const auto values = line.parse(arguments);
+    if (!values) return std::nullopt;
+    const auto list = [&](const char* option) {
+        return values->count(option) ? (*values)[option].as<std::vector<std::string>>()
+                                     : std::vector<std::string>();
+    };
+    CompareArguments out;
+    out.files = list("scenario");
+    out.arms = arms_of(list("vary"), list("arm"));
+    out.settings = settings_of(*values);
+    for (const char* key : {"seed", "replicas"}) {
+        if (values->count(key)) {
+            out.common.push_back(fmt::format("run.{}={}", key, (*values)[key].as<std::string>()));
+        }
+    }
+    if (values->count("metric")) out.metric = (*values)["metric"].as<std::string>();
+    if (values->count("better")) out.better = (*values)["better"].as<std::string>();
+    if (!out.better.empty() && out.better != "higher" && out.better != "lower") {
+        throw ScenarioError(
+            fmt::format("--better: expected higher or lower, found {}", out.better));
+    }
+    if (values->count("db")) {
+        out.db = (*values)["db"].as<std::string>();
+        if (out.db.empty()) throw ScenarioError("--db: expected a file name, found nothing");
+    }
+    const std::int64_t threads = (*values)["jobs"].as<std::int64_t>();
+    if (threads < 1)
+        throw ScenarioError(fmt::format("--jobs: expected 1 or more, found {}", threads));
+    constexpr std::int64_t threads_max = 1024;
+    out.threads = static_cast<unsigned>(std::min(threads, threads_max));
+    out.json = values->count("json") > 0;
+    out.estimates = values->count("no-estimates") == 0;
+    return out;
+}
+
+// A, B ... Z, then by number.
+std::string letter(std::size_t i) {
+    constexpr std::size_t letters = 26;
+    return i < letters ? std::string(1, static_cast<char>('A' + i)) : fmt::format("arm {}", i + 1);
+}
+
+std::vector<std::string> joined(std::vector<std::string> first,
+                                const std::vector<std::string>& second) {
+    first.insert(first.end(), second.begin(), second.end());
+    return first;
+}
+
+std::vector<ComparedArm> load_arms(const CompareArguments& args) {
+    const auto windows = std::make_shared<WindowCache>(terminal_observer());
+    std::vector<ComparedArm> arms;
+    const auto add = [&](const std::string& name, const std::string& file,
+                         const std::vector<std::string>& settings) {
+        arms.push_back(load_arm(name, file, joined(settings, args.common), windows));
+    };
+    if (args.files.size() > 1) {
+        if (!args.arms.empty()) {
+            throw ScenarioError(
+                "--arm and --vary make designs of one scenario, and there are several",
+                "name one scenario, or leave them out");
+        }
+        for (std::size_t i = 0; i < args.files.size(); ++i)
+            add(letter(i), args.files[i], args.settings);
+        return arms;
+    }
+    if (args.files.empty()) {
+        throw ScenarioError("compare needs two designs",
+                            "railyard compare A.toml B.toml, or A.toml --set KEY=VALUE; 'compare "
+                            "--help' says more");
+    }
+    if (args.arms.empty()) {
+        add(letter(0), args.files[0], {});
+        if (!args.settings.empty()) add(letter(1), args.files[0], args.settings);
+    } else {
+        add(letter(0), args.files[0], args.settings);
+    }
+    for (const Arm& arm : args.arms) {
+        const std::string name = letter(arms.size());
+        add(arm.name.empty() ? name : fmt::format("{} ({})", name, arm.name), args.files[0],
+            joined(args.settings, arm.settings));
+    }
+    if (arms.size() < 2) {
+        throw ScenarioError("compare needs two designs, and there is one",
+                            "name a second scenario, or say what changes: --set KEY=VALUE");
+    }
+    return arms;
+}
+
+// All arms have as many replicas as the one with the fewest.
+bool run_arms(std::vector<ComparedArm>& arms, unsigned threads) {
+    std::int64_t replicas = arms[0].scenario.replicas;
+    for (const ComparedArm& arm : arms) replicas = std::min(replicas, arm.scenario.replicas);
+    const auto total = static_cast<std::int64_t>(arms.size()) * replicas;
+    Progress progress("replicas");
+    std::int64_t before = 0;
+    for (ComparedArm& arm : arms) {
+        arm.scenario.replicas = replicas;
+        CampaignOptions options;
+        options.threads = threads;
+        options.cancelled = &interrupted();
+        options.progress = [&](std::int64_t done, std::int64_t) {
+            progress.update(before + done, total);
+        };
+        CampaignResult result = run_campaign(arm.scenario, options);
+        if (result.cancelled) return false;
+        before += replicas;
+        for (ReplicaResult& r : result.replicas) arm.records.push_back(record_of(std::move(r)));
+        arm.summary = summarise_point(arm.records, arm.scenario);
+        if (arm.scenario.cost) arm.cost = study_costs(arm.records, arm.scenario);
+        arm.limits = result.limits;
+    }
+    return true;
+}
+
+// A name that no replica will have is found before all of them have run.
+void check_metric(const std::vector<ComparedArm>& arms, const std::string& wanted) {
+    std::vector<std::string> names;
+    for (const ComparedArm& arm : arms) {
+        std::vector<std::string> own;
+        for (const Metric& m : run_replica(arm.scenario, 0, false).metrics) own.push_back(m.name);
+        if (&arm == &arms[0]) names = own;
+        std::erase_if(names, [&](const std::string& name) {
+            return std::find(own.begin(), own.end(), name) == own.end();
+        });
+    }
+    if (std::find(names.begin(), names.end(), wanted) == names.end()) {
+        const std::string near = did_you_mean(wanted, names);
+        throw ScenarioError(
+            fmt::format("--metric: there is no metric '{}' that all designs have", wanted),
+            near.empty() ? "--json without --metric prints all of them" : near);
+    }
+}
+
+DecidingMetric chosen_metric(const std::vector<ComparedArm>& arms, const CompareArguments& args) {
+    DecidingMetric out{args.metric, better_of(args.metric), ""};
+    if (args.metric.empty()) {
+        std::vector<const Scenario*> designs;
+        for (const ComparedArm& arm : arms) designs.push_back(&arm.scenario);
+        out = deciding_metric(designs);
+    } else {
+        check_metric(arms, args.metric);
+    }
+    if (!args.better.empty()) {
+        out.better = args.better == "higher" ? Better::higher : Better::lower;
+    }
+    return out;
+}
+
+void compare_all(Comparison& c) {
+    const std::size_t n = c.arms.size();
+    c.confidence = corrected_confidence(0.95, static_cast<std::int64_t>(n * (n - 1) / 2));
+    for (std::size_t a = 0; a < n; ++a) {
+        for (std::size_t b = a + 1; b < n; ++b) {
+            const auto pair =
+                compare_arms(c.arms, a, b, c.decided_by.metric, c.decided_by.better, c.confidence);
+            c.metrics.insert(c.metrics.end(), pair.begin(), pair.end());
+        }
+    }
+}
+
+void try_estimates(Comparison& c, const CompareArguments& args) {
+    const MetricComparison& front = c.front_runners();
+    const Verdict verdict = front.pairs.verdict;
+    if (verdict == Verdict::equal) return;  // nothing that could turn
+    const auto judged = [&](std::size_t i) {
+        const ComparedArm& arm = c.arms[i];
+        return JudgedDesign{arm.name,
+                            arm.toml,
+                            arm.file,
+                            {.settings = arm.settings, .windows = arm.scenario.windows}};
+    };
+    Progress progress("estimates");
+    TrialOptions like;
+    like.threads = args.threads;
+    like.replicas = c.arms[0].scenario.replicas;
+    like.cancelled = &interrupted();
+    like.progress = [&](std::int64_t done, std::int64_t total) { progress.update(done, total); };
+    c.estimates = verdict_estimates(like, judged(front.a), judged(front.b),
+                                    {front.metric, front.unit, front.better, front.pairs.difference,
+                                     verdict != Verdict::undecided});
+}
+
+Ending worst_ending(const Comparison& c) {
+    Ending worst = Ending::complete;
+    for (const ComparedArm& arm : c.arms) {
+        if (arm.summary.ending == Ending::stuck) return Ending::stuck;
+        if (arm.summary.ending == Ending::limit || !arm.limits.empty()) worst = Ending::limit;
+    }
+    return worst;
+}
+
+void save(const Comparison& c, ResultsDb& db) {
+    RunSpec run;
+    run.kind = "compare";
+    run.file = c.arms[0].file;
+    run.title = c.arms[0].scenario.title;
+    run.version = result_version();
+    run.seed = c.arms[0].scenario.seed;
+    run.points_wanted = static_cast<std::int64_t>(c.arms.size());
+    run.replicas_wanted = c.arms[0].scenario.replicas;
+    const std::int64_t id = db.begin_run(run);
+    PointKeys keys(result_version());
+    for (std::size_t i = 0; i < c.arms.size(); ++i) {
+        const ComparedArm& arm = c.arms[i];
+        const std::int64_t point =
+            db.point({arm.file, arm.toml, arm.settings, keys.of(arm.document), arm.scenario.title,
+                      result_version()});
+        db.attach(id, static_cast<std::int64_t>(i), point, arm.name);
+        db.describe_point(point, arm.scenario, arm.records[0]);
+        for (const StoredReplica& r : arm.records) db.add(point, r, texts_of(r));
+        db.finish_point(point, arm.scenario.causes, arm.summary,
+                        ending_name(arm.limits.empty() ? arm.summary.ending : Ending::limit));
+    }
+    for (const MetricComparison& m : c.metrics) db.add_comparison(id, m);
+    db.finish_run(id, ending_name(worst_ending(c)), "", "");
+    db.commit();
+}
+
+int exit_code(const Comparison& c) {
+    switch (worst_ending(c)) {
+        case Ending::complete:
+            return exit_ok;
+        case Ending::stuck:
+            fmt::print(stderr, "railyard: stuck: some replicas never get their job done\n");
+            return exit_stuck;
+        case Ending::limit:
+            break;
+    }
+    for (const ComparedArm& arm : c.arms) {
+        complain_of_limits(arm.limits);
+        if (arm.summary.ending == Ending::limit) {
+            fmt::print(
+                stderr,
+                "railyard: limit: {}: run.events_max = {} was reached: this result is partial\n",
+                arm.name, arm.scenario.events_max);
+        }
+    }
+    return exit_limit;
+}
+
+}  // namespace
+
+int cmd_compare(const std::vector<std::string>& arguments) {
+    const std::optional<CompareArguments> args = parse(arguments);
+    if (!args) return exit_ok;
+    Comparison comparison;
+    comparison.arms = load_arms(*args);
+    for (const ComparedArm& arm : comparison.arms) {
+        for (const Diagnostic& warning : arm.scenario.warnings) {
+            fmt::print(stderr, "{}\n", format_diagnostic(warning, "warning"));
+        }
+    }
+    for (const ComparedArm& arm : comparison.arms) {
+        if (arm.scenario.no_path.empty()) continue;
+        fmt::print(stderr, "railyard: stuck: {}: the job can't take its first step: {}\n", arm.name,
+                   arm.scenario.no_path);
+        return exit_stuck;
+    }
+    check_pairs(comparison.arms);
+    comparison.decided_by = chosen_metric(comparison.arms, *args);
+    // Before the work, so that a file that can't be written is known at once.
+    std::unique_ptr<ResultsDb> db;
+    if (!args->db.empty()) db = std::make_unique<ResultsDb>(args->db);
+    if (!run_arms(comparison.arms, args->threads)) throw Interrupted();
+    compare_all(comparison);
+    if (args->estimates) try_estimates(comparison, *args);
+    if (args->json) {
+        fmt::print("{}\n", comparison_json(comparison, version()));
+    } else {
+        print_comparison(comparison);
+    }
+    std::fflush(stdout);  // the answer is out, whatever becomes of the database
+    const int code = exit_code(comparison);
+    if (!db) return code;
+    try {
+        save(comparison, *db);
+    } catch (const DatabaseError& error) {
+        fmt::print(stderr, "{}\nrailyard: this result is whole; the database is not\n",
+                   error.what());
+        return code == exit_ok ? int{exit_limit} : code;
+    }
+    return code;
+}
+
+}  // namespace railyard

@@ -1,0 +1,379 @@
+// railyard cost: what the scenario's cluster costs to buy, to keep and to use, line by line, and what its
+// answer costs; several designs at the same prices.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "models/campaign/campaign.h"
+#include "tools/cli/cmd.h"
+#include "tools/cli/cost_report.h"
+#include "tools/cli/options.h"
+#include "tools/cli/terminal.h"
+#include "tools/cli/terminal_observer.h"
+#include "tools/cli/verdict_table.h"
+#include "tools/program/json_text.h"
+#include "tools/study/arms.h"
+
+namespace railyard {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Costed {
+    std::string name;  // of the arm
+    ScenarioChanges changes;
+    Scenario scenario;
+    CampaignResult result;
+    CostStudy study;
+};
+
+// None, and why is said, when the job can't take its first step.
+std::optional<Costed> cost_of(const std::string& path, ScenarioChanges changes, const Arm& arm,
+                              unsigned threads) {
+    changes.settings.insert(changes.settings.end(), arm.settings.begin(), arm.settings.end());
+    Costed out{arm.name, changes, load_scenario_file(path, changes), {}, {}};
+    for (const Diagnostic& warning : out.scenario.warnings) {
+        fmt::print(stderr, "{}{}\n", arm.name.empty() ? "" : arm.name + ": ",
+                   format_diagnostic(warning, "warning"));
+    }
+    if (!out.scenario.cost) {
+        throw ScenarioError(fmt::format("{} has no [cost]", path),
+                            "an empty [cost] takes the catalogue's prices");
+    }
+    if (!out.scenario.no_path.empty()) {
+        fmt::print(stderr, "railyard: stuck: the job can't take its first step: {}\n",
+                   out.scenario.no_path);
+        return std::nullopt;
+    }
+    CampaignOptions options;
+    options.threads = threads;
+    options.cancelled = &interrupted();
+    out.result = run_campaign(out.scenario, options);
+    if (out.result.cancelled) throw Interrupted();
+    out.study = study_costs(out.scenario, out.result.replicas);
+    return out;
+}
+
+std::string cents_text(Cents amount) {
+    const double whole = std::floor(usd(amount) + 0.5);
+    return grouped(whole);
+}
+
+std::string number_text(double v) {
+    return v == std::floor(v) && v < 1e15 ? grouped(v) : fmt::format("{:.4g}", v);
+}
+
+std::string price_text(double v, const std::string& unit) {
+    return unit.empty() || unit == "/year" ? fmt::format("{:g} %", 100 * v) : number_text(v);
+}
+
+// A row for each line that pays for something.
+void add_lines(Table& table, const CostPlan& plan, const std::vector<CostLine>& lines,
+               const std::vector<double>& quantities, Cents& sum) {
+    const std::vector<double> prices = typical_prices(plan.prices);
+    const Cents hardware = hardware_sum(plan, prices);
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        CostLine line = lines[i];
+        line.quantity = quantities[i];
+        if (line.quantity <= 0) continue;
+        const Price& price = plan.prices[line.price];
+        const Cents paid = line_sum(line, prices, hardware);
+        sum += paid;
+        table.add({line.what, line.of_hardware ? "" : number_text(line.quantity), line.per,
+                   price_text(price.typical, price.unit),
+                   price.low == price.high
+                       ? ""
+                       : fmt::format("{} to {}", price_text(price.low, price.unit),
+                                     price_text(price.high, price.unit)),
+                   cents_text(paid), price.name, price.origin.substr(0, price.origin.find(':'))});
+    }
+}
+
+std::vector<double> quantities_of(const std::vector<CostLine>& lines) {
+    std::vector<double> out;
+    for (const CostLine& line : lines) out.push_back(line.quantity);
+    return out;
+}
+
+// Of a year, as the campaign uses it and the rest of it idle.
+std::vector<double> used_per_year(const Costed& c) {
+    const CostPlan& plan = c.scenario.cost->plan;
+    std::vector<CampaignUse> campaigns;
+    for (const ReplicaResult& r : c.result.replicas) campaigns.push_back(usage_of(c.scenario, r));
+    const CampaignUse all = together(campaigns);
+    std::vector<double> out;
+    for (std::size_t i = 0; i < plan.used.size(); ++i) {
+        out.push_back(used_in_a_year(plan, i, all));
+    }
+    return out;
+}
+
+Table line_table(const char* title) {
+    return Table({{title},
+                  {"quantity", Table::Align::right},
+                  {""},
+                  {"price, USD", Table::Align::right},
+                  {"low to high", Table::Align::right},
+                  {"sum, USD", Table::Align::right},
+                  {"name in cost.price"},
+                  {"source"}});
+}
+
+void print_budget(const CostPlan& plan, Cents bought) {
+    if (!plan.budget) return;
+    const double over = usd(bought) - *plan.budget;
+    fmt::print("  {} the budget of {} by {}\n",
+               over > 0 ? coloured("over", Colour::red) : coloured("within", Colour::green),
+               money_text(*plan.budget), money_text(std::abs(over)));
+}
+
+void print_lines(const Costed& c) {
+    const CostPlan& plan = c.scenario.cost->plan;
+    Table capital = line_table("capital");
+    Cents bought = 0;
+    add_lines(capital, plan, plan.capital, quantities_of(plan.capital), bought);
+    capital.add({"total", "", "", "", "", cents_text(bought), "", ""});
+    fmt::print("{}\n{}", coloured(c.scenario.title, Colour::bold), capital.text());
+    print_budget(plan, bought);
+    Table yearly = line_table("a year");
+    Cents kept = cents(c.study.typical.depreciation);
+    yearly.add({"depreciation", number_text(plan.years), "years",
+                plan.residual > 0 ? fmt::format("{:g} % left", 100 * plan.residual) : "", "",
+                cents_text(kept), "", ""});
+    add_lines(yearly, plan, plan.yearly, quantities_of(plan.yearly), kept);
+    add_lines(yearly, plan, plan.used, used_per_year(c), kept);
+    yearly.add({"total", "", "", "", "", cents_text(kept), "", ""});
+    fmt::print("\n{}", yearly.text());
+    const YearlyCost& t = c.study.typical;
+    fmt::print("  a year like the campaign's {}: goodput {:.2f} %, {:.4g} goodput GPU-hours{}\n",
+               time_text(c.result.simulated_s), 100 * c.result.metric("goodput").summary.mean,
+               t.goodput_gpu_hours,
+               t.tokens > 0 ? fmt::format(", {:.4g} tokens", t.tokens) : std::string());
+}
+
+Json lines_json(const CostPlan& plan, const std::vector<CostLine>& lines,
+                const std::vector<double>& quantities) {
+    const std::vector<double> prices = typical_prices(plan.prices);
+    const Cents hardware = hardware_sum(plan, prices);
+    Json out = Json::array();
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        CostLine line = lines[i];
+        line.quantity = quantities[i];
+        if (line.quantity <= 0) continue;
+        const Price& price = plan.prices[line.price];
+        out.push_back({{"what", line.what},
+                       {"quantity", line.quantity},
+                       {"per", line.per},
+                       {"price", price.name},
+                       {"unit", price.unit},
+                       {"low", price.low},
+                       {"typical", price.typical},
+                       {"high", price.high},
+                       {"sum_usd", usd(line_sum(line, prices, hardware))},
+                       {"source", price.origin}});
+    }
+    return out;
+}
+
+Json costed_json(const Costed& c) {
+    const CostPlan& plan = c.scenario.cost->plan;
+    return {{"arm", c.name},
+            {"digest", c.result.digest},
+            {"capital", lines_json(plan, plan.capital, quantities_of(plan.capital))},
+            {"depreciation_usd", c.study.typical.depreciation},
+            {"yearly", lines_json(plan, plan.yearly, quantities_of(plan.yearly))},
+            {"used", lines_json(plan, plan.used, used_per_year(c))},
+            {"cost", cost_json(c.scenario, c.study)}};
+}
+
+// What decides between designs: what their work costs.
+CostFigure deciding_figure(const std::vector<Costed>& arms) {
+    return cost_figures(arms[0].scenario).back();
+}
+
+// The estimates that decide between the two cheapest of several designs.
+struct Estimated {
+    VerdictEstimates found;
+    std::string first;  // empty: of one design
+    std::string second;
+};
+
+Estimated try_estimates(const std::string& path, const std::vector<Costed>& arms,
+                        unsigned threads) {
+    const std::string text = read_file(path);
+    const CostFigure figure = deciding_figure(arms);
+    const std::string metric = std::string("cost_") + figure.name;
+    const auto judged = [&](const Costed& arm) {
+        return JudgedDesign{arm.name, text, path, arm.changes};
+    };
+    Progress progress("estimates");
+    TrialOptions like;
+    like.threads = threads;
+    like.cancelled = &interrupted();
+    like.progress = [&](std::int64_t done, std::int64_t total) { progress.update(done, total); };
+    if (arms.size() == 1) {
+        return {answer_estimates(like, judged(arms[0]), metric, "USD"), "", ""};
+    }
+    std::vector<const Costed*> order;
+    for (const Costed& arm : arms) order.push_back(&arm);
+    std::stable_sort(order.begin(), order.end(), [&](const Costed* a, const Costed* b) {
+        return figure.of(a->study.typical) < figure.of(b->study.typical);
+    });
+    const CostDifference d = compare_costs(order[0]->study, order[1]->study, figure.of);
+    return {verdict_estimates(like, judged(*order[0]), judged(*order[1]),
+                              {metric, "USD", Better::lower, d.difference.typical, d.decided()}),
+            order[0]->name, order[1]->name};
+}
+
+std::string verdict_text(const CostDifference& d, const Costed& first, const Costed& other) {
+    const double cheaper = std::max(d.second_cheaper, 1 - d.second_cheaper);
+    const std::string& winner = d.second_cheaper >= 0.5 ? other.name : first.name;
+    return fmt::format("{} in {:.0f} % of draws{}", winner, 100 * cheaper,
+                       d.decided() ? "" : ": undecided");
+}
+
+void print_comparison(const std::vector<Costed>& arms) {
+    fmt::print("{}\n", coloured(arms[0].scenario.title, Colour::bold));
+    for (const Costed& arm : arms) {
+        const CostPlan& plan = arm.scenario.cost->plan;
+        fmt::print("  {}: goodput {:.2f} %, {}{}\n", arm.name,
+                   100 * arm.result.metric("goodput").summary.mean,
+                   plan.left_out.empty() ? "" : "without ", fmt::join(plan.left_out, ", "));
+        print_budget(plan, capital_sum(plan, typical_prices(plan.prices)));
+    }
+    for (const CostFigure& figure : cost_figures(arms[0].scenario)) {
+        Table table({{figure.label},
+                     {"typical", Table::Align::right},
+                     {"middle 95 %"},
+                     {fmt::format("less {}", arms[0].name), Table::Align::right},
+                     {"middle 95 %, same prices"},
+                     {"cheaper"}});
+        for (const Costed& arm : arms) {
+            const CostRange range = arm.study.range(figure.of);
+            std::vector<std::string> row = {
+                arm.name, money_text(range.typical),
+                fmt::format("{} to {}", money_text(range.low), money_text(range.high))};
+            if (&arm == &arms[0]) {
+                row.insert(row.end(), {"", "", ""});
+            } else {
+                const CostDifference d = compare_costs(arms[0].study, arm.study, figure.of);
+                row.insert(row.end(), {money_text(d.difference.typical),
+                                       fmt::format("{} to {}", money_text(d.difference.low),
+                                                   money_text(d.difference.high)),
+                                       verdict_text(d, arms[0], arm)});
+            }
+            table.add(std::move(row));
+        }
+        fmt::print("\n{}", table.text());
+    }
+}
+
+Json comparison_json(const std::vector<Costed>& arms) {
+    Json out = Json::array();
+    for (std::size_t i = 1; i < arms.size(); ++i) {
+        Json figures = Json::object();
+        for (const CostFigure& figure : cost_figures(arms[0].scenario)) {
+            const CostDifference d = compare_costs(arms[0].study, arms[i].study, figure.of);
+            figures[figure.name] = {{"difference", range_json(d.difference)},
+                                    {"share_of_draws_cheaper", d.second_cheaper},
+                                    {"decided", d.decided()}};
+        }
+        out.push_back({{"arm", arms[i].name}, {"less", arms[0].name}, {"figures", figures}});
+    }
+    return out;
+}
+
+int exit_of(const std::vector<Costed>& arms) {
+    int code = exit_ok;
+    for (const Costed& arm : arms) {
+        if (arm.result.ending() == Ending::stuck) return exit_stuck;
+        if (arm.result.ending() == Ending::limit) code = exit_limit;
+    }
+    return code;
+}
+
+}  // namespace
+
+int cmd_cost(const std::vector<std::string>& arguments) {
+    CommandLine line(
+        "railyard cost SCENARIO.toml [options]",
+        "Prints what the cluster of a scenario with [cost] costs, line by line, then what a\n"
+        "goodput GPU-hour and 10^12 trained tokens cost, with the interval that prices and\n"
+        "failures give. Designs given as arms are compared at the same prices.");
+    line.positional("scenario", 1);
+    line.add_settings();
+    line.add()(
+        "vary", po::value<std::vector<std::string>>()->composing(),
+        "Compare values (combinations, if given more than once): --vary \"cluster.nodes=4,8\"");
+    line.add()("arm", po::value<std::vector<std::string>>()->composing(),
+               "Compare designs: --arm \"NAME: KEY=VALUE; KEY=VALUE\"");
+    line.add()(
+        "jobs,j",
+        po::value<std::int64_t>()->default_value(std::max(1U, std::thread::hardware_concurrency())),
+        "Threads; the result does not depend on it");
+    line.add()("json", "Print one JSON object on standard output and nothing else");
+    line.add()("no-estimates", "Don't try the estimates that the cost hangs on");
+    const auto values = line.parse(arguments);
+    if (!values) return exit_ok;
+    if (!values->count("scenario")) {
+        throw ScenarioError("cost needs a scenario file", "railyard cost SCENARIO.toml");
+    }
+    const std::string path = (*values)["scenario"].as<std::vector<std::string>>()[0];
+    const auto all_of = [&](const char* option) {
+        return values->count(option) ? (*values)[option].as<std::vector<std::string>>()
+                                     : std::vector<std::string>();
+    };
+    constexpr std::int64_t threads_max = 1024;
+    const std::int64_t threads = (*values)["jobs"].as<std::int64_t>();
+    if (threads < 1)
+        throw ScenarioError(fmt::format("--jobs: expected 1 or more, found {}", threads));
+    ScenarioChanges changes;
+    changes.settings = settings_of(*values);
+    changes.windows = std::make_shared<WindowCache>(terminal_observer());
+    std::vector<Arm> arms = arms_of(all_of("vary"), all_of("arm"));
+    const bool alone = arms.empty();
+    if (alone) arms.emplace_back();
+    std::vector<Costed> costed;
+    for (const Arm& arm : arms) {
+        auto each =
+            cost_of(path, changes, arm, static_cast<unsigned>(std::min(threads, threads_max)));
+        if (!each) return exit_stuck;
+        costed.push_back(std::move(*each));
+    }
+    std::optional<Estimated> estimates;
+    if (!values->count("no-estimates")) {
+        estimates =
+            try_estimates(path, costed, static_cast<unsigned>(std::min(threads, threads_max)));
+    }
+    if (values->count("json")) {
+        Json out = {{"scenario", path}, {"version", version()}, {"arms", Json::array()}};
+        for (const Costed& each : costed) out["arms"].push_back(costed_json(each));
+        if (!alone) out["comparison"] = comparison_json(costed);
+        if (estimates) {
+            out["estimates"] =
+                verdict_estimates_json(estimates->found, estimates->first, estimates->second);
+        }
+        fmt::print("{}\n", one_line(out));
+        return exit_of(costed);
+    }
+    if (alone) {
+        print_lines(costed[0]);
+        print_cost_figures(costed[0].scenario, costed[0].study);
+    } else {
+        print_comparison(costed);
+    }
+    if (estimates && estimates->first.empty()) {
+        print_answer_estimates(estimates->found);
+    } else if (estimates) {
+        print_verdict_estimates(estimates->found, estimates->first, estimates->second);
+    }
+    if (estimates && estimates->found.default_ranges) print_default_range();
+    return exit_of(costed);
+}
+
+}  // namespace railyard

@@ -1,0 +1,367 @@
+// railyard explain: why is goodput not 100 %?
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "tools/cli/cmd.h"
+#include "tools/cli/cost_report.h"
+#include "tools/cli/limits.h"
+#include "tools/cli/study_arguments.h"
+#include "tools/cli/terminal.h"
+#include "tools/cli/verdict_table.h"
+#include "tools/program/json_text.h"
+#include "tools/study/attribution.h"
+#include "tools/study/upgrades.h"
+
+namespace railyard {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json finite(double v) {
+    return std::isfinite(v) ? Json(v) : Json(nullptr);
+}
+
+Json json_of(const std::optional<Summary>& s) {
+    if (!s) return nullptr;
+    return {{"mean", finite(s->mean)}, {"ci95", {finite(s->ci95.low), finite(s->ci95.high)}}};
+}
+
+std::string names_of(const LossCauses& causes) {
+    std::vector<std::string_view> names;
+    for (std::size_t i = 0; i < loss_cause_count; ++i) {
+        if (causes[i]) names.push_back(loss_cause_name(static_cast<LossCause>(i)));
+    }
+    return names.empty() ? "nothing" : fmt::format("{}", fmt::join(names, ", "));
+}
+
+Json json_of(const UpgradeTable& table) {
+    Json out = Json::array();
+    for (const UpgradeEffect& e : table.effects) {
+        Json row = {{"change", e.upgrade.name},
+                    {"settings", e.upgrade.settings},
+                    {"free", e.upgrade.free},
+                    {"speed", json_of(e.speed)},
+                    {"goodput", json_of(e.goodput)}};
+        if (e.cost) {
+            row["cost_per_year"] = range_json(*e.cost);
+            row["steps_per_cost"] = range_json(*e.return_on_cost);
+        }
+        out.push_back(row);
+    }
+    return out;
+}
+
+void print_json(const Scenario& s, const Attribution& a,
+                const std::optional<UpgradeTable>& upgrades,
+                const std::optional<VerdictEstimates>& estimates) {
+    Json causes = Json::array();
+    for (const CauseOfLoss& c : a.causes) {
+        causes.push_back({{"name", loss_cause_name(c.cause)},
+                          {"share", json_of(c.share)},
+                          {"sampling_error", finite(c.sampling_error)},
+                          {"alone", json_of(c.alone)},
+                          {"last", json_of(c.last)}});
+    }
+    Json residue = Json::object();
+    for (std::size_t i = 1; i < a.residue.size(); ++i) {
+        if (a.residue[i] == 0) continue;
+        residue[std::string(category_name(static_cast<Category>(i)))] = a.residue[i];
+    }
+    Json out = {{"scenario", s.file},
+                {"version", version()},
+                {"seed", s.seed},
+                {"replicas", a.goodput.count},
+                {"arms", a.arms},
+                {"complete", a.complete() && a.unfinished.empty()},
+                {"goodput", json_of(a.goodput)},
+                {"ideal", json_of(a.ideal)},
+                {"causes", causes},
+                {"residue", residue}};
+    if (upgrades) {
+        out["upgrades"] = json_of(*upgrades);
+        out["impossible_upgrades"] = upgrades->impossible;
+    }
+    if (estimates) {
+        out["estimates"] = verdict_estimates_json(*estimates, upgrades->contest->best.name,
+                                                  upgrades->contest->second.name);
+    }
+    fmt::print("{}\n", one_line(out));
+}
+
+std::string points(double fraction) {
+    return fmt::format("{:+.2f}", 100 * fraction);
+}
+
+std::string points(const std::optional<Summary>& s) {
+    return s ? points(s->mean) : "-";
+}
+
+// "+4.1 to +4.3" over replicas, and beside it what sampled orders leave open.
+std::string interval_text(const CauseOfLoss& c) {
+    if (!c.share) return "-";
+    std::string out =
+        std::isfinite(c.share->ci95.low)
+            ? fmt::format("{} to {}", points(c.share->ci95.low), points(c.share->ci95.high))
+            : "one replica: none";
+    if (c.sampling_error > 0) out += fmt::format(", orders +- {:.2g}", 100 * c.sampling_error);
+    return out;
+}
+
+void print_causes(const Attribution& a) {
+    constexpr int bar_width = 20;
+    double largest = 1e-9;
+    for (const CauseOfLoss& c : a.causes) {
+        if (c.share) largest = std::max(largest, c.share->mean);
+    }
+    Table table({{"cause of loss", Table::Align::left},
+                 {"share, points", Table::Align::right},
+                 {"95 % interval", Table::Align::left},
+                 {"", Table::Align::left},
+                 {"alone", Table::Align::right},
+                 {"last", Table::Align::right},
+                 {"", Table::Align::left}});
+    double sum = 0;
+    for (const CauseOfLoss& c : a.causes) {
+        const double mean = c.share ? c.share->mean : 0;
+        sum += mean;
+        table.add({std::string(loss_cause_name(c.cause)), points(c.share), interval_text(c),
+                   coloured(bar(mean / largest, bar_width), Colour::yellow), points(c.alone),
+                   points(c.last), coloured(loss_cause_doc(c.cause), Colour::dim)});
+    }
+    if (a.complete()) table.add({"together", points(sum), "", "", "", "", ""});
+    fmt::print("\n{}", table.text());
+}
+
+// What is left when all causes are gone, in words of its own.
+std::string_view residue_doc(Category category) {
+    switch (category) {
+        case Category::exposed_communication:
+            return "what the plan has to send, on a network with nothing in its way";
+        case Category::pipeline_bubble:
+            return "what the plan's pipeline costs";
+        case Category::data_wait:
+            return "loaders that are too slow for their data, wherever it comes from";
+        case Category::spare:
+            return "nodes that the job does not use";
+        default:
+            return category_doc(category);
+    }
+}
+
+void print_residue(const Attribution& a) {
+    if (!a.ideal) return;
+    const bool whole = std::all_of(a.residue.begin() + 1, a.residue.end(),
+                                   [](double fraction) { return fraction == 0; });
+    fmt::print("\n  {} goodput without all of them{}\n", percent(a.ideal->mean),
+               whole ? "" : ", and then:");
+    if (whole) return;
+    Table table(
+        {{"", Table::Align::left}, {"GPU time", Table::Align::right}, {"", Table::Align::left}});
+    for (std::size_t i = 1; i < a.residue.size(); ++i) {
+        if (a.residue[i] == 0) continue;
+        const auto category = static_cast<Category>(i);
+        table.add({std::string(category_name(category)), percent(a.residue[i]),
+                   coloured(residue_doc(category), Colour::dim)});
+    }
+    fmt::print("{}", table.text());
+}
+
+void print_text(const Scenario& s, const Attribution& a) {
+    fmt::print("{}\n  goodput {}", coloured(s.title, Colour::bold), percent(a.goodput.mean));
+    if (a.ideal) {
+        fmt::print(", without its causes of loss {}: {:.2f} points to explain",
+                   percent(a.ideal->mean), 100 * (a.ideal->mean - a.goodput.mean));
+    }
+    fmt::print("\n");
+    if (a.causes.empty()) {
+        fmt::print("\n  no cause of loss is in this scenario\n");
+    } else {
+        print_causes(a);
+        fmt::print("  {}\n  {}\n",
+                   coloured("share: Shapley's, fair over all orders of taking causes away; "
+                            "alone: only this one gone;",
+                            Colour::dim),
+                   coloured("last: this one gone, when all others are gone already", Colour::dim));
+    }
+    print_residue(a);
+    fmt::print(
+        "\n  {} on the same random numbers in {}, seed {}\n", counted(a.goodput.count, "replica"),
+        a.arms_done == 1 ? "one world" : fmt::format("each of {} worlds", a.arms_done), s.seed);
+}
+
+// Nothing is so many percent more than none.
+std::string percent_change(double v) {
+    return std::isfinite(v) ? fmt::format("{:+.2f} %", 100 * v) : "-";
+}
+
+// To the last digit, in every replica.
+bool changes_nothing(const UpgradeEffect& e) {
+    return e.speed.mean == 0 && e.speed.deviation == 0 && e.goodput.mean == 0 &&
+           (!e.cost || e.cost->typical == 0);
+}
+
+void print_changes(const char* title, const UpgradeTable& upgrades, bool free) {
+    std::vector<Table::Column> columns = {{title, Table::Align::left},
+                                          {"training speed", Table::Align::right},
+                                          {"95 % interval", Table::Align::left},
+                                          {"goodput, points", Table::Align::right}};
+    if (upgrades.cost) {
+        columns.push_back({"USD a year", Table::Align::right});
+        columns.push_back({"middle 95 %", Table::Align::left});
+        columns.push_back({"steps per USD", Table::Align::right});
+        columns.push_back({"middle 95 %", Table::Align::left});
+    }
+    Table table(columns);
+    for (const UpgradeEffect& e : upgrades.effects) {
+        if (e.upgrade.free != free || changes_nothing(e)) continue;
+        std::vector<std::string> row = {
+            e.upgrade.name, percent_change(e.speed.mean),
+            std::isfinite(e.speed.ci95.low)
+                ? fmt::format("{} to {}", percent_change(e.speed.ci95.low),
+                              percent_change(e.speed.ci95.high))
+            : std::isfinite(e.speed.mean) ? "one replica: none"
+                                          : "nothing is trained as it is",
+            points(e.goodput.mean)};
+        if (e.cost) {
+            const auto usd = [](double v) {
+                return fmt::format("{}{}", v <= -0.5 ? "-" : "+", grouped(std::abs(v)));
+            };
+            row.push_back(usd(e.cost->typical));
+            row.push_back(fmt::format("{} to {}", usd(e.cost->low), usd(e.cost->high)));
+            row.push_back(percent_change(e.return_on_cost->typical));
+            row.push_back(fmt::format("{} to {}", percent_change(e.return_on_cost->low),
+                                      percent_change(e.return_on_cost->high)));
+        }
+        table.add(row);
+    }
+    if (!table.empty()) fmt::print("\n{}", table.text());
+}
+
+void print_upgrades(const UpgradeTable& upgrades) {
+    print_changes("what costs nothing", upgrades, true);
+    print_changes("what money buys", upgrades, false);
+    std::vector<std::string> nothing;
+    for (const UpgradeEffect& e : upgrades.effects) {
+        if (changes_nothing(e)) nothing.push_back(e.upgrade.name);
+    }
+    if (!nothing.empty()) {
+        fmt::print("  {}\n",
+                   coloured(fmt::format("changes nothing here: {}", fmt::join(nothing, "; ")),
+                            Colour::dim));
+    }
+    if (!upgrades.impossible.empty()) {
+        fmt::print("  {}\n", coloured(fmt::format("makes no possible design here: {}",
+                                                  fmt::join(upgrades.impossible, "; ")),
+                                      Colour::dim));
+    }
+    if (!upgrades.cost && !upgrades.effects.empty()) {
+        fmt::print("  {}\n", coloured("without prices: the scenario has no [cost]", Colour::dim));
+    }
+}
+
+// Does the best change stay the best?
+VerdictEstimates estimates_of(const StudyArguments& args, const Contest& contest) {
+    const auto judged = [&](const Upgrade& upgrade) {
+        JudgedDesign out{upgrade.name, args.trials.text, args.trials.file, args.changes};
+        out.changes.settings.insert(out.changes.settings.end(), upgrade.settings.begin(),
+                                    upgrade.settings.end());
+        return out;
+    };
+    const MetricComparison& d = contest.difference;
+    return verdict_estimates(
+        args.trials, judged(contest.best), judged(contest.second),
+        {d.metric, d.unit, d.better, d.pairs.difference, d.pairs.verdict != Verdict::undecided});
+}
+
+void print_contest(const Contest& contest, const std::optional<VerdictEstimates>& estimates) {
+    const MetricComparison& d = contest.difference;
+    const char* how = d.pairs.verdict == Verdict::first   ? "best"
+                      : d.pairs.verdict == Verdict::equal ? "as good as the next"
+                                                          : "first, and not told from the next";
+    fmt::print("\n  by {}, A, {}, is {}: B, {}\n", d.metric, contest.best.name, how,
+               contest.second.name);
+    if (!estimates) return;
+    print_verdict_estimates(*estimates, "A", "B");
+    if (estimates->default_ranges) print_default_range();
+}
+
+int exit_code(const Attribution& a, const Scenario& s) {
+    if (!a.complete()) {
+        fmt::print(stderr,
+                   "railyard: interrupted: {} of {} worlds were finished; shares need all\n",
+                   a.arms_done, a.arms);
+        return exit_interrupted;
+    }
+    if (a.unfinished.empty()) return exit_ok;
+    const auto& [without, ending] = a.unfinished.front();
+    if (ending == Ending::limit && !s.limits->all().empty()) {
+        return complain_of_limits(s.limits->all());
+    }
+    fmt::print(stderr, "railyard: {}: the scenario without {} (and {} other worlds of {})\n",
+               ending == Ending::stuck ? "stuck" : "limit", names_of(without),
+               a.unfinished.size() - 1, a.arms);
+    return ending == Ending::stuck ? exit_stuck : exit_limit;
+}
+
+}  // namespace
+
+int cmd_explain(const std::vector<std::string>& arguments) {
+    CommandLine line(
+        "railyard explain SCENARIO.toml [options]",
+        "Says why goodput is not 100 %: runs the scenario without each cause of loss, and without\n"
+        "each set of them, on the same random numbers, and shares the gap out among them.");
+    line.positional("scenario", -1);
+    add_study_options(line);
+    line.add()("orders", po::value<std::int64_t>(),
+               "Count only this many pairs of random orders of the causes, for scenarios that take "
+               "long");
+    line.add()("no-upgrades", "Don't try other settings, and what the catalogue has next");
+    line.add()("no-estimates", "Don't try the estimates that the best change hangs on");
+    const auto values = line.parse(arguments);
+    if (!values) return exit_ok;
+    StudyArguments args = study_arguments(*values, only_scenario(*values, "explain"));
+    const std::int64_t orders = values->count("orders") ? count_option(*values, "orders", 1) : 0;
+    const Scenario scenario = load_scenario(args.trials.text, args.trials.file, args.changes);
+    need_one_job(scenario, "explain");
+    if (!can_start(scenario)) return exit_stuck;
+
+    Attribution attribution;
+    std::optional<UpgradeTable> upgrades;
+    std::optional<VerdictEstimates> estimates;
+    {
+        Progress progress("worlds");
+        args.trials.progress = [&](std::int64_t done, std::int64_t total) {
+            progress.update(done, total);
+        };
+        attribution = attribute_loss(args.trials, args.changes, scenario, orders);
+        if (attribution.complete() && !values->count("no-upgrades") && !interrupted()) {
+            upgrades = try_upgrades(args.trials, args.changes, scenario);
+        }
+        const bool contested = upgrades && upgrades->contest &&
+                               upgrades->contest->difference.pairs.verdict != Verdict::equal;
+        if (contested && !values->count("no-estimates") && !interrupted()) {
+            estimates = estimates_of(args, *upgrades->contest);
+        }
+    }
+    if (args.json) {
+        print_json(scenario, attribution, upgrades, estimates);
+    } else {
+        print_text(scenario, attribution);
+        if (upgrades) print_upgrades(*upgrades);
+        if (upgrades && upgrades->contest) print_contest(*upgrades->contest, estimates);
+    }
+    if (upgrades && upgrades->interrupted) {
+        fmt::print(stderr, "railyard: interrupted: {} changes were finished\n",
+                   upgrades->effects.size());
+        return exit_interrupted;
+    }
+    return exit_code(attribution, scenario);
+}
+
+}  // namespace railyard

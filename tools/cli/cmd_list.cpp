@@ -1,0 +1,181 @@
+// railyard list: what a scenario may name, each with its source.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "models/campaign/campaign.h"
+#include "tools/cli/cmd.h"
+#include "tools/cli/options.h"
+#include "tools/cli/terminal.h"
+#include "tools/language/schema.h"
+#include "tools/study/study.h"
+
+namespace railyard {
+
+namespace {
+
+std::string value_text(const Value& v) {
+    switch (v.kind) {
+        case Value::Kind::string:
+            return v.text;
+        case Value::Kind::integer:
+            return fmt::format("{}", v.integer);
+        case Value::Kind::real:
+            return fmt::format("{}", v.real);
+        case Value::Kind::boolean:
+            return v.integer ? "true" : "false";
+        case Value::Kind::array: {
+            std::vector<std::string> items;
+            for (const Value& item : v.items) items.push_back(value_text(item));
+            return fmt::format("[{}]", fmt::join(items, ", "));
+        }
+        default:
+            return "";
+    }
+}
+
+std::string member(const Value& v, std::string_view key) {
+    const Value* m = v.find(key);
+    return m ? value_text(*m) : "";
+}
+
+void list_overview() {
+    Table table({{"kind", Table::Align::left},
+                 {"entries", Table::Align::right},
+                 {"such as", Table::Align::left}});
+    for (const std::string& kind : Catalogue::kinds()) {
+        const std::vector<std::string> names = Catalogue::names(kind);
+        std::string examples;
+        for (std::size_t i = 0; i < std::min<std::size_t>(4, names.size()); ++i) {
+            examples += (i ? ", " : "") + names[i];
+        }
+        table.add({kind, fmt::format("{}", names.size()), examples});
+    }
+    fmt::print(
+        "{}\n'railyard list KIND' lists its entries, 'railyard list KIND NAME' one with its "
+        "sources,\n"
+        "'railyard list kinds' what a scenario's keys may say, 'railyard list keys' the "
+        "language.\n",
+        table.text());
+}
+
+void list_kinds() {
+    Table table(
+        {{"key", Table::Align::left}, {"may be", Table::Align::left}, {"", Table::Align::left}});
+    for (const Kind& kind : kinds()) table.add({kind.group, kind.name, kind.doc});
+    fmt::print("{}", table.text());
+}
+
+void list_keys() {
+    for (const SchemaRow& row : scenario_schema()) {
+        fmt::print("{}\n    {}; otherwise: {}\n    {}\n", coloured(row.path, Colour::bold),
+                   row.type, row.otherwise, row.doc);
+    }
+}
+
+void list_entries(const std::string& kind) {
+    Table table({{kind, Table::Align::left},
+                 {"", Table::Align::left},
+                 {"values", Table::Align::right},
+                 {"estimates", Table::Align::right}});
+    for (const std::string& name : Catalogue::names(kind)) {
+        const Value& entry = *Catalogue::entry(kind, name);
+        std::int64_t values = 0;
+        std::int64_t estimates = 0;
+        for (const auto& [key, v] : entry.members) {
+            if (v.find("value") == nullptr) continue;
+            ++values;
+            if (member(v, "class") == "estimate") ++estimates;
+        }
+        table.add(
+            {name, member(entry, "name"), fmt::format("{}", values), fmt::format("{}", estimates)});
+    }
+    fmt::print("{}", table.text());
+}
+
+void list_entry(const std::string& kind, const std::string& name) {
+    const Value& entry = *Catalogue::entry(kind, name);
+    Table table({{name.empty() ? kind : kind + "." + name, Table::Align::left},
+                 {"value", Table::Align::left},
+                 {"class", Table::Align::left},
+                 {"source", Table::Align::right}});
+    // Citations are long and shared: the table has their numbers.
+    std::vector<std::string> cited;
+    const auto number_of = [&](const std::string& source) {
+        const std::string text = Catalogue::citation(kind, source);
+        const auto found = std::find(cited.begin(), cited.end(), text);
+        const auto index = found - cited.begin();
+        if (found == cited.end()) cited.push_back(text);
+        return fmt::format("[{}]", index + 1);
+    };
+    std::string notes;
+    for (const auto& [key, v] : entry.members) {
+        if (v.kind != Value::Kind::table) {
+            table.add({key, value_text(v), "", ""});
+            continue;
+        }
+        const std::string recalled = v.find("recalled") ? " (recalled)" : "";
+        table.add({key, member(v, "value"), member(v, "class") + recalled,
+                   number_of(member(v, "source"))});
+        if (v.find("seed")) {
+            table.add({"  catalogue.values = \"seed\"", member(v, "seed"), "seed",
+                       number_of(member(v, "seed_source"))});
+        }
+        if (v.find("note")) notes += fmt::format("  {}: {}\n", key, member(v, "note"));
+    }
+    fmt::print("{}", table.text());
+    if (!notes.empty()) fmt::print("\n{}", notes);
+    fmt::print("\n");
+    for (std::size_t i = 0; i < cited.size(); ++i) fmt::print("  [{}] {}\n", i + 1, cited[i]);
+}
+
+}  // namespace
+
+int cmd_list(const std::vector<std::string>& arguments) {
+    CommandLine line(
+        "railyard list [KIND [NAME]]",
+        "Lists the catalogue: its kinds, a kind's entries, or an entry's values with their\n"
+        "sources. 'list kinds' and 'list keys' describe the scenario language, 'list schema'\n"
+        "prints it as JSON Schema, for editors.");
+    line.positional("what", 2);
+    const auto values = line.parse(arguments);
+    if (!values) return exit_ok;
+    std::vector<std::string> what;
+    if (values->count("what")) what = (*values)["what"].as<std::vector<std::string>>();
+    if (what.empty()) {
+        list_overview();
+        return exit_ok;
+    }
+    if (what[0] == "kinds" && what.size() == 1) {
+        list_kinds();
+        return exit_ok;
+    }
+    if (what[0] == "keys" && what.size() == 1) {
+        list_keys();
+        return exit_ok;
+    }
+    if (what[0] == "schema" && what.size() == 1) {
+        fmt::print("{}", scenario_json_schema(study_schema()));
+        return exit_ok;
+    }
+    const std::vector<std::string> all = Catalogue::kinds();
+    if (std::find(all.begin(), all.end(), what[0]) == all.end()) {
+        throw ScenarioError(fmt::format("no kind '{}' in the catalogue", what[0]),
+                            suggest(what[0], all));
+    }
+    const std::vector<std::string> names = Catalogue::names(what[0]);
+    if (what.size() == 1 && names != std::vector<std::string>{""}) {
+        list_entries(what[0]);
+        return exit_ok;
+    }
+    const std::string name = what.size() == 2 ? what[1] : "";
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+        throw ScenarioError(fmt::format("no {} '{}' in the catalogue", what[0], name),
+                            suggest(name, names));
+    }
+    list_entry(what[0], name);
+    return exit_ok;
+}
+
+}  // namespace railyard

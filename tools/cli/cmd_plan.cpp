@@ -1,0 +1,344 @@
+// railyard plan: the step of a scenario's parallel plan, its memory, and the best plans there are.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "models/campaign/campaign.h"
+#include "tools/cli/cmd.h"
+#include "tools/cli/limits.h"
+#include "tools/cli/network_luck.h"
+#include "tools/cli/options.h"
+#include "tools/cli/terminal.h"
+#include "tools/cli/terminal_observer.h"
+#include "tools/program/json_text.h"
+
+namespace railyard {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double mfu(const Scenario& s, const StepTime& step) {
+    return step.model_flops / (seconds(step.duration()) * s.peak_flops());
+}
+
+std::string share(Duration part, const StepTime& step) {
+    return fmt::format("{:.1f} %", 100 * seconds(part) / seconds(step.duration()));
+}
+
+void print_critical_path(const CriticalPath& path, Duration degraded) {
+    double whole = seconds(degraded);
+    for (const PathPart& part : path) whole += part.seconds;
+    Table table({{"critical path of a step", Table::Align::left},
+                 {"time", Table::Align::right},
+                 {"share", Table::Align::right},
+                 {"count", Table::Align::right}});
+    for (const PathPart& part : path) {
+        if (part.seconds <= 0) continue;
+        table.add({std::string(part.name), to_text(from_seconds(part.seconds)),
+                   fmt::format("{:.1f} %", 100 * part.seconds / whole),
+                   fmt::format("{:.0f}", part.count)});
+    }
+    if (degraded > Duration{}) {
+        table.add({"waiting for silent faults", to_text(degraded),
+                   fmt::format("{:.1f} %", 100 * seconds(degraded) / whole), "1"});
+    }
+    fmt::print("{}\n", table.text());
+}
+
+// `measured`: what job.step.time says that the step takes.
+void print_given(const Scenario& s, const CriticalPath& path, std::optional<Duration> measured) {
+    const StepTime& step = s.job.step;
+    const ParallelPlan& p = s.plan;
+    fmt::print("{}\n", coloured(s.title, Colour::bold));
+    fmt::print("  {} on {} GPUs of {}: {}, {} sequences of {} tokens a step\n", s.model.name,
+               p.gpus(), s.node.gpu.name, split_text(p), p.global_batch, p.sequence_length);
+    fmt::print("  network: {}\n\n", network_text(s));
+    Table table({{"the plan as given", Table::Align::left}, {"", Table::Align::right}});
+    if (measured) table.add({"step, measured (job.step.time)", to_text(*measured)});
+    table.add({measured ? "step, modelled" : "step", to_text(step.duration())});
+    table.add({"  compute", share(step.compute, step)});
+    table.add({"  exposed communication", share(step.exposed_communication, step)});
+    table.add({"  pipeline bubble", share(step.bubble, step)});
+    table.add({"  waiting for stragglers", share(step.straggler_wait, step)});
+    if (step.degraded > Duration{}) {
+        table.add({"  waiting for silent faults", share(step.degraded, step)});
+    }
+    if (step.data_wait > Duration{}) {
+        table.add({"  waiting for data", share(step.data_wait, step)});
+    }
+    if (s.fidelity != Fidelity::analytic) {
+        table.add({"step on an ideal network", to_text(s.analytic_step.duration())});
+    }
+    if (!s.draws.empty()) {
+        const DrawRange range = range_of_steps(s);
+        table.add({fmt::format("step over {} draws of the network's luck", range.draws),
+                   fmt::format("{} to {}", to_text(from_seconds(range.low)),
+                               to_text(from_seconds(range.high)))});
+    }
+    table.add({"MFU, of the bf16 peak", fmt::format("{:.1f} %", 100 * mfu(s, step))});
+    table.add({"tokens per second", fmt::format("{:.4g}", static_cast<double>(s.tokens_per_step) /
+                                                              seconds(step.duration()))});
+    fmt::print("{}\n", table.text());
+    if (s.draws.empty() && !draws_text(s).empty()) fmt::print("  {}\n\n", draws_text(s));
+    print_critical_path(path, step.degraded);
+    Table memory({{"memory per GPU", Table::Align::left},
+                  {"GB", Table::Align::right},
+                  {"=", Table::Align::left}});
+    for (const MemoryUse& use : s.memory) {
+        memory.add({use.component, fmt::format("{:.2f}", use.bytes * 1e-9), use.formula});
+    }
+    const double total = total_bytes(s.memory);
+    const double capacity = static_cast<double>(s.node.gpu.hbm_capacity.count());
+    memory.add({"total", fmt::format("{:.2f}", total * 1e-9),
+                total <= capacity ? fmt::format("of {:.1f}", capacity * 1e-9)
+                                  : fmt::format("of {:.1f}: does not fit", capacity * 1e-9)});
+    fmt::print("{}\n", memory.text());
+}
+
+// A plan and its step as 'run' has them.
+struct BestPlan {
+    ParallelPlan plan;
+    StepTime step;
+    Duration ideal_step{};  // on an ideal network
+    double memory_bytes = 0;
+};
+
+struct BestPlans {
+    std::vector<BestPlan> plans;
+    PlanSearch ideal;
+    std::optional<NetworkSearch> network;  // none: the scenario's is the ideal one
+    double cpu_s = 0;
+    std::vector<LimitReached> limits;
+};
+
+std::string variant_text(const ParallelPlan& p) {
+    return p.shard_ranks > 0 ? fmt::format("{} in {}", p.zero, p.shard_ranks)
+                             : fmt::format("{}", p.zero);
+}
+
+void print_best(const Scenario& s, const BestPlans& best) {
+    const PlanSearch& ideal = best.ideal;
+    if (ideal.best.empty()) {
+        fmt::print("  none of {} plans fits into the memory of {} GPUs\n", ideal.tried,
+                   s.plan.gpus());
+        return;
+    }
+    std::vector<Table::Column> columns = {{"best plans: TP", Table::Align::right},
+                                          {"CP", Table::Align::right},
+                                          {"PP", Table::Align::right},
+                                          {"DP", Table::Align::right},
+                                          {"EP", Table::Align::right},
+                                          {"interleave", Table::Align::right},
+                                          {"microbatch", Table::Align::right},
+                                          {"ZeRO", Table::Align::right},
+                                          {"recompute", Table::Align::left},
+                                          {"step", Table::Align::right},
+                                          {"MFU (bf16)", Table::Align::right},
+                                          {"GB per GPU", Table::Align::right}};
+    if (best.network) columns.push_back({"step on an ideal network", Table::Align::right});
+    Table table(columns);
+    for (const BestPlan& b : best.plans) {
+        const ParallelPlan& p = b.plan;
+        std::vector<std::string> cells = {fmt::format("{}", p.tensor),
+                                          fmt::format("{}", p.context),
+                                          fmt::format("{}", p.pipeline),
+                                          fmt::format("{}", p.data),
+                                          fmt::format("{}", p.expert),
+                                          fmt::format("{}", p.interleave),
+                                          fmt::format("{}", p.microbatch),
+                                          variant_text(p),
+                                          recompute_names()[static_cast<std::size_t>(p.recompute)],
+                                          to_text(b.step.duration()),
+                                          fmt::format("{:.1f} %", 100 * mfu(s, b.step)),
+                                          fmt::format("{:.1f}", b.memory_bytes * 1e-9)};
+        if (best.network) cells.push_back(to_text(b.ideal_step));
+        table.add(cells);
+    }
+    fmt::print(
+        "{}  {} plans tried, {} fit, {:.2g} s of CPU; of each split over the GPUs the fastest\n",
+        table.text(), ideal.tried, ideal.fitting, best.cpu_s);
+    if (!best.network) return;
+    const NetworkSearch& network = *best.network;
+    fmt::print("  {} of {} splits tried on {}; {}\n", network.splits, ideal.best.size(),
+               network_text(s),
+               network.complete ? "the others are slower even on an ideal network"
+                                : "the others are slower than these on an ideal one (--splits)");
+    if (network.too_large > 0) {
+        fmt::print("  {} of them have more flows than can be computed, and are left out\n",
+                   network.too_large);
+    }
+}
+
+Json plan_json(const Scenario& s, const BestPlan& best) {
+    const ParallelPlan& p = best.plan;
+    const StepTime& step = best.step;
+    return {{"tensor", p.tensor},
+            {"context", p.context},
+            {"pipeline", p.pipeline},
+            {"data", p.data},
+            {"expert", p.expert},
+            {"shard_ranks", p.shards()},
+            {"interleave", p.interleave},
+            {"microbatch", p.microbatch},
+            {"zero", p.zero},
+            {"recompute", recompute_names()[static_cast<std::size_t>(p.recompute)]},
+            {"step_s", seconds(step.duration())},
+            {"compute_s", seconds(step.compute)},
+            {"exposed_communication_s", seconds(step.exposed_communication)},
+            {"bubble_s", seconds(step.bubble)},
+            {"straggler_wait_s", seconds(step.straggler_wait)},
+            {"degraded_s", seconds(step.degraded)},
+            {"data_wait_s", seconds(step.data_wait)},
+            {"ideal_network_step_s", seconds(best.ideal_step)},
+            {"mfu", mfu(s, step)},
+            {"memory_bytes", best.memory_bytes}};
+}
+
+// The scenario with this plan, its step modelled.
+class Planner {
+  public:
+    Planner(std::string path, ScenarioChanges changes)
+        : path_(std::move(path)), changes_(std::move(changes)) {}
+
+    Scenario as_given() const { return load_scenario_file(path_, changes_); }
+    Scenario with(const ParallelPlan& plan) const {
+        ScenarioChanges changes = changes_;
+        changes.plan = plan;
+        return load_scenario_file(path_, changes);
+    }
+
+  private:
+    std::string path_;
+    ScenarioChanges changes_;
+};
+
+BestPlan as_run(const Scenario& s) {
+    return {s.plan, s.job.step, s.analytic_step.duration(), total_bytes(s.memory)};
+}
+
+// Found on an ideal network, then on the scenario's, and at last put into the scenario as 'run' would.
+BestPlans find_best(const Scenario& s, const Planner& planner, std::size_t top,
+                    std::int64_t splits_max) {
+    BestPlans out;
+    const double before = process_cpu_seconds();
+    const PlanTask task{s.model, s.plan, s.plan.gpus(), s.parameter_bytes, s.optimizer_traffic};
+    Communicators ideal = communicators(s, Fidelity::analytic);
+    out.ideal = search_plans(task, ideal);
+    std::vector<RankedPlan> best(
+        out.ideal.best.begin(),
+        out.ideal.best.begin() + static_cast<std::ptrdiff_t>(std::min(top, out.ideal.best.size())));
+    if (s.fidelity != Fidelity::analytic) {
+        Communicators network = communicators(s, s.fidelity);
+        out.network = search_on_network(task, out.ideal, network, top, splits_max);
+        best = out.network->best;
+    }
+    for (const RankedPlan& each : best) {
+        const Scenario planned = planner.with(each.plan);
+        out.plans.push_back(as_run(planned));
+        for (const LimitReached& limit : planned.limits->all()) out.limits.push_back(limit);
+    }
+    std::stable_sort(out.plans.begin(), out.plans.end(), [](const BestPlan& a, const BestPlan& b) {
+        return a.step.duration() < b.step.duration();
+    });
+    out.cpu_s = process_cpu_seconds() - before;
+    return out;
+}
+
+}  // namespace
+
+int cmd_plan(const std::vector<std::string>& arguments) {
+    CommandLine line(
+        "railyard plan SCENARIO.toml [options]",
+        "Prints the step of the scenario's parallel plan, the critical path that it "
+        "is made of, its\n"
+        "memory, and the fastest plans that fit into the same GPUs with the same "
+        "global batch: all are\ntried on an ideal network, and the best of them on the "
+        "scenario's.");
+    line.positional("scenario", 1);
+    line.add_settings();
+    line.add()("top", po::value<std::int64_t>()->default_value(5),
+               "How many of the best plans to print");
+    line.add()(
+        "splits", po::value<std::int64_t>(),
+        "How many splits over the GPUs to try on the scenario's network at most (default 64, "
+        "packet by packet as many as --top)");
+    line.add()("json", "Print one JSON object on standard output and nothing else");
+    const auto values = line.parse(arguments);
+    if (!values) return exit_ok;
+    if (!values->count("scenario")) {
+        throw ScenarioError("plan needs a scenario file", "railyard plan SCENARIO.toml");
+    }
+    const std::int64_t top = (*values)["top"].as<std::int64_t>();
+    if (top < 1) throw ScenarioError(fmt::format("--top: expected 1 or more, found {}", top));
+    if (values->count("splits") && (*values)["splits"].as<std::int64_t>() < top) {
+        throw ScenarioError(fmt::format("--splits: expected --top = {} or more, found {}", top,
+                                        (*values)["splits"].as<std::int64_t>()));
+    }
+    ScenarioChanges changes;
+    changes.must_run = false;  // a plan that does not fit is a reason to look for others
+    changes.settings = settings_of(*values);
+    changes.windows = std::make_shared<WindowCache>(terminal_observer());
+    const Planner planner((*values)["scenario"].as<std::vector<std::string>>()[0], changes);
+    const Scenario given = planner.as_given();
+    need_one_job(given, "plan");
+    if (given.model.name.empty()) {
+        throw ScenarioError(
+            fmt::format("{} has no job.model: there is nothing to plan", given.file));
+    }
+    std::optional<Duration> measured;
+    if (given.given_step) measured = given.job.step.duration();
+    const Scenario s = measured ? planner.with(given.plan) : given;
+    if (!s.no_path.empty()) {
+        fmt::print(stderr, "railyard: stuck: the job can't take its first step: {}\n", s.no_path);
+        return exit_stuck;
+    }
+    Communicators groups = communicators(s, s.fidelity, {}, false, usual_draw(s));
+    const CriticalPath path =
+        critical_path(s.model, s.plan, groups, s.parameter_bytes, s.optimizer_traffic);
+    constexpr std::int64_t splits_on_flows = 64;
+    const std::int64_t splits_max = values->count("splits") ? (*values)["splits"].as<std::int64_t>()
+                                    : s.fidelity == Fidelity::packet ? top
+                                                                     : splits_on_flows;
+    BestPlans best = find_best(s, planner, static_cast<std::size_t>(top), splits_max);
+    for (const LimitReached& limit : s.limits->all()) best.limits.push_back(limit);
+    if (values->count("json")) {
+        Json plans = Json::array();
+        for (const BestPlan& each : best.plans) plans.push_back(plan_json(s, each));
+        Json parts = Json::array();
+        for (const PathPart& part : path) {
+            parts.push_back(
+                {{"name", part.name}, {"seconds", part.seconds}, {"count", part.count}});
+        }
+        Json out = {{"scenario", s.file},
+                    {"version", version()},
+                    {"fidelity", fidelity_names()[static_cast<std::size_t>(s.fidelity)]},
+                    {"network", network_text(s)},
+                    {"mfu_peak",
+                     {{"precision", "bf16"}, {"flops_per_gpu", s.node.gpu.bf16_dense.per_second}}},
+                    {"given", plan_json(s, as_run(s))},
+                    {"critical_path", parts},
+                    {"best", plans},
+                    {"tried", best.ideal.tried},
+                    {"fitting", best.ideal.fitting},
+                    {"complete", best.limits.empty()},
+                    {"cpu_s", best.cpu_s}};
+        if (measured) out["given"]["measured_step_s"] = seconds(*measured);
+        if (best.network) {
+            out["splits"] = {{"fitting", best.ideal.best.size()},
+                             {"tried_on_network", best.network->splits},
+                             {"others_are_slower", best.network->complete}};
+        }
+        if (!s.draws.empty()) out["given"]["network_draws"] = draws_json(s);
+        fmt::print("{}\n", one_line(out));
+        return complain_of_limits(best.limits);
+    }
+    print_given(s, path, measured);
+    print_best(s, best);
+    return complain_of_limits(best.limits);
+}
+
+}  // namespace railyard

@@ -1,0 +1,493 @@
+// railyard run: simulates a scenario and prints the answer.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <thread>
+
+#include "models/campaign/campaign.h"
+#include "tools/cli/cmd.h"
+#include "tools/cli/cost_report.h"
+#include "tools/cli/limits.h"
+#include "tools/cli/network_luck.h"
+#include "tools/cli/options.h"
+#include "tools/cli/run_fleet.h"
+#include "tools/cli/run_power.h"
+#include "tools/cli/run_storage.h"
+#include "tools/cli/terminal.h"
+#include "tools/cli/terminal_observer.h"
+#include "tools/program/json_text.h"
+#include "tools/results/saved_run.h"
+
+namespace railyard {
+
+namespace {
+
+// ": gpu 2 of node 1 at 90 % (alone 20 ms a step), ..."
+std::string fault_text(const Scenario& s) {
+    std::string out;
+    for (std::size_t i = 0; i < s.faults.size(); ++i) {
+        out += fmt::format("{} {} (alone {} a step)", i == 0 ? ":" : ",", describe(s.faults[i]),
+                           to_text(s.fault_costs[i]));
+    }
+    return out;
+}
+
+using Json = nlohmann::ordered_json;
+
+Json finite(double v) {
+    return std::isfinite(v) ? Json(v) : Json(nullptr);
+}
+
+std::string json_text(const Scenario& s, const CampaignResult& r) {
+    Json metrics = Json::object();
+    std::vector<MetricSummary> summaries = r.metrics;
+    std::optional<CostStudy> cost;
+    if (s.cost) {
+        cost = study_costs(s, r.replicas);
+        carry_prices(*cost, summaries);
+    }
+    for (const MetricSummary& m : summaries) {
+        metrics[m.name] = {{"mean", finite(m.summary.mean)},
+                           {"ci95", {finite(m.summary.ci95.low), finite(m.summary.ci95.high)}},
+                           {"unit", m.unit}};
+    }
+    Json limits = Json::array();
+    for (const LimitReached& limit : r.limits) limits.push_back(limit.what);
+    Json ledger = Json::object();
+    for (std::size_t i = 0; i < r.ledger.size(); ++i) {
+        if (!s.fleet && i >= job_category_count) break;  // of many jobs
+        ledger[std::string(category_name(static_cast<Category>(i)))] = r.ledger[i];
+    }
+    Json energy = Json::object();
+    for (std::size_t i = 0; i < r.energy.size(); ++i) energy[energy_name(i)] = r.energy[i];
+    Json interruptions = Json::object();
+    for (std::size_t i = 0; i < r.interruptions.size(); ++i) {
+        interruptions[s.causes[i].name] = r.interruptions[i];
+    }
+    Json out = {
+        {"scenario", s.file},
+        {"version", version()},
+        {"seed", s.seed},
+        {"replicas", r.replicas.size()},
+        {"digest", r.digest},
+        {"complete", r.ending() == Ending::complete},
+        {"limits", limits},
+        {"metrics", metrics},
+        {"mfu_peak", {{"precision", "bf16"}, {"flops_per_gpu", s.node.gpu.bf16_dense.per_second}}},
+        {"ledger", ledger},
+        {"energy_by_category", energy},
+        {"interruptions", interruptions},
+        {"planned_interruptions", r.planned_interruptions},
+        {"simulated_s", r.simulated_s},
+        {"cpu_s", r.cpu_s}};
+    if (!s.draws.empty()) out["network_draws"] = draws_json(s);
+    if (cost) out["cost"] = cost_json(s, *cost);
+    return one_line(out);
+}
+
+void print_design(const Scenario& s) {
+    fmt::print("{}\n", coloured(s.title, Colour::bold));
+    const std::int64_t spares = s.nodes.nodes - s.job.nodes;
+    fmt::print("  {} nodes of {} with {} x {}{}\n", grouped(static_cast<double>(s.nodes.nodes)),
+               s.node.name, s.node.gpus, s.node.gpu.name,
+               spares > 0 ? fmt::format(", {} of them spare", spares) : std::string());
+    if (!s.model.name.empty()) {
+        const ParallelPlan& p = s.plan;
+        fmt::print("  {} on {} GPUs: {}, {} sequences of {} tokens a step\n", s.model.name,
+                   grouped(static_cast<double>(p.gpus())), split_text(p), p.global_batch,
+                   p.sequence_length);
+        fmt::print("  memory {:.1f} of {:.1f} GB per GPU\n", total_bytes(s.memory) * 1e-9,
+                   static_cast<double>(s.node.gpu.hbm_capacity.count()) * 1e-9);
+    }
+    const StepTime& step = s.job.step;
+    const double whole = seconds(step.duration());
+    fmt::print(
+        "  step {}: compute {:.1f} %, exposed communication {:.1f} %, pipeline bubble {:.1f} %\n",
+        to_text(step.duration()), 100 * seconds(step.compute) / whole,
+        100 * seconds(step.exposed_communication) / whole, 100 * seconds(step.bubble) / whole);
+    if (step.straggler_wait > Duration{}) {
+        fmt::print("  of it waiting for stragglers {:.1f} %\n",
+                   100 * seconds(step.straggler_wait) / whole);
+    }
+    if (step.degraded > Duration{}) {
+        fmt::print("  of it waiting for parts with silent faults {:.1f} %{}\n",
+                   100 * seconds(step.degraded) / whole, fault_text(s));
+    }
+    if (step.throttled > Duration{}) {
+        fmt::print("  of it clocks and memory that heat has slowed {:.1f} %\n",
+                   100 * seconds(step.throttled) / whole);
+    }
+    if (s.data) print_data(s);
+    if (s.fidelity != Fidelity::analytic && !s.model.name.empty()) {
+        fmt::print("  network: {}; on an ideal one the step takes {} ({:+.2f} %)\n",
+                   network_text(s), to_text(s.analytic_step.duration()),
+                   100 * (seconds(s.analytic_step.duration()) / whole - 1));
+        if (const std::string luck = draws_text(s); !luck.empty()) fmt::print("  {}\n", luck);
+    }
+    for (const LimitReached& limit : s.limits->all()) {
+        fmt::print("  {}: {}\n", coloured("partial", Colour::red), limit.what);
+    }
+    fmt::print("  {}", s.checkpoint_description);
+    if (s.job.checkpoint.mode != CheckpointMode::none) {
+        fmt::print("; stall {}", to_text(s.job.checkpoint.stall_alone));
+        if (s.job.checkpoint.mode == CheckpointMode::async) {
+            fmt::print(", safe after {} more; a step takes {} longer meanwhile",
+                       to_text(s.checkpoint_upload), to_text(s.job.checkpoint.upload_step_penalty));
+        }
+    }
+    fmt::print("\n  failures: {}\n", failures_text(s));
+}
+
+void print_headline(const Scenario& s, const CampaignResult& r) {
+    Table table({{"", Table::Align::left},
+                 {"mean", Table::Align::right},
+                 {"95 % interval", Table::Align::left},
+                 {"", Table::Align::left}});
+    const auto row = [&](const char* label, const char* metric, const auto& show,
+                         const char* meaning) {
+        const Summary& m = r.metric(metric).summary;
+        std::string interval = "one replica: none";
+        // None of these is negative, whatever a symmetric interval says.
+        if (std::isfinite(m.ci95.low)) {
+            interval = fmt::format("{} to {}", show(std::max(0.0, m.ci95.low)), show(m.ci95.high));
+        }
+        table.add({coloured(label, Colour::bold), show(m.mean), interval,
+                   coloured(meaning, Colour::dim)});
+    };
+    row("goodput", "goodput", percent, "productive GPU time / all GPU time of the cluster");
+    row("ETTR", "ettr", percent, "time in steps that were kept / time of the job");
+    if (!s.model.name.empty()) {
+        row("MFU", "mfu", percent, "model FLOPs of kept steps / bf16 peak, over the job's time");
+        row("MFU of a step", "mfu_step", percent, "the same while stepping");
+        row(
+            "tokens trained", "tokens", [](double v) { return fmt::format("{:.4g}", v); }, "");
+    }
+    if (s.job.target_steps > 0) {
+        row("job finished", "job_finished", percent, "of the replicas reached job.length");
+    }
+    row("steps kept", "steps", grouped, "");
+    row("wall time", "wall_time", time_text, "");
+    if (!s.causes.empty()) {
+        row(
+            "interruptions", "interruptions", [](double v) { return fmt::format("{:.1f}", v); },
+            "unexpected ones");
+        row("time between", "mean_time_between_interruptions", time_text, "");
+    }
+    fmt::print("\n{}", table.text());
+}
+
+void print_ledger(const CampaignResult& r) {
+    constexpr int bar_width = 24;
+    Table table({{"ledger", Table::Align::left},
+                 {"GPU time", Table::Align::right},
+                 {"", Table::Align::left},
+                 {"", Table::Align::left}});
+    for (std::size_t i = 0; i < r.ledger.size(); ++i) {
+        if (r.ledger[i] == 0) continue;
+        const auto category = static_cast<Category>(i);
+        table.add({std::string(category_name(category)), fmt::format("{:.3f} %", 100 * r.ledger[i]),
+                   coloured(bar(r.ledger[i], bar_width), i == 0 ? Colour::green : Colour::yellow),
+                   coloured(category_doc(category), Colour::dim)});
+    }
+    const double sum = std::accumulate(r.ledger.begin(), r.ledger.end(), 0.0);
+    table.add({"total", fmt::format("{:.3f} %", 100 * sum), "", ""});
+    fmt::print("\n{}", table.text());
+}
+
+// What a packet window has found that each storm does.
+void print_storms(const Scenario& s, const CampaignResult& r) {
+    bool any = false;
+    for (const FailureCause& cause : s.causes) {
+        if (!cause.storm) continue;
+        if (!any) fmt::print("\n");
+        any = true;
+        fmt::print("  {} holds the job up for {}, {}\n", cause.name, to_text(cause.storm->stall),
+                   cause.storm->fatal ? "until a connection gives up and the job fails"
+                                      : "then it goes on");
+    }
+    if (any) {
+        fmt::print("  {:.1f} storms a replica, {} of the job's time together\n",
+                   r.metric("storms").summary.mean,
+                   time_text(r.metric("storm_stall_time").summary.mean));
+    }
+}
+
+void print_interruptions(const Scenario& s, const CampaignResult& r) {
+    if (s.causes.empty() && r.planned_interruptions == 0) return;
+    std::vector<std::size_t> order(s.causes.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return r.interruptions[a] > r.interruptions[b];
+    });
+    Table table({{"interruptions", Table::Align::left},
+                 {"mean count", Table::Align::right},
+                 {"noticed after", Table::Align::right}});
+    for (const std::size_t i : order) {
+        table.add({s.causes[i].name, fmt::format("{:.1f}", r.interruptions[i]),
+                   to_text(s.causes[i].detection)});
+    }
+    if (r.planned_interruptions > 0) {
+        table.add({"(planned)", fmt::format("{:.1f}", r.planned_interruptions), "-"});
+    }
+    fmt::print("\n{}", table.text());
+    print_storms(s, r);
+
+    if (r.metric("interruptions").summary.mean == 0) return;
+    Table recovery(
+        {{"an interruption costs, on average", Table::Align::left}, {"", Table::Align::right}});
+    for (const char* phase :
+         {"lost_work", "detection", "replacement", "requeue_wait", "restart", "restore"}) {
+        recovery.add(
+            {phase, time_text(r.metric(fmt::format("{}_per_interruption", phase)).summary.mean)});
+    }
+    fmt::print("\n{}", recovery.text());
+}
+
+// "Hourly" has two meanings; what the other one would give, on the same random numbers.
+void print_other_clock(const Scenario& s, const CampaignResult& r, const std::string& text,
+                       ScenarioChanges changes, unsigned threads) {
+    if (s.checkpoint_clock.empty()) return;
+    const bool wall = s.checkpoint_clock == "wall";
+    changes.settings.push_back(fmt::format("job.checkpoint.clock={}", wall ? "training" : "wall"));
+    std::optional<Scenario> loaded;
+    try {
+        loaded = load_scenario(text, s.file, changes);
+    } catch (const Interrupted&) {
+        return;
+    }
+    Scenario& other = *loaded;
+    constexpr std::size_t replicas_max = 8;
+    const std::size_t replicas = std::min(r.replicas.size(), replicas_max);
+    other.replicas = static_cast<std::int64_t>(replicas);
+    CampaignOptions options;
+    options.threads = threads;
+    options.cancelled = &interrupted();
+    const CampaignResult result = run_campaign(other, options);
+    if (result.cancelled) return;
+    double difference = 0;
+    for (std::size_t i = 0; i < replicas; ++i) {
+        difference += (result.replicas[i].ledger.fraction(Category::productive) -
+                       r.replicas[i].ledger.fraction(Category::productive)) /
+                      static_cast<double>(replicas);
+    }
+    constexpr double worth_saying = 5e-5;
+    if (std::abs(difference) < worth_saying) return;
+    fmt::print(
+        "\n  the checkpoint interval counts {};\n  {}, goodput would be {} ({:+.2f} points)\n",
+        wall ? "wall-clock time from start to start" : "training time",
+        wall ? "counting training time" : "from start to start on the wall clock",
+        percent(r.metric("goodput").summary.mean + difference), 100 * difference);
+}
+
+void print_estimates(const std::vector<EstimateEffect>& effects, std::size_t read_count) {
+    constexpr std::size_t shown_max = 3;
+    fmt::print("\n  {}\n", coloured("the estimates that this answer hangs on", Colour::dim));
+    if (effects.empty()) {
+        fmt::print("  none of the {} estimates that were read moves goodput\n", read_count);
+        return;
+    }
+    Table table({{"", Table::Align::left},
+                 {"value", Table::Align::left},
+                 {"tried", Table::Align::left},
+                 {"goodput, points", Table::Align::left},
+                 {"training speed", Table::Align::left}});
+    using Change = EstimateEffect::Change;
+    const auto points = [](const std::optional<Change>& c) {
+        return c ? fmt::format("{:+.2f}", 100 * c->goodput) : std::string("impossible");
+    };
+    const auto speed = [](const std::optional<Change>& c) {
+        return c ? fmt::format("{:+.1f} %", 100 * c->speed) : std::string("impossible");
+    };
+    for (std::size_t i = 0; i < std::min(shown_max, effects.size()); ++i) {
+        const EstimateEffect& e = effects[i];
+        table.add({e.estimate.path, e.estimate.value,
+                   fmt::format("x {:.3g} to x {:.3g}{}", e.estimate.low_factor,
+                               e.estimate.high_factor, e.estimate.range_given ? "" : " *"),
+                   fmt::format("{} to {}", points(e.low), points(e.high)),
+                   fmt::format("{} to {}", speed(e.low), speed(e.high))});
+    }
+    fmt::print(
+        "{}  {} estimates were read, {} of them move goodput; * no range is printed for it\n",
+        table.text(), read_count, effects.size());
+}
+
+bool out_of_events(const CampaignResult& result) {
+    return std::any_of(result.replicas.begin(), result.replicas.end(),
+                       [](const ReplicaResult& r) { return r.ending == Ending::limit; });
+}
+
+struct RunArguments {
+    std::string path;
+    ScenarioChanges changes;
+    std::string db;
+    unsigned threads = 1;
+    bool json = false;
+    bool quiet_estimates = false;
+    std::int64_t logged_replicas = 0;
+};
+
+std::optional<RunArguments> parse(const std::vector<std::string>& arguments) {
+    CommandLine line(
+        "railyard run SCENARIO.toml [options]",
+        "Simulates the scenario and prints goodput, the ledger of where the rest of the GPU\n"
+        "time went, interruptions, recovery, and the estimates that the answer hangs on.");
+    line.positional("scenario", 1);
+    line.add_settings();
+    line.add()("seed", po::value<std::string>(), "Seed of all random streams (run.seed)");
+    line.add()("replicas", po::value<std::string>(), "Number of replicas (run.replicas)");
+    line.add()(
+        "jobs,j",
+        po::value<std::int64_t>()->default_value(std::max(1U, std::thread::hardware_concurrency())),
+        "Threads; the result does not depend on it");
+    line.add()("json", "Print one JSON object on standard output and nothing else");
+    line.add()("db", po::value<std::string>(),
+               "Write runs, metrics, ledger and events to this SQLite file");
+    line.add()("db-events", po::value<std::int64_t>()->default_value(1),
+               "Write the events of this many replicas to the database");
+    line.add()("no-estimates", "Leave out what the answer hangs on (it takes some more replicas)");
+    const auto values = line.parse(arguments);
+    if (!values) return std::nullopt;
+    if (!values->count("scenario"))
+        throw ScenarioError("run needs a scenario file",
+                            "railyard run SCENARIO.toml; 'run --help' says more");
+
+    RunArguments out;
+    out.path = (*values)["scenario"].as<std::vector<std::string>>()[0];
+    out.changes.settings = settings_of(*values);
+    // One for all that is tried beside the scenario itself: most of it has the same windows.
+    out.changes.windows = std::make_shared<WindowCache>(terminal_observer());
+    for (const char* key : {"seed", "replicas"}) {
+        if (values->count(key)) {
+            out.changes.settings.push_back(
+                fmt::format("run.{}={}", key, (*values)[key].as<std::string>()));
+        }
+    }
+    const auto at_least = [&](const char* option, std::int64_t least) {
+        const std::int64_t n = (*values)[option].as<std::int64_t>();
+        if (n < least)
+            throw ScenarioError(
+                fmt::format("--{}: expected {} or more, found {}", option, least, n));
+        return n;
+    };
+    constexpr std::int64_t threads_max = 1024;
+    out.threads = static_cast<unsigned>(std::min(at_least("jobs", 1), threads_max));
+    out.json = values->count("json") > 0;
+    out.quiet_estimates = values->count("no-estimates") > 0;
+    const std::int64_t logged = at_least("db-events", 0);
+    if (values->count("db")) {
+        out.db = (*values)["db"].as<std::string>();
+        if (out.db.empty()) throw ScenarioError("--db: expected a file name, found nothing");
+        out.logged_replicas = logged;
+    }
+    return out;
+}
+
+}  // namespace
+
+int cmd_run(const std::vector<std::string>& arguments) {
+    const std::optional<RunArguments> args = parse(arguments);
+    if (!args) return exit_ok;
+    const std::string text = read_file(args->path);
+    const Scenario scenario = load_scenario(text, args->path, args->changes);
+    for (const Diagnostic& warning : scenario.warnings) {
+        fmt::print(stderr, "{}\n", format_diagnostic(warning, "warning"));
+    }
+    if (!scenario.no_path.empty()) {
+        fmt::print(stderr, "railyard: stuck: the job can't take its first step: {}\n",
+                   scenario.no_path);
+        return exit_stuck;
+    }
+    SavedRun saved(args->db, scenario, text, args->changes.settings);
+    CampaignResult result;
+    {
+        Progress progress("replicas");
+        CampaignOptions options;
+        options.threads = args->threads;
+        options.logged_replicas = args->logged_replicas;
+        options.cancelled = &interrupted();
+        options.progress = [&](std::int64_t done, std::int64_t total) {
+            progress.update(done, total);
+        };
+        options.finished = [&](const ReplicaResult& replica) { saved.add(replica); };
+        result = run_campaign(scenario, options);
+    }
+    saved.finish(result);
+    if (result.replicas.empty()) {
+        fmt::print(stderr, "railyard: interrupted before the first replica was finished\n");
+        return exit_interrupted;
+    }
+
+    if (args->json) {
+        fmt::print("{}\n", json_text(scenario, result));
+    } else {
+        if (scenario.fleet) {
+            print_fleet_design(scenario);
+            print_fleet(scenario, result);
+            print_ledger(result);
+            print_power(scenario, result);
+        } else {
+            print_design(scenario);
+            print_headline(scenario, result);
+            print_ledger(result);
+            print_power(scenario, result);
+            print_storage(scenario, result);
+            print_interruptions(scenario, result);
+        }
+        print_cost(scenario, result);
+        std::fflush(stdout);  // the answer is out before anything else is tried
+        if (!result.cancelled) {
+            print_other_clock(scenario, result, text, args->changes, args->threads);
+        }
+        if (!args->quiet_estimates && !result.cancelled) {
+            constexpr std::int64_t replicas_per_estimate = 8;
+            print_estimates(rank_estimates(text, args->path, args->changes, replicas_per_estimate,
+                                           args->threads, interrupted()),
+                            scenario.estimates.size());
+        }
+        fmt::print("\n  digest {}  trajectory {}  seed {}  {} replicas of {}\n", result.digest,
+                   result.trajectory, scenario.seed, result.replicas.size(),
+                   time_text(result.simulated_s));
+        fmt::print("  simulated in {} of CPU, {} per replica\n", time_text(result.cpu_s),
+                   time_text(result.cpu_s / static_cast<double>(result.replicas.size())));
+    }
+    if (result.cancelled) {
+        fmt::print(stderr,
+                   "railyard: interrupted: this is the result of the {} of {} replicas that were "
+                   "finished\n",
+                   result.replicas.size(), scenario.replicas);
+        return exit_interrupted;
+    }
+    switch (result.ending()) {
+        case Ending::complete:
+            break;
+        case Ending::stuck:
+            for (const ReplicaResult& r : result.replicas) {
+                if (r.ending != Ending::stuck) continue;
+                fmt::print(stderr, "railyard: stuck: replica {} at {}: {}\n", r.index,
+                           to_text(r.simulated), r.stuck_report);
+                break;
+            }
+            return exit_stuck;
+        case Ending::limit:
+            complain_of_limits(result.limits);
+            if (out_of_events(result)) {
+                fmt::print(stderr,
+                           "railyard: limit: run.events_max = {} was reached: this result is "
+                           "partial\n    raise it with --set run.events_max=...\n",
+                           scenario.events_max);
+            }
+            return exit_limit;
+    }
+    if (saved.failed()) {
+        fmt::print(stderr, "railyard: this result is whole; the database is not\n");
+        return exit_limit;
+    }
+    return interrupted() ? exit_interrupted : exit_ok;
+}
+
+}  // namespace railyard

@@ -1,0 +1,373 @@
+// railyard sweep: simulates a study's points into a database, and goes on where it was stopped.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "sim/check.h"
+#include "tools/cli/cmd.h"
+#include "tools/cli/metric_text.h"
+#include "tools/cli/options.h"
+#include "tools/cli/terminal.h"
+#include "tools/cli/terminal_observer.h"
+#include "tools/cli/verdict_table.h"
+#include "tools/program/json_text.h"
+#include "tools/study/run_verdict.h"
+#include "tools/study/sweep_plan.h"
+#include "tools/study/sweep_slurm.h"
+#include "tools/study/sweep_task.h"
+
+namespace railyard {
+
+namespace {
+
+struct SweepArguments {
+    std::string study;
+    std::vector<std::string> settings;
+    std::string db;
+    unsigned threads = 1;
+    bool json = false;
+    bool estimates = true;
+    bool slurm = false;
+    std::int64_t tasks = 16;
+    std::string sbatch;
+    double poll_s = 2;
+    // Of a task of the array:
+    std::string task_folder;
+    std::int64_t task = 0;
+};
+
+unsigned threads_of(const po::variables_map& values) {
+    const std::int64_t threads = values["jobs"].as<std::int64_t>();
+    if (threads < 1)
+        throw ScenarioError(fmt::format("--jobs: expected 1 or more, found {}", threads));
+    constexpr std::int64_t threads_max = 1024;
+    return static_cast<unsigned>(std::min(threads, threads_max));
+}
+
+std::optional<SweepArguments> parse(const std::vector<std::string>& arguments) {
+    CommandLine line(
+        "railyard sweep STUDY.toml [options]",
+        "Simulates every point of a study: a scenario and axes through its keys. Points go to the\n"
+        "database as they finish; stopped or killed, the same command goes on from there.");
+    line.positional("study", 1);
+    line.add_settings();
+    line.add()("db", po::value<std::string>(), "The SQLite file; without it STUDY.sqlite, here");
+    line.add()(
+        "jobs,j",
+        po::value<std::int64_t>()->default_value(std::max(1U, std::thread::hardware_concurrency())),
+        "Threads; the result does not depend on it");
+    line.add()("json", "Print one JSON object on standard output and nothing else");
+    line.add()("no-estimates", "Don't try the estimates that the best point hangs on");
+    line.add()("on", po::value<std::string>(),
+               "slurm: run as a Slurm job array, from and on shared folders");
+    line.add()("tasks", po::value<std::int64_t>()->default_value(16),
+               "Tasks of the array, at most");
+    line.add()("sbatch", po::value<std::string>()->default_value(""),
+               "Further options for sbatch: --sbatch \"--partition=cpu --cpus-per-task=4\"");
+    line.add()("poll", po::value<double>()->default_value(2), "Seconds between looks at the array");
+    line.add()("task", po::value<std::string>(),
+               "What a task of the array runs: the sweep's folder");
+    line.add()("index", po::value<std::int64_t>()->default_value(0), "and the task's number");
+    const auto values = line.parse(arguments);
+    if (!values) return std::nullopt;
+    if (values->count("task")) {
+        SweepArguments out;
+        out.task_folder = (*values)["task"].as<std::string>();
+        out.task = (*values)["index"].as<std::int64_t>();
+        out.threads = threads_of(*values);
+        return out;
+    }
+    if (!values->count("study")) {
+        throw ScenarioError("sweep needs a study",
+                            "railyard sweep STUDY.toml; 'sweep --help' says more");
+    }
+    SweepArguments out;
+    out.study = (*values)["study"].as<std::vector<std::string>>()[0];
+    out.settings = settings_of(*values);
+    out.db = std::filesystem::path(out.study).stem().string() + ".sqlite";
+    if (values->count("db")) out.db = (*values)["db"].as<std::string>();
+    if (out.db.empty()) throw ScenarioError("--db: expected a file name, found nothing");
+    out.threads = threads_of(*values);
+    if (values->count("on")) {
+        const std::string on = (*values)["on"].as<std::string>();
+        if (on != "slurm") throw ScenarioError(fmt::format("--on: expected slurm, found {}", on));
+        out.slurm = true;
+    }
+    out.tasks = (*values)["tasks"].as<std::int64_t>();
+    if (out.tasks < 1)
+        throw ScenarioError(fmt::format("--tasks: expected 1 or more, found {}", out.tasks));
+    out.sbatch = (*values)["sbatch"].as<std::string>();
+    out.poll_s = std::max(0.05, (*values)["poll"].as<double>());
+    out.json = values->count("json") > 0;
+    out.estimates = values->count("no-estimates") == 0;
+    return out;
+}
+
+// Points that have no result, each with its reason, as far as a person reads.
+void name_failures(std::int64_t run, const std::string& status, Database& db) {
+    constexpr int named_max = 20;
+    int count = 0;
+    db.query(
+        "SELECT label, problem FROM overview WHERE run = ? AND status = ? ORDER BY position",
+        [&](const Row& row) {
+            if (count++ < named_max) {
+                fmt::print(stderr, "railyard: {}: {}: {}\n", status, row.text(0), row.text(1));
+            }
+        },
+        run, status);
+    if (count > named_max) {
+        fmt::print(stderr,
+                   "railyard: {}: and {} more points\n    sqlite3 {} \"SELECT label, problem FROM "
+                   "overview "
+                   "WHERE run = {} AND status = '{}'\"\n",
+                   status, count - named_max, db.path(), run, status);
+    }
+}
+
+void print_best(std::int64_t run, const DecidingMetric& by, Database& db) {
+    constexpr std::int64_t shown = 5;
+    Table table({{"best " + by.metric, Table::Align::left},
+                 {"mean", Table::Align::right},
+                 {"95 % interval", Table::Align::left},
+                 {"replicas", Table::Align::right}});
+    for (const RankedPoint& point : best_points(run, by, shown, db)) {
+        db.query(
+            "SELECT m.mean, m.low, m.high, p.replicas, m.unit FROM point_metrics m JOIN points p "
+            "ON p.point = m.point WHERE m.point = ? AND m.name = ?",
+            [&](const Row& row) {
+                const auto text = [&](int column) {
+                    return metric_text(by.metric, row.text(4), row.real(column));
+                };
+                table.add(
+                    {point.label, text(0),
+                     row.null(1) ? "one replica: none" : fmt::format("{} to {}", text(1), text(2)),
+                     fmt::format("{}", row.integer(3))});
+            },
+            point.point, by.metric);
+    }
+    if (!table.empty()) fmt::print("\n{}", table.text());
+    fmt::print("  {} is better: {}\n", by.better == Better::higher ? "higher" : "lower", by.why);
+}
+
+// What each value of an axis gives, over all others.
+void print_axes(std::int64_t run, std::int64_t points, const DecidingMetric& by, Database& db) {
+    constexpr std::int64_t values_max = 20;
+    std::vector<std::string> keys;
+    db.query(
+        "SELECT key FROM axes WHERE run = ? ORDER BY axis",
+        [&](const Row& row) { keys.push_back(row.text(0)); }, run);
+    for (const std::string& key : keys) {
+        const auto values = db.integer(
+            "SELECT count(DISTINCT v.text) FROM axis_values v JOIN axes a ON a.run = v.run AND "
+            "a.axis = v.axis "
+            "WHERE a.run = ? AND a.key = ?",
+            run, key);
+        const bool own = keys.size() > 1 && values == points;  // nothing to take a mean over
+        if (own || values.value_or(0) > values_max) continue;
+        Table table({{key, Table::Align::left},
+                     {"points", Table::Align::right},
+                     {"mean " + by.metric, Table::Align::right},
+                     {"lowest", Table::Align::right},
+                     {"highest", Table::Align::right}});
+        db.query(
+            "SELECT text, points, mean, lowest, highest, metric_unit FROM axis_means WHERE run = ? "
+            "AND key = ? AND name = ? ORDER BY value, text",
+            [&](const Row& row) {
+                const auto text = [&](int column) {
+                    return metric_text(by.metric, row.text(5), row.real(column));
+                };
+                table.add(
+                    {row.text(0), fmt::format("{}", row.integer(1)), text(2), text(3), text(4)});
+            },
+            run, key, by.metric);
+        if (!table.empty()) fmt::print("\n{}", table.text());
+    }
+}
+
+// The best point against the next, and the estimates that this hangs on.
+struct Judged {
+    DecidingMetric by;
+    std::optional<RunVerdict> verdict;
+    std::optional<VerdictEstimates> estimates;
+};
+
+void print_verdict(const Judged& judged) {
+    if (!judged.verdict) return;
+    const RunVerdict& v = *judged.verdict;
+    const PairedComparison& p = v.difference.pairs;
+    const auto text = [&](double d) {
+        return difference_text(v.difference.metric, v.difference.unit, d);
+    };
+    const std::string interval =
+        std::isfinite(p.interval.low)
+            ? fmt::format("95 % interval {} to {}", text(p.interval.low), text(p.interval.high))
+            : "one pair: no interval";
+    fmt::print("\n  A, {}, {} B, {}  ({} B - A: {}, {})\n", v.best.label,
+               p.verdict == Verdict::first   ? "over"
+               : p.verdict == Verdict::equal ? "is equal to"
+                                             : "is not told from",
+               v.second.label, v.difference.metric, text(p.difference), interval);
+    if (!judged.estimates) return;
+    print_verdict_estimates(*judged.estimates, "A", "B");
+    if (judged.estimates->default_ranges) print_default_range();
+}
+
+void print_outcome(const SweepPlan& plan, const SweepOutcome& outcome,
+                   const std::optional<Judged>& judged, Database& db) {
+    if (judged) {
+        print_best(plan.run, judged->by, db);
+        print_axes(plan.run, plan.points, judged->by, db);
+        print_verdict(*judged);
+    }
+    const SweepOutcome::Count& n = outcome.points;
+    fmt::print("\n  {} points: {} complete", plan.points, n.complete);
+    const auto also = [](std::int64_t count, const char* what) {
+        if (count > 0) fmt::print(", {} {}", count, what);
+    };
+    also(n.impossible, "impossible");
+    also(n.stuck, "stuck");
+    also(n.limit, "cut off by a limit");
+    also(n.failed, "failed");
+    also(n.open, "not done");
+    fmt::print("; run {} of {}  digest {}\n", plan.run, db.path(), outcome.digest);
+}
+
+std::string json_text(const SweepPlan& plan, const SweepOutcome& outcome,
+                      const std::optional<Judged>& judged, const std::string& db) {
+    const SweepOutcome::Count& n = outcome.points;
+    nlohmann::ordered_json out = {{"db", db},
+                                  {"run", plan.run},
+                                  {"status", outcome.status},
+                                  {"points", plan.points},
+                                  {"simulated", plan.to_do.size()},
+                                  {"complete", n.complete},
+                                  {"impossible", n.impossible},
+                                  {"stuck", n.stuck},
+                                  {"limit", n.limit},
+                                  {"failed", n.failed},
+                                  {"open", n.open},
+                                  {"digest", outcome.digest},
+                                  {"version", result_version()}};
+    if (judged) {
+        out["metric"] = judged->by.metric;
+        out["why_this_metric"] = judged->by.why;
+    }
+    if (judged && judged->verdict) {
+        const RunVerdict& v = *judged->verdict;
+        out["best"] = v.best.label;
+        out["second"] = v.second.label;
+        out["verdict"] = verdict_name(v.difference.pairs.verdict);
+    }
+    if (judged && judged->estimates) {
+        out["estimates"] = verdict_estimates_json(*judged->estimates, judged->verdict->best.label,
+                                                  judged->verdict->second.label);
+    }
+    return one_line(out);
+}
+
+std::optional<Judged> judge(const SweepPlan& plan, const SweepArguments& args, ResultsDb& db) {
+    const auto by = deciding_metric(plan.run, db.database());
+    if (!by || interrupted()) return std::nullopt;
+    Judged out{*by, run_verdict(plan.run, *by, db), {}};
+    if (!out.verdict) return out;
+    MetricComparison kept = out.verdict->difference;
+    kept.a = static_cast<std::size_t>(out.verdict->best.position);
+    kept.b = static_cast<std::size_t>(out.verdict->second.position);
+    db.add_comparison(plan.run, kept);
+    db.commit();
+    if (!args.estimates || kept.pairs.verdict == Verdict::equal) return out;
+    Progress progress("estimates");
+    TrialOptions like;
+    like.threads = args.threads;
+    like.cancelled = &interrupted();
+    like.progress = [&](std::int64_t done, std::int64_t total) { progress.update(done, total); };
+    out.estimates =
+        estimates_of(*out.verdict, like, std::make_shared<WindowCache>(terminal_observer()));
+    return out;
+}
+
+int exit_code(const SweepPlan& plan, const SweepOutcome& outcome, Database& db) {
+    for (const char* status : {"impossible", "failed", "stuck", "limit"}) {
+        name_failures(plan.run, status, db);
+    }
+    const SweepOutcome::Count& n = outcome.points;
+    if (n.open > 0) {
+        fmt::print(stderr,
+                   "railyard: interrupted: {} of {} points are done; the same command goes on from "
+                   "there\n",
+                   plan.points - n.open, plan.points);
+        return exit_interrupted;
+    }
+    if (n.impossible == plan.points) return exit_user_error;
+    return outcome.status == "complete" ? exit_ok : exit_limit;
+}
+
+}  // namespace
+
+int cmd_sweep(const std::vector<std::string>& arguments) {
+    const std::optional<SweepArguments> args = parse(arguments);
+    if (!args) return exit_ok;
+    contain_failed_checks();
+    if (!args->task_folder.empty()) {
+        run_task(args->task_folder, static_cast<std::size_t>(args->task), result_version(),
+                 args->threads, interrupted());
+        return exit_ok;
+    }
+    const Study study = read_study(args->study, args->settings);
+    ResultsDb db(args->db);
+    const std::string folder = args->db + ".slurm";
+    if (args->slurm) take_over(folder, db);
+    const SweepPlan plan = plan_sweep(study, result_version(), db);
+    const auto to_do = static_cast<std::int64_t>(plan.to_do.size());
+    if (to_do < plan.points && !args->json) {
+        fmt::print("  {} of {} points are in {} already\n", plan.points - to_do, plan.points,
+                   args->db);
+    }
+    if (plan.of_other_version > 0) {
+        fmt::print(stderr,
+                   "railyard: {} of the points are in {} as other sources made them (railyard {}): "
+                   "those rows stay, the points are run again\n",
+                   plan.of_other_version, args->db, plan.other_version);
+    }
+    const double cpu_before = process_cpu_seconds();
+    SweepOutcome outcome;
+    std::optional<Judged> judged;
+    try {
+        std::optional<Progress> progress("points");
+        const auto update = [&](std::int64_t done) { progress->update(done, to_do); };
+        if (args->slurm) {
+            run_on_slurm(study, plan, result_version(), folder,
+                         {args->tasks, args->sbatch, args->poll_s, 3, &interrupted(), update}, db);
+        } else {
+            const SweepWorkDone work =
+                run_points(plan.to_do,
+                           {study.scenario_text, study.scenario_file, study.rule, args->threads,
+                            &interrupted(), update},
+                           db);
+            db.add_times(plan.run, process_cpu_seconds() - cpu_before, work.database_s);
+        }
+        progress.reset();
+        outcome = finish_sweep(plan.run, db);
+        judged = judge(plan, *args, db);
+    } catch (const DatabaseError& error) {
+        fmt::print(
+            stderr,
+            "{}\n    the sweep has stopped: mend that, and the same command goes on from there\n",
+            error.what());
+        return exit_limit;
+    }
+    if (args->json) {
+        fmt::print("{}\n", json_text(plan, outcome, judged, args->db));
+    } else {
+        print_outcome(plan, outcome, judged, db.database());
+    }
+    std::fflush(stdout);
+    return exit_code(plan, outcome, db.database());
+}
+
+}  // namespace railyard

@@ -1,0 +1,162 @@
+// railyard topo: what the scenario's networks are made of, and pictures of them.
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "models/campaign/campaign.h"
+#include "tools/cli/cmd.h"
+#include "tools/cli/options.h"
+#include "tools/cli/terminal.h"
+#include "tools/language/scenario_files.h"
+#include "tools/program/json_text.h"
+#include "tools/program/output_file.h"
+#include "tools/report/topology_drawing.h"
+
+namespace railyard {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string rate_text(double bytes_per_s) {
+    return fmt::format("{:.4g} TB/s", bytes_per_s * 1e-12);
+}
+
+std::string switches_text(const std::vector<SwitchOrder>& orders) {
+    Table switches({{"switches"},
+                    {"model"},
+                    {"count", Table::Align::right},
+                    {"ports used", Table::Align::right},
+                    {"ports free", Table::Align::right},
+                    {"oversubscription", Table::Align::right}});
+    for (const SwitchOrder& s : orders) {
+        switches.add({s.tier, s.model, fmt::format("{}", s.count), fmt::format("{}", s.ports_used),
+                      fmt::format("{}", s.ports - s.ports_used),
+                      s.oversubscription > 0 ? fmt::format("{:.3g} : 1", s.oversubscription) : ""});
+    }
+    return switches.text();
+}
+
+void print_materials(const ClusterNetwork& network, const Materials& m) {
+    fmt::print("{}  {}, {}, {} NICs of {}\n", coloured(network.name, Colour::bold),
+               network.topology.kind(), network.infiniband() ? "InfiniBand" : "Ethernet", m.nics,
+               line_rate_text(network.spec.nic_bandwidth));
+    Table cables({{"cables"},
+                  {"medium"},
+                  {"length", Table::Align::right},
+                  {"rate", Table::Align::right},
+                  {"count", Table::Align::right},
+                  {"transceivers", Table::Align::right}});
+    for (const CableOrder& c : m.cables) {
+        cables.add({c.where, c.medium, fmt::format("{:g} m", c.length.value),
+                    line_rate_text(c.bandwidth), fmt::format("{}", c.count),
+                    fmt::format("{}", c.transceivers)});
+    }
+    fmt::print("{}{}", switches_text(m.switches), cables.text());
+    if (m.full_bisection_bytes_per_s > 0) {
+        fmt::print("  bisection {} per direction, {:.3g} % of what half of the NICs send\n\n",
+                   rate_text(m.bisection_bytes_per_s),
+                   100 * m.bisection_bytes_per_s / m.full_bisection_bytes_per_s);
+    } else {
+        fmt::print("  one node: nothing to bisect\n\n");
+    }
+}
+
+Json switches_json(const std::vector<SwitchOrder>& orders) {
+    Json switches = Json::array();
+    for (const SwitchOrder& s : orders) {
+        switches.push_back({{"tier", s.tier},
+                            {"model", s.model},
+                            {"count", s.count},
+                            {"ports", s.ports},
+                            {"ports_used", s.ports_used},
+                            {"oversubscription", s.oversubscription}});
+    }
+    return switches;
+}
+
+Json materials_json(const ClusterNetwork& network, const Materials& m) {
+    Json cables = Json::array();
+    for (const CableOrder& c : m.cables) {
+        cables.push_back({{"where", c.where},
+                          {"medium", c.medium},
+                          {"length_m", c.length.value},
+                          {"bits_per_s", c.bandwidth.bits_per_second()},
+                          {"count", c.count},
+                          {"transceivers", c.transceivers}});
+    }
+    return {{"topology", network.topology.kind()},
+            {"nics", m.nics},
+            {"switches", switches_json(m.switches)},
+            {"cables", cables},
+            {"bisection_bytes_per_s", m.bisection_bytes_per_s},
+            {"full_bisection_bytes_per_s", m.full_bisection_bytes_per_s}};
+}
+
+}  // namespace
+
+int cmd_topo(const std::vector<std::string>& arguments) {
+    CommandLine line(
+        "railyard topo SCENARIO.toml [options]",
+        "Prints the bill of materials of the scenario's networks: switches, ports used and\n"
+        "free, cables, transceivers, oversubscription and bisection.");
+    line.positional("scenario", 1);
+    line.add_settings();
+    line.add()("network", po::value<std::string>()->default_value("compute"),
+               "The network that is drawn: compute, storage or management");
+    line.add()("svg", po::value<std::string>(), "Draw it into this SVG file");
+    line.add()("dot", po::value<std::string>(), "Write it for Graphviz into this file");
+    line.add()("json", "Print one JSON object on standard output and nothing else");
+    const auto values = line.parse(arguments);
+    if (!values) return exit_ok;
+    if (!values->count("scenario")) {
+        throw ScenarioError("topo needs a scenario file", "railyard topo SCENARIO.toml");
+    }
+    ScenarioChanges changes;
+    changes.settings = settings_of(*values);
+    changes.must_run = false;  // memory is not its business
+    changes.build_networks = true;
+    const std::string path = (*values)["scenario"].as<std::vector<std::string>>()[0];
+    const Scenario s = load_scenario_file(path, changes);
+    const std::vector<std::string> inputs = files_of(path, changes.settings);
+    StandaloneCatalogue own = s.open_catalogue();
+    const std::string drawn = (*values)["network"].as<std::string>();
+    std::vector<std::string> names;
+    Json networks = Json::object();
+    const BillOfMaterials materials = bill_of_materials(s, own.catalogue);
+    own.diagnostics.raise_if_any();
+    if (!values->count("json") && !materials.nvlink.empty()) {
+        fmt::print("{}  in the racks, part of them\n{}\n", coloured("nvlink", Colour::bold),
+                   switches_text(materials.nvlink));
+    }
+    for (const NetworkBill& bill : materials.networks) {
+        const ClusterNetwork& network = *bill.network;
+        names.push_back(network.name);
+        networks[network.name] = materials_json(network, bill.materials);
+        if (!values->count("json")) print_materials(network, bill.materials);
+        if (network.name != drawn) continue;
+        const std::string title = fmt::format("{}: {} network", s.title, network.name);
+        if (values->count("svg")) {
+            write_file((*values)["svg"].as<std::string>(), topology_svg(network.topology, title),
+                       inputs);
+        }
+        if (values->count("dot")) {
+            write_file((*values)["dot"].as<std::string>(), topology_dot(network.topology, title),
+                       inputs);
+        }
+    }
+    if (std::find(names.begin(), names.end(), drawn) == names.end()) {
+        throw ScenarioError(fmt::format("--network: this scenario has no network '{}'", drawn),
+                            suggest(drawn, names));
+    }
+    if (values->count("json")) {
+        Json out = {{"scenario", s.file}, {"version", version()}};
+        if (!materials.nvlink.empty()) out["nvlink"] = switches_json(materials.nvlink);
+        out["networks"] = networks;
+        fmt::print("{}\n", one_line(out));
+    }
+    return exit_ok;
+}
+
+}  // namespace railyard

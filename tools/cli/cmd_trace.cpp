@@ -1,0 +1,151 @@
+// railyard trace: one replica, one step or one packet window, to be looked at in ui.perfetto.dev.
+
+#include <fmt/format.h>
+
+#include "models/campaign/campaign.h"
+#include "tools/cli/cmd.h"
+#include "tools/cli/options.h"
+#include "tools/cli/terminal.h"
+#include "tools/cli/terminal_observer.h"
+#include "tools/language/scenario_files.h"
+#include "tools/program/output_file.h"
+#include "tools/trace/perfetto_trace.h"
+#include "tools/trace/trace_tracks.h"
+
+namespace railyard {
+
+namespace {
+
+struct TraceArguments {
+    std::string scenario;
+    std::string output;
+    std::int64_t replica = 0;
+    bool step = false;
+    bool window = false;
+    ScenarioChanges changes;
+};
+
+std::optional<TraceArguments> parse(const std::vector<std::string>& arguments) {
+    CommandLine line(
+        "railyard trace SCENARIO.toml -o FILE.pftrace [options]",
+        "Writes one replica as a Perfetto trace, which ui.perfetto.dev opens: phases "
+        "of the job, checkpoints,\n"
+        "interruptions, nodes out of service, what the stores move; of many jobs their "
+        "runs, queues and failures.\nOr one step, or the packet window.");
+    line.positional("scenario", 1);
+    line.add_settings();
+    line.add()("output,o", po::value<std::string>(), "The file to write");
+    line.add()("replica", po::value<std::int64_t>()->default_value(0),
+               "Which replica, counted from 0");
+    line.add()("step", "One training step instead: where its time goes");
+    line.add()("window", "The scenario's packet window instead: flows, pauses, queues");
+    const auto values = line.parse(arguments);
+    if (!values) return std::nullopt;
+    if (!values->count("scenario")) {
+        throw ScenarioError("trace needs a scenario file", "railyard trace SCENARIO.toml -o FILE");
+    }
+    TraceArguments out;
+    out.scenario = (*values)["scenario"].as<std::vector<std::string>>()[0];
+    if (values->count("output")) out.output = (*values)["output"].as<std::string>();
+    if (out.output.empty()) {
+        throw ScenarioError("trace needs a file to write",
+                            fmt::format("railyard trace {} -o run.pftrace", out.scenario));
+    }
+    out.replica = (*values)["replica"].as<std::int64_t>();
+    out.step = values->count("step") > 0;
+    out.window = values->count("window") > 0;
+    if (out.step && out.window) {
+        throw ScenarioError("--step and --window: one trace shows one of them", "choose one");
+    }
+    out.changes.settings = settings_of(*values);
+    out.changes.packets = out.window;
+    out.changes.must_run = !out.window && !out.step;
+    out.changes.windows = std::make_shared<WindowCache>(terminal_observer());
+    return out;
+}
+
+// The length of what was traced.
+Duration trace_one_replica(PerfettoTrace& trace, const Scenario& s, std::int64_t replica) {
+    if (replica < 0 || replica >= s.replicas) {
+        throw ScenarioError(
+            fmt::format("--replica: expected one from 0 to {}, found {}", s.replicas - 1, replica),
+            "run.replicas says how many there are");
+    }
+    if (s.fleet) {
+        const ReplicaResult result = run_replica(s, replica, true);
+        const std::size_t left_out = trace_fleet(trace, s, result);
+        if (left_out > 0) {
+            fmt::print(stderr,
+                       "railyard: {} runs of jobs with less GPU time are left out; the counters "
+                       "have all\n",
+                       left_out);
+        }
+        return result.simulated;
+    }
+    ReplicaTrace record;
+    const ReplicaResult result = run_replica(s, replica, true, &record);
+    trace_replica(trace, s, result, record);
+    return result.simulated;
+}
+
+Duration trace_windows(PerfettoTrace& trace, const Scenario& s) {
+    const std::vector<NetworkWindow> networks = packet_windows(s);
+    if (networks.empty()) {
+        throw ScenarioError(
+            fmt::format("{}: window: nothing is sent by a job of {} node", s.file, s.job.nodes),
+            "more nodes, or [[window.traffic]] of another kind");
+    }
+    StandaloneCatalogue own = s.open_catalogue();
+    Picoseconds longest{};
+    for (const NetworkWindow& window : networks) {
+        WindowRecord record;
+        const WindowResult r =
+            run_window(own.catalogue, window.network->topology, window.network->packets,
+                       window.window, terminal_observer(), &record);
+        if (r.ending == WindowEnding::cancelled) throw Interrupted();
+        longest = std::max(longest, r.end);
+        const std::size_t left_out = trace_window(trace, s, window, r, record);
+        if (left_out > 0) {
+            fmt::print(stderr,
+                       "railyard: of the {} network, {} links with shorter pauses and queues "
+                       "are left out\n",
+                       window.network->name, left_out);
+        }
+    }
+    return std::chrono::duration_cast<Duration>(longest);
+}
+
+}  // namespace
+
+int cmd_trace(const std::vector<std::string>& arguments) {
+    const std::optional<TraceArguments> args = parse(arguments);
+    if (!args) return exit_ok;
+    const Scenario s = load_scenario_file(args->scenario, args->changes);
+    if (args->step || args->window) {
+        need_one_job(s, args->step ? "trace --step" : "trace --window");
+    }
+    for (const Diagnostic& warning : s.warnings) {
+        fmt::print(stderr, "{}\n", format_diagnostic(warning, "warning"));
+    }
+    if (!args->window && !s.no_path.empty()) {
+        fmt::print(stderr, "railyard: stuck: the job can't take its first step: {}\n", s.no_path);
+        return exit_stuck;
+    }
+    OutputFile output(args->output, files_of(args->scenario, args->changes.settings));
+    PerfettoTrace trace;
+    Duration length = s.job.step.duration();
+    if (args->window) {
+        length = trace_windows(trace, s);
+    } else if (args->step) {
+        trace_step(trace, s);
+    } else {
+        length = trace_one_replica(trace, s, args->replica);
+    }
+    trace.write(output);
+    output.keep();
+    fmt::print("{}: {} of simulated time, {} events on {} tracks; open it in ui.perfetto.dev\n",
+               args->output, to_text(length), trace.events(), trace.tracks());
+    return exit_ok;
+}
+
+}  // namespace railyard

@@ -1,0 +1,229 @@
+// railyard verify: published measurements and exact oracles beside what the program says.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "sim/error.h"
+#include "tools/cli/cmd.h"
+#include "tools/cli/options.h"
+#include "tools/cli/terminal.h"
+#include "tools/program/installation.h"
+#include "tools/program/json_text.h"
+#include "tools/verify/tables.h"
+
+namespace railyard {
+
+namespace {
+
+struct Errors {
+    double mean = 0;
+    double median = 0;
+    double p90 = 0;
+    double worst = 0;
+};
+
+Errors errors_of(const std::vector<VerifiedRow>& rows) {
+    std::vector<double> sizes;
+    for (const VerifiedRow& row : rows) sizes.push_back(std::abs(row.error()));
+    if (sizes.empty()) return {};
+    std::sort(sizes.begin(), sizes.end());
+    Errors out;
+    for (const double e : sizes) out.mean += e / static_cast<double>(sizes.size());
+    const auto quantile = [&](double q) {
+        const double rank = std::ceil(q * static_cast<double>(sizes.size()));
+        return sizes[static_cast<std::size_t>(rank) - 1];
+    };
+    out.median = quantile(0.5);
+    out.p90 = quantile(0.9);
+    out.worst = sizes.back();
+    return out;
+}
+
+// Of rows with an interval, and how many of these have what is published in it.
+struct Inside {
+    std::size_t rows = 0;
+    std::size_t inside = 0;
+};
+
+Inside inside_of(const std::vector<VerifiedRow>& rows) {
+    Inside out;
+    for (const VerifiedRow& row : rows) {
+        out.rows += row.ci95 ? 1 : 0;
+        out.inside += row.ci95 && row.ci95->contains(row.published) ? 1 : 0;
+    }
+    return out;
+}
+
+// The rows of each quantity, in the order of their first.
+std::vector<std::vector<VerifiedRow>> by_quantity(const VerifiedTable& table) {
+    std::vector<std::vector<VerifiedRow>> out;
+    for (const VerifiedRow& row : table.expressed) {
+        const auto found = std::find_if(out.begin(), out.end(), [&](const auto& rows) {
+            return rows.front().quantity == row.quantity;
+        });
+        if (found == out.end()) {
+            out.push_back({row});
+        } else {
+            found->push_back(row);
+        }
+    }
+    return out;
+}
+
+std::string interval_text(const VerifiedRow& row) {
+    if (!row.ci95) return "";
+    return fmt::format("{:.6g} to {:.6g}{}", row.ci95->low, row.ci95->high,
+                       row.ci95->contains(row.published) ? "" : ", outside");
+}
+
+std::string json_text(const std::vector<VerifiedTable>& tables) {
+    using Json = nlohmann::ordered_json;
+    Json rows = Json::array();
+    Json summary = Json::object();
+    for (const VerifiedTable& table : tables) {
+        for (const VerifiedRow& row : table.expressed) {
+            rows.push_back({{"table", table.name},
+                            {"row", row.row},
+                            {"quantity", row.quantity},
+                            {"published", row.published},
+                            {"simulated", row.simulated},
+                            {"error", row.error()}});
+            if (row.ci95) rows.back()["ci95"] = {row.ci95->low, row.ci95->high};
+        }
+        const Errors e = errors_of(table.expressed);
+        summary[table.name] = {{"rows", table.rows},
+                               {"expressed", table.expressed.size()},
+                               {"mean_abs_error", e.mean},
+                               {"median", e.median},
+                               {"p90", e.p90},
+                               {"worst", e.worst}};
+        const Inside inside = inside_of(table.expressed);
+        if (inside.rows > 0) summary[table.name]["inside_ci95"] = inside.inside;
+        for (const std::vector<VerifiedRow>& part : by_quantity(table)) {
+            const Errors of = errors_of(part);
+            summary[table.name]["by_quantity"][part.front().quantity] = {
+                {"expressed", part.size()},
+                {"mean_abs_error", of.mean},
+                {"median", of.median},
+                {"p90", of.p90},
+                {"worst", of.worst}};
+        }
+    }
+    const Json out = {{"rows", rows}, {"summary", summary}};
+    return one_line(out);
+}
+
+std::vector<std::string> shipped_tables() {
+    std::vector<std::string> out;
+    for (const auto& entry :
+         std::filesystem::directory_iterator(shipped_file("tests/validation"))) {
+        if (entry.path().extension() == ".csv") out.push_back(entry.path().string());
+    }
+    std::sort(out.begin(), out.end());
+    return out;
+}
+
+}  // namespace
+
+int cmd_verify(const std::vector<std::string>& arguments) {
+    CommandLine line(
+        "railyard verify [TABLE.csv...] [options]",
+        "Prints published measurements and exact oracles beside what the program says, with the\n"
+        "error, and how many of the rows can be expressed at all. Without tables: those that "
+        "ship.");
+    line.positional("table", -1);
+    line.add()("set", po::value<std::vector<std::string>>()->composing(),
+               "Another value in the catalogue: --set override.gpu.h100_sxm.hbm_efficiency=0.8");
+    line.add()("json", "Print one JSON object on standard output and nothing else");
+    line.add()("rows", "Print every row, not only the summary of each table");
+    const auto values = line.parse(arguments);
+    if (!values) return exit_ok;
+    const bool named = values->count("table") > 0;
+    const std::vector<std::string> paths =
+        named ? (*values)["table"].as<std::vector<std::string>>() : shipped_tables();
+
+    Diagnostics diagnostics;
+    Document settings{"--set", {}};
+    for (const std::string& setting : settings_of(*values)) {
+        apply_setting(settings, setting, diagnostics);
+    }
+    diagnostics.raise_if_any();
+    const Value* overrides = settings.root.find("override");
+
+    std::vector<VerifiedTable> tables;
+    for (const std::string& path : paths) {
+        const CsvTable table = read_csv_table(path);
+        const std::vector<VerifiedTable> verified = verify_table(table, overrides);
+        tables.insert(tables.end(), verified.begin(), verified.end());
+        if (verified.empty() && named) {
+            fmt::print(stderr, "{}: warning: no model here answers to this table\n", path);
+        }
+    }
+    std::set<std::string> said;  // a row that is of two quantities is refused for both
+    for (const VerifiedTable& table : tables) {
+        for (Diagnostic row : table.unused) {
+            row.help = "this row is not expressed";
+            const std::string text = format_diagnostic(row, "warning");
+            if (said.insert(text).second) fmt::print(stderr, "{}\n", text);
+        }
+    }
+    if (values->count("json")) {
+        fmt::print("{}\n", json_text(tables));
+        return exit_ok;
+    }
+    const auto percent = [](double e) { return fmt::format("{:.2f} %", 100 * e); };
+    if (values->count("rows")) {
+        Table rows({{"table", Table::Align::left},
+                    {"row", Table::Align::left},
+                    {"quantity", Table::Align::left},
+                    {"published", Table::Align::right},
+                    {"simulated", Table::Align::right},
+                    {"error", Table::Align::right},
+                    {"interval, 95 %", Table::Align::left}});
+        for (const VerifiedTable& table : tables) {
+            for (const VerifiedRow& row : table.expressed) {
+                rows.add({table.name.substr(0, 2), row.row, row.quantity,
+                          fmt::format("{:.6g}", row.published),
+                          fmt::format("{:.6g}", row.simulated),
+                          fmt::format("{:+.2f} %", 100 * row.error()), interval_text(row)});
+            }
+        }
+        fmt::print("{}\n", rows.text());
+    }
+    Table summary({{"table", Table::Align::left},
+                   {"", Table::Align::left},
+                   {"rows", Table::Align::right},
+                   {"expressed", Table::Align::right},
+                   {"mean |error|", Table::Align::right},
+                   {"median", Table::Align::right},
+                   {"p90", Table::Align::right},
+                   {"worst", Table::Align::right}});
+    for (const VerifiedTable& table : tables) {
+        const auto add = [&](const std::string& number, const std::string& what,
+                             const std::string& count, const std::vector<VerifiedRow>& expressed) {
+            const Errors e = errors_of(expressed);
+            summary.add({number, what, count, fmt::format("{}", expressed.size()), percent(e.mean),
+                         percent(e.median), percent(e.p90), percent(e.worst)});
+        };
+        add(table.name.substr(0, 2), table.what, fmt::format("{}", table.rows), table.expressed);
+        const auto parts = by_quantity(table);
+        for (const auto& part : parts) {
+            if (parts.size() > 1) add("", "  " + part.front().quantity, "", part);
+        }
+    }
+    fmt::print("{}", summary.text());
+    for (const VerifiedTable& table : tables) {
+        const Inside inside = inside_of(table.expressed);
+        if (inside.rows == 0) continue;
+        fmt::print("{}: {} of {} inside the interval of 95 %\n", table.name.substr(0, 2),
+                   inside.inside, inside.rows);
+    }
+    return exit_ok;
+}
+
+}  // namespace railyard

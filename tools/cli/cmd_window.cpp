@@ -1,0 +1,592 @@
+// railyard window: the scenario's traffic and faults, packet by packet.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "models/campaign/campaign.h"
+#include "tools/cli/cmd.h"
+#include "tools/cli/options.h"
+#include "tools/cli/terminal.h"
+#include "tools/cli/terminal_observer.h"
+#include "tools/program/json_text.h"
+#include "tools/study/arms.h"
+
+namespace railyard {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double to_seconds(Picoseconds t) {
+    return static_cast<double>(t.count()) * 1e-12;
+}
+// "12.3 us", of a time to a few digits.
+std::string time_text(Picoseconds t) {
+    if (t == PacketEngine::never) return "never";
+    const double s = to_seconds(t);
+    if (s < 1e-3) return fmt::format("{:.2f} us", s * 1e6);
+    if (s < 1) return fmt::format("{:.2f} ms", s * 1e3);
+    return fmt::format("{:.3f} s", s);
+}
+
+const char* ending_text(WindowEnding ending) {
+    switch (ending) {
+        case WindowEnding::resolved:
+            return "resolved";
+        case WindowEnding::stuck:
+            return "stuck";
+        case WindowEnding::out_of_time:
+            return "out of time";
+        case WindowEnding::out_of_events:
+            return "out of events";
+        case WindowEnding::cancelled:
+            break;
+    }
+    return "cancelled";
+}
+
+// The flows of one [[window.traffic]].
+struct TrafficSummary {
+    std::int64_t flows = 0;
+    std::int64_t ended = 0;
+    std::int64_t failed = 0;
+    std::int64_t bytes = 0;  // received by NICs
+    std::vector<double> fct_s;
+    Picoseconds begun = PacketEngine::never;
+    Picoseconds last{};
+};
+
+std::map<std::size_t, TrafficSummary> summarise(const NetworkWindow& window,
+                                                const WindowResult& result) {
+    std::map<std::size_t, TrafficSummary> out;
+    for (std::size_t f = 0; f < window.traffic.size(); ++f) {
+        TrafficSummary& t = out[window.traffic[f]];
+        ++t.flows;
+        const LinkId last = window.window.flows[f].path.back();
+        if (!aggregation_node_of(window.network->topology, last)) {
+            t.bytes += result.received_bytes[f];
+        }
+        t.begun = std::min(t.begun, window.window.flows[f].start);
+        t.failed += result.failed[f];
+        if (result.ends[f] == PacketEngine::never) continue;
+        ++t.ended;
+        t.last = std::max(t.last, result.ends[f]);
+        t.fct_s.push_back(to_seconds(result.ends[f] - result.begun[f]));
+    }
+    for (auto& [index, t] : out) std::sort(t.fct_s.begin(), t.fct_s.end());
+    return out;
+}
+
+double mean(const std::vector<double>& values) {
+    double sum = 0;
+    for (const double v : values) sum += v;
+    return values.empty() ? 0 : sum / static_cast<double>(values.size());
+}
+double quantile(const std::vector<double>& sorted, double q) {
+    if (sorted.empty()) return 0;
+    const auto last = static_cast<double>(sorted.size() - 1);
+    return sorted[static_cast<std::size_t>(q * last + 0.5)];
+}
+
+// Links by where they run: what was paused and queued between two levels.
+struct TierSummary {
+    std::int64_t links = 0;
+    std::int64_t paused_links = 0;
+    std::int64_t pauses = 0;
+    double paused_s = 0;
+    std::int64_t queue_bytes_max = 0;
+    std::int64_t stormed = 0;
+};
+
+std::map<std::pair<int, int>, TierSummary> by_tier(const Topology& topology,
+                                                   const WindowResult& result) {
+    std::map<std::pair<int, int>, TierSummary> out;
+    const auto tier = [&](LinkId l) -> TierSummary& {
+        const Link& link = topology.links()[l];
+        return out[{topology.level(link.from), topology.level(link.to)}];
+    };
+    for (LinkId l = 0; l < topology.links().size(); ++l) ++tier(l).links;
+    for (const WindowLink& link : result.links) {
+        TierSummary& t = tier(link.link);
+        t.paused_links += link.pauses > 0;
+        t.pauses += link.pauses;
+        t.paused_s += to_seconds(link.paused);
+        t.queue_bytes_max = std::max(t.queue_bytes_max, link.queue_bytes_max);
+        t.stormed += link.stormed;
+    }
+    return out;
+}
+
+// Packets of a lossless class that found no room, by the name of where: those with most first.
+std::vector<std::pair<std::string, std::int64_t>> overflows(const Topology& topology,
+                                                            const WindowResult& result) {
+    std::map<VertexId, std::int64_t> at;
+    for (const WindowLink& link : result.links) {
+        if (link.overflows > 0) at[topology.links()[link.link].to] += link.overflows;
+    }
+    std::vector<std::pair<std::string, std::int64_t>> out;
+    for (const auto& [vertex, packets] : at) out.emplace_back(topology.name(vertex), packets);
+    std::stable_sort(out.begin(), out.end(),
+                     [](const auto& a, const auto& b) { return a.second > b.second; });
+    return out;
+}
+
+// "leaf-0 (12), spine-1 (3)"
+std::string where_text(const Topology& topology, const WindowResult& r) {
+    constexpr std::size_t named = 8;
+    const auto places = overflows(topology, r);
+    std::string text;
+    for (std::size_t i = 0; i < std::min(named, places.size()); ++i) {
+        text += fmt::format("{}{} ({})", i > 0 ? ", " : "", places[i].first, places[i].second);
+    }
+    if (places.size() > named) text += fmt::format(" and {} more", places.size() - named);
+    return text;
+}
+
+std::string tier_name(std::pair<int, int> levels) {
+    return fmt::format("{} to {}", level_name(levels.first), level_name(levels.second));
+}
+
+Json to_json(const Scenario& s, const NetworkWindow& window, const WindowResult& r) {
+    Json traffic = Json::array();
+    for (const auto& [index, t] : summarise(window, r)) {
+        const TrafficSpec& spec = s.window.traffic[index];
+        traffic.push_back({{"kind", window_traffic_names()[static_cast<std::size_t>(spec.kind)]},
+                           {"flows", t.flows},
+                           {"ended", t.ended},
+                           {"failed", t.failed},
+                           {"received_bytes", t.bytes},
+                           {"last_end_s", to_seconds(t.last)},
+                           {"fct_mean_s", mean(t.fct_s)},
+                           {"fct_p50_s", quantile(t.fct_s, 0.5)},
+                           {"fct_p99_s", quantile(t.fct_s, 0.99)},
+                           {"fct_max_s", quantile(t.fct_s, 1)}});
+    }
+    Json tiers = Json::array();
+    for (const auto& [levels, t] : by_tier(window.network->topology, r)) {
+        tiers.push_back({{"links", tier_name(levels)},
+                         {"count", t.links},
+                         {"paused", t.paused_links},
+                         {"pauses", t.pauses},
+                         {"paused_s", t.paused_s},
+                         {"queue_bytes_max", t.queue_bytes_max}});
+    }
+    Json overflowing = Json::object();
+    for (const auto& [name, packets] : overflows(window.network->topology, r)) {
+        overflowing[name] = packets;
+    }
+    Json timeline = Json::array();
+    for (const WindowSample& sample : r.timeline) {
+        timeline.push_back(
+            {to_seconds(sample.at), sample.moving, sample.still, sample.paused_links});
+    }
+    const auto time = [](Picoseconds t) {
+        return t == PacketEngine::never ? Json() : Json(to_seconds(t));
+    };
+    return {{"network", window.network->name},
+            {"ending", ending_text(r.ending)},
+            {"complete", r.ending == WindowEnding::resolved},
+            {"end_s", to_seconds(r.end)},
+            {"failures", r.failures},
+            {"first_failure_s", time(r.first_failure)},
+            {"frozen_after_s", time(r.frozen_after)},
+            {"paused_most", r.paused_most},
+            {"pauser_chain", r.pauser_chain},
+            {"deadlock", r.deadlock},
+            {"deadlock_left", r.deadlock_left},
+            {"traffic", traffic},
+            {"tiers", tiers},
+            {"lost_lossless", r.totals.lost_lossless},
+            {"no_room_at", overflowing},
+            {"loss_allowed", s.window.allow_loss},
+            {"lost_lossy", r.totals.lost_lossy},
+            {"lost_to_watchdog", r.totals.lost_to_watchdog},
+            {"lost_to_lifetime", r.totals.lost_to_lifetime},
+            {"lost_on_links", r.totals.lost_on_links},
+            {"retransmitted", r.totals.retransmitted},
+            {"timeouts", r.totals.timeouts},
+            {"pause_frames", r.totals.pause_frames},
+            {"storms_detected", r.totals.storms_detected},
+            {"data_packet_hops", r.totals.data_hops},
+            {"events", r.totals.events},
+            {"digest", r.digest},
+            {"timeline",
+             {{"columns", {"at_s", "moving", "still", "paused_links"}}, {"rows", timeline}}}};
+}
+
+std::string seconds_text(double s) {
+    return time_text(Picoseconds(static_cast<std::int64_t>(s * 1e12)));
+}
+
+// From the first flow's begin to the last one's end, or to the window's where some have not ended.
+std::string goodput_text(const TrafficSummary& t, const WindowResult& r) {
+    const Picoseconds until = t.ended == t.flows ? t.last : r.end;
+    const double span = to_seconds(until - t.begun);
+    if (span <= 0) return "-";
+    return fmt::format("{:.1f} GB/s", 1e-9 * static_cast<double>(t.bytes) / span);
+}
+
+void print_traffic(const Scenario& s, const NetworkWindow& window, const WindowResult& r) {
+    Table table({{"traffic"},
+                 {"flows", Table::Align::right},
+                 {"ended", Table::Align::right},
+                 {"failed", Table::Align::right},
+                 {"last", Table::Align::right},
+                 {"FCT mean", Table::Align::right},
+                 {"p50", Table::Align::right},
+                 {"p99", Table::Align::right},
+                 {"max", Table::Align::right},
+                 {"goodput", Table::Align::right}});
+    for (const auto& [index, t] : summarise(window, r)) {
+        const TrafficSpec& spec = s.window.traffic[index];
+        const bool any = t.ended > 0;
+        table.add({window_traffic_names()[static_cast<std::size_t>(spec.kind)],
+                   fmt::format("{}", t.flows), fmt::format("{}", t.ended),
+                   fmt::format("{}", t.failed), any ? time_text(t.last) : "-",
+                   any ? seconds_text(mean(t.fct_s)) : "-",
+                   any ? seconds_text(quantile(t.fct_s, 0.5)) : "-",
+                   any ? seconds_text(quantile(t.fct_s, 0.99)) : "-",
+                   any ? seconds_text(quantile(t.fct_s, 1)) : "-", goodput_text(t, r)});
+    }
+    fmt::print("{}", table.text());
+}
+
+void print_tiers(const NetworkWindow& window, const WindowResult& r) {
+    Table table({{"links"},
+                 {"count", Table::Align::right},
+                 {"paused", Table::Align::right},
+                 {"pauses", Table::Align::right},
+                 {"paused for (all)", Table::Align::right},
+                 {"longest queue", Table::Align::right}});
+    for (const auto& [levels, t] : by_tier(window.network->topology, r)) {
+        table.add({tier_name(levels), fmt::format("{}", t.links), fmt::format("{}", t.paused_links),
+                   fmt::format("{}", t.pauses), seconds_text(t.paused_s),
+                   to_text(Bytes::of(t.queue_bytes_max))});
+    }
+    fmt::print("\n{}", table.text());
+}
+
+// How many flows moved, over time. Samples come further apart as time goes on, and so do the rows.
+void print_timeline(const WindowResult& r) {
+    if (r.still_max == 0 || r.timeline.size() < 2) return;
+    std::int64_t most = 1;
+    for (const WindowSample& sample : r.timeline) {
+        most = std::max(most, sample.moving + sample.still);
+    }
+    Table table({{"at", Table::Align::right},
+                 {"flows that move"},
+                 {"moving", Table::Align::right},
+                 {"still", Table::Align::right},
+                 {"links paused", Table::Align::right}});
+    constexpr std::size_t rows = 20;
+    constexpr int width = 30;
+    for (std::size_t row = 0; row < std::min(rows, r.timeline.size()); ++row) {
+        const std::size_t last = r.timeline.size() - 1;
+        const WindowSample& sample = r.timeline[row * last / (std::min(rows, last + 1) - 1)];
+        table.add({time_text(sample.at),
+                   bar(static_cast<double>(sample.moving) / static_cast<double>(most), width),
+                   fmt::format("{}", sample.moving), fmt::format("{}", sample.still),
+                   fmt::format("{}", sample.paused_links)});
+    }
+    fmt::print("\n{}", table.text());
+}
+
+void print_window(const Scenario& s, const NetworkWindow& window, const WindowResult& r) {
+    const PacketProfile& p = window.network->packets;
+    fmt::print("{} network: {}, {}; {}\n", window.network->name, window.network->topology.kind(),
+               flow_control_names()[static_cast<std::size_t>(p.flow_control)] == "none"
+                   ? std::string("no flow control")
+                   : flow_control_names()[static_cast<std::size_t>(p.flow_control)],
+               p.congestion == "none" ? "no congestion control" : p.congestion);
+    print_traffic(s, window, r);
+    print_tiers(window, r);
+    print_timeline(r);
+    fmt::print("\n  {} after {}{}\n", ending_text(r.ending), time_text(r.end),
+               r.ending == WindowEnding::resolved ? "" : ": all of this is partial");
+    if (r.frozen_after != PacketEngine::never) {
+        fmt::print("  nothing moved any more {} after the fault began\n",
+                   time_text(r.frozen_after));
+    }
+    if (r.paused_most > 0) {
+        fmt::print("  {} links paused at {}, one of them by: {}\n", r.paused_most,
+                   time_text(r.paused_most_at), r.pauser_chain);
+    }
+    if (!r.deadlock.empty()) {
+        fmt::print("  deadlock{}: {}\n",
+                   r.deadlock_left
+                       ? ""
+                       : fmt::format(", seen at {}, broken since", time_text(r.deadlock_seen)),
+                   r.deadlock);
+    }
+    if (r.failures > 0) {
+        fmt::print("  {} flows failed, the first at {}: the job's error\n", r.failures,
+                   time_text(r.first_failure));
+    }
+    const PacketEngine::Totals& t = r.totals;
+    fmt::print("  pause frames {}, watchdog detections {}, timeouts {}, packets sent again {}\n",
+               t.pause_frames, t.storms_detected, t.timeouts, t.retransmitted);
+    fmt::print(
+        "  packets lost: {} of a lossless class, {} of a lossy one, {} to the watchdog, {} to "
+        "their lifetime, {} on cables\n",
+        t.lost_lossless, t.lost_lossy, t.lost_to_watchdog, t.lost_to_lifetime, t.lost_on_links);
+    if (t.lost_lossless > 0) {
+        fmt::print("  no room for a lossless class at: {}\n",
+                   where_text(window.network->topology, r));
+    }
+    fmt::print("  {} data packet-hops, {} events; digest {}\n", t.data_hops, t.events, r.digest);
+}
+
+// The first flow that has neither ended nor failed. There is one.
+std::size_t first_open(const WindowResult& r) {
+    std::size_t f = 0;
+    while (r.ends[f] != PacketEngine::never || r.failed[f]) ++f;
+    return f;
+}
+
+// Says on standard error why the result is not to be relied on, and returns the exit code.
+int complain(const Scenario& s, const NetworkWindow& window, const WindowResult& r) {
+    const std::string& name = window.network->name;
+    int code = exit_ok;
+    const auto open = static_cast<std::int64_t>(r.ends.size()) - r.failures -
+                      std::count_if(r.ends.begin(), r.ends.end(),
+                                    [](Picoseconds end) { return end != PacketEngine::never; });
+    if (r.ending == WindowEnding::stuck && open == 0) {
+        fmt::print(stderr,
+                   "railyard: stuck: {} of {} flows on the {} network failed\n    deadlock: {}\n",
+                   r.failures, r.ends.size(), name, r.deadlock);
+        code = exit_stuck;
+    } else if (r.ending == WindowEnding::stuck) {
+        const Topology& t = window.network->topology;
+        const auto first = first_open(r);
+        const PacketFlow& flow = window.window.flows[first];
+        fmt::print(
+            stderr,
+            "railyard: stuck: {} of {} flows on the {} network can never go on, the first of "
+            "them from {} to {}: none has sent what a timeout could miss\n{}    a job would "
+            "be ended by the watchdog of its collectives\n",
+            open, r.ends.size(), name, source_name(t, window.window, flow),
+            target_name(t, window.window, flow),
+            r.deadlock.empty() ? "" : fmt::format("    deadlock: {}\n", r.deadlock));
+        code = exit_stuck;
+    } else if (r.ending != WindowEnding::resolved) {
+        const bool time = r.ending == WindowEnding::out_of_time;
+        fmt::print(stderr,
+                   "railyard: limit: window.{} was reached on the {} network, {} of {} flows had "
+                   "not ended: this result is partial\n    raise it with --set window.{}=...\n",
+                   time ? fmt::format("time_max = {}", to_text(s.window.time_max))
+                        : fmt::format("events_max = {}", s.window.events_max),
+                   name, open, r.ends.size(), time ? "time_max" : "events_max");
+        code = exit_limit;
+    }
+    if (r.totals.lost_lossless > 0 && !s.window.allow_loss) {
+        fmt::print(stderr,
+                   "railyard: loss: {} packets of a lossless class found no room on the {} "
+                   "network: {}\n    more headroom, pauses on every switch, or "
+                   "window.allow_loss = true\n",
+                   r.totals.lost_lossless, name, where_text(window.network->topology, r));
+        code = exit_limit;
+    }
+    return code;
+}
+
+// A loaded scenario, and what its networks' windows need to run.
+struct Loaded {
+    Loaded(const std::string& path, std::vector<std::string> settings,
+           const std::string& progress_label = "flows")
+        : observer(terminal_observer(progress_label)),
+          scenario(load_scenario_file(path, changes(std::move(settings)))),
+          own(scenario.open_catalogue()) {}
+    ScenarioChanges changes(std::vector<std::string> settings) const {
+        ScenarioChanges out;
+        out.must_run = false;
+        out.packets = true;
+        out.settings = std::move(settings);
+        out.windows = std::make_shared<WindowCache>(observer);
+        return out;
+    }
+    WindowResult run(const NetworkWindow& window) {
+        return run_window(own.catalogue, window.network->topology, window.network->packets,
+                          window.window, observer);
+    }
+
+    WindowObserver observer;
+    Scenario scenario;
+    StandaloneCatalogue own;
+};
+
+// Those that have not been printed yet.
+void print_warnings(const Scenario& s, std::set<std::string>& printed) {
+    for (const Diagnostic& warning : s.warnings) {
+        const std::string text = format_diagnostic(warning, "warning");
+        if (printed.insert(text).second) fmt::print(stderr, "{}\n", text);
+    }
+}
+
+// The windows of a scenario that sends something.
+std::vector<NetworkWindow> windows_of(const Scenario& s) {
+    std::vector<NetworkWindow> networks = packet_windows(s);
+    if (networks.empty()) {
+        throw ScenarioError(
+            fmt::format("{}: window: nothing is sent by a job of {} node", s.file, s.job.nodes),
+            "more nodes, or [[window.traffic]] of another kind");
+    }
+    return networks;
+}
+
+int run_single(const std::string& path, const std::vector<std::string>& settings, bool json) {
+    Loaded loaded(path, settings);
+    const Scenario& s = loaded.scenario;
+    std::set<std::string> printed;
+    if (!json) print_warnings(s, printed);
+    const std::vector<NetworkWindow> networks = windows_of(s);
+    if (!json) fmt::print("{}\n\n", s.title);
+    Json windows = Json::array();
+    int code = exit_ok;
+    for (const NetworkWindow& window : networks) {
+        const WindowResult r = loaded.run(window);
+        if (json) {
+            windows.push_back(to_json(s, window, r));
+        } else {
+            print_window(s, window, r);
+        }
+        if (r.ending == WindowEnding::cancelled) return exit_interrupted;
+        code = std::max(code, complain(s, window, r));
+    }
+    if (json) {
+        fmt::print(
+            "{}\n",
+            one_line(Json{{"scenario", s.file}, {"version", version()}, {"windows", windows}}));
+    }
+    return code;
+}
+
+constexpr std::size_t arm_columns = 14;
+
+Table arms_table() {
+    constexpr auto right = Table::Align::right;
+    return Table({{"arm"},
+                  {"traffic"},
+                  {"last", right},
+                  {"FCT mean", right},
+                  {"p99", right},
+                  {"goodput", right},
+                  {"failed", right},
+                  {"paused (all)", right},
+                  {"pauses", right},
+                  {"longest queue", right},
+                  {"lost", right},
+                  {"sent again", right},
+                  {"timeouts", right},
+                  {"still after", right}});
+}
+
+// A row for each of a network's traffics; what is the network's stands in the first.
+void add_rows(Table& table, const std::string& arm, const Scenario& s, const NetworkWindow& window,
+              const WindowResult& r) {
+    TierSummary all;
+    for (const auto& [levels, tier] : by_tier(window.network->topology, r)) {
+        all.pauses += tier.pauses;
+        all.paused_s += tier.paused_s;
+        all.queue_bytes_max = std::max(all.queue_bytes_max, tier.queue_bytes_max);
+    }
+    bool first = true;
+    for (const auto& [index, t] : summarise(window, r)) {
+        std::vector<std::string> row = {
+            arm,
+            window_traffic_names()[static_cast<std::size_t>(s.window.traffic[index].kind)],
+            t.ended > 0 ? time_text(t.last) : "-",
+            t.ended > 0 ? seconds_text(mean(t.fct_s)) : "-",
+            t.ended > 0 ? seconds_text(quantile(t.fct_s, 0.99)) : "-",
+            goodput_text(t, r),
+            fmt::format("{}", t.failed)};
+        if (first) {
+            row.insert(
+                row.end(),
+                {seconds_text(all.paused_s), fmt::format("{}", all.pauses),
+                 to_text(Bytes::of(all.queue_bytes_max)), fmt::format("{}", r.lost()),
+                 fmt::format("{}", r.totals.retransmitted), fmt::format("{}", r.totals.timeouts),
+                 r.frozen_after == PacketEngine::never ? "-" : time_text(r.frozen_after)});
+        }
+        row.resize(arm_columns);
+        table.add(row);
+        first = false;
+    }
+}
+
+int run_arms(const std::string& path, const std::vector<std::string>& settings,
+             const std::vector<Arm>& arms, bool json) {
+    Table table = arms_table();
+    Json rows = Json::array();
+    std::set<std::string> printed;
+    std::string title;
+    int code = exit_ok;
+    for (std::size_t i = 0; i < arms.size() && code != exit_interrupted; ++i) {
+        std::vector<std::string> all = settings;
+        all.insert(all.end(), arms[i].settings.begin(), arms[i].settings.end());
+        Loaded loaded(path, all, fmt::format("arm {} of {}: flows", i + 1, arms.size()));
+        title = loaded.scenario.title;
+        if (!json) print_warnings(loaded.scenario, printed);
+        Json windows = Json::array();
+        for (const NetworkWindow& window : windows_of(loaded.scenario)) {
+            const WindowResult r = loaded.run(window);
+            if (r.ending == WindowEnding::cancelled) {
+                code = exit_interrupted;
+                break;
+            }
+            code = std::max(code, complain(loaded.scenario, window, r));
+            add_rows(table, arms[i].name, loaded.scenario, window, r);
+            if (json) windows.push_back(to_json(loaded.scenario, window, r));
+        }
+        if (json && code != exit_interrupted) {
+            rows.push_back(
+                {{"arm", arms[i].name}, {"settings", arms[i].settings}, {"windows", windows}});
+        }
+    }
+    if (json) {
+        fmt::print("{}\n",
+                   one_line(Json{{"scenario", path}, {"version", version()}, {"arms", rows}}));
+    } else {
+        fmt::print("{}\n\n{}", title, table.text());
+    }
+    return code;
+}
+
+std::vector<std::string> all_of(const po::variables_map& values, const char* option) {
+    return values.count(option) ? values[option].as<std::vector<std::string>>()
+                                : std::vector<std::string>();
+}
+
+}  // namespace
+
+int cmd_window(const std::vector<std::string>& arguments) {
+    CommandLine line("railyard window SCENARIO.toml [options]",
+                     "Runs the scenario's [window] packet by packet: its traffic and its faults on "
+                     "the networks,\n"
+                     "until every flow has ended or failed. Without [window.traffic], a ring over "
+                     "the job's nodes.");
+    line.positional("scenario", 1);
+    line.add_settings();
+    line.add()("vary", po::value<std::vector<std::string>>()->composing(),
+               "One table instead, a row for each value (combination of values, if given more than "
+               "once): --vary \"fabric.compute.queue_pairs=1,4,16\"");
+    line.add()("arm", po::value<std::vector<std::string>>()->composing(),
+               "Likewise a row with settings of its own: --arm \"NAME: KEY=VALUE; KEY=VALUE\"");
+    line.add()("json", "Print one JSON object on standard output and nothing else");
+    const auto parsed = line.parse(arguments);
+    if (!parsed) return exit_ok;
+    const po::variables_map& values = *parsed;
+    if (!values.count("scenario")) {
+        throw ScenarioError("window needs a scenario file", "railyard window SCENARIO.toml");
+    }
+    const std::string path = values["scenario"].as<std::vector<std::string>>()[0];
+    const bool json = values.count("json") > 0;
+    const std::vector<Arm> arms = arms_of(all_of(values, "vary"), all_of(values, "arm"));
+    if (arms.empty()) return run_single(path, settings_of(values), json);
+    return run_arms(path, settings_of(values), arms, json);
+}
+
+}  // namespace railyard

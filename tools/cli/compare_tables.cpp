@@ -1,0 +1,450 @@
+#include "tools/cli/compare_tables.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <tuple>
+
+#include "tools/cli/metric_text.h"
+#include "tools/cli/terminal.h"
+#include "tools/cli/verdict_table.h"
+#include "tools/language/settings_diff.h"
+#include "tools/program/json_text.h"
+
+namespace railyard {
+
+std::vector<MetricComparison> Comparison::verdicts() const {
+    std::vector<MetricComparison> out;
+    std::copy_if(metrics.begin(), metrics.end(), std::back_inserter(out),
+                 [&](const MetricComparison& m) { return m.metric == decided_by.metric; });
+    return out;
+}
+
+std::vector<std::size_t> Comparison::unbeaten() const {
+    std::vector<std::size_t> out(arms.size());
+    std::iota(out.begin(), out.end(), std::size_t{0});
+    for (const MetricComparison& m : verdicts()) {
+        if (m.pairs.verdict == Verdict::first) std::erase(out, m.b);
+        if (m.pairs.verdict == Verdict::second) std::erase(out, m.a);
+    }
+    return out;
+}
+
+const MetricComparison& Comparison::front_runners() const {
+    const auto goodness = [&](double mean) {
+        return decided_by.better == Better::higher ? mean : -mean;
+    };
+    const auto better = [&](const MetricComparison* x, const MetricComparison* y) {
+        const auto ends = [&](const MetricComparison& m) {
+            const double a = goodness(m.pairs.mean_a);
+            const double b = goodness(m.pairs.mean_b);
+            return std::pair(std::min(a, b), std::max(a, b));
+        };
+        const auto of_x = ends(*x);
+        const auto of_y = ends(*y);
+        return std::tie(of_x.second, of_x.first) > std::tie(of_y.second, of_y.first);
+    };
+    const MetricComparison* best = nullptr;
+    for (const MetricComparison& m : metrics) {
+        if (m.metric == decided_by.metric && (best == nullptr || better(&m, best))) best = &m;
+    }
+    return *best;
+}
+
+std::optional<std::size_t> Comparison::winner() const {
+    std::vector<std::size_t> wins(arms.size(), 0);
+    for (const MetricComparison& m : verdicts()) {
+        if (m.pairs.verdict == Verdict::first) ++wins[m.a];
+        if (m.pairs.verdict == Verdict::second) ++wins[m.b];
+    }
+    for (std::size_t i = 0; i < arms.size(); ++i) {
+        if (wins[i] + 1 == arms.size()) return i;
+    }
+    return std::nullopt;
+}
+
+namespace {
+
+using Column = Table::Column;
+constexpr auto left = Table::Align::left;
+constexpr auto right = Table::Align::right;
+
+std::string interval_text(const MetricComparison& m, int decimals = 2) {
+    if (!std::isfinite(m.pairs.interval.low)) return "one pair: none";
+    return fmt::format("{} to {}",
+                       difference_text(m.metric, m.unit, m.pairs.interval.low, decimals),
+                       difference_text(m.metric, m.unit, m.pairs.interval.high, decimals));
+}
+
+void print_arms(const Comparison& c) {
+    Table table({Column{"", left}, Column{"", left}, Column{"", left}});
+    for (const ComparedArm& arm : c.arms) {
+        table.add(
+            {coloured(arm.name, Colour::bold), arm.scenario.title,
+             coloured(fmt::format("{} {}", arm.file, fmt::join(arm.settings, " ")), Colour::dim)});
+    }
+    fmt::print("{}", table.text());
+}
+
+void print_differences(const Comparison& c) {
+    std::vector<const Document*> documents;
+    std::vector<Column> columns = {{"what differs", left}};
+    for (const ComparedArm& arm : c.arms) {
+        documents.push_back(&arm.document);
+        columns.push_back({arm.name, left});
+    }
+    Table table(std::move(columns));
+    const std::vector<DifferingKey> keys = differing_keys(documents);
+    for (const DifferingKey& key : keys) {
+        std::vector<std::string> row = {key.path};
+        for (const std::string& value : key.values)
+            row.push_back(value.empty() ? "(not given)" : value);
+        table.add(std::move(row));
+    }
+    if (keys.empty()) {
+        fmt::print("\n  nothing differs: these are the same scenario\n");
+    } else {
+        fmt::print("\n{}", table.text());
+    }
+}
+
+// The mean of each arm and, where there are two, their difference with its interval.
+class ArmTable {
+  public:
+    ArmTable(const Comparison& c, const char* title, const char* interval = "95 % interval")
+        : comparison_(c), table_(columns(c, title, interval)) {}
+
+    void add(const std::string& label, const std::string& metric, const std::string& unit,
+             const std::vector<double>& means, const MetricComparison* pair) {
+        std::vector<std::string> row = {label};
+        for (std::size_t i = 0; i < means.size(); ++i) {
+            row.push_back(metric_text(metric, unit, means[i]));
+            if (i > 0 && comparison_.arms.size() > 2) {
+                row.push_back(difference_text(metric, unit, means[i] - means[0]));
+            }
+        }
+        if (comparison_.arms.size() == 2) {
+            row.push_back(pair ? difference_text(metric, unit, pair->pairs.difference) : "-");
+            row.push_back(pair ? interval_text(*pair) : "");
+        }
+        table_.add(std::move(row));
+        ++rows_;
+    }
+    void print() const {
+        if (rows_ > 0) fmt::print("\n{}", table_.text());
+    }
+
+  private:
+    static std::vector<Column> columns(const Comparison& c, const char* title,
+                                       const char* interval) {
+        std::vector<Column> out = {{title, left}};
+        for (std::size_t i = 0; i < c.arms.size(); ++i) {
+            out.push_back({c.arms[i].name, right});
+            if (i > 0 && c.arms.size() > 2) {
+                out.push_back({fmt::format("{} - {}", c.arms[i].name, c.arms[0].name), right});
+            }
+        }
+        if (c.arms.size() == 2) {
+            out.push_back({fmt::format("{} - {}", c.arms[1].name, c.arms[0].name), right});
+            out.push_back({interval, left});
+        }
+        return out;
+    }
+
+    const Comparison& comparison_;
+    Table table_;
+    int rows_ = 0;
+};
+
+void print_ledger(const Comparison& c) {
+    ArmTable table(c, "ledger");
+    for (std::size_t i = 0; i < category_count; ++i) {
+        const auto category = static_cast<Category>(i);
+        std::vector<double> shares;
+        for (const ComparedArm& arm : c.arms) shares.push_back(arm.summary.ledger[i]);
+        if (std::all_of(shares.begin(), shares.end(), [](double s) { return s == 0; })) continue;
+        const MetricComparison pair{
+            "goodput", "1", Better::lower, 0, 1, compare_category(c.arms[0], c.arms[1], category)};
+        table.add(std::string(category_name(category)), "goodput", "1", shares, &pair);
+    }
+    table.print();
+}
+
+std::vector<double> means_of(const Comparison& c, const std::string& metric) {
+    std::vector<double> out;
+    for (const ComparedArm& arm : c.arms) {
+        const auto found = std::find_if(arm.summary.metrics.begin(), arm.summary.metrics.end(),
+                                        [&](const MetricSummary& m) { return m.name == metric; });
+        out.push_back(found == arm.summary.metrics.end() ? std::nan("") : found->summary.mean);
+    }
+    return out;
+}
+
+void print_metrics(const Comparison& c, ArmTable table,
+                   const std::function<bool(const MetricSummary&)>& wanted) {
+    std::vector<std::string> seen;
+    for (const ComparedArm& arm : c.arms) {
+        for (const MetricSummary& m : arm.summary.metrics) {
+            if (!wanted(m) || std::find(seen.begin(), seen.end(), m.name) != seen.end()) continue;
+            seen.push_back(m.name);
+            const std::vector<double> means = means_of(c, m.name);
+            if (std::all_of(means.begin(), means.end(),
+                            [](double v) { return v == 0 || std::isnan(v); })) {
+                continue;
+            }
+            const auto pair = std::find_if(c.metrics.begin(), c.metrics.end(), [&](const auto& p) {
+                return p.metric == m.name && p.a == 0 && p.b == 1;
+            });
+            table.add(m.name, m.name, m.unit, means, pair == c.metrics.end() ? nullptr : &*pair);
+        }
+    }
+    table.print();
+}
+
+// "B - A: +1.50 points, 95 % interval +1.42 points to +1.58 points".
+std::string difference_with_interval(const Comparison& c, const MetricComparison& m) {
+    // Enough of them to tell what a verdict stands on from nothing.
+    constexpr double shown_with_two = 1e-4;
+    const double size = std::abs(m.pairs.difference);
+    const int decimals = size > 0 && size < shown_with_two ? 5 : 2;
+    return fmt::format("{} - {}: {}, {:.3g} % interval {}", c.arms[m.b].name, c.arms[m.a].name,
+                       difference_text(m.metric, m.unit, m.pairs.difference, decimals),
+                       100 * m.pairs.confidence, interval_text(m, decimals));
+}
+
+// "B over A  (goodput B - A: +1.50 points, ...)"; what it takes when it is open.
+std::string verdict_text(const Comparison& c, const MetricComparison& m) {
+    const PairedComparison& p = m.pairs;
+    const std::string& a = c.arms[m.a].name;
+    const std::string& b = c.arms[m.b].name;
+    const std::string numbers = fmt::format("{} {}", m.metric, difference_with_interval(c, m));
+    switch (p.verdict) {
+        case Verdict::first:
+        case Verdict::second: {
+            const bool first = p.verdict == Verdict::first;
+            return fmt::format("{} over {}  ({})", coloured(first ? a : b, Colour::green),
+                               first ? b : a, numbers);
+        }
+        case Verdict::equal:
+            return fmt::format("{} and {} are equal: {} is the same in each of the {} replicas", a,
+                               b, m.metric, p.pairs);
+        case Verdict::undecided:
+            break;
+    }
+    std::string more = p.pairs < 2 ? "; an interval takes two replicas or more"
+                                   : "; no number of replicas in reach would settle it";
+    if (cost_metric(m.metric)) more = "; the prices leave it open";
+    if (p.pairs_to_settle) {
+        more = fmt::format(
+            "; about {} more replicas would settle it",
+            grouped(static_cast<double>(*p.pairs_to_settle) - static_cast<double>(p.pairs)));
+    }
+    return fmt::format("{} between {} and {}  ({}{})", coloured("undecided", Colour::yellow), a, b,
+                       numbers, more);
+}
+
+// What the metric that decides says nothing of: goodput is a share of the GPU time, and who has other
+// GPUs can have more of it and get less done.
+void print_contradictions(const Comparison& c, const MetricComparison& decided) {
+    if (decided.pairs.verdict != Verdict::first && decided.pairs.verdict != Verdict::second) return;
+    static constexpr std::array results = {"tokens",   "wall_time", "cost_per_1e12_tokens",
+                                           "jct_mean", "goodput",   "jobs_completed"};
+    const bool first = decided.pairs.verdict == Verdict::second;  // who wins those
+    std::vector<std::string> others;
+    for (const MetricComparison& m : c.metrics) {
+        if (m.a != decided.a || m.b != decided.b || m.metric == decided.metric) continue;
+        if (std::find(results.begin(), results.end(), m.metric) == results.end()) continue;
+        if (m.pairs.verdict != (first ? Verdict::first : Verdict::second)) continue;
+        others.push_back(fmt::format("{} ({})", m.metric,
+                                     difference_text(m.metric, m.unit, m.pairs.difference)));
+    }
+    if (others.empty()) return;
+    fmt::print("    but {} over {} by {}; --metric says which decides\n",
+               c.arms[first ? decided.a : decided.b].name,
+               c.arms[first ? decided.b : decided.a].name, fmt::join(others, " and "));
+}
+
+// How many replicas two designs with luck of their own would take.
+std::string effort_text(double times) {
+    constexpr double shown_max = 1e4;
+    constexpr double digits_matter = 100;
+    if (times > shown_max) return "more than 10,000 times as many";
+    const std::string shown = times < digits_matter ? fmt::format("{:.2g}", times) : grouped(times);
+    return shown == "1" ? "as many" : fmt::format("about {} times as many", shown);
+}
+
+// By what the designs are judged, and why where nobody has said so.
+void print_decided_by(const Comparison& c) {
+    const DecidingMetric& by = c.decided_by;
+    fmt::print("\n  decided by {}, {} is better{}{}\n", coloured(by.metric, Colour::bold),
+               by.better == Better::higher ? "higher" : "lower", by.why.empty() ? "" : ": ",
+               by.why);
+}
+
+void print_verdict(const Comparison& c) {
+    const std::vector<MetricComparison> pairs = c.verdicts();
+    print_decided_by(c);
+    for (const MetricComparison& m : pairs) {
+        fmt::print("  {}\n", verdict_text(c, m));
+        print_contradictions(c, m);
+    }
+    if (c.arms.size() > 2) {
+        std::vector<std::string> names;
+        for (const std::size_t i : c.unbeaten()) names.push_back(c.arms[i].name);
+        const auto best = c.winner();
+        fmt::print("  {}\n", best ? fmt::format("{} beats all others by {}",
+                                                coloured(c.arms[*best].name, Colour::green),
+                                                c.decided_by.metric)
+                                  : fmt::format("no arm beats all others by {}; unbeaten: {}",
+                                                c.decided_by.metric, fmt::join(names, ", ")));
+        fmt::print(
+            "  {} pairs of arms, so each interval is at {:.3g} % (Bonferroni): all hold together "
+            "at 95 %\n",
+            pairs.size(), 100 * c.confidence);
+    }
+    const PairedComparison& only = pairs[0].pairs;
+    if (c.arms.size() == 2 && only.pairs > 1 && only.verdict != Verdict::equal &&
+        !cost_metric(c.decided_by.metric)) {
+        fmt::print(
+            "  {} pairs on the same random numbers, correlation {:.3f}: unpaired it takes {}\n",
+            only.pairs, only.correlation, effort_text(only.unpaired_effort));
+    }
+}
+
+}  // namespace
+
+void print_comparison(const Comparison& c) {
+    print_arms(c);
+    print_differences(c);
+    static constexpr std::array headline = {
+        "goodput", "ettr", "mfu", "mfu_step", "tokens", "tokens_per_day", "steps", "wall_time",
+        "step_time", "interruptions", "recovery_per_interruption", "checkpoint_stall_time",
+        // of many jobs
+        "utilisation", "occupancy", "jobs_completed", "jobs_unfinished", "wait_mean", "wait_p95",
+        "jct_mean", "jct_p95", "bounded_slowdown_mean", "preemptions"};
+    print_metrics(c, ArmTable(c, ""), [&](const MetricSummary& m) {
+        return (m.name == c.decided_by.metric && !m.unit.starts_with("USD")) ||
+               std::find(headline.begin(), headline.end(), m.name) != headline.end();
+    });
+    print_ledger(c);
+    print_metrics(c, ArmTable(c, "cost, typical prices", "middle 95 %: prices and failures"),
+                  [](const MetricSummary& m) { return m.unit.starts_with("USD"); });
+    const bool priced = std::any_of(c.arms.begin(), c.arms.end(), [](const ComparedArm& arm) {
+        return arm.scenario.cost.has_value();
+    });
+    if (!priced) {
+        fmt::print("\n  {}\n", coloured("without prices: no scenario has a [cost]", Colour::dim));
+    }
+    print_verdict(c);
+    if (c.estimates) {
+        const MetricComparison& front = c.front_runners();
+        print_verdict_estimates(*c.estimates, c.arms[front.a].name, c.arms[front.b].name);
+        if (c.estimates->default_ranges) print_default_range();
+    }
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json finite(double v) {
+    return std::isfinite(v) ? Json(v) : Json(nullptr);
+}
+
+Json arm_json(const ComparedArm& arm) {
+    Json metrics = Json::object();
+    for (const MetricSummary& m : arm.summary.metrics) {
+        metrics[m.name] = {{"mean", finite(m.summary.mean)},
+                           {"ci95", {finite(m.summary.ci95.low), finite(m.summary.ci95.high)}},
+                           {"unit", m.unit}};
+    }
+    Json ledger = Json::object();
+    for (std::size_t i = 0; i < category_count; ++i) {
+        ledger[std::string(category_name(static_cast<Category>(i)))] = arm.summary.ledger[i];
+    }
+    return {{"name", arm.name},
+            {"scenario", arm.file},
+            {"settings", arm.settings},
+            {"title", arm.scenario.title},
+            {"digest", arm.summary.digest},
+            {"complete", arm.summary.ending == Ending::complete && arm.limits.empty()},
+            {"metrics", metrics},
+            {"ledger", ledger}};
+}
+
+Json pair_json(const Comparison& c, const MetricComparison& m) {
+    const PairedComparison& p = m.pairs;
+    return {{"metric", m.metric},
+            {"unit", m.unit},
+            {"a", c.arms[m.a].name},
+            {"b", c.arms[m.b].name},
+            {"better", m.better == Better::higher ? "higher" : "lower"},
+            {"pairs", p.pairs},
+            {"mean_a", finite(p.mean_a)},
+            {"mean_b", finite(p.mean_b)},
+            {"difference", finite(p.difference)},
+            {"interval", {finite(p.interval.low), finite(p.interval.high)}},
+            {"confidence", p.confidence},
+            {"correlation", p.correlation},
+            {"verdict", verdict_name(p.verdict)},
+            {"pairs_to_settle", p.pairs_to_settle ? Json(*p.pairs_to_settle) : Json(nullptr)}};
+}
+
+}  // namespace
+
+std::string comparison_json(const Comparison& c, const std::string& version) {
+    Json arms = Json::array();
+    std::vector<const Document*> documents;
+    for (const ComparedArm& arm : c.arms) {
+        arms.push_back(arm_json(arm));
+        documents.push_back(&arm.document);
+    }
+    Json differs = Json::array();
+    for (const DifferingKey& key : differing_keys(documents)) {
+        Json values = Json::array();
+        for (const std::string& value : key.values)
+            values.push_back(value.empty() ? Json() : Json(value));
+        differs.push_back({{"key", key.path}, {"values", values}});
+    }
+    Json pairs = Json::array();
+    for (const MetricComparison& m : c.metrics) pairs.push_back(pair_json(c, m));
+    Json ledger = Json::array();
+    for (std::size_t i = 0; i < category_count; ++i) {
+        const auto category = static_cast<Category>(i);
+        for (std::size_t b = 1; b < c.arms.size(); ++b) {
+            const PairedComparison p = compare_category(c.arms[0], c.arms[b], category);
+            ledger.push_back({{"category", category_name(category)},
+                              {"a", c.arms[0].name},
+                              {"b", c.arms[b].name},
+                              {"difference", p.difference},
+                              {"interval", {finite(p.interval.low), finite(p.interval.high)}}});
+        }
+    }
+    const auto best = c.winner();
+    Json unbeaten = Json::array();
+    for (const std::size_t i : c.unbeaten()) unbeaten.push_back(c.arms[i].name);
+    Json out = {{"version", version},
+                {"seed", c.arms[0].scenario.seed},
+                {"replicas", c.arms[0].records.size()},
+                {"arms", arms},
+                {"differs", differs},
+                {"metric", c.decided_by.metric},
+                {"better", c.decided_by.better == Better::higher ? "higher" : "lower"},
+                {"why_this_metric", c.decided_by.why},
+                {"verdict", best ? Json(c.arms[*best].name) : Json(nullptr)},
+                {"unbeaten", unbeaten},
+                {"correction", c.arms.size() > 2 ? "bonferroni" : "none"},
+                {"comparisons", pairs},
+                {"ledger", ledger}};
+    if (c.estimates) {
+        const MetricComparison& front = c.front_runners();
+        out["estimates"] =
+            verdict_estimates_json(*c.estimates, c.arms[front.a].name, c.arms[front.b].name);
+    }
+    return one_line(out);
+}
+
+}  // namespace railyard

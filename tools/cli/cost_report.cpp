@@ -1,0 +1,134 @@
+#include "tools/cli/cost_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tools/cli/terminal.h"
+
+namespace railyard {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+Json finite(double v) {
+    return std::isfinite(v) ? Json(v) : Json(nullptr);
+}
+
+std::string range_text(const CostRange& range) {
+    return fmt::format("{} to {}", money_text(range.low), money_text(range.high));
+}
+
+std::string signed_percent(double change) {
+    return std::isfinite(change) ? fmt::format("{:+.1f} %", 100 * change) : "-";
+}
+
+void print_drivers(const CostStudy& study) {
+    constexpr std::size_t shown_max = 5;
+    constexpr double worth_saying = 0.005;
+    Table table({{"what dominates"},
+                 {"low end", Table::Align::right},
+                 {"high end", Table::Align::right},
+                 {"of the variance", Table::Align::right}});
+    std::size_t shown = 0;
+    for (const CostDriver& driver : study.drivers) {
+        if (shown == shown_max || driver.share < worth_saying) break;
+        table.add({driver.name, signed_percent(driver.low), signed_percent(driver.high),
+                   fmt::format("{:.0f} %", 100 * driver.share)});
+        ++shown;
+    }
+    if (shown > 0) fmt::print("\n{}", table.text());
+}
+
+void print_rental(const Scenario& s, const CostStudy& study) {
+    const CostPlan& plan = s.cost->plan;
+    if (!plan.rental) return;
+    const Price& price = plan.prices[*plan.rental];
+    const CostRange hours = range_of(study.break_even, *study.typical_break_even);
+    const auto share = [](double h) {
+        return h <= hours_per_year ? fmt::format("{:.0f} h ({:.0f} %)", h, 100 * h / hours_per_year)
+                                   : std::string("more than all");
+    };
+    const double used = plan.utilisation * hours_per_year;
+    double owning = 0;
+    for (const double h : study.break_even) owning += h < used ? 1 : 0;
+    fmt::print(
+        "\n  rent or buy: at {:.2f} USD ({:.2f} to {:.2f}) a GPU-hour renting costs as much as "
+        "owning when\n  {} of a year are used, {} to {}; at {:.0f} h owning is cheaper in "
+        "{:.0f} % of the draws\n",
+        price.typical, price.low, price.high, share(hours.typical), share(hours.low),
+        share(hours.high), used, 100 * owning / static_cast<double>(study.break_even.size()));
+}
+
+}  // namespace
+
+std::vector<CostFigure> cost_figures(const Scenario& s) {
+    std::vector<CostFigure> out = {
+        {"capital", "capital", [](const YearlyCost& c) { return c.capital; }},
+        {"per_year", "a year", [](const YearlyCost& c) { return c.total(); }},
+        {"per_goodput_gpu_hour", "a goodput GPU-hour",
+         [](const YearlyCost& c) { return c.per_goodput_gpu_hour(); }}};
+    if (s.tokens_per_step > 0) {
+        out.push_back({"per_1e12_tokens", "10^12 tokens",
+                       [](const YearlyCost& c) { return c.per_1e12_tokens(); }});
+    }
+    return out;
+}
+
+void print_cost_figures(const Scenario& s, const CostStudy& study) {
+    Table table({{"cost"},
+                 {"at typical prices", Table::Align::right},
+                 {"mean", Table::Align::right},
+                 {"middle 95 %: prices and failures"}});
+    for (const CostFigure& figure : cost_figures(s)) {
+        const CostRange range = study.range(figure.of);
+        table.add(
+            {figure.label, money_text(range.typical), money_text(range.mean), range_text(range)});
+    }
+    fmt::print("\n{}", table.text());
+    print_drivers(study);
+    print_rental(s, study);
+    const auto& left_out = s.cost->plan.left_out;
+    if (!left_out.empty()) {
+        fmt::print("  {}: {}; [cost.price] takes their prices\n",
+                   coloured("not in it", Colour::yellow), fmt::join(left_out, ", "));
+    }
+}
+
+Json range_json(const CostRange& range) {
+    return {{"typical", finite(range.typical)},
+            {"mean", finite(range.mean)},
+            {"middle95", {finite(range.low), finite(range.high)}}};
+}
+
+Json cost_json(const Scenario& s, const CostStudy& study) {
+    const CostPlan& plan = s.cost->plan;
+    Json figures = Json::object();
+    for (const CostFigure& figure : cost_figures(s)) {
+        figures[figure.name] = range_json(study.range(figure.of));
+    }
+    Json drivers = Json::array();
+    for (const CostDriver& driver : study.drivers) {
+        drivers.push_back({{"name", driver.name},
+                           {"low", driver.low},
+                           {"high", driver.high},
+                           {"variance_share", driver.share}});
+    }
+    Json out = {{"figures", figures}, {"drivers", drivers}, {"left_out", plan.left_out}};
+    if (plan.budget) out["budget_usd"] = *plan.budget;
+    if (plan.rental) {
+        out["break_even_hours_per_year"] =
+            range_json(range_of(study.break_even, *study.typical_break_even));
+    }
+    return out;
+}
+
+void print_cost(const Scenario& s, const CampaignResult& r) {
+    if (!s.cost) return;
+    print_cost_figures(s, study_costs(s, r.replicas));
+}
+
+}  // namespace railyard

@@ -1,0 +1,59 @@
+#include "tools/cli/metric_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "sim/units.h"
+#include "tools/cli/terminal.h"
+
+namespace railyard {
+
+namespace {
+
+bool is_fraction(std::string_view name) {
+    static constexpr std::array names = {"goodput",     "ettr",         "mfu",
+                                         "mfu_step",    "job_finished", "data_utilisation",
+                                         "utilisation", "occupancy"};
+    return std::find(names.begin(), names.end(), name) != names.end() ||
+           name.starts_with("ettr_gpus_");
+}
+
+std::string size_text(std::string_view name, std::string_view unit, double value, int decimals) {
+    constexpr double digits_shown = 1e4;
+    if (unit == "s") return time_text(value);
+    if (unit == "B" && value < 9e18) return to_text(Bytes::of(static_cast<std::int64_t>(value)));
+    if (is_ratio(unit) && is_fraction(name)) {
+        return fmt::format("{:.{}f} %{}", 100 * value, decimals,
+                           unit == "1" ? "" : fmt::format(" of {}", unit));
+    }
+    const std::string number =
+        value >= digits_shown && value < 1e15 ? grouped(value) : fmt::format("{:.4g}", value);
+    return unit == "1" ? number : fmt::format("{} {}", number, unit);
+}
+
+}  // namespace
+
+bool is_ratio(std::string_view unit) {
+    return unit == "1" || unit == "bf16 peak";
+}
+
+std::string metric_text(std::string_view name, std::string_view unit, double value, int decimals) {
+    if (!std::isfinite(value)) return "-";
+    return fmt::format("{}{}", value < 0 ? "-" : "",
+                       size_text(name, unit, std::abs(value), decimals));
+}
+
+std::string difference_text(std::string_view name, std::string_view unit, double difference,
+                            int decimals) {
+    if (!std::isfinite(difference)) return "-";
+    if (is_ratio(unit) && is_fraction(name)) {
+        return fmt::format("{:+.{}f} points", 100 * difference, decimals);
+    }
+    return fmt::format("{}{}", difference < 0 ? "-" : "+",
+                       size_text(name, unit, std::abs(difference), decimals));
+}
+
+}  // namespace railyard

@@ -1,0 +1,51 @@
+#pragma once
+// Command lines, by Boost.Program_options, with one look for all verbs.
+
+#include <boost/program_options.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace railyard {
+
+namespace po = boost::program_options;
+
+// A verb's command line: options, positional arguments, and the text of --help.
+class CommandLine {
+  public:
+    // `usage` is the first line of the help, `about` a few more.
+    CommandLine(std::string usage, std::string about)
+        : usage_(std::move(usage)), about_(std::move(about)), options_("Options") {}
+
+    po::options_description_easy_init add() { return options_.add_options(); }
+    // A positional argument, stored under `name`; `count` -1 for any number.
+    void positional(const char* name, int count) {
+        hidden_.add_options()(name, po::value<std::vector<std::string>>());
+        positions_.add(name, count);
+    }
+
+    // The option --set, which every verb on scenarios has.
+    void add_settings() {
+        add()("set", po::value<std::vector<std::string>>()->composing(),
+              "Change a key: --set job.checkpoint.interval=\"1 h\"");
+    }
+
+    // Parses; nullopt when --help was asked for and has been printed.
+    std::optional<po::variables_map> parse(const std::vector<std::string>& arguments);
+
+  private:
+    std::string usage_;
+    std::string about_;
+    po::options_description options_;
+    po::options_description hidden_;
+    po::positional_options_description positions_;
+};
+
+// What --set was given, in order.
+inline std::vector<std::string> settings_of(const po::variables_map& values) {
+    return values.count("set") ? values["set"].as<std::vector<std::string>>()
+                               : std::vector<std::string>();
+}
+
+}  // namespace railyard

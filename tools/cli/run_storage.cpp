@@ -1,0 +1,178 @@
+#include "tools/cli/run_storage.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tools/cli/terminal.h"
+
+namespace railyard {
+
+namespace {
+
+double mean(const CampaignResult& r, const std::string& metric) {
+    return r.metric(metric).summary.mean;
+}
+
+// "store 62 %, metadata 38 %": of the times in metrics called prefix + a wall.
+std::string walls_text(const CampaignResult& r, const std::string& prefix) {
+    struct Part {
+        std::string name;
+        double time;
+    };
+    std::vector<Part> parts;
+    double sum = 0;
+    for (std::size_t i = 0; i < wall_count; ++i) {
+        const std::string name(wall_name(static_cast<Wall>(i)));
+        parts.push_back({name, mean(r, prefix + name)});
+        sum += parts.back().time;
+    }
+    std::stable_sort(parts.begin(), parts.end(),
+                     [](const Part& a, const Part& b) { return a.time > b.time; });
+    constexpr double worth_saying = 0.005;
+    std::string out;
+    for (const Part& part : parts) {
+        if (part.time <= worth_saying * sum) break;
+        out +=
+            fmt::format("{}{} {:.0f} %", out.empty() ? "" : ", ", part.name, 100 * part.time / sum);
+    }
+    return out;
+}
+
+std::string rate_text(double bytes_per_s) {
+    if (!std::isfinite(bytes_per_s)) return "-";
+    return to_text(Bandwidth::bits_per_second(std::llround(8 * bytes_per_s)));
+}
+
+std::string bytes_text(double bytes) {
+    return to_text(Bytes::of(std::llround(bytes)));
+}
+
+void print_walls(const Scenario& s, const CampaignResult& r) {
+    const double stall = mean(r, "checkpoint_time_to_stall_end");
+    const double safe = mean(r, "checkpoint_time_to_safe");
+    const double size = static_cast<double>(s.checkpoint_size.count());
+    const double ranks = static_cast<double>(s.checkpoint_writers.ranks);
+    Table table({{"storage"}, {"each", Table::Align::right}, {"waited for"}});
+    table.add({"stall for a checkpoint", time_text(stall), walls_text(r, "checkpoint_stall_")});
+    table.add({"until it is safe", time_text(safe), ""});
+    if (const std::string walls = walls_text(r, "checkpoint_upload_"); !walls.empty()) {
+        table.add({"uploads, all tiers", "", walls});
+    }
+    if (mean(r, "interruptions") > 0 || r.planned_interruptions > 0) {
+        table.add(
+            {"restore", time_text(mean(r, "restore_per_interruption")), walls_text(r, "restore_")});
+    }
+    if (s.job.data) {
+        const double starved = mean(r, "data_starved_time");
+        table.add({"too slow for its data, in all", time_text(starved), ""});
+    }
+    const bool sync = s.job.checkpoint.mode == CheckpointMode::sync;
+    const double until = sync ? stall : safe;
+    const TierSpec& tier = s.job.checkpoint.tiers[sync ? 0 : s.job.checkpoint.safe_tier()];
+    const std::int64_t files = tier.write.files;  // 0: a place on the nodes
+    fmt::print("\n{}  {} a rank until {}", table.text(), rate_text(size / ranks / until),
+               sync ? "the stall ends" : "it is safe");
+    if (files > 0 && until > 0) {
+        fmt::print("; {} files, {:.4g} /s", grouped(static_cast<double>(files)),
+                   static_cast<double>(files) / until);
+    }
+    fmt::print("\n");
+}
+
+void print_copies(const Scenario& s, const CampaignResult& r) {
+    Table table({{"copies"},
+                 {"written", Table::Align::right},
+                 {"kept", Table::Align::right},
+                 {"expired", Table::Align::right},
+                 {"lost", Table::Align::right},
+                 {"in flight", Table::Align::right},
+                 {"restores", Table::Align::right}});
+    for (const TierSpec& tier : s.job.checkpoint.tiers) {
+        const std::string& place = place_names()[static_cast<std::size_t>(tier.place)];
+        std::vector<std::string> row = {place};
+        for (const char* what : {"written", "kept", "expired", "lost", "in_flight"}) {
+            row.push_back(bytes_text(mean(r, fmt::format("{}_bytes_{}", place, what))));
+        }
+        row.push_back(fmt::format("{:.1f}", mean(r, place + "_restores")));
+        table.add(std::move(row));
+    }
+    fmt::print("\n{}", table.text());
+    const bool objects = s.job.checkpoint.tiers.back().place == Place::object_store;
+    if (!objects) return;
+    fmt::print(
+        "  {:.2f} USD of requests, {:.2f} USD of egress; what is kept costs {:.2f} USD a month\n",
+        mean(r, "object_store_requests_cost"), mean(r, "object_store_egress_cost"),
+        mean(r, "object_store_kept_cost_per_month"));
+}
+
+void print_failures(const CampaignResult& r) {
+    fmt::print(
+        "\n  of the store: {:.1f} drives, {:.1f} servers, {:.1f} boxes lost; {:.1f} rebuilds\n",
+        mean(r, "storage_drives_lost"), mean(r, "storage_servers_lost"),
+        mean(r, "storage_boxes_lost"), mean(r, "storage_rebuilds"));
+    fmt::print("  {:.1f} outages, {} in all; data lost {:.2f} times\n", mean(r, "storage_outages"),
+               time_text(mean(r, "storage_outage_time")), mean(r, "storage_data_losses"));
+}
+
+void print_neighbours(const Scenario& s, const CampaignResult& r) {
+    Table table({{"neighbours"},
+                 {"checkpoints", Table::Align::right},
+                 {"each", Table::Align::right},
+                 {"left out", Table::Align::right},
+                 {"reads it got", Table::Align::right}});
+    for (const NeighbourSpec& n : s.neighbours) {
+        const std::string prefix = "neighbour_" + n.name;
+        const double got = mean(r, prefix + "_reads_got");
+        table.add({n.name, fmt::format("{:.1f}", mean(r, prefix + "_checkpoints")),
+                   time_text(mean(r, prefix + "_checkpoint_time")),
+                   fmt::format("{:.1f}", mean(r, prefix + "_checkpoints_left_out")),
+                   std::isfinite(got) ? percent(got) : "-"});
+    }
+    fmt::print("\n{}", table.text());
+}
+
+}  // namespace
+
+void print_data(const Scenario& s) {
+    const DataFlow& f = s.data->flow;
+    const Duration step = s.job.step.duration();
+    fmt::print("  data: {} from {}, {:.3g} samples/s; a step waits {:.1f} % for it, AU {:.1f} %\n",
+               s.data->demand, data_source_names()[static_cast<std::size_t>(s.data->source)],
+               f.samples_per_s, 100 * seconds(s.job.step.data_wait) / seconds(step),
+               100 * f.utilisation);
+    fmt::print("  wall: {}; {:.3g} of {:.3g} GB/s that the GPUs would read", data_wall_name(f.wall),
+               f.read_bandwidth * 1e-9, f.demand_bandwidth * 1e-9);
+    if (s.data->hit_rate > 0) {
+        fmt::print(", {:.1f} % of the samples are at hand from the second epoch on",
+                   100 * s.data->hit_rate);
+    }
+    fmt::print("\n  prefetch queues hold {:.3g} GB: {} without any supply\n", f.queue_bytes * 1e-9,
+               to_text(from_seconds(f.bridge_s)));
+    if (s.data->shuffle_buffers == Bytes{}) return;
+    const double rate = s.data->loader->shuffle_fill_bandwidth(s.data->supply);
+    const double initial = s.data->loader->shuffle_initial_bytes();
+    const bool all = initial >= s.data->loader->shuffle_bytes();
+    fmt::print(
+        "  shuffle buffers hold {}; a start or an epoch waits {} until they {}\n",
+        to_text(s.data->shuffle_buffers), time_text(initial / rate),
+        all ? "are full"
+            : fmt::format("have {}", to_text(Bytes::of(static_cast<std::int64_t>(initial)))));
+}
+
+void print_storage(const Scenario& s, const CampaignResult& r) {
+    const bool saves = s.job.checkpoint.mode != CheckpointMode::none;
+    if (saves && mean(r, "checkpoints") > 0) {
+        print_walls(s, r);
+        if (s.job.checkpoint.tiers.size() > 1) print_copies(s, r);
+    }
+    if (s.stores[shared_store].failures) print_failures(r);
+    if (!s.neighbours.empty()) print_neighbours(s, r);
+    if (s.data && s.data->egress_usd_per_byte > 0) {
+        fmt::print("\n  {} of data fetched, {} USD of egress\n",
+                   bytes_text(mean(r, "data_fetched")), grouped(mean(r, "data_egress_cost")));
+    }
+}
+
+}  // namespace railyard

@@ -1,0 +1,26 @@
+#pragma once
+// What the command lines of verbs that run many variants of a scenario have in common.
+
+#include <string>
+
+#include "tools/cli/options.h"
+#include "tools/study/trials.h"
+
+namespace railyard {
+
+struct StudyArguments {
+    ScenarioChanges changes;
+    TrialOptions trials;
+    bool json = false;
+};
+
+// --set, --seed, --replicas, --jobs and --json.
+void add_study_options(CommandLine& line);
+// Reads them, and the scenario's text. Throws ScenarioError.
+StudyArguments study_arguments(const po::variables_map& values, const std::string& path);
+// The only scenario of the command line. Throws ScenarioError when there is none, or more.
+std::string only_scenario(const po::variables_map& values, const std::string& verb);
+// An option that counts something. Throws ScenarioError when it is less than `least`.
+std::int64_t count_option(const po::variables_map& values, const char* option, std::int64_t least);
+
+}  // namespace railyard

@@ -1,0 +1,156 @@
+#include "tools/cli/terminal.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include "sim/units.h"
+
+namespace railyard {
+
+bool stdout_is_terminal() {
+    return isatty(STDOUT_FILENO) == 1;
+}
+bool stderr_is_terminal() {
+    return isatty(STDERR_FILENO) == 1;
+}
+
+std::string coloured(std::string_view text, Colour colour) {
+    static const bool on = stdout_is_terminal() && std::getenv("NO_COLOR") == nullptr;
+    if (!on || colour == Colour::plain) return std::string(text);
+    static constexpr const char* codes[] = {"0", "1", "2", "32", "33", "31", "34"};
+    return fmt::format("\033[{}m{}\033[0m", codes[static_cast<int>(colour)], text);
+}
+
+namespace {
+
+// Columns that the text takes: escape sequences take none, a UTF-8 character one.
+std::size_t display_width(std::string_view text) {
+    std::size_t width = 0;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        if (text[i] == '\033') {
+            while (i < text.size() && text[i] != 'm') ++i;
+        } else if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) {
+            ++width;
+        }
+    }
+    return width;
+}
+
+double now_seconds() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+
+}  // namespace
+
+std::string Table::text(std::string_view indent) const {
+    std::vector<std::size_t> widths;
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+        std::size_t width = display_width(columns_[c].title);
+        for (const auto& row : rows_) width = std::max(width, display_width(row[c]));
+        widths.push_back(width);
+    }
+    std::string out;
+    const auto put = [&](const std::vector<std::string>& cells) {
+        std::string line(indent);
+        for (std::size_t c = 0; c < cells.size(); ++c) {
+            const std::string padding(widths[c] - display_width(cells[c]), ' ');
+            if (c > 0) line += "  ";
+            line += columns_[c].align == Align::right ? padding + cells[c] : cells[c] + padding;
+        }
+        line.erase(line.find_last_not_of(' ') + 1);
+        out += line + "\n";
+    };
+    std::vector<std::string> titles;
+    for (const Column& column : columns_) titles.push_back(column.title);
+    const bool titled =
+        std::any_of(titles.begin(), titles.end(), [](const auto& t) { return !t.empty(); });
+    if (titled) {
+        for (std::string& title : titles) title = coloured(title, Colour::dim);
+        put(titles);
+    }
+    for (const auto& row : rows_) put(row);
+    return out;
+}
+
+std::string percent(double fraction) {
+    return fmt::format("{:.2f} %", fraction * 100);
+}
+
+std::string grouped(double value) {
+    const std::string digits = fmt::format("{:.0f}", value);
+    std::string out;
+    for (std::size_t i = 0; i < digits.size(); ++i) {
+        if (i > 0 && (digits.size() - i) % 3 == 0) out += ',';
+        out += digits[i];
+    }
+    return out;
+}
+
+std::string counted(std::size_t count, std::string_view noun) {
+    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+std::string time_text(double s) {
+    return std::isfinite(s) ? to_text(from_seconds(s)) : "-";
+}
+
+std::string bar(double fraction, int width) {
+    static constexpr const char* eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    const int filled = static_cast<int>(std::lround(std::clamp(fraction, 0.0, 1.0) * width * 8));
+    std::string out;
+    for (int i = 0; i < filled / 8; ++i) out += "█";
+    return out + eighths[filled % 8];
+}
+
+namespace {
+
+std::atomic<bool> shown{false};  // some Progress
+
+// "40 s left", "12 min left", "3 h 20 min left"; nothing is known before something is done.
+std::string left_text(double seconds_gone, double fraction) {
+    if (fraction <= 0) return "";
+    constexpr double minute = 60;
+    constexpr double shown_in_seconds = 100;
+    const double left = seconds_gone * (1 - fraction) / fraction;
+    if (left < shown_in_seconds) return fmt::format(", {:.0f} s left", left);
+    const auto minutes = static_cast<std::int64_t>(std::ceil(left / minute));
+    if (minutes < 60) return fmt::format(", {} min left", minutes);
+    return fmt::format(", {} h {} min left", minutes / 60, minutes % 60);
+}
+
+}  // namespace
+
+Progress::Progress(std::string label)
+    : label_(std::move(label)),
+      began_(now_seconds()),
+      visible_(stderr_is_terminal() && !shown.exchange(true)) {}
+
+Progress::~Progress() {
+    if (!visible_) return;
+    if (drawn_ > 0) std::fputs("\r\033[K", stderr);
+    shown = false;
+}
+
+void Progress::update(std::int64_t done, std::int64_t total) {
+    constexpr double seconds_between_drawings = 0.1;
+    const double now = now_seconds();
+    if (!visible_ || now - drawn_ < seconds_between_drawings || total <= 0) return;
+    drawn_ = now;
+    const double fraction = static_cast<double>(done) / static_cast<double>(total);
+    constexpr int width = 30;
+    const int filled = static_cast<int>(fraction * width);
+    fmt::print(stderr, "\r\033[K{} [{:{}}] {}/{}{}", label_,
+               std::string(static_cast<std::size_t>(filled), '#'), width, done, total,
+               left_text(now - began_, fraction));
+    std::fflush(stderr);
+}
+
+}  // namespace railyard

@@ -1,0 +1,41 @@
+#include "tools/program/program.h"
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdlib>
+
+#include "sim/cancel.h"
+#include "tools/program/build_identity.h"
+
+namespace railyard {
+
+namespace {
+
+std::atomic<bool> interrupt_seen{false};
+
+void on_interrupt(int) {
+    // A second Ctrl-C does not wait for the replicas that are under way.
+    if (interrupt_seen.exchange(true)) std::_Exit(exit_interrupted);
+}
+
+}  // namespace
+
+void hear_interrupts() {
+    struct sigaction action {};
+    action.sa_handler = on_interrupt;
+    sigaction(SIGINT, &action, nullptr);
+    cancel_when(interrupt_seen);
+}
+
+const std::atomic<bool>& interrupted() {
+    return interrupt_seen;
+}
+std::string version() {
+    return RAILYARD_VERSION;
+}
+std::string result_version() {
+    return fmt::format("{} {}", version(), build_identity());
+}
+
+}  // namespace railyard

@@ -1,0 +1,355 @@
+#include "tools/report/results.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "models/campaign/campaign.h"
+#include "tools/program/json_text.h"
+#include "tools/report/columns.h"
+#include "tools/study/run_verdict.h"
+
+namespace railyard {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr double missing = std::numeric_limits<double>::quiet_NaN();
+
+double real_or_missing(const Row& row, int column) {
+    return row.null(column) ? missing : row.real(column);
+}
+
+// Where each point of the database stands among the report's.
+using Places = std::map<std::int64_t, std::size_t>;
+
+struct Metric3 {
+    std::string unit;
+    std::vector<double> mean, low, high;
+};
+
+// First those that people ask for; what a page has room for is filled in this order.
+std::size_t importance(const std::string& name, const std::string& unit) {
+    constexpr std::array first = {"goodput",     "ettr",          "mfu",
+                                  "tokens",      "wall_time",     "steps",
+                                  "checkpoints", "interruptions", "step_time"};
+    const auto found = std::find(first.begin(), first.end(), name);
+    if (found != first.end()) return static_cast<std::size_t>(found - first.begin());
+    return first.size() + (unit == "USD" ? 0 : name.ends_with("_per_interruption") ? 1 : 2);
+}
+
+class Reader {
+  public:
+    Reader(Database& db, std::size_t bytes_max) : db_(db), bytes_left_(bytes_max) {
+        db_.query("SELECT point FROM points ORDER BY point",
+                  [&](const Row& row) { places_.emplace(row.integer(0), places_.size()); });
+    }
+
+    Json points();
+    Json runs();
+    Json metrics();
+    Json ledger();
+    Json interruptions();
+    Json scenarios();
+    Json left_out() const { return left_out_; }
+    std::vector<FeaturedPoint> featured(std::size_t count);
+
+  private:
+    Json run_points(std::int64_t run, Json& out);
+    Json axes(std::int64_t run);
+    Json comparisons(std::int64_t run);
+    // The column, or null when the page has no room for it.
+    Json fitted(const std::vector<double>& column, const std::string& what);
+    std::vector<double> empty_column(double value) const {
+        return std::vector<double>(places_.size(), value);
+    }
+
+    Database& db_;
+    std::size_t bytes_left_;
+    Places places_;
+    Json left_out_ = Json::array();
+};
+
+Json Reader::fitted(const std::vector<double>& column, const std::string& what) {
+    Json out = packed(column);
+    const std::size_t size = one_line(out).size();
+    if (size > bytes_left_) {
+        left_out_.push_back(what);
+        return nullptr;
+    }
+    bytes_left_ -= size;
+    return out;
+}
+
+Json Reader::points() {
+    std::vector<std::string> title, settings, status, digest, problem;
+    std::vector<double> replicas, gpus;
+    db_.query(
+        "SELECT title, settings, status, coalesce(digest, ''), coalesce(problem, ''), replicas, "
+        "gpus "
+        "FROM points ORDER BY point",
+        [&](const Row& row) {
+            title.push_back(row.text(0));
+            settings.push_back(row.text(1));
+            status.push_back(row.text(2));
+            digest.push_back(row.text(3));
+            problem.push_back(row.text(4));
+            replicas.push_back(real_or_missing(row, 5));
+            gpus.push_back(real_or_missing(row, 6));
+        });
+    // Ten thousand digests are a quarter of a megabyte that nobody reads.
+    constexpr std::size_t digests_max = 1000;
+    if (digest.size() > digests_max) {
+        digest.assign(digest.size(), "");
+        left_out_.push_back("digests of points");
+    }
+    // So are settings where the axes of a sweep say the same.
+    if (settings.size() > digests_max) settings.assign(settings.size(), "[]");
+    return {{"count", places_.size()},      {"title", packed(title)},
+            {"settings", packed(settings)}, {"status", packed(status)},
+            {"digest", packed(digest)},     {"problem", packed(problem)},
+            {"replicas", packed(replicas)}, {"gpus", packed(gpus)}};
+}
+
+// The run's points by index; its labels when they are not just numbers.
+Json Reader::run_points(std::int64_t run, Json& out) {
+    Json list = Json::array();
+    Json labels = Json::array();
+    bool labelled = false;
+    bool in_a_row = true;
+    db_.query(
+        "SELECT point, label FROM run_points WHERE run = ? ORDER BY position",
+        [&](const Row& row) {
+            const std::size_t place = places_.at(row.integer(0));
+            in_a_row = in_a_row && (list.empty() || place == list.back().get<std::size_t>() + 1);
+            list.push_back(place);
+            labels.push_back(row.text(1));
+            labelled = labelled || !row.text(1).empty();
+        },
+        run);
+    constexpr std::size_t labels_max = 500;
+    out["labels"] = labelled && labels.size() <= labels_max ? labels : Json(nullptr);
+    if (in_a_row && !list.empty()) return {{"from", list.front()}, {"count", list.size()}};
+    return {{"list", list}};
+}
+
+Json Reader::axes(std::int64_t run) {
+    Json out = Json::array();
+    db_.query(
+        "SELECT key, unit FROM axes WHERE run = ? ORDER BY axis",
+        [&](const Row& row) {
+            out.push_back({{"key", row.text(0)},
+                           {"unit", row.text(1)},
+                           {"texts", Json::array()},
+                           {"numbers", Json::array()},
+                           {"at", Json::array()}});
+        },
+        run);
+    std::vector<std::map<std::string, std::size_t>> known(out.size());
+    db_.query(
+        "SELECT axis, text, value FROM axis_values WHERE run = ? ORDER BY position, axis",
+        [&](const Row& row) {
+            const auto a = static_cast<std::size_t>(row.integer(0));
+            const auto [place, fresh] = known[a].try_emplace(row.text(1), known[a].size());
+            if (fresh) {
+                out[a]["texts"].push_back(row.text(1));
+                out[a]["numbers"].push_back(row.null(2) ? Json(nullptr) : Json(row.real(2)));
+            }
+            out[a]["at"].push_back(place->second);
+        },
+        run);
+    return out;
+}
+
+Json Reader::comparisons(std::int64_t run) {
+    Json out = Json::array();
+    const auto number = [](const Row& row, int column) {
+        return row.null(column) ? Json(nullptr) : Json(row.real(column));
+    };
+    db_.query(
+        "SELECT metric, unit, a, b, better, pairs, mean_a, mean_b, difference, low, high, "
+        "confidence, "
+        "verdict, pairs_to_settle FROM comparisons WHERE run = ? ORDER BY a, b, metric",
+        [&](const Row& row) {
+            out.push_back({{"metric", row.text(0)},
+                           {"unit", row.text(1)},
+                           {"a", row.integer(2)},
+                           {"b", row.integer(3)},
+                           {"better", row.text(4)},
+                           {"pairs", row.integer(5)},
+                           {"mean_a", number(row, 6)},
+                           {"mean_b", number(row, 7)},
+                           {"difference", number(row, 8)},
+                           {"low", number(row, 9)},
+                           {"high", number(row, 10)},
+                           {"confidence", number(row, 11)},
+                           {"verdict", row.text(12)},
+                           {"pairs_to_settle", number(row, 13)}});
+        },
+        run);
+    return out;
+}
+
+Json Reader::runs() {
+    Json out = Json::array();
+    std::vector<std::int64_t> numbers;
+    db_.query(
+        "SELECT r.run, kind, file, title, version, seed, points_wanted, replicas_wanted, status, "
+        "coalesce(digest, ''), coalesce(trajectory, ''), t.cpu_s FROM runs r LEFT JOIN run_times t "
+        "ON t.run = r.run ORDER BY r.run",
+        [&](const Row& row) {
+            numbers.push_back(row.integer(0));
+            out.push_back({{"run", row.integer(0)},
+                           {"kind", row.text(1)},
+                           {"file", row.text(2)},
+                           {"title", row.text(3)},
+                           {"version", row.text(4)},
+                           {"seed", row.integer(5)},
+                           {"points_wanted", row.integer(6)},
+                           {"replicas_wanted", row.integer(7)},
+                           {"status", row.text(8)},
+                           {"digest", row.text(9)},
+                           {"trajectory", row.text(10)},
+                           {"cpu_s", row.null(11) ? Json(nullptr) : Json(row.real(11))}});
+        });
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        out[i]["points"] = run_points(numbers[i], out[i]);
+        out[i]["axes"] = axes(numbers[i]);
+        out[i]["comparisons"] = comparisons(numbers[i]);
+        const auto by = deciding_metric(numbers[i], db_);
+        if (!by) continue;
+        out[i]["decided_by"] = {{"metric", by->metric},
+                                {"better", by->better == Better::higher ? "higher" : "lower"},
+                                {"why", by->why}};
+    }
+    return out;
+}
+
+Json Reader::metrics() {
+    std::map<std::string, Metric3> found;
+    std::vector<std::string> order;
+    db_.query("SELECT point, name, unit, mean, low, high FROM point_metrics", [&](const Row& row) {
+        const auto [entry, fresh] = found.try_emplace(row.text(1));
+        Metric3& m = entry->second;
+        if (fresh) {
+            order.push_back(entry->first);
+            m = {row.text(2), empty_column(missing), empty_column(missing), empty_column(missing)};
+        }
+        const std::size_t place = places_.at(row.integer(0));
+        m.mean[place] = real_or_missing(row, 3);
+        m.low[place] = real_or_missing(row, 4);
+        m.high[place] = real_or_missing(row, 5);
+    });
+    std::stable_sort(order.begin(), order.end(), [&](const auto& a, const auto& b) {
+        return importance(a, found[a].unit) < importance(b, found[b].unit);
+    });
+    std::map<std::string, Json> means;
+    for (const std::string& name : order) means[name] = fitted(found[name].mean, name);
+    Json out = Json::array();
+    for (const std::string& name : order) {
+        const Metric3& m = found[name];
+        if (means[name].is_null()) continue;
+        Json low = fitted(m.low, "interval of " + name);
+        Json high = low.is_null() ? Json(nullptr) : fitted(m.high, "interval of " + name);
+        if (high.is_null()) low = nullptr;
+        out.push_back({{"name", name},
+                       {"unit", m.unit},
+                       {"mean", std::move(means[name])},
+                       {"low", std::move(low)},
+                       {"high", std::move(high)}});
+    }
+    return out;
+}
+
+Json Reader::ledger() {
+    std::map<std::string, std::vector<double>> found;
+    db_.query("SELECT point, category, fraction FROM point_ledger", [&](const Row& row) {
+        auto& column = found.try_emplace(row.text(1), empty_column(0)).first->second;
+        column[places_.at(row.integer(0))] = row.real(2);
+    });
+    Json out = Json::array();
+    for (std::size_t i = 0; i < category_count; ++i) {
+        const auto category = static_cast<Category>(i);
+        const std::string name(category_name(category));
+        if (!found.contains(name)) continue;
+        out.push_back(
+            {{"name", name}, {"doc", category_doc(category)}, {"fraction", packed(found[name])}});
+    }
+    return out;
+}
+
+Json Reader::interruptions() {
+    std::map<std::string, std::vector<double>> found;
+    db_.query("SELECT point, cause, count FROM point_interruptions", [&](const Row& row) {
+        auto& column = found.try_emplace(row.text(1), empty_column(0)).first->second;
+        column[places_.at(row.integer(0))] = row.real(2);
+    });
+    Json out = Json::array();
+    for (const auto& [cause, column] : found) {
+        out.push_back({{"cause", cause}, {"count", packed(column)}});
+    }
+    return out;
+}
+
+Json Reader::scenarios() {
+    constexpr int texts_max = 12;
+    Json out = Json::array();
+    db_.query(
+        "SELECT file, toml FROM scenarios ORDER BY scenario LIMIT ?",
+        [&](const Row& row) {
+            out.push_back({{"file", row.text(0)}, {"toml", row.text(1)}});
+        },
+        std::int64_t{texts_max});
+    return out;
+}
+
+// Of the newest run: all of a few points, or the best and the worst of many.
+std::vector<FeaturedPoint> Reader::featured(std::size_t count) {
+    std::vector<FeaturedPoint> all;
+    db_.query(
+        "SELECT p.point, s.file, s.toml, p.settings, p.version, coalesce(r.outcome, '') "
+        "FROM run_points rp JOIN points p ON p.point = rp.point JOIN scenarios s ON s.scenario = "
+        "p.scenario LEFT JOIN replicas r ON r.point = p.point AND r.replica = 0 LEFT JOIN "
+        "point_metrics g ON g.point = p.point AND g.name = 'goodput' "
+        "WHERE rp.run = (SELECT max(run) FROM runs) AND p.status NOT IN ('impossible', 'failed') "
+        "ORDER BY CASE WHEN (SELECT kind FROM runs WHERE run = rp.run) = 'sweep' THEN -g.mean END, "
+        "rp.position",
+        [&](const Row& row) {
+            FeaturedPoint point;
+            point.index = static_cast<std::int64_t>(places_.at(row.integer(0)));
+            point.file = row.text(1);
+            point.toml = row.text(2);
+            point.settings = nlohmann::json::parse(row.text(3)).get<std::vector<std::string>>();
+            point.version = row.text(4);
+            point.outcome = row.text(5);
+            all.push_back(std::move(point));
+        });
+    if (all.size() > count && count > 1) std::swap(all[count - 1], all.back());
+    all.resize(std::min(all.size(), count));
+    return all;
+}
+
+}  // namespace
+
+ReportResults report_results(Database& db, std::size_t featured_max, std::size_t bytes_max) {
+    if (db.integer("SELECT count(*) FROM runs").value_or(0) == 0) {
+        throw ScenarioError(fmt::format("{} has no run: there is nothing to report", db.path()),
+                            "'railyard run SCENARIO.toml --db FILE' adds one");
+    }
+    Reader reader(db, bytes_max);
+    ReportResults out;
+    out.data["runs"] = reader.runs();
+    out.data["points"] = reader.points();
+    out.data["ledger"] = reader.ledger();
+    out.data["interruptions"] = reader.interruptions();
+    out.data["metrics"] = reader.metrics();
+    out.data["scenarios"] = reader.scenarios();
+    out.data["left_out"] = reader.left_out();
+    out.featured = reader.featured(featured_max);
+    return out;
+}
+
+}  // namespace railyard

@@ -1,0 +1,144 @@
+#include "tools/study/compared_arms.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace railyard {
+
+ComparedArm load_arm(std::string name, std::string file, std::vector<std::string> settings,
+                     const std::shared_ptr<WindowCache>& windows) {
+    ComparedArm arm{std::move(name), std::move(file), {}, std::move(settings)};
+    arm.toml = read_file(arm.file);
+    ScenarioChanges changes;
+    changes.settings = arm.settings;
+    changes.windows = windows;
+    arm.scenario = load_scenario(arm.toml, arm.file, changes);
+    arm.document = document_with(arm.toml, arm.file, arm.settings);
+    return arm;
+}
+
+namespace {
+
+std::string length_text(const Scenario& s) {
+    return s.duration > Duration{} ? to_text(s.duration) : "until its job is done";
+}
+
+bool within(double a, double b, double one) {
+    return std::abs(a - b) < one;
+}
+
+// As much time in steps, or as many tokens: a faster step does more in the one, a larger one needs fewer for
+// the other. Each to a whole step.
+bool same_training(const Scenario& a, const Scenario& b) {
+    const double steps_a = static_cast<double>(a.job.target_steps);
+    const double steps_b = static_cast<double>(b.job.target_steps);
+    const double step_a = seconds(a.job.step.duration());
+    const double step_b = seconds(b.job.step.duration());
+    if (within(steps_a * step_a, steps_b * step_b, std::max(step_a, step_b))) return true;
+    const double tokens_a = static_cast<double>(a.tokens_per_step);
+    const double tokens_b = static_cast<double>(b.tokens_per_step);
+    return tokens_a > 0 && tokens_b > 0 &&
+           within(steps_a * tokens_a, steps_b * tokens_b, std::max(tokens_a, tokens_b));
+}
+
+// With one file --set is of the second design alone.
+std::string same_length_help(const ComparedArm& a, const ComparedArm& b) {
+    if (a.file == b.file) {
+        return fmt::format("run.duration = \"30 day\" in {} gives all of them the same length",
+                           a.file);
+    }
+    return "--set run.duration=\"30 day\" gives all of them the same length";
+}
+
+void check_pair(const ComparedArm& a, const ComparedArm& b) {
+    if ((a.scenario.fleet == nullptr) != (b.scenario.fleet == nullptr)) {
+        const bool a_many = a.scenario.fleet != nullptr;
+        throw ScenarioError(
+            fmt::format("{} has many jobs and {} has one: nothing in them can be paired",
+                        (a_many ? a : b).name, (a_many ? b : a).name),
+            "compare scenarios that both have [scheduler], or neither");
+    }
+    if (a.scenario.seed != b.scenario.seed) {
+        throw ScenarioError(
+            fmt::format(
+                "{} has seed {} and {} has seed {}: on other random numbers nothing can be paired",
+                a.name, a.scenario.seed, b.name, b.scenario.seed),
+            "--seed N gives all of them the same");
+    }
+    if (a.scenario.duration != b.scenario.duration) {
+        throw ScenarioError(
+            fmt::format("{} runs {} and {} runs {}: replicas of different length can't be paired",
+                        a.name, length_text(a.scenario), b.name, length_text(b.scenario)),
+            same_length_help(a, b));
+    }
+    // Many jobs have run when the last has, whatever that takes: their steps are their own.
+    if (a.scenario.fleet != nullptr) return;
+    if (a.scenario.duration == Duration{} && !same_training(a.scenario, b.scenario)) {
+        throw ScenarioError(
+            fmt::format("{} trains {} steps until it is done and {} trains {}: replicas of "
+                        "different length "
+                        "can't be paired",
+                        a.name, a.scenario.job.target_steps, b.name, b.scenario.job.target_steps),
+            same_length_help(a, b));
+    }
+}
+
+const Metric* find_metric(const StoredReplica& record, const std::string& name) {
+    const auto found = std::find_if(record.metrics.begin(), record.metrics.end(),
+                                    [&](const Metric& m) { return m.name == name; });
+    return found == record.metrics.end() ? nullptr : &*found;
+}
+
+std::vector<double> values_of(const ComparedArm& arm, const std::string& metric) {
+    std::vector<Metric> column;
+    for (const StoredReplica& r : arm.records) column.push_back(*find_metric(r, metric));
+    return paired_values(column);
+}
+
+std::vector<std::size_t> luck_of_pairs(const ComparedArm& a, const ComparedArm& b) {
+    return dealt_over(a.records.size(),
+                      draws_of_pairs(a.scenario.draws.size(), b.scenario.draws.size()));
+}
+
+}  // namespace
+
+void check_pairs(const std::vector<ComparedArm>& arms) {
+    for (std::size_t i = 1; i < arms.size(); ++i) check_pair(arms[0], arms[i]);
+}
+
+std::vector<MetricComparison> compare_arms(const std::vector<ComparedArm>& arms, std::size_t a,
+                                           std::size_t b, const std::string& verdict_on,
+                                           Better better, double confidence) {
+    std::vector<MetricComparison> out;
+    for (const Metric& m : arms[a].records.at(0).metrics) {
+        const Metric* other = find_metric(arms[b].records.at(0), m.name);
+        if (other == nullptr || (m.count < 0) != (other->count < 0)) continue;
+        const bool decides = m.name == verdict_on;
+        const Better direction = decides ? better : better_of(m.name);
+        const double sure = decides ? confidence : 0.95;
+        const CostMetric* money = cost_metric(m.name);
+        out.push_back(
+            {m.name, m.unit, direction, a, b,
+             money
+                 ? compare_money(*arms[a].cost, *arms[b].cost, *money, arms[a].records.size(), sure)
+                 : compare_paired(values_of(arms[a], m.name), values_of(arms[b], m.name), direction,
+                                  sure, luck_of_pairs(arms[a], arms[b]))});
+    }
+    return out;
+}
+
+PairedComparison compare_category(const ComparedArm& a, const ComparedArm& b, Category category) {
+    std::vector<double> of_a;
+    std::vector<double> of_b;
+    for (const StoredReplica& r : a.records)
+        of_a.push_back(r.ledger[static_cast<std::size_t>(category)]);
+    for (const StoredReplica& r : b.records)
+        of_b.push_back(r.ledger[static_cast<std::size_t>(category)]);
+    return compare_paired(of_a, of_b,
+                          category == Category::productive ? Better::higher : Better::lower, 0.95,
+                          luck_of_pairs(a, b));
+}
+
+}  // namespace railyard

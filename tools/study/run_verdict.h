@@ -1,0 +1,42 @@
+#pragma once
+// Which point of a run in the database is best, by what, and whether it is better than the next.
+
+#include "tools/results/results_db.h"
+#include "tools/study/compared_arms.h"
+#include "tools/study/deciding_metric.h"
+#include "tools/study/verdict_estimates.h"
+
+namespace railyard {
+
+// By what the run's points are to be judged: as deciding_metric says of designs, of what the database
+// knows of them. None: no point has a result.
+std::optional<DecidingMetric> deciding_metric(std::int64_t run, Database& db);
+
+struct RankedPoint {
+    std::int64_t point = 0;
+    std::int64_t position = 0;
+    std::string label;
+    std::string file;  // of its scenario
+    std::string toml;
+    std::vector<std::string> settings;
+};
+// The best so many, each of the run's points once.
+std::vector<RankedPoint> best_points(std::int64_t run, const DecidingMetric& by, std::int64_t count,
+                                     Database& db);
+
+// The best point and the next, on the same random numbers.
+struct RunVerdict {
+    RankedPoint best;
+    RankedPoint second;
+    MetricComparison difference;  // the second's less the best's
+};
+// None: there are no two points to compare.
+std::optional<RunVerdict> run_verdict(std::int64_t run, const DecidingMetric& by, ResultsDb& db);
+// The same, as the database has kept it.
+std::optional<RunVerdict> stored_verdict(std::int64_t run, const DecidingMetric& by, Database& db);
+
+// Does it survive? `like` as verdict_estimates takes it.
+VerdictEstimates estimates_of(const RunVerdict& verdict, const TrialOptions& like,
+                              const std::shared_ptr<WindowCache>& windows);
+
+}  // namespace railyard

@@ -1,0 +1,180 @@
+#include "tools/study/sensitivity.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "sim/sampling.h"
+
+namespace railyard {
+
+std::string UncertainInput::name() const {
+    const Estimate* estimate = std::get_if<Estimate>(&what_);
+    return estimate ? estimate->path : std::get<KeyRange>(what_).key();
+}
+
+std::string UncertainInput::value() const {
+    const Estimate* estimate = std::get_if<Estimate>(&what_);
+    return estimate ? estimate->value : std::string();
+}
+
+namespace {
+
+double factor_at(const Estimate& e, double share) {
+    return e.low_factor + (e.high_factor - e.low_factor) * share;
+}
+
+}  // namespace
+
+std::string UncertainInput::at(double share) const {
+    if (const Estimate* estimate = std::get_if<Estimate>(&what_)) {
+        return fmt::format("x {:.3g}", factor_at(*estimate, share));
+    }
+    const KeyRange& range = std::get<KeyRange>(what_);
+    return range.short_value(range.at(share));
+}
+
+bool UncertainInput::range_given() const {
+    const Estimate* estimate = std::get_if<Estimate>(&what_);
+    return estimate == nullptr || estimate->range_given;
+}
+
+void UncertainInput::set(ScenarioChanges& changes, double share) const {
+    if (const Estimate* estimate = std::get_if<Estimate>(&what_)) {
+        changes.perturbations.push_back({estimate->path, factor_at(*estimate, share)});
+        return;
+    }
+    const KeyRange& range = std::get<KeyRange>(what_);
+    changes.settings.push_back(range.setting(range.at(share)));
+}
+
+namespace {
+
+constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
+
+class Study {
+  public:
+    Study(const TrialOptions& trials, const ScenarioChanges& changes, std::uint64_t seed,
+          const SensitivityOptions& options)
+        : trials_(trials), changes_(changes), seed_(seed), options_(options) {
+        trials_.metrics = {options.metric};
+    }
+
+    Sensitivity run(const std::vector<UncertainInput>& inputs);
+
+  private:
+    // The metric's mean in each variant; not a number where there is no such design.
+    std::vector<double> means(const std::vector<ScenarioChanges>& variants);
+    ScenarioChanges at(const std::vector<double>& point) const;
+    void turn_one_by_one(const std::vector<UncertainInput>& inputs);
+    void screen();
+    void split_variance();
+
+    TrialOptions trials_;
+    const ScenarioChanges& changes_;
+    std::uint64_t seed_;
+    const SensitivityOptions& options_;
+    Sensitivity out_;
+};
+
+std::vector<double> Study::means(const std::vector<ScenarioChanges>& variants) {
+    std::vector<double> out;
+    for (const std::optional<Trial>& trial : run_trials(trials_, variants)) {
+        if (!trial) throw Interrupted();
+        out.push_back(trial->possible() ? trial->summary(0).mean : nothing);
+    }
+    out_.runs += variants.size();
+    return out;
+}
+
+ScenarioChanges Study::at(const std::vector<double>& point) const {
+    ScenarioChanges changed = changes_;
+    for (std::size_t i = 0; i < point.size(); ++i) out_.bars[i].input.set(changed, point[i]);
+    return changed;
+}
+
+void Study::turn_one_by_one(const std::vector<UncertainInput>& inputs) {
+    std::vector<ScenarioChanges> variants;
+    for (const UncertainInput& input : inputs) {
+        for (const double share : {0.0, 1.0}) {
+            variants.push_back(changes_);
+            input.set(variants.back(), share);
+        }
+    }
+    const std::vector<double> found = means(variants);
+    const auto change = [&](double mean) -> std::optional<double> {
+        if (std::isnan(mean)) return std::nullopt;
+        return mean - out_.base.mean;
+    };
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        out_.bars.push_back({inputs[i], change(found[2 * i]), change(found[2 * i + 1])});
+    }
+    constexpr double negligible = 1e-3;
+    double largest = 0;
+    for (const TornadoBar& bar : out_.bars) largest = std::max(largest, bar.largest());
+    const auto decides = [&](const TornadoBar& bar) {
+        if (!bar.low || !bar.high) return true;
+        return largest > 0 && bar.largest() >= negligible * largest;
+    };
+    std::stable_sort(out_.bars.begin(), out_.bars.end(),
+                     [&](const TornadoBar& a, const TornadoBar& b) {
+                         if (decides(a) != decides(b)) return decides(a);
+                         return a.swing() > b.swing();
+                     });
+    out_.deciding =
+        static_cast<std::size_t>(std::count_if(out_.bars.begin(), out_.bars.end(), decides));
+}
+
+void Study::screen() {
+    if (options_.trajectories == 0 || out_.deciding == 0) return;
+    RandomStream random(seed_, 0, "sensitivity/morris");
+    const MorrisDesign design =
+        morris_design(out_.deciding, static_cast<std::size_t>(options_.trajectories), random);
+    std::vector<ScenarioChanges> variants;
+    for (const std::vector<double>& point : design.points) variants.push_back(at(point));
+    out_.effects = elementary_effects(design, means(variants));
+}
+
+void Study::split_variance() {
+    if (options_.samples == 0 || out_.deciding == 0) return;
+    UnitPoints points = latin_hypercube(options_.samples, out_.deciding, seed_);
+    std::vector<ScenarioChanges> variants;
+    for (const std::vector<double>& point : points) variants.push_back(at(point));
+    std::vector<double> results = means(variants);
+    for (std::size_t i = 0; i < results.size(); ++i) {
+        if (std::isnan(results[i])) points[i].clear();
+    }
+    std::erase_if(points, [](const auto& point) { return point.empty(); });
+    std::erase_if(results, [](double result) { return std::isnan(result); });
+    out_.samples_possible = results.size();
+    if (results.size() < 2 * (out_.deciding + 1)) return;
+    RandomStream bootstrap(seed_, 0, "sensitivity/bootstrap");
+    out_.fit = first_order_indices(points, results, bootstrap);
+}
+
+Sensitivity Study::run(const std::vector<UncertainInput>& inputs) {
+    const std::optional<Trial> base = run_trials(trials_, {changes_})[0];
+    if (!base) throw Interrupted();
+    out_.base = base->summary(0);
+    out_.runs = 1;
+    try {
+        turn_one_by_one(inputs);
+        screen();
+        split_variance();
+    } catch (const Interrupted&) {
+        out_.interrupted = true;
+    }
+    return out_;
+}
+
+}  // namespace
+
+Sensitivity find_sensitivity(const TrialOptions& trials, const ScenarioChanges& changes,
+                             std::uint64_t seed, const std::vector<UncertainInput>& inputs,
+                             const SensitivityOptions& options) {
+    return Study(trials, changes, seed, options).run(inputs);
+}
+
+}  // namespace railyard

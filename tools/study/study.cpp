@@ -1,0 +1,360 @@
+#include "tools/study/study.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "models/campaign/campaign.h"
+#include "sim/sampling.h"
+
+namespace railyard {
+
+std::int64_t StoppingRule::wanted(std::int64_t done, const Summary& summary) const {
+    if (metric.empty()) return replicas_max;
+    if (done < replicas_min) return replicas_min;
+    const bool narrow = summary.ci95.half_width() <= half_width * std::abs(summary.mean);
+    if (narrow || done >= replicas_max) return done;
+    return std::min(replicas_max, done + std::max<std::int64_t>(1, done / 2));
+}
+
+std::vector<std::string> Study::settings(std::size_t point) const {
+    std::vector<std::string> out = base_settings;
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+        out.push_back(axes[i].key() + "=" + points[point][i].toml);
+    }
+    return out;
+}
+
+std::string Study::label(std::size_t point) const {
+    std::vector<std::string> parts;
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+        const std::string& key = axes[i].key();
+        parts.push_back(key.substr(key.rfind('.') + 1) + " = " + points[point][i].text);
+    }
+    return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+namespace {
+
+enum class Design : std::uint8_t { cartesian, zip, latin_hypercube, sobol };
+const std::vector<std::string>& design_names() {
+    static const std::vector<std::string> names = {"cartesian", "zip", "latin_hypercube", "sobol"};
+    return names;
+}
+
+// job.checkpoint.interval of job.checkpoint.interval; failures.cause.mtbf_job of failures.cause.0.mtbf_job.
+std::string without_indices(const std::string& key) {
+    std::string out;
+    std::size_t at = 0;
+    while (at <= key.size()) {
+        const std::size_t dot = std::min(key.find('.', at), key.size());
+        const std::string part = key.substr(at, dot - at);
+        if (part.empty() || part.find_first_not_of("0123456789") != std::string::npos) {
+            out += (out.empty() ? "" : ".") + part;
+        }
+        at = dot + 1;
+    }
+    return out;
+}
+
+// Whether a scenario may have the key; what to do instead otherwise.
+std::optional<std::string> help_for_unknown(const std::string& key) {
+    static const std::vector<std::string> known = [] {
+        std::vector<std::string> paths;
+        for (const SchemaRow& row : scenario_schema()) paths.push_back(row.path);
+        return paths;
+    }();
+    const std::string plain = without_indices(key);
+    const auto is_it = [&](const std::string& path) {
+        return path == plain ||
+               path.starts_with(plain + ".");  // a table takes { ... } as its value
+    };
+    if (key.starts_with("override.") || std::any_of(known.begin(), known.end(), is_it)) return {};
+    const std::string near = did_you_mean(plain, known);
+    return near.empty() ? "'railyard list keys' prints them" : near;
+}
+
+// What no point could take is found before the first of them.
+void check_setting(const std::string& setting, const std::string& path, Diagnostics& diagnostics) {
+    Document scratch;
+    scratch.name = path;
+    apply_setting(scratch, setting, diagnostics);
+    std::string key = setting.substr(0, setting.find('='));
+    key.erase(key.find_last_not_of(' ') + 1);
+    const std::optional<std::string> help = help_for_unknown(key);
+    if (help && diagnostics.ok()) {
+        diagnostics.error(path + " with --set", {}, key, "no scenario has this key", *help);
+    }
+}
+
+class StudyReader {
+  public:
+    // Describes its keys into `schema` when that is given, of an empty document.
+    StudyReader(Study& study, Document& document, std::vector<SchemaRow>* schema = nullptr)
+        : study_(study),
+          document_(document),
+          bounds_(taken_from(document)),
+          values_(diagnostics_, document.name),
+          top_(values_, document.root.find("sweep"), "sweep", {}, schema) {}
+
+    void read() {
+        read_keys();
+        diagnostics_.raise_if_any();
+        make_points();
+        diagnostics_.raise_if_any();
+    }
+
+    void read_keys() {
+        read_base();
+        int design = 0;
+        top_.choose("design", design, design_names(), "How the axes make points");
+        design_ = static_cast<Design>(design);
+        takes_any_value_ = design_ == Design::latin_hypercube || design_ == Design::sobol;
+        read_axes();
+        read_design_size();
+        read_rule();
+        top_.finish();
+    }
+
+  private:
+    static std::vector<AxisBounds> taken_from(Document& document);
+    void read_base();
+    void read_axes();
+    void check_key(Section& section, const std::string& key);
+    void read_design_size();
+    void read_rule();
+    void make_points();
+    void add_product();
+    void add_sampled(const UnitPoints& points);
+
+    Study& study_;
+    Document& document_;
+    std::vector<AxisBounds> bounds_;  // of each axis
+    Diagnostics diagnostics_;
+    ValueReader values_;
+    Section top_;
+    Design design_ = Design::cartesian;
+    bool takes_any_value_ = false;
+    std::int64_t points_ = 0;
+    std::int64_t seed_ = 0;
+};
+
+std::vector<AxisBounds> StudyReader::taken_from(Document& document) {
+    std::vector<AxisBounds> out;
+    Value* sweep = document.root.find("sweep");
+    Value* axes = sweep != nullptr ? sweep->find("axis") : nullptr;
+    if (axes == nullptr) return out;
+    for (Value& axis : axes->items) out.push_back(AxisBounds::taken_from(axis));
+    return out;
+}
+
+void StudyReader::read_base() {
+    std::string named;
+    top_.read("scenario", named, "The scenario's file, seen from the study's folder",
+              {.otherwise = "the study's own tables"});
+    if (named.empty()) {
+        study_.scenario_file = study_.file;
+        study_.scenario_text = study_.text;
+        return;
+    }
+    for (const auto& [key, value] : document_.root.members) {
+        if (key == "title" || key == "sweep") continue;
+        values_.error(value.at, key,
+                      fmt::format("is a scenario's, and this study's scenario is {}", named),
+                      "leave it out, or make it an axis with one value");
+    }
+    study_.scenario_file =
+        (std::filesystem::path(study_.file).parent_path() / named).lexically_normal().string();
+    try {
+        study_.scenario_text = read_file(study_.scenario_file);
+    } catch (const ScenarioError& error) {
+        top_.error("scenario", error.diagnostics()[0].message);
+    }
+}
+
+void StudyReader::check_key(Section& section, const std::string& key) {
+    if (key == "run.replicas") {
+        section.error("key", "run.replicas is no axis",
+                      "sweep.replicas says how many each point takes");
+        return;
+    }
+    const std::optional<std::string> help = help_for_unknown(key);
+    if (help) section.error("key", fmt::format("no scenario has the key {}", key), *help);
+}
+
+void StudyReader::read_axes() {
+    std::vector<std::string> seen;
+    std::size_t at = 0;
+    for (Section& section : top_.sections("axis", "The axes, each a [[sweep.axis]]")) {
+        if (section.describing()) {
+            Axis::read(section, {}, false);
+            continue;
+        }
+        std::optional<Axis> axis = Axis::read(section, bounds_[at++], takes_any_value_);
+        if (!axis) continue;
+        check_key(section, axis->key());
+        if (std::find(seen.begin(), seen.end(), axis->key()) != seen.end()) {
+            section.error("key", fmt::format("{} is an axis already", axis->key()));
+        }
+        seen.push_back(axis->key());
+        study_.axes.push_back(std::move(*axis));
+    }
+    if (!top_.has("axis")) {
+        top_.error(
+            "axis", "is missing: a sweep needs an axis",
+            "[[sweep.axis]] key = \"job.checkpoint.interval\", values = [\"10 min\", \"1 h\"]");
+    }
+}
+
+void StudyReader::read_design_size() {
+    top_.read("points", points_, "Points of a Latin hypercube or a Sobol sequence",
+              {.bound = Bound::count, .otherwise = "not given"});
+    top_.read("seed", seed_, "Seed of the design; a Sobol sequence with 0 is not shifted",
+              {.bound = Bound::non_negative, .otherwise = "0"});
+    if (takes_any_value_ && !top_.has("points")) {
+        top_.error("points", "is missing: how many points has the design?");
+    }
+    for (const char* key : {"points", "seed"}) {
+        if (!takes_any_value_ && top_.has(key)) {
+            top_.error(key, "has no effect: the axes say which points there are");
+        }
+    }
+}
+
+void StudyReader::read_rule() {
+    StoppingRule& rule = study_.rule;
+    std::int64_t replicas = rule.replicas_max;
+    top_.read("replicas", replicas, "Replicas of each point", {.bound = Bound::count});
+    rule.replicas_min = rule.replicas_max = replicas;
+    Section stop = top_.section("stop");
+    if (stop.present() && top_.has("replicas")) {
+        top_.error("replicas", "has no effect: sweep.stop says how many there are",
+                   "leave it out, or [sweep.stop]");
+    }
+    if (stop.present() || stop.describing()) {
+        rule.metric = "goodput";
+        rule.replicas_min = 10;
+        rule.replicas_max = 1000;
+    }
+    stop.read("metric", rule.metric, "Whose interval must be narrow");
+    stop.read("half_width", rule.half_width, "Of its 95 % interval, relative to the mean",
+              {.bound = Bound::positive,
+               .required = stop.present(),
+               .otherwise = "the section needs it"});
+    stop.read("replicas_min", rule.replicas_min, "At least so many", {.bound = Bound::count});
+    stop.read("replicas_max", rule.replicas_max, "At most so many", {.bound = Bound::count});
+    if (stop.present() && rule.replicas_max < rule.replicas_min) {
+        stop.error("replicas_max", fmt::format("is less than replicas_min, {}", rule.replicas_min));
+    }
+    constexpr std::int64_t interval_needs = 2;
+    if (stop.present() && rule.replicas_min < interval_needs) {
+        stop.error("replicas_min", "expected 2 or more: one replica has no interval");
+    }
+    stop.finish();
+}
+
+void StudyReader::make_points() {
+    const auto axes = study_.axes.size();
+    switch (design_) {
+        case Design::cartesian:
+            add_product();
+            break;
+        case Design::zip:
+            for (const Axis& axis : study_.axes) {
+                if (axis.size() == study_.axes[0].size()) continue;
+                top_.error("axis",
+                           fmt::format("{} has {} values and {} has {}: zipped axes have as many",
+                                       study_.axes[0].key(), study_.axes[0].size(), axis.key(),
+                                       axis.size()));
+                return;
+            }
+            for (std::size_t i = 0; i < study_.axes[0].size(); ++i) {
+                study_.points.emplace_back();
+                for (const Axis& axis : study_.axes) study_.points.back().push_back(axis.value(i));
+            }
+            break;
+        case Design::latin_hypercube:
+            add_sampled(latin_hypercube(points_, axes, static_cast<std::uint64_t>(seed_)));
+            break;
+        case Design::sobol:
+            if (axes > sobol_axes_max) {
+                top_.error("axis",
+                           fmt::format("a Sobol sequence has at most {} axes", sobol_axes_max));
+                return;
+            }
+            add_sampled(sobol_sequence(points_, axes, static_cast<std::uint64_t>(seed_)));
+            break;
+    }
+}
+
+// Every value with every other; the last axis varies fastest.
+void StudyReader::add_product() {
+    double count = 1;
+    for (const Axis& axis : study_.axes) count *= static_cast<double>(axis.size());
+    if (count > static_cast<double>(study_points_max)) {
+        top_.error(
+            "axis",
+            fmt::format("the axes make {:.3g} points, and {} is the most", count, study_points_max),
+            "fewer values, or design = \"latin_hypercube\" with points = 1000");
+        return;
+    }
+    study_.points.resize(static_cast<std::size_t>(count));
+    for (std::size_t i = 0; i < study_.points.size(); ++i) {
+        std::size_t rest = i;
+        study_.points[i].resize(study_.axes.size());
+        for (std::size_t a = study_.axes.size(); a-- > 0;) {
+            study_.points[i][a] = study_.axes[a].value(rest % study_.axes[a].size());
+            rest /= study_.axes[a].size();
+        }
+    }
+}
+
+void StudyReader::add_sampled(const UnitPoints& points) {
+    for (const std::vector<double>& point : points) {
+        study_.points.emplace_back();
+        for (std::size_t a = 0; a < study_.axes.size(); ++a) {
+            study_.points.back().push_back(study_.axes[a].at(point[a]));
+        }
+    }
+}
+
+}  // namespace
+
+std::vector<SchemaRow> study_schema() {
+    std::vector<SchemaRow> rows;
+    Study study;
+    Document empty;
+    StudyReader(study, empty, &rows).read_keys();
+    AxisBounds::describe("sweep.axis", rows);
+    return rows;
+}
+
+Study read_study(const std::string& path, const std::vector<std::string>& settings) {
+    Study study;
+    study.file = path;
+    study.text = read_file(path);
+    Diagnostics diagnostics;
+    Document document = parse_document(study.text, path, diagnostics);
+    diagnostics.raise_if_any();
+    for (const std::string& setting : settings) {
+        if (setting.starts_with("sweep.")) {
+            apply_setting(document, setting, diagnostics);
+        } else {
+            check_setting(setting, path, diagnostics);
+            study.base_settings.push_back(setting);
+        }
+    }
+    diagnostics.raise_if_any();
+    if (document.root.find("sweep") == nullptr) {
+        throw ScenarioError(fmt::format("{} has no [sweep]: it is no study", path),
+                            "[sweep] says which keys vary; tools/README.md has its language");
+    }
+    const Value* title = document.root.find("title");
+    study.title = title != nullptr && title->kind == Value::Kind::string ? title->text : path;
+    StudyReader(study, document).read();
+    return study;
+}
+
+}  // namespace railyard

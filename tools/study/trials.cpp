@@ -1,0 +1,121 @@
+#include "tools/study/trials.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "sim/comparison.h"
+#include "sim/fingerprint.h"
+#include "sim/parallel.h"
+
+namespace railyard {
+
+namespace {
+
+const Metric& metric_of(const ReplicaResult& replica, const std::string& name) {
+    const auto found = std::find_if(replica.metrics.begin(), replica.metrics.end(),
+                                    [&](const Metric& m) { return m.name == name; });
+    if (found != replica.metrics.end()) return *found;
+    throw ScenarioError(fmt::format("a variant of the scenario has no metric '{}'", name));
+}
+
+// Of everything that a run prints about its replicas.
+std::uint64_t fingerprint_of(const CampaignResult& result) {
+    Fingerprint all;
+    for (const ReplicaResult& r : result.replicas) {
+        all.add(r.outcome);
+        for (const Metric& metric : r.metrics) all.add(metric.value);
+    }
+    return all.value();
+}
+
+Trial run_one(const TrialOptions& options, const ScenarioChanges& changes, unsigned threads) {
+    Trial trial;
+    std::optional<Scenario> scenario;
+    try {
+        scenario = load_scenario(options.text, options.file, changes);
+    } catch (const ScenarioError& error) {
+        trial.problem = error.what();
+        return trial;
+    }
+    if (!scenario->no_path.empty()) {
+        trial.problem = "the job can't take its first step: " + scenario->no_path;
+        return trial;
+    }
+    if (options.replicas > 0) scenario->replicas = std::min(scenario->replicas, options.replicas);
+    trial.causes = loss_causes(*scenario);
+    trial.draws = scenario->draws.size();
+    CampaignOptions campaign;
+    campaign.threads = threads;
+    campaign.cancelled = options.cancelled;
+    const CampaignResult result = run_campaign(*scenario, campaign);
+    if (result.cancelled) throw Interrupted();
+    for (const std::string& metric : options.metrics) {
+        std::vector<Metric> of_replicas;
+        for (const ReplicaResult& r : result.replicas) {
+            of_replicas.push_back(metric_of(r, metric));
+        }
+        trial.values.push_back(paired_values(of_replicas));
+    }
+    if (options.prices && scenario->cost) trial.cost = study_costs(*scenario, result.replicas);
+    trial.ledger = result.ledger;
+    trial.fingerprint = fingerprint_of(result);
+    trial.ending = result.ending();
+    return trial;
+}
+
+}  // namespace
+
+Summary summarise_change(const Trial& after, const Trial& before, std::size_t metric) {
+    const std::vector<double>& values = after.values[metric];
+    return summarise_paired(values, before.values[metric],
+                            dealt_over(values.size(), draws_of_pairs(after.draws, before.draws)));
+}
+
+std::vector<std::optional<Trial>> run_trials(const TrialOptions& options,
+                                             const std::vector<ScenarioChanges>& variants) {
+    static const std::atomic<bool> never{false};
+    const std::atomic<bool>& cancelled = options.cancelled ? *options.cancelled : never;
+    std::vector<std::optional<Trial>> trials(variants.size());
+    const auto count = static_cast<unsigned>(variants.size());
+    const unsigned threads_each = count > 0 ? std::max(1U, options.threads / count) : 1;
+    std::mutex mutex;
+    std::int64_t done = 0;
+    parallel_for(variants.size(), options.threads, cancelled, [&](std::size_t i) {
+        try {
+            trials[i] = run_one(options, variants[i], threads_each);
+        } catch (const Interrupted&) {
+            return;
+        }
+        const std::lock_guard lock(mutex);
+        ++done;
+        if (options.progress) options.progress(done, static_cast<std::int64_t>(variants.size()));
+    });
+    return trials;
+}
+
+bool can_start(const Scenario& scenario) {
+    for (const Diagnostic& warning : scenario.warnings) {
+        fmt::print(stderr, "{}\n", format_diagnostic(warning, "warning"));
+    }
+    if (scenario.no_path.empty()) return true;
+    fmt::print(stderr, "railyard: stuck: the job can't take its first step: {}\n",
+               scenario.no_path);
+    return false;
+}
+
+Metric find_metric(const Scenario& scenario, const std::string& name) {
+    const ReplicaResult replica = run_replica(scenario, 0, false);
+    std::vector<std::string> names;
+    for (const Metric& metric : replica.metrics) {
+        if (metric.name == name) return metric;
+        names.push_back(metric.name);
+    }
+    const std::string near = did_you_mean(name, names);
+    throw ScenarioError(
+        fmt::format("there is no metric '{}'", name),
+        near.empty() ? "'railyard run SCENARIO.toml --json' prints all of them" : near);
+}
+
+}  // namespace railyard

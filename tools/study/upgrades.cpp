@@ -1,0 +1,320 @@
+#include "tools/study/upgrades.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/comparison.h"
+
+namespace railyard {
+
+namespace {
+
+class Candidates {
+  public:
+    explicit Candidates(const Scenario& s)
+        : s_(s), standalone_(s.open_catalogue()), catalogue_(standalone_.catalogue) {}
+
+    std::vector<Upgrade> all() {
+        free_ = true;
+        add_routing();
+        add_plans();
+        add_checkpoints();
+        free_ = false;
+        add_nodes();
+        add_nic();
+        add_network();
+        add_spares();
+        add_storage();
+        return std::move(out_);
+    }
+
+  private:
+    void add(std::string name, std::vector<std::string> settings) {
+        out_.push_back({std::move(name), std::move(settings), free_});
+    }
+    void add_routing();
+    void add_plans();
+    void add_nodes();
+    void add_nic();
+    void add_network();
+    void add_spares();
+    void add_storage();
+    void add_checkpoints();
+
+    const Scenario& s_;
+    StandaloneCatalogue standalone_;
+    Catalogue& catalogue_;
+    bool free_ = false;
+    std::vector<Upgrade> out_;
+};
+
+// Where the network is modelled: each other way to choose paths, and more of them.
+void Candidates::add_routing() {
+    if (s_.fidelity == Fidelity::analytic) return;
+    const RoutingSpec& now = s_.networks[0].routing;
+    for (std::size_t i = 0; i < routing_names().size(); ++i) {
+        if (static_cast<Routing>(i) == now.policy) continue;
+        add(fmt::format("{} routing instead of {}", routing_names()[i],
+                        routing_names()[static_cast<std::size_t>(now.policy)]),
+            {fmt::format("fabric.compute.routing={}", routing_names()[i])});
+    }
+    constexpr std::int64_t more = 4;
+    constexpr std::int64_t enough = 32;
+    if (now.queue_pairs >= enough) return;
+    add(fmt::format("{} queue pairs a connection instead of {}", now.queue_pairs * more,
+                    now.queue_pairs),
+        {fmt::format("fabric.compute.queue_pairs={}", now.queue_pairs * more)});
+}
+
+// The same GPUs, batch and split: in another order, in other microbatches, with more or less computed again.
+void Candidates::add_plans() {
+    if (s_.model.name.empty()) return;
+    const ParallelPlan& plan = s_.plan;
+    for (std::size_t i = 0; i < rank_order_names().size(); ++i) {
+        if (static_cast<RankOrder>(i) == plan.order) continue;
+        add(fmt::format("ranks in the order {}", rank_order_names()[i]),
+            {fmt::format("job.parallel.order={}", rank_order_names()[i])});
+    }
+    std::vector<std::int64_t> sizes = {2 * plan.microbatch};
+    if (plan.microbatch % 2 == 0) sizes.push_back(plan.microbatch / 2);
+    for (const std::int64_t size : sizes) {
+        add(fmt::format("microbatches of {} instead of {}", size, plan.microbatch),
+            {fmt::format("job.parallel.microbatch={}", size)});
+    }
+    for (std::size_t i = 0; i < recompute_names().size(); ++i) {
+        if (static_cast<Recompute>(i) == plan.recompute) continue;
+        add(fmt::format("recomputation: {} instead of {}", recompute_names()[i],
+                        recompute_names()[static_cast<std::size_t>(plan.recompute)]),
+            {fmt::format("job.parallel.recompute={}", recompute_names()[i])});
+    }
+}
+
+// Nodes of as many GPUs: the plan stays.
+void Candidates::add_nodes() {
+    if (s_.model.name.empty()) return;  // a step that was measured is measured on these
+    for (const std::string& name : Catalogue::names("node")) {
+        if (name == s_.node.name || !catalogue_.has("node", name, "gpu")) continue;
+        const Node node = read_node(catalogue_, name);
+        const bool faster = node.gpu.bf16_dense.per_second > s_.node.gpu.bf16_dense.per_second ||
+                            node.gpu.hbm_bandwidth > s_.node.gpu.hbm_bandwidth;
+        if (node.gpus != s_.node.gpus || !faster) continue;
+        add(fmt::format("{} nodes ({})", name, node.gpu.name), {"cluster.node=" + name});
+    }
+}
+
+// The slowest NIC of the same transport that is faster than the scenario's.
+void Candidates::add_nic() {
+    std::string best;
+    Bandwidth rate;
+    for (const std::string& name : Catalogue::names("nic")) {
+        if (!catalogue_.has("nic", name, "bandwidth") ||
+            !catalogue_.has("nic", name, "transport")) {
+            continue;
+        }
+        if (catalogue_.text("nic", name, "transport") != s_.node.transport) continue;
+        const Bandwidth bandwidth = catalogue_.bandwidth("nic", name, "bandwidth");
+        if (bandwidth <= s_.node.nic_line_rate) continue;
+        if (!best.empty() && bandwidth >= rate) continue;
+        best = name;
+        rate = bandwidth;
+    }
+    if (best.empty()) return;
+    add(fmt::format("NICs as fast as {} ({})", best, line_rate_text(rate)),
+        {fmt::format("override.nic.{}.bandwidth={} bit/s", s_.node.nic, rate.bits_per_second())});
+}
+
+void Candidates::add_network() {
+    if (s_.fidelity == Fidelity::analytic) return;  // an ideal network already
+    if (s_.networks[0].spec.oversubscription > 1) {
+        add(fmt::format("no oversubscription, instead of {:.3g}",
+                        s_.networks[0].spec.oversubscription),
+            {"fabric.compute.oversubscription=1"});
+    }
+    for (const char* kind : {"infiniband", "roce"}) {
+        if (network_kinds()[static_cast<std::size_t>(s_.networks[0].kind)] == kind) continue;
+        // Switches that the scenario names are of its own kind.
+        const bool infiniband = std::string_view(kind) == "infiniband";
+        const std::string model =
+            fitting_switch(catalogue_, infiniband, s_.networks[0].spec.nic_bandwidth);
+        std::vector<std::string> settings = {fmt::format("fabric.compute.kind={}", kind)};
+        if (model.empty()) continue;
+        for (const char* tier : {"leaf", "spine", "core"}) {
+            settings.push_back(fmt::format("fabric.compute.{}={}", tier, model));
+        }
+        if (s_.networks[0].sharp) settings.emplace_back("fabric.compute.sharp=false");
+        add(fmt::format("{} as the compute network ({} switches)", kind, model),
+            std::move(settings));
+    }
+}
+
+// One in a hundred of the job's nodes more, and as many fewer.
+void Candidates::add_spares() {
+    if (s_.causes.empty()) return;
+    const std::int64_t step = std::max<std::int64_t>(1, (s_.job.nodes + 99) / 100);
+    const std::int64_t spares = s_.nodes.nodes - s_.job.nodes;
+    const auto nodes = [&](std::int64_t count) {
+        add(fmt::format("{} spare node{} instead of {}", count, count == 1 ? "" : "s", spares),
+            {fmt::format("cluster.nodes={}", s_.job.nodes + count),
+             fmt::format("job.nodes={}", s_.job.nodes)});
+    };
+    nodes(spares + step);
+    if (spares > 0) nodes(std::max<std::int64_t>(0, spares - step));
+}
+
+void Candidates::add_storage() {
+    const bool used = s_.data || s_.job.checkpoint.mode != CheckpointMode::none;
+    if (!used) return;
+    const std::int64_t servers = s_.stores[0].system->protection().servers;
+    if (servers > 0) {
+        add(fmt::format("{} storage servers instead of {}", 2 * servers, servers),
+            {fmt::format("storage.servers={}", 2 * servers)});
+    }
+    if (s_.stores[0].name == "generic") return;  // nobody knows what it would cost or do
+    for (const StorageKind& kind : storage_kinds()) {
+        // Those without keys of their own are somebody's whole installation, known by its limits alone.
+        if (kind.place != StorePlace::servers || kind.section == nullptr ||
+            kind.name == s_.stores[0].name) {
+            continue;
+        }
+        const std::int64_t count = std::max<std::int64_t>(servers, kind.servers);
+        add(fmt::format("{} {} servers as the store", count, kind.name),
+            {fmt::format("storage.system={}", kind.name),
+             fmt::format("storage.servers={}", count)});
+    }
+}
+
+void Candidates::add_checkpoints() {
+    const CheckpointSpec& c = s_.job.checkpoint;
+    if (c.mode == CheckpointMode::none) return;
+    const Duration interval =
+        c.interval_steps > 0 ? s_.job.step.duration() * c.interval_steps : c.interval_wall;
+    for (const double factor : {0.5, 2.0}) {
+        const Duration other = from_seconds(seconds(interval) * factor);
+        add(fmt::format("a checkpoint every {}", to_text(other)),
+            {fmt::format("job.checkpoint.interval={} ns", other.count())});
+    }
+    const bool sync = c.mode == CheckpointMode::sync;
+    add(sync ? "asynchronous checkpoints" : "synchronous checkpoints",
+        {sync ? "job.checkpoint.mode=async" : "job.checkpoint.mode=sync"});
+}
+
+std::vector<double> speeds(const Trial& trial) {
+    std::vector<double> out;
+    for (std::size_t r = 0; r < trial.values[1].size(); ++r) {
+        out.push_back(trial.values[1][r] / trial.values[2][r]);
+    }
+    return out;
+}
+
+UpgradeEffect effect_of(const Upgrade& upgrade, const Trial& with, const Trial& base) {
+    UpgradeEffect out;
+    out.upgrade = upgrade;
+    std::vector<double> before = speeds(base);
+    std::vector<double> after = speeds(with);
+    const double mean = summarise(before).mean;
+    for (double& speed : before) speed /= mean;
+    for (double& speed : after) speed /= mean;
+    out.speed = summarise_paired(after, before,
+                                 dealt_over(after.size(), draws_of_pairs(with.draws, base.draws)));
+    out.goodput = summarise_change(with, base, 0);
+    if (!base.cost || !with.cost) return out;
+    std::vector<double> more;
+    std::vector<double> returns;
+    const auto gained = [&](const YearlyCost& a, const YearlyCost& b) {
+        return (1 + out.speed.mean) * a.total() / b.total() - 1;
+    };
+    for (std::size_t d = 0; d < base.cost->draws.size(); ++d) {
+        const YearlyCost& a = base.cost->draws[d];
+        const YearlyCost& b = with.cost->draws[d];
+        more.push_back(b.total() - a.total());
+        returns.push_back(gained(a, b));
+    }
+    const YearlyCost& a = base.cost->typical;
+    const YearlyCost& b = with.cost->typical;
+    out.cost = range_of(std::move(more), b.total() - a.total());
+    out.return_on_cost = range_of(std::move(returns), gained(a, b));
+    return out;
+}
+
+// By what changes are judged against each other.
+std::string judged_by(const Scenario& s) {
+    return s.cost && s.tokens_per_step > 0 ? "cost_per_1e12_tokens" : "steps_per_day";
+}
+
+std::optional<Contest> contest_of(const std::vector<Upgrade>& upgrades,
+                                  const std::vector<std::optional<Trial>>& trials,
+                                  const Scenario& scenario) {
+    const std::string metric = judged_by(scenario);
+    const Better better = better_of(metric);
+    std::vector<std::size_t> order;  // of trials
+    for (std::size_t i = 0; i < trials.size(); ++i) {
+        if (!trials[i] || !trials[i]->possible() || trials[i]->ending != Ending::complete) continue;
+        if (std::isfinite(trials[i]->summary(3).mean)) order.push_back(i);
+    }
+    if (order.size() < 2) return std::nullopt;
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        const double of_a = trials[a]->summary(3).mean;
+        const double of_b = trials[b]->summary(3).mean;
+        return better == Better::higher ? of_a > of_b : of_a < of_b;
+    });
+    const auto upgrade = [&](std::size_t i) {
+        return i == 0 ? Upgrade{"the scenario as it is", {}} : upgrades[i - 1];
+    };
+    const Trial& best = *trials[order[0]];
+    const Trial& second = *trials[order[1]];
+    const CostMetric* money = cost_metric(metric);
+    return Contest{
+        upgrade(order[0]),
+        upgrade(order[1]),
+        {metric, money ? "USD" : "steps/day", better, 0, 1,
+         money ? compare_money(*best.cost, *second.cost, *money, best.values[3].size(), 0.95)
+               : compare_paired(best.values[3], second.values[3], better)}};
+}
+
+}  // namespace
+
+std::vector<Upgrade> upgrade_candidates(const Scenario& scenario) {
+    return Candidates(scenario).all();
+}
+
+UpgradeTable try_upgrades(const TrialOptions& options, const ScenarioChanges& changes,
+                          const Scenario& scenario) {
+    TrialOptions trial_options = options;
+    trial_options.metrics = {"goodput", "steps", "wall_time", judged_by(scenario)};
+    trial_options.prices = true;
+    const std::vector<Upgrade> upgrades = upgrade_candidates(scenario);
+    std::vector<ScenarioChanges> variants = {changes};
+    for (const Upgrade& upgrade : upgrades) {
+        variants.push_back(changes);
+        auto& settings = variants.back().settings;
+        settings.insert(settings.end(), upgrade.settings.begin(), upgrade.settings.end());
+    }
+    const std::vector<std::optional<Trial>> trials = run_trials(trial_options, variants);
+    UpgradeTable out;
+    if (!trials[0]) throw Interrupted();
+    if (trials[0]->cost) out.cost = trials[0]->cost->typical.total();
+    for (std::size_t i = 0; i < upgrades.size(); ++i) {
+        const std::optional<Trial>& trial = trials[i + 1];
+        if (!trial) {
+            out.interrupted = true;
+        } else if (!trial->possible() || trial->ending != Ending::complete) {
+            out.impossible.push_back(upgrades[i].name);
+        } else {
+            out.effects.push_back(effect_of(upgrades[i], *trial, *trials[0]));
+        }
+    }
+    out.contest = contest_of(upgrades, trials, scenario);
+    std::stable_sort(out.effects.begin(), out.effects.end(),
+                     [](const UpgradeEffect& a, const UpgradeEffect& b) {
+                         const auto gain = [](const UpgradeEffect& e) {
+                             return e.return_on_cost ? e.return_on_cost->typical : e.speed.mean;
+                         };
+                         if (a.upgrade.free != b.upgrade.free) return a.upgrade.free;
+                         return gain(a) > gain(b);
+                     });
+    return out;
+}
+
+}  // namespace railyard

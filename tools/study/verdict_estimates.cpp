@@ -1,0 +1,181 @@
+#include "tools/study/verdict_estimates.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace railyard {
+
+namespace {
+
+constexpr std::int64_t replicas_enough = 4;
+
+bool turned(double as_is, const std::optional<double>& end) {
+    return end && *end != 0 && as_is != 0 && (*end > 0) != (as_is > 0);
+}
+
+// One price within its range.
+std::optional<UncertainInput> price_input(const Price& price) {
+    if (price.low >= price.high) return std::nullopt;
+    const auto text = [&](double v) {
+        const std::string number = fmt::format("{}", v);
+        return price.unit.empty() ? number : fmt::format("{} {}", number, price.unit);
+    };
+    return UncertainInput(
+        KeyRange("cost.price." + price.name, text(price.low), text(price.high), false, price.name));
+}
+
+// The means of a design's metric: as it is, and with each of its inputs at its ends.
+struct Ends {
+    std::optional<double> low;
+    std::optional<double> high;
+};
+struct DesignMeans {
+    std::optional<double> as_is;
+    std::vector<UncertainInput> inputs;
+    std::map<std::string, Ends> at;  // by the input's name
+    bool interrupted = false;
+};
+
+// Means over so many replicas, with these inputs of the design at their ends.
+DesignMeans means_over(std::int64_t replicas, const TrialOptions& like, const JudgedDesign& design,
+                       const std::string& metric, std::vector<UncertainInput> inputs) {
+    std::vector<ScenarioChanges> variants = {design.changes};
+    for (const UncertainInput& input : inputs) {
+        for (const double share : {0.0, 1.0}) {
+            variants.push_back(design.changes);
+            input.set(variants.back(), share);
+        }
+    }
+    TrialOptions options = like;
+    options.text = design.text;
+    options.file = design.file;
+    options.metrics = {metric};
+    options.replicas = replicas;
+    const std::vector<std::optional<Trial>> trials = run_trials(options, variants);
+    DesignMeans out;
+    const auto mean = [&](std::size_t i) -> std::optional<double> {
+        out.interrupted |= !trials[i];
+        if (!trials[i] || !trials[i]->possible()) return std::nullopt;
+        const double value = trials[i]->summary(0).mean;
+        return std::isfinite(value) ? std::optional(value) : std::nullopt;
+    };
+    out.as_is = mean(0);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        out.at[inputs[i].name()] = {mean(2 * i + 1), mean(2 * i + 2)};
+    }
+    out.inputs = std::move(inputs);
+    return out;
+}
+
+DesignMeans means_of(const TrialOptions& like, const JudgedDesign& design,
+                     const std::string& metric) {
+    const Scenario scenario = load_scenario(design.text, design.file, design.changes);
+    const std::int64_t enough =
+        like.replicas > 0 ? std::min(like.replicas, replicas_enough) : replicas_enough;
+    const std::vector<UncertainInput> inputs = uncertain_inputs(scenario, metric);
+    if (!scenario.fleet) return means_over(enough, like, design, metric, inputs);
+    // A replica of many jobs takes long, and all that there is happens in one: what moves nothing there
+    // moves nothing.
+    DesignMeans screened = means_over(1, like, design, metric, inputs);
+    std::vector<UncertainInput> moving;
+    for (const UncertainInput& input : inputs) {
+        const Ends& ends = screened.at[input.name()];
+        if (ends.low != screened.as_is || ends.high != screened.as_is) moving.push_back(input);
+    }
+    if (screened.interrupted || !screened.as_is) return screened;
+    DesignMeans out = means_over(enough, like, design, metric, moving);
+    for (const UncertainInput& input : inputs) {
+        if (!out.at.contains(input.name())) out.at[input.name()] = {out.as_is, out.as_is};
+    }
+    out.inputs = inputs;
+    return out;
+}
+
+// A design that does not read the input is as it is at its ends.
+Ends ends_of(const DesignMeans& design, const std::string& input) {
+    const auto found = design.at.find(input);
+    return found == design.at.end() ? Ends{design.as_is, design.as_is} : found->second;
+}
+
+}  // namespace
+
+double EstimateEnds::swing(double as_is) const {
+    return std::abs(high.value_or(as_is) - low.value_or(as_is));
+}
+
+bool EstimateEnds::turns(double as_is) const {
+    return turned(as_is, low) || turned(as_is, high);
+}
+
+std::vector<std::string> VerdictEstimates::turning() const {
+    std::vector<std::string> out;
+    for (const EstimateEnds& ends : moving) {
+        if (ends.turns(judged.difference)) out.push_back(ends.input.name());
+    }
+    return out;
+}
+
+std::vector<UncertainInput> uncertain_inputs(const Scenario& scenario, const std::string& metric) {
+    std::vector<UncertainInput> out;
+    for (const Estimate& estimate : scenario.estimates) out.emplace_back(estimate);
+    if (!cost_metric(metric) || !scenario.cost) return out;
+    for (const Price& price : scenario.cost->plan.prices) {
+        if (const auto input = price_input(price)) out.push_back(*input);
+    }
+    return out;
+}
+
+namespace {
+
+VerdictEstimates between(const DesignMeans& a, const DesignMeans& b, const Judgement& judged) {
+    VerdictEstimates out;
+    out.judged = judged;
+    out.interrupted = a.interrupted || b.interrupted;
+    std::vector<UncertainInput> inputs = a.inputs;
+    for (const UncertainInput& input : b.inputs) {
+        if (!a.at.contains(input.name())) inputs.push_back(input);
+    }
+    out.read = inputs.size();
+    out.default_ranges = std::any_of(inputs.begin(), inputs.end(),
+                                     [](const auto& input) { return !input.range_given(); });
+    if (!a.as_is || !b.as_is) return out;
+    // What a few replicas say of the change; the difference itself is known from more.
+    const double few = *b.as_is - *a.as_is;
+    const auto at_end = [&](const std::optional<double>& of_a,
+                            const std::optional<double>& of_b) -> std::optional<double> {
+        if (!of_a || !of_b) return std::nullopt;
+        return judged.difference + (*of_b - *of_a - few);
+    };
+    for (const UncertainInput& input : inputs) {
+        const Ends of_a = ends_of(a, input.name());
+        const Ends of_b = ends_of(b, input.name());
+        const EstimateEnds ends{input, at_end(of_a.low, of_b.low), at_end(of_a.high, of_b.high)};
+        const bool impossible = !ends.low || !ends.high;
+        if (impossible || ends.swing(judged.difference) > 0) out.moving.push_back(ends);
+    }
+    std::stable_sort(out.moving.begin(), out.moving.end(), [&](const auto& x, const auto& y) {
+        return x.swing(judged.difference) > y.swing(judged.difference);
+    });
+    return out;
+}
+
+}  // namespace
+
+VerdictEstimates verdict_estimates(const TrialOptions& like, const JudgedDesign& first,
+                                   const JudgedDesign& second, const Judgement& judged) {
+    return between(means_of(like, first, judged.metric), means_of(like, second, judged.metric),
+                   judged);
+}
+
+VerdictEstimates answer_estimates(const TrialOptions& like, const JudgedDesign& design,
+                                  const std::string& metric, const std::string& unit) {
+    const DesignMeans found = means_of(like, design, metric);
+    DesignMeans as_it_is;
+    as_it_is.as_is = found.as_is;
+    return between(as_it_is, found, {metric, unit, better_of(metric), 0, true});
+}
+
+}  // namespace railyard

@@ -1,0 +1,64 @@
+#pragma once
+// The estimates that a verdict hangs on: the difference between two designs with each estimate that
+// either of them read at both ends of its range, on the same random numbers. README.md, "Does a verdict
+// survive", says more.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/comparison.h"
+#include "tools/study/sensitivity.h"
+#include "tools/study/trials.h"
+
+namespace railyard {
+
+struct JudgedDesign {
+    std::string name;
+    std::string text;  // of its scenario
+    std::string file;
+    ScenarioChanges changes;
+};
+
+// How the two were judged: by a metric, and what its difference was found to be, the second's less the
+// first's.
+struct Judgement {
+    std::string metric;
+    std::string unit;
+    Better better = Better::higher;
+    double difference = 0;
+    bool decided = true;  // false: the verdict is open as it is
+};
+
+// What becomes of that difference.
+struct EstimateEnds {
+    UncertainInput input;
+    std::optional<double> low;  // none: that end makes no possible design
+    std::optional<double> high;
+    double swing(double as_is) const;
+    // The other design is better at one of the ends.
+    bool turns(double as_is) const;
+};
+
+struct VerdictEstimates {
+    Judgement judged;
+    std::vector<EstimateEnds> moving;  // largest swing first; those without effect are left out
+    std::size_t read = 0;              // by either design
+    bool default_ranges = false;       // some of them have no range of their own
+    bool interrupted = false;
+
+    std::vector<std::string> turning() const;  // names
+    bool survives() const { return turning().empty(); }
+};
+
+// What is uncertain in a scenario: its estimates, and its prices where money is judged.
+std::vector<UncertainInput> uncertain_inputs(const Scenario& scenario, const std::string& metric);
+
+// `like` has threads, replicas at most (a few tell ends apart on the same random numbers) and what cancels.
+VerdictEstimates verdict_estimates(const TrialOptions& like, const JudgedDesign& first,
+                                   const JudgedDesign& second, const Judgement& judged);
+// What one design's own metric changes by at either end of each estimate.
+VerdictEstimates answer_estimates(const TrialOptions& like, const JudgedDesign& design,
+                                  const std::string& metric, const std::string& unit);
+
+}  // namespace railyard
