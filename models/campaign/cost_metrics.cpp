@@ -11,8 +11,6 @@ namespace railyard {
 
 namespace {
 
-constexpr double seconds_per_year = hours_per_year * 3600;
-
 constexpr std::array cost_metrics = {
     CostMetric{"cost_capital", [](const YearlyCost& c) { return c.capital; }},
     CostMetric{"cost_per_year", [](const YearlyCost& c) { return c.total(); }},

@@ -9,7 +9,6 @@ namespace railyard {
 namespace {
 
 constexpr double usd_max = 1e9;  // of one thing
-constexpr double seconds_per_year = hours_per_year * 3600;
 
 // What another storage system than the scenario's may be paid by.
 bool of_a_store(const std::string& price) {

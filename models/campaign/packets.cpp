@@ -547,7 +547,7 @@ void PacketReader::resolve_watchdog(Catalogue& catalogue, const Topology& topolo
 
 void PacketReader::resolve_switches(const Topology& topology, PacketProfile& p) {
     for (SwitchKeys& keys : switches_) {
-        const auto at = find_place(keys.section, "name", topology, keys.name, Place::switch_);
+        const auto at = find_place(keys.section, "name", topology, keys.name, VertexKind::switch_);
         if (!at) continue;
         keys.settings.at = *at;
         const bool twice = std::any_of(p.deviating.begin(), p.deviating.end(),

@@ -5,21 +5,22 @@
 namespace railyard {
 
 std::optional<VertexId> find_place(Section& section, const char* key, const Topology& topology,
-                                   const std::string& name, Place wanted) {
+                                   const std::string& name, VertexKind wanted) {
     if (topology.vertex_count() == 0 && !section.ok())
         return std::nullopt;  // it could not be built
     const std::vector<std::string> all = topology.vertex_names();
     const auto switches = all.begin() + static_cast<std::ptrdiff_t>(topology.nic_count());
     const std::optional<VertexId> at = topology.find(name);
     if (!at) {
-        const std::vector<std::string> candidates(wanted == Place::switch_ ? switches : all.begin(),
-                                                  wanted == Place::nic ? switches : all.end());
+        const std::vector<std::string> candidates(
+            wanted == VertexKind::switch_ ? switches : all.begin(),
+            wanted == VertexKind::nic ? switches : all.end());
         section.error(key, fmt::format("the network has no '{}'", name),
                       did_you_mean(name, candidates));
         return std::nullopt;
     }
     const bool nic = topology.level(*at) == 0;
-    if (wanted != Place::anywhere && nic != (wanted == Place::nic)) {
+    if (wanted != VertexKind::any && nic != (wanted == VertexKind::nic)) {
         section.error(key, fmt::format("{} is a {}, expected a {}", name,
                                        nic ? "NIC" : level_name(topology.level(*at)),
                                        nic ? "switch" : "NIC"));

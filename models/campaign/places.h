@@ -9,11 +9,11 @@
 
 namespace railyard {
 
-enum class Place : std::uint8_t { anywhere, nic, switch_ };
+enum class VertexKind : std::uint8_t { any, nic, switch_ };
 
 // Each reports at `key` what is not there, with the nearest name that is.
 std::optional<VertexId> find_place(Section& section, const char* key, const Topology& topology,
-                                   const std::string& name, Place wanted = Place::anywhere);
+                                   const std::string& name, VertexKind wanted = VertexKind::any);
 std::optional<LinkId> find_cable(Section& section, const char* key, const Topology& topology,
                                  VertexId from, VertexId to);
 

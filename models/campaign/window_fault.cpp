@@ -16,7 +16,7 @@ std::vector<LinkId> links_of(Section& section, const Topology& t, const std::str
                              const std::string& from, const std::string& to) {
     std::vector<LinkId> links;
     if (!nic.empty()) {
-        const std::optional<VertexId> at = find_place(section, "nic", t, nic, Place::nic);
+        const std::optional<VertexId> at = find_place(section, "nic", t, nic, VertexKind::nic);
         if (!at) return links;
         for (const LinkId up : t.up_links(*at)) links.push_back(reverse_link(up));
         return links;

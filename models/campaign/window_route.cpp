@@ -24,11 +24,12 @@ std::optional<WindowRoute> read_window_route(Section& section,
     section.finish();
     if (from.empty() || to.empty() || via.empty() || network == nullptr) return std::nullopt;
     const Topology& t = network->topology;
-    std::vector<std::optional<VertexId>> stops = {find_place(section, "from", t, from, Place::nic)};
+    std::vector<std::optional<VertexId>> stops = {
+        find_place(section, "from", t, from, VertexKind::nic)};
     for (const std::string& name : via) {
-        stops.push_back(find_place(section, "via", t, name, Place::switch_));
+        stops.push_back(find_place(section, "via", t, name, VertexKind::switch_));
     }
-    stops.push_back(find_place(section, "to", t, to, Place::nic));
+    stops.push_back(find_place(section, "to", t, to, VertexKind::nic));
     if (stops.front() && stops.front() == stops.back()) {
         section.error("to", fmt::format("{} sends to itself", from));
         return std::nullopt;

@@ -12,6 +12,7 @@
 namespace railyard {
 
 constexpr double hours_per_year = 8760;
+constexpr double seconds_per_year = hours_per_year * 3600;
 
 // So many of something at a price.
 struct CostLine {

@@ -53,7 +53,7 @@ struct Pass {
 };
 
 // Of one layer, or of a stage's layers together, over one microbatch on one GPU.
-struct Work {
+struct LayerWork {
     Pass forward;
     Pass recompute;
     Pass backward;
@@ -61,7 +61,7 @@ struct Work {
 };
 
 void attention_seconds(const TransformerModel& m, const ParallelPlan& p, const Gpu& gpu,
-                       Work& out) {
+                       LayerWork& out) {
     const double t = static_cast<double>(p.tensor);
     const double tokens = p.rank_tokens();
     // Scores and their product with the values, over whole sequences.
@@ -88,7 +88,7 @@ void attention_seconds(const TransformerModel& m, const ParallelPlan& p, const G
 // tensor-parallel ranks where it is an output, `k` where it is an input.
 class Linear {
   public:
-    Linear(const Gpu& gpu, Precision precision, Work& out)
+    Linear(const Gpu& gpu, Precision precision, LayerWork& out)
         : gpu_(gpu), precision_(precision), out_(out) {}
     void operator()(double tokens, double n, double k, double groups = 1) {
         const auto time = [&](double rows, double columns, double depth) {
@@ -103,12 +103,12 @@ class Linear {
   private:
     const Gpu& gpu_;
     Precision precision_;
-    Work& out_;
+    LayerWork& out_;
     double inputs_ = 0;
 };
 
 void collectives_of_layer(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
-                          bool experts, Work& out) {
+                          bool experts, LayerWork& out) {
     const Gpu& gpu = groups.node().gpu;
     const double t = static_cast<double>(p.tensor);
     const double tokens = p.rank_tokens();
@@ -156,15 +156,15 @@ void collectives_of_layer(const TransformerModel& m, const ParallelPlan& p, Comm
     }
 }
 
-Work layer_work(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
-                bool experts) {
+LayerWork layer_work(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
+                     bool experts) {
     const Gpu& gpu = groups.node().gpu;
     const double t = static_cast<double>(p.tensor);
     const double tokens = p.rank_tokens();
     const double h = static_cast<double>(m.hidden);
     const double q = m.query_width();
     const double gates = m.glu ? 2 : 1;
-    Work out;
+    LayerWork out;
     Linear linear(gpu, p.precision, out);
     // Activations that elementwise kernels move, by element: those of each token, then those that the
     // tensor-parallel ranks share out.
@@ -240,7 +240,7 @@ Work layer_work(const TransformerModel& m, const ParallelPlan& p, Communicators&
 
 struct Stage {
     StageLayers layers;
-    Work work;        // one microbatch through the layers
+    LayerWork work;   // one microbatch through the layers
     double head = 0;  // and through the output matrix and the loss, there and back
     double total() const { return work.total() + head; }
 };
@@ -262,8 +262,9 @@ struct Pipeline {
 };
 
 Pipeline pipeline_of(const TransformerModel& m, const ParallelPlan& p, Communicators& groups) {
-    const Work dense = m.expert_layers() < m.layers ? layer_work(m, p, groups, false) : Work{};
-    const Work expert = m.expert_layers() > 0 ? layer_work(m, p, groups, true) : Work{};
+    const LayerWork dense =
+        m.expert_layers() < m.layers ? layer_work(m, p, groups, false) : LayerWork{};
+    const LayerWork expert = m.expert_layers() > 0 ? layer_work(m, p, groups, true) : LayerWork{};
     Pipeline out;
     for (const StageRun& run : stage_runs(m, p)) {
         Stage stage;
@@ -328,7 +329,7 @@ DataParallel data_parallel(const TransformerModel& m, const ParallelPlan& p, Com
     exchange(params.common, p.replica_stride(), p.replica_ranks());
     exchange(params.routed, p.replica_stride() * p.expert, p.replica_ranks() / p.expert);
     const double passes = static_cast<double>(p.microbatches());
-    const Work& work = stage.work;
+    const LayerWork& work = stage.work;
     const Cover forward{work.forward.kernels() + stage.head / 3, work.forward.launch_wait};
     const Cover backward{work.backward.kernels() + work.recompute.kernels() + stage.head * 2 / 3,
                          work.backward.launch_wait + work.recompute.launch_wait};
@@ -357,13 +358,13 @@ CriticalPath critical_path(const TransformerModel& m, const ParallelPlan& p, Com
     const Gpu& gpu = groups.node().gpu;
     const Pipeline pipeline = pipeline_of(m, p, groups);
     const Stage& stage = pipeline.slowest;
-    const Work& work = stage.work;
+    const LayerWork& work = stage.work;
     const double count = static_cast<double>(p.microbatches());
     const double virtual_stages = static_cast<double>(p.interleave);
     const double stages = static_cast<double>(p.pipeline);
     const double passes = count * (stage.layers.dense + stage.layers.expert);
     const double expert_passes = count * stage.layers.expert;
-    const auto sum = [](const Work& w, double Pass::*part) {
+    const auto sum = [](const LayerWork& w, double Pass::*part) {
         return w.forward.*part + w.recompute.*part + w.backward.*part;
     };
 

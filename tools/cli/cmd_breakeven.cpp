@@ -66,7 +66,7 @@ void read_designs(const po::variables_map& values, const std::vector<std::string
     });
 }
 
-std::optional<BreakevenArguments> parse(const std::vector<std::string>& arguments) {
+std::optional<BreakevenArguments> parse_breakeven(const std::vector<std::string>& arguments) {
     CommandLine line(
         "railyard breakeven KEY A.toml B.toml --from VALUE --to VALUE [options]",
         "Finds the value of KEY at which the better of two designs becomes the worse, on the same\n"
@@ -210,10 +210,6 @@ BreakevenResult search(const BreakevenArguments& args) {
                           });
 }
 
-Json finite(double v) {
-    return std::isfinite(v) ? Json(v) : Json(nullptr);
-}
-
 Json json_of(const std::optional<double>& v) {
     return v ? Json(*v) : Json(nullptr);
 }
@@ -270,12 +266,13 @@ void print_json(const BreakevenArguments& args, const BreakevenResult& r,
                 const std::optional<AtEnds>& estimates) {
     Json scan = Json::array();
     for (const DifferenceAt& d : r.scan) {
-        scan.push_back({{"value", args.range.value(d.x)},
-                        {"a", finite(d.pairs.mean_a)},
-                        {"b", finite(d.pairs.mean_b)},
-                        {"difference", finite(d.pairs.difference)},
-                        {"ci95", {finite(d.pairs.interval.low), finite(d.pairs.interval.high)}},
-                        {"verdict", verdict_name(d.pairs.verdict)}});
+        scan.push_back(
+            {{"value", args.range.value(d.x)},
+             {"a", json_number(d.pairs.mean_a)},
+             {"b", json_number(d.pairs.mean_b)},
+             {"difference", json_number(d.pairs.difference)},
+             {"ci95", {json_number(d.pairs.interval.low), json_number(d.pairs.interval.high)}},
+             {"verdict", verdict_name(d.pairs.verdict)}});
     }
     const auto text = [&](const std::optional<double>& x) {
         return x ? Json(args.range.value(*x)) : Json(nullptr);
@@ -426,7 +423,7 @@ void print_estimates(const BreakevenArguments& args, const AtEnds& estimates, bo
 }  // namespace
 
 int cmd_breakeven(const std::vector<std::string>& arguments) {
-    std::optional<BreakevenArguments> args = parse(arguments);
+    std::optional<BreakevenArguments> args = parse_breakeven(arguments);
     if (!args) return exit_ok;
     if (!check_designs(*args)) return exit_stuck;
     const BreakevenResult result = search(*args);

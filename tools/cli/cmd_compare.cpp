@@ -32,7 +32,7 @@ struct CompareArguments {
     bool estimates = true;
 };
 
-std::optional<CompareArguments> parse(const std::vector<std::string>& arguments) {
+std::optional<CompareArguments> parse_compare(const std::vector<std::string>& arguments) {
     CommandLine line(
         "railyard compare A.toml B.toml [C.toml...] | A.toml --set KEY=VALUE | A.toml --vary "
         "KEY=V1,V2",
@@ -302,7 +302,7 @@ int exit_code(const Comparison& c) {
 }  // namespace
 
 int cmd_compare(const std::vector<std::string>& arguments) {
-    const std::optional<CompareArguments> args = parse(arguments);
+    const std::optional<CompareArguments> args = parse_compare(arguments);
     if (!args) return exit_ok;
     Comparison comparison;
     comparison.arms = load_arms(*args);

@@ -23,13 +23,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json finite(double v) {
-    return std::isfinite(v) ? Json(v) : Json(nullptr);
-}
-
 Json json_of(const std::optional<Summary>& s) {
     if (!s) return nullptr;
-    return {{"mean", finite(s->mean)}, {"ci95", {finite(s->ci95.low), finite(s->ci95.high)}}};
+    return {{"mean", json_number(s->mean)},
+            {"ci95", {json_number(s->ci95.low), json_number(s->ci95.high)}}};
 }
 
 std::string names_of(const LossCauses& causes) {
@@ -64,7 +61,7 @@ void print_json(const Scenario& s, const Attribution& a,
     for (const CauseOfLoss& c : a.causes) {
         causes.push_back({{"name", loss_cause_name(c.cause)},
                           {"share", json_of(c.share)},
-                          {"sampling_error", finite(c.sampling_error)},
+                          {"sampling_error", json_number(c.sampling_error)},
                           {"alone", json_of(c.alone)},
                           {"last", json_of(c.last)}});
     }

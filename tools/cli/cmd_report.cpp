@@ -63,7 +63,7 @@ struct ReportArguments {
     unsigned threads = 1;
 };
 
-std::optional<ReportArguments> parse(const std::vector<std::string>& arguments) {
+std::optional<ReportArguments> parse_report(const std::vector<std::string>& arguments) {
     CommandLine line("railyard report DATABASE -o FILE.html [options]",
                      "Writes a results database as one HTML file that opens anywhere, without a "
                      "network: verdicts first, then\n"
@@ -120,7 +120,7 @@ Json verdict_json(Database& db, const std::shared_ptr<WindowCache>& windows, uns
 }  // namespace
 
 int cmd_report(const std::vector<std::string>& arguments) {
-    const std::optional<ReportArguments> args = parse(arguments);
+    const std::optional<ReportArguments> args = parse_report(arguments);
     if (!args) return exit_ok;
     constexpr std::size_t featured_max = 4;
     constexpr std::size_t column_bytes_max = 2'600'000;  // leaves room for the rest below 5 MB

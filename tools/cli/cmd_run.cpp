@@ -39,10 +39,6 @@ std::string fault_text(const Scenario& s) {
 
 using Json = nlohmann::ordered_json;
 
-Json finite(double v) {
-    return std::isfinite(v) ? Json(v) : Json(nullptr);
-}
-
 std::string json_text(const Scenario& s, const CampaignResult& r) {
     Json metrics = Json::object();
     std::vector<MetricSummary> summaries = r.metrics;
@@ -52,9 +48,10 @@ std::string json_text(const Scenario& s, const CampaignResult& r) {
         carry_prices(*cost, summaries);
     }
     for (const MetricSummary& m : summaries) {
-        metrics[m.name] = {{"mean", finite(m.summary.mean)},
-                           {"ci95", {finite(m.summary.ci95.low), finite(m.summary.ci95.high)}},
-                           {"unit", m.unit}};
+        metrics[m.name] = {
+            {"mean", json_number(m.summary.mean)},
+            {"ci95", {json_number(m.summary.ci95.low), json_number(m.summary.ci95.high)}},
+            {"unit", m.unit}};
     }
     Json limits = Json::array();
     for (const LimitReached& limit : r.limits) limits.push_back(limit.what);
@@ -331,7 +328,7 @@ struct RunArguments {
     std::int64_t logged_replicas = 0;
 };
 
-std::optional<RunArguments> parse(const std::vector<std::string>& arguments) {
+std::optional<RunArguments> parse_run(const std::vector<std::string>& arguments) {
     CommandLine line(
         "railyard run SCENARIO.toml [options]",
         "Simulates the scenario and prints goodput, the ledger of where the rest of the GPU\n"
@@ -390,7 +387,7 @@ std::optional<RunArguments> parse(const std::vector<std::string>& arguments) {
 }  // namespace
 
 int cmd_run(const std::vector<std::string>& arguments) {
-    const std::optional<RunArguments> args = parse(arguments);
+    const std::optional<RunArguments> args = parse_run(arguments);
     if (!args) return exit_ok;
     const std::string text = read_file(args->path);
     const Scenario scenario = load_scenario(text, args->path, args->changes);

@@ -29,7 +29,7 @@ struct SensitivityArguments {
     SensitivityOptions options;
 };
 
-std::optional<SensitivityArguments> parse(const std::vector<std::string>& arguments) {
+std::optional<SensitivityArguments> parse_sensitivity(const std::vector<std::string>& arguments) {
     CommandLine line(
         "railyard sensitivity SCENARIO.toml [options]",
         "Says which inputs decide the answer: each estimate that the scenario reads, within its\n"
@@ -315,7 +315,7 @@ void print_text(const Scenario& s, const SensitivityArguments& args, const Metri
 }  // namespace
 
 int cmd_sensitivity(const std::vector<std::string>& arguments) {
-    std::optional<SensitivityArguments> args = parse(arguments);
+    std::optional<SensitivityArguments> args = parse_sensitivity(arguments);
     if (!args) return exit_ok;
     StudyArguments& study = args->study;
     const Scenario scenario = load_scenario(study.trials.text, study.trials.file, study.changes);

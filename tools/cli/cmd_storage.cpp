@@ -23,7 +23,7 @@ std::string bandwidth_text(Bandwidth b) {
     return b.bits_per_second() == no_limit ? "no limit" : to_text(b);
 }
 
-std::string rate_text(double per_s) {
+std::string requests_text(double per_s) {
     return per_s > 0 ? fmt::format("{:.4g} /s", per_s) : "not known";
 }
 
@@ -121,10 +121,10 @@ void print_ceilings(const StoreLimits& limits, std::int64_t nodes) {
 void print_metadata(const StoreLimits& limits) {
     Table table(
         {{"files"}, {"all clients", Table::Align::right}, {"one thread", Table::Align::right}});
-    table.add({"create", rate_text(limits.creates_per_s), to_text(limits.create_latency)});
-    table.add({"open", rate_text(limits.opens_per_s), to_text(limits.open_latency)});
-    table.add({"stat", rate_text(limits.stats_per_s), ""});
-    table.add({"remove", rate_text(limits.removes_per_s), ""});
+    table.add({"create", requests_text(limits.creates_per_s), to_text(limits.create_latency)});
+    table.add({"open", requests_text(limits.opens_per_s), to_text(limits.open_latency)});
+    table.add({"stat", requests_text(limits.stats_per_s), ""});
+    table.add({"remove", requests_text(limits.removes_per_s), ""});
     fmt::print("{}\n", table.text());
 }
 

@@ -49,7 +49,7 @@ unsigned threads_of(const po::variables_map& values) {
     return static_cast<unsigned>(std::min(threads, threads_max));
 }
 
-std::optional<SweepArguments> parse(const std::vector<std::string>& arguments) {
+std::optional<SweepArguments> parse_sweep(const std::vector<std::string>& arguments) {
     CommandLine line(
         "railyard sweep STUDY.toml [options]",
         "Simulates every point of a study: a scenario and axes through its keys. Points go to the\n"
@@ -310,7 +310,7 @@ int exit_code(const SweepPlan& plan, const SweepOutcome& outcome, Database& db) 
 }  // namespace
 
 int cmd_sweep(const std::vector<std::string>& arguments) {
-    const std::optional<SweepArguments> args = parse(arguments);
+    const std::optional<SweepArguments> args = parse_sweep(arguments);
     if (!args) return exit_ok;
     contain_failed_checks();
     if (!args->task_folder.empty()) {

@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string rate_text(double bytes_per_s) {
+std::string terabytes_text(double bytes_per_s) {
     return fmt::format("{:.4g} TB/s", bytes_per_s * 1e-12);
 }
 
@@ -56,7 +56,7 @@ void print_materials(const ClusterNetwork& network, const Materials& m) {
     fmt::print("{}{}", switches_text(m.switches), cables.text());
     if (m.full_bisection_bytes_per_s > 0) {
         fmt::print("  bisection {} per direction, {:.3g} % of what half of the NICs send\n\n",
-                   rate_text(m.bisection_bytes_per_s),
+                   terabytes_text(m.bisection_bytes_per_s),
                    100 * m.bisection_bytes_per_s / m.full_bisection_bytes_per_s);
     } else {
         fmt::print("  one node: nothing to bisect\n\n");

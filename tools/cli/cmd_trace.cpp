@@ -25,7 +25,7 @@ struct TraceArguments {
     ScenarioChanges changes;
 };
 
-std::optional<TraceArguments> parse(const std::vector<std::string>& arguments) {
+std::optional<TraceArguments> parse_trace(const std::vector<std::string>& arguments) {
     CommandLine line(
         "railyard trace SCENARIO.toml -o FILE.pftrace [options]",
         "Writes one replica as a Perfetto trace, which ui.perfetto.dev opens: phases "
@@ -118,7 +118,7 @@ Duration trace_windows(PerfettoTrace& trace, const Scenario& s) {
 }  // namespace
 
 int cmd_trace(const std::vector<std::string>& arguments) {
-    const std::optional<TraceArguments> args = parse(arguments);
+    const std::optional<TraceArguments> args = parse_trace(arguments);
     if (!args) return exit_ok;
     const Scenario s = load_scenario_file(args->scenario, args->changes);
     if (args->step || args->window) {

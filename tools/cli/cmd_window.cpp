@@ -25,7 +25,7 @@ double to_seconds(Picoseconds t) {
     return static_cast<double>(t.count()) * 1e-12;
 }
 // "12.3 us", of a time to a few digits.
-std::string time_text(Picoseconds t) {
+std::string packet_time_text(Picoseconds t) {
     if (t == PacketEngine::never) return "never";
     const double s = to_seconds(t);
     if (s < 1e-3) return fmt::format("{:.2f} us", s * 1e6);
@@ -219,7 +219,7 @@ Json to_json(const Scenario& s, const NetworkWindow& window, const WindowResult&
 }
 
 std::string seconds_text(double s) {
-    return time_text(Picoseconds(static_cast<std::int64_t>(s * 1e12)));
+    return packet_time_text(Picoseconds(static_cast<std::int64_t>(s * 1e12)));
 }
 
 // From the first flow's begin to the last one's end, or to the window's where some have not ended.
@@ -246,7 +246,7 @@ void print_traffic(const Scenario& s, const NetworkWindow& window, const WindowR
         const bool any = t.ended > 0;
         table.add({window_traffic_names()[static_cast<std::size_t>(spec.kind)],
                    fmt::format("{}", t.flows), fmt::format("{}", t.ended),
-                   fmt::format("{}", t.failed), any ? time_text(t.last) : "-",
+                   fmt::format("{}", t.failed), any ? packet_time_text(t.last) : "-",
                    any ? seconds_text(mean(t.fct_s)) : "-",
                    any ? seconds_text(quantile(t.fct_s, 0.5)) : "-",
                    any ? seconds_text(quantile(t.fct_s, 0.99)) : "-",
@@ -287,7 +287,7 @@ void print_timeline(const WindowResult& r) {
     for (std::size_t row = 0; row < std::min(rows, r.timeline.size()); ++row) {
         const std::size_t last = r.timeline.size() - 1;
         const WindowSample& sample = r.timeline[row * last / (std::min(rows, last + 1) - 1)];
-        table.add({time_text(sample.at),
+        table.add({packet_time_text(sample.at),
                    bar(static_cast<double>(sample.moving) / static_cast<double>(most), width),
                    fmt::format("{}", sample.moving), fmt::format("{}", sample.still),
                    fmt::format("{}", sample.paused_links)});
@@ -305,26 +305,26 @@ void print_window(const Scenario& s, const NetworkWindow& window, const WindowRe
     print_traffic(s, window, r);
     print_tiers(window, r);
     print_timeline(r);
-    fmt::print("\n  {} after {}{}\n", ending_text(r.ending), time_text(r.end),
+    fmt::print("\n  {} after {}{}\n", ending_text(r.ending), packet_time_text(r.end),
                r.ending == WindowEnding::resolved ? "" : ": all of this is partial");
     if (r.frozen_after != PacketEngine::never) {
         fmt::print("  nothing moved any more {} after the fault began\n",
-                   time_text(r.frozen_after));
+                   packet_time_text(r.frozen_after));
     }
     if (r.paused_most > 0) {
         fmt::print("  {} links paused at {}, one of them by: {}\n", r.paused_most,
-                   time_text(r.paused_most_at), r.pauser_chain);
+                   packet_time_text(r.paused_most_at), r.pauser_chain);
     }
     if (!r.deadlock.empty()) {
         fmt::print("  deadlock{}: {}\n",
-                   r.deadlock_left
-                       ? ""
-                       : fmt::format(", seen at {}, broken since", time_text(r.deadlock_seen)),
+                   r.deadlock_left ? ""
+                                   : fmt::format(", seen at {}, broken since",
+                                                 packet_time_text(r.deadlock_seen)),
                    r.deadlock);
     }
     if (r.failures > 0) {
         fmt::print("  {} flows failed, the first at {}: the job's error\n", r.failures,
-                   time_text(r.first_failure));
+                   packet_time_text(r.first_failure));
     }
     const PacketEngine::Totals& t = r.totals;
     fmt::print("  pause frames {}, watchdog detections {}, timeouts {}, packets sent again {}\n",
@@ -498,7 +498,7 @@ void add_rows(Table& table, const std::string& arm, const Scenario& s, const Net
         std::vector<std::string> row = {
             arm,
             window_traffic_names()[static_cast<std::size_t>(s.window.traffic[index].kind)],
-            t.ended > 0 ? time_text(t.last) : "-",
+            t.ended > 0 ? packet_time_text(t.last) : "-",
             t.ended > 0 ? seconds_text(mean(t.fct_s)) : "-",
             t.ended > 0 ? seconds_text(quantile(t.fct_s, 0.99)) : "-",
             goodput_text(t, r),
@@ -509,7 +509,7 @@ void add_rows(Table& table, const std::string& arm, const Scenario& s, const Net
                 {seconds_text(all.paused_s), fmt::format("{}", all.pauses),
                  to_text(Bytes::of(all.queue_bytes_max)), fmt::format("{}", r.lost()),
                  fmt::format("{}", r.totals.retransmitted), fmt::format("{}", r.totals.timeouts),
-                 r.frozen_after == PacketEngine::never ? "-" : time_text(r.frozen_after)});
+                 r.frozen_after == PacketEngine::never ? "-" : packet_time_text(r.frozen_after)});
         }
         row.resize(arm_columns);
         table.add(row);

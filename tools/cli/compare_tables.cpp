@@ -350,15 +350,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json finite(double v) {
-    return std::isfinite(v) ? Json(v) : Json(nullptr);
-}
-
 Json arm_json(const ComparedArm& arm) {
     Json metrics = Json::object();
     for (const MetricSummary& m : arm.summary.metrics) {
-        metrics[m.name] = {{"mean", finite(m.summary.mean)},
-                           {"ci95", {finite(m.summary.ci95.low), finite(m.summary.ci95.high)}},
+        metrics[m.name] = {{"mean", json_number(m.summary.mean)},
+                           {"ci95", {finite(m.summary.ci95.low), json_number(m.summary.ci95.high)}},
                            {"unit", m.unit}};
     }
     Json ledger = Json::object();
@@ -383,10 +379,10 @@ Json pair_json(const Comparison& c, const MetricComparison& m) {
             {"b", c.arms[m.b].name},
             {"better", m.better == Better::higher ? "higher" : "lower"},
             {"pairs", p.pairs},
-            {"mean_a", finite(p.mean_a)},
-            {"mean_b", finite(p.mean_b)},
-            {"difference", finite(p.difference)},
-            {"interval", {finite(p.interval.low), finite(p.interval.high)}},
+            {"mean_a", json_number(p.mean_a)},
+            {"mean_b", json_number(p.mean_b)},
+            {"difference", json_number(p.difference)},
+            {"interval", {finite(p.interval.low), json_number(p.interval.high)}},
             {"confidence", p.confidence},
             {"correlation", p.correlation},
             {"verdict", verdict_name(p.verdict)},
@@ -416,11 +412,12 @@ std::string comparison_json(const Comparison& c, const std::string& version) {
         const auto category = static_cast<Category>(i);
         for (std::size_t b = 1; b < c.arms.size(); ++b) {
             const PairedComparison p = compare_category(c.arms[0], c.arms[b], category);
-            ledger.push_back({{"category", category_name(category)},
-                              {"a", c.arms[0].name},
-                              {"b", c.arms[b].name},
-                              {"difference", p.difference},
-                              {"interval", {finite(p.interval.low), finite(p.interval.high)}}});
+            ledger.push_back(
+                {{"category", category_name(category)},
+                 {"a", c.arms[0].name},
+                 {"b", c.arms[b].name},
+                 {"difference", p.difference},
+                 {"interval", {finite(p.interval.low), json_number(p.interval.high)}}});
         }
     }
     const auto best = c.winner();

@@ -7,16 +7,13 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/cli/terminal.h"
+#include "tools/program/json_text.h"
 
 namespace railyard {
 
 using Json = nlohmann::ordered_json;
 
 namespace {
-
-Json finite(double v) {
-    return std::isfinite(v) ? Json(v) : Json(nullptr);
-}
 
 std::string range_text(const CostRange& range) {
     return fmt::format("{} to {}", money_text(range.low), money_text(range.high));
@@ -99,9 +96,9 @@ void print_cost_figures(const Scenario& s, const CostStudy& study) {
 }
 
 Json range_json(const CostRange& range) {
-    return {{"typical", finite(range.typical)},
-            {"mean", finite(range.mean)},
-            {"middle95", {finite(range.low), finite(range.high)}}};
+    return {{"typical", json_number(range.typical)},
+            {"mean", json_number(range.mean)},
+            {"middle95", {json_number(range.low), json_number(range.high)}}};
 }
 
 Json cost_json(const Scenario& s, const CostStudy& study) {

@@ -40,7 +40,7 @@ std::string walls_text(const CampaignResult& r, const std::string& prefix) {
     return out;
 }
 
-std::string rate_text(double bytes_per_s) {
+std::string bandwidth_text(double bytes_per_s) {
     if (!std::isfinite(bytes_per_s)) return "-";
     return to_text(Bandwidth::bits_per_second(std::llround(8 * bytes_per_s)));
 }
@@ -72,7 +72,7 @@ void print_walls(const Scenario& s, const CampaignResult& r) {
     const double until = sync ? stall : safe;
     const TierSpec& tier = s.job.checkpoint.tiers[sync ? 0 : s.job.checkpoint.safe_tier()];
     const std::int64_t files = tier.write.files;  // 0: a place on the nodes
-    fmt::print("\n{}  {} a rank until {}", table.text(), rate_text(size / ranks / until),
+    fmt::print("\n{}  {} a rank until {}", table.text(), bandwidth_text(size / ranks / until),
                sync ? "the stall ends" : "it is safe");
     if (files > 0 && until > 0) {
         fmt::print("; {} files, {:.4g} /s", grouped(static_cast<double>(files)),

@@ -7,6 +7,7 @@
 
 #include "tools/cli/metric_text.h"
 #include "tools/cli/terminal.h"
+#include "tools/program/json_text.h"
 
 namespace railyard {
 
@@ -25,7 +26,7 @@ std::string end_text(const Judgement& judged, const std::optional<double>& end) 
 }
 
 Json end_json(const std::optional<double>& end) {
-    return end && std::isfinite(*end) ? Json(*end) : Json(nullptr);
+    return end ? json_number(*end) : Json(nullptr);
 }
 
 void print_table(const VerdictEstimates& found, const char* title, const std::string& difference) {

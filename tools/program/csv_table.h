@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/error.h"
@@ -37,6 +38,11 @@ class Fields {
   private:
     const CsvRow& row_;
 };
+
+// Whether a field's text has the word somewhere.
+inline bool mentions(std::string_view text, std::string_view word) {
+    return text.find(word) != std::string_view::npos;
+}
 
 struct CsvTable {
     std::string path;

@@ -1,6 +1,7 @@
 #pragma once
 // JSON as text.
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -11,6 +12,11 @@ namespace railyard {
 template <class Json>
 std::string one_line(const Json& json) {
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// A number; null where there is none (infinite, or not a number).
+inline nlohmann::ordered_json json_number(double value) {
+    return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
 }
 
 }  // namespace railyard

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <map>
 
+#include "tools/program/json_text.h"
+
 namespace railyard {
 
 namespace {
@@ -28,10 +30,6 @@ std::string base64(const std::vector<std::uint8_t>& bytes) {
     return out;
 }
 
-Json number(double v) {
-    return std::isfinite(v) ? Json(v) : Json(nullptr);
-}
-
 bool same(double a, double b) {
     return a == b || (!std::isfinite(a) && !std::isfinite(b));
 }
@@ -46,10 +44,10 @@ bool constant(const std::vector<double>& column) {
 Json packed(const std::vector<double>& column) {
     constexpr std::size_t list_max = 256;
     if (column.empty()) return {{"list", Json::array()}};
-    if (constant(column)) return {{"all", number(column.front())}};
+    if (constant(column)) return {{"all", json_number(column.front())}};
     if (column.size() <= list_max) {
         Json list = Json::array();
-        for (const double v : column) list.push_back(number(v));
+        for (const double v : column) list.push_back(json_number(v));
         return {{"list", list}};
     }
     std::vector<std::uint8_t> bytes;

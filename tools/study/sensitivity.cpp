@@ -54,10 +54,10 @@ namespace {
 
 constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
 
-class Study {
+class Screening {
   public:
-    Study(const TrialOptions& trials, const ScenarioChanges& changes, std::uint64_t seed,
-          const SensitivityOptions& options)
+    Screening(const TrialOptions& trials, const ScenarioChanges& changes, std::uint64_t seed,
+              const SensitivityOptions& options)
         : trials_(trials), changes_(changes), seed_(seed), options_(options) {
         trials_.metrics = {options.metric};
     }
@@ -79,7 +79,7 @@ class Study {
     Sensitivity out_;
 };
 
-std::vector<double> Study::means(const std::vector<ScenarioChanges>& variants) {
+std::vector<double> Screening::means(const std::vector<ScenarioChanges>& variants) {
     std::vector<double> out;
     for (const std::optional<Trial>& trial : run_trials(trials_, variants)) {
         if (!trial) throw Interrupted();
@@ -89,13 +89,13 @@ std::vector<double> Study::means(const std::vector<ScenarioChanges>& variants) {
     return out;
 }
 
-ScenarioChanges Study::at(const std::vector<double>& point) const {
+ScenarioChanges Screening::at(const std::vector<double>& point) const {
     ScenarioChanges changed = changes_;
     for (std::size_t i = 0; i < point.size(); ++i) out_.bars[i].input.set(changed, point[i]);
     return changed;
 }
 
-void Study::turn_one_by_one(const std::vector<UncertainInput>& inputs) {
+void Screening::turn_one_by_one(const std::vector<UncertainInput>& inputs) {
     std::vector<ScenarioChanges> variants;
     for (const UncertainInput& input : inputs) {
         for (const double share : {0.0, 1.0}) {
@@ -127,7 +127,7 @@ void Study::turn_one_by_one(const std::vector<UncertainInput>& inputs) {
         static_cast<std::size_t>(std::count_if(out_.bars.begin(), out_.bars.end(), decides));
 }
 
-void Study::screen() {
+void Screening::screen() {
     if (options_.trajectories == 0 || out_.deciding == 0) return;
     RandomStream random(seed_, 0, "sensitivity/morris");
     const MorrisDesign design =
@@ -137,7 +137,7 @@ void Study::screen() {
     out_.effects = elementary_effects(design, means(variants));
 }
 
-void Study::split_variance() {
+void Screening::split_variance() {
     if (options_.samples == 0 || out_.deciding == 0) return;
     UnitPoints points = latin_hypercube(options_.samples, out_.deciding, seed_);
     std::vector<ScenarioChanges> variants;
@@ -154,7 +154,7 @@ void Study::split_variance() {
     out_.fit = first_order_indices(points, results, bootstrap);
 }
 
-Sensitivity Study::run(const std::vector<UncertainInput>& inputs) {
+Sensitivity Screening::run(const std::vector<UncertainInput>& inputs) {
     const std::optional<Trial> base = run_trials(trials_, {changes_})[0];
     if (!base) throw Interrupted();
     out_.base = base->summary(0);
@@ -174,7 +174,7 @@ Sensitivity Study::run(const std::vector<UncertainInput>& inputs) {
 Sensitivity find_sensitivity(const TrialOptions& trials, const ScenarioChanges& changes,
                              std::uint64_t seed, const std::vector<UncertainInput>& inputs,
                              const SensitivityOptions& options) {
-    return Study(trials, changes, seed, options).run(inputs);
+    return Screening(trials, changes, seed, options).run(inputs);
 }
 
 }  // namespace railyard

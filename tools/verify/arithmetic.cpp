@@ -190,7 +190,7 @@ RowResult alpha_beta(Bench&, const Fields& f) {
                        f.figure("time_s"), time};
 }
 
-constexpr TableFormat formats[] = {
+constexpr TableFormat arithmetic_formats[] = {
     {"70", "checkpoint and restart, renewal formula", renewal},
     {"71", "queues, as streams of jobs of one GPU", queueing},
     {"72", "collectives by alpha-beta", alpha_beta},
@@ -200,7 +200,7 @@ constexpr TableFormat formats[] = {
 }  // namespace
 
 std::span<const TableFormat> arithmetic_tables() {
-    return formats;
+    return arithmetic_formats;
 }
 
 }  // namespace railyard

@@ -26,10 +26,6 @@ std::string lower(std::string text) {
     return text;
 }
 
-bool mentions(const std::string& text, std::string_view word) {
-    return text.find(word) != std::string::npos;
-}
-
 // The kind of node in the catalogue whose GPU a text names; of GPUs that are in each other's names
 // (B200, GB200) the longest, of nodes with the same the first. Throws RowError when it names two.
 std::string node_named(const char* column, const std::string& text) {
@@ -187,7 +183,7 @@ RowResult nccl_peak(Bench& bench, const Fields& f) {
         run.bytes * bus_factor(*parse_collective(run.collective), run.gpus) / *time * 1e-9};
 }
 
-constexpr TableFormat formats[] = {
+constexpr TableFormat nccl_formats[] = {
     {"30", "nccl-tests, published outputs", nccl_published},
     {"31", "nccl-tests, one NVLink domain", nccl_intranode},
     {"32", "nccl-tests, peaks by algorithm", nccl_peak},
@@ -196,7 +192,7 @@ constexpr TableFormat formats[] = {
 }  // namespace
 
 std::span<const TableFormat> nccl_tables() {
-    return formats;
+    return nccl_formats;
 }
 
 }  // namespace railyard

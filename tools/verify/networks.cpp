@@ -136,7 +136,7 @@ struct Pattern {
     const char* pattern;
     const char* like;
 };
-struct Kind {
+struct ConfigKind {
     const char* begins;
     Pattern oracle;
     Pattern config;
@@ -148,7 +148,7 @@ struct Kind {
 
 #define RY_NUMBER "([0-9.]+(?:e-?[0-9]+)?)"
 #define RY_GBITS "C=" RY_NUMBER " ?G(?:b/s)?"
-const Kind kinds[] = {
+const ConfigKind config_kinds[] = {
     {"k-ary 3-tier fat tree",
      {"k-ary 3-tier fat tree", "k-ary 3-tier fat tree"},
      {"k=([0-9]{1,6})", "k=4"},
@@ -238,7 +238,7 @@ const Kind kinds[] = {
 #undef RY_GBITS
 #undef RY_NUMBER
 
-void add_row(const Kind& kind, const Fields& f, std::vector<VerifiedRow>& out) {
+void add_row(const ConfigKind& kind, const Fields& f, std::vector<VerifiedRow>& out) {
     const auto groups = [&](const char* column, const Pattern& p) {
         return f.groups(column, p.pattern, p.like);
     };
@@ -257,7 +257,7 @@ std::optional<VerifiedTable> verify_networks(const CsvTable& table) {
     if (!table.name.starts_with("73")) return std::nullopt;
     VerifiedTable out{table.name, "closed forms of networks", table.rows.size()};
     each_row(table, out.unused, [&](const Fields& f) {
-        for (const Kind& kind : kinds) {
+        for (const ConfigKind& kind : config_kinds) {
             if (f.text("oracle").starts_with(kind.begins)) add_row(kind, f, out.expressed);
         }
     });

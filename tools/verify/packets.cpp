@@ -181,10 +181,6 @@ void Ns3Table::add(const Fields& f, std::vector<VerifiedRow>& out) {
 
 // ---- 43: DCQCN's own figures, links of 40 Gbit/s ----
 
-bool mentions(const std::string& text, std::string_view word) {
-    return text.find(word) != std::string::npos;
-}
-
 std::string text_after(const std::string& text, std::string_view word) {
     const std::size_t at = text.find(word);
     return at == std::string::npos ? "" : text.substr(at + word.size());

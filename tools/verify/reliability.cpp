@@ -14,7 +14,7 @@ namespace railyard {
 
 namespace {
 
-constexpr std::int64_t gpus_per_node = 8;
+constexpr std::int64_t meta_gpus_per_node = 8;
 constexpr double hour_s = 3600;
 
 // "~600", ">100", "<=15": the number, and what is said of it.
@@ -33,10 +33,6 @@ struct Figure {
 VerifiedRow row_of(std::string row, std::string quantity, const Figure& published,
                    double simulated) {
     return {std::move(row), std::move(quantity), published.value, simulated, published.as};
-}
-
-bool mentions(const std::string& text, std::string_view word) {
-    return text.find(word) != std::string::npos;
 }
 
 double mean(const CampaignResult& r, std::string_view metric) {
@@ -176,7 +172,7 @@ double communicator_set_up_s(std::int64_t gpus) {
                         "restore = \"0 s\", recompute = false }}\n[[failures.cause]]\nname = "
                         "\"crash\"\nrate_per_job = \"0 /h\"\n[[inject]]\nat = \"1 h\"\ncause = "
                         "\"crash\"\n{}",
-                        gpus / gpus_per_node, override_text)),
+                        gpus / meta_gpus_per_node, override_text)),
                     "restart_per_interruption");
     };
     return restart("") - restart("[override.restart.nccl_init_2048_tuned]\ntime = \"0 s\"\n");
@@ -228,7 +224,7 @@ std::optional<VerifiedRow> megascale_scalar(const Fields& f) {
 // Replacing nodes, starting and reading the state back, once it is known that the job has failed: on average
 // over Llama 3's causes, which come a hundredth as often, so that none finds the job down.
 double cold_restart_s(std::int64_t gpus) {
-    const std::int64_t nodes = gpus / gpus_per_node;
+    const std::int64_t nodes = gpus / meta_gpus_per_node;
     Scenario s = load_scenario(
         fmt::format("[run]\nreplicas = 20\nduration = \"{} day\"\n[cluster]\nnodes = {}\n"
                     "[storage]\nserver_write_bandwidth = \"2 TB/s\"\nserver_read_bandwidth = \"2 "
@@ -302,7 +298,7 @@ double mtbf_h(std::int64_t nodes, double rate_per_node_day) {
 std::optional<VerifiedRow> other_cluster(const Fields& f) {
     const std::string& id = f.text("id");
     const std::string& what = f.text("quantity");
-    const std::int64_t nodes = f.integer("gpus") / gpus_per_node;
+    const std::int64_t nodes = f.integer("gpus") / meta_gpus_per_node;
     if (id == "llama3_16384" && mentions(what, "unexpected interruptions in 54 d")) {
         return VerifiedRow{id, what, f.figure("value"), mean(llama3().result, "interruptions")};
     }
@@ -314,7 +310,7 @@ std::optional<VerifiedRow> other_cluster(const Fields& f) {
     if (mentions(what, "cluster MTTF with 50,000 h accelerator MTTF")) {
         constexpr double per_gpu_hour = 1.0 / 50000;
         return VerifiedRow{id, "MTBF, h", f.figure("value"),
-                           mtbf_h(nodes, per_gpu_hour * 24 * gpus_per_node)};
+                           mtbf_h(nodes, per_gpu_hour * 24 * meta_gpus_per_node)};
     }
     return std::nullopt;
 }
@@ -322,7 +318,7 @@ std::optional<VerifiedRow> other_cluster(const Fields& f) {
 // 28: the share of replicas in which anything fails.
 double any_failure_percent(double per_gpu_year, std::int64_t gpus, const char* length) {
     const CampaignResult r =
-        run_failing_job(gpus / gpus_per_node, length, 4000,
+        run_failing_job(gpus / meta_gpus_per_node, length, 4000,
                         fmt::format("[[failures.cause]]\nname = \"gpu\"\nrate_per_gpu = \"{} "
                                     "/year\"\n",
                                     per_gpu_year));
@@ -418,12 +414,12 @@ std::vector<VerifiedRow> each(const CsvTable& table, std::vector<Diagnostic>& un
     return out;
 }
 
-struct Format {
+struct ReliabilityFormat {
     const char* number;
     const char* what;
     std::vector<VerifiedRow> (*rows)(const CsvTable&, std::vector<Diagnostic>& unused);
 };
-constexpr Format formats[] = {
+constexpr ReliabilityFormat reliability_formats[] = {
     {"07", "Llama 3's causes, through its 54 days", each<llama3_cause>},
     {"08", "Llama 3's failures, from its mix of causes", each<llama3_scalar>},
     {"12", "MegaScale, with Llama 3's failures", each<megascale_scalar>},
@@ -448,7 +444,7 @@ constexpr Format formats[] = {
 }  // namespace
 
 std::optional<VerifiedTable> verify_reliability(const CsvTable& table) {
-    for (const Format& format : formats) {
+    for (const ReliabilityFormat& format : reliability_formats) {
         if (!table.name.starts_with(format.number)) continue;
         VerifiedTable out{table.name, format.what, table.rows.size()};
         out.expressed = format.rows(table, out.unused);

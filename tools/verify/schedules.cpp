@@ -13,17 +13,17 @@ namespace railyard {
 
 namespace {
 
-constexpr std::int64_t gpus_per_node = 8;  // of all rows: the table's head
+constexpr std::int64_t philly_gpus_per_node = 8;  // of all rows: the table's head
 
 // A figure of a row. The table's times are in units of the trace, here seconds; it prints them to
 // `decimals`, and its claim is that these are exact.
-struct Figure {
+struct StreamFigure {
     const char* column;
     int decimals;
     double (*of)(const StreamStatistics&);
 };
 
-constexpr Figure figures[] = {
+constexpr StreamFigure figures[] = {
     {"mean_wait", 4, [](const StreamStatistics& s) { return s.mean_wait_s; }},
     {"mean_jct", 4, [](const StreamStatistics& s) { return s.mean_jct_s; }},
     {"p50_wait", 0, [](const StreamStatistics& s) { return seconds(*s.wait_p50); }},
@@ -50,8 +50,8 @@ class Schedules {
 
     JobTrace trace_ =
         read_job_trace(shipped_file("tests/validation/traces/chronus_philly_mix2.csv"), {});
-    std::vector<VirtualCluster> philly_ =
-        read_nodes_file(shipped_file("tests/validation/traces/philly_vc_nodes.csv"), gpus_per_node);
+    std::vector<VirtualCluster> philly_ = read_nodes_file(
+        shipped_file("tests/validation/traces/philly_vc_nodes.csv"), philly_gpus_per_node);
 };
 
 std::optional<std::vector<VirtualCluster>> Schedules::clusters(const Fields& f) const {
@@ -59,7 +59,7 @@ std::optional<std::vector<VirtualCluster>> Schedules::clusters(const Fields& f) 
     const std::int64_t nodes = f.integer("nodes");
     if (nodes < 1) return std::nullopt;
     if (scope == "vc" || scope == "one_pool") {
-        return std::vector<VirtualCluster>{{f.text("vc"), nodes, gpus_per_node}};
+        return std::vector<VirtualCluster>{{f.text("vc"), nodes, philly_gpus_per_node}};
     }
     std::int64_t sum = 0;
     for (const VirtualCluster& c : philly_) sum += c.nodes;
@@ -98,7 +98,7 @@ std::optional<VerifiedTable> verify_schedules(const CsvTable& table) {
     each_row(table, out.unused, [&](const Fields& f) {
         const std::optional<StreamStatistics> statistics = schedules.row(f);
         if (!statistics) return;
-        for (const Figure& figure : figures) {
+        for (const StreamFigure& figure : figures) {
             if (f.text(figure.column).empty()) continue;
             out.expressed.push_back(
                 {fmt::format("{} {} on {}, {} {}", f.text("scope"), f.text("vc"), f.text("nodes"),

@@ -15,10 +15,6 @@ namespace {
 
 using Rows = std::vector<VerifiedRow>;
 
-bool mentions(const std::string& text, std::string_view word) {
-    return text.find(word) != std::string::npos;
-}
-
 // The first number that a pattern's group finds; 0 without a match.
 double found_number(const std::string& text, const char* pattern, std::size_t group = 1) {
     std::smatch found;
@@ -257,13 +253,13 @@ Rows checkpoint_report(Catalogue& catalogue, const Fields& f) {
     return {};
 }
 
-struct Format {
+struct StoreFormat {
     const char* number;
     const char* what;
     Rows (*row)(Catalogue&, const Fields&);
 };
 
-constexpr Format formats[] = {
+constexpr StoreFormat store_formats[] = {
     {"51", "MLPerf Storage v2.0, checkpoint sizes", mlperf_checkpoint},
     {"52", "storage systems, bandwidth", bandwidth},
     {"53", "checkpoints, sizes and times", checkpoint_report},
@@ -272,7 +268,7 @@ constexpr Format formats[] = {
 }  // namespace
 
 std::optional<VerifiedTable> verify_stores(const CsvTable& table, const Value* overrides) {
-    for (const Format& format : formats) {
+    for (const StoreFormat& format : store_formats) {
         if (!table.name.starts_with(format.number)) continue;
         Diagnostics diagnostics;
         ValueReader reader(diagnostics, "catalogue");

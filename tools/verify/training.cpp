@@ -422,7 +422,7 @@ RowResult other_training(Bench& bench, const Fields& f) {
                        f.figure("value"), step};
 }
 
-constexpr TableFormat formats[] = {
+constexpr TableFormat training_formats[] = {
     {"01", "Megatron-LM SC'21, weak scaling, A100", megatron_weak},
     {"02", "Megatron-LM SC'21, PTD-P against ZeRO-3, A100", megatron_zero3},
     {"04", "Megatron-Core, weak scaling, H100", megatron_core},
@@ -443,7 +443,7 @@ constexpr TableFormat formats[] = {
 }  // namespace
 
 std::span<const TableFormat> training_tables() {
-    return formats;
+    return training_formats;
 }
 
 }  // namespace railyard
