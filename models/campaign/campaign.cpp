@@ -282,6 +282,7 @@ ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events
     if (s.fleet) return run_fleet_replica(s, index, log_events);
     ReplicaResult result;
     RY_CHECK(s.no_path.empty());
+    RY_CHECK(s.windows);  // what they say has been read
     result.index = index;
     const auto replica = static_cast<std::uint64_t>(index);
 

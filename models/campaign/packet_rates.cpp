@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "sim/check.h"
@@ -31,6 +32,7 @@ class PacketRates final : public NetworkModel {
     }
 
     std::vector<double> rates(const std::vector<NetworkStream>& streams, StreamKind kind) override {
+        if (!scenario_.windows) return unhindered(streams);
         const WindowSpec& budget = scenario_.window;
         std::optional<Measurement> half;
         std::vector<double> before;
@@ -77,6 +79,15 @@ class PacketRates final : public NetworkModel {
         std::vector<double> seconds;  // until it was through
         std::vector<double> so_far;   // bytes/s until the window's end
     };
+
+    // Where windows are not run. Fair shares have found the streams' paths, but not the checkpoint's.
+    std::vector<double> unhindered(const std::vector<NetworkStream>& streams) const {
+        if (burst_) {
+            MessageFlows flows(network_.topology, network_.routing);
+            add_checkpoint(steps_first, flows);
+        }
+        return std::vector<double>(streams.size(), std::numeric_limits<double>::infinity());
+    }
 
     // Of the slowest as said above; of the others in proportion to when they end.
     static std::vector<double> rates_between(const Measurement& half, const Measurement& whole) {

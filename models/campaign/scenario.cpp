@@ -53,6 +53,7 @@ class ScenarioReader {
     ScenarioReader(ValueReader& values, const Value* root, std::vector<SchemaRow>* schema,
                    const ScenarioChanges& changes = {})
         : values_(values), changes_(changes), root_(root), top_(values, root, "", {}, schema) {
+        if (!changes.run_windows) return;
         s_.windows = changes.windows ? changes.windows : std::make_shared<WindowCache>();
     }
 

@@ -110,7 +110,8 @@ struct Scenario {
 
     std::vector<Estimate> estimates;  // every estimate that was read, from scenario and catalogue
     std::vector<Diagnostic> warnings;
-    // Of packet windows, while it was read and when its network is measured again. Copies share them.
+    // Of packet windows, while it was read and when its network is measured again. Copies share them. None:
+    // windows are not run, and no replica can be.
     std::shared_ptr<WindowCache> windows;
     std::shared_ptr<LimitsReached> limits = std::make_shared<LimitsReached>();
 
@@ -158,6 +159,9 @@ struct ScenarioChanges {
     bool build_networks = false;  // those too that have no section, by their defaults
     bool packets = false;         // read how the networks treat packets, build the compute network
     bool one_draw = false;        // of the network's luck, whatever run.network_draws says
+    // False: no packet window is run, for those who only ask whether the file is right. A storm then holds up
+    // nothing, and steps on packets are as fast as the NICs.
+    bool run_windows = true;
     std::shared_ptr<WindowCache> windows{};  // shared with other scenarios; none: its own
 };
 

@@ -49,7 +49,7 @@ bool waits_for(const PacketFlow& flow, const std::vector<LinkId>& links, FlowCon
     });
 }
 
-// The middle of the time in which such flows run; never: there are none.
+// The middle of the time in which such flows run, of which there are some.
 Picoseconds middle(const PacketWindow& window, const Course& course,
                    const std::vector<LinkId>& links, FlowControl control) {
     Picoseconds begin = PacketEngine::never;
@@ -59,7 +59,7 @@ Picoseconds middle(const PacketWindow& window, const Course& course,
         begin = std::min(begin, course.begun[f]);
         end = std::max(end, course.ends[f]);
     }
-    return begin == PacketEngine::never ? begin : begin + (end - begin) / 2;
+    return begin + (end - begin) / 2;
 }
 
 StormProblem unsettled(WindowEnding ending) {
@@ -87,12 +87,18 @@ StormProblem feel_storm(const Scenario& s, Catalogue& catalogue, StormSpec& spec
     if (windows.empty() || windows[0].network != s.networks.data()) return idle;
     PacketWindow& window = windows[0].window;
     window.faults.clear();
+    const FlowControl control = windows[0].network->packets.flow_control;
+    if (std::ranges::none_of(window.flows, [&](const PacketFlow& flow) {
+            return waits_for(flow, spec.links, control);
+        })) {
+        return idle;
+    }
+    if (!s.windows) return {};  // nobody asks for more
     const Course calm = run(s, catalogue, *windows[0].network, window);
     if (calm.ending != WindowEnding::resolved) return unsettled(calm.ending);
     if (calm.lost_lossless > 0 && !s.window.allow_loss) return losses(calm);
     WindowFault fault;
-    fault.start = middle(window, calm, spec.links, windows[0].network->packets.flow_control);
-    if (fault.start == PacketEngine::never) return idle;
+    fault.start = middle(window, calm, spec.links, control);
     if (spec.duration) fault.end = fault.start + *spec.duration;
     for (const LinkId link : spec.links) {
         fault.link = link;

@@ -20,7 +20,7 @@ struct StormSpec {
 // network with the NIC pausing in the middle of what waits for it, against the same without. Whatever stands
 // still until the collectives' own watchdog (PyTorch's) would end the job ends it then. A storm whose window
 // runs out of events first is noted in the scenario's limits. Returns why the window tells nothing, with a
-// hint; both empty: it does. Throws NoPath.
+// hint; both empty: it does. Where windows are not run, only what can be said without one. Throws NoPath.
 struct StormProblem {
     std::string text;
     std::string hint;

@@ -177,6 +177,37 @@ TEST_CASE("a storm of a NIC that nothing waits for is a warning, and holds up no
     CHECK_FALSE(warns("infiniband"));
 }
 
+TEST_CASE("who only asks whether a file is right runs no packet window") {
+    int heard = 0;
+    ScenarioChanges changes;
+    changes.windows = std::make_shared<WindowCache>(
+        WindowObserver{nullptr, [&](std::int64_t, std::int64_t) { ++heard; }});
+    const auto load = [&](std::vector<std::string> settings) {
+        changes.settings = std::move(settings);
+        return load_scenario(base, "storms", changes);
+    };
+    load({});
+    CHECK(heard > 0);  // a window is heard
+    heard = 0;
+    changes.run_windows = false;
+    const double before = process_cpu_seconds();
+    // Each would take minutes: a terabyte in packets, and a step's collectives.
+    CHECK(load({"window.traffic=[{kind=\"all_to_all\",bytes=\"16 GiB\"}]"}).warnings.empty());
+    load({"run.fidelity=packet", "job={model=\"llama3_70b\",nodes=8,checkpoint.mode=\"none\"}",
+          "job.parallel={tensor=8,pipeline=4,global_batch=256}"});
+    CHECK(heard == 0);
+    CHECK(process_cpu_seconds() - before < 1);
+    // What is wrong without a window is said.
+    CHECK_THROWS_WITH_AS(load({"failures.storm=[{rate_per_job=\"1 /day\",nic=\"node-99.nic-0\"}]"}),
+                         doctest::Contains("has no NIC"), ScenarioError);
+    CHECK_THROWS_WITH_AS(load({"fabric.compute.fault=[{from=\"node-1.nic-0\",to=\"leaf-0\"}]"}),
+                         doctest::Contains("no path is left"), ScenarioError);
+    const Scenario idle = load({"failures.storm=[{rate_per_job=\"1 /day\",nic=\"node-1.nic-0\"}]",
+                                "window.traffic=[{kind=\"incast\",senders=8,bytes=\"16 MiB\"}]"});
+    CHECK(idle.warnings.size() == 1);
+    CHECK(heard == 0);
+}
+
 TEST_CASE("storms move no other failure") {
     const char* others = "failures.profile=meta_rsc1";
     const ReplicaResult calm = run_replica(with({others, "failures.storm=[]"}), 0, true);

@@ -4,10 +4,8 @@
 
 #include "models/campaign/campaign.h"
 #include "tools/cli/cmd.h"
-#include "tools/cli/limits.h"
 #include "tools/cli/options.h"
 #include "tools/cli/terminal.h"
-#include "tools/cli/terminal_observer.h"
 
 namespace railyard {
 
@@ -15,7 +13,8 @@ int cmd_check(const std::vector<std::string>& arguments) {
     CommandLine line(
         "railyard check SCENARIO.toml... [--set key=value]",
         "Reads scenarios and reports every error and warning. Exit code 2 when one has an error,\n"
-        "3 when one is right but its job could never advance.");
+        "3 when one is right but its job could never advance. No packet window is run: what only\n"
+        "packets can tell, lost ones and a storm that window.events_max cuts off, 'run' says.");
     line.positional("scenario", -1);
     line.add_settings();
     const auto values = line.parse(arguments);
@@ -25,10 +24,9 @@ int cmd_check(const std::vector<std::string>& arguments) {
 
     ScenarioChanges changes;
     changes.settings = settings_of(*values);
-    changes.windows = std::make_shared<WindowCache>(terminal_observer());
+    changes.run_windows = false;
     bool ok = true;
     bool stuck = false;
-    int limited = exit_ok;
     for (const std::string& path : (*values)["scenario"].as<std::vector<std::string>>()) {
         try {
             const Scenario scenario = load_scenario_file(path, changes);
@@ -41,7 +39,6 @@ int cmd_check(const std::vector<std::string>& arguments) {
                            scenario.no_path);
                 continue;
             }
-            limited = std::max(limited, complain_of_limits(scenario.limits->all()));
             fmt::print("{}: {}\n", path, coloured("ok", Colour::green));
         } catch (const ScenarioError& error) {
             ok = false;
@@ -49,7 +46,7 @@ int cmd_check(const std::vector<std::string>& arguments) {
         }
     }
     if (!ok) return exit_user_error;
-    return stuck ? exit_stuck : limited;
+    return stuck ? exit_stuck : exit_ok;
 }
 
 }  // namespace railyard

@@ -116,6 +116,7 @@ int cmd_topo(const std::vector<std::string>& arguments) {
     ScenarioChanges changes;
     changes.settings = settings_of(*values);
     changes.must_run = false;  // memory is not its business
+    changes.run_windows = false;
     changes.build_networks = true;
     const std::string path = (*values)["scenario"].as<std::vector<std::string>>()[0];
     const Scenario s = load_scenario_file(path, changes);

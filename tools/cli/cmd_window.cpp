@@ -400,12 +400,12 @@ struct Loaded {
         : observer(terminal_observer(progress_label)),
           scenario(load_scenario_file(path, changes(std::move(settings)))),
           own(scenario.open_catalogue()) {}
-    ScenarioChanges changes(std::vector<std::string> settings) const {
+    static ScenarioChanges changes(std::vector<std::string> settings) {
         ScenarioChanges out;
         out.must_run = false;
         out.packets = true;
+        out.run_windows = false;  // but the one that is asked for
         out.settings = std::move(settings);
-        out.windows = std::make_shared<WindowCache>(observer);
         return out;
     }
     WindowResult run(const NetworkWindow& window) {
