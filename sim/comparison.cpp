@@ -138,6 +138,10 @@ std::vector<double> paired_values(std::span<const Metric> replicas) {
     return !counts.empty() && counts[0] >= 0 ? ratio_values(values, counts) : values;
 }
 
+std::vector<double> paired_values(const MetricTable::Column& replicas) {
+    return replicas.plain ? replicas.values : ratio_values(replicas.values, replicas.counts);
+}
+
 Better better_of(std::string_view metric) {
     static constexpr std::array high = {
         "goodput",        "ettr",          "mfu",

@@ -55,6 +55,7 @@ std::vector<double> ratio_values(std::span<const double> sums, std::span<const d
 
 // One metric over replicas, ready to be paired: plain values, or those of a ratio.
 std::vector<double> paired_values(std::span<const Metric> replicas);
+std::vector<double> paired_values(const MetricTable::Column& replicas);
 
 // Two of several designs, by their numbers, in one metric.
 struct MetricComparison {

@@ -1,5 +1,6 @@
 #include "sim/metrics.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -17,35 +18,62 @@ Metric mean_metric(std::string name, std::string unit, double sum, double count)
     return {std::move(name), std::move(unit), mean, sum, count};
 }
 
-std::vector<MetricSummary> summarise_metrics(std::span<const std::span<const Metric>> replicas,
-                                             std::size_t draws) {
-    std::vector<MetricSummary> out;
-    if (replicas.empty()) return out;
+void MetricTable::add(std::span<const Metric> replica) {
+    if (replicas_ == 0) {
+        columns_.clear();
+        for (const Metric& m : replica) columns_.push_back({m.name, m.unit, m.count < 0, {}, {}});
+    }
+    RY_CHECK(replica.size() == columns_.size());
+    const auto make_room = [this](std::vector<double>& numbers) {
+        constexpr std::size_t at_first = 8;
+        if (numbers.capacity() == replicas_) numbers.reserve(std::max(at_first, 2 * replicas_));
+    };
+    for (Column& column : columns_) {
+        make_room(column.values);
+        if (!column.plain) make_room(column.counts);
+    }
+    for (std::size_t m = 0; m < columns_.size(); ++m) {
+        Column& column = columns_[m];
+        RY_CHECK(column.plain == (replica[m].count < 0));
+        column.values.push_back(column.plain ? replica[m].value : replica[m].sum);
+        if (!column.plain) column.counts.push_back(replica[m].count);
+    }
+    ++replicas_;
+}
+
+const MetricTable::Column* MetricTable::find(std::string_view name) const {
+    const auto found = std::ranges::find(columns_, name, &Column::name);
+    return found == columns_.end() ? nullptr : &*found;
+}
+
+namespace {
+
+// Of those replicas that have something to tell.
+Summary summarise_plain(std::span<const double> all, SharedLuck all_luck) {
     std::vector<double> values;
-    std::vector<double> counts;
-    const std::vector<std::size_t> all_luck = dealt_over(replicas.size(), draws);
     std::vector<std::size_t> luck;
-    for (std::size_t m = 0; m < replicas[0].size(); ++m) {
-        const bool plain = replicas[0][m].count < 0;
-        values.clear();
-        counts.clear();
-        luck.clear();
-        for (std::size_t r = 0; r < replicas.size(); ++r) {
-            const std::span<const Metric> replica = replicas[r];
-            RY_CHECK(replica.size() == replicas[0].size());
-            const Metric& metric = replica[m];
-            if (plain && std::isnan(metric.value)) continue;  // it has nothing to tell
-            values.push_back(plain ? metric.value : metric.sum);
-            counts.push_back(metric.count);
-            if (!all_luck.empty()) luck.push_back(all_luck[r]);
-        }
-        Summary summary =
-            plain ? summarise(values, luck) : summarise_ratio(values, counts, luck);
-        if (values.empty()) {
-            constexpr double none = std::numeric_limits<double>::quiet_NaN();
-            summary.mean = summary.ci95.low = summary.ci95.high = none;
-        }
-        out.push_back({replicas[0][m].name, replicas[0][m].unit, summary});
+    for (std::size_t r = 0; r < all.size(); ++r) {
+        if (std::isnan(all[r])) continue;
+        values.push_back(all[r]);
+        if (!all_luck.empty()) luck.push_back(all_luck[r]);
+    }
+    Summary out = summarise(values, luck);
+    if (values.empty()) {
+        constexpr double none = std::numeric_limits<double>::quiet_NaN();
+        out.mean = out.ci95.low = out.ci95.high = none;
+    }
+    return out;
+}
+
+}  // namespace
+
+std::vector<MetricSummary> MetricTable::summaries(std::size_t draws) const {
+    const std::vector<std::size_t> luck = dealt_over(replicas_, draws);
+    std::vector<MetricSummary> out;
+    for (const Column& c : columns_) {
+        out.push_back({c.name, c.unit,
+                       c.plain ? summarise_plain(c.values, luck)
+                               : summarise_ratio(c.values, c.counts, luck)});
     }
     return out;
 }

@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/statistics.h"
@@ -30,9 +31,31 @@ struct MetricSummary {
     Summary summary;
 };
 
-// Means and intervals over replicas, which must all have the same metrics in the same order, and are dealt
-// out over so many draws of luck that they share; 0: they share none.
-std::vector<MetricSummary> summarise_metrics(std::span<const std::span<const Metric>> replicas,
-                                             std::size_t draws = 0);
+// The metrics of many replicas, a column each: a number or two of every replica, for means, intervals and
+// pairs.
+class MetricTable {
+  public:
+    // All replicas must have the same metrics in the same order. What throws changes nothing.
+    void add(std::span<const Metric> replica);
+    std::size_t replicas() const { return replicas_; }
+
+    struct Column {
+        std::string name;
+        std::string unit;
+        bool plain = true;
+        std::vector<double> values;  // of replicas; of a mean over things counted: the sums
+        std::vector<double> counts;  // then
+    };
+    const std::vector<Column>& columns() const { return columns_; }
+    const Column* find(std::string_view name) const;  // null: no such metric
+
+    // Means and intervals over the replicas, which are dealt out over so many draws of luck that they share;
+    // 0: they share none.
+    std::vector<MetricSummary> summaries(std::size_t draws = 0) const;
+
+  private:
+    std::vector<Column> columns_;
+    std::size_t replicas_ = 0;
+};
 
 }  // namespace railyard

@@ -40,6 +40,24 @@ double sorted_quantile(std::span<const double> sorted, double p);
 // operations only.
 double expected_max_normal(std::int64_t n);
 
+// The mean that summarise() has, to the bit, of values that come one by one and are not kept.
+class RunningMean {
+  public:
+    void add(double value) {
+        if (count_ == 0) first_ = value;
+        off_first_ += value - first_;
+        ++count_;
+    }
+    double mean() const {
+        return count_ == 0 ? 0 : first_ + off_first_ / static_cast<double>(count_);
+    }
+
+  private:
+    double first_ = 0;
+    double off_first_ = 0;
+    std::int64_t count_ = 0;
+};
+
 // Two-pass, in the order given: the same bits for the same values. Values that share luck are one witness
 // together, however many they are: the interval has the spread among the witnesses and their degrees of
 // freedom (cluster-robust: models/README.md), and is infinite with one.

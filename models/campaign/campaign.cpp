@@ -384,52 +384,76 @@ const MetricSummary& CampaignResult::metric(std::string_view name) const {
 }
 
 Ending CampaignResult::ending() const {
-    Ending worst = limits.empty() ? Ending::complete : Ending::limit;
-    for (const ReplicaResult& r : replicas) {
-        if (r.ending == Ending::stuck) return Ending::stuck;
-        if (r.ending == Ending::limit) worst = Ending::limit;
-    }
-    return worst;
+    if (stuck) return Ending::stuck;
+    return out_of_events || !limits.empty() ? Ending::limit : Ending::complete;
 }
 
 namespace {
 
-void summarise_into(CampaignResult& out, const Scenario& s) {
-    if (out.replicas.empty()) return;
-    std::vector<std::span<const Metric>> metrics;
-    std::vector<double> fractions(out.replicas.size());
-    Fingerprint digest;
-    Fingerprint trajectory;
-    const double n = static_cast<double>(out.replicas.size());
-    out.interruptions.assign(s.causes.size(), 0);
-    for (const ReplicaResult& r : out.replicas) {
-        metrics.emplace_back(r.metrics);
-        digest.add(r.outcome);
-        trajectory.add(r.trajectory);
-        for (std::size_t c = 0; c < s.causes.size(); ++c) {
-            out.interruptions[c] += static_cast<double>(r.job.interruptions[c]) / n;
-        }
-        out.planned_interruptions += static_cast<double>(r.job.planned_interruptions) / n;
-        out.simulated_s += seconds(r.simulated) / n;
+// Adds replicas up, in order of index.
+class Tally {
+  public:
+    explicit Tally(const Scenario& s) : s_(s), wanted_(static_cast<double>(s.replicas)) {
+        out_.interruptions.assign(s.causes.size(), 0);
+        out_.energy.assign(category_count + 2, 0);
     }
-    out.metrics = summarise_metrics(metrics, s.draws.size());
-    for (std::size_t c = 0; c < category_count; ++c) {
-        for (std::size_t r = 0; r < out.replicas.size(); ++r) {
-            fractions[r] = out.replicas[r].ledger.fraction(static_cast<Category>(c));
+
+    // What throws for want of memory leaves the replicas before it as they are.
+    void add(const ReplicaResult& r) {
+        if (s_.cost) out_.uses.push_back(usage_of(s_, r));
+        try {
+            out_.values.add(r.metrics);
+        } catch (...) {
+            if (s_.cost) out_.uses.pop_back();
+            throw;
         }
-        out.ledger.push_back(summarise(fractions).mean);
-    }
-    out.energy.assign(category_count + 2, 0);
-    for (const ReplicaResult& r : out.replicas) {
+        if (out_.replicas++ == 0) out_.refused = r.refused;
+        digest_.add(r.outcome);
+        trajectory_.add(r.trajectory);
+        if (r.ending == Ending::limit) out_.out_of_events = true;
+        if (r.ending == Ending::stuck && !out_.stuck) {
+            out_.stuck = {r.index, Instant(r.simulated), r.stuck_report};
+        }
         for (std::size_t c = 0; c < category_count; ++c) {
-            out.energy[c] += joules(r.energy.nodes[c]) / n;
+            ledger_[c].add(r.ledger.fraction(static_cast<Category>(c)));
+            out_.energy[c] += joules(r.energy.nodes[c]) / wanted_;
         }
-        out.energy[category_count] += joules(r.energy.network) / n;
-        out.energy[category_count + 1] += joules(r.energy.storage) / n;
+        out_.energy[category_count] += joules(r.energy.network) / wanted_;
+        out_.energy[category_count + 1] += joules(r.energy.storage) / wanted_;
+        for (std::size_t c = 0; c < s_.causes.size(); ++c) {
+            out_.interruptions[c] += static_cast<double>(r.job.interruptions[c]) / wanted_;
+        }
+        out_.planned_interruptions += static_cast<double>(r.job.planned_interruptions) / wanted_;
+        out_.simulated_s += seconds(r.simulated) / wanted_;
     }
-    out.digest = digest.hex();
-    out.trajectory = trajectory.hex();
-}
+
+    CampaignResult result() {
+        if (out_.replicas == 0) return std::move(out_);
+        if (out_.replicas < s_.replicas) mean_over_fewer();
+        out_.metrics = out_.values.summaries(s_.draws.size());
+        for (const RunningMean& fraction : ledger_) out_.ledger.push_back(fraction.mean());
+        out_.digest = digest_.hex();
+        out_.trajectory = trajectory_.hex();
+        return std::move(out_);
+    }
+
+  private:
+    // What was divided by those that were wanted.
+    void mean_over_fewer() {
+        const double more = wanted_ / static_cast<double>(out_.replicas);
+        for (double& count : out_.interruptions) count *= more;
+        for (double& used : out_.energy) used *= more;
+        out_.planned_interruptions *= more;
+        out_.simulated_s *= more;
+    }
+
+    const Scenario& s_;
+    double wanted_;
+    CampaignResult out_;
+    std::array<RunningMean, category_count> ledger_{};
+    Fingerprint digest_;
+    Fingerprint trajectory_;
+};
 
 }  // namespace
 
@@ -438,45 +462,45 @@ CampaignResult run_campaign(const Scenario& s, const CampaignOptions& options) {
     const std::atomic<bool>& cancelled = options.cancelled ? *options.cancelled : never;
     const double cpu_before = process_cpu_seconds();
     const auto total = static_cast<std::size_t>(s.replicas);
-    std::vector<std::optional<ReplicaResult>> slots(total);
+    Tally tally(s);
+    std::map<std::size_t, ReplicaResult> waiting;  // finished before one with a lower index
     std::mutex mutex;
     std::size_t handed_on = 0;
     std::int64_t done = 0;
     bool interrupted = false;
+    // When memory runs out, for adding up what there is: a metric's numbers a few times over. Nobody
+    // touches it, so it takes no memory until then.
+    constexpr std::size_t numbers_each = 8;
+    auto room = std::make_unique_for_overwrite<double[]>(numbers_each * total);
     try {
         parallel_for(total, options.threads, cancelled, [&](std::size_t i) {
             const auto index = static_cast<std::int64_t>(i);
             ReplicaResult result = run_replica(s, index, index < options.logged_replicas);
             const std::lock_guard lock(mutex);
-            slots[i] = std::move(result);
+            waiting.emplace(i, std::move(result));
             ++done;
             if (options.progress) options.progress(done, s.replicas);
-            for (; handed_on < total && slots[handed_on]; ++handed_on) {
-                if (options.finished) options.finished(*slots[handed_on]);
+            for (; !waiting.empty() && waiting.begin()->first == handed_on; ++handed_on) {
+                const ReplicaResult& next = waiting.begin()->second;
+                tally.add(next);
+                if (options.finished) options.finished(next);
+                waiting.erase(waiting.begin());
             }
         });
     } catch (const Interrupted&) {
-        // Replicas were under way: those after the first of them would leave out what takes long.
         interrupted = true;
-        slots.resize(handed_on);
     } catch (const std::bad_alloc&) {
-        const std::size_t room =
-            handed_on / 8;  // replicas that go, so that the others can be added up
-        slots.resize(handed_on - room);
-        if (slots.empty()) throw;
+        waiting.clear();
+        room.reset();
+        if (handed_on == 0) throw;
         s.limits->add(
             fmt::format("out of memory: this is the result of the first {} of {} replicas",
-                        slots.size(), total),
+                        handed_on, total),
             "fewer replicas, or a machine with more memory");
     }
-
-    CampaignResult out;
+    CampaignResult out = tally.result();
     out.cancelled = interrupted || cancelled;
     out.limits = s.limits->all();
-    for (std::optional<ReplicaResult>& slot : slots) {
-        if (slot) out.replicas.push_back(std::move(*slot));
-    }
-    summarise_into(out, s);
     out.cpu_s = process_cpu_seconds() - cpu_before;
     return out;
 }

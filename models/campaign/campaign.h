@@ -80,9 +80,20 @@ struct CampaignOptions {
     std::function<void(const ReplicaResult&)> finished;
 };
 
+// Replicas are added up as they finish: of each are kept its metrics and what prices are put on.
 struct CampaignResult {
-    std::vector<ReplicaResult> replicas;  // by index; when cancelled, those that were finished
+    std::int64_t replicas = 0;  // when cancelled, those that were finished, the first so many
     bool cancelled = false;
+    MetricTable values;               // of each replica
+    std::vector<CampaignUse> uses;    // likewise, with [cost]
+    std::vector<RefusedJob> refused;  // of a fleet, in the first replica
+    struct Stuck {
+        std::int64_t replica = 0;
+        Instant at{};
+        std::string report;
+    };
+    std::optional<Stuck> stuck;  // the first that was
+    bool out_of_events = false;  // some were
     std::vector<MetricSummary> metrics;
     std::vector<double> ledger;  // mean fraction by category; sums to 1
     std::vector<double> energy;  // J, likewise by category; then of the network and of storage

@@ -45,12 +45,6 @@ std::optional<CostSetup> read_cost(Section& top, ValueReader& values, const Scen
     return setup;
 }
 
-CostStudy study_costs(const Scenario& s, const std::vector<ReplicaResult>& replicas) {
-    std::vector<CampaignUse> campaigns;
-    for (const ReplicaResult& r : replicas) campaigns.push_back(usage_of(s, r));
-    return study_costs(s.cost->plan, campaigns);
-}
-
 std::string money_text(double amount) {
     if (!std::isfinite(amount)) return "-";
     const double size = std::abs(amount);

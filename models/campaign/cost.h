@@ -46,9 +46,6 @@ CampaignUse usage_of(const Scenario& scenario, const ReplicaResult& result);
 // Capital, a year's cost and the cost of what the replica gave, at typical prices.
 void add_cost_metrics(const Scenario& scenario, ReplicaResult& result);
 
-// Prices and the replicas' failures together: what is known of the cost.
-CostStudy study_costs(const Scenario& scenario, const std::vector<ReplicaResult>& replicas);
-
 std::string money_text(double usd);  // "2.62 MUSD", "310 kUSD", "2.41 USD"
 
 }  // namespace railyard

@@ -369,6 +369,16 @@ def case_bytes_that_are_not_utf8(program, folder):
     check(code == 0 and "\x1b" not in stdout, said(code, stderr))
 
 
+def case_many_replicas_take_little_memory(program, folder):
+    scenario = write(folder / "many.toml", LONG_SCENARIO.replace("100000", "20000").replace("1 h", "1 min").replace("1 steps", "100 steps"))
+    for arguments in ([], ["--db", str(folder / "x.db"), "--db-events", "0"]):
+        child = subprocess.Popen([program.path, "run", scenario, "--no-estimates", *arguments], env=clean_environment(),
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(child.pid, 0)
+        equal("exit", 0, os.waitstatus_to_exitcode(status))
+        check(usage.ru_maxrss < 80_000, f"{arguments}: 20,000 replicas took {usage.ru_maxrss} kB at the peak")
+
+
 def limited(program, arguments, size):
     """The program where no file may grow beyond that: a disk that is full."""
     def before():

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "models/campaign/campaign.h"
+#include "tests/models/whole_campaign.h"
 
 using namespace railyard;
 
@@ -15,18 +15,18 @@ Scenario study(const std::string& name, std::vector<std::string> settings = {}) 
                               {std::move(settings), {}});
 }
 
-CampaignResult run(const Scenario& s) {
+WholeCampaign run(const Scenario& s) {
     CampaignOptions options;
     options.threads = 2;
-    return run_campaign(s, options);
+    return run_whole(s, options);
 }
 
 }  // namespace
 
 TEST_CASE("Llama 3: 419 interruptions and more than 90 % effective time, as published") {
-    const CampaignResult r = run(study("studies/llama3_405b_54_days.toml"));
+    const WholeCampaign r = run(study("studies/llama3_405b_54_days.toml"));
     double low = 1e9, high = 0;
-    for (const ReplicaResult& replica : r.replicas) {
+    for (const ReplicaResult& replica : r.each) {
         double n = 0;
         for (const std::int64_t count : replica.job.interruptions) n += static_cast<double>(count);
         low = std::min(low, n);

@@ -16,8 +16,8 @@
 #include <map>
 #include <regex>
 
-#include "models/campaign/campaign.h"
 #include "models/campaign/fleet.h"
+#include "tests/models/whole_campaign.h"
 #include "tests/random_scenario.h"
 
 namespace railyard {
@@ -70,17 +70,17 @@ class Trial {
     // Nothing: the scenario is refused, or its ranks are cut off from each other.
     std::optional<Scenario> load(const std::string& text, const Settings& settings = {},
                                  std::int64_t replicas = 0) const;
-    static CampaignResult result(const Scenario& s, unsigned threads = 1);
+    static WholeCampaign result(const Scenario& s, unsigned threads = 1);
     void fail(std::string what, const Settings& settings = {}, bool calm = false) {
         wrong_.push_back({std::move(what), settings, calm});
     }
 
-    void sums_hold(const Scenario& s, const CampaignResult& r);
+    void sums_hold(const Scenario& s, const WholeCampaign& r);
     void ledger_holds(const Scenario& s, const ReplicaResult& r);
     void fleet_holds(const Scenario& s, const ReplicaResult& r);
-    void threads_agree(const Scenario& s, const CampaignResult& one);
-    void units_agree(const std::string& text, const CampaignResult& r);
-    void plan_agrees(const Scenario& s, const CampaignResult& r);
+    void threads_agree(const Scenario& s, const WholeCampaign& one);
+    void units_agree(const std::string& text, const WholeCampaign& r);
+    void plan_agrees(const Scenario& s, const WholeCampaign& r);
     void memory_agrees(const Scenario& s);
     void storage_agrees();
     void bandwidth_helps(const std::string& text);
@@ -88,7 +88,7 @@ class Trial {
     void spares_help(const std::string& text, const Scenario& s);
     void never_better(const std::string& text, const char* metric, const Settings& worse,
                       const std::string& what);
-    void count_what_happened(const CampaignResult& r);
+    void count_what_happened(const WholeCampaign& r);
 
     std::uint64_t seed_;
     Kind kind_;
@@ -113,10 +113,10 @@ std::optional<Scenario> Trial::load(const std::string& text, const Settings& set
     }
 }
 
-CampaignResult Trial::result(const Scenario& s, unsigned threads) {
+WholeCampaign Trial::result(const Scenario& s, unsigned threads) {
     CampaignOptions options;
     options.threads = threads;
-    return run_campaign(s, options);
+    return run_whole(s, options);
 }
 
 bool has_metric(const ReplicaResult& r, std::string_view name) {
@@ -185,15 +185,15 @@ void Trial::fleet_holds(const Scenario& s, const ReplicaResult& r) {
     if (value(r, "goodput") > utilisation + rounding) fail("goodput is above utilisation");
 }
 
-void Trial::sums_hold(const Scenario& s, const CampaignResult& r) {
-    for (const ReplicaResult& each : r.replicas) {
+void Trial::sums_hold(const Scenario& s, const WholeCampaign& r) {
+    for (const ReplicaResult& each : r.each) {
         ledger_holds(s, each);
         if (s.fleet) fleet_holds(s, each);
     }
 }
 
-void Trial::threads_agree(const Scenario& s, const CampaignResult& one) {
-    const CampaignResult two = result(s, 2);
+void Trial::threads_agree(const Scenario& s, const WholeCampaign& one) {
+    const WholeCampaign two = result(s, 2);
     if (one.digest != two.digest || one.trajectory != two.trajectory) {
         fail("two threads give another result than one");
     }
@@ -234,7 +234,7 @@ std::string in_other_units(const std::string& text) {
     return out.append(rest, text.cend());
 }
 
-void Trial::units_agree(const std::string& text, const CampaignResult& r) {
+void Trial::units_agree(const std::string& text, const WholeCampaign& r) {
     const std::string rewritten = in_other_units(text);
     const auto s = load(rewritten);
     if (!s) {
@@ -248,7 +248,7 @@ void Trial::units_agree(const std::string& text, const CampaignResult& r) {
 // ---- verbs agree ----
 
 // `plan` sums the critical path, `run` steps by the scenario's step.
-void Trial::plan_agrees(const Scenario& s, const CampaignResult& r) {
+void Trial::plan_agrees(const Scenario& s, const WholeCampaign& r) {
     Communicators groups = communicators(s, s.fidelity);
     double path_s = 0;
     for (const PathPart& part :
@@ -263,7 +263,7 @@ void Trial::plan_agrees(const Scenario& s, const CampaignResult& r) {
     if (std::abs(path_s - bare_s) > rounding + 1e-9 * bare_s) {
         fail(fmt::format("the critical path takes {} s, and the step {} s", path_s, bare_s));
     }
-    for (const ReplicaResult& each : r.replicas) {
+    for (const ReplicaResult& each : r.each) {
         if (value(each, "step_time") != seconds(step.duration())) {
             fail(fmt::format("run's step takes {} s, and plan's {} s", value(each, "step_time"),
                              seconds(step.duration())));
@@ -310,7 +310,7 @@ void Trial::storage_agrees() {
     const std::string text = RandomScenario(seed_, true).text();
     const auto s = load(text);
     if (!s) return;
-    const CampaignResult r = result(*s);
+    const WholeCampaign r = result(*s);
     const CheckpointSpec& c = s->job.checkpoint;
     if (c.mode != CheckpointMode::sync) return;
     const StoreSetup& store = s->stores[shared_store];
@@ -327,7 +327,7 @@ void Trial::storage_agrees() {
     const double said = seconds(longest(walls).time);
     double stall_s = 0;
     std::int64_t stalls = 0;
-    for (const ReplicaResult& each : r.replicas) {
+    for (const ReplicaResult& each : r.each) {
         stall_s += seconds(each.job.checkpoint.to_stall_end);
         stalls += each.job.checkpoint.stalls_ended;
     }
@@ -388,14 +388,14 @@ void Trial::never_better(const std::string& text, const char* metric, const Sett
     const auto better_s = load(text, {}, pairs);
     const auto worse_s = load(text, worse, pairs);
     if (!better_s || !worse_s) return;
-    const CampaignResult a = result(*better_s);
-    const CampaignResult b = result(*worse_s);
+    const WholeCampaign a = result(*better_s);
+    const WholeCampaign b = result(*worse_s);
     if (a.ending() != Ending::complete || b.ending() != Ending::complete) return;
     counts_.add(what);
     double sum = 0;
     double squares = 0;
     for (std::size_t i = 0; i < pairs; ++i) {
-        const double d = value(b.replicas[i], metric) - value(a.replicas[i], metric);
+        const double d = value(b.each[i], metric) - value(a.each[i], metric);
         sum += d;
         squares += d * d;
     }
@@ -426,8 +426,8 @@ void Trial::spares_help(const std::string& text, const Scenario& s) {
     never_better(text, "ettr", {fmt::format("cluster.nodes={}", s.job.nodes)}, "without spares");
 }
 
-void Trial::count_what_happened(const CampaignResult& r) {
-    for (const ReplicaResult& each : r.replicas) {
+void Trial::count_what_happened(const WholeCampaign& r) {
+    for (const ReplicaResult& each : r.each) {
         for (const std::int64_t n : each.job.checkpoint.restored_from) counts_.add("restores", n);
         counts_.add("losses of data", each.store.data_losses);
         counts_.add("replicas starved", each.job.data_starved > Duration{} ? 1 : 0);
@@ -449,7 +449,7 @@ std::vector<Wrong> Trial::run() {
         return {};
     }
     counts_.add(name + ", ran");
-    const CampaignResult r = result(*s);
+    const WholeCampaign r = result(*s);
     sums_hold(*s, r);
     count_what_happened(r);
     threads_agree(*s, r);

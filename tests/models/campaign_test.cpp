@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/models/whole_campaign.h"
+
 using namespace railyard;
 
 namespace {
@@ -32,10 +34,10 @@ every = "3 day"
 duration = "1 h"
 )";
 
-CampaignResult run(unsigned threads) {
+WholeCampaign run(unsigned threads) {
     CampaignOptions options;
     options.threads = threads;
-    return run_campaign(load_scenario(small, "small"), options);
+    return run_whole(load_scenario(small, "small"), options);
 }
 
 }  // namespace
@@ -50,9 +52,9 @@ TEST_CASE("results do not depend on the number of threads") {
 
 TEST_CASE("a replica is itself, alone or among others, logged or not") {
     const Scenario s = load_scenario(small, "small");
-    const CampaignResult all = run(2);
-    CHECK(run_replica(s, 7, false).outcome == all.replicas[7].outcome);
-    CHECK(run_replica(s, 7, true).trajectory == all.replicas[7].trajectory);
+    const WholeCampaign all = run(2);
+    CHECK(run_replica(s, 7, false).outcome == all.each[7].outcome);
+    CHECK(run_replica(s, 7, true).trajectory == all.each[7].trajectory);
 }
 
 TEST_CASE("the ledger's fractions sum to one and its integers to GPUs x time") {
@@ -81,10 +83,10 @@ TEST_CASE("cancelling keeps what was finished") {
     CampaignOptions options;
     options.cancelled = &cancelled;
     options.progress = [&](std::int64_t done, std::int64_t) { cancelled = done >= 3; };
-    const CampaignResult r = run_campaign(load_scenario(small, "small"), options);
+    const WholeCampaign r = run_whole(load_scenario(small, "small"), options);
     CHECK(r.cancelled);
-    CHECK(r.replicas.size() == 3);
-    CHECK(r.replicas[2].outcome == run(1).replicas[2].outcome);
+    CHECK(r.replicas == 3);
+    CHECK(r.each[2].outcome == run(1).each[2].outcome);
 }
 
 TEST_CASE("the estimates that matter come first, and those that don't not at all") {

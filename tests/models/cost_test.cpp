@@ -8,9 +8,9 @@
 #include <map>
 #include <set>
 
-#include "models/campaign/campaign.h"
 #include "models/campaign/cost_metrics.h"
 #include "sim/statistics.h"
+#include "tests/models/whole_campaign.h"
 
 using namespace railyard;
 
@@ -250,11 +250,11 @@ TEST_CASE("a small cluster costs what its parts add up to") {
     CHECK(hardware_sum(s.cost->plan, typical_prices(s.cost->plan.prices)) == hardware);
     CHECK(bought(s) == hardware + std::llround(static_cast<double>(hardware) * 0.01));
 
-    const CampaignResult r = run_campaign(s, {});
-    const CampaignUse use = usage_of(s, r.replicas[0]);
+    const WholeCampaign r = run_whole(s);
+    const CampaignUse use = usage_of(s, r.each[0]);
     CHECK(use.used[static_cast<std::size_t>(UsedLine::repair_visits)] ==
-          static_cast<double>(r.replicas[0].repairs[0]));
-    CHECK(r.replicas[0].repairs[0] > 10);
+          static_cast<double>(r.each[0].repairs[0]));
+    CHECK(r.each[0].repairs[0] > 10);
     CHECK(use.used[static_cast<std::size_t>(UsedLine::gpu_parts)] == 0);  // support pays
     const YearlyCost year = yearly_cost(s.cost->plan, typical_prices(s.cost->plan.prices), use);
     const double kw = 2 * 10.2 + 2 * 1.72;  // ratings; the catalogue has none for the small switch
@@ -282,8 +282,8 @@ TEST_CASE(
 TEST_CASE("a campaign that gives nothing has a cost, and no cost per anything") {
     const Scenario s = scenario(two_nodes, {"run.events_max=1"});
     const CampaignResult r = run_campaign(s, {});
-    REQUIRE(r.replicas[0].ledger.booked(Category::productive) == 0);
-    const CostStudy study = study_costs(s, r.replicas);
+    REQUIRE(r.metric("goodput").summary.mean == 0);
+    const CostStudy study = study_costs(s.cost->plan, r.uses);
     CHECK(study.typical.capital == usd(bought(s)));
     CHECK(std::isinf(study.range(gpu_hour).high));
     CHECK(study.drivers.empty());
@@ -396,7 +396,7 @@ system = ")") + system + R"("
 servers = 8
 [cost]
 )");
-        return study_costs(s, run_campaign(s, {}).replicas);
+        return study_costs(s.cost->plan, run_campaign(s, {}).uses);
     };
     // As many usable TB of either.
     const CostStudy gpfs = study("gpfs");
@@ -423,7 +423,7 @@ checkpoint.mode = "none"
 [cost]
 )");
     const CampaignResult r = run_campaign(s, {});
-    const CostStudy study = study_costs(s, r.replicas);
+    const CostStudy study = study_costs(s.cost->plan, r.uses);
     std::vector<MetricSummary> metrics = r.metrics;
     carry_prices(study, metrics);
     for (std::size_t i = 0; i < metrics.size(); ++i) {

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <set>
 
-#include "models/campaign/campaign.h"
 #include "sim/comparison.h"
+#include "tests/models/whole_campaign.h"
 
 using namespace railyard;
 
@@ -59,8 +59,8 @@ TEST_CASE("replicas are dealt out over draws of hashes, and the interval contain
     const std::vector<double> steps = steps_of(s);
     CHECK(std::set<double>(steps.begin(), steps.end()).size() > 1);
     CHECK(seconds(s.job.step.duration()) == range_of_draws(steps).median);
-    const CampaignResult result = run_campaign(s, {});
-    for (const ReplicaResult& r : result.replicas) {
+    const WholeCampaign result = run_whole(s);
+    for (const ReplicaResult& r : result.each) {
         CHECK(r.metrics[4].name == "step_time");
         CHECK(r.metrics[4].value == steps[static_cast<std::size_t>(r.index) % 8]);
     }

@@ -73,7 +73,7 @@ inline std::string store_text(const StorageSystem& store) {
 
 // What `railyard cost` reports.
 inline std::string cost_text(const Scenario& s, const CampaignResult& r) {
-    const CostStudy study = study_costs(s, r.replicas);
+    const CostStudy study = study_costs(s.cost->plan, r.uses);
     const CostRange range =
         study.range([](const YearlyCost& c) { return c.per_goodput_gpu_hour(); });
     const double budget = s.cost->plan.budget.value_or(study.typical.capital);

@@ -5,7 +5,7 @@
 
 #include <tuple>
 
-#include "models/campaign/campaign.h"
+#include "tests/models/whole_campaign.h"
 
 using namespace railyard;
 
@@ -108,8 +108,8 @@ TEST_CASE(
             const auto walls = node_save_walls(s, limits.client_write, limits.create_latency);
             CHECK(longest(walls).wall == wall);
             CHECK(simulated(s) == doctest::Approx(seconds(longest(walls).time)));
-            const CampaignResult r = run_campaign(s, {});
-            CHECK(r.replicas[0].job.checkpoint.stall.largest() == wall);
+            const WholeCampaign r = run_whole(s);
+            CHECK(r.each[0].job.checkpoint.stall.largest() == wall);
         }
     }
 }

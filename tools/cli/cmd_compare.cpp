@@ -162,10 +162,10 @@ bool run_arms(std::vector<ComparedArm>& arms, unsigned threads) {
         options.progress = [&](std::int64_t done, std::int64_t) {
             progress.update(before + done, total);
         };
-        CampaignResult result = run_campaign(arm.scenario, options);
+        options.finished = [&](const ReplicaResult& r) { arm.records.push_back(record_of(r)); };
+        const CampaignResult result = run_campaign(arm.scenario, options);
         if (result.cancelled) return false;
         before += replicas;
-        for (ReplicaResult& r : result.replicas) arm.records.push_back(record_of(std::move(r)));
         arm.summary = summarise_point(arm.records, arm.scenario);
         if (arm.scenario.cost) arm.cost = study_costs(arm.records, arm.scenario);
         arm.limits = result.limits;

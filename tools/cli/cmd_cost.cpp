@@ -55,7 +55,7 @@ std::optional<Costed> cost_of(const std::string& path, ScenarioChanges changes, 
     options.cancelled = &interrupted();
     out.result = run_campaign(out.scenario, options);
     if (out.result.cancelled) throw Interrupted();
-    out.study = study_costs(out.scenario, out.result.replicas);
+    out.study = study_costs(out.scenario.cost->plan, out.result.uses);
     return out;
 }
 
@@ -103,9 +103,7 @@ std::vector<double> quantities_of(const std::vector<CostLine>& lines) {
 // Of a year, as the campaign uses it and the rest of it idle.
 std::vector<double> used_per_year(const Costed& c) {
     const CostPlan& plan = c.scenario.cost->plan;
-    std::vector<CampaignUse> campaigns;
-    for (const ReplicaResult& r : c.result.replicas) campaigns.push_back(usage_of(c.scenario, r));
-    const CampaignUse all = together(campaigns);
+    const CampaignUse all = together(c.result.uses);
     std::vector<double> out;
     for (std::size_t i = 0; i < plan.used.size(); ++i) {
         out.push_back(used_in_a_year(plan, i, all));

@@ -44,7 +44,7 @@ std::string json_text(const Scenario& s, const CampaignResult& r) {
     std::vector<MetricSummary> summaries = r.metrics;
     std::optional<CostStudy> cost;
     if (s.cost) {
-        cost = study_costs(s, r.replicas);
+        cost = study_costs(s.cost->plan, r.uses);
         carry_prices(*cost, summaries);
     }
     for (const MetricSummary& m : summaries) {
@@ -70,7 +70,7 @@ std::string json_text(const Scenario& s, const CampaignResult& r) {
         {"scenario", s.file},
         {"version", version()},
         {"seed", s.seed},
-        {"replicas", r.replicas.size()},
+        {"replicas", r.replicas},
         {"digest", r.digest},
         {"complete", r.ending() == Ending::complete},
         {"limits", limits},
@@ -258,19 +258,18 @@ void print_other_clock(const Scenario& s, const CampaignResult& r, const std::st
         return;
     }
     Scenario& other = *loaded;
-    constexpr std::size_t replicas_max = 8;
-    const std::size_t replicas = std::min(r.replicas.size(), replicas_max);
-    other.replicas = static_cast<std::int64_t>(replicas);
+    constexpr std::int64_t replicas_max = 8;
+    other.replicas = std::min(r.replicas, replicas_max);
     CampaignOptions options;
     options.threads = threads;
     options.cancelled = &interrupted();
     const CampaignResult result = run_campaign(other, options);
     if (result.cancelled) return;
     double difference = 0;
-    for (std::size_t i = 0; i < replicas; ++i) {
-        difference += (result.replicas[i].ledger.fraction(Category::productive) -
-                       r.replicas[i].ledger.fraction(Category::productive)) /
-                      static_cast<double>(replicas);
+    const std::vector<double>& goodput = r.values.find("goodput")->values;
+    const std::vector<double>& others = result.values.find("goodput")->values;
+    for (std::size_t i = 0; i < others.size(); ++i) {
+        difference += (others[i] - goodput[i]) / static_cast<double>(others.size());
     }
     constexpr double worth_saying = 5e-5;
     if (std::abs(difference) < worth_saying) return;
@@ -311,11 +310,6 @@ void print_estimates(const std::vector<EstimateEffect>& effects, std::size_t rea
     fmt::print(
         "{}  {} estimates were read, {} of them move goodput; * no range is printed for it\n",
         table.text(), read_count, effects.size());
-}
-
-bool out_of_events(const CampaignResult& result) {
-    return std::any_of(result.replicas.begin(), result.replicas.end(),
-                       [](const ReplicaResult& r) { return r.ending == Ending::limit; });
 }
 
 struct RunArguments {
@@ -414,7 +408,7 @@ int cmd_run(const std::vector<std::string>& arguments) {
         result = run_campaign(scenario, options);
     }
     saved.finish(result);
-    if (result.replicas.empty()) {
+    if (result.replicas == 0) {
         fmt::print(stderr, "railyard: interrupted before the first replica was finished\n");
         return exit_interrupted;
     }
@@ -447,32 +441,28 @@ int cmd_run(const std::vector<std::string>& arguments) {
                             scenario.estimates.size());
         }
         fmt::print("\n  digest {}  trajectory {}  seed {}  {} replicas of {}\n", result.digest,
-                   result.trajectory, scenario.seed, result.replicas.size(),
+                   result.trajectory, scenario.seed, result.replicas,
                    time_text(result.simulated_s));
         fmt::print("  simulated in {} of CPU, {} per replica\n", time_text(result.cpu_s),
-                   time_text(result.cpu_s / static_cast<double>(result.replicas.size())));
+                   time_text(result.cpu_s / static_cast<double>(result.replicas)));
     }
     if (result.cancelled) {
         fmt::print(stderr,
                    "railyard: interrupted: this is the result of the {} of {} replicas that were "
                    "finished\n",
-                   result.replicas.size(), scenario.replicas);
+                   result.replicas, scenario.replicas);
         return exit_interrupted;
     }
     switch (result.ending()) {
         case Ending::complete:
             break;
         case Ending::stuck:
-            for (const ReplicaResult& r : result.replicas) {
-                if (r.ending != Ending::stuck) continue;
-                fmt::print(stderr, "railyard: stuck: replica {} at {}: {}\n", r.index,
-                           to_text(r.simulated), r.stuck_report);
-                break;
-            }
+            fmt::print(stderr, "railyard: stuck: replica {} at {}: {}\n", result.stuck->replica,
+                       to_text(result.stuck->at.time_since_epoch()), result.stuck->report);
             return exit_stuck;
         case Ending::limit:
             complain_of_limits(result.limits);
-            if (out_of_events(result)) {
+            if (result.out_of_events) {
                 fmt::print(stderr,
                            "railyard: limit: run.events_max = {} was reached: this result is "
                            "partial\n    raise it with --set run.events_max=...\n",

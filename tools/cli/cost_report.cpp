@@ -125,7 +125,7 @@ Json cost_json(const Scenario& s, const CostStudy& study) {
 
 void print_cost(const Scenario& s, const CampaignResult& r) {
     if (!s.cost) return;
-    print_cost_figures(s, study_costs(s, r.replicas));
+    print_cost_figures(s, study_costs(s.cost->plan, r.uses));
 }
 
 }  // namespace railyard

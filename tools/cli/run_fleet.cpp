@@ -116,7 +116,7 @@ void print_sizes(const CampaignResult& r) {
 
 void print_refused(const CampaignResult& r) {
     std::map<std::string, std::int64_t> reasons;
-    for (const RefusedJob& job : r.replicas[0].refused) ++reasons[job.reason];
+    for (const RefusedJob& job : r.refused) ++reasons[job.reason];
     for (const auto& [reason, count] : reasons) {
         fmt::print("  refused, {} of replica 0: {}\n", count, reason);
     }

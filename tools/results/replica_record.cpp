@@ -8,7 +8,6 @@
 #include <stdexcept>
 
 #include "sim/check.h"
-#include "sim/fingerprint.h"
 
 namespace railyard {
 
@@ -142,40 +141,50 @@ CostStudy study_costs(std::span<const StoredReplica> replicas, const Scenario& s
     return study_costs(scenario.cost->plan, campaigns);
 }
 
-PointSummary summarise_point(std::span<const StoredReplica> replicas, const Scenario& scenario) {
-    RY_CHECK(!replicas.empty());
-    PointSummary out;
-    out.replicas = static_cast<std::int64_t>(replicas.size());
-    out.interruptions.assign(replicas[0].interruptions.size(), 0);
-    const double n = static_cast<double>(replicas.size());
-    std::vector<std::span<const Metric>> metrics;
-    Fingerprint digest;
-    Fingerprint trajectory;
-    for (const StoredReplica& r : replicas) {
-        metrics.emplace_back(r.metrics);
-        digest.add(r.outcome);
-        trajectory.add(r.trajectory);
-        for (std::size_t c = 0; c < out.interruptions.size(); ++c) {
-            out.interruptions[c] += static_cast<double>(r.interruptions[c]) / n;
-        }
-        if (r.ending == Ending::stuck || out.ending == Ending::complete) out.ending = r.ending;
+void PointTally::add(const StoredReplica& r) {
+    if (replicas_++ == 0) interruptions_.assign(r.interruptions.size(), 0);
+    metrics_.add(r.metrics);
+    if (scenario_.cost) {
+        uses_.push_back(campaign_use(scenario_, r.metrics, Duration(r.simulated_ns)));
     }
-    out.metrics = summarise_metrics(metrics, scenario.draws.size());
-    if (scenario.cost) carry_prices(study_costs(replicas, scenario), out.metrics);
-    std::vector<double> fractions(replicas.size());
-    std::vector<double> gpu_s(replicas.size());
+    digest_.add(r.outcome);
+    trajectory_.add(r.trajectory);
+    for (std::size_t c = 0; c < interruptions_.size(); ++c) {
+        interruptions_[c] += static_cast<double>(r.interruptions[c]) / wanted_;
+    }
     for (std::size_t c = 0; c < category_count; ++c) {
-        for (std::size_t i = 0; i < replicas.size(); ++i) {
-            fractions[i] = replicas[i].ledger[c];
-            gpu_s[i] = fractions[i] * static_cast<double>(scenario.gpus()) *
-                       static_cast<double>(replicas[i].simulated_ns) * 1e-9;
-        }
-        out.ledger.push_back(summarise(fractions).mean);
-        out.gpu_s.push_back(summarise(gpu_s).mean);
+        ledger_[c].add(r.ledger[c]);
+        gpu_s_[c].add(r.ledger[c] * static_cast<double>(scenario_.gpus()) *
+                      static_cast<double>(r.simulated_ns) * 1e-9);
     }
-    out.digest = digest.hex();
-    out.trajectory = trajectory.hex();
+    if (r.ending == Ending::stuck || ending_ == Ending::complete) ending_ = r.ending;
+}
+
+PointSummary PointTally::summary() const {
+    RY_CHECK(replicas_ > 0);
+    PointSummary out;
+    out.replicas = replicas_;
+    out.ending = ending_;
+    out.metrics = metrics_.summaries(scenario_.draws.size());
+    if (scenario_.cost) carry_prices(study_costs(scenario_.cost->plan, uses_), out.metrics);
+    for (std::size_t c = 0; c < category_count; ++c) {
+        out.ledger.push_back(ledger_[c].mean());
+        out.gpu_s.push_back(gpu_s_[c].mean());
+    }
+    out.interruptions = interruptions_;
+    const double replicas = static_cast<double>(replicas_);
+    if (replicas != wanted_) {
+        for (double& count : out.interruptions) count *= wanted_ / replicas;
+    }
+    out.digest = digest_.hex();
+    out.trajectory = trajectory_.hex();
     return out;
+}
+
+PointSummary summarise_point(std::span<const StoredReplica> replicas, const Scenario& scenario) {
+    PointTally tally(scenario, static_cast<std::int64_t>(replicas.size()));
+    for (const StoredReplica& r : replicas) tally.add(r);
+    return tally.summary();
 }
 
 }  // namespace railyard

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "models/campaign/campaign.h"
+#include "sim/fingerprint.h"
 
 namespace railyard {
 
@@ -51,8 +52,31 @@ struct PointSummary {
 
     const MetricSummary& metric(std::string_view name) const;
 };
-// At least one replica, by index. Intervals of money have what prices leave open in them, others are of the
-// replicas' means.
+
+// Adds a point's replicas up, in order of index, and keeps no more of them than their metrics. Intervals of
+// money have what prices leave open in them, others are of the replicas' means.
+class PointTally {
+  public:
+    PointTally(const Scenario& scenario, std::int64_t replicas_wanted)
+        : scenario_(scenario), wanted_(static_cast<double>(replicas_wanted)) {}
+    void add(const StoredReplica& replica);
+    std::int64_t replicas() const { return replicas_; }
+    PointSummary summary() const;  // of at least one
+
+  private:
+    const Scenario& scenario_;
+    double wanted_;
+    std::int64_t replicas_ = 0;
+    Ending ending_ = Ending::complete;
+    MetricTable metrics_;
+    std::vector<CampaignUse> uses_;
+    std::array<RunningMean, category_count> ledger_{};
+    std::array<RunningMean, category_count> gpu_s_{};
+    std::vector<double> interruptions_;
+    Fingerprint digest_;
+    Fingerprint trajectory_;
+};
+// At least one replica, by index.
 PointSummary summarise_point(std::span<const StoredReplica> replicas, const Scenario& scenario);
 // What a scenario with [cost] costs: prices and failures together.
 CostStudy study_costs(std::span<const StoredReplica> replicas, const Scenario& scenario);

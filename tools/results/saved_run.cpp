@@ -8,7 +8,7 @@ namespace railyard {
 
 SavedRun::SavedRun(const std::string& path, const Scenario& scenario, const std::string& toml,
                    const std::vector<std::string>& settings)
-    : scenario_(scenario) {
+    : scenario_(scenario), tally_(scenario, scenario.replicas) {
     if (path.empty()) return;
     db_ = std::make_unique<ResultsDb>(path);
     RunSpec run;
@@ -28,9 +28,10 @@ SavedRun::SavedRun(const std::string& path, const Scenario& scenario, const std:
 
 void SavedRun::add(const ReplicaResult& replica) {
     attempt([&] {
-        records_.push_back(record_of(replica));
-        if (records_.size() == 1) db_->describe_point(point_, scenario_, records_[0]);
-        db_->add(point_, records_.back(), texts_of(records_.back()));
+        const StoredReplica record = record_of(replica);
+        if (tally_.replicas() == 0) db_->describe_point(point_, scenario_, record);
+        tally_.add(record);
+        db_->add(point_, record, texts_of(record));
         if (!replica.log.empty()) db_->add_events(point_, replica.index, replica.log);
         db_->commit_when_due();
     });
@@ -39,8 +40,8 @@ void SavedRun::add(const ReplicaResult& replica) {
 void SavedRun::finish(const CampaignResult& result) {
     attempt([&] {
         const std::string ending = ending_name(result.ending());
-        if (!records_.empty()) {
-            db_->finish_point(point_, scenario_.causes, summarise_point(records_, scenario_),
+        if (tally_.replicas() > 0) {
+            db_->finish_point(point_, scenario_.causes, tally_.summary(),
                               result.cancelled ? "open" : ending);
         }
         db_->finish_run(run_, result.cancelled ? "interrupted" : ending, result.digest,

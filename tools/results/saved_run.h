@@ -23,7 +23,7 @@ class SavedRun {
     const Scenario& scenario_;
     std::int64_t run_ = 0;
     std::int64_t point_ = 0;
-    std::vector<StoredReplica> records_;
+    PointTally tally_;
     bool failed_ = false;
 };
 

@@ -13,23 +13,6 @@ namespace railyard {
 
 namespace {
 
-const Metric& metric_of(const ReplicaResult& replica, const std::string& name) {
-    const auto found = std::find_if(replica.metrics.begin(), replica.metrics.end(),
-                                    [&](const Metric& m) { return m.name == name; });
-    if (found != replica.metrics.end()) return *found;
-    throw ScenarioError(fmt::format("a variant of the scenario has no metric '{}'", name));
-}
-
-// Of everything that a run prints about its replicas.
-std::uint64_t fingerprint_of(const CampaignResult& result) {
-    Fingerprint all;
-    for (const ReplicaResult& r : result.replicas) {
-        all.add(r.outcome);
-        for (const Metric& metric : r.metrics) all.add(metric.value);
-    }
-    return all.value();
-}
-
 Trial run_one(const TrialOptions& options, const ScenarioChanges& changes, unsigned threads) {
     Trial trial;
     std::optional<Scenario> scenario;
@@ -49,18 +32,26 @@ Trial run_one(const TrialOptions& options, const ScenarioChanges& changes, unsig
     CampaignOptions campaign;
     campaign.threads = threads;
     campaign.cancelled = options.cancelled;
+    Fingerprint all;  // of everything that a run prints about its replicas
+    campaign.finished = [&](const ReplicaResult& r) {
+        all.add(r.outcome);
+        for (const Metric& metric : r.metrics) all.add(metric.value);
+    };
     const CampaignResult result = run_campaign(*scenario, campaign);
     if (result.cancelled) throw Interrupted();
     for (const std::string& metric : options.metrics) {
-        std::vector<Metric> of_replicas;
-        for (const ReplicaResult& r : result.replicas) {
-            of_replicas.push_back(metric_of(r, metric));
+        const MetricTable::Column* of_replicas = result.values.find(metric);
+        if (of_replicas == nullptr) {
+            throw ScenarioError(
+                fmt::format("a variant of the scenario has no metric '{}'", metric));
         }
-        trial.values.push_back(paired_values(of_replicas));
+        trial.values.push_back(paired_values(*of_replicas));
     }
-    if (options.prices && scenario->cost) trial.cost = study_costs(*scenario, result.replicas);
+    if (options.prices && scenario->cost) {
+        trial.cost = study_costs(scenario->cost->plan, result.uses);
+    }
     trial.ledger = result.ledger;
-    trial.fingerprint = fingerprint_of(result);
+    trial.fingerprint = all.value();
     trial.ending = result.ending();
     return trial;
 }

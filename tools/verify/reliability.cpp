@@ -322,10 +322,9 @@ double any_failure_percent(double per_gpu_year, std::int64_t gpus, const char* l
                         fmt::format("[[failures.cause]]\nname = \"gpu\"\nrate_per_gpu = \"{} "
                                     "/year\"\n",
                                     per_gpu_year));
-    const auto some =
-        std::count_if(r.replicas.begin(), r.replicas.end(),
-                      [](const ReplicaResult& each) { return each.job.interruptions[0] > 0; });
-    return 100 * static_cast<double>(some) / static_cast<double>(r.replicas.size());
+    const auto some = std::ranges::count_if(r.values.find("interruptions")->values,
+                                            [](double n) { return n > 0; });
+    return 100 * static_cast<double>(some) / static_cast<double>(r.replicas);
 }
 
 // ---- mixes: what was put in, through a campaign, by cause ----
