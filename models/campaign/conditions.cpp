@@ -58,9 +58,12 @@ void model_conditions_on(const Scenario& s, const NetworkDraw* draw, std::vector
     for (SmallerJob& size : smaller) {
         const ParallelPlan plan = with_replicas(s.plan, size.replicas);
         // On a network the ranks that are left are on the first nodes.
-        Scenario with_fewer = s;
-        if (s.fidelity != Fidelity::analytic) with_fewer.job.nodes = size.nodes;
-        StepModel steps = steps_of(with_fewer);
+        std::optional<Scenario> with_fewer;
+        if (s.fidelity != Fidelity::analytic) {
+            with_fewer = s;
+            with_fewer->job.nodes = size.nodes;
+        }
+        StepModel steps = steps_of(with_fewer ? *with_fewer : s);
         size.step = steps.step(plan);
         size.step.degraded =
             std::max(Duration{}, steps.step(plan, s.faults).duration() - size.step.duration());

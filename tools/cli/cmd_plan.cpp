@@ -103,7 +103,8 @@ void print_given(const Scenario& s, const CriticalPath& path, std::optional<Dura
 struct BestPlan {
     ParallelPlan plan;
     StepTime step;
-    Duration ideal_step{};  // on an ideal network
+    std::optional<DrawRange> draws{};  // of the network's luck, of which `step` has the middle one
+    Duration ideal_step{};             // on an ideal network
     double memory_bytes = 0;
 };
 
@@ -139,6 +140,9 @@ void print_best(const Scenario& s, const BestPlans& best) {
                                           {"step", Table::Align::right},
                                           {"MFU (bf16)", Table::Align::right},
                                           {"GB per GPU", Table::Align::right}};
+    const bool luck =
+        std::ranges::any_of(best.plans, [](const BestPlan& b) { return b.draws.has_value(); });
+    if (luck) columns.push_back({"over draws of luck", Table::Align::right});
     if (best.network) columns.push_back({"step on an ideal network", Table::Align::right});
     Table table(columns);
     for (const BestPlan& b : best.plans) {
@@ -155,6 +159,11 @@ void print_best(const Scenario& s, const BestPlans& best) {
                                           to_text(b.step.duration()),
                                           fmt::format("{:.1f} %", 100 * mfu(s, b.step)),
                                           fmt::format("{:.1f}", b.memory_bytes * 1e-9)};
+        if (luck) {
+            cells.push_back(b.draws ? fmt::format("{} to {}", to_text(from_seconds(b.draws->low)),
+                                                  to_text(from_seconds(b.draws->high)))
+                                    : "the same");
+        }
         if (best.network) cells.push_back(to_text(b.ideal_step));
         table.add(cells);
     }
@@ -176,26 +185,30 @@ void print_best(const Scenario& s, const BestPlans& best) {
 Json plan_json(const Scenario& s, const BestPlan& best) {
     const ParallelPlan& p = best.plan;
     const StepTime& step = best.step;
-    return {{"tensor", p.tensor},
-            {"context", p.context},
-            {"pipeline", p.pipeline},
-            {"data", p.data},
-            {"expert", p.expert},
-            {"shard_ranks", p.shards()},
-            {"interleave", p.interleave},
-            {"microbatch", p.microbatch},
-            {"zero", p.zero},
-            {"recompute", recompute_names()[static_cast<std::size_t>(p.recompute)]},
-            {"step_s", seconds(step.duration())},
-            {"compute_s", seconds(step.compute)},
-            {"exposed_communication_s", seconds(step.exposed_communication)},
-            {"bubble_s", seconds(step.bubble)},
-            {"straggler_wait_s", seconds(step.straggler_wait)},
-            {"degraded_s", seconds(step.degraded)},
-            {"data_wait_s", seconds(step.data_wait)},
-            {"ideal_network_step_s", seconds(best.ideal_step)},
-            {"mfu", mfu(s, step)},
-            {"memory_bytes", best.memory_bytes}};
+    Json out = {{"tensor", p.tensor},
+                {"context", p.context},
+                {"pipeline", p.pipeline},
+                {"data", p.data},
+                {"expert", p.expert},
+                {"shard_ranks", p.shards()},
+                {"interleave", p.interleave},
+                {"microbatch", p.microbatch},
+                {"zero", p.zero},
+                {"recompute", recompute_names()[static_cast<std::size_t>(p.recompute)]},
+                {"step_s", seconds(step.duration())},
+                {"compute_s", seconds(step.compute)},
+                {"exposed_communication_s", seconds(step.exposed_communication)},
+                {"bubble_s", seconds(step.bubble)},
+                {"straggler_wait_s", seconds(step.straggler_wait)},
+                {"degraded_s", seconds(step.degraded)},
+                {"data_wait_s", seconds(step.data_wait)},
+                {"ideal_network_step_s", seconds(best.ideal_step)},
+                {"mfu", mfu(s, step)},
+                {"memory_bytes", best.memory_bytes}};
+    if (best.draws) {
+        out["network_draws"] = range_json(*best.draws);
+    }
+    return out;
 }
 
 // The scenario with this plan, its step modelled.
@@ -217,10 +230,14 @@ class Planner {
 };
 
 BestPlan as_run(const Scenario& s) {
-    return {s.plan, s.job.step, s.analytic_step.duration(), total_bytes(s.memory)};
+    BestPlan out{s.plan, s.job.step, {}, s.analytic_step.duration(), total_bytes(s.memory)};
+    if (!s.draws.empty()) out.draws = range_of_steps(s);
+    return out;
 }
 
-// Found on an ideal network, then on the scenario's, and at last put into the scenario as 'run' would.
+// Found on an ideal network, then on the scenario's with the luck that the plan as given is printed with,
+// and at last put into the scenario as 'run' would, over all draws of that luck: which one is in the middle
+// is the plan's.
 BestPlans find_best(const Scenario& s, const Planner& planner, std::size_t top,
                     std::int64_t splits_max) {
     BestPlans out;
@@ -232,7 +249,7 @@ BestPlans find_best(const Scenario& s, const Planner& planner, std::size_t top,
         out.ideal.best.begin(),
         out.ideal.best.begin() + static_cast<std::ptrdiff_t>(std::min(top, out.ideal.best.size())));
     if (s.fidelity != Fidelity::analytic) {
-        Communicators network = communicators(s, s.fidelity);
+        Communicators network = communicators(s, s.fidelity, {}, false, usual_draw(s));
         out.network = search_on_network(task, out.ideal, network, top, splits_max);
         best = out.network->best;
     }
@@ -332,7 +349,6 @@ int cmd_plan(const std::vector<std::string>& arguments) {
                              {"tried_on_network", best.network->splits},
                              {"others_are_slower", best.network->complete}};
         }
-        if (!s.draws.empty()) out["given"]["network_draws"] = draws_json(s);
         fmt::print("{}\n", one_line(out));
         return complain_of_limits(best.limits);
     }
