@@ -90,6 +90,16 @@ double sorted_quantile(std::span<const double> sorted, double p) {
     return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
+std::size_t nearest_place(double p, std::size_t n) {
+    RY_CHECK(n > 0 && p >= 0 && p <= 1);
+    return static_cast<std::size_t>(std::llround(p * static_cast<double>(n - 1)));
+}
+
+std::size_t place_after(double p, std::size_t n) {
+    RY_CHECK(n > 0 && p >= 0 && p < 1);
+    return static_cast<std::size_t>(p * static_cast<double>(n));
+}
+
 double expected_max_normal(std::int64_t n) {
     RY_CHECK(n >= 1);
     // E[max] is the integral of [x > 0] - F(x)^n, with F summed up by Simpson's rule on the way and the

@@ -36,6 +36,11 @@ double student_t_quantile(double p, double degrees);
 // Quantile p of values that are sorted, at least one: between two neighbours on the line that joins them.
 double sorted_quantile(std::span<const double> sorted, double p);
 
+// Places among n sorted values, at least one: the one that is nearest to a share p, 0 to 1, of the way from
+// the first to the last; and, with p < 1, the first that has a share p of them before it.
+std::size_t nearest_place(double p, std::size_t n);
+std::size_t place_after(double p, std::size_t n);
+
 // The expected largest of n >= 1 independent standard normal values, within 1e-4, from IEEE basic
 // operations only.
 double expected_max_normal(std::int64_t n);

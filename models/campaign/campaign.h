@@ -112,22 +112,6 @@ struct CampaignResult {
 
 CampaignResult run_campaign(const Scenario& scenario, const CampaignOptions& options);
 
-// What the answer hangs on: for each estimate that was read, what changes with it at either end of its
-// range, on the same random numbers. Largest swing of goodput first; those without effect are left out.
-struct EstimateEffect {
-    struct Change {
-        double goodput = 0;  // difference
-        double speed = 0;    // relative change of kept steps per time
-    };
-    Estimate estimate;
-    std::optional<Change> low;  // none: that end makes no possible design
-    std::optional<Change> high;
-    double swing() const;
-};
-std::vector<EstimateEffect> rank_estimates(std::string_view scenario_text, const std::string& name,
-                                           const ScenarioChanges& changes, std::int64_t replicas,
-                                           unsigned threads, const std::atomic<bool>& cancelled);
-
 // CPU seconds that this process has used.
 double process_cpu_seconds();
 

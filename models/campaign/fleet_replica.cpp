@@ -9,6 +9,7 @@
 #include "models/campaign/campaign.h"
 #include "models/campaign/fleet_feeds.h"
 #include "models/campaign/fleet_steps.h"
+#include "sim/statistics.h"
 
 namespace railyard {
 
@@ -18,7 +19,7 @@ double ratio(double a, double b) {
     return b > 0 ? a / b : 0;
 }
 
-// Mean, median and 95th percentile; a percentile p is the value at place int(p n) of n sorted ones.
+// Mean, median and 95th percentile.
 void add_distribution(const std::string& name, const char* unit, std::vector<double> values,
                       std::vector<Metric>& out) {
     std::sort(values.begin(), values.end());
@@ -26,7 +27,7 @@ void add_distribution(const std::string& name, const char* unit, std::vector<dou
     for (const double value : values) sum += value;
     const auto at = [&](double p) {
         if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
-        return values[static_cast<std::size_t>(p * static_cast<double>(values.size()))];
+        return values[place_after(p, values.size())];
     };
     out.push_back(mean_metric(name + "_mean", unit, sum, static_cast<double>(values.size())));
     out.push_back(plain_metric(name + "_median", unit, at(0.5)));

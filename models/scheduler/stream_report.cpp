@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/statistics.h"
+
 namespace railyard {
 
 namespace {
@@ -25,9 +27,7 @@ class Collector {
     StreamStatistics statistics();
 
   private:
-    Duration percentile(double p) const {
-        return waits_[static_cast<std::size_t>(p * static_cast<double>(waits_.size()))];
-    }
+    Duration percentile(double p) const { return waits_[place_after(p, waits_.size())]; }
 
     StreamStatistics out_;
     std::vector<Duration> waits_;

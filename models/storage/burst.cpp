@@ -10,6 +10,7 @@
 #include "models/storage/metadata_queue.h"
 #include "sim/check.h"
 #include "sim/fingerprint.h"
+#include "sim/statistics.h"
 
 namespace railyard {
 
@@ -261,10 +262,10 @@ DirectedLimits directed(const StoreLimits& limits, Direction direction) {
 Duration BurstResult::rank_end(double quantile) const {
     RY_CHECK(!rank_ends.empty());
     std::vector<Duration> sorted = rank_ends;
-    const auto at = static_cast<std::ptrdiff_t>(
-        std::llround(quantile * static_cast<double>(sorted.size() - 1)));
-    std::nth_element(sorted.begin(), sorted.begin() + at, sorted.end());
-    return sorted[static_cast<std::size_t>(at)];
+    const std::size_t at = nearest_place(quantile, sorted.size());
+    std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(at),
+                     sorted.end());
+    return sorted[at];
 }
 
 Bandwidth BurstResult::rank_bandwidth(double quantile) const {

@@ -89,15 +89,6 @@ TEST_CASE("cancelling keeps what was finished") {
     CHECK(r.each[2].outcome == run(1).each[2].outcome);
 }
 
-TEST_CASE("the estimates that matter come first, and those that don't not at all") {
-    static const std::atomic<bool> never{false};
-    const std::vector<EstimateEffect> effects = rank_estimates(small, "small", {}, 4, 2, never);
-    REQUIRE(effects.size() >= 2);
-    for (std::size_t i = 1; i < effects.size(); ++i)
-        CHECK(effects[i - 1].swing() >= effects[i].swing());
-    CHECK(effects.back().swing() > 0);
-}
-
 TEST_CASE("a campaign that cannot end is marked, not believed") {
     Scenario s = load_scenario(small, "small");
     s.events_max = 100;

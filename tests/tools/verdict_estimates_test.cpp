@@ -141,3 +141,21 @@ TEST_CASE("launches are the CPU's and the framework's: no GPU makes them longer"
     }
     CHECK(nodes > 5);
 }
+
+TEST_CASE("the estimates that an answer hangs on come first, and those that don't not at all") {
+    TrialOptions like = options_of(stalls);
+    like.replicas = 2;
+    const std::vector<EstimateEffect> effects = rank_estimates(like, {"", stalls, "a.toml", {}});
+    REQUIRE_FALSE(effects.empty());
+    CHECK(effects[0].estimate.path == "storage.server_write_bandwidth");
+    // Goodput is the time in steps, which here are all that a job has to do with its time.
+    REQUIRE(effects[0].low);
+    CHECK(
+        effects[0].low->goodput ==
+        doctest::Approx(stalled(10 * effects[0].estimate.low_factor) - stalled(10)).epsilon(1e-3));
+    CHECK(effects[0].low->speed ==
+          doctest::Approx(effects[0].low->goodput / stalled(10)).epsilon(1e-3));
+    for (std::size_t i = 1; i < effects.size(); ++i)
+        CHECK(effects[i - 1].swing() >= effects[i].swing());
+    CHECK(effects.back().swing() > 0);
+}

@@ -22,6 +22,7 @@
 #include "tools/cli/terminal_observer.h"
 #include "tools/program/json_text.h"
 #include "tools/results/saved_run.h"
+#include "tools/study/verdict_estimates.h"
 
 namespace railyard {
 
@@ -435,9 +436,11 @@ int cmd_run(const std::vector<std::string>& arguments) {
             print_other_clock(scenario, result, text, args->changes, args->threads);
         }
         if (!args->quiet_estimates && !result.cancelled) {
-            constexpr std::int64_t replicas_per_estimate = 8;
-            print_estimates(rank_estimates(text, args->path, args->changes, replicas_per_estimate,
-                                           args->threads, interrupted()),
+            TrialOptions like;
+            like.replicas = 8;
+            like.threads = args->threads;
+            like.cancelled = &interrupted();
+            print_estimates(rank_estimates(like, {"", text, args->path, args->changes}),
                             scenario.estimates.size());
         }
         fmt::print("\n  digest {}  trajectory {}  seed {}  {} replicas of {}\n", result.digest,

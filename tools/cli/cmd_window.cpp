@@ -8,6 +8,7 @@
 #include <set>
 
 #include "models/campaign/campaign.h"
+#include "sim/statistics.h"
 #include "tools/cli/cmd.h"
 #include "tools/cli/options.h"
 #include "tools/cli/terminal.h"
@@ -87,9 +88,7 @@ double mean(const std::vector<double>& values) {
     return values.empty() ? 0 : sum / static_cast<double>(values.size());
 }
 double quantile(const std::vector<double>& sorted, double q) {
-    if (sorted.empty()) return 0;
-    const auto last = static_cast<double>(sorted.size() - 1);
-    return sorted[static_cast<std::size_t>(q * last + 0.5)];
+    return sorted.empty() ? 0 : sorted[nearest_place(q, sorted.size())];
 }
 
 // Links by where they run: what was paused and queued between two levels.

@@ -11,6 +11,7 @@
 #include "models/campaign/campaign.h"
 #include "tools/program/program.h"
 #include "tools/report/topology_drawing.h"
+#include "tools/study/verdict_estimates.h"
 #include "tools/trace/fleet_history.h"
 
 namespace railyard {
@@ -334,11 +335,13 @@ Json report_topologies(const FeaturedPoint& point, const Windows& windows) {
 
 Json report_estimates(const FeaturedPoint& point, const Windows& windows, unsigned threads) {
     return or_problem(point, [&]() -> Json {
-        constexpr std::int64_t replicas = 8;
+        TrialOptions like;
+        like.replicas = 8;
+        like.threads = threads;
+        like.cancelled = &interrupted();
         Json rows = Json::array();
         for (const EstimateEffect& e :
-             rank_estimates(point.toml, point.file, changes_of(point, windows), replicas, threads,
-                            interrupted())) {
+             rank_estimates(like, {"", point.toml, point.file, changes_of(point, windows)})) {
             rows.push_back({{"path", e.estimate.path},
                             {"value", e.estimate.value},
                             {"source", e.estimate.source},

@@ -23,7 +23,7 @@ std::string UncertainInput::value() const {
 namespace {
 
 double factor_at(const Estimate& e, double share) {
-    return e.low_factor + (e.high_factor - e.low_factor) * share;
+    return std::lerp(e.low_factor, e.high_factor, share);
 }
 
 }  // namespace

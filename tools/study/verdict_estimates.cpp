@@ -39,9 +39,11 @@ struct DesignMeans {
     bool interrupted = false;
 };
 
-// Means over so many replicas, with these inputs of the design at their ends.
-DesignMeans means_over(std::int64_t replicas, const TrialOptions& like, const JudgedDesign& design,
-                       const std::string& metric, std::vector<UncertainInput> inputs) {
+// So many replicas of the design as it is, then with each of these inputs at its low end and at its high one.
+std::vector<std::optional<Trial>> trials_at_ends(std::int64_t replicas, const TrialOptions& like,
+                                                 const JudgedDesign& design,
+                                                 std::vector<std::string> metrics,
+                                                 const std::vector<UncertainInput>& inputs) {
     std::vector<ScenarioChanges> variants = {design.changes};
     for (const UncertainInput& input : inputs) {
         for (const double share : {0.0, 1.0}) {
@@ -52,9 +54,14 @@ DesignMeans means_over(std::int64_t replicas, const TrialOptions& like, const Ju
     TrialOptions options = like;
     options.text = design.text;
     options.file = design.file;
-    options.metrics = {metric};
+    options.metrics = std::move(metrics);
     options.replicas = replicas;
-    const std::vector<std::optional<Trial>> trials = run_trials(options, variants);
+    return run_trials(options, variants);
+}
+
+DesignMeans means_over(std::int64_t replicas, const TrialOptions& like, const JudgedDesign& design,
+                       const std::string& metric, std::vector<UncertainInput> inputs) {
+    const auto trials = trials_at_ends(replicas, like, design, {metric}, inputs);
     DesignMeans out;
     const auto mean = [&](std::size_t i) -> std::optional<double> {
         out.interrupted |= !trials[i];
@@ -176,6 +183,44 @@ VerdictEstimates answer_estimates(const TrialOptions& like, const JudgedDesign& 
     DesignMeans as_it_is;
     as_it_is.as_is = found.as_is;
     return between(as_it_is, found, {metric, unit, better_of(metric), 0, true});
+}
+
+double EstimateEffect::swing() const {
+    return std::abs(high.value_or(Change{}).goodput - low.value_or(Change{}).goodput);
+}
+
+std::vector<EstimateEffect> rank_estimates(const TrialOptions& like, const JudgedDesign& design) {
+    const Scenario scenario = load_scenario(design.text, design.file, design.changes);
+    std::vector<std::string> metrics = {"goodput", "steps", "wall_time"};
+    if (scenario.fleet) metrics = {"goodput", "utilisation"};
+    JudgedDesign on_one_draw = design;
+    on_one_draw.changes.one_draw = true;  // what an estimate changes, it changes on any
+    const std::vector<UncertainInput> inputs(scenario.estimates.begin(), scenario.estimates.end());
+    const auto trials = trials_at_ends(like.replicas, like, on_one_draw, metrics, inputs);
+    const auto speed_of = [&](const Trial& trial) {
+        const double done = trial.summary(1).mean;
+        return scenario.fleet ? done : done / trial.summary(2).mean;
+    };
+    std::vector<EstimateEffect> effects;
+    if (!trials[0] || !trials[0]->possible()) return effects;
+    const Trial& as_is = *trials[0];
+    const double speed = speed_of(as_is);
+    const auto change =
+        [&](const std::optional<Trial>& trial) -> std::optional<EstimateEffect::Change> {
+        if (!trial->possible()) return std::nullopt;
+        return EstimateEffect::Change{trial->summary(0).mean - as_is.summary(0).mean,
+                                      speed > 0 ? speed_of(*trial) / speed - 1 : -1};
+    };
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        const std::optional<Trial>& low = trials[2 * i + 1];
+        const std::optional<Trial>& high = trials[2 * i + 2];
+        if (!low || !high) break;  // Ctrl-C
+        const EstimateEffect effect{scenario.estimates[i], change(low), change(high)};
+        if (effect.swing() > 0) effects.push_back(effect);
+    }
+    std::stable_sort(effects.begin(), effects.end(),
+                     [](const auto& a, const auto& b) { return a.swing() > b.swing(); });
+    return effects;
 }
 
 }  // namespace railyard

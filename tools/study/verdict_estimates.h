@@ -61,4 +61,18 @@ VerdictEstimates verdict_estimates(const TrialOptions& like, const JudgedDesign&
 VerdictEstimates answer_estimates(const TrialOptions& like, const JudgedDesign& design,
                                   const std::string& metric, const std::string& unit);
 
+// What a run's answer hangs on: for each estimate that was read, what changes with it at either end of its
+// range, on the same random numbers. Largest swing of goodput first; those without effect are left out.
+struct EstimateEffect {
+    struct Change {
+        double goodput = 0;  // difference
+        double speed = 0;    // relative change of kept steps per time; of many jobs of utilisation
+    };
+    Estimate estimate;
+    std::optional<Change> low;  // none: that end makes no possible design
+    std::optional<Change> high;
+    double swing() const;
+};
+std::vector<EstimateEffect> rank_estimates(const TrialOptions& like, const JudgedDesign& design);
+
 }  // namespace railyard

@@ -8,6 +8,7 @@
 #include <map>
 #include <regex>
 
+#include "sim/statistics.h"
 #include "tools/program/installation.h"
 #include "tools/verify/dcqcn_runs.h"
 #include "tools/verify/ns3_runs.h"
@@ -41,14 +42,6 @@ std::vector<double> numbers_in(const std::string& text) {
         at += length;
     }
     return out;
-}
-
-// numpy's: between two order statistics.
-double percentile(const std::vector<double>& sorted, double percent) {
-    const double at = percent / 100 * static_cast<double>(sorted.size() - 1);
-    const auto below = static_cast<std::size_t>(at);
-    const std::size_t above = std::min(below + 1, sorted.size() - 1);
-    return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
 class Ns3Table {
@@ -100,7 +93,7 @@ Metrics Ns3Table::star(const std::string& experiment, const std::string& cc,
     Metrics out = {{"count", static_cast<double>(slowdowns.size())},
                    {"slowdown_mean", mean(slowdowns)}};
     for (const double percent : {1, 5, 10, 25, 50, 75, 90, 95, 99}) {
-        out[fmt::format("p{}", percent)] = percentile(slowdowns, percent);
+        out[fmt::format("p{}", percent)] = sorted_quantile(slowdowns, percent / 100);
     }
     return out;
 }
