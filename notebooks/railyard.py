@@ -217,8 +217,8 @@ class Results:
             raise FileNotFoundError(path)
         self.db = sqlite3.connect(f"{pathlib.Path(path).resolve().as_uri()}?mode=ro", uri=True)
         version = self.sql("SELECT value FROM meta WHERE key = 'schema_version'").value[0]
-        if version != "2":
-            raise ValueError(f"{path} has schema version {version}, this module reads 2")
+        if version != "3":
+            raise ValueError(f"{path} has schema version {version}, this module reads 3")
 
     def sql(self, query, parameters=()):
         return pd.read_sql_query(query, self.db, params=parameters)

@@ -116,8 +116,19 @@ void carry_prices(const CostStudy& study, std::vector<MetricSummary>& metrics) {
     }
 }
 
-PairedComparison compare_money(const CostStudy& a, const CostStudy& b, const CostMetric& metric,
-                               std::size_t replicas, double confidence) {
+double open_by_network(const CostedReplicas& a, const CostedReplicas& b, double confidence) {
+    const std::size_t draws = draws_of_pairs(a.draws, b.draws);
+    if (draws == 0) return 0;
+    const std::size_t pairs = std::min(a.values.size(), b.values.size());
+    return compare_paired(std::span(a.values).first(pairs), std::span(b.values).first(pairs),
+                          Better::lower, confidence, dealt_over(pairs, draws))
+        .interval.half_width();
+}
+
+PairedComparison compare_money(const CostedReplicas& of_a, const CostedReplicas& of_b,
+                               const CostMetric& metric, double confidence) {
+    const CostStudy& a = of_a.study;
+    const CostStudy& b = of_b.study;
     RY_CHECK(a.draws.size() == b.draws.size());
     std::vector<double> first;
     std::vector<double> second;
@@ -128,14 +139,15 @@ PairedComparison compare_money(const CostStudy& a, const CostStudy& b, const Cos
         differences.push_back(first.back() == second.back() ? 0 : second.back() - first.back());
     }
     PairedComparison out = compare_paired(first, second, Better::lower, confidence);
-    out.pairs = replicas;
+    out.pairs = std::min(of_a.values.size(), of_b.values.size());
     out.mean_a = metric.of(a.typical);
     out.mean_b = metric.of(b.typical);
     out.difference = out.mean_b - out.mean_a;
     out.pairs_to_settle.reset();  // no number of replicas tells anybody a price
     std::sort(differences.begin(), differences.end());
-    out.interval = {sorted_quantile(differences, (1 - confidence) / 2),
-                    sorted_quantile(differences, (1 + confidence) / 2)};
+    out.interval = widened({sorted_quantile(differences, (1 - confidence) / 2),
+                            sorted_quantile(differences, (1 + confidence) / 2)},
+                           out.difference, open_by_network(of_a, of_b, confidence));
     if (out.verdict == Verdict::equal) return out;
     out.verdict = out.interval.high < 0  ? Verdict::second
                   : out.interval.low > 0 ? Verdict::first

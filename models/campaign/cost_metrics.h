@@ -27,9 +27,21 @@ CampaignUse campaign_use(const Scenario& scenario, std::span<const Metric> metri
 // prices and failures make of them.
 void carry_prices(const CostStudy& study, std::vector<MetricSummary>& metrics);
 
-// Two designs at the same prices, draw by draw: the middle `confidence` of the difference decides. Student's
-// interval of a mean would say how well the mean over prices is known, not what anybody will pay.
-PairedComparison compare_money(const CostStudy& a, const CostStudy& b, const CostMetric& metric,
-                               std::size_t replicas, double confidence);
+// A design's cost, and a figure of it at typical prices in each replica. These share so many draws of the
+// network's luck.
+struct CostedReplicas {
+    const CostStudy& study;
+    std::vector<double> values;
+    std::size_t draws = 0;
+};
+// How far the difference of the means is open because so few draws of a network were looked at: half of the
+// interval over draws. 0 where replicas share none.
+double open_by_network(const CostedReplicas& a, const CostedReplicas& b, double confidence);
+
+// Two designs at the same prices, draw by draw: the middle `confidence` of the difference decides, wider by
+// what the network leaves open. Student's interval of a mean would say how well the mean over prices is
+// known, not what anybody will pay.
+PairedComparison compare_money(const CostedReplicas& a, const CostedReplicas& b,
+                               const CostMetric& metric, double confidence);
 
 }  // namespace railyard

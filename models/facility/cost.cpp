@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "sim/check.h"
-#include "sim/statistics.h"
 
 namespace railyard {
 
@@ -186,7 +185,7 @@ CostStudy study_costs(const CostPlan& plan, std::span<const CampaignUse> campaig
 }
 
 CostDifference compare_costs(const CostStudy& first, const CostStudy& second,
-                             double (*figure)(const YearlyCost&)) {
+                             double (*figure)(const YearlyCost&), double open) {
     RY_CHECK(first.draws.size() == second.draws.size());
     std::vector<double> differences;
     double cheaper = 0;
@@ -200,7 +199,17 @@ CostDifference compare_costs(const CostStudy& first, const CostStudy& second,
     out.second_cheaper = cheaper / static_cast<double>(first.draws.size());
     out.difference =
         range_of(std::move(differences), figure(second.typical) - figure(first.typical));
+    const Interval middle =
+        widened({out.difference.low, out.difference.high}, out.difference.typical, open);
+    out.difference.low = middle.low;
+    out.difference.high = middle.high;
     return out;
+}
+
+Interval widened(const Interval& around, double value, double open) {
+    if (open <= 0) return around;
+    return {value - std::hypot(value - around.low, open),
+            value + std::hypot(around.high - value, open)};
 }
 
 }  // namespace railyard

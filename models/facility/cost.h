@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/facility/cost_price.h"
+#include "sim/statistics.h"
 
 namespace railyard {
 
@@ -105,7 +106,9 @@ struct CostStudy {
 };
 CostStudy study_costs(const CostPlan& plan, std::span<const CampaignUse> campaigns);
 
-// Two designs at the same prices, draw by draw: the second's cost less the first's.
+// Two designs at the same prices, draw by draw: the second's cost less the first's. `open`: what else
+// leaves the difference open, by so much on either side and whatever prices are; the middle 95 % is wider
+// by it.
 struct CostDifference {
     CostRange difference;
     double second_cheaper = 0;  // share of draws
@@ -113,6 +116,8 @@ struct CostDifference {
     bool decided() const { return difference.low > 0 || difference.high < 0; }
 };
 CostDifference compare_costs(const CostStudy& first, const CostStudy& second,
-                             double (*figure)(const YearlyCost&));
+                             double (*figure)(const YearlyCost&), double open = 0);
+// An interval around a value that is open by so much more on either side, for a reason of its own.
+Interval widened(const Interval& around, double value, double open);
 
 }  // namespace railyard

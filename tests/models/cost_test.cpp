@@ -225,6 +225,39 @@ TEST_CASE("two designs pay the same prices: what they share drops out of the dif
     CHECK_FALSE(compare_costs(a, a, gpu_hour).decided());
 }
 
+TEST_CASE("money is as open as other metrics where few draws of a network were looked at") {
+    const CostPlan first = small_plan();
+    CostPlan second = first;
+    second.capital.push_back({"another leaf", 1, "switch", 1, false});
+    const CampaignUse use = half_a_year();
+    const CostStudy a = study_costs(first, std::span(&use, 1));
+    const CostStudy b = study_costs(second, std::span(&use, 1));
+    const CostMetric& metric = *cost_metric("cost_per_1e12_tokens");
+    // The second is dearer by ten in one draw and by thirty in the other, whatever else happens.
+    std::vector<double> of_a;
+    std::vector<double> of_b;
+    for (int r = 0; r < 16; ++r) {
+        of_a.push_back(100 + r);
+        of_b.push_back(of_a.back() + (r % 2 == 0 ? 10 : 30));
+    }
+    const PairedComparison alone = compare_money({a, of_a, 0}, {b, of_b, 0}, metric, 0.95);
+    CHECK(alone.verdict == Verdict::first);
+    const double open = open_by_network({a, of_a, 2}, {b, of_b, 2}, 0.95);
+    CHECK(open == doctest::Approx(student_t_quantile(0.975, 1) * 10));
+    CHECK(open_by_network({a, of_a, 2}, {b, of_b, 0}, 0.95) == open);
+    CHECK(open_by_network({a, of_a, 0}, {b, of_b, 0}, 0.95) == 0);
+    const PairedComparison shared = compare_money({a, of_a, 2}, {b, of_b, 2}, metric, 0.95);
+    CHECK(shared.difference == alone.difference);
+    CHECK(shared.difference - shared.interval.low ==
+          doctest::Approx(std::hypot(alone.difference - alone.interval.low, open)));
+    CHECK(shared.interval.high - shared.difference ==
+          doctest::Approx(std::hypot(alone.interval.high - alone.difference, open)));
+    // `cost` says the same.
+    const CostDifference d = compare_costs(a, b, metric.of, open);
+    CHECK(d.difference.low == doctest::Approx(shared.interval.low));
+    CHECK(d.difference.high == doctest::Approx(shared.interval.high));
+}
+
 TEST_CASE("what dominates is named first, and failures are among it") {
     CostPlan plan = small_plan();
     plan.draws = 4000;
@@ -402,8 +435,10 @@ servers = 8
     const CostStudy gpfs = study("gpfs");
     const CostMetric* capital_metric = cost_metric("cost_capital");
     REQUIRE(capital_metric != nullptr);
-    CHECK(compare_money(gpfs, study("gpfs"), *capital_metric, 1, 0.95).verdict == Verdict::equal);
-    const PairedComparison p = compare_money(gpfs, study("lustre"), *capital_metric, 1, 0.95);
+    const CostedReplicas of_gpfs{gpfs, {0}};
+    const CostStudy lustre = study("lustre");
+    CHECK(compare_money(of_gpfs, of_gpfs, *capital_metric, 0.95).verdict == Verdict::equal);
+    const PairedComparison p = compare_money(of_gpfs, {lustre, {0}}, *capital_metric, 0.95);
     CHECK(std::abs(p.difference) < 0.1 * p.interval.half_width());
     CHECK(p.interval.low < 0);
     CHECK(p.interval.high > 0);

@@ -324,6 +324,53 @@ def case_designs_are_what_they_say(program, folder):
     check(labels == [("nodes = 16, seed = 1",), ("nodes = 18, seed = 2",)], str(labels))
 
 
+MANY_JOBS = """
+[run]
+replicas = 2
+duration = "3 day"
+[cluster]
+nodes = 4
+[power]
+[scheduler]
+kind = "slurm"
+[[jobs.kind]]
+name = "some"
+gpus = 16
+rate = "20 /day"
+work = "2 h"
+limit = "8 h"
+model = "llama2_7b"
+parallel = { tensor = 8, global_batch = 64 }
+"""
+CAPS = """
+[sweep]
+scenario = "scenario.toml"
+replicas = 2
+[[sweep.axis]]
+key = "power.gpu_cap"
+values = ["700 W", "420 W"]
+"""
+
+
+def case_what_decides_is_what_decides_in_compare(program, folder):
+    files(folder, MANY_JOBS, CAPS)
+    compared, _ = program.run(folder, ["compare", "scenario.toml", "--vary", "power.gpu_cap=700 W,420 W", "--json",
+                                       "--no-estimates"])
+    compared = json.loads(compared)["metric"]
+    check(compared == "jct_mean", compared)
+    swept = program.sweep(folder, "x.sqlite")
+    check(swept["metric"] == "jct_mean", str(swept))
+    # A metric that somebody names decides in its run.
+    swept = program.sweep(folder, "x.sqlite", "--metric", "energy")
+    check((swept["metric"], swept["simulated"]) == ("energy", 0), str(swept))
+    program.run(folder, ["compare", "scenario.toml", "--vary", "power.gpu_cap=700 W,420 W", "--no-estimates",
+                         "--metric", "occupancy", "--better", "lower", "--db", "x.sqlite"])
+    check(query(folder, "x.sqlite", "SELECT kind, metric, better FROM runs ORDER BY run") ==
+          [("sweep", "energy", "lower"), ("compare", "occupancy", "lower")], "what runs are judged by")
+    _, error = program.run(folder, ["sweep", "study.toml", "--db", "x.sqlite", "--metric", "energie"], code=2)
+    check("--metric: no point has a metric 'energie'" in error and "did you mean 'energy'" in error, error)
+
+
 def case_a_study_may_contain_its_scenario(program, folder):
     files(folder)
     (folder / "one.toml").write_text(SCENARIO + STUDY.replace('title = "intervals and stores"', "")

@@ -3,6 +3,12 @@
 #include "tools/study/deciding_metric.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "tools/study/run_verdict.h"
 
 using namespace railyard;
 
@@ -63,7 +69,7 @@ Scenario with(const std::string& text, const std::vector<std::string>& settings)
 DecidingMetric decided(const std::string& text, const std::vector<std::string>& settings) {
     const Scenario a = with(text, {});
     const Scenario b = with(text, settings);
-    return deciding_metric({&a, &b});
+    return deciding_metric(std::vector{work_of(a), work_of(b)});
 }
 
 double mean(const Scenario& s, const std::string& metric) {
@@ -117,6 +123,48 @@ TEST_CASE(
     }
     CHECK(mean(with(many_jobs, {"power.gpu_cap=420 W"}), "goodput") >
           mean(with(many_jobs, {}), "goodput"));
+}
+
+TEST_CASE("what the database keeps of a design decides as the design itself") {
+    const std::string modelled = many_jobs +
+                                 "model = \"llama2_7b\"\n[jobs.kind.parallel]\ntensor = 8\n"
+                                 "global_batch = 64\n";
+    for (const auto& [text, setting, metric] :
+         {std::tuple(one_job, "power.gpu_cap=420 W", "tokens_per_day"),
+          std::tuple(one_job, "job.checkpoint.mode=sync", "goodput"),
+          std::tuple(many_jobs, "power.gpu_cap=420 W", "bounded_slowdown_mean"),
+          std::tuple(modelled, "power.gpu_cap=420 W", "jct_mean")}) {
+        CAPTURE(setting);
+        CHECK(decided(text, {setting}).metric == metric);
+        const WorkBasis a = read_work(text_of(work_of(with(text, {}))));
+        const WorkBasis b = read_work(text_of(work_of(with(text, {setting}))));
+        CHECK(deciding_metric(std::vector{a, b}).metric == metric);
+        CHECK(deciding_metric(std::vector{a, b}).why == decided(text, {setting}).why);
+    }
+}
+
+TEST_CASE("a run in the database is judged by the metric that somebody has named") {
+    const std::filesystem::path file =
+        std::filesystem::temp_directory_path() / fmt::format("railyard-{}.sqlite", ::getpid());
+    {
+        ResultsDb db(file.string());
+        const Scenario s = with(one_job, {});
+        const std::int64_t run = db.begin_run({.kind = "compare", .title = "", .version = "1"});
+        CHECK_FALSE(deciding_metric(run, db.database()));
+        const StoredReplica replica = record_of(run_replica(s, 0, false));
+        const std::int64_t point = db.point({"a.toml", one_job, {}, {"key", 1}, "", "1"});
+        db.attach(run, 0, point, "A");
+        db.describe_point(point, s, replica);
+        db.finish_point(point, s.causes, summarise_point(std::span(&replica, 1), s), "complete");
+        CHECK(deciding_metric(run, db.database())->metric == "goodput");
+        db.decide(run, "interruptions", Better::higher, "");
+        CHECK(deciding_metric(run, db.database())->metric == "interruptions");
+        CHECK(deciding_metric(run, db.database())->better == Better::higher);
+        CHECK(usual_metric(run, db.database())->metric == "goodput");
+        CHECK(named_metric(run, "ettr", db.database()).better == Better::higher);
+        CHECK_THROWS_AS(named_metric(run, "etr", db.database()), ScenarioError);
+    }
+    for (const char* more : {"", "-writer"}) std::filesystem::remove(file.string() + more);
 }
 
 TEST_CASE("a job that never starts has waited until the campaign's end") {

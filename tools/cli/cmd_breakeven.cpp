@@ -143,8 +143,8 @@ Scenario load_at(const BreakevenArguments& args, const Design& design, double x)
 // Whatever is chosen decides at both ends of the range.
 void choose_metric(BreakevenArguments& args, const std::vector<Scenario>& designs) {
     if (args.metric.empty()) {
-        std::vector<const Scenario*> all;
-        for (const Scenario& design : designs) all.push_back(&design);
+        std::vector<WorkBasis> all;
+        for (const Scenario& design : designs) all.push_back(work_of(design));
         const DecidingMetric by = deciding_metric(all);
         args.metric = by.metric;
         args.why = by.why;
@@ -185,16 +185,6 @@ std::optional<Trial> trial_at(const BreakevenArguments& args, const Design& desi
     return trial;
 }
 
-PairedComparison compare_trials(const BreakevenArguments& args, const Trial& a, const Trial& b) {
-    const std::size_t pairs = std::min(a.values[0].size(), b.values[0].size());
-    if (const CostMetric* money = cost_metric(args.metric)) {
-        return compare_money(*a.cost, *b.cost, *money, pairs, 0.95);
-    }
-    return compare_paired(std::span(a.values[0]).first(pairs), std::span(b.values[0]).first(pairs),
-                          better_of(args.metric), 0.95,
-                          dealt_over(pairs, draws_of_pairs(a.draws, b.draws)));
-}
-
 BreakevenResult search(const BreakevenArguments& args) {
     Progress progress("values");
     std::int64_t done = 0;
@@ -206,7 +196,7 @@ BreakevenResult search(const BreakevenArguments& args) {
                               if (!a || !b) return std::nullopt;
                               progress.update(++done,
                                               std::max(done, args.scan_points + roots_expected));
-                              return compare_trials(args, *a, *b);
+                              return compare_trials(*a, *b, 0, args.metric);
                           });
 }
 

@@ -195,8 +195,8 @@ void check_metric(const std::vector<ComparedArm>& arms, const std::string& wante
 DecidingMetric chosen_metric(const std::vector<ComparedArm>& arms, const CompareArguments& args) {
     DecidingMetric out{args.metric, better_of(args.metric), ""};
     if (args.metric.empty()) {
-        std::vector<const Scenario*> designs;
-        for (const ComparedArm& arm : arms) designs.push_back(&arm.scenario);
+        std::vector<WorkBasis> designs;
+        for (const ComparedArm& arm : arms) designs.push_back(work_of(arm.scenario));
         out = deciding_metric(designs);
     } else {
         check_metric(arms, args.metric);
@@ -273,6 +273,7 @@ void save(const Comparison& c, ResultsDb& db) {
                         ending_name(arm.limits.empty() ? arm.summary.ending : Ending::limit));
     }
     for (const MetricComparison& m : c.metrics) db.add_comparison(id, m);
+    db.decide(id, c.decided_by.metric, c.decided_by.better, c.decided_by.why);
     db.finish_run(id, ending_name(worst_ending(c)), "", "");
     db.commit();
 }

@@ -17,6 +17,7 @@
 #include "tools/cli/verdict_table.h"
 #include "tools/program/json_text.h"
 #include "tools/study/arms.h"
+#include "tools/study/deciding_metric.h"
 
 namespace railyard {
 
@@ -189,9 +190,20 @@ Json costed_json(const Costed& c) {
             {"cost", cost_json(c.scenario, c.study)}};
 }
 
-// What decides between designs: what their work costs.
-CostFigure deciding_figure(const std::vector<Costed>& arms) {
-    return cost_figures(arms[0].scenario).back();
+// What decides between designs.
+const CostMetric& deciding_figure(const std::vector<Costed>& arms) {
+    std::vector<WorkBasis> designs;
+    for (const Costed& arm : arms) designs.push_back(work_of(arm.scenario));
+    return *cost_metric(deciding_cost(designs).metric);
+}
+
+CostDifference difference_of(const Costed& a, const Costed& b, const CostMetric& figure) {
+    const auto replicas = [&](const Costed& c) {
+        return CostedReplicas{c.study, c.result.values.find(figure.name)->values,
+                              c.scenario.draws.size()};
+    };
+    return compare_costs(a.study, b.study, figure.of,
+                         open_by_network(replicas(a), replicas(b), 0.95));
 }
 
 // The estimates that decide between the two cheapest of several designs.
@@ -204,8 +216,8 @@ struct Estimated {
 Estimated try_estimates(const std::string& path, const std::vector<Costed>& arms,
                         unsigned threads) {
     const std::string text = read_file(path);
-    const CostFigure figure = deciding_figure(arms);
-    const std::string metric = std::string("cost_") + figure.name;
+    const CostMetric& figure = deciding_figure(arms);
+    const std::string metric(figure.name);
     const auto judged = [&](const Costed& arm) {
         return JudgedDesign{arm.name, text, path, arm.changes};
     };
@@ -222,7 +234,7 @@ Estimated try_estimates(const std::string& path, const std::vector<Costed>& arms
     std::stable_sort(order.begin(), order.end(), [&](const Costed* a, const Costed* b) {
         return figure.of(a->study.typical) < figure.of(b->study.typical);
     });
-    const CostDifference d = compare_costs(order[0]->study, order[1]->study, figure.of);
+    const CostDifference d = difference_of(*order[0], *order[1], figure);
     return {verdict_estimates(like, judged(*order[0]), judged(*order[1]),
                               {metric, "USD", Better::lower, d.difference.typical, d.decided()}),
             order[0]->name, order[1]->name};
@@ -252,14 +264,14 @@ void print_comparison(const std::vector<Costed>& arms) {
                      {"middle 95 %, same prices"},
                      {"cheaper"}});
         for (const Costed& arm : arms) {
-            const CostRange range = arm.study.range(figure.of);
+            const CostRange range = arm.study.range(figure.metric->of);
             std::vector<std::string> row = {
                 arm.name, money_text(range.typical),
                 fmt::format("{} to {}", money_text(range.low), money_text(range.high))};
             if (&arm == &arms[0]) {
                 row.insert(row.end(), {"", "", ""});
             } else {
-                const CostDifference d = compare_costs(arms[0].study, arm.study, figure.of);
+                const CostDifference d = difference_of(arms[0], arm, *figure.metric);
                 row.insert(row.end(), {money_text(d.difference.typical),
                                        fmt::format("{} to {}", money_text(d.difference.low),
                                                    money_text(d.difference.high)),
@@ -276,7 +288,7 @@ Json comparison_json(const std::vector<Costed>& arms) {
     for (std::size_t i = 1; i < arms.size(); ++i) {
         Json figures = Json::object();
         for (const CostFigure& figure : cost_figures(arms[0].scenario)) {
-            const CostDifference d = compare_costs(arms[0].study, arms[i].study, figure.of);
+            const CostDifference d = difference_of(arms[0], arms[i], *figure.metric);
             figures[figure.name] = {{"difference", range_json(d.difference)},
                                     {"share_of_draws_cheaper", d.second_cheaper},
                                     {"decided", d.decided()}};

@@ -12,6 +12,7 @@
 #include "tools/cli/verdict_table.h"
 #include "tools/program/json_text.h"
 #include "tools/study/dead_knobs.h"
+#include "tools/study/deciding_metric.h"
 #include "tools/study/sensitivity.h"
 
 namespace railyard {
@@ -37,8 +38,9 @@ std::optional<SensitivityArguments> parse_sensitivity(const std::vector<std::str
         "screening, and by their parts of the variance. Names keys of the file that change "
         "nothing.");
     line.positional("scenario", -1);
-    line.add()("metric", po::value<std::string>()->default_value("goodput"),
-               "Whose changes count: a metric of run --json");
+    line.add()("metric", po::value<std::string>()->default_value(""),
+               "Whose changes count: a metric of run --json; without it what decides in compare,\n"
+               "goodput of one job and the mean bounded slowdown of many");
     line.add()("over", po::value<std::vector<std::string>>()->composing(),
                "A key and its range: --over job.checkpoint.interval=\"5 min:1 h\"");
     line.add()("over-log", po::value<std::vector<std::string>>()->composing(),
@@ -320,6 +322,9 @@ int cmd_sensitivity(const std::vector<std::string>& arguments) {
     StudyArguments& study = args->study;
     const Scenario scenario = load_scenario(study.trials.text, study.trials.file, study.changes);
     if (!can_start(scenario)) return exit_stuck;
+    if (args->options.metric.empty()) {
+        args->options.metric = deciding_metric(std::vector{work_of(scenario)}).metric;
+    }
     const Metric metric = find_metric(scenario, args->options.metric);
     const std::vector<UncertainInput> inputs = inputs_of(*args, scenario);
 

@@ -32,6 +32,7 @@ struct SweepArguments {
     unsigned threads = 1;
     bool json = false;
     bool estimates = true;
+    std::string metric;  // that decides; empty: deciding_metric says
     bool slurm = false;
     std::int64_t tasks = 16;
     std::string sbatch;
@@ -63,6 +64,8 @@ std::optional<SweepArguments> parse_sweep(const std::vector<std::string>& argume
         "Threads; the result does not depend on it");
     line.add()("json", "Print one JSON object on standard output and nothing else");
     line.add()("no-estimates", "Don't try the estimates that the best point hangs on");
+    line.add()("metric", po::value<std::string>()->default_value(""),
+               "What decides which point is best, as for compare");
     line.add()("on", po::value<std::string>(),
                "slurm: run as a Slurm job array, from and on shared folders");
     line.add()("tasks", po::value<std::int64_t>()->default_value(16),
@@ -104,6 +107,7 @@ std::optional<SweepArguments> parse_sweep(const std::vector<std::string>& argume
     out.sbatch = (*values)["sbatch"].as<std::string>();
     out.poll_s = std::max(0.05, (*values)["poll"].as<double>());
     out.json = values->count("json") > 0;
+    out.metric = (*values)["metric"].as<std::string>();
     out.estimates = values->count("no-estimates") == 0;
     return out;
 }
@@ -151,7 +155,8 @@ void print_best(std::int64_t run, const DecidingMetric& by, Database& db) {
             point.point, by.metric);
     }
     if (!table.empty()) fmt::print("\n{}", table.text());
-    fmt::print("  {} is better: {}\n", by.better == Better::higher ? "higher" : "lower", by.why);
+    fmt::print("  {} is better{}{}\n", by.better == Better::higher ? "higher" : "lower",
+               by.why.empty() ? "" : ": ", by.why);
 }
 
 // What each value of an axis gives, over all others.
@@ -271,9 +276,13 @@ std::string json_text(const SweepPlan& plan, const SweepOutcome& outcome,
 }
 
 std::optional<Judged> judge(const SweepPlan& plan, const SweepArguments& args, ResultsDb& db) {
-    const auto by = deciding_metric(plan.run, db.database());
+    auto by = usual_metric(plan.run, db.database());
     if (!by || interrupted()) return std::nullopt;
-    Judged out{*by, run_verdict(plan.run, *by, db), {}};
+    if (!args.metric.empty()) by = named_metric(plan.run, args.metric, db.database());
+    db.decide(plan.run, by->metric, by->better, by->why);
+    const auto windows = std::make_shared<WindowCache>(terminal_observer());
+    Judged out{*by, run_verdict(plan.run, *by, db, windows), {}};
+    db.commit();
     if (!out.verdict) return out;
     MetricComparison kept = out.verdict->difference;
     kept.a = static_cast<std::size_t>(out.verdict->best.position);
@@ -286,8 +295,7 @@ std::optional<Judged> judge(const SweepPlan& plan, const SweepArguments& args, R
     like.threads = args.threads;
     like.cancelled = &interrupted();
     like.progress = [&](std::int64_t done, std::int64_t total) { progress.update(done, total); };
-    out.estimates =
-        estimates_of(*out.verdict, like, std::make_shared<WindowCache>(terminal_observer()));
+    out.estimates = estimates_of(*out.verdict, like, windows);
     return out;
 }
 

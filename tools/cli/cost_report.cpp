@@ -63,15 +63,14 @@ void print_rental(const Scenario& s, const CostStudy& study) {
 }  // namespace
 
 std::vector<CostFigure> cost_figures(const Scenario& s) {
-    std::vector<CostFigure> out = {
-        {"capital", "capital", [](const YearlyCost& c) { return c.capital; }},
-        {"per_year", "a year", [](const YearlyCost& c) { return c.total(); }},
-        {"per_goodput_gpu_hour", "a goodput GPU-hour",
-         [](const YearlyCost& c) { return c.per_goodput_gpu_hour(); }}};
-    if (s.tokens_per_step > 0) {
-        out.push_back({"per_1e12_tokens", "10^12 tokens",
-                       [](const YearlyCost& c) { return c.per_1e12_tokens(); }});
-    }
+    std::vector<CostFigure> out;
+    const auto add = [&](const std::string& name, const char* label) {
+        out.push_back({name, label, cost_metric("cost_" + name)});
+    };
+    add("capital", "capital");
+    add("per_year", "a year");
+    add("per_goodput_gpu_hour", "a goodput GPU-hour");
+    if (s.tokens_per_step > 0) add("per_1e12_tokens", "10^12 tokens");
     return out;
 }
 
@@ -81,7 +80,7 @@ void print_cost_figures(const Scenario& s, const CostStudy& study) {
                  {"mean", Table::Align::right},
                  {"middle 95 %: prices and failures"}});
     for (const CostFigure& figure : cost_figures(s)) {
-        const CostRange range = study.range(figure.of);
+        const CostRange range = study.range(figure.metric->of);
         table.add(
             {figure.label, money_text(range.typical), money_text(range.mean), range_text(range)});
     }
@@ -105,7 +104,7 @@ Json cost_json(const Scenario& s, const CostStudy& study) {
     const CostPlan& plan = s.cost->plan;
     Json figures = Json::object();
     for (const CostFigure& figure : cost_figures(s)) {
-        figures[figure.name] = range_json(study.range(figure.of));
+        figures[figure.name] = range_json(study.range(figure.metric->of));
     }
     Json drivers = Json::array();
     for (const CostDriver& driver : study.drivers) {

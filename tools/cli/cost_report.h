@@ -9,9 +9,9 @@ namespace railyard {
 
 // A figure of a year's cost, by its name in JSON.
 struct CostFigure {
-    const char* name;
+    std::string name;
     const char* label;
-    double (*of)(const YearlyCost&);
+    const CostMetric* metric;
 };
 // Per 10^12 tokens only where tokens are known.
 std::vector<CostFigure> cost_figures(const Scenario& scenario);

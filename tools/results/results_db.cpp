@@ -9,6 +9,7 @@
 
 #include "sim/fingerprint.h"
 #include "tools/program/json_text.h"
+#include "tools/results/work_basis.h"
 
 namespace railyard {
 
@@ -173,8 +174,9 @@ void ResultsDb::describe_point(std::int64_t point, const Scenario& scenario,
     for (const Metric& m : first.metrics) metrics.emplace_back(m.name, m.unit);
     NameList causes;
     for (const FailureCause& cause : scenario.causes) causes.emplace_back(cause.name, "1");
-    db_.run("UPDATE points SET gpus = ?, metric_list = ?, cause_list = ? WHERE point = ?",
-            scenario.gpus(), name_list(metrics), name_list(causes), point);
+    db_.run("UPDATE points SET gpus = ?, metric_list = ?, cause_list = ?, work = ? WHERE point = ?",
+            scenario.gpus(), name_list(metrics), name_list(causes), text_of(work_of(scenario)),
+            point);
 }
 
 void ResultsDb::add(std::int64_t point, const ReplicaHead& r, RecordTexts texts) {
@@ -270,6 +272,12 @@ void ResultsDb::fail_point(std::int64_t point, const std::string& status,
     db_.run("UPDATE points SET status = ?, problem = ? WHERE point = ?", status, problem, point);
 }
 
+void ResultsDb::decide(std::int64_t run, const std::string& metric, Better better,
+                       const std::string& why) {
+    db_.run("UPDATE runs SET metric = ?, better = ?, why = ? WHERE run = ?", metric,
+            better == Better::higher ? "higher" : "lower", why, run);
+}
+
 void ResultsDb::add_comparison(std::int64_t run, const MetricComparison& m) {
     const PairedComparison& p = m.pairs;
     db_.run(
@@ -312,9 +320,9 @@ void ResultsDb::merge(const std::string& path) {
         INSERT OR REPLACE INTO main.point_interruptions
             SELECT ours, cause, count FROM shard.point_interruptions JOIN merged ON theirs = point;
         UPDATE main.points SET
-            (status, problem, gpus, replicas, metric_list, cause_list, digest, trajectory) =
-            (SELECT status, problem, gpus, replicas, metric_list, cause_list, digest, trajectory
-             FROM shard.points JOIN merged ON theirs = point WHERE ours = main.points.point)
+            (status, problem, gpus, replicas, metric_list, cause_list, work, digest, trajectory) =
+            (SELECT status, problem, gpus, replicas, metric_list, cause_list, work, digest,
+                    trajectory FROM shard.points JOIN merged ON theirs = point WHERE ours = main.points.point)
             WHERE point IN (SELECT ours FROM merged);
         DROP TABLE temp.merged;
         COMMIT;

@@ -84,6 +84,8 @@ class ResultsDb {
                       const std::string& problem = {});
     // A point without replicas: impossible, or stuck before its first step.
     void fail_point(std::int64_t point, const std::string& status, const std::string& problem);
+    // By what the run is judged.
+    void decide(std::int64_t run, const std::string& metric, Better better, const std::string& why);
     // a and b are positions in the run.
     void add_comparison(std::int64_t run, const MetricComparison& comparison);
     void finish_run(std::int64_t run, const std::string& status, const std::string& digest,

@@ -21,12 +21,13 @@ CREATE TABLE scenarios (
 
 -- A scenario with its settings: what can be simulated, and what came out over all its replicas so far.
 -- key: digest of the scenario after its settings (not its title, not run.replicas), seed and version.
--- status: open, complete, stuck, limit, impossible, failed (problem says why).
+-- status: open, complete, stuck, limit, impossible, failed (problem says why). work: JSON, by what it can be
+-- judged against others.
 CREATE TABLE points (
     point INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, scenario INTEGER NOT NULL REFERENCES scenarios,
     settings TEXT NOT NULL, title TEXT NOT NULL, version TEXT NOT NULL, seed INTEGER NOT NULL,
     status TEXT NOT NULL, problem TEXT, gpus INTEGER, replicas INTEGER NOT NULL,
-    metric_list INTEGER, cause_list INTEGER, digest TEXT, trajectory TEXT);
+    metric_list INTEGER, cause_list INTEGER, work TEXT, digest TEXT, trajectory TEXT);
 
 -- The names that stand behind the lists in replicas; list is a digest of them.
 CREATE TABLE name_lists (
@@ -61,10 +62,12 @@ CREATE INDEX events_by_replica ON events (point, replica, time_ns);
 
 -- What somebody asked for. kind: run, compare, sweep. status: running (or killed), complete, interrupted,
 -- stuck, limit, impossible, failed (some or all points are). key: of a sweep, so that it is found again.
+-- metric, better (higher, lower), why: by what compare and sweep have judged.
 CREATE TABLE runs (
     run INTEGER PRIMARY KEY, kind TEXT NOT NULL, key TEXT UNIQUE, file TEXT NOT NULL, title TEXT NOT NULL,
     version TEXT NOT NULL, seed INTEGER NOT NULL, points_wanted INTEGER NOT NULL,
-    replicas_wanted INTEGER NOT NULL, study TEXT, status TEXT NOT NULL, digest TEXT, trajectory TEXT);
+    replicas_wanted INTEGER NOT NULL, study TEXT, status TEXT NOT NULL, digest TEXT, trajectory TEXT,
+    metric TEXT, better TEXT, why TEXT);
 -- Which points a run is made of, in its order.
 CREATE TABLE run_points (
     run INTEGER NOT NULL REFERENCES runs, position INTEGER NOT NULL,

@@ -6,7 +6,7 @@
 
 namespace railyard {
 
-constexpr int results_schema_version = 2;
+constexpr int results_schema_version = 3;
 
 // Makes the tables in an empty database, inside the transaction that is open. Throws ScenarioError when the
 // file holds something else or another version.

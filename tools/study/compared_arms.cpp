@@ -118,13 +118,15 @@ std::vector<MetricComparison> compare_arms(const std::vector<ComparedArm>& arms,
         const bool decides = m.name == verdict_on;
         const Better direction = decides ? better : better_of(m.name);
         const double sure = decides ? confidence : 0.95;
+        const auto of = [&](std::size_t arm) { return values_of(arms[arm], m.name); };
+        const auto costed = [&](std::size_t arm) {
+            return CostedReplicas{*arms[arm].cost, of(arm), arms[arm].scenario.draws.size()};
+        };
         const CostMetric* money = cost_metric(m.name);
-        out.push_back(
-            {m.name, m.unit, direction, a, b,
-             money
-                 ? compare_money(*arms[a].cost, *arms[b].cost, *money, arms[a].records.size(), sure)
-                 : compare_paired(values_of(arms[a], m.name), values_of(arms[b], m.name), direction,
-                                  sure, luck_of_pairs(arms[a], arms[b]))});
+        out.push_back({m.name, m.unit, direction, a, b,
+                       money ? compare_money(costed(a), costed(b), *money, sure)
+                             : compare_paired(of(a), of(b), direction, sure,
+                                              luck_of_pairs(arms[a], arms[b]))});
     }
     return out;
 }

@@ -1,11 +1,11 @@
 #pragma once
 // By what designs are to be judged, where nobody says: what they get done, not what they are busy with.
 
+#include <span>
 #include <string>
-#include <vector>
 
-#include "models/campaign/campaign.h"
 #include "sim/comparison.h"
+#include "tools/results/work_basis.h"
 
 namespace railyard {
 
@@ -19,6 +19,9 @@ struct DecidingMetric {
 // Where GPUs, clocks or kernels differ: tokens (steps, where tokens are not known) per time, or their cost
 // where all have prices. Many jobs: the mean bounded slowdown, since the load that is offered sets goodput;
 // where their steps take another time in another design, the time from submission to end.
-DecidingMetric deciding_metric(const std::vector<const Scenario*>& designs);
+DecidingMetric deciding_metric(std::span<const WorkBasis> designs);
+
+// Where only money is asked for: the cost of tokens, or of productive GPU time where tokens are not known.
+DecidingMetric deciding_cost(std::span<const WorkBasis> designs);
 
 }  // namespace railyard

@@ -1,70 +1,53 @@
 #include "tools/study/run_verdict.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace railyard {
 
 namespace {
 
-bool any(std::int64_t run, const char* metric, Database& db) {
-    return db.integer("SELECT count(*) FROM metric_means WHERE run = ? AND name = ?", run, metric)
-               .value_or(0) > 0;
-}
-
-bool all_have(std::int64_t run, const char* metric, Database& db) {
-    return db.integer("SELECT count(*) FROM metric_means WHERE run = ? AND name = ? AND mean > 0",
-                      run, metric) ==
-           db.integer("SELECT count(*) FROM metric_means WHERE run = ? AND name = 'goodput'", run);
-}
-
-// What a productive GPU-day trains differs between points: they compute more or less for the same.
-bool work_differs(std::int64_t run, const char* per_day, Database& db) {
-    constexpr double rounding = 1e-3;  // means over replicas
-    double low = 0;
-    double high = 0;
+std::vector<WorkBasis> work_of_points(std::int64_t run, Database& db) {
+    std::vector<WorkBasis> out;
     db.query(
-        "SELECT min(w.mean / (g.mean * p.gpus)), max(w.mean / (g.mean * p.gpus)) FROM run_points "
-        "rp JOIN points p ON p.point = rp.point JOIN point_metrics g ON g.point = rp.point AND "
-        "g.name = 'goodput' JOIN point_metrics w ON w.point = rp.point AND w.name = ? WHERE "
-        "rp.run = ? AND g.mean > 0",
-        [&](const Row& row) {
-            low = row.real(0);
-            high = row.real(1);
-        },
-        per_day, run);
-    return high - low > rounding * high;
-}
-
-bool gpus_differ(std::int64_t run, Database& db) {
-    return db.integer(
-                 "SELECT count(DISTINCT gpus) FROM overview WHERE run = ? AND goodput IS NOT "
-                 "NULL",
-                 run)
-               .value_or(0) > 1;
+        "SELECT DISTINCT p.work FROM run_points rp JOIN points p ON p.point = rp.point JOIN "
+        "point_metrics g ON g.point = rp.point AND g.name = 'goodput' WHERE rp.run = ?",
+        [&](const Row& row) { out.push_back(read_work(row.text(0))); }, run);
+    return out;
 }
 
 }  // namespace
 
 std::optional<DecidingMetric> deciding_metric(std::int64_t run, Database& db) {
-    if (any(run, "bounded_slowdown_mean", db)) {
-        return DecidingMetric{"bounded_slowdown_mean", Better::lower,
-                              "the load that is offered sets the goodput of many jobs"};
+    std::optional<DecidingMetric> out;
+    db.query(
+        "SELECT metric, better, why FROM runs WHERE run = ? AND metric IS NOT NULL",
+        [&](const Row& row) {
+            const Better better = row.text(1) == "higher" ? Better::higher : Better::lower;
+            out = {row.text(0), better, row.text(2)};
+        },
+        run);
+    if (!out) out = usual_metric(run, db);
+    return out;
+}
+
+std::optional<DecidingMetric> usual_metric(std::int64_t run, Database& db) {
+    const std::vector<WorkBasis> designs = work_of_points(run, db);
+    return designs.empty() ? std::nullopt : std::optional(deciding_metric(designs));
+}
+
+DecidingMetric named_metric(std::int64_t run, const std::string& metric, Database& db) {
+    std::vector<std::string> names;
+    db.query(
+        "SELECT DISTINCT name FROM metric_means WHERE run = ? ORDER BY name",
+        [&](const Row& row) { names.push_back(row.text(0)); }, run);
+    if (std::ranges::find(names, metric) == names.end()) {
+        throw ScenarioError(fmt::format("--metric: no point has a metric '{}'", metric),
+                            did_you_mean(metric, names));
     }
-    if (!any(run, "goodput", db)) return std::nullopt;
-    const bool tokens = all_have(run, "tokens_per_day", db);
-    const char* per_day = tokens ? "tokens_per_day" : "steps_per_day";
-    if (!gpus_differ(run, db) && !work_differs(run, per_day, db)) {
-        return DecidingMetric{"goodput", Better::higher,
-                              "a point of goodput is the same work in all designs"};
-    }
-    const std::string why =
-        "a productive GPU-hour is not the same work in all designs, or there are not as many";
-    if (tokens && all_have(run, "cost_per_1e12_tokens", db)) {
-        return DecidingMetric{"cost_per_1e12_tokens", Better::lower, why};
-    }
-    return DecidingMetric{per_day, Better::higher, why};
+    return {metric, better_of(metric), ""};
 }
 
 std::vector<RankedPoint> best_points(std::int64_t run, const DecidingMetric& by, std::int64_t count,
@@ -84,7 +67,8 @@ std::vector<RankedPoint> best_points(std::int64_t run, const DecidingMetric& by,
     return out;
 }
 
-std::optional<RunVerdict> run_verdict(std::int64_t run, const DecidingMetric& by, ResultsDb& db) {
+std::optional<RunVerdict> run_verdict(std::int64_t run, const DecidingMetric& by, ResultsDb& db,
+                                      const std::shared_ptr<WindowCache>& windows) {
     const std::vector<RankedPoint> points = best_points(run, by, 2, db.database());
     if (points.size() < 2) return std::nullopt;
     std::vector<ComparedArm> arms;
@@ -92,6 +76,7 @@ std::optional<RunVerdict> run_verdict(std::int64_t run, const DecidingMetric& by
         ComparedArm arm{point.label, point.file, point.toml, point.settings};
         ScenarioChanges changes;
         changes.settings = point.settings;
+        changes.windows = windows;
         arm.scenario = load_scenario(arm.toml, arm.file, changes);
         arm.records = db.replicas_of(point.point);
         if (arm.records.empty()) return std::nullopt;

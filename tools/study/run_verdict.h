@@ -8,9 +8,12 @@
 
 namespace railyard {
 
-// By what the run's points are to be judged: as deciding_metric says of designs, of what the database
-// knows of them. None: no point has a result.
+// By what the run's points are judged: as the run itself was, else as usual. None: no point has a result.
 std::optional<DecidingMetric> deciding_metric(std::int64_t run, Database& db);
+// As deciding_metric says of their designs.
+std::optional<DecidingMetric> usual_metric(std::int64_t run, Database& db);
+// One that somebody names. Throws ScenarioError when no point has it.
+DecidingMetric named_metric(std::int64_t run, const std::string& metric, Database& db);
 
 struct RankedPoint {
     std::int64_t point = 0;
@@ -31,7 +34,8 @@ struct RunVerdict {
     MetricComparison difference;  // the second's less the best's
 };
 // None: there are no two points to compare.
-std::optional<RunVerdict> run_verdict(std::int64_t run, const DecidingMetric& by, ResultsDb& db);
+std::optional<RunVerdict> run_verdict(std::int64_t run, const DecidingMetric& by, ResultsDb& db,
+                                      const std::shared_ptr<WindowCache>& windows);
 // The same, as the database has kept it.
 std::optional<RunVerdict> stored_verdict(std::int64_t run, const DecidingMetric& by, Database& db);
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <mutex>
 
-#include "sim/comparison.h"
 #include "sim/fingerprint.h"
 #include "sim/parallel.h"
 
@@ -29,6 +28,7 @@ Trial run_one(const TrialOptions& options, const ScenarioChanges& changes, unsig
     if (options.replicas > 0) scenario->replicas = std::min(scenario->replicas, options.replicas);
     trial.causes = loss_causes(*scenario);
     trial.draws = scenario->draws.size();
+    trial.work = work_of(*scenario);
     CampaignOptions campaign;
     campaign.threads = threads;
     campaign.cancelled = options.cancelled;
@@ -46,6 +46,7 @@ Trial run_one(const TrialOptions& options, const ScenarioChanges& changes, unsig
                 fmt::format("a variant of the scenario has no metric '{}'", metric));
         }
         trial.values.push_back(paired_values(*of_replicas));
+        trial.units.push_back(of_replicas->unit);
     }
     if (options.prices && scenario->cost) {
         trial.cost = study_costs(scenario->cost->plan, result.uses);
@@ -57,6 +58,18 @@ Trial run_one(const TrialOptions& options, const ScenarioChanges& changes, unsig
 }
 
 }  // namespace
+
+PairedComparison compare_trials(const Trial& a, const Trial& b, std::size_t metric,
+                                const std::string& name) {
+    const std::size_t pairs = std::min(a.values[metric].size(), b.values[metric].size());
+    if (const CostMetric* money = cost_metric(name)) {
+        return compare_money({*a.cost, a.values[metric], a.draws},
+                             {*b.cost, b.values[metric], b.draws}, *money, 0.95);
+    }
+    return compare_paired(std::span(a.values[metric]).first(pairs),
+                          std::span(b.values[metric]).first(pairs), better_of(name), 0.95,
+                          dealt_over(pairs, draws_of_pairs(a.draws, b.draws)));
+}
 
 Summary summarise_change(const Trial& after, const Trial& before, std::size_t metric) {
     const std::vector<double>& values = after.values[metric];

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "models/campaign/campaign.h"
+#include "sim/comparison.h"
+#include "tools/results/work_basis.h"
 
 namespace railyard {
 
@@ -26,10 +28,12 @@ struct TrialOptions {
 struct Trial {
     std::string problem;  // why there is no such design; then nothing else is set
     std::vector<std::vector<double>> values;  // by metric, then replica, ready to be paired
+    std::vector<std::string> units;           // by metric
     std::vector<double> ledger;               // mean fraction by category
     LossCauses causes;                        // that are in it
-    std::optional<CostStudy> cost;            // when it was asked for
-    std::size_t draws = 0;                    // of the network's luck, that its replicas share
+    WorkBasis work;
+    std::optional<CostStudy> cost;  // when it was asked for
+    std::size_t draws = 0;          // of the network's luck, that its replicas share
     Ending ending = Ending::complete;
     std::uint64_t fingerprint = 0;  // of all metrics and the ledger: equal when nothing differs
 
@@ -38,6 +42,10 @@ struct Trial {
         return summarise(values[metric], dealt_over(values[metric].size(), draws));
     }
 };
+
+// Two trials in pairs, in a metric by its number, which `name`s it: money at the same prices.
+PairedComparison compare_trials(const Trial& a, const Trial& b, std::size_t metric,
+                                const std::string& name);
 
 // The change from before to after, in a metric by its number.
 Summary summarise_change(const Trial& after, const Trial& before, std::size_t metric);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "sim/comparison.h"
+#include "tools/study/deciding_metric.h"
 
 namespace railyard {
 
@@ -238,39 +239,40 @@ UpgradeEffect effect_of(const Upgrade& upgrade, const Trial& with, const Trial& 
     return out;
 }
 
-// By what changes are judged against each other.
-std::string judged_by(const Scenario& s) {
-    return s.cost && s.tokens_per_step > 0 ? "cost_per_1e12_tokens" : "steps_per_day";
+// A change that can be run to its end.
+bool counts(const std::optional<Trial>& trial) {
+    return trial && trial->possible() && trial->ending == Ending::complete;
 }
 
 std::optional<Contest> contest_of(const std::vector<Upgrade>& upgrades,
                                   const std::vector<std::optional<Trial>>& trials,
-                                  const Scenario& scenario) {
-    const std::string metric = judged_by(scenario);
-    const Better better = better_of(metric);
+                                  const std::vector<std::string>& metrics) {
+    std::vector<WorkBasis> designs;
+    for (const std::optional<Trial>& trial : trials) {
+        if (counts(trial)) designs.push_back(trial->work);
+    }
+    if (designs.size() < 2) return std::nullopt;
+    const DecidingMetric by = deciding_metric(designs);
+    const auto number =
+        static_cast<std::size_t>(std::ranges::find(metrics, by.metric) - metrics.begin());
+    const auto mean = [&](std::size_t i) { return trials[i]->summary(number).mean; };
     std::vector<std::size_t> order;  // of trials
     for (std::size_t i = 0; i < trials.size(); ++i) {
-        if (!trials[i] || !trials[i]->possible() || trials[i]->ending != Ending::complete) continue;
-        if (std::isfinite(trials[i]->summary(3).mean)) order.push_back(i);
+        if (counts(trials[i]) && std::isfinite(mean(i))) order.push_back(i);
     }
     if (order.size() < 2) return std::nullopt;
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        const double of_a = trials[a]->summary(3).mean;
-        const double of_b = trials[b]->summary(3).mean;
-        return better == Better::higher ? of_a > of_b : of_a < of_b;
+        return by.better == Better::higher ? mean(a) > mean(b) : mean(a) < mean(b);
     });
     const auto upgrade = [&](std::size_t i) {
         return i == 0 ? Upgrade{"the scenario as it is", {}} : upgrades[i - 1];
     };
     const Trial& best = *trials[order[0]];
     const Trial& second = *trials[order[1]];
-    const CostMetric* money = cost_metric(metric);
-    return Contest{
-        upgrade(order[0]),
-        upgrade(order[1]),
-        {metric, money ? "USD" : "steps/day", better, 0, 1,
-         money ? compare_money(*best.cost, *second.cost, *money, best.values[3].size(), 0.95)
-               : compare_paired(best.values[3], second.values[3], better)}};
+    return Contest{upgrade(order[0]),
+                   upgrade(order[1]),
+                   {by.metric, best.units[number], by.better, 0, 1,
+                    compare_trials(best, second, number, by.metric)}};
 }
 
 }  // namespace
@@ -282,7 +284,11 @@ std::vector<Upgrade> upgrade_candidates(const Scenario& scenario) {
 UpgradeTable try_upgrades(const TrialOptions& options, const ScenarioChanges& changes,
                           const Scenario& scenario) {
     TrialOptions trial_options = options;
-    trial_options.metrics = {"goodput", "steps", "wall_time", judged_by(scenario)};
+    // What a change is said to do, and by what changes may be judged against each other.
+    trial_options.metrics = {"goodput", "steps", "wall_time", "steps_per_day", "tokens_per_day"};
+    if (scenario.cost && scenario.tokens_per_step > 0) {
+        trial_options.metrics.emplace_back("cost_per_1e12_tokens");
+    }
     trial_options.prices = true;
     const std::vector<Upgrade> upgrades = upgrade_candidates(scenario);
     std::vector<ScenarioChanges> variants = {changes};
@@ -299,13 +305,13 @@ UpgradeTable try_upgrades(const TrialOptions& options, const ScenarioChanges& ch
         const std::optional<Trial>& trial = trials[i + 1];
         if (!trial) {
             out.interrupted = true;
-        } else if (!trial->possible() || trial->ending != Ending::complete) {
+        } else if (!counts(trial)) {
             out.impossible.push_back(upgrades[i].name);
         } else {
             out.effects.push_back(effect_of(upgrades[i], *trial, *trials[0]));
         }
     }
-    out.contest = contest_of(upgrades, trials, scenario);
+    out.contest = contest_of(upgrades, trials, trial_options.metrics);
     std::stable_sort(out.effects.begin(), out.effects.end(),
                      [](const UpgradeEffect& a, const UpgradeEffect& b) {
                          const auto gain = [](const UpgradeEffect& e) {

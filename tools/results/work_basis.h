@@ -1,0 +1,29 @@
+#pragma once
+// What of a design says by which metric it can be judged against others (study/deciding_metric.h). The
+// database keeps it with each point.
+
+#include <string>
+#include <vector>
+
+#include "models/campaign/campaign.h"
+
+namespace railyard {
+
+struct WorkBasis {
+    bool many_jobs = false;
+    std::vector<std::string> gpus;  // what they are; of many jobs those of each group of nodes
+    double gpu_cap = 0;             // W
+    std::int64_t gpu_count = 0;
+    double computing = 0;   // GPU seconds in a step, for one token where a step has so many
+    bool tokens = false;    // it is known how many tokens a step has
+    bool priced = false;    // with [cost]
+    bool modelled = false;  // of many jobs: the steps of some are modelled
+};
+
+WorkBasis work_of(const Scenario& scenario);
+
+// As JSON, and back to the same bits.
+std::string text_of(const WorkBasis& work);
+WorkBasis read_work(const std::string& text);
+
+}  // namespace railyard
