@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "models/campaign/fleet.h"
+#include "sim/cancel.h"
 
 namespace railyard {
 
@@ -102,6 +103,7 @@ FleetJobs draw_jobs(const FleetScenario& fleet, std::uint64_t seed, std::uint64_
         for (std::int64_t i = 0; i < source.count; ++i) {
             FleetJob job = draw.next();
             if (job.submit.time_since_epoch() > until) break;
+            heed_cancel();
             out.jobs.push_back(job);
         }
     }

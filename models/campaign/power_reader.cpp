@@ -32,7 +32,7 @@ PowerReader::PowerReader(Section& top, Catalogue& catalogue, const std::string& 
                          Scenario& scenario)
     : top_(top),
       catalogue_(catalogue),
-      aside_(scenario.values, &scenario.overrides, scenario.file, scenario.perturbations),
+      aside_(scenario.open_catalogue()),
       s_(scenario),
       p_(scenario.power),
       power_(top.section("power")),

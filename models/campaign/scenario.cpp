@@ -151,7 +151,8 @@ Scenario ScenarioReader::read() {
     s_.values = static_cast<ValueChoice>(choice);
     if (overrides != nullptr) s_.overrides = *overrides;
     s_.perturbations = changes_.perturbations;
-    catalogue_.emplace(values_, s_.values, overrides);
+    s_.overrides_read = std::make_shared<OverridesRead>();
+    catalogue_.emplace(values_, s_.values, overrides, s_.overrides_read);
 
     read_run();
     read_cluster();
@@ -219,6 +220,9 @@ Scenario ScenarioReader::read() {
     if (!s_.failures) leave_out_failures(s_);
     if (ok()) remove_from_campaign(s_, changes_.without);
     if (s_.fleet) s_.fleet = fleet_with_failures(*s_.fleet, s_);
+    // Verbs that run nothing read more of the catalogue than this.
+    if (ok() && changes_.must_run) catalogue_->warn_of_unread_overrides();
+    s_.overrides_read.reset();
     return std::move(s_);
 }
 
@@ -642,7 +646,7 @@ Scenario build(Document& document, Diagnostics& diagnostics, const ScenarioChang
     ValueReader values(diagnostics, document.name, changes.perturbations);
     Scenario scenario = ScenarioReader(values, &document.root, nullptr, changes).read();
     diagnostics.raise_if_any();
-    if (scenario.title.empty()) scenario.title = document.name;
+    if (scenario.title.empty()) scenario.title = visible(document.name);
     scenario.estimates = values.estimates();
     scenario.warnings = diagnostics.warnings();
     return scenario;

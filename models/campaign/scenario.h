@@ -107,6 +107,7 @@ struct Scenario {
     ValueChoice values = ValueChoice::corrected;
     Value overrides;
     Perturbations perturbations;
+    std::shared_ptr<OverridesRead> overrides_read;  // while the scenario is read
 
     std::vector<Estimate> estimates;  // every estimate that was read, from scenario and catalogue
     std::vector<Diagnostic> warnings;
@@ -117,7 +118,7 @@ struct Scenario {
 
     // The catalogue as this scenario has it. The scenario must outlive it.
     StandaloneCatalogue open_catalogue() const {
-        return StandaloneCatalogue(values, &overrides, file, perturbations);
+        return StandaloneCatalogue(values, &overrides, file, perturbations, overrides_read);
     }
     // The shared store, whose limits and protection are pure functions of what is broken.
     const StorageSystem& store() const { return *stores[0].system; }

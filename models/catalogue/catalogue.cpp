@@ -123,9 +123,11 @@ std::string Catalogue::citation(std::string_view kind, std::string_view source) 
     return std::string(source);
 }
 
-Catalogue::Catalogue(ValueReader& reader, ValueChoice choice, const Value* overrides)
+Catalogue::Catalogue(ValueReader& reader, ValueChoice choice, const Value* overrides,
+                     std::shared_ptr<OverridesRead> read)
     : reader_(reader), choice_(choice), overrides_(overrides) {
     check_overrides();
+    read_ = std::move(read);  // to check is not to read
 }
 
 namespace {
@@ -304,6 +306,27 @@ bool Catalogue::overrides(std::string_view kind, std::string_view name,
     return given != nullptr && (key.empty() || given->find(key) != nullptr);
 }
 
+void Catalogue::warn_of_unread_overrides() {
+    if (overrides_ == nullptr) return;
+    const auto warn_of = [&](const Value& entry, const std::string& path) {
+        for (const auto& [key, value] : entry.members) {
+            const std::string whole = path + "." + key;
+            if (read_ == nullptr || !read_->contains(whole)) {
+                reader_.warning(value.at, whole, "has no effect: nothing here reads it");
+            }
+        }
+    };
+    for (const auto& [kind, by_name] : overrides_->members) {
+        if (is_single_entry(*kind_table(kind))) {
+            warn_of(by_name, "override." + kind);
+            continue;
+        }
+        for (const auto& [name, given] : by_name.members) {
+            warn_of(given, fmt::format("override.{}.{}", kind, name));
+        }
+    }
+}
+
 void Catalogue::error(std::string_view kind, std::string_view name,
                       std::initializer_list<const char*> keys, std::string message) {
     const auto overridden = std::find_if(
@@ -323,7 +346,9 @@ Catalogue::Found Catalogue::find(std::string_view kind, std::string_view name,
     const Value* value = e->find(key);
     // Names and words stay ours: check_overrides has reported who tries to replace one.
     if (given != nullptr && value->find("value") != nullptr) {
-        return {given, "override." + join(kind, name, key)};
+        std::string path = "override." + join(kind, name, key);
+        if (read_ != nullptr) read_->insert(path);
+        return {given, std::move(path)};
     }
     if (choice_ == ValueChoice::seed && value->kind == Value::Kind::table) {
         if (const Value* seed = value->find("seed")) value = seed;

@@ -8,6 +8,8 @@
 // on.
 
 #include <initializer_list>
+#include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,11 +31,16 @@ struct ValueRange {
         origin;  // "paper: its citation in full", or "the scenario" for one that it overrides
 };
 
+// Paths of the overrides that somebody has read: "override.gpu.h100_sxm.max_power".
+using OverridesRead = std::set<std::string>;
+
 class Catalogue {
   public:
     // `overrides` is a scenario's [override] table (kind.name.key = value), or nullptr; it must
     // outlive the catalogue. Entries and keys in it that don't exist are reported to the reader.
-    Catalogue(ValueReader& reader, ValueChoice choice, const Value* overrides);
+    // Those that are read are noted in `read`, which catalogues of one scenario share.
+    Catalogue(ValueReader& reader, ValueChoice choice, const Value* overrides,
+              std::shared_ptr<OverridesRead> read = nullptr);
 
     // Entries of a kind ("gpu"), in the files' order.
     static std::vector<std::string> names(std::string_view kind);
@@ -46,6 +53,8 @@ class Catalogue {
     bool has(std::string_view kind, std::string_view name, std::string_view key) const;
     // Whether the scenario overrides this value; without a key, any of the entry's.
     bool overrides(std::string_view kind, std::string_view name, std::string_view key = {}) const;
+    // Warns of each override that nobody has read, through this catalogue or one that shares its notes.
+    void warn_of_unread_overrides();
     // Reports that these values of an entry don't go together, at the first of them that the scenario
     // overrides.
     void error(std::string_view kind, std::string_view name,
@@ -95,15 +104,17 @@ class Catalogue {
     ValueReader& reader_;
     ValueChoice choice_;
     const Value* overrides_;
+    std::shared_ptr<OverridesRead> read_;
 };
 
 // A catalogue to read from beside a scenario, or without one; `file` stands in messages.
 struct StandaloneCatalogue {
     explicit StandaloneCatalogue(ValueChoice choice = ValueChoice::corrected,
                                  const Value* overrides = nullptr, std::string file = "catalogue",
-                                 Perturbations perturbations = {})
+                                 Perturbations perturbations = {},
+                                 std::shared_ptr<OverridesRead> read = nullptr)
         : reader(diagnostics, std::move(file), std::move(perturbations)),
-          catalogue(reader, choice, overrides) {}
+          catalogue(reader, choice, overrides, std::move(read)) {}
     StandaloneCatalogue(const StandaloneCatalogue&) = delete;  // its parts know each other's place
 
     Diagnostics diagnostics;

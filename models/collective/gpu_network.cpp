@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/cancel.h"
 #include "sim/check.h"
 
 namespace railyard {
@@ -341,6 +342,7 @@ void GpuNetwork::look_closer(const Streams& streams, LinkId bottleneck, GroupRat
 }
 
 GroupRate GpuNetwork::slowest(const Streams& streams, std::span<const GpuGroup> groups) {
+    heed_cancel();
     GroupRate out;
     for (const PartFault& fault : nvlink_faults_) {
         const std::int64_t gpu = fault.node * gpus_per_node_ + fault.index;

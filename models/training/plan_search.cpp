@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "sim/cancel.h"
+
 namespace railyard {
 
 namespace {
@@ -77,6 +79,7 @@ void Search::each_split(Visit&& visit) const {
 }
 
 std::optional<RankedPlan> Search::fastest_of(ParallelPlan split) {
+    heed_cancel();
     fastest_.reset();
     for (split.microbatch = 1; split.microbatch <= microbatch_max; split.microbatch *= 2) {
         if (split.global_batch % (split.data * split.microbatch) == 0) try_options(split);

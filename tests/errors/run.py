@@ -306,6 +306,91 @@ def case_explain_interrupted_by_ctrl_c(program, folder):
     check("maintenance" in stdout and worlds in stdout, f"not printed:\n{stdout}")
 
 
+def interrupt(program, arguments, cpu_s):
+    """Exit code and both outputs of a command that hears Ctrl-C once it has computed for so long."""
+    process = program.start(arguments)
+    try:
+        wait_until(f"{arguments[0]} at work", lambda: process.poll() is not None or cpu_seconds(process) > cpu_s)
+        check(process.poll() is None, f"{' '.join(arguments)} is over: it does not last long enough to be interrupted")
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=10)
+    finally:
+        stop(process)
+    check(process.returncode == 130, f"{' '.join(arguments)}: {said(process.returncode, stderr)}")
+    return stdout, stderr
+
+
+NOTHING_YET = "railyard: interrupted before there was a result\n"
+
+
+def case_verbs_that_hear_ctrl_c_at_once(program, folder):
+    studies = FOLDER.parents[1] / "scenarios" / "studies"
+    year = str(studies / "year_of_research_cluster.toml")
+    decade = ["--set", "run.duration=\"10 years\""]  # its jobs alone take longer to draw
+    thousand_draws = [str(studies / "llama3_405b_54_days.toml"), "--set", "run.fidelity=flow", "--set", "run.network_draws=1000",
+                      "--set", "fabric.compute.kind=roce", "--set", "fabric.compute.topology=fat_tree"]
+    many = folder / "many.csv"
+    many.write_text("job_id,submit_time,gpus,duration\n" + "".join(f"{i},{i},{1 + i % 60},{90000 + i % 7}\n" for i in range(200000)))
+    for arguments in (["trace", year, "-o", str(folder / "x.pftrace"), *decade], ["check", *thousand_draws], ["plan", *thousand_draws],
+                      ["perf", "all_reduce", *thousand_draws], ["run", *thousand_draws],
+                      ["jobs", str(many), "--nodes", "64", "--gpus-per-node", "8", "--policy", "easy", "--placement",
+                       "consolidate"]):
+        stdout, stderr = interrupt(program, arguments, 1.5)
+        equal(arguments[0], said(130, NOTHING_YET), said(130, stderr))
+        equal(f"{arguments[0]}, printed", "", stdout)
+    _, stderr = interrupt(program, ["run", year, *decade], 1.5)
+    check(stderr == "railyard: interrupted before the first replica was finished\n", stderr)
+    check(not (folder / "x.pftrace").exists(), "half a trace was written")
+
+
+def case_verbs_that_say_what_is_done_by_ctrl_c(program, folder):
+    tables = FOLDER.parent / "validation"
+    studies = FOLDER.parents[1] / "scenarios" / "studies"
+    stdout, stderr = interrupt(program, ["verify", str(tables / "14_korthikanti_memory_fig1_fig7.csv"),
+                                         str(tables / "71_oracle_queueing.csv")], 1)
+    check(stderr == "railyard: interrupted: these are the 1 of 2 tables that were finished\n", stderr)
+    check("Korthikanti" in stdout, stdout)
+    llama = str(studies / "llama3_405b_54_days.toml")
+    short = write(folder / "short.toml", SHORT_SCENARIO)
+    flows = ["--set", "run.fidelity=flow"]
+    stdout, stderr = interrupt(program, ["plan", llama, *flows, "--set", "run.network_draws=1", "--set", "fabric.compute.kind=roce",
+                                         "--set", "fabric.compute.topology=fat_tree", "--set", "fabric.compute.queue_pairs=32",
+                                         "--splits", "10000", "--top", "50"], 4)
+    check(stderr == "railyard: interrupted: this is the plan as given; others were not all tried\n", stderr)
+    check("critical path" in stdout and "best plans" not in stdout, stdout)
+    storms = folder / "storms.toml"
+    storms.write_text((studies / "pfc_storm.toml").read_text().replace("nodes = 8", "nodes = 128"))
+    stdout, stderr = interrupt(program, ["check", short, str(storms)], 2)
+    check(stderr.endswith("railyard: interrupted: 1 of 2 scenarios were checked\n"), stderr)
+    check("short.toml" in stdout, stdout)
+
+
+def case_rates_that_no_switch_is_made_for(program, folder):
+    # They work, or are refused; nothing is looked up that the catalogue does not have.
+    scenario = write(folder / "rates.toml", """
+run = { duration = "1 h", replicas = 1 }
+cluster.nodes = 4
+fabric.compute.topology = "fat_tree"
+job = { model = "llama2_7b", parallel = { tensor = 8, data = 4, global_batch = 64 }, checkpoint.interval = "30 min" }
+storage = { system = "weka", servers = 8 }
+""")
+    verbs = (["run", scenario, "--no-estimates"], ["check", scenario], ["window", scenario], ["perf", "all_reduce", scenario, "-e", "1M"],
+             ["topo", scenario], ["plan", scenario, "--top", "1"], ["storage", scenario],
+             ["cost", scenario, "--no-estimates", "--set", "cost.years=\"4 years\""])
+    done = refused = 0
+    for rate in ("1 Gbit/s", "37 Gbit/s", "50 Gbit/s", "3 Tbit/s"):
+        for kind in ("roce", "infiniband", "tcp"):
+            for verb in verbs:
+                # Old and odd switches have no published buffer, nor a price.
+                for buffer in ([], ["--set", "fabric.compute.buffer.size=\"32 MB\""]):
+                    code, _, stderr = program.run([*verb, "--set", f"cluster.nic_bandwidth=\"{rate}\"", "--set",
+                                                   f"fabric.compute.kind={kind}", "--set", "run.fidelity=packet", *buffer])
+                    check(code == 0 or code == 4 or (code == 2 and "error: " in stderr), f"{verb[0]}, {rate}, {kind}: {said(code, stderr)}")
+                    done += code == 0
+                    refused += code == 2
+    check(done > 50 and refused > 50, f"{done} done, {refused} refused")
+
+
 def case_killed(program, folder):
     process, db = start_long_run(program, folder)
     try:

@@ -95,6 +95,18 @@ def study_problems(railyard, schema):
                     yield f"sweep {name} {key}: the schema takes {{nothing = 1}}"
 
 
+def overrides():
+    """(what stands below [override], its path) for each number, quantity and truth value of the catalogue."""
+    for file in sorted((ROOT / "models" / "catalogue").glob("*.toml")):
+        for kind, entries in tomllib.loads(file.read_text()).items():
+            single = any("value" in entry for entry in entries.values() if isinstance(entry, dict))
+            for name, entry in ({"": entries} if single else entries).items():
+                for key, value in entry.items() if isinstance(entry, dict) else ():
+                    if isinstance(value, dict) and not isinstance(value.get("value", []), list):
+                        path = (kind, key) if single else (kind, name, key)
+                        yield placed(path, value["value"]), ".".join(path)
+
+
 def problems(railyard):
     text = SCHEMA.read_text()
     printed = subprocess.run([railyard, "list", "schema"], capture_output=True, text=True, check=True).stdout
@@ -145,14 +157,19 @@ def problems(railyard):
                     yield f"{path} {name}: does not take {value!r}, its own default or example"
             if jsonschema.Draft7Validator(resolved).is_valid([]):
                 yield f"{path} {name}: takes a list"
+    overridden = 0
+    for override, path in overrides():
+        overridden += 1
+        if complaints({"override": override}):
+            yield f"override.{path}: does not take the catalogue's own value"
     yield from study_problems(railyard, schema)
     listed = subprocess.run([railyard, "list", "keys"], capture_output=True, text=True, check=True).stdout
     described = json.dumps(schema)
     for key in listed.splitlines()[::3]:
         if f'"{key.split(".")[-1]}": ' not in described:
             yield f"{key}: not in the schema"
-    print(f"{len(scenarios)} scenarios, {refused} mistakes, {keys} keys")
-    if min(len(scenarios), refused, keys) == 0:
+    print(f"{len(scenarios)} scenarios, {refused} mistakes, {keys} keys, {overridden} overrides")
+    if min(len(scenarios), refused, keys, overridden) == 0:
         yield "nothing was looked at"
 
 

@@ -75,6 +75,28 @@ def case_fifty_kills_leave_what_an_undisturbed_sweep_leaves(program, folder):
     check(kills >= 50, f"only {kills} kills")
 
 
+def case_a_terminal_obeys_no_text_of_a_database(program, folder):
+    files(folder, study=STUDY.replace('"40 min"', '"0 s"'))
+    program.sweep(folder, "x.sqlite", code=4)  # five points are impossible
+    with sqlite3.connect(folder / "x.sqlite") as connection:
+        changed = 0
+        for table, column in (("run_points", "label"), ("points", "title"), ("points", "problem"), ("scenarios", "file"),
+                              ("runs", "title"), ("runs", "file"), ("axis_values", "text")):
+            changed += connection.execute(f"UPDATE {table} SET {column} = char(27) || ']0;owned' || char(7) || {column}").rowcount
+        check(changed > 40, f"{changed} texts")
+    connection.close()
+    hostile = "\x1b]0;owned\x07.toml"
+    shutil.copy(folder / "scenario.toml", folder / hostile)
+    for arguments in (["sweep", "study.toml", "--db", "x.sqlite"], ["report", "x.sqlite", "-o", "\x1b[31mx.html", "--no-estimates"],
+                      ["compare", hostile, "scenario.toml", "--replicas", "2"]):
+        process = program.start(folder, arguments)
+        out, error = process.communicate(timeout=SECONDS_MAX)
+        pageless = arguments[0] == "report" and "the report's page is missing" in error  # built with npm only
+        check(process.returncode in (0, 4) or pageless, f"{arguments[0]}: exit {process.returncode}\n{error}")
+        check("\x1b" not in out + error and "\x07" not in out + error, f"{arguments[0]}: {(out + error)!r}")
+        check(pageless or r"\x1b" in out + error, f"{arguments[0]} names none of these texts:\n{out}{error}")
+
+
 def case_interrupted_goes_on(program, folder):
     files(folder, study=STUDY.replace("replicas = 6", "replicas = 400"))
     process = program.start(folder, ["sweep", "study.toml", "--db", "x.sqlite"])

@@ -27,7 +27,9 @@ int cmd_check(const std::vector<std::string>& arguments) {
     changes.run_windows = false;
     bool ok = true;
     bool stuck = false;
-    for (const std::string& path : (*values)["scenario"].as<std::vector<std::string>>()) {
+    const auto paths = (*values)["scenario"].as<std::vector<std::string>>();
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+        const std::string& path = paths[i];
         try {
             const Scenario scenario = load_scenario_file(path, changes);
             for (const Diagnostic& warning : scenario.warnings) {
@@ -43,6 +45,11 @@ int cmd_check(const std::vector<std::string>& arguments) {
         } catch (const ScenarioError& error) {
             ok = false;
             fmt::print(stderr, "{}\n", error.what());
+        } catch (const Interrupted&) {
+            if (i == 0) throw;
+            fmt::print(stderr, "railyard: interrupted: {} of {} scenarios were checked\n", i,
+                       paths.size());
+            return exit_interrupted;
         }
     }
     if (!ok) return exit_user_error;

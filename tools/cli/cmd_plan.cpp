@@ -320,7 +320,13 @@ int cmd_plan(const std::vector<std::string>& arguments) {
     const std::int64_t splits_max = values->count("splits") ? (*values)["splits"].as<std::int64_t>()
                                     : s.fidelity == Fidelity::packet ? top
                                                                      : splits_on_flows;
-    BestPlans best = find_best(s, planner, static_cast<std::size_t>(top), splits_max);
+    BestPlans best;
+    bool cut_short = false;
+    try {
+        best = find_best(s, planner, static_cast<std::size_t>(top), splits_max);
+    } catch (const Interrupted&) {
+        cut_short = true;
+    }
     for (const LimitReached& limit : s.limits->all()) best.limits.push_back(limit);
     if (values->count("json")) {
         Json plans = Json::array();
@@ -341,7 +347,7 @@ int cmd_plan(const std::vector<std::string>& arguments) {
                     {"best", plans},
                     {"tried", best.ideal.tried},
                     {"fitting", best.ideal.fitting},
-                    {"complete", best.limits.empty()},
+                    {"complete", best.limits.empty() && !cut_short},
                     {"cpu_s", best.cpu_s}};
         if (measured) out["given"]["measured_step_s"] = seconds(*measured);
         if (best.network) {
@@ -350,10 +356,15 @@ int cmd_plan(const std::vector<std::string>& arguments) {
                              {"others_are_slower", best.network->complete}};
         }
         fmt::print("{}\n", one_line(out));
-        return complain_of_limits(best.limits);
+    } else {
+        print_given(s, path, measured);
+        if (!cut_short) print_best(s, best);
     }
-    print_given(s, path, measured);
-    print_best(s, best);
+    if (cut_short) {
+        fmt::print(stderr,
+                   "railyard: interrupted: this is the plan as given; others were not all tried\n");
+        return exit_interrupted;
+    }
     return complain_of_limits(best.limits);
 }
 

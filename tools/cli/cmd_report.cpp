@@ -148,7 +148,7 @@ int cmd_report(const std::vector<std::string>& arguments) {
     replace(page, "__RAILYARD_DATA__", for_script(one_line(data)));
     output.write(page);
     output.keep();
-    fmt::print("{}: the report of {}, {}\n", args->output, args->db,
+    fmt::print("{}: the report of {}, {}\n", visible(args->output), visible(args->db),
                to_text(Bytes::of(static_cast<std::int64_t>(page.size()))));
     return exit_ok;
 }

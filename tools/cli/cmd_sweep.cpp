@@ -120,7 +120,8 @@ void name_failures(std::int64_t run, const std::string& status, Database& db) {
         "SELECT label, problem FROM overview WHERE run = ? AND status = ? ORDER BY position",
         [&](const Row& row) {
             if (count++ < named_max) {
-                fmt::print(stderr, "railyard: {}: {}: {}\n", status, row.text(0), row.text(1));
+                fmt::print(stderr, "railyard: {}: {}: {}\n", status, visible(row.text(0)),
+                           visible(row.text(1)));
             }
         },
         run, status);
@@ -129,7 +130,7 @@ void name_failures(std::int64_t run, const std::string& status, Database& db) {
                    "railyard: {}: and {} more points\n    sqlite3 {} \"SELECT label, problem FROM "
                    "overview "
                    "WHERE run = {} AND status = '{}'\"\n",
-                   status, count - named_max, db.path(), run, status);
+                   status, count - named_max, visible(db.path()), run, status);
     }
 }
 
@@ -145,10 +146,10 @@ void print_best(std::int64_t run, const DecidingMetric& by, Database& db) {
             "ON p.point = m.point WHERE m.point = ? AND m.name = ?",
             [&](const Row& row) {
                 const auto text = [&](int column) {
-                    return metric_text(by.metric, row.text(4), row.real(column));
+                    return metric_text(by.metric, visible(row.text(4)), row.real(column));
                 };
                 table.add(
-                    {point.label, text(0),
+                    {visible(point.label), text(0),
                      row.null(1) ? "one replica: none" : fmt::format("{} to {}", text(1), text(2)),
                      fmt::format("{}", row.integer(3))});
             },
@@ -174,7 +175,7 @@ void print_axes(std::int64_t run, std::int64_t points, const DecidingMetric& by,
             run, key);
         const bool own = keys.size() > 1 && values == points;  // nothing to take a mean over
         if (own || values.value_or(0) > values_max) continue;
-        Table table({{key, Table::Align::left},
+        Table table({{visible(key), Table::Align::left},
                      {"points", Table::Align::right},
                      {"mean " + by.metric, Table::Align::right},
                      {"lowest", Table::Align::right},
@@ -184,10 +185,10 @@ void print_axes(std::int64_t run, std::int64_t points, const DecidingMetric& by,
             "AND key = ? AND name = ? ORDER BY value, text",
             [&](const Row& row) {
                 const auto text = [&](int column) {
-                    return metric_text(by.metric, row.text(5), row.real(column));
+                    return metric_text(by.metric, visible(row.text(5)), row.real(column));
                 };
-                table.add(
-                    {row.text(0), fmt::format("{}", row.integer(1)), text(2), text(3), text(4)});
+                table.add({visible(row.text(0)), fmt::format("{}", row.integer(1)), text(2),
+                           text(3), text(4)});
             },
             run, key, by.metric);
         if (!table.empty()) fmt::print("\n{}", table.text());
@@ -212,11 +213,11 @@ void print_verdict(const Judged& judged) {
         std::isfinite(p.interval.low)
             ? fmt::format("95 % interval {} to {}", text(p.interval.low), text(p.interval.high))
             : "one pair: no interval";
-    fmt::print("\n  A, {}, {} B, {}  ({} B - A: {}, {})\n", v.best.label,
+    fmt::print("\n  A, {}, {} B, {}  ({} B - A: {}, {})\n", visible(v.best.label),
                p.verdict == Verdict::first   ? "over"
                : p.verdict == Verdict::equal ? "is equal to"
                                              : "is not told from",
-               v.second.label, v.difference.metric, text(p.difference), interval);
+               visible(v.second.label), v.difference.metric, text(p.difference), interval);
     if (!judged.estimates) return;
     print_verdict_estimates(*judged.estimates, "A", "B");
     if (judged.estimates->default_ranges) print_default_range();
@@ -239,7 +240,7 @@ void print_outcome(const SweepPlan& plan, const SweepOutcome& outcome,
     also(n.limit, "cut off by a limit");
     also(n.failed, "failed");
     also(n.open, "not done");
-    fmt::print("; run {} of {}  digest {}\n", plan.run, db.path(), outcome.digest);
+    fmt::print("; run {} of {}  digest {}\n", plan.run, visible(db.path()), outcome.digest);
 }
 
 std::string json_text(const SweepPlan& plan, const SweepOutcome& outcome,
@@ -334,13 +335,13 @@ int cmd_sweep(const std::vector<std::string>& arguments) {
     const auto to_do = static_cast<std::int64_t>(plan.to_do.size());
     if (to_do < plan.points && !args->json) {
         fmt::print("  {} of {} points are in {} already\n", plan.points - to_do, plan.points,
-                   args->db);
+                   visible(args->db));
     }
     if (plan.of_other_version > 0) {
         fmt::print(stderr,
                    "railyard: {} of the points are in {} as other sources made them (railyard {}): "
                    "those rows stay, the points are run again\n",
-                   plan.of_other_version, args->db, plan.other_version);
+                   plan.of_other_version, visible(args->db), visible(plan.other_version));
     }
     const double cpu_before = process_cpu_seconds();
     SweepOutcome outcome;

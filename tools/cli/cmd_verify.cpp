@@ -156,14 +156,24 @@ int cmd_verify(const std::vector<std::string>& arguments) {
     const Value* overrides = settings.root.find("override");
 
     std::vector<VerifiedTable> tables;
-    for (const std::string& path : paths) {
-        const CsvTable table = read_csv_table(path);
-        const std::vector<VerifiedTable> verified = verify_table(table, overrides);
-        tables.insert(tables.end(), verified.begin(), verified.end());
-        if (verified.empty() && named) {
-            fmt::print(stderr, "{}: warning: no model here answers to this table\n", path);
+    std::size_t done = 0;
+    try {
+        for (const std::string& path : paths) {
+            const CsvTable table = read_csv_table(path);
+            const std::vector<VerifiedTable> verified = verify_table(table, overrides);
+            tables.insert(tables.end(), verified.begin(), verified.end());
+            if (verified.empty() && named) {
+                fmt::print(stderr, "{}: warning: no model here answers to this table\n", path);
+            }
+            ++done;
         }
+    } catch (const Interrupted&) {
+        if (done == 0) throw;
+        fmt::print(stderr,
+                   "railyard: interrupted: these are the {} of {} tables that were finished\n",
+                   done, paths.size());
     }
+    const int code = done < paths.size() ? exit_interrupted : exit_ok;
     std::set<std::string> said;  // a row that is of two quantities is refused for both
     for (const VerifiedTable& table : tables) {
         for (Diagnostic row : table.unused) {
@@ -174,7 +184,7 @@ int cmd_verify(const std::vector<std::string>& arguments) {
     }
     if (values->count("json")) {
         fmt::print("{}\n", json_text(tables));
-        return exit_ok;
+        return code;
     }
     const auto percent = [](double e) { return fmt::format("{:.2f} %", 100 * e); };
     if (values->count("rows")) {
@@ -223,7 +233,7 @@ int cmd_verify(const std::vector<std::string>& arguments) {
         fmt::print("{}: {} of {} inside the interval of 95 %\n", table.name.substr(0, 2),
                    inside.inside, inside.rows);
     }
-    return exit_ok;
+    return code;
 }
 
 }  // namespace railyard

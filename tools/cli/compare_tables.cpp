@@ -82,9 +82,9 @@ std::string interval_text(const MetricComparison& m, int decimals = 2) {
 void print_arms(const Comparison& c) {
     Table table({Column{"", left}, Column{"", left}, Column{"", left}});
     for (const ComparedArm& arm : c.arms) {
-        table.add(
-            {coloured(arm.name, Colour::bold), arm.scenario.title,
-             coloured(fmt::format("{} {}", arm.file, fmt::join(arm.settings, " ")), Colour::dim)});
+        table.add({coloured(arm.name, Colour::bold), arm.scenario.title,
+                   coloured(fmt::format("{} {}", visible(arm.file), fmt::join(arm.settings, " ")),
+                            Colour::dim)});
     }
     fmt::print("{}", table.text());
 }

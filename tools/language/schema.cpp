@@ -218,6 +218,10 @@ std::optional<Json> override_of(const Value& ours, Definitions& definitions) {
         return Json{{"allOf", definitions.number("number", Bound::non_negative)},
                     {"default", value->real}};
     }
+    if (value->kind == Value::Kind::boolean) {
+        return Json{{"allOf", definitions.reference("boolean", {{"type", "boolean"}})},
+                    {"default", value->integer != 0}};
+    }
     std::string why;
     const auto quantity = parse_quantity(value->text, why);
     if (value->kind != Value::Kind::string || !quantity) return std::nullopt;

@@ -50,7 +50,7 @@ Arm named_arm(const std::string& text) {
         throw ScenarioError(fmt::format("--arm '{}' has no name", text),
                             "--arm \"NAME: KEY=VALUE; KEY=VALUE\"");
     }
-    Arm arm{trimmed(text.substr(0, colon)), {}};
+    Arm arm{visible(trimmed(text.substr(0, colon))), {}};
     for (const std::string& setting : split(text.substr(colon + 1), ';')) {
         if (!setting.empty()) arm.settings.push_back(setting);
     }
