@@ -20,7 +20,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROTO = ROOT / "tools" / "perfetto.proto"
+PROTO = ROOT / "tools" / "trace" / "perfetto.proto"
 # perfetto.dev/docs/reference/trace-packet-proto, by message.
 PUBLIC = {
     "Trace": {"packet": 1},
