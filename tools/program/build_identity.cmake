@@ -2,7 +2,7 @@
 # compiled into the libraries below SOURCE (sim, models, the catalogue), by name and content. The same sources
 # give the same digest, on any machine and at any time; without git.
 file(GLOB_RECURSE files RELATIVE ${SOURCE} ${SOURCE}/sim/*.h ${SOURCE}/sim/*.cpp ${SOURCE}/models/*.h
-     ${SOURCE}/models/*.cpp ${SOURCE}/models/catalogue/*.toml ${SOURCE}/tools/replica_record.*)
+     ${SOURCE}/models/*.cpp ${SOURCE}/models/catalogue/*.toml ${SOURCE}/tools/results/replica_record.*)
 list(SORT files)
 set(all "")
 foreach(name IN LISTS files)
