@@ -351,18 +351,17 @@ def case_verbs_that_say_what_is_done_by_ctrl_c(program, folder):
     check(stderr == "railyard: interrupted: these are the 1 of 2 tables that were finished\n", stderr)
     check("Korthikanti" in stdout, stdout)
     llama = str(studies / "llama3_405b_54_days.toml")
-    short = write(folder / "short.toml", SHORT_SCENARIO)
     flows = ["--set", "run.fidelity=flow"]
     stdout, stderr = interrupt(program, ["plan", llama, *flows, "--set", "run.network_draws=1", "--set", "fabric.compute.kind=roce",
                                          "--set", "fabric.compute.topology=fat_tree", "--set", "fabric.compute.queue_pairs=32",
                                          "--splits", "10000", "--top", "50"], 4)
     check(stderr == "railyard: interrupted: this is the plan as given; others were not all tried\n", stderr)
     check("critical path" in stdout and "best plans" not in stdout, stdout)
-    storms = folder / "storms.toml"
-    storms.write_text((studies / "pfc_storm.toml").read_text().replace("nodes = 8", "nodes = 128"))
-    stdout, stderr = interrupt(program, ["check", short, str(storms)], 2)
+    hello = str(studies.parent / "hello" / "first.toml")
+    stdout, stderr = interrupt(program, ["check", hello, llama, *flows, "--set", "run.network_draws=1000", "--set",
+                                         "fabric.compute.kind=roce", "--set", "fabric.compute.topology=fat_tree"], 3)
     check(stderr.endswith("railyard: interrupted: 1 of 2 scenarios were checked\n"), stderr)
-    check("short.toml" in stdout, stdout)
+    check("first.toml" in stdout, stdout)
 
 
 def case_rates_that_no_switch_is_made_for(program, folder):
@@ -461,7 +460,7 @@ def case_many_replicas_take_little_memory(program, folder):
                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         _, status, usage = os.wait4(child.pid, 0)
         equal("exit", 0, os.waitstatus_to_exitcode(status))
-        check(usage.ru_maxrss < 80_000, f"{arguments}: 20,000 replicas took {usage.ru_maxrss} kB at the peak")
+        check(usage.ru_maxrss < 120_000, f"{arguments}: 20,000 replicas took {usage.ru_maxrss} kB at the peak")
 
 
 def limited(program, arguments, size):

@@ -31,7 +31,7 @@ def main():
     run = db.execute("SELECT max(run) FROM runs").fetchone()[0] + 1
     first = db.execute("SELECT max(point) FROM points").fetchone()[0] + 1
     db.execute("INSERT INTO runs VALUES (?, 'sweep', 'made-up', 'made_up.toml', 'Servers, intervals, spares', ?, 1, ?, 20,"
-               " NULL, 'complete', 'd1', 't1')", [run, version, count])
+               " NULL, 'complete', 'd1', 't1', NULL, NULL, NULL)", [run, version, count])
     for axis, (key, unit) in enumerate([("storage.servers", ""), ("job.checkpoint.interval", "s"), ("cluster.nodes", "")]):
         db.execute("INSERT INTO axes VALUES (?, ?, ?, ?)", [run, axis, key, unit])
     for i in range(count):
@@ -40,7 +40,7 @@ def main():
         spares = i // (len(SERVERS) * len(INTERVALS))
         point = first + i
         good = goodput(servers, interval, spares)
-        db.execute("INSERT INTO points VALUES (?, ?, 1, ?, 'made up', ?, 1, 'complete', NULL, 512, 20, NULL, NULL, ?, ?)",
+        db.execute("INSERT INTO points VALUES (?, ?, 1, ?, 'made up', ?, 1, 'complete', NULL, 512, 20, NULL, NULL, NULL, ?, ?)",
                    [point, f"made-up {i}", json.dumps([f"storage.servers={servers}"]), version, f"{i:016x}", f"{i:016x}"])
         db.execute("INSERT INTO run_points VALUES (?, ?, ?, '')", [run, i, point])
         for axis, (text, value) in enumerate([(str(servers), servers), (f"{interval} min", interval * 60), (str(128 + spares), 128 + spares)]):
@@ -58,7 +58,7 @@ def main():
         db.executemany("INSERT INTO point_interruptions VALUES (?, ?, ?)",
                        [[point, cause, n * (1 + 0.2 * math.sin(i))] for cause, n in causes])
     if count >= 2:
-        db.execute("INSERT INTO runs VALUES (?, 'compare', NULL, 'a.toml', 'Two stores', ?, 1, 2, 20, NULL, 'complete', 'd2', 't2')",
+        db.execute("INSERT INTO runs VALUES (?, 'compare', NULL, 'a.toml', 'Two stores', ?, 1, 2, 20, NULL, 'complete', 'd2', 't2', NULL, NULL, NULL)",
                    [run + 1, version])
         for position, label in enumerate(["eight servers", "thirty-two <b>servers</b>"]):
             db.execute("INSERT INTO run_points VALUES (?, ?, ?, ?)", [run + 1, position, first + 2 + 2 * position, label])
