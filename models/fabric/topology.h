@@ -128,6 +128,8 @@ class Topology {
     double bisection_bytes_per_s() const;
 
   private:
+    class CustomReader;
+
     VertexId add_switch(int level, const SwitchModel& model);
     void add_cable(VertexId low, VertexId high, Bandwidth bandwidth, Metres length);
     // A Clos tree over the NICs of each leaf, one port of this rate each; false, and why in `problem`, when

@@ -197,9 +197,15 @@ std::vector<double> network_rates(const std::vector<Communicator>& draws) {
     return out;
 }
 
-}  // namespace
+struct PerfArguments {
+    Collective collective;
+    std::string scenario;
+    std::vector<std::int64_t> sizes;
+    Wish wish;
+    po::variables_map values;
+};
 
-int cmd_perf(const std::vector<std::string>& arguments) {
+std::optional<PerfArguments> parse_perf(const std::vector<std::string>& arguments) {
     CommandLine line(
         "railyard perf COLLECTIVE SCENARIO.toml [options]",
         "Prints what nccl-tests would print on the scenario's cluster, with the algorithm and\n"
@@ -219,7 +225,7 @@ int cmd_perf(const std::vector<std::string>& arguments) {
     line.add()("protocol", po::value<std::string>(), "Force one (NCCL_PROTO)");
     line.add()("json", "Print one JSON object on standard output and nothing else");
     const auto parsed = line.parse(arguments);
-    if (!parsed) return exit_ok;
+    if (!parsed) return std::nullopt;
     const po::variables_map& values = *parsed;
     if (!values.count("collective") || !values.count("scenario")) {
         throw ScenarioError("perf needs a collective and a scenario file",
@@ -231,34 +237,106 @@ int cmd_perf(const std::vector<std::string>& arguments) {
         throw ScenarioError(fmt::format("unknown collective '{}'", name),
                             suggest(name, collective_names()));
     }
-    const std::vector<std::int64_t> sizes = sizes_of(values);
-    const Wish wish{parse_name<Algorithm>(values, "algorithm", algorithm_names()),
-                    parse_name<Protocol>(values, "protocol", protocol_names())};
+    return PerfArguments{*collective,
+                         values["scenario"].as<std::vector<std::string>>()[0],
+                         sizes_of(values),
+                         {parse_name<Algorithm>(values, "algorithm", algorithm_names()),
+                          parse_name<Protocol>(values, "protocol", protocol_names())},
+                         values};
+}
 
-    ScenarioChanges changes;
-    changes.must_run = false;
-    changes.settings = settings_of(values);
-    changes.windows = std::make_shared<WindowCache>(terminal_observer());
-    const Scenario s =
-        load_scenario_file(values["scenario"].as<std::vector<std::string>>()[0], changes);
-    need_one_job(s, "perf");
-    StandaloneCatalogue own = s.open_catalogue();
-    const CommunicatorShape shape = shape_of(s, values);
-    const Communicator ideal =
-        read_communicator(own.catalogue, with_faults(s.node, faults_of(s, shape)), shape);
-    own.diagnostics.raise_if_any();
-    const bool flow = s.fidelity != Fidelity::analytic;
-    std::vector<Communicator> draws = {ideal};
-    if (flow)
-        draws = on_draws(s, read_communicator(own.catalogue, s.node, shape), shape, *collective);
-    const Communicator& c = draws[middle_of(network_rates(draws))];
-    const Communicator* const networks[] = {&c, &ideal};
-    for (const Communicator* each : networks) {
-        if (!choose(*each, *collective, 0, wish)) throw_unavailable(*each, *collective, wish);
+// A message size's row.
+struct PerfRow {
+    std::int64_t size = 0;   // bytes, as nccl-tests counts them
+    std::int64_t count = 0;  // elements
+    Choice choice;
+    CollectiveCost cost;
+    double algbw = 0;  // bytes per second
+    double busbw = 0;
+    double analytic_s = 0;  // on an ideal network
+    DrawRange over_draws;   // seconds
+};
+
+// One collective over some of a scenario's GPUs.
+class PerfTest {
+  public:
+    PerfTest(const Scenario& s, const PerfArguments& args);
+
+    PerfRow row(std::int64_t size) const;
+    Json json_of(const PerfRow& row) const;
+    Table table_of(const std::vector<PerfRow>& rows) const;
+    void print_head() const;
+    const Communicator& communicator() const { return draws_[middle_]; }
+
+  private:
+    double seconds_on(const Communicator& c, double bytes) const {
+        return collective_cost(c, collective_, bytes, *choose(c, collective_, bytes, wish_))
+            ->seconds;
     }
+    bool lucky() const { return draws_.size() > 1; }
 
-    const double factor = bus_factor(*collective, c.ranks);
-    Json rows = Json::array();
+    const Scenario& s_;
+    Collective collective_;
+    Wish wish_;
+    bool flow_;
+    Communicator ideal_;
+    std::vector<Communicator> draws_;  // of the network's hashes; the ideal network without them
+    std::size_t middle_ = 0;           // the usual draw
+};
+
+PerfTest::PerfTest(const Scenario& s, const PerfArguments& args)
+    : s_(s),
+      collective_(args.collective),
+      wish_(args.wish),
+      flow_(s.fidelity != Fidelity::analytic) {
+    StandaloneCatalogue own = s.open_catalogue();
+    const CommunicatorShape shape = shape_of(s, args.values);
+    ideal_ = read_communicator(own.catalogue, with_faults(s.node, faults_of(s, shape)), shape);
+    own.diagnostics.raise_if_any();
+    draws_ = {ideal_};
+    if (flow_) {
+        const Communicator nominal = read_communicator(own.catalogue, s.node, shape);
+        draws_ = on_draws(s, nominal, shape, collective_);
+    }
+    middle_ = middle_of(network_rates(draws_));
+    for (const Communicator& each : {communicator(), ideal_}) {
+        if (!choose(each, collective_, 0, wish_)) throw_unavailable(each, collective_, wish_);
+    }
+}
+
+PerfRow PerfTest::row(std::int64_t size) const {
+    const double bytes = static_cast<double>(size);
+    const Communicator& c = communicator();
+    PerfRow out;
+    out.size = size;
+    out.count = count_of(collective_, size, c.ranks);
+    out.choice = *choose(c, collective_, bytes, wish_);
+    out.cost = *collective_cost(c, collective_, bytes, out.choice);
+    out.algbw = out.cost.seconds > 0 ? bytes / out.cost.seconds : 0;
+    out.busbw = out.algbw * bus_factor(collective_, c.ranks);
+    out.analytic_s = seconds_on(ideal_, bytes);
+    std::vector<double> times;
+    for (const Communicator& each : draws_) times.push_back(seconds_on(each, bytes));
+    out.over_draws = range_of_draws(times);
+    return out;
+}
+
+Json PerfTest::json_of(const PerfRow& row) const {
+    Json out = {{"size", row.size},
+                {"count", row.count},
+                {"time_s", row.cost.seconds},
+                {"latency_s", row.cost.latency_s},
+                {"algbw_bytes_per_s", row.algbw},
+                {"busbw_bytes_per_s", row.busbw},
+                {"algorithm", to_text(row.choice.algorithm)},
+                {"protocol", to_text(row.choice.protocol)},
+                {"channels", row.cost.channels}};
+    if (flow_) out["analytic_time_s"] = row.analytic_s;
+    if (lucky()) out["network_draws"] = range_json(row.over_draws);
+    return out;
+}
+
+Table PerfTest::table_of(const std::vector<PerfRow>& rows) const {
     std::vector<Table::Column> columns = {
         {"size", Table::Align::right},     {"count", Table::Align::right},
         {"type", Table::Align::right},     {"redop", Table::Align::right},
@@ -267,99 +345,97 @@ int cmd_perf(const std::vector<std::string>& arguments) {
         {"algorithm", Table::Align::left}, {"protocol", Table::Align::left}};
     std::vector<std::string> units = {"(B)",  "(elements)", "",       "", "",
                                       "(us)", "(GB/s)",     "(GB/s)", "", ""};
-    if (flow) {
+    if (flow_) {
         columns.push_back({"analytic", Table::Align::right});
         units.push_back("(us)");
     }
-    const bool lucky = draws.size() > 1;
-    if (lucky) {
-        columns.push_back({fmt::format("over {} draws", draws.size()), Table::Align::right});
+    if (lucky()) {
+        columns.push_back({fmt::format("over {} draws", draws_.size()), Table::Align::right});
         units.push_back("(us)");
     }
     Table table(columns);
     table.add(units);
-    double bus_sum = 0;
-    for (const std::int64_t size : sizes) {
-        const double bytes = static_cast<double>(size);
-        const Choice choice = *choose(c, *collective, bytes, wish);
-        const CollectiveCost cost = *collective_cost(c, *collective, bytes, choice);
-        const double algbw = cost.seconds > 0 ? bytes / cost.seconds : 0;
-        bus_sum += algbw * factor;
-        const std::int64_t count = count_of(*collective, size, c.ranks);
-        const char* redop = reduces(*collective) ? "sum" : "none";
-        const double analytic_s =
-            collective_cost(ideal, *collective, bytes, *choose(ideal, *collective, bytes, wish))
-                ->seconds;
-        Json row = {{"size", size},
-                    {"count", count},
-                    {"time_s", cost.seconds},
-                    {"latency_s", cost.latency_s},
-                    {"algbw_bytes_per_s", algbw},
-                    {"busbw_bytes_per_s", algbw * factor},
-                    {"algorithm", to_text(choice.algorithm)},
-                    {"protocol", to_text(choice.protocol)},
-                    {"channels", cost.channels}};
-        if (flow) row["analytic_time_s"] = analytic_s;
-        std::vector<double> times;
-        for (const Communicator& each : draws) {
-            times.push_back(
-                collective_cost(each, *collective, bytes, *choose(each, *collective, bytes, wish))
-                    ->seconds);
-        }
-        const DrawRange range = range_of_draws(times);
-        if (lucky) row["network_draws"] = range_json(range);
-        rows.push_back(row);
-        std::vector<std::string> cells = {fmt::format("{}", size),
-                                          fmt::format("{}", count),
+    for (const PerfRow& row : rows) {
+        std::vector<std::string> cells = {fmt::format("{}", row.size),
+                                          fmt::format("{}", row.count),
                                           "float",
-                                          redop,
-                                          has_root(*collective) ? "0" : "-1",
-                                          fmt::format("{:.2f}", 1e6 * cost.seconds),
-                                          fmt::format("{:.2f}", 1e-9 * algbw),
-                                          fmt::format("{:.2f}", 1e-9 * algbw * factor),
-                                          to_text(choice.algorithm),
-                                          to_text(choice.protocol)};
-        if (flow) cells.push_back(fmt::format("{:.2f}", 1e6 * analytic_s));
-        if (lucky)
-            cells.push_back(fmt::format("{:.2f} to {:.2f}", 1e6 * range.low, 1e6 * range.high));
+                                          reduces(collective_) ? "sum" : "none",
+                                          has_root(collective_) ? "0" : "-1",
+                                          fmt::format("{:.2f}", 1e6 * row.cost.seconds),
+                                          fmt::format("{:.2f}", 1e-9 * row.algbw),
+                                          fmt::format("{:.2f}", 1e-9 * row.busbw),
+                                          to_text(row.choice.algorithm),
+                                          to_text(row.choice.protocol)};
+        if (flow_) cells.push_back(fmt::format("{:.2f}", 1e6 * row.analytic_s));
+        if (lucky()) {
+            cells.push_back(fmt::format("{:.2f} to {:.2f}", 1e6 * row.over_draws.low,
+                                        1e6 * row.over_draws.high));
+        }
         table.add(cells);
     }
-    const double bus_mean = bus_sum / static_cast<double>(sizes.size());
-    if (values.count("json")) {
+    return table;
+}
+
+void PerfTest::print_head() const {
+    const Communicator& c = communicator();
+    fmt::print("# {} on {} {} in {} NVLink domain{}\n", to_text(collective_), c.ranks,
+               s_.node.gpu.name, c.domains, c.domains == 1 ? "" : "s");
+    if (c.domains < 2) return;
+    fmt::print("# network: {:.1f} GB/s per domain and direction, {}\n", 1e-9 * c.network,
+               c.transport);
+    if (lucky()) {
+        fmt::print(
+            "# the draw in the middle of {} of the network's hashes; the last column has all\n",
+            draws_.size());
+    } else if (const std::string luck = draws_text(s_); flow_ && !luck.empty()) {
+        fmt::print("# {}\n", luck);
+    }
+    if (!flow_) return;
+    fmt::print("# held up by {}; an ideal network: {:.1f} GB/s\n", c.bottleneck,
+               1e-9 * ideal_.network);
+    if (collective_ == Collective::all_reduce) {
+        fmt::print("# a double tree adds up {:.1f} GB/s over it; an ideal network: {:.1f} GB/s\n",
+                   1e-9 * c.tree_network, 1e-9 * ideal_.tree_network);
+    }
+}
+
+}  // namespace
+
+int cmd_perf(const std::vector<std::string>& arguments) {
+    const std::optional<PerfArguments> args = parse_perf(arguments);
+    if (!args) return exit_ok;
+    ScenarioChanges changes;
+    changes.must_run = false;
+    changes.settings = settings_of(args->values);
+    changes.windows = std::make_shared<WindowCache>(terminal_observer());
+    const Scenario s = load_scenario_file(args->scenario, changes);
+    need_one_job(s, "perf");
+
+    const PerfTest test(s, *args);
+    std::vector<PerfRow> rows;
+    double bus_sum = 0;
+    for (const std::int64_t size : args->sizes) {
+        rows.push_back(test.row(size));
+        bus_sum += rows.back().busbw;
+    }
+    const double bus_mean = bus_sum / static_cast<double>(rows.size());
+    if (args->values.count("json")) {
+        Json each = Json::array();
+        for (const PerfRow& row : rows) each.push_back(test.json_of(row));
         const Json out = {{"scenario", s.file},
                           {"version", version()},
-                          {"collective", to_text(*collective)},
-                          {"ranks", c.ranks},
-                          {"nvlink_domains", c.domains},
-                          {"rows", rows},
+                          {"collective", to_text(args->collective)},
+                          {"ranks", test.communicator().ranks},
+                          {"nvlink_domains", test.communicator().domains},
+                          {"rows", each},
                           {"busbw_mean_bytes_per_s", bus_mean},
                           {"complete", s.limits->all().empty()}};
         fmt::print("{}\n", one_line(out));
-        return complain_of_limits(s.limits->all());
+    } else {
+        test.print_head();
+        fmt::print("#\n{}# Avg bus bandwidth    : {:.4g}\n", test.table_of(rows).text(),
+                   1e-9 * bus_mean);
     }
-    fmt::print("# {} on {} {} in {} NVLink domain{}\n", to_text(*collective), c.ranks,
-               s.node.gpu.name, c.domains, c.domains == 1 ? "" : "s");
-    if (c.domains > 1) {
-        fmt::print("# network: {:.1f} GB/s per domain and direction, {}\n", 1e-9 * c.network,
-                   c.transport);
-        if (lucky) {
-            fmt::print(
-                "# the draw in the middle of {} of the network's hashes; the last column has all\n",
-                draws.size());
-        } else if (const std::string luck = draws_text(s); flow && !luck.empty()) {
-            fmt::print("# {}\n", luck);
-        }
-        if (flow) {
-            fmt::print("# held up by {}; an ideal network: {:.1f} GB/s\n", c.bottleneck,
-                       1e-9 * ideal.network);
-        }
-        if (flow && *collective == Collective::all_reduce) {
-            fmt::print(
-                "# a double tree adds up {:.1f} GB/s over it; an ideal network: {:.1f} GB/s\n",
-                1e-9 * c.tree_network, 1e-9 * ideal.tree_network);
-        }
-    }
-    fmt::print("#\n{}# Avg bus bandwidth    : {:.4g}\n", table.text(), 1e-9 * bus_mean);
     return complain_of_limits(s.limits->all());
 }
 
