@@ -27,7 +27,7 @@ def main():
     metrics = db.execute("SELECT name, unit, mean FROM point_metrics WHERE point = 1 AND mean IS NOT NULL").fetchall()
     ledger = db.execute("SELECT category, gpu_s, fraction FROM point_ledger WHERE point = 1").fetchall()
     causes = db.execute("SELECT cause, count FROM point_interruptions WHERE point = 1").fetchall()
-    version = db.execute("SELECT version FROM points WHERE point = 1").fetchone()[0]
+    version, work = db.execute("SELECT version, work FROM points WHERE point = 1").fetchone()
     run = db.execute("SELECT max(run) FROM runs").fetchone()[0] + 1
     first = db.execute("SELECT max(point) FROM points").fetchone()[0] + 1
     db.execute("INSERT INTO runs VALUES (?, 'sweep', 'made-up', 'made_up.toml', 'Servers, intervals, spares', ?, 1, ?, 20,"
@@ -40,8 +40,8 @@ def main():
         spares = i // (len(SERVERS) * len(INTERVALS))
         point = first + i
         good = goodput(servers, interval, spares)
-        db.execute("INSERT INTO points VALUES (?, ?, 1, ?, 'made up', ?, 1, 'complete', NULL, 512, 20, NULL, NULL, NULL, ?, ?)",
-                   [point, f"made-up {i}", json.dumps([f"storage.servers={servers}"]), version, f"{i:016x}", f"{i:016x}"])
+        db.execute("INSERT INTO points VALUES (?, ?, 1, ?, 'made up', ?, 1, 'complete', NULL, 512, 20, NULL, NULL, ?, ?, ?)",
+                   [point, f"made-up {i}", json.dumps([f"storage.servers={servers}"]), version, work, f"{i:016x}", f"{i:016x}"])
         db.execute("INSERT INTO run_points VALUES (?, ?, ?, '')", [run, i, point])
         for axis, (text, value) in enumerate([(str(servers), servers), (f"{interval} min", interval * 60), (str(128 + spares), 128 + spares)]):
             db.execute("INSERT INTO axis_values VALUES (?, ?, ?, ?, ?)", [run, i, axis, text, value])
