@@ -48,7 +48,7 @@ const MetricTable::Column* MetricTable::find(std::string_view name) const {
 
 namespace {
 
-// Of those replicas that have something to tell.
+// Leaves out replicas that have nothing to tell.
 Summary summarise_plain(std::span<const double> all, SharedLuck all_luck) {
     std::vector<double> values;
     std::vector<std::size_t> luck;

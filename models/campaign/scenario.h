@@ -111,8 +111,8 @@ struct Scenario {
 
     std::vector<Estimate> estimates;  // every estimate that was read, from scenario and catalogue
     std::vector<Diagnostic> warnings;
-    // Of packet windows, while it was read and when its network is measured again. Copies share them. None:
-    // windows are not run, and no replica can be.
+    // Remembers the packet windows that reading ran, and those of measuring the network again. Copies share
+    // it. Null: windows are not run, and no replica can be.
     std::shared_ptr<WindowCache> windows;
     std::shared_ptr<LimitsReached> limits = std::make_shared<LimitsReached>();
 

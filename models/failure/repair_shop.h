@@ -58,7 +58,6 @@ class RepairShop : public CampaignEngine::Component {
     void handle(std::uint32_t kind) override;
 
     std::size_t waiting() const { return queue_.size(); }
-    std::int64_t at_work() const { return at_work_; }
     const RepairShopOutcome& outcome() const { return outcome_; }
 
   private:

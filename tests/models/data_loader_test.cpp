@@ -238,7 +238,7 @@ TEST_CASE("an epoch begins with the list of its files, which AU does not see") {
 
 namespace {
 
-// Of the reads of a node that reads `items` in each epoch, those that its cache of `places` has: measured.
+// Measures which share of a node's reads, `items` in each epoch, its cache of `places` serves.
 double measured_hits(CachePolicy policy, Sampler sampler, std::uint64_t items, std::uint64_t nodes,
                      std::size_t places) {
     std::list<std::uint64_t> recent;

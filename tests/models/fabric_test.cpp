@@ -168,7 +168,7 @@ TEST_CASE("every policy takes a shortest path that joins both ends, and spray lo
                 all += double{u.share};
             }
             CHECK(into == doctest::Approx(1));
-            // Of packets that choose, one cable stands for all that are alike.
+            // Where packets choose, one cable stands for all that are alike.
             if (policy != Routing::adaptive) CHECK(all == doctest::Approx(hops));
         }
     }

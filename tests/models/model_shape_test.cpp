@@ -236,7 +236,7 @@ TEST_CASE("what a rank has whole anyway, ZeRO-3 does not gather") {
     CHECK(gathered("llama2_7b", 1, 1, 0) == 0);
     CHECK(gathered("llama2_7b", 8, 1, 1) == 0);  // shards of one
     CHECK(gathered("llama2_7b", 2, 1, 0) > 0);
-    // Of the experts there is one copy: each rank has its own, and gathers the rest of the layer only.
+    // There is one copy of the experts: each rank has its own, and gathers the rest of the layer only.
     const TransformerModel m = read_model(own.catalogue, "mixtral_8x7b");
     const double common = layer_parameters(m).attention;
     CHECK(gathered("mixtral_8x7b", 8, 8, 0) < 2 * 2 * 1.5 * common);

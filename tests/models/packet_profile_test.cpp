@@ -146,7 +146,7 @@ bytes = "64 MiB"
     }
 }
 
-// Of the switches and rates that people may write, some have no buffer that is known, and none may break.
+// People may write switches and rates for which no buffer is known; none of them may break.
 TEST_CASE("packets on any switch at any rate run, or are refused in words") {
     int ran = 0;
     int without_buffer = 0;

@@ -32,7 +32,7 @@ model = "{model}"
 [job.checkpoint]
 mode = "none"
 """
-# Of the keys of [job.parallel] those that memory depends on.
+# The keys of [job.parallel] on which memory depends.
 OPTIONS = ("tensor", "context", "pipeline", "expert", "shard_ranks", "interleave", "microbatch", "zero", "recompute",
            "sequence_length", "expert_imbalance")
 

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "sim/rng.h"
-#include "tools/study/trials.h"
+#include "tests/tools/stalls.h"
 
 using namespace railyard;
 
@@ -122,23 +122,8 @@ TEST_CASE("the crossing's interval covers the truth 95 % of the time") {
 TEST_CASE("a store's break-even bandwidth is the one of the closed form") {
     // A stalls C = 1 TB / 10 GB/s = 100 s in 1,000 s of training: goodput 1000/1100. B saves every 2,000 s
     // through a store of w: 2000/(2000 + 1 TB / w). Equal at w = 5 GB/s.
-    const std::string text = R"(
-[run]
-replicas = 1
-duration = "60 day"
-[cluster]
-nodes = 8
-[job]
-step.time = "1 s"
-checkpoint = { interval = "1000 s", size = "1 TB" }
-[storage]
-server_write_bandwidth = "10 GB/s"
-server_read_bandwidth = "10 GB/s"
-client_bandwidth = "1 TB/s"
-)";
-    const auto goodput = [&](const std::vector<std::string>& settings) {
-        TrialOptions options;
-        options.text = text;
+    const auto goodput = [](const std::vector<std::string>& settings) {
+        TrialOptions options = options_of(stalls);
         options.metrics = {"goodput"};
         ScenarioChanges changes;
         changes.settings = settings;

@@ -39,7 +39,7 @@ double stalled(double bandwidth) {
     return 1000 / (1000 + 1000 / bandwidth);
 }
 
-// Of the estimated store, a, against one whose bandwidth somebody has measured, b.
+// Compares the estimated store, a, with one whose bandwidth somebody has measured, b.
 VerdictEstimates against(double bandwidth) {
     const ScenarioChanges measured{
         .settings = {"storage.server_write_bandwidth=" + std::to_string(bandwidth) + " GB/s"}};

@@ -108,7 +108,7 @@ std::vector<std::string> joined(std::vector<std::string> first,
 }
 
 std::vector<ComparedArm> load_arms(const CompareArguments& args) {
-    const auto windows = std::make_shared<WindowCache>(terminal_observer());
+    const auto windows = watched_windows();
     std::vector<ComparedArm> arms;
     const auto add = [&](const std::string& name, const std::string& file,
                          const std::vector<std::string>& settings) {

@@ -344,7 +344,7 @@ int cmd_cost(const std::vector<std::string>& arguments) {
         throw ScenarioError(fmt::format("--jobs: expected 1 or more, found {}", threads));
     ScenarioChanges changes;
     changes.settings = settings_of(*values);
-    changes.windows = std::make_shared<WindowCache>(terminal_observer());
+    changes.windows = watched_windows();
     std::vector<Arm> arms = arms_of(all_of("vary"), all_of("arm"));
     const bool alone = arms.empty();
     if (alone) arms.emplace_back();

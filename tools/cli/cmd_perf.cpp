@@ -407,7 +407,7 @@ int cmd_perf(const std::vector<std::string>& arguments) {
     ScenarioChanges changes;
     changes.must_run = false;
     changes.settings = settings_of(args->values);
-    changes.windows = std::make_shared<WindowCache>(terminal_observer());
+    changes.windows = watched_windows();
     const Scenario s = load_scenario_file(args->scenario, changes);
     need_one_job(s, "perf");
 

@@ -298,7 +298,7 @@ int cmd_plan(const std::vector<std::string>& arguments) {
     ScenarioChanges changes;
     changes.must_run = false;  // a plan that does not fit is a reason to look for others
     changes.settings = settings_of(*values);
-    changes.windows = std::make_shared<WindowCache>(terminal_observer());
+    changes.windows = watched_windows();
     const Planner planner((*values)["scenario"].as<std::vector<std::string>>()[0], changes);
     const Scenario given = planner.as_given();
     need_one_job(given, "plan");

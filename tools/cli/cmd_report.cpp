@@ -132,7 +132,7 @@ int cmd_report(const std::vector<std::string>& arguments) {
                  {"schema", results_schema_version},
                  {"version", result_version()}};
     data.update(results.data);
-    const auto windows = std::make_shared<WindowCache>(terminal_observer());
+    const auto windows = watched_windows();
     data["timelines"] = Json::array();
     for (const FeaturedPoint& point : results.featured) {
         data["timelines"].push_back(report_timeline(point, windows));

@@ -352,7 +352,7 @@ std::optional<RunArguments> parse_run(const std::vector<std::string>& arguments)
     out.path = (*values)["scenario"].as<std::vector<std::string>>()[0];
     out.changes.settings = settings_of(*values);
     // One for all that is tried beside the scenario itself: most of it has the same windows.
-    out.changes.windows = std::make_shared<WindowCache>(terminal_observer());
+    out.changes.windows = watched_windows();
     for (const char* key : {"seed", "replicas"}) {
         if (values->count(key)) {
             out.changes.settings.push_back(

@@ -281,7 +281,7 @@ std::optional<Judged> judge(const SweepPlan& plan, const SweepArguments& args, R
     if (!by || interrupted()) return std::nullopt;
     if (!args.metric.empty()) by = named_metric(plan.run, args.metric, db.database());
     db.decide(plan.run, by->metric, by->better, by->why);
-    const auto windows = std::make_shared<WindowCache>(terminal_observer());
+    const auto windows = watched_windows();
     Judged out{*by, run_verdict(plan.run, *by, db, windows), {}};
     db.commit();
     if (!out.verdict) return out;

@@ -61,7 +61,7 @@ std::optional<TraceArguments> parse_trace(const std::vector<std::string>& argume
     out.changes.packets = out.window;
     out.changes.must_run = !out.window && !out.step;
     out.changes.run_windows = !out.window;
-    out.changes.windows = std::make_shared<WindowCache>(terminal_observer());
+    out.changes.windows = watched_windows();
     return out;
 }
 

@@ -44,7 +44,7 @@ StudyArguments study_arguments(const po::variables_map& values, const std::strin
     StudyArguments out;
     out.changes.settings = settings_of(values);
     // One for all that is tried: most of it has the same windows.
-    out.changes.windows = std::make_shared<WindowCache>(terminal_observer());
+    out.changes.windows = watched_windows();
     for (const char* key : {"seed", "replicas"}) {
         if (values.count(key)) {
             out.changes.settings.push_back(

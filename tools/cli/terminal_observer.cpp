@@ -20,4 +20,8 @@ WindowObserver terminal_observer(const std::string& label) {
     return {&interrupted(), progress};
 }
 
+std::shared_ptr<WindowCache> watched_windows() {
+    return std::make_shared<WindowCache>(terminal_observer());
+}
+
 }  // namespace railyard
