@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/facility/cost.h"
 #include "sim/rng.h"
 
 namespace railyard {
@@ -13,7 +14,6 @@ Price catalogue_price(Catalogue& catalogue, const std::string& name) {
         if (catalogue.has("price", name, other)) key = other;
     }
     const ValueRange range = catalogue.range("price", name, key);
-    constexpr double seconds_per_year = 365.0 * 86400;
     const double scale = range.unit == "/year" ? seconds_per_year : 1;
     return {name,        range.unit, range.low * scale, range.value * scale, range.high * scale,
             range.origin};
