@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "models/training/training.h"
+
 namespace railyard {
 
 namespace {
@@ -18,17 +20,31 @@ void warn_of_idle_keys(Section& parallel, const Scenario& s, bool imbalance_give
         parallel.warning("expert_imbalance",
                          "has no effect with expert = 1: one rank has all tokens");
     }
-    if (p.pipeline > 1) return;
-    for (const char* key : {"first_stage_layers", "last_stage_layers"}) {
-        if (parallel.has(key)) parallel.warning(key, "has no effect without pipeline > 1");
+    if (s.model.experts == 0 || p.expert == 1) {
+        for (const char* key : {"fold_experts", "overlap_expert", "dispatch"}) {
+            if (parallel.has(key)) parallel.warning(key, "has no effect without expert > 1");
+        }
+    }
+    if (p.precision == Precision::bf16 && parallel.has("gather_in_fp8")) {
+        parallel.warning("gather_in_fp8", "has no effect with precision = \"bf16\"");
+    }
+    if (p.pipeline == 1) {
+        for (const char* key : {"first_stage_layers", "last_stage_layers", "stage_layers"}) {
+            if (parallel.has(key)) parallel.warning(key, "has no effect without pipeline > 1");
+        }
+    } else if (!p.stage_layers.empty()) {
+        for (const char* key : {"first_stage_layers", "last_stage_layers"}) {
+            if (parallel.has(key)) parallel.warning(key, "has no effect beside stage_layers");
+        }
     }
 }
 
 void check_precision(Section& parallel, const Scenario& s) {
-    if (s.plan.precision != Precision::fp8 || s.node.gpu.fp8_achievable.per_second > 0) return;
+    if (s.node.gpu.achievable(s.plan.precision).per_second > 0) return;
     parallel.error(
         "precision",
-        fmt::format("{} has no fp8, or no measurement of it is in the catalogue", s.node.gpu.name),
+        fmt::format("{} has no {}, or no measurement of it is in the catalogue", s.node.gpu.name,
+                    precision_names()[static_cast<std::size_t>(s.plan.precision)]),
         "precision = \"bf16\"");
 }
 
@@ -129,9 +145,100 @@ void check_memory(Section& parallel, const Scenario& s) {
 
 }  // namespace
 
+namespace {
+
+// What runs the job: its kernels go to the node's GPUs, its habits are what the plan has unless it says
+// otherwise.
+Software read_job_software(Section& job, Catalogue& catalogue, Scenario& s) {
+    int index = 0;
+    job.choose(
+        "software", index, software_names(),
+        "The stack that runs the job: its kernels, what it launches, fuses and overlaps, and what "
+        "[job.parallel] has where it is silent");
+    if (!job.has("software")) return {};
+    const Software software =
+        read_software(catalogue, software_id(static_cast<std::size_t>(index)), s.node.gpu);
+    if (s.model.name.empty()) {
+        job.warning("software", "has no effect without job.model");
+    } else {
+        run_software(software, s.node);
+    }
+    ParallelPlan& p = s.plan;
+    p.fused_attention = software.fused_attention;
+    p.fused_loss = software.fused_loss;
+    p.sequence_parallel = software.sequence_parallel;
+    p.overlap_data = software.overlap_data;
+    p.overlap_tensor = software.overlap_tensor;
+    p.overlap_pipeline = software.overlap_pipeline;
+    p.cuda_graphs = software.cuda_graphs;
+    p.gather_in_fp8 = software.gather_in_fp8;
+    p.reduce_in_fp32 = software.reduce_in_fp32;
+    p.fold_experts = software.fold_experts;
+    p.dispatch =
+        software.two_stage_dispatch ? ExpertDispatch::two_stage : ExpertDispatch::all_to_all;
+    return software;
+}
+
+// "[7, 8, 8, 7]" as text of counts: one for each pipeline stage.
+void read_stage_layers(Section& parallel, ParallelPlan& p) {
+    std::vector<std::string> counts;
+    parallel.read("stage_layers", counts,
+                  "Layers on each pipeline stage, first to last: \"7\", \"8\", ...",
+                  {.otherwise = "as even as first_stage_layers and last_stage_layers leave them"});
+    for (const std::string& count : counts) {
+        const bool digits = !count.empty() && count.size() < 7 &&
+                            count.find_first_not_of("0123456789") == std::string::npos;
+        if (!digits) {
+            parallel.error("stage_layers",
+                           fmt::format("expected counts of layers, found '{}'", count));
+            return;
+        }
+        p.stage_layers.push_back(std::stoll(count));
+    }
+}
+
+void read_recompute(Section& parallel, ParallelPlan& p) {
+    int recompute = 1;
+    parallel.choose(
+        "recompute", recompute, recompute_names(),
+        "Activations computed again in the backward pass: the attention core (selective), "
+        "norms and activation functions too (elementwise), every second multiplication too "
+        "(alternate), whole layers (full)");
+    p.recompute = static_cast<Recompute>(recompute);
+    std::optional<std::int64_t> layers;
+    parallel.read("recompute_layers", layers,
+                  "With recompute = \"full\": so many layers of a stage",
+                  {.bound = Bound::count, .otherwise = "all"});
+    p.recompute_layers = layers.value_or(0);
+    if (layers && p.recompute != Recompute::full) {
+        parallel.warning("recompute_layers", "has no effect without recompute = \"full\"");
+    }
+    std::vector<std::string> parts;
+    parallel.read("recompute_parts", parts,
+                  "Parts of a layer that are computed again besides: norms, activation, latent_up, "
+                  "feed_forward, experts",
+                  {.otherwise = "none"});
+    const std::vector<std::string>& known = recompute_part_names();
+    for (const std::string& part : parts) {
+        const auto found = std::find(known.begin(), known.end(), part);
+        if (found == known.end()) {
+            parallel.error("recompute_parts", fmt::format("no part is called '{}'", part),
+                           fmt::format("valid: {}", fmt::join(known, ", ")));
+            continue;
+        }
+        p.recompute_parts |= 1U << (found - known.begin());
+    }
+    if (p.recompute_parts != 0 && p.recompute == Recompute::full) {
+        parallel.warning("recompute_parts", "has no effect with recompute = \"full\"");
+    }
+}
+
+}  // namespace
+
 void read_parallel(Section& job, ValueReader& values, Catalogue& catalogue,
                    const ScenarioChanges& changes, Scenario& s) {
     const auto ok = [&] { return values.diagnostics().ok() && !job.describing(); };
+    const Software software = read_job_software(job, catalogue, s);
     Section parallel = job.section("parallel");
     ParallelPlan& p = s.plan;
     const std::int64_t gpus = s.job.gpus();
@@ -165,6 +272,7 @@ void read_parallel(Section& job, ValueReader& values, Catalogue& catalogue,
                   {.bound = Bound::count, .otherwise = as_others});
     p.first_stage_layers = first_layers.value_or(0);
     p.last_stage_layers = last_layers.value_or(0);
+    read_stage_layers(parallel, p);
     parallel.read("interleave", p.interleave, "Virtual pipeline stages per GPU",
                   {.bound = Bound::count});
     parallel.read("microbatch", p.microbatch, "Sequences per microbatch", {.bound = Bound::count});
@@ -203,14 +311,29 @@ void read_parallel(Section& job, ValueReader& values, Catalogue& catalogue,
     parallel.read("fused_loss", p.fused_loss, "One kernel for the loss over the logits");
     parallel.read("cuda_graphs", p.cuda_graphs,
                   "Launch kernels by replaying a graph: no waiting for the CPU");
-    static const std::vector<std::string> frameworks = Catalogue::names("framework");
-    int framework = 0;
-    parallel.choose("framework", framework, frameworks,
-                    "Whose layers the CPUs launch, kernel by kernel: a GPU that is done with a "
-                    "layer before the next is launched waits");
     int precision = 0;
     parallel.choose("precision", precision, precision_names(),
-                    "What the layers' matrix multiplications compute in");
+                    "What the layers' matrix multiplications compute in; fp8 is scaled as the "
+                    "software does it");
+    parallel.read("gather_in_fp8", p.gather_in_fp8,
+                  "Gather the weights of 8- and 4-bit products as 8 bits");
+    std::optional<std::int64_t> adapter_rank;
+    parallel.read(
+        "adapter_rank", adapter_rank,
+        "Train adapters of this rank beside attention (LoRA): the model's own weights are "
+        "frozen",
+        {.bound = Bound::count, .otherwise = "none: all weights are trained"});
+    p.adapter_rank = adapter_rank.value_or(0);
+    parallel.read("fold_experts", p.fold_experts,
+                  "Expert ranks are tensor-parallel ranks too, and none splits an expert");
+    parallel.read("overlap_expert", p.overlap_expert,
+                  "Hide all-to-all of experts behind another microbatch's computation");
+    int dispatch = static_cast<int>(p.dispatch);
+    parallel.choose(
+        "dispatch", dispatch, expert_dispatch_names(),
+        "How tokens get to their experts: a copy for each (all_to_all), or one for each "
+        "node over its rail and there one for each GPU (two_stage)");
+    p.dispatch = static_cast<ExpertDispatch>(dispatch);
     std::optional<double> expert_imbalance;
     parallel.read("expert_imbalance", expert_imbalance,
                   "Tokens of the busiest expert-parallel rank over the mean",
@@ -228,23 +351,13 @@ void read_parallel(Section& job, ValueReader& values, Catalogue& catalogue,
         "Which ranks share nodes: those of the first word are neighbours. Anything but tensor "
         "first sends its collectives over the network");
     p.order = static_cast<RankOrder>(order);
-    int recompute = 1;
-    parallel.choose(
-        "recompute", recompute, recompute_names(),
-        "Activations computed again in the backward pass: the attention core (selective), "
-        "norms and activation functions too (elementwise), whole layers (full)");
+    read_recompute(parallel, p);
     parallel.finish();
     if (zero > 3)
         parallel.error("zero", fmt::format("expected a stage from 0 to 3, found {}", zero));
     p.zero = static_cast<int>(std::min<std::int64_t>(zero, 3));
-    p.recompute = static_cast<Recompute>(recompute);
     p.precision = static_cast<Precision>(precision);
-    if (framework > 0) {
-        const std::string& name = frameworks[static_cast<std::size_t>(framework)];
-        s.node.gpu.layer_launch_forward = catalogue.time("framework", name, "layer_launch_forward");
-        s.node.gpu.layer_launch_backward =
-            catalogue.time("framework", name, "layer_launch_backward");
-    }
+    if (p.precision == Precision::fp8) p.precision = software.fp8;
     if (s.model.experts > 0) {
         p.expert_imbalance = expert_imbalance
                                  ? *expert_imbalance
@@ -260,6 +373,7 @@ void read_parallel(Section& job, ValueReader& values, Catalogue& catalogue,
     }
     if (!ok() || s.model.name.empty()) return;
 
+    s.step_error = read_step_error(catalogue, s.model.experts > 0, job.has("software"));
     if (changes.plan) p = *changes.plan;
     warn_of_idle_keys(parallel, s, expert_imbalance.has_value());
     check_precision(parallel, s);

@@ -768,8 +768,17 @@ std::vector<Kind> kinds() {
           {"each epoch deals all samples out to the nodes anew", "each node reads the same ones"});
     words("job.data.cache_policy", cache_policy_names(),
           {"what came first stays", "what was used last stays"});
-    words("job.parallel.precision", precision_names(),
-          {"16 bits", "8 bits in the layers' matrix multiplications"});
+    words(
+        "job.parallel.precision", precision_names(),
+        {"16 bits", "8 bits in the layers' matrix multiplications, scaled as the software does it",
+         "8 bits, a tensor's scale from the tensor itself", "8 bits, a scale for each row",
+         "8 bits, a scale for each 32 elements", "4 bits, a scale for each 16 elements"});
+    words("job.parallel.dispatch", expert_dispatch_names(),
+          {"a copy for each expert, by NCCL", "one copy for each node, there one for each GPU"});
+    for (std::size_t i = 0; i < software_names().size(); ++i) {
+        out.push_back({"job.software", software_names()[i],
+                       Catalogue::entry("software", software_id(i))->find("name")->text});
+    }
     words("job.parallel.order", rank_order_names(),
           {"tensor-parallel ranks share nodes, replicas come next (Megatron's default)",
            "tensor-parallel ranks share nodes, pipeline stages come next",
@@ -815,9 +824,10 @@ std::vector<Kind> kinds() {
     }
     words("power.redundancy", power_redundancies(),
           {"every supply is needed", "one may be lost", "half of them may be lost"});
-    words("job.parallel.recompute", recompute_names(),
-          {"every activation is kept", "the attention core is computed again",
-           "norms and activation functions too", "whole layers"});
+    words(
+        "job.parallel.recompute", recompute_names(),
+        {"every activation is kept", "the attention core is computed again",
+         "norms and activation functions too", "and every second multiplication", "whole layers"});
     words("failures.cause.domain", domain_kind_names(),
           {"one node", "the nodes of one NVLink domain", "nodes with a NIC on the same leaf",
            "all nodes: NIC i of each", "cluster.nodes_per_rack nodes",

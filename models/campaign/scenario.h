@@ -86,6 +86,7 @@ struct Scenario {
     TransformerModel model;  // name empty: the step was given, not modelled
     ParallelPlan plan;
     CollectiveConstants collective_constants;
+    StepError step_error;    // of a modelled step
     StepTime analytic_step;  // of the same plan and faults, whatever the fidelity
     std::string no_path;     // set when the network cuts the job's ranks off: nothing can advance
     ParameterBytes parameter_bytes;

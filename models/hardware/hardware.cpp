@@ -8,8 +8,56 @@
 namespace railyard {
 
 const std::vector<std::string>& precision_names() {
-    static const std::vector<std::string> names = {"bf16", "fp8"};
+    static const std::vector<std::string> names = {"bf16",        "fp8",   "fp8_current",
+                                                   "fp8_rowwise", "mxfp8", "nvfp4"};
     return names;
+}
+
+Flops Gpu::achievable(Precision precision) const {
+    switch (precision) {
+        case Precision::bf16:
+            return bf16_achievable;
+        case Precision::fp8:
+        case Precision::fp8_current:
+        case Precision::fp8_rowwise:
+            return fp8_achievable;
+        case Precision::mxfp8:
+            return mxfp8_achievable;
+        case Precision::nvfp4:
+            return fp4_achievable;
+    }
+    return {};
+}
+
+double element_bytes(Precision precision) {
+    switch (precision) {
+        case Precision::bf16:
+            return 2;
+        case Precision::mxfp8:
+            return 1 + 1.0 / 32;
+        case Precision::nvfp4:
+            return 0.5 + 1.0 / 16;
+        default:
+            return 1;
+    }
+}
+
+double cast_bytes(Precision precision) {
+    const double both = 2 * element_bytes(precision);  // as it is, and transposed
+    switch (precision) {
+        case Precision::bf16:
+            return 0;
+        case Precision::fp8:
+        case Precision::mxfp8:
+            return 2 + both;
+        case Precision::fp8_current:
+            return 2 + 2 + both;  // read once for the scale
+        case Precision::fp8_rowwise:
+            return 2 * (2 + 2) + both;  // rows and columns apart, each read for its scales
+        case Precision::nvfp4:
+            return 2 + 2 + 2 + 2 + both;  // turned by a Hadamard transform; then read for the scale
+    }
+    return 0;
 }
 
 namespace {
@@ -27,6 +75,14 @@ Gpu read_gpu(Catalogue& c, const std::string& name) {
                                     c.compute("gpu", "h100_sxm", "bf16_dense").per_second};
     if (c.has("gpu", name, "fp8_achievable")) {
         g.fp8_achievable = c.compute("gpu", name, "fp8_achievable");
+    }
+    // Without measurements of their own: blocks of 8 bits run as other 8 bits do.
+    const bool blocks = c.has("gpu", name, "fp4_dense");
+    if (blocks) {
+        g.mxfp8_achievable = c.has("gpu", name, "mxfp8_achievable")
+                                 ? c.compute("gpu", name, "mxfp8_achievable")
+                                 : g.fp8_achievable;
+        g.fp4_achievable = c.compute("gpu", name, "fp4_achievable");
     }
     g.sms = c.integer("gpu", name, "sms");
     g.hbm_capacity = c.data("gpu", name, "hbm_capacity");
@@ -51,17 +107,17 @@ Gpu read_gpu(Catalogue& c, const std::string& name) {
     g.generation = c.text("gpu", name, "arch");
     const std::string& generation = g.generation;
     g.sustained_fraction = c.number("step_model", generation, "sustained_fraction");
-    g.fused_attention_efficiency = c.number("step_model", generation, "fused_attention_efficiency");
+    g.fused_attention_efficiency = c.number("attention_kernel", "flash_2", generation);
     g.batched_gemm_efficiency = c.number("step_model", "all", "batched_gemm_efficiency");
     g.score_traffic = c.number("step_model", "all", "score_traffic");
     g.elementwise_traffic = c.number("step_model", "all", "elementwise_traffic");
-    g.expert_traffic = c.number("step_model", "all", "expert_traffic");
-    g.loss_traffic = c.number("step_model", "all", "loss_traffic");
-    g.overlap_tax = c.number("step_model", "all", "overlap_tax");
+    g.expert_traffic = c.number("software", "megatron_lm", "expert_traffic");
+    g.loss_traffic = c.number("software", "megatron_lm", "loss_traffic");
+    g.overlap_tax = c.number("software", "megatron_lm", "overlap_tax");
     g.piecewise_overlap = c.number("step_model", "all", "piecewise_overlap");
-    g.kernel_gap = c.time("step_model", "all", "kernel_gap");
-    g.layer_launch_forward = c.time("framework", "megatron_lm", "layer_launch_forward");
-    g.layer_launch_backward = c.time("framework", "megatron_lm", "layer_launch_backward");
+    g.kernel_gap = c.time("software", "megatron_lm", "kernel_gap");
+    g.layer_launch_forward = c.time("software", "megatron_lm", "layer_launch_forward");
+    g.layer_launch_backward = c.time("software", "megatron_lm", "layer_launch_backward");
     g.recompute_overhead = c.time("step_model", "all", "recompute_overhead");
     g.step_overhead = c.time("step_model", "all", "step_overhead");
     g.reserved_memory = c.data("kernel_overheads", "", "context_memory") +
@@ -221,11 +277,12 @@ double gemm_seconds(const Gpu& gpu, const Gemm& g) {
     if (g.m * g.n * g.k == 0) return 0;
     constexpr double edge = 128;
     constexpr double smallest_tile = 64 * edge;
-    const double bytes_per_element = g.precision == Precision::fp8 ? 1 : 2;
+    const double bytes_per_element = element_bytes(g.precision);
     const double padded = std::ceil(g.m / edge) * edge * std::ceil(g.n / edge) * edge;
     const double tiles = g.groups * padded / smallest_tile;
     const double fill = std::min(1.0, tiles / static_cast<double>(gpu.sms));
-    const double compute = g.groups * 2 * padded * g.k / (gpu.sustained_flops(g.precision) * fill);
+    const double compute = g.groups * 2 * padded * (g.k + gpu.tile_prologue) /
+                           (gpu.sustained_flops(g.precision) * fill);
     const double bytes = g.groups * (bytes_per_element * (g.m * g.k + g.k * g.n) + 2 * g.m * g.n);
     return std::max(compute, memory_seconds(gpu, bytes)) + seconds(gpu.kernel_gap);
 }

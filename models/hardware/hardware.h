@@ -1,6 +1,7 @@
 #pragma once
 // What a node is made of, and how long a GPU takes for one kernel.
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <string>
@@ -11,7 +12,15 @@
 namespace railyard {
 
 // What matrix multiplications of a training run compute in; attention and everything else stay bf16.
-enum class Precision : std::uint8_t { bf16, fp8 };
+enum class Precision : std::uint8_t {
+    bf16,         // and fp16, which is as fast
+    fp8,          // one scale for a tensor, from the steps before (delayed scaling)
+    fp8_current,  // one scale for a tensor, from the tensor itself
+    fp8_rowwise,  // one for each row and column
+    mxfp8,        // one for each 32 elements
+    nvfp4,        // one for each 16 elements of 4 bits
+};
+constexpr std::size_t precisions = 6;
 // Their words in scenarios, in order.
 const std::vector<std::string>& precision_names();
 
@@ -22,6 +31,8 @@ struct Gpu {
     Flops bf16_dense;       // datasheet peak, no sparsity: the denominator of MFU
     Flops bf16_achievable;  // best measured matrix multiplication
     Flops fp8_achievable;   // likewise; 0: this GPU has no fp8
+    Flops mxfp8_achievable;
+    Flops fp4_achievable;
     std::int64_t sms = 0;
     Bytes hbm_capacity;
     Bandwidth hbm_bandwidth;  // peak
@@ -38,9 +49,11 @@ struct Gpu {
     // copy of a token that goes to an expert, to route, sort, gather and add up.
     double elementwise_traffic = 0;
     double expert_traffic = 0;
-    double loss_traffic = 0;       // bytes per logit, forward and backward, unfused loss
-    double overlap_tax = 0;        // what a hidden collective's SMs cost the computation
-    double piecewise_overlap = 0;  // of a collective cut into pieces beside work, what can hide
+    double loss_traffic = 0;          // bytes per logit, forward and backward, unfused loss
+    double accumulation_traffic = 0;  // bytes per parameter and microbatch, to add up gradients
+    double tile_prologue = 0;         // of a product's inner dimension, what a tile's start costs
+    double overlap_tax = 0;           // what a hidden collective's SMs cost the computation
+    double piecewise_overlap = 0;     // of a collective cut into pieces beside work, what can hide
     Duration kernel_gap{};
     // What an eager framework needs on its CPU to launch one transformer layer, and once a step for
     // data, norms, logs.
@@ -49,9 +62,13 @@ struct Gpu {
     Duration recompute_overhead{};  // of one layer that is computed again
     Duration step_overhead{};
 
+    // What the job's software makes of it: a share of the rate that the best kernels sustain.
+    std::array<double, precisions> kernel_quality{1, 1, 1, 1, 1, 1};
+
+    Flops achievable(Precision precision) const;  // 0: it has no such multipliers
     double sustained_flops(Precision precision = Precision::bf16) const {
-        return (precision == Precision::fp8 ? fp8_achievable : bf16_achievable).per_second *
-               sustained_fraction;
+        return achievable(precision).per_second * sustained_fraction *
+               kernel_quality[static_cast<std::size_t>(precision)];
     }
     Bytes reserved_memory;  // CUDA context and NCCL buffers
 };
@@ -117,15 +134,21 @@ struct Gemm {
     Precision precision = Precision::bf16;
 };
 
+// What one element of a matrix takes in memory, and what it costs to bring it there from bf16: bytes read and
+// written for an input that is used as it is and transposed.
+double element_bytes(Precision precision);
+double cast_bytes(Precision precision);
+
 // On one GPU, in seconds, with the gap to the next kernel:
 //
-//     time = max(groups 2 M N k / (sustained * fill), bytes / HBM) + gap
+//     time = max(groups 2 M N K / (sustained * fill), bytes / HBM) + gap
 //     M, N = m, n rounded up to 128
 //     fill = min(1, groups M N / (64 x 128) / SMs)
+//     K = k + prologue
 //
 // Tiles have whole edges, and a product of fewer tiles than SMs leaves some idle, however small the library
-// makes them. The idle SMs of a large product's last wave, and the prologue of a tile, are left out: fits
-// put both at nothing.
+// makes them. A tile fills its buffers before it multiplies. The idle SMs of a large product's last wave are
+// left out: fits put them at nothing.
 double gemm_seconds(const Gpu& gpu, const Gemm& gemm);
 
 // Gives the node NICs of this entry of the catalogue, as many as it has.

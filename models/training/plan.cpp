@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 namespace railyard {
@@ -43,7 +44,19 @@ std::int64_t ParallelPlan::pipeline_stride() const {
 }
 
 const std::vector<std::string>& recompute_names() {
-    static const std::vector<std::string> names = {"none", "selective", "elementwise", "full"};
+    static const std::vector<std::string> names = {"none", "selective", "elementwise", "alternate",
+                                                   "full"};
+    return names;
+}
+
+const std::vector<std::string>& recompute_part_names() {
+    static const std::vector<std::string> names = {"norms", "activation", "latent_up",
+                                                   "feed_forward", "experts"};
+    return names;
+}
+
+const std::vector<std::string>& expert_dispatch_names() {
+    static const std::vector<std::string> names = {"all_to_all", "two_stage"};
     return names;
 }
 
@@ -122,10 +135,13 @@ TransformerModel read_model(Catalogue& c, const std::string& name) {
     m.learned_positions = count("learned_positions", 0);
     m.parallel_block = flag("parallel_block");
     m.window = count("window", 0);
+    m.full_attention_every = count("full_attention_every", 0);
+    m.mtp_layers = count("mtp_layers", 0);
     m.experts = count("experts", 0);
     m.ffn = count("ffn", count("dense_ffn", 0));
     if (m.experts > 0) {
         m.topk = c.integer("model", name, "topk");
+        m.nodes_per_token = count("nodes_per_token_limit", 0);
         m.shared_experts = count("shared_experts", 0);
         m.expert_ffn = count("expert_ffn", m.ffn);
         m.dense_layers = count("dense_layers", 0);
@@ -227,6 +243,7 @@ std::int64_t layers_of_stage(const TransformerModel& m, const ParallelPlan& p, s
     const bool first = stage == 0;
     const bool last = stage == p.pipeline - 1;
     if (p.pipeline == 1) return m.layers;
+    if (!p.stage_layers.empty()) return p.stage_layers[static_cast<std::size_t>(stage)];
     if (first && p.first_stage_layers > 0) return p.first_stage_layers;
     if (last && p.last_stage_layers > 0) return p.last_stage_layers;
     return layers_per_stage(m, p) - ((first || last) && shorter_ends(m, p) ? 1 : 0);
@@ -235,11 +252,19 @@ std::int64_t layers_of_stage(const TransformerModel& m, const ParallelPlan& p, s
 }  // namespace
 
 std::int64_t layers_per_stage(const TransformerModel& m, const ParallelPlan& p) {
+    if (!p.stage_layers.empty()) {
+        return *std::max_element(p.stage_layers.begin(), p.stage_layers.end());
+    }
     const std::int64_t stages = open_stages(p);
     return stages > 0 ? (open_layers(m, p) + stages - 1) / stages : 0;
 }
 
 bool layers_split(const TransformerModel& m, const ParallelPlan& p) {
+    if (!p.stage_layers.empty()) {
+        return std::ssize(p.stage_layers) == p.pipeline &&
+               std::accumulate(p.stage_layers.begin(), p.stage_layers.end(), std::int64_t{0}) ==
+                   m.layers;
+    }
     const std::int64_t stages = open_stages(p);
     const std::int64_t layers = open_layers(m, p);
     if (stages == 0) return layers == 0;
@@ -276,7 +301,7 @@ RankParameters rank_parameters(const TransformerModel& m, const ParallelPlan& p,
                   layers.expert * (each.shared + each.expert_vectors) +
                   outer_parameters(m) / static_cast<double>(p.pipeline)) /
                  t;
-    out.routed = layers.expert * each.routed / (t * static_cast<double>(p.expert));
+    out.routed = layers.expert * each.routed / static_cast<double>(p.expert_tensor() * p.expert);
     return out;
 }
 
@@ -292,9 +317,17 @@ double activation_bytes_per_layer(const TransformerModel& m, const ParallelPlan&
     const double t = static_cast<double>(p.tensor);
     if (p.recompute == Recompute::full) return 2 * tokens * h;
 
-    const bool elementwise_kept = p.recompute != Recompute::elementwise;
-    const double inner = (m.glu ? 2 : 1) + (elementwise_kept ? 1 : 0);  // widths of a feed-forward
-    double replicated = 2 * h + (m.parallel_block ? 0 : 2 * h);         // the residual inputs
+    const bool all_elementwise =
+        p.recompute == Recompute::elementwise || p.recompute == Recompute::alternate;
+    const auto again = [&](unsigned part) {
+        return all_elementwise || (p.recompute_parts & part) != 0;
+    };
+    const bool elementwise_kept = !again(recompute_norms);
+    const bool activation_kept = !again(recompute_activation);
+    double inner = (m.glu ? 2 : 1) + (activation_kept ? 1 : 0);  // widths of a feed-forward
+    if ((p.recompute_parts & (experts ? recompute_experts : recompute_feed_forward)) != 0)
+        inner = 0;
+    double replicated = 2 * h + (m.parallel_block ? 0 : 2 * h);  // the residual inputs
     if (elementwise_kept) replicated += 2 * h + (m.parallel_block ? 0 : 2 * h);  // norms' outputs
     if (!m.glu) replicated += 2 * h;  // dropout masks, one byte each
     double split = 2 * (m.query_width() + m.kv_width()) + 2 * m.value_width();
@@ -308,7 +341,8 @@ double activation_bytes_per_layer(const TransformerModel& m, const ParallelPlan&
     if (experts) {
         split += 2 * inner * static_cast<double>(m.shared_experts * m.expert_ffn);
         whole += static_cast<double>(m.topk) * p.imbalance() *
-                 (2 * h + 2 * inner * static_cast<double>(m.expert_ffn) / t);
+                 (2 * h * static_cast<double>(p.expert_tensor()) / t +
+                  2 * inner * static_cast<double>(m.expert_ffn) / t);
     } else {
         split += 2 * inner * static_cast<double>(m.ffn);
     }
@@ -343,7 +377,9 @@ StageMemory stage_memory(const TransformerModel& m, const ParallelPlan& p,
     const StageLayers& layers = run.layers;
     const double t = static_cast<double>(p.tensor);
     const double shards = static_cast<double>(p.shards());
-    const double expert_shards = std::max(1.0, shards / static_cast<double>(p.expert));
+    const double expert_shards =
+        std::max(1.0, shards * static_cast<double>(p.tensor / p.expert_tensor()) /
+                          static_cast<double>(p.expert));
     StageMemory out;
     out.params = rank_parameters(m, p, layers);
     const auto held = [&](double each, bool shared) {
@@ -351,8 +387,10 @@ StageMemory stage_memory(const TransformerModel& m, const ParallelPlan& p,
                        out.params.routed / (shared ? expert_shards : 1));
     };
     out.weights = held(bytes.weight, p.zero >= 3);
-    out.gradients = held(bytes.gradient, p.zero >= 2);
-    out.optimizer = held(bytes.optimizer, p.zero >= 1);
+    if (p.adapter_rank == 0) {
+        out.gradients = held(bytes.gradient, p.zero >= 2);
+        out.optimizer = held(bytes.optimizer, p.zero >= 1);
+    }
     if (p.zero >= 3) {
         // What a rank has whole anyway is not gathered.
         out.gathered =
@@ -365,8 +403,19 @@ StageMemory stage_memory(const TransformerModel& m, const ParallelPlan& p,
     const double after = pp - 1 - static_cast<double>(run.first);
     const double in_flight = p.interleave > 1 ? (2 * after + (v - 1) * pp + 1) / v : after + 1;
     out.in_flight = std::min(static_cast<double>(p.microbatches()), in_flight);
-    out.activations = out.in_flight * (layers.dense * activation_bytes_per_layer(m, p, false) +
-                                       layers.expert * activation_bytes_per_layer(m, p, true));
+    const auto kept = [&](const ParallelPlan& plan) {
+        return layers.dense * activation_bytes_per_layer(m, plan, false) +
+               layers.expert * activation_bytes_per_layer(m, plan, true);
+    };
+    double activations = kept(p);
+    if (p.recompute == Recompute::full && p.recompute_layers > 0) {
+        ParallelPlan others = p;
+        others.recompute = Recompute::selective;
+        const double count = std::max(1.0, layers.dense + layers.expert);
+        const double share = std::min(1.0, static_cast<double>(p.recompute_layers) / count);
+        activations = share * activations + (1 - share) * kept(others);
+    }
+    out.activations = out.in_flight * activations;
     if (run.first == p.pipeline - 1) {
         const double words = static_cast<double>(m.vocab) / t;
         out.logits = words * (p.rank_tokens() * logit_bytes +
@@ -437,7 +486,10 @@ double total_bytes(const std::vector<MemoryUse>& uses) {
 double attended_tokens(const TransformerModel& m, std::int64_t sequence_length) {
     const double s = static_cast<double>(sequence_length);
     const double w = static_cast<double>(m.window);
-    return w > 0 && w < s ? 2 * w - w * w / s : s;
+    if (w == 0 || w >= s) return s;
+    const double full =
+        m.full_attention_every > 0 ? 1 / static_cast<double>(m.full_attention_every) : 0;
+    return full * s + (1 - full) * (2 * w - w * w / s);
 }
 
 double forward_flops_per_token(const TransformerModel& m, std::int64_t sequence_length) {

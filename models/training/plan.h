@@ -28,6 +28,7 @@ struct TransformerModel {
     std::int64_t learned_positions = 0;  // 0: none, or computed ones
     bool parallel_block = false;  // attention and feed-forward read the same norm, add up in one
     std::int64_t window = 0;      // tokens that attention looks back; 0: all
+    std::int64_t full_attention_every = 0;  // with a window: each so many-th layer looks at all
     // Latent attention (DeepSeek): queries, and keys with values, pass through these ranks. 0: none.
     std::int64_t query_rank = 0;
     std::int64_t kv_rank = 0;
@@ -35,9 +36,11 @@ struct TransformerModel {
     // Mixture of experts. 0 experts: every layer is dense.
     std::int64_t experts = 0;
     std::int64_t topk = 0;
+    std::int64_t nodes_per_token = 0;  // the router picks experts on so many nodes at most; 0: any
     std::int64_t shared_experts = 0;
     std::int64_t expert_ffn = 0;
     std::int64_t dense_layers = 0;  // the first ones, which have no experts
+    std::int64_t mtp_layers = 0;    // that predict tokens after the next, with a loss each
 
     double query_width() const { return static_cast<double>(heads * head_dim); }
     double kv_width() const { return static_cast<double>(kv_heads * head_dim); }
@@ -70,6 +73,7 @@ enum class Recompute : std::uint8_t {
     none,         // everything is kept, attention scores included
     selective,    // the attention core is computed again (what fused attention kernels do)
     elementwise,  // and so are norms and the activation function
+    alternate,    // and so is every second matrix multiplication (PyTorch's selective "op")
     full,         // only each layer's input is kept
 };
 
@@ -89,6 +93,23 @@ enum class RankOrder : std::uint8_t {
 };
 const std::vector<std::string>& rank_order_names();
 
+// Parts of a layer that are computed again besides what Recompute says: a set of bits.
+enum RecomputePart : unsigned {
+    recompute_norms = 1,
+    recompute_activation = 2,  // of the feed-forward, dense or of experts
+    recompute_latent_up = 4,   // keys and values out of their latent
+    recompute_feed_forward = 8,
+    recompute_experts = 16,  // all of them, with their all-to-all
+};
+const std::vector<std::string>& recompute_part_names();  // in the order of the bits
+
+// Who carries tokens to their experts.
+enum class ExpertDispatch : std::uint8_t {
+    all_to_all,  // NCCL's: a copy for each expert
+    two_stage,   // one copy for each node, over its rail, and there for each GPU (DeepEP, HybridEP)
+};
+const std::vector<std::string>& expert_dispatch_names();
+
 struct ParallelPlan {
     std::int64_t tensor = 1;
     std::int64_t context = 1;  // ranks that share out each sequence
@@ -99,10 +120,11 @@ struct ParallelPlan {
     std::int64_t interleave = 1;          // virtual pipeline stages per GPU
     std::int64_t first_stage_layers = 0;  // 0: as many as layers_per_stage() says, or one less
     std::int64_t last_stage_layers = 0;   // likewise
-    std::int64_t microbatch = 1;          // sequences
-    std::int64_t global_batch = 1;        // sequences per step, all replicas
-    std::int64_t sequence_length = 0;     // tokens
-    int zero = 1;                         // ZeRO stage: what data-parallel ranks share out
+    std::vector<std::int64_t> stage_layers;  // of each, where they are all said
+    std::int64_t microbatch = 1;             // sequences
+    std::int64_t global_batch = 1;           // sequences per step, all replicas
+    std::int64_t sequence_length = 0;        // tokens
+    int zero = 1;                            // ZeRO stage: what data-parallel ranks share out
     bool sequence_parallel = true;
     bool overlap_data = true;      // gradient and parameter collectives behind computation
     bool overlap_tensor = false;   // tensor-parallel collectives behind matrix multiplications
@@ -114,6 +136,13 @@ struct ParallelPlan {
     bool cuda_graphs = false;      // kernels are launched by replay
     bool reduce_in_fp32 = true;    // false: gradients travel in the weights' precision
     Recompute recompute = Recompute::selective;
+    std::int64_t recompute_layers = 0;  // full: the first ones of a stage; 0: all
+    unsigned recompute_parts = 0;       // RecomputePart
+    std::int64_t adapter_rank = 0;  // LoRA: the model's own weights are frozen. 0: all are trained
+    bool gather_in_fp8 = false;     // weights of 8-bit products are gathered as 8 bits
+    bool fold_experts = false;      // expert ranks are tensor ranks too, and none splits an expert
+    bool overlap_expert = false;    // all-to-all behind another microbatch's computation
+    ExpertDispatch dispatch = ExpertDispatch::all_to_all;
     RankOrder order = RankOrder::tensor_data_pipeline;
     Precision precision = Precision::bf16;
     double expert_imbalance = 1;  // see imbalance()
@@ -124,6 +153,13 @@ struct ParallelPlan {
     std::int64_t gpus() const { return tensor * context * pipeline * data; }
     std::int64_t microbatches() const { return global_batch / (data * microbatch); }
     std::int64_t replica_ranks() const { return context * data; }  // that hold the same weights
+    // Ranks that share out the experts, or hold the same ones; how far apart neighbours are; and ranks that
+    // split one expert.
+    std::int64_t expert_replica_ranks() const {
+        return replica_ranks() * (fold_experts ? tensor : 1);
+    }
+    std::int64_t expert_stride() const { return fold_experts ? tensor_stride() : replica_stride(); }
+    std::int64_t expert_tensor() const { return fold_experts ? 1 : tensor; }
     // How far apart the neighbours of a group are, in ranks.
     std::int64_t tensor_stride() const;
     std::int64_t replica_stride() const;  // and of a context-parallel group
@@ -194,7 +230,7 @@ RankParameters rank_parameters(const TransformerModel& model, const ParallelPlan
 // FLOPs of one token's forward pass, attention over the whole sequence counted (Megatron's
 // convention; half of it is masked).
 double forward_flops_per_token(const TransformerModel& model, std::int64_t sequence_length);
-// The mean number of tokens that one looks at, the masked half counted as above.
+// The mean number of tokens that one looks at, over layers and the masked half counted as above.
 double attended_tokens(const TransformerModel& model, std::int64_t sequence_length);
 
 }  // namespace railyard

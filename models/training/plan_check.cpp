@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace railyard {
@@ -44,12 +45,13 @@ void check_experts(const TransformerModel& m, const ParallelPlan& p, Problems& o
         out.push_back({"expert",
                        fmt::format("{} experts don't divide by expert = {}", m.experts, p.expert),
                        valid_divisors(m.experts)});
-    } else if (p.replica_ranks() % p.expert != 0) {
-        out.push_back({"expert",
-                       fmt::format("context x data = {} ranks don't divide by expert = {}: experts "
-                                   "are shared among them",
-                                   p.replica_ranks(), p.expert),
-                       ""});
+    } else if (p.expert_replica_ranks() % p.expert != 0) {
+        out.push_back(
+            {"expert",
+             fmt::format("{}context x data = {} ranks don't divide by expert = {}: experts "
+                         "are shared among them",
+                         p.fold_experts ? "tensor x " : "", p.expert_replica_ranks(), p.expert),
+             ""});
     }
 }
 
@@ -60,7 +62,7 @@ void check_shards(const ParallelPlan& p, Problems& out) {
                        fmt::format("context x data = {} ranks don't divide into groups of {}",
                                    p.replica_ranks(), p.shard_ranks),
                        ""});
-    } else if (p.shard_ranks % p.expert != 0) {
+    } else if (!p.fold_experts && p.shard_ranks % p.expert != 0) {
         out.push_back(
             {"shard_ranks",
              fmt::format("expected a multiple of expert = {}, found {}", p.expert, p.shard_ranks),
@@ -70,6 +72,16 @@ void check_shards(const ParallelPlan& p, Problems& out) {
 
 void check_split(const TransformerModel& m, const ParallelPlan& p, Problems& out) {
     if (p.pipeline == 1 || layers_split(m, p)) return;
+    if (!p.stage_layers.empty()) {
+        out.push_back(
+            {"stage_layers",
+             fmt::format(
+                 "expected {} counts that sum to {} layers, found {} that sum to {}", p.pipeline,
+                 m.layers, p.stage_layers.size(),
+                 std::accumulate(p.stage_layers.begin(), p.stage_layers.end(), std::int64_t{0})),
+             ""});
+        return;
+    }
     const std::int64_t given = p.first_stage_layers + p.last_stage_layers;
     if (given > 0) {
         const std::int64_t others =
@@ -108,6 +120,8 @@ void check_interleave(const TransformerModel& m, const ParallelPlan& p, Problems
         }
     }
     const std::int64_t stage_layers = layers_per_stage(m, p);
+    if (!p.stage_layers.empty() && p.pipeline > 1)
+        return;  // its parts are as unequal as the stages
     if (p.interleave > 1 && (p.pipeline == 1 || stage_layers % p.interleave != 0)) {
         out.push_back(
             {"interleave",

@@ -66,6 +66,7 @@ void Search::each_split(Visit&& visit) const {
                 plan.context = context;
                 plan.pipeline = pipeline;
                 plan.first_stage_layers = plan.last_stage_layers = 0;
+                plan.stage_layers.clear();
                 if (!layers_split(m, plan)) continue;
                 plan.data = task_.gpus / (replica * pipeline);
                 for (plan.expert = 1; plan.expert <= std::max<std::int64_t>(1, m.experts);

@@ -10,6 +10,7 @@ namespace railyard {
 namespace {
 
 constexpr double activation_element_bytes = 2;
+constexpr double plain_kernels = 16;  // of a dense layer in 16 bits, multiplications apart
 
 // What a `share` of a collective may hide behind.
 struct Cover {
@@ -84,28 +85,71 @@ void attention_seconds(const TransformerModel& m, const ParallelPlan& p, const G
     out.backward.attention = 2 * products + 1.5 * traffic + 2 * gap;
 }
 
-// Multiplications of tokens with matrices: each once forward, twice backward. `n` is split over the
-// tensor-parallel ranks where it is an output, `k` where it is an input.
+// What is left of the rate where rows of a matrix begin at addresses that are multiples of so few bytes.
+double alignment(double elements, Precision precision) {
+    const auto bytes = static_cast<std::int64_t>(elements * element_bytes(precision));
+    if (bytes % 32 == 0) return 1;
+    return bytes % 16 == 0 ? 0.85 : 0.6;
+}
+
+// Multiplications of tokens with matrices: each once forward, twice backward, once where the matrix is
+// frozen. `n` is split over the tensor-parallel ranks where it is an output, `k` where it is an input.
 class Linear {
   public:
-    Linear(const Gpu& gpu, Precision precision, LayerWork& out)
-        : gpu_(gpu), precision_(precision), out_(out) {}
-    void operator()(double tokens, double n, double k, double groups = 1) {
-        const auto time = [&](double rows, double columns, double depth) {
-            return gemm_seconds(gpu_, {rows, columns, depth, groups, precision_});
+    Linear(const Gpu& gpu, const ParallelPlan& plan, LayerWork& out)
+        : gpu_(gpu), precision_(plan.precision), frozen_(plan.adapter_rank > 0), out_(out) {}
+    // Gives the seconds of the forward pass.
+    double operator()(double tokens, double n, double k, double groups = 1) {
+        const double aligned = std::min(alignment(n, precision_), alignment(k, precision_));
+        const auto time = [&](double height, double width, double depth) {
+            return gemm_seconds(gpu_, {height, width, depth, groups, precision_}) / aligned;
         };
-        out_.forward.multiplications += time(tokens, n, k);
-        out_.backward.multiplications += time(tokens, k, n) + time(k, n, tokens);
+        const double forward = time(tokens, n, k);
+        out_.forward.multiplications += forward;
+        out_.backward.multiplications += time(tokens, k, n) + (frozen_ ? 0 : time(k, n, tokens));
         inputs_ += groups * tokens * k;
+        return forward;
+    }
+    // The two narrow matrices beside one of n outputs and k inputs, in 16 bits.
+    void adapter(double rank, double tokens, double n, double k) {
+        const auto time = [&](double height, double width, double depth) {
+            return gemm_seconds(gpu_, {height, width, depth});
+        };
+        out_.forward.multiplications += time(tokens, rank, k) + time(tokens, n, rank);
+        out_.backward.multiplications += time(tokens, k, rank) + time(k, rank, tokens) +
+                                         time(tokens, rank, n) + time(rank, n, tokens);
     }
     double inputs() const { return inputs_; }  // elements
 
   private:
     const Gpu& gpu_;
     Precision precision_;
+    bool frozen_;
     LayerWork& out_;
     double inputs_ = 0;
 };
+
+// What each rank of an expert-parallel group sends to the experts, or gets back from them.
+double expert_exchange_seconds(const TransformerModel& m, const ParallelPlan& p,
+                               const Communicator& group, double token_bytes) {
+    const double tokens = p.rank_tokens() * p.imbalance();
+    const double k = static_cast<double>(m.topk);
+    if (p.dispatch == ExpertDispatch::all_to_all) {
+        return seconds(Collective::all_to_all, group, tokens * k * token_bytes);
+    }
+    // Of `places` that are equally likely, those that at least one of a token's experts is in.
+    const auto met = [&](double places) { return places * (1 - std::pow(1 - 1 / places, k)); };
+    const double domains = static_cast<double>(group.domains);
+    const double limit = m.nodes_per_token > 0 ? static_cast<double>(m.nodes_per_token) : domains;
+    const double elsewhere = std::min(met(domains), limit) * (domains - 1) / domains;
+    const double peers =
+        met(static_cast<double>(group.ranks)) * (group.per_domain - 1) / group.per_domain;
+    const double network =
+        group.domains > 1 ? tokens * elsewhere * token_bytes * group.per_domain / group.network : 0;
+    const double nvlink =
+        tokens * peers * token_bytes / (group.nvlink * group.measured.pairwise_efficiency);
+    return std::max(network, nvlink) + seconds(Collective::all_to_all, group, 1);
+}
 
 void collectives_of_layer(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
                           bool experts, LayerWork& out) {
@@ -124,7 +168,9 @@ void collectives_of_layer(const TransformerModel& m, const ParallelPlan& p, Comm
                                        : seconds(Collective::all_reduce, group, size);
         };
         double each_way = exchange(bytes);
-        if (!m.parallel_block) each_way += exchange(experts ? copies * bytes : bytes);
+        if (!m.parallel_block && !(experts && p.fold_experts)) {
+            each_way += exchange(experts ? copies * bytes : bytes);
+        }
         const auto visible = [&](double multiplications) {
             return p.overlap_tensor
                        ? exposed_seconds(gpu, each_way, {multiplications}, gpu.piecewise_overlap)
@@ -149,10 +195,15 @@ void collectives_of_layer(const TransformerModel& m, const ParallelPlan& p, Comm
     }
     if (experts && p.expert > 1) {
         // To the experts and back.
-        const Communicator& group = groups.of(Collective::all_to_all, p.replica_stride(), p.expert);
-        const double both = 2 * seconds(Collective::all_to_all, group, copies * bytes / t);
-        out.forward.expert = both;
-        out.backward.expert = both;
+        const Communicator& group = groups.of(Collective::all_to_all, p.expert_stride(), p.expert);
+        const double both =
+            2 * expert_exchange_seconds(
+                    m, p, group, static_cast<double>(m.hidden) * activation_element_bytes / t);
+        const auto visible = [&](const Pass& pass) {
+            return p.overlap_expert ? exposed_seconds(gpu, both, {pass.kernels()}) : both;
+        };
+        out.forward.expert = visible(out.forward);
+        out.backward.expert = visible(out.backward);
     }
 }
 
@@ -165,12 +216,16 @@ LayerWork layer_work(const TransformerModel& m, const ParallelPlan& p, Communica
     const double q = m.query_width();
     const double gates = m.glu ? 2 : 1;
     LayerWork out;
-    Linear linear(gpu, p.precision, out);
+    Linear linear(gpu, p, out);
+    double again = 0;  // multiplications of the parts that are computed again
+    const auto part = [&](RecomputePart which, double forward) {
+        if ((p.recompute_parts & which) != 0) again += forward;
+    };
     // Activations that elementwise kernels move, by element: those of each token, then those that the
     // tensor-parallel ranks share out.
     double moved =
         gpu.elementwise_traffic * h * (m.parallel_block ? 0.5 : 1) / (p.sequence_parallel ? t : 1);
-    double kernels = 16;
+    double kernels = plain_kernels;
     if (m.kv_rank > 0) {
         const double query = static_cast<double>(m.query_rank);
         const double latent = static_cast<double>(m.kv_rank);
@@ -178,23 +233,34 @@ LayerWork layer_work(const TransformerModel& m, const ParallelPlan& p, Communica
         if (query > 0) linear(tokens, query, h);
         linear(tokens, q / t, query > 0 ? query : h);
         linear(tokens, latent + rotary, h);
-        linear(tokens,
-               (static_cast<double>(m.heads * (m.head_dim - m.rotary_dim)) + m.value_width()) / t,
-               latent);
+        part(recompute_latent_up,
+             linear(
+                 tokens,
+                 (static_cast<double>(m.heads * (m.head_dim - m.rotary_dim)) + m.value_width()) / t,
+                 latent));
         moved += 2 * (query + latent) + 4 * q / t;  // their norms; queries and keys put together
         kernels += 8;
     } else {
         linear(tokens, (q + 2 * m.kv_width()) / t, h);
     }
     linear(tokens, h, m.value_width() / t);
+    if (p.adapter_rank > 0) {
+        const double rank = static_cast<double>(p.adapter_rank);
+        linear.adapter(rank, tokens, (q + 2 * m.kv_width()) / t, h);
+        linear.adapter(rank, tokens, h, m.value_width() / t);
+        moved += 4 * h;  // their inputs go through dropout, their outputs are added
+        kernels += 8;
+    }
     if (experts) {
         const double f = static_cast<double>(m.expert_ffn);
         const double shared = static_cast<double>(m.shared_experts) * f;
         const double copies = static_cast<double>(m.topk) * p.imbalance();
         const double local = static_cast<double>(m.experts) / static_cast<double>(p.expert);
-        const double rows = tokens * copies / local;
-        linear(rows, gates * f / t, h, local);
-        linear(rows, h, f / t, local);
+        const double split = static_cast<double>(p.expert_tensor());  // of one expert
+        const double copied = tokens * copies / local * split / t;
+        const double products =
+            linear(copied, gates * f / split, h, local) + linear(copied, h, f / split, local);
+        part(recompute_experts, products);
         if (shared > 0) {
             linear(tokens, gates * shared / t, h);
             linear(tokens, h, shared / t);
@@ -203,20 +269,31 @@ LayerWork layer_work(const TransformerModel& m, const ParallelPlan& p, Communica
         kernels += 30;
     } else {
         const double f = static_cast<double>(m.ffn);
-        linear(tokens, gates * f / t, h);
-        linear(tokens, h, f / t);
+        const double products = linear(tokens, gates * f / t, h) + linear(tokens, h, f / t);
+        part(recompute_feed_forward, products);
         moved += (gates + 1) * f / t;
     }
+    const LayerParameters parameters = layer_parameters(m);
+    double weights = parameters.attention + (experts ? parameters.shared : parameters.ffn);
+    if (experts) weights += parameters.routed / static_cast<double>(p.expert);
+    // Gradients of shared weights leave at once; others are added to those of the microbatches before.
+    const double accumulation = p.zero >= 3 || p.adapter_rank > 0
+                                    ? 0
+                                    : memory_seconds(gpu, gpu.accumulation_traffic * weights / t);
+    // Scales and casts are kernels of their own, two for each product.
+    if (p.precision != Precision::bf16) kernels += 2 * (experts ? 6 : 4);
     double elementwise = activation_element_bytes * tokens * moved;
-    // Each input is read in bf16 and written in fp8, as it is and transposed.
-    if (p.precision == Precision::fp8) elementwise += 4 * linear.inputs();
+    elementwise += cast_bytes(p.precision) * linear.inputs();
     out.forward.elementwise = memory_seconds(gpu, elementwise) + kernels * seconds(gpu.kernel_gap);
-    out.backward.elementwise = 1.5 * out.forward.elementwise;
+    out.backward.elementwise = 1.5 * out.forward.elementwise + accumulation;
     attention_seconds(m, p, gpu, out);
     collectives_of_layer(m, p, groups, experts, out);
     // A GPU that finishes a layer before the framework has launched the next one waits for it.
+    // Its launch time is that of a plain layer; one with more kernels takes as much longer.
+    const double launches = kernels / plain_kernels;
     const auto wait = [&](Pass& pass, Duration launch) {
-        if (!p.cuda_graphs) pass.launch_wait = std::max(0.0, seconds(launch) - pass.total());
+        if (p.cuda_graphs) return;
+        pass.launch_wait = std::max(0.0, launches * seconds(launch) - pass.total());
     };
     wait(out.forward, gpu.layer_launch_forward);
     wait(out.backward, gpu.layer_launch_backward);
@@ -227,10 +304,21 @@ LayerWork layer_work(const TransformerModel& m, const ParallelPlan& p, Communica
             out.recompute.launch_wait =
                 std::max(out.forward.launch_wait, seconds(gpu.recompute_overhead));
         }
-    } else if (p.recompute != Recompute::none) {
-        if (!p.fused_attention) out.recompute.attention = out.forward.attention;
-        if (p.recompute == Recompute::elementwise) {
+    } else {
+        if (p.recompute != Recompute::none && p.recompute_parts == 0 && !p.fused_attention) {
+            out.recompute.attention = out.forward.attention;
+        }
+        const bool whole =
+            p.recompute == Recompute::elementwise || p.recompute == Recompute::alternate;
+        // Norms are half of it, activation functions the other; parts with matrices bring their own.
+        const double share = ((p.recompute_parts & recompute_norms) != 0 ? 0.5 : 0) +
+                             ((p.recompute_parts & recompute_activation) != 0 ? 0.5 : 0);
+        out.recompute.elementwise = (whole ? 1 : share) * out.forward.elementwise;
+        out.recompute.multiplications =
+            again + (p.recompute == Recompute::alternate ? 0.5 * out.forward.multiplications : 0);
+        if (experts && (p.recompute_parts & recompute_experts) != 0) {
             out.recompute.elementwise = out.forward.elementwise;
+            out.recompute.expert = out.forward.expert;
         }
     }
     return out;
@@ -252,7 +340,7 @@ double head_seconds(const TransformerModel& m, const ParallelPlan& p, const Gpu&
     const double words = static_cast<double>(m.vocab) / static_cast<double>(p.tensor);
     const double h = static_cast<double>(m.hidden);
     return gemm_seconds(gpu, {tokens, words, h}) + gemm_seconds(gpu, {tokens, h, words}) +
-           gemm_seconds(gpu, {h, words, tokens}) +
+           (p.adapter_rank > 0 ? 0 : gemm_seconds(gpu, {h, words, tokens})) +
            memory_seconds(gpu, (p.fused_loss ? fused_traffic : gpu.loss_traffic) * tokens * words);
 }
 
@@ -269,13 +357,27 @@ Pipeline pipeline_of(const TransformerModel& m, const ParallelPlan& p, Communica
     for (const StageRun& run : stage_runs(m, p)) {
         Stage stage;
         stage.layers = run.layers;
+        const bool last = run.first == p.pipeline - 1;
+        const double all = run.layers.dense + run.layers.expert;
+        const double recomputed =
+            p.recompute == Recompute::full && p.recompute_layers > 0
+                ? std::min(1.0, static_cast<double>(p.recompute_layers) / std::max(1.0, all))
+                : 1;
         for (const auto& [count, layer] :
              {std::pair(run.layers.dense, &dense), std::pair(run.layers.expert, &expert)}) {
             stage.work.forward.add(count, layer->forward);
-            stage.work.recompute.add(count, layer->recompute);
+            stage.work.recompute.add(count * recomputed, layer->recompute);
             stage.work.backward.add(count, layer->backward);
         }
-        if (run.first == p.pipeline - 1) stage.head = head_seconds(m, p, groups.node().gpu);
+        if (last) {
+            // Each further token has a layer, two norms and a matrix of its own, and the same loss.
+            const double further = static_cast<double>(m.mtp_layers);
+            const LayerWork& layer = m.experts > 0 ? expert : dense;
+            stage.work.forward.add(further, layer.forward);
+            stage.work.recompute.add(further, layer.recompute);
+            stage.work.backward.add(further, layer.backward);
+            stage.head = (1 + further) * head_seconds(m, p, groups.node().gpu);
+        }
         out.all += static_cast<double>(run.count) * stage.total();
         if (stage.total() > out.slowest.total()) out.slowest = stage;
     }
@@ -290,7 +392,8 @@ struct DataParallel {
 // What the exchange of gradients and weights leaves visible in a step.
 DataParallel data_parallel(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
                            const ParameterBytes& bytes, const Stage& stage) {
-    if (p.replica_ranks() == 1) return {};
+    // The gradients of adapters are too small to be seen.
+    if (p.replica_ranks() == 1 || p.adapter_rank > 0) return {};
     const Gpu& gpu = groups.node().gpu;
     const RankParameters params = rank_parameters(m, p, stage.layers);
     // Gathers of one parameter after another run over one channel, which has one NIC.
@@ -301,6 +404,8 @@ DataParallel data_parallel(const TransformerModel& m, const ParallelPlan& p, Com
     const double layers = std::max(1.0, stage.layers.dense + stage.layers.expert);
     const double pieces = p.zero < 3 ? 1 : layers * (p.flat_parameters ? 1 : matrices);
     const double gradient_bytes = p.zero >= 3 || !p.reduce_in_fp32 ? bytes.weight : bytes.gradient;
+    const double weight_bytes =
+        p.gather_in_fp8 && p.precision != Precision::bf16 ? 1 : bytes.weight;
     DataParallel once;
     const auto exchange = [&](double count, std::int64_t stride, std::int64_t ranks) {
         if (ranks == 1 || count == 0) return;
@@ -319,7 +424,7 @@ DataParallel data_parallel(const TransformerModel& m, const ParallelPlan& p, Com
             once.gradients +=
                 pieces * time(Collective::reduce_scatter, stride, shards, gradient / pieces);
             once.weights += pieces * time(Collective::all_gather, stride, shards,
-                                          count * bytes.weight / pieces);
+                                          count * weight_bytes / pieces);
         }
         if (shards < ranks) {
             once.gradients += time(Collective::all_reduce, stride * shards, ranks / shards,
@@ -327,7 +432,7 @@ DataParallel data_parallel(const TransformerModel& m, const ParallelPlan& p, Com
         }
     };
     exchange(params.common, p.replica_stride(), p.replica_ranks());
-    exchange(params.routed, p.replica_stride() * p.expert, p.replica_ranks() / p.expert);
+    exchange(params.routed, p.expert_stride() * p.expert, p.expert_replica_ranks() / p.expert);
     const double passes = static_cast<double>(p.microbatches());
     const LayerWork& work = stage.work;
     const Cover forward{work.forward.kernels() + stage.head / 3, work.forward.launch_wait};
@@ -384,7 +489,8 @@ CriticalPath critical_path(const TransformerModel& m, const ParallelPlan& p, Com
         p.zero == 0 ? params.common + params.routed
                     : params.common / shards +
                           params.routed / std::max(1.0, shards / static_cast<double>(p.expert));
-    const double optimizer = memory_seconds(gpu, updated * optimizer_traffic);
+    const double optimizer =
+        p.adapter_rank > 0 ? 0 : memory_seconds(gpu, updated * optimizer_traffic);
 
     CriticalPath path{{
         {"matrix multiplications", StepKind::compute, passes,

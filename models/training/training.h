@@ -9,5 +9,6 @@
 #include "models/training/plan.h"
 #include "models/training/plan_check.h"
 #include "models/training/plan_search.h"
+#include "models/training/software.h"
 #include "models/training/step.h"
 #include "models/training/step_model.h"

@@ -83,6 +83,11 @@ std::string json_text(const Scenario& s, const CampaignResult& r) {
         {"planned_interruptions", r.planned_interruptions},
         {"simulated_s", r.simulated_s},
         {"cpu_s", r.cpu_s}};
+    if (!s.model.name.empty()) {
+        out["step_model_error"] = {{"software_named", s.step_error.named},
+                                   {"half_within", s.step_error.half},
+                                   {"nine_tenths_within", s.step_error.nine_tenths}};
+    }
     if (!s.draws.empty()) out["network_draws"] = draws_json(s);
     if (cost) out["cost"] = cost_json(s, *cost);
     return one_line(out);
@@ -108,6 +113,12 @@ void print_design(const Scenario& s) {
         "  step {}: compute {:.1f} %, exposed communication {:.1f} %, pipeline bubble {:.1f} %\n",
         to_text(step.duration()), 100 * seconds(step.compute) / whole,
         100 * seconds(step.exposed_communication) / whole, 100 * seconds(step.bubble) / whole);
+    if (!s.model.name.empty()) {
+        fmt::print(
+            "  published runs {}: half within {:g} % of their step, nine in ten within {:g} %\n",
+            s.step_error.named ? "of named software" : "whatever their software",
+            100 * s.step_error.half, 100 * s.step_error.nine_tenths);
+    }
     if (step.straggler_wait > Duration{}) {
         fmt::print("  of it waiting for stragglers {:.1f} %\n",
                    100 * seconds(step.straggler_wait) / whole);

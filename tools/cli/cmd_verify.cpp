@@ -59,6 +59,25 @@ Inside inside_of(const std::vector<VerifiedRow>& rows) {
     return out;
 }
 
+// Of rows that say how far they may be off, how many are no further.
+struct Coverage {
+    std::size_t rows = 0;
+    std::size_t half = 0;
+    std::size_t nine_tenths = 0;
+};
+
+Coverage coverage_of(const std::vector<VerifiedRow>& rows) {
+    Coverage out;
+    for (const VerifiedRow& row : rows) {
+        if (row.half == 0 || row.simulated <= 0) continue;
+        const double off = std::abs(std::log(row.simulated / row.published));
+        ++out.rows;
+        out.half += off <= std::log1p(row.half) ? 1 : 0;
+        out.nine_tenths += off <= std::log1p(row.nine_tenths) ? 1 : 0;
+    }
+    return out;
+}
+
 // The rows of each quantity, in the order of their first.
 std::vector<std::vector<VerifiedRow>> by_quantity(const VerifiedTable& table) {
     std::vector<std::vector<VerifiedRow>> out;
@@ -93,6 +112,10 @@ std::string json_text(const std::vector<VerifiedTable>& tables) {
                             {"published", row.published},
                             {"simulated", row.simulated},
                             {"error", row.error()}});
+            if (!row.software.empty()) rows.back()["software"] = row.software;
+            for (const auto& [part, seconds] : row.parts) {
+                rows.back()["parts_s"][part] = seconds;
+            }
             if (row.ci95) rows.back()["ci95"] = {row.ci95->low, row.ci95->high};
         }
         const Errors e = errors_of(table.expressed);
@@ -104,6 +127,10 @@ std::string json_text(const std::vector<VerifiedTable>& tables) {
                                {"worst", e.worst}};
         const Inside inside = inside_of(table.expressed);
         if (inside.rows > 0) summary[table.name]["inside_ci95"] = inside.inside;
+        if (const Coverage c = coverage_of(table.expressed); c.rows > 0) {
+            summary[table.name]["inside_50"] = c.half;
+            summary[table.name]["inside_90"] = c.nine_tenths;
+        }
         for (const std::vector<VerifiedRow>& part : by_quantity(table)) {
             const Errors of = errors_of(part);
             summary[table.name]["by_quantity"][part.front().quantity] = {
@@ -232,6 +259,12 @@ int cmd_verify(const std::vector<std::string>& arguments) {
         if (inside.rows == 0) continue;
         fmt::print("{}: {} of {} inside the interval of 95 %\n", table.name.substr(0, 2),
                    inside.inside, inside.rows);
+    }
+    for (const VerifiedTable& table : tables) {
+        const Coverage c = coverage_of(table.expressed);
+        if (c.rows == 0) continue;
+        fmt::print("{}: {} of {} inside the model error's 50 %, {} inside its 90 %\n",
+                   table.name.substr(0, 2), c.half, c.rows, c.nine_tenths);
     }
     return code;
 }

@@ -92,7 +92,10 @@ CsvTable read_csv_table(const std::string& path) {
     int number = 0;
     for (std::string line; std::getline(lines, line);) {
         ++number;
-        if (line.starts_with('#')) continue;
+        if (line.starts_with('#')) {
+            table.about += line + '\n';
+            continue;
+        }
         line += '\n';
         collected.next = {number, 1};
         // By the character: what is handed over with one, the field that it ends, began before it.

@@ -48,6 +48,7 @@ struct CsvTable {
     std::string path;
     std::string name;  // the file's, without folder and ending
     std::string folder;
+    std::string about;  // its '#' lines
     std::vector<std::string> columns;
     std::vector<CsvRow> rows;                   // a missing field is empty
     std::vector<std::vector<Position>> places;  // of each row's fields, in the file

@@ -6,6 +6,7 @@
 #include "tools/verify/nccl.h"
 #include "tools/verify/networks.h"
 #include "tools/verify/packets.h"
+#include "tools/verify/published_runs.h"
 #include "tools/verify/reliability.h"
 #include "tools/verify/schedules.h"
 #include "tools/verify/storage.h"
@@ -16,6 +17,7 @@
 namespace railyard {
 
 std::vector<VerifiedTable> verify_table(const CsvTable& table, const Value* overrides) {
+    if (auto runs = verify_published_runs(table, overrides)) return {std::move(*runs)};
     // A run's limits are known from others of the same table.
     if (table.name.starts_with("50")) return {verify_mlperf_storage(table, overrides)};
     if (table.name.starts_with("03")) return {verify_megatron_text(table, overrides)};

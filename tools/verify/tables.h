@@ -22,6 +22,10 @@ struct VerifiedRow {
     Published as = Published::figure;
     std::optional<Interval> ci95 = {};  // of what is simulated, where that is a sample's mean
     // 0 on the right side of a limit; of a published 0, all of what is simulated.
+    std::string software = {};  // the stack that ran it, where one did
+    double half = 0;  // the share that half of such rows are said to be within; 0: nothing is said
+    double nine_tenths = 0;                                  // and nine in ten
+    std::vector<std::pair<std::string, double>> parts = {};  // of what is simulated, in seconds
     double error() const {
         if (as == Published::at_most && simulated <= published) return 0;
         if (as == Published::at_least && simulated >= published) return 0;

@@ -386,7 +386,7 @@ RowResult simumax_time(Bench& bench, const Fields& f) {
     if (!c) return std::nullopt;
     Node node = bench.node("dgx_b200");
     const auto launch = [&](const char* pass) {
-        return bench.catalogue().time("framework", "transformer_engine", pass);
+        return bench.catalogue().time("software", "transformer_engine", pass);
     };
     node.gpu.layer_launch_forward = launch("layer_launch_forward");
     node.gpu.layer_launch_backward = launch("layer_launch_backward");

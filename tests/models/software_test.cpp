@@ -1,0 +1,226 @@
+// Software stacks, precisions and ways of training: what each does to a step.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "models/training/training.h"
+
+using namespace railyard;
+
+namespace {
+
+struct Stack : StandaloneCatalogue {
+    ParameterBytes bytes = read_parameter_bytes(catalogue);
+
+    Node node(const char* name, const char* software = nullptr) {
+        Node out = read_node(catalogue, name);
+        if (software != nullptr) run_software(read_software(catalogue, software, out.gpu), out);
+        return out;
+    }
+    double part(const TransformerModel& m, const ParallelPlan& p, const Node& n,
+                std::string_view name) {
+        const CollectiveConstants constants = read_collective_constants(catalogue, n);
+        Communicators groups(constants, n);
+        double sum = 0;
+        for (const PathPart& each : critical_path(m, p, groups, bytes, 30)) {
+            if (name.empty() || each.name == name) sum += each.seconds;
+        }
+        return sum;
+    }
+    double memory(const TransformerModel& m, const ParallelPlan& p, const Node& n,
+                  std::string_view name) {
+        for (const MemoryUse& use : memory_per_gpu(m, p, bytes, n.gpu)) {
+            if (use.component == name) return use.bytes;
+        }
+        return -1;
+    }
+};
+
+ParallelPlan on_64() {
+    ParallelPlan p;
+    p.tensor = 4;
+    p.data = 16;
+    p.global_batch = 64;
+    p.sequence_length = 4096;
+    return p;
+}
+
+// Mixtures on 64 GPUs of eight nodes.
+ParallelPlan experts_on_64() {
+    ParallelPlan p = on_64();
+    p.tensor = 1;
+    p.data = 64;
+    p.expert = 64;
+    return p;
+}
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Stack, "every stack is read, and reaches the GPU whole") {
+    const TransformerModel m = read_model(catalogue, "llama3_8b");
+    ParallelPlan p = on_64();
+    p.precision = Precision::fp8;
+    CHECK(software_names().size() == Catalogue::names("software").size());
+    for (std::size_t i = 0; i < software_names().size(); ++i) {
+        CAPTURE(software_names()[i]);
+        const Node plain = node("dgx_h100");
+        const Software software = read_software(catalogue, software_id(i), plain.gpu);
+        Node with = plain;
+        run_software(software, with);
+        CHECK(with.gpu.sustained_flops(Precision::fp8) ==
+              doctest::Approx(plain.gpu.sustained_flops(Precision::fp8) *
+                              software.matmul[static_cast<std::size_t>(Precision::fp8)]));
+        CHECK(with.gpu.fused_attention_efficiency == software.attention);
+        CHECK(part(m, p, with, "") > 0);
+    }
+    CHECK(diagnostics.ok());
+}
+
+TEST_CASE("versions have a dot in a scenario, and none in the catalogue") {
+    const auto& names = software_names();
+    const auto at = std::find(names.begin(), names.end(), "nemo_25.09");
+    REQUIRE(at != names.end());
+    CHECK(software_id(static_cast<std::size_t>(at - names.begin())) == "nemo_25_09");
+    CHECK(std::count(names.begin(), names.end(), "megatron_2021") == 1);
+}
+
+TEST_CASE_FIXTURE(
+    Stack, "in two stages a token goes once to each node, and no further than its router says") {
+    TransformerModel m = read_model(catalogue, "deepseek_v3");
+    const Node n = node("dgx_h100");
+    ParallelPlan p = experts_on_64();
+    const double copies = part(m, p, n, "expert all-to-all");
+    p.dispatch = ExpertDispatch::two_stage;
+    m.nodes_per_token = 0;
+    const double once = part(m, p, n, "expert all-to-all");
+    m.nodes_per_token = 4;
+    const double limited = part(m, p, n, "expert all-to-all");
+    // Eight copies, seven eighths of them elsewhere, against 8 (1 - (7/8)^8) = 5.25 nodes, seven eighths of
+    // them others; and against four.
+    CHECK(once / copies == doctest::Approx(5.25 / 8).epsilon(0.03));
+    CHECK(limited / once == doctest::Approx(4 / 5.25).epsilon(0.03));
+}
+
+TEST_CASE_FIXTURE(Stack, "folded experts are whole: their tensor collectives are gone") {
+    const TransformerModel m = read_model(catalogue, "mixtral_8x7b");
+    const Node n = node("dgx_h100");
+    ParallelPlan split = on_64();
+    split.expert = 8;
+    ParallelPlan folded = split;
+    folded.fold_experts = true;
+    CHECK(part(m, folded, n, "tensor-parallel collectives") <
+          0.6 * part(m, split, n, "tensor-parallel collectives"));
+    // Eight experts on eight ranks: one whole expert each, or a quarter of one on 32.
+    const StageLayers layers{0, static_cast<double>(m.layers)};
+    CHECK(rank_parameters(m, folded, layers).routed ==
+          doctest::Approx(4 * rank_parameters(m, split, layers).routed));
+    CHECK(plan_problems(m, folded).empty());
+    folded.expert = 64;
+    CHECK_FALSE(plan_problems(m, folded).empty());  // there are eight
+}
+
+TEST_CASE_FIXTURE(
+    Stack,
+    "adapters leave a frozen model two thirds of its multiplications, no gradients, no optimizer") {
+    const TransformerModel m = read_model(catalogue, "llama2_70b");
+    const Node n = node("dgx_h100");
+    ParallelPlan whole = on_64();
+    whole.tensor = 8;
+    whole.data = 8;
+    ParallelPlan adapters = whole;
+    adapters.adapter_rank = 16;
+    const double ratio = part(m, adapters, n, "matrix multiplications") /
+                         part(m, whole, n, "matrix multiplications");
+    CHECK(ratio > 2.0 / 3);
+    CHECK(ratio < 0.75);
+    CHECK(part(m, adapters, n, "gradients and weights") == 0);
+    CHECK(memory(m, adapters, n, "optimizer state") == 0);
+    CHECK(memory(m, adapters, n, "weights") == memory(m, whole, n, "weights"));
+}
+
+TEST_CASE_FIXTURE(Stack, "narrower products are faster, and their scales cost what they read") {
+    const TransformerModel m = read_model(catalogue, "llama3_70b");
+    const Node n = node("dgx_b200");
+    ParallelPlan p = on_64();
+    const auto time = [&](Precision precision, const char* name) {
+        p.precision = precision;
+        return part(m, p, n, name);
+    };
+    CHECK(time(Precision::nvfp4, "matrix multiplications") <
+          time(Precision::mxfp8, "matrix multiplications"));
+    CHECK(time(Precision::mxfp8, "matrix multiplications") <
+          time(Precision::bf16, "matrix multiplications"));
+    CHECK(cast_bytes(Precision::fp8) == 4);
+    CHECK(cast_bytes(Precision::fp8_current) == 6);
+    CHECK(cast_bytes(Precision::fp8_rowwise) == 10);
+    CHECK(time(Precision::fp8_current, "elementwise kernels") >
+          time(Precision::fp8, "elementwise kernels"));
+    CHECK(node("dgx_h100").gpu.achievable(Precision::nvfp4).per_second == 0);
+}
+
+TEST_CASE_FIXTURE(Stack, "what is computed again is paid for, part by part") {
+    const TransformerModel m = read_model(catalogue, "llama3_70b");
+    const Node n = node("dgx_h100");
+    ParallelPlan p = on_64();
+    const auto again = [&](Recompute recompute, unsigned parts, std::int64_t layers = 0) {
+        p.recompute = recompute;
+        p.recompute_parts = parts;
+        p.recompute_layers = layers;
+        return part(m, p, n, "recomputation");
+    };
+    const double half = again(Recompute::alternate, 0);
+    CHECK(again(Recompute::elementwise, 0) < half);
+    CHECK(half < again(Recompute::full, 0));
+    CHECK(again(Recompute::selective, recompute_norms) > 0);
+    CHECK(again(Recompute::selective, recompute_norms | recompute_feed_forward) >
+          again(Recompute::selective, recompute_norms));
+    CHECK(again(Recompute::full, 0, m.layers / 4) ==
+          doctest::Approx(again(Recompute::full, 0) / 4));
+}
+
+TEST_CASE_FIXTURE(Stack, "stages that are said one by one are the same stages") {
+    const TransformerModel m = read_model(catalogue, "llama3_405b");  // 126 layers
+    const Node n = node("dgx_h100");
+    ParallelPlan p = on_64();
+    p.pipeline = 4;
+    p.data = 4;
+    ParallelPlan said = p;
+    said.stage_layers = {31, 32, 32, 31};
+    CHECK(part(m, said, n, "") == part(m, p, n, ""));
+    said.stage_layers = {31, 32, 33, 30};
+    CHECK(plan_problems(m, said).empty());
+    CHECK(part(m, said, n, "") > part(m, p, n, ""));
+    said.stage_layers = {31, 32, 32, 32};
+    CHECK_FALSE(plan_problems(m, said).empty());
+}
+
+TEST_CASE_FIXTURE(Stack, "a window on every other layer is looked at by half of them") {
+    TransformerModel m = read_model(catalogue, "gpt_oss_120b");
+    REQUIRE(m.full_attention_every == 2);
+    const double all = 4096;
+    m.full_attention_every = 0;
+    const double windowed = attended_tokens(m, 4096);
+    CHECK(windowed < 0.1 * all);
+    m.full_attention_every = 2;
+    CHECK(attended_tokens(m, 4096) == doctest::Approx((all + windowed) / 2));
+}
+
+TEST_CASE_FIXTURE(Stack, "predicting a further token costs a layer and a loss") {
+    TransformerModel m = read_model(catalogue, "deepseek_v3");
+    const Node n = node("dgx_h100");
+    const ParallelPlan p = experts_on_64();
+    const double plain = part(m, p, n, "output layer and loss");
+    m.mtp_layers = 1;
+    CHECK(part(m, p, n, "output layer and loss") == doctest::Approx(2 * plain));
+}
+
+TEST_CASE_FIXTURE(Stack, "a named stack's error is no wider than that of any stack") {
+    for (const bool experts : {false, true}) {
+        const StepError named = read_step_error(catalogue, experts, true);
+        const StepError any = read_step_error(catalogue, experts, false);
+        CHECK(named.half < named.nine_tenths);
+        CHECK(named.half <= any.half);
+        CHECK(named.nine_tenths <= any.nine_tenths);
+    }
+}
