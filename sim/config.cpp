@@ -206,6 +206,61 @@ Document parse_document(std::string_view text, std::string name, Diagnostics& di
     return out;
 }
 
+std::string file_beside(const Value& value, const std::string& document) {
+    const std::filesystem::path file(value.at.file ? *value.at.file : document);
+    return (file.parent_path() / value.text).string();
+}
+
+namespace {
+
+toml::table table_of(const Value& value);
+toml::array array_of(const Value& value);
+
+// Adds a value to a table under its key, or to a list: `add` takes what toml++ has for it.
+template <class Add>
+void add_value(const Value& value, const Add& add) {
+    switch (value.kind) {
+        case Value::Kind::table:
+            return add(table_of(value));
+        case Value::Kind::array:
+            return add(array_of(value));
+        case Value::Kind::string:
+            return add(std::string(value.text));
+        case Value::Kind::integer:
+            return add(std::int64_t(value.integer));
+        case Value::Kind::real:
+            return add(double(value.real));
+        case Value::Kind::boolean:
+            return add(value.integer != 0);
+        case Value::Kind::other:
+            return;
+    }
+}
+
+toml::table table_of(const Value& value) {
+    toml::table out;
+    for (const auto& [key, member] : value.members) {
+        add_value(member, [&out, &name = key](auto&& v) { out.insert(name, std::move(v)); });
+    }
+    return out;
+}
+
+toml::array array_of(const Value& value) {
+    toml::array out;
+    for (const Value& item : value.items) {
+        add_value(item, [&out](auto&& v) { out.push_back(std::move(v)); });
+    }
+    return out;
+}
+
+}  // namespace
+
+std::string to_toml(const Value& table) {
+    std::ostringstream out;
+    out << toml::default_formatter(table_of(table));
+    return out.str();
+}
+
 std::string read_file(const std::string& path) {
     if (std::filesystem::is_directory(path)) {
         throw ScenarioError(fmt::format("can't read {}: {}", path, std::strerror(EISDIR)));
@@ -296,6 +351,7 @@ void apply_setting(Document& document, std::string_view setting, Diagnostics& di
 // ---- numbers ----
 
 std::string ValueReader::place(Position at) const {
+    if (at.file) return *at.file;
     if (at.line > 0 || file_.empty()) return file_.empty() ? "railyard" : file_;
     return file_ + " with --set";
 }
@@ -611,7 +667,7 @@ std::string Section::file(const char* key, const char* doc, KeyRules rules) {
         error(key, "expected the name of a file, found an empty text");
     }
     if (name.empty()) return name;
-    return (std::filesystem::path(reader_.file()).parent_path() / name).string();
+    return file_beside(*given, reader_.file());
 }
 
 void Section::read_text(const char* key, const char* type, std::string& out, const char* doc,

@@ -44,11 +44,23 @@ struct Member {
 struct Document {
     std::string name;
     Value root;
+    std::vector<std::string> included;  // files whose content is in the root
 };
 
 // Parses TOML. Syntax errors, and what no scenario has (tables hundreds deep, control characters in a key
 // or a text), go to `diagnostics` and leave the root empty.
 Document parse_document(std::string_view text, std::string name, Diagnostics& diagnostics);
+
+// The same, with what its `include = ["part.toml"]` names put in: the tables of all files are one tree. What
+// the including file says itself holds; two included files must not say the same key. Names are seen from the
+// file that has them, and values know their file.
+Document parse_with_includes(std::string_view text, std::string name, Diagnostics& diagnostics);
+
+// The tree as TOML, its tables sorted by name.
+std::string to_toml(const Value& table);
+
+// Where a file is that a value of the document names: seen from the folder of the file that the value is in.
+std::string file_beside(const Value& value, const std::string& document);
 
 // Reads a file whole; throws ScenarioError naming the reason when it can't.
 std::string read_file(const std::string& path);

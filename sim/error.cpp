@@ -23,11 +23,19 @@ void Diagnostics::warning(std::string file, Position at, std::string path, std::
 
 void Diagnostics::raise_if_any() const {
     if (ok()) return;
+    // What has no line comes first, then file by file.
+    std::vector<std::string> files;
+    const auto place = [&](const Diagnostic& d) {
+        const auto found = std::find(files.begin(), files.end(), d.file);
+        const auto file = d.at.line == 0 ? 0 : 1 + (found - files.begin());
+        return std::tuple(file, d.at.line, d.at.column);
+    };
+    for (const Diagnostic& d : errors_) {
+        if (std::find(files.begin(), files.end(), d.file) == files.end()) files.push_back(d.file);
+    }
     std::vector<Diagnostic> in_file_order = errors_;
-    std::stable_sort(
-        in_file_order.begin(), in_file_order.end(), [](const Diagnostic& a, const Diagnostic& b) {
-            return std::pair(a.at.line, a.at.column) < std::pair(b.at.line, b.at.column);
-        });
+    std::stable_sort(in_file_order.begin(), in_file_order.end(),
+                     [&](const Diagnostic& a, const Diagnostic& b) { return place(a) < place(b); });
     throw ScenarioError(std::move(in_file_order));
 }
 
@@ -143,7 +151,7 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
 std::string suggest(std::string_view word, const std::vector<std::string>& candidates) {
     const std::string nearest = did_you_mean(word, candidates);
     if (!nearest.empty()) return nearest;
-    constexpr std::size_t listed_max = 24;
+    constexpr std::size_t listed_max = 32;
     if (candidates.empty()) return {};
     if (candidates.size() > listed_max) {
         return fmt::format("{} names are valid; 'railyard list' prints them", candidates.size());

@@ -2,6 +2,7 @@
 // Errors for people: everything wrong with an input, all at once, each with its place.
 
 #include <exception>
+#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@ namespace railyard {
 struct Position {
     int line = 0;
     int column = 0;
+    std::shared_ptr<const std::string> file{};  // that a document includes; none: its own
 };
 
 struct Diagnostic {

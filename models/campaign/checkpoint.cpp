@@ -341,7 +341,7 @@ Place CheckpointReader::where(Place place) const {
     if (place != Place::storage || !good()) return place;
     const StoreSetup& store = s_.stores[shared_store];
     if (store.limits.over_network) return place;
-    return store.name == "host_memory" ? Place::host_memory : Place::local_nvme;
+    return store.kind == "host_memory" ? Place::host_memory : Place::local_nvme;
 }
 
 void CheckpointReader::put_at(TierSpec& tier, Place place) const {

@@ -11,8 +11,8 @@ namespace {
 constexpr double usd_max = 1e9;  // of one thing
 
 // What another storage system than the scenario's may be paid by.
-bool of_a_store(const std::string& price) {
-    return std::ranges::any_of(Catalogue::names("storage"), [&](const std::string& store) {
+bool of_a_store(const Catalogue& catalogue, const std::string& price) {
+    return std::ranges::any_of(catalogue.all_names("storage"), [&](const std::string& store) {
         return price == store + "_per_server" || price == store + "_per_tb_year";
     });
 }
@@ -105,7 +105,7 @@ std::optional<Price> PriceBook::read(const std::string& name, const std::string&
 }
 
 void PriceBook::check() {
-    for (const std::string& name : Catalogue::names("price")) {
+    for (const std::string& name : catalogue_.all_names("price")) {
         if (table_ == nullptr || table_->find(name) == nullptr) continue;
         if (name != "depreciation_years") price(name);
     }
@@ -115,7 +115,7 @@ void PriceBook::finish() {
     if (table_ == nullptr) return;
     for (const auto& [name, value] : table_->members) {
         if (std::find(asked_.begin(), asked_.end(), name) != asked_.end()) continue;
-        if (Catalogue::entry("price", name) != nullptr || of_a_store(name)) {
+        if (catalogue_.find_entry("price", name) != nullptr || of_a_store(catalogue_, name)) {
             // Another design, at the same prices, may buy it.
             values_.warning(value.at, cost_.path("price." + name),
                             "has no effect: nothing here has this price");

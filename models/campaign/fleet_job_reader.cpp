@@ -201,7 +201,7 @@ void FleetJobReader::read_published(Section& section, JobSource& source) {
 void FleetJobReader::read_requires(Section& kind_section, FleetJobKind& kind) {
     Section section = kind_section.section("requires");
     GpuRequest request;
-    section.name("gpu", request.kind, Catalogue::names("gpu"), "a GPU in the catalogue",
+    section.name("gpu", request.kind, catalogue_.all_names("gpu"), "a GPU in the catalogue",
                  "Which GPUs", {.otherwise = "any"});
     read_slice_request(section, kind_section, spec_, request);
     section.read("gpu_memory", request.memory, "Memory of each GPU at least",
@@ -221,7 +221,7 @@ void FleetJobReader::read_requires(Section& kind_section, FleetJobKind& kind) {
 
 void FleetJobReader::read_model(Section& section, const JobSource& source, FleetJobKind& kind) {
     std::string model;
-    section.name("model", model, Catalogue::names("model"), "a model in the catalogue",
+    section.name("model", model, catalogue_.all_names("model"), "a model in the catalogue",
                  "What is trained: a step takes as long as on the nodes that the job has got",
                  {.otherwise = "none: work goes on at the clock's pace"});
     const auto view = std::make_shared<Scenario>(s_);

@@ -60,7 +60,7 @@ void FleetReader::read_groups() {
         std::string node;
         Node kind;
         section.read("name", group.name, "What it is called", {.required = true});
-        section.name("node", node, Catalogue::names("node"), "a node in the catalogue",
+        section.name("node", node, catalogue_.all_names("node"), "a node in the catalogue",
                      "What each of them is", {.required = true});
         group.nodes = 1;
         section.read("nodes", group.nodes, "How many; all together cluster.nodes",

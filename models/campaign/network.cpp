@@ -13,23 +13,23 @@ namespace railyard {
 
 namespace {
 
-// Switches that a network can be built of.
-std::vector<std::string> switch_names() {
-    std::vector<std::string> names;
-    for (const std::string& name : Catalogue::names("switch")) {
-        const Value* entry = Catalogue::entry("switch", name);
-        if (entry->find("latency") && entry->find("tech")->text != "nvlink") names.push_back(name);
-    }
+// Of these switches those that a network can be built of.
+std::vector<std::string> fit_for_networks(const Catalogue& catalogue,
+                                          std::vector<std::string> names) {
+    std::erase_if(names, [&](const std::string& name) {
+        const Value* entry = catalogue.find_entry("switch", name);
+        return !entry->find("latency") || entry->find("tech")->text == "nvlink";
+    });
     return names;
 }
 
 }  // namespace
 
-// What people buy for it.
+// What people buy for it. A scenario's own switch is taken by its name alone.
 std::string fitting_switch(Catalogue& catalogue, bool infiniband, Bandwidth rate) {
     std::string best;
     Bandwidth best_rate;
-    for (const std::string& name : switch_names()) {
+    for (const std::string& name : fit_for_networks(catalogue, Catalogue::names("switch"))) {
         const SwitchModel model = read_switch(catalogue, name);
         if (model.infiniband != infiniband || model.port_bandwidth < rate) continue;
         if (!best.empty() && model.port_bandwidth >= best_rate) continue;
@@ -109,7 +109,8 @@ void NetworkReader::read_switches(Section& section, ClusterNetwork& network) {
         needed ? fitting_switch(catalogue_, network.infiniband(), spec.nic_bandwidth) : "";
     std::string spine;
     std::string core;
-    const std::vector<std::string> known = switch_names();
+    const std::vector<std::string> known =
+        fit_for_networks(catalogue_, catalogue_.all_names("switch"));
     section.name("leaf", leaf, known, "a switch in the catalogue", "The switch that NICs attach to",
                  {.otherwise = "the slowest of this kind that is as fast as the NICs"});
     section.name("spine", spine, known, "a switch in the catalogue", "The switch that joins leaves",

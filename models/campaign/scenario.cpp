@@ -46,6 +46,15 @@ DataSupply supply_of_data(const StoreLimits& limits) {
     return supply;
 }
 
+// The scenario's own models and nodes must be whole, used or not.
+void check_own_entries(ValueReader& values, const Scenario& s) {
+    if (s.own_entries == nullptr || s.own_entries->empty() || !values.diagnostics().ok()) return;
+    ValueReader checks(values.diagnostics(), values.file());  // to check is not to read
+    Catalogue catalogue(checks, s.values, &s.overrides, nullptr, s.own_entries);
+    for (const std::string& name : s.own_entries->names("model")) read_model(catalogue, name);
+    for (const std::string& name : s.own_entries->names("node")) read_node(catalogue, name);
+}
+
 // Reads the sections in the order of the language, each into the scenario. In describing mode the
 // same code runs over no document.
 class ScenarioReader {
@@ -140,6 +149,11 @@ Scenario ScenarioReader::read() {
     top_.read("title", s_.title, "One line that says what is simulated",
               {.otherwise = "the file's name"});
 
+    std::vector<std::string> include;  // parse_with_includes has put them in
+    top_.read(
+        "include", include,
+        "Files with parts of the scenario, seen from this one: what this one says itself holds",
+        {.otherwise = "none"});
     Section catalogue = top_.section("catalogue");
     int choice = 0;
     catalogue.choose(
@@ -152,7 +166,10 @@ Scenario ScenarioReader::read() {
     if (overrides != nullptr) s_.overrides = *overrides;
     s_.perturbations = changes_.perturbations;
     s_.overrides_read = std::make_shared<OverridesRead>();
-    catalogue_.emplace(values_, s_.values, overrides, s_.overrides_read);
+    for (const OpenKind& kind : open_kinds()) top_.open_table(kind.section, kind.doc);
+    if (root_ != nullptr) s_.own_entries = std::make_shared<OwnEntries>(values_, *root_);
+    catalogue_.emplace(values_, s_.values, overrides, s_.overrides_read, s_.own_entries);
+    check_own_entries(values_, s_);
 
     read_run();
     read_cluster();
@@ -299,7 +316,7 @@ void ScenarioReader::read_network_draws(Section& run) {
 
 void ScenarioReader::read_cluster() {
     Section cluster = top_.section("cluster");
-    cluster.name("node", node_name_, Catalogue::names("node"), "a node in the catalogue",
+    cluster.name("node", node_name_, catalogue_->all_names("node"), "a node in the catalogue",
                  "What each node is");
     s_.nodes.nodes = 1;
     cluster.read("nodes", s_.nodes.nodes, "Nodes that are there, spares included",
@@ -401,7 +418,7 @@ void ScenarioReader::read_job() {
                   "give run.duration, or job.length, or both");
     }
 
-    job.name("model", model_name_, Catalogue::names("model"), "a model in the catalogue",
+    job.name("model", model_name_, catalogue_->all_names("model"), "a model in the catalogue",
              "The model that is trained", {.otherwise = "none: then job.step.time is needed"});
     if (!model_name_.empty()) s_.model = read_model(*catalogue_, model_name_);
     read_parallel(job, values_, *catalogue_, changes_, s_);
@@ -638,8 +655,13 @@ void ScenarioReader::read_maintenance() {
 }
 
 Scenario build(Document& document, Diagnostics& diagnostics, const ScenarioChanges& changes) {
-    for (const std::string& setting : changes.settings)
+    for (const std::string& setting : changes.settings) {
+        if (setting.starts_with("include")) {
+            diagnostics.error(document.name + " with --set", {}, "include",
+                              "files are included by files, not by settings");
+        }
         apply_setting(document, setting, diagnostics);
+    }
     diagnostics.raise_if_any();
     // A study that contains its scenario is that scenario: its axes are for 'railyard sweep'.
     std::erase_if(document.root.members, [](const Member& m) { return m.key == "sweep"; });
@@ -657,7 +679,7 @@ Scenario build(Document& document, Diagnostics& diagnostics, const ScenarioChang
 Scenario load_scenario(std::string_view text, const std::string& name,
                        const ScenarioChanges& changes) {
     Diagnostics diagnostics;
-    Document document = parse_document(text, name, diagnostics);
+    Document document = parse_with_includes(text, name, diagnostics);
     diagnostics.raise_if_any();
     return build(document, diagnostics, changes);
 }

@@ -109,6 +109,7 @@ struct Scenario {
     Value overrides;
     Perturbations perturbations;
     std::shared_ptr<OverridesRead> overrides_read;  // while the scenario is read
+    std::shared_ptr<const OwnEntries> own_entries;
 
     std::vector<Estimate> estimates;  // every estimate that was read, from scenario and catalogue
     std::vector<Diagnostic> warnings;
@@ -119,7 +120,8 @@ struct Scenario {
 
     // The catalogue as this scenario has it. The scenario must outlive it.
     StandaloneCatalogue open_catalogue() const {
-        return StandaloneCatalogue(values, &overrides, file, perturbations, overrides_read);
+        return StandaloneCatalogue(values, &overrides, file, perturbations, overrides_read,
+                                   own_entries);
     }
     // The shared store, whose limits and protection are pure functions of what is broken.
     const StorageSystem& store() const { return *stores[0].system; }

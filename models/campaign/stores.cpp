@@ -12,10 +12,11 @@ namespace {
 
 const std::vector<std::string> drive_names = {"nvme", "hdd"};
 
-const StorageKind& kind_named(const std::string& name) {
+const StorageKind* kind_named(const std::string& name) {
     const auto& kinds = storage_kinds();
-    return *std::find_if(kinds.begin(), kinds.end(),
-                         [&](const StorageKind& each) { return each.name == name; });
+    const auto found = std::find_if(kinds.begin(), kinds.end(),
+                                    [&](const StorageKind& each) { return each.name == name; });
+    return found != kinds.end() ? &*found : nullptr;
 }
 
 // What of a node's traffic with the store one NIC carries.
@@ -71,13 +72,20 @@ void StoreReader::read_system() {
     for (const StorageKind& kind : storage_kinds()) {
         if (accepts(kind)) names.emplace_back(kind.name);
     }
+    for (const std::string& name : catalogue_.own_names("storage")) {
+        const StorageKind* kind = kind_named(catalogue_.built_in_root("storage", name));
+        // What is like nothing has been reported.
+        if (kind == nullptr || accepts(*kind)) names.push_back(name);
+    }
     const bool shared = role_ == StoreRole::shared;
     std::string name = shared ? names[0] : "s3";
     storage_.name("system", name, names, "a storage system",
                   shared ? "The shared store that checkpoints go to"
                          : "The object store that a tier of checkpoints may be in");
     const bool known = std::find(names.begin(), names.end(), name) != names.end();
-    kind_ = &kind_named(known ? name : names[0]);
+    system_ = known ? name : names[0];
+    kind_ = kind_named(catalogue_.built_in_root("storage", system_));
+    if (kind_ == nullptr) kind_ = kind_named(system_ = names[0]);
     named_ = storage_.has("system") || !shared;
 }
 
@@ -158,8 +166,8 @@ void StoreReader::read_drives() {
 void StoreReader::warn_of_idle_keys() {
     const auto idle = [&](const char* key) {
         if (!storage_.has(key)) return;
-        storage_.warning(key, fmt::format("has no effect with {} = \"{}\"", storage_.path("system"),
-                                          kind_->name));
+        storage_.warning(
+            key, fmt::format("has no effect with {} = \"{}\"", storage_.path("system"), system_));
     };
     const bool servers = kind_->place == StorePlace::servers;
     const bool rates = servers || kind_->read_key != nullptr;
@@ -178,17 +186,17 @@ void StoreReader::warn_of_idle_keys() {
 ServerDrives StoreReader::drives() {
     ServerDrives d;
     const std::string kind = drive_names[static_cast<std::size_t>(drive_)];
-    const bool has_count = catalogue_.has("storage", kind_->name, "drives_per_server");
+    const bool has_count = catalogue_.has("storage", system_, "drives_per_server");
     d.count = drive_count_ ? *drive_count_
-              : has_count  ? catalogue_.integer("storage", kind_->name, "drives_per_server")
+              : has_count  ? catalogue_.integer("storage", system_, "drives_per_server")
                            : 0;
     const bool modelled =
         drive_count_ || has_count || kind_->section != nullptr || kind_->place == StorePlace::nodes;
     if (!modelled) return d;
     d.capacity_given = drive_capacity_.has_value();
     d.capacity = drive_capacity_ ? *drive_capacity_
-                 : catalogue_.has("storage", kind_->name, "drive_capacity")
-                     ? catalogue_.data("storage", kind_->name, "drive_capacity")
+                 : catalogue_.has("storage", system_, "drive_capacity")
+                     ? catalogue_.data("storage", system_, "drive_capacity")
                      : catalogue_.data("drive", kind, "capacity");
     d.read = drive_read_ ? *drive_read_ : catalogue_.bandwidth("drive", kind, "read_bandwidth");
     d.write = drive_write_ ? *drive_write_ : catalogue_.bandwidth("drive", kind, "write_bandwidth");
@@ -204,11 +212,11 @@ ServerDrives StoreReader::drives() {
 
 StoreDesign StoreReader::design(const ClusterNetwork& network) {
     StoreDesign d;
-    d.name = kind_->name;
+    d.name = system_;
     d.servers = kind_->place == StorePlace::nodes ? nodes_ : servers_;
     const auto rate = [&](const std::optional<Bandwidth>& given, const char* key) {
         if (given || key == nullptr) return given;
-        return std::optional(catalogue_.bandwidth("storage", kind_->name, key));
+        return std::optional(catalogue_.bandwidth("storage", system_, key));
     };
     d.server_read = rate(server_read_, kind_->read_key);
     d.server_write = rate(server_write_, kind_->write_key);
@@ -222,7 +230,7 @@ StoreDesign StoreReader::design(const ClusterNetwork& network) {
         // A store that is described by its servers alone has no client of its own.
         if (client_) return *client_;
         if (key == nullptr || !named_) return node_nics;
-        return std::min(node_nics, catalogue_.bandwidth("storage", kind_->name, key));
+        return std::min(node_nics, catalogue_.bandwidth("storage", system_, key));
     };
     d.client_read = client(kind_->client_read_key);
     d.client_write = client(kind_->client_write_key);
@@ -252,10 +260,9 @@ void StoreReader::refuse_other_sections() {
         if (std::find(seen.begin(), seen.end(), kind.section) != seen.end()) continue;
         seen.emplace_back(kind.section);
         if (!storage_.section(kind.section).present()) continue;
-        storage_.error(
-            kind.section,
-            fmt::format("describes another system: storage.system is \"{}\"", kind_->name),
-            fmt::format("storage.system = \"{}\"", kind.name));
+        storage_.error(kind.section,
+                       fmt::format("describes another system: storage.system is \"{}\"", system_),
+                       fmt::format("storage.system = \"{}\"", kind.name));
     }
 }
 
@@ -263,7 +270,8 @@ StoreSetup StoreReader::build(const std::vector<ClusterNetwork>& networks) {
     const bool apart = !converged_ && networks.size() > 1 && networks[1].name == "storage";
     const ClusterNetwork& network = networks[apart ? 1 : 0];
     StoreSetup store;
-    store.name = kind_->name;
+    store.name = system_;
+    store.kind = kind_->name;
     if (storage_.describing()) {
         read_store_failures(storage_, catalogue_, {});
         return store;
@@ -271,7 +279,7 @@ StoreSetup StoreReader::build(const std::vector<ClusterNetwork>& networks) {
     StoreDesign built = design(network);
     if (kind_->place == StorePlace::servers && kind_->section == nullptr && !built.server_write) {
         storage_.error("system",
-                       fmt::format("nobody has published what {} takes in writes", kind_->name),
+                       fmt::format("nobody has published what {} takes in writes", system_),
                        "give storage.server_write_bandwidth");
         built.server_write = built.server_read;
     }

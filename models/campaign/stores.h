@@ -13,7 +13,8 @@ namespace railyard {
 
 // A store that jobs use, with everything in order.
 struct StoreSetup {
-    std::string name;  // of its kind
+    std::string name;  // in the catalogue
+    std::string kind;  // the system that it works like
     std::shared_ptr<const StorageSystem> system;
     StoreSupply supply;
     StoreLimits limits;
@@ -71,6 +72,7 @@ class StoreReader {
     std::int64_t nodes_;
     Section storage_;
     const StorageKind* kind_ = nullptr;
+    std::string system_;  // in the catalogue; its kind's, or one of the scenario that is like it
     bool named_ = false;
     std::int64_t servers_ = 1;
     std::int64_t nics_per_server_ = 1;

@@ -124,10 +124,38 @@ std::string Catalogue::citation(std::string_view kind, std::string_view source) 
 }
 
 Catalogue::Catalogue(ValueReader& reader, ValueChoice choice, const Value* overrides,
-                     std::shared_ptr<OverridesRead> read)
-    : reader_(reader), choice_(choice), overrides_(overrides) {
+                     std::shared_ptr<OverridesRead> read, std::shared_ptr<const OwnEntries> own)
+    : reader_(reader), choice_(choice), overrides_(overrides), own_(std::move(own)) {
     check_overrides();
+    for (const OpenKind& open : open_kinds()) {
+        for (const std::string& name : own_names(open.kind)) check_bounds(open.kind, name);
+    }
     read_ = std::move(read);  // to check is not to read
+}
+
+std::vector<std::string> Catalogue::all_names(std::string_view kind) const {
+    std::vector<std::string> out = names(kind);
+    for (std::string& name : own_names(kind)) out.push_back(std::move(name));
+    return out;
+}
+
+std::vector<std::string> Catalogue::own_names(std::string_view kind) const {
+    return own_ != nullptr ? own_->names(kind) : std::vector<std::string>();
+}
+
+const Value* Catalogue::find_entry(std::string_view kind, std::string_view name) const {
+    const Value* own = own_ ? own_->find(kind, name) : nullptr;
+    return own != nullptr ? own : entry(kind, name);
+}
+
+std::string Catalogue::built_in_root(std::string_view kind, std::string_view name) const {
+    const bool own = own_ != nullptr && own_->find(kind, name) != nullptr;
+    return own ? own_->root(kind, name) : std::string(name);
+}
+
+// Whether the scenario has a say in a value.
+bool Catalogue::changed(std::string_view kind, std::string_view name, std::string_view key) const {
+    return overrides(kind, name, key) || (own_ != nullptr && own_->gives(kind, name, key));
 }
 
 namespace {
@@ -193,9 +221,10 @@ std::string shown(const Value& value) {
 
 // Efficiencies are at most 1, and what is achieved at most what there is.
 void Catalogue::check_bounds(std::string_view kind, std::string_view name) {
-    const Value* ours = entry(kind, name);
+    ValueReader checks(reader_.diagnostics(), reader_.file());  // to check is not to read
+    const Value* ours = find_entry(kind, name);
     for (const Order& order : orders) {
-        if (!overrides(kind, name, order.less) && !overrides(kind, name, order.more)) continue;
+        if (!changed(kind, name, order.less) && !changed(kind, name, order.more)) continue;
         if (!ours->find(order.less) || !ours->find(order.more)) continue;
         const Found less = find(kind, name, order.less);
         const Found more = find(kind, name, order.more);
@@ -208,10 +237,10 @@ void Catalogue::check_bounds(std::string_view kind, std::string_view name) {
                           order.more, shown(*more.value), order.because));
     }
     for (const auto& [key, value] : ours->members) {
-        if (!overrides(kind, name, key) || !named_as_share(key)) continue;
+        if (!changed(kind, name, key) || !named_as_share(key)) continue;
         const Found given = find(kind, name, key);
         if (plain_number(*given.value)) {
-            reader_.number(*given.value, given.path, Bound::fraction);
+            checks.number(*given.value, given.path, Bound::fraction);
         }
     }
 }
@@ -225,23 +254,7 @@ void Catalogue::check_kind(const Value& given, const Value& ours, const std::str
                       "choose an entry of the catalogue that has it as you want it");
         return;
     }
-    std::string why;
-    if (value->kind == Value::Kind::boolean) {
-        const Value& text = reader_.unwrap(given, path);
-        if (text.kind != Value::Kind::boolean) {
-            reader_.error(given.at, path,
-                          fmt::format("expected true or false, found {}", text.describe()));
-        }
-    } else if (value->kind != Value::Kind::string) {
-        reader_.number(given, path, Bound::non_negative);
-    } else if (const auto quantity = parse_quantity(value->text, why)) {
-        reader_.quantity(given, path, {quantity->dimension}, Bound::non_negative);
-        const Value& text = reader_.unwrap(given, path);
-        const std::string per = value->text.substr(value->text.find("USD") + 3);
-        if (quantity->dimension == Dimension::price && !text.text.ends_with("USD" + per)) {
-            reader_.error(given.at, path, fmt::format("expected a price in USD{}", per));
-        }
-    }
+    check_same_kind(reader_, given, ours, path);
 }
 
 void Catalogue::check_overrides() {
@@ -284,18 +297,18 @@ void Catalogue::check_overrides() {
         if (!is_table(by_name, "override." + kind)) continue;
         for (const auto& [name, given] : by_name.members) {
             const std::string path = fmt::format("override.{}.{}", kind, name);
-            if (const Value* entry = table->find(name)) {
+            if (const Value* entry = find_entry(kind, name)) {
                 if (check_keys(given, *entry, path)) check_bounds(kind, name);
             } else {
                 reader_.error(given.at, path, "no such entry in the catalogue",
-                              suggest(name, names(kind)));
+                              suggest(name, all_names(kind)));
             }
         }
     }
 }
 
 bool Catalogue::has(std::string_view kind, std::string_view name, std::string_view key) const {
-    const Value* e = entry(kind, name);
+    const Value* e = find_entry(kind, name);
     return e != nullptr && e->find(key) != nullptr;
 }
 
@@ -329,9 +342,9 @@ void Catalogue::warn_of_unread_overrides() {
 
 void Catalogue::error(std::string_view kind, std::string_view name,
                       std::initializer_list<const char*> keys, std::string message) {
-    const auto overridden = std::find_if(
-        keys.begin(), keys.end(), [&](const char* key) { return overrides(kind, name, key); });
-    const Found found = find(kind, name, overridden != keys.end() ? *overridden : *keys.begin());
+    const auto given = std::find_if(keys.begin(), keys.end(),
+                                    [&](const char* key) { return changed(kind, name, key); });
+    const Found found = find(kind, name, given != keys.end() ? *given : *keys.begin());
     reader_.error(found.value->at, found.path, std::move(message));
 }
 
@@ -341,8 +354,9 @@ Catalogue::Found Catalogue::find(std::string_view kind, std::string_view name,
     if (given != nullptr && !name.empty()) given = given->find(name);
     if (given != nullptr) given = given->find(key);
 
-    const Value* e = entry(kind, name);
-    RY_CHECK(e != nullptr && e->find(key) != nullptr);
+    const Value* e = find_entry(kind, name);
+    RY_CHECK(e != nullptr);
+    if (e->find(key) == nullptr) refuse_without(kind, name, key);
     const Value* value = e->find(key);
     // Names and words stay ours: check_overrides has reported who tries to replace one.
     if (given != nullptr && value->find("value") != nullptr) {
@@ -353,7 +367,18 @@ Catalogue::Found Catalogue::find(std::string_view kind, std::string_view name,
     if (choice_ == ValueChoice::seed && value->kind == Value::Kind::table) {
         if (const Value* seed = value->find("seed")) value = seed;
     }
-    return {value, join(kind, name, key)};
+    const bool own = own_ != nullptr && own_->find(kind, name) != nullptr;
+    return {value, join(own ? section_of(kind) : kind, name, key)};
+}
+
+void Catalogue::refuse_without(std::string_view kind, std::string_view name, std::string_view key) {
+    RY_CHECK(own_ != nullptr && own_->find(kind, name) != nullptr &&
+             !built_in_values(kind, key).empty());
+    reader_.error(own_->find(kind, name)->at, join(section_of(kind), name, key),
+                  "is missing: it is needed here",
+                  fmt::format("{} = {}, or like an entry that has it", key, example_of(kind, key)));
+    reader_.diagnostics().raise_if_any();
+    std::abort();  // there is an error
 }
 
 Quantity Catalogue::quantity(std::string_view kind, std::string_view name, std::string_view key,
@@ -430,7 +455,7 @@ std::string unit_of(const Value& value) {
 
 ValueRange Catalogue::range(std::string_view kind, std::string_view name, std::string_view key) {
     const Found found = find(kind, name, key);
-    const Value* ours = entry(kind, name)->find(key);
+    const Value* ours = find_entry(kind, name)->find(key);
     const Value* inner = found.value->find("value");
     ValueRange out;
     out.value = plain(inner ? inner : found.value);
@@ -438,10 +463,10 @@ ValueRange Catalogue::range(std::string_view kind, std::string_view name, std::s
     out.unit = unit_of(*ours->find("value"));
     const Value* type = found.value->find("class");
     const bool overridden = found.path.starts_with("override.");
-    if (overridden) {
+    const bool seed = inner == nullptr;
+    if (overridden || (!seed && type == nullptr)) {
         out.origin = "the scenario";
     } else {
-        const bool seed = inner == nullptr;
         const Value* source = ours->find(seed ? "seed_source" : "source");
         out.origin = fmt::format("{}: {}", seed ? "seed" : type->text,
                                  citation(kind, source ? source->text : ""));

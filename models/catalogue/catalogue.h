@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/catalogue/own_entries.h"
 #include "sim/config.h"
 
 namespace railyard {
@@ -39,16 +40,26 @@ class Catalogue {
     // `overrides` is a scenario's [override] table (kind.name.key = value), or nullptr; it must
     // outlive the catalogue. Entries and keys in it that don't exist are reported to the reader.
     // Those that are read are noted in `read`, which catalogues of one scenario share.
+    // `own` are the entries that the scenario brings along, or nullptr.
     Catalogue(ValueReader& reader, ValueChoice choice, const Value* overrides,
-              std::shared_ptr<OverridesRead> read = nullptr);
+              std::shared_ptr<OverridesRead> read = nullptr,
+              std::shared_ptr<const OwnEntries> own = nullptr);
 
-    // Entries of a kind ("gpu"), in the files' order.
+    // Built-in entries of a kind ("gpu"), in the files' order.
     static std::vector<std::string> names(std::string_view kind);
     static std::vector<std::string> kinds();
     // The entry as written; nullptr when there is none. A kind without names has the one entry "".
     static const Value* entry(std::string_view kind, std::string_view name);
     // The full citation behind the short source key of an entry of this kind; the key when unknown.
     static std::string citation(std::string_view kind, std::string_view source);
+
+    // The built-in entries and the scenario's.
+    std::vector<std::string> all_names(std::string_view kind) const;
+    std::vector<std::string> own_names(std::string_view kind) const;  // the scenario's alone
+    // A built-in entry or one of the scenario's, with all that it has from others.
+    const Value* find_entry(std::string_view kind, std::string_view name) const;
+    // The built-in entry that one of the scenario is like in the end; the name itself of a built-in one.
+    std::string built_in_root(std::string_view kind, std::string_view name) const;
 
     bool has(std::string_view kind, std::string_view name, std::string_view key) const;
     // Whether the scenario overrides this value; without a key, any of the entry's.
@@ -60,7 +71,8 @@ class Catalogue {
     void error(std::string_view kind, std::string_view name,
                std::initializer_list<const char*> keys, std::string message);
 
-    // Each of these needs an entry that has the key: a missing one is a programmer's error.
+    // Each of these needs an entry that has the key: a missing one is a programmer's error. Where the
+    // scenario's own entry lacks it that is said, by ScenarioError.
     Duration time(std::string_view kind, std::string_view name, std::string_view key);
     Bytes data(std::string_view kind, std::string_view name, std::string_view key);
     Bandwidth bandwidth(std::string_view kind, std::string_view name, std::string_view key);
@@ -99,12 +111,16 @@ class Catalogue {
                       Dimension dimension);
     void check_overrides();
     void check_kind(const Value& given, const Value& ours, const std::string& path);
+    bool changed(std::string_view kind, std::string_view name, std::string_view key) const;
+    [[noreturn]] void refuse_without(std::string_view kind, std::string_view name,
+                                     std::string_view key);
     void check_bounds(std::string_view kind, std::string_view name);
 
     ValueReader& reader_;
     ValueChoice choice_;
     const Value* overrides_;
     std::shared_ptr<OverridesRead> read_;
+    std::shared_ptr<const OwnEntries> own_;
 };
 
 // A catalogue to read from beside a scenario, or without one; `file` stands in messages.
@@ -112,9 +128,10 @@ struct StandaloneCatalogue {
     explicit StandaloneCatalogue(ValueChoice choice = ValueChoice::corrected,
                                  const Value* overrides = nullptr, std::string file = "catalogue",
                                  Perturbations perturbations = {},
-                                 std::shared_ptr<OverridesRead> read = nullptr)
+                                 std::shared_ptr<OverridesRead> read = nullptr,
+                                 std::shared_ptr<const OwnEntries> own = nullptr)
         : reader(diagnostics, std::move(file), std::move(perturbations)),
-          catalogue(reader, choice, overrides, std::move(read)) {}
+          catalogue(reader, choice, overrides, std::move(read), std::move(own)) {}
     StandaloneCatalogue(const StandaloneCatalogue&) = delete;  // its parts know each other's place
 
     Diagnostics diagnostics;

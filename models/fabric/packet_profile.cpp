@@ -34,10 +34,11 @@ Bytes buffer_of(Catalogue& catalogue, const Topology& topology, const PacketProf
 // The shipped headroom of the shortest listed cable that is long enough.
 std::optional<Bytes> shipped_headroom(Catalogue& catalogue, const std::string& model,
                                       Bandwidth rate, Metres length) {
+    const std::string shipped = catalogue.built_in_root("switch", model);
     std::optional<Bytes> best;
     double best_length = 0;
     for (const std::string& name : Catalogue::names("headroom")) {
-        if (catalogue.text("headroom", name, "switch") != model) continue;
+        if (catalogue.text("headroom", name, "switch") != shipped) continue;
         if (catalogue.bandwidth("headroom", name, "speed") != rate) continue;
         const double listed = catalogue.metres("headroom", name, "cable_length").value;
         if (listed < length.value || (best && listed >= best_length)) continue;

@@ -58,8 +58,8 @@ VertexId Topology::CustomReader::find(Section& s, const char* key, const std::st
 
 void Topology::CustomReader::read_switches() {
     std::vector<std::string> known;
-    for (const std::string& name : Catalogue::names("switch")) {
-        if (Catalogue::entry("switch", name)->find("port_bandwidth")) known.push_back(name);
+    for (const std::string& name : catalogue_.all_names("switch")) {
+        if (catalogue_.has("switch", name, "port_bandwidth")) known.push_back(name);
     }
     switches_ = top_.sections("switch", "A switch");
     for (Section& s : switches_) {

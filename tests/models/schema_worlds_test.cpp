@@ -95,6 +95,9 @@ std::string silence(const Told& before, const Told& after, const std::string& ke
 const std::map<std::string, const char*> not_shown = {
     {"cluster.fault.index", "GPUs of a node are alike: which of them is slow makes no difference"},
     {"fabric.compute.sharp", "the collectives that switches add up hide behind computation here"},
+    {"gpu", "work without a model takes its time on any GPU"},
+    {"model", "many jobs have models of their own, one by one"},
+    {"storage_system", "a store moves nothing for many jobs"},
     {"override", "what is read of the catalogue depends on what is asked, also after a run"},
 };
 

@@ -1,6 +1,11 @@
 #include "sim/config.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 
 #include "sim/check.h"
 
@@ -186,6 +191,41 @@ TEST_CASE("a file is named as seen from the document that names it") {
     CHECK(diagnostics.ok());
     CHECK(top.file("none", "") == "");
     CHECK(!diagnostics.ok());
+}
+
+TEST_CASE("a document is its own tables over those that it includes, and values know their file") {
+    const std::filesystem::path folder =
+        std::filesystem::temp_directory_path() / fmt::format("railyard_include_{}", getpid());
+    std::filesystem::create_directories(folder / "deep");
+    std::ofstream(folder / "a.toml") << "include = [\"deep/b.toml\"]\n[t]\nx = 1\ny = 1\n";
+    std::ofstream(folder / "deep/b.toml") << "[t]\ny = 2\nz = 2\nfile = \"c.csv\"\n";
+    Diagnostics diagnostics;
+    const Document document =
+        parse_with_includes("include = [\"a.toml\", \"deep/b.toml\"]\n[t]\nx = 0\n",
+                            (folder / "main.toml").string(), diagnostics);
+    REQUIRE(diagnostics.ok());
+    const Value* table = document.root.find("t");
+    CHECK(table->find("x")->integer == 0);  // the file's own
+    CHECK(table->find("y")->integer == 1);  // a.toml's over what it includes
+    CHECK(table->find("z")->integer == 2);
+    CHECK_FALSE(table->find("x")->at.file);
+    CHECK(*table->find("z")->at.file == (folder / "deep/b.toml").string());
+    CHECK(file_beside(*table->find("file"), document.name) == (folder / "deep/c.csv").string());
+    CHECK(document.included.size() == 2);  // b.toml once
+    std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("a tree that is written as TOML is read back as it was") {
+    Diagnostics diagnostics;
+    const std::string text =
+        "a = 0.1\nb = [1, 2]\nc = true\n[d.e]\nf = \"\\\"q\\\" \\\\ tab\\t\"\n[[g]]\nh = 1e-300\n";
+    const Document first = parse_document(text, "a", diagnostics);
+    const Document second = parse_document(to_toml(first.root), "b", diagnostics);
+    REQUIRE(diagnostics.ok());
+    CHECK(to_toml(second.root) == to_toml(first.root));
+    CHECK(second.root.find("a")->real == 0.1);
+    CHECK(second.root.find("d")->find("e")->find("f")->text == "\"q\" \\ tab\t");
+    CHECK(second.root.find("g")->items[0].find("h")->real == 1e-300);
 }
 
 TEST_CASE("a failed check that is contained is an exception") {

@@ -40,12 +40,12 @@ std::string member(const Value& v, std::string_view key) {
     return m ? value_text(*m) : "";
 }
 
-void list_overview() {
+void list_overview(const Catalogue& catalogue) {
     Table table({{"kind", Table::Align::left},
                  {"entries", Table::Align::right},
                  {"such as", Table::Align::left}});
     for (const std::string& kind : Catalogue::kinds()) {
-        const std::vector<std::string> names = Catalogue::names(kind);
+        const std::vector<std::string> names = catalogue.all_names(kind);
         std::string examples;
         for (std::size_t i = 0; i < std::min<std::size_t>(4, names.size()); ++i) {
             examples += (i ? ", " : "") + names[i];
@@ -74,13 +74,13 @@ void list_keys() {
     }
 }
 
-void list_entries(const std::string& kind) {
+void list_entries(const Catalogue& catalogue, const std::string& kind) {
     Table table({{kind, Table::Align::left},
                  {"", Table::Align::left},
                  {"values", Table::Align::right},
                  {"estimates", Table::Align::right}});
-    for (const std::string& name : Catalogue::names(kind)) {
-        const Value& entry = *Catalogue::entry(kind, name);
+    for (const std::string& name : catalogue.all_names(kind)) {
+        const Value& entry = *catalogue.find_entry(kind, name);
         std::int64_t values = 0;
         std::int64_t estimates = 0;
         for (const auto& [key, v] : entry.members) {
@@ -94,8 +94,8 @@ void list_entries(const std::string& kind) {
     fmt::print("{}", table.text());
 }
 
-void list_entry(const std::string& kind, const std::string& name) {
-    const Value& entry = *Catalogue::entry(kind, name);
+void list_entry(const Catalogue& catalogue, const std::string& kind, const std::string& name) {
+    const Value& entry = *catalogue.find_entry(kind, name);
     Table table({{name.empty() ? kind : kind + "." + name, Table::Align::left},
                  {"value", Table::Align::left},
                  {"class", Table::Align::left},
@@ -103,6 +103,7 @@ void list_entry(const std::string& kind, const std::string& name) {
     // Citations are long and shared: the table has their numbers.
     std::vector<std::string> cited;
     const auto number_of = [&](const std::string& source) {
+        if (source.empty()) return std::string("the scenario");
         const std::string text = Catalogue::citation(kind, source);
         const auto found = std::find(cited.begin(), cited.end(), text);
         const auto index = found - cited.begin();
@@ -132,19 +133,47 @@ void list_entry(const std::string& kind, const std::string& name) {
 
 }  // namespace
 
+namespace {
+
+// The catalogue as a scenario has it: with its own entries.
+struct ListedCatalogue {
+    explicit ListedCatalogue(const std::string& scenario) {
+        if (!scenario.empty()) {
+            document = parse_with_includes(read_file(scenario), scenario, diagnostics);
+        }
+        diagnostics.raise_if_any();
+        ValueReader reader(diagnostics, scenario);
+        own = std::make_shared<OwnEntries>(reader, document.root);
+        diagnostics.raise_if_any();
+        found.emplace(ValueChoice::corrected, nullptr, scenario, Perturbations(), nullptr, own);
+    }
+
+    Diagnostics diagnostics;
+    Document document;
+    std::shared_ptr<const OwnEntries> own;
+    std::optional<StandaloneCatalogue> found;
+};
+
+}  // namespace
+
 int cmd_list(const std::vector<std::string>& arguments) {
     CommandLine line(
         "railyard list [KIND [NAME]]",
         "Lists the catalogue: its kinds, a kind's entries, or an entry's values with their\n"
         "sources. 'list kinds' and 'list keys' describe the scenario language, 'list schema'\n"
         "prints it as JSON Schema, for editors.");
+    line.add()("scenario", po::value<std::string>(),
+               "A scenario, or a file that scenarios include, whose own entries are listed, too");
     line.positional("what", 2);
     const auto values = line.parse(arguments);
     if (!values) return exit_ok;
     std::vector<std::string> what;
     if (values->count("what")) what = (*values)["what"].as<std::vector<std::string>>();
+    const ListedCatalogue listed(values->count("scenario") ? (*values)["scenario"].as<std::string>()
+                                                           : "");
+    const Catalogue& catalogue = listed.found->catalogue;
     if (what.empty()) {
-        list_overview();
+        list_overview(catalogue);
         return exit_ok;
     }
     if (what[0] == "kinds" && what.size() == 1) {
@@ -164,9 +193,9 @@ int cmd_list(const std::vector<std::string>& arguments) {
         throw ScenarioError(fmt::format("no kind '{}' in the catalogue", what[0]),
                             suggest(what[0], all));
     }
-    const std::vector<std::string> names = Catalogue::names(what[0]);
+    const std::vector<std::string> names = catalogue.all_names(what[0]);
     if (what.size() == 1 && names != std::vector<std::string>{""}) {
-        list_entries(what[0]);
+        list_entries(catalogue, what[0]);
         return exit_ok;
     }
     const std::string name = what.size() == 2 ? what[1] : "";
@@ -174,7 +203,7 @@ int cmd_list(const std::vector<std::string>& arguments) {
         throw ScenarioError(fmt::format("no {} '{}' in the catalogue", what[0], name),
                             suggest(name, names));
     }
-    list_entry(what[0], name);
+    list_entry(catalogue, what[0], name);
     return exit_ok;
 }
 

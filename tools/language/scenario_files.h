@@ -11,8 +11,8 @@ namespace railyard {
 // Whether the language has this key for a file's name: jobs.trace, fabric.compute.file.
 bool names_a_file(const std::string& key);
 
-// Where a file is that a scenario names: seen from the scenario's folder.
-std::string file_of(const Document& scenario, const std::string& name);
+// The scenario as one text: with what it includes put in, and the text itself if it includes nothing.
+std::string in_one_file(const std::string& toml, const std::string& file);
 
 // The scenario's own file and all that it names. What can't be read or is no TOML names none.
 std::vector<std::string> files_of(const std::string& path,

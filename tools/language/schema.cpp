@@ -263,6 +263,37 @@ Json overrides(Definitions& definitions) {
     return table;
 }
 
+// What an entry of a scenario may say under a key.
+Json own_value(const std::string& kind, const std::string& key, Definitions& definitions) {
+    Json any = Json::array();
+    const auto add_type = [&](Json type) {
+        if (std::find(any.begin(), any.end(), type) == any.end()) any.push_back(std::move(type));
+    };
+    for (const Value* ours : built_in_values(kind, key)) {
+        const Value* inner = ours->find("value");
+        if (const auto type = override_of(*ours, definitions)) {
+            add_type((*type)["allOf"][0]);
+        } else if ((inner ? inner : ours)->kind == Value::Kind::array) {
+            add_type({{"type", "array"}});
+        } else {
+            const char* type = ours->kind == Value::Kind::boolean ? "boolean" : "string";
+            add_type(definitions.reference(type, {{"type", type}})[0]);
+        }
+    }
+    return {{"anyOf", any}};
+}
+
+// The scenario's own entries of a kind: any names, the keys that ours have.
+Json own_entries(const OpenKind& open, Definitions& definitions) {
+    Json entry = empty_table();
+    entry["properties"]["like"] = {
+        {"type", "string"}, {"description", "The entry that it is like but for what it says"}};
+    for (const std::string& key : keys_of(open.kind)) {
+        entry["properties"][key] = own_value(open.kind, key, definitions);
+    }
+    return {{"type", "object"}, {"additionalProperties", entry}, {"description", open.doc}};
+}
+
 // [sweep], which only `railyard sweep` reads. A study may name its scenario instead of containing it.
 void add_study(const std::vector<SchemaRow>& study, Json& root, Definitions& definitions) {
     for (const SchemaRow& row : study) add(root, row, definitions);
@@ -312,6 +343,9 @@ std::string scenario_json_schema(const std::vector<SchemaRow>& study) {
     const Json described = replaced;
     replaced = overrides(definitions);
     replaced["description"] = described["description"];
+    for (const OpenKind& open : open_kinds()) {
+        root["properties"][open.section] = own_entries(open, definitions);
+    }
     add_study(study, root, definitions);
     root["definitions"] = std::move(shared);
     std::string out;

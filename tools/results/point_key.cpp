@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::json;  // sorts its keys
 
 // What stands for the text of a key, named as in the schema: jobs.trace.
-using TextOf = std::function<Json(const std::string& text, const std::string& key)>;
+using TextOf = std::function<Json(const Value& text, const std::string& key)>;
 
 Json canonical(const Value& value, const std::string& key, const TextOf& text_of) {
     switch (value.kind) {
@@ -34,7 +34,7 @@ Json canonical(const Value& value, const std::string& key, const TextOf& text_of
             return out;
         }
         case Value::Kind::string:
-            return text_of(value.text, key);
+            return text_of(value, key);
         case Value::Kind::integer:
             return value.integer;
         case Value::Kind::real:
@@ -61,7 +61,7 @@ std::string digest_of(std::string_view text) {
 Document document_with(std::string_view toml, const std::string& file,
                        const std::vector<std::string>& settings) {
     Diagnostics diagnostics;
-    Document out = parse_document(toml, file, diagnostics);
+    Document out = parse_with_includes(toml, file, diagnostics);
     diagnostics.raise_if_any();
     for (const std::string& setting : settings) apply_setting(out, setting, diagnostics);
     diagnostics.raise_if_any();
@@ -69,8 +69,7 @@ Document document_with(std::string_view toml, const std::string& file,
 }
 
 std::string canonical_text(const Value& value) {
-    return one_line(
-        canonical(value, "", [](const std::string& text, const auto&) { return text; }));
+    return one_line(canonical(value, "", [](const Value& text, const auto&) { return text.text; }));
 }
 
 // A file that can't be read is reported by whoever reads it.
@@ -85,13 +84,15 @@ std::string PointKeys::digest_of_file(const std::string& path) {
 
 PointKey PointKeys::of(const Document& scenario) {
     Json json =
-        canonical(scenario.root, "", [&](const std::string& text, const std::string& key) -> Json {
-            if (!names_a_file(key)) return text;
-            return {{"file", text}, {"digest", digest_of_file(file_of(scenario, text))}};
+        canonical(scenario.root, "", [&](const Value& text, const std::string& key) -> Json {
+            if (!names_a_file(key)) return text.text;
+            return {{"file", text.text},
+                    {"digest", digest_of_file(file_beside(text, scenario.name))}};
         });
     PointKey out;
     json.erase("title");
     json.erase("sweep");
+    json.erase("include");  // what is in the files counts, not how many there are
     if (json.contains("run") && json["run"].is_object()) {
         Json& run = json["run"];
         if (run.contains("seed") && run["seed"].is_number_integer()) {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/fingerprint.h"
+#include "tools/language/scenario_files.h"
 #include "tools/program/json_text.h"
 #include "tools/results/work_basis.h"
 
@@ -95,7 +96,8 @@ std::int64_t ResultsDb::point(const PointSpec& spec) {
     return db_.last_row();
 }
 
-std::int64_t ResultsDb::scenario(const std::string& file, const std::string& toml) {
+std::int64_t ResultsDb::scenario(const std::string& file, const std::string& written) {
+    const std::string toml = in_one_file(written, file);
     const std::string text = file + "\n" + toml;
     if (text == scenario_.first) return scenario_.second;
     const std::string digest = digest_of(text);

@@ -110,7 +110,7 @@ std::vector<std::string> other_values(const Leaf& leaf, const std::vector<Schema
 
 std::vector<Knob> turn_knobs(const TrialOptions& options, const ScenarioChanges& changes) {
     Diagnostics diagnostics;
-    Document document = parse_document(options.text, options.file, diagnostics);
+    Document document = parse_with_includes(options.text, options.file, diagnostics);
     diagnostics.raise_if_any();
     std::vector<Leaf> leaves;
     collect(document.root, "", leaves);

@@ -71,7 +71,12 @@ std::optional<std::string> help_for_unknown(const std::string& key) {
         return path == plain ||
                path.starts_with(plain + ".");  // a table takes { ... } as its value
     };
-    if (key.starts_with("override.") || std::any_of(known.begin(), known.end(), is_it)) return {};
+    const bool in_entry =
+        key.starts_with("override.") ||
+        std::any_of(open_kinds().begin(), open_kinds().end(), [&](const OpenKind& kind) {
+            return key.starts_with(fmt::format("{}.", kind.section));
+        });
+    if (in_entry || std::any_of(known.begin(), known.end(), is_it)) return {};
     const std::string near = did_you_mean(plain, known);
     return near.empty() ? "'railyard list keys' prints them" : near;
 }

@@ -95,7 +95,7 @@ void Candidates::add_plans() {
 // Nodes of as many GPUs: the plan stays.
 void Candidates::add_nodes() {
     if (s_.model.name.empty()) return;  // a step that was measured is measured on these
-    for (const std::string& name : Catalogue::names("node")) {
+    for (const std::string& name : catalogue_.all_names("node")) {
         if (name == s_.node.name || !catalogue_.has("node", name, "gpu")) continue;
         const Node node = read_node(catalogue_, name);
         const bool faster = node.gpu.bf16_dense.per_second > s_.node.gpu.bf16_dense.per_second ||
@@ -109,7 +109,7 @@ void Candidates::add_nodes() {
 void Candidates::add_nic() {
     std::string best;
     Bandwidth rate;
-    for (const std::string& name : Catalogue::names("nic")) {
+    for (const std::string& name : catalogue_.all_names("nic")) {
         if (!catalogue_.has("nic", name, "bandwidth") ||
             !catalogue_.has("nic", name, "transport")) {
             continue;
