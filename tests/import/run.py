@@ -1,0 +1,71 @@
+#!/usr/bin/python3
+"""Files that people have, and what 'railyard import' makes of each, or why it refuses it.
+
+    run.py PATH_TO_RAILYARD [--update]
+
+A case is NAME.args, one argument per line, run in this folder, and NAME.expected: 'exit CODE', standard
+output, then standard error, byte for byte. --update writes what comes out today: read the difference.
+Figures that are known from elsewhere are checked below.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+# What the models' own pages say, in 1e9.
+PARAMETERS = {"hf_qwen3_8b": 8.19, "hf_qwen3_235b": 235, "hf_deepseek_v3": 671, "hf_mixtral_8x7b": 46.7,
+              "hf_gemma_7b": 8.54, "hf_gpt_oss_120b": 116.8, "hf_llama_checked": 8.03}
+
+
+def run(railyard, arguments):
+    done = subprocess.run([railyard] + arguments, cwd=FOLDER, capture_output=True, text=True, timeout=60)
+    return done.returncode, done.stdout, done.stderr
+
+
+def problems(railyard, case, update):
+    arguments = case.read_text().splitlines()
+    code, out, err = run(railyard, arguments)
+    found = f"exit {code}\n{out}{err}"
+    expected = case.with_suffix(".expected")
+    if update:
+        expected.write_text(found)
+    elif not expected.exists() or expected.read_text() != found:
+        yield f"{case.stem}: not what {expected.name} says:\n{found}"
+    if case.stem in PARAMETERS:
+        count = re.search(r"has ([\d.e+]+) parameters", out)
+        if not count or abs(float(count[1]) / 1e9 / PARAMETERS[case.stem] - 1) > 0.01:
+            yield f"{case.stem}: {count and count[1]} parameters, expected {PARAMETERS[case.stem]}e9"
+    if code == 0 and case.stem.startswith("hf_"):
+        yield from cannot_be_included(railyard, case.stem, out)
+
+
+def cannot_be_included(railyard, name, part):
+    """What was imported must be a part that a scenario can include and run on."""
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        (folder / "part.toml").write_text(part)
+        (folder / "all.toml").write_text(
+            'include = ["part.toml"]\n[run]\nduration = "1 h"\nreplicas = 1\n[cluster]\nnodes = 128\n'
+            '[job]\nmodel = "mine"\n[job.parallel]\ntensor = 8\nzero = 3\nrecompute = "full"\n')
+        code, _, err = run(railyard, ["check", str(folder / "all.toml")])
+        if code != 0:
+            yield f"{name}: can't be included: {err}"
+
+
+def main():
+    railyard = str(pathlib.Path(sys.argv[1]).resolve())
+    cases = sorted(FOLDER.glob("*.args"))
+    wrong = 0
+    for case in cases:
+        for problem in problems(railyard, case, "--update" in sys.argv[2:]):
+            print(problem)
+            wrong += 1
+    print(f"{len(cases)} cases, {wrong} problems")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

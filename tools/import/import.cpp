@@ -1,0 +1,70 @@
+#include "tools/import/import.h"
+
+#include <fmt/format.h>
+
+#include "models/campaign/campaign.h"
+#include "tools/import/importers.h"
+
+namespace railyard {
+
+const std::vector<ImportKind>& import_kinds() {
+    static const std::vector<ImportKind> kinds = {
+        {"huggingface", "config.json [model.safetensors.index.json]",
+         "a model: [model.NAME] from its shape; the index of its weights checks the parameters",
+         import_huggingface},
+    };
+    return kinds;
+}
+
+void ImportedPart::section(const std::string& path) {
+    body_ += fmt::format("\n[{}]\n", path);
+}
+
+void ImportedPart::value(const std::string& key, const std::string& toml,
+                         const std::string& origin) {
+    body_ += fmt::format("{:36}  # {}\n", fmt::format("{} = {}", key, toml), visible(origin));
+}
+
+std::string ImportedPart::text(const std::string& title) const {
+    std::string out = fmt::format("# {}\n", visible(title));
+    for (const std::string& note : notes_) out += fmt::format("# {}\n", visible(note));
+    if (!left_out_.empty()) out += "#\n# Not in the input:\n";
+    for (const std::string& what : left_out_) out += fmt::format("#   {}\n", visible(what));
+    return out + body_;
+}
+
+namespace {
+
+// What was made is judged as any part of a scenario: its entries must be whole and right. Notes how many
+// parameters its models have.
+void check_part(ImportedPart& part, const std::string& title, Diagnostics& diagnostics) {
+    const std::string text = part.text(title);
+    const Document made = parse_document(text, "what was imported", diagnostics);
+    diagnostics.raise_if_any();
+    ValueReader reader(diagnostics, made.name);
+    const auto own = std::make_shared<OwnEntries>(reader, made.root);
+    diagnostics.raise_if_any();
+    Catalogue catalogue(reader, ValueChoice::corrected, nullptr, nullptr, own);
+    for (const std::string& name : own->names("model")) {
+        const TransformerModel model = read_model(catalogue, name);
+        diagnostics.raise_if_any();
+        part.note(
+            fmt::format("By its shape {} has {:.4g} parameters, of which a token meets {:.4g}.",
+                        name, parameter_count(model), active_parameter_count(model)));
+    }
+}
+
+}  // namespace
+
+std::string import_files(const ImportKind& kind, const ImportOptions& options,
+                         Diagnostics& diagnostics) {
+    ImportedPart part;
+    kind.run(options, part, diagnostics);
+    diagnostics.raise_if_any();
+    const std::string title =
+        fmt::format("Imported by railyard import {} {}", kind.name, fmt::join(options.files, " "));
+    check_part(part, title, diagnostics);
+    return part.text(title);
+}
+
+}  // namespace railyard

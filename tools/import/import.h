@@ -1,0 +1,55 @@
+#pragma once
+// Files that say what somebody owns or runs, made into scenarios or parts of them. Each value has a comment
+// that says from which file and line it came; what the files don't say is listed, not guessed.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/config.h"
+
+namespace railyard {
+
+struct ImportOptions {
+    std::vector<std::string> files;
+    std::string name;  // of the entry that is made
+    std::optional<std::int64_t> sequence_length;
+};
+
+// What an importer makes: lines of TOML, in the order added.
+class ImportedPart {
+  public:
+    // Begins a table: "model.mine".
+    void section(const std::string& path);
+    // A value as TOML has it, and where it came from.
+    void value(const std::string& key, const std::string& toml, const std::string& origin);
+    // What the files don't say and the catalogue or a default then does.
+    void left_out(std::string what) { left_out_.push_back(std::move(what)); }
+    // What a reader should know beside the values.
+    void note(std::string what) { notes_.push_back(std::move(what)); }
+
+    const std::vector<std::string>& notes() const { return notes_; }
+    const std::vector<std::string>& left_out() const { return left_out_; }
+    // The file: a head of comments that says what was imported, then the tables.
+    std::string text(const std::string& title) const;
+
+  private:
+    std::string body_;
+    std::vector<std::string> notes_;
+    std::vector<std::string> left_out_;
+};
+
+struct ImportKind {
+    const char* name;
+    const char* files;  // what it takes
+    const char* doc;
+    // Throws ScenarioError; warnings go to `diagnostics`.
+    void (*run)(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
+};
+const std::vector<ImportKind>& import_kinds();
+
+// Runs one, and reads what it has made as a scenario's part would be read. Throws ScenarioError.
+std::string import_files(const ImportKind& kind, const ImportOptions& options,
+                         Diagnostics& diagnostics);
+
+}  // namespace railyard

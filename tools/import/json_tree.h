@@ -1,0 +1,14 @@
+#pragma once
+// JSON as the tree that scenarios are, so that every key knows its line.
+
+#include <string>
+#include <string_view>
+
+#include "sim/config.h"
+
+namespace railyard {
+
+// What is no JSON, has a key twice, or is nested too deep goes to `diagnostics`; null is Value::Kind::other.
+Document parse_json(std::string_view text, std::string name, Diagnostics& diagnostics);
+
+}  // namespace railyard
