@@ -38,7 +38,7 @@ def problems(railyard, case, update):
         count = re.search(r"has ([\d.e+]+) parameters", out)
         if not count or abs(float(count[1]) / 1e9 / PARAMETERS[case.stem] - 1) > 0.01:
             yield f"{case.stem}: {count and count[1]} parameters, expected {PARAMETERS[case.stem]}e9"
-    if code == 0 and case.stem.startswith("hf_"):
+    if code == 0 and case.stem.startswith(("hf_", "tt_")):
         yield from cannot_be_included(railyard, case.stem, out)
 
 
@@ -47,9 +47,11 @@ def cannot_be_included(railyard, name, part):
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         (folder / "part.toml").write_text(part)
+        job = ('model = "mine"\n[job.parallel]\ntensor = 8\nzero = 3\nrecompute = "full"\n'
+               if "[model.mine]" in part else 'model = "llama2_7b"\n')
         (folder / "all.toml").write_text(
             'include = ["part.toml"]\n[run]\nduration = "1 h"\nreplicas = 1\n[cluster]\nnodes = 128\n'
-            '[job]\nmodel = "mine"\n[job.parallel]\ntensor = 8\nzero = 3\nrecompute = "full"\n')
+            f'[job]\n{job}')
         code, _, err = run(railyard, ["check", str(folder / "all.toml")])
         if code != 0:
             yield f"{name}: can't be included: {err}"

@@ -12,6 +12,9 @@ const std::vector<ImportKind>& import_kinds() {
         {"huggingface", "config.json [model.safetensors.index.json]",
          "a model: [model.NAME] from its shape; the index of its weights checks the parameters",
          import_huggingface},
+        {"torchtitan", "train_config.toml",
+         "a plan: [job.parallel] and [job.checkpoint] of a training configuration",
+         import_torchtitan},
     };
     return kinds;
 }

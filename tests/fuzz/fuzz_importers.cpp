@@ -1,0 +1,25 @@
+// Any bytes to each importer, as its only file and as all of two: refused with a ScenarioError, or imported.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tests/fuzz/scratch_file.h"
+#include "tools/import/import.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    using namespace railyard;
+    static const ScratchFile file("imported");
+    const std::string& path = file.holding({reinterpret_cast<const char*>(data), size});
+    for (const ImportKind& kind : import_kinds()) {
+        for (const std::vector<std::string>& files :
+             {std::vector<std::string>{path}, std::vector<std::string>{path, path}}) {
+            try {
+                Diagnostics diagnostics;
+                import_files(kind, {files, "mine", 4096}, diagnostics);
+            } catch (const ScenarioError&) {
+                // What a wrong file should come to.
+            }
+        }
+    }
+    return 0;
+}
