@@ -87,6 +87,7 @@ class HuggingFace {
     void add_embedding();
     void add_length();
     void add_window();
+    std::int64_t full_layer_every() const;
     void check_weights(const std::string& path);
     void say_left_out();
 
@@ -265,8 +266,8 @@ void HuggingFace::add_deepseek_layers() {
     if (predicted != nullptr && predicted->integer > 0) {
         part_.note(fmt::format(
             "{} = {}: these layers beside the model's own are left out, and so are their "
-            "parameters.",
-            origin("num_nextn_predict_layers"), predicted->integer));
+            "parameters; mtp_layers = {} trains them, too.",
+            origin("num_nextn_predict_layers"), predicted->integer, predicted->integer));
     }
 }
 
@@ -303,6 +304,20 @@ void HuggingFace::add_length() {
           "give --sequence-length 8192, or what one sequence of the training has");
 }
 
+// Every so-many-th layer looks at all tokens and no other; 0: they are not so regular, or not said.
+std::int64_t HuggingFace::full_layer_every() const {
+    const Value* layers = find("layer_types");
+    if (layers == nullptr) return 0;
+    const auto is_full = [](const Value& layer) { return layer.text == "full_attention"; };
+    const auto first = std::find_if(layers->items.begin(), layers->items.end(), is_full);
+    const std::int64_t every = 1 + (first - layers->items.begin());
+    for (std::size_t i = 0; i < layers->items.size(); ++i) {
+        const bool due = (static_cast<std::int64_t>(i) + 1) % every == 0;
+        if (is_full(layers->items[i]) != due) return 0;
+    }
+    return first != layers->items.end() ? every : 0;
+}
+
 void HuggingFace::add_window() {
     const Value* window = find("sliding_window");
     const Value* used = find("use_sliding_window");
@@ -311,6 +326,10 @@ void HuggingFace::add_window() {
     if (std::string_view(family_->type) == "mistral" ||
         std::string_view(family_->type) == "mixtral") {
         return copy("window", "sliding_window");
+    }
+    if (const std::int64_t every = full_layer_every(); every > 1) {
+        copy("window", "sliding_window");
+        return part_.value("full_attention_every", fmt::format("{}", every), origin("layer_types"));
     }
     diagnostics_.warning(
         file_, window->at, "sliding_window",
