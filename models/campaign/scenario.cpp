@@ -165,7 +165,8 @@ Scenario ScenarioReader::read() {
     s_.values = static_cast<ValueChoice>(choice);
     if (overrides != nullptr) s_.overrides = *overrides;
     s_.perturbations = changes_.perturbations;
-    s_.overrides_read = std::make_shared<OverridesRead>();
+    s_.overrides_read =
+        changes_.overrides_read ? changes_.overrides_read : std::make_shared<OverridesRead>();
     for (const OpenKind& kind : open_kinds()) top_.open_table(kind.section, kind.doc);
     if (root_ != nullptr) s_.own_entries = std::make_shared<OwnEntries>(values_, *root_);
     catalogue_.emplace(values_, s_.values, overrides, s_.overrides_read, s_.own_entries);
@@ -237,9 +238,10 @@ Scenario ScenarioReader::read() {
     if (!s_.failures) leave_out_failures(s_);
     if (ok()) remove_from_campaign(s_, changes_.without);
     if (s_.fleet) s_.fleet = fleet_with_failures(*s_.fleet, s_);
-    // Verbs that run nothing read more of the catalogue than this.
-    if (ok() && changes_.must_run) catalogue_->warn_of_unread_overrides();
-    s_.overrides_read.reset();
+    if (!changes_.overrides_read) {
+        if (ok()) catalogue_->warn_of_unread_overrides();
+        s_.overrides_read.reset();
+    }
     return std::move(s_);
 }
 
@@ -686,6 +688,12 @@ Scenario load_scenario(std::string_view text, const std::string& name,
 
 Scenario load_scenario_file(const std::string& path, const ScenarioChanges& changes) {
     return load_scenario(read_file(path), path, changes);
+}
+
+std::vector<Diagnostic> unread_overrides(const Scenario& scenario) {
+    StandaloneCatalogue own = scenario.open_catalogue();
+    own.catalogue.warn_of_unread_overrides();
+    return own.diagnostics.warnings();
 }
 
 std::string network_text(const Scenario& s) {

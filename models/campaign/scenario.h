@@ -108,7 +108,7 @@ struct Scenario {
     ValueChoice values = ValueChoice::corrected;
     Value overrides;
     Perturbations perturbations;
-    std::shared_ptr<OverridesRead> overrides_read;  // while the scenario is read
+    std::shared_ptr<OverridesRead> overrides_read;  // set while somebody notes them
     std::shared_ptr<const OwnEntries> own_entries;
 
     std::vector<Estimate> estimates;  // every estimate that was read, from scenario and catalogue
@@ -167,6 +167,9 @@ struct ScenarioChanges {
     // nothing, and steps on packets are as fast as the NICs.
     bool run_windows = true;
     std::shared_ptr<WindowCache> windows{};  // shared with other scenarios; none: its own
+    // Notes which overrides are read while the scenario is in use, perhaps together with others, for who then
+    // asks for `unread_overrides`. None: reading the scenario warns of those that it did not need.
+    std::shared_ptr<OverridesRead> overrides_read{};
 };
 
 // Reads and checks a scenario from TOML text; `name` stands in messages. Throws ScenarioError with
@@ -174,6 +177,9 @@ struct ScenarioChanges {
 Scenario load_scenario(std::string_view text, const std::string& name,
                        const ScenarioChanges& changes = {});
 Scenario load_scenario_file(const std::string& path, const ScenarioChanges& changes = {});
+
+// A warning for each override that nobody has read so far; for scenarios that note them.
+std::vector<Diagnostic> unread_overrides(const Scenario& scenario);
 
 // The language: every key, its type, default and meaning.
 std::vector<SchemaRow> scenario_schema();

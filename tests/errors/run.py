@@ -475,7 +475,7 @@ def limited(program, arguments, size):
 def case_outputs_on_a_full_disk(program, folder):
     scenario = write(folder / "short.toml", SHORT_SCENARIO)
     for name, arguments in (("trace", ["trace", scenario, "-o"]),
-                            ("drawing", ["topo", "../../scenarios/clusters/h100_64_gpu.toml", "--svg"])):
+                            ("drawing", ["topo", scenario, "--svg"])):
         out = folder / name
         out.write_text("what was there before")
         code, _, stderr = limited(program, [*arguments, str(out)], 1000)
@@ -497,7 +497,7 @@ def case_an_output_takes_its_name_when_it_is_whole(program, folder):
     expect(program, ["trace", scenario, "-o", str(folder / "link")], 0, "")
     check((folder / "link").is_symlink() and (folder / "real").stat().st_size > 100, "not behind the link")
     equal("mode", "0o640", oct((folder / "real").stat().st_mode & 0o777))
-    check("<svg" in expect(program, ["topo", "../../scenarios/clusters/h100_64_gpu.toml", "--svg", "/dev/stdout"], 0, ""),
+    check("<svg" in expect(program, ["topo", scenario, "--svg", "/dev/stdout"], 0, ""),
           "a pipe is no file to be replaced")
 
 
@@ -643,6 +643,34 @@ def case_verify_a_message_that_can_not_be(program, folder):
                          [("2:23", "bytes: expected a number, found 'a lot'"),
                           ("3:31", "median_us: expected a number, found 'about 100'")])
     equal("expressed", "0", str(len(expressed)))
+
+
+
+def case_overrides_that_no_verb_reads(program, folder):
+    # What a verb reads of the catalogue once the scenario is read counts like the rest.
+    scenario = write(folder / "given.toml", """
+[run]
+duration = "1 h"
+[cluster]
+nodes = 2
+[job]
+model = "llama2_7b"
+checkpoint = { mode = "none" }
+[job.parallel]
+tensor = 8
+global_batch = 64
+""")
+    plain = write(folder / "plain.toml", SHORT_SCENARIO.replace("nodes = 1", "nodes = 2"))
+    trace = ["-o", str(folder / "trace")]
+    for verb, arguments, file in (("run", [], scenario), ("check", [], scenario), ("plan", [], scenario),
+                                  ("perf", ["all_reduce", "-b", "1M", "-e", "1M"], scenario), ("topo", [], scenario),
+                                  ("storage", [], scenario), ("window", [], scenario),
+                                  ("trace", ["--step", *trace], scenario), ("trace", ["--window", *trace], scenario)):
+        unread = "storage.weka.client_read_bandwidth"
+        expect(program, [verb, *arguments, file, "--set", f"override.{unread}=20 GB/s"], 0,
+               f"{file} with --set: warning: override.{unread}: has no effect: nothing here reads it\n")
+    expect(program, ["perf", "all_reduce", plain, "--set", "override.collective.hopper.launch=6 us"], 0, "")
+    expect(program, ["window", plain, "--set", "override.roce_transport.ack_every_packets=2"], 0, "")
 
 
 def main():

@@ -32,9 +32,7 @@ int cmd_check(const std::vector<std::string>& arguments) {
         const std::string& path = paths[i];
         try {
             const Scenario scenario = load_scenario_file(path, changes);
-            for (const Diagnostic& warning : scenario.warnings) {
-                fmt::print(stderr, "{}\n", format_diagnostic(warning, "warning"));
-            }
+            print_warnings(scenario.warnings);
             if (!scenario.no_path.empty()) {
                 stuck = true;
                 fmt::print(stderr, "{}: stuck: the job can't take its first step: {}\n", path,

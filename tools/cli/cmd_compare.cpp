@@ -307,11 +307,7 @@ int cmd_compare(const std::vector<std::string>& arguments) {
     if (!args) return exit_ok;
     Comparison comparison;
     comparison.arms = load_arms(*args);
-    for (const ComparedArm& arm : comparison.arms) {
-        for (const Diagnostic& warning : arm.scenario.warnings) {
-            fmt::print(stderr, "{}\n", format_diagnostic(warning, "warning"));
-        }
-    }
+    for (const ComparedArm& arm : comparison.arms) print_warnings(arm.scenario.warnings);
     for (const ComparedArm& arm : comparison.arms) {
         if (arm.scenario.no_path.empty()) continue;
         fmt::print(stderr, "railyard: stuck: {}: the job can't take its first step: {}\n", arm.name,

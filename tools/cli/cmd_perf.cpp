@@ -406,10 +406,12 @@ int cmd_perf(const std::vector<std::string>& arguments) {
     if (!args) return exit_ok;
     ScenarioChanges changes;
     changes.must_run = false;
+    changes.overrides_read = std::make_shared<OverridesRead>();
     changes.settings = settings_of(args->values);
     changes.windows = watched_windows();
     const Scenario s = load_scenario_file(args->scenario, changes);
     need_one_job(s, "perf");
+    print_warnings(s.warnings);
 
     const PerfTest test(s, *args);
     std::vector<PerfRow> rows;
@@ -436,6 +438,7 @@ int cmd_perf(const std::vector<std::string>& arguments) {
         fmt::print("#\n{}# Avg bus bandwidth    : {:.4g}\n", test.table_of(rows).text(),
                    1e-9 * bus_mean);
     }
+    print_warnings(unread_overrides(s));
     return complain_of_limits(s.limits->all());
 }
 

@@ -299,9 +299,11 @@ int cmd_plan(const std::vector<std::string>& arguments) {
     changes.must_run = false;  // a plan that does not fit is a reason to look for others
     changes.settings = settings_of(*values);
     changes.windows = watched_windows();
+    changes.overrides_read = std::make_shared<OverridesRead>();
     const Planner planner((*values)["scenario"].as<std::vector<std::string>>()[0], changes);
     const Scenario given = planner.as_given();
     need_one_job(given, "plan");
+    print_warnings(given.warnings);
     if (given.model.name.empty()) {
         throw ScenarioError(
             fmt::format("{} has no job.model: there is nothing to plan", given.file));
@@ -360,6 +362,7 @@ int cmd_plan(const std::vector<std::string>& arguments) {
         print_given(s, path, measured);
         if (!cut_short) print_best(s, best);
     }
+    print_warnings(unread_overrides(s));
     if (cut_short) {
         fmt::print(stderr,
                    "railyard: interrupted: this is the plan as given; others were not all tried\n");

@@ -397,9 +397,7 @@ int cmd_run(const std::vector<std::string>& arguments) {
     if (!args) return exit_ok;
     const std::string text = read_file(args->path);
     const Scenario scenario = load_scenario(text, args->path, args->changes);
-    for (const Diagnostic& warning : scenario.warnings) {
-        fmt::print(stderr, "{}\n", format_diagnostic(warning, "warning"));
-    }
+    print_warnings(scenario.warnings);
     if (!scenario.no_path.empty()) {
         fmt::print(stderr, "railyard: stuck: the job can't take its first step: {}\n",
                    scenario.no_path);

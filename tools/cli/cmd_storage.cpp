@@ -329,11 +329,10 @@ int cmd_storage(const std::vector<std::string>& arguments) {
     ScenarioChanges changes;
     changes.settings = settings_of(*values);
     changes.must_run = false;  // memory is not its business
+    changes.overrides_read = std::make_shared<OverridesRead>();
     const Scenario s =
         load_scenario_file((*values)["scenario"].as<std::vector<std::string>>()[0], changes);
-    for (const Diagnostic& warning : s.warnings) {
-        fmt::print(stderr, "{}\n", format_diagnostic(warning, "warning"));
-    }
+    print_warnings(s.warnings);
     need_one_job(s, "storage");
     SmallFiles files;
     files.files = (*values)["files"].as<std::int64_t>();
@@ -359,6 +358,7 @@ int cmd_storage(const std::vector<std::string>& arguments) {
         print_store(s, files);
         print_bursts(s);
     }
+    print_warnings(unread_overrides(s));
     return exit_ok;
 }
 

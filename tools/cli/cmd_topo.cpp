@@ -116,10 +116,12 @@ int cmd_topo(const std::vector<std::string>& arguments) {
     ScenarioChanges changes;
     changes.settings = settings_of(*values);
     changes.must_run = false;  // memory is not its business
+    changes.overrides_read = std::make_shared<OverridesRead>();
     changes.run_windows = false;
     changes.build_networks = true;
     const std::string path = (*values)["scenario"].as<std::vector<std::string>>()[0];
     const Scenario s = load_scenario_file(path, changes);
+    print_warnings(s.warnings);
     const std::vector<std::string> inputs = files_of(path, changes.settings);
     StandaloneCatalogue own = s.open_catalogue();
     const std::string drawn = (*values)["network"].as<std::string>();
@@ -157,6 +159,7 @@ int cmd_topo(const std::vector<std::string>& arguments) {
         out["networks"] = networks;
         fmt::print("{}\n", one_line(out));
     }
+    print_warnings(unread_overrides(s));
     return exit_ok;
 }
 

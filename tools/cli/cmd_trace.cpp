@@ -60,6 +60,7 @@ std::optional<TraceArguments> parse_trace(const std::vector<std::string>& argume
     out.changes.settings = settings_of(*values);
     out.changes.packets = out.window;
     out.changes.must_run = !out.window && !out.step;
+    if (!out.changes.must_run) out.changes.overrides_read = std::make_shared<OverridesRead>();
     out.changes.run_windows = !out.window;
     out.changes.windows = watched_windows();
     return out;
@@ -125,9 +126,7 @@ int cmd_trace(const std::vector<std::string>& arguments) {
     if (args->step || args->window) {
         need_one_job(s, args->step ? "trace --step" : "trace --window");
     }
-    for (const Diagnostic& warning : s.warnings) {
-        fmt::print(stderr, "{}\n", format_diagnostic(warning, "warning"));
-    }
+    print_warnings(s.warnings);
     if (!args->window && !s.no_path.empty()) {
         fmt::print(stderr, "railyard: stuck: the job can't take its first step: {}\n", s.no_path);
         return exit_stuck;
@@ -142,6 +141,7 @@ int cmd_trace(const std::vector<std::string>& arguments) {
     } else {
         length = trace_one_replica(trace, s, args->replica);
     }
+    if (args->changes.overrides_read) print_warnings(unread_overrides(s));
     trace.write(output);
     output.keep();
     fmt::print("{}: {} of simulated time, {} events on {} tracks; open it in ui.perfetto.dev\n",

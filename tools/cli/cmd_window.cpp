@@ -402,6 +402,7 @@ struct Loaded {
     static ScenarioChanges changes(std::vector<std::string> settings) {
         ScenarioChanges out;
         out.must_run = false;
+        out.overrides_read = std::make_shared<OverridesRead>();
         out.packets = true;
         out.run_windows = false;  // but the one that is asked for
         out.settings = std::move(settings);
@@ -418,10 +419,9 @@ struct Loaded {
 };
 
 // Those that have not been printed yet.
-void print_warnings(const Scenario& s, std::set<std::string>& printed) {
-    for (const Diagnostic& warning : s.warnings) {
-        const std::string text = format_diagnostic(warning, "warning");
-        if (printed.insert(text).second) fmt::print(stderr, "{}\n", text);
+void print_new_warnings(const std::vector<Diagnostic>& warnings, std::set<std::string>& printed) {
+    for (const Diagnostic& warning : warnings) {
+        if (printed.insert(format_diagnostic(warning, "warning")).second) print_warnings({warning});
     }
 }
 
@@ -439,8 +439,7 @@ std::vector<NetworkWindow> windows_of(const Scenario& s) {
 int run_single(const std::string& path, const std::vector<std::string>& settings, bool json) {
     Loaded loaded(path, settings);
     const Scenario& s = loaded.scenario;
-    std::set<std::string> printed;
-    if (!json) print_warnings(s, printed);
+    print_warnings(s.warnings);
     const std::vector<NetworkWindow> networks = windows_of(s);
     if (!json) fmt::print("{}\n\n", s.title);
     Json windows = Json::array();
@@ -455,6 +454,7 @@ int run_single(const std::string& path, const std::vector<std::string>& settings
         if (r.ending == WindowEnding::cancelled) return exit_interrupted;
         code = std::max(code, complain(s, window, r));
     }
+    print_warnings(unread_overrides(s));
     if (json) {
         fmt::print(
             "{}\n",
@@ -528,7 +528,7 @@ int run_arms(const std::string& path, const std::vector<std::string>& settings,
         all.insert(all.end(), arms[i].settings.begin(), arms[i].settings.end());
         Loaded loaded(path, all, fmt::format("arm {} of {}: flows", i + 1, arms.size()));
         title = loaded.scenario.title;
-        if (!json) print_warnings(loaded.scenario, printed);
+        print_new_warnings(loaded.scenario.warnings, printed);
         Json windows = Json::array();
         for (const NetworkWindow& window : windows_of(loaded.scenario)) {
             const WindowResult r = loaded.run(window);
@@ -540,6 +540,7 @@ int run_arms(const std::string& path, const std::vector<std::string>& settings,
             add_rows(table, arms[i].name, loaded.scenario, window, r);
             if (json) windows.push_back(to_json(loaded.scenario, window, r));
         }
+        print_new_warnings(unread_overrides(loaded.scenario), printed);
         if (json && code != exit_interrupted) {
             rows.push_back(
                 {{"arm", arms[i].name}, {"settings", arms[i].settings}, {"windows", windows}});

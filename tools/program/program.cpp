@@ -31,6 +31,13 @@ void hear_interrupts() {
 const std::atomic<bool>& interrupted() {
     return interrupt_seen;
 }
+
+void print_warnings(const std::vector<Diagnostic>& warnings) {
+    for (const Diagnostic& warning : warnings) {
+        fmt::print(stderr, "{}\n", format_diagnostic(warning, "warning"));
+    }
+}
+
 std::string version() {
     return RAILYARD_VERSION;
 }

@@ -3,6 +3,9 @@
 
 #include <atomic>
 #include <string>
+#include <vector>
+
+#include "sim/error.h"
 
 namespace railyard {
 
@@ -18,6 +21,9 @@ enum Exit : int {
 // From here on Ctrl-C sets `interrupted`; a second one ends the program.
 void hear_interrupts();
 const std::atomic<bool>& interrupted();
+
+// On standard error.
+void print_warnings(const std::vector<Diagnostic>& warnings);
 
 std::string version();
 // What results are known by in a database: the version and the sources, "0.1.0 sources-3f2a...".

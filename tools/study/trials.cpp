@@ -7,6 +7,7 @@
 
 #include "sim/fingerprint.h"
 #include "sim/parallel.h"
+#include "tools/program/program.h"
 
 namespace railyard {
 
@@ -100,9 +101,7 @@ std::vector<std::optional<Trial>> run_trials(const TrialOptions& options,
 }
 
 bool can_start(const Scenario& scenario) {
-    for (const Diagnostic& warning : scenario.warnings) {
-        fmt::print(stderr, "{}\n", format_diagnostic(warning, "warning"));
-    }
+    print_warnings(scenario.warnings);
     if (scenario.no_path.empty()) return true;
     fmt::print(stderr, "railyard: stuck: the job can't take its first step: {}\n",
                scenario.no_path);
