@@ -297,6 +297,9 @@ void FleetJobReader::read_trace(Section& jobs) {
     }
     const JobTrace trace = read_job_trace(path, reading);
     for (const std::string& text : trace.warnings()) jobs.warning("trace", text);
+    if (jobs.has("time_unit") && trace.format != TraceFormat::csv) {
+        jobs.warning("time_unit", "has no effect: the trace is no CSV");
+    }
     spec_.trace_ids = trace.ids;
     const std::vector<std::string> partitions = names_of(spec_.partitions);
     for (std::size_t i = 0; i < trace.jobs.size(); ++i) {

@@ -11,7 +11,8 @@ namespace railyard {
 namespace {
 
 // What has no effect, and what the GPUs can't do.
-void warn_of_idle_keys(Section& parallel, const Scenario& s, bool imbalance_given) {
+void warn_of_idle_keys(Section& parallel, const Scenario& s, bool imbalance_given,
+                       bool step_measured) {
     const ParallelPlan& p = s.plan;
     if (p.shard_ranks > 0 && p.zero == 0) {
         parallel.warning("shard_ranks", "has no effect with zero = 0");
@@ -19,6 +20,19 @@ void warn_of_idle_keys(Section& parallel, const Scenario& s, bool imbalance_give
     if (imbalance_given && s.model.experts > 0 && p.expert == 1) {
         parallel.warning("expert_imbalance",
                          "has no effect with expert = 1: one rank has all tokens");
+    }
+    if (step_measured) {
+        std::vector<const char*> of_time = {"reduce_in_fp32",   "order",          "flat_parameters",
+                                            "overlap_data",     "overlap_tensor", "overlap_context",
+                                            "overlap_pipeline", "fused_loss",     "framework",
+                                            "cuda_graphs",      "precision",      "jitter",
+                                            "overlap_expert",   "dispatch",       "gather_in_fp8"};
+        if (p.recompute != Recompute::none) of_time.push_back("fused_attention");
+        for (const char* key : of_time) {
+            if (parallel.has(key)) {
+                parallel.warning(key, "has no effect beside job.step.time: the step is measured");
+            }
+        }
     }
     if (s.model.experts == 0 || p.expert == 1) {
         for (const char* key : {"fold_experts", "overlap_expert", "dispatch"}) {
@@ -375,7 +389,9 @@ void read_parallel(Section& job, ValueReader& values, Catalogue& catalogue,
 
     s.step_error = read_step_error(catalogue, s.model.experts > 0, job.has("software"));
     if (changes.plan) p = *changes.plan;
-    warn_of_idle_keys(parallel, s, expert_imbalance.has_value());
+    // 'plan' models the step of the same plan.
+    const bool step_measured = changes.must_run && !changes.plan && job.has("step");
+    warn_of_idle_keys(parallel, s, expert_imbalance.has_value(), step_measured);
     check_precision(parallel, s);
     for (const PlanProblem& problem : plan_problems(s.model, p)) {
         // With other GPUs than the job's nobody knows how many replicas are meant.

@@ -294,11 +294,13 @@ void ScenarioReader::read_network_draws(Section& run) {
     constexpr std::int64_t usual = 8;
     constexpr std::int64_t most = 10'000;
     s_.network_draws = s_.fidelity == Fidelity::packet ? 1 : usual;
+    if (s_.fidelity != Fidelity::analytic) run.no_effect(without_steps());
     run.read(
         "network_draws", s_.network_draws,
         "Draws of what is luck in the network, its hashes and which nodes are spare, over which "
         "replicas are dealt out; 1: the cluster's first nodes and hash_seed = 0",
         {.bound = Bound::count, .otherwise = "8; 1 with run.fidelity = \"packet\""});
+    run.no_effect("");
     if (s_.network_draws > most) {
         run.error("network_draws",
                   fmt::format("expected at most {}, found {}", most, s_.network_draws));

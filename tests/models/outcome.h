@@ -82,12 +82,11 @@ inline std::string cost_text(const Scenario& s, const CampaignResult& r) {
 }
 
 // Everything that a run, topo, perf, storage and window report, as text.
-inline std::string outcome_of(const std::string& text, const std::vector<std::string>& settings) {
-    ScenarioChanges changes;
-    changes.settings = settings;
-    const Scenario s = load_scenario(text, "knobs", changes);
+inline std::string outcome_of(const Scenario& s) {
     const CampaignResult r = run_campaign(s, {});
     std::string out = s.title + " " + r.digest;
+    out += fmt::format(" {} {} {} {}", total_bytes(s.memory), s.plan.tensor, s.plan.pipeline,
+                       s.plan.data);
     for (const StoreSetup& store : s.stores) out += store_text(*store.system);
     for (const MetricSummary& m : r.metrics) out += fmt::format(" {}={}", m.name, m.summary.mean);
     for (const FailureCause& cause : s.causes) out += " " + cause.name;
@@ -104,6 +103,11 @@ inline std::string outcome_of(const std::string& text, const std::vector<std::st
     const Communicator all =
         read_communicator(own.catalogue, s.node, {s.gpus(), s.node.gpus, s.networks[0].sharp});
     return out + fmt::format(" all-reduce {}", seconds(Collective::all_reduce, all, 1e6));
+}
+inline std::string outcome_of(const std::string& text, const std::vector<std::string>& settings) {
+    ScenarioChanges changes;
+    changes.settings = settings;
+    return outcome_of(load_scenario(text, "knobs", changes));
 }
 
 }  // namespace railyard

@@ -536,7 +536,7 @@ inline const std::map<std::string, Knob> knobs = {
      {{"fabric.compute.queue_pairs=4"},
       {"cluster.nodes=80", "fabric.compute.nodes_per_leaf=8", "fabric.compute.routing=ecmp"}}},
     {"fabric.compute.hash_seed",
-     {{"fabric.compute.hash_seed=7"},
+     {{"fabric.compute.hash_seed=1"},
       {"cluster.nodes=80", "fabric.compute.nodes_per_leaf=8", "fabric.compute.routing=ecmp"}}},
     {"fabric.compute.hash_polarized",
      {{"fabric.compute.hash_polarized=true"},

@@ -1,6 +1,6 @@
-// No key is dead in silence in any world of many jobs: a key of the language that is given under a kind of
-// scheduler, at a fidelity, changes what a run says, or a warning or an error names it. The test walks that
-// product with the values of schema_knobs.h, schema_fleets.h and schema_kube.h.
+// No key is dead in silence in any world: a key of the language that is given in a kind of scenario, under
+// a kind of scheduler, at a fidelity, changes what is printed, or a warning or an error names it. The test
+// walks that product with the values of schema_knobs.h, schema_fleets.h and schema_kube.h.
 
 #include "tests/models/schema_worlds.h"
 
@@ -9,14 +9,16 @@
 
 #include <map>
 #include <set>
+#include <thread>
 
+#include "sim/parallel.h"
 #include "tests/models/outcome.h"
 
 using namespace railyard;
 
 namespace {
 
-// What a run of a scenario says, and which keys it names beside.
+// What is said of a scenario, and which keys are named beside.
 struct Told {
     std::string outcome;
     bool error = false;
@@ -45,34 +47,25 @@ std::string run_text(const Scenario& s) {
     return out;
 }
 
-class Worlds {
-  public:
-    const Told& tell(const std::string& text, const std::vector<std::string>& settings) {
-        const auto [found, is_new] = known_.try_emplace({text, settings});
-        if (!is_new) return found->second;
-        Told& told = found->second;
-        const auto name = [&](const std::vector<Diagnostic>& diagnostics) {
-            for (const Diagnostic& d : diagnostics) told.named.insert(without_numbers(d.path));
-        };
-        try {
-            ScenarioChanges changes;
-            changes.settings = settings;
-            changes.windows = windows_;
-            const Scenario s = load_scenario(text, "knobs", changes);
-            name(s.warnings);
-            told.outcome = run_text(s);
-        } catch (const ScenarioError& error) {
-            told.error = true;
-            told.outcome = error.what();
-            name(error.diagnostics());
-        }
-        return told;
+Told tell(const Tried& tried, const std::shared_ptr<WindowCache>& windows) {
+    Told told;
+    const auto name = [&](const std::vector<Diagnostic>& diagnostics) {
+        for (const Diagnostic& d : diagnostics) told.named.insert(without_numbers(d.path));
+    };
+    try {
+        ScenarioChanges changes;
+        changes.settings = tried.settings;
+        changes.windows = windows;
+        const Scenario s = load_scenario(tried.text, "knobs", changes);
+        name(s.warnings);
+        told.outcome = s.fleet ? run_text(s) : outcome_of(s);
+    } catch (const ScenarioError& error) {
+        told.error = true;
+        told.outcome = error.what();
+        name(error.diagnostics());
     }
-
-  private:
-    std::shared_ptr<WindowCache> windows_ = std::make_shared<WindowCache>();
-    std::map<std::pair<std::string, std::vector<std::string>>, Told> known_;
-};
+    return told;
+}
 
 // The key itself, or a section or a table that it is in.
 bool names(const Told& told, const std::string& key) {
@@ -90,6 +83,33 @@ std::string silence(const Told& before, const Told& after, const std::string& ke
     return before.outcome == after.outcome ? "does nothing, and nothing says so" : "";
 }
 
+// A key in a world, before and after it is changed.
+struct Case {
+    std::string key;
+    std::string world;
+    Tried before;
+    Tried after;
+};
+
+// Each scenario is run once, on all cores.
+void check_all(const std::vector<Case>& cases) {
+    std::map<Tried, Told> told;
+    for (const Case& each : cases) {
+        told[each.before];
+        told[each.after];
+    }
+    std::vector<std::pair<const Tried, Told>*> wanted;
+    for (auto& each : told) wanted.push_back(&each);
+    const auto windows = std::make_shared<WindowCache>();
+    const std::atomic<bool> never{false};
+    parallel_for(wanted.size(), std::max(1U, std::thread::hardware_concurrency()), never,
+                 [&](std::size_t i) { wanted[i]->second = tell(wanted[i]->first, windows); });
+    for (const Case& each : cases) {
+        const std::string why = silence(told[each.before], told[each.after], each.key);
+        CHECK_MESSAGE(why.empty(), fmt::format("{} {} {}", each.key, each.world, why));
+    }
+}
+
 // Keys whose effect these worlds cannot show, and why. Of work without a model a part's kind says nothing:
 // `slowdown` says it all.
 const std::map<std::string, const char*> not_shown = {
@@ -104,7 +124,7 @@ const std::map<std::string, const char*> not_shown = {
 }  // namespace
 
 TEST_CASE("a key of many jobs does something under each scheduler, or a warning names it") {
-    Worlds worlds;
+    std::vector<Case> cases;
     for (const FleetSchedulerKind& kind : fleet_scheduler_kinds()) {
         for (const auto* rows : {&fleet_knobs, &kube_knobs}) {
             for (const auto& [key, own] : *rows) {
@@ -114,53 +134,89 @@ TEST_CASE("a key of many jobs does something under each scheduler, or a warning 
                 std::string changed = knob.scenario;
                 REQUIRE(changed.find(knob.text) != std::string::npos);
                 replace_once(changed, knob.text, knob.by);
-                const std::string why = silence(worlds.tell(under(kind.name, knob.scenario), {}),
-                                                worlds.tell(under(kind.name, changed), {}), key);
-                CHECK_MESSAGE(why.empty(), fmt::format("{} under {} {}", key, kind.name, why));
+                cases.push_back({key,
+                                 fmt::format("under {}", kind.name),
+                                 {under(kind.name, knob.scenario)},
+                                 {under(kind.name, changed)}});
             }
         }
     }
+    check_all(cases);
 }
 
-TEST_CASE("a key of one job does something to many at each fidelity, or a warning names it") {
-    Worlds worlds;
-    const auto try_all = [&](const ManyJobs& world, auto wanted) {
-        for (const auto& [key, knob] : knobs) {
-            if (not_shown.contains(key) || !wanted(key)) continue;
-            if (key == "failures.cause.slows" && !world.modelled) continue;
-            const auto [before, after] = in_many_jobs(key, knob, world);
-            const std::string why = silence(worlds.tell(before.text, before.settings),
-                                            worlds.tell(after.text, after.settings), key);
-            CHECK_MESSAGE(
-                why.empty(),
-                fmt::format("{} under {}, {}, {} {}", key, world.scheduler, world.fidelity,
-                            world.modelled ? "with models" : "without", why));
-        }
-    };
-    const auto all = [](const std::string&) { return true; };
-    for (const FleetSchedulerKind& kind : fleet_scheduler_kinds()) {
-        try_all({kind.name, "analytic", true}, all);
+namespace {
+
+// What a measured step cannot show: which part is slow, and a job that goes on with fewer replicas.
+bool skipped(const std::string& key, Step step) {
+    return step != Step::modelled &&
+           (key == "failures.cause.slows" || key == "job.recovery.replicas_min");
+}
+
+const char* const jobs_text[] = {"with models", "without models", "of a trace", "like a trace's"};
+std::vector<Case> of_many(const ManyJobs& world) {
+    std::vector<Case> cases;
+    for (const auto& [key, knob] : knobs) {
+        if (not_shown.contains(key)) continue;
+        if (key == "failures.cause.slows" && world.jobs != Jobs::modelled) continue;
+        const auto [before, after] = in_many_jobs(key, knob, world);
+        cases.push_back({key,
+                         fmt::format("under {}, {}, {}", world.scheduler, world.fidelity,
+                                     jobs_text[static_cast<std::size_t>(world.jobs)]),
+                         before, after});
     }
-    try_all({"slurm", "analytic", false}, all);
-    try_all({"slurm", "flow", true}, all);
-    // What reaches a step is the same on packets as on flows; what packets do, their own tests tell.
-    try_all({"slurm", "packet", true}, [](const std::string& key) {
-        return key.starts_with("run.") || key.starts_with("cluster.fault") ||
-               key == "cluster.acs" || key == "cluster.peer_to_peer";
-    });
+    return cases;
+}
+}  // namespace
+
+TEST_CASE("a key of one job does something to many, or a warning names it") {
+    std::vector<Case> cases;
+    const auto add = [&](const ManyJobs& world) {
+        const std::vector<Case> more = of_many(world);
+        cases.insert(cases.end(), more.begin(), more.end());
+    };
+    for (const FleetSchedulerKind& kind : fleet_scheduler_kinds()) {
+        for (const char* fidelity : {"analytic", "flow", "packet"}) {
+            add({kind.name, fidelity, Jobs::modelled});
+            add({kind.name, fidelity, Jobs::plain});
+        }
+        add({kind.name, "analytic", Jobs::traced});
+        add({kind.name, "analytic", Jobs::published});
+    }
+    check_all(cases);
+}
+
+TEST_CASE("a key does something to one job at each fidelity, or a warning names it") {
+    std::vector<Case> cases;
+    const char* const steps[] = {"modelled", "measured", "measured, of no model,"};
+    for (const char* fidelity : {"analytic", "flow", "packet"}) {
+        for (const Step step : {Step::modelled, Step::given, Step::plain}) {
+            // Without a model there is nothing that a network could do, which the fidelity says.
+            if (step == Step::plain && fidelity != std::string("analytic")) continue;
+            for (const auto& [key, knob] : knobs) {
+                if (key == "override" || skipped(key, step)) continue;
+                const auto [before, after] = in_one_job(key, knob, fidelity, step);
+                cases.push_back({key,
+                                 fmt::format("in a job with a {} step, {}",
+                                             steps[static_cast<std::size_t>(step)], fidelity),
+                                 before, after});
+            }
+        }
+    }
+    check_all(cases);
 }
 
 TEST_CASE("a key of packets that steps of many jobs don't see on flows is named") {
-    Worlds worlds;
+    const auto windows = std::make_shared<WindowCache>();
     for (const auto& [key, knob] : packet_knobs) {
         const std::string of_compute = "fabric.compute" + key.substr(1);
         CAPTURE(of_compute);
         if (knob.change.empty()) continue;
         std::string setting = knob.change[0];
         replace_once(setting, "@", "fabric.compute");
-        const ManyJobs world{"slurm", "flow", true};
-        const Told& told = worlds.tell(with_many_jobs(base, key, world),
-                                       {"run.fidelity=flow", "run.replicas=1", setting});
+        const ManyJobs world{"slurm", "flow"};
+        const Told told = tell(
+            {with_many_jobs(base, key, world), {"run.fidelity=flow", "run.replicas=1", setting}},
+            windows);
         CHECK((told.error || names(told, of_compute)));  // a buffer may be too small
     }
 }

@@ -121,6 +121,19 @@ void warn_of_idle_options(const po::variables_map& values, const StreamRules& ru
     warn({"estimate"}, {"sjf", "easy", "backfill"});
 }
 
+// What is given and the trace has no use for.
+void warn_of_idle_options(const po::variables_map& values, const JobTrace& trace) {
+    if (!values["time-unit"].defaulted() && trace.format != TraceFormat::csv) {
+        fmt::print(stderr, "railyard: warning: --time-unit has no effect: the trace is no CSV\n");
+    }
+    const bool limits =
+        std::ranges::any_of(trace.jobs, [](const StreamJob& job) { return job.limit.count() > 0; });
+    if (values["estimate"].as<std::string>() == "limit" && !limits) {
+        fmt::print(stderr,
+                   "railyard: warning: --estimate has no effect: the trace has no time limits\n");
+    }
+}
+
 std::vector<VirtualCluster> clusters_of(const po::variables_map& values) {
     const auto nodes = count_option(values, "nodes", nodes_max);
     const auto gpus = count_option(values, "gpus-per-node", gpus_per_node_max);
@@ -361,6 +374,7 @@ int cmd_jobs(const std::vector<std::string>& arguments) {
     warn_of_idle_options(*values, run.rules);
     run.clusters = clusters_of(*values);
     run.trace = read_job_trace(path, reading_of(*values));
+    warn_of_idle_options(*values, run.trace);
     if (values->count("nodes-file")) run.homeless = assign_clusters(run.trace, run.clusters);
     run.schedule = run_job_stream(run.trace.jobs, run.clusters, run.rules);
 
