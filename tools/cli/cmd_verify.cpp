@@ -175,7 +175,8 @@ int cmd_verify(const std::vector<std::string>& arguments) {
         named ? (*values)["table"].as<std::vector<std::string>>() : shipped_tables();
 
     Diagnostics diagnostics;
-    Document settings{"--set", {}};
+    Document settings;
+    settings.name = "--set";
     for (const std::string& setting : settings_of(*values)) {
         apply_setting(settings, setting, diagnostics);
     }

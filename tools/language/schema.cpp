@@ -276,8 +276,8 @@ Json own_value(const std::string& kind, const std::string& key, Definitions& def
         } else if ((inner ? inner : ours)->kind == Value::Kind::array) {
             add_type({{"type", "array"}});
         } else {
-            const char* type = ours->kind == Value::Kind::boolean ? "boolean" : "string";
-            add_type(definitions.reference(type, {{"type", type}})[0]);
+            const char* plain = ours->kind == Value::Kind::boolean ? "boolean" : "string";
+            add_type(definitions.reference(plain, {{"type", plain}})[0]);
         }
     }
     return {{"anyOf", any}};
