@@ -141,6 +141,7 @@ class ScenarioReader {
     std::optional<Duration> job_length_;
     std::optional<Duration> given_step_;
     bool run_duration_given_ = false;
+    bool network_draws_given_ = false;
     bool nic_bandwidth_given_ = false;
 };
 
@@ -270,6 +271,7 @@ void ScenarioReader::read_run() {
              {.bound = Bound::positive, .otherwise = "until the job is done"});
     if (duration) s_.duration = *duration;
     run_duration_given_ = run.has("duration");
+    network_draws_given_ = run.has("network_draws");
     s_.events_max = 50'000'000;
     run.read("events_max", s_.events_max,
              "Events after which a replica stops, unfinished and marked",
@@ -462,6 +464,11 @@ void ScenarioReader::read_step(Section& job) {
                                            to_text(*given_step_)));
         }
         s_.given_step = true;
+        const char* const measured = "has no effect beside job.step.time: the step is measured";
+        if (changes_.must_run && job.has("software")) job.warning("software", measured);
+        if (changes_.must_run && network_draws_given_) {
+            top_.warning("run.network_draws", measured);
+        }
         s_.job.step.compute = power_->slowed(*given_step_);
         s_.job.step.throttled = power_->throttled_time(s_.job.step);
         remove_from_step(s_, changes_.without);
