@@ -13,6 +13,9 @@ namespace railyard {
 namespace {
 
 constexpr std::int64_t waves_max = 64;
+// Files of one rank for each server that are put there one by one, by their hash. Of more than that the
+// luck is a few per cent, and the rest is spread evenly.
+constexpr std::int64_t hashed_files_max = 1000;
 
 std::size_t index(Direction direction) {
     return static_cast<std::size_t>(direction);
@@ -234,7 +237,8 @@ void BurstTraffic::expect_paths(const BurstLoad& load) {
     const std::int64_t stripes = spec_.store.stripes;
     const bool all = stripes == 0 || stripes >= servers_;
     const bool one = all || load.one_file || load.registry;
-    const std::int64_t paths = one ? nodes : nodes * load.ranks_per_node * load.files_per_rank;
+    const std::int64_t paths =
+        one ? nodes : nodes * load.ranks_per_node * std::min(load.files_per_rank, servers_);
     const std::int64_t links = 2 * topology_.levels() + 1;  // of a route; and the server's ceiling
     const std::int64_t routes =
         load.registry ? 1 : (all ? servers_ : stripes) + topology_.nics_per_node() - 1;
@@ -264,6 +268,27 @@ void BurstTraffic::add_node_files(BurstStream stream, const BurstLoad& load, std
     const std::uint32_t end = stream.first_rank + stream.ranks;
     stream.ranks = 1;
     stream.files = 1;
+    if (load.files_per_rank > servers_) {
+        // Those that begin on one server go the same way at the same pace: one stream for all of them.
+        std::vector<std::int64_t> beginning(static_cast<std::size_t>(servers_));
+        for (; stream.first_rank < end; ++stream.first_rank) {
+            const std::int64_t even =
+                std::max<std::int64_t>(0, load.files_per_rank / servers_ - hashed_files_max);
+            std::fill(beginning.begin(), beginning.end(), even);
+            for (std::int64_t f = 0; f < load.files_per_rank - even * servers_; ++f) {
+                const std::int64_t file = stream.first_rank * load.files_per_rank + f;
+                ++beginning[static_cast<std::size_t>(server_of(static_cast<std::uint64_t>(file)))];
+            }
+            for (std::int64_t server = 0; server < servers_; ++server) {
+                const std::int64_t files = beginning[static_cast<std::size_t>(server)];
+                if (files == 0) continue;
+                stream.files = static_cast<double>(files);
+                stream.path = striped_path(load.direction, node, server, stripes);
+                streams_.push_back(stream);
+            }
+        }
+        return;
+    }
     for (; stream.first_rank < end; ++stream.first_rank) {
         for (std::int64_t f = 0; f < load.files_per_rank; ++f) {
             const std::int64_t file = stream.first_rank * load.files_per_rank + f;

@@ -139,6 +139,31 @@ TEST_CASE("files that share a server by chance make its ranks the slowest") {
     CHECK(r.rank_end(0) < r.stall);
 }
 
+TEST_CASE("a rank's many files are as many streams as there are servers, and none is lost") {
+    const Topology topology = built(shape(4, 8));
+    BurstSpec spec = burst_of(topology, store_of(80));
+    spec.store.stripes = 1;
+    for (const std::int64_t files : {9, 1000, 1'000'000}) {
+        CAPTURE(files);
+        BurstLoad load = gigabytes_of_each_rank(10, 2);
+        load.files_per_rank = load.operations_per_rank = files;
+        const BurstTraffic traffic(spec, {load});
+        CHECK(traffic.streams().size() <= 8 * 8);
+        double bytes = 0;
+        double counted = 0;
+        for (const BurstStream& stream : traffic.streams()) {
+            counted += stream.files;
+            bytes += stream.files * stream.bytes;
+        }
+        CHECK(counted == static_cast<double>(8 * files));
+        CHECK(bytes == about(80e9));
+    }
+    // A million files lie on all servers alike, as if each were striped over all.
+    BurstLoad load = gigabytes_of_each_rank(10, 2);
+    load.files_per_rank = 1'000'000;
+    CHECK(seconds(run_burst(spec, load).stall) == about(1.0, 0.01));
+}
+
 TEST_CASE("a rank serialises no faster than it does") {
     const Topology topology = built(shape(4, 4));
     BurstLoad load = gigabytes_of_each_rank(15, 8);
