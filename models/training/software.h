@@ -52,7 +52,8 @@ const std::string& software_id(std::size_t index);
 Software read_software(Catalogue& catalogue, const std::string& id, const Gpu& gpu);
 
 // How far steps of this kind are from published ones: the shares that half of the runs, and nine in ten, are
-// within. Learned by leaving runs out where the stack is named, and whole stacks where it is not.
+// within. Learned by leaving runs out where the stack is named, and each stack's own numbers
+// where it is not.
 struct StepError {
     bool named = false;
     double half = 0;
