@@ -13,7 +13,7 @@ namespace railyard {
 
 namespace {
 
-// Of these switches those that a network can be built of.
+// Keeps of these switches those that a network can be built of.
 std::vector<std::string> fit_for_networks(const Catalogue& catalogue,
                                           std::vector<std::string> names) {
     std::erase_if(names, [&](const std::string& name) {

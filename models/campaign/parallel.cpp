@@ -24,9 +24,9 @@ void warn_of_idle_keys(Section& parallel, const Scenario& s, bool imbalance_give
     if (step_measured) {
         std::vector<const char*> of_time = {"reduce_in_fp32",   "order",          "flat_parameters",
                                             "overlap_data",     "overlap_tensor", "overlap_context",
-                                            "overlap_pipeline", "fused_loss",     "framework",
-                                            "cuda_graphs",      "precision",      "jitter",
-                                            "overlap_expert",   "dispatch",       "gather_in_fp8"};
+                                            "overlap_pipeline", "fused_loss",     "cuda_graphs",
+                                            "precision",        "jitter",         "overlap_expert",
+                                            "dispatch",         "gather_in_fp8"};
         if (p.recompute != Recompute::none) of_time.push_back("fused_attention");
         for (const char* key : of_time) {
             if (parallel.has(key)) {

@@ -90,7 +90,7 @@ std::string currency_of(const Value& value) {
     return at == std::string::npos ? "" : text.substr(at);
 }
 
-// Of our values the one that the given is most like: prices have several units.
+// Picks the one of our values that the given is most like: prices have several units.
 const Value& nearest(const std::vector<const Value*>& ours, const Value& given) {
     const std::optional<Quantity> found = quantity_of(given);
     for (const Value* each : ours) {
@@ -124,7 +124,7 @@ Value in_form_of(const Value& ours, const Value& given) {
     return out;
 }
 
-// Of a value that is another entry's, messages name the place of `like`.
+// Where a value is another entry's, messages name the place of `like`.
 void place_at(Value& value, const Position& at) {
     value.at = at;
     for (auto& [name, member] : value.members) place_at(member, at);

@@ -137,7 +137,7 @@ double expert_exchange_seconds(const TransformerModel& m, const ParallelPlan& p,
     if (p.dispatch == ExpertDispatch::all_to_all) {
         return seconds(Collective::all_to_all, group, tokens * k * token_bytes);
     }
-    // Of `places` that are equally likely, those that at least one of a token's experts is in.
+    // How many of `places`, all equally likely, have at least one of a token's experts.
     const auto met = [&](double places) { return places * (1 - std::pow(1 - 1 / places, k)); };
     const double domains = static_cast<double>(group.domains);
     const double limit = m.nodes_per_token > 0 ? static_cast<double>(m.nodes_per_token) : domains;

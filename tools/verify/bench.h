@@ -29,10 +29,6 @@ class Bench {
     // With the jitter of the catalogue: measured runs have it.
     double step_seconds(const TransformerModel& m, ParallelPlan p, const Node& n) {
         check_plan(m, p);
-        return step_of_any_plan(m, p, n);
-    }
-    // Likewise, of a plan that has been checked.
-    double step_of_any_plan(const TransformerModel& m, ParallelPlan p, const Node& n) {
         p.jitter = own_.catalogue.number("jitter", "", "step_sigma");
         const double traffic =
             own_.catalogue.number("bytes_per_param", "", "optimizer_step_traffic");
