@@ -35,6 +35,22 @@ inline std::string under(const std::string& scheduler, std::string text) {
     return text.insert(at, "kind = \"" + scheduler + "\"\n");
 }
 
+// The same with models for all kinds of whole nodes, whose steps a network then carries.
+inline std::string with_models(std::string text) {
+    const bool one_kind_of_node = text.find("[[node_group]]") == std::string::npos;
+    if (!one_kind_of_node || text.find("model = ") != std::string::npos) return text;
+    const std::string table = "[[jobs.kind]]\n";
+    for (std::size_t at = text.find(table); at != std::string::npos; at = text.find(table, at)) {
+        at += table.size();
+        const std::string kind = text.substr(at, text.find("\n[", at) - at);
+        const std::size_t gpus = kind.find("gpus = ");
+        if (gpus == std::string::npos || std::stoi(kind.substr(gpus + 7)) % 8 != 0) continue;
+        if (kind.find("gpus_per_pod") != std::string::npos) continue;
+        text.insert(at, "model = \"llama2_7b\"\nparallel.tensor = 8\n");
+    }
+    return text;
+}
+
 // Jobs that ask for no more than three hours.
 inline const FleetKnob limited = {"priority = 1\n[[reservation]]",
                                   "priority = 1\nlimit_max = \"2 h\"\n[[reservation]]"};
@@ -158,6 +174,7 @@ inline std::pair<Tried, Tried> in_many_jobs(const std::string& key, const Knob& 
         first.settings.emplace_back("cluster.nics_per_node=1");
     }
     if (packets && key.starts_with("fabric.")) first.settings.emplace_back("run.failures=false");
+    if (packets && key == "switch") first.settings.emplace_back("cluster.nodes=20");
     if (about_paths.contains(key) && world.jobs == Jobs::modelled) {
         for (const std::string& each : crossing(world)) first.settings.push_back(each);
     }

@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <functional>
 #include <map>
 #include <set>
 #include <thread>
@@ -123,23 +124,35 @@ const std::map<std::string, const char*> not_shown = {
 
 }  // namespace
 
+namespace {
+// The keys of many jobs under a scheduler, in scenarios made over by `made`.
+void add_fleet_keys(std::vector<Case>& cases, const std::string& scheduler,
+                    const std::string& world,
+                    const std::function<Tried(const std::string&)>& made) {
+    for (const auto* rows : {&fleet_knobs, &kube_knobs}) {
+        for (const auto& [key, own] : *rows) {
+            if (key == "scheduler.kind") continue;
+            const auto instead = fleet_knobs_under.find({key, scheduler});
+            const FleetKnob& knob = instead == fleet_knobs_under.end() ? own : instead->second;
+            std::string changed = knob.scenario;
+            REQUIRE(changed.find(knob.text) != std::string::npos);
+            replace_once(changed, knob.text, knob.by);
+            cases.push_back({key, fmt::format("under {}, {}", scheduler, world),
+                             made(under(scheduler, knob.scenario)),
+                             made(under(scheduler, changed))});
+        }
+    }
+}
+}  // namespace
+
 TEST_CASE("a key of many jobs does something under each scheduler, or a warning names it") {
     std::vector<Case> cases;
     for (const FleetSchedulerKind& kind : fleet_scheduler_kinds()) {
-        for (const auto* rows : {&fleet_knobs, &kube_knobs}) {
-            for (const auto& [key, own] : *rows) {
-                if (key == "scheduler.kind") continue;
-                const auto instead = fleet_knobs_under.find({key, kind.name});
-                const FleetKnob& knob = instead == fleet_knobs_under.end() ? own : instead->second;
-                std::string changed = knob.scenario;
-                REQUIRE(changed.find(knob.text) != std::string::npos);
-                replace_once(changed, knob.text, knob.by);
-                cases.push_back({key,
-                                 fmt::format("under {}", kind.name),
-                                 {under(kind.name, knob.scenario)},
-                                 {under(kind.name, changed)}});
-            }
-        }
+        add_fleet_keys(cases, kind.name, "of given work",
+                       [](const std::string& text) { return Tried{text}; });
+        add_fleet_keys(cases, kind.name, "with models, flow", [](const std::string& text) {
+            return Tried{with_models(text), {"run.fidelity=flow"}};
+        });
     }
     check_all(cases);
 }
@@ -178,8 +191,9 @@ TEST_CASE("a key of one job does something to many, or a warning names it") {
     for (const FleetSchedulerKind& kind : fleet_scheduler_kinds()) {
         for (const char* fidelity : {"analytic", "flow", "packet"}) {
             add({kind.name, fidelity, Jobs::modelled});
-            add({kind.name, fidelity, Jobs::plain});
         }
+        // No network carries work without a model, which the fidelity's warning says, whichever it is.
+        for (const char* fidelity : {"analytic", "flow"}) add({kind.name, fidelity, Jobs::plain});
         add({kind.name, "analytic", Jobs::traced});
         add({kind.name, "analytic", Jobs::published});
     }

@@ -102,3 +102,33 @@ TEST_CASE("Ctrl-C while a scenario's storm is looked at ends the reading") {
     changes.windows = std::make_shared<WindowCache>(WindowObserver{&cancelled});
     CHECK_THROWS_AS(load_scenario(text, "windows", changes), Interrupted);
 }
+
+TEST_CASE("who only asks whether a file is right waits for no storm's packets, nor for a step's") {
+    std::int64_t windows = 0;
+    std::atomic<bool> cancelled{false};
+    const WindowObserver counts{.cancelled = &cancelled,
+                                .progress = [&](std::int64_t, std::int64_t) {
+                                    ++windows;
+                                    cancelled = true;  // the first packets are one too many
+                                }};
+    // Minutes of packets between all GPUs, for the storm and for the step.
+    const std::vector<std::string> settings = {
+        "failures.storm=[{rate_per_job=\"1 /day\",duration=\"1 h\"}]",
+        "window.time_max=\"1 h\"",
+        "window.events_max=1000000000000",
+        "window.traffic=[{kind=\"all_to_all\",bytes=\"100 GB\"}]",
+        "run.fidelity=packet",
+        "job.model=llama2_7b",
+    };
+    ScenarioChanges changes;
+    changes.settings = settings;
+    changes.run_windows = false;
+    changes.windows = std::make_shared<WindowCache>(counts);
+    const Scenario checked = load_scenario(text, "windows", changes);
+    CHECK(windows == 0);
+    REQUIRE(checked.causes.size() == 1);
+    CHECK(checked.causes[0].storm);
+    changes.run_windows = true;
+    CHECK_THROWS_AS(load_scenario(text, "windows", changes), Interrupted);
+    CHECK(windows > 0);
+}
