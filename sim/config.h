@@ -22,6 +22,14 @@ namespace railyard {
 struct Member;
 struct Value {
     enum class Kind : std::uint8_t { table, array, string, integer, real, boolean, other };
+    // The compiler's own, made once, in config.cpp: each source that uses one would make them again.
+    Value();
+    Value(const Value&);
+    Value(Value&&) noexcept;
+    Value& operator=(const Value&);
+    Value& operator=(Value&&) noexcept;
+    ~Value();
+
     Kind kind = Kind::table;
     Position at;
     std::string text;             // string
@@ -42,6 +50,14 @@ struct Member {
 
 // The file name ("--set" for a value from the command line) and what it holds.
 struct Document {
+    // The compiler's own, made once, in config.cpp: each source that uses one would make them again.
+    Document();
+    Document(const Document&);
+    Document(Document&&) noexcept;
+    Document& operator=(const Document&);
+    Document& operator=(Document&&) noexcept;
+    ~Document();
+
     std::string name;
     Value root;
     std::vector<std::string> included;  // files whose content is in the root

@@ -15,6 +15,7 @@
 #include "sim/check.h"
 #include "sim/event_queue.h"
 #include "sim/fingerprint.h"
+#include "sim/units.h"
 
 namespace railyard {
 
@@ -119,5 +120,9 @@ class Engine {
     std::uint64_t events_ = 0;
     Fingerprint trajectory_;
 };
+
+// A campaign's is compiled once, in engine.cpp, with the optimiser that its loop deserves.
+extern template class Engine<Nanoseconds>;
+extern template class EventQueue<Engine<Nanoseconds>::What>;
 
 }  // namespace railyard

@@ -8,6 +8,13 @@
 
 namespace railyard {
 
+Diagnostics::Diagnostics() = default;
+Diagnostics::Diagnostics(const Diagnostics&) = default;
+Diagnostics::Diagnostics(Diagnostics&&) noexcept = default;
+Diagnostics& Diagnostics::operator=(const Diagnostics&) = default;
+Diagnostics& Diagnostics::operator=(Diagnostics&&) noexcept = default;
+Diagnostics::~Diagnostics() = default;
+
 void Diagnostics::error(std::string file, Position at, std::string path, std::string message,
                         std::string help) {
     // What is read twice is wrong once.
@@ -91,6 +98,10 @@ std::string format_diagnostic(const Diagnostic& diagnostic, std::string_view sev
     if (!diagnostic.help.empty()) out += "\n    " + diagnostic.help;
     return visible(out);
 }
+
+ScenarioError::ScenarioError(const ScenarioError&) = default;
+ScenarioError& ScenarioError::operator=(const ScenarioError&) = default;
+ScenarioError::~ScenarioError() = default;
 
 ScenarioError::ScenarioError(std::vector<Diagnostic> diagnostics)
     : diagnostics_(std::move(diagnostics)) {

@@ -29,6 +29,14 @@ struct Diagnostic {
 
 class Diagnostics {
   public:
+    // The compiler's own, made once, in error.cpp: each source that uses one would make them again.
+    Diagnostics();
+    Diagnostics(const Diagnostics&);
+    Diagnostics(Diagnostics&&) noexcept;
+    Diagnostics& operator=(const Diagnostics&);
+    Diagnostics& operator=(Diagnostics&&) noexcept;
+    ~Diagnostics();
+
     void error(std::string file, Position at, std::string path, std::string message,
                std::string help = {});
     void warning(std::string file, Position at, std::string path, std::string message,
@@ -59,6 +67,9 @@ class ScenarioError : public std::exception {
   public:
     explicit ScenarioError(std::vector<Diagnostic> diagnostics);
     explicit ScenarioError(std::string message, std::string help = {});
+    ScenarioError(const ScenarioError&);
+    ScenarioError& operator=(const ScenarioError&);
+    ~ScenarioError() override;
 
     const char* what() const noexcept override { return text_.c_str(); }
     const std::vector<Diagnostic>& diagnostics() const { return diagnostics_; }

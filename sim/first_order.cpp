@@ -1,6 +1,7 @@
 #include "sim/first_order.h"
 
-#include <Eigen/Dense>
+#include <Eigen/LU>
+#include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
 #include <utility>

@@ -406,8 +406,8 @@ struct Step {
 template <std::size_t N>
 std::string pick(double value, const std::array<Step, N>& steps_up) {
     const Step* chosen = &steps_up[0];
-    for (const Step& step : steps_up) {
-        if (std::abs(value) >= step.scale * 0.9995) chosen = &step;
+    for (const Step& each : steps_up) {
+        if (std::abs(value) >= each.scale * 0.9995) chosen = &each;
     }
     return fmt::format("{:.3g} {}", value / chosen->scale, chosen->unit);
 }

@@ -17,6 +17,20 @@
 
 namespace railyard {
 
+ReplicaResult::ReplicaResult() = default;
+ReplicaResult::ReplicaResult(const ReplicaResult&) = default;
+ReplicaResult::ReplicaResult(ReplicaResult&&) noexcept = default;
+ReplicaResult& ReplicaResult::operator=(const ReplicaResult&) = default;
+ReplicaResult& ReplicaResult::operator=(ReplicaResult&&) noexcept = default;
+ReplicaResult::~ReplicaResult() = default;
+
+CampaignResult::CampaignResult() = default;
+CampaignResult::CampaignResult(const CampaignResult&) = default;
+CampaignResult::CampaignResult(CampaignResult&&) noexcept = default;
+CampaignResult& CampaignResult::operator=(const CampaignResult&) = default;
+CampaignResult& CampaignResult::operator=(CampaignResult&&) noexcept = default;
+CampaignResult::~CampaignResult() = default;
+
 double process_cpu_seconds() {
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);

@@ -24,6 +24,14 @@ constexpr Duration campaign_length_max = time_max;
 enum class Ending : std::uint8_t { complete, stuck, limit };
 
 struct ReplicaResult {
+    // The compiler's own, made once, in campaign.cpp: each source that uses one would make them again.
+    ReplicaResult();
+    ReplicaResult(const ReplicaResult&);
+    ReplicaResult(ReplicaResult&&) noexcept;
+    ReplicaResult& operator=(const ReplicaResult&);
+    ReplicaResult& operator=(ReplicaResult&&) noexcept;
+    ~ReplicaResult();
+
     std::int64_t index = 0;
     Ending ending = Ending::complete;
     std::string stuck_report;  // who waits on what
@@ -82,6 +90,14 @@ struct CampaignOptions {
 
 // Replicas are added up as they finish: of each are kept its metrics and what prices are put on.
 struct CampaignResult {
+    // The compiler's own, made once, in campaign.cpp: each source that uses one would make them again.
+    CampaignResult();
+    CampaignResult(const CampaignResult&);
+    CampaignResult(CampaignResult&&) noexcept;
+    CampaignResult& operator=(const CampaignResult&);
+    CampaignResult& operator=(CampaignResult&&) noexcept;
+    ~CampaignResult();
+
     std::int64_t replicas = 0;  // when cancelled, those that were finished, the first so many
     bool cancelled = false;
     MetricTable values;               // of each replica

@@ -8,6 +8,7 @@
 #include "models/campaign/fitting_switch.h"
 #include "models/campaign/packets.h"
 #include "models/campaign/places.h"
+#include "models/campaign/scenario.h"
 
 namespace railyard {
 
@@ -462,6 +463,13 @@ const ClusterNetwork* choose_network(Section& section,
         section.error("network", "there is no storage network", "[fabric.storage]");
     }
     return nullptr;
+}
+
+std::string network_text(const Scenario& s) {
+    if (s.fidelity == Fidelity::analytic) return "an ideal network";
+    return fmt::format("{} on {} ({})", s.fidelity == Fidelity::packet ? "packets" : "flows",
+                       s.networks[0].topology.kind(),
+                       routing_names()[static_cast<std::size_t>(s.networks[0].routing.policy)]);
 }
 
 }  // namespace railyard

@@ -23,6 +23,18 @@
 
 namespace railyard {
 
+Scenario::Scenario() = default;
+Scenario::Scenario(const Scenario&) = default;
+Scenario::Scenario(Scenario&&) noexcept = default;
+Scenario& Scenario::operator=(const Scenario&) = default;
+Scenario& Scenario::operator=(Scenario&&) noexcept = default;
+Scenario::~Scenario() = default;
+
+StandaloneCatalogue Scenario::open_catalogue() const {
+    return StandaloneCatalogue(values, &overrides, file, perturbations, overrides_read,
+                               own_entries);
+}
+
 namespace {
 
 const std::vector<std::string> value_choices = {"corrected", "seed"};
@@ -703,13 +715,6 @@ std::vector<Diagnostic> unread_overrides(const Scenario& scenario) {
     StandaloneCatalogue own = scenario.open_catalogue();
     own.catalogue.warn_of_unread_overrides();
     return own.diagnostics.warnings();
-}
-
-std::string network_text(const Scenario& s) {
-    if (s.fidelity == Fidelity::analytic) return "an ideal network";
-    return fmt::format("{} on {} ({})", s.fidelity == Fidelity::packet ? "packets" : "flows",
-                       s.networks[0].topology.kind(),
-                       routing_names()[static_cast<std::size_t>(s.networks[0].routing.policy)]);
 }
 
 Communicators communicators(const Scenario& s, Fidelity fidelity,

@@ -44,6 +44,14 @@ struct ClusterLayout {
 };
 
 struct Scenario {
+    // The compiler's own, made once, in scenario.cpp: each source that uses one would make them again.
+    Scenario();
+    Scenario(const Scenario&);
+    Scenario(Scenario&&) noexcept;
+    Scenario& operator=(const Scenario&);
+    Scenario& operator=(Scenario&&) noexcept;
+    ~Scenario();
+
     std::string file;
     std::string title;
 
@@ -119,10 +127,7 @@ struct Scenario {
     std::shared_ptr<LimitsReached> limits = std::make_shared<LimitsReached>();
 
     // The catalogue as this scenario has it. The scenario must outlive it.
-    StandaloneCatalogue open_catalogue() const {
-        return StandaloneCatalogue(values, &overrides, file, perturbations, overrides_read,
-                                   own_entries);
-    }
+    StandaloneCatalogue open_catalogue() const;
     // The shared store, whose limits and protection are pure functions of what is broken.
     const StorageSystem& store() const { return *stores[0].system; }
     std::int64_t gpus() const { return fleet ? fleet_gpus : nodes.nodes * node.gpus; }

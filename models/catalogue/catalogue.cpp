@@ -526,4 +526,13 @@ bool Catalogue::flag(std::string_view kind, std::string_view name, std::string_v
     return reader_.unwrap(*found.value, found.path).integer != 0;
 }
 
+StandaloneCatalogue::StandaloneCatalogue(ValueChoice choice, const Value* overrides,
+                                         std::string file, Perturbations perturbations,
+                                         std::shared_ptr<OverridesRead> read,
+                                         std::shared_ptr<const OwnEntries> own)
+    : reader(diagnostics, std::move(file), std::move(perturbations)),
+      catalogue(reader, choice, overrides, std::move(read), std::move(own)) {}
+
+StandaloneCatalogue::~StandaloneCatalogue() = default;
+
 }  // namespace railyard

@@ -129,10 +129,9 @@ struct StandaloneCatalogue {
                                  const Value* overrides = nullptr, std::string file = "catalogue",
                                  Perturbations perturbations = {},
                                  std::shared_ptr<OverridesRead> read = nullptr,
-                                 std::shared_ptr<const OwnEntries> own = nullptr)
-        : reader(diagnostics, std::move(file), std::move(perturbations)),
-          catalogue(reader, choice, overrides, std::move(read), std::move(own)) {}
+                                 std::shared_ptr<const OwnEntries> own = nullptr);
     StandaloneCatalogue(const StandaloneCatalogue&) = delete;  // its parts know each other's place
+    ~StandaloneCatalogue();
 
     Diagnostics diagnostics;
     ValueReader reader;

@@ -12,6 +12,13 @@
 
 namespace railyard {
 
+Topology::Topology() = default;
+Topology::Topology(const Topology&) = default;
+Topology::Topology(Topology&&) noexcept = default;
+Topology& Topology::operator=(const Topology&) = default;
+Topology& Topology::operator=(Topology&&) noexcept = default;
+Topology::~Topology() = default;
+
 const char* level_name(int level) {
     constexpr const char* names[] = {"NIC", "leaf", "spine", "core"};
     return names[std::min(level, 3)];

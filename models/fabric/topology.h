@@ -66,6 +66,14 @@ struct CableKind {
 
 class Topology {
   public:
+    // The compiler's own, made once, in topology.cpp: each source that uses one would make them again.
+    Topology();
+    Topology(const Topology&);
+    Topology(Topology&&) noexcept;
+    Topology& operator=(const Topology&);
+    Topology& operator=(Topology&&) noexcept;
+    ~Topology();
+
     // Builds what `spec` asks for. What cannot be cabled is reported as text in `problem`, which names the
     // port that runs out and what would help; the topology is then unusable.
     static Topology build(const TopologySpec& spec, std::string& problem);

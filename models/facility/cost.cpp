@@ -8,6 +8,13 @@
 
 namespace railyard {
 
+CostPlan::CostPlan() = default;
+CostPlan::CostPlan(const CostPlan&) = default;
+CostPlan::CostPlan(CostPlan&&) noexcept = default;
+CostPlan& CostPlan::operator=(const CostPlan&) = default;
+CostPlan& CostPlan::operator=(CostPlan&&) noexcept = default;
+CostPlan::~CostPlan() = default;
+
 namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();

@@ -26,6 +26,14 @@ struct CostLine {
 
 // The lines of a cluster. What has no price is named in left_out and is in no sum.
 struct CostPlan {
+    // The compiler's own, made once, in cost.cpp: each source that uses one would make them again.
+    CostPlan();
+    CostPlan(const CostPlan&);
+    CostPlan(CostPlan&&) noexcept;
+    CostPlan& operator=(const CostPlan&);
+    CostPlan& operator=(CostPlan&&) noexcept;
+    ~CostPlan();
+
     std::vector<Price> prices;
     std::vector<CostLine> capital;  // paid once
     std::vector<CostLine> yearly;   // paid every year, whatever runs

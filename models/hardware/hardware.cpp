@@ -7,6 +7,13 @@
 
 namespace railyard {
 
+Node::Node() = default;
+Node::Node(const Node&) = default;
+Node::Node(Node&&) noexcept = default;
+Node& Node::operator=(const Node&) = default;
+Node& Node::operator=(Node&&) noexcept = default;
+Node::~Node() = default;
+
 const std::vector<std::string>& precision_names() {
     static const std::vector<std::string> names = {"bf16",        "fp8",   "fp8_current",
                                                    "fp8_rowwise", "mxfp8", "nvfp4"};

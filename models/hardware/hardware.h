@@ -100,6 +100,14 @@ struct Pcie {
 };
 
 struct Node {
+    // The compiler's own, made once, in hardware.cpp: each source that uses one would make them again.
+    Node();
+    Node(const Node&);
+    Node(Node&&) noexcept;
+    Node& operator=(const Node&);
+    Node& operator=(Node&&) noexcept;
+    ~Node();
+
     std::string name;
     Gpu gpu;
     std::int64_t gpus = 0;

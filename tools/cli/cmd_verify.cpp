@@ -20,6 +20,8 @@ namespace railyard {
 
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 struct Errors {
     double mean = 0;
     double median = 0;
@@ -101,7 +103,6 @@ std::string interval_text(const VerifiedRow& row) {
 }
 
 std::string json_text(const std::vector<VerifiedTable>& tables) {
-    using Json = nlohmann::ordered_json;
     Json rows = Json::array();
     Json summary = Json::object();
     for (const VerifiedTable& table : tables) {

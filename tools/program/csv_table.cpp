@@ -7,12 +7,12 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <regex>
 #include <sstream>
 #include <stdexcept>
 
 #include "sim/cancel.h"
 #include "sim/config.h"
+#include "tools/program/pattern.h"
 
 namespace railyard {
 
@@ -73,8 +73,8 @@ std::int64_t Fields::integer(const char* column) const {
 std::vector<std::string> Fields::groups(const char* column, const char* pattern,
                                         const char* like) const {
     const std::string& field = text(column);
-    std::smatch found;
-    if (!std::regex_match(field, found, std::regex(pattern))) {
+    const Found found = match_pattern(field, pattern);
+    if (found.empty()) {
         throw RowError{column, fmt::format("expected a text like '{}', found '{}'", like, field)};
     }
     return {found.begin() + 1, found.end()};

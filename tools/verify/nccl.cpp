@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cctype>
-#include <regex>
 
 #include "tools/language/names.h"
+#include "tools/program/pattern.h"
 
 namespace railyard {
 
@@ -67,17 +67,17 @@ const char* nic_of(const std::string& network, double gbit) {
 // Sets the NICs that the network's column counts, "8x NDR400 IB" or "4x100G": so many Gbit/s each.
 void read_network(Bench& bench, const std::string& column, Node& node) {
     const std::string network = lower(column);
-    static const std::regex nics(R"((\d+)\s*x\s*([a-z]*)\s*(\d+(?:\.\d+)?)\s*(g\w*(?:/s)?)?)");
-    const std::sregex_iterator first(network.begin(), network.end(), nics);
-    if (first == std::sregex_iterator() || std::next(first) != std::sregex_iterator()) {
+    const std::vector<Found> nics =
+        find_all(network, R"((\d+)\s*x\s*([a-z]*)\s*(\d+(?:\.\d+)?)\s*(g\w*(?:/s)?)?)");
+    if (nics.size() != 1) {
         throw RowError{"network",
                        fmt::format("expected one kind of NIC, as in '8x400G', found '{}'", column)};
     }
-    if ((*first)[4].str().starts_with("gb/") && mentions(column, "GB/s")) {
+    if (nics[0][4].starts_with("gb/") && mentions(column, "GB/s")) {
         throw RowError{"network", fmt::format("expected NICs in Gbit/s, found '{}'", column)};
     }
-    const double gbit = std::stod((*first)[3]);
-    node.nics = std::stoll((*first)[1]);
+    const double gbit = std::stod(nics[0][3]);
+    node.nics = std::stoll(nics[0][1]);
     set_nic(bench.catalogue(), node, nic_of(network, gbit));
     const Bandwidth printed = Bandwidth::bits_per_second(std::llround(gbit * 1e9));
     node.nic_bandwidth =
@@ -95,21 +95,21 @@ Word named(const std::string& word, const std::vector<std::string>& words) {
 // a size and another above, is not expressed.
 Wish wish_of(const std::string& column) {
     const std::string text = lower(column);
-    static const std::regex nothing(R"(|-|[nr]ccl|default\s*(\([^()]*\))?|\w+\s*\(default\))");
-    if (std::regex_match(text, nothing)) return {};
-    static const std::regex forced(
-        R"((ring|tree|nvlstree|nvls|pat)(?: (ll128|ll|simple))?(?: \(nvls off\))?)");
-    std::smatch found;
-    if (!std::regex_match(text, found, forced)) {
+    const char* nothing = R"(|-|[nr]ccl|default\s*(\([^()]*\))?|\w+\s*\(default\))";
+    if (!match_pattern(text, nothing).empty()) return {};
+    const char* forced =
+        R"((ring|tree|nvlstree|nvls|pat)(?: (ll128|ll|simple))?(?: \(nvls off\))?)";
+    const Found found = match_pattern(text, forced);
+    if (found.empty()) {
         throw RowError{"algo",
                        fmt::format("expected an algorithm of all sizes and its protocol, as in "
                                    "'Ring LL', or 'default', found '{}'",
                                    column)};
     }
-    const std::string algorithm = found[1] == "nvlstree" ? "nvls_tree" : found[1].str();
+    const std::string algorithm = found[1] == "nvlstree" ? "nvls_tree" : found[1];
     Wish wish;
     wish.algorithm = named<Algorithm>(algorithm, algorithm_names());
-    if (found[2].matched) wish.protocol = named<Protocol>(found[2].str(), protocol_names());
+    if (!found[2].empty()) wish.protocol = named<Protocol>(found[2], protocol_names());
     return wish;
 }
 

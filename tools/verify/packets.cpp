@@ -6,10 +6,10 @@
 #include <cctype>
 #include <filesystem>
 #include <map>
-#include <regex>
 
 #include "sim/statistics.h"
 #include "tools/program/installation.h"
+#include "tools/program/pattern.h"
 #include "tools/verify/dcqcn_runs.h"
 #include "tools/verify/ns3_runs.h"
 
@@ -74,10 +74,9 @@ std::string Ns3Table::trace() const {
 // "websearch_star16_25G_load0.5", "size 10000-100000": the trace is of load 0.5.
 Metrics Ns3Table::star(const std::string& experiment, const std::string& cc,
                        const Ns3Control& control, const std::string& sizes) {
-    static const std::regex name("websearch_star(\\d+)_(\\d+)G_load0\\.5");
-    std::smatch found;
+    const Found found = match_pattern(experiment, "websearch_star(\\d+)_(\\d+)G_load0\\.5");
     const std::vector<double> bounds = numbers_in(sizes);
-    if (!std::regex_match(experiment, found, name) || bounds.size() != 2) return {};
+    if (found.empty() || bounds.size() != 2) return {};
     const auto [at, is_new] = stars_.try_emplace(experiment + " " + cc);
     if (is_new) {
         at->second = star_slowdowns(control, std::stoi(found[1]), std::stoi(found[2]), trace());
@@ -202,21 +201,20 @@ void add_near_and_far(const std::string& item, const std::string& value, bool co
 // Figures 4 and 9: "0 extra senders".
 void add_victim(const std::string& item, const std::string& value, bool controlled,
                 std::vector<VerifiedRow>& out) {
-    static const std::regex extra("(\\d+) extra");
-    std::smatch found;
+    const Found extra = find_pattern(item, "(\\d+) extra");
     const std::vector<double> published = numbers_in(value);
     if (published.empty()) return;
-    const int senders = std::regex_search(item, found, extra) ? std::stoi(found[1]) : 0;
+    const int senders = extra.empty() ? 0 : std::stoi(extra[1]);
     out.push_back({item, "Gbit/s", published[0], victim_rate(controlled, senders)});
 }
 
 // "5 KB / 200 KB / 1% / 1/256 / 55 us / 10 MB": what the catalogue has for the same names.
 void add_parameters(const std::string& item, const std::string& value,
                     std::vector<VerifiedRow>& out) {
-    static const std::regex all(
+    const Found found = find_pattern(
+        value,
         "([\\d.]+) KB / ([\\d.]+) KB / ([\\d.]+) ?% / 1/(\\d+) / ([\\d.]+) us / ([\\d.]+) MB");
-    std::smatch found;
-    if (!std::regex_search(value, found, all)) return;
+    if (found.empty()) return;
     DcqcnTestbed testbed;
     const DcqcnSpec d = testbed.dcqcn_spec();
     const std::pair<const char*, double> ours[] = {

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <regex>
 #include <set>
+
+#include "tools/program/pattern.h"
 
 namespace railyard {
 
@@ -20,9 +21,8 @@ std::string lower(std::string text) {
 
 // The count that the pattern's only group finds; 0 without one.
 std::int64_t count_in(const std::string& text, const char* pattern) {
-    std::smatch found;
-    if (!std::regex_search(text, found, std::regex(pattern))) return 0;
-    return std::stoll(found[1].str());
+    const Found found = find_pattern(text, pattern);
+    return found.empty() ? 0 : std::stoll(found[1]);
 }
 
 // The letters and digits of a name, apart by what is between them: "H100-SXM5-80GB" is h100, sxm5, 80gb.
@@ -177,7 +177,7 @@ void read_recompute(const std::string& words, const TransformerModel& m, std::in
         for (const auto& [word, part] : parts) {
             if (mentions(words, word)) p.recompute_parts |= part;
         }
-        if (std::regex_search(words, std::regex("moe(\\+|$)"))) {
+        if (!find_pattern(words, "moe(\\+|$)").empty()) {
             p.recompute_parts |= recompute_experts;
         }
     }
@@ -190,9 +190,7 @@ void read_overlap(const std::string& words, const Software& software, ParallelPl
         p.overlap_pipeline = software.overlap_pipeline;
         return;
     }
-    const auto has = [&](const char* pattern) {
-        return std::regex_search(words, std::regex(pattern));
-    };
+    const auto has = [&](const char* pattern) { return !find_pattern(words, pattern).empty(); };
     p.overlap_tensor = has("(^|\\+)tp(\\+|$)");
     p.overlap_data = has("(^|\\+)(dp|fsdp)");
     p.overlap_pipeline = has("pp_p2p");

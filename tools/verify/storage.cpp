@@ -7,11 +7,11 @@
 #include <cstdlib>
 #include <map>
 #include <optional>
-#include <regex>
 #include <tuple>
 
 #include "models/catalogue/catalogue.h"
 #include "models/training/training.h"
+#include "tools/program/pattern.h"
 
 namespace railyard {
 
@@ -49,11 +49,10 @@ struct Run {
 
 // A submission's systems are named with the number of clients, some with the workload.
 std::string system_of(const Fields& f) {
-    static const std::regex clients("[-_](N?clients?[0-9]+|[0-9]+clients?)", std::regex::icase);
-    static const std::regex work("[-_]?(unet3d|unet|resnet50|resnet|cosmoflow|a100|h100)",
-                                 std::regex::icase);
-    const std::string name = std::regex_replace(f.text("system"), clients, "");
-    return f.text("submitter") + " " + std::regex_replace(name, work, "");
+    const std::string name =
+        without_pattern(f.text("system"), "[-_](N?clients?[0-9]+|[0-9]+clients?)");
+    return f.text("submitter") + " " +
+           without_pattern(name, "[-_]?(unet3d|unet|resnet50|resnet|cosmoflow|a100|h100)");
 }
 
 Run run_of(const Fields& f) {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <regex>
 
 #include "models/campaign/campaign.h"
+#include "tools/program/pattern.h"
 
 namespace railyard {
 
@@ -17,8 +17,8 @@ using Rows = std::vector<VerifiedRow>;
 
 // The first number that a pattern's group finds; 0 without a match.
 double found_number(const std::string& text, const char* pattern, std::size_t group = 1) {
-    std::smatch found;
-    if (!std::regex_search(text, found, std::regex(pattern))) return 0;
+    const Found found = find_pattern(text, pattern);
+    if (found.empty()) return 0;
     return std::stod(found[group]);
 }
 
@@ -45,8 +45,8 @@ double params_of(Catalogue& catalogue, const std::string& system) {
     if (mentions(system, "Llama 3 405B"))
         return parameter_count(read_model(catalogue, "llama3_405b"));
     const char* number = R"(\b(\d+(?:\.\d+)?)([BT])\b)";
-    std::smatch found;
-    if (!std::regex_search(system, found, std::regex(number))) return 0;
+    const Found found = find_pattern(system, number);
+    if (found.empty()) return 0;
     return std::stod(found[1]) * (found[2] == "T" ? 1e12 : 1e9);
 }
 
@@ -144,8 +144,8 @@ Rows bandwidth(Catalogue& catalogue, const Fields& f) {
 // "1 MB - 4 GB" of bytes: each end as a limit.
 Rows between(const std::string& name, const std::string& range, double bytes) {
     const char* ends = R"(([\d.]+) ?([KMGT]B) ?- ?([\d.]+) ?([KMGT]B))";
-    std::smatch found;
-    if (!std::regex_search(range, found, std::regex(ends))) return {};
+    const Found found = find_pattern(range, ends);
+    if (found.empty()) return {};
     const double least = std::stod(found[1]) * unit_size(found[2]);
     const double most = std::stod(found[3]) * unit_size(found[4]);
     return {{name, "bytes", least, bytes, Published::at_least},
@@ -194,8 +194,8 @@ Rows stall_reduction(const std::string& name, const std::string& value) {
 // "30 / 100 / 2-4 / ~5%": the saves alone are no more than what checkpoints cost in all.
 Rows fleet_overhead(const std::string& name, const std::string& value) {
     const char* figures = R"(/ ([\d.]+) / ([\d.]+)-[\d.]+ / ~?([\d.]+) ?%)";
-    std::smatch found;
-    if (!std::regex_search(value, found, std::regex(figures))) return {};
+    const Found found = find_pattern(value, figures);
+    if (found.empty()) return {};
     return {{name, "% of the time", std::stod(found[3]),
              stall_percent({"sync", std::stod(found[1]), std::stod(found[2])}),
              Published::at_most}};

@@ -1,0 +1,8 @@
+#include "sim/engine.h"
+
+namespace railyard {
+
+template class Engine<Nanoseconds>;
+template class EventQueue<Engine<Nanoseconds>::What>;
+
+}  // namespace railyard
