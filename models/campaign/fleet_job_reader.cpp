@@ -249,7 +249,9 @@ void FleetJobReader::read_model(Section& section, const JobSource& source, Fleet
     if (!section.ok() || top_.describing()) return;
     view->optimizer_traffic = catalogue_.number("bytes_per_param", "", "optimizer_step_traffic");
     view->collective_constants = read_collective_constants(catalogue_, s_.node);
-    kind.step = steps_by_placement(view, {}, {});
+    PlacedSteps placed = steps_by_placement(view, {}, {});
+    kind.step = std::move(placed.step);
+    kind.traffic = std::move(placed.traffic);
     fleet_.models.back() = view;
     if (kind.steps > 0) return;
     std::vector<NodeIndex> nodes;

@@ -63,7 +63,7 @@ void PowerReader::finish_fleet() {
             if (!kind.step) {
                 kind.throttled = 1 / draw.heat.speed - 1;
             } else if (!fleet->throttled[k].empty()) {
-                kind.step = steps_by_placement(fleet->models[k], {}, fleet->throttled[k]);
+                kind.step = steps_by_placement(fleet->models[k], {}, fleet->throttled[k]).step;
             }
             draw.run(draw.step);
             if (most.node_step.peak() < draw.node_step.peak()) most = draw;

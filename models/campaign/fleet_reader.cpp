@@ -283,7 +283,7 @@ std::shared_ptr<const FleetScenario> fleet_with_failures(const FleetScenario& fl
     for (std::size_t k = 0; k < out->models.size(); ++k) {
         if (out->models[k] == nullptr) continue;
         FleetJobKind& kind = out->spec.kinds[k];
-        kind.step = steps_by_placement(out->models[k], scenario.slow_parts, out->throttled[k]);
+        kind.step = steps_by_placement(out->models[k], scenario.slow_parts, out->throttled[k]).step;
         for (std::size_t i = 0; i < out->spec.slowdowns.size() && !any_without_model; ++i) {
             const StepTime step = usual_step(kind, out->models[k]->job.nodes, 1U << i);
             double& most = out->spec.slowdowns[i];  // as a comparison of ranks sees it

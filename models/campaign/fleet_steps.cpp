@@ -11,9 +11,9 @@ namespace railyard {
 
 namespace {
 
-class PlacedSteps {
+class StepMemo {
   public:
-    PlacedSteps(std::shared_ptr<const Scenario> job, std::vector<PartFault> slow_parts,
+    StepMemo(std::shared_ptr<const Scenario> job, std::vector<PartFault> slow_parts,
                 std::vector<PartFault> throttled)
         : job_(std::move(job)),
           slow_parts_(std::move(slow_parts)),
@@ -28,6 +28,20 @@ class PlacedSteps {
         const auto known = known_.find(key);
         if (known != known_.end()) return known->second;
         return known_.emplace(key, compute(nodes, conditions, hashes)).first->second;
+    }
+
+    std::shared_ptr<const StepTraffic> traffic_on(const std::vector<NodeIndex>& nodes,
+                                                  HashSeed hashes) {
+        const Scenario& s = *job_;
+        if (s.fidelity == Fidelity::analytic) return {};
+        const std::lock_guard lock(mutex_);
+        std::shared_ptr<const StepTraffic>& known = traffic_[{nodes, hashes}];
+        if (!known) {
+            Communicators groups = groups_on(nodes, faults_on(nodes), hashes, true);
+            known = std::make_shared<StepTraffic>(
+                step_traffic(s.model, s.plan, groups, s.parameter_bytes, s.optimizer_traffic));
+        }
+        return known;
     }
 
   private:
@@ -68,6 +82,14 @@ class PlacedSteps {
     StepTime step(const std::vector<NodeIndex>& nodes, const std::vector<PartFault>& faults,
                   HashSeed hashes) const {
         const Scenario& s = *job_;
+        Communicators groups = groups_on(nodes, faults, hashes, false);
+        return model_step(s.model, s.plan, groups, s.parameter_bytes, s.optimizer_traffic);
+    }
+
+    Communicators groups_on(const std::vector<NodeIndex>& nodes,
+                            const std::vector<PartFault>& faults, HashSeed hashes,
+                            bool with_loads) const {
+        const Scenario& s = *job_;
         const bool flow = s.fidelity != Fidelity::analytic;
         // A link's fault is where it is on the flow scale; a GPU's slows all that wait for it on either.
         std::vector<PartFault> everywhere;
@@ -76,17 +98,17 @@ class PlacedSteps {
         }
         Communicators groups(s.collective_constants, with_faults(s.node, everywhere),
                              s.networks[0].sharp);
-        if (flow) {
-            std::vector<std::int64_t> gpu_of_rank;
-            for (const NodeIndex node : nodes) {
-                for (std::int64_t g = 0; g < s.node.gpus; ++g) {
-                    gpu_of_rank.push_back(std::int64_t{node} * s.node.gpus + g);
-                }
+        if (!flow) return groups;
+        std::vector<std::int64_t> gpu_of_rank;
+        for (const NodeIndex node : nodes) {
+            for (std::int64_t g = 0; g < s.node.gpus; ++g) {
+                gpu_of_rank.push_back(std::int64_t{node} * s.node.gpus + g);
             }
-            groups.run_on(gpu_network(s, s.fidelity, faults, false, hashes),
-                          std::move(gpu_of_rank));
         }
-        return model_step(s.model, s.plan, groups, s.parameter_bytes, s.optimizer_traffic);
+        GpuNetwork network = gpu_network(s, s.fidelity, faults, false, hashes);
+        if (with_loads) network.keep_loads();
+        groups.run_on(std::move(network), std::move(gpu_of_rank));
+        return groups;
     }
 
     std::shared_ptr<const Scenario> job_;
@@ -94,17 +116,22 @@ class PlacedSteps {
     std::vector<PartFault> throttled_;
     std::mutex mutex_;
     std::map<Key, StepTime> known_;
+    std::map<std::pair<std::vector<NodeIndex>, HashSeed>, std::shared_ptr<const StepTraffic>>
+        traffic_;
 };
 
 }  // namespace
 
-PlacedStep steps_by_placement(std::shared_ptr<const Scenario> job,
-                              std::vector<PartFault> slow_parts, std::vector<PartFault> throttled) {
-    const auto steps =
-        std::make_shared<PlacedSteps>(std::move(job), std::move(slow_parts), std::move(throttled));
-    return [steps](const std::vector<NodeIndex>& nodes, std::uint32_t conditions, HashSeed hashes) {
-        return steps->on(nodes, conditions, hashes);
-    };
+PlacedSteps steps_by_placement(std::shared_ptr<const Scenario> job,
+                               std::vector<PartFault> slow_parts,
+                               std::vector<PartFault> throttled) {
+    const auto memo =
+        std::make_shared<StepMemo>(std::move(job), std::move(slow_parts), std::move(throttled));
+    return {[memo](const std::vector<NodeIndex>& nodes, std::uint32_t conditions,
+                   HashSeed hashes) { return memo->on(nodes, conditions, hashes); },
+            [memo](const std::vector<NodeIndex>& nodes, HashSeed hashes) {
+                return memo->traffic_on(nodes, hashes);
+            }};
 }
 
 StepTime usual_step(const FleetJobKind& kind, std::int64_t nodes, std::uint32_t conditions) {

@@ -12,8 +12,12 @@ namespace railyard {
 // what is slow of their parts from the start, these of `slow_parts` (bits) on the first of the nodes, and
 // what heat slows of all. Each distinct set of nodes is computed once for each seed of the network's hashes;
 // may be called from several threads. Throws NoPath.
-PlacedStep steps_by_placement(std::shared_ptr<const Scenario> job,
-                              std::vector<PartFault> slow_parts, std::vector<PartFault> throttled);
+struct PlacedSteps {
+    PlacedStep step;
+    PlacedTraffic traffic;  // when nothing is slow
+};
+PlacedSteps steps_by_placement(std::shared_ptr<const Scenario> job,
+                               std::vector<PartFault> slow_parts, std::vector<PartFault> throttled);
 
 // Of a kind of jobs on the cluster's first nodes; without a model, or a path, all of it is computing.
 StepTime usual_step(const FleetJobKind& kind, std::int64_t nodes, std::uint32_t conditions);

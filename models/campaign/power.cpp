@@ -35,6 +35,7 @@ Watts NodeDraw::of(Category category) const {
         case Category::pipeline_bubble:
         case Category::straggler_wait:
         case Category::degraded:
+        case Category::contention:
         case Category::storm_stall:
         case Category::detection:
             return node.at(Activity::communication);

@@ -182,6 +182,14 @@ void Communicator::set_network(double bytes_per_s) {
     tree_network = bytes_per_s / (neighbours / 2);
 }
 
+Communicator Communicator::with_network_slowed(double slowdown) const {
+    Communicator out = *this;
+    out.network /= slowdown;
+    out.tree_network /= slowdown;
+    out.sharp_network /= slowdown;
+    return out;
+}
+
 double bytes_per_s_between_domains(const Node& node, std::int64_t ranks, std::int64_t on_node,
                                    double nics_bytes_per_s) {
     if (on_node <= node.nvlink_domain) return nics_bytes_per_s;
@@ -196,7 +204,7 @@ Communicator read_communicator(Catalogue& catalogue, const Node& node, Communica
 void measure(GpuNetwork& network, std::span<const GpuGroup> groups, Collective collective,
              Communicator& c) {
     const Traffic traffic = traffic_of(collective);
-    const GroupRate rate = network.rate(traffic, groups);
+    GroupRate rate = network.rate(traffic, groups);
     const bool trees = traffic == Traffic::all_reduce && c.domains > 1;
     if (c.sharp && trees) {
         c.sharp_network = network.reduction(groups).bytes_per_s;
@@ -205,6 +213,7 @@ void measure(GpuNetwork& network, std::span<const GpuGroup> groups, Collective c
     c.nvlink *= rate.nvlink_left;
     if (rate.bytes_per_s == 0) return;
     c.bottleneck = rate.bottleneck;
+    c.loads = std::move(rate.loads);
     if (c.domains > 1) {
         c.network = rate.bytes_per_s * (collective == Collective::send_recv ? c.per_domain : 1);
         if (trees) c.tree_network = network.tree(groups).bytes_per_s;

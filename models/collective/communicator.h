@@ -89,11 +89,14 @@ struct Communicator {
 
     std::string transport;
     std::string bottleneck;  // the link that holds it up, once measured
+    LinkLoads loads;         // where the network keeps them
     TunerConstants tuner;
     MeasuredConstants measured;
 
     // So much between domains, by all algorithms' ways.
     void set_network(double bytes_per_s);
+    // What is left of the network beside others' traffic, which NCCL doesn't see when it chooses.
+    Communicator with_network_slowed(double slowdown) const;
 };
 
 // What a communicator can be: how many ranks, on how many GPUs of each node.

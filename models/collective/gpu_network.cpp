@@ -341,6 +341,31 @@ void GpuNetwork::look_closer(const Streams& streams, LinkId bottleneck, GroupRat
     }
 }
 
+// All streams of a collective keep the pace of the slowest.
+LinkLoads GpuNetwork::loads_of(const Streams& streams, double group_bytes_per_s) const {
+    const double factor = *std::min_element(streams.factor.begin(), streams.factor.end());
+    LinkLoads out;
+    out.flow_bytes_per_s = group_bytes_per_s / factor;
+    std::vector<Usage> all;
+    std::size_t first = 0;
+    for (std::size_t f = 0; f < streams.ends.size(); ++f) {
+        const auto flows = static_cast<float>(factor / streams.factor[f]);
+        for (std::size_t i = first; i < streams.ends[f]; ++i) {
+            const Usage& usage = streams.usages[i];
+            if (usage.link >= gpu_first_) continue;
+            const Link& link = topology_.links()[usage.link];
+            if (topology_.level(link.from) == 0 || topology_.level(link.to) == 0) continue;
+            all.push_back({usage.link, usage.share * flows});
+        }
+        first = streams.ends[f];
+    }
+    merge_usages(all);
+    for (const Usage& usage : all) {
+        out.links.push_back({usage.link, usage.share, capacity_[usage.link]});
+    }
+    return out;
+}
+
 GroupRate GpuNetwork::slowest(const Streams& streams, std::span<const GpuGroup> groups) {
     heed_cancel();
     GroupRate out;
@@ -368,6 +393,7 @@ GroupRate GpuNetwork::slowest(const Streams& streams, std::span<const GpuGroup> 
     out.bytes_per_s = rate(slowest);
     out.bottleneck = link_name(shares.bottleneck(slowest));
     if (closer_) look_closer(streams, shares.bottleneck(slowest), out);
+    if (keep_loads_) out.loads = loads_of(streams, out.bytes_per_s);
     if (longest_ > Picoseconds{}) {
         const LinkId up = topology_.up_links(0)[0];
         const Picoseconds one_leaf =

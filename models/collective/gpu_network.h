@@ -50,6 +50,17 @@ inline Traffic traffic_of(Collective collective) {
                                                   : Traffic::ring;
 }
 
+// What all groups of a collective send over the links between switches while it is under way.
+struct LinkLoads {
+    struct Load {
+        LinkId link = 0;
+        double flows = 0;  // whole streams; a stream of which a quarter passes is a quarter
+        double capacity_bytes_per_s = 0;
+    };
+    std::vector<Load> links;  // ascending
+    double flow_bytes_per_s = 0;  // of each stream, with nobody else in the network
+};
+
 struct GroupRate {
     // Of a group over several nodes: what it moves out of each of its nodes. Of one inside a node without
     // NVLink, and of send(): what each GPU moves. 0 where nothing leaves NVLink.
@@ -58,6 +69,8 @@ struct GroupRate {
         0;  // latency of the longest way through the network beyond that of one leaf
     double nvlink_left = 1;  // of the worst GPU's NVLink bandwidth
     std::string bottleneck;  // the link that sets the rate, for people
+    // Where asked for: what crosses between switches.
+    LinkLoads loads;
 };
 
 // What a stream sends from NIC to NIC, per byte of its own progress.
@@ -90,6 +103,8 @@ class GpuNetwork {
     GpuNetwork(const Node& node, const Topology& topology, RoutingSpec routing);
 
     void degrade(const PartFault& fault);
+    // From now on rates come with their loads.
+    void keep_loads() { keep_loads_ = true; }
     // Asks this too.
     void look_closer(std::shared_ptr<NetworkModel> model) { closer_ = std::move(model); }
 
@@ -162,6 +177,7 @@ class GpuNetwork {
     bool add_switch_trees(const GpuGroup& group, Streams& streams);
     void look_closer(const Streams& streams, LinkId bottleneck, GroupRate& rate);
     GroupRate slowest(const Streams& streams, std::span<const GpuGroup> groups);
+    LinkLoads loads_of(const Streams& streams, double group_bytes_per_s) const;
 
     LinkId gpu_link(std::int64_t gpu, int which) const {
         return gpu_first_ + static_cast<LinkId>(gpu * gpu_links + which);
@@ -196,6 +212,7 @@ class GpuNetwork {
     std::vector<PartFault> nvlink_faults_;
     NetworkStream hops_;  // of the stream that is being put together
     std::shared_ptr<NetworkModel> closer_;
+    bool keep_loads_ = false;
 };
 
 }  // namespace railyard

@@ -41,6 +41,19 @@ class FleetListener {
     virtual void promised(JobIndex job, Instant now, Instant start) = 0;
 };
 
+// GPU seconds of steps that jobs of a kind waited for those of another on links that they share, also of steps
+// that were lost later.
+class ContentionByKind {
+  public:
+    explicit ContentionByKind(std::size_t kinds = 0) : kinds_(kinds), gpu_s_(kinds * kinds) {}
+    double& at(std::size_t of, std::size_t by) { return gpu_s_[of * kinds_ + by]; }
+    double at(std::size_t of, std::size_t by) const { return gpu_s_[of * kinds_ + by]; }
+
+  private:
+    std::size_t kinds_;
+    std::vector<double> gpu_s_;
+};
+
 struct FleetOutcome {
     std::vector<FleetJobRun> runs;  // by job
     // How far the jobs have come at the end: submitted = ended + running + waiting + refused.
@@ -56,6 +69,7 @@ struct FleetOutcome {
     std::vector<std::int64_t> repairs;  // nodes that went there, by cause
     std::vector<RefusedJob> refused;
     SlowPartCounts slow_parts;
+    ContentionByKind contention_by;
     std::int64_t corruptions_found = 0;  // jobs that went back for one
     std::int64_t corrupted_results = 0;  // jobs that were done before anybody knew
     std::int64_t nodes_blamed = 0;       // that were sound

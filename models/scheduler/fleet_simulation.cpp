@@ -19,24 +19,23 @@ std::unique_ptr<FleetScheduler> make_scheduler(const std::string& name, Fleet& f
     RY_UNREACHABLE("a scheduler that the scenario's reader lets pass");
 }
 
+// In the order in which a step has them.
+constexpr std::pair<Category, Duration StepTime::*> step_parts[] = {
+    {Category::productive, &StepTime::compute},
+    {Category::exposed_communication, &StepTime::exposed_communication},
+    {Category::pipeline_bubble, &StepTime::bubble},
+    {Category::straggler_wait, &StepTime::straggler_wait},
+    {Category::degraded, &StepTime::degraded},
+    {Category::throttled, &StepTime::throttled},
+    {Category::data_wait, &StepTime::data_wait},
+    {Category::contention, &StepTime::contention},
+};
+
 // So many of them, part by part.
 StepTime times(const StepTime& step, std::int64_t count) {
     StepTime out = step;
-    for (Duration* part : {&out.compute, &out.exposed_communication, &out.bubble,
-                           &out.straggler_wait, &out.degraded, &out.throttled, &out.data_wait}) {
-        *part *= count;
-    }
+    for (const auto& [category, part] : step_parts) out.*part *= count;
     return out;
-}
-
-void for_each_part(const StepTime& step, const auto& book) {
-    book(Category::productive, step.compute);
-    book(Category::exposed_communication, step.exposed_communication);
-    book(Category::pipeline_bubble, step.bubble);
-    book(Category::straggler_wait, step.straggler_wait);
-    book(Category::degraded, step.degraded);
-    book(Category::throttled, step.throttled);
-    book(Category::data_wait, step.data_wait);
 }
 
 }  // namespace
@@ -61,6 +60,7 @@ FleetSimulation::FleetSimulation(CampaignEngine& engine, const FleetRun& run, Fl
         job_strikes_.emplace(engine, *this, run.causes, repair_, run.seed, run.replica);
     }
     outcome_.runs.resize(jobs_.size());
+    outcome_.contention_by = ContentionByKind(run.spec.kinds.size());
     outcome_.interruptions.resize(run.causes.size());
 }
 
@@ -123,6 +123,12 @@ void FleetSimulation::handle(std::uint32_t event) {
         case window_begins:
         case window_ends:
             open_window(index, event % kinds == window_begins);
+            break;
+        case sends:
+            join_links(index);
+            break;
+        case links_change:
+            change_paces_on_links();
             break;
         default:
             RY_UNREACHABLE("a kind of event that the fleet schedules");
@@ -257,9 +263,24 @@ StepTime FleetSimulation::step_of(JobIndex index) const {
         tick.throttled = from_seconds(seconds(tick.compute) * kind.throttled);
         return tick;
     }
+    StepTime step = kind.step(nodes_of(index), conditions, run_.hashes);
+    if (links_.has(index)) step.contention = from_seconds(links_.longer_s(index));
+    return step;
+}
+
+std::vector<NodeIndex> FleetSimulation::nodes_of(JobIndex index) const {
     std::vector<NodeIndex> nodes;
     for (const NodeShare& share : jobs_[index].status.held) nodes.push_back(share.node);
-    return kind.step(nodes, conditions, run_.hashes);
+    return nodes;
+}
+
+void FleetSimulation::set_step(JobIndex index) {
+    Job& j = jobs_[index];
+    j.step = step_of(index);
+    j.waits_for.clear();
+    if (!links_.has(index)) return;
+    const auto shares = links_.caused_by(index);
+    j.waits_for.assign(shares.begin(), shares.end());
 }
 
 Duration FleetSimulation::until_own_failure(JobIndex index) {
@@ -282,7 +303,7 @@ void FleetSimulation::start_run(JobIndex index) {
     j.status.started = j.run_since = j.phase_since = now();
     j.pace_changes_at = Instant::max();
     j.slow_node = no_node;
-    j.step = step_of(index);
+    set_step(index);
     const Duration step = j.step.duration();
     j.run.done = 0;
     j.run.last_stall = Duration{};
@@ -320,6 +341,10 @@ void FleetSimulation::start_run(JobIndex index) {
     j.own_failure = failure < Instant::max() - now() ? now() + failure : Instant::max();
     expect_end(index);
     if (job_strikes_) job_strikes_->started(index);
+    if (kind.traffic) {
+        j.sends_from = now() + j.run.setup();
+        schedule(j.sends_from, sends, index);
+    }
     meet_corruption(index);
     if (!any_slow_parts()) return;
     for (const NodeShare& share : j.status.held) repair_.compare(share.node);
@@ -339,6 +364,39 @@ void FleetSimulation::expect_end(JobIndex index) {
                 : first == j.own_failure ? RunEnd::own_failure
                                          : RunEnd::new_pace;
     if (first < Instant::max()) schedule_for(index, first, run_ends);
+}
+
+// ---- links that jobs share ----
+
+void FleetSimulation::join_links(JobIndex index) {
+    Job& j = jobs_[index];
+    // It may have stopped since, or be another run.
+    if (j.status.phase != FleetPhase::running || j.sends_from != now() || links_.has(index)) return;
+    const FleetJobKind& kind = spec().kinds[job(index).kind];
+    auto traffic = kind.traffic(nodes_of(index), run_.hashes);
+    if (!traffic || traffic->parts.empty()) return;
+    const double pause_s = j.run.interval > 0 ? seconds(j.run.stall) / static_cast<double>(j.run.interval) : 0;
+    links_.join(index, std::move(traffic), pause_s);
+    links_change_soon();
+}
+
+void FleetSimulation::leave_links(JobIndex index) {
+    jobs_[index].sends_from = Instant::max();
+    if (!links_.has(index)) return;
+    links_.leave(index);
+    links_change_soon();
+}
+
+// Once for all that comes and goes at an instant.
+void FleetSimulation::links_change_soon() {
+    if (links_changing_) return;
+    links_changing_ = true;
+    schedule(now(), links_change, 0);
+}
+
+void FleetSimulation::change_paces_on_links() {
+    links_changing_ = false;
+    for (const JobIndex index : links_.settle()) change_pace_soon(index);
 }
 
 // ---- slow parts ----
@@ -379,7 +437,7 @@ void FleetSimulation::change_pace(JobIndex index) {
     book_run(index, Unsaved::held_in_memory);
     const FleetJobKind& kind = spec().kinds[job(index).kind];
     j.run_since = now();
-    j.step = step_of(index);
+    set_step(index);
     j.in_memory_on = j.status.held;
     const RunPlan before = std::exchange(j.run, {});
     j.run.step = j.step.duration();
@@ -434,6 +492,7 @@ void FleetSimulation::settle_run(JobIndex index, Unsaved unsaved) {
     forget_if_clean(index);
     jobs_[index].phase_since = now();
     engine_.cancel(jobs_[index].event);
+    leave_links(index);
     if (job_strikes_) job_strikes_->stopped(index);
     if (run_.listener) run_.listener->stopped(index, now());
 }
@@ -450,6 +509,10 @@ void FleetSimulation::book_run(JobIndex index, Unsaved unsaved) {
     book(index, gpus, Category::checkpoint_stall, p.stall);
     outcome_.runs[index].held += elapsed;
     j.steps_left -= p.steps;
+    for (const SharedLinks::Share& share : j.waits_for) {
+        outcome_.contention_by.at(job(index).kind, job(share.job).kind) +=
+            seconds(j.step.contention) * share.share * static_cast<double>(p.steps * job(index).gpus);
+    }
     const std::int64_t open = p.steps - p.saved;
     if (p.saved > 0 || unsaved == Unsaved::kept) {
         book_in_memory(index, true);
@@ -478,14 +541,7 @@ void FleetSimulation::book_run(JobIndex index, Unsaved unsaved) {
             book(index, gpus, Category::lost_work, p.partial);
             j.in_memory += open;
             const StepTime more = times(j.step, open);
-            StepTime& time = j.in_memory_time;
-            time.compute += more.compute;
-            time.exposed_communication += more.exposed_communication;
-            time.bubble += more.bubble;
-            time.straggler_wait += more.straggler_wait;
-            time.degraded += more.degraded;
-            time.throttled += more.throttled;
-            time.data_wait += more.data_wait;
+            for (const auto& [category, part] : step_parts) j.in_memory_time.*part += more.*part;
             break;
         }
     }
@@ -525,8 +581,7 @@ void FleetSimulation::book(JobIndex index, const PartsByGroup& parts, Category c
 }
 
 void FleetSimulation::book_steps(JobIndex index, const PartsByGroup& parts, const StepTime& steps) {
-    for_each_part(steps,
-                  [&](Category category, Duration part) { book(index, parts, category, part); });
+    for (const auto& [category, part] : step_parts) book(index, parts, category, steps.*part);
 }
 
 // Steps are kept; those of a job whose numbers are wrong, until somebody finds out.
@@ -540,11 +595,11 @@ void FleetSimulation::keep(JobIndex index, const PartsByGroup& parts, std::int64
 
 // A step cut off, that nobody will do again: in the order of a step's parts.
 void FleetSimulation::book_partial(JobIndex index, const PartsByGroup& parts, Duration partial) {
-    for_each_part(jobs_[index].step, [&](Category category, Duration part) {
-        const Duration spent = std::min(part, partial);
+    for (const auto& [category, part] : step_parts) {
+        const Duration spent = std::min(jobs_[index].step.*part, partial);
         partial -= spent;
         book(index, parts, category, spent);
-    });
+    }
 }
 
 // What a job that holds GPUs without running has done since its phase began.

@@ -62,6 +62,8 @@ class FleetSimulation : public Fleet, public CampaignEngine::Component, public F
         decision,
         window_begins,  // of a reservation
         window_ends,
+        sends,         // a job's first step begins
+        links_change,  // who sends over which links
         kinds,
     };
     // new_pace: another plan takes its place.
@@ -83,6 +85,8 @@ class FleetSimulation : public Fleet, public CampaignEngine::Component, public F
         StepTime in_memory_time;
         Allocation in_memory_on;
         Instant own_failure = Instant::max();
+        Instant sends_from = Instant::max();  // of a run that shares links
+        std::vector<SharedLinks::Share> waits_for;  // with this step
         Instant pace_changes_at = Instant::max();
         NodeIndex slow_node = no_node;  // that it leaves when its pace changes
         RunEnd run_end = RunEnd::done;
@@ -125,6 +129,12 @@ class FleetSimulation : public Fleet, public CampaignEngine::Component, public F
     bool any_slow_parts() const { return !run_.spec.slowdowns.empty(); }
     std::int64_t total_steps(JobIndex job) const;
     StepTime step_of(JobIndex job) const;
+    void set_step(JobIndex job);
+    std::vector<NodeIndex> nodes_of(JobIndex job) const;
+    void join_links(JobIndex job);
+    void leave_links(JobIndex job);
+    void links_change_soon();
+    void change_paces_on_links();
     Duration until_own_failure(JobIndex job);
     void expect_end(JobIndex job);
     void end_run(JobIndex job);
@@ -173,6 +183,8 @@ class FleetSimulation : public Fleet, public CampaignEngine::Component, public F
     JobIndex submitted_ = 0;
     JobIndex over_ = 0;
     bool deciding_ = false;
+    SharedLinks links_;
+    bool links_changing_ = false;
     FleetBooks::Needs needs_;
     Instant booked_until_{};
     FleetOutcome outcome_;

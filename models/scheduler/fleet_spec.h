@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,9 @@ struct PartitionSpec {
 // network hashes.
 using PlacedStep = std::function<StepTime(const std::vector<NodeIndex>& nodes,
                                           std::uint32_t conditions, HashSeed hashes)>;
+// What such a step sends between switches; null on an ideal network.
+using PlacedTraffic = std::function<std::shared_ptr<const StepTraffic>(
+    const std::vector<NodeIndex>& nodes, HashSeed hashes)>;
 
 // What jobs of a kind have in common.
 struct FleetJobKind {
@@ -68,6 +72,7 @@ struct FleetJobKind {
     // What a step takes on these nodes, in order of rank, under these conditions of slow parts; without it
     // work goes on at the clock's pace.
     PlacedStep step{};
+    PlacedTraffic traffic{};
     std::int64_t steps = 0;  // with `step`: its length
     double throttled = 0;    // without it: what work takes longer because its GPUs are hot
     KubeJobKind kube{};

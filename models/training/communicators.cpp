@@ -29,6 +29,14 @@ std::vector<GpuGroup> Communicators::groups(std::int64_t stride, std::int64_t ra
     return out;
 }
 
+std::vector<Communicator*> Communicators::between_switches() {
+    std::vector<Communicator*> out;
+    for (auto& [key, communicator] : known_) {
+        if (!communicator.loads.links.empty()) out.push_back(&communicator);
+    }
+    return out;
+}
+
 const Communicator& Communicators::of(Collective collective, std::int64_t stride,
                                       std::int64_t ranks, std::int64_t nics) {
     const Traffic traffic = traffic_of(collective);
@@ -51,6 +59,7 @@ const Communicator& Communicators::of(Collective collective, std::int64_t stride
         c.nominal_network *= part;
         c.tree_network *= part;
         c.sharp_network *= part;
+        for (LinkLoads::Load& load : c.loads.links) load.flows *= part;
     }
     return c;
 }

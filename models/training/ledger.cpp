@@ -39,6 +39,7 @@ constexpr std::array<Row, category_count> rows{{
      "INFRASTRUCTURE_RECOVERY_FROM_DISRUPTION"},
     {"drained", "nodes that take no new jobs", "INFRASTRUCTURE_RECOVERY_FROM_DISRUPTION"},
     {"health_check", "prologs and epilogs of jobs", "PROGRAM_STARTUP"},
+    {"contention", "other jobs' traffic on the same links, kept steps", "PRODUCTIVE"},
 }};
 
 const Row& row(Category category) {

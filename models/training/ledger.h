@@ -38,8 +38,9 @@ enum class Category : std::uint8_t {
     partial_hold,   // held by a job that has not all of its GPUs, or not all in order
     drained,        // of nodes that take no new jobs
     health_check,   // prolog and epilog of jobs
+    contention,     // of kept steps: other jobs' traffic on the same links
 };
-constexpr std::size_t category_count = 24;
+constexpr std::size_t category_count = 25;
 // Of these, what one job with its spares knows.
 constexpr std::size_t job_category_count = 18;
 

@@ -19,11 +19,12 @@ struct StepTime {
     Duration degraded{};     // waiting for a part that is slower than it should be
     Duration throttled{};    // waiting for clocks or memory that heat has slowed
     Duration data_wait{};    // waiting for the next batch
+    Duration contention{};   // waiting for other jobs' traffic on the same links
     double model_flops = 0;  // of the whole step on all GPUs, recomputation not counted
 
     Duration duration() const {
         return compute + exposed_communication + bubble + straggler_wait + degraded + throttled +
-               data_wait;
+               data_wait + contention;
     }
 };
 

@@ -26,6 +26,7 @@ export const ledgerColours = {
   partial_hold: "#d98cb3",
   drained: "#4a5d78",
   health_check: "#3a9e9e",
+  contention: "#2f5fb3",
 };
 
 export const phaseColours = {

@@ -1,0 +1,577 @@
+#include "models/training/shared_links.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "sim/check.h"
+#include "sim/rng.h"
+
+namespace railyard {
+
+namespace {
+
+// The parts of several jobs on the links that they can fill together; equal links count once.
+class Sharing {
+  public:
+    struct Part {
+        std::size_t job = 0;
+        const TrafficPart* traffic = nullptr;
+        struct Use {
+            std::size_t link = 0;
+            double flows = 0;
+        };
+        std::vector<Use> uses;
+    };
+    static constexpr std::size_t nowhere = std::numeric_limits<std::size_t>::max();
+
+    explicit Sharing(std::span<const StepTraffic* const> jobs) : first_{0} {
+        std::map<LinkId, Row> by_link;
+        for (std::size_t j = 0; j < jobs.size(); ++j) {
+            for (const TrafficPart& traffic : jobs[j]->parts) {
+                for (const LinkLoads::Load& load : traffic.loads.links) {
+                    Row& row = by_link[load.link];
+                    row.capacity = load.capacity_bytes_per_s;
+                    row.uses.emplace_back(parts_.size(), load.flows);
+                }
+                parts_.push_back({j, &traffic, {}});
+            }
+            first_.push_back(parts_.size());
+        }
+        keep_those_that_bind(by_link);
+    }
+
+    const std::vector<Part>& parts() const { return parts_; }
+    // Of a job: from first(j) to first(j + 1).
+    std::size_t first(std::size_t job) const { return first_[job]; }
+
+    // The pace of each of these parts, one of a job at most, when nobody else sends: shares of what they
+    // have alone. `link`: which holds it back, or nowhere.
+    struct Pace {
+        double share = 1;
+        std::size_t link = nowhere;
+    };
+    void paces(std::span<const std::size_t> active, std::vector<Pace>& out) {
+        out.assign(active.size(), {});
+        left_ = capacity_;
+        rising_.assign(capacity_.size(), 0);
+        for (const std::size_t p : active) {
+            for (const Part::Use& use : parts_[p].uses) rising_[use.link] += use.flows;
+        }
+        frozen_.assign(active.size(), false);
+        for (std::size_t frozen = 0; frozen < active.size();) {
+            // All rise together to the first limit: a full link, or what a part has alone.
+            double level = std::numeric_limits<double>::infinity();
+            std::size_t who = nowhere;
+            std::size_t where = nowhere;
+            for (std::size_t a = 0; a < active.size(); ++a) {
+                if (frozen_[a]) continue;
+                const Part& part = parts_[active[a]];
+                if (part.traffic->loads.flow_bytes_per_s < level) {
+                    level = part.traffic->loads.flow_bytes_per_s;
+                    who = a;
+                    where = nowhere;
+                }
+                for (const Part::Use& use : part.uses) {
+                    const double fair = std::max(0.0, left_[use.link]) / rising_[use.link];
+                    if (fair * (1 + 1e-9) < level) {
+                        level = fair;
+                        where = use.link;
+                    }
+                }
+            }
+            const auto freeze = [&](std::size_t a) {
+                const Part& part = parts_[active[a]];
+                frozen_[a] = true;
+                ++frozen;
+                out[a] = {std::min(1.0, level / part.traffic->loads.flow_bytes_per_s), where};
+                for (const Part::Use& use : part.uses) {
+                    left_[use.link] -= level * use.flows;
+                    rising_[use.link] -= use.flows;
+                }
+            };
+            if (where == nowhere) {
+                freeze(who);
+                continue;
+            }
+            for (std::size_t a = 0; a < active.size(); ++a) {
+                if (!frozen_[a] && flows_on(active[a], where) > 0) freeze(a);
+            }
+        }
+    }
+
+    double flows_on(std::size_t part, std::size_t link) const {
+        for (const Part::Use& use : parts_[part].uses) {
+            if (use.link == link) return use.flows;
+        }
+        return 0;
+    }
+
+  private:
+    struct Row {
+        double capacity = 0;
+        std::vector<std::pair<std::size_t, double>> uses;  // part, flows
+        auto operator<=>(const Row&) const = default;
+    };
+
+    void keep_those_that_bind(const std::map<LinkId, Row>& by_link) {
+        std::vector<const Row*> kept;
+        for (const auto& [link, row] : by_link) {
+            double load = 0;
+            for (std::size_t i = 0; i < row.uses.size();) {  // of each job the part that sends most
+                const std::size_t job = parts_[row.uses[i].first].job;
+                double most = 0;
+                for (; i < row.uses.size() && parts_[row.uses[i].first].job == job; ++i) {
+                    const TrafficPart& traffic = *parts_[row.uses[i].first].traffic;
+                    most = std::max(most, row.uses[i].second * traffic.loads.flow_bytes_per_s);
+                }
+                load += most;
+            }
+            if (load > row.capacity * (1 + 1e-6)) kept.push_back(&row);
+        }
+        std::sort(kept.begin(), kept.end(), [](const Row* a, const Row* b) { return *a < *b; });
+        const Row* last = nullptr;
+        for (const Row* row : kept) {
+            if (last != nullptr && *last == *row) continue;
+            last = row;
+            for (const auto& [part, flows] : row->uses) {
+                parts_[part].uses.push_back({capacity_.size(), flows});
+            }
+            capacity_.push_back(row->capacity);
+        }
+    }
+
+    std::vector<Part> parts_;
+    std::vector<std::size_t> first_;
+    std::vector<double> capacity_;
+    // Of the paces that are being found.
+    std::vector<double> left_;
+    std::vector<double> rising_;
+    std::vector<char> frozen_;
+};
+
+// The model of the header: slowdowns of parts, and whom each waits for.
+class DriftingPhases {
+  public:
+    DriftingPhases(std::vector<const StepTraffic*> jobs, std::vector<double> pause_s)
+        : jobs_(std::move(jobs)),
+          pause_s_(std::move(pause_s)),
+          sharing_(jobs_),
+          slowdown_(sharing_.parts().size(), 1.0),
+          blame_(slowdown_.size(), std::vector<double>(jobs_.size())) {
+        double states = 1;
+        for (std::size_t j = 0; j < jobs_.size(); ++j) {
+            states *= static_cast<double>(ways(j));
+        }
+        if (states > states_max) {
+            sample();
+        } else {
+            solve_chain(static_cast<std::size_t>(states));
+        }
+    }
+
+    double longer_s(std::size_t job) const {
+        double sum = 0;
+        for (std::size_t p = sharing_.first(job); p < sharing_.first(job + 1); ++p) {
+            sum += sharing_.parts()[p].traffic->longer_at(slowdown_[p]);
+        }
+        return sum;
+    }
+    // Whom the job waited for, by job: seconds a step.
+    std::vector<double> waits_for(std::size_t job) const {
+        std::vector<double> out(jobs_.size());
+        for (std::size_t p = sharing_.first(job); p < sharing_.first(job + 1); ++p) {
+            double all = 0;
+            for (const double b : blame_[p]) all += b;
+            if (all <= 0) continue;
+            const double longer = sharing_.parts()[p].traffic->longer_at(slowdown_[p]);
+            for (std::size_t i = 0; i < out.size(); ++i) out[i] += longer * blame_[p][i] / all;
+        }
+        return out;
+    }
+
+  private:
+    static constexpr double states_max = 1024;
+    static constexpr std::size_t samples = 256;
+    static constexpr int sampled_rounds = 6;
+    static constexpr int rounds_max = 50;
+    static constexpr int sweeps_max = 2000;
+
+    double busy_s(std::size_t part) const { return sharing_.parts()[part].traffic->busy_s; }
+    std::size_t ways(std::size_t job) const { return 1 + jobs_[job]->parts.size(); }
+    // Of a step at the present slowdowns, what the job doesn't send: nothing at least, where parts of one job
+    // run at once.
+    double idle_s(std::size_t job) const {
+        const double step = jobs_[job]->step_s + pause_s_[job] + longer_s(job);
+        double idle = step;
+        for (std::size_t p = sharing_.first(job); p < sharing_.first(job + 1); ++p) {
+            idle -= busy_s(p) * slowdown_[p];
+        }
+        return std::max(idle, 1e-6 * step);
+    }
+
+    // What everybody is doing, and how fast that goes.
+    struct Moment {
+        std::vector<std::size_t> active;
+        std::vector<Sharing::Pace> paces;
+    };
+    void find_paces(Moment& moment) { sharing_.paces(moment.active, moment.paces); }
+
+    // What a part loses in a moment goes to those whose flows share its full link, by what passes.
+    void add_blame(const Moment& moment, double probability) {
+        for (std::size_t a = 0; a < moment.active.size(); ++a) {
+            const Sharing::Pace& pace = moment.paces[a];
+            if (pace.link == Sharing::nowhere) continue;
+            const auto passes = [&](std::size_t b) {
+                const std::size_t q = moment.active[b];
+                return b == a ? 0
+                              : sharing_.flows_on(q, pace.link) * moment.paces[b].share *
+                                    sharing_.parts()[q].traffic->loads.flow_bytes_per_s;
+            };
+            double others = 0;
+            for (std::size_t b = 0; b < moment.active.size(); ++b) others += passes(b);
+            if (others <= 0) continue;
+            std::vector<double>& blame = blame_[moment.active[a]];
+            for (std::size_t b = 0; b < moment.active.size(); ++b) {
+                blame[sharing_.parts()[moment.active[b]].job] +=
+                    probability * (1 - pace.share) * passes(b) / others;
+            }
+        }
+    }
+
+    // The Markov chain of all jobs' phases, by Gauss and Seidel's sweeps. State s has for each job, as digits, 0
+    // for not sending or 1 + its part.
+    void solve_chain(std::size_t states) {
+        const std::size_t n = jobs_.size();
+        std::vector<Moment> moments(states);
+        std::vector<double> sending(states * n);  // ends of parts per second, by state and job
+        std::vector<std::size_t> radix(n + 1, 1);
+        for (std::size_t j = 0; j < n; ++j) radix[j + 1] = radix[j] * ways(j);
+        const auto digit = [&](std::size_t s, std::size_t j) { return s / radix[j] % ways(j); };
+        for (std::size_t s = 0; s < states; ++s) {
+            Moment& moment = moments[s];
+            for (std::size_t j = 0; j < n; ++j) {
+                if (digit(s, j) > 0) moment.active.push_back(sharing_.first(j) + digit(s, j) - 1);
+            }
+            find_paces(moment);
+            for (std::size_t a = 0; a < moment.active.size(); ++a) {
+                const std::size_t p = moment.active[a];
+                sending[s * n + sharing_.parts()[p].job] = moment.paces[a].share / busy_s(p);
+            }
+        }
+        std::vector<double> chance(states, 1.0 / static_cast<double>(states));
+        std::vector<double> idle(n);
+        const auto rate = [&](std::size_t s, std::size_t j) {
+            return digit(s, j) == 0 ? 1 / idle[j] : sending[s * n + j];
+        };
+        for (int round = 0; round < rounds_max; ++round) {
+            for (std::size_t j = 0; j < n; ++j) idle[j] = idle_s(j);
+            for (int sweep = 0; sweep < sweeps_max; ++sweep) {
+                double sum = 0;
+                double change = 0;
+                for (std::size_t s = 0; s < states; ++s) {
+                    double in = 0;
+                    double out = 0;
+                    for (std::size_t j = 0; j < n; ++j) {
+                        const std::size_t d = digit(s, j);
+                        const std::size_t before = d > 0 ? s - radix[j] : s + (ways(j) - 1) * radix[j];
+                        in += chance[before] * rate(before, j);
+                        out += rate(s, j);
+                    }
+                    change += std::abs(in / out - chance[s]);
+                    chance[s] = in / out;
+                    sum += chance[s];
+                }
+                for (double& c : chance) c /= sum;
+                if (change < 1e-10 * sum) break;
+            }
+            if (take_slowdowns(moments, chance, idle) < 1e-9) break;
+        }
+        for (std::size_t s = 0; s < states; ++s) add_blame(moments[s], chance[s]);
+    }
+
+    // Time in a part, for each time out of all of them. The largest change of a slowdown.
+    double take_slowdowns(const std::vector<Moment>& moments, const std::vector<double>& chance,
+                          const std::vector<double>& idle) {
+        std::vector<double> in_part(slowdown_.size());
+        for (std::size_t s = 0; s < moments.size(); ++s) {
+            for (const std::size_t p : moments[s].active) in_part[p] += chance[s];
+        }
+        double change = 0;
+        for (std::size_t j = 0; j < jobs_.size(); ++j) {
+            double idle_share = 1;
+            for (std::size_t p = sharing_.first(j); p < sharing_.first(j + 1); ++p) {
+                idle_share -= in_part[p];
+            }
+            for (std::size_t p = sharing_.first(j); p < sharing_.first(j + 1); ++p) {
+                const double slower = std::max(1.0, in_part[p] / idle_share * idle[j] / busy_s(p));
+                change = std::max(change, std::abs(slower / slowdown_[p] - 1));
+                slowdown_[p] = slower;
+            }
+        }
+        return change;
+    }
+
+    // Latin hypercube: over the samples each job spends its time as its shares say.
+    void sample() {
+        std::vector<std::vector<double>> place(jobs_.size());
+        for (std::size_t j = 0; j < jobs_.size(); ++j) {
+            RandomStream stream(0, j, "phases of jobs that share links");
+            for (std::size_t i = 0; i < samples; ++i) {
+                place[j].push_back((static_cast<double>(i) + 0.5) / samples);
+            }
+            for (std::size_t i = samples - 1; i > 0; --i) {
+                std::swap(place[j][i], place[j][stream.below(i + 1)]);
+            }
+        }
+        Moment moment;
+        for (int round = 0; round < sampled_rounds; ++round) {
+            const std::vector<double> share = shares_of_time();
+            std::vector<double> sum(slowdown_.size());
+            std::vector<double> count(slowdown_.size());
+            for (std::size_t i = 0; i < samples; ++i) {
+                moment.active.clear();
+                for (std::size_t j = 0; j < jobs_.size(); ++j) {
+                    double at = place[j][i];
+                    for (std::size_t p = sharing_.first(j); p < sharing_.first(j + 1); ++p) {
+                        if (at < share[p]) {
+                            moment.active.push_back(p);
+                            break;
+                        }
+                        at -= share[p];
+                    }
+                }
+                find_paces(moment);
+                for (std::size_t a = 0; a < moment.active.size(); ++a) {
+                    sum[moment.active[a]] += 1 / moment.paces[a].share;
+                    count[moment.active[a]] += 1;
+                }
+                if (round + 1 == sampled_rounds) add_blame(moment, 1);
+            }
+            for (std::size_t p = 0; p < slowdown_.size(); ++p) {
+                if (count[p] > 0) slowdown_[p] = sum[p] / count[p];
+            }
+        }
+    }
+    std::vector<double> shares_of_time() const {
+        std::vector<double> out(slowdown_.size());
+        for (std::size_t j = 0; j < jobs_.size(); ++j) {
+            double step = idle_s(j);
+            for (std::size_t p = sharing_.first(j); p < sharing_.first(j + 1); ++p) {
+                step += busy_s(p) * slowdown_[p];
+            }
+            for (std::size_t p = sharing_.first(j); p < sharing_.first(j + 1); ++p) {
+                out[p] = busy_s(p) * slowdown_[p] / step;
+            }
+        }
+        return out;
+    }
+
+    std::vector<const StepTraffic*> jobs_;
+    std::vector<double> pause_s_;
+    Sharing sharing_;
+    std::vector<double> slowdown_;            // by part
+    std::vector<std::vector<double>> blame_;  // by part and job
+};
+
+}  // namespace
+
+// ---- who shares with whom ----
+
+void SharedLinks::join(Member job, std::shared_ptr<const StepTraffic> traffic, double pause_s) {
+    RY_CHECK(!has(job));
+    State& state = members_[job];
+    state.traffic = std::move(traffic);
+    state.pause_s = pause_s;
+    change_links(job, true);
+}
+
+void SharedLinks::leave(Member job) {
+    change_links(job, false);
+    members_.erase(job);
+}
+
+void SharedLinks::change_links(Member job, bool joins) {
+    std::map<LinkId, double> most;  // bytes/s of the part that sends most
+    std::map<LinkId, double> capacity;
+    for (const TrafficPart& part : members_.at(job).traffic->parts) {
+        for (const LinkLoads::Load& load : part.loads.links) {
+            double& bytes_per_s = most[load.link];
+            bytes_per_s = std::max(bytes_per_s, load.flows * part.loads.flow_bytes_per_s);
+            capacity[load.link] = load.capacity_bytes_per_s;
+        }
+    }
+    if (joins) changed_.push_back(job);
+    for (const auto& [id, bytes_per_s] : most) {
+        LinkState& link = links_[id];
+        link.capacity_bytes_per_s = capacity[id];
+        if (!joins && link.can_be_full()) {
+            changed_.insert(changed_.end(), link.jobs.begin(), link.jobs.end());
+        }
+        if (joins) {
+            link.jobs.insert(std::lower_bound(link.jobs.begin(), link.jobs.end(), job), job);
+            link.load_bytes_per_s += bytes_per_s;
+        } else {
+            link.jobs.erase(std::lower_bound(link.jobs.begin(), link.jobs.end(), job));
+            link.load_bytes_per_s -= bytes_per_s;
+            if (link.jobs.empty()) links_.erase(id);
+        }
+    }
+}
+
+// Those that the job is joined to by links that can be full, and those that these are; itself too.
+std::vector<SharedLinks::Member> SharedLinks::component(Member first) const {
+    std::vector<Member> out = {first};
+    std::map<Member, bool> seen = {{first, true}};
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        for (const TrafficPart& part : members_.at(out[i]).traffic->parts) {
+            for (const LinkLoads::Load& load : part.loads.links) {
+                const LinkState& link = links_.at(load.link);
+                if (link.jobs.size() == 1 || !link.can_be_full()) continue;
+                for (const Member other : link.jobs) {
+                    if (std::exchange(seen[other], true)) continue;
+                    out.push_back(other);
+                }
+            }
+        }
+    }
+    std::sort(out.begin(), out.end());
+    return out;
+}
+
+void SharedLinks::solve(const std::vector<Member>& jobs) {
+    if (jobs.size() == 1) {
+        members_.at(jobs[0]).longer_s = 0;
+        members_.at(jobs[0]).shares.clear();
+        return;
+    }
+    std::vector<const StepTraffic*> traffic;
+    std::vector<double> pauses;
+    for (const Member job : jobs) {
+        traffic.push_back(members_.at(job).traffic.get());
+        pauses.push_back(members_.at(job).pause_s);
+    }
+    const DriftingPhases phases(std::move(traffic), std::move(pauses));
+    for (std::size_t j = 0; j < jobs.size(); ++j) {
+        State& state = members_.at(jobs[j]);
+        state.longer_s = phases.longer_s(j);
+        state.shares.clear();
+        const std::vector<double> waits = phases.waits_for(j);
+        double all = 0;
+        for (const double w : waits) all += w;
+        for (std::size_t i = 0; i < jobs.size(); ++i) {
+            if (waits[i] > 0) state.shares.push_back({jobs[i], waits[i] / all});
+        }
+    }
+}
+
+std::vector<SharedLinks::Member> SharedLinks::settle() {
+    std::map<Member, bool> solved;
+    for (const Member job : std::exchange(changed_, {})) {
+        if (!has(job) || solved[job]) continue;
+        const std::vector<Member> jobs = component(job);
+        for (const Member other : jobs) solved[other] = true;
+        solve(jobs);
+    }
+    std::vector<Member> out;
+    for (const auto& [job, is_solved] : solved) {
+        if (!is_solved || !has(job)) continue;
+        State& state = members_.at(job);
+        const double step = state.traffic->step_s + state.told_s;
+        const bool alone_again = state.longer_s == 0 && state.told_s != 0;
+        if (std::abs(state.longer_s - state.told_s) <= step_tolerance * step && !alone_again) {
+            continue;
+        }
+        state.told_s = state.longer_s;
+        state.told_shares = state.shares;
+        out.push_back(job);
+    }
+    return out;
+}
+
+// ---- step by step ----
+
+std::vector<double> joint_window(std::span<const StepTraffic> jobs,
+                                 std::span<const double> offset_s, const WindowLength& length) {
+    std::vector<const StepTraffic*> pointers;
+    for (const StepTraffic& job : jobs) pointers.push_back(&job);
+    Sharing sharing(pointers);
+    struct Running {
+        std::size_t part = Sharing::nowhere;  // that it sends; else it computes alone
+        double computing_s = 0;               // left of this part
+        double sending_s = 0;                 // likewise, at the pace that it has alone
+        double began_s = 0;
+        std::int64_t done = 0;
+        double sum_s = 0;
+        double pace = 1;
+    };
+    // What hides a part, so that slowed down very much it costs what the step model says.
+    const auto beside_s = [&](std::size_t p) {
+        const TrafficPart& traffic = *sharing.parts()[p].traffic;
+        const double most = traffic_slowdowns().back();
+        return std::max(traffic.busy_s, most * traffic.busy_s - traffic.longer_at(most));
+    };
+    std::vector<Running> running(jobs.size());
+    RandomStream jitter(length.seed, 0, "computing in a joint window");
+    const auto begin_step = [&](std::size_t j) {
+        double bare = jobs[j].step_s;
+        for (std::size_t p = sharing.first(j); p < sharing.first(j + 1); ++p) bare -= beside_s(p);
+        running[j].part = Sharing::nowhere;
+        running[j].computing_s = std::max(0.0, bare * (1 + length.jitter * jitter.normal()));
+    };
+    for (std::size_t j = 0; j < jobs.size(); ++j) {
+        begin_step(j);
+        running[j].computing_s += offset_s[j];
+        running[j].began_s = offset_s[j];
+    }
+    double now = 0;
+    std::vector<std::size_t> active;
+    std::vector<Sharing::Pace> paces;
+    const auto finished = [&] {
+        return std::all_of(running.begin(), running.end(),
+                           [&](const Running& r) { return r.done >= length.steps; });
+    };
+    while (!finished()) {
+        active.clear();
+        for (const Running& r : running) {
+            if (r.sending_s > 0) active.push_back(r.part);
+        }
+        sharing.paces(active, paces);
+        for (std::size_t a = 0; a < active.size(); ++a) {
+            running[sharing.parts()[active[a]].job].pace = paces[a].share;
+        }
+        double next = std::numeric_limits<double>::infinity();
+        for (const Running& r : running) {
+            if (r.computing_s > 0) next = std::min(next, r.computing_s);
+            if (r.sending_s > 0) next = std::min(next, r.sending_s / r.pace);
+            if (r.computing_s <= 0 && r.sending_s <= 0) next = 0;
+        }
+        now += next;
+        for (std::size_t j = 0; j < running.size(); ++j) {
+            Running& r = running[j];
+            const auto spend = [next](double& left, double pace) {
+                left = left - next * pace > 1e-12 ? left - next * pace : 0;
+            };
+            spend(r.computing_s, 1);
+            spend(r.sending_s, r.pace);
+            if (r.computing_s > 0 || r.sending_s > 0) continue;
+            const std::size_t following = r.part == Sharing::nowhere ? sharing.first(j) : r.part + 1;
+            if (following < sharing.first(j + 1)) {
+                r.part = following;
+                r.sending_s = sharing.parts()[following].traffic->busy_s;
+                r.computing_s = beside_s(following) > r.sending_s ? beside_s(following) : 0;
+                continue;
+            }
+            if (r.done >= length.warm_up && r.done < length.steps) r.sum_s += now - r.began_s;
+            ++r.done;
+            r.began_s = now;
+            begin_step(j);
+        }
+    }
+    std::vector<double> out;
+    for (const Running& r : running) out.push_back(r.sum_s / static_cast<double>(length.steps - length.warm_up));
+    return out;
+}
+
+}  // namespace railyard

@@ -1,0 +1,90 @@
+#pragma once
+// How much longer the steps of jobs take that send over the same links.
+//
+// Model. A job sends nothing for a while, then each of its traffic's parts. While several jobs send, the links
+// between switches are shared max-min fairly by flow: the flows of a part keep one pace, and none is faster than
+// it would be alone. Phases drift against each other, so the jobs together are a Markov chain: a phase ends at
+// the rate that its pace gives it. A part's slowdown is its time a step over that which it takes alone. On one
+// link that jobs share equally the chain has a product form, which holds whatever the phases' lengths are
+// (processor sharing): two equal jobs of computing c and sending m take (c^2 + 2cm + 2m^2) / (c + m), between
+// c + m (they take turns) and c + 2m (they send together). Of more than 1,024 states 256 are drawn, with the
+// others' shares of time as an arriving part finds them (Schweitzer's approximation of mean value analysis).
+// A link that all its jobs together can't fill binds nobody: jobs that share no link that can be full keep
+// their step exactly.
+// Ignored: parts of one job that send at once; that routes avoid what others load; phases that lock.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "models/training/step_traffic.h"
+
+namespace railyard {
+
+// Jobs that are joined by links that they could fill together.
+class SharedLinks {
+  public:
+    using Member = std::uint32_t;
+
+    // `pause_s` a step it neither computes nor sends: checkpoints.
+    void join(Member job, std::shared_ptr<const StepTraffic> traffic, double pause_s);
+    void leave(Member job);
+    bool has(Member job) const { return members_.contains(job); }
+    // Brings slowdowns up to date. Those whose step is other by more than step_tolerance than when they were
+    // last named, ascending.
+    std::vector<Member> settle();
+
+    // Seconds that a step of the job takes longer than alone, as of the last settle().
+    double longer_s(Member job) const { return members_.at(job).told_s; }
+    // Of these, whom it waited for: shares that sum to 1, ascending by job. Of nobody when it is 0.
+    struct Share {
+        Member job = 0;
+        double share = 0;
+    };
+    std::span<const Share> caused_by(Member job) const { return members_.at(job).told_shares; }
+
+  private:
+    struct State {
+        std::shared_ptr<const StepTraffic> traffic;
+        double pause_s = 0;
+        double longer_s = 0;
+        double told_s = 0;
+        std::vector<Share> shares;
+        std::vector<Share> told_shares;
+    };
+    struct LinkState {
+        double capacity_bytes_per_s = 0;
+        double load_bytes_per_s = 0;  // of all its jobs, each in the part that sends most
+        std::vector<Member> jobs;
+
+        bool can_be_full() const {
+            return load_bytes_per_s > capacity_bytes_per_s * (1 + 1e-6);
+        }
+    };
+
+    void change_links(Member job, bool joins);
+    std::vector<Member> component(Member first) const;
+    void solve(const std::vector<Member>& jobs);
+
+    std::map<Member, State> members_;
+    std::map<LinkId, LinkState> links_;
+    std::vector<Member> changed_;  // joined, or beside one that came or went
+};
+
+constexpr double step_tolerance = 1e-3;
+
+// The same jobs in a window in which each step of each is simulated: first the computing that nothing hides,
+// then each part in turn with what it hides behind. `offset_s`: when each job's first step begins. Mean seconds
+// of the steps of each job.
+struct WindowLength {
+    std::int64_t warm_up = 20;  // steps of each job that don't count
+    std::int64_t steps = 120;   // of each, these included
+    double jitter = 0;          // standard deviation of a step's bare computing over its mean
+    std::uint64_t seed = 0;
+};
+std::vector<double> joint_window(std::span<const StepTraffic> jobs, std::span<const double> offset_s,
+                                 const WindowLength& length);
+
+}  // namespace railyard
