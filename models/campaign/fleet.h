@@ -37,6 +37,10 @@ struct FleetScenario {
     std::vector<std::shared_ptr<const Scenario>> models;  // by kind of jobs; null: without a model
     std::vector<std::vector<PartFault>> throttled;  // likewise: what heat slows of their nodes
     FleetPower power;
+
+    // A kind's name as metrics have it: small letters, digits and "_"; with its number where two would be
+    // alike.
+    std::string kind_key(std::size_t kind) const;
 };
 
 // What a named stream of the catalogue says of its jobs.

@@ -11,6 +11,7 @@
 #include "models/campaign/fleet_names.h"
 #include "models/campaign/fleet_slices.h"
 #include "models/campaign/fleet_steps.h"
+#include "models/campaign/fleet_transfers.h"
 #include "models/campaign/parallel.h"
 
 namespace railyard {
@@ -33,6 +34,7 @@ class FleetJobReader {
 
   private:
     void read_kind(Section& section);
+    void share_store(Section& section, Bytes size, FleetJobKind& kind);
     void read_stream(Section& section, JobSource& source);
     void read_published(Section& section, JobSource& source);
     void read_requires(Section& kind_section, FleetJobKind& kind);
@@ -68,6 +70,12 @@ void FleetJobReader::read_kind(Section& section) {
                  {.bound = Bound::positive, .otherwise = "nothing is saved: an end loses all"});
     section.read("checkpoint_stall", kind.checkpoint_stall, "How long each stops the job",
                  {.bound = Bound::non_negative});
+    std::optional<Bytes> size;
+    section.read(
+        "checkpoint_size", size,
+        "Bytes of each save, written to and read back from [storage], which all jobs share",
+        {.bound = Bound::positive,
+         .otherwise = "saves and restores take checkpoint_stall and restore"});
     section.read("restart", kind.restart, "Each start: launch, imports, communicators",
                  {.bound = Bound::non_negative});
     section.read("restore", kind.restore, "Each start with a saved state: reading it back",
@@ -86,7 +94,8 @@ void FleetJobReader::read_kind(Section& section) {
     read_model(section, source, kind);
     read_kube_jobs(section, spec_, kind, source);
     section.finish();
-    for (const char* key : {"checkpoint_stall", "restore"}) {
+    if (size) share_store(section, *size, kind);
+    for (const char* key : {"checkpoint_stall", "restore", "checkpoint_size"}) {
         if (kind.checkpoint_interval == Duration{} && section.has(key)) {
             section.warning(key, "has no effect without checkpoint_interval");
         }
@@ -94,6 +103,29 @@ void FleetJobReader::read_kind(Section& section) {
     source.like.kind = static_cast<std::uint32_t>(spec_.kinds.size());
     spec_.kinds.push_back(kind);
     if (source.count > 0) fleet_.sources.push_back(source);
+}
+
+void FleetJobReader::share_store(Section& section, Bytes size, FleetJobKind& kind) {
+    for (const char* key : {"checkpoint_stall", "restore"}) {
+        if (!section.has(key)) continue;
+        section.error(key,
+                      "has no effect beside checkpoint_size: the store says how long it takes");
+    }
+    if (top_.describing() || !section.ok() || kind.checkpoint_interval == Duration{}) return;
+    const StoreSetup& store = s_.stores[shared_store];
+    if (store.supply.write.bits_per_second() <= 0 || store.supply.read.bits_per_second() <= 0 ||
+        transfer_time(size, std::min(store.supply.write, store.supply.read)) > time_max) {
+        section.error("checkpoint_size", "writing it to [storage] takes more than 100 years");
+        return;
+    }
+    const CheckpointWriters each_rank{
+        .ranks = 1,
+        .nodes = 1,
+        .files = catalogue_.integer("checkpoint", "", "creates_per_rank"),
+        .serialization =
+            catalogue_.bandwidth("checkpoint", "", "serialization_bandwidth_per_rank")};
+    kind.transfers = transfers_over_storage(s_, size, each_rank);
+    if (spec_.stores.empty()) spec_.stores.push_back({store.name, store.supply});
 }
 
 void FleetJobReader::read_stream(Section& section, JobSource& source) {

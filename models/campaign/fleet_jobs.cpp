@@ -65,6 +65,23 @@ class JobDraw {
 
 }  // namespace
 
+std::string FleetScenario::kind_key(std::size_t kind) const {
+    const auto plain = [&](std::size_t k) {
+        std::string out = spec.kinds[k].name;
+        for (char& c : out) {
+            const bool upper = c >= 'A' && c <= 'Z';
+            const bool kept = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+            c = upper ? static_cast<char>(c - 'A' + 'a') : kept ? c : '_';
+        }
+        return out;
+    };
+    const std::string out = plain(kind);
+    for (std::size_t k = 0; k < spec.kinds.size(); ++k) {
+        if (k != kind && plain(k) == out) return fmt::format("{}_{}", out, kind + 1);
+    }
+    return out;
+}
+
 PublishedStream read_published_stream(Catalogue& c, const std::string& name) {
     const char* kind = "job_stream";
     PublishedStream out;

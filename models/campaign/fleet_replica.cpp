@@ -108,6 +108,10 @@ double bounded_slowdown(double alone, const FleetJob& job, const FleetJobRun& ru
     return std::max(1.0, took / std::max(alone, seconds(slowdown_tau)));
 }
 
+Instant waited_until(const FleetJobRun& run, Instant campaign_end) {
+    return run.started ? run.first_start : run.over ? run.end : campaign_end;
+}
+
 void add_waits(const FleetScenario& fleet, const FleetJobs& jobs, const FleetOutcome& outcome,
                Instant campaign_end, std::vector<Metric>& out) {
     std::vector<double> waits;
@@ -117,10 +121,7 @@ void add_waits(const FleetScenario& fleet, const FleetJobs& jobs, const FleetOut
     for (std::size_t i = 0; i < static_cast<std::size_t>(outcome.submitted); ++i) {
         const FleetJobRun& run = outcome.runs[i];
         if (run.over && run.how == JobEnd::refused) continue;
-        const Instant waited_until = run.started ? run.first_start
-                                     : run.over  ? run.end
-                                                 : campaign_end;
-        waits.push_back(seconds(waited_until - jobs.jobs[i].submit));
+        waits.push_back(seconds(waited_until(run, campaign_end) - jobs.jobs[i].submit));
         never_started += run.started ? 0 : 1;
         const FleetJob& job = jobs.jobs[i];
         slowdowns.push_back(bounded_slowdown(alone_seconds(fleet, job), job, run, campaign_end));
@@ -131,6 +132,66 @@ void add_waits(const FleetScenario& fleet, const FleetJobs& jobs, const FleetOut
     add_distribution("wait", "s", waits, out);
     add_distribution("jct", "s", jcts, out);
     add_distribution("bounded_slowdown", "1", slowdowns, out);
+}
+
+// What became of the jobs of each kind, and of the time of their GPUs.
+void add_kinds(const FleetScenario& fleet, const FleetJobs& jobs, const FleetRunResult& r,
+               std::vector<Metric>& out) {
+    const FleetSpec& spec = fleet.spec;
+    if (spec.kinds.size() < 2) return;
+    const Instant campaign_end(r.simulated);
+    struct Sums {
+        double submitted = 0, wait_s = 0, over = 0, jct_s = 0, slowdown = 0;
+    };
+    std::vector<Sums> sums(spec.kinds.size());
+    for (std::size_t i = 0; i < static_cast<std::size_t>(r.outcome.submitted); ++i) {
+        const FleetJob& job = jobs.jobs[i];
+        const FleetJobRun& run = r.outcome.runs[i];
+        if (run.over && run.how == JobEnd::refused) continue;
+        Sums& s = sums[job.kind];
+        s.submitted += 1;
+        s.wait_s += seconds(waited_until(run, campaign_end) - job.submit);
+        s.slowdown += bounded_slowdown(alone_seconds(fleet, job), job, run, campaign_end);
+        if (!run.started || !run.over) continue;
+        s.over += 1;
+        s.jct_s += seconds(run.end - job.submit);
+    }
+    for (std::size_t k = 0; k < spec.kinds.size(); ++k) {
+        const std::string name = fleet.kind_key(k);
+        const Sums& s = sums[k];
+        Ledger booked;
+        for (std::size_t g = 0; g < spec.groups.size(); ++g) {
+            for (std::size_t c = 0; c < category_count; ++c) {
+                const auto category = static_cast<Category>(c);
+                booked.book(category, r.ledgers.of(g, k).booked(category));
+            }
+        }
+        const double held = static_cast<double>(booked.total());
+        const auto share = [&](const char* metric, Category category) {
+            out.push_back(mean_metric(metric + name, "1",
+                                      static_cast<double>(booked.booked(category)), held));
+        };
+        out.push_back(plain_metric("jobs_kind_" + name, "1", s.submitted));
+        out.push_back(mean_metric("wait_mean_kind_" + name, "s", s.wait_s, s.submitted));
+        out.push_back(mean_metric("jct_mean_kind_" + name, "s", s.jct_s, s.over));
+        out.push_back(
+            mean_metric("bounded_slowdown_mean_kind_" + name, "1", s.slowdown, s.submitted));
+        share("goodput_kind_", Category::productive);
+        share("checkpoint_stall_kind_", Category::checkpoint_stall);
+        share("lost_work_kind_", Category::lost_work);
+        share("contention_kind_", Category::contention);
+        if (!spec.kinds[k].traffic) continue;
+        // Of that, by whom; also of steps that were lost later.
+        double all = 0;
+        for (std::size_t by = 0; by < spec.kinds.size(); ++by) {
+            all += r.outcome.contention_by.at(k, by);
+        }
+        for (std::size_t by = 0; by < spec.kinds.size(); ++by) {
+            if (!spec.kinds[by].traffic) continue;
+            out.push_back(mean_metric("contention_kind_" + name + "_by_" + fleet.kind_key(by), "1",
+                                      r.outcome.contention_by.at(k, by), all));
+        }
+    }
 }
 
 // Of the time of GPUs that are cut into slices, what no instance could have had.
@@ -172,6 +233,7 @@ std::vector<Metric> metrics_of(const Scenario& s, const FleetJobs& jobs, const F
                                    static_cast<double>(r.outcome.corrupted_results)));
     }
     add_waits(*s.fleet, jobs, r.outcome, Instant(r.simulated), out);
+    add_kinds(*s.fleet, jobs, r, out);
     for (const SizeClass& c : size_classes(spec, jobs, r.outcome, Instant(r.simulated))) {
         out.push_back(
             mean_metric(fmt::format("mttf_gpus_{}", c.gpus), "s", c.held_s, c.interruptions));

@@ -14,7 +14,7 @@ namespace {
 class StepMemo {
   public:
     StepMemo(std::shared_ptr<const Scenario> job, std::vector<PartFault> slow_parts,
-                std::vector<PartFault> throttled)
+             std::vector<PartFault> throttled)
         : job_(std::move(job)),
           slow_parts_(std::move(slow_parts)),
           throttled_(std::move(throttled)) {}
@@ -127,8 +127,9 @@ PlacedSteps steps_by_placement(std::shared_ptr<const Scenario> job,
                                std::vector<PartFault> throttled) {
     const auto memo =
         std::make_shared<StepMemo>(std::move(job), std::move(slow_parts), std::move(throttled));
-    return {[memo](const std::vector<NodeIndex>& nodes, std::uint32_t conditions,
-                   HashSeed hashes) { return memo->on(nodes, conditions, hashes); },
+    return {[memo](const std::vector<NodeIndex>& nodes, std::uint32_t conditions, HashSeed hashes) {
+                return memo->on(nodes, conditions, hashes);
+            },
             [memo](const std::vector<NodeIndex>& nodes, HashSeed hashes) {
                 return memo->traffic_on(nodes, hashes);
             }};

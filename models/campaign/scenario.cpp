@@ -645,10 +645,11 @@ void ScenarioReader::check_fleet() {
                         "send",
                         key));
     }
-    if (top_.has("storage")) {
+    if (top_.has("storage") && s_.fleet->spec.stores.empty()) {
         top_.warning("storage",
                      "is bought, cabled and powered here, and moves nothing: a job's checkpoints "
-                     "take jobs.kind.checkpoint_stall");
+                     "take jobs.kind.checkpoint_stall",
+                     "give jobs.kind.checkpoint_size");
     }
     if (s_.stores[0].failures) {
         top_.error("storage", "what many jobs lose when a store's parts fail is not modelled",

@@ -57,7 +57,7 @@ struct LinkLoads {
         double flows = 0;  // whole streams; a stream of which a quarter passes is a quarter
         double capacity_bytes_per_s = 0;
     };
-    std::vector<Load> links;  // ascending
+    std::vector<Load> links;      // ascending
     double flow_bytes_per_s = 0;  // of each stream, with nobody else in the network
 };
 

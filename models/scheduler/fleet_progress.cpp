@@ -38,7 +38,7 @@ RunProgress RunPlan::after(Duration elapsed) const {
     const bool at_the_end = out.steps == all;
     (at_the_end ? out.stall : out.partial) += elapsed;
     out.saving = at_the_end && last_stall > Duration{};
-    if (at_the_end && steps > 0) out.saved = all;  // done: it leaves its result
+    if (at_the_end && steps > 0 && ends_safe) out.saved = all;  // done: it leaves its result
     out.steps -= done;
     out.saved = std::max<std::int64_t>(out.saved - done, 0);
     return out;

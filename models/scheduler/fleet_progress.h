@@ -24,6 +24,7 @@ struct RunPlan {
     Duration stall{};
     std::int64_t done = 0;  // of the first interval, before this plan: fewer than it has
     Duration last_stall{};  // after the last step
+    bool ends_safe = true;  // once its last step is done, nothing of it can be lost
 
     Duration setup() const { return prolog + restart + restore; }
     std::int64_t stalls() const {

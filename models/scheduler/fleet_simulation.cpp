@@ -12,6 +12,8 @@ namespace railyard {
 
 namespace {
 
+constexpr Duration open_ended = Duration::max() / 4;  // somebody else says when
+
 std::unique_ptr<FleetScheduler> make_scheduler(const std::string& name, Fleet& fleet) {
     for (const FleetSchedulerKind& kind : fleet_scheduler_kinds()) {
         if (name == kind.name) return kind.make(fleet);
@@ -59,6 +61,7 @@ FleetSimulation::FleetSimulation(CampaignEngine& engine, const FleetRun& run, Fl
     if (FleetJobStrikes::any(run.causes)) {
         job_strikes_.emplace(engine, *this, run.causes, repair_, run.seed, run.replica);
     }
+    if (!run.spec.stores.empty()) saves_.emplace(engine, run.spec, *this);
     outcome_.runs.resize(jobs_.size());
     outcome_.contention_by = ContentionByKind(run.spec.kinds.size());
     outcome_.interruptions.resize(run.causes.size());
@@ -305,17 +308,20 @@ void FleetSimulation::start_run(JobIndex index) {
     j.slow_node = no_node;
     set_step(index);
     const Duration step = j.step.duration();
-    j.run.done = 0;
-    j.run.last_stall = Duration{};
+    j.save_every = kind.checkpoint_interval > Duration{}
+                       ? ceil_div(kind.checkpoint_interval.count(), step.count())
+                       : 0;
+    j.run = {};
     j.run.prolog = spec().health.prolog_time;
     j.run.restart = kind.restart;
-    j.run.restore = j.steps_left < total_steps(index) ? kind.restore : Duration{};
     j.run.step = step;
-    j.run.steps = j.steps_left;
-    j.run.stall = kind.checkpoint_stall;
-    j.run.interval = kind.checkpoint_interval > Duration{}
-                         ? ceil_div(kind.checkpoint_interval.count(), step.count())
-                         : 0;
+    j.stage = kind.transfers ? Stage::setting_up : Stage::whole;
+    if (j.stage == Stage::whole) {
+        j.run.restore = j.steps_left < total_steps(index) ? kind.restore : Duration{};
+        j.run.steps = j.steps_left;
+        j.run.stall = kind.checkpoint_stall;
+        j.run.interval = j.save_every;
+    }
     if (!result.started) result.first_start = now();
     result.started = true;
     ++result.starts;
@@ -341,10 +347,7 @@ void FleetSimulation::start_run(JobIndex index) {
     j.own_failure = failure < Instant::max() - now() ? now() + failure : Instant::max();
     expect_end(index);
     if (job_strikes_) job_strikes_->started(index);
-    if (kind.traffic) {
-        j.sends_from = now() + j.run.setup();
-        schedule(j.sends_from, sends, index);
-    }
+    if (j.stage == Stage::whole) send_from(index, now() + j.run.setup());
     meet_corruption(index);
     if (!any_slow_parts()) return;
     for (const NodeShare& share : j.status.held) repair_.compare(share.node);
@@ -359,14 +362,82 @@ void FleetSimulation::expect_end(JobIndex index) {
     const Instant limit = at(j.status.started, time_limit(spec(), job(index)));
     const Instant first = std::min({done, limit, j.own_failure, j.pace_changes_at});
     const bool leaves = j.slow_node != no_node && j.pace_changes_at == Instant::max();
-    j.run_end = first == done            ? (leaves ? RunEnd::left_slow_node : RunEnd::done)
+    const bool last = j.stage == Stage::whole || (j.stage == Stage::working && j.run.ends_safe);
+    j.run_end = first == done            ? (!last    ? RunEnd::stage_over
+                                            : leaves ? RunEnd::left_slow_node
+                                                     : RunEnd::done)
                 : first == limit         ? RunEnd::limit
                 : first == j.own_failure ? RunEnd::own_failure
                                          : RunEnd::new_pace;
     if (first < Instant::max()) schedule_for(index, first, run_ends);
 }
 
+// ---- stores that jobs share ----
+
+// That a store has.
+std::int64_t FleetSimulation::kept_steps(JobIndex index) const {
+    return total_steps(index) - jobs_[index].steps_left - jobs_[index].in_memory;
+}
+
+JobTransfers FleetSimulation::transfers_of(JobIndex index) const {
+    const auto nodes = static_cast<std::int64_t>(jobs_[index].status.held.size());
+    return spec().kinds[job(index).kind].transfers(job(index).gpus, nodes);
+}
+
+void FleetSimulation::begin_stage(JobIndex index, Stage stage, const RunPlan& plan) {
+    Job& j = jobs_[index];
+    j.stage = stage;
+    j.run = plan;
+    j.run.step = j.step.duration();
+    j.run_since = now();
+    expect_end(index);
+}
+
+// To the next save, or to the end.
+void FleetSimulation::begin_work(JobIndex index) {
+    Job& j = jobs_[index];
+    if (j.slow_node != no_node) return left_slow_node(index);
+    set_step(index);
+    j.in_memory_on = j.status.held;
+    RunPlan plan;
+    const std::int64_t to_save = j.save_every > 0 ? j.save_every - j.in_memory : j.steps_left;
+    plan.steps = std::min(j.steps_left, to_save);
+    plan.ends_safe = plan.steps == j.steps_left;
+    begin_stage(index, Stage::working, plan);
+    send_from(index, now());
+}
+
+void FleetSimulation::begin_save(JobIndex index) {
+    jobs_[index].in_memory_on = jobs_[index].status.held;
+    begin_stage(index, Stage::saving, {.last_stall = open_ended});
+    saves_->start(index, transfers_of(index).save);
+}
+
+void FleetSimulation::end_stage(JobIndex index) {
+    Job& j = jobs_[index];
+    book_run(index, Unsaved::held_in_memory);
+    if (j.stage == Stage::working) return begin_save(index);
+    if (kept_steps(index) == 0 || j.in_memory > 0) return begin_work(index);
+    begin_stage(index, Stage::restoring, {.restore = open_ended});
+    saves_->start(index, transfers_of(index).restore);
+}
+
+void FleetSimulation::transfer_over(JobIndex index) {
+    book_free();
+    engine_.cancel(jobs_[index].event);
+    book_run(index, Unsaved::held_in_memory);
+    if (jobs_[index].stage == Stage::saving) book_in_memory(index, true);
+    jobs_[index].run_since = now();  // all of it is booked
+    begin_work(index);
+}
+
 // ---- links that jobs share ----
+
+void FleetSimulation::send_from(JobIndex index, Instant from) {
+    if (!spec().kinds[job(index).kind].traffic || links_.has(index)) return;
+    jobs_[index].sends_from = from;
+    schedule(from, sends, index);
+}
 
 void FleetSimulation::join_links(JobIndex index) {
     Job& j = jobs_[index];
@@ -375,8 +446,9 @@ void FleetSimulation::join_links(JobIndex index) {
     const FleetJobKind& kind = spec().kinds[job(index).kind];
     auto traffic = kind.traffic(nodes_of(index), run_.hashes);
     if (!traffic || traffic->parts.empty()) return;
-    const double pause_s = j.run.interval > 0 ? seconds(j.run.stall) / static_cast<double>(j.run.interval) : 0;
-    links_.join(index, std::move(traffic), pause_s);
+    const Duration stall = kind.transfers ? transfers_of(index).save_alone : kind.checkpoint_stall;
+    const double every = static_cast<double>(j.save_every);
+    links_.join(index, std::move(traffic), every > 0 ? seconds(stall) / every : 0);
     links_change_soon();
 }
 
@@ -421,8 +493,9 @@ void FleetSimulation::leave_slow_node(NodeIndex node) {
 // At the end of the step, or the stall, that is under way.
 void FleetSimulation::change_pace_soon(JobIndex index) {
     Job& j = jobs_[index];
-    const bool saving = j.slow_node != no_node && j.run.steps == 0;
-    if (j.status.phase != FleetPhase::running || saving) return;
+    if (j.status.phase != FleetPhase::running) return;
+    // It leaves a slow node, moves data, or sets up: what it does next is done at the new pace.
+    if (j.run.steps == 0) return;
     if (j.pace_changes_at < Instant::max()) return;
     const Duration elapsed = std::max(now() - j.run_since, j.run.setup());
     j.pace_changes_at = j.run_since + j.run.boundary_after(elapsed);
@@ -439,6 +512,12 @@ void FleetSimulation::change_pace(JobIndex index) {
     j.run_since = now();
     set_step(index);
     j.in_memory_on = j.status.held;
+    if (j.stage == Stage::working) {
+        record(j.slow_node == no_node ? "pace_changed" : "leaves_slow_node", index, "",
+               j.status.held.front().node, j.steps_left);
+        const bool save = j.in_memory == j.save_every || j.slow_node != no_node;
+        return save && j.in_memory > 0 ? begin_save(index) : begin_work(index);
+    }
     const RunPlan before = std::exchange(j.run, {});
     j.run.step = j.step.duration();
     if (j.slow_node != no_node) {
@@ -478,11 +557,19 @@ void FleetSimulation::end_run(JobIndex index) {
             change_pace(index);
             return;
         case RunEnd::left_slow_node:
-            settle_run(index, Unsaved::kept);
-            j.status.phase = FleetPhase::gathering;
-            scheduler_->failed(index, j.slow_node);
-            break;
+            left_slow_node(index);
+            return;
+        case RunEnd::stage_over:
+            end_stage(index);
+            return;
     }
+    decide_soon();
+}
+
+void FleetSimulation::left_slow_node(JobIndex index) {
+    settle_run(index, Unsaved::kept);
+    jobs_[index].status.phase = FleetPhase::gathering;
+    scheduler_->failed(index, jobs_[index].slow_node);
     decide_soon();
 }
 
@@ -493,6 +580,7 @@ void FleetSimulation::settle_run(JobIndex index, Unsaved unsaved) {
     jobs_[index].phase_since = now();
     engine_.cancel(jobs_[index].event);
     leave_links(index);
+    if (saves_) saves_->stop(index);
     if (job_strikes_) job_strikes_->stopped(index);
     if (run_.listener) run_.listener->stopped(index, now());
 }
@@ -511,7 +599,8 @@ void FleetSimulation::book_run(JobIndex index, Unsaved unsaved) {
     j.steps_left -= p.steps;
     for (const SharedLinks::Share& share : j.waits_for) {
         outcome_.contention_by.at(job(index).kind, job(share.job).kind) +=
-            seconds(j.step.contention) * share.share * static_cast<double>(p.steps * job(index).gpus);
+            seconds(j.step.contention) * share.share *
+            static_cast<double>(p.steps * job(index).gpus);
     }
     const std::int64_t open = p.steps - p.saved;
     if (p.saved > 0 || unsaved == Unsaved::kept) {

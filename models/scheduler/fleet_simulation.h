@@ -9,10 +9,14 @@
 #include "models/scheduler/fleet_job_strikes.h"
 #include "models/scheduler/fleet_progress.h"
 #include "models/scheduler/fleet_repair.h"
+#include "models/scheduler/fleet_saves.h"
 
 namespace railyard {
 
-class FleetSimulation : public Fleet, public CampaignEngine::Component, public FleetRepair::Owner {
+class FleetSimulation : public Fleet,
+                        public CampaignEngine::Component,
+                        public FleetRepair::Owner,
+                        public FleetSaves::Owner {
   public:
     FleetSimulation(CampaignEngine& engine, const FleetRun& run, FleetLedger& ledger);
     void start();
@@ -50,6 +54,7 @@ class FleetSimulation : public Fleet, public CampaignEngine::Component, public F
     void memory_lost(NodeIndex node) override;
     void corrupted(NodeIndex node, std::size_t corruption) override;
     void corruption_found(std::size_t corruption, NodeIndex node, const Strike& strike) override;
+    void transfer_over(JobIndex job) override;
 
   private:
     enum Kind : std::uint32_t {
@@ -67,7 +72,17 @@ class FleetSimulation : public Fleet, public CampaignEngine::Component, public F
         kinds,
     };
     // new_pace: another plan takes its place.
-    enum class RunEnd : std::uint8_t { done, limit, own_failure, new_pace, left_slow_node };
+    // stage_over: of a job that shares a store.
+    enum class RunEnd : std::uint8_t {
+        done,
+        limit,
+        own_failure,
+        new_pace,
+        left_slow_node,
+        stage_over
+    };
+    // What a run is doing. `whole`: all of it, with stalls that always take the same.
+    enum class Stage : std::uint8_t { whole, setting_up, restoring, working, saving };
     // What becomes of a job when its epilog is over.
     struct Next {
         bool waits = false;
@@ -77,7 +92,9 @@ class FleetSimulation : public Fleet, public CampaignEngine::Component, public F
     struct Job {
         FleetJobStatus status;
         RunPlan run;
-        Instant run_since{};  // of the plan: it began, or its pace has changed
+        Stage stage = Stage::whole;
+        std::int64_t save_every = 0;  // steps
+        Instant run_since{};          // of the plan: it began, or its pace has changed
         StepTime step;
         std::int64_t steps_left = 0;
         // Steps done and not saved, when it was suspended or its pace changed, what they took, and where.
@@ -85,7 +102,7 @@ class FleetSimulation : public Fleet, public CampaignEngine::Component, public F
         StepTime in_memory_time;
         Allocation in_memory_on;
         Instant own_failure = Instant::max();
-        Instant sends_from = Instant::max();  // of a run that shares links
+        Instant sends_from = Instant::max();        // of a run that shares links
         std::vector<SharedLinks::Share> waits_for;  // with this step
         Instant pace_changes_at = Instant::max();
         NodeIndex slow_node = no_node;  // that it leaves when its pace changes
@@ -131,12 +148,20 @@ class FleetSimulation : public Fleet, public CampaignEngine::Component, public F
     StepTime step_of(JobIndex job) const;
     void set_step(JobIndex job);
     std::vector<NodeIndex> nodes_of(JobIndex job) const;
+    void send_from(JobIndex job, Instant from);
     void join_links(JobIndex job);
     void leave_links(JobIndex job);
     void links_change_soon();
     void change_paces_on_links();
     Duration until_own_failure(JobIndex job);
     void expect_end(JobIndex job);
+    std::int64_t kept_steps(JobIndex job) const;
+    JobTransfers transfers_of(JobIndex job) const;
+    void begin_stage(JobIndex job, Stage stage, const RunPlan& plan);
+    void begin_work(JobIndex job);
+    void begin_save(JobIndex job);
+    void end_stage(JobIndex job);
+    void left_slow_node(JobIndex job);
     void end_run(JobIndex job);
     void change_pace_soon(JobIndex job);
     void change_pace(JobIndex job);
@@ -183,6 +208,7 @@ class FleetSimulation : public Fleet, public CampaignEngine::Component, public F
     JobIndex submitted_ = 0;
     JobIndex over_ = 0;
     bool deciding_ = false;
+    std::optional<FleetSaves> saves_;
     SharedLinks links_;
     bool links_changing_ = false;
     FleetBooks::Needs needs_;

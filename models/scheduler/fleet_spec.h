@@ -12,6 +12,7 @@
 #include "models/scheduler/kube_spec.h"
 #include "models/scheduler/mig.h"
 #include "models/scheduler/slurm_spec.h"
+#include "models/storage/store_service.h"
 #include "models/training/training.h"
 
 namespace railyard {
@@ -57,11 +58,25 @@ using PlacedStep = std::function<StepTime(const std::vector<NodeIndex>& nodes,
 using PlacedTraffic = std::function<std::shared_ptr<const StepTraffic>(
     const std::vector<NodeIndex>& nodes, HashSeed hashes)>;
 
+// What a job moves to and from a store that all jobs share.
+struct JobTransfers {
+    TransferSpec save;
+    TransferSpec restore;
+    Duration save_alone{};  // with the store to itself
+};
+struct FleetStore {
+    std::string name;
+    StoreSupply supply;
+};
+
 // What jobs of a kind have in common.
 struct FleetJobKind {
     std::string name;
     Duration checkpoint_interval{};  // of work; 0: nothing is saved, an end loses all
     Duration checkpoint_stall{};
+    // Of a job of so many GPUs on so many nodes, whose saves and restores move bytes; instead of a stall and a
+    // restore that take always the same.
+    std::function<JobTransfers(std::int64_t gpus, std::int64_t nodes)> transfers{};
     Duration restart{};  // each start: launch, imports, communicators
     Duration restore{};  // each start with a saved state: reading it back
     Rate
@@ -135,6 +150,7 @@ struct FleetSpec : NodeFailures {
     KubeSpec kube;
 
     std::vector<FleetJobKind> kinds;
+    std::vector<FleetStore> stores;           // that transfers name by their place
     std::vector<GpuRequest> requests = {{}};  // the first asks for nothing
     std::vector<std::string> trace_ids;       // of jobs from a file, as it has them
 

@@ -275,7 +275,8 @@ class DriftingPhases {
                     double out = 0;
                     for (std::size_t j = 0; j < n; ++j) {
                         const std::size_t d = digit(s, j);
-                        const std::size_t before = d > 0 ? s - radix[j] : s + (ways(j) - 1) * radix[j];
+                        const std::size_t before =
+                            d > 0 ? s - radix[j] : s + (ways(j) - 1) * radix[j];
                         in += chance[before] * rate(before, j);
                         out += rate(s, j);
                     }
@@ -556,7 +557,8 @@ std::vector<double> joint_window(std::span<const StepTraffic> jobs,
             spend(r.computing_s, 1);
             spend(r.sending_s, r.pace);
             if (r.computing_s > 0 || r.sending_s > 0) continue;
-            const std::size_t following = r.part == Sharing::nowhere ? sharing.first(j) : r.part + 1;
+            const std::size_t following =
+                r.part == Sharing::nowhere ? sharing.first(j) : r.part + 1;
             if (following < sharing.first(j + 1)) {
                 r.part = following;
                 r.sending_s = sharing.parts()[following].traffic->busy_s;
@@ -570,7 +572,8 @@ std::vector<double> joint_window(std::span<const StepTraffic> jobs,
         }
     }
     std::vector<double> out;
-    for (const Running& r : running) out.push_back(r.sum_s / static_cast<double>(length.steps - length.warm_up));
+    for (const Running& r : running)
+        out.push_back(r.sum_s / static_cast<double>(length.steps - length.warm_up));
     return out;
 }
 

@@ -59,9 +59,7 @@ class SharedLinks {
         double load_bytes_per_s = 0;  // of all its jobs, each in the part that sends most
         std::vector<Member> jobs;
 
-        bool can_be_full() const {
-            return load_bytes_per_s > capacity_bytes_per_s * (1 + 1e-6);
-        }
+        bool can_be_full() const { return load_bytes_per_s > capacity_bytes_per_s * (1 + 1e-6); }
     };
 
     void change_links(Member job, bool joins);
@@ -84,7 +82,7 @@ struct WindowLength {
     double jitter = 0;          // standard deviation of a step's bare computing over its mean
     std::uint64_t seed = 0;
 };
-std::vector<double> joint_window(std::span<const StepTraffic> jobs, std::span<const double> offset_s,
-                                 const WindowLength& length);
+std::vector<double> joint_window(std::span<const StepTraffic> jobs,
+                                 std::span<const double> offset_s, const WindowLength& length);
 
 }  // namespace railyard

@@ -29,7 +29,8 @@ StepTraffic traffic_of(const Job& job) {
     TrafficPart part;
     part.busy_s = job.sending_s;
     part.loads.flow_bytes_per_s = job.flow_bytes_per_s;
-    for (const LinkId link : job.links) part.loads.links.push_back({link, job.flows, link_bytes_per_s});
+    for (const LinkId link : job.links)
+        part.loads.links.push_back({link, job.flows, link_bytes_per_s});
     for (const double slowdown : traffic_slowdowns()) {
         part.longer_s.push_back(step(slowdown) - out.step_s);
     }
@@ -65,8 +66,8 @@ std::vector<double> drifting_window(const std::vector<Job>& jobs) {
             const double turn = 0.6180339887 * (i + 1) * static_cast<double>(j + 1);
             offset[j] = traffic[j].step_s * 2 * (turn - std::floor(turn));
         }
-        const std::vector<double> steps = joint_window(
-            traffic, offset, {.jitter = 0.05, .seed = static_cast<std::uint64_t>(i)});
+        const std::vector<double> steps =
+            joint_window(traffic, offset, {.jitter = 0.05, .seed = static_cast<std::uint64_t>(i)});
         for (std::size_t j = 0; j < jobs.size(); ++j) sum[j] += steps[j] / places;
     }
     return sum;
@@ -93,8 +94,9 @@ TEST_CASE("jobs that always send share their link; one that hardly does is hardl
 TEST_CASE("more flows are more of a link") {
     // Three flows to one, each with as much as all others: three quarters and one quarter of the link.
     const double each = link_bytes_per_s / 3;
-    const std::vector<double> steps = steps_of({{.sending_s = 1, .flows = 3, .flow_bytes_per_s = each},
-                                                {.sending_s = 1, .flow_bytes_per_s = link_bytes_per_s}});
+    const std::vector<double> steps =
+        steps_of({{.sending_s = 1, .flows = 3, .flow_bytes_per_s = each},
+                  {.sending_s = 1, .flow_bytes_per_s = link_bytes_per_s}});
     CHECK(steps[0] == doctest::Approx(4.0 / 3));
     CHECK(steps[1] == doctest::Approx(4));
 }

@@ -114,6 +114,61 @@ void print_sizes(const CampaignResult& r) {
     if (any) fmt::print("\n{}", table.text());
 }
 
+// Shares are of the time of the GPUs that jobs of the kind held.
+void print_kinds(const FleetScenario& fleet, const CampaignResult& r) {
+    const std::vector<FleetJobKind>& kinds = fleet.spec.kinds;
+    if (kinds.size() < 2) return;
+    constexpr auto right = Table::Align::right;
+    const auto of = [&](const char* metric, std::size_t k) {
+        return r.metric(metric + fleet.kind_key(k)).summary.mean;
+    };
+    struct Column {
+        const char* title;
+        const char* metric;
+        bool always;
+    };
+    std::vector<Column> shares = {{"productive", "goodput_kind_", true},
+                                  {"saving", "checkpoint_stall_kind_", false},
+                                  {"lost work", "lost_work_kind_", false},
+                                  {"contention", "contention_kind_", false}};
+    std::erase_if(shares, [&](const Column& column) {
+        for (std::size_t k = 0; k < kinds.size(); ++k) {
+            if (column.always || of(column.metric, k) > 0) return false;
+        }
+        return true;
+    });
+    std::vector<Table::Column> columns = {
+        {"kind"}, {"jobs", right}, {"wait", right}, {"JCT", right}, {"slowdown", right}};
+    for (const Column& column : shares) columns.push_back({column.title, right});
+    Table table(columns);
+    const auto time = [](double v) { return std::isnan(v) ? std::string("-") : time_text(v); };
+    const auto share = [](double v) { return std::isnan(v) ? std::string("-") : percent(v); };
+    for (std::size_t k = 0; k < kinds.size(); ++k) {
+        const double slowdown = of("bounded_slowdown_mean_kind_", k);
+        std::vector<std::string> row = {
+            kinds[k].name, count_text(of("jobs_kind_", k)), time(of("wait_mean_kind_", k)),
+            time(of("jct_mean_kind_", k)),
+            std::isnan(slowdown) ? "-" : fmt::format("{:.2f}", slowdown)};
+        for (const Column& column : shares) row.push_back(share(of(column.metric, k)));
+        table.add(row);
+    }
+    fmt::print("\n{}", table.text());
+    for (std::size_t k = 0; k < kinds.size(); ++k) {
+        if (!(of("contention_kind_", k) > 0)) continue;
+        std::string by;
+        for (std::size_t other = 0; other < kinds.size(); ++other) {
+            if (!kinds[other].traffic) continue;
+            const double part = r.metric(fmt::format("contention_kind_{}_by_{}", fleet.kind_key(k),
+                                                     fleet.kind_key(other)))
+                                    .summary.mean;
+            if (part > 0)
+                by += fmt::format("{}{} {}", by.empty() ? "" : ", ", kinds[other].name,
+                                  percent(part));
+        }
+        fmt::print("  {} waits on shared links for: {}\n", kinds[k].name, by);
+    }
+}
+
 void print_refused(const CampaignResult& r) {
     std::map<std::string, std::int64_t> reasons;
     for (const RefusedJob& job : r.refused) ++reasons[job.reason];
@@ -170,6 +225,7 @@ void print_fleet(const Scenario& s, const CampaignResult& r) {
     }
     fmt::print("\n{}", table.text());
     print_waits(r);
+    print_kinds(*s.fleet, r);
     print_ends(r);
     print_nodes(r);
     print_refused(r);

@@ -1,0 +1,132 @@
+// Jobs that save to one store: what sharing it costs, by hand, and nothing else changes.
+
+#include <doctest/doctest.h>
+
+#include "tests/models/small_fleet.h"
+
+using namespace railyard;
+using std::chrono_literals::operator""s;
+using std::chrono_literals::operator""min;
+using std::chrono_literals::operator""h;
+
+namespace {
+
+constexpr Bandwidth own_rate = Bandwidth::bits_per_second(8'000'000'000);  // of one job
+
+// Each save takes 10 min alone, each restore 5.
+struct Sharing : SmallFleet {
+    Sharing(std::int64_t nodes, std::size_t causes, Bandwidth store) : SmallFleet(nodes, causes) {
+        StoreSupply supply;
+        supply.read = supply.write = store;
+        spec.stores = {{"store", supply}};
+        spec.kinds[0].checkpoint_interval = 1h;
+        spec.kinds[0].transfers = [](std::int64_t, std::int64_t) {
+            JobTransfers out;
+            out.save.bytes = Bytes::of(600'000'000'000);
+            out.restore.bytes = Bytes::of(300'000'000'000);
+            out.restore.direction = Direction::read;
+            out.save.cap = out.restore.cap = own_rate;
+            out.save_alone = 10min;
+            return out;
+        };
+    }
+    // The same with saves and restores that take what they take alone.
+    void forget_the_store() {
+        spec.stores.clear();
+        spec.kinds[0].transfers = {};
+        spec.kinds[0].checkpoint_stall = 10min;
+        spec.kinds[0].restore = 5min;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("with room for all a shared store is what fixed stalls are") {
+    for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+        Sharing f(6, 2, own_rate * std::int64_t{100});
+        f.spec.kinds[0].restart = 3min;
+        f.spec.health.prolog_time = 1min;
+        f.spec.kinds[0].own_failure_rate_per_gpu = Rate{1.0 / (8 * 40 * 3600.0)};
+        const auto job = static_cast<Duration::rep>(seed);
+        for (int i = 0; i < 9; ++i)
+            f.submit(i % 2 == 0 ? 8 : 16, (3 + i) * 1h + job * 7s, i * 11min);
+        f.inject(3h + 25min + 3s, 0);
+        f.inject(5h + 4min + 17s, 1);
+        f.inject(9h + 40min + 31s, 2, 1);  // at no instant at which a save ends
+        f.causes[0].detection = 5min;
+        SUBCASE("nodes that break") {}
+        SUBCASE("slow parts, some of which are left") {
+            f.spec.slowdowns = {0.5};
+            f.causes[1].slow = SlowPart{};
+            f.spec.search.check_every = 2h;
+        }
+        SUBCASE("silent corruption") {
+            f.causes[1].silent = true;
+            f.causes[1].detection = 2h;
+        }
+        CAPTURE(seed);
+        const FleetRunResult shared = f.run(60h, seed);
+        f.forget_the_store();
+        const FleetRunResult fixed = f.run(60h, seed);
+        for (std::size_t c = 0; c < category_count; ++c) {
+            CAPTURE(category_name(static_cast<Category>(c)));
+            CHECK(node_hours(shared, static_cast<Category>(c)) ==
+                  doctest::Approx(node_hours(fixed, static_cast<Category>(c))).epsilon(1e-9));
+        }
+        for (std::size_t j = 0; j < f.jobs.jobs.size(); ++j) {
+            CAPTURE(j);
+            CHECK(shared.outcome.runs[j].end == fixed.outcome.runs[j].end);
+            CHECK(shared.outcome.runs[j].kept == fixed.outcome.runs[j].kept);
+            CHECK(shared.outcome.runs[j].interruptions == fixed.outcome.runs[j].interruptions);
+        }
+    }
+}
+
+TEST_CASE("jobs that save at once each take as many times as long as there are") {
+    for (const std::int64_t n : {1, 2, 7, 40}) {
+        Sharing f(n, 0, own_rate);
+        for (std::int64_t i = 0; i < n; ++i) f.submit(8, 3h);
+        const FleetRunResult r = f.run(1000h);
+        for (const FleetJobRun& run : r.outcome.runs) {
+            const Duration late = run.end - Instant(3h + n * 20min);
+            CHECK(late > Duration(-10'000));  // rates are whole bits per second
+            CHECK(late < Duration(10'000));
+        }
+        CHECK(node_hours(r, Category::checkpoint_stall) ==
+              doctest::Approx(static_cast<double>(n * n) / 3).epsilon(1e-9));
+    }
+}
+
+TEST_CASE("jobs that save one after another are not in each other's way") {
+    Sharing f(4, 0, own_rate);
+    for (int i = 0; i < 4; ++i) f.submit(8, 3h, i * 12min);
+    const FleetRunResult r = f.run(1000h);
+    for (int i = 0; i < 4; ++i) {
+        CHECK(r.outcome.runs[static_cast<std::size_t>(i)].end == Instant(i * 12min + 3h + 20min));
+    }
+}
+
+TEST_CASE("a save that a failure breaks off is lost, and leaves the store to the others") {
+    Sharing f(3, 1, own_rate);
+    f.submit(8, 90min);
+    f.submit(8, 90min);
+    f.inject(1h + 10min, 1);  // both have written half
+    const FleetRunResult r = f.run(100h);
+    CHECK(r.outcome.runs[0].end == Instant(1h + 10min + 5min + 30min));
+    CHECK(node_hours(r, Category::lost_work) == doctest::Approx(1).epsilon(1e-9));
+    // Begins again, with nothing to read.
+    CHECK(r.outcome.runs[1].end == Instant(1h + 10min + 90min + 10min));
+}
+
+TEST_CASE("restores share the store as well") {
+    Sharing f(2, 1, own_rate);
+    f.causes[0].remedy = Remedy::restart;
+    f.submit(8, 90min);
+    f.submit(8, 90min);
+    f.inject(1h + 25min, 0);  // five minutes after the save of both
+    f.inject(1h + 25min, 1);
+    const FleetRunResult r = f.run(100h);
+    for (const FleetJobRun& run : r.outcome.runs)
+        CHECK(run.end == Instant(1h + 25min + 10min + 30min));
+    CHECK(node_hours(r, Category::restore) == doctest::Approx(2.0 / 6).epsilon(1e-9));
+}
