@@ -23,6 +23,23 @@ constexpr Duration campaign_length_max = time_max;
 // How a replica ended. `stuck` and `limit` mark a result that is not what was asked for.
 enum class Ending : std::uint8_t { complete, stuck, limit };
 
+// What became of a job of many.
+struct JobRecord {
+    std::string name;  // its trace's own id, or its place
+    std::string kind;
+    std::string state;  // how it ended; running; waiting
+    std::int64_t gpus = 0;
+    std::int64_t starts = 0;
+    std::int64_t interruptions = 0;
+    double submit_s = 0;
+    double start_s = 0;  // the first; not a number before it
+    double end_s = 0;    // likewise
+    double wait_s = 0;   // until the first start, or the campaign's end
+    double held_s = 0;   // with all its GPUs
+    double kept_s = 0;   // steps that were kept
+    double contention_s = 0;
+};
+
 struct ReplicaResult {
     // The compiler's own, made once, in campaign.cpp: each source that uses one would make them again.
     ReplicaResult();
@@ -49,6 +66,7 @@ struct ReplicaResult {
     std::uint64_t outcome = 0;     // digest of the ledger and the counts
     std::vector<Metric> metrics;
     std::vector<CampaignEvent> log;   // when asked for
+    std::vector<JobRecord> jobs;      // of a fleet, likewise
     std::vector<RefusedJob> refused;  // of a fleet, by number of submission
 };
 

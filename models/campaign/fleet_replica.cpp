@@ -242,6 +242,32 @@ std::vector<Metric> metrics_of(const Scenario& s, const FleetJobs& jobs, const F
     return out;
 }
 
+std::vector<JobRecord> job_records(const FleetSpec& spec, const FleetJobs& jobs,
+                                   const FleetOutcome& outcome, Instant end) {
+    std::vector<JobRecord> out;
+    const auto clock = [](Instant at) { return seconds(at.time_since_epoch()); };
+    constexpr double none = std::numeric_limits<double>::quiet_NaN();
+    for (std::size_t i = 0; i < static_cast<std::size_t>(outcome.submitted); ++i) {
+        const FleetJob& job = jobs.jobs[i];
+        const FleetJobRun& run = outcome.runs[i];
+        JobRecord& record = out.emplace_back();
+        record.name = spec.name_of(job);
+        record.kind = spec.kinds[job.kind].name;
+        record.state = run.over ? job_end_name(run.how) : run.started ? "running" : "waiting";
+        record.gpus = job.gpus;
+        record.starts = run.starts;
+        record.interruptions = run.interruptions;
+        record.submit_s = clock(job.submit);
+        record.start_s = run.started ? clock(run.first_start) : none;
+        record.end_s = run.over ? clock(run.end) : none;
+        record.wait_s = seconds(waited_until(run, end) - job.submit);
+        record.held_s = seconds(run.held);
+        record.kept_s = seconds(run.kept);
+        record.contention_s = seconds(run.contention);
+    }
+    return out;
+}
+
 }  // namespace
 
 ReplicaResult run_fleet_replica(const Scenario& s, std::int64_t index, bool log_events) {
@@ -304,6 +330,9 @@ ReplicaResult run_fleet_replica(const Scenario& s, std::int64_t index, bool log_
     }
     result.outcome = outcome.value();
     result.metrics = metrics_of(s, jobs, r);
+    if (log_events) {
+        result.jobs = job_records(spec, jobs, r.outcome, Instant(result.simulated));
+    }
     add_node_counts(s, r.outcome.nodes, result.metrics);
     const NodesDraw draw = peak.draw();
     result.energy =

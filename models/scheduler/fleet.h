@@ -27,6 +27,7 @@ struct FleetJobRun {
     std::int64_t interruptions = 0;  // by failures, of a node or its own
     Duration held{};                 // all its GPUs
     Duration kept{};                 // steps that were kept
+    Duration contention{};           // of all its steps: waiting for others on shared links
 };
 
 // For tests, and for what is built on a fleet.

@@ -597,6 +597,7 @@ void FleetSimulation::book_run(JobIndex index, Unsaved unsaved) {
     book(index, gpus, Category::checkpoint_stall, p.stall);
     outcome_.runs[index].held += elapsed;
     j.steps_left -= p.steps;
+    outcome_.runs[index].contention += j.step.contention * p.steps;
     for (const SharedLinks::Share& share : j.waits_for) {
         outcome_.contention_by.at(job(index).kind, job(share.job).kind) +=
             seconds(j.step.contention) * share.share *

@@ -21,6 +21,7 @@
 #include "tools/cli/terminal.h"
 #include "tools/cli/terminal_observer.h"
 #include "tools/program/json_text.h"
+#include "tools/program/output_file.h"
 #include "tools/results/saved_run.h"
 #include "tools/study/verdict_estimates.h"
 
@@ -328,6 +329,7 @@ struct RunArguments {
     std::string path;
     ScenarioChanges changes;
     std::string db;
+    std::string jobs_out;
     unsigned threads = 1;
     bool json = false;
     bool quiet_estimates = false;
@@ -352,6 +354,9 @@ std::optional<RunArguments> parse_run(const std::vector<std::string>& arguments)
                "Write runs, metrics, ledger and events to this SQLite file");
     line.add()("db-events", po::value<std::int64_t>()->default_value(1),
                "Write the events of this many replicas to the database");
+    line.add()(
+        "jobs-out", po::value<std::string>(),
+        "Write what became of each job of the first replica, of many jobs, to this CSV file");
     line.add()("no-estimates", "Leave out what the answer hangs on (it takes some more replicas)");
     const auto values = line.parse(arguments);
     if (!values) return std::nullopt;
@@ -387,6 +392,11 @@ std::optional<RunArguments> parse_run(const std::vector<std::string>& arguments)
         if (out.db.empty()) throw ScenarioError("--db: expected a file name, found nothing");
         out.logged_replicas = logged;
     }
+    if (values->count("jobs-out")) {
+        out.jobs_out = (*values)["jobs-out"].as<std::string>();
+        if (out.jobs_out.empty())
+            throw ScenarioError("--jobs-out: expected a file name, found nothing");
+    }
     return out;
 }
 
@@ -403,21 +413,33 @@ int cmd_run(const std::vector<std::string>& arguments) {
                    scenario.no_path);
         return exit_stuck;
     }
+    if (!args->jobs_out.empty() && !scenario.fleet) {
+        throw ScenarioError("--jobs-out: the scenario has one job",
+                            "it is for scenarios with [scheduler]");
+    }
     SavedRun saved(args->db, scenario, text, args->changes.settings);
+    std::string jobs;
     CampaignResult result;
     {
         Progress progress("replicas");
         CampaignOptions options;
         options.threads = args->threads;
         options.logged_replicas = args->logged_replicas;
+        if (!args->jobs_out.empty()) {
+            options.logged_replicas = std::max<std::int64_t>(options.logged_replicas, 1);
+        }
         options.cancelled = &interrupted();
         options.progress = [&](std::int64_t done, std::int64_t total) {
             progress.update(done, total);
         };
-        options.finished = [&](const ReplicaResult& replica) { saved.add(replica); };
+        options.finished = [&](const ReplicaResult& replica) {
+            saved.add(replica);
+            if (replica.index == 0 && !args->jobs_out.empty()) jobs = jobs_csv(replica.jobs);
+        };
         result = run_campaign(scenario, options);
     }
     saved.finish(result);
+    if (!jobs.empty()) write_file(args->jobs_out, jobs, {args->path});
     if (result.replicas == 0) {
         fmt::print(stderr, "railyard: interrupted before the first replica was finished\n");
         return exit_interrupted;

@@ -153,6 +153,7 @@ void print_kinds(const FleetScenario& fleet, const CampaignResult& r) {
         table.add(row);
     }
     fmt::print("\n{}", table.text());
+    bool drifts = false;
     for (std::size_t k = 0; k < kinds.size(); ++k) {
         if (!(of("contention_kind_", k) > 0)) continue;
         std::string by;
@@ -166,7 +167,9 @@ void print_kinds(const FleetScenario& fleet, const CampaignResult& r) {
                                   percent(part));
         }
         fmt::print("  {} waits on shared links for: {}\n", kinds[k].name, by);
+        drifts = true;
     }
+    if (drifts) fmt::print("  (taken: steps of different jobs drift against each other)\n");
 }
 
 void print_refused(const CampaignResult& r) {
@@ -230,6 +233,29 @@ void print_fleet(const Scenario& s, const CampaignResult& r) {
     print_nodes(r);
     print_refused(r);
     print_sizes(r);
+}
+
+std::string jobs_csv(const std::vector<JobRecord>& jobs) {
+    std::string out =
+        "job,kind,gpus,submit_s,start_s,end_s,wait_s,state,starts,interruptions,held_s,kept_s,"
+        "contention_s\n";
+    const auto cell = [](const std::string& text) {
+        if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+        std::string quoted = "\"";
+        for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+        return quoted + "\"";
+    };
+    const auto time = [](double s) {
+        return std::isnan(s) ? std::string() : fmt::format("{:.3f}", s);
+    };
+    for (const JobRecord& job : jobs) {
+        out +=
+            fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", cell(job.name), cell(job.kind),
+                        job.gpus, time(job.submit_s), time(job.start_s), time(job.end_s),
+                        time(job.wait_s), job.state, job.starts, job.interruptions,
+                        time(job.held_s), time(job.kept_s), time(job.contention_s));
+    }
+    return out;
 }
 
 }  // namespace railyard

@@ -9,5 +9,7 @@ namespace railyard {
 std::string failures_text(const Scenario& scenario);
 void print_fleet_design(const Scenario& scenario);
 void print_fleet(const Scenario& scenario, const CampaignResult& result);
+// A table of its jobs: one line each, with a header.
+std::string jobs_csv(const std::vector<JobRecord>& jobs);
 
 }  // namespace railyard
