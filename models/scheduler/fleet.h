@@ -42,8 +42,8 @@ class FleetListener {
     virtual void promised(JobIndex job, Instant now, Instant start) = 0;
 };
 
-// GPU seconds of steps that jobs of a kind waited for those of another on links that they share, also of steps
-// that were lost later.
+// GPU seconds that jobs of a kind waited for those of another on links that they share, also in steps that
+// were lost later.
 class ContentionByKind {
   public:
     explicit ContentionByKind(std::size_t kinds = 0) : kinds_(kinds), gpu_s_(kinds * kinds) {}

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "models/scheduler/fleet_spec.h"
-#include "models/storage/store_service.h"
+#include "models/storage/storage.h"
 
 namespace railyard {
 

@@ -200,8 +200,8 @@ class DriftingPhases {
 
     double busy_s(std::size_t part) const { return sharing_.parts()[part].traffic->busy_s; }
     std::size_t ways(std::size_t job) const { return 1 + jobs_[job]->parts.size(); }
-    // Of a step at the present slowdowns, what the job doesn't send: nothing at least, where parts of one job
-    // run at once.
+    // Of a step at the present slowdowns, what the job doesn't send: nothing at least, where parts of one
+    // job run at once.
     double idle_s(std::size_t job) const {
         const double step = jobs_[job]->step_s + pause_s_[job] + longer_s(job);
         double idle = step;
@@ -240,8 +240,8 @@ class DriftingPhases {
         }
     }
 
-    // The Markov chain of all jobs' phases, by Gauss and Seidel's sweeps. State s has for each job, as digits, 0
-    // for not sending or 1 + its part.
+    // The Markov chain of all jobs' phases, by Gauss and Seidel's sweeps. State s has for each job, as
+    // digits, 0 for not sending or 1 + its part.
     void solve_chain(std::size_t states) {
         const std::size_t n = jobs_.size();
         std::vector<Moment> moments(states);

@@ -1,17 +1,17 @@
 #pragma once
 // How much longer the steps of jobs take that send over the same links.
 //
-// Model. A job sends nothing for a while, then each of its traffic's parts. While several jobs send, the links
-// between switches are shared max-min fairly by flow: the flows of a part keep one pace, and none is faster than
-// it would be alone. Phases drift against each other, so the jobs together are a Markov chain: a phase ends at
-// the rate that its pace gives it. A part's slowdown is its time a step over that which it takes alone. On one
-// link that jobs share equally the chain has a product form, which holds whatever the phases' lengths are
-// (processor sharing): two equal jobs of computing c and sending m take (c^2 + 2cm + 2m^2) / (c + m), between
-// c + m (they take turns) and c + 2m (they send together). Of more than 1,024 states 256 are drawn, with the
-// others' shares of time as an arriving part finds them (Schweitzer's approximation of mean value analysis).
-// A link that all its jobs together can't fill binds nobody: jobs that share no link that can be full keep
-// their step exactly.
-// Ignored: parts of one job that send at once; that routes avoid what others load; phases that lock.
+// Model. A job sends nothing for a while, then each of its traffic's parts. While several jobs send, the
+// links between switches are shared max-min fairly by flow: the flows of a part keep one pace, and none
+// is faster than it would be alone. Phases drift against each other, so the jobs together are a Markov
+// chain: a phase ends at the rate that its pace gives it. A part's slowdown is its time a step over that
+// which it takes alone. On one link that jobs share equally the chain has a product form, which holds
+// whatever the phases' lengths are (processor sharing): two equal jobs of computing c and sending m take
+// (c^2 + 2cm + 2m^2) / (c + m), between c + m (they take turns) and c + 2m (they send together). Of more
+// than 1,024 states 256 are drawn, with the others' shares of time as an arriving part finds them
+// (Schweitzer's approximation of mean value analysis). A link that all its jobs together can't fill binds
+// nobody: jobs that share no link that can be full keep their step exactly. Ignored: parts of one job
+// that send at once; that routes avoid what others load; phases that lock.
 
 #include <cstdint>
 #include <map>
@@ -32,8 +32,8 @@ class SharedLinks {
     void join(Member job, std::shared_ptr<const StepTraffic> traffic, double pause_s);
     void leave(Member job);
     bool has(Member job) const { return members_.contains(job); }
-    // Brings slowdowns up to date. Those whose step is other by more than step_tolerance than when they were
-    // last named, ascending.
+    // Brings slowdowns up to date. Those whose step is other by more than step_tolerance than when they
+    // were last named, ascending.
     std::vector<Member> settle();
 
     // Seconds that a step of the job takes longer than alone, as of the last settle().
@@ -73,9 +73,9 @@ class SharedLinks {
 
 constexpr double step_tolerance = 1e-3;
 
-// The same jobs in a window in which each step of each is simulated: first the computing that nothing hides,
-// then each part in turn with what it hides behind. `offset_s`: when each job's first step begins. Mean seconds
-// of the steps of each job.
+// The same jobs in a window in which each step of each is simulated: first the computing that nothing
+// hides, then each part in turn with what it hides behind. `offset_s`: when each job's first step begins.
+// Mean seconds of the steps of each job.
 struct WindowLength {
     std::int64_t warm_up = 20;  // steps of each job that don't count
     std::int64_t steps = 120;   // of each, these included

@@ -1,10 +1,11 @@
 #pragma once
 // What a training step sends between switches, and how much longer it takes when that is slow.
 //
-// Each kind of collective whose traffic passes between switches (a communicator of the plan, all of its groups
-// at once) is one part. Its busy time is what its bytes take at the rate that it has alone, whether anything
-// hides it or not. The step with one part slowed down is the step model's, with that communicator's network
-// slower; slowdowns of several parts add up. NCCL chooses algorithms as if it were alone.
+// Each kind of collective whose traffic passes between switches (a communicator of the plan, all of its
+// groups at once) is one part. Its busy time is what its bytes take at the rate that it has alone,
+// whether anything hides it or not. The step with one part slowed down is the step model's, with that
+// communicator's network slower; slowdowns of several parts add up. NCCL chooses algorithms as if it were
+// alone.
 
 #include <vector>
 

@@ -1,0 +1,111 @@
+// Jobs whose steps become slower or faster while they run: slow parts, and links that jobs share.
+
+#include <utility>
+
+#include "models/scheduler/fleet_simulation.h"
+
+namespace railyard {
+
+// ---- links that jobs share ----
+
+void FleetSimulation::send_from(JobIndex index, Instant from) {
+    if (!spec().kinds[job(index).kind].traffic || links_.has(index)) return;
+    jobs_[index].sends_from = from;
+    schedule(from, sends, index);
+}
+
+void FleetSimulation::join_links(JobIndex index) {
+    Job& j = jobs_[index];
+    // It may have stopped since, or be another run.
+    if (j.status.phase != FleetPhase::running || j.sends_from != now() || links_.has(index)) return;
+    const FleetJobKind& kind = spec().kinds[job(index).kind];
+    auto traffic = kind.traffic(nodes_of(index), run_.hashes);
+    if (!traffic || traffic->parts.empty()) return;
+    const Duration stall = kind.transfers ? transfers_of(index).save_alone : kind.checkpoint_stall;
+    const double every = static_cast<double>(j.save_every);
+    links_.join(index, std::move(traffic), every > 0 ? seconds(stall) / every : 0);
+    links_change_soon();
+}
+
+void FleetSimulation::leave_links(JobIndex index) {
+    jobs_[index].sends_from = Instant::max();
+    if (!links_.has(index)) return;
+    links_.leave(index);
+    links_change_soon();
+}
+
+// Once for all that comes and goes at an instant.
+void FleetSimulation::links_change_soon() {
+    if (links_changing_) return;
+    links_changing_ = true;
+    schedule(now(), links_change, 0);
+}
+
+void FleetSimulation::change_paces_on_links() {
+    links_changing_ = false;
+    for (const JobIndex index : links_.settle()) change_pace_soon(index);
+}
+
+// ---- slow parts ----
+
+void FleetSimulation::pace_changed(NodeIndex node) {
+    for (const JobIndex index : cluster_.node(node).jobs) change_pace_soon(index);
+}
+
+// Those that save leave it, as their scheduler has it; the others go on to their end.
+void FleetSimulation::leave_slow_node(NodeIndex node) {
+    book_free();
+    for (const JobIndex index : cluster_.node(node).jobs) {
+        const FleetJobKind& kind = spec().kinds[job(index).kind];
+        Job& j = jobs_[index];
+        if (j.status.phase != FleetPhase::running || j.slow_node != no_node) continue;
+        if (!kind.requeue || kind.checkpoint_interval == Duration{}) continue;
+        j.slow_node = node;
+        change_pace_soon(index);
+    }
+}
+
+// At the end of the step, or the stall, that is under way.
+void FleetSimulation::change_pace_soon(JobIndex index) {
+    Job& j = jobs_[index];
+    if (j.status.phase != FleetPhase::running) return;
+    // It leaves a slow node, moves data, or sets up: what it does next is done at the new pace.
+    if (j.run.steps == 0) return;
+    if (j.pace_changes_at < Instant::max()) return;
+    const Duration elapsed = std::max(now() - j.run_since, j.run.setup());
+    j.pace_changes_at = j.run_since + j.run.boundary_after(elapsed);
+    engine_.cancel(j.event);
+    expect_end(index);
+}
+
+void FleetSimulation::change_pace(JobIndex index) {
+    Job& j = jobs_[index];
+    j.pace_changes_at = Instant::max();
+    const std::int64_t into = j.run.after(now() - j.run_since).steps + j.run.done;
+    book_run(index, Unsaved::held_in_memory);
+    const FleetJobKind& kind = spec().kinds[job(index).kind];
+    j.run_since = now();
+    set_step(index);
+    j.in_memory_on = j.status.held;
+    if (j.stage == Stage::working) {
+        record(j.slow_node == no_node ? "pace_changed" : "leaves_slow_node", index, "",
+               j.status.held.front().node, j.steps_left);
+        const bool save = j.in_memory == j.save_every || j.slow_node != no_node;
+        return save && j.in_memory > 0 ? begin_save(index) : begin_work(index);
+    }
+    const RunPlan before = std::exchange(j.run, {});
+    j.run.step = j.step.duration();
+    if (j.slow_node != no_node) {
+        j.run.last_stall = kind.checkpoint_stall;
+    } else {
+        j.run.steps = j.steps_left;
+        j.run.interval = before.interval;
+        j.run.stall = before.stall;
+        j.run.done = before.interval > 0 ? into % before.interval : 0;
+    }
+    record(j.slow_node == no_node ? "pace_changed" : "leaves_slow_node", index, "",
+           j.status.held.front().node, j.steps_left);
+    expect_end(index);
+}
+
+}  // namespace railyard
