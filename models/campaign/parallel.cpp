@@ -84,7 +84,7 @@ void check_gpus(Section& parallel, const Scenario& s, bool data_given) {
 void check_memory(Section& parallel, const Scenario& s) {
     const ParameterBytes& bytes = s.parameter_bytes;
     const double needed = total_bytes(s.memory);
-    const double capacity = static_cast<double>(s.node.gpu.hbm_capacity.count());
+    const double capacity = static_cast<double>(s.node.gpu.usable_memory.count());
     if (needed <= capacity) return;
     std::string split;
     for (const MemoryUse& use : s.memory) {
@@ -177,19 +177,7 @@ Software read_job_software(Section& job, Catalogue& catalogue, Scenario& s) {
     } else {
         run_software(software, s.node);
     }
-    ParallelPlan& p = s.plan;
-    p.fused_attention = software.fused_attention;
-    p.fused_loss = software.fused_loss;
-    p.sequence_parallel = software.sequence_parallel;
-    p.overlap_data = software.overlap_data;
-    p.overlap_tensor = software.overlap_tensor;
-    p.overlap_pipeline = software.overlap_pipeline;
-    p.cuda_graphs = software.cuda_graphs;
-    p.gather_in_fp8 = software.gather_in_fp8;
-    p.reduce_in_fp32 = software.reduce_in_fp32;
-    p.fold_experts = software.fold_experts;
-    p.dispatch =
-        software.two_stage_dispatch ? ExpertDispatch::two_stage : ExpertDispatch::all_to_all;
+    take_habits(software, s.plan);
     return software;
 }
 
@@ -230,7 +218,7 @@ void read_recompute(Section& parallel, ParallelPlan& p) {
     std::vector<std::string> parts;
     parallel.read("recompute_parts", parts,
                   "Parts of a layer that are computed again besides: norms, activation, latent_up, "
-                  "feed_forward, experts",
+                  "feed_forward, experts, attention",
                   {.otherwise = "none"});
     const std::vector<std::string>& known = recompute_part_names();
     for (const std::string& part : parts) {

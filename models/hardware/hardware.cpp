@@ -93,6 +93,9 @@ Gpu read_gpu(Catalogue& c, const std::string& name) {
     }
     g.sms = c.integer("gpu", name, "sms");
     g.hbm_capacity = c.data("gpu", name, "hbm_capacity");
+    const double usable =
+        c.has("gpu", name, "usable_ratio") ? c.number("gpu", name, "usable_ratio") : 1;
+    g.usable_memory = Bytes::of(std::llround(usable * static_cast<double>(g.hbm_capacity.count())));
     g.hbm_bandwidth = c.bandwidth("gpu", name, "hbm_bandwidth");
     g.hbm_efficiency = c.has("gpu", name, "hbm_efficiency")
                            ? c.number("gpu", name, "hbm_efficiency")

@@ -34,7 +34,8 @@ struct Gpu {
     Flops mxfp8_achievable;
     Flops fp4_achievable;
     std::int64_t sms = 0;
-    Bytes hbm_capacity;
+    Bytes hbm_capacity;       // as it is sold
+    Bytes usable_memory;      // what a job can have of it, CUDA's own part included
     Bandwidth hbm_bandwidth;  // peak
     double hbm_efficiency = 0;
     Bandwidth nvlink_bandwidth;       // per direction, all links

@@ -50,8 +50,8 @@ const std::vector<std::string>& recompute_names() {
 }
 
 const std::vector<std::string>& recompute_part_names() {
-    static const std::vector<std::string> names = {"norms", "activation", "latent_up",
-                                                   "feed_forward", "experts"};
+    static const std::vector<std::string> names = {"norms",        "activation", "latent_up",
+                                                   "feed_forward", "experts",    "attention"};
     return names;
 }
 
@@ -315,23 +315,37 @@ double activation_bytes_per_layer(const TransformerModel& m, const ParallelPlan&
     const double tokens = p.rank_tokens();
     const double h = static_cast<double>(m.hidden);
     const double t = static_cast<double>(p.tensor);
-    if (p.recompute == Recompute::full) return 2 * tokens * h;
+    if (p.recompute == Recompute::full) return 2 * tokens * h / (p.sequence_parallel ? t : 1);
 
     const bool all_elementwise =
         p.recompute == Recompute::elementwise || p.recompute == Recompute::alternate;
-    const auto again = [&](unsigned part) {
-        return all_elementwise || (p.recompute_parts & part) != 0;
-    };
-    const bool elementwise_kept = !again(recompute_norms);
-    const bool activation_kept = !again(recompute_activation);
-    double inner = (m.glu ? 2 : 1) + (activation_kept ? 1 : 0);  // widths of a feed-forward
-    if ((p.recompute_parts & (experts ? recompute_experts : recompute_feed_forward)) != 0)
-        inner = 0;
-    double replicated = 2 * h + (m.parallel_block ? 0 : 2 * h);  // the residual inputs
-    if (elementwise_kept) replicated += 2 * h + (m.parallel_block ? 0 : 2 * h);  // norms' outputs
+    const auto again = [&](unsigned part) { return (p.recompute_parts & part) != 0; };
+    const bool elementwise_kept = !all_elementwise && !again(recompute_norms);
+    const bool activation_kept = !all_elementwise && !again(recompute_activation);
+    // Of what a product multiplies by weights that need gradients: kept as it is read.
+    const double input_bytes =
+        p.adapter_rank > 0 ? 0 : std::min(2.0, std::ceil(element_bytes(p.precision)));
+    // "alternate" keeps the outputs of every second product.
+    const double output_bytes = p.recompute == Recompute::alternate ? 1 : 2;
+    const bool narrow = p.keep_in_fp8 && p.precision != Precision::bf16;
+    // Bytes for each width of a feed-forward: what its activation function reads, and what it writes.
+    double inner =
+        (narrow ? 1 : output_bytes) * (m.glu ? 2 : 1) + (activation_kept ? input_bytes : 0);
+    if (again(experts ? recompute_experts : recompute_feed_forward)) inner = 0;
+    const bool attention_kept = !again(recompute_attention);
+    // The residual inputs.
+    double replicated = 2 * h + (m.parallel_block || !attention_kept ? 0 : 2 * h);
+    // Norms' outputs are inputs of products; those of attention have adapters.
+    if (elementwise_kept) {
+        replicated +=
+            (p.adapter_rank > 0 ? 2 : input_bytes) * h + (m.parallel_block ? 0 : input_bytes * h);
+    }
     if (!m.glu) replicated += 2 * h;  // dropout masks, one byte each
-    double split = 2 * (m.query_width() + m.kv_width()) + 2 * m.value_width();
-    split += 2 * static_cast<double>(m.kv_heads * m.value_dim);
+    double split = attention_kept ? 2 * m.value_width() : 0;
+    if (!again(recompute_latent_up)) {
+        split += output_bytes * (m.query_width() + m.kv_width() +
+                                 static_cast<double>(m.kv_heads * m.value_dim));
+    }
     double whole = 0;  // what no rank of the tensor group leaves to another
     if (m.kv_rank > 0) {
         const double norms = elementwise_kept ? 2 : 1;
@@ -339,12 +353,12 @@ double activation_bytes_per_layer(const TransformerModel& m, const ParallelPlan&
                       static_cast<double>(m.rotary_dim));
     }
     if (experts) {
-        split += 2 * inner * static_cast<double>(m.shared_experts * m.expert_ffn);
+        split += inner * static_cast<double>(m.shared_experts * m.expert_ffn);
         whole += static_cast<double>(m.topk) * p.imbalance() *
-                 (2 * h * static_cast<double>(p.expert_tensor()) / t +
-                  2 * inner * static_cast<double>(m.expert_ffn) / t);
+                 (input_bytes * h * static_cast<double>(p.expert_tensor()) / t +
+                  inner * static_cast<double>(m.expert_ffn) / t);
     } else {
-        split += 2 * inner * static_cast<double>(m.ffn);
+        split += inner * static_cast<double>(m.ffn);
     }
     if (p.recompute == Recompute::none && !p.fused_attention) {
         split += 5 * static_cast<double>(m.heads * p.sequence_length);  // scores, softmax, its mask
@@ -368,7 +382,19 @@ struct StageMemory {
     }
 };
 
-constexpr double logit_bytes = 2 + 4;        // as multiplied, and in fp32 for the loss
+// As multiplied, and in fp32 for a loss that is not one kernel.
+double logit_bytes(const ParallelPlan& p) {
+    return p.fused_loss ? 2 : 2 + 4;
+}
+// With gradients that travel in the weights' precision they are added up in it.
+double gradient_bytes(const ParallelPlan& p, const ParameterBytes& bytes) {
+    return p.reduce_in_fp32 ? bytes.gradient : bytes.weight;
+}
+// Frozen weights of 8-bit products are kept as these read them.
+double weight_bytes(const ParallelPlan& p, const ParameterBytes& bytes) {
+    const bool narrow = p.adapter_rank > 0 && p.gather_in_fp8 && p.precision != Precision::bf16;
+    return narrow ? 1 : bytes.weight;
+}
 constexpr double output_gradient_bytes = 4;  // of the output matrix, before it is added up
 constexpr double gathered_layers = 2;        // the one in use and the one that is prefetched
 
@@ -386,9 +412,9 @@ StageMemory stage_memory(const TransformerModel& m, const ParallelPlan& p,
         return each * (out.params.common / (shared ? shards : 1) +
                        out.params.routed / (shared ? expert_shards : 1));
     };
-    out.weights = held(bytes.weight, p.zero >= 3);
+    out.weights = held(weight_bytes(p, bytes), p.zero >= 3);
     if (p.adapter_rank == 0) {
-        out.gradients = held(bytes.gradient, p.zero >= 2);
+        out.gradients = held(gradient_bytes(p, bytes), p.zero >= 2);
         out.optimizer = held(bytes.optimizer, p.zero >= 1);
     }
     if (p.zero >= 3) {
@@ -418,7 +444,7 @@ StageMemory stage_memory(const TransformerModel& m, const ParallelPlan& p,
     out.activations = out.in_flight * activations;
     if (run.first == p.pipeline - 1) {
         const double words = static_cast<double>(m.vocab) / t;
-        out.logits = words * (p.rank_tokens() * logit_bytes +
+        out.logits = words * (p.rank_tokens() * logit_bytes(p) +
                               static_cast<double>(m.hidden) * output_gradient_bytes);
     }
     out.reserved = static_cast<double>(gpu.reserved_memory.count());
@@ -453,8 +479,8 @@ std::vector<MemoryUse> memory_per_gpu(const TransformerModel& m, const ParallelP
     };
     const double count = run.layers.dense + run.layers.expert;
     std::vector<MemoryUse> out = {
-        {"weights", use.weights, shared(bytes.weight, p.zero >= 3)},
-        {"gradients", use.gradients, shared(bytes.gradient, p.zero >= 2)},
+        {"weights", use.weights, shared(weight_bytes(p, bytes), p.zero >= 3)},
+        {"gradients", use.gradients, shared(gradient_bytes(p, bytes), p.zero >= 2)},
         {"optimizer state", use.optimizer, shared(bytes.optimizer, p.zero >= 1)},
     };
     if (use.gathered > 0) {
@@ -470,8 +496,8 @@ std::vector<MemoryUse> memory_per_gpu(const TransformerModel& m, const ParallelP
         {"logits", use.logits,
          run.first == p.pipeline - 1
              ? fmt::format("{} words x ({:g} tokens x {:g} B + {} x {:g} B of gradient) / {}",
-                           m.vocab, p.rank_tokens(), logit_bytes, m.hidden, output_gradient_bytes,
-                           p.tensor)
+                           m.vocab, p.rank_tokens(), logit_bytes(p), m.hidden,
+                           output_gradient_bytes, p.tensor)
              : "on the last stage only, which needs less in all"});
     out.push_back({"CUDA and NCCL", use.reserved, "context and communicator buffers"});
     return out;

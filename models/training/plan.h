@@ -97,9 +97,11 @@ const std::vector<std::string>& rank_order_names();
 enum RecomputePart : unsigned {
     recompute_norms = 1,
     recompute_activation = 2,  // of the feed-forward, dense or of experts
-    recompute_latent_up = 4,   // keys and values out of their latent
+    recompute_latent_up = 4,   // queries, keys and values out of latents
     recompute_feed_forward = 8,
     recompute_experts = 16,  // all of them, with their all-to-all
+    recompute_attention =
+        32,  // all after queries, keys and values: the core and the output product
 };
 const std::vector<std::string>& recompute_part_names();  // in the order of the bits
 
@@ -140,6 +142,7 @@ struct ParallelPlan {
     unsigned recompute_parts = 0;       // RecomputePart
     std::int64_t adapter_rank = 0;  // LoRA: the model's own weights are frozen. 0: all are trained
     bool gather_in_fp8 = false;     // weights of 8-bit products are gathered as 8 bits
+    bool keep_in_fp8 = false;       // with 8-bit products, what an activation function reads too
     bool fold_experts = false;      // expert ranks are tensor ranks too, and none splits an expert
     bool overlap_expert = false;    // all-to-all behind another microbatch's computation
     ExpertDispatch dispatch = ExpertDispatch::all_to_all;

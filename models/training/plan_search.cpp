@@ -23,7 +23,7 @@ class Search {
     Search(const PlanTask& task, Communicators& groups)
         : task_(task),
           groups_(groups),
-          capacity_(static_cast<double>(groups.node().gpu.hbm_capacity.count())) {}
+          capacity_(static_cast<double>(groups.node().gpu.usable_memory.count())) {}
 
     // Calls visit(plan) for each split, all else as in the base.
     template <class Visit>

@@ -82,6 +82,7 @@ Software read_software(Catalogue& c, const std::string& id, const Gpu& gpu) {
     flag("fold_experts", s.fold_experts);
     flag("two_stage_dispatch", s.two_stage_dispatch);
     flag("gather_in_fp8", s.gather_in_fp8);
+    flag("keep_in_fp8", s.keep_in_fp8);
     flag("reduce_in_fp32", s.reduce_in_fp32);
     return s;
 }
@@ -107,6 +108,21 @@ void run_software(const Software& s, Node& node) {
     gpu.layer_launch_forward = s.layer_launch_forward;
     gpu.layer_launch_backward = s.layer_launch_backward;
     gpu.step_overhead = s.step_overhead;
+}
+
+void take_habits(const Software& s, ParallelPlan& p) {
+    p.fused_attention = s.fused_attention;
+    p.fused_loss = s.fused_loss;
+    p.sequence_parallel = s.sequence_parallel;
+    p.overlap_data = s.overlap_data;
+    p.overlap_tensor = s.overlap_tensor;
+    p.overlap_pipeline = s.overlap_pipeline;
+    p.cuda_graphs = s.cuda_graphs;
+    p.gather_in_fp8 = s.gather_in_fp8;
+    p.keep_in_fp8 = s.keep_in_fp8;
+    p.reduce_in_fp32 = s.reduce_in_fp32;
+    p.fold_experts = s.fold_experts;
+    p.dispatch = s.two_stage_dispatch ? ExpertDispatch::two_stage : ExpertDispatch::all_to_all;
 }
 
 }  // namespace railyard

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/hardware/hardware.h"
+#include "models/training/plan.h"
 
 namespace railyard {
 
@@ -40,6 +41,8 @@ struct Software {
     bool fold_experts = false;
     bool two_stage_dispatch = false;
     bool gather_in_fp8 = false;  // weights of fp8 products are gathered in 8 bits
+    bool keep_in_fp8 =
+        false;  // beside fp8 products, inputs of activation functions are kept in 8 bits
     bool reduce_in_fp32 = true;
 };
 
@@ -63,5 +66,7 @@ StepError read_step_error(Catalogue& catalogue, bool experts, bool named);
 
 // The node, with what the software makes of its GPUs.
 void run_software(const Software& software, Node& node);
+// The plan, with what the software does unless it is told otherwise.
+void take_habits(const Software& software, ParallelPlan& plan);
 
 }  // namespace railyard

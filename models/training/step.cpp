@@ -231,7 +231,7 @@ LayerWork layer_work(const TransformerModel& m, const ParallelPlan& p, Communica
         const double latent = static_cast<double>(m.kv_rank);
         const double rotary = static_cast<double>(m.rotary_dim);
         if (query > 0) linear(tokens, query, h);
-        linear(tokens, q / t, query > 0 ? query : h);
+        part(recompute_latent_up, linear(tokens, q / t, query > 0 ? query : h));
         linear(tokens, latent + rotary, h);
         part(recompute_latent_up,
              linear(
@@ -243,7 +243,7 @@ LayerWork layer_work(const TransformerModel& m, const ParallelPlan& p, Communica
     } else {
         linear(tokens, (q + 2 * m.kv_width()) / t, h);
     }
-    linear(tokens, h, m.value_width() / t);
+    part(recompute_attention, linear(tokens, h, m.value_width() / t));
     if (p.adapter_rank > 0) {
         const double rank = static_cast<double>(p.adapter_rank);
         linear.adapter(rank, tokens, (q + 2 * m.kv_width()) / t, h);
@@ -305,7 +305,9 @@ LayerWork layer_work(const TransformerModel& m, const ParallelPlan& p, Communica
                 std::max(out.forward.launch_wait, seconds(gpu.recompute_overhead));
         }
     } else {
-        if (p.recompute != Recompute::none && p.recompute_parts == 0 && !p.fused_attention) {
+        const bool core =
+            p.recompute != Recompute::none && p.recompute_parts == 0 && !p.fused_attention;
+        if (core || (p.recompute_parts & recompute_attention) != 0) {
             out.recompute.attention = out.forward.attention;
         }
         const bool whole =

@@ -224,3 +224,45 @@ TEST_CASE_FIXTURE(Stack, "a named stack's error is no wider than that of any sta
         CHECK(named.nine_tenths <= any.nine_tenths);
     }
 }
+
+TEST_CASE_FIXTURE(Stack, "memory keeps what is needed again, as narrow as it is read") {
+    const TransformerModel m = read_model(catalogue, "llama2_70b");
+    const Node n = node("dgx_h100");
+    ParallelPlan p;
+    p.tensor = 8;
+    p.pipeline = 2;
+    p.data = 4;
+    p.global_batch = 64;
+    p.sequence_length = 4096;
+    const auto of = [&](const ParallelPlan& plan, const std::string& component) {
+        for (const MemoryUse& use : memory_per_gpu(m, plan, bytes, n.gpu)) {
+            if (use.component == component) return use.bytes;
+        }
+        FAIL(component);
+        return 0.0;
+    };
+    const double kept = of(p, "activations");
+    ParallelPlan narrow = p;
+    narrow.precision = Precision::fp8;
+    CHECK(of(narrow, "activations") < 0.9 * kept);
+    ParallelPlan narrower = narrow;
+    narrower.keep_in_fp8 = true;
+    CHECK(of(narrower, "activations") < 0.9 * of(narrow, "activations"));
+    ParallelPlan frozen = p;
+    frozen.adapter_rank = 16;
+    CHECK(of(frozen, "activations") < 0.9 * kept);
+    CHECK(of(frozen, "optimizer state") == 0);
+    ParallelPlan full = p;
+    full.recompute = Recompute::full;
+    ParallelPlan whole = full;
+    whole.sequence_parallel = false;
+    CHECK(of(whole, "activations") == doctest::Approx(8 * of(full, "activations")));
+    ParallelPlan again = p;
+    again.recompute_parts = recompute_attention;
+    CHECK(of(again, "activations") < kept);
+    ParallelPlan half = p;
+    half.reduce_in_fp32 = false;
+    CHECK(of(half, "gradients") == doctest::Approx(0.5 * of(p, "gradients")));
+    // What an H100 is sold by is less than it has.
+    CHECK(n.gpu.usable_memory > n.gpu.hbm_capacity);
+}

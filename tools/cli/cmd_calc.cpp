@@ -250,7 +250,7 @@ int calc_memory(const std::vector<std::string>& arguments) {
         table.add({use.component, fmt::format("{:.2f} GB", use.bytes * 1e-9), use.formula});
     }
     const double total = total_bytes(uses);
-    const double capacity = static_cast<double>(node.gpu.hbm_capacity.count());
+    const double capacity = static_cast<double>(node.gpu.usable_memory.count());
     table.add({"total", fmt::format("{:.2f} GB", total * 1e-9), ""});
     fmt::print("{}{} has {:.1f} GB: {}\n", table.text(), node.gpu.name, capacity * 1e-9,
                total <= capacity ? fmt::format("fits, {:.1f} GB left", (capacity - total) * 1e-9)

@@ -92,7 +92,7 @@ void print_given(const Scenario& s, const CriticalPath& path, std::optional<Dura
         memory.add({use.component, fmt::format("{:.2f}", use.bytes * 1e-9), use.formula});
     }
     const double total = total_bytes(s.memory);
-    const double capacity = static_cast<double>(s.node.gpu.hbm_capacity.count());
+    const double capacity = static_cast<double>(s.node.gpu.usable_memory.count());
     memory.add({"total", fmt::format("{:.2f}", total * 1e-9),
                 total <= capacity ? fmt::format("of {:.1f}", capacity * 1e-9)
                                   : fmt::format("of {:.1f}: does not fit", capacity * 1e-9)});

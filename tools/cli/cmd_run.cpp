@@ -106,7 +106,7 @@ void print_design(const Scenario& s) {
                    grouped(static_cast<double>(p.gpus())), split_text(p), p.global_batch,
                    p.sequence_length);
         fmt::print("  memory {:.1f} of {:.1f} GB per GPU\n", total_bytes(s.memory) * 1e-9,
-                   static_cast<double>(s.node.gpu.hbm_capacity.count()) * 1e-9);
+                   static_cast<double>(s.node.gpu.usable_memory.count()) * 1e-9);
     }
     const StepTime& step = s.job.step;
     const double whole = seconds(step.duration());

@@ -80,6 +80,22 @@ Coverage coverage_of(const std::vector<VerifiedRow>& rows) {
     return out;
 }
 
+// Of runs whose memory is known, how many fit: all of them ran.
+struct Room {
+    std::size_t rows = 0;
+    std::size_t fit = 0;
+};
+
+Room room_of(const std::vector<VerifiedRow>& rows) {
+    Room out;
+    for (const VerifiedRow& row : rows) {
+        if (row.memory_capacity == 0) continue;
+        ++out.rows;
+        out.fit += row.fits() ? 1 : 0;
+    }
+    return out;
+}
+
 // The rows of each quantity, in the order of their first.
 std::vector<std::vector<VerifiedRow>> by_quantity(const VerifiedTable& table) {
     std::vector<std::vector<VerifiedRow>> out;
@@ -117,6 +133,10 @@ std::string json_text(const std::vector<VerifiedTable>& tables) {
             for (const auto& [part, seconds] : row.parts) {
                 rows.back()["parts_s"][part] = seconds;
             }
+            for (const auto& [component, bytes] : row.memory_bytes) {
+                rows.back()["memory_bytes"][component] = bytes;
+            }
+            if (row.memory_capacity > 0) rows.back()["fits"] = row.fits();
             if (row.ci95) rows.back()["ci95"] = {row.ci95->low, row.ci95->high};
         }
         const Errors e = errors_of(table.expressed);
@@ -131,6 +151,9 @@ std::string json_text(const std::vector<VerifiedTable>& tables) {
         if (const Coverage c = coverage_of(table.expressed); c.rows > 0) {
             summary[table.name]["inside_50"] = c.half;
             summary[table.name]["inside_90"] = c.nine_tenths;
+        }
+        if (const Room room = room_of(table.expressed); room.rows > 0) {
+            summary[table.name]["fit"] = room.fit;
         }
         for (const std::vector<VerifiedRow>& part : by_quantity(table)) {
             const Errors of = errors_of(part);
@@ -267,6 +290,12 @@ int cmd_verify(const std::vector<std::string>& arguments) {
         if (c.rows == 0) continue;
         fmt::print("{}: {} of {} inside the model error's 50 %, {} inside its 90 %\n",
                    table.name.substr(0, 2), c.half, c.rows, c.nine_tenths);
+    }
+    for (const VerifiedTable& table : tables) {
+        const Room room = room_of(table.expressed);
+        if (room.rows == 0) continue;
+        fmt::print("{}: {} of {} plans fit in memory, and all of them ran\n",
+                   table.name.substr(0, 2), room.fit, room.rows);
     }
     return code;
 }

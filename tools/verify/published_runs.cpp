@@ -167,7 +167,8 @@ void read_recompute(const std::string& words, const TransformerModel& m, std::in
         p.recompute_layers = std::max<std::int64_t>(1, stage / 2);
     } else if (mentions(words, "save_qkv_proj")) {
         // All but attention's first products.
-        p.recompute_parts = recompute_norms | recompute_activation | recompute_feed_forward;
+        p.recompute_parts =
+            recompute_norms | recompute_activation | recompute_attention | recompute_feed_forward;
     } else if (words.starts_with("modules:")) {
         const std::pair<const char*, unsigned> parts[] = {
             {"layernorm", recompute_norms},
@@ -183,13 +184,8 @@ void read_recompute(const std::string& words, const TransformerModel& m, std::in
     }
 }
 
-void read_overlap(const std::string& words, const Software& software, ParallelPlan& p) {
-    if (words.empty()) {
-        p.overlap_tensor = software.overlap_tensor;
-        p.overlap_data = software.overlap_data;
-        p.overlap_pipeline = software.overlap_pipeline;
-        return;
-    }
+void read_overlap(const std::string& words, ParallelPlan& p) {
+    if (words.empty()) return;
     const auto has = [&](const char* pattern) { return !find_pattern(words, pattern).empty(); };
     p.overlap_tensor = has("(^|\\+)tp(\\+|$)");
     p.overlap_data = has("(^|\\+)(dp|fsdp)");
@@ -270,17 +266,13 @@ ParallelPlan plan_of(const Fields& f, const TransformerModel& m, const Software&
     }
     split_layers(m, p);
     read_recompute(lower(f.text("recompute")), m, layers_per_stage(m, p), p);
-    read_overlap(lower(f.text("overlap")), software, p);
-    p.fused_attention = software.fused_attention;
-    p.fused_loss = software.fused_loss;
-    p.sequence_parallel = software.sequence_parallel;
-    p.reduce_in_fp32 = software.reduce_in_fp32;
-    p.gather_in_fp8 = software.gather_in_fp8;
+    take_habits(software, p);
+    read_overlap(lower(f.text("overlap")), p);
     // A graph of the router and attention leaves the experts' many kernels to the CPU.
     const bool partial = mentions(notes, "moe_router") && m.experts > 0;
     p.cuda_graphs = software.cuda_graphs || (mentions(notes, "cuda graph") && !partial);
     p.fold_experts = software.fold_experts && p.expert > 1;
-    if (software.two_stage_dispatch || mentions(notes, "hybridep") || mentions(notes, "deepep")) {
+    if (mentions(notes, "hybridep") || mentions(notes, "deepep")) {
         p.dispatch = ExpertDispatch::two_stage;
     }
     const std::optional<Precision> precision = precision_of(f, software, gpu);
@@ -379,6 +371,13 @@ RowResult run_of(Bench& bench, const Fields& f, const std::string& about) {
     row.nine_tenths = error.nine_tenths;
     for (const PathPart& part : path) {
         if (part.seconds > 0) row.parts.emplace_back(part.name, part.seconds);
+    }
+    // Of a row that does not say what it recomputes nobody knows what it kept.
+    if (!f.text("recompute").empty()) {
+        for (const MemoryUse& use : memory_per_gpu(m, p, bench.bytes(), node.gpu)) {
+            row.memory_bytes.emplace_back(use.component, use.bytes);
+        }
+        row.memory_capacity = static_cast<double>(node.gpu.usable_memory.count());
     }
     if (metric == "step_time") {
         row.simulated = step;

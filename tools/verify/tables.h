@@ -26,6 +26,14 @@ struct VerifiedRow {
     double half = 0;  // the share that half of such rows are said to be within; 0: nothing is said
     double nine_tenths = 0;                                  // and nine in ten
     std::vector<std::pair<std::string, double>> parts = {};  // of what is simulated, in seconds
+    // What the run needs of a GPU's memory, component by component, and what the GPU has; 0: nothing is said.
+    std::vector<std::pair<std::string, double>> memory_bytes = {};
+    double memory_capacity = 0;
+    bool fits() const {
+        double sum = 0;
+        for (const auto& [component, bytes] : memory_bytes) sum += bytes;
+        return sum <= memory_capacity;
+    }
     double error() const {
         if (as == Published::at_most && simulated <= published) return 0;
         if (as == Published::at_least && simulated >= published) return 0;

@@ -25,7 +25,7 @@ double fastest_step(Bench& bench, const TransformerModel& m, ParallelPlan p, con
             if (interleave > 1 && p.microbatches() % p.pipeline != 0) continue;
             p.interleave = interleave;
             const double memory = memory_bytes_per_gpu(m, p, bench.bytes(), node.gpu);
-            if (memory > static_cast<double>(node.gpu.hbm_capacity.count())) continue;
+            if (memory > static_cast<double>(node.gpu.usable_memory.count())) continue;
             const double step = bench.step_seconds(m, p, node);
             if (best == 0 || step < best) best = step;
         }
