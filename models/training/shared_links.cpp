@@ -12,7 +12,8 @@ namespace railyard {
 
 namespace {
 
-// The parts of several jobs on the links that they can fill together; equal links count once.
+// The parts of several jobs on the links that they can fill together; a link that another one implies is left
+// out.
 class Sharing {
   public:
     struct Part {
@@ -20,7 +21,7 @@ class Sharing {
         const TrafficPart* traffic = nullptr;
         struct Use {
             std::size_t link = 0;
-            double flows = 0;
+            double share = 0;  // of its capacity, for each byte/s of the part's flows
         };
         std::vector<Use> uses;
     };
@@ -54,56 +55,61 @@ class Sharing {
     };
     void paces(std::span<const std::size_t> active, std::vector<Pace>& out) {
         out.assign(active.size(), {});
-        left_ = capacity_;
-        rising_.assign(capacity_.size(), 0);
-        for (const std::size_t p : active) {
-            for (const Part::Use& use : parts_[p].uses) rising_[use.link] += use.flows;
+        touched_.clear();
+        place_.resize(parts_.size(), nowhere);
+        for (std::size_t a = 0; a < active.size(); ++a) {
+            place_[active[a]] = a;
+            for (const Part::Use& use : parts_[active[a]].uses) {
+                if (rising_count_[use.link]++ == 0) {
+                    touched_.push_back(use.link);
+                    left_[use.link] = 1;
+                    rising_[use.link] = 0;
+                }
+                rising_[use.link] += use.share;
+            }
         }
-        frozen_.assign(active.size(), false);
-        for (std::size_t frozen = 0; frozen < active.size();) {
-            // All rise together to the first limit: a full link, or what a part has alone.
+        const auto freeze = [&](std::size_t a, double level, std::size_t where) {
+            const Part& part = parts_[active[a]];
+            place_[active[a]] = nowhere;
+            out[a] = {std::min(1.0, level / part.traffic->loads.flow_bytes_per_s), where};
+            for (const Part::Use& use : part.uses) {
+                left_[use.link] -= level * use.share;
+                rising_[use.link] -= use.share;
+                --rising_count_[use.link];
+            }
+        };
+        while (true) {
+            // All rise together to the first limit: what a part has alone, or a full link.
             double level = std::numeric_limits<double>::infinity();
             std::size_t who = nowhere;
-            std::size_t where = nowhere;
             for (std::size_t a = 0; a < active.size(); ++a) {
-                if (frozen_[a]) continue;
-                const Part& part = parts_[active[a]];
-                if (part.traffic->loads.flow_bytes_per_s < level) {
-                    level = part.traffic->loads.flow_bytes_per_s;
-                    who = a;
-                    where = nowhere;
-                }
-                for (const Part::Use& use : part.uses) {
-                    const double fair = std::max(0.0, left_[use.link]) / rising_[use.link];
-                    if (fair * (1 + 1e-9) < level) {
-                        level = fair;
-                        where = use.link;
-                    }
-                }
+                const double alone = parts_[active[a]].traffic->loads.flow_bytes_per_s;
+                if (place_[active[a]] == nowhere || alone >= level) continue;
+                level = alone;
+                who = a;
             }
-            const auto freeze = [&](std::size_t a) {
-                const Part& part = parts_[active[a]];
-                frozen_[a] = true;
-                ++frozen;
-                out[a] = {std::min(1.0, level / part.traffic->loads.flow_bytes_per_s), where};
-                for (const Part::Use& use : part.uses) {
-                    left_[use.link] -= level * use.flows;
-                    rising_[use.link] -= use.flows;
-                }
-            };
+            if (who == nowhere) break;
+            std::size_t where = nowhere;
+            for (const std::size_t link : touched_) {
+                if (rising_count_[link] == 0) continue;
+                const double fair = std::max(0.0, left_[link]) / rising_[link];
+                if (fair * (1 + 1e-9) >= level) continue;
+                level = fair;
+                where = link;
+            }
             if (where == nowhere) {
-                freeze(who);
+                freeze(who, level, where);
                 continue;
             }
-            for (std::size_t a = 0; a < active.size(); ++a) {
-                if (!frozen_[a] && flows_on(active[a], where) > 0) freeze(a);
+            for (const std::size_t part : on_link_[where]) {
+                if (place_[part] != nowhere) freeze(place_[part], level, where);
             }
         }
     }
 
-    double flows_on(std::size_t part, std::size_t link) const {
+    double share_on(std::size_t part, std::size_t link) const {
         for (const Part::Use& use : parts_[part].uses) {
-            if (use.link == link) return use.flows;
+            if (use.link == link) return use.share;
         }
         return 0;
     }
@@ -111,44 +117,73 @@ class Sharing {
   private:
     struct Row {
         double capacity = 0;
-        std::vector<std::pair<std::size_t, double>> uses;  // part, flows
-        auto operator<=>(const Row&) const = default;
+        std::vector<std::pair<std::size_t, double>> uses;  // part, flows; ascending
     };
 
+    // Of a link's capacity, what each part's flows take of it for each byte/s that they have.
+    struct Bound {
+        std::vector<std::pair<std::size_t, double>> takes;  // part, share; ascending
+
+        // Whoever respects this one respects the other: it takes no less of any part.
+        bool implies(const Bound& other) const {
+            auto mine = takes.begin();
+            for (const auto& [part, share] : other.takes) {
+                while (mine != takes.end() && mine->first < part) ++mine;
+                if (mine == takes.end() || mine->first != part || mine->second < share)
+                    return false;
+            }
+            return true;
+        }
+    };
+
+    // Fair rates follow from what is possible alone, so a link that another one implies can go.
     void keep_those_that_bind(const std::map<LinkId, Row>& by_link) {
-        std::vector<const Row*> kept;
+        std::vector<Bound> bounds;
         for (const auto& [link, row] : by_link) {
             double load = 0;
+            Bound bound;
             for (std::size_t i = 0; i < row.uses.size();) {  // of each job the part that sends most
                 const std::size_t job = parts_[row.uses[i].first].job;
                 double most = 0;
                 for (; i < row.uses.size() && parts_[row.uses[i].first].job == job; ++i) {
-                    const TrafficPart& traffic = *parts_[row.uses[i].first].traffic;
-                    most = std::max(most, row.uses[i].second * traffic.loads.flow_bytes_per_s);
+                    const auto& [part, flows] = row.uses[i];
+                    most = std::max(most, flows * parts_[part].traffic->loads.flow_bytes_per_s);
+                    bound.takes.emplace_back(part, flows / row.capacity);
                 }
                 load += most;
             }
-            if (load > row.capacity * (1 + 1e-6)) kept.push_back(&row);
+            if (load > row.capacity * (1 + 1e-6)) bounds.push_back(std::move(bound));
         }
-        std::sort(kept.begin(), kept.end(), [](const Row* a, const Row* b) { return *a < *b; });
-        const Row* last = nullptr;
-        for (const Row* row : kept) {
-            if (last != nullptr && *last == *row) continue;
-            last = row;
-            for (const auto& [part, flows] : row->uses) {
-                parts_[part].uses.push_back({capacity_.size(), flows});
+        const auto larger = [](const Bound& a, const Bound& b) {
+            return a.takes.size() != b.takes.size() ? a.takes.size() > b.takes.size()
+                                                    : a.takes > b.takes;
+        };
+        std::sort(bounds.begin(), bounds.end(), larger);
+        std::vector<Bound> kept;
+        for (const Bound& bound : bounds) {
+            const auto implies = [&](const Bound& other) { return other.implies(bound); };
+            if (std::any_of(kept.begin(), kept.end(), implies)) continue;
+            std::vector<std::size_t>& parts = on_link_.emplace_back();
+            for (const auto& [part, share] : bound.takes) {
+                parts_[part].uses.push_back({on_link_.size() - 1, share});
+                parts.push_back(part);
             }
-            capacity_.push_back(row->capacity);
+            kept.push_back(bound);
         }
+        left_.resize(on_link_.size());
+        rising_.resize(on_link_.size());
+        rising_count_.resize(on_link_.size());
     }
 
     std::vector<Part> parts_;
     std::vector<std::size_t> first_;
-    std::vector<double> capacity_;
+    std::vector<std::vector<std::size_t>> on_link_;  // parts, of each link that binds
     // Of the paces that are being found.
-    std::vector<double> left_;
-    std::vector<double> rising_;
-    std::vector<char> frozen_;
+    std::vector<double> left_;          // of each link that is touched
+    std::vector<double> rising_;        // shares of its parts that still rise
+    std::vector<int> rising_count_;     // these; none between two calls
+    std::vector<std::size_t> touched_;  // links
+    std::vector<std::size_t> place_;    // of each part that rises, among the active ones
 };
 
 // The model of the header: slowdowns of parts, and whom each waits for.
@@ -193,8 +228,9 @@ class DriftingPhases {
 
   private:
     static constexpr double states_max = 1024;
-    static constexpr std::size_t samples = 256;
-    static constexpr int sampled_rounds = 6;
+    static constexpr std::size_t samples = 192;
+    static constexpr int sampled_rounds = 8;
+    static constexpr int rough_rounds = 6;  // of these, with a quarter of the samples
     static constexpr int rounds_max = 50;
     static constexpr int sweeps_max = 2000;
 
@@ -226,7 +262,7 @@ class DriftingPhases {
             const auto passes = [&](std::size_t b) {
                 const std::size_t q = moment.active[b];
                 return b == a ? 0
-                              : sharing_.flows_on(q, pace.link) * moment.paces[b].share *
+                              : sharing_.share_on(q, pace.link) * moment.paces[b].share *
                                     sharing_.parts()[q].traffic->loads.flow_bytes_per_s;
             };
             double others = 0;
@@ -331,7 +367,8 @@ class DriftingPhases {
             const std::vector<double> share = shares_of_time();
             std::vector<double> sum(slowdown_.size());
             std::vector<double> count(slowdown_.size());
-            for (std::size_t i = 0; i < samples; ++i) {
+            const std::size_t drawn = round < rough_rounds ? samples / 4 : samples;
+            for (std::size_t i = 0; i < drawn; ++i) {
                 moment.active.clear();
                 for (std::size_t j = 0; j < jobs_.size(); ++j) {
                     double at = place[j][i];

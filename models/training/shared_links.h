@@ -8,7 +8,7 @@
 // which it takes alone. On one link that jobs share equally the chain has a product form, which holds
 // whatever the phases' lengths are (processor sharing): two equal jobs of computing c and sending m take
 // (c^2 + 2cm + 2m^2) / (c + m), between c + m (they take turns) and c + 2m (they send together). Of more
-// than 1,024 states 256 are drawn, with the others' shares of time as an arriving part finds them
+// than 1,024 states 192 are drawn, with the others' shares of time as an arriving part finds them
 // (Schweitzer's approximation of mean value analysis). A link that all its jobs together can't fill binds
 // nobody: jobs that share no link that can be full keep their step exactly. Ignored: parts of one job
 // that send at once; that routes avoid what others load; phases that lock.
