@@ -15,12 +15,6 @@ namespace {
 
 constexpr double step_seconds_max = 1e7;
 
-void lower(TransferSpec& spec, Bandwidth cap, Wall wall) {
-    if (cap >= spec.cap) return;
-    spec.cap = cap;
-    spec.cap_wall = wall;
-}
-
 // What one node moves to and from one of the places on it, or on its neighbour.
 struct NodePlace {
     Bandwidth write;

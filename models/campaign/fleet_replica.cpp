@@ -181,7 +181,7 @@ void add_kinds(const FleetScenario& fleet, const FleetJobs& jobs, const FleetRun
         share("lost_work_kind_", Category::lost_work);
         share("contention_kind_", Category::contention);
         if (!spec.kinds[k].traffic) continue;
-        // Of that, by whom; also of steps that were lost later.
+        // Whom it waited for, as shares of it; steps that were lost later count too.
         double all = 0;
         for (std::size_t by = 0; by < spec.kinds.size(); ++by) {
             all += r.outcome.contention_by.at(k, by);

@@ -6,16 +6,6 @@
 
 namespace railyard {
 
-namespace {
-
-void lower(TransferSpec& spec, Bandwidth cap, Wall wall) {
-    if (cap >= spec.cap) return;
-    spec.cap = cap;
-    spec.cap_wall = wall;
-}
-
-}  // namespace
-
 std::function<JobTransfers(std::int64_t, std::int64_t)> transfers_over_storage(
     const Scenario& s, Bytes size, const CheckpointWriters& each_rank) {
     const StoreSetup store = s.stores[shared_store];

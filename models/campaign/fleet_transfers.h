@@ -7,8 +7,8 @@
 
 namespace railyard {
 
-// Of `size` bytes, written by every rank and read by all nodes at once, as a job alone does it: its ranks'
-// serialisation, its nodes' clients, its files, and the store's own supply.
+// Each save moves `size` bytes, written by every rank and read by all nodes at once, as a job alone does it:
+// its ranks' serialisation, its nodes' clients, its files, and the store's own supply bound it.
 std::function<JobTransfers(std::int64_t gpus, std::int64_t nodes)> transfers_over_storage(
     const Scenario& scenario, Bytes size, const CheckpointWriters& each_rank);
 

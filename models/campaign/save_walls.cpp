@@ -23,6 +23,12 @@ std::vector<TransferCap> write_caps(const Scenario& s, const StoreLimits& limits
     return caps;
 }
 
+void lower(TransferSpec& transfer, Bandwidth cap, Wall wall) {
+    if (cap >= transfer.cap) return;
+    transfer.cap = cap;
+    transfer.cap_wall = wall;
+}
+
 double files_per_second(std::int64_t threads, Duration latency) {
     return latency > Duration{} ? static_cast<double>(threads) / seconds(latency) : 0;
 }

@@ -12,6 +12,8 @@ struct TransferCap {
     Bandwidth rate;
     Wall wall;
 };
+// Bounds the transfer by this, where nothing closer does.
+void lower(TransferSpec& transfer, Bandwidth cap, Wall wall);
 // What its ranks, files and clients allow, for who writes in this scenario. `from_gpus`: GPU memory is
 // what is written, not a copy in host memory.
 std::vector<TransferCap> write_caps(const Scenario& scenario, const StoreLimits& limits,

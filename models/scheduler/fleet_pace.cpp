@@ -87,9 +87,9 @@ void FleetSimulation::change_pace(JobIndex index) {
     j.run_since = now();
     set_step(index);
     j.in_memory_on = j.status.held;
+    record(j.slow_node == no_node ? "pace_changed" : "leaves_slow_node", index, "",
+           j.status.held.front().node, j.steps_left);
     if (j.stage == Stage::working) {
-        record(j.slow_node == no_node ? "pace_changed" : "leaves_slow_node", index, "",
-               j.status.held.front().node, j.steps_left);
         const bool save = j.in_memory == j.save_every || j.slow_node != no_node;
         return save && j.in_memory > 0 ? begin_save(index) : begin_work(index);
     }
@@ -103,8 +103,6 @@ void FleetSimulation::change_pace(JobIndex index) {
         j.run.stall = before.stall;
         j.run.done = before.interval > 0 ? into % before.interval : 0;
     }
-    record(j.slow_node == no_node ? "pace_changed" : "leaves_slow_node", index, "",
-           j.status.held.front().node, j.steps_left);
     expect_end(index);
 }
 

@@ -74,8 +74,8 @@ struct FleetJobKind {
     std::string name;
     Duration checkpoint_interval{};  // of work; 0: nothing is saved, an end loses all
     Duration checkpoint_stall{};
-    // Of a job of so many GPUs on so many nodes, whose saves and restores move bytes; instead of a stall
-    // and a restore that take always the same.
+    // What a job of so many GPUs on so many nodes moves when it saves and restores; without it a stall and a
+    // restore take always the same.
     std::function<JobTransfers(std::int64_t gpus, std::int64_t nodes)> transfers{};
     Duration restart{};  // each start: launch, imports, communicators
     Duration restore{};  // each start with a saved state: reading it back

@@ -29,7 +29,7 @@ class Communicators {
     const Communicator& of(Collective collective, std::int64_t stride, std::int64_t ranks,
                            std::int64_t nics = 0);
 
-    // Of those that have been asked for: whose traffic passes between switches. To be slowed down.
+    // Those that have been asked for and whose traffic passes between switches. To be slowed down.
     std::vector<Communicator*> between_switches();
 
   private:

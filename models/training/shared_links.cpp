@@ -44,7 +44,7 @@ class Sharing {
     }
 
     const std::vector<Part>& parts() const { return parts_; }
-    // Of a job: from first(j) to first(j + 1).
+    // A job has the parts from first(j) to first(j + 1).
     std::size_t first(std::size_t job) const { return first_[job]; }
 
     // The pace of each of these parts, one of a job at most, when nobody else sends: shares of what they
