@@ -6,6 +6,19 @@
 #include "tests/fuzz/scratch_file.h"
 #include "tools/import/import.h"
 
+namespace {
+
+railyard::ImportOptions options_for(const std::vector<std::string>& files) {
+    railyard::ImportOptions options;
+    options.files = files;
+    options.name = "mine";
+    options.sequence_length = 4096;
+    options.nodes = {"dgx_h100"};
+    return options;
+}
+
+}  // namespace
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace railyard;
     static const ScratchFile file("imported");
@@ -15,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
              {std::vector<std::string>{path}, std::vector<std::string>{path, path}}) {
             try {
                 Diagnostics diagnostics;
-                import_files(kind, {files, "mine", 4096}, diagnostics);
+                import_files(kind, options_for(files), diagnostics);
             } catch (const ScenarioError&) {
                 // What a wrong file should come to.
             }

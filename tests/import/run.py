@@ -5,7 +5,8 @@
 
 A case is NAME.args, one argument per line, run in this folder, and NAME.expected: 'exit CODE', standard
 output, then standard error, byte for byte. --update writes what comes out today: read the difference.
-Figures that are known from elsewhere are checked below.
+Figures that are known from elsewhere are checked below. Where ../shared/formats/samples is beside the checkout,
+every file of others that is in it is tried, too (samples.py).
 """
 
 import pathlib
@@ -14,10 +15,15 @@ import subprocess
 import sys
 import tempfile
 
+import samples
+
 FOLDER = pathlib.Path(__file__).resolve().parent
 # What the models' own pages say, in 1e9.
 PARAMETERS = {"hf_qwen3_8b": 8.19, "hf_qwen3_235b": 235, "hf_deepseek_v3": 671, "hf_mixtral_8x7b": 46.7,
               "hf_gemma_7b": 8.54, "hf_gpt_oss_120b": 116.8, "hf_llama_checked": 8.03}
+
+# Cases that make parts of scenarios.
+PARTS = ("hf_", "tt_", "slurm_")
 
 
 def run(railyard, arguments):
@@ -38,7 +44,7 @@ def problems(railyard, case, update):
         count = re.search(r"has ([\d.e+]+) parameters", out)
         if not count or abs(float(count[1]) / 1e9 / PARAMETERS[case.stem] - 1) > 0.01:
             yield f"{case.stem}: {count and count[1]} parameters, expected {PARAMETERS[case.stem]}e9"
-    if code == 0 and case.stem.startswith(("hf_", "tt_")):
+    if code == 0 and case.stem.startswith(PARTS):
         yield from cannot_be_included(railyard, case.stem, out)
 
 
@@ -47,11 +53,13 @@ def cannot_be_included(railyard, name, part):
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         (folder / "part.toml").write_text(part)
-        job = ('model = "mine"\n[job.parallel]\ntensor = 8\nzero = 3\nrecompute = "full"\n'
-               if "[model.mine]" in part else 'model = "llama2_7b"\n')
+        job = ('[job]\nmodel = "mine"\n[job.parallel]\ntensor = 8\nzero = 3\nrecompute = "full"\n'
+               if "[model.mine]" in part else '[job]\nmodel = "llama2_7b"\n')
+        if "[scheduler" in part:
+            job = '[[jobs.kind]]\nname = "any"\nrate = "1 /h"\ngpus = 8\n'
+        cluster = "" if "[cluster]" in part else "[cluster]\nnodes = 128\n"
         (folder / "all.toml").write_text(
-            'include = ["part.toml"]\n[run]\nduration = "1 h"\nreplicas = 1\n[cluster]\nnodes = 128\n'
-            f'[job]\n{job}')
+            f'include = ["part.toml"]\n[run]\nduration = "1 h"\nreplicas = 1\n{cluster}{job}')
         code, _, err = run(railyard, ["check", str(folder / "all.toml")])
         if code != 0:
             yield f"{name}: can't be included: {err}"
@@ -65,6 +73,13 @@ def main():
         for problem in problems(railyard, case, "--update" in sys.argv[2:]):
             print(problem)
             wrong += 1
+    tried = 0
+    for problem in samples.problems(railyard):
+        tried += problem is None
+        if problem is not None:
+            print(problem)
+            wrong += 1
+    print(f"{tried} samples" if tried else "no samples beside the checkout")
     print(f"{len(cases)} cases, {wrong} problems")
     return 1 if wrong else 0
 

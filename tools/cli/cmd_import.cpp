@@ -44,7 +44,10 @@ int cmd_import(const std::vector<std::string>& arguments) {
                                                "The file to write; without it, to the terminal")(
         "name", po::value<std::string>()->default_value("imported"),
         "The name of what is made, as in [model.NAME]")(
-        "sequence-length", po::value<std::int64_t>(), "Tokens of one sequence in training");
+        "sequence-length", po::value<std::int64_t>(), "Tokens of one sequence in training")(
+        "node", po::value<std::vector<std::string>>()->composing(),
+        "Which node of the catalogue it is: dgx_h100, or TYPE=dgx_h100 for GPUs that the site "
+        "calls so");
     line.positional("what", -1);
     const auto values = line.parse(arguments);
     if (!values) return exit_ok;
@@ -63,6 +66,9 @@ int cmd_import(const std::vector<std::string>& arguments) {
     options.name = (*values)["name"].as<std::string>();
     if (values->count("sequence-length")) {
         options.sequence_length = (*values)["sequence-length"].as<std::int64_t>();
+    }
+    if (values->count("node")) {
+        options.nodes = (*values)["node"].as<std::vector<std::string>>();
     }
     Diagnostics diagnostics;
     const std::string text = import_files(kind, options, diagnostics);

@@ -12,6 +12,9 @@ const std::vector<ImportKind>& import_kinds() {
         {"huggingface", "config.json [model.safetensors.index.json]",
          "a model: [model.NAME] from its shape; the index of its weights checks the parameters",
          import_huggingface},
+        {"slurm", "slurm.conf [gres.conf] [topology.conf or .yaml] [sacctmgr -P show qos]",
+         "[cluster], [[node_group]], [[partition]] and [scheduler] of a cluster under Slurm",
+         import_slurm},
         {"torchtitan", "train_config.toml",
          "a plan: [job.parallel] and [job.checkpoint] of a training configuration",
          import_torchtitan},
@@ -21,6 +24,10 @@ const std::vector<ImportKind>& import_kinds() {
 
 void ImportedPart::section(const std::string& path) {
     body_ += fmt::format("\n[{}]\n", path);
+}
+
+void ImportedPart::entry(const std::string& path) {
+    body_ += fmt::format("\n[[{}]]\n", path);
 }
 
 void ImportedPart::value(const std::string& key, const std::string& toml,

@@ -14,6 +14,8 @@ struct ImportOptions {
     std::vector<std::string> files;
     std::string name;  // of the entry that is made
     std::optional<std::int64_t> sequence_length;
+    std::vector<std::string>
+        nodes;  // what is which node of the catalogue: "dgx_h100", "h100=dgx_h100"
 };
 
 // What an importer makes: lines of TOML, in the order added.
@@ -21,6 +23,8 @@ class ImportedPart {
   public:
     // Begins a table: "model.mine".
     void section(const std::string& path);
+    // Begins one of an array of tables: "partition".
+    void entry(const std::string& path);
     // A value as TOML has it, and where it came from.
     void value(const std::string& key, const std::string& toml, const std::string& origin);
     // What the files don't say and the catalogue or a default then does.

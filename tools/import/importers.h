@@ -6,6 +6,7 @@
 namespace railyard {
 
 void import_huggingface(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
+void import_slurm(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_torchtitan(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 
 }  // namespace railyard
