@@ -375,7 +375,7 @@ void read_parallel(Section& job, ValueReader& values, Catalogue& catalogue,
     }
     if (!ok() || s.model.name.empty()) return;
 
-    s.step_error = read_step_error(catalogue, s.model.experts > 0, job.has("software"));
+    s.step_error = read_step_error(catalogue, s.model.experts > 0, job.has("software"), s.node.gpu);
     if (changes.plan) p = *changes.plan;
     // 'plan' models the step of the same plan.
     const bool step_measured = changes.must_run && !changes.plan && job.has("step");

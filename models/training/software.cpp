@@ -87,10 +87,13 @@ Software read_software(Catalogue& c, const std::string& id, const Gpu& gpu) {
     return s;
 }
 
-StepError read_step_error(Catalogue& c, bool experts, bool named) {
-    const std::string kind = std::string(experts ? "experts" : "dense") + (named ? "_named" : "");
-    return {named, c.number("model_error", kind, "half"),
-            c.number("model_error", kind, "nine_tenths")};
+StepError read_step_error(Catalogue& c, bool experts, bool named, const Gpu& gpu) {
+    const bool measured = c.has("step_model", gpu.generation, "measured") &&
+                          c.flag("step_model", gpu.generation, "measured");
+    const std::string kind = std::string(experts ? "experts" : "dense") + (!measured ? "_new_gpu"
+                                                                           : named   ? "_named"
+                                                                                     : "");
+    return {read_model_error(c, kind), named, measured};
 }
 
 void run_software(const Software& s, Node& node) {

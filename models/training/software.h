@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/hardware/hardware.h"
+#include "models/training/model_error.h"
 #include "models/training/plan.h"
 
 namespace railyard {
@@ -54,15 +55,14 @@ const std::string& software_id(std::size_t index);
 // `id` must be an entry of kind "software"; `gpu` is what it runs on.
 Software read_software(Catalogue& catalogue, const std::string& id, const Gpu& gpu);
 
-// How far steps of this kind are from published ones: the shares that half of the runs, and nine in ten, are
-// within. Learned by leaving runs out where the stack is named, and each stack's own numbers
-// where it is not.
-struct StepError {
-    bool named = false;
-    double half = 0;
-    double nine_tenths = 0;
+// How far steps of this kind are from published ones, by how far the job is from what was validated: a stack
+// of the catalogue on a GPU whose kind was measured, any stack on such a GPU, or a GPU that nobody has
+// measured.
+struct StepError : ModelError {
+    bool named = false;    // the stack is
+    bool measured = true;  // the kind of GPU was
 };
-StepError read_step_error(Catalogue& catalogue, bool experts, bool named);
+StepError read_step_error(Catalogue& catalogue, bool experts, bool named, const Gpu& gpu);
 
 // The node, with what the software makes of its GPUs.
 void run_software(const Software& software, Node& node);

@@ -43,10 +43,27 @@ def too_large(table, figures):
             yield quantity, worst, bound
 
 
+# Of published figures, the shares that are to be inside intervals whose widths were learned from other stacks.
+INSIDE = {"inside_50": (0.42, 0.58), "inside_90": (0.85, 0.95)}
+WIDTH_MAX = 0.15  # the median of the interval of nine in ten, to either side
+
+
 def main():
     done = subprocess.run([sys.argv[1], "verify", "--json"], capture_output=True, text=True, check=True)
-    summary = json.loads(done.stdout)["summary"]
+    verified = json.loads(done.stdout)
+    summary = verified["summary"]
     passed = failed = 0
+    coverage = verified["coverage_by_other_stacks"]
+    for name, (low, high) in INSIDE.items():
+        share = coverage[name] / coverage["rows"]
+        if low <= share <= high:
+            passed += 1
+        else:
+            failed += 1
+            print(f"{name}: {share:.3f} of {coverage['rows']} rows, wanted {low} to {high}")
+    if coverage["median_width_90"] > WIDTH_MAX:
+        failed += 1
+        print(f"half of the intervals of nine in ten are wider than {coverage['median_width_90']:.3f}")
     for table, figures in summary.items():
         number = table[:2]
         bound = MEAN_ERROR_MAX.get(number if not table.endswith("(2)") else number + " (2)")

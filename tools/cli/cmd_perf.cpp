@@ -11,6 +11,7 @@
 #include "tools/cli/limits.h"
 #include "tools/cli/network_luck.h"
 #include "tools/cli/options.h"
+#include "tools/cli/prediction_text.h"
 #include "tools/cli/terminal.h"
 #include "tools/cli/terminal_observer.h"
 #include "tools/language/names.h"
@@ -267,6 +268,13 @@ class PerfTest {
     Table table_of(const std::vector<PerfRow>& rows) const;
     void print_head() const;
     const Communicator& communicator() const { return draws_[middle_]; }
+    std::vector<double> times_on_draws(std::int64_t size) const {
+        std::vector<double> out;
+        for (const Communicator& each : draws_) {
+            out.push_back(seconds_on(each, static_cast<double>(size)));
+        }
+        return out;
+    }
 
   private:
     double seconds_on(const Communicator& c, double bytes) const {
@@ -315,9 +323,7 @@ PerfRow PerfTest::row(std::int64_t size) const {
     out.algbw = out.cost.seconds > 0 ? bytes / out.cost.seconds : 0;
     out.busbw = out.algbw * bus_factor(collective_, c.ranks);
     out.analytic_s = seconds_on(ideal_, bytes);
-    std::vector<double> times;
-    for (const Communicator& each : draws_) times.push_back(seconds_on(each, bytes));
-    out.over_draws = range_of_draws(times);
+    out.over_draws = range_of_draws(times_on_draws(size));
     return out;
 }
 
@@ -399,6 +405,38 @@ void PerfTest::print_head() const {
     }
 }
 
+// Of the smallest, the middle and the largest size.
+Prediction perf_prediction(const Scenario& s, const PerfArguments& args,
+                           const ScenarioChanges& changes, const PerfTest& test,
+                           const std::vector<PerfRow>& rows) {
+    constexpr std::int64_t small = 1048576;
+    StandaloneCatalogue own = s.open_catalogue();
+    const bool between = test.communicator().domains > 1;
+    std::vector<std::size_t> which = {0, rows.size() / 2, rows.size() - 1};
+    which.erase(std::unique(which.begin(), which.end()), which.end());
+    std::vector<Question> questions;
+    std::vector<std::int64_t> sizes;
+    for (const std::size_t i : which) {
+        const PerfRow& row = rows[i];
+        if (row.cost.seconds <= 0) continue;
+        sizes.push_back(row.size);
+        const std::string kind = fmt::format("collective_{}{}", between ? "between" : "inside",
+                                             row.size < small ? "_small" : "");
+        questions.push_back({fmt::format("{} B", row.size), row.cost.seconds,
+                             test.times_on_draws(row.size), read_model_error(own.catalogue, kind),
+                             "a run of nccl-tests on this network", false});
+    }
+    return predict(questions, s.estimates, draws_of(s), s.seed,
+                   read_again(args.scenario, changes, [&](const Scenario& drawn) {
+                       const PerfTest again(drawn, args);
+                       std::vector<double> out;
+                       for (const std::int64_t size : sizes) {
+                           out.push_back(again.row(size).cost.seconds);
+                       }
+                       return out;
+                   }));
+}
+
 }  // namespace
 
 int cmd_perf(const std::vector<std::string>& arguments) {
@@ -421,6 +459,7 @@ int cmd_perf(const std::vector<std::string>& arguments) {
         bus_sum += rows.back().busbw;
     }
     const double bus_mean = bus_sum / static_cast<double>(rows.size());
+    const Prediction prediction = perf_prediction(s, *args, changes, test, rows);
     if (args->values.count("json")) {
         Json each = Json::array();
         for (const PerfRow& row : rows) each.push_back(test.json_of(row));
@@ -431,12 +470,14 @@ int cmd_perf(const std::vector<std::string>& arguments) {
                           {"nvlink_domains", test.communicator().domains},
                           {"rows", each},
                           {"busbw_mean_bytes_per_s", bus_mean},
+                          {"prediction", prediction_json(prediction)},
                           {"complete", s.limits->all().empty()}};
         fmt::print("{}\n", one_line(out));
     } else {
         test.print_head();
         fmt::print("#\n{}# Avg bus bandwidth    : {:.4g}\n", test.table_of(rows).text(),
                    1e-9 * bus_mean);
+        print_prediction(prediction, std::vector<ShowNumber>(prediction.answers.size(), time_text));
     }
     print_warnings(unread_overrides(s));
     return complain_of_limits(s.limits->all());

@@ -11,6 +11,7 @@
 #include "tools/cli/limits.h"
 #include "tools/cli/network_luck.h"
 #include "tools/cli/options.h"
+#include "tools/cli/prediction_text.h"
 #include "tools/cli/terminal.h"
 #include "tools/cli/terminal_observer.h"
 #include "tools/program/json_text.h"
@@ -217,6 +218,7 @@ class Planner {
     Planner(std::string path, ScenarioChanges changes)
         : path_(std::move(path)), changes_(std::move(changes)) {}
 
+    const std::string& path() const { return path_; }
     Scenario as_given() const { return load_scenario_file(path_, changes_); }
     Scenario with(const ParallelPlan& plan) const {
         ScenarioChanges changes = changes_;
@@ -228,6 +230,19 @@ class Planner {
     std::string path_;
     ScenarioChanges changes_;
 };
+
+// Of the modelled step of the plan as given.
+Prediction plan_prediction(const Scenario& s, const std::string& path, ScenarioChanges changes) {
+    Question step{"step", seconds(s.job.step.duration()), {}, s.step_error, "", false};
+    step.measure = s.step_error.named ? "a measured step (job.step.time)"
+                                      : "the software's name (job.software), or a measured step";
+    for (const NetworkDraw& draw : s.draws) step.luck.push_back(seconds(draw.step.duration()));
+    changes.plan = s.plan;
+    return predict({step}, s.estimates, draws_of(s), s.seed,
+                   read_again(path, changes, [](const Scenario& drawn) {
+                       return std::vector<double>{seconds(drawn.job.step.duration())};
+                   }));
+}
 
 BestPlan as_run(const Scenario& s) {
     BestPlan out{s.plan, s.job.step, {}, s.analytic_step.duration(), total_bytes(s.memory)};
@@ -330,6 +345,7 @@ int cmd_plan(const std::vector<std::string>& arguments) {
         cut_short = true;
     }
     for (const LimitReached& limit : s.limits->all()) best.limits.push_back(limit);
+    const Prediction prediction = plan_prediction(s, planner.path(), changes);
     if (values->count("json")) {
         Json plans = Json::array();
         for (const BestPlan& each : best.plans) plans.push_back(plan_json(s, each));
@@ -351,6 +367,7 @@ int cmd_plan(const std::vector<std::string>& arguments) {
                     {"fitting", best.ideal.fitting},
                     {"complete", best.limits.empty() && !cut_short},
                     {"cpu_s", best.cpu_s}};
+        out["prediction"] = prediction_json(prediction);
         if (measured) out["given"]["measured_step_s"] = seconds(*measured);
         if (best.network) {
             out["splits"] = {{"fitting", best.ideal.best.size()},
@@ -360,6 +377,8 @@ int cmd_plan(const std::vector<std::string>& arguments) {
         fmt::print("{}\n", one_line(out));
     } else {
         print_given(s, path, measured);
+        print_prediction(prediction, {[](double v) { return to_text(from_seconds(v)); }});
+        fmt::print("\n");
         if (!cut_short) print_best(s, best);
     }
     print_warnings(unread_overrides(s));

@@ -15,6 +15,7 @@
 #include "tools/cli/limits.h"
 #include "tools/cli/network_luck.h"
 #include "tools/cli/options.h"
+#include "tools/cli/prediction_text.h"
 #include "tools/cli/run_fleet.h"
 #include "tools/cli/run_power.h"
 #include "tools/cli/run_storage.h"
@@ -41,7 +42,7 @@ std::string fault_text(const Scenario& s) {
 
 using Json = nlohmann::ordered_json;
 
-std::string json_text(const Scenario& s, const CampaignResult& r) {
+std::string json_text(const Scenario& s, const CampaignResult& r, const Prediction* prediction) {
     Json metrics = Json::object();
     std::vector<MetricSummary> summaries = r.metrics;
     std::optional<CostStudy> cost;
@@ -91,6 +92,7 @@ std::string json_text(const Scenario& s, const CampaignResult& r) {
     }
     if (!s.draws.empty()) out["network_draws"] = draws_json(s);
     if (cost) out["cost"] = cost_json(s, *cost);
+    if (prediction != nullptr) out["prediction"] = prediction_json(*prediction);
     return one_line(out);
 }
 
@@ -325,6 +327,61 @@ void print_estimates(const std::vector<EstimateEffect>& effects, std::size_t rea
         table.text(), read_count, effects.size());
 }
 
+// Which metrics have an interval of prediction. An error of the step is one of what is not productive in it:
+// the wide side, goodput then goes as MFU does.
+std::vector<Question> run_questions(const Scenario& s, const CampaignResult& r) {
+    std::vector<Question> out;
+    const auto ask = [&](const char* metric, const ModelError& error, const char* measure) {
+        const double mean = r.metric(metric).summary.mean;
+        if (!std::isfinite(mean) || mean <= 0) return;
+        out.push_back({metric, mean, r.values.find(metric)->values, error, measure, true});
+    };
+    if (s.fleet) {
+        ask("goodput", {}, "");
+        ask("utilisation", {}, "");
+        return out;
+    }
+    const bool modelled = !s.model.name.empty() && !s.given_step;
+    const ModelError step = modelled ? ModelError(s.step_error) : ModelError{};
+    const char* measure = s.step_error.named ? "a measured step (job.step.time)"
+                                             : "a measured step (job.step.time), or the software's "
+                                               "name (job.software)";
+    StandaloneCatalogue own = s.open_catalogue();
+    ask("goodput", step, measure);
+    ask("ettr", read_model_error(own.catalogue, "ettr"), "a run of its kind");
+    if (!s.model.name.empty()) {
+        ask("mfu", step, measure);
+        ask("mfu_step", step, measure);
+    }
+    return out;
+}
+
+Prediction run_prediction(const Scenario& s, const CampaignResult& r, const TrialOptions& like,
+                          ScenarioChanges changes) {
+    const std::vector<Question> questions = run_questions(s, r);
+    changes.one_draw = true;
+    const Answers answers = [&](const std::vector<Perturbations>& variants) {
+        TrialOptions options = like;
+        for (const Question& question : questions) options.metrics.push_back(question.name);
+        std::vector<ScenarioChanges> changed;
+        for (const Perturbations& variant : variants) {
+            changed.push_back(changes);
+            changed.back().perturbations = variant;
+        }
+        std::vector<std::vector<double>> out;
+        for (const std::optional<Trial>& trial : run_trials(options, changed)) {
+            if (!trial) break;  // Ctrl-C
+            std::vector<double>& row = out.emplace_back();
+            for (std::size_t i = 0; trial->possible() && i < questions.size(); ++i) {
+                row.push_back(trial->summary(i).mean);
+            }
+        }
+        return out;
+    };
+    constexpr std::size_t of_many_jobs = 8;
+    return predict(questions, s.estimates, s.fleet ? of_many_jobs : draws_of(s), s.seed, answers);
+}
+
 struct RunArguments {
     std::string path;
     ScenarioChanges changes;
@@ -445,8 +502,20 @@ int cmd_run(const std::vector<std::string>& arguments) {
         return exit_interrupted;
     }
 
+    TrialOptions like;
+    like.text = text;
+    like.file = args->path;
+    like.replicas = scenario.fleet ? 1 : 4;
+    like.threads = args->threads;
+    like.cancelled = &interrupted();
+    const auto predicted = [&]() -> std::optional<Prediction> {
+        if (args->quiet_estimates || result.cancelled) return std::nullopt;
+        return run_prediction(scenario, result, like, args->changes);
+    };
     if (args->json) {
-        fmt::print("{}\n", json_text(scenario, result));
+        // Replicas of many jobs take long.
+        const auto prediction = scenario.fleet ? std::nullopt : predicted();
+        fmt::print("{}\n", json_text(scenario, result, prediction ? &*prediction : nullptr));
     } else {
         if (scenario.fleet) {
             print_fleet_design(scenario);
@@ -466,11 +535,12 @@ int cmd_run(const std::vector<std::string>& arguments) {
         if (!result.cancelled) {
             print_other_clock(scenario, result, text, args->changes, args->threads);
         }
-        if (!args->quiet_estimates && !result.cancelled) {
-            TrialOptions like;
-            like.replicas = 8;
-            like.threads = args->threads;
-            like.cancelled = &interrupted();
+        if (const auto prediction = predicted()) {
+            print_prediction(*prediction,
+                             std::vector<ShowNumber>(prediction->answers.size(),
+                                                     [](double v) { return percent(v); }));
+            constexpr std::int64_t replicas_enough = 8;
+            like.replicas = replicas_enough;
             print_estimates(rank_estimates(like, {"", text, args->path, args->changes}),
                             scenario.estimates.size());
         }

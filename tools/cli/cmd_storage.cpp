@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "models/campaign/campaign.h"
 #include "tools/cli/cmd.h"
 #include "tools/cli/options.h"
+#include "tools/cli/prediction_text.h"
 #include "tools/cli/terminal.h"
 #include "tools/program/json_text.h"
 
@@ -64,8 +66,9 @@ class CheckpointWalls {
     double metadata() const { return of(Wall::metadata); }
     double files() const { return of(Wall::files); }  // each on as many stripes or parts as it has
     double serialisation() const { return of(Wall::serialisation); }
+    double all() const { return seconds(longest(walls_).time); }
     const char* largest() const {
-        const double most = seconds(longest(walls_).time);
+        const double most = all();
         if (bandwidth() == most) return "bandwidth";
         if (metadata() == most) return "metadata";
         return files() == most ? "files" : "serialisation";
@@ -274,7 +277,30 @@ Json limits_json(const StoreLimits& l, std::int64_t nodes) {
             {"unreachable", l.unreachable}};
 }
 
-void print_json(const Scenario& s, const SmallFiles& files) {
+// What all nodes of the job read and write together, bytes/s, and what a checkpoint takes, s.
+std::vector<double> store_answers(const Scenario& s) {
+    const StoreLimits limits = s.store().limits({});
+    std::vector<double> out = {read_bandwidth(limits, s.job.nodes).bytes_per_second(),
+                               write_bandwidth(limits, s.job.nodes).bytes_per_second()};
+    if (s.checkpoint_size.count() > 0) out.push_back(CheckpointWalls(s).all());
+    return out;
+}
+
+Prediction store_prediction(const Scenario& s, const std::string& path,
+                            const ScenarioChanges& changes) {
+    StandaloneCatalogue own = s.open_catalogue();
+    const ModelError error = read_model_error(own.catalogue, "store");
+    const std::vector<double> answers = store_answers(s);
+    constexpr const char* names[] = {"read", "write", "checkpoint"};
+    std::vector<Question> questions;
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+        questions.push_back({names[i], answers[i], {}, error, "a run on this store", false});
+    }
+    return predict(questions, s.estimates, draws_of(s), s.seed,
+                   read_again(path, changes, store_answers));
+}
+
+void print_json(const Scenario& s, const SmallFiles& files, const Prediction& prediction) {
     const StoreLimits limits = s.store().limits({});
     const StoreCapacity capacity = s.store().capacity();
     Json losses = Json::object();
@@ -303,6 +329,7 @@ void print_json(const Scenario& s, const SmallFiles& files) {
                              {"serialisation_s", walls.serialisation()},
                              {"wall", walls.largest()}};
     }
+    out["prediction"] = prediction_json(prediction);
     fmt::print("{}\n", one_line(out));
 }
 
@@ -330,8 +357,8 @@ int cmd_storage(const std::vector<std::string>& arguments) {
     changes.settings = settings_of(*values);
     changes.must_run = false;  // memory is not its business
     changes.overrides_read = std::make_shared<OverridesRead>();
-    const Scenario s =
-        load_scenario_file((*values)["scenario"].as<std::vector<std::string>>()[0], changes);
+    const std::string path = (*values)["scenario"].as<std::vector<std::string>>()[0];
+    const Scenario s = load_scenario_file(path, changes);
     print_warnings(s.warnings);
     need_one_job(s, "storage");
     SmallFiles files;
@@ -352,11 +379,16 @@ int cmd_storage(const std::vector<std::string>& arguments) {
     }
     files.bytes = Bytes::of(*size->integer) * files.files;
     files.clients = std::min(files.threads, s.job.nodes);
+    const Prediction prediction = store_prediction(s, path, changes);
     if (values->count("json")) {
-        print_json(s, files);
+        print_json(s, files, prediction);
     } else {
         print_store(s, files);
         print_bursts(s);
+        const ShowNumber rate = [](double v) {
+            return to_text(Bandwidth::bits_per_second(std::llround(8 * v)));
+        };
+        print_prediction(prediction, {rate, rate, time_text});
     }
     print_warnings(unread_overrides(s));
     return exit_ok;

@@ -366,7 +366,7 @@ RowResult run_of(Bench& bench, const Fields& f, const std::string& about) {
     const double gpus = f.number("gpus");
     VerifiedRow row{f.text("case"), f.text("metric") + ", " + f.text("unit"), f.figure("value")};
     row.software = software.id;
-    const StepError error = read_step_error(bench.catalogue(), m.experts > 0, true);
+    const StepError error = read_step_error(bench.catalogue(), m.experts > 0, true, node.gpu);
     row.half = error.half;
     row.nine_tenths = error.nine_tenths;
     for (const PathPart& part : path) {
