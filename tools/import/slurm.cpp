@@ -1,5 +1,5 @@
-// Slurm's own files: slurm.conf, gres.conf, topology.conf or .yaml, and 'sacctmgr -P show qos', as the cluster, its
-// partitions and its scheduler. GPUs are named as the site likes: --node says what they are.
+// Slurm's own files: slurm.conf, gres.conf, topology.conf or .yaml, and 'sacctmgr -P show qos', as the
+// cluster, its partitions and its scheduler. GPUs are named as the site likes: --node says what they are.
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #pragma once
-// What Slurm's files say that there is: nodes with GPUs, partitions, switches. Read from records, and ordered so
-// that each partition and each leaf is a run of nodes.
+// What Slurm's files say that there is: nodes with GPUs, partitions, switches. Read from records, and
+// ordered so that each partition and each leaf is a run of nodes.
 
 #include <cstdint>
 #include <map>

@@ -25,7 +25,8 @@ struct SlurmRecord {
 // The records of a file and of those that it includes.
 std::vector<SlurmRecord> read_slurm_records(const std::string& path, Diagnostics& diagnostics);
 
-// The names in "rack[0-1]_n[001-010,17],login": {} and `problem` where it is none, or has more than a million.
+// The names in "rack[0-1]_n[001-010,17],login": {} and `problem` where it is none, or has more than
+// a million.
 std::vector<std::string> expand_hostlist(std::string_view list, std::string& problem);
 // Commas that are in no bracket.
 std::vector<std::string> split_hostlist(std::string_view list);

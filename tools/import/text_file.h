@@ -16,8 +16,8 @@ struct FileLine {
     std::string text;  // without the end of line
 };
 
-// The file's lines. A template ({{ }}, {% %}) or something blacked out (<redacted>) is reported where it stands:
-// neither is what the machine has.
+// The file's lines. A template ({{ }}, {% %}) or something blacked out (<redacted>) is reported where it
+// stands: neither is what the machine has.
 std::vector<FileLine> read_lines(const std::string& path, Diagnostics& diagnostics);
 
 std::string_view trimmed(std::string_view text);
