@@ -639,11 +639,9 @@ void ScenarioReader::check_fleet() {
     const Value* window = root_ ? root_->find("window") : nullptr;
     for (const char* key : {"traffic", "fault", "route"}) {
         if (window == nullptr || !window->find(key)) continue;
-        top_.error(
-            "window",
-            fmt::format("window.{} is about one job: with [scheduler] a window sends what steps "
-                        "send",
-                        key));
+        top_.error("window", fmt::format("window.{} is about one job: with [scheduler] a window "
+                                         "sends what steps send",
+                                         key));
     }
     if (top_.has("storage") && s_.fleet->spec.stores.empty()) {
         top_.warning("storage",
@@ -687,8 +685,9 @@ Scenario build(Document& document, Diagnostics& diagnostics, const ScenarioChang
         apply_setting(document, setting, diagnostics);
     }
     diagnostics.raise_if_any();
-    // A study that contains its scenario is that scenario: its axes are for 'railyard sweep'.
-    std::erase_if(document.root.members, [](const Member& m) { return m.key == "sweep"; });
+    // For 'railyard sweep' and 'verify': a file with them is the scenario without.
+    std::erase_if(document.root.members,
+                  [](const Member& m) { return m.key == "sweep" || m.key == "table"; });
     ValueReader values(diagnostics, document.name, changes.perturbations);
     Scenario scenario = ScenarioReader(values, &document.root, nullptr, changes).read();
     diagnostics.raise_if_any();

@@ -595,15 +595,15 @@ def verified(program, folder, name, text, unused):
 
 def case_verify_a_field_that_can_not_be(program, folder):
     expressed = verified(program, folder, "13_steps.csv", TRAINING_ROWS, [
-        ("4:28", "heads: expected a number, found 'sixty-four'"),
+        ("4:28", 'heads: expected a whole number, found the string "sixty-four"'),
         ("5:31", "tp: expected a number, found '8x'"),
         ("6:56", "iter_time_s_measured: expected a number, found '1,42'"),
-        ("7:31", "tp: 64 attention heads don't divide by tensor = 7"),
+        ("7:35", "dp: cluster.nodes: expected a whole number, found the number 0.875"),
         ("8:33", "pp: 48 layers don't divide by pipeline = 7, nor with one layer less on the first and last stage"),
-        ("9:31", "tp: expected 1 or more, found 0"),
+        ("9:35", "dp: cluster.nodes: expected a number from 1 to 1000000, found the number 0"),
         ("10:39", "global_batch: 6 sequences don't divide by data 1 x microbatch 4"),
         ("11:56", "iter_time_s_measured: expected a number, found 'nan'"),
-        ("12:25", "layers: expected 1 or more, found 0"),
+        ("12:25", "layers: expected more than zero, found the number 0"),
         ("14:56", "iter_time_s_measured: expected a number, found none")])
     # A field that is not printed is none that is wrong.
     equal("expressed", "22B full_recompute, 22B seqpar+selective", ", ".join(r["row"] for r in expressed))
@@ -613,8 +613,8 @@ def case_verify_gpus_that_do_not_divide(program, folder):
     rows_of_llama = ("gpus,tp,cp,pp,seq_len,batch_per_dp,tflops_per_gpu\n"
                      "8192,8,1,16,8192,32,430\n8192,,1,16,8192,32,430\n8200,8,1,16,8192,32,430\n")
     expressed = verified(program, folder, "06_llama.csv", rows_of_llama, [
-        ("3:1", "gpus: 8192 GPUs don't divide by tensor 0 x context 1 x pipeline 16"),
-        ("4:1", "gpus: 8200 GPUs don't divide by tensor 8 x context 1 x pipeline 16")])
+        ("3:6", "tp: expected a value, found none"),
+        ("4:6", "tp: tensor 8 x pipeline 16 x data 64 = 8192 GPUs, but the job has 8200 (1025 nodes of 8)")])
     equal("expressed", "1", str(len(expressed)))
 
 
@@ -624,6 +624,69 @@ def case_verify_a_plan_of_two_quantities(program, folder):
                          "case,real_ms,real_alloc_GiB\nllama3_70b_l12_tp7_pp1_dp1_mbc4,843.00,66.55\n",
                          [("2:1", "tp: 64 attention heads don't divide by tensor = 7")])
     equal("expressed", "0", str(len(expressed)))
+
+
+DESCRIBED = """title = "Our steps"
+include = ["base.toml"]
+[table]
+source = "our cluster"
+row = "{what} on {gpus}"
+[table.set]
+"cluster.nodes" = "{gpus / 8}"
+"job.parallel.global_batch" = "{batch}"
+[[table.when]]
+column = "what"
+contains = ["full"]
+set = { "job.parallel.recompute" = "full" }
+[[table.expect]]
+quantity = "s per step"
+published = "ms / 1000"
+simulated = "step_time"
+"""
+
+DESCRIBED_BASE = """[run]
+duration = "1 h"
+[job]
+model = "llama2_7b"
+checkpoint = { mode = "none" }
+[job.parallel]
+tensor = 2
+[failures]
+profile = "none"
+"""
+
+
+def case_verify_a_table_of_ones_own(program, folder):
+    write(folder / "base.toml", DESCRIBED_BASE)
+    description = write(folder / "mine.toml", DESCRIBED)
+    table = write(folder / "mine.csv", "what,gpus,batch,ms\nfirst,16,16,900\nfull,16,16,1200\nlast,20,16,900\n")
+    odd = f"{table}:4:6: warning: gpus: cluster.nodes: expected a whole number, found the number 2.5\n" \
+          "    this row is not expressed\n"
+    by_itself = json.loads(expect(program, ["verify", "--json", description], 0, odd))
+    rows = by_itself["rows"]
+    equal("rows", "first on 16, full on 16", ", ".join(row["row"] for row in rows))
+    # What runs again takes longer; what is printed is in the columns' own numbers.
+    check(rows[0]["simulated"] < rows[1]["simulated"], f"recompute = full is not slower: {rows}")
+    equal("published", "0.9", str(rows[0]["published"]))
+    # A description is of the table after it, whatever that is called.
+    other = write(folder / "other.csv", "what,gpus,batch,ms\nfirst,16,16,900\n")
+    again = json.loads(expect(program, ["verify", "--json", description, other], 0, ""))["rows"]
+    equal("simulated", str(rows[0]["simulated"]), str(again[0]["simulated"]))
+
+
+def case_verify_a_description_that_can_not_be(program, folder):
+    write(folder / "base.toml", DESCRIBED_BASE)
+    table = write(folder / "t.csv", "what,gpus,batch,ms\nfirst,16,16,900\n")
+    for change, said in (
+            (('"cluster.nodes"', '"cluster.node_count"'),
+             "7:1: error: table.set.cluster.node_count: no scenario has the key cluster.node_count"),
+            (('"ms / 1000"', '"msec / 1000"'), "15:1: error: table.expect[0].published: the table has no column msec"),
+            (('"{gpus / 8}"', '"{gpus / }"'), "7:1: error: table.set.cluster.nodes: can't be computed: "),
+            (('"step_time"', '"steptime"'), "has no metric 'steptime'"),
+            (('contains = ["full"]', ""), "10:1: error: table.when[0].column: needs is = [...] or contains = [...]")):
+        description = write(folder / "bad.toml", DESCRIBED.replace(*change))
+        code, _, stderr = program.run(["verify", description, table])
+        check(code == 2 and said in stderr, f"expected '{said}', found exit {code}: {stderr}")
 
 
 def case_perf_names_in_any_case(program, folder):

@@ -30,7 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     try {
         CsvTable table = read_csv_table(path);
         table.name = text.substr(0, end);
-        if (is_quick(table.name)) verify_table(table, nullptr);
+        if (is_quick(table.name)) verify_table(table, {});
     } catch (const ScenarioError&) {
         // What a wrong table should come to.
     }

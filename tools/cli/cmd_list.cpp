@@ -10,6 +10,7 @@
 #include "tools/cli/terminal.h"
 #include "tools/language/schema.h"
 #include "tools/study/study.h"
+#include "tools/verify/described_table.h"
 
 namespace railyard {
 
@@ -185,7 +186,7 @@ int cmd_list(const std::vector<std::string>& arguments) {
         return exit_ok;
     }
     if (what[0] == "schema" && what.size() == 1) {
-        fmt::print("{}", scenario_json_schema(study_schema()));
+        fmt::print("{}", scenario_json_schema(study_schema(), table_schema()));
         return exit_ok;
     }
     const std::vector<std::string> all = Catalogue::kinds();

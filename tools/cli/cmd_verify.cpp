@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "sim/error.h"
 #include "tools/cli/cmd.h"
@@ -225,13 +226,39 @@ std::string json_text(const std::vector<VerifiedTable>& tables) {
     return one_line(out);
 }
 
-std::vector<std::string> shipped_tables() {
-    std::vector<std::string> out;
+struct TableFiles {
+    std::string csv;
+    std::string description;  // TOML; empty: the one that the table comes with
+};
+
+std::vector<TableFiles> shipped_tables() {
+    std::vector<TableFiles> out;
     for (const auto& entry :
          std::filesystem::directory_iterator(shipped_file("tests/validation"))) {
-        if (entry.path().extension() == ".csv") out.push_back(entry.path().string());
+        if (entry.path().extension() == ".csv") out.push_back({entry.path().string(), {}});
     }
-    std::sort(out.begin(), out.end());
+    std::ranges::sort(out, {}, &TableFiles::csv);
+    return out;
+}
+
+// A description is of the table that follows it, or of the one with its name beside it.
+std::vector<TableFiles> named_tables(const std::vector<std::string>& arguments) {
+    std::vector<TableFiles> out;
+    std::string description;
+    const auto of_its_name = [&] {
+        if (description.empty()) return;
+        out.push_back({std::filesystem::path(description).replace_extension(".csv").string(),
+                       std::exchange(description, {})});
+    };
+    for (const std::string& path : arguments) {
+        if (path.ends_with(".toml")) {
+            of_its_name();
+            description = path;
+        } else {
+            out.push_back({path, std::exchange(description, {})});
+        }
+    }
+    of_its_name();
     return out;
 }
 
@@ -239,10 +266,10 @@ std::vector<std::string> shipped_tables() {
 
 int cmd_verify(const std::vector<std::string>& arguments) {
     CommandLine line(
-        "railyard verify [TABLE.csv...] [options]",
+        "railyard verify [[TABLE.toml] TABLE.csv...] [options]",
         "Prints published measurements and exact oracles beside what the program says, with the\n"
-        "error, and how many of the rows can be expressed at all. Without tables: those that "
-        "ship.");
+        "error, and how many of the rows can be expressed at all. Without tables: those that\n"
+        "ship. A table of your own comes with a TOML file that says what its columns are.");
     line.positional("table", -1);
     line.add()("set", po::value<std::vector<std::string>>()->composing(),
                "Another value in the catalogue: --set override.gpu.h100_sxm.hbm_efficiency=0.8");
@@ -251,8 +278,8 @@ int cmd_verify(const std::vector<std::string>& arguments) {
     const auto values = line.parse(arguments);
     if (!values) return exit_ok;
     const bool named = values->count("table") > 0;
-    const std::vector<std::string> paths =
-        named ? (*values)["table"].as<std::vector<std::string>>() : shipped_tables();
+    const std::vector<TableFiles> paths =
+        named ? named_tables((*values)["table"].as<std::vector<std::string>>()) : shipped_tables();
 
     Diagnostics diagnostics;
     Document settings;
@@ -266,9 +293,10 @@ int cmd_verify(const std::vector<std::string>& arguments) {
     std::vector<VerifiedTable> tables;
     std::size_t done = 0;
     try {
-        for (const std::string& path : paths) {
+        for (const auto& [path, description] : paths) {
             const CsvTable table = read_csv_table(path);
-            const std::vector<VerifiedTable> verified = verify_table(table, overrides);
+            const std::vector<VerifiedTable> verified =
+                verify_table(table, {description, settings_of(*values), overrides});
             tables.insert(tables.end(), verified.begin(), verified.end());
             if (verified.empty() && named) {
                 fmt::print(stderr, "{}: warning: no model here answers to this table\n", path);

@@ -331,7 +331,8 @@ void print(const Json& value, std::size_t indent, std::string& out) {
 
 }  // namespace
 
-std::string scenario_json_schema(const std::vector<SchemaRow>& study) {
+std::string scenario_json_schema(const std::vector<SchemaRow>& study,
+                                 const std::vector<SchemaRow>& table) {
     Json root = {{"$schema", "http://json-schema.org/draft-07/schema#"},
                  {"title", "railyard scenario"},
                  {"description", "A GPU training cluster to be tried in simulation."}};
@@ -347,6 +348,9 @@ std::string scenario_json_schema(const std::vector<SchemaRow>& study) {
         root["properties"][open.section] = own_entries(open, definitions);
     }
     add_study(study, root, definitions);
+    for (const SchemaRow& row : table) add(root, row, definitions);
+    root["properties"]["table"]["description"] =
+        "What the columns of measurements are: for 'railyard verify'";
     root["definitions"] = std::move(shared);
     std::string out;
     print(root, 0, out);

@@ -59,8 +59,9 @@ std::string without_indices(const std::string& key) {
     return out;
 }
 
-// Whether a scenario may have the key; what to do instead otherwise.
-std::optional<std::string> help_for_unknown(const std::string& key) {
+}  // namespace
+
+std::optional<std::string> help_for_unknown_key(const std::string& key) {
     static const std::vector<std::string> known = [] {
         std::vector<std::string> paths;
         for (const SchemaRow& row : scenario_schema()) paths.push_back(row.path);
@@ -81,6 +82,8 @@ std::optional<std::string> help_for_unknown(const std::string& key) {
     return near.empty() ? "'railyard list keys' prints them" : near;
 }
 
+namespace {
+
 // What no point could take is found before the first of them.
 void check_setting(const std::string& setting, const std::string& path, Diagnostics& diagnostics) {
     Document scratch;
@@ -88,7 +91,7 @@ void check_setting(const std::string& setting, const std::string& path, Diagnost
     apply_setting(scratch, setting, diagnostics);
     std::string key = setting.substr(0, setting.find('='));
     key.erase(key.find_last_not_of(' ') + 1);
-    const std::optional<std::string> help = help_for_unknown(key);
+    const std::optional<std::string> help = help_for_unknown_key(key);
     if (help && diagnostics.ok()) {
         diagnostics.error(path + " with --set", {}, key, "no scenario has this key", *help);
     }
@@ -185,7 +188,7 @@ void StudyReader::check_key(Section& section, const std::string& key) {
                       "sweep.replicas says how many each point takes");
         return;
     }
-    const std::optional<std::string> help = help_for_unknown(key);
+    const std::optional<std::string> help = help_for_unknown_key(key);
     if (help) section.error("key", fmt::format("no scenario has the key {}", key), *help);
 }
 

@@ -40,6 +40,9 @@ constexpr std::int64_t study_points_max = 10'000'000;
 // ScenarioError with all that is wrong, axes whose keys no scenario has included.
 Study read_study(const std::string& path, const std::vector<std::string>& settings);
 
+// Nothing when a scenario may have the key; otherwise what to do instead.
+std::optional<std::string> help_for_unknown_key(const std::string& key);
+
 // What may stand in [sweep], as it is read.
 std::vector<SchemaRow> study_schema();
 

@@ -20,6 +20,7 @@ Trial run_one(const TrialOptions& options, const ScenarioChanges& changes, unsig
         scenario = load_scenario(options.text, options.file, changes);
     } catch (const ScenarioError& error) {
         trial.problem = error.what();
+        trial.problems = error.diagnostics();
         return trial;
     }
     if (!scenario->no_path.empty()) {
@@ -27,6 +28,7 @@ Trial run_one(const TrialOptions& options, const ScenarioChanges& changes, unsig
         return trial;
     }
     if (options.replicas > 0) scenario->replicas = std::min(scenario->replicas, options.replicas);
+    trial.memory = scenario->memory;
     trial.causes = loss_causes(*scenario);
     trial.draws = scenario->draws.size();
     trial.work = work_of(*scenario);

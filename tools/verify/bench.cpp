@@ -4,43 +4,6 @@
 
 namespace railyard {
 
-void check_plan(const TransformerModel& m, const ParallelPlan& p) {
-    struct Size {
-        const char* column;
-        std::int64_t size;
-        std::int64_t least = 1;
-    };
-    const Size sizes[] = {{"layers", m.layers},
-                          {"hidden", m.hidden},
-                          {"heads", m.heads},
-                          {"vocab", m.vocab, 0},  // none: a model whose logits cost nothing
-                          {"seq", p.sequence_length},
-                          {"tp", p.tensor},
-                          {"pp", p.pipeline},
-                          {"cp", p.context},
-                          {"dp", p.data},
-                          {"microbatch", p.microbatch},
-                          {"global_batch", p.global_batch},
-                          {"interleave", p.interleave}};
-    for (const auto& [column, size, least] : sizes) {
-        if (size < least) {
-            throw RowError{column, fmt::format("expected {} or more, found {}", least, size)};
-        }
-        if (size > plan_size_max) {
-            throw RowError{column,
-                           fmt::format("expected at most {}, found {}", plan_size_max, size)};
-        }
-    }
-    const std::vector<PlanProblem> problems = plan_problems(m, p);
-    if (problems.empty()) return;
-    const std::pair<const char*, const char*> columns[] = {
-        {"tensor", "tp"}, {"pipeline", "pp"}, {"context", "cp"}, {"sequence_length", "seq"}};
-    for (const auto& [key, column] : columns) {
-        if (problems[0].key == key) throw RowError{column, problems[0].message};
-    }
-    throw RowError{problems[0].key, problems[0].message};
-}
-
 std::int64_t data_ranks(const ParallelPlan& p, std::int64_t gpus) {
     const std::int64_t replica = p.tensor * p.context * p.pipeline;
     if (replica < 1 || gpus < replica || gpus % replica != 0) {

@@ -17,9 +17,6 @@ namespace railyard {
 // The most that each dimension of a plan may be, as in a scenario: products of three still fit.
 constexpr std::int64_t plan_size_max = 1'000'000;
 
-// Throws RowError when the model can't be cut in this way.
-void check_plan(const TransformerModel& m, const ParallelPlan& p);
-
 // What every evaluation needs: the catalogue, without a scenario.
 class Bench {
   public:
@@ -27,14 +24,6 @@ class Bench {
     Node node(const char* name) { return read_node(own_.catalogue, name); }
     ParameterBytes bytes() { return read_parameter_bytes(own_.catalogue); }
     // With the jitter of the catalogue: measured runs have it.
-    double step_seconds(const TransformerModel& m, ParallelPlan p, const Node& n) {
-        check_plan(m, p);
-        p.jitter = own_.catalogue.number("jitter", "", "step_sigma");
-        const double traffic =
-            own_.catalogue.number("bytes_per_param", "", "optimizer_step_traffic");
-        Communicators all = groups(n);
-        return seconds(model_step(m, p, all, bytes(), traffic).duration());
-    }
     CriticalPath path(const TransformerModel& m, ParallelPlan p, const Node& n) {
         p.jitter = own_.catalogue.number("jitter", "", "step_sigma");
         Communicators all = groups(n);

@@ -1,6 +1,7 @@
 #include "tools/verify/tables.h"
 
 #include "tools/verify/arithmetic.h"
+#include "tools/verify/described_table.h"
 #include "tools/verify/fleets.h"
 #include "tools/verify/megatron_text.h"
 #include "tools/verify/nccl.h"
@@ -12,11 +13,14 @@
 #include "tools/verify/storage.h"
 #include "tools/verify/stores.h"
 #include "tools/verify/streams.h"
-#include "tools/verify/training.h"
 
 namespace railyard {
 
-std::vector<VerifiedTable> verify_table(const CsvTable& table, const Value* overrides) {
+std::vector<VerifiedTable> verify_table(const CsvTable& table, const VerifyOptions& options) {
+    const std::optional<std::string> description =
+        options.description.empty() ? description_of(table) : options.description;
+    if (description) return {verify_described(table, *description, options.settings)};
+    const Value* overrides = options.overrides;
     if (auto runs = verify_published_runs(table, overrides)) return {std::move(*runs)};
     // A run's limits are known from others of the same table.
     if (table.name.starts_with("50")) return {verify_mlperf_storage(table, overrides)};
@@ -29,12 +33,10 @@ std::vector<VerifiedTable> verify_table(const CsvTable& table, const Value* over
     if (auto packets = verify_packets(table)) return {std::move(*packets)};
     if (auto reliability = verify_reliability(table)) return {std::move(*reliability)};
     std::vector<VerifiedTable> out;
-    for (const auto& formats : {training_tables(), nccl_tables(), arithmetic_tables()}) {
+    for (const auto& formats : {nccl_tables(), arithmetic_tables()}) {
         for (const TableFormat& format : formats) {
             if (!table.name.starts_with(format.number)) continue;
-            // A table with a second quantity is two tables: errors of unlike things don't average.
-            const std::string name = out.empty() ? table.name : table.name + " (2)";
-            VerifiedTable each{name, format.what, table.rows.size()};
+            VerifiedTable each{table.name, format.what, table.rows.size()};
             Bench bench(overrides);
             each_row(table, each.unused, [&](const Fields& f) {
                 if (const RowResult result = format.row(bench, f))

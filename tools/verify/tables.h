@@ -50,9 +50,15 @@ struct VerifiedTable {
     std::vector<Diagnostic> unused = {};  // rows with a field that can't be, and why
 };
 
-// Simulates every row of a table that can be expressed, once for each quantity that it prints. The
-// format is known by the table's number, its name's first two digits; empty when no model here answers
-// to that format. `overrides` is a scenario's [override] table, or nullptr.
-std::vector<VerifiedTable> verify_table(const CsvTable& table, const Value* overrides);
+struct VerifyOptions {
+    std::string description;            // the table's, TOML; empty: the one that it comes with
+    std::vector<std::string> settings;  // "override.gpu.h100_sxm.hbm_efficiency=0.8"
+    const Value* overrides = nullptr;   // the same, as a scenario's [override] table
+};
+
+// Simulates every row of a table that can be expressed, once for each quantity that it prints. How is said by
+// its description, else by code, which knows the format by the header or by the table's number (its name's
+// first two digits). Empty when nothing here answers to it.
+std::vector<VerifiedTable> verify_table(const CsvTable& table, const VerifyOptions& options);
 
 }  // namespace railyard

@@ -1,0 +1,26 @@
+#pragma once
+// Tables of measurements as data: a CSV, and a TOML file that is a scenario with [table], which says what
+// each column sets, what the table leaves open, and which of its figures the program is held to.
+// tests/validation/README.md has the language.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/config.h"
+#include "tools/verify/tables.h"
+
+namespace railyard {
+
+// The file that describes a table: the one beside it with its name, else of those that ship the one with
+// its number (the first two digits of its name).
+std::optional<std::string> description_of(const CsvTable& table);
+
+// Runs each row's scenario, with `settings` on all. Throws ScenarioError when the description is wrong.
+VerifiedTable verify_described(const CsvTable& table, const std::string& description,
+                               const std::vector<std::string>& settings);
+
+// What may stand in [table], as it is read.
+std::vector<SchemaRow> table_schema();
+
+}  // namespace railyard
