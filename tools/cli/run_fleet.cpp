@@ -27,7 +27,7 @@ void print_waits(const CampaignResult& r) {
     const auto time = [](double v) { return std::isnan(v) ? std::string("-") : time_text(v); };
     row("wait until the first start", "wait", time);
     row("submission to end (JCT), of those that ended", "jct", time);
-    row("bounded slowdown, likewise", "bounded_slowdown",
+    row("bounded slowdown, of all so far", "bounded_slowdown",
         [](double v) { return std::isnan(v) ? std::string("-") : fmt::format("{:.2f}", v); });
     fmt::print("\n{}", table.text());
     const double never = r.metric("jobs_never_started").summary.mean;

@@ -121,8 +121,7 @@ void SlurmImport::read_files() {
         if (first != lines.end() && trimmed(first->text).starts_with('{')) {
             return diagnostics_.error(file, {first->number, 1}, "",
                                       "JSON of sinfo, squeue or scontrol is not read here",
-                                      "give slurm.conf itself; 'sacct --json' is read by 'railyard "
-                                      "import sacct'");
+                                      "give slurm.conf itself");
         }
         if (first != lines.end() && first->text.find('|') != std::string::npos) {
             read_qos_table(file, lines);
@@ -522,7 +521,7 @@ void SlurmImport::say_left_out() {
         }
     }
     part_.left_out("accounts and their shares: they are slurmdbd's");
-    part_.left_out("jobs: 'railyard import sacct' makes a trace of them");
+    part_.left_out("jobs: 'sacct -P' prints a trace that jobs.trace and 'railyard jobs' read");
     part_.left_out("networks, storage, failures");
 }
 
