@@ -18,7 +18,7 @@ STUCK = 3  # the exit code of a simulation in which nothing will happen any more
 
 
 def result_of(railyard, scenario, threads):
-    command = [railyard, "run", str(scenario), "--json", "--replicas", "5", "-j", str(threads),
+    command = [railyard, "run", str(scenario), "--json", "--no-estimates", "--replicas", "5", "-j", str(threads),
                *small.arguments(scenario)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     if done.returncode == STUCK:  # a deadlock is an answer, and its words are the result
