@@ -445,9 +445,11 @@ const Value& ValueReader::unwrap(const Value& value, const std::string& path) {
                 estimate.range_given = true;
             }
         }
-        const bool seen = std::any_of(estimates_.begin(), estimates_.end(),
-                                      [&](const Estimate& e) { return e.path == path; });
-        if (middle && !seen) estimates_.push_back(std::move(estimate));
+        const auto at = std::lower_bound(
+            estimates_.begin(), estimates_.end(), path,
+            [](const Estimate& each, const std::string& sought) { return each.path < sought; });
+        const bool seen = at != estimates_.end() && at->path == path;
+        if (middle && !seen) estimates_.insert(at, std::move(estimate));
     }
     return *inner;
 }

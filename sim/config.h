@@ -150,6 +150,7 @@ class ValueReader {
 
     void error(Position at, const std::string& path, std::string message, std::string help = {});
     void warning(Position at, const std::string& path, std::string message, std::string help = {});
+    // By path: the order in which values are read is the compiler's choice (`a() + b()`).
     const std::vector<Estimate>& estimates() const { return estimates_; }
     const std::string& file() const { return file_; }
     Diagnostics& diagnostics() { return diagnostics_; }
