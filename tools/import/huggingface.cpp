@@ -71,10 +71,9 @@ constexpr const char* foreign_keys[] = {"linear_num_key_heads",
                                         "layers_block_type",
                                         "mamba_expand"};
 
-class HuggingFace {
+class HuggingFace : private Importer {
   public:
-    HuggingFace(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics)
-        : options_(options), part_(part), diagnostics_(diagnostics) {}
+    using Importer::Importer;
     void run();
 
   private:
@@ -111,9 +110,6 @@ class HuggingFace {
         return value != nullptr && value->kind == Value::Kind::boolean && value->integer != 0;
     }
 
-    const ImportOptions& options_;
-    ImportedPart& part_;
-    Diagnostics& diagnostics_;
     std::string file_;
     Document document_;
     const Value* root_ = nullptr;

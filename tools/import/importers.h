@@ -5,6 +5,18 @@
 
 namespace railyard {
 
+// What an importer reads from, writes to and complains to, while it makes one part.
+class Importer {
+  public:
+    Importer(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics)
+        : options_(options), part_(part), diagnostics_(diagnostics) {}
+
+  protected:
+    const ImportOptions& options_;
+    ImportedPart& part_;
+    Diagnostics& diagnostics_;
+};
+
 void import_huggingface(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_slurm(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_torchtitan(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);

@@ -65,10 +65,9 @@ constexpr const char* said_keys[] = {"priorityweightassoc",
                                      "maxarraysize",
                                      "preemptparameters"};
 
-class SlurmImport {
+class SlurmImport : private Importer {
   public:
-    SlurmImport(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics)
-        : options_(options), part_(part), diagnostics_(diagnostics) {}
+    using Importer::Importer;
     void run();
 
   private:
@@ -92,9 +91,6 @@ class SlurmImport {
         diagnostics_.error(record.file, record.at(), key, std::move(message), std::move(help));
     }
 
-    const ImportOptions& options_;
-    ImportedPart& part_;
-    Diagnostics& diagnostics_;
     std::vector<SlurmRecord> records_;
     SlurmCluster cluster_;
     std::vector<std::string> yaml_;

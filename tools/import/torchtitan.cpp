@@ -12,10 +12,9 @@ namespace railyard {
 
 namespace {
 
-class TorchTitan {
+class TorchTitan : private Importer {
   public:
-    TorchTitan(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics)
-        : file_(options.files.front()), part_(part), diagnostics_(diagnostics) {}
+    using Importer::Importer;
     void run();
 
   private:
@@ -39,8 +38,6 @@ class TorchTitan {
 
     std::string file_;
     Document document_;
-    ImportedPart& part_;
-    Diagnostics& diagnostics_;
     std::set<std::string> read_;
 };
 
@@ -211,6 +208,7 @@ void TorchTitan::say_left_out() {
 }
 
 void TorchTitan::run() {
+    file_ = options_.files.front();
     document_ = parse_document(read_file(file_), file_, diagnostics_);
     diagnostics_.raise_if_any();
     const Value* plan = document_.root.find("parallelism");
