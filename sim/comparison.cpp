@@ -128,16 +128,6 @@ std::vector<double> ratio_values(std::span<const double> sums, std::span<const d
     return out;
 }
 
-std::vector<double> paired_values(std::span<const Metric> replicas) {
-    std::vector<double> values;
-    std::vector<double> counts;
-    for (const Metric& m : replicas) {
-        values.push_back(m.count < 0 ? m.value : m.sum);
-        counts.push_back(m.count);
-    }
-    return !counts.empty() && counts[0] >= 0 ? ratio_values(values, counts) : values;
-}
-
 std::vector<double> paired_values(const MetricTable::Column& replicas) {
     return replicas.plain ? replicas.values : ratio_values(replicas.values, replicas.counts);
 }

@@ -54,7 +54,6 @@ double corrected_confidence(double confidence, std::int64_t comparisons);
 std::vector<double> ratio_values(std::span<const double> sums, std::span<const double> counts);
 
 // One metric over replicas, ready to be paired: plain values, or those of a ratio.
-std::vector<double> paired_values(std::span<const Metric> replicas);
 std::vector<double> paired_values(const MetricTable::Column& replicas);
 
 // Two of several designs, by their numbers, in one metric.

@@ -390,83 +390,53 @@ ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events
     return result;
 }
 
-const MetricSummary& CampaignResult::metric(std::string_view name) const {
-    const auto found = std::find_if(metrics.begin(), metrics.end(),
-                                    [&](const MetricSummary& m) { return m.name == name; });
-    RY_CHECK(found != metrics.end());
-    return *found;
-}
-
 Ending CampaignResult::ending() const {
-    if (stuck) return Ending::stuck;
-    return out_of_events || !limits.empty() ? Ending::limit : Ending::complete;
+    return worst == Ending::complete && !limits.empty() ? Ending::limit : worst;
 }
 
 namespace {
 
-// Adds replicas up, in order of index.
+ReplicaFigures figures_of(const ReplicaResult& r) {
+    ReplicaFigures out{r.ending,  r.simulated, r.outcome,          r.trajectory,
+                       r.metrics, {},          r.job.interruptions};
+    for (std::size_t c = 0; c < category_count; ++c) {
+        out.ledger[c] = r.ledger.fraction(static_cast<Category>(c));
+    }
+    return out;
+}
+
+// Adds replicas up, in order of index: what all replicas have, and what only those that have just run do.
 class Tally {
   public:
-    explicit Tally(const Scenario& s) : s_(s), wanted_(static_cast<double>(s.replicas)) {
-        out_.interruptions.assign(s.causes.size(), 0);
-        out_.energy.assign(category_count + 2, 0);
-    }
+    explicit Tally(const Scenario& s) : sums_(s) { out_.energy.assign(category_count + 2, 0); }
 
-    // What throws for want of memory leaves the replicas before it as they are.
     void add(const ReplicaResult& r) {
-        if (s_.cost) out_.uses.push_back(usage_of(s_, r));
-        try {
-            out_.values.add(r.metrics);
-        } catch (...) {
-            if (s_.cost) out_.uses.pop_back();
-            throw;
-        }
-        if (out_.replicas++ == 0) out_.refused = r.refused;
-        digest_.add(r.outcome);
-        trajectory_.add(r.trajectory);
-        if (r.ending == Ending::limit) out_.out_of_events = true;
+        sums_.add(figures_of(r));
+        if (sums_.replicas() == 1) out_.refused = r.refused;
         if (r.ending == Ending::stuck && !out_.stuck) {
             out_.stuck = {r.index, Instant(r.simulated), r.stuck_report};
         }
-        for (std::size_t c = 0; c < category_count; ++c) {
-            ledger_[c].add(r.ledger.fraction(static_cast<Category>(c)));
-            out_.energy[c] += joules(r.energy.nodes[c]) / wanted_;
-        }
-        out_.energy[category_count] += joules(r.energy.network) / wanted_;
-        out_.energy[category_count + 1] += joules(r.energy.storage) / wanted_;
-        for (std::size_t c = 0; c < s_.causes.size(); ++c) {
-            out_.interruptions[c] += static_cast<double>(r.job.interruptions[c]) / wanted_;
-        }
-        out_.planned_interruptions += static_cast<double>(r.job.planned_interruptions) / wanted_;
-        out_.simulated_s += seconds(r.simulated) / wanted_;
+        for (std::size_t c = 0; c < category_count; ++c)
+            out_.energy[c] += joules(r.energy.nodes[c]);
+        out_.energy[category_count] += joules(r.energy.network);
+        out_.energy[category_count + 1] += joules(r.energy.storage);
+        out_.planned_interruptions += static_cast<double>(r.job.planned_interruptions);
+        out_.simulated_s += seconds(r.simulated);
     }
 
     CampaignResult result() {
+        static_cast<ReplicaSums&>(out_) = sums_.take();
         if (out_.replicas == 0) return std::move(out_);
-        if (out_.replicas < s_.replicas) mean_over_fewer();
-        out_.metrics = out_.values.summaries(s_.draws.size());
-        for (const RunningMean& fraction : ledger_) out_.ledger.push_back(fraction.mean());
-        out_.digest = digest_.hex();
-        out_.trajectory = trajectory_.hex();
+        const auto replicas = static_cast<double>(out_.replicas);
+        for (double& used : out_.energy) used /= replicas;
+        out_.planned_interruptions /= replicas;
+        out_.simulated_s /= replicas;
         return std::move(out_);
     }
 
   private:
-    // What was divided by those that were wanted.
-    void mean_over_fewer() {
-        const double more = wanted_ / static_cast<double>(out_.replicas);
-        for (double& count : out_.interruptions) count *= more;
-        for (double& used : out_.energy) used *= more;
-        out_.planned_interruptions *= more;
-        out_.simulated_s *= more;
-    }
-
-    const Scenario& s_;
-    double wanted_;
+    ReplicaTally sums_;
     CampaignResult out_;
-    std::array<RunningMean, category_count> ledger_{};
-    Fingerprint digest_;
-    Fingerprint trajectory_;
 };
 
 }  // namespace

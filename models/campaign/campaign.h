@@ -10,6 +10,7 @@
 #include "models/campaign/cost_metrics.h"
 #include "models/campaign/fitting_switch.h"
 #include "models/campaign/fleet.h"
+#include "models/campaign/replica_tally.h"
 #include "models/campaign/save_walls.h"
 #include "models/campaign/scenario.h"
 #include "models/campaign/store_traffic.h"
@@ -19,9 +20,6 @@ namespace railyard {
 
 // No campaign is longer; a job that is not done by then makes no progress.
 constexpr Duration campaign_length_max = time_max;
-
-// How a replica ended. `stuck` and `limit` mark a result that is not what was asked for.
-enum class Ending : std::uint8_t { complete, stuck, limit };
 
 // What became of a job of many.
 struct JobRecord {
@@ -106,8 +104,8 @@ struct CampaignOptions {
     std::function<void(const ReplicaResult&)> finished;
 };
 
-// Replicas are added up as they finish: of each are kept its metrics and what prices are put on.
-struct CampaignResult {
+// Replicas are added up as they finish. When cancelled, those that were finished, the first so many.
+struct CampaignResult : ReplicaSums {
     // The compiler's own, made once, in campaign.cpp: each source that uses one would make them again.
     CampaignResult();
     CampaignResult(const CampaignResult&);
@@ -116,31 +114,21 @@ struct CampaignResult {
     CampaignResult& operator=(CampaignResult&&) noexcept;
     ~CampaignResult();
 
-    std::int64_t replicas = 0;  // when cancelled, those that were finished, the first so many
     bool cancelled = false;
-    MetricTable values;               // of each replica
-    std::vector<CampaignUse> uses;    // likewise, with [cost]
     std::vector<RefusedJob> refused;  // of a fleet, in the first replica
     struct Stuck {
         std::int64_t replica = 0;
         Instant at{};
         std::string report;
     };
-    std::optional<Stuck> stuck;  // the first that was
-    bool out_of_events = false;  // some were
-    std::vector<MetricSummary> metrics;
-    std::vector<double> ledger;  // mean fraction by category; sums to 1
-    std::vector<double> energy;  // J, likewise by category; then of the network and of storage
-    std::vector<double> interruptions;  // mean count by cause
-    double planned_interruptions = 0;
-    std::string digest;                // of all outcomes
-    std::string trajectory;            // of all trajectories
+    std::optional<Stuck> stuck;        // the first that was
+    std::vector<double> energy;        // J, mean by category; then of the network and of storage
+    double planned_interruptions = 0;  // mean over replicas
+    double simulated_s = 0;            // likewise
     std::vector<LimitReached> limits;  // that the scenario's own numbers ran into
     double cpu_s = 0;
-    double simulated_s = 0;  // mean over replicas
 
-    const MetricSummary& metric(std::string_view name) const;
-    // The worst ending of any replica.
+    // The worst of its replicas', unless a limit was run into.
     Ending ending() const;
 };
 

@@ -43,13 +43,14 @@ std::string good_database(const ScratchFile& file) {
         const std::int64_t id = db.begin_run(run);
         const std::int64_t point = db.point({s.file, scenario, {}, {"key", 1}, s.title, "fuzz"});
         db.attach(id, 0, point, "label");
-        std::vector<StoredReplica> records;
+        ReplicaTally tally(s);
         for (std::int64_t i = 0; i < s.replicas; ++i) {
-            records.push_back(record_of(run_replica(s, i, false)));
-            if (i == 0) db.describe_point(point, s, records[0]);
-            db.add(point, records.back(), texts_of(records.back()));
+            const StoredReplica record = record_of(run_replica(s, i, false));
+            if (i == 0) db.describe_point(point, s, record);
+            db.add(point, record, texts_of(record));
+            tally.add(figures_of(record));
         }
-        db.finish_point(point, s.causes, summarise_point(records, s), "complete");
+        db.finish_point(point, s.causes, tally.take(), "complete");
         db.finish_run(id, "complete", "", "");
         db.commit();
     }

@@ -148,8 +148,10 @@ TEST_CASE(
     CHECK(s.ci95.high == doctest::Approx(direct.ci95.high));
     const std::array<double, 2> none{0, 0};
     CHECK(std::isnan(ratio_values(none, none)[0]));
-    const std::vector<Metric> metrics{mean_metric("x", "s", 10, 1), mean_metric("x", "s", 31, 3)};
-    CHECK(summarise(paired_values(metrics)).mean == doctest::Approx(41.0 / 4));
+    MetricTable table;
+    table.add(std::array{mean_metric("x", "s", 10, 1)});
+    table.add(std::array{mean_metric("x", "s", 31, 3)});
+    CHECK(summarise(paired_values(*table.find("x"))).mean == doctest::Approx(41.0 / 4));
 }
 
 TEST_CASE("what the two have in common is said") {

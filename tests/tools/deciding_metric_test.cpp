@@ -155,7 +155,9 @@ TEST_CASE("a run in the database is judged by the metric that somebody has named
         const std::int64_t point = db.point({"a.toml", one_job, {}, {"key", 1}, "", "1"});
         db.attach(run, 0, point, "A");
         db.describe_point(point, s, replica);
-        db.finish_point(point, s.causes, summarise_point(std::span(&replica, 1), s), "complete");
+        ReplicaTally tally(s);
+        tally.add(figures_of(replica));
+        db.finish_point(point, s.causes, tally.take(), "complete");
         CHECK(deciding_metric(run, db.database())->metric == "goodput");
         db.decide(run, "interruptions", Better::higher, "");
         CHECK(deciding_metric(run, db.database())->metric == "interruptions");

@@ -11,7 +11,7 @@
 #include "tools/cli/options.h"
 #include "tools/cli/terminal.h"
 #include "tools/cli/terminal_observer.h"
-#include "tools/results/results_db.h"
+#include "tools/results/saved_run.h"
 #include "tools/study/arms.h"
 #include "tools/study/deciding_metric.h"
 
@@ -148,27 +148,39 @@ std::vector<ComparedArm> load_arms(const CompareArguments& args) {
 }
 
 // All arms have as many replicas as the one with the fewest.
-bool run_arms(std::vector<ComparedArm>& arms, unsigned threads) {
+void share_replicas(std::vector<ComparedArm>& arms) {
     std::int64_t replicas = arms[0].scenario.replicas;
     for (const ComparedArm& arm : arms) replicas = std::min(replicas, arm.scenario.replicas);
+    for (ComparedArm& arm : arms) arm.scenario.replicas = replicas;
+}
+
+bool run_arms(std::vector<ComparedArm>& arms, unsigned threads, SavedRun& saved) {
+    const std::int64_t replicas = arms[0].scenario.replicas;
     const auto total = static_cast<std::int64_t>(arms.size()) * replicas;
     Progress progress("replicas");
     std::int64_t before = 0;
-    for (ComparedArm& arm : arms) {
-        arm.scenario.replicas = replicas;
+    for (std::size_t i = 0; i < arms.size(); ++i) {
+        ComparedArm& arm = arms[i];
         CampaignOptions options;
         options.threads = threads;
         options.cancelled = &interrupted();
         options.progress = [&](std::int64_t done, std::int64_t) {
             progress.update(before + done, total);
         };
-        options.finished = [&](const ReplicaResult& r) { arm.records.push_back(record_of(r)); };
-        const CampaignResult result = run_campaign(arm.scenario, options);
-        if (result.cancelled) return false;
+        options.finished = [&](const ReplicaResult& r) { saved.add(i, r); };
+        CampaignResult result = run_campaign(arm.scenario, options);
+        saved.finish_point(i, result);
+        if (result.cancelled) {
+            saved.finish("interrupted", nullptr);
+            return false;
+        }
         before += replicas;
-        arm.summary = summarise_point(arm.records, arm.scenario);
-        if (arm.scenario.cost) arm.cost = study_costs(arm.records, arm.scenario);
-        arm.limits = result.limits;
+        if (arm.scenario.cost) {
+            arm.cost = study_costs(arm.scenario.cost->plan, result.uses);
+            carry_prices(*arm.cost, result.metrics);
+        }
+        arm.limits = std::move(result.limits);
+        arm.sums = std::move(result);
     }
     return true;
 }
@@ -244,38 +256,34 @@ void try_estimates(Comparison& c, const CompareArguments& args) {
 Ending worst_ending(const Comparison& c) {
     Ending worst = Ending::complete;
     for (const ComparedArm& arm : c.arms) {
-        if (arm.summary.ending == Ending::stuck) return Ending::stuck;
-        if (arm.summary.ending == Ending::limit || !arm.limits.empty()) worst = Ending::limit;
+        if (arm.sums.worst == Ending::stuck) return Ending::stuck;
+        if (arm.sums.worst == Ending::limit || !arm.limits.empty()) worst = Ending::limit;
     }
     return worst;
 }
 
-void save(const Comparison& c, ResultsDb& db) {
-    RunSpec run;
-    run.kind = "compare";
-    run.file = c.arms[0].file;
-    run.title = c.arms[0].scenario.title;
-    run.version = result_version();
-    run.seed = c.arms[0].scenario.seed;
-    run.points_wanted = static_cast<std::int64_t>(c.arms.size());
-    run.replicas_wanted = c.arms[0].scenario.replicas;
-    const std::int64_t id = db.begin_run(run);
-    PointKeys keys(result_version());
-    for (std::size_t i = 0; i < c.arms.size(); ++i) {
-        const ComparedArm& arm = c.arms[i];
-        const std::int64_t point =
-            db.point({arm.file, arm.toml, arm.settings, keys.of(arm.document), arm.scenario.title,
-                      result_version()});
-        db.attach(id, static_cast<std::int64_t>(i), point, arm.name);
-        db.describe_point(point, arm.scenario, arm.records[0]);
-        for (const StoredReplica& r : arm.records) db.add(point, r, texts_of(r));
-        db.finish_point(point, arm.scenario.causes, arm.summary,
-                        ending_name(arm.limits.empty() ? arm.summary.ending : Ending::limit));
+SavedRun saved_run(const Comparison& c, const std::string& path) {
+    SavedRun out(path, {.kind = "compare",
+                        .key = {},
+                        .file = c.arms[0].file,
+                        .title = c.arms[0].scenario.title,
+                        .version = result_version(),
+                        .seed = c.arms[0].scenario.seed,
+                        .points_wanted = static_cast<std::int64_t>(c.arms.size()),
+                        .replicas_wanted = c.arms[0].scenario.replicas,
+                        .study = {}});
+    for (const ComparedArm& arm : c.arms) {
+        out.add_point(arm.scenario, arm.toml, arm.settings, arm.name);
     }
-    for (const MetricComparison& m : c.metrics) db.add_comparison(id, m);
-    db.decide(id, c.decided_by.metric, c.decided_by.better, c.decided_by.why);
-    db.finish_run(id, ending_name(worst_ending(c)), "", "");
-    db.commit();
+    return out;
+}
+
+void save_verdict(const Comparison& c, SavedRun& saved) {
+    saved.write([&](ResultsDb& db, std::int64_t run) {
+        for (const MetricComparison& m : c.metrics) db.add_comparison(run, m);
+        db.decide(run, c.decided_by.metric, c.decided_by.better, c.decided_by.why);
+    });
+    saved.finish(ending_name(worst_ending(c)), nullptr);
 }
 
 int exit_code(const Comparison& c) {
@@ -290,7 +298,7 @@ int exit_code(const Comparison& c) {
     }
     for (const ComparedArm& arm : c.arms) {
         complain_of_limits(arm.limits);
-        if (arm.summary.ending == Ending::limit) {
+        if (arm.sums.worst == Ending::limit) {
             fmt::print(
                 stderr,
                 "railyard: limit: {}: run.events_max = {} was reached: this result is partial\n",
@@ -316,25 +324,27 @@ int cmd_compare(const std::vector<std::string>& arguments) {
     }
     check_pairs(comparison.arms);
     comparison.decided_by = chosen_metric(comparison.arms, *args);
-    // Before the work, so that a file that can't be written is known at once.
-    std::unique_ptr<ResultsDb> db;
-    if (!args->db.empty()) db = std::make_unique<ResultsDb>(args->db);
-    if (!run_arms(comparison.arms, args->threads)) throw Interrupted();
+    share_replicas(comparison.arms);
+    SavedRun saved = saved_run(comparison, args->db);
+    if (!run_arms(comparison.arms, args->threads, saved)) {
+        if (args->db.empty() || saved.failed()) throw Interrupted();
+        fmt::print(stderr,
+                   "railyard: interrupted before there was a result: the replicas that were "
+                   "finished are in {}\n",
+                   visible(args->db));
+        return exit_interrupted;
+    }
     compare_all(comparison);
+    save_verdict(comparison, saved);
     if (args->estimates) try_estimates(comparison, *args);
     if (args->json) {
         fmt::print("{}\n", comparison_json(comparison, version()));
     } else {
         print_comparison(comparison);
     }
-    std::fflush(stdout);  // the answer is out, whatever becomes of the database
     const int code = exit_code(comparison);
-    if (!db) return code;
-    try {
-        save(comparison, *db);
-    } catch (const DatabaseError& error) {
-        fmt::print(stderr, "{}\nrailyard: this result is whole; the database is not\n",
-                   error.what());
+    if (saved.failed()) {
+        fmt::print(stderr, "railyard: this result is whole; the database is not\n");
         return code == exit_ok ? int{exit_limit} : code;
     }
     return code;

@@ -42,6 +42,11 @@ std::string fault_text(const Scenario& s) {
 
 using Json = nlohmann::ordered_json;
 
+// The model's error is said of a step that the model made.
+bool step_modelled(const Scenario& s) {
+    return !s.model.name.empty() && !s.given_step;
+}
+
 std::string json_text(const Scenario& s, const CampaignResult& r, const Prediction* prediction) {
     Json metrics = Json::object();
     std::vector<MetricSummary> summaries = r.metrics;
@@ -85,7 +90,7 @@ std::string json_text(const Scenario& s, const CampaignResult& r, const Predicti
         {"planned_interruptions", r.planned_interruptions},
         {"simulated_s", r.simulated_s},
         {"cpu_s", r.cpu_s}};
-    if (!s.model.name.empty()) {
+    if (step_modelled(s)) {
         out["step_model_error"] = {{"software_named", s.step_error.named},
                                    {"half_within", s.step_error.half},
                                    {"nine_tenths_within", s.step_error.nine_tenths}};
@@ -116,7 +121,7 @@ void print_design(const Scenario& s) {
         "  step {}: compute {:.1f} %, exposed communication {:.1f} %, pipeline bubble {:.1f} %\n",
         to_text(step.duration()), 100 * seconds(step.compute) / whole,
         100 * seconds(step.exposed_communication) / whole, 100 * seconds(step.bubble) / whole);
-    if (!s.model.name.empty()) {
+    if (step_modelled(s)) {
         fmt::print(
             "  published runs {}: half within {:g} % of their step, nine in ten within {:g} %\n",
             s.step_error.named ? "of named software" : "whatever their software",
@@ -341,8 +346,7 @@ std::vector<Question> run_questions(const Scenario& s, const CampaignResult& r) 
         ask("utilisation", {}, "");
         return out;
     }
-    const bool modelled = !s.model.name.empty() && !s.given_step;
-    const ModelError step = modelled ? ModelError(s.step_error) : ModelError{};
+    const ModelError step = step_modelled(s) ? ModelError(s.step_error) : ModelError{};
     const char* measure = s.step_error.named ? "a measured step (job.step.time)"
                                              : "a measured step (job.step.time), or the software's "
                                                "name (job.software)";
@@ -474,7 +478,15 @@ int cmd_run(const std::vector<std::string>& arguments) {
         throw ScenarioError("--jobs-out: the scenario has one job",
                             "it is for scenarios with [scheduler]");
     }
-    SavedRun saved(args->db, scenario, text, args->changes.settings);
+    SavedRun saved(args->db, {.kind = "run",
+                              .key = {},
+                              .file = scenario.file,
+                              .title = scenario.title,
+                              .version = result_version(),
+                              .seed = scenario.seed,
+                              .replicas_wanted = scenario.replicas,
+                              .study = {}});
+    saved.add_point(scenario, text, args->changes.settings, "");
     std::string jobs;
     CampaignResult result;
     {
@@ -490,12 +502,13 @@ int cmd_run(const std::vector<std::string>& arguments) {
             progress.update(done, total);
         };
         options.finished = [&](const ReplicaResult& replica) {
-            saved.add(replica);
+            saved.add(0, replica);
             if (replica.index == 0 && !args->jobs_out.empty()) jobs = jobs_csv(replica.jobs);
         };
         result = run_campaign(scenario, options);
     }
-    saved.finish(result);
+    saved.finish_point(0, result);
+    saved.finish(result.cancelled ? "interrupted" : ending_name(result.ending()), &result);
     if (!jobs.empty()) write_file(args->jobs_out, jobs, {args->path});
     if (result.replicas == 0) {
         fmt::print(stderr, "railyard: interrupted before the first replica was finished\n");
@@ -566,7 +579,7 @@ int cmd_run(const std::vector<std::string>& arguments) {
             return exit_stuck;
         case Ending::limit:
             complain_of_limits(result.limits);
-            if (result.out_of_events) {
+            if (result.worst == Ending::limit) {
                 fmt::print(stderr,
                            "railyard: limit: run.events_max = {} was reached: this result is "
                            "partial\n    raise it with --set run.events_max=...\n",

@@ -164,7 +164,7 @@ void print_ledger(const Comparison& c) {
     for (std::size_t i = 0; i < category_count; ++i) {
         const auto category = static_cast<Category>(i);
         std::vector<double> shares;
-        for (const ComparedArm& arm : c.arms) shares.push_back(arm.summary.ledger[i]);
+        for (const ComparedArm& arm : c.arms) shares.push_back(arm.sums.ledger[i]);
         if (std::all_of(shares.begin(), shares.end(), [](double s) { return s == 0; })) continue;
         const MetricComparison pair{
             "goodput", "1", Better::lower, 0, 1, compare_category(c.arms[0], c.arms[1], category)};
@@ -176,9 +176,9 @@ void print_ledger(const Comparison& c) {
 std::vector<double> means_of(const Comparison& c, const std::string& metric) {
     std::vector<double> out;
     for (const ComparedArm& arm : c.arms) {
-        const auto found = std::find_if(arm.summary.metrics.begin(), arm.summary.metrics.end(),
+        const auto found = std::find_if(arm.sums.metrics.begin(), arm.sums.metrics.end(),
                                         [&](const MetricSummary& m) { return m.name == metric; });
-        out.push_back(found == arm.summary.metrics.end() ? std::nan("") : found->summary.mean);
+        out.push_back(found == arm.sums.metrics.end() ? std::nan("") : found->summary.mean);
     }
     return out;
 }
@@ -187,7 +187,7 @@ void print_metrics(const Comparison& c, ArmTable table,
                    const std::function<bool(const MetricSummary&)>& wanted) {
     std::vector<std::string> seen;
     for (const ComparedArm& arm : c.arms) {
-        for (const MetricSummary& m : arm.summary.metrics) {
+        for (const MetricSummary& m : arm.sums.metrics) {
             if (!wanted(m) || std::find(seen.begin(), seen.end(), m.name) != seen.end()) continue;
             seen.push_back(m.name);
             const std::vector<double> means = means_of(c, m.name);
@@ -352,21 +352,21 @@ using Json = nlohmann::ordered_json;
 
 Json arm_json(const ComparedArm& arm) {
     Json metrics = Json::object();
-    for (const MetricSummary& m : arm.summary.metrics) {
+    for (const MetricSummary& m : arm.sums.metrics) {
         metrics[m.name] = {{"mean", json_number(m.summary.mean)},
                            {"ci95", {finite(m.summary.ci95.low), json_number(m.summary.ci95.high)}},
                            {"unit", m.unit}};
     }
     Json ledger = Json::object();
     for (std::size_t i = 0; i < category_count; ++i) {
-        ledger[std::string(category_name(static_cast<Category>(i)))] = arm.summary.ledger[i];
+        ledger[std::string(category_name(static_cast<Category>(i)))] = arm.sums.ledger[i];
     }
     return {{"name", arm.name},
             {"scenario", arm.file},
             {"settings", arm.settings},
             {"title", arm.scenario.title},
-            {"digest", arm.summary.digest},
-            {"complete", arm.summary.ending == Ending::complete && arm.limits.empty()},
+            {"digest", arm.sums.digest},
+            {"complete", arm.sums.worst == Ending::complete && arm.limits.empty()},
             {"metrics", metrics},
             {"ledger", ledger}};
 }
@@ -425,7 +425,7 @@ std::string comparison_json(const Comparison& c, const std::string& version) {
     for (const std::size_t i : c.unbeaten()) unbeaten.push_back(c.arms[i].name);
     Json out = {{"version", version},
                 {"seed", c.arms[0].scenario.seed},
-                {"replicas", c.arms[0].records.size()},
+                {"replicas", c.arms[0].sums.replicas},
                 {"arms", arms},
                 {"differs", differs},
                 {"metric", c.decided_by.metric},

@@ -1,13 +1,10 @@
 #include "tools/results/replica_record.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
-
-#include "sim/check.h"
 
 namespace railyard {
 
@@ -126,65 +123,16 @@ void read_texts(const RecordTexts& texts, std::span<const Metric> metrics, Store
     out.interruptions = json::parse(texts.interruptions).get<std::vector<std::int64_t>>();
 }
 
-const MetricSummary& PointSummary::metric(std::string_view name) const {
-    const auto found = std::find_if(metrics.begin(), metrics.end(),
-                                    [&](const MetricSummary& m) { return m.name == name; });
-    RY_CHECK(found != metrics.end());
-    return *found;
+ReplicaFigures figures_of(const StoredReplica& r) {
+    return {r.ending, Duration(r.simulated_ns), r.outcome, r.trajectory, r.metrics,
+            r.ledger, r.interruptions};
 }
 
-CostStudy study_costs(std::span<const StoredReplica> replicas, const Scenario& scenario) {
-    std::vector<CampaignUse> campaigns;
-    for (const StoredReplica& r : replicas) {
-        campaigns.push_back(campaign_use(scenario, r.metrics, Duration(r.simulated_ns)));
+ReplicaSums with_prices(ReplicaSums sums, const Scenario& scenario) {
+    if (scenario.cost && sums.replicas > 0) {
+        carry_prices(study_costs(scenario.cost->plan, sums.uses), sums.metrics);
     }
-    return study_costs(scenario.cost->plan, campaigns);
-}
-
-void PointTally::add(const StoredReplica& r) {
-    if (replicas_++ == 0) interruptions_.assign(r.interruptions.size(), 0);
-    metrics_.add(r.metrics);
-    if (scenario_.cost) {
-        uses_.push_back(campaign_use(scenario_, r.metrics, Duration(r.simulated_ns)));
-    }
-    digest_.add(r.outcome);
-    trajectory_.add(r.trajectory);
-    for (std::size_t c = 0; c < interruptions_.size(); ++c) {
-        interruptions_[c] += static_cast<double>(r.interruptions[c]) / wanted_;
-    }
-    for (std::size_t c = 0; c < category_count; ++c) {
-        ledger_[c].add(r.ledger[c]);
-        gpu_s_[c].add(r.ledger[c] * static_cast<double>(scenario_.gpus()) *
-                      static_cast<double>(r.simulated_ns) * 1e-9);
-    }
-    if (r.ending == Ending::stuck || ending_ == Ending::complete) ending_ = r.ending;
-}
-
-PointSummary PointTally::summary() const {
-    RY_CHECK(replicas_ > 0);
-    PointSummary out;
-    out.replicas = replicas_;
-    out.ending = ending_;
-    out.metrics = metrics_.summaries(scenario_.draws.size());
-    if (scenario_.cost) carry_prices(study_costs(scenario_.cost->plan, uses_), out.metrics);
-    for (std::size_t c = 0; c < category_count; ++c) {
-        out.ledger.push_back(ledger_[c].mean());
-        out.gpu_s.push_back(gpu_s_[c].mean());
-    }
-    out.interruptions = interruptions_;
-    const double replicas = static_cast<double>(replicas_);
-    if (replicas != wanted_) {
-        for (double& count : out.interruptions) count *= wanted_ / replicas;
-    }
-    out.digest = digest_.hex();
-    out.trajectory = trajectory_.hex();
-    return out;
-}
-
-PointSummary summarise_point(std::span<const StoredReplica> replicas, const Scenario& scenario) {
-    PointTally tally(scenario, static_cast<std::int64_t>(replicas.size()));
-    for (const StoredReplica& r : replicas) tally.add(r);
-    return tally.summary();
+    return sums;
 }
 
 }  // namespace railyard

@@ -1,12 +1,10 @@
 #pragma once
-// What the database keeps of a replica, and what it makes of a point's replicas: the same numbers whether
-// the replicas have just run or were read back.
+// What the database keeps of a replica.
 
 #include <array>
 #include <span>
 
 #include "models/campaign/campaign.h"
-#include "sim/fingerprint.h"
 
 namespace railyard {
 
@@ -40,45 +38,9 @@ RecordTexts texts_of(const StoredReplica& record);
 // `metrics` has the names and units, one for each entry.
 void read_texts(const RecordTexts& texts, std::span<const Metric> metrics, StoredReplica& out);
 
-struct PointSummary {
-    std::int64_t replicas = 0;
-    Ending ending = Ending::complete;  // the worst of all
-    std::vector<MetricSummary> metrics;
-    std::vector<double> ledger;         // mean fraction by category
-    std::vector<double> gpu_s;          // mean by category
-    std::vector<double> interruptions;  // mean count by cause
-    std::string digest;
-    std::string trajectory;
+ReplicaFigures figures_of(const StoredReplica& record);  // which it must outlive
 
-    const MetricSummary& metric(std::string_view name) const;
-};
-
-// Adds a point's replicas up, in order of index, and keeps no more of them than their metrics. Intervals of
-// money have what prices leave open in them, others are of the replicas' means.
-class PointTally {
-  public:
-    PointTally(const Scenario& scenario, std::int64_t replicas_wanted)
-        : scenario_(scenario), wanted_(static_cast<double>(replicas_wanted)) {}
-    void add(const StoredReplica& replica);
-    std::int64_t replicas() const { return replicas_; }
-    PointSummary summary() const;  // of at least one
-
-  private:
-    const Scenario& scenario_;
-    double wanted_;
-    std::int64_t replicas_ = 0;
-    Ending ending_ = Ending::complete;
-    MetricTable metrics_;
-    std::vector<CampaignUse> uses_;
-    std::array<RunningMean, category_count> ledger_{};
-    std::array<RunningMean, category_count> gpu_s_{};
-    std::vector<double> interruptions_;
-    Fingerprint digest_;
-    Fingerprint trajectory_;
-};
-// At least one replica, by index.
-PointSummary summarise_point(std::span<const StoredReplica> replicas, const Scenario& scenario);
-// What a scenario with [cost] costs: prices and failures together.
-CostStudy study_costs(std::span<const StoredReplica> replicas, const Scenario& scenario);
+// With prices in the intervals of money, of a scenario with [cost].
+ReplicaSums with_prices(ReplicaSums sums, const Scenario& scenario);
 
 }  // namespace railyard

@@ -142,8 +142,11 @@ StoredPoint ResultsDb::stored_point(const std::string& key, const std::string& m
     return out;
 }
 
-std::vector<StoredReplica> ResultsDb::replicas_of(std::int64_t point) {
-    std::vector<StoredReplica> out;
+std::int64_t ResultsDb::replica_count(std::int64_t point) {
+    return db_.integer("SELECT count(*) FROM replicas WHERE point = ?", point).value_or(0);
+}
+
+void ResultsDb::each_replica(std::int64_t point, const std::function<void(StoredReplica)>& take) {
     std::vector<Metric> names;
     db_.query(
         "SELECT name, unit FROM name_lists n JOIN points p ON n.list = p.metric_list WHERE p.point "
@@ -164,10 +167,9 @@ std::vector<StoredReplica> ResultsDb::replicas_of(std::int64_t point) {
             r.outcome = std::stoull(row.text(4), nullptr, hexadecimal);
             r.trajectory = std::stoull(row.text(5), nullptr, hexadecimal);
             read_texts({row.text(6), row.text(7), row.text(8)}, names, r);
-            out.push_back(std::move(r));
+            take(std::move(r));
         },
         point);
-    return out;
 }
 
 void ResultsDb::describe_point(std::int64_t point, const Scenario& scenario,
@@ -228,28 +230,28 @@ std::int64_t ResultsDb::name_list(const NameList& names) {
 }
 
 void ResultsDb::finish_point(std::int64_t point, const std::vector<FailureCause>& causes,
-                             const PointSummary& summary, const std::string& status,
+                             const ReplicaSums& sums, const std::string& status,
                              const std::string& problem) {
     // More replicas than these may have been summed up before.
     const auto had = db_.integer("SELECT replicas FROM points WHERE point = ?", point);
-    if (had.value_or(0) > summary.replicas) return;
+    if (had.value_or(0) > sums.replicas) return;
     db_.run(
         "UPDATE points SET status = ?, problem = nullif(?, ''), replicas = ?, digest = ?, "
         "trajectory = ? "
         "WHERE point = ?",
-        status, problem, summary.replicas, summary.digest, summary.trajectory, point);
-    add_metrics(point, summary.metrics);
+        status, problem, sums.replicas, sums.digest, sums.trajectory, point);
+    add_metrics(point, sums.metrics);
     using Share = std::tuple<std::int64_t, std::string_view, double, double>;
     std::vector<Share> ledger;
     for (std::size_t i = 0; i < category_count; ++i) {
-        ledger.emplace_back(point, category_name(static_cast<Category>(i)), summary.gpu_s[i],
-                            summary.ledger[i]);
+        ledger.emplace_back(point, category_name(static_cast<Category>(i)), sums.gpu_s[i],
+                            sums.ledger[i]);
     }
     std::sort(ledger.begin(), ledger.end());
     db_.insert("INSERT OR REPLACE INTO point_ledger VALUES", ledger);
     std::vector<std::tuple<std::int64_t, std::string_view, double>> counts;
     for (std::size_t i = 0; i < causes.size(); ++i) {
-        counts.emplace_back(point, causes[i].name, summary.interruptions[i]);
+        counts.emplace_back(point, causes[i].name, sums.interruptions[i]);
     }
     std::sort(counts.begin(), counts.end());
     db_.insert("INSERT OR REPLACE INTO point_interruptions VALUES", counts);

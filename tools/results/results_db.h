@@ -68,8 +68,9 @@ class ResultsDb {
 
     // The point with this key, which must be there, and what it has in `metric`.
     StoredPoint stored_point(const std::string& key, const std::string& metric);
+    std::int64_t replica_count(std::int64_t point);
     // Its replicas, by index; there may be gaps.
-    std::vector<StoredReplica> replicas_of(std::int64_t point);
+    void each_replica(std::int64_t point, const std::function<void(StoredReplica)>& take);
 
     // What the point's replicas have in common; before the first of them is added.
     void describe_point(std::int64_t point, const Scenario& scenario, const StoredReplica& first);
@@ -80,7 +81,7 @@ class ResultsDb {
     // What came out over the replicas so far. Status: open (more are to come), complete, stuck or limit;
     // the problem says why it is not complete.
     void finish_point(std::int64_t point, const std::vector<FailureCause>& causes,
-                      const PointSummary& summary, const std::string& status,
+                      const ReplicaSums& sums, const std::string& status,
                       const std::string& problem = {});
     // A point without replicas: impossible, or stuck before its first step.
     void fail_point(std::int64_t point, const std::string& status, const std::string& problem);

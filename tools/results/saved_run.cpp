@@ -6,47 +6,55 @@
 
 namespace railyard {
 
-SavedRun::SavedRun(const std::string& path, const Scenario& scenario, const std::string& toml,
-                   const std::vector<std::string>& settings)
-    : scenario_(scenario), tally_(scenario, scenario.replicas) {
+SavedRun::SavedRun(const std::string& path, const RunSpec& run) {
     if (path.empty()) return;
     db_ = std::make_unique<ResultsDb>(path);
-    RunSpec run;
-    run.kind = "run";
-    run.file = scenario.file;
-    run.title = scenario.title;
-    run.version = result_version();
-    run.seed = scenario.seed;
-    run.replicas_wanted = scenario.replicas;
     run_ = db_->begin_run(run);
-    const PointKey key =
-        PointKeys(result_version()).of(document_with(toml, scenario.file, settings));
-    point_ = db_->point({scenario.file, toml, settings, key, scenario.title, result_version()});
-    db_->attach(run_, 0, point_, "");
     db_->commit();
 }
 
-void SavedRun::add(const ReplicaResult& replica) {
+void SavedRun::add_point(const Scenario& scenario, const std::string& toml,
+                         const std::vector<std::string>& settings, const std::string& label) {
     attempt([&] {
+        const PointKey key =
+            PointKeys(result_version()).of(document_with(toml, scenario.file, settings));
+        const std::int64_t id =
+            db_->point({scenario.file, toml, settings, key, scenario.title, result_version()});
+        db_->attach(run_, static_cast<std::int64_t>(points_.size()), id, label);
+        db_->commit();
+        points_.push_back({scenario, id});
+    });
+}
+
+void SavedRun::add(std::size_t point, const ReplicaResult& replica) {
+    attempt([&] {
+        const auto& [scenario, id] = points_[point];
         const StoredReplica record = record_of(replica);
-        if (tally_.replicas() == 0) db_->describe_point(point_, scenario_, record);
-        tally_.add(record);
-        db_->add(point_, record, texts_of(record));
-        if (!replica.log.empty()) db_->add_events(point_, replica.index, replica.log);
+        if (record.index == 0) db_->describe_point(id, scenario, record);
+        db_->add(id, record, texts_of(record));
+        if (!replica.log.empty()) db_->add_events(id, replica.index, replica.log);
         db_->commit_when_due();
     });
 }
 
-void SavedRun::finish(const CampaignResult& result) {
+void SavedRun::finish_point(std::size_t point, const CampaignResult& result) {
+    if (result.replicas == 0) return;
     attempt([&] {
-        const std::string ending = ending_name(result.ending());
-        if (tally_.replicas() > 0) {
-            db_->finish_point(point_, scenario_.causes, tally_.summary(),
-                              result.cancelled ? "open" : ending);
-        }
-        db_->finish_run(run_, result.cancelled ? "interrupted" : ending, result.digest,
-                        result.trajectory);
-        db_->add_times(run_, result.cpu_s, std::nullopt);
+        const auto& [scenario, id] = points_[point];
+        db_->finish_point(id, scenario.causes, with_prices(result, scenario),
+                          result.cancelled ? "open" : ending_name(result.ending()));
+        db_->commit();
+    });
+}
+
+void SavedRun::write(const std::function<void(ResultsDb&, std::int64_t run)>& also) {
+    attempt([&] { also(*db_, run_); });
+}
+
+void SavedRun::finish(const std::string& status, const CampaignResult* one) {
+    attempt([&] {
+        db_->finish_run(run_, status, one ? one->digest : "", one ? one->trajectory : "");
+        if (one) db_->add_times(run_, one->cpu_s, std::nullopt);
         db_->commit();
     });
 }

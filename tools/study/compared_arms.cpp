@@ -85,20 +85,8 @@ void check_pair(const ComparedArm& a, const ComparedArm& b) {
     }
 }
 
-const Metric* find_metric(const StoredReplica& record, const std::string& name) {
-    const auto found = std::find_if(record.metrics.begin(), record.metrics.end(),
-                                    [&](const Metric& m) { return m.name == name; });
-    return found == record.metrics.end() ? nullptr : &*found;
-}
-
-std::vector<double> values_of(const ComparedArm& arm, const std::string& metric) {
-    std::vector<Metric> column;
-    for (const StoredReplica& r : arm.records) column.push_back(*find_metric(r, metric));
-    return paired_values(column);
-}
-
 std::vector<std::size_t> luck_of_pairs(const ComparedArm& a, const ComparedArm& b) {
-    return dealt_over(a.records.size(),
+    return dealt_over(static_cast<std::size_t>(a.sums.replicas),
                       draws_of_pairs(a.scenario.draws.size(), b.scenario.draws.size()));
 }
 
@@ -112,33 +100,28 @@ std::vector<MetricComparison> compare_arms(const std::vector<ComparedArm>& arms,
                                            std::size_t b, const std::string& verdict_on,
                                            Better better, double confidence) {
     std::vector<MetricComparison> out;
-    for (const Metric& m : arms[a].records.at(0).metrics) {
-        const Metric* other = find_metric(arms[b].records.at(0), m.name);
-        if (other == nullptr || (m.count < 0) != (other->count < 0)) continue;
+    for (const MetricTable::Column& m : arms[a].sums.values.columns()) {
+        const MetricTable::Column* other = arms[b].sums.values.find(m.name);
+        if (other == nullptr || m.plain != other->plain) continue;
         const bool decides = m.name == verdict_on;
         const Better direction = decides ? better : better_of(m.name);
         const double sure = decides ? confidence : 0.95;
-        const auto of = [&](std::size_t arm) { return values_of(arms[arm], m.name); };
-        const auto costed = [&](std::size_t arm) {
-            return CostedReplicas{*arms[arm].cost, of(arm), arms[arm].scenario.draws.size()};
-        };
+        const std::vector<double> of_a = paired_values(m);
+        const std::vector<double> of_b = paired_values(*other);
         const CostMetric* money = cost_metric(m.name);
-        out.push_back({m.name, m.unit, direction, a, b,
-                       money ? compare_money(costed(a), costed(b), *money, sure)
-                             : compare_paired(of(a), of(b), direction, sure,
-                                              luck_of_pairs(arms[a], arms[b]))});
+        out.push_back(
+            {m.name, m.unit, direction, a, b,
+             money
+                 ? compare_money({*arms[a].cost, of_a, arms[a].scenario.draws.size()},
+                                 {*arms[b].cost, of_b, arms[b].scenario.draws.size()}, *money, sure)
+                 : compare_paired(of_a, of_b, direction, sure, luck_of_pairs(arms[a], arms[b]))});
     }
     return out;
 }
 
 PairedComparison compare_category(const ComparedArm& a, const ComparedArm& b, Category category) {
-    std::vector<double> of_a;
-    std::vector<double> of_b;
-    for (const StoredReplica& r : a.records)
-        of_a.push_back(r.ledger[static_cast<std::size_t>(category)]);
-    for (const StoredReplica& r : b.records)
-        of_b.push_back(r.ledger[static_cast<std::size_t>(category)]);
-    return compare_paired(of_a, of_b,
+    const auto c = static_cast<std::size_t>(category);
+    return compare_paired(a.sums.shares[c], b.sums.shares[c],
                           category == Category::productive ? Better::higher : Better::lower, 0.95,
                           luck_of_pairs(a, b));
 }

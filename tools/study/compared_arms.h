@@ -1,9 +1,9 @@
 #pragma once
 // Designs to be compared: each a scenario, its replicas, and pairs of them metric by metric.
 
+#include "models/campaign/campaign.h"
 #include "sim/comparison.h"
 #include "tools/results/point_key.h"
-#include "tools/results/replica_record.h"
 
 namespace railyard {
 
@@ -14,8 +14,7 @@ struct ComparedArm {
     std::vector<std::string> settings;
     Document document{};  // after the settings
     Scenario scenario{};
-    std::vector<StoredReplica> records{};
-    PointSummary summary{};
+    ReplicaSums sums{};               // of its replicas, with prices
     std::optional<CostStudy> cost{};  // with [cost]
     std::vector<LimitReached> limits{};
 };
@@ -28,8 +27,8 @@ ComparedArm load_arm(std::string name, std::string file, std::vector<std::string
 // campaign lengths, jobs that train other amounts until they are done.
 void check_pairs(const std::vector<ComparedArm>& arms);
 
-// Metrics that both have, in a's order. `verdict_on` is compared at `confidence`, the others at 95 %;
-// money at the same prices, draw by draw.
+// Metrics that both have, in a's order, over as many replicas. `verdict_on` is compared at `confidence`, the
+// others at 95 %; money at the same prices, draw by draw.
 std::vector<MetricComparison> compare_arms(const std::vector<ComparedArm>& arms, std::size_t a,
                                            std::size_t b, const std::string& verdict_on,
                                            Better better, double confidence);

@@ -72,21 +72,23 @@ std::optional<RunVerdict> run_verdict(std::int64_t run, const DecidingMetric& by
     const std::vector<RankedPoint> points = best_points(run, by, 2, db.database());
     if (points.size() < 2) return std::nullopt;
     std::vector<ComparedArm> arms;
+    // Pairs are replicas that both have.
+    const std::int64_t pairs =
+        std::min(db.replica_count(points[0].point), db.replica_count(points[1].point));
+    if (pairs == 0) return std::nullopt;
     for (const RankedPoint& point : points) {
         ComparedArm arm{point.label, point.file, point.toml, point.settings};
         ScenarioChanges changes;
         changes.settings = point.settings;
         changes.windows = windows;
         arm.scenario = load_scenario(arm.toml, arm.file, changes);
-        arm.records = db.replicas_of(point.point);
-        if (arm.records.empty()) return std::nullopt;
+        ReplicaTally tally(arm.scenario);
+        db.each_replica(point.point, [&](const StoredReplica& r) {
+            if (tally.replicas() < pairs) tally.add(figures_of(r));
+        });
+        arm.sums = tally.take();
+        if (arm.scenario.cost) arm.cost = study_costs(arm.scenario.cost->plan, arm.sums.uses);
         arms.push_back(std::move(arm));
-    }
-    // Pairs are replicas that both have.
-    const std::size_t pairs = std::min(arms[0].records.size(), arms[1].records.size());
-    for (ComparedArm& arm : arms) {
-        arm.records.resize(pairs);
-        if (arm.scenario.cost) arm.cost = study_costs(arm.records, arm.scenario);
     }
     for (const MetricComparison& m : compare_arms(arms, 0, 1, by.metric, by.better, 0.95)) {
         if (m.metric == by.metric) return RunVerdict{points[0], points[1], m};

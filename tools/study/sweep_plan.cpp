@@ -115,8 +115,7 @@ SweepPlan plan_sweep(const Study& study, const std::string& version, ResultsDb& 
     for (std::size_t i = 0; i < study.points.size(); ++i) {
         const StoredPoint stored = db.stored_point(keys[i].text, study.rule.metric);
         if (!seen.insert(stored.id).second || done_with(stored, study.rule)) continue;
-        out.to_do.push_back({stored.id, keys[i].text, study.settings(i), stored.described,
-                             db.replicas_of(stored.id)});
+        out.to_do.push_back({stored.id, keys[i].text, study.settings(i), stored.described});
     }
     out.points = static_cast<std::int64_t>(seen.size());
     if (!out.to_do.empty()) find_other_versions(study, version, db, out);

@@ -101,7 +101,7 @@ void run_task(const std::string& folder, std::size_t task, const std::string& ve
         for (PointSpec spec : manifest.tasks[task]) {
             spec.file = manifest.scenario_file;
             spec.toml = manifest.scenario_text;
-            points.push_back({db.point(spec), spec.key.text, spec.settings, false, {}});
+            points.push_back({db.point(spec), spec.key.text, spec.settings, false});
         }
         db.commit();
         work = run_points(std::move(points),

@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <ctime>
 #include <list>
+#include <map>
 #include <mutex>
 #include <new>
 #include <system_error>
@@ -56,6 +57,11 @@ class Writer {
         const std::lock_guard writing(db_mutex_);
         write_waiting();
     }
+    // Replicas that were there before anything was pushed for their point.
+    void read(std::int64_t point, const std::function<void(StoredReplica)>& take) {
+        const std::lock_guard reading(db_mutex_);
+        db_.each_replica(point, take);
+    }
     // The last write, when nobody pushes any more.
     void finish() {
         write_waiting();
@@ -102,14 +108,17 @@ class UnknownMetric : public ScenarioError {
 
 // A point that is being simulated.
 struct OpenPoint {
-    std::int64_t id = 0;
+    OpenPoint(std::int64_t its_id, bool is_described, Scenario of)
+        : id(its_id), described(is_described), scenario(std::move(of)) {}
+
+    std::int64_t id;
     bool failed = false;
-    std::atomic<bool> described{false};
+    std::atomic<bool> described;
     Scenario scenario;
-    std::vector<std::optional<StoredReplica>> records;  // by index
-    std::int64_t wanted = 0;                            // replicas, as far as the rule has looked
-    std::int64_t next = 0;                              // the first that no thread has taken
-    std::int64_t missing = 0;                           // of those wanted, not there yet
+    ReplicaTally tally{scenario};
+    std::map<std::int64_t, StoredReplica> early;  // there before one with a lower index
+    std::int64_t wanted = 0;                      // replicas, as far as the rule has looked
+    std::int64_t next = 0;                        // the first that no thread has taken
 };
 
 class Sweep {
@@ -159,6 +168,7 @@ class Sweep {
     Place open(SweepPoint& point);
     void finish_replica(const Place& point, StoredReplica record);
     bool look(OpenPoint& point);
+    bool add(OpenPoint& point, StoredReplica record);
     void finish_point(OpenPoint& point);
     void fail(std::int64_t id, const Failure& failure);
     void give_up(const Place& point, const Failure& failure);
@@ -256,33 +266,30 @@ std::optional<Sweep::Task> Sweep::next_task(Place& own) {
 std::optional<Sweep::Task> Sweep::replica_of(const Place& point) {
     OpenPoint& p = *point;
     if (p.failed) return std::nullopt;
-    while (p.next < p.wanted && p.records[static_cast<std::size_t>(p.next)]) ++p.next;
+    p.next = std::max(p.next, p.tally.replicas());
+    while (p.early.contains(p.next)) ++p.next;
     if (p.next >= p.wanted) return std::nullopt;
     return Task{point, p.next++};
 }
 
-void take_existing(OpenPoint& point, std::vector<StoredReplica>& existing) {
-    for (StoredReplica& record : existing) {
-        const auto index = static_cast<std::size_t>(record.index);
-        if (point.records.size() <= index) point.records.resize(index + 1);
-        point.records[index] = std::move(record);
-    }
-    existing.clear();
-}
-
 // Null: nothing is to be simulated.
 Sweep::Place Sweep::open(SweepPoint& from) {
-    auto point = std::make_shared<OpenPoint>();
-    point->id = from.id;
-    point->described = from.described;
+    Place point;
     bool enough = false;
     const auto failure = failure_of([&] {
         ScenarioChanges changes;
         changes.settings = std::move(from.settings);
         changes.windows = windows_;
-        point->scenario = load_scenario(options_.scenario_text, options_.scenario_file, changes);
-        take_existing(*point, from.existing);
-        enough = point->scenario.no_path.empty() && look(*point);
+        point = std::make_shared<OpenPoint>(
+            from.id, from.described,
+            load_scenario(options_.scenario_text, options_.scenario_file, changes));
+        if (!point->scenario.no_path.empty()) return;
+        enough = look(*point);
+        if (from.described) {
+            writer_.read(from.id, [&](StoredReplica record) {
+                if (!enough) enough = add(*point, std::move(record));
+            });
+        }
         if (enough) finish_point(*point);
     });
     if (failure) {
@@ -305,12 +312,10 @@ void Sweep::finish_replica(const Place& point, StoredReplica record) {
                      ResultsDb& db) mutable { db.add(id, head, std::move(texts)); });
     {
         const std::lock_guard lock(mutex_);
-        OpenPoint& p = *point;
-        if (p.failed) return;
-        p.records[static_cast<std::size_t>(record.index)] = std::move(record);
-        if (--p.missing > 0) return;
-        const bool enough = look(p);
-        changed_.notify_all();
+        if (point->failed) return;
+        const std::int64_t wanted = point->wanted;
+        const bool enough = add(*point, std::move(record));
+        if (enough || point->wanted > wanted) changed_.notify_all();
         if (!enough) return;
         open_.remove(point);
     }
@@ -320,53 +325,47 @@ void Sweep::finish_replica(const Place& point, StoredReplica record) {
 // Looks whether the replicas that there are suffice, at the rule's counts; true: they do. Else `wanted`
 // says how many there should be.
 bool Sweep::look(OpenPoint& p) {
-    for (;;) {
-        Summary summary;
-        if (p.wanted > 0 && !options_.rule.metric.empty()) {
-            std::vector<Metric> column;
-            for (std::int64_t i = 0; i < p.wanted; ++i) {
-                for (const Metric& m : p.records[static_cast<std::size_t>(i)]->metrics) {
-                    if (m.name == options_.rule.metric) column.push_back(m);
-                }
-            }
-            if (column.empty()) {
-                std::vector<std::string> names;
-                for (const Metric& m : p.records[0]->metrics) names.push_back(m.name);
-                throw UnknownMetric(
-                    fmt::format("sweep.stop.metric: there is no metric '{}'", options_.rule.metric),
-                    did_you_mean(options_.rule.metric, names));
-            }
-            summary = summarise(paired_values(column),
-                                dealt_over(column.size(), p.scenario.draws.size()));
+    Summary summary;
+    if (p.wanted > 0 && !options_.rule.metric.empty()) {
+        const MetricTable::Column* column = p.tally.values().find(options_.rule.metric);
+        if (column == nullptr) {
+            std::vector<std::string> names;
+            for (const auto& other : p.tally.values().columns()) names.push_back(other.name);
+            throw UnknownMetric(
+                fmt::format("sweep.stop.metric: there is no metric '{}'", options_.rule.metric),
+                did_you_mean(options_.rule.metric, names));
         }
-        const std::int64_t wanted = options_.rule.wanted(p.wanted, summary);
-        if (wanted == p.wanted) return true;
-        p.wanted = wanted;
-        if (p.records.size() < static_cast<std::size_t>(wanted)) {
-            p.records.resize(static_cast<std::size_t>(wanted));
-        }
-        p.missing = std::count_if(p.records.begin(), p.records.begin() + wanted,
-                                  [](const auto& record) { return !record; });
-        if (p.missing > 0) return false;
+        const std::vector<double> values = paired_values(*column);
+        summary = summarise(values, dealt_over(values.size(), p.scenario.draws.size()));
     }
+    const std::int64_t before = std::exchange(p.wanted, options_.rule.wanted(p.wanted, summary));
+    return p.wanted == before;
+}
+
+// Adds up a replica and those that waited for it; true: these suffice.
+bool Sweep::add(OpenPoint& p, StoredReplica record) {
+    const std::int64_t index = record.index;
+    p.early.emplace(index, std::move(record));
+    while (!p.early.empty() && p.early.begin()->first == p.tally.replicas()) {
+        p.tally.add(figures_of(p.early.begin()->second));
+        p.early.erase(p.early.begin());
+        if (p.tally.replicas() == p.wanted && look(p)) return true;
+    }
+    return false;
 }
 
 void Sweep::finish_point(OpenPoint& p) {
-    std::vector<StoredReplica> records;
-    for (std::int64_t i = 0; i < p.wanted; ++i) {
-        records.push_back(std::move(*p.records[static_cast<std::size_t>(i)]));
-    }
-    PointSummary summary = summarise_point(records, p.scenario);
+    ReplicaSums sums = with_prices(p.tally.take(), p.scenario);
     std::string problem;
     for (const LimitReached& limit : p.scenario.limits->all()) problem += limit.what + "\n";
-    const Ending ending = problem.empty() ? summary.ending : Ending::limit;
-    if (summary.ending == Ending::limit) {
+    const Ending ending = problem.empty() ? sums.worst : Ending::limit;
+    if (sums.worst == Ending::limit) {
         problem += fmt::format("run.events_max = {} was reached", p.scenario.events_max);
     }
     if (ending == Ending::stuck) problem = "some replicas never get their job done";
-    writer_.push([id = p.id, causes = p.scenario.causes, summary = std::move(summary), ending,
+    writer_.push([id = p.id, causes = p.scenario.causes, sums = std::move(sums), ending,
                   problem](ResultsDb& db) {
-        db.finish_point(id, causes, summary, ending_name(ending), problem);
+        db.finish_point(id, causes, sums, ending_name(ending), problem);
     });
     ++done_;
 }

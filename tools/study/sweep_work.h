@@ -16,9 +16,7 @@ struct SweepPoint {
     std::int64_t id = 0;  // in the database
     std::string key;
     std::vector<std::string> settings;
-    bool described = false;  // its metrics' names are in the database
-    std::vector<StoredReplica>
-        existing;  // replicas that are there already, by index, maybe with gaps
+    bool described = false;  // its metrics' names are in the database, and maybe replicas
 };
 
 struct SweepOptions {
