@@ -170,9 +170,10 @@ Prediction predict(const std::vector<Question>& questions, const std::vector<Est
     out.draws = drawn.points.size();
     for (std::size_t q = 0; q < questions.size(); ++q) {
         const Question& question = questions[q];
+        // A step that is given may be faster than its GPUs: the answer itself is then the bound.
         constexpr double no_bound = 1e300;
-        Predicted each =
-            put_together(question, drawn.logs(q), all, question.share ? 1.0 : no_bound);
+        const double bound = question.share ? std::max(1.0, question.value) : no_bound;
+        Predicted each = put_together(question, drawn.logs(q), all, bound);
         if (each.widest == Doubt::model) each.measure = question.measure;
         if (each.widest == Doubt::estimates && !drawn.points.empty()) {
             const std::size_t most = closest(drawn.points, drawn.answers[q]);
