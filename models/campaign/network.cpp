@@ -88,12 +88,12 @@ class NetworkReader {
     }
     bool build(Section& section, ClusterNetwork& network, const std::string& file,
                std::vector<LinkFault>& faults);
-    void warn_of_idle_keys(Section& section, const ClusterNetwork& network,
-                           const std::vector<LinkFault>& faults);
+    void warn_of_idle_keys(Section& section, const ClusterNetwork& network);
     void check_switches(Section& section, const ClusterNetwork& network);
     void read_switches(Section& section, ClusterNetwork& network);
     void read_routing(Section& section, ClusterNetwork& network);
-    void warn_of_idle_network(Section& section, const ClusterNetwork& network);
+    void warn_of_idle_network(Section& section, const ClusterNetwork& network,
+                              const std::vector<LinkFault>& faults);
     void read_custom(Section& section, ClusterNetwork& network, const std::string& file);
     void apply_faults(ClusterNetwork& network, std::vector<LinkFault>& faults);
 
@@ -198,23 +198,12 @@ void NetworkReader::apply_faults(ClusterNetwork& network, std::vector<LinkFault>
 }
 
 // Keys that nothing in a network of this shape, or with this routing, asks for.
-void NetworkReader::warn_of_idle_keys(Section& section, const ClusterNetwork& network,
-                                      const std::vector<LinkFault>& faults) {
+void NetworkReader::warn_of_idle_keys(Section& section, const ClusterNetwork& network) {
     const auto idle = [&](std::initializer_list<const char*> keys, const std::string& why) {
         for (const char* key : keys) {
             if (section.has(key)) section.warning(key, fmt::format("has no effect with {}", why));
         }
     };
-    if (network.given && network.name == "compute" && !context_.build_compute && !context_.build &&
-        !context_.packets) {
-        std::string broken;
-        for (const LinkFault& f : faults) {
-            broken += fmt::format("; {} to {} slows nothing", f.from, f.to);
-        }
-        section.warning(
-            "", "steps are computed on an ideal network with run.fidelity = \"analytic\"" + broken,
-            "only kind and sharp change them; run.fidelity = \"flow\" takes all of it");
-    }
     const std::string& kind = network.spec.kind;
     const std::string shape = fmt::format("topology = \"{}\"", kind);
     if (kind == "single_switch" || kind == "custom") {
@@ -233,10 +222,12 @@ void NetworkReader::warn_of_idle_keys(Section& section, const ClusterNetwork& ne
     }
 }
 
-// Many jobs send nothing but what their steps do.
-void NetworkReader::warn_of_idle_network(Section& section, const ClusterNetwork& network) {
-    if (!context_.many_jobs || !network.given) return;
+// Many jobs send nothing but what their steps do, and not every step is computed.
+void NetworkReader::warn_of_idle_network(Section& section, const ClusterNetwork& network,
+                                         const std::vector<LinkFault>& faults) {
+    if (!network.given) return;
     if (network.name != "compute") {
+        if (!context_.many_jobs) return;
         section.warning(
             "",
             "carries nothing with [scheduler]: it is cabled, bought and powered, and no job "
@@ -246,6 +237,16 @@ void NetworkReader::warn_of_idle_network(Section& section, const ClusterNetwork&
             "",
             "carries nothing: no [[jobs.kind]] has a model. It says where nodes stand, and is "
             "bought and powered");
+    } else if (context_.step_measured && !context_.packets) {
+        section.warning("", "has no effect on steps: job.step.time is measured");
+    } else if (!context_.build_compute && !context_.build && !context_.packets) {
+        std::string broken;
+        for (const LinkFault& f : faults) {
+            broken += fmt::format("; {} to {} slows nothing", f.from, f.to);
+        }
+        section.warning(
+            "", "steps are computed on an ideal network with run.fidelity = \"analytic\"" + broken,
+            "only kind and sharp change them; run.fidelity = \"flow\" takes all of it");
     }
 }
 
@@ -334,8 +335,8 @@ ClusterNetwork NetworkReader::read(const char* name, std::optional<int> kind, To
             network.name == "compute" ? std::optional(network.routing.policy) : std::nullopt);
     }
     section.finish();
-    warn_of_idle_network(section, network);
-    warn_of_idle_keys(section, network, faults);
+    warn_of_idle_network(section, network, faults);
+    warn_of_idle_keys(section, network);
     if (built && packets && (carries_window(network) || packets->given())) {
         network.packets = packets->profile(catalogue_, network.topology, context_.storage_class);
     }

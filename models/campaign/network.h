@@ -47,6 +47,7 @@ struct NetworkContext {
     bool storage_traffic = false;  // and some of it goes to storage
     bool many_jobs = false;        // only their steps use it
     bool any_steps = true;         // whether there are any
+    bool step_measured = false;    // the one job's step is given, not computed
 };
 
 const std::vector<std::string>& network_kinds();  // in the order of NetworkKind

@@ -15,6 +15,7 @@
 #include "models/campaign/host_memory.h"
 #include "models/campaign/injections.h"
 #include "models/campaign/neighbours.h"
+#include "models/campaign/outline.h"
 #include "models/campaign/packet_rates.h"
 #include "models/campaign/parallel.h"
 #include "models/campaign/power_reader.h"
@@ -73,7 +74,7 @@ class ScenarioReader {
   public:
     ScenarioReader(ValueReader& values, const Value* root, std::vector<SchemaRow>* schema,
                    const ScenarioChanges& changes = {})
-        : values_(values), changes_(changes), root_(root), top_(values, root, "", {}, schema) {
+        : values_(values), changes_(changes), outline_(root), top_(values, root, "", {}, schema) {
         if (!changes.run_windows) return;
         s_.windows = changes.windows ? changes.windows : std::make_shared<WindowCache>();
     }
@@ -83,47 +84,12 @@ class ScenarioReader {
   private:
     // Something in the scenario runs packet by packet.
     bool packets_wanted() const {
-        const Value* failures = root_ ? root_->find("failures") : nullptr;
         return changes_.packets || s_.fidelity == Fidelity::packet || top_.has("window") ||
-               (failures && failures->find("storm"));
+               outline_.find({"failures", "storm"});
     }
-    // Before [job] is read: a step may need a window.
-    std::int64_t job_nodes_wanted() const {
-        const Value* job = root_ ? root_->find("job") : nullptr;
-        const Value* nodes = job ? job->find("nodes") : nullptr;
-        return nodes && nodes->integer > 0 ? nodes->integer : s_.nodes.nodes;
-    }
-    // A window sends to storage servers, or they to the nodes.
-    bool storage_traffic_wanted() const {
-        const Value* window = root_ ? root_->find("window") : nullptr;
-        const Value* traffic = window ? window->find("traffic") : nullptr;
-        if (traffic == nullptr) return false;
-        return std::any_of(traffic->items.begin(), traffic->items.end(), [](const Value& each) {
-            const Value* kind = each.find("kind");
-            return kind && (kind->text == "checkpoint" || kind->text == "restore");
-        });
-    }
-    bool many_jobs() const { return root_ && root_->find("scheduler"); }
-    // Before [jobs] is read: of many jobs only those with a model have steps, of which all else here tells.
-    bool any_steps() const {
-        const Value* jobs = many_jobs() ? root_->find("jobs") : nullptr;
-        const Value* kinds = jobs ? jobs->find("kind") : nullptr;
-        return !many_jobs() ||
-               (kinds && std::any_of(kinds->items.begin(), kinds->items.end(),
-                                     [](const Value& kind) { return kind.find("model"); }));
-    }
-    const char* without_steps() const {
-        return any_steps() ? "" : "on jobs without a model: no [[jobs.kind]] has one";
-    }
-    // Some of many jobs ask for GPUs that NVLink joins.
-    bool nvlink_wanted() const {
-        const Value* jobs = many_jobs() ? root_->find("jobs") : nullptr;
-        const Value* kinds = jobs ? jobs->find("kind") : nullptr;
-        return kinds &&
-               std::any_of(kinds->items.begin(), kinds->items.end(), [](const Value& kind) {
-                   const Value* what = kind.find("requires");
-                   return what && what->find("nvlink_domain");
-               });
+    // Nobody asks what a model says of a step that is given.
+    bool step_measured() const {
+        return changes_.must_run && !changes_.plan && outline_.find({"job", "step", "time"});
     }
     bool ok() const { return values_.diagnostics().ok() && !top_.describing(); }
     void warn_of_late_strikes();
@@ -143,7 +109,7 @@ class ScenarioReader {
 
     ValueReader& values_;
     ScenarioChanges changes_;
-    const Value* root_;
+    Outline outline_;
     Section top_;
     std::optional<Catalogue> catalogue_;
     Scenario s_;
@@ -181,7 +147,8 @@ Scenario ScenarioReader::read() {
     s_.overrides_read =
         changes_.overrides_read ? changes_.overrides_read : std::make_shared<OverridesRead>();
     for (const OpenKind& kind : open_kinds()) top_.open_table(kind.section, kind.doc);
-    if (root_ != nullptr) s_.own_entries = std::make_shared<OwnEntries>(values_, *root_);
+    if (outline_.root() != nullptr)
+        s_.own_entries = std::make_shared<OwnEntries>(values_, *outline_.root());
     catalogue_.emplace(values_, s_.values, overrides, s_.overrides_read, s_.own_entries);
     check_own_entries(values_, s_);
 
@@ -206,9 +173,10 @@ Scenario ScenarioReader::read() {
     context.build_compute = s_.fidelity != Fidelity::analytic;
     context.packets = packets_wanted();
     context.packet_rates = s_.fidelity == Fidelity::packet;
-    context.storage_traffic = storage_traffic_wanted();
-    context.many_jobs = many_jobs();
-    context.any_steps = any_steps();
+    context.storage_traffic = outline_.storage_traffic();
+    context.many_jobs = outline_.many_jobs();
+    context.any_steps = outline_.any_steps();
+    context.step_measured = step_measured();
     s_.networks = read_networks(top_, *catalogue_, context);
     for (ClusterNetwork& network : s_.networks) network.packets.spec.seed = s_.seed;
     s_.stores.push_back(store.build(s_.networks));
@@ -228,7 +196,7 @@ Scenario ScenarioReader::read() {
             std::min(s_.node.nic_bandwidth, stream * s_.networks[0].routing.queue_pairs);
     }
     WindowContext window = window_context(s_);
-    window.nodes = job_nodes_wanted();
+    window.nodes = outline_.job_nodes().value_or(s_.nodes.nodes);
     s_.window = read_window(top_, window);
     if (top_.has("scheduler") || top_.describing()) {
         s_.job.nodes = s_.nodes.nodes;
@@ -289,7 +257,7 @@ void ScenarioReader::read_run() {
              "Events after which a replica stops, unfinished and marked",
              {.bound = Bound::positive});
     int fidelity = 0;
-    run.no_effect(without_steps());
+    run.no_effect(outline_.without_steps());
     run.choose(
         "fidelity", fidelity, fidelity_names(),
         "How the network enters a step: an ideal one between the nodes' NICs, flows that share "
@@ -308,7 +276,7 @@ void ScenarioReader::read_network_draws(Section& run) {
     constexpr std::int64_t usual = 8;
     constexpr std::int64_t most = 10'000;
     s_.network_draws = s_.fidelity == Fidelity::packet ? 1 : usual;
-    if (s_.fidelity != Fidelity::analytic) run.no_effect(without_steps());
+    if (s_.fidelity != Fidelity::analytic) run.no_effect(outline_.without_steps());
     run.read(
         "network_draws", s_.network_draws,
         "Draws of what is luck in the network, its hashes and which nodes are spare, over which "
@@ -349,7 +317,7 @@ void ScenarioReader::read_cluster() {
     }
     cluster.read("nics_per_node", s_.node.nics, "NICs of each node for the compute network",
                  {.bound = Bound::count, .otherwise = "the node's, from the catalogue"});
-    if (!top_.has("cost")) cluster.no_effect(without_steps());  // it decides on switches
+    if (!top_.has("cost")) cluster.no_effect(outline_.without_steps());  // it decides on switches
     cluster.read("nic_bandwidth", s_.node.nic_bandwidth, "What one NIC moves, per direction",
                  {.bound = Bound::positive,
                   .otherwise = "the NIC's, from the catalogue, less protocol overhead"});
@@ -359,18 +327,18 @@ void ScenarioReader::read_cluster() {
         s_.node.wire_share = 1;
     }
     s_.nodes.gpus_per_node = s_.node.gpus;
-    cluster.no_effect(without_steps());
+    cluster.no_effect(outline_.without_steps());
     cluster.read("acs", s_.node.pcie.acs,
                  "PCIe access control: peers under one switch meet at the root complex only");
     cluster.read("peer_to_peer", s_.node.pcie.peer_to_peer,
                  "false: GPUs and NICs reach each other through host memory only (no GPUDirect)");
-    if (nvlink_wanted()) cluster.no_effect("");
+    if (outline_.nvlink_domains()) cluster.no_effect("");
     bool nvlink = true;
     cluster.read("nvlink", nvlink, "false: the GPUs of a node reach each other over PCIe");
     if (!nvlink) remove_nvlink(s_.node);
     cluster.no_effect("");
     read_layout(cluster, s_.layout);
-    cluster.no_effect(without_steps());
+    cluster.no_effect(outline_.without_steps());
     for (Section& fault :
          cluster.sections("fault", "A part that is slower than it should be, unnoticed")) {
         read_fault(fault);
@@ -636,7 +604,7 @@ void ScenarioReader::check_fleet() {
         top_.error("window", "has no effect with [scheduler] unless jobs' steps run on packets",
                    "run.fidelity = \"packet\"");
     }
-    const Value* window = root_ ? root_->find("window") : nullptr;
+    const Value* window = outline_.find({"window"});
     for (const char* key : {"traffic", "fault", "route"}) {
         if (window == nullptr || !window->find(key)) continue;
         top_.error("window", fmt::format("window.{} is about one job: with [scheduler] a window "

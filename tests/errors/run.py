@@ -284,6 +284,17 @@ def case_interrupted_by_ctrl_c(program, folder):
     check("goodput" in stdout and f"{done} replicas" in stdout, f"not printed:\n{stdout}")
 
 
+def case_compare_interrupted_by_ctrl_c(program, folder):
+    scenario = write(folder / "long.toml", LONG_SCENARIO)
+    db = folder / "x.db"
+    stdout, stderr = interrupt(program, ["compare", scenario, "--set", "job.step.time=0.2 s", "--db", str(db)], 1.5)
+    equal("stderr", f"railyard: interrupted before there was a result: the replicas that were finished are in {db}\n", stderr)
+    equal("printed", "", stdout)
+    status, done = rows(db, "SELECT status, (SELECT count(*) FROM replicas) FROM runs")[0]
+    check(status == "interrupted" and done > 0, f"{status}, {done} replicas")
+    equal("points", f"[('open', {done}), ('open', 0)]", str(rows(db, "SELECT status, replicas FROM points ORDER BY point")))
+
+
 def cpu_seconds(process):
     fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rsplit(") ", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -455,12 +466,18 @@ def case_bytes_that_are_not_utf8(program, folder):
 
 def case_many_replicas_take_little_memory(program, folder):
     scenario = write(folder / "many.toml", LONG_SCENARIO.replace("100000", "20000").replace("1 h", "1 min").replace("1 steps", "100 steps"))
-    for arguments in ([], ["--db", str(folder / "x.db"), "--db-events", "0"]):
-        child = subprocess.Popen([program.path, "run", scenario, "--no-estimates", *arguments], env=clean_environment(),
+    write(folder / "study.toml", '[sweep]\nscenario = "many.toml"\nreplicas = 20000\n[[sweep.axis]]\nkey = "job.step.time"\n'
+                                 'values = ["0.1 s", "0.2 s"]\n')
+    other = ["--set", "job.step.time=0.2 s"]
+    for arguments in (["run", scenario, "--no-estimates"], ["run", scenario, "--no-estimates", "--db", "run.db", "--db-events", "0"],
+                      ["compare", scenario, *other, "--no-estimates"],
+                      ["compare", scenario, *other, "--no-estimates", "--db", "compare.db"],
+                      ["sweep", "study.toml", "--no-estimates", "--db", "sweep.db"]):
+        child = subprocess.Popen([program.path, *arguments], env=clean_environment(), cwd=folder,
                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         _, status, usage = os.wait4(child.pid, 0)
-        equal("exit", 0, os.waitstatus_to_exitcode(status))
-        check(usage.ru_maxrss < 120_000, f"{arguments}: 20,000 replicas took {usage.ru_maxrss} kB at the peak")
+        equal(f"{arguments}: exit", 0, os.waitstatus_to_exitcode(status))
+        check(usage.ru_maxrss < 150_000, f"{arguments}: 20,000 replicas each took {usage.ru_maxrss} kB at the peak")
 
 
 def limited(program, arguments, size):
@@ -734,6 +751,31 @@ global_batch = 64
                f"{file} with --set: warning: override.{unread}: has no effect: nothing here reads it\n")
     expect(program, ["perf", "all_reduce", plain, "--set", "override.collective.hopper.launch=6 us"], 0, "")
     expect(program, ["window", plain, "--set", "override.roce_transport.ack_every_packets=2"], 0, "")
+
+
+def case_a_measured_step_has_no_error_of_the_model(program, folder):
+    scenario = folder / "measured.toml"
+    write(scenario, """
+[run]
+replicas = 2
+duration = "1 day"
+[cluster]
+nodes = 8
+[job]
+model = "llama2_13b"
+checkpoint = { interval = "1 h" }
+[job.parallel]
+tensor = 8
+global_batch = 512
+""")
+    for setting, modelled in (("job.checkpoint.interval=2 h", True), ("job.step.time=20 s", False)):
+        _, text, _ = program.run(["run", str(scenario), "--set", setting])
+        check(("published runs" in text) == modelled, f"{setting}:\n{text}")
+        _, text, _ = program.run(["run", str(scenario), "--set", setting, "--json"])
+        answer = json.loads(text)
+        check(("step_model_error" in answer) == modelled, f"{setting}: {text}")
+        width = answer["prediction"]["answers"]["goodput"]["width"]["model_error"]
+        check((width > 0) == modelled, f"{setting}: goodput has a model error of {width}")
 
 
 def main():
