@@ -278,11 +278,11 @@ VerdictEstimates estimates_of(const StudyArguments& args, const Contest& contest
 
 void print_contest(const Contest& contest, const std::optional<VerdictEstimates>& estimates) {
     const MetricComparison& d = contest.difference;
-    const char* how = d.pairs.verdict == Verdict::first   ? "best"
-                      : d.pairs.verdict == Verdict::equal ? "as good as the next"
-                                                          : "first, and not told from the next";
-    fmt::print("\n  by {}, A, {}, is {}: B, {}\n", d.metric, contest.best.name, how,
-               contest.second.name);
+    const char* how = d.pairs.verdict == Verdict::first   ? "better than"
+                      : d.pairs.verdict == Verdict::equal ? "as good as"
+                                                          : "first, but not told from";
+    fmt::print("\n  the best two changes by {}: A is {} B\n  A: {}\n  B: {}\n", d.metric, how,
+               contest.best.name, contest.second.name);
     if (!estimates) return;
     print_verdict_estimates(*estimates, "A", "B");
     if (estimates->default_ranges) print_default_range();
