@@ -54,8 +54,8 @@ Enum choice(const po::variables_map& values, const char* option,
                         suggest(name, names));
 }
 
-std::optional<std::int64_t> count_option(const po::variables_map& values, const char* option,
-                                         std::int64_t most) {
+std::optional<std::int64_t> count_given(const po::variables_map& values, const char* option,
+                                        std::int64_t most) {
     if (!values.count(option)) return std::nullopt;
     const auto count = values[option].as<std::int64_t>();
     if (count < 1 || count > most) {
@@ -101,8 +101,8 @@ StreamRules rules_of(const po::variables_map& values) {
     backfill.window = time_option(values, "bf-window");
     backfill.resolution = time_option(values, "bf-resolution");
     constexpr std::int64_t jobs_max = 1'000'000'000;
-    backfill.depth = count_option(values, "bf-depth", jobs_max).value_or(backfill.depth);
-    out.submitted_max = count_option(values, "max-submit", jobs_max).value_or(0);
+    backfill.depth = count_given(values, "bf-depth", jobs_max).value_or(backfill.depth);
+    out.submitted_max = count_given(values, "max-submit", jobs_max).value_or(0);
     return out;
 }
 
@@ -135,8 +135,8 @@ void warn_of_idle_options(const po::variables_map& values, const JobTrace& trace
 }
 
 std::vector<VirtualCluster> clusters_of(const po::variables_map& values) {
-    const auto nodes = count_option(values, "nodes", nodes_max);
-    const auto gpus = count_option(values, "gpus-per-node", gpus_per_node_max);
+    const auto nodes = count_given(values, "nodes", nodes_max);
+    const auto gpus = count_given(values, "gpus-per-node", gpus_per_node_max);
     if (values.count("nodes-file")) {
         if (nodes) throw ScenarioError("--nodes and --nodes-file: give one of them");
         return read_nodes_file(values["nodes-file"].as<std::string>(), gpus);
