@@ -13,7 +13,7 @@ namespace {
 
 // ---- the words of a row ------------------------------------------------------------------------------
 
-std::string lower(std::string text) {
+std::string lower_text(std::string text) {
     std::transform(text.begin(), text.end(), text.begin(),
                    [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     return text;
@@ -29,7 +29,7 @@ std::int64_t count_in(const std::string& text, const char* pattern) {
 std::set<std::string> tokens_of(const std::string& name) {
     std::set<std::string> out;
     std::string token;
-    for (const char c : lower(name) + " ") {
+    for (const char c : lower_text(name) + " ") {
         if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
             token += c;
         } else if (!token.empty()) {
@@ -104,8 +104,8 @@ Node node_of(Bench& bench, const Fields& f) {
 // ---- model -------------------------------------------------------------------------------------------
 
 TransformerModel model_of(const Fields& f) {
-    const std::string notes = lower(f.text("notes"));
-    const std::string name = lower(f.text("case") + " " + f.text("model"));
+    const std::string notes = lower_text(f.text("notes"));
+    const std::string name = lower_text(f.text("case") + " " + f.text("model"));
     TransformerModel m;
     m.name = f.text("model");
     m.layers = f.integer("layers");
@@ -217,7 +217,7 @@ void split_layers(const TransformerModel& m, ParallelPlan& p) {
 
 std::optional<Precision> precision_of(const Fields& f, const Software& software, const Gpu& gpu) {
     const std::string& word = f.text("precision");
-    const std::string notes = lower(f.text("notes"));
+    const std::string notes = lower_text(f.text("notes"));
     if (word == "bf16" || word == "fp16") return Precision::bf16;
     // Blocks of 32 on a GPU without multipliers for them are 128 x 128 in software.
     if (word == "mxfp8") {
@@ -233,8 +233,8 @@ std::optional<Precision> precision_of(const Fields& f, const Software& software,
 
 ParallelPlan plan_of(const Fields& f, const TransformerModel& m, const Software& software,
                      const Gpu& gpu) {
-    const std::string notes = lower(f.text("notes"));
-    const std::string name = lower(f.text("case"));
+    const std::string notes = lower_text(f.text("notes"));
+    const std::string name = lower_text(f.text("case"));
     ParallelPlan p;
     const auto one = [&](const char* column) {
         return std::max<std::int64_t>(1, f.integer(column));
@@ -253,21 +253,21 @@ ParallelPlan plan_of(const Fields& f, const TransformerModel& m, const Software&
     }
     p.microbatch = one("microbatch");
     p.global_batch = f.integer("global_batch");
-    const std::string sharding = lower(f.text("sharding"));
+    const std::string sharding = lower_text(f.text("sharding"));
     p.zero = zero_stage(sharding);
     p.shard_ranks = count_in(sharding, "over ([0-9]+)");
     if (p.shard_ranks >= p.replica_ranks() ||
         p.replica_ranks() % std::max<std::int64_t>(1, p.shard_ranks) != 0) {
         p.shard_ranks = 0;
     }
-    if (mentions(sharding, "frozen") || mentions(lower(f.text("model")), "lora") ||
+    if (mentions(sharding, "frozen") || mentions(lower_text(f.text("model")), "lora") ||
         mentions(name, "lora")) {
         p.adapter_rank = std::max<std::int64_t>(16, count_in(sharding, "rank ([0-9]+)"));
     }
     split_layers(m, p);
-    read_recompute(lower(f.text("recompute")), m, layers_per_stage(m, p), p);
+    read_recompute(lower_text(f.text("recompute")), m, layers_per_stage(m, p), p);
     take_habits(software, p);
-    read_overlap(lower(f.text("overlap")), p);
+    read_overlap(lower_text(f.text("overlap")), p);
     // A graph of the router and attention leaves the experts' many kernels to the CPU.
     const bool partial = mentions(notes, "moe_router") && m.experts > 0;
     p.cuda_graphs = software.cuda_graphs || (mentions(notes, "cuda graph") && !partial);
