@@ -8,12 +8,15 @@
 
 namespace {
 
-railyard::ImportOptions options_for(const std::vector<std::string>& files) {
+railyard::ImportOptions options_for(const std::vector<std::string>& files, bool skip_bad) {
     railyard::ImportOptions options;
     options.files = files;
     options.name = "mine";
     options.sequence_length = 4096;
     options.nodes = {"dgx_h100"};
+    options.output = "mine.toml";
+    options.node_days = 100;
+    options.skip_bad = skip_bad;
     return options;
 }
 
@@ -26,11 +29,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const ImportKind& kind : import_kinds()) {
         for (const std::vector<std::string>& files :
              {std::vector<std::string>{path}, std::vector<std::string>{path, path}}) {
-            try {
-                Diagnostics diagnostics;
-                import_files(kind, options_for(files), diagnostics);
-            } catch (const ScenarioError&) {
-                // What a wrong file should come to.
+            for (const bool skip_bad : {false, true}) {
+                try {
+                    Diagnostics diagnostics;
+                    import_files(kind, options_for(files, skip_bad), diagnostics);
+                } catch (const ScenarioError&) {
+                    // What a wrong file should come to.
+                }
             }
         }
     }

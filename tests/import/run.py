@@ -3,8 +3,8 @@
 
     run.py PATH_TO_RAILYARD [--update]
 
-A case is NAME.args, one argument per line, run in this folder, and NAME.expected: 'exit CODE', standard
-output, then standard error, byte for byte. --update writes what comes out today: read the difference.
+A case is NAME.args, one argument per line ({out}: an empty folder), run in this folder, and NAME.expected: 'exit
+CODE', standard output, standard error, then the files in {out} by name, byte for byte. --update writes what comes out today: read the difference.
 Figures that are known from elsewhere are checked below. Where ../shared/formats/samples is beside the checkout,
 every file of others that is in it is tried, too (samples.py).
 """
@@ -23,7 +23,7 @@ PARAMETERS = {"hf_qwen3_8b": 8.19, "hf_qwen3_235b": 235, "hf_deepseek_v3": 671, 
               "hf_gemma_7b": 8.54, "hf_gpt_oss_120b": 116.8, "hf_llama_checked": 8.03}
 
 # Cases that make parts of scenarios.
-PARTS = ("hf_", "tt_", "slurm_")
+PARTS = ("hf_", "tt_", "slurm_", "ev_", "jobs_", "mg_", "net_", "sonic_", "xid_", "node_")
 
 
 def run(railyard, arguments):
@@ -32,9 +32,12 @@ def run(railyard, arguments):
 
 
 def problems(railyard, case, update):
-    arguments = case.read_text().splitlines()
-    code, out, err = run(railyard, arguments)
-    found = f"exit {code}\n{out}{err}"
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = [line.replace("{out}", folder) for line in case.read_text().splitlines()]
+        code, out, err = run(railyard, arguments)
+        written = {path.name: path.read_text() for path in sorted(pathlib.Path(folder).iterdir())}
+    found = f"exit {code}\n{out}{err}".replace(folder, "{out}")
+    found += "".join(f"--- {name}\n{text}" for name, text in written.items())
     expected = case.with_suffix(".expected")
     if update:
         expected.write_text(found)
@@ -45,24 +48,38 @@ def problems(railyard, case, update):
         if not count or abs(float(count[1]) / 1e9 / PARAMETERS[case.stem] - 1) > 0.01:
             yield f"{case.stem}: {count and count[1]} parameters, expected {PARAMETERS[case.stem]}e9"
     if code == 0 and case.stem.startswith(PARTS):
-        yield from cannot_be_included(railyard, case.stem, out)
+        yield from cannot_be_included(railyard, case.stem, written or {"part.toml": out})
 
 
-def cannot_be_included(railyard, name, part):
+def cannot_be_included(railyard, name, files):
     """What was imported must be a part that a scenario can include and run on."""
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        (folder / "part.toml").write_text(part)
-        job = ('[job]\nmodel = "mine"\n[job.parallel]\ntensor = 8\nzero = 3\nrecompute = "full"\n'
-               if "[model.mine]" in part else '[job]\nmodel = "llama2_7b"\n')
-        if "[scheduler" in part:
-            job = '[[jobs.kind]]\nname = "any"\nrate = "1 /h"\ngpus = 8\n'
-        cluster = "" if "[cluster]" in part else "[cluster]\nnodes = 128\n"
-        (folder / "all.toml").write_text(
-            f'include = ["part.toml"]\n[run]\nduration = "1 h"\nreplicas = 1\n{cluster}{job}')
+        for file, text in files.items():
+            (folder / file).write_text(text)
+        part_name = next(file for file in files if file.endswith(".toml"))
+        part = files[part_name]
+        (folder / "all.toml").write_text(f'include = ["{part_name}"]\n' + around(part))
         code, _, err = run(railyard, ["check", str(folder / "all.toml")])
         if code != 0:
             yield f"{name}: can't be included: {err}"
+
+
+def around(part):
+    """The rest of a scenario that a part needs."""
+    nodes = 8 if "megatron" in part or "nemo" in part else 128
+    cluster = "" if "\nnodes = " in part else f"[cluster]\nnodes = {nodes}\n"
+    run_for = '[run]\nduration = "1 h"\nreplicas = 1\n'
+    if "\n[jobs]" in part:
+        return run_for + cluster + "[scheduler]\n"
+    if "\n[scheduler" in part:
+        return run_for + cluster + '[[jobs.kind]]\nname = "any"\nrate = "1 /h"\ngpus = 8\n'
+    if "[job.parallel]" in part:
+        return run_for + cluster + '[job]\nmodel = "llama2_7b"\n'
+    if "[model.mine]" in part:
+        plan = '[job.parallel]\ntensor = 8\nzero = 3\nrecompute = "full"\n'
+        return run_for + cluster + f'[job]\nmodel = "mine"\n{plan}'
+    return run_for + cluster + '[job]\nmodel = "llama2_7b"\n'
 
 
 def main():

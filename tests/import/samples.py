@@ -4,6 +4,7 @@ all: their licences let them be kept, not handed on."""
 import pathlib
 import re
 import subprocess
+import tempfile
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2].parent / "shared" / "formats" / "samples"
 # Arguments, with files under FOLDER; the exit code; what the output must say, or the error.
@@ -18,6 +19,40 @@ SAMPLES = [
     ("slurm slurm/squeue_v0.0.37.json", 2, ["JSON of sinfo, squeue"]),
     ("slurm slurm/topograph_medium_model.yaml", 2, ["a model of topograph"]),
     ("slurm slurm/topograph_nvl72_model.yaml", 2, ["a model of topograph"]),
+    ("megatron training/megatron_train_mixtral_8x7b.sh", 0,
+     ["pipeline = 4 ", "expert = 8 ", "global_batch = 256 ", "sequence_length = 4096 ", "zero = 1 ",
+      'interval = "10000 steps"', 'recompute = "none"']),
+    ("megatron training/megatron_fsdp_deepseek_v3_sbatch.sh", 0,
+     ["expert = 8 ", "EP is 8 unless the environment says otherwise", "microbatch = 4 ", "global_batch = 2048 ",
+      "zero = 3 ", 'recompute_parts = ["feed_forward", "experts", "latent_up", "norms"]']),
+    ("nemo training/nemo_megatron_llama_config.yaml", 0,
+     ["microbatch = 4 ", "global_batch = 8 ", "sequence_length = 4096 ", "sequence_parallel = false"]),
+    ("torchtitan training/torchtitan_llama3_405b.toml", 0, ["tensor = 8 "]),
+    # 40 switches and 582 CAs, of which 40 are the switches' own and 69 have no host name; 119 DGX, 10 with 3 NICs.
+    ("ibnetdiscover network/ibnetdiscover_dgx_ndr_topograph.out -o {out}/mine.toml", 2,
+     ["of 582 CAs have no host name"]),
+    ("ibnetdiscover network/ibnetdiscover_dgx_ndr_topograph.out -o {out}/mine.toml --skip-bad", 0,
+     ["40 switches and 582 CAs, 40 of which are the switches' own", "109 hosts have 4 NICs",
+      "31 leaves and 9 spines", "IBSPINE-09 62", "IBSPINE-04 52", "26 cables are missing", "(14)",
+      "b08-p1-dgx-08-c01: mlx5_4 and mlx5_5 are swapped"]),
+    ("ibnetdiscover network/ibnetdiscover_bad_gb200.out -o {out}/mine.toml", 2, ["1 CAs and no switch"]),
+    ("ibnetdiscover network/ibnetdiscover_p_test.out -o {out}/mine.toml", 2, ["the list of ports that -p prints"]),
+    ("ibnetdiscover network/ibnetdiscover_p_test2.out -o {out}/mine.toml", 2, ["the list of ports that -p prints"]),
+    ("ibnetdiscover network/netq_topologyGraph.json -o {out}/mine.toml", 2, ["has no record of ibnetdiscover"]),
+    ("sonic network/sonic_config_db_msn4700_t1_v3_0_3.json", 0,
+     ["class 3 has no profile", "300m (", "enabled = false"]),
+    ("sonic network/sonic_sample_config_db_nested.json", 2, ["a template"]),
+    ("sonic network/sonic_arista7060x6_buffers_defaults_t1.j2", 2, ["a template"]),
+    ("sonic network/sonic_arista7060x6_qos.json.j2", 2, ["a template"]),
+    ("xid failures/dmesg_xid119_gsp.log", 2, ["no log says how many nodes were watched"]),
+    ("xid failures/dmesg_xid119_gsp.log --node-days 100", 0, ['name = "gpu_gsp"', "Xid 119"]),
+    ("xid failures/xid_catalog_2025-10.csv --node-days 100", 2, ["has no line with an Xid"]),
+    ("nccl_topology node/nccl_topo_dgx_a100.xml", 0, ["gpus_per_node = 8 ", "8 GPUs, sm 80", "nvlink = true"]),
+    ("nccl_topology node/rccl_topo_8p_mi300.xml", 0, ["gpus_per_node = 8 ", "7 links a GPU"]),
+    ("nccl_topology node/rccl_topo_8p_pcie.xml", 0, ["nvlink = false"]),
+    ("nvidia_smi_topo node/nvidia_smi_topo_m_h200_a3ultra.txt", 0,
+     ["gpus_per_node = 8 ", "nics_per_node = 8 ", "18 links a GPU"]),
+    ("nvidia_smi_topo node/nvidia_smi_topo_2gpu_pkb.txt", 2, ["topo -p2p"]),
 ]
 
 
@@ -26,9 +61,12 @@ def problems(railyard):
     if not FOLDER.exists():
         return
     for command, code, said in SAMPLES:
-        arguments = [str(FOLDER / a) if "/" in a and "=" not in a else a for a in command.split()]
-        done = subprocess.run([railyard, "import"] + arguments, capture_output=True, text=True, timeout=60)
-        text = done.stdout + done.stderr
+        with tempfile.TemporaryDirectory() as out:
+            arguments = [str(FOLDER / a) if "/" in a and "=" not in a and "{" not in a else a.replace("{out}", out)
+                         for a in command.split()]
+            done = subprocess.run([railyard, "import"] + arguments, capture_output=True, text=True, timeout=60)
+            text = done.stdout + done.stderr
+            text += "".join(path.read_text() for path in sorted(pathlib.Path(out).iterdir()))
         missing = [s for s in said if not re.search(re.escape(s), text)]
         if done.returncode != code or missing:
             yield f"{command}: exit {done.returncode}, expected {code}; not said: {missing}\n{text[:2000]}"

@@ -32,6 +32,42 @@ const ImportKind& kind_named(const std::string& name) {
     throw ScenarioError(fmt::format("nothing imports '{}'", name), suggest(name, names));
 }
 
+// What a kind does not heed is refused, not ignored.
+void check_options(const ImportKind& kind, const po::variables_map& values) {
+    const std::string heeded = fmt::format(" {} ", kind.options);
+    for (const char* name :
+         {"name", "sequence-length", "node", "node-days", "cause", "column", "skip-bad"}) {
+        if (values.count(name) == 0 || values[name].defaulted()) continue;
+        if (heeded.find(fmt::format(" {} ", name)) != std::string::npos) continue;
+        throw ScenarioError(fmt::format("--{} means nothing to import {}", name, kind.name));
+    }
+}
+
+ImportOptions options_of(const po::variables_map& values, std::vector<std::string> files) {
+    ImportOptions options;
+    options.files = std::move(files);
+    options.name = values["name"].as<std::string>();
+    const auto list = [&](const char* name) {
+        return values.count(name) != 0 ? values[name].as<std::vector<std::string>>()
+                                       : std::vector<std::string>{};
+    };
+    options.nodes = list("node");
+    options.causes = list("cause");
+    options.columns = list("column");
+    options.skip_bad = values.count("skip-bad") != 0;
+    if (values.count("output")) options.output = values["output"].as<std::string>();
+    if (values.count("sequence-length")) {
+        options.sequence_length = values["sequence-length"].as<std::int64_t>();
+    }
+    if (values.count("node-days")) {
+        options.node_days = values["node-days"].as<double>();
+        if (!(*options.node_days > 0 && *options.node_days < 1e9)) {
+            throw ScenarioError("--node-days: expected more than 0");
+        }
+    }
+    return options;
+}
+
 }  // namespace
 
 int cmd_import(const std::vector<std::string>& arguments) {
@@ -47,7 +83,13 @@ int cmd_import(const std::vector<std::string>& arguments) {
         "sequence-length", po::value<std::int64_t>(), "Tokens of one sequence in training")(
         "node", po::value<std::vector<std::string>>()->composing(),
         "Which node of the catalogue it is: dgx_h100, or TYPE=dgx_h100 for GPUs that the site "
-        "calls so");
+        "calls so")("node-days", po::value<double>(),
+                    "Nodes times days that a history of failures watched")(
+        "cause", po::value<std::vector<std::string>>()->composing(),
+        "A cause of failure and the pattern of its reasons, before the usual ones: gpu='xid|ecc'")(
+        "column", po::value<std::vector<std::string>>()->composing(),
+        "What a column is called: submit=creation_time")(
+        "skip-bad", "Count lines that are malformed instead of refusing the file");
     line.positional("what", -1);
     const auto values = line.parse(arguments);
     if (!values) return exit_ok;
@@ -61,25 +103,21 @@ int cmd_import(const std::vector<std::string>& arguments) {
         throw ScenarioError("expected a kind and at least one file", "railyard import --list");
     }
     const ImportKind& kind = kind_named(what[0]);
-    ImportOptions options;
-    options.files.assign(what.begin() + 1, what.end());
-    options.name = (*values)["name"].as<std::string>();
-    if (values->count("sequence-length")) {
-        options.sequence_length = (*values)["sequence-length"].as<std::int64_t>();
-    }
-    if (values->count("node")) {
-        options.nodes = (*values)["node"].as<std::vector<std::string>>();
-    }
+    check_options(kind, *values);
+    const ImportOptions options = options_of(*values, {what.begin() + 1, what.end()});
     Diagnostics diagnostics;
-    const std::string text = import_files(kind, options, diagnostics);
+    const Imported made = import_files(kind, options, diagnostics);
     for (const Diagnostic& warning : diagnostics.warnings()) {
         fmt::print(stderr, "{}\n", format_diagnostic(warning, "warning"));
     }
-    if (values->count("output")) {
-        write_file((*values)["output"].as<std::string>(), text, options.files);
-    } else {
-        fmt::print("{}", text);
+    if (options.output.empty()) {
+        fmt::print("{}", made.text);
+        return exit_ok;
     }
+    for (const FileBeside& file : made.beside) {
+        write_file(path_beside(options.output, file.ending), file.text, options.files);
+    }
+    write_file(options.output, made.text, options.files);
     return exit_ok;
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "models/campaign/campaign.h"
 #include "tools/import/importers.h"
 
@@ -9,15 +11,42 @@ namespace railyard {
 
 const std::vector<ImportKind>& import_kinds() {
     static const std::vector<ImportKind> kinds = {
-        {"huggingface", "config.json [model.safetensors.index.json]",
+        {"huggingface", "config.json [model.safetensors.index.json]", "name sequence-length",
          "a model: [model.NAME] from its shape; the index of its weights checks the parameters",
          import_huggingface},
-        {"slurm", "slurm.conf [gres.conf] [topology.conf or .yaml] [sacctmgr -P show qos]",
+        {"ibnetdiscover", "ibnetdiscover's output [iblinkinfo's] [a --node-name-map]",
+         "node skip-bad", "[fabric.compute] as it is cabled, with missing, slow and swapped cables",
+         import_ibnetdiscover},
+        {"kueue", "'kubectl get workloads -A -o json'", "skip-bad", "[jobs] with its trace",
+         import_kueue},
+        {"megatron", "a script with Megatron-LM's arguments, or a log that has them", "",
+         "a plan: [job.parallel] and [job.checkpoint]", import_megatron},
+        {"nccl_topology", "NCCL_TOPO_DUMP_FILE's XML, or RCCL's", "node skip-bad",
+         "[cluster] of a node as NCCL sees it, and which GPU has lost links", import_nccl_topology},
+        {"nemo", "a configuration of NeMo, in YAML", "",
+         "a plan: [job.parallel] and [job.checkpoint]", import_nemo},
+        {"nvidia_smi_topo", "'nvidia-smi topo -m'", "node skip-bad",
+         "[cluster] of a node as the driver sees it, and which GPU has lost links",
+         import_nvidia_smi_topo},
+        {"philly", "cluster_job_log of Microsoft's Philly", "skip-bad", "[jobs] with its trace",
+         import_philly},
+        {"sacct", "'sacct -P' or 'sacct --json'", "skip-bad",
+         "[jobs] with its trace: what ran, for how long, on how many GPUs", import_sacct},
+        {"slurm", "slurm.conf [gres.conf] [topology.conf or .yaml] [sacctmgr -P show qos or assoc]",
+         "node",
          "[cluster], [[node_group]], [[partition]] and [scheduler] of a cluster under Slurm",
          import_slurm},
-        {"torchtitan", "train_config.toml",
+        {"slurm_events", "'sacctmgr -P show event'", "node-days cause skip-bad",
+         "[failures]: rates by cause with intervals, repair times, lemons", import_slurm_events},
+        {"sonic", "config_db.json of a switch", "",
+         "[fabric.compute]: buffers, PFC, ECN and watchdog", import_sonic},
+        {"torchtitan", "train_config.toml", "",
          "a plan: [job.parallel] and [job.checkpoint] of a training configuration",
          import_torchtitan},
+        {"trace", "a CSV of jobs (Helios, Acme, Alibaba 2023 and 2026, one's own) or SWF",
+         "column skip-bad", "[jobs] with its trace", import_trace},
+        {"xid", "the kernel's log: dmesg -T, journalctl -k -o short-iso", "node-days skip-bad",
+         "[failures]: rates by cause of the GPUs' errors", import_xid},
     };
     return kinds;
 }
@@ -66,15 +95,19 @@ void check_part(ImportedPart& part, const std::string& title, Diagnostics& diagn
 
 }  // namespace
 
-std::string import_files(const ImportKind& kind, const ImportOptions& options,
-                         Diagnostics& diagnostics) {
+std::string path_beside(const std::string& output, const std::string& ending) {
+    return std::filesystem::path(output).replace_extension(ending).string();
+}
+
+Imported import_files(const ImportKind& kind, const ImportOptions& options,
+                      Diagnostics& diagnostics) {
     ImportedPart part;
     kind.run(options, part, diagnostics);
     diagnostics.raise_if_any();
     const std::string title =
         fmt::format("Imported by railyard import {} {}", kind.name, fmt::join(options.files, " "));
     check_part(part, title, diagnostics);
-    return part.text(title);
+    return {part.text(title), part.files_beside()};
 }
 
 }  // namespace railyard

@@ -15,7 +15,23 @@ struct ImportOptions {
     std::string name;  // of the entry that is made
     std::optional<std::int64_t> sequence_length;
     std::vector<std::string>
-        nodes;  // what is which node of the catalogue: "dgx_h100", "h100=dgx_h100"
+        nodes;           // what is which node of the catalogue: "dgx_h100", "h100=dgx_h100"
+    std::string output;  // the file that the part goes to; empty: to nobody's knowledge
+    std::optional<double> node_days;   // that a history of failures watched
+    std::vector<std::string> causes;   // "gpu=xid|ecc": a cause, and the pattern of its reasons
+    std::vector<std::string> columns;  // "submit=creation_time": what a column is called
+    bool skip_bad = false;             // malformed lines are counted, not refused
+};
+
+// A file that an importer makes besides its part, with the part's name and an ending of its own.
+struct FileBeside {
+    std::string ending;  // ".csv"
+    std::string text;
+};
+
+struct Imported {
+    std::string text;
+    std::vector<FileBeside> beside;
 };
 
 // What an importer makes: lines of TOML, in the order added.
@@ -32,6 +48,11 @@ class ImportedPart {
     // What a reader should know beside the values.
     void note(std::string what) { notes_.push_back(std::move(what)); }
 
+    void beside(std::string ending, std::string text) {
+        beside_.push_back({std::move(ending), std::move(text)});
+    }
+
+    const std::vector<FileBeside>& files_beside() const { return beside_; }
     const std::vector<std::string>& notes() const { return notes_; }
     const std::vector<std::string>& left_out() const { return left_out_; }
     // The file: a head of comments that says what was imported, then the tables.
@@ -41,11 +62,13 @@ class ImportedPart {
     std::string body_;
     std::vector<std::string> notes_;
     std::vector<std::string> left_out_;
+    std::vector<FileBeside> beside_;
 };
 
 struct ImportKind {
     const char* name;
-    const char* files;  // what it takes
+    const char* files;    // what it takes
+    const char* options;  // of the command line that it heeds, with blanks between them
     const char* doc;
     // Throws ScenarioError; warnings go to `diagnostics`.
     void (*run)(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
@@ -53,7 +76,10 @@ struct ImportKind {
 const std::vector<ImportKind>& import_kinds();
 
 // Runs one, and reads what it has made as a scenario's part would be read. Throws ScenarioError.
-std::string import_files(const ImportKind& kind, const ImportOptions& options,
-                         Diagnostics& diagnostics);
+Imported import_files(const ImportKind& kind, const ImportOptions& options,
+                      Diagnostics& diagnostics);
+
+// The name of a file beside `output`, which must be given.
+std::string path_beside(const std::string& output, const std::string& ending);
 
 }  // namespace railyard

@@ -8,6 +8,7 @@
 
 #include "models/campaign/campaign.h"
 #include "tools/import/importers.h"
+#include "tools/import/slurm_accounts.h"
 #include "tools/import/slurm_cluster.h"
 #include "tools/import/text_file.h"
 
@@ -83,6 +84,7 @@ class SlurmImport : private Importer {
     void add_copied(const CopiedKey& key);
     void add_preemption();
     void add_qos();
+    void add_accounts();
     void add_one_qos(const std::map<std::string, std::string>& row, int line);
     void add_limit(const SlurmRecord& record, const char* ours, const char* theirs);
     void say_left_out();
@@ -101,6 +103,7 @@ class SlurmImport : private Importer {
     std::vector<std::map<std::string, std::string>> qos_;
     std::vector<int> qos_lines_;
     std::string preempt_mode_;
+    std::vector<SlurmAccount> accounts_;
 };
 
 void SlurmImport::read_files() {
@@ -120,7 +123,11 @@ void SlurmImport::read_files() {
                                       "give slurm.conf itself");
         }
         if (first != lines.end() && first->text.find('|') != std::string::npos) {
-            read_qos_table(file, lines);
+            if (is_slurm_account_table(first->text)) {
+                accounts_ = read_slurm_accounts(file, lines, diagnostics_);
+            } else {
+                read_qos_table(file, lines);
+            }
             continue;
         }
         std::vector<SlurmRecord> more = read_slurm_records(file, diagnostics_);
@@ -374,6 +381,7 @@ void SlurmImport::add_scheduler() {
     }
     add_preemption();
     add_qos();
+    add_accounts();
 }
 
 void SlurmImport::add_topology() {
@@ -497,6 +505,14 @@ void SlurmImport::add_qos() {
     for (std::size_t i = 0; i < qos_.size(); ++i) add_one_qos(qos_[i], qos_lines_[i]);
 }
 
+void SlurmImport::add_accounts() {
+    for (const SlurmAccount& account : accounts_) {
+        part_.entry("scheduler.account");
+        part_.value("name", toml_text(account.name), account.place);
+        part_.value("shares", fmt::format("{}", account.shares), account.place);
+    }
+}
+
 void SlurmImport::say_left_out() {
     for (const char* key : said_keys) {
         if (const SlurmRecord* record = global(key)) {
@@ -516,7 +532,11 @@ void SlurmImport::say_left_out() {
             part_.note(fmt::format("Not expressed: {}.", record.origin("DownNodes")));
         }
     }
-    part_.left_out("accounts and their shares: they are slurmdbd's");
+    if (accounts_.empty()) {
+        part_.left_out(
+            "accounts and their shares: they are slurmdbd's: sacctmgr -P show assoc "
+            "format=Account,User,Share");
+    }
     part_.left_out("jobs: 'sacct -P' prints a trace that jobs.trace and 'railyard jobs' read");
     part_.left_out("networks, storage, failures");
 }

@@ -31,6 +31,8 @@ class ClusterReader {
     std::string likely_kinds(const SlurmNode& node) const;
     void name_groups();
     void read_partitions();
+    void read_sets();
+    std::vector<std::string> nodes_with(const std::string& features) const;
     void add_partition(const SlurmRecord& record);
     std::vector<std::string> names_in(const SlurmRecord& record, std::string_view key);
     std::vector<std::string> members(const SlurmRecord& record, const std::string& nodes);
@@ -51,6 +53,7 @@ class ClusterReader {
     std::map<std::string, std::size_t> place_;  // of nodes with GPUs
     std::map<std::string, SlurmGres> gres_;     // by node, of gres.conf; "" for all
     std::map<std::string, std::vector<std::string>> sets_;
+    std::map<std::string, std::string> features_;  // by node: "a100,nvl72"
     std::vector<std::string> without_gpus_;
     std::vector<std::string> future_;
     std::vector<std::string> cloud_;
@@ -104,6 +107,9 @@ void ClusterReader::add_nodes(const SlurmRecord& record) {
     for (const std::string& name : names_in(record, "nodename")) {
         const auto [known, fresh] = defined_.emplace(name, &record);
         if (fresh) {
+            const std::string* feature = record.find("feature");
+            if (feature == nullptr) feature = record.find("features");
+            features_[name] = feature != nullptr ? *feature : defaults_["feature"];
             add_node(record, name);
             continue;
         }
@@ -253,28 +259,65 @@ std::vector<std::string> ClusterReader::members(const SlurmRecord& record,
     return out;
 }
 
-void ClusterReader::read_partitions() {
+// Those that have one of the features.
+std::vector<std::string> ClusterReader::nodes_with(const std::string& features) const {
+    std::vector<std::string> out;
+    const std::vector<std::string> asked = split_text(features, ',');
+    for (const auto& [node, has] : features_) {
+        const std::vector<std::string> own = split_text(has, ',');
+        if (std::any_of(own.begin(), own.end(), [&](const std::string& one) {
+                return !one.empty() && std::find(asked.begin(), asked.end(), one) != asked.end();
+            })) {
+            out.push_back(node);
+        }
+    }
+    return out;
+}
+
+// A set is what its Feature and its Nodes come to together.
+void ClusterReader::read_sets() {
     for (const SlurmRecord& record : records_) {
         const std::string* set = record.find("nodeset");
         if (set == nullptr) continue;
-        if (record.find("feature") != nullptr) {
-            error(record, "Feature", "a set of nodes by their features can't be read",
-                  "name its nodes: NodeSet=... Nodes=...");
-        } else if (const std::string* nodes = record.find("nodes")) {
-            sets_[*set] = members(record, *nodes);
+        std::vector<std::string>& nodes = sets_[*set];
+        if (const std::string* feature = record.find("feature")) {
+            nodes = nodes_with(*feature);
+            if (nodes.empty()) {
+                error(record, "Feature", fmt::format("no node has the feature {}", *feature));
+            }
+        }
+        if (const std::string* named = record.find("nodes")) {
+            const std::vector<std::string> more = members(record, *named);
+            nodes.insert(nodes.end(), more.begin(), more.end());
         }
     }
+}
+
+// PartitionName=DEFAULT holds for those that follow, until another says otherwise.
+void ClusterReader::read_partitions() {
+    read_sets();
+    std::map<std::string, std::pair<std::string, std::string>> defaults;  // value, place
     for (const SlurmRecord& record : records_) {
-        if (record.find("partitionname") != nullptr) add_partition(record);
+        const std::string* name = record.find("partitionname");
+        if (name == nullptr) continue;
+        if (lower_case(*name) == "default") {
+            for (const auto& [key, value] : record.keys) {
+                if (key != "partitionname") defaults[key] = {value, record.place()};
+            }
+            continue;
+        }
+        SlurmRecord& whole = out_.partition_records.emplace_back(record);
+        for (const auto& [key, given] : defaults) {
+            if (whole.find(key) != nullptr) continue;
+            whole.keys.emplace_back(key, given.first);
+            whole.given.emplace_back(key, given.second);
+        }
+        add_partition(whole);
     }
 }
 
 void ClusterReader::add_partition(const SlurmRecord& record) {
     const std::string& name = *record.find("partitionname");
-    if (lower_case(name) == "default") {
-        return error(record, "PartitionName", "DEFAULT of partitions can't be read",
-                     "write its keys into the partitions that follow");
-    }
     SlurmPartition out{name, &record, {}};
     const std::string* nodes = record.find("nodes");
     std::vector<std::string> unknown;

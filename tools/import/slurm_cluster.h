@@ -3,6 +3,7 @@
 // ordered so that each partition and each leaf is a run of nodes.
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <string>
 #include <vector>
@@ -39,7 +40,8 @@ struct SlurmLeaf {
 struct SlurmCluster {
     std::vector<SlurmNode> nodes;  // those with GPUs
     std::vector<SlurmPartition> partitions;
-    std::vector<SlurmLeaf> leaves;  // or blocks
+    std::deque<SlurmRecord> partition_records;  // with what PartitionName=DEFAULT gave them
+    std::vector<SlurmLeaf> leaves;              // or blocks
     bool blocks = false;
 };
 

@@ -68,7 +68,7 @@ void RecordReader::include(const std::string& from, int line, std::string_view n
 }
 
 void RecordReader::add(const std::string& path, int line, std::string_view text) {
-    SlurmRecord record{path, line, {}};
+    SlurmRecord record{path, line, {}, {}};
     for (std::size_t at = 0; at < text.size();) {
         at = text.find_first_not_of(" \t", at);
         if (at == std::string_view::npos) break;
@@ -154,7 +154,11 @@ std::string SlurmRecord::place() const {
 std::string SlurmRecord::origin(std::string_view key) const {
     const std::string lower = lower_case(key);
     const std::string* value = find(lower);
-    return fmt::format("{}: {}={}", place(), key, value != nullptr ? *value : "");
+    std::string at = place();
+    for (const auto& [name, where] : given) {
+        if (name == lower) at = where;
+    }
+    return fmt::format("{}: {}={}", at, key, value != nullptr ? *value : "");
 }
 
 std::vector<SlurmRecord> read_slurm_records(const std::string& path, Diagnostics& diagnostics) {

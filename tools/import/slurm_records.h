@@ -14,7 +14,8 @@ namespace railyard {
 struct SlurmRecord {
     std::string file;
     int line = 0;
-    std::vector<std::pair<std::string, std::string>> keys;  // in small letters, and the values
+    std::vector<std::pair<std::string, std::string>> keys;   // in small letters, and the values
+    std::vector<std::pair<std::string, std::string>> given;  // keys that a DEFAULT gave, and where
 
     const std::string* find(std::string_view key) const;
     std::string origin(std::string_view key) const;  // "slurm.conf:12: MaxTime=7-0"

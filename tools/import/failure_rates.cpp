@@ -1,0 +1,99 @@
+#include "tools/import/failure_rates.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/math/special_functions/gamma.hpp>
+#include <cmath>
+
+#include "tools/import/text_file.h"
+
+namespace railyard {
+
+CountedRate counted_rate(std::int64_t events, double exposure) {
+    constexpr double side = 0.025;
+    const auto n = static_cast<double>(events);
+    CountedRate out;
+    out.rate = n / exposure;
+    out.low = events > 0 ? boost::math::gamma_p_inv(n, side) / exposure : 0;
+    out.high = boost::math::gamma_p_inv(n + 1, 1 - side) / exposure;
+    return out;
+}
+
+double poisson_tail(std::int64_t count, double mean) {
+    if (count <= 0) return 1;
+    if (!(mean > 0)) return 0;
+    return boost::math::gamma_p(static_cast<double>(count), mean);
+}
+
+namespace {
+
+// Of times whose end is not known in some: what all are out together, over those that ended.
+double mean_outage_s(const SeenCause& cause) {
+    double all = static_cast<double>(cause.open_s);
+    for (const std::int64_t s : cause.outages_s) all += static_cast<double>(s);
+    return all / static_cast<double>(std::max<std::size_t>(1, cause.outages_s.size()));
+}
+
+// Of the logarithms of all times that ended; 0 with fewer than ten.
+double log_deviation(const std::vector<SeenCause>& causes) {
+    double sum = 0;
+    double squares = 0;
+    double count = 0;
+    for (const SeenCause& cause : causes) {
+        for (const std::int64_t s : cause.outages_s) {
+            if (s <= 0 || cause.remedy != "replace") continue;
+            const double x = std::log(static_cast<double>(s));
+            sum += x;
+            squares += x * x;
+            count += 1;
+        }
+    }
+    if (count < 10) return 0;
+    return std::sqrt(std::max(0.0, (squares - sum * sum / count) / (count - 1)));
+}
+
+void add_cause(const SeenCause& cause, double node_days, ImportedPart& part) {
+    const CountedRate rate = counted_rate(cause.events, node_days);
+    part.entry("failures.cause");
+    part.value("name", toml_text(cause.name),
+               fmt::format("{}: {}", cause.first, some_of(cause.what)));
+    part.value("rate_per_node", fmt::format("\"{:.6g} /day\"", rate.rate),
+               fmt::format("{} in {:.6g} node-days: {:.3g} to {:.3g} with 95 %", cause.events,
+                           node_days, rate.low, rate.high));
+    part.value("remedy", toml_text(cause.remedy), "by its kind");
+    if (cause.remedy == "restart") return;
+    const char* key = cause.remedy == "reset" ? "reset_time" : "repair_time";
+    if (cause.outages_s.empty()) {
+        return part.left_out(
+            fmt::format("{} of {}: no outage in the input has ended", key, cause.name));
+    }
+    part.value(key, fmt::format("\"{:.0f} s\"", std::round(mean_outage_s(cause))),
+               fmt::format("mean of {} outages{}", cause.outages_s.size(),
+                           cause.open > 0 ? fmt::format(", with {} that last", cause.open)
+                                          : std::string()));
+}
+
+}  // namespace
+
+void add_causes(std::vector<SeenCause> causes, double node_days, ImportedPart& part) {
+    std::stable_sort(causes.begin(), causes.end(),
+                     [](const SeenCause& a, const SeenCause& b) { return a.events > b.events; });
+    std::int64_t few = 0;
+    for (const SeenCause& cause : causes) few += cause.events < 5;
+    if (few > 0) {
+        part.note(fmt::format("{} of {} causes have fewer than 5 events: mind their intervals.",
+                              few, causes.size()));
+    }
+    part.section("failures");
+    part.value("profile", "\"none\"", "what follows is all that was seen");
+    if (const double sigma = log_deviation(causes); sigma > 0) {
+        part.value("repair_sigma", fmt::format("{:.4g}", sigma),
+                   "standard deviation of the logarithms of the repairs that ended");
+    } else {
+        part.left_out("failures.repair_sigma: fewer than ten repairs have ended");
+    }
+    for (const SeenCause& cause : causes) add_cause(cause, node_days, part);
+}
+
+}  // namespace railyard

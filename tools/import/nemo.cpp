@@ -1,0 +1,123 @@
+// A configuration of NeMo (YAML for hydra): its arguments are Megatron's, with names of their own for some.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tools/import/text_file.h"
+#include "tools/import/training_plan.h"
+#include "tools/import/yaml_tree.h"
+
+namespace railyard {
+
+namespace {
+
+class Nemo : private TrainingPlan {
+  public:
+    using TrainingPlan::TrainingPlan;
+    void run();
+
+  private:
+    void take(const Value& table, const std::string& path, int depth);
+    void resolve(TrainingArgument& argument);
+    void find_zero();
+
+    std::string file_;
+    std::map<std::string, std::string> values_;  // by path
+    std::map<std::string, std::string> paths_;   // of arguments
+};
+
+std::string text_of(const Value& value) {
+    switch (value.kind) {
+        case Value::Kind::string:
+            return value.text;
+        case Value::Kind::integer:
+            return fmt::format("{}", value.integer);
+        case Value::Kind::real:
+            return fmt::format("{}", value.real);
+        case Value::Kind::boolean:
+            return value.integer != 0 ? "true" : "false";
+        default:
+            return {};
+    }
+}
+
+void Nemo::take(const Value& table, const std::string& path, int depth) {
+    constexpr int deepest = 20;
+    if (depth > deepest) return;
+    for (const auto& [key, value] : table.members) {
+        const std::string full = path.empty() ? key : path + "." + key;
+        if (value.kind == Value::Kind::table) {
+            take(value, full, depth + 1);
+            continue;
+        }
+        const std::string text = text_of(value);
+        if (text.empty()) continue;
+        values_[full] = text;
+        // Of several keys of one name the model's own counts.
+        std::string name = key;
+        if (key.starts_with("activations_checkpoint_")) name = "recompute_" + key.substr(23);
+        const bool own = full == "model." + key || full == "trainer.precision" ||
+                         full == "exp_manager.checkpoint_callback_params." + key ||
+                         full == "model.data.seq_length";
+        if (!own || (text == "false" && key != "overlap_p2p_comm" && key != "sequence_parallel"))
+            continue;
+        TrainingArgument argument;
+        argument.values = {text};
+        argument.file = file_;
+        argument.line = value.at.line;
+        paths_[name] = full;
+        arguments_[name] = std::move(argument);
+    }
+}
+
+// ${model.encoder_seq_length}, ${.encoder_seq_length}: another key of the file.
+void Nemo::resolve(TrainingArgument& argument) {
+    for (int hops = 0; hops < 10; ++hops) {
+        std::string& text = argument.values.front();
+        if (!text.starts_with("${") || !text.ends_with('}')) return;
+        std::string path = text.substr(2, text.size() - 3);
+        if (path.starts_with('.')) path = "model" + path;
+        const auto found = values_.find(path);
+        if (found == values_.end()) return;
+        argument.note = fmt::format("as {} has it", path);
+        text = found->second;
+    }
+}
+
+void Nemo::find_zero() {
+    const auto name = values_.find("model.optim.name");
+    if (name != values_.end() && name->second.find("distributed") != std::string::npos) {
+        zero_ = 1;
+        zero_origin_ = fmt::format("{}: model.optim.name = {}", file_, name->second);
+    } else {
+        zero_origin_ = fmt::format("{}: model.optim.name = {}: no distributed optimizer", file_,
+                                   name != values_.end() ? name->second : "none");
+    }
+}
+
+void Nemo::run() {
+    file_ = options_.files.front();
+    const Document document = parse_yaml(read_file(file_), file_, diagnostics_);
+    diagnostics_.raise_if_any();
+    take(document.root, "", 0);
+    if (!arguments_.contains("micro_batch_size")) {
+        return diagnostics_.error(file_, {}, "model.micro_batch_size", "is missing",
+                                  "is this a configuration of NeMo's training, such as "
+                                  "megatron_gpt_config.yaml?");
+    }
+    for (auto& [key, argument] : arguments_) resolve(argument);
+    find_zero();
+    if (arguments_.contains("seq_length") && arguments_.contains("encoder_seq_length")) {
+        arguments_.erase("seq_length");
+    }
+    add_plan();
+}
+
+}  // namespace
+
+void import_nemo(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics) {
+    Nemo(options, part, diagnostics).run();
+}
+
+}  // namespace railyard
