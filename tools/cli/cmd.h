@@ -27,6 +27,7 @@ int cmd_verify(const std::vector<std::string>& arguments);
 int cmd_explain(const std::vector<std::string>& arguments);
 int cmd_sensitivity(const std::vector<std::string>& arguments);
 int cmd_breakeven(const std::vector<std::string>& arguments);
+int cmd_export(const std::vector<std::string>& arguments);
 int cmd_import(const std::vector<std::string>& arguments);
 int cmd_calc(const std::vector<std::string>& arguments);
 

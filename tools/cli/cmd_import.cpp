@@ -23,7 +23,7 @@ void list_kinds_of_import() {
     fmt::print("{}", table.text());
 }
 
-const ImportKind& kind_named(const std::string& name) {
+const ImportKind& import_kind_named(const std::string& name) {
     std::vector<std::string> names;
     for (const ImportKind& kind : import_kinds()) {
         if (kind.name == name) return kind;
@@ -102,7 +102,7 @@ int cmd_import(const std::vector<std::string>& arguments) {
     if (what.size() < 2) {
         throw ScenarioError("expected a kind and at least one file", "railyard import --list");
     }
-    const ImportKind& kind = kind_named(what[0]);
+    const ImportKind& kind = import_kind_named(what[0]);
     check_options(kind, *values);
     const ImportOptions options = options_of(*values, {what.begin() + 1, what.end()});
     Diagnostics diagnostics;

@@ -43,6 +43,7 @@ constexpr Verb verbs[] = {
     {"report", cmd_report, "a results database as one page of HTML: verdicts, charts, tables"},
     {"trace", cmd_trace, "a replica, a step or a packet window as a trace for ui.perfetto.dev"},
     {"cost", cmd_cost, "what the cluster costs, line by line, and what its answer costs"},
+    {"export", cmd_export, "what was simulated, in the forms that other programs have"},
     {"import", cmd_import, "what others' files say, as a part of a scenario"},
     {"jobs", cmd_jobs, "a trace of many jobs on a cluster: who waits how long"},
     {"verify", cmd_verify, "published measurements beside what the program says"},

@@ -1,0 +1,81 @@
+// railyard export: what was simulated, in the forms that other programs and real clusters have.
+
+#include <fmt/format.h>
+
+#include "tools/cli/cmd.h"
+#include "tools/cli/options.h"
+#include "tools/cli/terminal.h"
+#include "tools/export/export.h"
+#include "tools/language/scenario_files.h"
+#include "tools/program/output_file.h"
+
+namespace railyard {
+
+namespace {
+
+const ExportKind& export_kind_named(const std::string& name) {
+    std::vector<std::string> names;
+    for (const ExportKind& kind : export_kinds()) {
+        if (kind.name == name) return kind;
+        names.emplace_back(kind.name);
+    }
+    throw ScenarioError(fmt::format("nothing exports '{}'", name), suggest(name, names));
+}
+
+void list_kinds_of_export() {
+    Table table({{"kind", Table::Align::left}, {"what it writes", Table::Align::left}});
+    for (const ExportKind& kind : export_kinds()) table.add({kind.name, kind.doc});
+    fmt::print("{}", table.text());
+}
+
+}  // namespace
+
+int cmd_export(const std::vector<std::string>& arguments) {
+    CommandLine line("railyard export KIND SCENARIO.toml -o FILE [options]",
+                     "Writes what was simulated in the form that another program or a real cluster "
+                     "has; 'railyard\nimport' reads some of it back.");
+    line.add_settings();
+    line.add()("list", "What can be exported")(
+        "output,o", po::value<std::string>(),
+        "The file to write; others get its name and an ending")(
+        "replica", po::value<std::int64_t>()->default_value(0), "Which replica, counted from 0");
+    line.positional("what", -1);
+    const auto values = line.parse(arguments);
+    if (!values) return exit_ok;
+    if (values->count("list")) {
+        list_kinds_of_export();
+        return exit_ok;
+    }
+    std::vector<std::string> what;
+    if (values->count("what")) what = (*values)["what"].as<std::vector<std::string>>();
+    if (what.size() != 2 || !values->count("output")) {
+        throw ScenarioError("expected a kind, a scenario and -o FILE", "railyard export --list");
+    }
+    const ExportKind& kind = export_kind_named(what[0]);
+    ScenarioChanges changes;
+    changes.settings = settings_of(*values);
+    changes.must_run = kind.replica;
+    changes.packets = kind.window;
+    changes.run_windows = !kind.window;
+    if (!kind.replica) changes.overrides_read = std::make_shared<OverridesRead>();
+    const Scenario s = load_scenario_file(what[1], changes);
+    print_warnings(s.warnings);
+    const std::int64_t replica = (*values)["replica"].as<std::int64_t>();
+    if (kind.replica && (replica < 0 || replica >= s.replicas)) {
+        throw ScenarioError(
+            fmt::format("--replica: expected one from 0 to {}, found {}", s.replicas - 1, replica),
+            "run.replicas says how many there are");
+    }
+    if (kind.replica && !s.no_path.empty()) {
+        fmt::print(stderr, "railyard: stuck: the job can't take its first step: {}\n", s.no_path);
+        return exit_stuck;
+    }
+    const std::string output = (*values)["output"].as<std::string>();
+    const std::vector<std::string> inputs = files_of(what[1], changes.settings);
+    for (const ExportedFile& file : kind.run(s, replica)) {
+        write_file(output + file.ending, file.text, inputs);
+    }
+    return exit_ok;
+}
+
+}  // namespace railyard

@@ -1,0 +1,54 @@
+#include "tools/export/export.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace railyard {
+
+const std::vector<ExportKind>& export_kinds() {
+    static const std::vector<ExportKind> kinds = {
+        {"htsim",
+         "csg-htsim's topology (FILE) and the window's flows as its connection matrix (FILE.cm)",
+         false, true, export_htsim},
+        {"ns3", "topology (FILE), FILE.flow.txt and FILE.config.txt of HPCC's ns-3, of the window",
+         false, true, export_ns3},
+        {"sacct",
+         "a replica as 'sacct -P -D' has it and, of one job, its nodes' outages as "
+         "'sacctmgr -P show event' has them (FILE.events.txt)",
+         true, false, export_sacct},
+    };
+    return kinds;
+}
+
+NetworkWindow compute_window(const Scenario& s, const char* form) {
+    std::vector<NetworkWindow> windows = packet_windows(s);
+    const auto compute = std::find_if(windows.begin(), windows.end(), [](const NetworkWindow& w) {
+        return w.network->name == "compute";
+    });
+    if (compute == windows.end()) {
+        throw ScenarioError(fmt::format("{}: window: no traffic on the compute network", s.file),
+                            "add a [[window.traffic]]");
+    }
+    if (!compute->window.aggregating.empty()) {
+        throw ScenarioError(fmt::format("{} has no reductions in the network", form),
+                            "fabric.compute.sharp = false");
+    }
+    for (const PacketFlow& flow : compute->window.flows) {
+        if (flow.after >= 0 || flow.after_joint >= 0) {
+            throw ScenarioError(
+                fmt::format(
+                    "{}: the file for {} has the times at which flows start, and some start "
+                    "when another has ended",
+                    s.file, form),
+                "traffic of one step, such as incast or permutation");
+        }
+    }
+    if (!compute->window.faults.empty()) {
+        throw ScenarioError(fmt::format("{}: the file for {} has no faults", s.file, form),
+                            "leave out [[window.fault]]");
+    }
+    return *compute;
+}
+
+}  // namespace railyard

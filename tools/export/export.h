@@ -1,0 +1,37 @@
+#pragma once
+// What was simulated, in the forms that other programs and real clusters have.
+
+#include <string>
+#include <vector>
+
+#include "models/campaign/campaign.h"
+
+namespace railyard {
+
+struct ExportedFile {
+    std::string ending;  // ".events.txt": behind the name of the first file, whose ending is empty
+    std::string text;
+};
+
+struct ExportKind {
+    const char* name;
+    const char* doc;
+    bool replica;  // it is of one, with its log
+    bool window;   // it is of the packet window
+    // Throws ScenarioError when the form can't say it.
+    std::vector<ExportedFile> (*run)(const Scenario& scenario, std::int64_t replica);
+};
+const std::vector<ExportKind>& export_kinds();
+
+// sacct.cpp: 'sacct -P -D' of a replica, and of one job 'sacctmgr -P show event' of its nodes.
+std::vector<ExportedFile> export_sacct(const Scenario& scenario, std::int64_t replica);
+// htsim.cpp: csg-htsim's topology and connection matrix, of the compute network's window.
+std::vector<ExportedFile> export_htsim(const Scenario& scenario, std::int64_t replica);
+// ns3.cpp: topology, flows and configuration of HPCC's ns-3, of the same.
+std::vector<ExportedFile> export_ns3(const Scenario& scenario, std::int64_t replica);
+
+// The compute network's window, whose flows all start at a time of their own. Throws ScenarioError, which
+// says what `form` can't have.
+NetworkWindow compute_window(const Scenario& scenario, const char* form);
+
+}  // namespace railyard
