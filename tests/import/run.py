@@ -47,8 +47,21 @@ def problems(railyard, case, update):
         count = re.search(r"has ([\d.e+]+) parameters", out)
         if not count or abs(float(count[1]) / 1e9 / PARAMETERS[case.stem] - 1) > 0.01:
             yield f"{case.stem}: {count and count[1]} parameters, expected {PARAMETERS[case.stem]}e9"
+    if code == 0 and case.stem.startswith("table_"):
+        yield from cannot_be_verified(railyard, case.stem, out)
     if code == 0 and case.stem.startswith(PARTS):
         yield from cannot_be_included(railyard, case.stem, written or {"part.toml": out})
+
+
+def cannot_be_verified(railyard, name, table):
+    """A table of measurements must be one that 'verify' reads, each row of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "30_mine.csv"
+        path.write_text(table)
+        code, out, err = run(railyard, ["verify", str(path)])
+        rows = sum(line[:1].isalpha() for line in table.splitlines()) - 1
+        if code != 0 or not re.search(rf"nccl-tests.* {rows} +{rows} ", out):
+            yield f"{name}: can't be verified: {out}{err}"
 
 
 def cannot_be_included(railyard, name, files):

@@ -53,6 +53,10 @@ SAMPLES = [
     ("nvidia_smi_topo node/nvidia_smi_topo_m_h200_a3ultra.txt", 0,
      ["gpus_per_node = 8 ", "nics_per_node = 8 ", "18 links a GPU"]),
     ("nvidia_smi_topo node/nvidia_smi_topo_2gpu_pkb.txt", 2, ["topo -p2p"]),
+    ("nccl_tests measured/nccl_all_reduce_h200_64gpu_mlperf.txt --network 8x400G", 0,
+     [",NVIDIA H200,8,64,all_reduce,default,8x400G,unknown,1731821448,14196,240.18,14281,238.74,"]),
+    ("nccl_tests measured/nccl_pkb_sample.txt", 0, [",Tesla K80,2,2,all_reduce,", ",1073741824,1752724,0.61,"]),
+    ("nccl_tests measured/fio_sample.json", 2, ["has no row of nccl-tests"]),
 ]
 
 

@@ -35,8 +35,8 @@ const ImportKind& import_kind_named(const std::string& name) {
 // What a kind does not heed is refused, not ignored.
 void check_options(const ImportKind& kind, const po::variables_map& values) {
     const std::string heeded = fmt::format(" {} ", kind.options);
-    for (const char* name :
-         {"name", "sequence-length", "node", "node-days", "cause", "column", "skip-bad"}) {
+    for (const char* name : {"name", "sequence-length", "node", "node-days", "cause", "column",
+                             "skip-bad", "collective", "network"}) {
         if (values.count(name) == 0 || values[name].defaulted()) continue;
         if (heeded.find(fmt::format(" {} ", name)) != std::string::npos) continue;
         throw ScenarioError(fmt::format("--{} means nothing to import {}", name, kind.name));
@@ -54,6 +54,8 @@ ImportOptions options_of(const po::variables_map& values, std::vector<std::strin
     options.nodes = list("node");
     options.causes = list("cause");
     options.columns = list("column");
+    if (values.count("collective")) options.collective = values["collective"].as<std::string>();
+    if (values.count("network")) options.network = values["network"].as<std::string>();
     options.skip_bad = values.count("skip-bad") != 0;
     if (values.count("output")) options.output = values["output"].as<std::string>();
     if (values.count("sequence-length")) {
@@ -89,6 +91,9 @@ int cmd_import(const std::vector<std::string>& arguments) {
         "A cause of failure and the pattern of its reasons, before the usual ones: gpu='xid|ecc'")(
         "column", po::value<std::vector<std::string>>()->composing(),
         "What a column is called: submit=creation_time")(
+        "collective", po::value<std::string>(), "Which collective a log of nccl-tests is of")(
+        "network", po::value<std::string>(),
+        "The NICs of each node that it ran over: 8x400G, or 8x400G roce")(
         "skip-bad", "Count lines that are malformed instead of refusing the file");
     line.positional("what", -1);
     const auto values = line.parse(arguments);

@@ -21,6 +21,8 @@ const std::vector<ImportKind>& import_kinds() {
          import_kueue},
         {"megatron", "a script with Megatron-LM's arguments, or a log that has them", "",
          "a plan: [job.parallel] and [job.checkpoint]", import_megatron},
+        {"nccl_tests", "what nccl-tests or rccl-tests prints", "collective network",
+         "a table of measurements (CSV) that verify reads as 30_NAME.csv", import_nccl_tests},
         {"nccl_topology", "NCCL_TOPO_DUMP_FILE's XML, or RCCL's", "node skip-bad",
          "[cluster] of a node as NCCL sees it, and which GPU has lost links", import_nccl_topology},
         {"nemo", "a configuration of NeMo, in YAML", "",
@@ -62,6 +64,11 @@ void ImportedPart::entry(const std::string& path) {
 void ImportedPart::value(const std::string& key, const std::string& toml,
                          const std::string& origin) {
     body_ += fmt::format("{:36}  # {}\n", fmt::format("{} = {}", key, toml), visible(origin));
+}
+
+void ImportedPart::row(const std::string& line) {
+    is_table_ = true;
+    body_ += line + "\n";
 }
 
 std::string ImportedPart::text(const std::string& title) const {
@@ -106,7 +113,7 @@ Imported import_files(const ImportKind& kind, const ImportOptions& options,
     diagnostics.raise_if_any();
     const std::string title =
         fmt::format("Imported by railyard import {} {}", kind.name, fmt::join(options.files, " "));
-    check_part(part, title, diagnostics);
+    if (!part.is_table()) check_part(part, title, diagnostics);
     return {part.text(title), part.files_beside()};
 }
 

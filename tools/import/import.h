@@ -20,6 +20,8 @@ struct ImportOptions {
     std::optional<double> node_days;   // that a history of failures watched
     std::vector<std::string> causes;   // "gpu=xid|ecc": a cause, and the pattern of its reasons
     std::vector<std::string> columns;  // "submit=creation_time": what a column is called
+    std::string collective;            // that a log of nccl-tests is of
+    std::string network;               // that it ran over: "8x400G"
     bool skip_bad = false;             // malformed lines are counted, not refused
 };
 
@@ -43,6 +45,9 @@ class ImportedPart {
     void entry(const std::string& path);
     // A value as TOML has it, and where it came from.
     void value(const std::string& key, const std::string& toml, const std::string& origin);
+    // A line of a table of measurements: such a part has nothing else.
+    void row(const std::string& line);
+    bool is_table() const { return is_table_; }
     // What the files don't say and the catalogue or a default then does.
     void left_out(std::string what) { left_out_.push_back(std::move(what)); }
     // What a reader should know beside the values.
@@ -60,6 +65,7 @@ class ImportedPart {
 
   private:
     std::string body_;
+    bool is_table_ = false;
     std::vector<std::string> notes_;
     std::vector<std::string> left_out_;
     std::vector<FileBeside> beside_;

@@ -22,6 +22,7 @@ void import_ibnetdiscover(const ImportOptions& options, ImportedPart& part,
                           Diagnostics& diagnostics);
 void import_kueue(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_megatron(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
+void import_nccl_tests(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_nccl_topology(const ImportOptions& options, ImportedPart& part,
                           Diagnostics& diagnostics);
 void import_nemo(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
