@@ -30,6 +30,8 @@ const std::vector<ImportKind>& import_kinds() {
         {"nvidia_smi_topo", "'nvidia-smi topo -m'", "node skip-bad",
          "[cluster] of a node as the driver sees it, and which GPU has lost links",
          import_nvidia_smi_topo},
+        {"pai", "pai_job_table.csv and pai_task_table.csv of Alibaba's PAI", "skip-bad",
+         "[jobs] with its trace", import_pai},
         {"philly", "cluster_job_log of Microsoft's Philly", "skip-bad", "[jobs] with its trace",
          import_philly},
         {"sacct", "'sacct -P' or 'sacct --json'", "skip-bad",

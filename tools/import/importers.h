@@ -18,21 +18,18 @@ class Importer {
 };
 
 void import_huggingface(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
-void import_ibnetdiscover(const ImportOptions& options, ImportedPart& part,
-                          Diagnostics& diagnostics);
+void import_ibnetdiscover(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_kueue(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_megatron(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_nccl_tests(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
-void import_nccl_topology(const ImportOptions& options, ImportedPart& part,
-                          Diagnostics& diagnostics);
+void import_nccl_topology(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_nemo(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
-void import_nvidia_smi_topo(const ImportOptions& options, ImportedPart& part,
-                            Diagnostics& diagnostics);
+void import_nvidia_smi_topo(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
+void import_pai(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_philly(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_sacct(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_slurm(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
-void import_slurm_events(const ImportOptions& options, ImportedPart& part,
-                         Diagnostics& diagnostics);
+void import_slurm_events(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_sonic(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_torchtitan(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_trace(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);

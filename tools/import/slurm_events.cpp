@@ -76,6 +76,7 @@ class SlurmEvents : private Importer {
     void say_bursts();
 
     std::string file_;
+    std::string cluster_;
     std::vector<std::string> header_;
     std::map<std::string, std::vector<EventRow>> rows_;  // by node
     std::vector<std::pair<EventRow, std::int64_t>>
@@ -192,6 +193,15 @@ void SlurmEvents::read_row(const FileLine& line) {
     ++row_count_;
     first_ = std::min(first_, row.start);
     last_ = std::max(last_, row.start);
+    if (const auto cluster = column("cluster"); cluster && !cells[*cluster].empty()) {
+        if (cluster_.empty()) cluster_ = cells[*cluster];
+        if (cells[*cluster] != cluster_) {
+            return bad(line.number,
+                       fmt::format("cluster {} beside {}: nodes and their number are one cluster's",
+                                   cells[*cluster], cluster_),
+                       fmt::format("sacctmgr -P show event Clusters={} ...", cluster_));
+        }
+    }
     const std::string& node = cells[*column("nodename")];
     if (node.empty()) return read_cluster_row(row, cells);
     if (row.state.find_first_of("~#!%") != std::string::npos ||
