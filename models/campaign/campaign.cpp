@@ -331,6 +331,12 @@ ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events
         failures.back()->start();
     }
     nodes.start();
+    std::optional<NetworkParts> network;
+    if (s.network_faults.any()) {
+        network.emplace(engine, s.network_faults, job, s.seed, replica);
+        job.set_network(*network);
+        network->start();
+    }
     std::optional<Feeds> feeds;
     if (s.power.breaker || s.power.pump) {
         feeds.emplace(engine, nodes, s.power, s.nodes, s.seed, replica);
@@ -348,6 +354,7 @@ ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events
     } else if (!bounded && ended != CampaignEngine::Outcome::stopped) {
         result.ending = Ending::stuck;
     }
+    const bool waits_for_network = job.waits_for_network();
     job.end();
     nodes.end();
     result.repairs = nodes.repairs();
@@ -361,7 +368,14 @@ ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events
     result.simulated = engine.now().time_since_epoch();
     result.job = job.outcome();
     result.nodes = nodes.outcome();
-    if (result.ending == Ending::stuck) result.stuck_report = stuck_report(s, result.job);
+    if (result.ending == Ending::stuck) {
+        result.stuck_report = stuck_report(s, result.job);
+        if (waits_for_network) {
+            result.stuck_report +=
+                fmt::format("\nno way is left over the compute network: {} is out",
+                            network->names(network->broken()));
+        }
+    }
     result.events = engine.events();
     result.trajectory = engine.trajectory().value();
     RY_CHECK(result.ledger.total() == GpuNanoseconds{s.gpus()} * result.simulated.count());
@@ -386,6 +400,10 @@ ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events
     }
     result.outcome = outcome.value();
     result.metrics = metrics_of(s, job_spec.step, result);
+    if (network) {
+        result.metrics.push_back(
+            plain_metric("network_outages", "1", static_cast<double>(network->outages())));
+    }
     if (s.cost) add_cost_metrics(s, result);
     return result;
 }

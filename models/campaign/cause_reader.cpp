@@ -6,6 +6,7 @@
 #include "models/campaign/domains.h"
 #include "models/campaign/failures.h"
 #include "models/campaign/fleet.h"
+#include "models/campaign/network_faults.h"
 
 namespace railyard {
 
@@ -22,7 +23,7 @@ class CauseReader {
     CauseReader(Section& section, Catalogue& catalogue, Scenario& scenario)
         : section_(section), catalogue_(catalogue), s_(scenario) {}
 
-    FailureCause read();
+    std::optional<FailureCause> read();
 
   private:
     void read_detection();
@@ -31,6 +32,8 @@ class CauseReader {
     void read_domain();
     void read_burst();
     void read_slow_part();
+    void read_network_part();
+    void settle_network_part();
     void settle_life(const RateKeys& rate);
     void settle_domain();
     bool slowdowns_fit_the_fleet();
@@ -49,9 +52,11 @@ class CauseReader {
     std::optional<double> speed_;
     std::optional<double> slowdown_;
     Duration lasts_{};
+    std::string network_part_;
+    std::optional<Rate> rate_per_part_;
 };
 
-FailureCause CauseReader::read() {
+std::optional<FailureCause> CauseReader::read() {
     section_.read("name", cause_.name, "What the reports call it", {.required = true});
     const RateKeys rate(section_, "rate_per_gpu", "Failures per time of one GPU");
     read_detection();
@@ -60,6 +65,7 @@ FailureCause CauseReader::read() {
     read_domain();
     read_burst();
     read_slow_part();
+    read_network_part();
     section_.read("silent", cause_.silent,
                   "Numbers go wrong and nobody knows until `detection` is over; what was saved "
                   "since is worth nothing");
@@ -67,6 +73,11 @@ FailureCause CauseReader::read() {
                   "The node's host is gone: a scheduler's heartbeat finds that it does not answer");
     section_.finish();
     if (section_.describing()) return cause_;
+    if (!network_part_.empty()) {
+        settle_network_part();
+        return std::nullopt;
+    }
+    if (rate_per_part_) refuse("rate_per_part", "has no meaning without network_part");
     check_scheduler();
     settle_life(rate);
     settle_domain();
@@ -159,13 +170,51 @@ void CauseReader::read_slow_part() {
     section_.name("slows", slows_, part_names(), "a part of a node",
                   "The job goes on with this part of one node slower, until somebody finds it",
                   {.otherwise = "none: the job is interrupted"});
-    section_.read("speed", speed_, "With slows: what is left of a sound part's speed",
+    section_.read("speed", speed_,
+                  "With slows or network_part: what is left of a sound part's speed",
                   {.bound = Bound::fraction});
     section_.read("slowdown", slowdown_,
                   "With slows and job.step.time: what a step takes longer, as a share",
                   {.bound = Bound::non_negative});
     section_.read("lasts", lasts_, "With slows: it ends by itself",
                   {.bound = Bound::positive, .otherwise = "until it is found"});
+}
+
+void CauseReader::read_network_part() {
+    section_.name("network_part", network_part_, network_part_kinds(),
+                  "a kind of parts of the compute network",
+                  "It strikes no node: these parts of the compute network die, or become slow, and "
+                  "steps go round them until they are mended",
+                  {.otherwise = "none: it strikes nodes"});
+    section_.read("rate_per_part", rate_per_part_, "With network_part: failures per time of each",
+                  {.bound = Bound::non_negative});
+}
+
+void CauseReader::settle_network_part() {
+    for (const char* key :
+         {"rate_per_gpu", "rate_per_node", "rate_per_job", "mtbf_job", "detection", "detected_by",
+          "domain", "rate_per_domain", "further_domains", "further_every", "burst", "burst_within",
+          "slows", "slowdown", "lasts", "silent", "silences"}) {
+        if (section_.has(key)) refuse(key, "has no meaning with network_part");
+    }
+    if (!rate_per_part_) refuse("rate_per_part", "is missing: how often one of these parts fails");
+    if (cause_.remedy == Remedy::restart) {
+        refuse("remedy", "what breaks of a network has to be mended", "remedy = \"replace\"");
+    }
+    const double speed = speed_.value_or(0);
+    if (speed >= 1) refuse("speed", "expected less than 1: such a part is sound");
+    cause_.life.rate = rate_per_part_.value_or(Rate{});
+    if (cause_.life.shape < hazard_shape_min || cause_.life.shape > hazard_shape_max) {
+        refuse("shape", fmt::format("expected {} to {}, found {}", hazard_shape_min,
+                                    hazard_shape_max, cause_.life.shape));
+    }
+    if (section_.has("age") && cause_.life.shape == 1) {
+        section_.warning("age", "has no effect with shape = 1: such a part does not age");
+    }
+    if (!section_.ok()) return;
+    const auto kind = std::ranges::find(network_part_kinds(), network_part_);
+    add_network_cause(section_, cause_,
+                      static_cast<std::size_t>(kind - network_part_kinds().begin()), speed, s_);
 }
 
 void CauseReader::settle_life(const RateKeys& rate) {
@@ -237,7 +286,11 @@ bool CauseReader::slowdowns_fit_the_fleet() {
 
 void CauseReader::settle_slow_part() {
     for (const char* key : {"speed", "slowdown", "lasts"}) {
-        if (section_.has(key) && slows_.empty()) refuse(key, "has no meaning without slows");
+        if (section_.has(key) && slows_.empty()) {
+            const bool speed = std::string_view(key) == "speed";
+            refuse(key, speed ? "has no meaning without slows or network_part"
+                              : "has no meaning without slows");
+        }
     }
     if (slows_.empty()) return;
     const bool given = step_is_given(s_);
@@ -267,7 +320,7 @@ void CauseReader::settle_slow_part() {
 
 }  // namespace
 
-FailureCause read_cause(Section& section, Catalogue& catalogue, Scenario& s) {
+std::optional<FailureCause> read_cause(Section& section, Catalogue& catalogue, Scenario& s) {
     return CauseReader(section, catalogue, s).read();
 }
 

@@ -2,6 +2,7 @@
 // One cause of failure, as a scenario writes it.
 
 #include <algorithm>
+#include <optional>
 
 #include "models/campaign/scenario.h"
 
@@ -55,7 +56,7 @@ class RateKeys {
 };
 
 // Reads one [[failures.cause]]; the scenario's cluster, networks and job must be there. It gets what the
-// cause needs: its domains, its slow parts.
-FailureCause read_cause(Section& section, Catalogue& catalogue, Scenario& scenario);
+// cause needs: its domains, its slow parts. Nothing of a cause that strikes the network: the scenario has it.
+std::optional<FailureCause> read_cause(Section& section, Catalogue& catalogue, Scenario& scenario);
 
 }  // namespace railyard

@@ -96,6 +96,7 @@ void model_conditions(Scenario& s) {
 void leave_out_failures(Scenario& s) {
     s.causes.clear();
     s.nodes.injected.clear();
+    s.network_faults = {};
     s.power.breaker.reset();
     s.power.pump.reset();
     for (StoreSetup& store : s.stores) store.failures.reset();

@@ -118,7 +118,7 @@ LossCauses loss_causes(const Scenario& s) {
     const auto set = [&](LossCause cause, bool there) {
         out[static_cast<std::size_t>(cause)] = there;
     };
-    set(LossCause::failures, has(fails, LossCause::failures));
+    set(LossCause::failures, has(fails, LossCause::failures) || s.network_faults.any());
     set(LossCause::recovery, fails.any() || planned);
     set(LossCause::storage, s.job.checkpoint.mode != CheckpointMode::none || s.data.has_value());
     set(LossCause::network, s.fidelity != Fidelity::analytic || has(fails, LossCause::network));
@@ -150,6 +150,7 @@ void remove_from_data(Scenario& s, const LossCauses& without) {
 
 void remove_from_campaign(Scenario& s, const LossCauses& without) {
     remove_causes(s, without);
+    if (has(without, LossCause::failures)) s.network_faults = {};
     if (has(without, LossCause::recovery)) make_recovery_instant(s);
     if (has(without, LossCause::storage)) make_storage_free(s);
     if (has(without, LossCause::maintenance)) s.job.maintenance = {};

@@ -125,7 +125,7 @@ void FailureReader::read() {
     }
     for (Section& section :
          failures.sections("cause", "A cause of failure, besides the profile's")) {
-        s_.causes.push_back(read_cause(section, catalogue_, s_));
+        if (auto cause = read_cause(section, catalogue_, s_)) s_.causes.push_back(*cause);
     }
     for (Section& section :
          failures.sections("storm", "NICs that pause the network now and then")) {
@@ -150,11 +150,19 @@ void FailureReader::read() {
         lemons.rate_multiplier = 1;
     }
     for (const char* key : {"rate_scale", "detection", "repair_sigma"}) {
-        if (s_.causes.empty() && failures.has(key)) {
+        if (s_.causes.empty() && s_.network_faults.causes.empty() && failures.has(key)) {
             failures.warning(key, "has no effect without failures.profile or a [[failures.cause]]");
         }
     }
+    s_.network_faults.repair_sigma = sigma;
     std::vector<std::string> seen;
+    for (NetworkCause& of : s_.network_faults.causes) {
+        of.cause.life.rate.per_second *= scale;
+        if (std::ranges::find(seen, of.cause.name) != seen.end()) {
+            failures.error("cause", fmt::format("the cause '{}' appears twice", of.cause.name));
+        }
+        seen.push_back(of.cause.name);
+    }
     for (FailureCause& cause : s_.causes) {
         cause.rate_per_node.per_second *= scale;
         cause.rate_per_job.per_second *= scale;

@@ -284,6 +284,7 @@ void FleetJobReader::read_model(Section& section, const JobSource& source, Fleet
     PlacedSteps placed = steps_by_placement(view, {}, {});
     kind.step = std::move(placed.step);
     kind.traffic = std::move(placed.traffic);
+    kind.routes = std::move(placed.routes);
     fleet_.models.back() = view;
     if (kind.steps > 0) return;
     std::vector<NodeIndex> nodes;

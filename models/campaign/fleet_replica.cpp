@@ -135,8 +135,9 @@ void add_waits(const FleetScenario& fleet, const FleetJobs& jobs, const FleetOut
 }
 
 // What became of the jobs of each kind, and of the time of their GPUs.
-void add_kinds(const FleetScenario& fleet, const FleetJobs& jobs, const FleetRunResult& r,
+void add_kinds(const Scenario& s, const FleetJobs& jobs, const FleetRunResult& r,
                std::vector<Metric>& out) {
+    const FleetScenario& fleet = *s.fleet;
     const FleetSpec& spec = fleet.spec;
     if (spec.kinds.size() < 2) return;
     const Instant campaign_end(r.simulated);
@@ -148,17 +149,17 @@ void add_kinds(const FleetScenario& fleet, const FleetJobs& jobs, const FleetRun
         const FleetJob& job = jobs.jobs[i];
         const FleetJobRun& run = r.outcome.runs[i];
         if (run.over && run.how == JobEnd::refused) continue;
-        Sums& s = sums[job.kind];
-        s.submitted += 1;
-        s.wait_s += seconds(waited_until(run, campaign_end) - job.submit);
-        s.slowdown += bounded_slowdown(alone_seconds(fleet, job), job, run, campaign_end);
+        Sums& sum = sums[job.kind];
+        sum.submitted += 1;
+        sum.wait_s += seconds(waited_until(run, campaign_end) - job.submit);
+        sum.slowdown += bounded_slowdown(alone_seconds(fleet, job), job, run, campaign_end);
         if (!run.started || !run.over) continue;
-        s.over += 1;
-        s.jct_s += seconds(run.end - job.submit);
+        sum.over += 1;
+        sum.jct_s += seconds(run.end - job.submit);
     }
     for (std::size_t k = 0; k < spec.kinds.size(); ++k) {
         const std::string name = fleet.kind_key(k);
-        const Sums& s = sums[k];
+        const Sums& sum = sums[k];
         Ledger booked;
         for (std::size_t g = 0; g < spec.groups.size(); ++g) {
             for (std::size_t c = 0; c < category_count; ++c) {
@@ -171,15 +172,19 @@ void add_kinds(const FleetScenario& fleet, const FleetJobs& jobs, const FleetRun
             out.push_back(mean_metric(metric + name, "1",
                                       static_cast<double>(booked.booked(category)), held));
         };
-        out.push_back(plain_metric("jobs_kind_" + name, "1", s.submitted));
-        out.push_back(mean_metric("wait_mean_kind_" + name, "s", s.wait_s, s.submitted));
-        out.push_back(mean_metric("jct_mean_kind_" + name, "s", s.jct_s, s.over));
+        out.push_back(plain_metric("jobs_kind_" + name, "1", sum.submitted));
+        out.push_back(mean_metric("wait_mean_kind_" + name, "s", sum.wait_s, sum.submitted));
+        out.push_back(mean_metric("jct_mean_kind_" + name, "s", sum.jct_s, sum.over));
         out.push_back(
-            mean_metric("bounded_slowdown_mean_kind_" + name, "1", s.slowdown, s.submitted));
+            mean_metric("bounded_slowdown_mean_kind_" + name, "1", sum.slowdown, sum.submitted));
         share("goodput_kind_", Category::productive);
         share("checkpoint_stall_kind_", Category::checkpoint_stall);
         share("lost_work_kind_", Category::lost_work);
         share("contention_kind_", Category::contention);
+        if (s.network_faults.any()) {
+            share("degraded_kind_", Category::degraded);
+            share("storm_stall_kind_", Category::storm_stall);
+        }
         if (!spec.kinds[k].traffic) continue;
         // Whom it waited for, as shares of it; steps that were lost later count too.
         double all = 0;
@@ -232,8 +237,14 @@ std::vector<Metric> metrics_of(const Scenario& s, const FleetJobs& jobs, const F
         out.push_back(plain_metric("corrupted_results", "1",
                                    static_cast<double>(r.outcome.corrupted_results)));
     }
+    if (s.network_faults.any()) {
+        out.push_back(
+            plain_metric("network_outages", "1", static_cast<double>(r.outcome.network_outages)));
+        out.push_back(
+            plain_metric("network_stalls", "1", static_cast<double>(r.outcome.network_stalls)));
+    }
     add_waits(*s.fleet, jobs, r.outcome, Instant(r.simulated), out);
-    add_kinds(*s.fleet, jobs, r, out);
+    add_kinds(s, jobs, r, out);
     for (const SizeClass& c : size_classes(spec, jobs, r.outcome, Instant(r.simulated))) {
         out.push_back(
             mean_metric(fmt::format("mttf_gpus_{}", c.gpus), "s", c.held_s, c.interruptions));
@@ -285,6 +296,7 @@ ReplicaResult run_fleet_replica(const Scenario& s, std::int64_t index, bool log_
         run.hashes = s.draws[static_cast<std::size_t>(index) % s.draws.size()].hash_seed;
     }
     run.events_max = static_cast<std::uint64_t>(s.events_max);
+    if (s.network_faults.any()) run.network = &s.network_faults;
     if (log_events) run.events = &result.log;
     FleetPeak peak(s.fleet->power, spec, jobs);
     FleetFeeds feeds(s, jobs, replica, peak);

@@ -19,33 +19,60 @@ class StepMemo {
           slow_parts_(std::move(slow_parts)),
           throttled_(std::move(throttled)) {}
 
-    StepTime on(const std::vector<NodeIndex>& nodes, std::uint32_t conditions, HashSeed hashes) {
+    StepTime on(const std::vector<NodeIndex>& nodes, std::uint32_t conditions,
+                const NetworkNow& network) {
         // On an ideal network all places are alike, but for what is wrong with their nodes.
         const bool ideal = job_->fidelity == Fidelity::analytic;
         const Key key(ideal ? std::vector<NodeIndex>() : nodes, faults_on(nodes), conditions,
-                      hashes);
+                      network.hashes, network.broken);
         const std::lock_guard lock(mutex_);
         const auto known = known_.find(key);
         if (known != known_.end()) return known->second;
-        return known_.emplace(key, compute(nodes, conditions, hashes)).first->second;
+        return known_.emplace(key, compute(nodes, conditions, network)).first->second;
     }
 
     std::shared_ptr<const StepTraffic> traffic_on(const std::vector<NodeIndex>& nodes,
-                                                  HashSeed hashes) {
+                                                  const NetworkNow& network) {
         const Scenario& s = *job_;
         if (s.fidelity == Fidelity::analytic) return {};
         const std::lock_guard lock(mutex_);
-        std::shared_ptr<const StepTraffic>& known = traffic_[{nodes, hashes}];
+        std::shared_ptr<const StepTraffic>& known =
+            traffic_[{nodes, network.hashes, network.broken}];
         if (!known) {
-            Communicators groups = groups_on(nodes, faults_on(nodes), hashes, true);
+            const NetworkNotes notes{.loads = true, .cables = {}};
+            Communicators groups = groups_on(nodes, faults_on(nodes), network, notes);
             known = std::make_shared<StepTraffic>(
                 step_traffic(s.model, s.plan, groups, s.parameter_bytes, s.optimizer_traffic));
         }
         return known;
     }
 
+    // Routes are taken round what they meet, until they meet no more.
+    NetworkState met_on(const std::vector<NodeIndex>& nodes, const NetworkNow& network) {
+        if (network.broken.empty() || job_->fidelity == Fidelity::analytic) return {};
+        const std::lock_guard lock(mutex_);
+        NetworkNow met{network.hashes, {}};
+        while (true) {
+            const std::vector<bool>& used = cables_on(nodes, met);
+            NetworkState all;
+            std::ranges::copy_if(network.broken, std::back_inserter(all), [&](const auto& broken) {
+                return (!used.empty() && used[broken.cable]) ||
+                       std::ranges::find(met.broken, broken) != met.broken.end();
+            });
+            if (all == met.broken) return all;
+            met.broken = std::move(all);
+        }
+    }
+
   private:
-    using Key = std::tuple<std::vector<NodeIndex>, std::vector<PartFault>, std::uint32_t, HashSeed>;
+    using Key = std::tuple<std::vector<NodeIndex>, std::vector<PartFault>, std::uint32_t, HashSeed,
+                           NetworkState>;
+    using Place = std::tuple<std::vector<NodeIndex>, HashSeed, NetworkState>;
+    // What is written down of a network while a step is computed on it.
+    struct NetworkNotes {
+        bool loads = false;
+        std::shared_ptr<CablesUsed> cables;
+    };
 
     // Those faults of the scenario that are on these nodes from the start.
     std::vector<PartFault> faults_on(const std::vector<NodeIndex>& nodes) const {
@@ -56,9 +83,41 @@ class StepMemo {
         return out;
     }
 
+    // Those that the step's routes pass; none when no way is left.
+    const std::vector<bool>& cables_on(const std::vector<NodeIndex>& nodes,
+                                       const NetworkNow& network) {
+        const auto [known, is_new] = cables_.try_emplace({nodes, network.hashes, network.broken});
+        if (!is_new) return known->second;
+        const Scenario& s = *job_;
+        NetworkNotes notes;
+        notes.cables =
+            std::make_shared<CablesUsed>(topology(network.broken), s.networks[0].routing.policy);
+        try {
+            Communicators groups = groups_on(nodes, {}, network, notes);
+            model_step(s.model, s.plan, groups, s.parameter_bytes, s.optimizer_traffic);
+            known->second = notes.cables->take();
+        } catch (const NoPath&) {
+            known->second.clear();
+        }
+        return known->second;
+    }
+
+    const Topology& topology(const NetworkState& broken) {
+        const Topology& sound = job_->networks[0].topology;
+        if (broken.empty()) return sound;
+        const auto [known, is_new] = topologies_.try_emplace(broken, sound);
+        if (is_new) {
+            for (const BrokenCable& cable : broken) {
+                known->second.degrade(cable.cable * 2, cable.speed);
+            }
+        }
+        return known->second;
+    }
+
     StepTime compute(const std::vector<NodeIndex>& nodes, std::uint32_t conditions,
-                     HashSeed hashes) const {
-        StepTime out = step(nodes, {}, hashes);
+                     const NetworkNow& network) {
+        const NetworkNow all_sound{network.hashes, {}};
+        StepTime out = step(nodes, {}, all_sound);
         std::vector<PartFault> slow = faults_on(nodes);
         for (std::size_t i = 0; i < slow_parts_.size(); ++i) {
             if (!(conditions >> i & 1)) continue;
@@ -70,25 +129,26 @@ class StepMemo {
             return std::max(Duration{}, step.duration() - sound.duration());
         };
         if (!slow.empty()) {
-            out.degraded = longer(with_one_slow_stage(step(nodes, slow, hashes), sound));
+            out.degraded = longer(with_one_slow_stage(step(nodes, slow, all_sound), sound));
         }
+        if (!network.broken.empty()) out.degraded += longer(step(nodes, {}, network));
         if (throttled_.empty()) return out;
         std::vector<PartFault> hot = throttled_;  // on all nodes
         for (PartFault& fault : hot) fault.node = nodes[0];
-        out.throttled = longer(step(nodes, hot, hashes));
+        out.throttled = longer(step(nodes, hot, all_sound));
         return out;
     }
 
     StepTime step(const std::vector<NodeIndex>& nodes, const std::vector<PartFault>& faults,
-                  HashSeed hashes) const {
+                  const NetworkNow& network) {
         const Scenario& s = *job_;
-        Communicators groups = groups_on(nodes, faults, hashes, false);
+        Communicators groups = groups_on(nodes, faults, network, {});
         return model_step(s.model, s.plan, groups, s.parameter_bytes, s.optimizer_traffic);
     }
 
     Communicators groups_on(const std::vector<NodeIndex>& nodes,
-                            const std::vector<PartFault>& faults, HashSeed hashes,
-                            bool with_loads) const {
+                            const std::vector<PartFault>& faults, const NetworkNow& now,
+                            const NetworkNotes& notes) {
         const Scenario& s = *job_;
         const bool flow = s.fidelity != Fidelity::analytic;
         // A link's fault is where it is on the flow scale; a GPU's slows all that wait for it on either.
@@ -105,8 +165,10 @@ class StepMemo {
                 gpu_of_rank.push_back(std::int64_t{node} * s.node.gpus + g);
             }
         }
-        GpuNetwork network = gpu_network(s, s.fidelity, faults, false, hashes);
-        if (with_loads) network.keep_loads();
+        GpuNetwork network =
+            gpu_network(s, s.fidelity, faults, false, now.hashes, &topology(now.broken));
+        if (notes.loads) network.keep_loads();
+        if (notes.cables) network.note_cables(notes.cables);
         groups.run_on(std::move(network), std::move(gpu_of_rank));
         return groups;
     }
@@ -116,8 +178,9 @@ class StepMemo {
     std::vector<PartFault> throttled_;
     std::mutex mutex_;
     std::map<Key, StepTime> known_;
-    std::map<std::pair<std::vector<NodeIndex>, HashSeed>, std::shared_ptr<const StepTraffic>>
-        traffic_;
+    std::map<Place, std::shared_ptr<const StepTraffic>> traffic_;
+    std::map<Place, std::vector<bool>> cables_;
+    std::map<NetworkState, Topology> topologies_;  // of those that are not sound
 };
 
 }  // namespace
@@ -127,11 +190,13 @@ PlacedSteps steps_by_placement(std::shared_ptr<const Scenario> job,
                                std::vector<PartFault> throttled) {
     const auto memo =
         std::make_shared<StepMemo>(std::move(job), std::move(slow_parts), std::move(throttled));
-    return {[memo](const std::vector<NodeIndex>& nodes, std::uint32_t conditions, HashSeed hashes) {
-                return memo->on(nodes, conditions, hashes);
+    return {[memo](const std::vector<NodeIndex>& nodes, std::uint32_t conditions,
+                   const NetworkNow& network) { return memo->on(nodes, conditions, network); },
+            [memo](const std::vector<NodeIndex>& nodes, const NetworkNow& network) {
+                return memo->traffic_on(nodes, network);
             },
-            [memo](const std::vector<NodeIndex>& nodes, HashSeed hashes) {
-                return memo->traffic_on(nodes, hashes);
+            [memo](const std::vector<NodeIndex>& nodes, const NetworkNow& network) {
+                return memo->met_on(nodes, network);
             }};
 }
 

@@ -11,10 +11,11 @@ namespace railyard {
 // For the plan, model and node of `job`, one of the scenario's kinds of jobs, on its compute network, with
 // what is slow of their parts from the start, these of `slow_parts` (bits) on the first of the nodes, and
 // what heat slows of all. Each distinct set of nodes is computed once for each seed of the network's hashes;
-// may be called from several threads. Throws NoPath.
+// may be called from several threads.
 struct PlacedSteps {
     PlacedStep step;
-    PlacedTraffic traffic;  // when nothing is slow
+    PlacedTraffic traffic;  // when no part of a node is slow
+    PlacedRoutes routes;
 };
 PlacedSteps steps_by_placement(std::shared_ptr<const Scenario> job,
                                std::vector<PartFault> slow_parts, std::vector<PartFault> throttled);

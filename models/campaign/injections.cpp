@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "models/campaign/domains.h"
+#include "models/campaign/network_faults.h"
 
 namespace railyard {
 
@@ -34,14 +35,29 @@ void read_injections(Section& top, Catalogue& catalogue, Scenario& s) {
                      {.bound = Bound::non_negative, .required = true});
         section.name("cause", cause, names, "a cause of [failures] or of the catalogue",
                      "What fails: a [[failures.cause]] by its name, or a cause of the catalogue",
-                     {.required = true});
+                     {.otherwise = "part, or from and to, say what"});
         section.read("node", strike.unit,
                      "Which node, counted from 0; of a cause with a domain, which of these",
                      {.bound = Bound::non_negative});
         section.read("duration", strike.duration, "How long what it takes is out of service",
-                     {.bound = Bound::non_negative, .otherwise = "the cause's reset or repair"});
+                     {.bound = Bound::non_negative,
+                      .otherwise = "the cause's reset or repair; of a part for ever"});
+        const OutageKeys part(section);
         section.finish();
         if (section.describing() || !section.ok()) continue;
+        if (s.duration > Duration{} && strike.at >= s.duration) {
+            section.warning(
+                "at", fmt::format("the campaign has ended by then, after {}", to_text(s.duration)));
+        }
+        if (cause.empty()) {
+            if (part.given()) {
+                part.add(section, strike.at, strike.duration, s);
+            } else {
+                section.error("cause", "is missing: what fails; or part, or from and to");
+            }
+            continue;
+        }
+        if (part.given()) section.error("cause", "part, or from and to, say what fails too");
         strike.cause = cause_of(cause, catalogue, s);
         const FailureCause& found = s.causes[strike.cause];
         const bool domain = found.domain != DomainKind::node;
@@ -55,10 +71,6 @@ void read_injections(Section& top, Catalogue& catalogue, Scenario& s) {
         if (section.has("duration") && found.remedy == Remedy::restart) {
             section.warning("duration",
                             fmt::format("has no effect: '{}' takes nothing out of service", cause));
-        }
-        if (s.duration > Duration{} && strike.at >= s.duration) {
-            section.warning(
-                "at", fmt::format("the campaign has ended by then, after {}", to_text(s.duration)));
         }
         s.nodes.injected.push_back(strike);
     }

@@ -85,6 +85,7 @@ JobSpec job_of_replica(const Scenario& s, std::int64_t replica) {
     job.step.data_wait = s.job.step.data_wait;
     job.slowed = draw.slowed;
     job.smaller = draw.smaller;
+    job.over_network = draw.over_network;
     return job;
 }
 

@@ -24,6 +24,7 @@ struct NetworkDraw {
     StepTime step;
     std::vector<Duration> slowed;     // as JobSpec::slowed
     std::vector<SmallerJob> smaller;  // as JobSpec::smaller
+    OverNetwork over_network;         // as JobSpec::over_network
 };
 
 // A step is computed on the network, whose switches hash, and nothing says with which seed.

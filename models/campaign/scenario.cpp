@@ -15,6 +15,7 @@
 #include "models/campaign/host_memory.h"
 #include "models/campaign/injections.h"
 #include "models/campaign/neighbours.h"
+#include "models/campaign/network_faults.h"
 #include "models/campaign/outline.h"
 #include "models/campaign/packet_rates.h"
 #include "models/campaign/parallel.h"
@@ -218,6 +219,7 @@ Scenario ScenarioReader::read() {
     if (ok() && !s_.fleet) model_conditions(s_);
     if (!s_.failures) leave_out_failures(s_);
     if (ok()) remove_from_campaign(s_, changes_.without);
+    if (ok() && !s_.fleet) route_steps(s_);
     if (s_.fleet) s_.fleet = fleet_with_failures(*s_.fleet, s_);
     if (!changes_.overrides_read) {
         if (ok()) catalogue_->warn_of_unread_overrides();
@@ -714,10 +716,10 @@ Communicators communicators(const Scenario& s, Fidelity fidelity,
 }
 
 GpuNetwork gpu_network(const Scenario& s, Fidelity fidelity, const std::vector<PartFault>& faults,
-                       bool burst, HashSeed hashes) {
+                       bool burst, HashSeed hashes, const Topology* topology) {
     RoutingSpec routing = s.networks[0].routing;
     if (hashes) routing.hash_seed = *hashes;
-    GpuNetwork network(s.node, s.networks[0].topology, routing);
+    GpuNetwork network(s.node, topology != nullptr ? *topology : s.networks[0].topology, routing);
     if (fidelity == Fidelity::packet) network.look_closer(packet_rates(s, burst));
     for (const PartFault& fault : faults) network.degrade(fault);
     return network;

@@ -81,6 +81,7 @@ struct Scenario {
     JobSpec job;
     bool failures = true;  // false: nothing fails
     std::vector<FailureCause> causes;
+    NetworkFaults network_faults;         // of the compute network, in mid-campaign
     std::vector<PartFault> slow_parts;    // what the conditions of causes are, by bit
     std::vector<double> given_slowdowns;  // of a step that was given: by these, as shares
 
@@ -147,9 +148,10 @@ std::string network_text(const Scenario& scenario);
 Communicators communicators(const Scenario& scenario, Fidelity fidelity,
                             const std::vector<PartFault>& faults = {}, bool burst = false,
                             const NetworkDraw* draw = nullptr);
+// On this topology, which outlives it, if one is given.
 GpuNetwork gpu_network(const Scenario& scenario, Fidelity fidelity,
                        const std::vector<PartFault>& faults, bool burst = false,
-                       HashSeed hashes = {});
+                       HashSeed hashes = {}, const Topology* topology = nullptr);
 
 // The scenario's packet windows, one for each network that has traffic; the networks must be built with their
 // packets.

@@ -182,7 +182,9 @@ void GpuNetwork::connect(const Hop& hop, std::vector<Usage>& out) {
     if (!router_.route(a, b, label, out)) {
         throw NoPath(topology_.name(a), topology_.name(b));
     }
-    longest_ = std::max(longest_, router_.latency({out.data() + first, out.size() - first}));
+    const std::span<const Usage> route(out.data() + first, out.size() - first);
+    longest_ = std::max(longest_, router_.latency(route));
+    if (cables_used_) cables_used_->add(a, b, route);
     for (std::size_t i = first; i < out.size(); ++i) out[i].share *= hop.share;
     if (closer_) hops_.push_back({a, b, hop.share, label});
     to_nic(receiver, hop.rail, false, hop.share, out);
@@ -308,6 +310,7 @@ bool GpuNetwork::add_switch_trees(const GpuGroup& group, Streams& streams) {
             streams.usages.insert(streams.usages.end(), inside.begin(), inside.end());
             const std::vector<Usage> links = tree.usages();
             streams.usages.insert(streams.usages.end(), links.begin(), links.end());
+            if (cables_used_) cables_used_->add(links);
             if (closer_) {
                 for (const VertexId nic : nics) hops_.push_back({nic, nic, 1, tree.number});
             }

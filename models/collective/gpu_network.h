@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "models/collective/algorithm.h"
+#include "models/collective/cables_used.h"
 #include "models/fabric/fabric.h"
 #include "models/hardware/hardware.h"
 
@@ -105,6 +106,8 @@ class GpuNetwork {
     void degrade(const PartFault& fault);
     // From now on rates come with their loads.
     void keep_loads() { keep_loads_ = true; }
+    // From now on routes are noted here.
+    void note_cables(std::shared_ptr<CablesUsed> used) { cables_used_ = std::move(used); }
     // Asks this too.
     void look_closer(std::shared_ptr<NetworkModel> model) { closer_ = std::move(model); }
 
@@ -213,6 +216,7 @@ class GpuNetwork {
     NetworkStream hops_;  // of the stream that is being put together
     std::shared_ptr<NetworkModel> closer_;
     bool keep_loads_ = false;
+    std::shared_ptr<CablesUsed> cables_used_;
 };
 
 }  // namespace railyard

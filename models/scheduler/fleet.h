@@ -71,6 +71,8 @@ struct FleetOutcome {
     std::vector<RefusedJob> refused;
     SlowPartCounts slow_parts;
     ContentionByKind contention_by;
+    std::int64_t network_outages = 0;
+    std::int64_t network_stalls = 0;     // of jobs that had no way left
     std::int64_t corruptions_found = 0;  // jobs that went back for one
     std::int64_t corrupted_results = 0;  // jobs that were done before anybody knew
     std::int64_t nodes_blamed = 0;       // that were sound
@@ -88,6 +90,7 @@ struct FleetRun {
     std::uint64_t seed = 1;
     std::uint64_t replica = 0;
     HashSeed hashes{};
+    const NetworkFaults* network = nullptr;  // what breaks of it
     Instant end = Instant::max();
     std::uint64_t events_max = UINT64_MAX;
     FleetListener* listener = nullptr;

@@ -19,7 +19,8 @@ void FleetSimulation::join_links(JobIndex index) {
     // It may have stopped since, or be another run.
     if (j.status.phase != FleetPhase::running || j.sends_from != now() || links_.has(index)) return;
     const FleetJobKind& kind = spec().kinds[job(index).kind];
-    auto traffic = kind.traffic(nodes_of(index), run_.hashes);
+    if (j.cut_off) return;
+    auto traffic = kind.traffic(nodes_of(index), {run_.hashes, j.broken});
     if (!traffic || traffic->parts.empty()) return;
     const Duration stall = kind.transfers ? transfers_of(index).save_alone : kind.checkpoint_stall;
     const double every = static_cast<double>(j.save_every);
@@ -70,10 +71,11 @@ void FleetSimulation::change_pace_soon(JobIndex index) {
     Job& j = jobs_[index];
     if (j.status.phase != FleetPhase::running) return;
     // It leaves a slow node, moves data, or sets up: what it does next is done at the new pace.
-    if (j.run.steps == 0) return;
+    if (j.run.steps == 0 && !j.run.stands_still) return;
     if (j.pace_changes_at < Instant::max()) return;
     const Duration elapsed = std::max(now() - j.run_since, j.run.setup());
-    j.pace_changes_at = j.run_since + j.run.boundary_after(elapsed);
+    j.pace_changes_at =
+        j.run_since + (j.run.stands_still ? elapsed : j.run.boundary_after(elapsed));
     engine_.cancel(j.event);
     expect_end(index);
 }
@@ -102,6 +104,8 @@ void FleetSimulation::change_pace(JobIndex index) {
         j.run.interval = before.interval;
         j.run.stall = before.stall;
         j.run.done = before.interval > 0 ? into % before.interval : 0;
+        if (j.cut_off) stand_still(index, j.run);
+        if (std::exchange(j.rerouted, false)) send_from(index, now());
     }
     expect_end(index);
 }

@@ -25,12 +25,17 @@ struct RunPlan {
     std::int64_t done = 0;  // of the first interval, before this plan: fewer than it has
     Duration last_stall{};  // after the last step
     bool ends_safe = true;  // once its last step is done, nothing of it can be lost
+    // After its set-up it waits, without a step, until another plan takes its place.
+    bool stands_still = false;
 
     Duration setup() const { return prolog + restart + restore; }
     std::int64_t stalls() const {
         return interval > 0 && steps > 0 ? (done + steps - 1) / interval : 0;
     }
-    Duration finish_after() const { return setup() + step * steps + stall * stalls() + last_stall; }
+    Duration finish_after() const {
+        if (stands_still) return Duration::max();
+        return setup() + step * steps + stall * stalls() + last_stall;
+    }
     // The end of the step, or of the stall, that is under way then.
     Duration boundary_after(Duration elapsed) const;
     // Needs 0 <= elapsed <= finish_after(). The parts sum to `elapsed`, each step as long as it is.

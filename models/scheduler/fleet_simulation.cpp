@@ -31,6 +31,11 @@ constexpr std::pair<Category, Duration StepTime::*> step_parts[] = {
     {Category::contention, &StepTime::contention},
 };
 
+bool has_time_limit(const FleetSpec& spec, const FleetJob& job) {
+    const PartitionSpec& partition = spec.partitions[job.partition];
+    return std::max({job.limit, partition.limit_default, partition.limit_max}) > Duration{};
+}
+
 // So many of them, part by part.
 StepTime times(const StepTime& step, std::int64_t count) {
     StepTime out = step;
@@ -60,6 +65,9 @@ FleetSimulation::FleetSimulation(CampaignEngine& engine, const FleetRun& run, Fl
         job_strikes_.emplace(engine, *this, run.causes, repair_, run.seed, run.replica);
     }
     if (!run.spec.stores.empty()) saves_.emplace(engine, run.spec, *this);
+    if (run.network != nullptr && run.network->any()) {
+        network_.emplace(engine, *run.network, *this, run.seed, run.replica);
+    }
     outcome_.runs.resize(jobs_.size());
     outcome_.contention_by = ContentionByKind(run.spec.kinds.size());
     outcome_.interruptions.resize(run.causes.size());
@@ -71,6 +79,7 @@ void FleetSimulation::start() {
         schedule(spec().reservations[i].start, window_begins, i);
     }
     repair_.start(scheduler_->heartbeat());
+    if (network_) network_->start();
     if (run_.listener) run_.listener->begins(engine_, repair_);
 }
 
@@ -264,7 +273,9 @@ StepTime FleetSimulation::step_of(JobIndex index) const {
         tick.throttled = from_seconds(seconds(tick.compute) * kind.throttled);
         return tick;
     }
-    StepTime step = kind.step(nodes_of(index), conditions, run_.hashes);
+    const std::optional<StepTime> found = step_over_network(index, conditions);
+    if (!found) return kind.step(nodes_of(index), conditions, {run_.hashes, {}});  // none is done
+    StepTime step = *found;
     if (links_.has(index)) step.contention = from_seconds(links_.longer_s(index));
     return step;
 }
@@ -277,6 +288,8 @@ std::vector<NodeIndex> FleetSimulation::nodes_of(JobIndex index) const {
 
 void FleetSimulation::set_step(JobIndex index) {
     Job& j = jobs_[index];
+    j.broken = broken_on_routes(index);
+    j.cut_off = !j.broken.empty() && !step_over_network(index, 0);
     j.step = step_of(index);
     j.waits_for.clear();
     if (!links_.has(index)) return;
@@ -320,6 +333,7 @@ void FleetSimulation::start_run(JobIndex index) {
         j.run.stall = kind.checkpoint_stall;
         j.run.interval = j.save_every;
     }
+    j.rerouted = false;
     if (!result.started) result.first_start = now();
     result.started = true;
     ++result.starts;
@@ -341,6 +355,7 @@ void FleetSimulation::start_run(JobIndex index) {
         }
         return;
     }
+    if (j.cut_off && j.stage == Stage::whole) stand_still(index, j.run);
     const Duration failure = until_own_failure(index);
     j.own_failure = failure < Instant::max() - now() ? now() + failure : Instant::max();
     expect_end(index);
@@ -357,7 +372,10 @@ void FleetSimulation::expect_end(JobIndex index) {
         return after < Instant::max() - from ? from + after : Instant::max();
     };
     const Instant done = at(j.run_since, j.run.finish_after());
-    const Instant limit = at(j.status.started, time_limit(spec(), job(index)));
+    // What Slurm takes for a limit where none is given ends nobody that can't go on.
+    const bool endless = j.run.stands_still && !has_time_limit(spec(), job(index));
+    const Instant limit =
+        endless ? Instant::max() : at(j.status.started, time_limit(spec(), job(index)));
     const Instant first = std::min({done, limit, j.own_failure, j.pace_changes_at});
     const bool leaves = j.slow_node != no_node && j.pace_changes_at == Instant::max();
     const bool last = j.stage == Stage::whole || (j.stage == Stage::working && j.run.ends_safe);
@@ -431,7 +449,8 @@ void FleetSimulation::book_run(JobIndex index, Unsaved unsaved) {
     book(index, gpus, Category::health_check, p.prolog);
     book(index, gpus, Category::restart, p.restart);
     book(index, gpus, Category::restore, p.restore);
-    book(index, gpus, Category::checkpoint_stall, p.stall);
+    book(index, gpus, j.run.stands_still ? Category::storm_stall : Category::checkpoint_stall,
+         p.stall);
     outcome_.runs[index].held += elapsed;
     j.steps_left -= p.steps;
     outcome_.runs[index].contention += j.step.contention * p.steps;
@@ -754,6 +773,12 @@ void FleetSimulation::end_campaign() {
     outcome_.node_busy = books_.node_busy();
     outcome_.stranded = books_.stranded();
     outcome_.stuck = scheduler_->stuck();
+    if (network_) {
+        const std::string still = waits_for_network();
+        if (!outcome_.stuck.empty() && !still.empty()) outcome_.stuck += "\n";
+        outcome_.stuck += still;
+        outcome_.network_outages = network_->outages();
+    }
     outcome_.nodes = repair_.counts();
     outcome_.repairs = repair_.repairs();
     outcome_.nodes_blamed = repair_.nodes_blamed();

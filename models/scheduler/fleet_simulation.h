@@ -16,7 +16,8 @@ namespace railyard {
 class FleetSimulation : public Fleet,
                         public CampaignEngine::Component,
                         public FleetRepair::Owner,
-                        public FleetSaves::Owner {
+                        public FleetSaves::Owner,
+                        public NetworkParts::Owner {
   public:
     FleetSimulation(CampaignEngine& engine, const FleetRun& run, FleetLedger& ledger);
     void start();
@@ -55,6 +56,7 @@ class FleetSimulation : public Fleet,
     void corrupted(NodeIndex node, std::size_t corruption) override;
     void corruption_found(std::size_t corruption, NodeIndex node, const Strike& strike) override;
     void transfer_over(JobIndex job) override;
+    void network_changed() override;
 
   private:
     enum Kind : std::uint32_t {
@@ -106,6 +108,9 @@ class FleetSimulation : public Fleet,
         std::vector<SharedLinks::Share> waits_for;  // with this step
         Instant pace_changes_at = Instant::max();
         NodeIndex slow_node = no_node;  // that it leaves when its pace changes
+        NetworkState broken;            // that its routes meet, with this step
+        bool cut_off = false;           // no way is left: it stands still
+        bool rerouted = false;  // it left its links, and comes back to others with its next pace
         RunEnd run_end = RunEnd::done;
         EventId event;  // that ends its phase
         NodeIndex failed_node = no_node;
@@ -146,6 +151,10 @@ class FleetSimulation : public Fleet,
     bool any_slow_parts() const { return !run_.spec.slowdowns.empty(); }
     std::int64_t total_steps(JobIndex job) const;
     StepTime step_of(JobIndex job) const;
+    NetworkState broken_on_routes(JobIndex job) const;
+    std::optional<StepTime> step_over_network(JobIndex job, std::uint32_t conditions) const;
+    void stand_still(JobIndex job, RunPlan& plan);
+    std::string waits_for_network() const;
     void set_step(JobIndex job);
     std::vector<NodeIndex> nodes_of(JobIndex job) const;
     void send_from(JobIndex job, Instant from);
@@ -209,6 +218,7 @@ class FleetSimulation : public Fleet,
     JobIndex over_ = 0;
     bool deciding_ = false;
     std::optional<FleetSaves> saves_;
+    std::optional<NetworkParts> network_;
     SharedLinks links_;
     bool links_changing_ = false;
     FleetBooks::Needs needs_;

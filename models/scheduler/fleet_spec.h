@@ -50,13 +50,16 @@ struct PartitionSpec {
     std::int64_t tier = 0;      // higher tiers are looked at first, whatever their jobs' priority
 };
 
-// What a step takes on these nodes, in order of rank, under these conditions of slow parts (bits), as the
-// network hashes.
+// What a step takes on these nodes, in order of rank, under these conditions of slow parts (bits), on the
+// network as it is. Throws NoPath.
 using PlacedStep = std::function<StepTime(const std::vector<NodeIndex>& nodes,
-                                          std::uint32_t conditions, HashSeed hashes)>;
+                                          std::uint32_t conditions, const NetworkNow& network)>;
 // What such a step sends between switches; null on an ideal network.
 using PlacedTraffic = std::function<std::shared_ptr<const StepTraffic>(
-    const std::vector<NodeIndex>& nodes, HashSeed hashes)>;
+    const std::vector<NodeIndex>& nodes, const NetworkNow& network)>;
+// Of what is broken, what such a step's routes meet, those round broken cables too.
+using PlacedRoutes =
+    std::function<NetworkState(const std::vector<NodeIndex>& nodes, const NetworkNow& network)>;
 
 // What a job moves to and from a store that all jobs share.
 struct JobTransfers {
@@ -88,6 +91,7 @@ struct FleetJobKind {
     // work goes on at the clock's pace.
     PlacedStep step{};
     PlacedTraffic traffic{};
+    PlacedRoutes routes{};
     std::int64_t steps = 0;  // with `step`: its length
     double throttled = 0;    // without it: what work takes longer because its GPUs are hot
     KubeJobKind kube{};

@@ -41,6 +41,8 @@ void FleetSimulation::begin_work(JobIndex index) {
     const std::int64_t to_save = j.save_every > 0 ? j.save_every - j.in_memory : j.steps_left;
     plan.steps = std::min(j.steps_left, to_save);
     plan.ends_safe = plan.steps == j.steps_left;
+    j.rerouted = false;
+    if (j.cut_off) stand_still(index, plan);
     begin_stage(index, Stage::working, plan);
     send_from(index, now());
 }

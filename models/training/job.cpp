@@ -186,6 +186,7 @@ std::int64_t TrainingJob::steps_until_due() const {
 }
 
 void TrainingJob::start_segment() {
+    if (!slowed_by_network()) return stand_still();
     if (phase_ != JobPhase::running) enter(JobPhase::running);
     if (spec_.target_steps > 0 && steps_to_target() == 0) {
         // What is not saved yet counts: the job has done all that it was asked for.
@@ -400,6 +401,7 @@ void TrainingJob::safe(const SavedStates::State& state) {
 void TrainingJob::enter(JobPhase phase) {
     if (phase_ != JobPhase::running && phase_ != JobPhase::done) book_phase();
     phase_ = phase;
+    waits_for_network_ = false;
     phase_since_ = engine_.now();
     if (phases_ != nullptr) phases_->push_back({engine_.now(), phase});
     if (feed_) feed_->change(use_of_data(phase));

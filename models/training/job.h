@@ -29,12 +29,14 @@
 // interrupt and are counted apart; for exponential hazards, which have no
 // memory, this is the same law as failure clocks that stand still meanwhile.
 
+#include <functional>
 #include <vector>
 
 #include "models/failure/failure.h"
 #include "models/training/checkpointer.h"
 #include "models/training/data_feed.h"
 #include "models/training/ledger.h"
+#include "models/training/network_parts.h"
 #include "models/training/node_supply.h"
 #include "models/training/step.h"
 
@@ -58,6 +60,11 @@ struct SmallerJob {
     StepTime step;
     std::vector<Duration> slowed;  // as JobSpec::slowed
 };
+
+// What a step takes longer with this broken of the network, by size (0: whole, then as JobSpec::smaller) and
+// conditions of slow parts; nothing when no way is left.
+using OverNetwork = std::function<std::optional<Duration>(
+    const NetworkState& broken, std::size_t size, std::uint32_t conditions)>;
 
 struct RecoverySpec {
     RecoveryPolicy policy = RecoveryPolicy::spare;
@@ -83,6 +90,7 @@ struct JobSpec {
     std::vector<Duration> slowed;     // what a step takes longer, by the conditions
                                       // of slow parts (bits)
     std::vector<SmallerJob> smaller;  // the largest first; with RecoveryPolicy::shrink
+    OverNetwork over_network{};       // of a job on a network whose parts break
     std::int64_t target_steps = 0;  // the job ends after these; 0: it runs until the campaign ends
     CheckpointSpec checkpoint;
     RecoverySpec recovery;
@@ -171,6 +179,7 @@ class TrainingJob : public CampaignEngine::Component,
                     public NodeSupply::Waiter,
                     public Checkpointer::Job,
                     public DataFeed::Job,
+                    public NetworkParts::Owner,
                     public FailingStore::DataOwner {
   public:
     // `events` may be nullptr. All references must outlive the job.
@@ -182,6 +191,10 @@ class TrainingJob : public CampaignEngine::Component,
     void log_phases(std::vector<PhaseStart>& phases) { phases_ = &phases; }
     // Set before the job begins; it outlives the job.
     void set_watcher(PhaseWatcher& watcher) { watcher_ = &watcher; }
+
+    // Whose owner it is; set before the job begins, for a spec that says what steps take over it.
+    void set_network(const NetworkParts& network) { network_ = &network; }
+    bool waits_for_network() const { return waits_for_network_; }
 
     // The campaign opens on a job whose state has just been restored: it holds its nodes and runs.
     void begin();
@@ -198,6 +211,7 @@ class TrainingJob : public CampaignEngine::Component,
     void moved_on() override;
     void restored() override;
     void data_wait_changed() override;
+    void network_changed() override;
     void first_batch_there() override;
     void data_lost(std::size_t store, double fraction, StorePart last) override;
     bool nodes_failed(const NodeSupply::Struck& struck) override;
@@ -271,6 +285,8 @@ class TrainingJob : public CampaignEngine::Component,
     void change_nodes();
     // Slow parts and silent corruption.
     Duration slowed_by_parts() const;
+    std::optional<Duration> slowed_by_network() const;
+    void stand_still();
     void slow_down(const NodeSupply::Struck& struck);
     void slow_part_changes(std::uint32_t event);
     void forget_slow_parts_in(std::int64_t slot);
@@ -311,8 +327,10 @@ class TrainingJob : public CampaignEngine::Component,
     EventId phase_event_;
     Instant phase_ends_{};               // of phases of a known length
     JobPhase held_ = JobPhase::running;  // what a storm holds up
-    bool network_held_ = false;          // and with it the bytes to and from the stores
-    Duration held_left_{};               // of a restore of a fixed length
+    const NetworkParts* network_ = nullptr;
+    bool waits_for_network_ = false;  // no way is left for its next step
+    bool network_held_ = false;       // and with it the bytes to and from the stores
+    Duration held_left_{};            // of a restore of a fixed length
 
     // The running segment: `segment_steps_` steps that began, on paper, at segment_start_.
     Instant segment_start_{};

@@ -11,8 +11,10 @@ namespace railyard {
 // ---- slow parts ----
 
 Duration TrainingJob::slowed_by_parts() const {
-    if (conditions_ == 0) return {};
-    return (size_ == 0 ? spec_.slowed : spec_.smaller[size_ - 1].slowed)[conditions_];
+    const Duration over_network = slowed_by_network().value_or(Duration{});
+    if (conditions_ == 0) return over_network;
+    return over_network +
+           (size_ == 0 ? spec_.slowed : spec_.smaller[size_ - 1].slowed)[conditions_];
 }
 
 void TrainingJob::slow_down(const NodeSupply::Struck& struck) {

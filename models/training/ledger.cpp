@@ -18,7 +18,7 @@ constexpr std::array<Row, category_count> rows{{
     {"degraded", "waiting for a part with a silent fault, kept steps", "PRODUCTIVE"},
     {"throttled", "clocks or memory slowed by heat, kept steps", "PRODUCTIVE"},
     {"data_wait", "waiting for data, kept steps", "DATA_LOADING_SYNC"},
-    {"storm_stall", "a network frozen by a pause storm", "OTHER"},
+    {"storm_stall", "a network frozen by a pause storm, or cut by a dead part", "OTHER"},
     {"checkpoint_stall", "waiting for a checkpoint, or slowed by one",
      "UNPRODUCTIVE_CHECKPOINT_SAVE"},
     {"lost_work", "steps lost and done again", "WASTED_PROGRESS_FROM_DISRUPTION"},

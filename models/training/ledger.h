@@ -20,17 +20,17 @@ enum class Category : std::uint8_t {
     degraded,               // of kept steps: waiting for a part with a silent fault
     throttled,              // of kept steps: clocks or memory that heat has slowed
     data_wait,              // of kept steps: waiting for the next batch
-    storm_stall,            // waiting for a network that a pause storm has frozen
-    checkpoint_stall,       // waiting for a checkpoint, or slowed by one in the background
-    lost_work,              // steps done and done again, and the step that was under way
-    detection,              // a failure has happened and nobody has noticed
-    replacement,            // draining the broken node, swapping in a spare
-    requeue_wait,           // held by a job that waits for more nodes
-    restart,                // launch, imports, communicator set-up, warm-up
-    restore,                // reading the checkpoint back
-    planned_maintenance,    // interruptions that were scheduled
-    spare,                  // healthy nodes that no job holds
-    repair,                 // nodes out of service
+    storm_stall,          // waiting for a network that a pause storm has frozen, or a dead part cut
+    checkpoint_stall,     // waiting for a checkpoint, or slowed by one in the background
+    lost_work,            // steps done and done again, and the step that was under way
+    detection,            // a failure has happened and nobody has noticed
+    replacement,          // draining the broken node, swapping in a spare
+    requeue_wait,         // held by a job that waits for more nodes
+    restart,              // launch, imports, communicator set-up, warm-up
+    restore,              // reading the checkpoint back
+    planned_maintenance,  // interruptions that were scheduled
+    spare,                // healthy nodes that no job holds
+    repair,               // nodes out of service
     // Of a cluster that many jobs share.
     idle,           // free, and nobody waits for it
     gang_wait,      // free, while the first of the queue waits for more than are free

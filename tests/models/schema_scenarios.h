@@ -295,6 +295,45 @@ node = 3
 duration = "7 h"
 )";
 
+// A job over two leaves of a network whose parts break.
+inline const std::string broken_network = R"(
+[run]
+duration = "10 day"
+fidelity = "flow"
+[cluster]
+nodes = 64
+[fabric.compute]
+topology = "fat_tree"
+nodes_per_leaf = 4
+oversubscription = 4
+routing = "ecmp"
+hash_seed = 1
+[job]
+model = "llama2_13b"
+nodes = 8
+[job.parallel]
+tensor = 8
+global_batch = 64
+zero = 3
+[job.checkpoint]
+mode = "none"
+[[failures.cause]]
+name = "spines"
+network_part = "spine"
+rate_per_part = "0.1 /day"
+remedy = "reset"
+reset_time = "2 h"
+[[inject]]
+at = "100 h"
+part = "spine-0"
+duration = "7 h"
+[[inject]]
+at = "130 h"
+from = "leaf-0"
+to = "spine-0"
+speed = 0.9
+)";
+
 // A measured step and what slows it.
 inline const char* const measured_text = R"(
 [run]

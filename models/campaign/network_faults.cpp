@@ -1,0 +1,173 @@
+#include "models/campaign/network_faults.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "models/campaign/conditions.h"
+#include "models/campaign/fleet.h"
+#include "models/campaign/fleet_steps.h"
+#include "models/campaign/places.h"
+
+namespace railyard {
+
+namespace {
+
+bool any_step_modelled(const Scenario& s) {
+    if (!s.fleet) return !step_is_given(s);
+    return std::ranges::any_of(s.fleet->models, [](const auto& model) { return model != nullptr; });
+}
+
+// Whether steps are routed at all; who names a part all the same is told.
+bool routed(Section& section, const char* key, const Scenario& s) {
+    if (!any_step_modelled(s)) {
+        section.warning(key, "has no effect: no job has a model, whose steps would be routed");
+        return false;
+    }
+    if (s.fidelity == Fidelity::packet) {
+        section.error(key, "is not modelled for steps on packets", "run.fidelity = \"flow\"");
+        return false;
+    }
+    if (s.fidelity == Fidelity::analytic) {
+        section.warning(key,
+                        "has no effect on an ideal network: run.fidelity = \"flow\" has links");
+        return false;
+    }
+    return true;
+}
+
+// With its cables.
+NetworkPart part_at(const Topology& t, VertexId v) {
+    NetworkPart out{t.name(v), {}};
+    for (const std::span<const LinkId> links : {t.up_links(v), t.down_links(v)}) {
+        for (const LinkId link : links) out.cables.push_back(link / 2);
+    }
+    return out;
+}
+
+NetworkPart cable_part(const Topology& t, LinkId link) {
+    const Link& cable = t.links()[link];
+    return {fmt::format("{} to {}", t.name(cable.from), t.name(cable.to)), {link / 2}};
+}
+
+constexpr int cable_kind = 0;  // the others are a level and one more
+
+}  // namespace
+
+const std::vector<std::string>& network_part_kinds() {
+    static const std::vector<std::string> names = {"cable", "nic", "leaf", "spine", "core"};
+    return names;
+}
+
+void add_network_cause(Section& section, const FailureCause& cause, std::size_t kind, double speed,
+                       Scenario& s) {
+    if (!routed(section, "network_part", s)) return;
+    const Topology& t = s.networks[0].topology;
+    NetworkCause out{cause, {}, speed};
+    const auto add = [&](NetworkPart part) {
+        out.parts.push_back(s.network_faults.parts.size());
+        s.network_faults.parts.push_back(std::move(part));
+    };
+    const int level = static_cast<int>(kind) - 1;
+    for (VertexId v = 0; v < t.vertex_count() && kind != cable_kind; ++v) {
+        if (t.level(v) == level) add(part_at(t, v));
+    }
+    for (LinkId link = 0; link < t.links().size() && kind == cable_kind; link += 2) {
+        const Link& cable = t.links()[link];
+        if (t.level(cable.from) > 0 && t.level(cable.to) > 0) add(cable_part(t, link));
+    }
+    if (out.parts.empty()) {
+        section.error("network_part",
+                      fmt::format("the compute network has no {}", network_part_kinds()[kind]));
+        return;
+    }
+    s.network_faults.causes.push_back(std::move(out));
+}
+
+OutageKeys::OutageKeys(Section& section) {
+    section.read("part", part_,
+                 "Instead of a cause: a switch or NIC of the compute network, spine-0",
+                 {.otherwise = "cause, or from and to, say what"});
+    section.read("from", from_, "Instead of a cause: one end of a cable of the compute network",
+                 {.otherwise = "cause or part say what"});
+    section.read("to", to_, "Its other end", {.otherwise = "cause or part say what"});
+    section.read("speed", speed_, "Of such a part: what is left of its rate; 0: it is dead",
+                 {.bound = Bound::fraction});
+    if (section.has("speed") && !given() && !section.describing()) {
+        section.error("speed", "has no meaning without part, or from and to");
+    }
+    if (speed_ >= 1) section.error("speed", "expected less than 1: such a part is sound");
+}
+
+void OutageKeys::add(Section& section, Duration at, std::optional<Duration> duration,
+                     Scenario& s) const {
+    const bool cable = !from_.empty() || !to_.empty();
+    if (cable == !part_.empty() || from_.empty() != to_.empty()) {
+        section.error("", "expected one of cause, part, or from and to");
+        return;
+    }
+    if (section.has("node")) section.error("node", "has no meaning without cause");
+    const char* const key = cable ? "from" : "part";
+    if (!routed(section, key, s) || !section.ok()) return;
+    const Topology& t = s.networks[0].topology;
+    const std::optional<VertexId> first = find_place(section, key, t, cable ? from_ : part_);
+    const std::optional<VertexId> second = cable ? find_place(section, "to", t, to_) : first;
+    if (!first || !second) return;
+    const std::optional<LinkId> link =
+        cable ? find_cable(section, "to", t, *first, *second) : std::optional<LinkId>(0);
+    if (!link) return;
+    NetworkFaults& faults = s.network_faults;
+    faults.injected.push_back({at, duration, faults.parts.size(), speed_});
+    faults.parts.push_back(cable ? cable_part(t, *link) : part_at(t, *first));
+}
+
+namespace {
+
+// On the first of these nodes.
+OverNetwork over_network_on(std::shared_ptr<const std::vector<PlacedSteps>> by_size,
+                            std::vector<std::int64_t> sizes, std::vector<NodeIndex> nodes,
+                            HashSeed hashes) {
+    return [=](const NetworkState& broken, std::size_t size,
+               std::uint32_t conditions) -> std::optional<Duration> {
+        const PlacedSteps& steps = (*by_size)[size];
+        const std::vector<NodeIndex> on(nodes.begin(), nodes.begin() + sizes[size]);
+        const NetworkNow met{hashes, steps.routes(on, {hashes, broken})};
+        if (met.broken.empty()) return Duration{};
+        const Duration sound = steps.step(on, conditions, {hashes, {}}).duration();
+        try {
+            return std::max(Duration{}, steps.step(on, conditions, met).duration() - sound);
+        } catch (const NoPath&) {
+            return std::nullopt;
+        }
+    };
+}
+
+}  // namespace
+
+void route_steps(Scenario& s) {
+    if (!s.network_faults.any() || !s.no_path.empty()) return;
+    const auto by_size = std::make_shared<std::vector<PlacedSteps>>();
+    std::vector<std::int64_t> sizes;
+    const auto add = [&](const ParallelPlan& plan, std::int64_t nodes) {
+        const auto view = std::make_shared<Scenario>(s);
+        view->plan = plan;
+        view->job.nodes = nodes;
+        by_size->push_back(steps_by_placement(view, s.slow_parts, {}));
+        sizes.push_back(nodes);
+    };
+    add(s.plan, s.job.nodes);
+    for (const SmallerJob& size : s.job.smaller) {
+        add(with_replicas(s.plan, size.replicas), size.nodes);
+    }
+    std::vector<NodeIndex> first(static_cast<std::size_t>(s.job.nodes));
+    std::iota(first.begin(), first.end(), NodeIndex{0});
+    s.job.over_network = over_network_on(by_size, sizes, first, {});
+    for (NetworkDraw& draw : s.draws) {
+        const std::vector<NodeIndex> drawn(draw.nodes.begin(), draw.nodes.end());
+        draw.over_network =
+            over_network_on(by_size, sizes, drawn.empty() ? first : drawn, draw.hash_seed);
+    }
+}
+
+}  // namespace railyard

@@ -1,0 +1,35 @@
+#pragma once
+// What breaks of the compute network in mid-campaign: the parts that [[inject]] and [[failures.cause]] name.
+
+#include <optional>
+
+#include "models/campaign/scenario.h"
+
+namespace railyard {
+
+// What a cause can strike: all cables between switches, or all NICs, leaves, spines or core switches.
+const std::vector<std::string>& network_part_kinds();
+
+// A [[failures.cause]] of this kind of parts, which a sound network has; its parts have `speed` left.
+void add_network_cause(Section& section, const FailureCause& cause, std::size_t kind, double speed,
+                       Scenario& scenario);
+
+// The keys of an [[inject]] that names a part instead of a cause.
+class OutageKeys {
+  public:
+    explicit OutageKeys(Section& section);
+    bool given() const { return !part_.empty() || !from_.empty() || !to_.empty(); }
+    void add(Section& section, Duration at, std::optional<Duration> duration,
+             Scenario& scenario) const;
+
+  private:
+    std::string part_;
+    std::string from_;
+    std::string to_;
+    double speed_ = 0;
+};
+
+// The one job's steps over what is left of the network; after its sizes and draws are known.
+void route_steps(Scenario& scenario);
+
+}  // namespace railyard

@@ -1,0 +1,28 @@
+// A job on a network whose parts break: it goes round them, slower, or stands still until they are mended.
+
+#include "models/training/job.h"
+
+namespace railyard {
+
+// What a step takes longer; nothing when no way is left.
+std::optional<Duration> TrainingJob::slowed_by_network() const {
+    if (network_ == nullptr || network_->broken().empty()) return Duration{};
+    return spec_.over_network(network_->broken(), size_, conditions_);
+}
+
+void TrainingJob::network_changed() {
+    if (phase_ == JobPhase::running) {
+        finish_step_under_way();
+    } else if (waits_for_network_ && slowed_by_network()) {
+        start_segment();
+    }
+}
+
+void TrainingJob::stand_still() {
+    held_ = JobPhase::running;
+    enter(JobPhase::storm_stall);
+    waits_for_network_ = true;
+    record("no_path", network_->names(network_->broken()), -1, done_.steps);
+}
+
+}  // namespace railyard
