@@ -105,6 +105,9 @@ class Sharing {
                 if (place_[part] != nowhere) freeze(place_[part], level, where);
             }
         }
+#ifndef NDEBUG
+        audit(active, out);
+#endif
     }
 
     double share_on(std::size_t part, std::size_t link) const {
@@ -115,6 +118,18 @@ class Sharing {
     }
 
   private:
+    // No link carries more than it can.
+    void audit(std::span<const std::size_t> active, std::span<const Pace> paces) const {
+        std::vector<double> used(on_link_.size());
+        for (std::size_t a = 0; a < active.size(); ++a) {
+            const Part& part = parts_[active[a]];
+            for (const Part::Use& use : part.uses) {
+                used[use.link] += use.share * paces[a].share * part.traffic->loads.flow_bytes_per_s;
+            }
+        }
+        for (const double share : used) RY_CHECK(share <= 1 + 1e-6);
+    }
+
     struct Row {
         double capacity = 0;
         std::vector<std::pair<std::size_t, double>> uses;  // part, flows; ascending
