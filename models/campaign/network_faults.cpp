@@ -104,7 +104,8 @@ void OutageKeys::add(Section& section, Duration at, std::optional<Duration> dura
                      Scenario& s) const {
     const bool cable = !from_.empty() || !to_.empty();
     if (cable == !part_.empty() || from_.empty() != to_.empty()) {
-        section.error("", "expected one of cause, part, or from and to");
+        section.error("",
+                      "what fails is a cause, a part, or a cable with both its ends: from and to");
         return;
     }
     if (section.has("node")) section.error("node", "has no meaning without cause");
