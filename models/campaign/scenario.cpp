@@ -655,9 +655,10 @@ Scenario build(Document& document, Diagnostics& diagnostics, const ScenarioChang
         apply_setting(document, setting, diagnostics);
     }
     diagnostics.raise_if_any();
-    // For 'railyard sweep' and 'verify': a file with them is the scenario without.
-    std::erase_if(document.root.members,
-                  [](const Member& m) { return m.key == "sweep" || m.key == "table"; });
+    // For 'railyard sweep', 'design' and 'verify': a file with them is the scenario without.
+    std::erase_if(document.root.members, [](const Member& m) {
+        return m.key == "sweep" || m.key == "design" || m.key == "table";
+    });
     ValueReader values(diagnostics, document.name, changes.perturbations);
     Scenario scenario = ScenarioReader(values, &document.root, nullptr, changes).read();
     diagnostics.raise_if_any();

@@ -9,6 +9,7 @@
 #include "tools/cli/options.h"
 #include "tools/cli/terminal.h"
 #include "tools/language/schema.h"
+#include "tools/study/design_question.h"
 #include "tools/study/study.h"
 #include "tools/verify/described_table.h"
 
@@ -186,7 +187,7 @@ int cmd_list(const std::vector<std::string>& arguments) {
         return exit_ok;
     }
     if (what[0] == "schema" && what.size() == 1) {
-        fmt::print("{}", scenario_json_schema(study_schema(), table_schema()));
+        fmt::print("{}", scenario_json_schema(study_schema(), table_schema(), design_schema()));
         return exit_ok;
     }
     const std::vector<std::string> all = Catalogue::kinds();

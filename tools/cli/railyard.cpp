@@ -32,6 +32,7 @@ constexpr Verb verbs[] = {
     {"compare", cmd_compare,
      "two or more designs on the same random numbers: which is better, how sure is that"},
     {"sweep", cmd_sweep, "a study of many points into a database; goes on where it was stopped"},
+    {"design", cmd_design, "which design of a space to choose, and what would make one regret it"},
     {"check", cmd_check, "say all that is wrong with scenarios, run nothing"},
     {"list", cmd_list,
      "the catalogue with its sources; 'list keys' and 'list kinds': the scenario language"},

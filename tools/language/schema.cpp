@@ -311,6 +311,20 @@ void add_study(const std::vector<SchemaRow>& study, Json& root, Definitions& def
         {{"required", {"sweep"}}, {"properties", {{"sweep", {{"required", {"scenario"}}}}}}}};
 }
 
+// [design], which only `railyard design` reads.
+void add_design(const std::vector<SchemaRow>& rows, Json& root, Definitions& definitions) {
+    for (const SchemaRow& row : rows) add(root, row, definitions);
+    Json& design = root["properties"]["design"];
+    design["description"] = "What is wanted, its limits and the space of designs";
+    design["required"] = {"axis"};
+    Json& axis = design["properties"]["axis"];
+    axis["minItems"] = 1;
+    axis["items"]["required"] = Json::array();
+    axis["items"]["oneOf"] = {{{"required", {"key", "values"}}},
+                              {{"required", {"key", "from", "to", "steps"}}},
+                              {{"required", {"name", "option"}}}};
+}
+
 // What fits on a line stands on one; the rest has a line for each member.
 void print(const Json& value, std::size_t indent, std::string& out) {
     constexpr std::size_t columns_max = 400;
@@ -332,7 +346,8 @@ void print(const Json& value, std::size_t indent, std::string& out) {
 }  // namespace
 
 std::string scenario_json_schema(const std::vector<SchemaRow>& study,
-                                 const std::vector<SchemaRow>& table) {
+                                 const std::vector<SchemaRow>& table,
+                                 const std::vector<SchemaRow>& design) {
     Json root = {{"$schema", "http://json-schema.org/draft-07/schema#"},
                  {"title", "railyard scenario"},
                  {"description", "A GPU training cluster to be tried in simulation."}};
@@ -351,6 +366,7 @@ std::string scenario_json_schema(const std::vector<SchemaRow>& study,
     for (const SchemaRow& row : table) add(root, row, definitions);
     root["properties"]["table"]["description"] =
         "What the columns of measurements are: for 'railyard verify'";
+    add_design(design, root, definitions);
     root["definitions"] = std::move(shared);
     std::string out;
     print(root, 0, out);

@@ -92,6 +92,7 @@ PointKey PointKeys::of(const Document& scenario) {
     PointKey out;
     json.erase("title");
     json.erase("sweep");
+    json.erase("design");
     json.erase("table");
     json.erase("include");  // what is in the files counts, not how many there are
     if (json.contains("run") && json["run"].is_object()) {

@@ -1,0 +1,179 @@
+#!/usr/bin/python3
+"""Questions as people ask, stop and repeat them: the answer, its files, and the studies that ship.
+
+    run.py PATH_TO_RAILYARD [NAME...]
+
+Each case is a function below; it gets the program and an empty folder.
+"""
+
+import html.parser
+import importlib.util
+import json
+import pathlib
+import signal
+import sys
+import tempfile
+import time
+import tomllib
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+spec = importlib.util.spec_from_file_location("sweeps", HERE.parent / "sweep" / "sweeps.py")
+sweeps = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(sweeps)
+check, query = sweeps.check, sweeps.query
+
+QUESTION = """
+title = "stores, <script>spares</script> & intervals"
+
+[design]
+objective = "least_cost"
+tokens = 1e11
+replicas_most = 16
+worlds = 8
+shown = 3
+
+[[design.axis]]
+name = "store"
+[[design.axis.option]]
+name = "WEKA"
+set = { "storage.system" = "weka", "storage.servers" = 8 }
+[[design.axis.option]]
+name = "VAST"
+set = { "storage.system" = "vast", "storage.servers" = 8 }
+
+[[design.axis]]
+name = "nodes"
+key = "cluster.nodes"
+values = [16, 17, 18, 20]
+
+[[design.axis]]
+key = "job.checkpoint.interval"
+values = ["15 min", "1 h"]
+free = true
+
+[run]
+duration = "30 day"
+[cluster]
+node = "dgx_h100"
+nodes = 18
+[fabric.compute]
+topology = "fat_tree"
+[storage]
+system = "weka"
+[job]
+nodes = 16
+model = "llama2_7b"
+[job.parallel]
+global_batch = 512
+[job.checkpoint]
+interval = "1 h"
+[failures]
+profile = "meta_rsc1"
+[cost]
+"""
+
+
+def ask(program, folder, *more, code=0):
+    return program.run(folder, ["design", "question.toml", *more], code)
+
+
+def case_any_number_of_threads_gives_the_same_answer(program, folder):
+    (folder / "question.toml").write_text(QUESTION)
+    answers = {}
+    for threads in ("1", "2"):
+        text, _ = ask(program, folder, "--db", f"{threads}.sqlite", "-j", threads, "-o", f"out{threads}")
+        answers[threads] = [text, *(path.read_bytes() for path in sorted((folder / f"out{threads}").iterdir()))]
+    check(len(answers["1"]) == 5, f"three designs and a page: {sorted((folder / 'out1').iterdir())}")
+    check(answers["1"] == answers["2"], f"-j 1:\n{answers['1'][0]}\n-j 2:\n{answers['2'][0]}")
+
+
+def case_a_search_that_was_stopped_comes_to_the_same_end(program, folder):
+    (folder / "question.toml").write_text(QUESTION)
+    whole, _ = ask(program, folder, "--db", "whole.sqlite", "--json")
+    for wait in (0.3, 0.8, 1.5):
+        process = program.start(folder, ["design", "question.toml", "--db", "x.sqlite", "--json"])
+        time.sleep(wait)
+        process.send_signal(signal.SIGINT)
+        out, error = process.communicate(timeout=sweeps.SECONDS_MAX)
+        check(process.returncode in (0, 130), f"exit {process.returncode}: {error}")
+        check(process.returncode == 0 or "goes on from there" in error, error)
+    resumed, _ = ask(program, folder, "--db", "x.sqlite", "--json")
+    check(resumed == whole, f"{whole}\n{resumed}")
+
+
+def case_the_best_design_is_the_best_of_all_that_are_run_one_by_one(program, folder):
+    (folder / "question.toml").write_text(QUESTION.replace("replicas_most = 16", "replicas_most = 40"))
+    out, _ = ask(program, folder, "--db", "x.sqlite", "--json", "-o", "out")
+    answer = json.loads(out)
+    for number, best in enumerate(answer["best"], 1):
+        text = (folder / "out" / f"design_{number}.toml").read_text()
+        check("design" not in tomllib.loads(text), text)
+        ran, _ = program.run(folder, ["run", f"out/design_{number}.toml", "--json", "--no-estimates", "--replicas",
+                                      str(best["replicas"])])
+        cost = json.loads(ran)["metrics"]["cost_per_1e12_tokens"]["mean"] / 10
+        check(abs(cost / best["figure"] - 1) < 1e-9, f"{number}: run says {cost}, design {best['figure']}")
+        for other in answer["front"]:
+            check(other["cost"] >= 0.97 * answer["best"][0]["figure"], f"{other} is cheaper than the best")
+        sums = [sum(row) for row in answer["regret"]]
+        check(abs(sums[number - 1] - best["regret"]["mean"]) <= 1e-6 * max(1, sums[number - 1]), str(sums))
+    spent = sum(line["usd"] for line in answer["best"][0]["bill_of_materials"])
+    check(abs(spent / answer["best"][0]["capital_usd"] - 1) < 1e-9, f"{spent}")
+
+
+class Page(html.parser.HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.tags = set()
+        self.policy = ""
+        self.text = ""
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.add(tag)
+        if dict(attributes).get("http-equiv") == "Content-Security-Policy":
+            self.policy = dict(attributes)["content"]
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def case_the_page_runs_nothing_that_somebody_typed(program, folder):
+    (folder / "question.toml").write_text(QUESTION.replace('name = "WEKA"', 'name = "<img src=x onerror=1> \\"W\\""'))
+    ask(program, folder, "--db", "x.sqlite", "-o", "out")
+    page = Page()
+    page.feed((folder / "out" / "decision.html").read_text())
+    check(page.policy == "default-src 'none'; style-src 'unsafe-inline'", page.policy)
+    check(not page.tags & {"script", "img", "a", "iframe", "link"}, str(page.tags))
+    check("<script>spares</script> & intervals" in page.text and "<img src=x" in page.text, page.text)
+    for section in ("The best designs", "What each would be regretted by", "What would change the decision",
+                    "Bill of materials of the first", "How much of the space was seen"):
+        check(section in page.text, section)
+
+
+def case_every_study_is_answered(program, folder):
+    for question in sorted((ROOT / "scenarios" / "questions").glob("*.toml")):
+        out, _ = program.run(folder, ["design", str(question), "--db", "x.sqlite", "--json",
+                                      "--set", "design.replicas_most=8", "--set", "design.worlds=4",
+                                      "--set", "design.shown=2", "--set", "run.duration=30 day"])
+        answer = json.loads(out)
+        check(answer["best"] and answer["front"], f"{question.name}: {answer}")
+
+
+def main():
+    program = sweeps.Program(sys.argv[1])
+    cases = {name[5:]: case for name, case in globals().items() if name.startswith("case_")}
+    wanted = sys.argv[2:] or list(cases)
+    failed = 0
+    for name in wanted:
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                cases[name](program, pathlib.Path(folder))
+            except sweeps.Failure as failure:
+                failed += 1
+                print(f"{name}: {failure}")
+    print(f"{len(wanted) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,418 @@
+#include "tools/cli/design_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tools/cli/terminal.h"
+#include "tools/program/json_text.h"
+#include "tools/study/design_order.h"
+
+namespace railyard {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string rank_text(std::size_t i) {
+    return fmt::format("{}", i + 1);
+}
+
+std::string whole_percent(double share) {
+    return fmt::format("{:.0f} %", 100 * share);
+}
+
+std::string figure_range(const DesignObjective& objective, const Interval& interval) {
+    return fmt::format("{} to {}", figure_text(objective, interval.low),
+                       figure_text(objective, interval.high));
+}
+
+std::string signed_money(double usd) {
+    return (usd < 0 ? "-" : "+") + money_text(std::abs(usd));
+}
+
+// Designs that differ by a thousandth are told apart.
+std::string fine_money(double usd) {
+    constexpr double million = 1e6;
+    return std::abs(usd) >= million ? fmt::format("{:.4g} MUSD", usd / million)
+                                    : fmt::format("{:.4g} kUSD", usd * 1e-3);
+}
+
+std::string front_text(const std::string& figure, double value) {
+    if (figure.starts_with("cost")) return fine_money(value);
+    if (figure == "days") return fmt::format("{:.4g}", value);
+    if (figure == "power") return fmt::format("{:.4g} MW", value * 1e-6);
+    return fmt::format("{:.5g}", std::abs(value));
+}
+
+struct Teller {
+    const DesignQuestion& q;
+    const DesignSearch& search;
+    const DesignAnswer& answer;
+
+    const SearchedDesign& design(std::size_t i) const {
+        return search.designs[answer.designs[i].design];
+    }
+    std::string figure(double value) const { return figure_text(q.objective, value); }
+
+    std::string verdict() const;
+    DecisionSection best() const;
+    DecisionSection next() const;
+    DecisionSection front() const;
+    DecisionSection regret() const;
+    DecisionSection change() const;
+    DecisionSection order(const Scenario& winner) const;
+    DecisionSection seen() const;
+};
+
+std::string Teller::verdict() const {
+    const SearchedDesign& first = design(0);
+    std::string out =
+        fmt::format("{}: the {} is {}", first.label.empty() ? "the only design" : first.label,
+                    q.objective.name, figure(first.mean()));
+    if (answer.worlds > 0) {
+        out += fmt::format(", nine in ten times {}",
+                           figure_range(q.objective, answer.designs[0].nine_tenths));
+    }
+    if (answer.designs.size() < 2) return out + ".";
+    const PairedComparison& pairs = answer.designs[0].next->pairs;
+    const bool sure = pairs.verdict == Verdict::first;
+    out += fmt::format(". The next, {}, is {}{}.", design(1).label,
+                       change_text(q.objective, pairs.difference),
+                       sure ? "" : " and not told from it by luck alone");
+    return out;
+}
+
+DecisionSection Teller::best() const {
+    DecisionSection out{"The best designs", {}, {}, {}};
+    out.table = {{"", "design", q.objective.name, "95 % interval of the mean", "nine in ten such",
+                  "replicas"},
+                 {false, false, true, false, false, true},
+                 {}};
+    for (std::size_t i = 0; i < answer.designs.size(); ++i) {
+        const SearchedDesign& d = design(i);
+        const Summary s = summarise(d.values, dealt_over(d.values.size(), d.facts.draws));
+        out.table.rows.push_back(
+            {rank_text(i), d.label, figure(s.mean), figure_range(q.objective, s.ci95),
+             answer.worlds > 0 ? figure_range(q.objective, answer.designs[i].nine_tenths) : "-",
+             fmt::format("{}", d.values.size())});
+    }
+    if (answer.worlds > 0) {
+        out.notes.push_back(fmt::format(
+            "nine in ten: {} worlds, each a draw of {} estimates and prices and of luck, with the "
+            "error that the models make of published steps (+- {:.0f} %)",
+            answer.worlds, answer.inputs, 100 * answer.designs[0].model_error));
+    }
+    return out;
+}
+
+DecisionSection Teller::next() const {
+    DecisionSection out{"Why each differs from the next", {}, {}, {}};
+    out.table = {
+        {"from", "to", "a year", "work a year", "most of it"}, {true, true, true, true, false}, {}};
+    constexpr std::size_t lines_max = 4;
+    for (std::size_t i = 0; i + 1 < answer.designs.size(); ++i) {
+        const NextDesign& next = *answer.designs[i].next;
+        std::vector<std::string> most;
+        for (const CostStep& line : next.lines) {
+            if (most.size() < lines_max) {
+                most.push_back(fmt::format("{} {}", line.what, signed_money(line.usd)));
+            }
+        }
+        out.table.rows.push_back(
+            {rank_text(i), rank_text(i + 1), q.priced ? signed_money(next.cost_per_year) : "-",
+             fmt::format("x {:.4g}", next.work), fmt::format("{}", fmt::join(most, "; "))});
+    }
+    return out;
+}
+
+DecisionSection Teller::front() const {
+    DecisionSection out{
+        fmt::format("The front: {}", fmt::join(search.figures, " against ")), {}, {}, {}};
+    out.table.columns = {"design"};
+    out.table.numbers = {false};
+    for (const std::string& figure : search.figures) {
+        out.table.columns.push_back(figure);
+        out.table.numbers.push_back(true);
+    }
+    std::vector<std::size_t> rows = search.front;
+    std::stable_sort(rows.begin(), rows.end(), [&](std::size_t a, std::size_t b) {
+        return search.designs[a].spent < search.designs[b].spent;
+    });
+    constexpr std::size_t rows_max = 12;
+    for (const std::size_t i : rows) {
+        if (out.table.rows.size() == rows_max) break;
+        std::vector<std::string> row = {search.designs[i].label};
+        for (std::size_t k = 0; k < search.figures.size(); ++k) {
+            row.push_back(front_text(search.figures[k], search.designs[i].spent[k]));
+        }
+        out.table.rows.push_back(std::move(row));
+    }
+    if (rows.size() > rows_max) {
+        out.notes.push_back(
+            fmt::format("and {} more: --json has all of them", rows.size() - rows_max));
+    }
+    return out;
+}
+
+DecisionSection Teller::regret() const {
+    DecisionSection out{"What each would be regretted by", {}, {}, {}};
+    out.table = {
+        {"", "best in", "mean regret", "19 in 20 worlds at most"}, {true, true, true, true}, {}};
+    for (std::size_t i = 0; i < answer.designs.size(); ++i) {
+        out.table.columns.push_back(fmt::format("where {} is best", i + 1));
+        out.table.numbers.push_back(true);
+    }
+    for (std::size_t i = 0; i < answer.designs.size(); ++i) {
+        const Regret& r = answer.designs[i].regret;
+        std::vector<std::string> row = {rank_text(i), whole_percent(r.best_share), figure(r.mean),
+                                        figure(r.high)};
+        for (const double part : answer.regret[i]) {
+            row.push_back(part > 0 ? figure(part) : "-");
+        }
+        out.table.rows.push_back(std::move(row));
+    }
+    out.notes.emplace_back(
+        "regret: how much worse than the best of these in the same world. The last columns are "
+        "parts "
+        "of the mean");
+    return out;
+}
+
+DecisionSection Teller::change() const {
+    DecisionSection out{"What would change the decision", {}, {}, {}};
+    out.table = {{"estimate or price", "value", "tried", "the next is better beyond"},
+                 {false, false, false, false},
+                 {}};
+    for (const Turning& t : answer.turning) {
+        out.table.rows.push_back({t.input, t.value.empty() ? "-" : t.value,
+                                  fmt::format("{} to {}", t.low, t.high),
+                                  t.breakeven.value_or("-")});
+    }
+    if (answer.designs.size() < 2) {
+        out.sentences.emplace_back("There is one design: nothing can change it.");
+        return out;
+    }
+    if (answer.turning.empty()) {
+        out.sentences.emplace_back(
+            "No estimate or price alone: at both ends of each the first design stays better than "
+            "the second.");
+    }
+    out.notes.push_back(fmt::format("luck alone: the second is better in {} of the replicas",
+                                    whole_percent(answer.luck_share)));
+    const auto quote =
+        std::ranges::find_if(answer.worth, [](const InputWorth& w) { return is_price(w.input); });
+    const auto measured =
+        std::ranges::find_if(answer.worth, [](const InputWorth& w) { return !is_price(w.input); });
+    if (quote != answer.worth.end()) {
+        out.notes.push_back(fmt::format(
+            "cheapest to settle: a written quote for {} costs nothing and is worth {} before "
+            "ordering",
+            quote->input, figure(quote->worth)));
+    }
+    if (measured != answer.worth.end()) {
+        out.notes.push_back(
+            fmt::format("measure {}: worth {} before ordering, so a pilot may cost that",
+                        measured->input, figure(measured->worth)));
+    }
+    if (answer.worth.empty()) {
+        out.notes.emplace_back(
+            "no single quote or measurement would change the choice in the mean");
+    }
+    return out;
+}
+
+DecisionSection Teller::order(const Scenario& winner) const {
+    DecisionSection out{"Bill of materials of the first", {}, {}, {}};
+    out.table = {{"what", "quantity", "per", "USD"}, {false, true, false, true}, {}};
+    double sum = 0;
+    for (const OrderLine& line : order_of(winner)) {
+        out.table.rows.push_back({line.what, fmt::format("{:.6g}", line.quantity), line.per,
+                                  line.usd ? money_text(*line.usd) : "-"});
+        sum += line.usd.value_or(0);
+    }
+    if (q.priced) {
+        out.table.rows.push_back({"capital", "", "", money_text(sum)});
+        const auto& left_out = winner.cost->plan.left_out;
+        if (!left_out.empty()) {
+            out.notes.push_back(fmt::format("not in it: {}", fmt::join(left_out, ", ")));
+        }
+    }
+    return out;
+}
+
+DecisionSection Teller::seen() const {
+    DecisionSection out{"How much of the space was seen", {}, {}, {}};
+    std::size_t impossible = 0;
+    std::size_t limited = 0;
+    std::size_t fates[6] = {};
+    for (const SearchedDesign& d : search.designs) {
+        if (!d.facts.problem.empty()) {
+            ++impossible;
+        } else if (!d.limit.empty()) {
+            ++limited;
+        } else {
+            ++fates[static_cast<std::size_t>(d.fate)];
+        }
+    }
+    const auto of = [&](Fate fate) { return fates[static_cast<std::size_t>(fate)]; };
+    out.sentences.push_back(fmt::format(
+        "{} designs: {} impossible, {} beyond a limit, {} ruled out by their best case, {} dropped "
+        "in the race, {} miss a limit, {} do not run to their end, {} left.",
+        search.designs.size(), impossible, limited, of(Fate::bounded), of(Fate::dropped),
+        of(Fate::misses), of(Fate::out), of(Fate::racing)));
+    out.sentences.push_back(
+        fmt::format("{} replicas, {:.1f} % of what all possible designs take with as many as the "
+                    "last ones had; "
+                    "the best one was dropped with a chance of {:.3g} % at most (Student's t at "
+                    "{:.2g}, {} looks).",
+                    search.replicas,
+                    100 * static_cast<double>(search.replicas) /
+                        static_cast<double>(std::max<std::int64_t>(1, search.exhaustive)),
+                    100 * q.chance, search.level, search.looks));
+    if (search.on_flows) {
+        out.sentences.push_back(
+            fmt::format("All were raced on an ideal network, the best {} again on the scenario's "
+                        "own: the chance "
+                        "holds within each race, not across them.",
+                        search.finalists));
+    }
+    if (q.search_plans && search.plans_tried > 0) {
+        out.sentences.push_back(fmt::format(
+            "Parallel plans were found on an ideal network, out of {}.", search.plans_tried));
+    }
+    if (search.tuned > 0) {
+        out.sentences.push_back(fmt::format(
+            "{} settings of free axes were tried before, on luck of their own.", search.tuned));
+    }
+    return out;
+}
+
+}  // namespace
+
+std::string figure_text(const DesignObjective& objective, double value) {
+    if (objective.unit == "USD") return fine_money(value);
+    if (objective.unit == "days") return fmt::format("{:.4g} days", value);
+    if (objective.unit == "tokens") return fmt::format("{:.4g} tokens", value);
+    return fmt::format("{:.5g}", value);
+}
+
+std::string change_text(const DesignObjective& objective, double change) {
+    return fmt::format("{} {}", figure_text(objective, std::abs(change)),
+                       change < 0 ? "less" : "more");
+}
+
+Decision tell_decision(const DesignQuestion& question, const DesignSearch& search,
+                       const DesignAnswer& answer, const std::vector<Scenario>& winners) {
+    const Teller teller{question, search, answer};
+    Decision out{question.title, teller.verdict(), {}, {}};
+    out.sections.push_back(teller.best());
+    if (answer.designs.size() > 1) out.sections.push_back(teller.next());
+    out.sections.push_back(teller.front());
+    if (answer.worlds > 0 && answer.designs.size() > 1) out.sections.push_back(teller.regret());
+    out.sections.push_back(teller.change());
+    out.sections.push_back(teller.order(winners[0]));
+    out.sections.push_back(teller.seen());
+    return out;
+}
+
+void print_decision(const Decision& decision) {
+    fmt::print("{}\n  {}\n", coloured(visible(decision.title), Colour::bold),
+               visible(decision.verdict));
+    for (const DecisionSection& section : decision.sections) {
+        fmt::print("\n{}\n", coloured(visible(section.title), Colour::bold));
+        for (const std::string& text : section.sentences) fmt::print("  {}\n", visible(text));
+        std::vector<Table::Column> columns;
+        for (std::size_t i = 0; i < section.table.columns.size(); ++i) {
+            columns.push_back({visible(section.table.columns[i]), section.table.numbers[i]
+                                                                      ? Table::Align::right
+                                                                      : Table::Align::left});
+        }
+        Table table(std::move(columns));
+        for (std::vector<std::string> row : section.table.rows) {
+            for (std::string& cell : row) cell = visible(cell);
+            table.add(std::move(row));
+        }
+        if (!table.empty()) fmt::print("{}", table.text());
+        for (const std::string& text : section.notes) fmt::print("  {}\n", visible(text));
+    }
+}
+
+Json decision_json(const DesignQuestion& q, const DesignSearch& search, const DesignAnswer& answer,
+                   const std::vector<Scenario>& winners) {
+    const auto pair = [](const Interval& i) {
+        return Json{json_number(i.low), json_number(i.high)};
+    };
+    Json best = Json::array();
+    for (std::size_t i = 0; i < answer.designs.size(); ++i) {
+        const AnsweredDesign& a = answer.designs[i];
+        const SearchedDesign& d = search.designs[a.design];
+        const Summary s = summarise(d.values, dealt_over(d.values.size(), d.facts.draws));
+        Json one = {{"design", d.label},
+                    {"settings", own_settings(q, d)},
+                    {"figure", json_number(s.mean)},
+                    {"ci95", pair(s.ci95)},
+                    {"nine_tenths_within", pair(a.nine_tenths)},
+                    {"half_within", pair(a.half)},
+                    {"replicas", d.values.size()},
+                    {"capital_usd", d.facts.capital},
+                    {"power_w", d.facts.power},
+                    {"racks", d.facts.racks},
+                    {"gpus", d.facts.gpus},
+                    {"regret",
+                     {{"mean", a.regret.mean},
+                      {"high95", a.regret.high},
+                      {"best_share", a.regret.best_share}}}};
+        if (a.next) {
+            Json lines = Json::array();
+            for (const CostStep& line : a.next->lines) {
+                lines.push_back({{"what", line.what}, {"usd_per_year", line.usd}});
+            }
+            one["next"] = {{"cost_per_year_usd", a.next->cost_per_year},
+                           {"work_factor", json_number(a.next->work)},
+                           {"difference", json_number(a.next->pairs.difference)},
+                           {"ci95", pair(a.next->pairs.interval)},
+                           {"verdict", verdict_name(a.next->pairs.verdict)},
+                           {"lines", lines}};
+        }
+        Json order = Json::array();
+        for (const OrderLine& line : order_of(winners[i])) {
+            order.push_back({{"what", line.what}, {"quantity", line.quantity}, {"per", line.per}});
+            if (line.usd) order.back()["usd"] = *line.usd;
+        }
+        one["bill_of_materials"] = order;
+        best.push_back(std::move(one));
+    }
+    Json front = Json::array();
+    for (const std::size_t i : search.front) {
+        Json row = {{"design", search.designs[i].label}};
+        for (std::size_t k = 0; k < search.figures.size(); ++k) {
+            row[search.figures[k]] = json_number(search.designs[i].spent[k]);
+        }
+        front.push_back(std::move(row));
+    }
+    Json turning = Json::array();
+    for (const Turning& t : answer.turning) {
+        turning.push_back({{"input", t.input}, {"low", t.low}, {"high", t.high}});
+        if (t.breakeven) turning.back()["breakeven"] = *t.breakeven;
+    }
+    Json worth = Json::array();
+    for (const InputWorth& w : answer.worth) {
+        worth.push_back({{"input", w.input}, {"worth", w.worth}, {"quote", is_price(w.input)}});
+    }
+    return {{"question", q.file},
+            {"objective", q.objective.name},
+            {"designs", search.designs.size()},
+            {"replicas", search.replicas},
+            {"exhaustive_replicas", search.exhaustive},
+            {"chance_of_dropping_the_best", q.chance},
+            {"best", best},
+            {"front", front},
+            {"regret", answer.regret},
+            {"worlds", answer.worlds},
+            {"turning", turning},
+            {"worth", worth}};
+}
+
+}  // namespace railyard

@@ -1,0 +1,256 @@
+#include "tools/study/design_limits.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "tools/study/design_search.h"
+
+namespace railyard {
+
+double named_value(std::span<const Metric> metrics, std::string_view name) {
+    const auto found = std::ranges::find(metrics, name, &Metric::name);
+    return found == metrics.end() ? NAN : found->value;
+}
+
+namespace {
+
+std::string watts_text(double watts) {
+    return watts >= 1e6 ? fmt::format("{:.3g} MW", watts * 1e-6)
+                        : fmt::format("{:.3g} kW", watts * 1e-3);
+}
+std::string count_text(double count) {
+    return fmt::format("{:.0f}", count);
+}
+std::string time_text_of(double s) {
+    return to_text(from_seconds(s));
+}
+
+// What a design needs of something, and how much of it there may be.
+struct Limit {
+    const char* key;
+    double most;
+    double (*need)(const DesignQuestion&, const DesignFacts&);
+    std::string (*text)(double);
+};
+
+double years_of(const DesignQuestion& q) {
+    return q.over_s / seconds_per_year;
+}
+
+std::vector<Limit> limits_of(const DesignQuestion& q) {
+    std::vector<Limit> out;
+    const DesignLimits& l = q.limits;
+    const auto capital = [](const DesignQuestion&, const DesignFacts& f) { return f.capital; };
+    const auto power = [](const DesignQuestion&, const DesignFacts& f) { return f.power; };
+    const auto racks = [](const DesignQuestion&, const DesignFacts& f) { return f.racks; };
+    const auto spend = [](const DesignQuestion& question, const DesignFacts& f) {
+        return f.cost_per_year_least * years_of(question);
+    };
+    const auto time = [](const DesignQuestion& question, const DesignFacts& f) {
+        return f.tokens_per_day_most > 0 ? question.tokens / f.tokens_per_day_most * seconds_per_day
+                                         : 0;
+    };
+    if (l.capital) out.push_back({"capital", *l.capital, capital, money_text});
+    if (l.power) out.push_back({"power", *l.power, power, watts_text});
+    if (l.racks) out.push_back({"racks", *l.racks, racks, count_text});
+    if (l.spend) out.push_back({"spend", *l.spend, spend, money_text});
+    if (l.deadline_s) out.push_back({"deadline", *l.deadline_s, time, time_text_of});
+    return out;
+}
+
+[[noreturn]] void fail(const DesignQuestion& q, const std::string& key, std::string message,
+                       std::string help) {
+    throw ScenarioError(
+        std::vector<Diagnostic>{{q.file, {}, key, std::move(message), std::move(help)}});
+}
+
+// The possible design that needs the least of something.
+const SearchedDesign* nearest(const DesignQuestion& q, const std::vector<SearchedDesign>& designs,
+                              const Limit& limit) {
+    const SearchedDesign* out = nullptr;
+    for (const SearchedDesign& d : designs) {
+        if (!d.facts.problem.empty()) continue;
+        if (out == nullptr || limit.need(q, d.facts) < limit.need(q, out->facts)) out = &d;
+    }
+    return out;
+}
+
+void fail_for_one(const DesignQuestion& q, const std::vector<SearchedDesign>& designs,
+                  const Limit& limit) {
+    const SearchedDesign* least = nearest(q, designs, limit);
+    const double need = limit.need(q, least->facts);
+    std::string what;
+    if (std::string_view(limit.key) == "deadline") {
+        what = fmt::format("it takes training {:.3g} times as fast, or a deadline of {}",
+                           need / limit.most, limit.text(need));
+    } else {
+        what = fmt::format("it takes {:.3g} times as much", need / limit.most);
+    }
+    const bool time = std::string_view(limit.key) == "deadline";
+    fail(q, fmt::format("design.limits.{}", limit.key),
+         fmt::format("no design keeps {}: the nearest, {}, needs {}{}", limit.text(limit.most),
+                     visible(least->label), limit.text(need),
+                     time ? " even if nothing ever fails" : ""),
+         what);
+}
+
+// Two limits that some designs keep, each, and none both.
+void fail_for_two(const DesignQuestion& q, const std::vector<SearchedDesign>& designs,
+                  const std::vector<Limit>& limits) {
+    const auto keeps = [&](const SearchedDesign& d, const Limit& limit) {
+        return limit.need(q, d.facts) <= limit.most;
+    };
+    for (std::size_t a = 0; a < limits.size(); ++a) {
+        for (std::size_t b = a + 1; b < limits.size(); ++b) {
+            const SearchedDesign* near = nullptr;  // keeps a, and needs the least of b
+            bool both = false;
+            for (const SearchedDesign& d : designs) {
+                if (!d.facts.problem.empty() || !keeps(d, limits[a])) continue;
+                both |= keeps(d, limits[b]);
+                if (near == nullptr ||
+                    limits[b].need(q, d.facts) < limits[b].need(q, near->facts)) {
+                    near = &d;
+                }
+            }
+            if (both || near == nullptr) continue;
+            fail(q, fmt::format("design.limits.{}", limits[a].key),
+                 fmt::format("contradicts design.limits.{}: designs keep {} or {}, and none both",
+                             limits[b].key, limits[a].text(limits[a].most),
+                             limits[b].text(limits[b].most)),
+                 fmt::format("of those that keep the first, {} is nearest: it needs {}",
+                             visible(near->label), limits[b].text(limits[b].need(q, near->facts))));
+        }
+    }
+}
+
+}  // namespace
+
+std::string broken_limit(const DesignQuestion& q, const DesignFacts& facts) {
+    if (!facts.problem.empty()) return "";
+    for (const Limit& limit : limits_of(q)) {
+        if (limit.need(q, facts) > limit.most) return limit.key;
+    }
+    return "";
+}
+
+bool keeps_limits(const DesignQuestion& q, std::span<const Metric> metrics) {
+    if (q.limits.deadline_s) {
+        const double time = q.tokens / named_value(metrics, "tokens_per_day") * seconds_per_day;
+        if (!(time <= *q.limits.deadline_s)) return false;
+    }
+    if (q.limits.spend) {
+        const double spent = named_value(metrics, "cost_per_year") * years_of(q);
+        if (!(spent <= *q.limits.spend)) return false;
+    }
+    return true;
+}
+
+std::vector<std::string> figure_names(const DesignQuestion& q) {
+    std::vector<std::string> out;
+    if (q.priced) out.emplace_back(q.tokens > 0 ? "cost" : "cost a year");
+    if (q.tokens > 0) out.emplace_back("days");
+    if (q.tokens <= 0) out.push_back(q.objective.name);
+    out.emplace_back("power");
+    return out;
+}
+
+std::vector<double> figures_of_replica(const DesignQuestion& q, const DesignFacts& facts,
+                                       std::span<const Metric> metrics) {
+    std::vector<double> out;
+    if (q.priced && q.tokens > 0) {
+        out.push_back(named_value(metrics, "cost_per_1e12_tokens") * q.tokens * 1e-12);
+    } else if (q.priced) {
+        out.push_back(named_value(metrics, "cost_per_year"));
+    }
+    if (q.tokens > 0) {
+        out.push_back(q.tokens / named_value(metrics, "tokens_per_day"));
+    } else {
+        const double figure = q.objective.of(named_value(metrics, q.objective.metric));
+        out.push_back(q.objective.better == Better::higher ? -figure : figure);
+    }
+    out.push_back(facts.power);
+    return out;
+}
+
+std::vector<double> least_figures(const DesignQuestion& q, const DesignFacts& facts) {
+    if (q.tokens <= 0 || facts.tokens_per_day_most <= 0) return {};
+    std::vector<double> out;
+    if (q.priced) {
+        if (!facts.cost_per_1e12_least) return {};
+        out.push_back(*facts.cost_per_1e12_least * q.tokens * 1e-12);
+    }
+    out.push_back(q.tokens / facts.tokens_per_day_most);
+    out.push_back(facts.power);
+    return out;
+}
+
+void check_limits(const DesignQuestion& q, const std::vector<SearchedDesign>& designs) {
+    const auto possible = [](const SearchedDesign& d) { return d.facts.problem.empty(); };
+    if (std::ranges::none_of(designs, possible)) {
+        throw ScenarioError(
+            fmt::format("{}: none of {} designs is possible", visible(q.file), designs.size()),
+            fmt::format("the first, {}:\n{}", visible(designs.at(0).label),
+                        designs.at(0).facts.problem));
+    }
+    const auto able = [&](const SearchedDesign& d) { return possible(d) && d.limit.empty(); };
+    if (std::ranges::any_of(designs, able)) return;
+    const std::vector<Limit> limits = limits_of(q);
+    for (const Limit& limit : limits) {
+        const SearchedDesign* least = nearest(q, designs, limit);
+        if (limit.need(q, least->facts) > limit.most) fail_for_one(q, designs, limit);
+    }
+    fail_for_two(q, designs, limits);
+    throw ScenarioError(fmt::format("{}: no design keeps all of [design.limits]", visible(q.file)),
+                        "any two of them are kept by some design: relax one");
+}
+
+void check_outcome(const DesignQuestion& q, const std::vector<SearchedDesign>& designs,
+                   const std::vector<std::size_t>& field) {
+    const SearchedDesign* nearest_one = nullptr;
+    bool kept = !q.limits.deadline_s && !q.limits.spend;
+    bool differs = false;
+    std::optional<double> first;
+    for (const std::size_t i : field) {
+        const SearchedDesign& d = designs[i];
+        if (!d.ran() || !d.problem.empty()) {
+            differs |= d.fate == Fate::bounded;
+            continue;
+        }
+        const double value = d.mean();
+        differs |= first && value != *first;
+        if (!first) first = value;
+        kept |= d.kept_share() >= q.limits.probability;
+        if (nearest_one == nullptr || d.kept_share() > nearest_one->kept_share()) nearest_one = &d;
+    }
+    if (nearest_one == nullptr) {
+        throw ScenarioError(fmt::format("{}: no design runs to its end", visible(q.file)),
+                            fmt::format("the first, {}: {}", visible(designs[field[0]].label),
+                                        visible(designs[field[0]].problem)));
+    }
+    if (!std::isfinite(*first) && !differs) {
+        fail(q, "design.objective",
+             fmt::format("no replica has the metric '{}'", visible(q.objective.metric)),
+             "'railyard run SCENARIO.toml --json' prints all of them");
+    }
+    if (!kept) {
+        const std::string key = q.limits.deadline_s ? "deadline" : "spend";
+        fail(
+            q, "design.limits." + key,
+            fmt::format("no design keeps the limits with a probability of {:.3g}: the nearest, {}, "
+                        "does in {:.3g} % of its replicas",
+                        q.limits.probability, visible(nearest_one->label),
+                        100 * nearest_one->kept_share()),
+            "a later deadline, more to spend, or a lower design.limits.probability");
+    }
+    if (!differs && field.size() > 1) {
+        fail(q, "design.objective",
+             fmt::format("no design changes it: the {} is {:.6g} in all {} designs",
+                         q.objective.name, *first, field.size()),
+             "another objective, or axes that it hangs on");
+    }
+}
+
+}  // namespace railyard

@@ -1,0 +1,88 @@
+#include "tools/study/design_order.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "tools/language/scenario_files.h"
+#include "tools/results/point_key.h"
+
+namespace railyard {
+
+std::vector<OrderLine> order_of(const Scenario& s) {
+    std::vector<OrderLine> out;
+    if (s.cost) {
+        const CostPlan& plan = s.cost->plan;
+        const std::vector<double> prices = typical_prices(plan.prices);
+        const Cents hardware = hardware_sum(plan, prices);
+        for (const CostLine& line : plan.capital) {
+            out.push_back(
+                {line.what, line.quantity, line.per, usd(line_sum(line, prices, hardware))});
+        }
+        return out;
+    }
+    StandaloneCatalogue own = s.open_catalogue();
+    const BillOfMaterials bill = bill_of_materials(s, own.catalogue);
+    const auto add = [&](const std::string& what, std::int64_t count, const char* per) {
+        out.push_back({what, static_cast<double>(count), per, std::nullopt});
+    };
+    for (const NodeOrder& order : bill.nodes) add(order.node->name + " nodes", order.count, "node");
+    for (const NetworkBill& network : bill.networks) {
+        for (const SwitchOrder& order : network.materials.switches) {
+            add(fmt::format("{} {} {}", network.network->name, order.tier, order.model),
+                order.count, "switch");
+        }
+        for (const CableOrder& cable : network.materials.cables) {
+            add(fmt::format("{} {} {}", network.network->name, cable.where, cable.medium),
+                cable.count, "cable");
+        }
+    }
+    return out;
+}
+
+std::vector<std::string> own_settings(const DesignQuestion& q, const SearchedDesign& design) {
+    std::vector<std::string> out = q.base_settings;
+    const std::vector<std::string> own = q.space.settings(design.point);
+    out.insert(out.end(), own.begin(), own.end());
+    for (const std::string& setting : design.facts.settings) {
+        const std::string key = setting.substr(0, setting.find('='));
+        const bool planned = decided_by_plan(key) || key == "job.parallel.global_batch";
+        if (planned && std::ranges::find(out, setting) == out.end()) out.push_back(setting);
+    }
+    return out;
+}
+
+namespace {
+
+// Files that it names, by where they are.
+void name_files_whole(Value& table, const std::string& path, const std::string& document) {
+    for (Member& member : table.members) {
+        const std::string key = path.empty() ? member.key : path + "." + member.key;
+        Value& value = member.value;
+        if (value.kind == Value::Kind::string && names_a_file(key)) {
+            value.text =
+                std::filesystem::absolute(file_beside(value, document)).lexically_normal().string();
+        }
+        name_files_whole(value, key, document);
+        for (Value& item : value.items) name_files_whole(item, key, document);
+    }
+}
+
+}  // namespace
+
+std::string scenario_text(const DesignQuestion& q, const SearchedDesign& design,
+                          const std::string& title) {
+    Document document = document_with(q.text, q.file, own_settings(q, design));
+    std::erase_if(document.root.members, [](const Member& m) {
+        return m.key == "design" || m.key == "include" || m.key == "title";
+    });
+    name_files_whole(document.root, "", document.name);
+    Value text;
+    text.kind = Value::Kind::string;
+    text.text = title;
+    document.root.members.insert(document.root.members.begin(), {"title", std::move(text)});
+    return to_toml(document.root);
+}
+
+}  // namespace railyard

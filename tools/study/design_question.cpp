@@ -1,0 +1,431 @@
+#include "tools/study/design_question.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "models/campaign/campaign.h"
+#include "tools/language/settings_diff.h"
+#include "tools/study/design_facts.h"
+#include "tools/study/design_limits.h"
+#include "tools/study/study.h"
+
+namespace railyard {
+
+namespace {
+
+enum class Aim : std::uint8_t { least_cost, least_time, most_tokens, metric };
+const std::vector<std::string>& aim_names() {
+    static const std::vector<std::string> names = {"least_cost", "least_time", "most_tokens",
+                                                   "metric"};
+    return names;
+}
+
+// The settings that a table of keys makes: its leaves, by their whole paths.
+void flatten(const Value& table, const std::string& path, std::vector<std::string>& out) {
+    for (const Member& member : table.members) {
+        const std::string key = path.empty() ? member.key : path + "." + member.key;
+        if (member.value.kind == Value::Kind::table && !member.value.find("value")) {
+            flatten(member.value, key, out);
+        } else {
+            out.push_back(key + "=" + toml_text(member.value));
+        }
+    }
+}
+
+std::string key_of(const std::string& setting) {
+    return setting.substr(0, setting.find('='));
+}
+
+class QuestionReader {
+  public:
+    QuestionReader(DesignQuestion& question, Document& document,
+                   std::vector<SchemaRow>* schema = nullptr)
+        : q_(question),
+          bounds_(taken_from(document)),
+          values_(diagnostics_, document.name),
+          top_(values_, document.root.find("design"), "design", {}, schema) {}
+
+    void read() {
+        read_keys();
+        diagnostics_.raise_if_any();
+        check_space();
+        diagnostics_.raise_if_any();
+    }
+
+    void read_keys() {
+        read_objective();
+        read_limits();
+        read_search();
+        read_axes();
+        top_.finish();
+    }
+
+  private:
+    static std::vector<AxisBounds> taken_from(Document& document);
+    void read_objective();
+    void check_objective(Aim aim);
+    void read_limits();
+    void check_limits();
+    void read_search();
+    void read_axes();
+    void read_axis(Section& section, const AxisBounds& bounds);
+    void read_options(Section& section, DesignAxis& axis);
+    void read_when(const Value& table, DesignAxis& axis);
+    void check_key(Section& section, const std::string& where, const std::string& key);
+    void check_space();
+
+    DesignQuestion& q_;
+    std::vector<AxisBounds> bounds_;  // of each axis
+    Diagnostics diagnostics_;
+    ValueReader values_;
+    Section top_;
+    std::string metric_;
+};
+
+std::vector<AxisBounds> QuestionReader::taken_from(Document& document) {
+    std::vector<AxisBounds> out;
+    Value* design = document.root.find("design");
+    Value* axes = design != nullptr ? design->find("axis") : nullptr;
+    if (axes == nullptr) return out;
+    for (Value& axis : axes->items) out.push_back(AxisBounds::taken_from(axis));
+    return out;
+}
+
+void QuestionReader::read_objective() {
+    int aim = 0;
+    top_.choose("objective", aim, aim_names(),
+                "What is wanted: least_cost of training `tokens`, least_time to them, most_tokens "
+                "trained `over` a time, or the best of a metric");
+    top_.read("tokens", q_.tokens, "Tokens that are to be trained",
+              {.bound = Bound::positive, .otherwise = "not given"});
+    Duration over{};
+    top_.read("over", over, "The time over which money is spent and tokens are counted",
+              {.bound = Bound::positive, .otherwise = "not given"});
+    q_.over_s = seconds(over);
+    top_.read("metric", metric_, "With objective = \"metric\": the metric of 'railyard run --json'",
+              {.otherwise = "not given"});
+    if (!top_.describing() && top_.ok()) check_objective(static_cast<Aim>(aim));
+}
+
+void QuestionReader::check_objective(Aim aim) {
+    const auto need = [&](const char* key, const char* example) {
+        if (top_.has(key)) return;
+        top_.error(key,
+                   fmt::format("is missing: objective = \"{}\" needs it",
+                               aim_names()[static_cast<std::size_t>(aim)]),
+                   example);
+    };
+    switch (aim) {
+        case Aim::least_cost:
+            need("tokens", "tokens = 1e12");
+            if (!q_.priced) {
+                top_.error("objective", "prices are missing: the scenario has no [cost]",
+                           "[cost] with its prices, or objective = \"least_time\"");
+            }
+            q_.objective = {fmt::format("cost of {:.3g} tokens", q_.tokens),
+                            "cost_per_1e12_tokens",
+                            q_.tokens * 1e-12,
+                            false,
+                            Better::lower,
+                            "USD"};
+            break;
+        case Aim::least_time:
+            need("tokens", "tokens = 1e12");
+            q_.objective = {fmt::format("days to {:.3g} tokens", q_.tokens),
+                            "tokens_per_day",
+                            q_.tokens,
+                            true,
+                            Better::lower,
+                            "days"};
+            break;
+        case Aim::most_tokens:
+            need("over", "over = \"730 day\"");
+            q_.objective = {fmt::format("tokens in {}", to_text(from_seconds(q_.over_s))),
+                            "tokens_per_day",
+                            q_.over_s / seconds_per_day,
+                            false,
+                            Better::higher,
+                            "tokens"};
+            break;
+        case Aim::metric:
+            need("metric", "metric = \"goodput\"");
+            q_.objective = {metric_, metric_, 1, false, better_of(metric_), ""};
+            break;
+    }
+    if (aim != Aim::metric && top_.has("metric")) {
+        top_.error("metric", "has no effect without objective = \"metric\"");
+    }
+}
+
+void QuestionReader::read_limits() {
+    Section limits = top_.section("limits");
+    DesignLimits& l = q_.limits;
+    std::optional<Money> capital;
+    std::optional<Money> spend;
+    std::optional<Watts> power;
+    std::optional<Duration> deadline;
+    limits.read("capital", capital, "What may be paid for the cluster, at typical prices",
+                {.bound = Bound::positive});
+    limits.read("spend", spend, "What may be spent `over` the time, capital written off",
+                {.bound = Bound::positive});
+    limits.read("power", power,
+                "What the site can deliver: ratings of nodes and switches, times PUE",
+                {.bound = Bound::positive});
+    limits.read("racks", l.racks, "Racks that there is floor for", {.bound = Bound::positive});
+    limits.read("deadline", deadline, "By when the tokens must be trained",
+                {.bound = Bound::positive});
+    limits.read("probability", l.probability,
+                "Of keeping the deadline, and what may be spent, at least",
+                {.bound = Bound::fraction});
+    if (capital) l.capital = capital->usd;
+    if (spend) l.spend = spend->usd;
+    if (power) l.power = power->value;
+    if (deadline) l.deadline_s = seconds(*deadline);
+    if (!top_.describing()) {
+        if (l.deadline_s && q_.tokens <= 0) {
+            limits.error("deadline", "a deadline of what? design.tokens is missing",
+                         "tokens = 1e12");
+        }
+        if (l.spend && q_.over_s <= 0) {
+            limits.error("spend", "spent in which time? design.over is missing",
+                         "over = \"730 day\"");
+        }
+        for (const char* key : {"capital", "spend"}) {
+            if (limits.has(key) && !q_.priced) {
+                limits.error(key, "prices are missing: the scenario has no [cost]");
+            }
+        }
+        const bool open = l.deadline_s || l.spend;
+        if (limits.has("probability") && !open) {
+            limits.error("probability", "has no effect without a deadline or a limit to spend");
+        }
+        if (l.probability >= 1) {
+            limits.error("probability", "expected less than 1: no number of replicas shows that");
+        }
+    }
+    limits.finish();
+}
+
+void QuestionReader::read_search() {
+    int plan = 0;
+    top_.choose("plan", plan, {"search", "given"},
+                "search: each design has the fastest parallel plan that fits, found on an ideal "
+                "network; given: [job.parallel]");
+    q_.search_plans = plan == 0;
+    std::optional<std::int64_t> finalists;
+    top_.read("finalists", finalists,
+              "Designs that go on to run.fidelity; all are tried on an ideal network before",
+              {.bound = Bound::count, .otherwise = "50"});
+    constexpr std::int64_t usual_finalists = 50;
+    q_.finalists = finalists.value_or(usual_finalists);
+    if (finalists && !q_.flows_last && !top_.describing()) {
+        top_.error("finalists", "has no effect: run.fidelity is analytic for all designs");
+    }
+    top_.read("replicas_first", q_.replicas_first, "Replicas of a design before it may be dropped",
+              {.bound = Bound::count});
+    top_.read("replicas_most", q_.replicas_most, "Replicas of those that are not told apart",
+              {.bound = Bound::count});
+    top_.read("chance", q_.chance, "Of having dropped the best design, at most",
+              {.bound = Bound::fraction});
+    top_.read("worlds", q_.worlds,
+              "Draws of all estimates, prices and luck together in which the best are compared",
+              {.bound = Bound::count});
+    top_.read("shown", q_.shown, "Designs in the answer, at most", {.bound = Bound::count});
+    if (top_.describing()) return;
+    constexpr std::int64_t replicas_min = 2;
+    if (q_.replicas_first < replicas_min) {
+        top_.error("replicas_first", "expected 2 or more: one replica has no interval");
+    }
+    if (q_.replicas_most < q_.replicas_first) {
+        top_.error("replicas_most",
+                   fmt::format("is less than replicas_first, {}", q_.replicas_first));
+    }
+    if (q_.chance <= 0 || q_.chance >= 1) {
+        top_.error("chance", "expected more than 0 and less than 1");
+    }
+}
+
+void QuestionReader::check_key(Section& section, const std::string& where, const std::string& key) {
+    if (key == "run.replicas" || key == "run.seed" || key == "run.fidelity") {
+        section.error(where, fmt::format("{} is no part of a design", key),
+                      "[design] says how many replicas there are");
+        return;
+    }
+    const std::optional<std::string> help = help_for_unknown_key(key);
+    if (help) section.error(where, fmt::format("no scenario has the key {}", key), *help);
+}
+
+void QuestionReader::read_options(Section& section, DesignAxis& axis) {
+    for (Section& option : section.sections(
+             "option", "With `name` in place of `key`: what may be chosen, each some settings")) {
+        DesignValue value;
+        option.read("name", value.text, "What it is called",
+                    {.required = true, .otherwise = "required"});
+        const Value* set =
+            option.open_table("set", "Its settings, as { \"cluster.node\" = \"dgx_h100\" }");
+        if (set != nullptr) flatten(*set, "", value.settings);
+        option.finish();
+        if (option.describing()) continue;
+        for (const std::string& setting : value.settings) {
+            check_key(option, "set", key_of(setting));
+        }
+        axis.values.push_back(std::move(value));
+    }
+}
+
+void QuestionReader::read_when(const Value& table, DesignAxis& axis) {
+    const std::string path = "design.axis.when";
+    for (const Member& member : table.members) {
+        const auto found = std::ranges::find(q_.space.axes, member.key, &DesignAxis::name);
+        if (found == q_.space.axes.end()) {
+            std::vector<std::string> names;
+            for (const DesignAxis& a : q_.space.axes) names.push_back(a.name);
+            values_.error(
+                member.value.at, path,
+                fmt::format("no axis before this one is called '{}'", visible(member.key)),
+                did_you_mean(member.key, names));
+            continue;
+        }
+        DesignCondition condition{static_cast<std::size_t>(found - q_.space.axes.begin()), {}};
+        std::vector<const Value*> wanted;
+        if (member.value.kind == Value::Kind::array) {
+            for (const Value& item : member.value.items) wanted.push_back(&item);
+        } else {
+            wanted.push_back(&member.value);
+        }
+        for (const Value* one : wanted) {
+            const auto value =
+                std::ranges::find(found->values, value_text(*one), &DesignValue::text);
+            if (value == found->values.end()) {
+                std::vector<std::string> texts;
+                for (const DesignValue& v : found->values) texts.push_back(v.text);
+                values_.error(one->at, path,
+                              fmt::format("{} never is {}", found->name, visible(value_text(*one))),
+                              did_you_mean(value_text(*one), texts));
+                continue;
+            }
+            condition.values.push_back(static_cast<std::size_t>(value - found->values.begin()));
+        }
+        axis.when.push_back(std::move(condition));
+    }
+}
+
+void QuestionReader::read_axis(Section& section, const AxisBounds& bounds) {
+    DesignAxis axis;
+    section.read("name", axis.name, "What the axis is called in labels and in `when`",
+                 {.otherwise = "the last word of its key"});
+    section.read("free", axis.free,
+                 "It costs nothing: tuned for each design before designs are compared");
+    const Value* when = section.open_table(
+        "when",
+        "The axis is there only beside these values of axes before it: { store = \"weka\" }");
+    read_options(section, axis);
+    if (section.describing()) {
+        Axis::read(section, bounds, false);
+        return;
+    }
+    if (section.has("option")) {
+        if (axis.name.empty()) section.error("name", "is missing: options need it");
+        section.finish();
+    } else if (const std::optional<Axis> keyed = Axis::read(section, bounds, false)) {
+        check_key(section, "key", keyed->key());
+        if (axis.name.empty()) axis.name = keyed->key().substr(keyed->key().rfind('.') + 1);
+        for (std::size_t v = 0; v < keyed->size(); ++v) {
+            axis.values.push_back(
+                {keyed->value(v).text, {keyed->key() + "=" + keyed->value(v).toml}});
+        }
+    }
+    if (std::ranges::find(q_.space.axes, axis.name, &DesignAxis::name) != q_.space.axes.end()) {
+        section.error("name", fmt::format("{} is an axis already", visible(axis.name)),
+                      "name = \"...\" tells two axes apart");
+    }
+    if (when != nullptr) read_when(*when, axis);
+    q_.space.axes.push_back(std::move(axis));
+}
+
+void QuestionReader::read_axes() {
+    std::size_t at = 0;
+    for (Section& section :
+         top_.sections("axis", "The axes of the space, each a [[design.axis]]")) {
+        read_axis(section, section.describing() ? AxisBounds{} : bounds_[at++]);
+    }
+    if (!top_.has("axis") && !top_.describing()) {
+        top_.error("axis", "is missing: the space is empty",
+                   "[[design.axis]] key = \"cluster.nodes\", values = [128, 136]");
+    }
+}
+
+void QuestionReader::check_space() {
+    if (q_.space.size_at_most() > designs_max) {
+        top_.error("axis", fmt::format("the axes make {:.3g} designs, and {:.0f} is the most",
+                                       q_.space.size_at_most(), designs_max));
+    }
+    for (const DesignAxis& axis : q_.space.axes) {
+        if (!q_.search_plans) break;
+        for (const DesignValue& value : axis.values) {
+            for (const std::string& setting : value.settings) {
+                if (!decided_by_plan(key_of(setting))) continue;
+                top_.error("plan",
+                           fmt::format("the search decides {}, and the axis {} sets it",
+                                       key_of(setting), axis.name),
+                           "plan = \"given\", or leave the key to the search");
+            }
+        }
+    }
+    // A free axis beside a condition on another free one is tuned with it.
+    for (const DesignAxis& axis : q_.space.axes) {
+        for (const DesignCondition& condition : axis.when) {
+            if (!axis.free && q_.space.axes[condition.axis].free) {
+                top_.error("axis", fmt::format("{} is there beside {}, which is free: what is "
+                                               "tuned comes last",
+                                               axis.name, q_.space.axes[condition.axis].name));
+            }
+        }
+    }
+}
+
+// Whether the scenario's own network is more than an ideal one.
+bool has_network(const Document& document) {
+    const Value* run = document.root.find("run");
+    const Value* fidelity = run != nullptr ? run->find("fidelity") : nullptr;
+    return fidelity != nullptr && fidelity->text != fidelity_names()[0];
+}
+
+}  // namespace
+
+std::vector<SchemaRow> design_schema() {
+    std::vector<SchemaRow> rows;
+    DesignQuestion question;
+    Document empty;
+    QuestionReader(question, empty, &rows).read_keys();
+    AxisBounds::describe("design.axis", rows);
+    return rows;
+}
+
+DesignQuestion read_question(const std::string& path, const std::vector<std::string>& settings) {
+    DesignQuestion question;
+    question.file = path;
+    question.text = read_file(path);
+    Diagnostics diagnostics;
+    Document document = parse_with_includes(question.text, path, diagnostics);
+    diagnostics.raise_if_any();
+    for (const std::string& setting : settings) {
+        apply_setting(document, setting, diagnostics);
+        if (!setting.starts_with("design.")) question.base_settings.push_back(setting);
+    }
+    diagnostics.raise_if_any();
+    if (document.root.find("design") == nullptr) {
+        throw ScenarioError(fmt::format("{} has no [design]: it asks nothing", path),
+                            "[design] says what is wanted and what may vary; tools/README.md has "
+                            "its language");
+    }
+    const Value* title = document.root.find("title");
+    question.title = title != nullptr && title->kind == Value::Kind::string ? title->text : path;
+    question.priced = document.root.find("cost") != nullptr;
+    question.flows_last = has_network(document);
+    QuestionReader(question, document).read();
+    return question;
+}
+
+}  // namespace railyard

@@ -1,0 +1,64 @@
+#pragma once
+// A question: which design of a space is best, by what, under which limits. The file is a scenario with
+// [design]; README.md has the language.
+
+#include <functional>
+
+#include "sim/comparison.h"
+#include "tools/study/design_space.h"
+
+namespace railyard {
+
+// What is wanted, as a figure of a replica's metric: scale x metric, or scale / metric.
+struct DesignObjective {
+    std::string name;    // "the cost of 1e+12 tokens"
+    std::string metric;  // of a replica
+    double scale = 1;
+    bool inverse = false;
+    Better better = Better::higher;
+    std::string unit;  // of the figure; empty: the metric's
+
+    double of(double value) const { return inverse ? scale / value : scale * value; }
+};
+
+// What a design must keep. The first three are known before anything runs.
+struct DesignLimits {
+    std::optional<double> capital;  // USD, at typical prices
+    std::optional<double> power;    // W, what nodes and switches are rated for, at the meter
+    std::optional<double> racks;
+    std::optional<double> spend;       // USD over `over`
+    std::optional<double> deadline_s;  // to the tokens
+    double probability = 0.9;          // of the deadline, and of what is spent
+};
+
+struct DesignQuestion {
+    std::string file;
+    std::string title;
+    std::string text;                        // of the file
+    std::vector<std::string> base_settings;  // of all designs
+    DesignObjective objective;
+    DesignLimits limits;
+    double tokens = 0;           // to be trained; 0: not given
+    double over_s = 0;           // what is spent, and tokens counted, over
+    bool search_plans = false;   // each design's parallel plan is the fastest that fits
+    bool flows_last = false;     // the scenario's own fidelity is for the last ones only
+    std::int64_t finalists = 0;  // those
+    std::int64_t replicas_first = 4;
+    std::int64_t replicas_most = 64;
+    double chance = 0.05;  // of having dropped the best, at most
+    std::int64_t worlds = 64;
+    std::int64_t shown = 5;
+    DesignSpace space;
+    bool priced = false;  // it has [cost]
+};
+
+constexpr double designs_max = 1'000'000;
+
+// Reads and checks the question with settings on it ("design.chance=0.01") and on its scenario. Throws
+// ScenarioError with all that is wrong.
+DesignQuestion read_question(const std::string& path, const std::vector<std::string>& settings);
+
+// What may stand in [design], as it is read.
+std::vector<SchemaRow> design_schema();
+
+}  // namespace railyard

@@ -1,0 +1,212 @@
+#include "tools/study/design_race.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "sim/rng.h"
+#include "tools/study/design_front.h"
+
+namespace railyard {
+
+std::vector<std::int64_t> RaceRules::looks() const {
+    std::vector<std::int64_t> out;
+    for (std::int64_t n = first; n < most; n *= 2) out.push_back(n);
+    out.push_back(most);
+    return out;
+}
+
+double RaceRules::level(std::size_t designs) const {
+    const double pairs = std::max<double>(1, static_cast<double>(designs) - 1);
+    return chance / (pairs * static_cast<double>(looks().size()));
+}
+
+double binomial_at_most(std::int64_t k, std::int64_t n, double chance) {
+    if (chance >= 1) return k < n ? 0 : 1;
+    double log_term = static_cast<double>(n) * portable_log(1 - chance);
+    double sum = 0;
+    for (std::int64_t i = 0; i <= k; ++i) {
+        sum += portable_exp(log_term);
+        if (chance <= 0 || i == k) break;
+        log_term += portable_log(static_cast<double>(n - i) / static_cast<double>(i + 1)) +
+                    portable_log(chance / (1 - chance));
+    }
+    return std::min(1.0, sum);
+}
+
+namespace {
+
+// How much worse (positive: worse) b is than a, over the replicas that both have.
+Summary worse_by(const RaceRules& rules, const Racer& a, const Racer& b) {
+    const std::size_t n = std::min(a.values.size(), b.values.size());
+    const auto first = [&](const Racer& r) { return std::span(r.values).first(n); };
+    const std::vector<std::size_t> luck = dealt_over(n, rules.draws);
+    return rules.better == Better::higher ? summarise_paired(first(a), first(b), luck)
+                                          : summarise_paired(first(b), first(a), luck);
+}
+
+class Judge {
+  public:
+    Judge(const RaceRules& rules, const std::vector<Racer>& racers)
+        : rules_(rules), racers_(racers), level_(rules.level(racers.size())) {
+        state_.fates.assign(racers.size(), Fate::waiting);
+    }
+
+    RaceState judge() {
+        find_misses();
+        find_leader();
+        if (state_.leader) {
+            drop_the_slow();
+            drop_the_bounded();
+        }
+        call_next();
+        return std::move(state_);
+    }
+
+  private:
+    bool ran(std::size_t i) const {
+        return static_cast<std::int64_t>(racers_[i].values.size()) >= rules_.first;
+    }
+    double mean(std::size_t i) const { return summarise(racers_[i].values).mean; }
+    bool is_better(double a, double b) const {
+        return rules_.better == Better::higher ? a > b : a < b;
+    }
+    std::int64_t kept(std::size_t i) const {
+        return std::count(racers_[i].kept.begin(), racers_[i].kept.end(), true);
+    }
+    // How far a mean may be off to one side at the race's level; of a spread that is at least so large.
+    double reach(const Summary& s, double least_spread) const {
+        return -student_t_quantile(level_, s.degrees) * std::max(s.spread, least_spread) /
+               std::sqrt(static_cast<double>(s.count));
+    }
+    void find_misses();
+    void find_leader();
+    void drop_the_slow();
+    void drop_the_bounded();
+    bool may_be_on_the_front(std::size_t i, const std::vector<std::vector<double>>& front) const;
+    void call_next();
+
+    const RaceRules& rules_;
+    const std::vector<Racer>& racers_;
+    double level_;
+    RaceState state_;
+};
+
+void Judge::find_misses() {
+    for (std::size_t i = 0; i < racers_.size(); ++i) {
+        if (racers_[i].out) state_.fates[i] = Fate::out;
+        if (racers_[i].out || !ran(i)) continue;
+        state_.fates[i] = Fate::racing;
+        const auto n = static_cast<std::int64_t>(racers_[i].kept.size());
+        if (rules_.probability > 0 && binomial_at_most(kept(i), n, rules_.probability) < level_) {
+            state_.fates[i] = Fate::misses;
+        }
+    }
+}
+
+void Judge::find_leader() {
+    double best = 0;
+    for (std::size_t i = 0; i < racers_.size(); ++i) {
+        if (state_.fates[i] != Fate::racing) continue;
+        const double share =
+            static_cast<double>(kept(i)) / static_cast<double>(racers_[i].kept.size());
+        if (rules_.probability > 0 && share < rules_.probability) continue;
+        const double value = mean(i);
+        if (!std::isfinite(value) || (state_.leader && !is_better(value, best))) continue;
+        state_.leader = i;
+        best = value;
+    }
+}
+
+void Judge::drop_the_slow() {
+    const Racer& leader = racers_[*state_.leader];
+    std::vector<Summary> behind(racers_.size());
+    std::vector<double> spreads;
+    for (std::size_t i = 0; i < racers_.size(); ++i) {
+        if (state_.fates[i] != Fate::racing || i == *state_.leader) continue;
+        behind[i] = worse_by(rules_, leader, racers_[i]);
+        spreads.push_back(behind[i].spread);
+    }
+    if (spreads.empty()) return;
+    const auto middle = spreads.begin() + static_cast<std::ptrdiff_t>(spreads.size() / 2);
+    std::nth_element(spreads.begin(), middle, spreads.end());
+    const double least_spread = *middle / 2;
+    for (std::size_t i = 0; i < racers_.size(); ++i) {
+        if (state_.fates[i] != Fate::racing || i == *state_.leader) continue;
+        if (behind[i].mean > reach(behind[i], least_spread)) state_.fates[i] = Fate::dropped;
+    }
+}
+
+// Whether no design that has run needs as little as this one does at least, of everything.
+bool Judge::may_be_on_the_front(std::size_t i,
+                                const std::vector<std::vector<double>>& front) const {
+    const std::vector<double>& least = racers_[i].least;
+    return !least.empty() && std::ranges::none_of(front, [&](const std::vector<double>& spent) {
+        return std::ranges::equal(spent, least, [](double x, double y) { return x <= y; });
+    });
+}
+
+void Judge::drop_the_bounded() {
+    const Racer& leader = racers_[*state_.leader];
+    const Summary s = summarise(leader.values, dealt_over(leader.values.size(), rules_.draws));
+    const double width = reach(s, 0);
+    const double worst = rules_.better == Better::higher ? s.mean - width : s.mean + width;
+    std::vector<std::vector<double>> spent;
+    for (std::size_t i = 0; i < racers_.size(); ++i) {
+        if (ran(i) && state_.fates[i] != Fate::misses) spent.push_back(racers_[i].spent);
+    }
+    std::vector<std::vector<double>> front;
+    for (const std::size_t i : front_of(spent)) front.push_back(spent[i]);
+    for (std::size_t i = 0; i < racers_.size(); ++i) {
+        if (state_.fates[i] != Fate::waiting || !racers_[i].bound) continue;
+        if (!is_better(*racers_[i].bound, worst) && !may_be_on_the_front(i, front)) {
+            state_.fates[i] = Fate::bounded;
+        }
+    }
+}
+
+// First those with the best bounds; when there is a leader, all that its interval does not leave out; then
+// more replicas of who has the fewest of those that still race.
+void Judge::call_next() {
+    std::vector<std::size_t> waiting;
+    std::int64_t fewest = rules_.most;
+    for (std::size_t i = 0; i < racers_.size(); ++i) {
+        if (state_.fates[i] == Fate::waiting) waiting.push_back(i);
+        if (state_.fates[i] != Fate::racing) continue;
+        ++state_.racing;
+        fewest = std::min(fewest, static_cast<std::int64_t>(racers_[i].values.size()));
+    }
+    if (!waiting.empty()) {
+        const auto before = [&](std::size_t a, std::size_t b) {
+            const auto& x = racers_[a].bound;
+            const auto& y = racers_[b].bound;
+            return x && y ? is_better(*x, *y) : x.has_value() && !y.has_value();
+        };
+        std::stable_sort(waiting.begin(), waiting.end(), before);
+        const bool bounds = racers_[waiting[0]].bound.has_value();
+        const bool wave = bounds && !state_.leader && waiting.size() > rules_.wave;
+        if (wave) waiting.resize(rules_.wave);
+        std::sort(waiting.begin(), waiting.end());
+        state_.racing += static_cast<std::int64_t>(waiting.size());
+        state_.replicas = rules_.first;
+        state_.next = std::move(waiting);
+        return;
+    }
+    if (state_.racing < 2 || fewest >= rules_.most) return;
+    const std::vector<std::int64_t> looks = rules_.looks();
+    state_.replicas = *std::upper_bound(looks.begin(), looks.end(), fewest);
+    for (std::size_t i = 0; i < racers_.size(); ++i) {
+        if (state_.fates[i] == Fate::racing &&
+            static_cast<std::int64_t>(racers_[i].values.size()) < state_.replicas) {
+            state_.next.push_back(i);
+        }
+    }
+}
+
+}  // namespace
+
+RaceState judge_race(const RaceRules& rules, const std::vector<Racer>& racers) {
+    return Judge(rules, racers).judge();
+}
+
+}  // namespace railyard

@@ -1,0 +1,478 @@
+#include "tools/study/design_search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/parallel.h"
+#include "tools/program/program.h"
+#include "tools/study/design_front.h"
+#include "tools/study/design_limits.h"
+#include "tools/study/sweep_work.h"
+
+namespace railyard {
+
+double SearchedDesign::kept_share() const {
+    if (kept.empty()) return 1;
+    return static_cast<double>(std::count(kept.begin(), kept.end(), true)) /
+           static_cast<double>(kept.size());
+}
+
+namespace {
+
+constexpr std::uint64_t tuning_seed =
+    0x7475'6e65;  // luck of its own: what is tuned on it is not judged on it
+
+// Points of one stage in the database, and their replicas.
+class Stage {
+  public:
+    Stage(const DesignQuestion& question, const SearchOptions& options, ResultsDb& db,
+          std::int64_t run)
+        : q_(question), options_(options), db_(db), run_(run), keys_(result_version()) {}
+
+    // The point of a design with these settings.
+    std::int64_t add(const std::vector<std::string>& settings, std::int64_t position,
+                     const std::string& label);
+    // So many replicas of each; false: interrupted.
+    bool run(const std::vector<std::int64_t>& points, std::int64_t replicas,
+             const std::string& what);
+    // The first so many replicas of a point.
+    std::vector<StoredReplica> read(std::int64_t point, std::int64_t replicas);
+    std::string problem(std::int64_t point);
+
+  private:
+    struct Known {
+        std::string key;
+        std::vector<std::string> settings;
+    };
+    const DesignQuestion& q_;
+    const SearchOptions& options_;
+    ResultsDb& db_;
+    std::int64_t run_;
+    PointKeys keys_;
+    std::map<std::int64_t, Known> known_;
+};
+
+std::int64_t Stage::add(const std::vector<std::string>& settings, std::int64_t position,
+                        const std::string& label) {
+    const PointKey key = keys_.of(document_with(q_.text, q_.file, settings));
+    const std::int64_t point =
+        db_.point({q_.file, q_.text, settings, key, q_.title + ": " + label, result_version()});
+    db_.attach(run_, position, point, label);
+    known_[point] = {key.text, settings};
+    return point;
+}
+
+bool Stage::run(const std::vector<std::int64_t>& points, std::int64_t replicas,
+                const std::string& what) {
+    std::vector<SweepPoint> to_do;
+    for (const std::int64_t point : points) {
+        const Known& known = known_.at(point);
+        const StoredPoint stored = db_.stored_point(known.key, "");
+        const bool over =
+            stored.status == "impossible" || (stored.status == "stuck" && stored.replicas == 0);
+        if (over || stored.replicas >= replicas) continue;
+        to_do.push_back({point, known.key, known.settings, stored.described});
+    }
+    db_.commit();
+    const auto total = static_cast<std::int64_t>(to_do.size());
+    StoppingRule rule;
+    rule.replicas_min = rule.replicas_max = replicas;
+    SweepOptions sweep;
+    sweep.scenario_text = q_.text;
+    sweep.scenario_file = q_.file;
+    sweep.rule = rule;
+    sweep.threads = options_.threads;
+    sweep.cancelled = options_.cancelled;
+    sweep.progress = [&](std::int64_t done) {
+        if (options_.progress) options_.progress(what, done, total);
+    };
+    if (total > 0) run_points(std::move(to_do), sweep, db_);
+    return options_.cancelled == nullptr || !*options_.cancelled;
+}
+
+std::vector<StoredReplica> Stage::read(std::int64_t point, std::int64_t replicas) {
+    std::vector<StoredReplica> out;
+    db_.each_replica(point, [&](StoredReplica replica) {
+        const bool next = replica.index == static_cast<std::int64_t>(out.size());
+        if (next && replica.index < replicas) out.push_back(std::move(replica));
+    });
+    return out;
+}
+
+std::string Stage::problem(std::int64_t point) {
+    std::string out;
+    db_.database().query(
+        "SELECT status || ': ' || coalesce(problem, '') FROM points WHERE point = ? AND status "
+        "NOT IN ('complete', 'open')",
+        [&](const Row& row) { out = row.text(0); }, point);
+    return out;
+}
+
+class Searcher {
+  public:
+    Searcher(const DesignQuestion& question, const SearchOptions& options, ResultsDb& db)
+        : q_(question),
+          options_(options),
+          db_(db),
+          reader_(question.text, question.file, question.search_plans, options.windows) {}
+
+    DesignSearch run();
+
+  private:
+    std::vector<std::string> settings_of(const DesignSpace::Point& point, bool flows) const;
+    void begin_run();
+    bool read_designs();
+    bool tune(const std::vector<std::size_t>& all, bool flows);
+    bool tune_group(const std::vector<std::size_t>& group, bool flows);
+    DesignFacts facts_of(const SearchedDesign& design, const DesignSpace::Point& point, bool flows);
+    bool race(const std::vector<std::size_t>& field, Stage& stage);
+    bool race_on_flows();
+    Racer racer_of(const SearchedDesign& design) const;
+    RaceRules rules_of(const std::vector<std::size_t>& field) const;
+    void take(SearchedDesign& design, const std::vector<StoredReplica>& replicas);
+    std::string race_text(const RaceState& state, const std::vector<std::size_t>& field) const;
+    void rank(const std::vector<std::size_t>& field);
+    std::vector<std::size_t> able() const;
+    bool go_on() const { return options_.cancelled == nullptr || !*options_.cancelled; }
+
+    const DesignQuestion& q_;
+    const SearchOptions& options_;
+    ResultsDb& db_;
+    DesignReader reader_;
+    DesignSearch out_;
+    std::int64_t run_ = 0;
+};
+
+// What prices leave open is not raced on: one draw is enough of it there.
+std::vector<std::string> Searcher::settings_of(const DesignSpace::Point& point, bool flows) const {
+    std::vector<std::string> out = q_.base_settings;
+    const std::vector<std::string> own = q_.space.settings(point);
+    out.insert(out.end(), own.begin(), own.end());
+    if (q_.priced) out.emplace_back("cost.draws=1");
+    if (q_.flows_last && !flows) out.emplace_back("run.fidelity=analytic");
+    return out;
+}
+
+void Searcher::begin_run() {
+    RunSpec spec;
+    spec.kind = "design";
+    spec.key = digest_of(q_.text + settings_text(q_.base_settings) + result_version());
+    spec.file = q_.file;
+    spec.title = q_.title;
+    spec.version = result_version();
+    spec.points_wanted = static_cast<std::int64_t>(out_.designs.size());
+    spec.replicas_wanted = q_.replicas_most;
+    spec.study = q_.text;
+    const auto found = db_.database().integer("SELECT run FROM runs WHERE key = ?", spec.key);
+    run_ = found ? *found : db_.begin_run(spec);
+    db_.decide(run_, q_.objective.metric, better_of(q_.objective.metric), q_.objective.name);
+    db_.commit();
+}
+
+bool Searcher::read_designs() {
+    for (DesignSpace::Point& point : q_.space.designs()) {
+        SearchedDesign design;
+        // Free axes have their first value until they are tuned.
+        design.point = q_.space.tunings(point).front();
+        design.label = q_.space.label(point);
+        out_.designs.push_back(std::move(design));
+    }
+    static const std::atomic<bool> never{false};
+    const auto total = static_cast<std::int64_t>(out_.designs.size());
+    std::atomic<std::int64_t> done{0};
+    std::mutex mutex;
+    parallel_for(out_.designs.size(), options_.threads,
+                 options_.cancelled ? *options_.cancelled : never, [&](std::size_t i) {
+                     SearchedDesign& design = out_.designs[i];
+                     design.facts = reader_.read(settings_of(design.point, false));
+                     design.limit = broken_limit(q_, design.facts);
+                     const std::lock_guard lock(mutex);
+                     if (options_.progress) options_.progress("designs read", ++done, total);
+                 });
+    return go_on();
+}
+
+std::vector<std::size_t> Searcher::able() const {
+    std::vector<std::size_t> out;
+    for (std::size_t i = 0; i < out_.designs.size(); ++i) {
+        const SearchedDesign& design = out_.designs[i];
+        if (design.facts.problem.empty() && design.limit.empty()) out.push_back(i);
+    }
+    return out;
+}
+
+// On the scenario's own network a design keeps the plan that it has.
+DesignFacts Searcher::facts_of(const SearchedDesign& design, const DesignSpace::Point& point,
+                               bool flows) {
+    std::vector<std::string> settings = settings_of(point, flows);
+    if (!flows) return reader_.read(std::move(settings));
+    for (const std::string& setting : design.facts.settings) {
+        const std::string key = setting.substr(0, setting.find('='));
+        const bool planned = decided_by_plan(key) || key == "job.parallel.global_batch";
+        if (planned && q_.search_plans) settings.push_back(setting);
+    }
+    return reader_.facts_of(std::move(settings));
+}
+
+// Each design gets the free settings with the best mean of a few replicas on luck of their own.
+bool Searcher::tune(const std::vector<std::size_t>& all, bool flows) {
+    constexpr std::size_t together = 512;
+    const bool any = std::ranges::any_of(q_.space.axes, &DesignAxis::free);
+    if (!any) return true;
+    for (std::size_t from = 0; from < all.size(); from += together) {
+        const auto first = all.begin() + static_cast<std::ptrdiff_t>(from);
+        const auto last =
+            all.begin() + static_cast<std::ptrdiff_t>(std::min(from + together, all.size()));
+        if (!tune_group({first, last}, flows)) return false;
+    }
+    return true;
+}
+
+bool Searcher::tune_group(const std::vector<std::size_t>& group, bool flows) {
+    struct Tried {
+        std::size_t design;
+        DesignSpace::Point point;
+        DesignFacts facts;
+        std::int64_t stored = 0;
+    };
+    std::vector<Tried> tried;
+    for (const std::size_t i : group) {
+        for (DesignSpace::Point& point : q_.space.tunings(out_.designs[i].point)) {
+            tried.push_back({i, std::move(point), {}});
+        }
+    }
+    static const std::atomic<bool> never{false};
+    parallel_for(tried.size(), options_.threads, options_.cancelled ? *options_.cancelled : never,
+                 [&](std::size_t i) {
+                     tried[i].facts =
+                         facts_of(out_.designs[tried[i].design], tried[i].point, flows);
+                 });
+    if (!go_on()) return false;
+    Stage stage(q_, options_, db_, run_);
+    std::vector<std::int64_t> points;
+    const auto designs = static_cast<std::int64_t>(out_.designs.size());
+    for (Tried& each : tried) {
+        if (!each.facts.problem.empty()) continue;
+        std::vector<std::string> settings = each.facts.settings;
+        settings.push_back(fmt::format("run.seed={}", tuning_seed));
+        each.stored = stage.add(settings, designs + static_cast<std::int64_t>(out_.tuned++),
+                                "tuning: " + q_.space.label(each.point));
+        points.push_back(each.stored);
+    }
+    if (!stage.run(points, q_.replicas_first, "free settings tuned")) return false;
+    std::map<std::size_t, double> best;
+    for (const Tried& each : tried) {
+        if (each.stored == 0) continue;
+        SearchedDesign with;
+        with.facts = each.facts;
+        take(with, stage.read(each.stored, q_.replicas_first));
+        if (!with.ran()) continue;
+        const double figure = with.mean();
+        const auto [found, first] = best.emplace(each.design, figure);
+        const bool better =
+            q_.objective.better == Better::higher ? figure > found->second : figure < found->second;
+        if (!first && !better) continue;
+        found->second = figure;
+        SearchedDesign& design = out_.designs[each.design];
+        design.point = each.point;
+        design.facts = each.facts;
+        design.label = q_.space.label(each.point);
+    }
+    return true;
+}
+
+RaceRules Searcher::rules_of(const std::vector<std::size_t>& field) const {
+    RaceRules rules;
+    rules.better = q_.objective.better;
+    rules.chance = q_.chance;
+    rules.first = q_.replicas_first;
+    rules.most = q_.replicas_most;
+    if (q_.limits.deadline_s || q_.limits.spend) rules.probability = q_.limits.probability;
+    for (const std::size_t i : field) {
+        const std::size_t draws = out_.designs[i].facts.draws;
+        rules.draws =
+            rules.draws == 0 ? draws : std::min(rules.draws, std::max<std::size_t>(1, draws));
+    }
+    return rules;
+}
+
+Racer Searcher::racer_of(const SearchedDesign& design) const {
+    Racer out;
+    const DesignFacts& facts = design.facts;
+    const std::string& metric = q_.objective.metric;
+    if (metric == "tokens_per_day" && facts.tokens_per_day_most > 0) {
+        out.bound = q_.objective.of(facts.tokens_per_day_most);
+    } else if (metric == "cost_per_1e12_tokens" && facts.cost_per_1e12_least) {
+        out.bound = q_.objective.of(*facts.cost_per_1e12_least);
+    }
+    out.least = least_figures(q_, facts);
+    out.values = design.values;
+    out.kept = design.kept;
+    out.spent = design.spent;
+    out.out = !design.problem.empty();
+    return out;
+}
+
+void Searcher::take(SearchedDesign& design, const std::vector<StoredReplica>& replicas) {
+    design.values.clear();
+    design.kept.clear();
+    std::vector<double> sums;
+    for (const StoredReplica& replica : replicas) {
+        const double value = named_value(replica.metrics, q_.objective.metric);
+        design.values.push_back(q_.objective.of(value));
+        design.kept.push_back(keeps_limits(q_, replica.metrics));
+        const std::vector<double> figures = figures_of_replica(q_, design.facts, replica.metrics);
+        sums.resize(figures.size(), 0);
+        for (std::size_t k = 0; k < figures.size(); ++k) sums[k] += figures[k];
+    }
+    for (double& sum : sums) sum /= static_cast<double>(replicas.size());
+    design.spent = std::move(sums);
+}
+
+std::string Searcher::race_text(const RaceState& state,
+                                const std::vector<std::size_t>& field) const {
+    std::string out = fmt::format("{} designs in the race", state.racing);
+    if (state.leader) {
+        const SearchedDesign& best = out_.designs[field[*state.leader]];
+        out += fmt::format(", best {} ({})", options_.figure_text(best.mean()), best.label);
+    }
+    return out;
+}
+
+bool Searcher::race(const std::vector<std::size_t>& field, Stage& stage) {
+    const RaceRules rules = rules_of(field);
+    out_.looks = static_cast<std::int64_t>(rules.looks().size());
+    out_.level = rules.level(field.size());
+    for (const std::size_t i : field) {
+        out_.designs[i].values.clear();
+        out_.designs[i].kept.clear();
+        out_.designs[i].spent.clear();
+        out_.designs[i].stored = 0;
+    }
+    std::vector<Racer> racers;
+    for (const std::size_t i : field) racers.push_back(racer_of(out_.designs[i]));
+    while (true) {
+        const RaceState state = judge_race(rules, racers);
+        for (std::size_t r = 0; r < field.size(); ++r) {
+            out_.designs[field[r]].fate = state.fates[r];
+        }
+        if (state.next.empty()) break;
+        std::vector<std::int64_t> points;
+        for (const std::size_t r : state.next) {
+            SearchedDesign& design = out_.designs[field[r]];
+            if (design.stored == 0) {
+                design.stored = stage.add(design.facts.settings,
+                                          static_cast<std::int64_t>(field[r]), design.label);
+            }
+            points.push_back(design.stored);
+        }
+        if (!stage.run(points, state.replicas, race_text(state, field))) return false;
+        for (const std::size_t r : state.next) {
+            SearchedDesign& design = out_.designs[field[r]];
+            take(design, stage.read(design.stored, state.replicas));
+            if (static_cast<std::int64_t>(design.values.size()) < state.replicas) {
+                design.problem = stage.problem(design.stored);
+                if (design.problem.empty()) design.problem = "failed: its replicas are missing";
+            }
+            racers[r] = racer_of(design);
+        }
+    }
+    return true;
+}
+
+// The best of those that may win, then of the others.
+void Searcher::rank(const std::vector<std::size_t>& field) {
+    std::vector<std::vector<double>> rows;
+    out_.best.clear();
+    for (const std::size_t i : field) {
+        const SearchedDesign& design = out_.designs[i];
+        const bool feasible =
+            design.ran() && design.fate != Fate::misses && design.fate != Fate::out &&
+            (q_.limits.deadline_s || q_.limits.spend ? design.kept_share() >= q_.limits.probability
+                                                     : true);
+        rows.push_back(feasible ? design.spent : std::vector<double>{});
+        if (feasible && std::isfinite(design.mean())) out_.best.push_back(i);
+    }
+    out_.front.clear();
+    for (const std::size_t row : front_of(rows)) out_.front.push_back(field[row]);
+    const auto before = [&](std::size_t a, std::size_t b) {
+        const SearchedDesign& x = out_.designs[a];
+        const SearchedDesign& y = out_.designs[b];
+        const bool x_races = x.fate == Fate::racing;
+        if (x_races != (y.fate == Fate::racing)) return x_races;
+        return q_.objective.better == Better::higher ? x.mean() > y.mean() : x.mean() < y.mean();
+    };
+    std::stable_sort(out_.best.begin(), out_.best.end(), before);
+}
+
+bool Searcher::race_on_flows() {
+    std::vector<std::size_t> field(
+        out_.best.begin(),
+        out_.best.begin() + std::min(static_cast<std::ptrdiff_t>(out_.best.size()),
+                                     static_cast<std::ptrdiff_t>(q_.finalists)));
+    std::sort(field.begin(), field.end());
+    static const std::atomic<bool> never{false};
+    parallel_for(field.size(), options_.threads, options_.cancelled ? *options_.cancelled : never,
+                 [&](std::size_t i) {
+                     SearchedDesign& design = out_.designs[field[i]];
+                     design.facts = facts_of(design, design.point, true);
+                 });
+    if (!go_on()) return false;
+    std::erase_if(field, [&](std::size_t i) { return !out_.designs[i].facts.problem.empty(); });
+    if (!tune(field, true)) return false;
+    out_.on_flows = true;
+    out_.finalists = field.size();
+    Stage stage(q_, options_, db_, run_);
+    if (!race(field, stage)) return false;
+    rank(field);
+    return true;
+}
+
+DesignSearch Searcher::run() {
+    out_.figures = figure_names(q_);
+    const auto stop = [&] {
+        out_.interrupted = true;
+        return std::move(out_);
+    };
+    if (!read_designs()) return stop();
+    begin_run();
+    check_limits(q_, out_.designs);
+    const std::vector<std::size_t> field = able();
+    if (!tune(field, false)) return stop();
+    bool over = false;
+    {
+        Stage stage(q_, options_, db_, run_);
+        over = race(field, stage);
+    }
+    rank(field);
+    const auto count = [&] {
+        std::int64_t most = 0;
+        std::int64_t ran = 0;
+        for (const std::size_t i : field) {
+            const auto n = static_cast<std::int64_t>(out_.designs[i].values.size());
+            most = std::max(most, n);
+            ran += n;
+        }
+        out_.replicas += ran;
+        out_.exhaustive += most * static_cast<std::int64_t>(field.size());
+    };
+    count();
+    out_.plans_tried = reader_.plans_tried();
+    if (!over) return stop();
+    check_outcome(q_, out_.designs, field);
+    if (q_.flows_last && !race_on_flows()) return stop();
+    db_.finish_run(run_, "complete", "", "");
+    db_.commit();
+    return std::move(out_);
+}
+
+}  // namespace
+
+DesignSearch search_designs(const DesignQuestion& question, const SearchOptions& options,
+                            ResultsDb& db) {
+    return Searcher(question, options, db).run();
+}
+
+}  // namespace railyard

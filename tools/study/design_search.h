@@ -1,0 +1,63 @@
+#pragma once
+// The search for the best design of a question's space: what each needs, which keep the limits, and a race
+// among these, cheap fidelity first. Points and replicas go to a database, as a sweep's do: stopped, the
+// same search goes on from there, and comes to the same end.
+
+#include <atomic>
+
+#include "tools/results/results_db.h"
+#include "tools/study/design_facts.h"
+#include "tools/study/design_question.h"
+#include "tools/study/design_race.h"
+
+namespace railyard {
+
+struct SearchedDesign {
+    DesignSpace::Point point;
+    std::string label;
+    DesignFacts facts;
+    std::string limit;  // that it breaks before anything runs; empty: none
+    Fate fate = Fate::waiting;
+    std::vector<double> values;  // the objective's figure, by replica
+    std::vector<bool> kept;
+    std::vector<double> spent;  // as DesignSearch::figures names them, means
+    std::string problem;        // why its replicas come to no end
+    std::int64_t stored = 0;    // its point in the database
+
+    bool ran() const { return !values.empty(); }
+    double mean() const { return summarise(values).mean; }
+    double kept_share() const;
+};
+
+struct DesignSearch {
+    std::vector<SearchedDesign> designs;  // of the space, in its order
+    std::vector<std::size_t> best;        // those that may win, best first; the leader leads
+    std::vector<std::size_t> front;       // of those that ran and keep the limits
+    std::vector<std::string> figures;     // "cost", "days", "power": what a front is of
+    std::size_t tuned = 0;                // settings of free axes that were tried
+    std::int64_t plans_tried = 0;
+    std::int64_t replicas = 0;    // that were looked at
+    std::int64_t exhaustive = 0;  // that all designs with as many as the last ones take
+    std::int64_t looks = 0;
+    double level = 0;           // of one comparison
+    bool on_flows = false;      // the last were raced on run.fidelity
+    std::size_t finalists = 0;  // those
+    bool interrupted = false;
+};
+
+struct SearchOptions {
+    unsigned threads = 1;
+    const std::atomic<bool>* cancelled = nullptr;
+    std::shared_ptr<WindowCache> windows;
+    // "84 designs in the race, best 31.2 MUSD", so many of so many points done.
+    std::function<void(const std::string& what, std::int64_t done, std::int64_t total)> progress;
+    std::function<std::string(double)> figure_text;  // of the objective
+};
+
+// Throws ScenarioError when no design can be the answer: each is impossible, or breaks a limit (which, and
+// which two contradict each other), or none keeps the deadline (the nearest, and what it would take), or all
+// have the same figure.
+DesignSearch search_designs(const DesignQuestion& question, const SearchOptions& options,
+                            ResultsDb& db);
+
+}  // namespace railyard

@@ -1,0 +1,52 @@
+#pragma once
+// The space of a question: axes whose values are settings of a scenario, some of them only beside certain
+// values of others, some free of charge.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/study/axis.h"
+
+namespace railyard {
+
+// One value of an axis.
+struct DesignValue {
+    std::string text;                   // as people read it
+    std::vector<std::string> settings;  // as --set takes them
+};
+
+// The axis is there only where another has one of these values.
+struct DesignCondition {
+    std::size_t axis = 0;  // an earlier one
+    std::vector<std::size_t> values;
+};
+
+struct DesignAxis {
+    std::string name;
+    bool free = false;  // it costs nothing: tuned for each design before designs are compared
+    std::vector<DesignCondition> when;
+    std::vector<DesignValue> values;
+};
+
+class DesignSpace {
+  public:
+    // The value of each axis; none: the axis is not there.
+    using Point = std::vector<std::optional<std::size_t>>;
+
+    std::vector<DesignAxis> axes;
+
+    // How many points axes that are not free make, and all of them; the last axis varies fastest.
+    double size_at_most() const;  // without conditions
+    std::vector<Point> designs() const;
+    // A design with each combination of the free axes, the first value of each first.
+    std::vector<Point> tunings(const Point& design) const;
+    std::vector<std::string> settings(const Point& point) const;
+    std::string label(const Point& point) const;  // "storage = weka, spares = 4"
+
+  private:
+    std::vector<Point> extended(const Point& base, bool free) const;
+    bool there(const DesignAxis& axis, const Point& point) const;
+};
+
+}  // namespace railyard
