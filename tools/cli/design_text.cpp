@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "tools/cli/terminal.h"
 #include "tools/program/json_text.h"
@@ -56,6 +57,8 @@ struct Teller {
     }
     std::string figure(double value) const { return figure_text(q.objective, value); }
 
+    // Labels by the first line of what is wrong with them.
+    std::map<std::string, std::vector<std::string>> impossible_designs() const;
     std::string verdict() const;
     DecisionSection best() const;
     DecisionSection next() const;
@@ -65,6 +68,16 @@ struct Teller {
     DecisionSection order(const Scenario& winner) const;
     DecisionSection seen() const;
 };
+
+std::map<std::string, std::vector<std::string>> Teller::impossible_designs() const {
+    std::map<std::string, std::vector<std::string>> out;
+    for (const SearchedDesign& d : search.designs) {
+        const std::string& problem = d.facts.problem.empty() ? d.problem : d.facts.problem;
+        if (problem.empty()) continue;
+        out[problem.substr(0, problem.find('\n'))].push_back(d.label);
+    }
+    return out;
+}
 
 std::string Teller::verdict() const {
     const SearchedDesign& first = design(0);
@@ -102,7 +115,12 @@ DecisionSection Teller::best() const {
         out.notes.push_back(fmt::format(
             "nine in ten: {} worlds, each a draw of {} estimates and prices and of luck, with the "
             "error that the models make of published steps (+- {:.0f} %)",
-            answer.worlds, answer.inputs, 100 * answer.designs[0].model_error));
+            q.worlds, answer.inputs, 100 * answer.designs[0].model_error));
+        if (answer.worlds < static_cast<std::size_t>(q.worlds)) {
+            out.notes.push_back(fmt::format(
+                "in {} of these worlds all of the designs are possible: regret is over these",
+                answer.worlds));
+        }
     }
     return out;
 }
@@ -140,6 +158,7 @@ DecisionSection Teller::front() const {
     std::stable_sort(rows.begin(), rows.end(), [&](std::size_t a, std::size_t b) {
         return search.designs[a].spent < search.designs[b].spent;
     });
+    out.notes.emplace_back("means over the replicas that each design has");
     constexpr std::size_t rows_max = 12;
     for (const std::size_t i : rows) {
         if (out.table.rows.size() == rows_max) break;
@@ -271,6 +290,11 @@ DecisionSection Teller::seen() const {
                     100 * static_cast<double>(search.replicas) /
                         static_cast<double>(std::max<std::int64_t>(1, search.exhaustive)),
                     100 * q.chance, search.level, search.looks));
+    for (const auto& [problem, which] : impossible_designs()) {
+        out.notes.push_back(fmt::format(
+            "impossible: {}{}: {}", which[0],
+            which.size() > 1 ? fmt::format(" and {} more", which.size() - 1) : "", problem));
+    }
     if (search.on_flows) {
         out.sentences.push_back(
             fmt::format("All were raced on an ideal network, the best {} again on the scenario's "

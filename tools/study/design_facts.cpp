@@ -52,14 +52,27 @@ Scenario DesignReader::scenario(const std::vector<std::string>& settings) const 
     return load_scenario(text_, file_, changes);
 }
 
+namespace {
+
+void erase(Value& table, std::initializer_list<std::string_view> keys) {
+    std::erase_if(table.members,
+                  [&](const Member& m) { return std::ranges::find(keys, m.key) != keys.end(); });
+}
+
+}  // namespace
+
+std::string DesignReader::facts_key(const std::vector<std::string>& settings) const {
+    Document document = document_with(text_, file_, settings);
+    erase(document.root, {"title", "design", "failures", "inject"});
+    Value* job = document.root.find("job");
+    Value* checkpoint = job != nullptr ? job->find("checkpoint") : nullptr;
+    if (checkpoint != nullptr) erase(*checkpoint, {"interval"});
+    return to_toml(document.root);
+}
+
 // All of the scenario that a step on an ideal network can hang on.
 std::string DesignReader::plan_key(const std::vector<std::string>& settings) const {
     Document document = document_with(text_, file_, settings);
-    const auto erase = [](Value& table, std::initializer_list<std::string_view> keys) {
-        std::erase_if(table.members, [&](const Member& m) {
-            return std::ranges::find(keys, m.key) != keys.end();
-        });
-    };
     erase(document.root, {"title", "run", "storage", "object_store", "failures", "inject", "cost",
                           "window", "design"});
     Value* job = document.root.find("job");
@@ -182,7 +195,7 @@ void add_bounds(const Scenario& s, DesignFacts& out) {
 
 }  // namespace
 
-DesignFacts DesignReader::facts_of(std::vector<std::string> settings) const {
+DesignFacts DesignReader::read_facts(const std::vector<std::string>& settings) const {
     DesignFacts out;
     try {
         const Scenario s = scenario(settings);
@@ -194,10 +207,37 @@ DesignFacts DesignReader::facts_of(std::vector<std::string> settings) const {
         out.draws = s.draws.size();
         add_hardware(s, out);
         add_bounds(s, out);
-        out.settings = std::move(settings);
     } catch (const ScenarioError& error) {
         out.problem = error.what();
     }
+    return out;
+}
+
+DesignFacts DesignReader::facts_of(std::vector<std::string> settings) {
+    DesignFacts out;
+    std::string key;
+    try {
+        key = facts_key(settings);
+    } catch (const ScenarioError& error) {
+        out.problem = error.what();
+        return out;
+    }
+    bool known = false;
+    {
+        const std::lock_guard lock(mutex_);
+        const auto found = facts_.find(key);
+        known = found != facts_.end();
+        if (known) out = found->second;
+    }
+    if (!known) {
+        out = read_facts(settings);
+        // What is wrong with one of them may be its own.
+        if (out.problem.empty()) {
+            const std::lock_guard lock(mutex_);
+            facts_.emplace(std::move(key), out);
+        }
+    }
+    if (out.problem.empty()) out.settings = std::move(settings);
     return out;
 }
 

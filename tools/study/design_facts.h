@@ -35,8 +35,9 @@ class DesignReader {
     // `settings` without a plan's; one is found where plans are searched, once for all designs on which the
     // same job runs on the same nodes.
     DesignFacts read(std::vector<std::string> settings);
-    // With a plan already.
-    DesignFacts facts_of(std::vector<std::string> settings) const;
+    // With a plan already. What fails and how often the job saves changes none of the facts: they are read once
+    // for all designs that differ in that alone, and what is wrong with one of these shows when it is run.
+    DesignFacts facts_of(std::vector<std::string> settings);
     Scenario scenario(const std::vector<std::string>& settings) const;
 
     std::int64_t plans_tried() const { return plans_tried_; }
@@ -48,6 +49,8 @@ class DesignReader {
         std::int64_t tried = 0;
     };
     std::string plan_key(const std::vector<std::string>& settings) const;
+    std::string facts_key(const std::vector<std::string>& settings) const;
+    DesignFacts read_facts(const std::vector<std::string>& settings) const;
     Planned plan_of(const std::vector<std::string>& settings) const;
 
     std::string text_;
@@ -56,6 +59,7 @@ class DesignReader {
     std::shared_ptr<WindowCache> windows_;
     std::mutex mutex_;  // of what is below
     std::map<std::string, std::shared_ptr<Planned>> plans_;
+    std::map<std::string, DesignFacts> facts_;
     std::int64_t plans_tried_ = 0;
 };
 

@@ -67,13 +67,16 @@ std::optional<std::string> help_for_unknown_key(const std::string& key) {
         for (const SchemaRow& row : scenario_schema()) paths.push_back(row.path);
         return paths;
     }();
+    // What is below is somebody's own names.
+    constexpr std::string_view open_tables[] = {"override.", "cost.price."};
     const std::string plain = without_indices(key);
     const auto is_it = [&](const std::string& path) {
         return path == plain ||
                path.starts_with(plain + ".");  // a table takes { ... } as its value
     };
     const bool in_entry =
-        key.starts_with("override.") ||
+        std::ranges::any_of(open_tables,
+                            [&](std::string_view table) { return key.starts_with(table); }) ||
         std::any_of(open_kinds().begin(), open_kinds().end(), [&](const OpenKind& kind) {
             return key.starts_with(fmt::format("{}.", kind.section));
         });
