@@ -35,8 +35,9 @@ class DesignReader {
     // `settings` without a plan's; one is found where plans are searched, once for all designs on which the
     // same job runs on the same nodes.
     DesignFacts read(std::vector<std::string> settings);
-    // With a plan already. What fails and how often the job saves changes none of the facts: they are read once
-    // for all designs that differ in that alone, and what is wrong with one of these shows when it is run.
+    // With a plan already. What fails and how often the job saves changes none of the facts: they are read
+    // once for all designs that differ in that alone, and what is wrong with one of these shows when it is
+    // run.
     DesignFacts facts_of(std::vector<std::string> settings);
     Scenario scenario(const std::vector<std::string>& settings) const;
 
