@@ -120,6 +120,8 @@ int cmd_design(const std::vector<std::string>& arguments) {
     try {
         search = search_designs(question, options, db);
         if (!search.interrupted) answer = answer_question(question, search, options);
+    } catch (const Interrupted&) {  // while a scenario was read
+        search.interrupted = true;
     } catch (const DatabaseError& error) {
         fmt::print(stderr,
                    "{}\n    the search has stopped: mend that, and the same command goes on from "
