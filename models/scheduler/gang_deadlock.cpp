@@ -10,6 +10,7 @@
 namespace railyard {
 
 std::vector<JobIndex> deadlocked(const Fleet& fleet, const std::set<JobIndex>& lacking) {
+    if (lacking.empty()) return {};
     std::vector<JobIndex> stuck;
     FreeGpus free = all_gpus(fleet.cluster());
     for (const JobIndex job : lacking) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "sim/check.h"
 
@@ -55,7 +56,8 @@ void KubePods::set_flavor(JobIndex job, std::uint32_t flavor) {
 // Its next pod waits in the queue, or for the instant at which it will be made.
 void KubePods::list_next(JobIndex job) {
     if (gangs_[job].waiting == 0) return;
-    waiting_.insert(job);
+    gangs_[job].listed = true;
+    if (!fleet_.status(job).held.empty()) holding_.insert(job);
     const Entry next = entry(job);
     if (next.since > fleet_.now()) {
         later_.emplace(next.since, job);
@@ -66,7 +68,8 @@ void KubePods::list_next(JobIndex job) {
 }
 
 void KubePods::unlist(JobIndex job) {
-    if (waiting_.erase(job) == 0) return;
+    if (!std::exchange(gangs_[job].listed, false)) return;
+    holding_.erase(job);
     const Entry next = entry(job);
     if (later_.erase({next.since, job}) > 0) return;
     for (auto& [pod, queue] : queues_) {  // its class follows from what it held when it was listed

@@ -23,7 +23,8 @@ class KubePods {
     bool bind();  // as many as there are nodes for now; false: none
 
     JobIndex first(std::uint32_t partition) const;  // whose pod comes next; or no_fleet_job
-    const std::set<JobIndex>& waiting() const { return waiting_; }
+    // Jobs with some of their pods bound, and others that wait.
+    const std::set<JobIndex>& holding() const { return holding_; }
 
   private:
     struct Batch {
@@ -35,6 +36,7 @@ class KubePods {
         std::vector<Batch> batches{};
         std::uint32_t flavor = any_flavor;
         std::int64_t waiting = 0;  // pods in `batches` that are not bound
+        bool listed = false;       // its next pod is in queues_ or in later_
     };
     struct Entry {
         std::int64_t priority = 0;
@@ -70,7 +72,7 @@ class KubePods {
     std::vector<Gang> gangs_;  // by job
     std::map<PodClass, std::set<Entry>> queues_;
     std::set<std::pair<Instant, JobIndex>> later_;  // next pods that are not there yet
-    std::set<JobIndex> waiting_;
+    std::set<JobIndex> holding_;
 };
 
 }  // namespace railyard

@@ -35,18 +35,14 @@ void KubeScheduler::evict_what_is_due() {
 }
 
 std::string KubeScheduler::stuck() const {
-    return describe_deadlock(fleet_, deadlocked(fleet_, pods_.waiting()));
+    return describe_deadlock(fleet_, deadlocked(fleet_, pods_.holding()));
 }
 
-JobIndex first_waiting(const Fleet& fleet, const std::vector<std::set<WaitingJob>>& queues,
-                       std::uint32_t partition) {
+JobIndex first_waiting(const std::vector<WaitingQueue>& queues, std::uint32_t partition) {
     const WaitingJob* best = nullptr;
-    for (const std::set<WaitingJob>& queue : queues) {
-        for (const WaitingJob& waiting : queue) {
-            if (fleet.job(waiting.job).partition != partition) continue;
-            if (best == nullptr || waiting < *best) best = &waiting;
-            break;
-        }
+    for (const WaitingQueue& queue : queues) {
+        const WaitingJob* first = queue.first(partition);
+        if (first != nullptr && (best == nullptr || *first < *best)) best = first;
     }
     return best == nullptr ? no_fleet_job : best->job;
 }

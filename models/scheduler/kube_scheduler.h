@@ -4,6 +4,7 @@
 #include <map>
 
 #include "models/scheduler/kube_pods.h"
+#include "models/scheduler/waiting_queue.h"
 
 namespace railyard {
 
@@ -12,7 +13,7 @@ class KubeScheduler : public FleetScheduler {
     explicit KubeScheduler(Fleet& fleet) : fleet_(fleet), spec_(fleet.spec().kube), pods_(fleet) {}
 
     std::optional<std::string> never(JobIndex job) const override {
-        return never_fits(fleet_, job);
+        return never_fits(fleet_, job, fitting_);
     }
     Duration heartbeat() const override { return spec_.not_ready_after; }
     void leaving(JobIndex job) override { pods_.remove(job); }  // none is made anew, or bound
@@ -31,24 +32,10 @@ class KubeScheduler : public FleetScheduler {
     Fleet& fleet_;
     const KubeSpec& spec_;
     KubePods pods_;
+    mutable FittingShapes fitting_;
 
   private:
     std::map<NodeIndex, Instant> evictions_;  // when
 };
-
-// Jobs that wait as a whole: the highest priority first, then the oldest.
-struct WaitingJob {
-    std::int64_t priority = 0;
-    Instant since{};
-    JobIndex job = no_fleet_job;
-    bool operator<(const WaitingJob& other) const {
-        return std::tuple(-priority, since, job) <
-               std::tuple(-other.priority, other.since, other.job);
-    }
-};
-
-// The first of several queues that wants GPUs of a partition.
-JobIndex first_waiting(const Fleet& fleet, const std::vector<std::set<WaitingJob>>& queues,
-                       std::uint32_t partition);
 
 }  // namespace railyard

@@ -29,7 +29,7 @@ class Kubernetes : public KubeScheduler {
   private:
     void evicted(JobIndex job, NodeIndex node) override { retries_.evicted(job, node); }
     void note_deadlocks() {
-        for (const JobIndex job : deadlocked(fleet_, pods_.waiting())) {
+        for (const JobIndex job : deadlocked(fleet_, pods_.holding())) {
             if (in_deadlock_.insert(job).second) fleet_.note("deadlock", job, no_node);
         }
     }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "models/scheduler/kube_scheduler.h"
@@ -34,7 +35,7 @@ class Kueue : public KubeScheduler {
     void schedule() override;
     JobIndex first(std::uint32_t partition) const override {
         const JobIndex admitted = pods_.first(partition);
-        return admitted != no_fleet_job ? admitted : first_waiting(fleet_, waiting_, partition);
+        return admitted != no_fleet_job ? admitted : first_waiting(waiting_, partition);
     }
 
   private:
@@ -47,6 +48,23 @@ class Kueue : public KubeScheduler {
     const KubeJobKind& kind(JobIndex job) const {
         return fleet_.spec().kinds[fleet_.job(job).kind].kube;
     }
+    // Admitted workloads that others may or may not displace alike.
+    struct Group {
+        std::uint32_t queue = 0;
+        std::uint32_t flavor = 0;
+        std::size_t device = 0;
+        std::int64_t priority = 0;
+        auto operator<=>(const Group&) const = default;
+    };
+    Group group(JobIndex admitted) const {
+        return {fleet_.job(admitted).queue, workloads_[admitted].flavor, device_of(admitted),
+                priority(admitted)};
+    }
+    // What a workload that can be admitted gets.
+    struct Admission {
+        std::uint32_t flavor = 0;
+        Allocation nodes{};
+    };
     bool placed_by_kueue(JobIndex job) const { return kind(job).topology != TopologyRequest::none; }
     WaitingJob waiting(JobIndex job) const {
         return {priority(job), fleet_.status(job).eligible, job};
@@ -75,35 +93,52 @@ class Kueue : public KubeScheduler {
         return rules_.wait_for_pods_ready && rules_.block_admission && !late_.empty();
     }
     void admit_all();
-    bool comes_before(const WaitingJob& a, const WaitingJob& b) const;
-    bool try_admit(JobIndex job);
-    void admit(JobIndex job, std::uint32_t flavor, const Allocation& nodes);
-    bool make_room(JobIndex job);
+    bool borrows(JobIndex job) const;
+    // A queue's place in a round: its next workload, and what the queue comes up with.
+    struct Turn {
+        JobIndex job = no_fleet_job;
+        bool borrows = false;
+        WaitingJob last{};
+        bool operator<(const Turn& other) const {
+            return borrows != other.borrows ? !borrows : last < other.last;
+        }
+    };
+    std::optional<Turn> turn_of(std::uint32_t queue) const;
+    void pass_before(std::uint32_t queue, const Turn& turn);
+    bool could_hold(JobIndex job, std::uint32_t flavor) const;
+    std::optional<Admission> find(JobIndex job) const;
+    void admit(JobIndex job, const Admission& admission);
+    std::vector<JobIndex> room_for(JobIndex job);
+    bool may_have_room(JobIndex job, std::uint32_t flavor);
+    void make_room(JobIndex job, const std::vector<JobIndex>& leaving);
     std::vector<JobIndex> victims(JobIndex job, std::uint32_t flavor);
     bool places(JobIndex job, std::uint32_t flavor, const std::vector<JobIndex>& leaving) const;
-    bool may_displace(JobIndex job, JobIndex victim, std::uint32_t flavor) const;
+    bool may_displace(JobIndex job, const Group& victim, std::uint32_t flavor) const;
 
     const KueueSpec& rules_;
     KueueQuotas quotas_;
     PodRetries retries_;
-    std::vector<std::set<WaitingJob>> waiting_;  // by queue
-    std::vector<Workload> workloads_;            // by job
+    std::vector<WaitingQueue> waiting_;  // by queue
+    std::vector<Workload> workloads_;    // by job
     std::set<JobIndex> admitted_;
+    std::map<Group, std::int64_t> admitted_gpus_;
+    std::vector<std::optional<WaitingJob>> from_;  // by queue: those before have had their turn
+    std::uint64_t round_ = 0;  // within it a request that is refused once is refused
+    bool admitting_ = false;
+    std::vector<JobIndex> back_;  // since admission began: they wait for the next time
+    using Shape = std::tuple<PodShape, std::uint32_t, TopologyRequest, TopologyLevel>;
+    mutable std::map<Shape, bool> could_hold_;
     std::map<JobIndex, Instant> late_;  // admitted and not whole: evicted then
 };
 
 std::optional<std::string> Kueue::never(JobIndex index) const {
-    if (auto why = never_fits(fleet_, index)) return why;
+    if (auto why = KubeScheduler::never(index)) return why;
     const FleetJob& job = fleet_.job(index);
-    const FreeGpus empty = all_gpus(fleet_.cluster(), device_of(index));
     std::int64_t most = 0;
     for (std::uint32_t f = 0; f < flavors(); ++f) {
         const std::int64_t quota = quotas_.most(job.queue, resource(index, f));
         most = std::max(most, quota);
-        if (quota >= job.gpus &&
-            place_in_topology(fleet_.cluster(), request(index, f), empty, kind(index))) {
-            return std::nullopt;
-        }
+        if (quota >= job.gpus && could_hold(index, f)) return std::nullopt;
     }
     const std::string& slice = fleet_.cluster().slice_of(device_of(index));
     if (most < job.gpus) {
@@ -120,15 +155,21 @@ std::optional<std::string> Kueue::never(JobIndex index) const {
 
 void Kueue::submitted(JobIndex job) {
     if (workloads_.size() <= job) workloads_.resize(job + std::size_t{1});
-    waiting_[fleet_.job(job).queue].insert(waiting(job));
+    if (admitting_) {
+        back_.push_back(job);
+    } else {
+        waiting_[fleet_.job(job).queue].add(fleet_.job(job), waiting(job));
+    }
 }
 
 void Kueue::released(JobIndex job) {
     retries_.released(job);
-    waiting_[fleet_.job(job).queue].erase(waiting(job));
+    waiting_[fleet_.job(job).queue].remove(fleet_.job(job), waiting(job));
+    std::erase(back_, job);
     late_.erase(job);
     if (admitted_.erase(job) == 0) return;
     workloads_[job].replaced = false;
+    admitted_gpus_[group(job)] -= fleet_.job(job).gpus;
     quotas_.use(fleet_.job(job).queue, resource(job, workloads_[job].flavor),
                 -fleet_.job(job).gpus);
 }
@@ -241,75 +282,140 @@ void Kueue::schedule() {
     admit_all();
 }
 
-bool Kueue::comes_before(const WaitingJob& a, const WaitingJob& b) const {
-    const auto borrows = [this](const WaitingJob& w) {
-        const FleetJob& job = fleet_.job(w.job);
-        for (std::uint32_t f = 0; f < flavors(); ++f) {
-            if (!quotas_.borrows(job.queue, resource(w.job, f), job.gpus)) return false;
+bool Kueue::borrows(JobIndex index) const {
+    const FleetJob& job = fleet_.job(index);
+    for (std::uint32_t f = 0; f < flavors(); ++f) {
+        if (!quotas_.borrows(job.queue, resource(index, f), job.gpus)) return false;
+    }
+    return true;
+}
+
+// Its first workload that is not refused; those before it come first all the same, so the queue has to wait
+// until it is the turn of the last of all these.
+std::optional<Kueue::Turn> Kueue::turn_of(std::uint32_t queue) const {
+    const WaitingJob* next = waiting_[queue].next(from_[queue], round_);
+    if (next == nullptr) return std::nullopt;
+    Turn turn{next->job, false, *next};
+    if (waiting_.size() == 1) return turn;
+    turn.borrows = borrows(next->job);
+    if (turn.borrows) return turn;
+    for (const auto& [request, alike] : waiting_[queue].alike()) {
+        if (!borrows(alike.jobs.begin()->job)) continue;
+        auto last = alike.jobs.lower_bound(*next);
+        if (last == alike.jobs.begin()) continue;
+        --last;
+        if (from_[queue] && *last < *from_[queue]) continue;
+        if (!turn.borrows || turn.last < *last) turn.last = *last;
+        turn.borrows = true;
+    }
+    return turn;
+}
+
+// What the queue has before the first workload that comes after that turn has had its own.
+void Kueue::pass_before(std::uint32_t queue, const Turn& turn) {
+    const WaitingJob* first = nullptr;
+    for (const auto& [request, alike] : waiting_[queue].alike()) {
+        auto at = from_[queue] ? alike.jobs.lower_bound(*from_[queue]) : alike.jobs.begin();
+        const bool later = borrows(alike.jobs.begin()->job);
+        if (!later && turn.borrows) continue;
+        if (later == turn.borrows && at != alike.jobs.end() && *at < turn.last) {
+            at = alike.jobs.upper_bound(turn.last);
         }
-        return true;
-    };
-    const bool of_a = borrows(a);
-    return of_a != borrows(b) ? !of_a : a < b;
+        if (at != alike.jobs.end() && (first == nullptr || *at < *first)) first = &*at;
+    }
+    if (first != nullptr) {
+        from_[queue] = *first;
+    } else {
+        from_[queue] = {std::numeric_limits<std::int64_t>::lowest() + 1, Instant::max()};
+    }
 }
 
 // Of the queues' next workloads one that needn't borrow comes first, then the highest priority, then the
 // oldest. One that can't be admitted keeps nobody else waiting (BestEffortFIFO).
 void Kueue::admit_all() {
-    std::vector<std::vector<WaitingJob>> heads;  // the next one last
-    for (const auto& queue : waiting_) heads.emplace_back(queue.rbegin(), queue.rend());
+    from_.assign(waiting_.size(), std::nullopt);
+    ++round_;
+    admitting_ = true;
     bool room_made = false;
     while (!blocked()) {
-        std::vector<WaitingJob>* best = nullptr;
-        for (std::vector<WaitingJob>& queue : heads) {
-            if (queue.empty()) continue;
-            if (best == nullptr || comes_before(queue.back(), best->back())) best = &queue;
+        std::optional<Turn> best;
+        for (std::uint32_t q = 0; q < waiting_.size(); ++q) {
+            const auto turn = turn_of(q);
+            if (turn && (!best || *turn < *best)) best = turn;
         }
-        if (best == nullptr) return;
-        const JobIndex job = best->back().job;
-        best->pop_back();
-        bool admitted = try_admit(job);
-        if (!admitted && !room_made) {
-            room_made = make_room(job);
-            admitted = room_made && try_admit(job);  // unless the others take their time to leave
+        if (!best) break;
+        const JobIndex job = best->job;
+        const std::uint32_t queue = fleet_.job(job).queue;
+        auto found = find(job);
+        std::vector<JobIndex> leaving;
+        if (!found && !room_made) leaving = room_for(job);
+        if (!found && leaving.empty()) {
+            waiting_[queue].refuse(fleet_.job(job), round_);
+            continue;
         }
-        if (!admitted) continue;
+        for (std::uint32_t q = 0; q < waiting_.size(); ++q) {
+            if (q != queue) pass_before(q, *best);
+        }
+        from_[queue] = WaitingQueue::after(waiting(job));
+        ++round_;
+        if (!found) {
+            make_room(job, leaving);
+            room_made = true;
+            found = find(job);  // unless the others take their time to leave
+        }
+        if (!found) continue;
+        admit(job, *found);
         pods_.bind();
         note_whole();
     }
+    admitting_ = false;
+    for (const JobIndex job : std::exchange(back_, {})) submitted(job);
 }
 
-bool Kueue::try_admit(JobIndex index) {
+// Whether a flavour could ever hold it, with nobody else there.
+bool Kueue::could_hold(JobIndex index, std::uint32_t flavor) const {
+    const FleetJob& job = fleet_.job(index);
+    const PodShape shape{fleet_.spec().pool(job), job.gpus, job.gpus_per_pod};
+    const Shape key(shape, flavor, kind(index).topology, kind(index).topology_level);
+    const auto [known, is_new] = could_hold_.try_emplace(key, false);
+    if (is_new) {
+        known->second = place_in_topology(fleet_.cluster(), request(index, flavor),
+                                          all_gpus(fleet_.cluster(), device_of(index)), kind(index))
+                            .has_value();
+    }
+    return known->second;
+}
+
+std::optional<Kueue::Admission> Kueue::find(JobIndex index) const {
     const FleetJob& job = fleet_.job(index);
     const FleetCluster& cluster = fleet_.cluster();
     for (std::uint32_t f = 0; f < flavors(); ++f) {
         if (!quotas_.fits(job.queue, resource(index, f), job.gpus)) continue;
+        if (!placed_by_kueue(index)) {
+            if (could_hold(index, f)) return Admission{f};
+            continue;
+        }
         const PodRequest pods = request(index, f);
-        const bool placed = placed_by_kueue(index);
-        if (placed && cluster.free_gpus(pods.pool) < job.gpus) continue;
-        // Without a topology request only whether the flavour could ever hold it.
-        const std::size_t device = device_of(index);
-        const auto nodes = place_in_topology(
-            cluster, pods, placed ? free_gpus(cluster, device) : all_gpus(cluster, device),
-            kind(index));
-        if (!nodes) continue;
-        admit(index, f, *nodes);
-        return true;
+        if (!may_place(cluster, pods)) continue;
+        auto nodes =
+            place_in_topology(cluster, pods, free_gpus(cluster, device_of(index)), kind(index));
+        if (nodes) return Admission{f, std::move(*nodes)};
     }
-    return false;
+    return std::nullopt;
 }
 
-void Kueue::admit(JobIndex job, std::uint32_t flavor, const Allocation& nodes) {
-    waiting_[fleet_.job(job).queue].erase(waiting(job));
-    quotas_.use(fleet_.job(job).queue, resource(job, flavor), fleet_.job(job).gpus);
+void Kueue::admit(JobIndex job, const Admission& admission) {
+    waiting_[fleet_.job(job).queue].remove(fleet_.job(job), waiting(job));
+    quotas_.use(fleet_.job(job).queue, resource(job, admission.flavor), fleet_.job(job).gpus);
     admitted_.insert(job);
-    workloads_[job].flavor = flavor;
+    workloads_[job].flavor = admission.flavor;
     workloads_[job].admitted = fleet_.now();
+    admitted_gpus_[group(job)] += fleet_.job(job).gpus;
     fleet_.note("admitted", job, no_node);
     if (placed_by_kueue(job)) {
-        fleet_.bind(job, nodes);
+        fleet_.bind(job, admission.nodes);
     } else {
-        pods_.set_flavor(job, flavor);
+        pods_.set_flavor(job, admission.flavor);
         pods_.create(job, fleet_.now());
     }
     not_whole(job, rules_.ready_timeout);
@@ -317,10 +423,10 @@ void Kueue::admit(JobIndex job, std::uint32_t flavor, const Allocation& nodes) {
 
 // ---- preemption ----
 
-bool Kueue::may_displace(JobIndex job, JobIndex victim, std::uint32_t flavor) const {
+bool Kueue::may_displace(JobIndex job, const Group& victim, std::uint32_t flavor) const {
     const std::uint32_t queue = fleet_.job(job).queue;
-    const std::uint32_t theirs = fleet_.job(victim).queue;
-    const bool same = workloads_[victim].flavor == flavor && device_of(victim) == device_of(job);
+    const std::uint32_t theirs = victim.queue;
+    const bool same = victim.flavor == flavor && victim.device == device_of(job);
     if (!same || !quotas_.lends(queue, theirs)) return false;
     const bool own = theirs == queue;
     // Others' only while they have more than their own, and for no more than is this queue's own.
@@ -330,7 +436,7 @@ bool Kueue::may_displace(JobIndex job, JobIndex victim, std::uint32_t flavor) co
     }
     const KueuePreemption rule = own ? rules_.within_queue : rules_.reclaim_within_cohort;
     return rule == KueuePreemption::any ||
-           (rule == KueuePreemption::lower_priority && priority(victim) < priority(job));
+           (rule == KueuePreemption::lower_priority && victim.priority < priority(job));
 }
 
 // Whether a topology request could be met once these, of the same resource, have left; without one that is
@@ -362,7 +468,7 @@ std::vector<JobIndex> Kueue::victims(JobIndex index, std::uint32_t flavor) {
     std::vector<JobIndex> out;
     for (const JobIndex victim : order) {
         if (quotas_.fits(job.queue, resource(index, flavor), job.gpus)) break;
-        if (!may_displace(index, victim, flavor)) continue;
+        if (!may_displace(index, group(victim), flavor)) continue;
         quotas_.use(fleet_.job(victim).queue, resource(index, flavor), -fleet_.job(victim).gpus);
         out.push_back(victim);
     }
@@ -374,21 +480,41 @@ std::vector<JobIndex> Kueue::victims(JobIndex index, std::uint32_t flavor) {
     return enough ? out : std::vector<JobIndex>{};
 }
 
-bool Kueue::make_room(JobIndex index) {
-    for (const JobIndex other : admitted_) {
-        if (fleet_.status(other).phase == FleetPhase::completing)
-            return false;  // room is being made
+// False if all that it may displace would not be enough, or nothing of it is needed.
+bool Kueue::may_have_room(JobIndex index, std::uint32_t flavor) {
+    const FleetJob& job = fleet_.job(index);
+    const FlavorResource wanted = resource(index, flavor);
+    if (quotas_.fits(job.queue, wanted, job.gpus)) return false;
+    std::vector<std::pair<std::uint32_t, std::int64_t>> gone;
+    for (const auto& [group, gpus] : admitted_gpus_) {
+        if (gpus > 0 && may_displace(index, group, flavor)) gone.emplace_back(group.queue, gpus);
     }
+    for (const auto& [queue, gpus] : gone) quotas_.use(queue, wanted, -gpus);
+    const bool enough = quotas_.fits(job.queue, wanted, job.gpus);
+    for (const auto& [queue, gpus] : gone) quotas_.use(queue, wanted, gpus);
+    return enough;
+}
+
+// Who leaves for it, of the first flavour that can be had so.
+std::vector<JobIndex> Kueue::room_for(JobIndex index) {
     for (std::uint32_t f = 0; f < flavors(); ++f) {
-        const std::vector<JobIndex> chosen = victims(index, f);
-        for (const JobIndex victim : chosen) {
-            const bool own = fleet_.job(victim).queue == fleet_.job(index).queue;
-            fleet_.note(own ? "preempted" : "reclaimed", victim, no_node);
-            fleet_.requeue(victim, fleet_.now(), JobEnd::preempted);
+        if (!may_have_room(index, f)) continue;
+        for (const JobIndex other : admitted_) {
+            if (fleet_.status(other).phase == FleetPhase::completing)
+                return {};  // it is being made
         }
-        if (!chosen.empty()) return true;
+        std::vector<JobIndex> chosen = victims(index, f);
+        if (!chosen.empty()) return chosen;
     }
-    return false;
+    return {};
+}
+
+void Kueue::make_room(JobIndex index, const std::vector<JobIndex>& leaving) {
+    for (const JobIndex victim : leaving) {
+        const bool own = fleet_.job(victim).queue == fleet_.job(index).queue;
+        fleet_.note(own ? "preempted" : "reclaimed", victim, no_node);
+        fleet_.requeue(victim, fleet_.now(), JobEnd::preempted);
+    }
 }
 
 }  // namespace

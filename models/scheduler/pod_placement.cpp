@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <queue>
-#include <tuple>
+#include <bit>
+#include <functional>
+#include <map>
 
 namespace railyard {
 
@@ -22,66 +23,155 @@ PodRequest missing_pods(const Fleet& fleet, JobIndex index) {
             .rest = gpus % job.gpus_per_pod};
 }
 
+std::int64_t pods_with(const FleetCluster& cluster, std::uint32_t pool, std::int64_t size) {
+    const NodeSet& members = cluster.members(pool);
+    const std::size_t device = cluster.device_of(pool);
+    std::int64_t sum = 0;
+    for (std::int64_t free = size; free <= cluster.device_max(device); ++free) {
+        const NodeSet& nodes = cluster.with_free(free, device);
+        std::int64_t count = 0;
+        for (std::size_t w = 0; w < nodes.words(); ++w) {
+            count += std::popcount(nodes.word(w) & members.word(w));
+        }
+        sum += count * (free / size);
+    }
+    return sum;
+}
+
+bool may_place(const FleetCluster& cluster, const PodRequest& request) {
+    return cluster.free_gpus(request.pool) >= request.gpus() &&
+           (request.pods == 0 || pods_with(cluster, request.pool, request.size) >= request.pods) &&
+           (request.rest == 0 || cluster.nodes_with(request.pool, request.rest) > 0);
+}
+
 FreeGpus free_gpus(const FleetCluster& cluster, std::size_t device) {
-    FreeGpus out;
-    for (NodeIndex n = 0; n < cluster.nodes().size(); ++n) {
-        out.push_back(cluster.node(n).state == NodeState::up ? cluster.free(n, device) : 0);
+    FreeGpus out(cluster.nodes().size());
+    for (NodeIndex n = 0; n < out.size(); ++n) {
+        out[n] = cluster.node(n).state == NodeState::up ? cluster.free(n, device) : 0;
     }
     return out;
 }
 
 FreeGpus all_gpus(const FleetCluster& cluster, std::size_t device) {
-    FreeGpus out;
-    for (NodeIndex n = 0; n < cluster.nodes().size(); ++n) {
-        out.push_back(cluster.capacity(n, device));
-    }
+    FreeGpus out(cluster.nodes().size());
+    for (NodeIndex n = 0; n < out.size(); ++n) out[n] = cluster.capacity(n, device);
     return out;
 }
+
+namespace {
+
+// Nodes for pods of one size: the one that scores best comes first, of those that score alike the first.
+class BestNodes {
+  public:
+    BestNodes(std::size_t nodes, PodScoring scoring) : nodes_(nodes), scoring_(scoring) {}
+
+    // A node that has so many, and of these so many free with a pod more.
+    void offer(NodeIndex node, std::int64_t has, std::int64_t free_then) {
+        Alike& alike = alike_of(has, free_then);
+        alike.nodes.add(node);
+        alike.first_word = std::min(alike.first_word, std::size_t{node / 64});
+        ++alike.count;
+    }
+    NodeIndex take() {
+        for (auto& [score, alike] : by_score_) {
+            if (alike.count == 0) continue;
+            while (alike.nodes.word(alike.first_word) == 0) ++alike.first_word;
+            const std::size_t w = alike.first_word;
+            const auto bit = static_cast<std::size_t>(std::countr_zero(alike.nodes.word(w)));
+            const auto node = static_cast<NodeIndex>(w * 64 + bit);
+            alike.nodes.remove(node);
+            --alike.count;
+            return node;
+        }
+        return no_node;
+    }
+
+  private:
+    struct Alike {
+        NodeSet nodes;
+        std::size_t first_word = 0;  // none before has any
+        std::int64_t count = 0;
+    };
+    Alike& alike_of(std::int64_t has, std::int64_t free_then) {
+        if (has != has_) {
+            has_ = has;
+            known_.assign(static_cast<std::size_t>(has) + 1, nullptr);
+        }
+        Alike*& known = known_[static_cast<std::size_t>(free_then)];
+        if (known == nullptr) {
+            const std::int64_t score = pod_score(has, free_then, scoring_);
+            known = &by_score_.try_emplace(score, Alike{NodeSet(nodes_)}).first->second;
+        }
+        return *known;
+    }
+
+    std::size_t nodes_;
+    PodScoring scoring_;
+    std::map<std::int64_t, Alike, std::greater<>> by_score_;
+    std::int64_t has_ = 0;         // nodes that are offered next mostly have as many
+    std::vector<Alike*> known_{};  // of these, by free_then
+};
+
+}  // namespace
 
 std::optional<Allocation> place_pods(const FleetCluster& cluster, const PodRequest& request,
                                      const FreeGpus& free, const NodeSet& allowed,
                                      PodScoring scoring) {
-    struct Candidate {
-        std::int64_t score = 0;
-        NodeIndex node = no_node;
-        bool operator<(const Candidate& other) const {
-            return std::tuple(score, -std::int64_t{node}) <
-                   std::tuple(other.score, -std::int64_t{other.node});
-        }
-    };
     Allocation out;
     FreeGpus left = free;
     const std::size_t device = cluster.device_of(request.pool);
     const auto place = [&](std::int64_t size, std::int64_t pods) {
-        std::priority_queue<Candidate> candidates;
+        BestNodes nodes(left.size(), scoring);
         const auto offer = [&](NodeIndex n) {
-            if (left[n] < size) return;
-            candidates.push({pod_score(cluster.capacity(n, device), left[n] - size, scoring), n});
+            if (left[n] >= size) nodes.offer(n, cluster.capacity(n, device), left[n] - size);
         };
-        for (NodeIndex n = 0; n < left.size() && pods > 0; ++n) {
-            const bool flavored =
-                request.flavor == any_flavor || cluster.node(n).group == request.flavor;
-            if (flavored && allowed.has(n)) offer(n);
+        for (std::size_t w = 0; w < allowed.words() && pods > 0; ++w) {
+            for (std::uint64_t word = allowed.word(w); word != 0; word &= word - 1) {
+                const auto bit = static_cast<std::size_t>(std::countr_zero(word));
+                const auto n = static_cast<NodeIndex>(w * 64 + bit);
+                const bool flavored =
+                    request.flavor == any_flavor || cluster.node(n).group == request.flavor;
+                if (flavored) offer(n);
+            }
         }
-        for (; pods > 0 && !candidates.empty(); --pods) {
-            const NodeIndex node = candidates.top().node;
-            candidates.pop();
+        for (; pods > 0; --pods) {
+            const NodeIndex node = nodes.take();
+            if (node == no_node) return false;
             left[node] -= size;
             out.push_back({node, size});
             offer(node);
         }
-        return pods == 0;
+        return true;
     };
     if (!place(request.size, request.pods)) return std::nullopt;
     if (request.rest > 0 && !place(request.rest, 1)) return std::nullopt;
     return out;
 }
 
-std::optional<std::string> never_fits(const Fleet& fleet, JobIndex index) {
+namespace {
+
+std::optional<std::string> never_within_limits(const PartitionSpec& partition,
+                                               const FleetJob& job) {
+    if (partition.limit_max > Duration{} && job.limit > partition.limit_max) {
+        return fmt::format("wants {}; a job of partition {} gets {} at most", to_text(job.limit),
+                           partition.name, to_text(partition.limit_max));
+    }
+    if (partition.gpus_max > 0 && job.gpus > partition.gpus_max) {
+        return fmt::format("wants {} GPUs; a job of partition {} gets {} at most", job.gpus,
+                           partition.name, partition.gpus_max);
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> never_fits(const Fleet& fleet, JobIndex index, FittingShapes& fitting) {
     const FleetJob& job = fleet.job(index);
     const FleetCluster& cluster = fleet.cluster();
     const PartitionSpec& partition = fleet.spec().partitions[job.partition];
     const std::uint32_t pool = fleet.spec().pool(job);
+    const PodShape shape{pool, job.gpus, job.gpus_per_pod};
+    if (fitting.count(shape) > 0) return never_within_limits(partition, job);
     if (auto why = fleet.spec().why_empty(pool)) return why;
     if (cluster.device_of(pool) != 0) {
         if (job.gpus == 1) return std::nullopt;
@@ -106,15 +196,8 @@ std::optional<std::string> never_fits(const Fleet& fleet, JobIndex index) {
             "wants {} GPUs in pods of {}; partition {} has no room for them even when empty",
             job.gpus, job.gpus_per_pod, partition.name);
     }
-    if (partition.limit_max > Duration{} && job.limit > partition.limit_max) {
-        return fmt::format("wants {}; a job of partition {} gets {} at most", to_text(job.limit),
-                           partition.name, to_text(partition.limit_max));
-    }
-    if (partition.gpus_max > 0 && job.gpus > partition.gpus_max) {
-        return fmt::format("wants {} GPUs; a job of partition {} gets {} at most", job.gpus,
-                           partition.name, partition.gpus_max);
-    }
-    return std::nullopt;
+    fitting.insert(shape);
+    return never_within_limits(partition, job);
 }
 
 }  // namespace railyard

@@ -1,6 +1,8 @@
 #pragma once
 // Nodes for pods: what a job lacks, what is free, what fits.
 
+#include <set>
+
 #include "models/scheduler/fleet_scheduler.h"
 
 namespace railyard {
@@ -17,6 +19,11 @@ struct PodRequest {
 
     std::int64_t gpus() const { return size * pods + rest; }
 };
+
+// How many pods of a size there is room for on a pool's nodes.
+std::int64_t pods_with(const FleetCluster& cluster, std::uint32_t pool, std::int64_t size);
+// False if a pool's nodes have too few free, wherever they are. True promises nothing where pods differ.
+bool may_place(const FleetCluster& cluster, const PodRequest& request);
 
 // Those of a job that it does not hold.
 PodRequest missing_pods(const Fleet& fleet, JobIndex job);
@@ -35,7 +42,16 @@ std::optional<Allocation> place_pods(const FleetCluster& cluster, const PodReque
                                      const FreeGpus& free, const NodeSet& allowed,
                                      PodScoring scoring);
 
-// Why a job would not even fit into its partition's empty nodes.
-std::optional<std::string> never_fits(const Fleet& fleet, JobIndex job);
+// What jobs ask for, and is known to fit into the empty nodes of its pool.
+struct PodShape {
+    std::uint32_t pool = 0;
+    std::int64_t gpus = 0;
+    std::int64_t gpus_per_pod = 0;
+    auto operator<=>(const PodShape&) const = default;
+};
+using FittingShapes = std::set<PodShape>;
+
+// Why a job would not even fit into its partition's empty nodes. Adds to the shapes that do.
+std::optional<std::string> never_fits(const Fleet& fleet, JobIndex job, FittingShapes& fitting);
 
 }  // namespace railyard

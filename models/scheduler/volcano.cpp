@@ -24,11 +24,18 @@ class Volcano : public KubeScheduler {
     void node_changed(NodeIndex node) override {
         KubeScheduler::node_changed(node);
         stale_ = true;
+        count_nodes();
     }
     void schedule() override;
     JobIndex first(std::uint32_t partition) const override {
-        const JobIndex job = first_waiting(fleet_, waiting_, partition);
-        return job == no_fleet_job ? pods_.first(partition) : job;
+        std::optional<WaitingJob> best;
+        for (const Queue& queue : queues_) {
+            for (const WaitingQueue* jobs : {&queue.waiting, &queue.let_in}) {
+                const WaitingJob* first = jobs->first(partition);
+                if (first != nullptr && (!best || *first < *best)) best = *first;
+            }
+        }
+        return best ? best->job : pods_.first(partition);
     }
 
   private:
@@ -39,10 +46,16 @@ class Volcano : public KubeScheduler {
         std::int64_t admitted = 0;    // by those that wait and are let in
         std::int64_t deserved = 0;    // in thousandths
         std::int64_t capability = 0;  // at most; 0: any number
+        std::map<std::int64_t, std::int64_t> allocated_by_priority{};
     };
     struct Queue {
+        WaitingQueue waiting{};        // not let in
+        WaitingQueue let_in{};         // Inqueue
         std::set<JobIndex> running{};  // have their gang
         std::vector<Account> of{};     // by device
+        // In a round of allocation: those before have had their turn, or all have.
+        std::optional<WaitingJob> from{};
+        bool through = false;
     };
     // How much a queue has of how much it deserves.
     struct Part {
@@ -70,36 +83,40 @@ class Volcano : public KubeScheduler {
     void share_out();
     void enqueue();
     void allocate();
-    std::vector<std::vector<JobIndex>> waiting_in_order(bool let_in) const;
-    // Of those with candidates left the one with less than all others, or queues_.size().
+    // The queue with less than all others whose turn it is, or queues_.size().
     template <class Less>
-    std::size_t next_queue(const std::vector<std::vector<JobIndex>>& candidates, Less less) const {
+    std::size_t next_queue(Less less) const {
         std::size_t next = queues_.size();
         for (std::size_t q = 0; q < queues_.size(); ++q) {
-            if (candidates[q].empty()) continue;
+            if (queues_[q].through) continue;
             if (next == queues_.size() || less(queues_[q], queues_[next])) next = q;
         }
         return next;
     }
-    void try_allocate(JobIndex job);
+    void begin_round();
+    void count_nodes();
+    bool try_allocate(JobIndex job);
     bool within_share(JobIndex job) const {
         return (account(job).allocated + fleet_.job(job).gpus) * 1000 <= account(job).deserved;
     }
     void make_room();
+    bool may_displace_own(JobIndex job) const;
+    bool may_displace_others(JobIndex job) const;
     bool make_room_for(JobIndex job, std::uint32_t queue);
     bool displace(JobIndex job, std::vector<JobIndex> victims, bool across);
 
     std::vector<Queue> queues_;
-    std::vector<std::set<WaitingJob>> waiting_;  // by queue
-    std::vector<bool> let_in_;                   // by job: Inqueue
+    std::vector<std::int64_t> capacity_;  // by device
+    std::vector<std::int64_t> up_;        // by device: of nodes that are up
+    std::uint64_t round_ = 0;             // within it a request that is refused once is refused
     bool stale_ = false;
     Instant last_cycle_ = Instant(Duration(-1));
     Instant woken_for_{};
 };
 
-Volcano::Volcano(Fleet& fleet)
-    : KubeScheduler(fleet), queues_(spec_.queues.size()), waiting_(spec_.queues.size()) {
+Volcano::Volcano(Fleet& fleet) : KubeScheduler(fleet), queues_(spec_.queues.size()) {
     const FleetCluster& cluster = fleet.cluster();
+    count_nodes();
     for (std::size_t q = 0; q < queues_.size(); ++q) {
         queues_[q].of.resize(cluster.devices());
         queues_[q].of[0].capability = spec_.queues[q].capability;
@@ -111,10 +128,22 @@ Volcano::Volcano(Fleet& fleet)
     }
 }
 
+void Volcano::count_nodes() {
+    const FleetCluster& cluster = fleet_.cluster();
+    capacity_.assign(cluster.devices(), 0);
+    up_.assign(cluster.devices(), 0);
+    for (std::size_t d = 0; d < cluster.devices(); ++d) {
+        for (NodeIndex n = 0; n < cluster.nodes().size(); ++n) {
+            capacity_[d] += cluster.capacity(n, d);
+            if (cluster.node(n).state == NodeState::up) up_[d] += cluster.capacity(n, d);
+        }
+    }
+}
+
 // ---- what it is told ----
 
 std::optional<std::string> Volcano::never(JobIndex index) const {
-    if (auto why = never_fits(fleet_, index)) return why;
+    if (auto why = KubeScheduler::never(index)) return why;
     const FleetJob& job = fleet_.job(index);
     const std::int64_t most = account(index).capability;
     if (most > 0 && job.gpus > most) {
@@ -130,9 +159,7 @@ std::optional<std::string> Volcano::never(JobIndex index) const {
 }
 
 void Volcano::submitted(JobIndex job) {
-    const std::uint32_t queue = fleet_.job(job).queue;
-    if (let_in_.size() <= job) let_in_.resize(job + std::size_t{1});
-    waiting_[queue].insert(waiting(job));
+    queues_[fleet_.job(job).queue].waiting.add(fleet_.job(job), waiting(job));
     account(job).wanted += fleet_.job(job).gpus;
     stale_ = true;
 }
@@ -143,10 +170,12 @@ void Volcano::released(JobIndex job) {
     stale_ = true;
     Account& account = this->account(job);
     account.wanted -= gpus;
-    if (queue.running.erase(job) > 0) account.allocated -= gpus;
-    waiting_[fleet_.job(job).queue].erase(waiting(job));
-    if (let_in_[job]) account.admitted -= gpus;
-    let_in_[job] = false;
+    if (queue.running.erase(job) > 0) {
+        account.allocated -= gpus;
+        account.allocated_by_priority[priority(job)] -= gpus;
+    }
+    queue.waiting.remove(fleet_.job(job), waiting(job));
+    if (queue.let_in.remove(fleet_.job(job), waiting(job))) account.admitted -= gpus;
 }
 
 // Its policies: RestartJob on PodFailed and on PodEvicted.
@@ -198,11 +227,7 @@ void Volcano::share_out() {
             const Account& account = queues_[q].of[d];
             demands.push_back({spec_.queues[q].weight, account.wanted, account.capability});
         }
-        std::int64_t all = 0;
-        for (NodeIndex n = 0; n < cluster.nodes().size(); ++n) {
-            all += cluster.node(n).state == NodeState::up ? cluster.capacity(n, d) : 0;
-        }
-        const std::vector<std::int64_t> deserved = deserved_shares(all, demands);
+        const std::vector<std::int64_t> deserved = deserved_shares(up_[d], demands);
         for (std::size_t q = 0; q < queues_.size(); ++q) queues_[q].of[d].deserved = deserved[q];
     }
 }
@@ -218,45 +243,47 @@ Volcano::Part Volcano::most_of(const Queue& queue, Counted counted) {
     return most;
 }
 
-// Lets in whom the cluster, overcommitted, has room for, and whose queue may have so much: of the queue that
-// has least of what it deserves, let in or running, the next.
-void Volcano::enqueue() {
-    const FleetCluster& cluster = fleet_.cluster();
-    std::vector<std::int64_t> room(cluster.devices());
-    for (std::size_t d = 0; d < room.size(); ++d) {
-        for (NodeIndex n = 0; n < cluster.nodes().size(); ++n) room[d] += cluster.capacity(n, d);
-        room[d] = room[d] * spec_.volcano.overcommit_percent / 100;
-        for (const Queue& queue : queues_) room[d] -= queue.of[d].allocated + queue.of[d].admitted;
-    }
-    auto candidates = waiting_in_order(false);
-    const auto has_less = [](const Queue& a, const Queue& b) {
-        return most_of(a, Counted::let_in_too) < most_of(b, Counted::let_in_too);
-    };
-    for (std::size_t q = next_queue(candidates, has_less); q < queues_.size();
-         q = next_queue(candidates, has_less)) {
-        const JobIndex job = candidates[q].back();
-        candidates[q].pop_back();
-        Account& account = this->account(job);
-        const std::int64_t gpus = fleet_.job(job).gpus;
-        const std::int64_t most = account.capability;
-        if (gpus > room[device_of(job)]) continue;
-        if (most > 0 && account.allocated + account.admitted + gpus > most) continue;
-        let_in_[job] = true;
-        account.admitted += gpus;
-        room[device_of(job)] -= gpus;
+void Volcano::begin_round() {
+    ++round_;
+    for (Queue& queue : queues_) {
+        queue.from.reset();
+        queue.through = false;
     }
 }
 
-// By queue, the next one last.
-std::vector<std::vector<JobIndex>> Volcano::waiting_in_order(bool let_in) const {
-    std::vector<std::vector<JobIndex>> out(queues_.size());
-    for (std::size_t q = 0; q < queues_.size(); ++q) {
-        for (const WaitingJob& w : waiting_[q]) {
-            if (let_in_[w.job] == let_in) out[q].push_back(w.job);
-        }
-        std::reverse(out[q].begin(), out[q].end());
+// Lets in whom the cluster, overcommitted, has room for, and whose queue may have so much: of the queue that
+// has least of what it deserves, let in or running, the next.
+void Volcano::enqueue() {
+    std::vector<std::int64_t> room(capacity_);
+    for (std::size_t d = 0; d < room.size(); ++d) {
+        room[d] = room[d] * spec_.volcano.overcommit_percent / 100;
+        for (const Queue& queue : queues_) room[d] -= queue.of[d].allocated + queue.of[d].admitted;
     }
-    return out;
+    begin_round();
+    const auto has_less = [](const Queue& a, const Queue& b) {
+        return most_of(a, Counted::let_in_too) < most_of(b, Counted::let_in_too);
+    };
+    for (std::size_t q = next_queue(has_less); q < queues_.size(); q = next_queue(has_less)) {
+        Queue& queue = queues_[q];
+        const WaitingJob* next = queue.waiting.next(queue.from, round_);
+        if (next == nullptr) {
+            queue.through = true;
+            continue;
+        }
+        const WaitingJob job = *next;
+        const FleetJob& wants = fleet_.job(job.job);
+        Account& account = this->account(job.job);
+        const std::int64_t most = account.capability;
+        if (wants.gpus > room[device_of(job.job)] ||
+            (most > 0 && account.allocated + account.admitted + wants.gpus > most)) {
+            queue.waiting.refuse(wants, round_);
+            continue;
+        }
+        queue.waiting.remove(wants, job);
+        queue.let_in.add(wants, job);
+        account.admitted += wants.gpus;
+        room[device_of(job.job)] -= wants.gpus;
+    }
 }
 
 // The queue that has least of what it deserves comes next; in it the job of highest priority, then the
@@ -265,47 +292,92 @@ void Volcano::allocate() {
     const auto has_less = [](const Queue& a, const Queue& b) {
         return most_of(a, Counted::running) < most_of(b, Counted::running);
     };
-    auto candidates = waiting_in_order(true);
-    for (std::size_t q = next_queue(candidates, has_less); q < queues_.size();
-         q = next_queue(candidates, has_less)) {
-        const JobIndex job = candidates[q].back();
-        candidates[q].pop_back();
-        if (within_share(job)) try_allocate(job);
+    begin_round();
+    for (std::size_t q = next_queue(has_less); q < queues_.size(); q = next_queue(has_less)) {
+        Queue& queue = queues_[q];
+        const WaitingJob* next = queue.let_in.next(queue.from, round_);
+        if (next == nullptr) {
+            queue.through = true;
+            continue;
+        }
+        const WaitingJob job = *next;
+        if (!within_share(job.job) || !try_allocate(job.job)) {
+            queue.let_in.refuse(fleet_.job(job.job), round_);
+            continue;
+        }
+        queue.from = WaitingQueue::after(job);
+        ++round_;
     }
 }
 
-void Volcano::try_allocate(JobIndex index) {
+bool Volcano::try_allocate(JobIndex index) {
     const FleetJob& job = fleet_.job(index);
     const FleetCluster& cluster = fleet_.cluster();
     const PodRequest request = gang(index);
-    if (cluster.free_gpus(request.pool) < request.gpus()) return;
+    if (!may_place(cluster, request)) return false;
     const auto nodes =
         place_pods(cluster, request, free_gpus(cluster, cluster.device_of(request.pool)),
                    cluster.members(request.pool), spec_.scoring);
-    if (!nodes) return;
-    waiting_[job.queue].erase(waiting(index));
+    if (!nodes) return false;
+    queues_[job.queue].let_in.remove(job, waiting(index));
     queues_[job.queue].running.insert(index);
-    account(index).admitted -= job.gpus;
-    account(index).allocated += job.gpus;
-    let_in_[index] = false;
+    Account& account = this->account(index);
+    account.admitted -= job.gpus;
+    account.allocated += job.gpus;
+    account.allocated_by_priority[priority(index)] += job.gpus;
     fleet_.bind(index, *nodes);
-    if (fleet_.status(index).gpus == job.gpus) return;
+    if (fleet_.status(index).gpus == job.gpus) return true;
     pods_.create(index, fleet_.now());  // beyond min_member, as they fit
     fleet_.wake_at(fleet_.now());
+    return true;
 }
 
 void Volcano::make_room() {
+    ++round_;
     for (std::uint32_t q = 0; q < queues_.size(); ++q) {
-        for (const WaitingJob& w : std::set<WaitingJob>(waiting_[q])) {
-            if (let_in_[w.job] && make_room_for(w.job, q)) return;
+        while (const WaitingJob* next = queues_[q].let_in.next(std::nullopt, round_)) {
+            const JobIndex job = next->job;
+            if (make_room_for(job, q)) return;
+            queues_[q].let_in.refuse(fleet_.job(job), round_);
         }
     }
+}
+
+// False if all of lower priority in its queue would not be enough.
+bool Volcano::may_displace_own(JobIndex job) const {
+    const Account& account = this->account(job);
+    std::int64_t gpus = 0;
+    for (const auto& [of, allocated] : account.allocated_by_priority) {
+        if (of < priority(job)) gpus += allocated;
+    }
+    const PodRequest request = gang(job);
+    return gpus > 0 &&
+           (account.allocated + fleet_.job(job).gpus - gpus) * 1000 <= account.deserved &&
+           fleet_.cluster().free_gpus(request.pool) + gpus >= request.gpus();
+}
+
+// Likewise of all that the others have beyond their parts.
+bool Volcano::may_displace_others(JobIndex job) const {
+    if (!within_share(job)) return false;
+    std::int64_t gpus = 0;
+    for (std::uint32_t q = 0; q < queues_.size(); ++q) {
+        const Account& account = queues_[q].of[device_of(job)];
+        const bool beyond = account.allocated * 1000 > account.deserved;
+        if (q != fleet_.job(job).queue && spec_.queues[q].reclaimable && beyond) {
+            gpus += account.allocated;
+        }
+    }
+    const PodRequest request = gang(job);
+    return gpus > 0 && fleet_.cluster().free_gpus(request.pool) + gpus >= request.gpus();
 }
 
 // preempt: jobs of lower priority in its queue make room; reclaim: those of queues that have more than they
 // deserve. Only of the resource that it asks for: Volcano doesn't know what a slice of another profile, gone,
 // would leave room for.
 bool Volcano::make_room_for(JobIndex job, std::uint32_t queue) {
+    const bool of_own = spec_.volcano.preempt && may_displace_own(job);
+    const bool of_others = spec_.volcano.reclaim && may_displace_others(job);
+    if (!of_own && !of_others) return false;
     std::vector<JobIndex> own;
     std::vector<JobIndex> others;
     for (std::uint32_t q = 0; q < queues_.size(); ++q) {
@@ -317,8 +389,8 @@ bool Volcano::make_room_for(JobIndex job, std::uint32_t queue) {
             if (q != queue && spec_.queues[q].reclaimable) others.push_back(victim);
         }
     }
-    if (spec_.volcano.preempt && displace(job, own, false)) return true;
-    return spec_.volcano.reclaim && within_share(job) && displace(job, others, true);
+    if (of_own && displace(job, own, false)) return true;
+    return of_others && displace(job, others, true);
 }
 
 // Those of lowest priority, and of these the latest, until the job fits; nobody if it never does.
@@ -336,10 +408,11 @@ bool Volcano::displace(JobIndex job, std::vector<JobIndex> victims, bool across)
     const PodRequest request = gang(job);
     FreeGpus free = free_gpus(cluster, device);
     std::int64_t own = account(job).allocated + fleet_.job(job).gpus;
+    const NodeSet& allowed = cluster.members(request.pool);
+    std::int64_t room = pods_with(cluster, request.pool, request.size);
     const auto fits = [&] {
-        return own * 1000 <= account(job).deserved &&
-               place_pods(cluster, request, free, cluster.members(request.pool), spec_.scoring)
-                   .has_value();
+        return own * 1000 <= account(job).deserved && room >= request.pods &&
+               place_pods(cluster, request, free, allowed, spec_.scoring).has_value();
     };
     if (fits()) return false;  // it waits for something else
     std::vector<JobIndex> chosen;
@@ -349,7 +422,10 @@ bool Volcano::displace(JobIndex job, std::vector<JobIndex> victims, bool across)
         theirs -= fleet_.job(victim).gpus * 1000;
         if (!across) own -= fleet_.job(victim).gpus;
         for (const NodeShare& share : fleet_.status(victim).held) {
-            if (cluster.node(share.node).state == NodeState::up) free[share.node] += share.gpus;
+            if (cluster.node(share.node).state != NodeState::up) continue;
+            const std::int64_t before = free[share.node] / request.size;
+            free[share.node] += share.gpus;
+            if (allowed.has(share.node)) room += free[share.node] / request.size - before;
         }
         chosen.push_back(victim);
         if (!fits()) continue;

@@ -819,11 +819,10 @@ int main(int argc, char** argv) {
           [&] { return job_stream("jobs_100k_2000_nodes", 100'000, smoke); });
     bench("jobs_1M_2000_nodes", [&] { return job_stream("jobs_1M_2000_nodes", 1'000'000, smoke); });
 
-    bench("fleet_100k_jobs_2000_nodes", [&] {
-        return fleet("fleet_100k_jobs_2000_nodes", 5, busy_fleet(smoke ? 1000 : 100'000), smoke);
-    });
-    bench("fleet_year_4096_nodes",
-          [&] { return fleet("fleet_year_4096_nodes", 0.05, year_of_failures(), smoke); });
+    for (const FleetBench& each : fleet_benches()) {
+        const char* name = each.name.c_str();
+        bench(name, [&] { return fleet(name, each.budget_s, each.make(smoke), smoke); });
+    }
 
     for (std::int64_t n = 64; n <= (smoke ? 256 : 65536); n *= 4) {
         bench(fmt::format("growth_ring_{}", n).c_str(), [&] { return growth_ring(n); });

@@ -25,16 +25,16 @@ FleetSpec slurm_cluster(std::int64_t nodes) {
     return spec;
 }
 
-}  // namespace
-
-MeasuredFleet busy_fleet(std::size_t count) {
-    constexpr double gpus = 2000 * 8;
+// With `load` of what `nodes` nodes can do.
+MeasuredFleet jobs_on(std::int64_t nodes, double load, std::size_t count, const char* scheduler) {
+    const double gpus = static_cast<double>(nodes * 8);
     constexpr double mean_runtime_s = 7200;
     constexpr double mean_gpus = 0.5 + 0.05 * (2 + 4 + 8 + 16 + 32 + 64 + 128 + 256 + 512 + 8);
-    const Rate rate{0.95 * gpus / (mean_runtime_s * mean_gpus)};
+    const Rate rate{load * gpus / (mean_runtime_s * mean_gpus)};
     RandomStream random(1, 0, "bench/jobs");
     MeasuredFleet out;
-    out.spec = slurm_cluster(2000);
+    out.spec = slurm_cluster(nodes);
+    out.spec.scheduler = scheduler;
     Instant now{};
     for (std::size_t i = 0; i < count; ++i) {
         FleetJob job;
@@ -45,6 +45,7 @@ MeasuredFleet busy_fleet(std::size_t count) {
         if (random.chance(0.5)) {
             const std::uint64_t size = random.below(10);
             job.gpus = size == 9 ? 8 : std::int64_t{2} << size;
+            if (job.gpus > nodes * 8) job.gpus = 8;
         }
         job.gpus_per_pod = std::min<std::int64_t>(8, job.gpus);
         out.jobs.jobs.push_back(job);
@@ -72,6 +73,29 @@ MeasuredFleet year_of_failures() {
     out.causes = {cause};
     out.end = Instant(std::chrono::hours(24 * 365));
     return out;
+}
+
+}  // namespace
+
+const std::vector<FleetBench>& fleet_benches() {
+    static const std::vector<FleetBench> all = [] {
+        std::vector<FleetBench> out;
+        for (const char* scheduler : {"slurm", "kubernetes", "volcano", "kueue"}) {
+            out.push_back({std::string("fleet_100k_jobs_2000_nodes_") + scheduler,
+                           out.empty() ? 3.0 : 6.0, [scheduler](bool smoke) {
+                               return jobs_on(2000, 0.95, smoke ? 1000 : 100'000, scheduler);
+                           }});
+        }
+        for (const char* scheduler : {"slurm", "kubernetes", "volcano", "kueue"}) {
+            out.push_back({std::string("fleet_6155_jobs_16_nodes_") + scheduler, 0.3,
+                           [scheduler](bool smoke) {
+                               return jobs_on(16, 6, smoke ? 500 : 6155, scheduler);
+                           }});
+        }
+        out.push_back({"fleet_year_4096_nodes", 0.06, [](bool) { return year_of_failures(); }});
+        return out;
+    }();
+    return all;
 }
 
 std::string run_measured(const MeasuredFleet& fleet) {
