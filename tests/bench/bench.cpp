@@ -149,7 +149,7 @@ Result event_queue(const char* name, std::size_t pending, bool smoke) {
 
 Result campaign_llama3(bool smoke) {
     // Nobody else simulates this job; the rival is the budget that the project set itself.
-    constexpr double budget_ms = 2.0;
+    constexpr double budget_ms = 1.0;
     const std::string path =
         std::string(RAILYARD_ROOT) + "/scenarios/studies/llama3_405b_54_days.toml";
     Scenario scenario = load_scenario_file(path);
@@ -237,7 +237,7 @@ Result campaign_storage_30_day(bool smoke) {
 }
 
 Result campaign_repair_year(bool smoke) {
-    constexpr double budget_ms = 50.0;
+    constexpr double budget_ms = 15.0;
     Scenario scenario = load_scenario_file(RAILYARD_ROOT "/tests/bench/repair_year.toml");
     scenario.replicas = smoke ? 1 : 20;
     std::string digest;
