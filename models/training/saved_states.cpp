@@ -65,7 +65,7 @@ SavedStates::SavedStates(const CheckpointSpec& spec, std::int64_t nodes)
 }
 
 State& SavedStates::begin(const Work& work, Instant now) {
-    State state;
+    State& state = states_.emplace_back();
     const bool whole = begun_ % spec_.full_every == 0;
     state.number = ++begun_;
     state.work = work;
@@ -77,8 +77,7 @@ State& SavedStates::begin(const Work& work, Instant now) {
     }
     last_ = state.number;
     state.begun = now;
-    states_.push_back(std::move(state));
-    return states_.back();
+    return state;
 }
 
 const State* SavedStates::find(std::int64_t number) const {
@@ -93,12 +92,12 @@ State* SavedStates::find(std::int64_t number) {
 }
 
 std::optional<Bytes> SavedStates::readable(const State& state, std::size_t tier) const {
-    if (state.copies[tier] != Copy::complete) return std::nullopt;
-    if (state.base < 0) return state.bytes;
-    const State* base = find(state.base);
-    const std::optional<Bytes> before = base ? readable(*base, tier) : std::nullopt;
-    if (!before) return std::nullopt;
-    return *before + state.bytes;
+    Bytes sum;
+    for (const State* each = &state;; each = find(each->base)) {
+        if (each == nullptr || each->copies[tier] != Copy::complete) return std::nullopt;
+        sum = sum + each->bytes;
+        if (each->base < 0) return sum;
+    }
 }
 
 std::int64_t SavedStates::newest_steps(std::size_t from) const {
@@ -222,16 +221,21 @@ std::int64_t SavedStates::newest_before(std::int64_t steps) const {
 }
 
 std::int64_t SavedStates::forget_gone() {
+    const auto gone = [](const State& state) {
+        return state.number != 0 &&
+               std::none_of(state.copies.begin(), state.copies.end(), [](Copy copy) {
+                   return copy == Copy::complete || copy == Copy::moving || copy == Copy::waiting;
+               });
+    };
+    const auto first = std::find_if(states_.begin(), states_.end(), gone);
+    if (first == states_.end()) return 0;
     std::int64_t never_safe = 0;
-    std::erase_if(states_, [&](const State& state) {
-        const bool somewhere =
-            state.number == 0 ||
-            std::any_of(state.copies.begin(), state.copies.end(), [](Copy copy) {
-                return copy == Copy::complete || copy == Copy::moving || copy == Copy::waiting;
-            });
-        never_safe += somewhere || state.safe ? 0 : 1;
-        return !somewhere;
+    const auto left = std::remove_if(first, states_.end(), [&](const State& state) {
+        const bool goes = gone(state);
+        never_safe += goes && !state.safe ? 1 : 0;
+        return goes;
     });
+    states_.erase(left, states_.end());
     return never_safe;
 }
 
