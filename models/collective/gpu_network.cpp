@@ -410,6 +410,7 @@ GroupRate GpuNetwork::slowest(const Streams& streams, std::span<const GpuGroup> 
 }
 
 GroupRate GpuNetwork::ring(std::span<const GpuGroup> groups) {
+    if (!keep_loads_) router_.let_one_stand_for_all();
     Streams streams;
     streams.kind = StreamKind::ring;
     for (const GpuGroup& group : groups) add_ring(group, streams);
@@ -417,6 +418,7 @@ GroupRate GpuNetwork::ring(std::span<const GpuGroup> groups) {
 }
 
 GroupRate GpuNetwork::tree(std::span<const GpuGroup> groups) {
+    if (!keep_loads_) router_.let_one_stand_for_all();
     Streams streams;
     for (const GpuGroup& group : groups) add_double_tree(group, streams);
     return slowest(streams, groups);
@@ -446,6 +448,7 @@ GroupRate GpuNetwork::all_to_all(std::span<const GpuGroup> groups) {
                 pairs_max),
             "run.fidelity = \"analytic\", or fewer ranks");
     }
+    if (!keep_loads_) router_.let_one_stand_for_all();
     Streams streams;
     for (const GpuGroup& group : groups) {
         for (const std::int64_t from : group) {
@@ -465,6 +468,7 @@ GroupRate GpuNetwork::all_to_all(std::span<const GpuGroup> groups) {
 }
 
 GroupRate GpuNetwork::send(std::span<const GpuGroup> groups) {
+    if (!keep_loads_) router_.let_one_stand_for_all();
     Streams streams;
     for (const GpuGroup& group : groups) {
         for (std::size_t k = 0; k < group.size(); ++k) {

@@ -71,18 +71,26 @@ Router::Router(const Topology& topology, RoutingSpec spec)
     const bool adaptive = spec_.policy == Routing::adaptive;
     if (adaptive) way_of_.resize(topology.vertex_count(), whole);
     // Where all ways are alike, packets that choose load all of them alike, and there is nothing to remember.
-    const auto alike = [&] {
-        return all_links_alike(topology) &&
-               std::all_of(shapes_.begin(), shapes_.end(), [&](const Shape& s) {
-                   const auto v = static_cast<VertexId>(
-                       topology.nic_count() + static_cast<std::size_t>(&s - shapes_.data()));
-                   return std::all_of(s.even_up.begin(), s.even_up.end(),
-                                      [](bool even) { return even; }) &&
-                          (topology.level(v) == 1 || s.down_leaves > 0);
-               });
-    };
-    if (spec_.policy == Routing::flowlet || (adaptive && !alike())) {
+    if (spec_.policy == Routing::flowlet || (adaptive && !all_ways_alike())) {
         load_.resize(topology.links().size());
+    }
+}
+
+bool Router::all_ways_alike() const {
+    return all_links_alike(topology_) &&
+           std::all_of(shapes_.begin(), shapes_.end(), [&](const Shape& s) {
+               const auto v = static_cast<VertexId>(topology_.nic_count() +
+                                                    static_cast<std::size_t>(&s - shapes_.data()));
+               return std::all_of(s.even_up.begin(), s.even_up.end(),
+                                  [](bool even) { return even; }) &&
+                      (topology_.level(v) == 1 || s.down_leaves > 0);
+           });
+}
+
+// A NIC of several ports sprays over them, and an adaptive one does not.
+void Router::let_one_stand_for_all() {
+    if (spec_.policy == Routing::spray && topology_.up_links(0).size() == 1 && all_ways_alike()) {
+        spec_.policy = Routing::adaptive;
     }
 }
 

@@ -73,6 +73,9 @@ class Router {
 
     // As if no connection had been routed yet.
     void forget_loads();
+    // Of packets that are sprayed: from now on one cable of each hop stands for all that are alike, as for
+    // adaptive ones, where all ways are. All connections have the rates that they had.
+    void let_one_stand_for_all();
 
   private:
     // Leaves by number: a range, and where a tree is broken the pieces of it.
@@ -116,6 +119,7 @@ class Router {
     void find_leaves();
     void find_shapes();
     void find_even_down(VertexId v);
+    bool all_ways_alike() const;
     std::span<const LinkId> down_links_near_target(VertexId v) const;
     Leaves join(std::span<const LinkId> links, int height);
     bool covers(VertexId v, int height) const;

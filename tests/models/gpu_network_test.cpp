@@ -66,6 +66,31 @@ TEST_CASE("the same ring on a plain fat-tree loses to hash collisions, and to no
           doctest::Approx(8 * c.nic()));
 }
 
+TEST_CASE("where all ways are alike, one cable of each hop stands for all that a spray takes") {
+    for (const char* kind : {"fat_tree", "rail_optimized"}) {
+        for (const double oversubscription : {1.0, 3.0}) {
+            CAPTURE(std::string(kind));
+            CAPTURE(oversubscription);
+            Cluster c(kind, 64);
+            c.spec.tiers = 3;
+            c.spec.oversubscription = oversubscription;
+            c.build();
+            GpuNetwork every = c.network(Routing::spray);
+            every.keep_loads();  // of each cable
+            GpuNetwork one = c.network(Routing::spray);
+            const auto same = [](const GroupRate& a, const GroupRate& b) {
+                CHECK(b.loads.links.empty());
+                CHECK(a.bytes_per_s == doctest::Approx(b.bytes_per_s).epsilon(1e-6));
+                CHECK(a.extra_hop_s == b.extra_hop_s);
+            };
+            same(every.ring(groups(512, 1, 512)), one.ring(groups(512, 1, 512)));
+            same(every.tree(groups(512, 4, 128)), one.tree(groups(512, 4, 128)));
+            same(every.send(groups(512, 8, 64)), one.send(groups(512, 8, 64)));
+            same(every.all_to_all(groups(512, 8, 64)), one.all_to_all(groups(512, 8, 64)));
+        }
+    }
+}
+
 TEST_CASE("in a double tree of nodes the busiest sends to two, three or four, half the data each") {
     const double neighbours[] = {2, 3, 4, 4, 4, 4, 4, 4};
     for (std::int64_t nodes = 2; nodes < 10; ++nodes) {
