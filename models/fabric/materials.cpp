@@ -78,10 +78,9 @@ Materials materials_of(const Topology& topology, Catalogue& catalogue) {
         if (order.medium == "optics and fibre") order.transceivers = 2 * c.count;
         out.cables.push_back(order);
     }
-    out.bisection_bytes_per_s = topology.bisection_bytes_per_s();
     for (VertexId nic = 0; nic < topology.nic(topology.nodes() / 2, 0); ++nic) {
         for (const LinkId l : topology.up_links(nic)) {
-            out.full_bisection_bytes_per_s += topology.line_rate(l).bytes_per_second();
+            out.half_of_nics_bytes_per_s += topology.line_rate(l).bytes_per_second();
         }
     }
     return out;

@@ -30,11 +30,10 @@ struct Materials {
     std::vector<SwitchOrder> switches;
     std::vector<CableOrder> cables;
     std::int64_t nics = 0;
-    double bisection_bytes_per_s = 0;       // per direction
-    double full_bisection_bytes_per_s = 0;  // what the NICs of half of the nodes could send
+    double half_of_nics_bytes_per_s = 0;  // what the NICs of half of the nodes could send
 };
 
-// As built, broken cables included; the bisection is that of what works.
+// As built, broken cables included.
 Materials materials_of(const Topology& topology, Catalogue& catalogue);
 
 }  // namespace railyard

@@ -560,8 +560,10 @@ int cmd_run(const std::vector<std::string>& arguments) {
         fmt::print("\n  digest {}  trajectory {}  seed {}  {} replicas of {}\n", result.digest,
                    result.trajectory, scenario.seed, result.replicas,
                    time_text(result.simulated_s));
-        fmt::print("  simulated in {} of CPU, {} per replica\n", time_text(result.cpu_s),
-                   time_text(result.cpu_s / static_cast<double>(result.replicas)));
+        fmt::print(
+            "  simulated in {} of CPU, {} per replica; {} with all that was tried beside it\n",
+            time_text(result.cpu_s), time_text(result.cpu_s / static_cast<double>(result.replicas)),
+            time_text(process_cpu_seconds()));
     }
     if (result.cancelled) {
         fmt::print(stderr,

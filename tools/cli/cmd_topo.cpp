@@ -54,10 +54,10 @@ void print_materials(const ClusterNetwork& network, const Materials& m) {
                     fmt::format("{}", c.transceivers)});
     }
     fmt::print("{}{}", switches_text(m.switches), cables.text());
-    if (m.full_bisection_bytes_per_s > 0) {
+    if (m.half_of_nics_bytes_per_s > 0) {
+        const double bisection = network.topology.bisection_bytes_per_s();
         fmt::print("  bisection {} per direction, {:.3g} % of what half of the NICs send\n\n",
-                   terabytes_text(m.bisection_bytes_per_s),
-                   100 * m.bisection_bytes_per_s / m.full_bisection_bytes_per_s);
+                   terabytes_text(bisection), 100 * bisection / m.half_of_nics_bytes_per_s);
     } else {
         fmt::print("  one node: nothing to bisect\n\n");
     }
@@ -90,8 +90,8 @@ Json materials_json(const ClusterNetwork& network, const Materials& m) {
             {"nics", m.nics},
             {"switches", switches_json(m.switches)},
             {"cables", cables},
-            {"bisection_bytes_per_s", m.bisection_bytes_per_s},
-            {"full_bisection_bytes_per_s", m.full_bisection_bytes_per_s}};
+            {"bisection_bytes_per_s", network.topology.bisection_bytes_per_s()},
+            {"full_bisection_bytes_per_s", m.half_of_nics_bytes_per_s}};
 }
 
 }  // namespace
