@@ -11,7 +11,7 @@ is indented less. Figures that stand in a sentence or a table are named with the
     # $ railyard run FILE => 93.69 %; 409.3             anywhere in a scenario's comments
 
 Each of them must stand in that paragraph (that scenario's comments), and what the command prints must round to it. Commands
-run from the checkout, with the given binary as railyard. What a machine decides, its seconds and its load, is
+run from the checkout, with the given binary as railyard and, of the same build, tests/oracles. What a machine decides, its seconds and its load, is
 not compared. "slow" (```console slow, <!-- slow $ ..., # slow $ ...) leaves a command to --all. --update rewrites quoted
 outputs that have changed; figures in sentences are for people to mend.
 """
@@ -27,7 +27,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ["models", "notebooks", "scenarios", "sim", "tests", "tools"]
-PROGRAMS = {"railyard", "tools/railyard", "python3", "head", "tail", "grep"}
+PROGRAMS = {"railyard", "tools/railyard", "build/tests/oracles", "python3", "head", "tail", "grep"}
 # Seconds of this machine.
 MEASURED = [re.compile(r"simulated in .*"), re.compile(r"[\d.,]+ (ns|us|ms|s|min|h)( of)? CPU( time)?.*")]
 
@@ -127,12 +127,14 @@ def of_scenario(file, lines):
 
 class Shell:
     def __init__(self, railyard, folder):
-        (folder / "railyard").symlink_to(pathlib.Path(railyard).resolve())
+        program = pathlib.Path(railyard).resolve()
+        (folder / "railyard").symlink_to(program)
+        (folder / "oracles").symlink_to(program.parent / "tests" / "oracles")
         self.environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
 
     @functools.cache
     def output(self, command, given=""):
-        command = re.sub(r"^tools/railyard\b", "railyard", command)
+        command = re.sub(r"^(tools|build/tests)/(railyard|oracles)\b", r"\2", command)
         done = subprocess.run(["bash", "-c", command], cwd=ROOT, env=self.environment, input=given,
                               capture_output=True, text=True)
         return done.stdout if done.returncode not in (2, 127) else done.stdout + done.stderr

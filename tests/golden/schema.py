@@ -128,6 +128,19 @@ def problems(railyard):
         for error in validator.iter_errors(tomllib.loads(scenario.read_text())):
             yield f"{scenario.relative_to(ROOT)}: {error.json_path}: {error.message}"
 
+    # A table of measurements has from its columns what a scenario must say.
+    tables_described = [path for path in sorted((ROOT / "tests" / "validation").glob("*.toml"))
+                        if "table" in tomllib.loads(path.read_text())]
+    for path in tables_described:
+        for error in validator.iter_errors(tomllib.loads(path.read_text())):
+            # A schema can't say "or one of this file's own models".
+            if error.json_path == "$.job.model" and f"model.{error.instance}" in path.read_text():
+                continue
+            yield f"{path.relative_to(ROOT)}: {error.json_path}: {error.message}"
+    for wrong in ({"cluster": {}}, {"job": {}}, {"table": {}}, {"cluster": {}, "table": {"expect": [{"quantity": "s"}]}}):
+        if validator.is_valid(wrong):
+            yield f"{wrong} is taken"
+
     refused = 0
     for expected in sorted((ROOT / "tests" / "errors").glob("*.expected")):
         scenario = expected.with_suffix(".toml")
@@ -168,8 +181,8 @@ def problems(railyard):
     for key in listed.splitlines()[::3]:
         if f'"{key.split(".")[-1]}": ' not in described:
             yield f"{key}: not in the schema"
-    print(f"{len(scenarios)} scenarios, {refused} mistakes, {keys} keys, {overridden} overrides")
-    if min(len(scenarios), refused, keys, overridden) == 0:
+    print(f"{len(scenarios)} scenarios, {len(tables_described)} tables, {refused} mistakes, {keys} keys, {overridden} overrides")
+    if min(len(scenarios), len(tables_described), refused, keys, overridden) == 0:
         yield "nothing was looked at"
 
 

@@ -200,7 +200,7 @@ TEST_CASE(
     // One segment of work is one step, so that the step's end is where the oracle's checkpoint
     // begins.
     constexpr int segments = 2000;
-    const std::vector<TableRow> rows = read_table("70_oracle_checkpoint_restart.csv");
+    const std::vector<TableRow> rows = read_oracle("70_oracle_checkpoint_restart.csv");
     REQUIRE(rows.size() >= 18);
     for (const TableRow& row : rows) {
         const auto number = [&](const char* column) { return std::stod(row.at(column)); };
@@ -226,7 +226,7 @@ TEST_CASE(
 }
 
 TEST_CASE("the best interval on a grid brackets Young, Daly and the exact optimum") {
-    for (const TableRow& row : read_table("70_oracle_checkpoint_restart.csv")) {
+    for (const TableRow& row : read_oracle("70_oracle_checkpoint_restart.csv")) {
         if (row.at("C_s") != "60") continue;
         CAPTURE(row.at("M_s"));
         const double optimum = std::stod(row.at("W_opt_s"));

@@ -1,6 +1,6 @@
 // Streams of jobs of one GPU against queueing theory.
 
-#include "tools/verify/queueing.h"
+#include "tests/laws/oracles/queueing.h"
 
 #include <doctest/doctest.h>
 
@@ -20,7 +20,7 @@ TEST_CASE(
     int rows = 0;
     int inside = 0;
     int rare = 0;
-    for (const TableRow& row : read_table("71_oracle_queueing.csv")) {
+    for (const TableRow& row : read_oracle("71_oracle_queueing.csv")) {
         const Fields f(row);
         const auto simulated = runs.simulate(f);
         REQUIRE(simulated);
@@ -52,7 +52,7 @@ TEST_CASE("Ninety-five of a hundred intervals of rare waits have the truth in th
     int inside = 0;
     constexpr int seeds = 20;
     double bias = 0;
-    for (const TableRow& row : read_table("71_oracle_queueing.csv")) {
+    for (const TableRow& row : read_oracle("71_oracle_queueing.csv")) {
         const Fields f(row);
         if (f.text("servers") != "16" || f.text("rho") != "0.3") continue;
         if (f.text("quantity") != "P(Wq>1)") continue;

@@ -10,7 +10,7 @@ using namespace railyard;
 
 TEST_CASE("every row of the alpha-beta table, to 1e-9") {
     int rows = 0;
-    for (const TableRow& row : read_table("72_oracle_collectives_alpha_beta.csv")) {
+    for (const TableRow& row : read_oracle("72_oracle_collectives_alpha_beta.csv")) {
         const std::string& name = row.at("collective");
         const std::int64_t n = std::stoll(row.at("n"));
         const double bytes = std::stod(row.at("bytes"));

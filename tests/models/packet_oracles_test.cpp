@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "sim/rng.h"
-#include "tools/verify/dcqcn_runs.h"
-#include "tools/verify/network_runs.h"
-#include "tools/verify/ns3_runs.h"
+#include "tests/laws/oracles/dcqcn_runs.h"
+#include "tests/laws/oracles/network_runs.h"
+#include "tests/laws/oracles/ns3_runs.h"
 
 using namespace railyard;
 
@@ -85,7 +85,7 @@ TEST_CASE("32 to 1 in a fat-tree of 128 ends when it does in ns-3") {
     }
 }
 
-// Tables 42, 43, 44 and 73 are held by tests/validation/run.py, through `railyard verify`.
+// Tables 42, 43, 44 and 73 are held by tests/validation/run.py, through the program of tests/laws/oracles.
 
 TEST_CASE("DCQCN gives a victim of PFC its rate back (figure 9 of its paper)") {
     CHECK(victim_rate(false, 0) == doctest::Approx(10).epsilon(0.05));

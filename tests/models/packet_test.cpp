@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sim/rng.h"
-#include "tools/verify/ns3_runs.h"
+#include "tests/laws/oracles/ns3_runs.h"
 
 using namespace railyard;
 

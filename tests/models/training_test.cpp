@@ -60,7 +60,7 @@ TEST_CASE_FIXTURE(Fixture, "activation memory is that of Korthikanti et al., row
 }
 
 TEST_CASE_FIXTURE(Fixture, "model FLOPs per iteration are Megatron's formula") {
-    for (const TableRow& row : read_table("74_oracle_training_arithmetic.csv")) {
+    for (const TableRow& row : read_oracle("74_oracle_training_arithmetic.csv")) {
         if (row.at("oracle") != "model FLOPs/iteration (no recompute)") continue;
         const bool small = row.at("config").starts_with("22B");
         TransformerModel m = model(small ? "megatron_22b" : "gpt3_175b");
@@ -73,7 +73,7 @@ TEST_CASE_FIXTURE(Fixture, "model FLOPs per iteration are Megatron's formula") {
 TEST_CASE_FIXTURE(
     Fixture, "the pipeline bubble is (p - 1) / (v m) of the ideal, in every row of the table") {
     int rows = 0;
-    for (const TableRow& row : read_table("74_oracle_training_arithmetic.csv")) {
+    for (const TableRow& row : read_oracle("74_oracle_training_arithmetic.csv")) {
         if (row.at("oracle") != "pipeline bubble") continue;
         int p = 0, m = 0, v = 0;
         REQUIRE(std::sscanf(row.at("config").c_str(), "p=%d m=%d v=%d", &p, &m, &v) == 3);

@@ -2,7 +2,7 @@
 """A cell that is understood in part must not be answered: each of a row's cells that say what was run gets a clause
 that nobody knows, and the row must then be unexpressed, with its place.
 
-usage: partial.py RAILYARD
+usage: partial.py RAILYARD ORACLES
 """
 
 import csv
@@ -13,6 +13,7 @@ import sys
 import tempfile
 
 FOLDER = pathlib.Path(__file__).resolve().parent
+LAWS = FOLDER.parent / "laws" / "tables"
 # The cells of a table that are read as text, whole; and rows of each that are tried, spread over the table.
 CELLS = {
     "30_nccl_tests_published": ["op", "algo", "gpus", "bytes"],
@@ -33,11 +34,16 @@ OTHERS = {
 
 
 def read(name):
-    lines = [line for line in (FOLDER / f"{name}.csv").open() if not line.startswith("#")]
+    path = next(folder / f"{name}.csv" for folder in (FOLDER, LAWS) if (folder / f"{name}.csv").exists())
+    lines = [line for line in path.open() if not line.startswith("#")]
     return list(csv.DictReader(lines))
 
 
-def expressed(railyard, name, rows):
+def verifier(name):
+    return [sys.argv[1], "verify"] if (FOLDER / f"{name}.csv").exists() else [sys.argv[2]]
+
+
+def expressed(name, rows):
     """By row: whether a figure is printed for it. Each is a table of its own, so that no other answers for it."""
     with tempfile.TemporaryDirectory() as folder:
         paths = []
@@ -47,23 +53,22 @@ def expressed(railyard, name, rows):
                 writer = csv.DictWriter(file, row.keys())
                 writer.writeheader()
                 writer.writerow(row)
-        done = subprocess.run([railyard, "verify", "--json", *map(str, paths)], capture_output=True, text=True, check=True)
+        done = subprocess.run([*verifier(name), "--json", *map(str, paths)], capture_output=True, text=True, check=True)
         answered = {row["table"] for row in json.loads(done.stdout)["rows"]}
         return [path.stem in answered for path in paths]
 
 
 def main():
-    railyard = sys.argv[1]
     passed = failed = 0
     for name, columns in CELLS.items():
         rows = read(name)
         rows = rows[:: max(1, len(rows) // ROWS)] if name[:2] != "73" else rows
-        rows = [row for row, known in zip(rows, expressed(railyard, name, rows)) if known]
+        rows = [row for row, known in zip(rows, expressed(name, rows)) if known]
         wrong = [(column, row[column] + clause, {**row, column: row[column] + clause})
                  for row in rows for column in columns for clause in CLAUSES]
         wrong += [(column, text, {**row, column: text}) for row in rows for column, text in OTHERS.get(name, [])
                   if row[column] != text]
-        for (column, text, _), answered in zip(wrong, expressed(railyard, name, [row for _, _, row in wrong])):
+        for (column, text, _), answered in zip(wrong, expressed(name, [row for _, _, row in wrong])):
             if answered:
                 failed += 1
                 print(f"{name}: {column} = '{text}' is answered")

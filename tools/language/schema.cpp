@@ -304,11 +304,28 @@ void add_study(const std::vector<SchemaRow>& study, Json& root, Definitions& def
     Json& axis = sweep["properties"]["axis"];
     axis["minItems"] = 1;
     axis["items"]["oneOf"] = {{{"required", {"values"}}}, {{"required", {"from", "to"}}}};
-    const Json contained = root["required"];
+}
+
+// Who needs what of a scenario: one that is whole has it all, a study may name another file for it, and a
+// table of measurements has it from its columns.
+void add_alternatives(Json& root) {
+    Json required = Json::array();
+    Json tables = Json::object();
+    for (const Json& name : root["required"]) {
+        const std::string key = name.get<std::string>();
+        if (key == "table") continue;  // of what is in it, for those who have it
+        required.push_back(key);
+        Json& table = root["properties"][key];
+        tables[key] = {{"required", table["required"]}};
+        table.erase("required");
+    }
     root.erase("required");
+    const Json whole = {{"required", required}, {"properties", tables}};
+    root["properties"]["table"]["required"] = {"expect"};
     root["anyOf"] = {
-        {{"required", contained}},
-        {{"required", {"sweep"}}, {"properties", {{"sweep", {{"required", {"scenario"}}}}}}}};
+        whole,
+        {{"required", {"sweep"}}, {"properties", {{"sweep", {{"required", {"scenario"}}}}}}},
+        {{"required", {"table"}}}};
 }
 
 // [design], which only `railyard design` reads.
@@ -367,6 +384,7 @@ std::string scenario_json_schema(const std::vector<SchemaRow>& study,
     root["properties"]["table"]["description"] =
         "What the columns of measurements are: for 'railyard verify'";
     add_design(design, root, definitions);
+    add_alternatives(root);
     root["definitions"] = std::move(shared);
     std::string out;
     print(root, 0, out);

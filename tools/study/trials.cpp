@@ -13,6 +13,24 @@ namespace railyard {
 
 namespace {
 
+TrialStep step_of(const Scenario& s) {
+    TrialStep out;
+    out.error = s.step_error;
+    out.memory_capacity = static_cast<double>(s.node.gpu.usable_memory.count());
+    const auto tokens = static_cast<double>(s.plan.global_batch * s.plan.sequence_length);
+    out.model_flops = 3 * forward_flops_per_token(s.model, s.plan.sequence_length) * tokens;
+    const double masked = attended_tokens(s.model, s.plan.sequence_length) *
+                          (s.model.query_width() + s.model.value_width()) *
+                          static_cast<double>(s.model.layers);
+    out.causal_flops = out.model_flops - 3 * masked * tokens;
+    Communicators groups(s.collective_constants, s.node);
+    for (const PathPart& part :
+         critical_path(s.model, s.plan, groups, s.parameter_bytes, s.optimizer_traffic)) {
+        if (part.seconds > 0) out.parts.emplace_back(part.name, part.seconds);
+    }
+    return out;
+}
+
 Trial run_one(const TrialOptions& options, const ScenarioChanges& changes, unsigned threads) {
     Trial trial;
     std::optional<Scenario> scenario;
@@ -29,6 +47,7 @@ Trial run_one(const TrialOptions& options, const ScenarioChanges& changes, unsig
     }
     if (options.replicas > 0) scenario->replicas = std::min(scenario->replicas, options.replicas);
     trial.memory = scenario->memory;
+    if (options.steps && !scenario->model.name.empty()) trial.step = step_of(*scenario);
     trial.causes = loss_causes(*scenario);
     trial.draws = scenario->draws.size();
     trial.work = work_of(*scenario);

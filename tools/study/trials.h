@@ -19,10 +19,20 @@ struct TrialOptions {
     std::vector<std::string> metrics;
     std::int64_t replicas = 0;  // at most; 0: as many as the scenario says
     bool prices = false;        // of scenarios with [cost], what prices leave open too
+    bool steps = false;         // what the modelled step is made of too
     unsigned threads = 1;
     const std::atomic<bool>* cancelled = nullptr;
     // As trials finish, from any thread, one call at a time.
     std::function<void(std::int64_t done, std::int64_t total)> progress;
+};
+
+// What a modelled step is made of.
+struct TrialStep {
+    StepError error;  // how far such steps are from published ones
+    double model_flops = 0;
+    double causal_flops = 0;  // without the masked half of attention, as some tables count
+    std::vector<std::pair<std::string, double>> parts{};  // of the critical path, in seconds
+    double memory_capacity = 0;                           // of a GPU, in bytes
 };
 
 struct Trial {
@@ -32,6 +42,7 @@ struct Trial {
     std::vector<std::string> units;           // by metric
     std::vector<double> ledger;               // mean fraction by category
     std::vector<MemoryUse> memory;            // of a GPU, with a model
+    std::optional<TrialStep> step;            // when it was asked for, with a model
     LossCauses causes;                        // that are in it
     WorkBasis work;
     std::optional<CostStudy> cost;  // when it was asked for

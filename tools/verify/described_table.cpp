@@ -8,425 +8,20 @@
 #include <filesystem>
 #include <set>
 #include <thread>
-#include <utility>
-#include <variant>
 
 #include "sim/cancel.h"
-#include "tools/program/expression.h"
 #include "tools/program/installation.h"
-#include "tools/program/pattern.h"
 #include "tools/program/program.h"
 #include "tools/study/axis.h"
-#include "tools/study/study.h"
 #include "tools/study/trials.h"
+#include "tools/verify/nccl.h"
+#include "tools/verify/table_description.h"
 
 namespace railyard {
 
+namespace described {
+
 namespace {
-
-// A row's columns, those that the description derives included.
-class Columns {
-  public:
-    Columns(const CsvRow& row, const std::map<std::string, std::string>& otherwise) : row_(row) {
-        for (const auto& [column, text] : otherwise) {
-            std::string& field = row_[column];
-            if (field.empty() || field == "-") field = text;
-        }
-    }
-    bool has(const std::string& column) const { return row_.contains(column); }
-    const std::string& text(const std::string& column) const {
-        return Fields(row_).text(column.c_str());
-    }
-    double figure(const std::string& column) const { return Fields(row_).figure(column.c_str()); }
-    void add(const std::string& column, std::string text) { row_[column] = std::move(text); }
-
-  private:
-    CsvRow row_;
-};
-
-double value_of(const Expression& expression, const std::function<double(const std::string&)>& of) {
-    const double value = expression.value(of);
-    if (!std::isfinite(value)) {
-        throw RowError{expression.names().empty() ? "" : expression.names()[0],
-                       fmt::format("{} is no finite number", expression.text())};
-    }
-    return value;
-}
-
-std::string number_text(double value) {
-    return fmt::format("{:.15g}", value);
-}
-
-// "{params_B}B on {gpus / 8} nodes": a column's text, or arithmetic over columns.
-class Template {
-  public:
-    explicit Template(const std::string& text) {  // throws ExpressionError
-        std::size_t at = 0;
-        while (at < text.size()) {
-            const std::size_t open = std::min(text.find('{', at), text.size());
-            if (open > at) parts_.emplace_back(text.substr(at, open - at));
-            if (open == text.size()) break;
-            const std::size_t close = text.find('}', open);
-            if (close == std::string::npos) throw ExpressionError{"a { has no }"};
-            parts_.emplace_back(Expression(text.substr(open + 1, close - open - 1)));
-            at = close + 1;
-        }
-    }
-
-    // The first column that it asks for; "" without one.
-    std::string column() const {
-        for (const auto& part : parts_) {
-            const auto* expression = std::get_if<Expression>(&part);
-            if (expression != nullptr && !expression->names().empty())
-                return expression->names()[0];
-        }
-        return {};
-    }
-    std::string text(const Columns& row) const {
-        std::string out;
-        for (const auto& part : parts_) {
-            const auto* literal = std::get_if<std::string>(&part);
-            out += literal != nullptr ? *literal : filled(std::get<Expression>(part), row);
-        }
-        return out;
-    }
-    // As TOML: a number or a truth value as such, everything else as a text.
-    std::string toml(const Columns& row) const {
-        Value value;
-        value.kind = Value::Kind::string;
-        value.text = text(row);
-        const bool alone = parts_.size() == 1 && std::holds_alternative<Expression>(parts_[0]);
-        const char* plain = R"([+-]?\d+(\.\d+)?([eE][+-]?\d+)?|true|false)";
-        return alone && !match_pattern(value.text, plain).empty() ? value.text : toml_text(value);
-    }
-
-  private:
-    static std::string filled(const Expression& expression, const Columns& row) {
-        if (row.has(expression.text())) {
-            const std::string& field = row.text(expression.text());
-            if (field.empty() || field == "-") {
-                throw RowError{expression.text(), "expected a value, found none"};
-            }
-            return field;
-        }
-        return number_text(
-            value_of(expression, [&](const auto& name) { return row.figure(name); }));
-    }
-
-    std::vector<std::variant<std::string, Expression>> parts_;
-};
-
-// A key of the scenario, and what a row makes of it.
-struct KeyTemplate {
-    std::string key;
-    std::string literal;  // TOML, of a value that is no text
-    std::optional<Template> value;
-
-    std::string setting(const Columns& row) const {
-        return key + "=" + (value ? value->toml(row) : literal);
-    }
-};
-
-// Which rows something is for: all, unless it says more.
-struct RowTest {
-    std::string column;
-    std::vector<std::string> is;
-    std::vector<std::string> contains;
-    std::optional<Expression> condition;
-
-    bool holds(const Columns& row) const {
-        if (!column.empty()) {
-            const std::string& field = row.text(column);
-            const bool is_one = std::ranges::find(is, field) != is.end();
-            const bool has_one = std::ranges::any_of(
-                contains, [&](const std::string& word) { return mentions(field, word); });
-            if (!is_one && !has_one) return false;
-        }
-        return !condition ||
-               value_of(*condition, [&](const auto& name) { return row.figure(name); }) != 0;
-    }
-};
-
-// A column that is made of a text's part.
-struct Part {
-    std::string name;
-    std::string column;
-    std::string pattern;
-    std::string otherwise;
-};
-
-struct Change {
-    RowTest rows;
-    std::vector<KeyTemplate> set;
-    bool skip = false;
-};
-
-// Of these values the fastest that is possible.
-struct Open {
-    std::string key;
-    std::vector<std::string> values;  // TOML
-};
-
-struct Expectation {
-    std::string quantity;
-    RowTest rows;
-    std::optional<Expression> published;
-    std::optional<Expression> simulated;
-    Published as = Published::figure;
-};
-
-struct Description {
-    std::string file;
-    std::string text;
-    std::string title;
-    std::optional<Template> row;
-    std::map<std::string, std::string> otherwise;
-    std::vector<Part> parts;
-    std::vector<KeyTemplate> set;
-    std::vector<Change> changes;
-    std::vector<KeyTemplate> base;
-    std::vector<Open> open;
-    std::vector<Expectation> expected;
-};
-
-// ---- reading [table] ----
-
-class DescriptionReader {
-  public:
-    // Describes its keys into `schema` when that is given, of an empty document. `columns`: of the table.
-    DescriptionReader(Description& out, const Document& document, std::vector<std::string> columns,
-                      std::vector<SchemaRow>* schema = nullptr)
-        : out_(out),
-          columns_(std::move(columns)),
-          values_(diagnostics_, document.name),
-          top_(values_, document.root.find("table"), "table", {}, schema) {}
-
-    void read();
-    void raise_if_any() const { diagnostics_.raise_if_any(); }
-
-  private:
-    void read_keys(Section& section, const char* key, const char* doc,
-                   std::vector<KeyTemplate>& out);
-    void read_values(Section& section, Open& open);
-    RowTest read_test(Section& section, bool needed);
-    void read_open();
-    void read_expectation(Section& section);
-    void check_key(const Value& at, const std::string& path, const std::string& key);
-    void check_columns(Section& section, const char* key, const std::vector<std::string>& names);
-    std::optional<Expression> expression(Section& section, const char* key,
-                                         const std::string& text);
-
-    Description& out_;
-    std::vector<std::string> columns_;
-    Diagnostics diagnostics_;
-    ValueReader values_;
-    Section top_;
-};
-
-void DescriptionReader::check_columns(Section& section, const char* key,
-                                      const std::vector<std::string>& names) {
-    for (const std::string& name : names) {
-        if (std::ranges::find(columns_, name) != columns_.end()) continue;
-        section.error(key, fmt::format("the table has no column {}", name),
-                      did_you_mean(name, columns_));
-    }
-}
-
-std::optional<Expression> DescriptionReader::expression(Section& section, const char* key,
-                                                        const std::string& text) {
-    try {
-        return Expression(text);
-    } catch (const ExpressionError& error) {
-        section.error(key, fmt::format("can't be computed: {}", error.message));
-        return std::nullopt;
-    }
-}
-
-void DescriptionReader::check_key(const Value& at, const std::string& path,
-                                  const std::string& key) {
-    if (const auto help = help_for_unknown_key(key)) {
-        values_.error(at.at, path, fmt::format("no scenario has the key {}", key), *help);
-    }
-}
-
-void DescriptionReader::read_keys(Section& section, const char* key, const char* doc,
-                                  std::vector<KeyTemplate>& out) {
-    const Value* table = section.open_table(key, doc);
-    if (table == nullptr) return;
-    for (const auto& [name, value] : table->members) {
-        const std::string path = section.path(key) + "." + name;
-        check_key(value, path, name);
-        KeyTemplate each{name, {}, {}};
-        if (value.kind != Value::Kind::string) {
-            each.literal = toml_text(value);
-        } else {
-            try {
-                each.value = Template(value.text);
-            } catch (const ExpressionError& error) {
-                values_.error(value.at, path, fmt::format("can't be computed: {}", error.message));
-            }
-        }
-        out.push_back(std::move(each));
-    }
-}
-
-RowTest DescriptionReader::read_test(Section& section, bool needed) {
-    RowTest test;
-    section.read("column", test.column, "A column, whose text decides",
-                 {.otherwise = "not looked at"});
-    section.read("is", test.is, "It is one of these", {.otherwise = "none"});
-    section.read("contains", test.contains, "Or it has one of these in it", {.otherwise = "none"});
-    std::string condition;
-    section.read("if", condition, "Arithmetic over columns that is not 0: \"gpus > 64\"",
-                 {.otherwise = "not looked at"});
-    if (!condition.empty()) test.condition = expression(section, "if", condition);
-    const bool words = !test.is.empty() || !test.contains.empty();
-    if (words == test.column.empty() && section.ok()) {
-        section.error("column", words ? "is missing: whose text is it?"
-                                      : "needs is = [...] or contains = [...]");
-    }
-    if (!test.column.empty()) check_columns(section, "column", {test.column});
-    if (needed && test.column.empty() && !test.condition && section.ok()) {
-        section.error("column", "is missing: which rows?", "column and is, or if");
-    }
-    return test;
-}
-
-void DescriptionReader::read_expectation(Section& section) {
-    Expectation e;
-    std::string published;
-    std::string simulated;
-    section.read("quantity", e.quantity, "What it is, with its unit", {.required = true});
-    section.read("published", published, "What the table has, as arithmetic over its columns",
-                 {.required = true});
-    section.read("simulated", simulated,
-                 "What it is held to, as arithmetic over the metrics of 'run' and the columns",
-                 {.required = true});
-    int as = 0;
-    section.choose("as", as, {"figure", "at_most", "at_least"},
-                   "Whether the table has the figure, or only that it is at most or at least that");
-    e.as = static_cast<Published>(as);
-    e.rows = read_test(section, false);
-    section.finish();
-    if (section.describing()) return;
-    e.published = expression(section, "published", published);
-    e.simulated = expression(section, "simulated", simulated);
-    if (e.published) check_columns(section, "published", e.published->names());
-    out_.expected.push_back(std::move(e));
-}
-
-// A list of any values, which no read() of a section takes.
-void DescriptionReader::read_open() {
-    const Value* open = top_.open_table("open",
-                                        "Keys that the table does not print, each with values: of "
-                                        "these the fastest step that is possible");
-    if (open == nullptr) return;
-    for (const auto& [key, value] : open->members) {
-        const std::string path = top_.path("open") + "." + key;
-        check_key(value, path, key);
-        Open each{key, {}};
-        for (const Value& item : value.items) each.values.push_back(toml_text(item));
-        if (each.values.empty()) {
-            values_.error(value.at, path,
-                          fmt::format("expected a list of values, found {}", value.describe()));
-        }
-        out_.open.push_back(std::move(each));
-    }
-}
-
-void DescriptionReader::read() {
-    std::string source;
-    std::string row = "row {row}";
-    top_.read("source", source, "Where the measurements are from", {.otherwise = "not said"});
-    top_.read("row", row, "A row's name: text with columns in braces, {row} is its number");
-    const Value* otherwise = top_.open_table(
-        "otherwise", "What a column is where its field is empty, or where there is no such column");
-    for (Section& section :
-         top_.sections("part", "Columns made of a part of another's text, each a [[table.part]]")) {
-        Part part;
-        section.read("name", part.name, "The new column", {.required = true});
-        section.read("column", part.column, "Of whose text it is a part", {.required = true});
-        section.read("pattern", part.pattern, "A regular expression whose first group is the part",
-                     {.required = true});
-        section.read("otherwise", part.otherwise, "What it is where the pattern finds nothing",
-                     {.otherwise = "empty"});
-        section.finish();
-        if (section.describing()) continue;
-        check_columns(section, "column", {part.column});
-        columns_.push_back(part.name);
-        out_.parts.push_back(std::move(part));
-    }
-    read_keys(top_, "set",
-              "Keys of the scenario, each with text that has columns, or arithmetic over "
-              "them, in braces: \"{gpus / 8}\", \"{rate} GB/s\"",
-              out_.set);
-    read_keys(
-        top_, "base",
-        "Keys by which a row's base differs, whose metrics are base_step_time and so on: what "
-        "a published ratio is over",
-        out_.base);
-    for (Section& section :
-         top_.sections("when", "What holds for some rows only, each a [[table.when]]")) {
-        Change change;
-        change.rows = read_test(section, true);
-        read_keys(section, "set", "As table.set, and instead of it", change.set);
-        section.read("skip", change.skip, "Nothing here can say what these rows say");
-        section.finish();
-        out_.changes.push_back(std::move(change));
-    }
-    read_open();
-    for (Section& section :
-         top_.sections("expect", "What the program is held to, each a [[table.expect]]")) {
-        read_expectation(section);
-    }
-    if (!top_.has("expect") && !top_.describing()) {
-        top_.error("expect", "is missing: what is the program held to?",
-                   "[[table.expect]] quantity = \"s per step\", published = \"seconds\", "
-                   "simulated = \"step_time\"");
-    }
-    top_.finish();
-    if (top_.describing()) return;
-    if (otherwise != nullptr) {
-        for (const auto& [column, value] : otherwise->members) {
-            out_.otherwise[column] =
-                value.kind == Value::Kind::string ? value.text : toml_text(value);
-        }
-    }
-    try {
-        out_.row = Template(row);
-    } catch (const ExpressionError& error) {
-        top_.error("row", fmt::format("can't be computed: {}", error.message));
-    }
-}
-
-Description read_description(const std::string& file, const CsvTable& table) {
-    Description out;
-    out.file = file;
-    out.text = read_file(file);
-    Diagnostics diagnostics;
-    const Document document = parse_document(out.text, file, diagnostics);
-    diagnostics.raise_if_any();
-    if (document.root.find("table") == nullptr) {
-        throw ScenarioError(fmt::format("{} has no [table]: it describes no measurements", file),
-                            "tests/validation/README.md has the language");
-    }
-    const Value* title = document.root.find("title");
-    out.title = title != nullptr ? title->text : file;
-    std::vector<std::string> columns = table.columns;
-    columns.emplace_back("row");
-    if (const Value* section = document.root.find("table")) {
-        const Value* otherwise = section->find("otherwise");
-        for (const Member& m : otherwise != nullptr ? otherwise->members : std::vector<Member>()) {
-            columns.push_back(m.key);
-        }
-    }
-    DescriptionReader reader(out, document, std::move(columns));
-    reader.read();
-    reader.raise_if_any();
-    return out;
-}
-
-// ---- running rows ----
 
 // "memory_optimizer_state", as expressions have it.
 std::string memory_name(const std::string& component) {
@@ -445,6 +40,13 @@ std::optional<double> memory_of(const Trial& trial, const std::string& name) {
     return std::nullopt;
 }
 
+// A figure of the modelled step that is no metric of a campaign; nothing for another name.
+double TrialStep::*step_figure(const std::string& name) {
+    if (name == "model_flops") return &TrialStep::model_flops;
+    if (name == "causal_flops") return &TrialStep::causal_flops;
+    return nullptr;
+}
+
 constexpr std::string_view of_base = "base_";
 
 // A row that can be said: what it is, and its variants, one for each choice of what is left open. With a
@@ -453,6 +55,7 @@ struct RowRun {
     std::size_t row = 0;
     Columns columns;
     std::string name;
+    std::string software;  // that ran it, where the description or the row says so
     std::vector<const Expectation*> expected;
     std::size_t first = 0;  // of its variants
     std::size_t count = 0;
@@ -460,13 +63,19 @@ struct RowRun {
 
 class TableRuns {
   public:
-    TableRuns(const CsvTable& table, const Description& description,
-              const std::vector<std::string>& settings, VerifiedTable& out)
-        : table_(table), d_(description), settings_(settings), out_(out) {}
+    TableRuns(const CsvTable& table, const Description& description, const VerifyOptions& options,
+              VerifiedTable& out)
+        : table_(table), d_(description), options_(options), out_(out) {}
 
     void run() {
         std::size_t number = 0;
-        each_row(table_, out_.unused, [&](const Fields&) { add(number++); });
+        each_row(table_, out_.unused, [&](const Fields&) {
+            if (!d_.nccl_tests.empty() && options_.progress) {
+                options_.progress(static_cast<double>(number) /
+                                  static_cast<double>(table_.rows.size()));
+            }
+            add(number++);
+        });
         run_variants();
         out_.rows = table_.rows.size();
         for (const RowRun& row : rows_) {
@@ -477,9 +86,11 @@ class TableRuns {
 
   private:
     void add(std::size_t number);
+    void add_collective(const RowRun& run);
     void add_variants(std::vector<std::string> chosen, std::size_t open);
     void run_variants();
     void finish(const RowRun& row);
+    void add_step(const RowRun& row, const Trial& trial, VerifiedRow& out) const;
     const Template* source_of(const RowRun& row, const std::string& key) const;
     void refuse(const RowRun& row, const std::string& column, const std::string& why);
     void refuse(const RowRun& row, const Trial& impossible);
@@ -487,18 +98,20 @@ class TableRuns {
 
     const CsvTable& table_;
     const Description& d_;
-    const std::vector<std::string>& settings_;
+    const VerifyOptions& options_;
     VerifiedTable& out_;
     std::vector<RowRun> rows_;
     std::vector<ScenarioChanges> variants_;
     std::vector<std::string> metrics_;
     std::vector<std::optional<Trial>> trials_;
+    std::optional<NcclTests> collectives_;
 };
 
 void TableRuns::add(std::size_t number) {
-    RowRun run{number, Columns(table_.rows[number], d_.otherwise), {}, {}, variants_.size(), 0};
+    RowRun run{number, Columns(table_.rows[number], d_.otherwise), {}, {}, {}, variants_.size(), 0};
     Columns& columns = run.columns;
     columns.add("row", fmt::format("{}", number + 1));
+    columns.add("about", table_.about);
     for (const Part& part : d_.parts) {
         const Found found = find_pattern(columns.text(part.column), part.pattern.c_str());
         columns.add(part.name, found.size() > 1 && !found[1].empty() ? found[1] : part.otherwise);
@@ -516,10 +129,28 @@ void TableRuns::add(std::size_t number) {
         value_of(*e->published, [&](const auto& name) { return columns.figure(name); });
     }
     run.name = d_.row->text(columns);
-    std::vector<std::string> settings = settings_;
+    if (!d_.nccl_tests.empty()) return add_collective(run);
+    std::vector<std::string> settings = options_.settings;
     for (const KeyTemplate& key : d_.set) settings.push_back(key.setting(columns));
+    for (const Words& words : d_.words) {
+        const std::string* value = words.value(columns);
+        if (value == nullptr) {
+            throw RowError{words.columns.at(0),
+                           fmt::format("no word of it says what {} is", words.key)};
+        }
+        Value text;
+        text.kind = Value::Kind::string;
+        text.text = *value;
+        settings.push_back(words.key + "=" + toml_text(text));
+    }
     for (const Change* change : changes) {
         for (const KeyTemplate& key : change->set) settings.push_back(key.setting(columns));
+    }
+    constexpr std::string_view stack = "job.software=\"";
+    for (const std::string& setting : settings) {  // the last one wins
+        if (setting.starts_with(stack)) {
+            run.software = setting.substr(stack.size(), setting.size() - stack.size() - 1);
+        }
     }
     add_variants(settings, 0);
     run.count = variants_.size() - run.first;
@@ -528,6 +159,25 @@ void TableRuns::add(std::size_t number) {
         variants_.push_back({.settings = std::move(settings), .must_run = false});
     }
     rows_.push_back(std::move(run));
+}
+
+void TableRuns::add_collective(const RowRun& run) {
+    if (!collectives_) collectives_.emplace(options_.overrides);
+    const std::map<std::string, double> figures = collectives_->figures(
+        [&](const char* name) { return d_.nccl_tests.at(name).text(run.columns); },
+        [&](const char* name) { return d_.nccl_tests.at(name).column(); });
+    for (const Expectation* e : run.expected) {
+        VerifiedRow out{run.name, e->quantity};
+        out.as = e->as;
+        out.published = e->published->value([&](const auto& n) { return run.columns.figure(n); });
+        out.simulated = e->simulated->value([&](const std::string& name) {
+            const auto found = figures.find(name);
+            if (found != figures.end()) return found->second;
+            if (!run.columns.has(name)) throw no_such_value(name);
+            return run.columns.figure(name);
+        });
+        out_.expressed.push_back(std::move(out));
+    }
 }
 
 void TableRuns::add_variants(std::vector<std::string> chosen, std::size_t open) {
@@ -552,7 +202,7 @@ void TableRuns::run_variants() {
         for (std::string name : e.simulated->names()) {
             if (rows_[0].columns.has(name)) continue;
             if (!d_.base.empty() && name.starts_with(of_base)) name.erase(0, of_base.size());
-            if (!name.starts_with("memory_")) names.insert(name);
+            if (!name.starts_with("memory_") && !step_figure(name)) names.insert(name);
         }
     }
     metrics_.assign(names.begin(), names.end());
@@ -560,8 +210,14 @@ void TableRuns::run_variants() {
     options.text = d_.text;
     options.file = d_.file;
     options.metrics = metrics_;
+    options.steps = true;
     options.threads = std::max(1U, std::thread::hardware_concurrency());
     options.cancelled = &interrupted();
+    if (options_.progress) {
+        options.progress = [this](std::int64_t done, std::int64_t total) {
+            options_.progress(static_cast<double>(done) / static_cast<double>(total));
+        };
+    }
     trials_ = run_trials(options, variants_);
     heed_cancel();
 }
@@ -601,9 +257,25 @@ void TableRuns::refuse(const RowRun& row, const Trial& impossible) {
 }
 
 ScenarioError TableRuns::no_such_value(const std::string& name) const {
-    return ScenarioError(fmt::format("{}: table.expect: there is no {}", d_.file, name),
-                         "columns, metrics of 'railyard run --json', and memory_per_gpu, "
-                         "memory_weights and the like of a model");
+    return ScenarioError(
+        fmt::format("{}: table.expect: there is no {}", d_.file, name),
+        "columns, metrics of 'railyard run --json', memory_per_gpu, memory_weights and "
+        "the like of a model; of nccl-tests time, busbw and framework_launch");
+}
+
+// What is known of a step whose stack is: how far off such steps are, what it and its memory are made of.
+void TableRuns::add_step(const RowRun& row, const Trial& trial, VerifiedRow& out) const {
+    if (!trial.step) return;
+    out.software = row.software;
+    std::ranges::replace(out.software, '.', '_');  // as the catalogue has it
+    out.half = trial.step->error.half;
+    out.nine_tenths = trial.step->error.nine_tenths;
+    out.parts = trial.step->parts;
+    // Of a row that does not say what it recomputes nobody knows what it kept.
+    if (d_.memory_known && !d_.memory_known->holds(row.columns)) return;
+    for (const MemoryUse& use : trial.memory)
+        out.memory_bytes.emplace_back(use.component, use.bytes);
+    out.memory_capacity = trial.step->memory_capacity;
 }
 
 void TableRuns::finish(const RowRun& row) {
@@ -629,6 +301,9 @@ void TableRuns::finish(const RowRun& row) {
         out.as = e->as;
         out.published = e->published->value([&](const auto& n) { return row.columns.figure(n); });
         const auto value = [&](const Trial& trial, const std::string& name) {
+            if (const auto figure = step_figure(name); figure && trial.step) {
+                return (*trial.step).*figure;
+            }
             const std::optional<double> memory = memory_of(trial, name);
             return memory ? *memory : trial.summary(metric(name)).mean;
         };
@@ -644,8 +319,10 @@ void TableRuns::finish(const RowRun& row) {
             e->simulated->names().size() == 1 && e->simulated->names()[0] == e->simulated->text();
         if (alone && !row.columns.has(e->simulated->text())) {
             const Summary summary = best->summary(metric(e->simulated->text()));
-            if (summary.ci95.half_width() > 0) out.ci95 = summary.ci95;
+            const double half = summary.ci95.half_width();
+            if (half > 0 && std::isfinite(half)) out.ci95 = summary.ci95;
         }
+        if (!row.software.empty()) add_step(row, *best, out);
         if (!std::isfinite(out.simulated)) {
             refuse(row, "", fmt::format("{} is no finite number", e->simulated->text()));
             continue;
@@ -656,27 +333,51 @@ void TableRuns::finish(const RowRun& row) {
 
 }  // namespace
 
+}  // namespace described
+
+namespace {
+
+// Whether a file describes every table with such columns.
+bool describes_columns(const std::string& file, const std::vector<std::string>& columns) {
+    const std::string text = read_file(file);
+    if (!mentions(text, "[table]")) return false;
+    Diagnostics diagnostics;
+    const Document document = parse_document(text, file, diagnostics);
+    const Value* section = document.root.find("table");
+    const Value* header = section != nullptr ? section->find("columns") : nullptr;
+    if (header == nullptr || header->items.empty()) return false;
+    return std::ranges::all_of(header->items, [&](const Value& column) {
+        return std::ranges::find(columns, column.text) != columns.end();
+    });
+}
+
+}  // namespace
+
 std::optional<std::string> description_of(const CsvTable& table) {
     namespace fs = std::filesystem;
     const fs::path beside = fs::path(table.path).replace_extension(".toml");
     if (fs::exists(beside)) return beside.string();
     constexpr std::size_t digits = 2;
-    if (match_pattern(table.name, R"(\d\d\D.*)").empty()) return std::nullopt;
+    const bool numbered = !match_pattern(table.name, R"(\d\d\D.*)").empty();
+    std::vector<std::string> shipped;
     for (const auto& entry : fs::directory_iterator(shipped_file("tests/validation"))) {
-        const fs::path& path = entry.path();
-        if (path.extension() == ".toml" &&
-            path.stem().string().starts_with(table.name.substr(0, digits) + "_")) {
-            return path.string();
-        }
+        if (entry.path().extension() == ".toml") shipped.push_back(entry.path().string());
+    }
+    std::ranges::sort(shipped);
+    for (const std::string& path : shipped) {
+        const bool of_number = numbered && fs::path(path).stem().string().starts_with(
+                                               table.name.substr(0, digits) + "_");
+        if (of_number || describes_columns(path, table.columns)) return path;
     }
     return std::nullopt;
 }
 
 VerifiedTable verify_described(const CsvTable& table, const std::string& description,
-                               const std::vector<std::string>& settings) {
-    const Description d = read_description(description, table);
+                               const VerifyOptions& options) {
+    const described::Description d = described::read_description(description, table);
     VerifiedTable out{table.name, d.title};
-    TableRuns(table, d, settings, out).run();
+    out.tolerances = d.tolerances;
+    described::TableRuns(table, d, options, out).run();
     std::ranges::stable_sort(out.unused, {}, [](const Diagnostic& row) {
         return std::pair(row.at.line, row.at.column);
     });
@@ -684,11 +385,7 @@ VerifiedTable verify_described(const CsvTable& table, const std::string& descrip
 }
 
 std::vector<SchemaRow> table_schema() {
-    std::vector<SchemaRow> rows;
-    Description none;
-    const Document empty;
-    DescriptionReader(none, empty, {}, &rows).read();
-    return rows;
+    return described::schema();
 }
 
 }  // namespace railyard

@@ -13,12 +13,13 @@
 namespace railyard {
 
 // The file that describes a table: the one beside it with its name, else of those that ship the one with
-// its number (the first two digits of its name).
+// its number (the first two digits of its name) or of its columns.
 std::optional<std::string> description_of(const CsvTable& table);
 
-// Runs each row's scenario, with `settings` on all. Throws ScenarioError when the description is wrong.
+// Runs each row's scenario, with the options' settings on all. Throws ScenarioError when the description is
+// wrong.
 VerifiedTable verify_described(const CsvTable& table, const std::string& description,
-                               const std::vector<std::string>& settings);
+                               const VerifyOptions& options);
 
 // What may stand in [table], as it is read.
 std::vector<SchemaRow> table_schema();

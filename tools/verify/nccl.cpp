@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 
+#include "models/collective/collective.h"
 #include "tools/language/names.h"
+#include "tools/program/csv_table.h"
 #include "tools/program/pattern.h"
 
 namespace railyard {
@@ -65,7 +68,7 @@ const char* nic_of(const std::string& network, double gbit) {
 }
 
 // Sets the NICs that the network's column counts, "8x NDR400 IB" or "4x100G": so many Gbit/s each.
-void read_network(Bench& bench, const std::string& column, Node& node) {
+void read_network(Catalogue& catalogue, const std::string& column, Node& node) {
     const std::string network = lower(column);
     const std::vector<Found> nics =
         find_all(network, R"((\d+)\s*x\s*([a-z]*)\s*(\d+(?:\.\d+)?)\s*(g\w*(?:/s)?)?)");
@@ -78,7 +81,7 @@ void read_network(Bench& bench, const std::string& column, Node& node) {
     }
     const double gbit = std::stod(nics[0][3]);
     node.nics = std::stoll(nics[0][1]);
-    set_nic(bench.catalogue(), node, nic_of(network, gbit));
+    set_nic(catalogue, node, nic_of(network, gbit));
     const Bandwidth printed = Bandwidth::bits_per_second(std::llround(gbit * 1e9));
     node.nic_bandwidth =
         printed * (node.nic_bandwidth.bytes_per_second() / node.nic_line_rate.bytes_per_second());
@@ -113,86 +116,60 @@ Wish wish_of(const std::string& column) {
     return wish;
 }
 
-std::optional<double> nccl_seconds(Bench& bench, const NcclRun& run) {
-    const std::string kind = node_of(run);
-    const std::optional<Collective> collective = parse_collective(run.collective);
-    if (kind.empty() || !collective || run.gpus < 2 || run.nodes < 1 || run.bytes <= 0) {
-        return std::nullopt;
-    }
-    Node node = bench.node(kind.c_str());
-    // A rack that is one NVLink domain is one node here, whatever the number of its trays.
-    const bool rack = node.nvlink_domain > 8;
-    if (!rack && run.nodes > 1) read_network(bench, run.network, node);
-    const Communicator c = read_communicator(
-        bench.catalogue(), node,
-        {run.gpus, rack ? node.gpus : (run.gpus + run.nodes - 1) / run.nodes, false});
-    const auto choice = choose(c, *collective, run.bytes, wish_of(run.algorithm));
-    if (!choice) return std::nullopt;
-    return collective_cost(c, *collective, run.bytes, *choice)->seconds;
+// A number as nccl-tests prints it.
+double number_of(const char* what, const std::string& text) {
+    const CsvRow row = {{what, text}};
+    return Fields(row).figure(what);
 }
-
-std::string size_class(const char* unit, double bytes) {
-    return fmt::format("{}, {} 1 MiB", unit, bytes < 1048576 ? "below" : "from");
-}
-
-// 30: published outputs of nccl-tests. What stas00's tables hold was measured through PyTorch.
-RowResult nccl_published(Bench& bench, const Fields& f) {
-    if (mentions(f.text("flag"), "misconfigured") || mentions(f.text("flag"), "not stated")) {
-        return std::nullopt;
-    }
-    const NcclRun run{f.text("device"),   f.text("network"), f.text("op"),     f.text("algo"),
-                      f.integer("nodes"), f.integer("gpus"), f.number("bytes")};
-    std::optional<double> time = nccl_seconds(bench, run);
-    if (!time || f.number("time_oop_us") <= 0) return std::nullopt;
-    if (f.text("source").starts_with("stas00")) *time += read_framework_launch(bench.catalogue());
-    return VerifiedRow{fmt::format("{} {} {} B", f.text("id"), run.collective, f.text("bytes")),
-                       size_class("us", run.bytes), f.number("time_oop_us"), 1e6 * *time};
-}
-
-// 31: nccl-tests in one NVLink domain.
-RowResult nccl_intranode(Bench& bench, const Fields& f) {
-    const NcclRun run{f.text("device"), "", f.text("op"), "default", 1, f.integer("num_gpus"),
-                      f.number("bytes")};
-    const std::optional<double> time = nccl_seconds(bench, run);
-    if (!time) return std::nullopt;
-    return VerifiedRow{
-        fmt::format("{} {} {} B on {}", run.device, run.collective, f.text("bytes"), run.gpus),
-        size_class("us", run.bytes), f.figure("median_us"), 1e6 * *time};
-}
-
-// 32: peaks, taken as 16 GiB. Where the table says "multi", four nodes of eight: at its peak a ring
-// is as fast as its NICs, on any number of nodes.
-RowResult nccl_peak(Bench& bench, const Fields& f) {
-    if (f.text("num_gpus") == "any") return std::nullopt;
-    const bool multi = f.text("num_gpus") == "multi";
-    NcclRun run{f.text("device"),
-                f.text("network"),
-                f.text("op"),
-                f.text("algo"),
-                multi ? 4 : f.integer("nodes"),
-                multi ? 32 : f.integer("num_gpus"),
-                0};
-    const std::string gib = f.groups("size", "peak|large|([0-9]+) ?GiB", "8GiB")[0];
-    run.bytes = (gib.empty() ? 16 : std::stod(gib)) * 1073741824;
-    const double published = f.number("busbw_GBps");
-    const std::optional<double> time = nccl_seconds(bench, run);
-    if (!time || published == 0) return std::nullopt;
-    return VerifiedRow{
-        fmt::format("{} {} {} on {}", run.device, run.network, run.algorithm, f.text("num_gpus")),
-        "GB/s busbw", published,
-        run.bytes * bus_factor(*parse_collective(run.collective), run.gpus) / *time * 1e-9};
-}
-
-constexpr TableFormat nccl_formats[] = {
-    {"30", "nccl-tests, published outputs", nccl_published},
-    {"31", "nccl-tests, one NVLink domain", nccl_intranode},
-    {"32", "nccl-tests, peaks by algorithm", nccl_peak},
-};
 
 }  // namespace
 
-std::span<const TableFormat> nccl_tables() {
-    return nccl_formats;
+std::map<std::string, double> NcclTests::figures(const Texts& text, const Texts& column) {
+    // A field's error is its column's.
+    const auto number = [&](const char* name) {
+        try {
+            return number_of(name, text(name));
+        } catch (const RowError& error) {
+            throw RowError{column(name), error.message};
+        }
+    };
+    const NcclRun run{text("device"),
+                      text("network"),
+                      text("collective"),
+                      text("algorithm"),
+                      std::llround(number("nodes")),
+                      std::llround(number("gpus")),
+                      number("bytes")};
+    const std::string kind = node_of(run);
+    if (kind.empty()) {
+        throw RowError{column("device"),
+                       fmt::format("no node of the catalogue has a GPU '{}'", run.device)};
+    }
+    const std::optional<Collective> collective = parse_collective(run.collective);
+    if (!collective) {
+        throw RowError{column("collective"),
+                       fmt::format("no collective is called '{}'", run.collective)};
+    }
+    if (run.gpus < 2 || run.nodes < 1 || run.bytes <= 0) {
+        throw RowError{column("gpus"), "expected two GPUs or more, nodes and bytes"};
+    }
+    Node node = read_node(own_.catalogue, kind);
+    // A rack that is one NVLink domain is one node here, whatever the number of its trays.
+    const bool rack = node.nvlink_domain > 8;
+    if (!rack && run.nodes > 1) read_network(own_.catalogue, run.network, node);
+    const Communicator c = read_communicator(
+        own_.catalogue, node,
+        {run.gpus, rack ? node.gpus : (run.gpus + run.nodes - 1) / run.nodes, false});
+    const auto choice = choose(c, *collective, run.bytes, wish_of(run.algorithm));
+    if (!choice) {
+        throw RowError{column("algorithm"),
+                       fmt::format("'{}' can't run {} here", run.algorithm, run.collective)};
+    }
+    const double time = collective_cost(c, *collective, run.bytes, *choice)->seconds;
+    own_.diagnostics.raise_if_any();
+    return {{"time", time},
+            {"busbw", run.bytes * bus_factor(*collective, run.gpus) / time},
+            {"framework_launch", read_framework_launch(own_.catalogue)}};
 }
 
 }  // namespace railyard

@@ -1,52 +1,63 @@
 #include "tools/verify/tables.h"
 
-#include "tools/verify/arithmetic.h"
+#include <fmt/format.h>
+
+#include <cmath>
+
 #include "tools/verify/described_table.h"
 #include "tools/verify/fleets.h"
 #include "tools/verify/megatron_text.h"
-#include "tools/verify/nccl.h"
-#include "tools/verify/networks.h"
-#include "tools/verify/packets.h"
-#include "tools/verify/published_runs.h"
 #include "tools/verify/reliability.h"
-#include "tools/verify/schedules.h"
 #include "tools/verify/storage.h"
 #include "tools/verify/stores.h"
-#include "tools/verify/streams.h"
 
 namespace railyard {
+
+std::vector<std::string> VerifiedTable::outside() const {
+    if (!tolerances.empty() && expressed.empty()) {
+        return {fmt::format("{}: no row could be held to the tolerance", name)};
+    }
+    std::vector<std::string> out;
+    for (const Tolerance& tolerance : tolerances) {
+        const std::string of =
+            tolerance.quantity.empty() ? "" : fmt::format(", {}", tolerance.quantity);
+        std::size_t count = 0;
+        double sum = 0;
+        for (const VerifiedRow& row : expressed) {
+            if (!tolerance.quantity.empty() && row.quantity != tolerance.quantity) continue;
+            const double error = std::abs(row.error());
+            ++count;
+            sum += error;
+            if (!tolerance.row || error <= *tolerance.row) continue;
+            out.push_back(fmt::format("{}, {}: {}: {:.2f} % off, at most {:.6g} % are allowed",
+                                      name, row.row, row.quantity, 100 * error,
+                                      100 * *tolerance.row));
+        }
+        if (count == 0) {
+            out.push_back(fmt::format("{}{}: no row could be held to the tolerance", name, of));
+            continue;
+        }
+        const double mean = sum / static_cast<double>(count);
+        if (!tolerance.mean || mean <= *tolerance.mean) continue;
+        out.push_back(
+            fmt::format("{}{}: {:.2f} % off in the mean of {} rows, at most {:.6g} % are allowed",
+                        name, of, 100 * mean, count, 100 * *tolerance.mean));
+    }
+    return out;
+}
 
 std::vector<VerifiedTable> verify_table(const CsvTable& table, const VerifyOptions& options) {
     const std::optional<std::string> description =
         options.description.empty() ? description_of(table) : options.description;
-    if (description) return {verify_described(table, *description, options.settings)};
+    if (description) return {verify_described(table, *description, options)};
     const Value* overrides = options.overrides;
-    if (auto runs = verify_published_runs(table, overrides)) return {std::move(*runs)};
     // A run's limits are known from others of the same table.
     if (table.name.starts_with("50")) return {verify_mlperf_storage(table, overrides)};
     if (table.name.starts_with("03")) return {verify_megatron_text(table, overrides)};
     if (auto stores = verify_stores(table, overrides)) return {std::move(*stores)};
-    if (auto schedules = verify_schedules(table)) return {std::move(*schedules)};
     if (auto fleets = verify_fleets(table, overrides)) return {std::move(*fleets)};
-    if (auto streams = verify_streams(table, overrides)) return {std::move(*streams)};
-    if (auto networks = verify_networks(table)) return {std::move(*networks)};
-    if (auto packets = verify_packets(table)) return {std::move(*packets)};
     if (auto reliability = verify_reliability(table)) return {std::move(*reliability)};
-    std::vector<VerifiedTable> out;
-    for (const auto& formats : {nccl_tables(), arithmetic_tables()}) {
-        for (const TableFormat& format : formats) {
-            if (!table.name.starts_with(format.number)) continue;
-            VerifiedTable each{table.name, format.what, table.rows.size()};
-            Bench bench(overrides);
-            each_row(table, each.unused, [&](const Fields& f) {
-                if (const RowResult result = format.row(bench, f))
-                    each.expressed.push_back(*result);
-            });
-            bench.check();
-            out.push_back(std::move(each));
-        }
-    }
-    return out;
+    return {};
 }
 
 }  // namespace railyard

@@ -2,6 +2,8 @@
 // Published measurements and exact oracles, row by row, beside what the models say.
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,18 +44,32 @@ struct VerifiedRow {
     }
 };
 
+// How far off the rows of a quantity may be, and their mean, as shares of what is published; a quantity
+// without a name is all rows.
+struct Tolerance {
+    std::string quantity = {};
+    std::optional<double> row = {};
+    std::optional<double> mean = {};
+};
+
 struct VerifiedTable {
     std::string name;
     std::string what;      // one line
     std::size_t rows = 0;  // of the file; their figures, where each is of several
     std::vector<VerifiedRow> expressed = {};
     std::vector<Diagnostic> unused = {};  // rows with a field that can't be, and why
+    std::vector<Tolerance> tolerances = {};
+
+    // What is further off than it may be, a line each. A tolerance that no row can be held to is one too.
+    std::vector<std::string> outside() const;
 };
 
 struct VerifyOptions {
     std::string description;            // the table's, TOML; empty: the one that it comes with
     std::vector<std::string> settings;  // "override.gpu.h100_sxm.hbm_efficiency=0.8"
     const Value* overrides = nullptr;   // the same, as a scenario's [override] table
+    std::function<void(double share)> progress =
+        {};  // how much of the table is done, from any thread
 };
 
 // Simulates every row of a table that can be expressed, once for each quantity that it prints. How is said by

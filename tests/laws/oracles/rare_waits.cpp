@@ -1,4 +1,4 @@
-#include "tools/verify/rare_waits.h"
+#include "tests/laws/oracles/rare_waits.h"
 
 #include <algorithm>
 #include <numeric>

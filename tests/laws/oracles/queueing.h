@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "sim/statistics.h"
+#include "tests/laws/oracles/rare_waits.h"
 #include "tools/program/csv_table.h"
-#include "tools/verify/rare_waits.h"
 
 namespace railyard {
 

@@ -1,4 +1,4 @@
-#include "tools/verify/shared_store.h"
+#include "tests/laws/oracles/shared_store.h"
 
 #include "models/storage/storage.h"
 #include "sim/cancel.h"

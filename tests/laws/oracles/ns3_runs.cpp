@@ -1,4 +1,4 @@
-#include "tools/verify/ns3_runs.h"
+#include "tests/laws/oracles/ns3_runs.h"
 
 #include <algorithm>
 #include <cstdlib>

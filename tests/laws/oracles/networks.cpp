@@ -1,4 +1,4 @@
-#include "tools/verify/networks.h"
+#include "tests/laws/oracles/networks.h"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "tools/verify/dcqcn_runs.h"
-#include "tools/verify/network_runs.h"
-#include "tools/verify/ns3_runs.h"
+#include "tests/laws/oracles/dcqcn_runs.h"
+#include "tests/laws/oracles/network_runs.h"
+#include "tests/laws/oracles/ns3_runs.h"
 
 namespace railyard {
 

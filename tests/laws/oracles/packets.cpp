@@ -1,17 +1,15 @@
-#include "tools/verify/packets.h"
+#include "tests/laws/oracles/packets.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
-#include <filesystem>
 #include <map>
 
 #include "sim/statistics.h"
-#include "tools/program/installation.h"
+#include "tests/laws/oracles/dcqcn_runs.h"
+#include "tests/laws/oracles/ns3_runs.h"
 #include "tools/program/pattern.h"
-#include "tools/verify/dcqcn_runs.h"
-#include "tools/verify/ns3_runs.h"
 
 namespace railyard {
 
@@ -56,20 +54,11 @@ class Ns3Table {
                      const std::string& parameter, std::uint64_t seed) const;
     Metrics star(const std::string& experiment, const std::string& cc, const Ns3Control& control,
                  const std::string& sizes);
-    std::string trace() const;
 
     std::string folder_;
     std::map<std::string, Metrics> known_;                 // by experiment, control, parameter
     std::map<std::string, std::vector<SizedFlow>> stars_;  // by experiment and control
 };
-
-// Beside the table, else the one that ships.
-std::string Ns3Table::trace() const {
-    constexpr char name[] = "/traces/ns3_websearch_flows.csv";
-    const std::string beside = folder_ + name;
-    if (std::filesystem::exists(beside)) return beside;
-    return shipped_file("tests/validation") + name;
-}
 
 // "websearch_star16_25G_load0.5", "size 10000-100000": the trace is of load 0.5.
 Metrics Ns3Table::star(const std::string& experiment, const std::string& cc,
@@ -79,7 +68,8 @@ Metrics Ns3Table::star(const std::string& experiment, const std::string& cc,
     if (found.empty() || bounds.size() != 2) return {};
     const auto [at, is_new] = stars_.try_emplace(experiment + " " + cc);
     if (is_new) {
-        at->second = star_slowdowns(control, std::stoi(found[1]), std::stoi(found[2]), trace());
+        at->second = star_slowdowns(control, std::stoi(found[1]), std::stoi(found[2]),
+                                    folder_ + "/traces/ns3_websearch_flows.csv");
     }
     std::vector<double> slowdowns;
     for (const SizedFlow& flow : at->second) {

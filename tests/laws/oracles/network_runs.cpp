@@ -1,4 +1,4 @@
-#include "tools/verify/network_runs.h"
+#include "tests/laws/oracles/network_runs.h"
 
 #include <algorithm>
 #include <numeric>

@@ -5,7 +5,7 @@
 
 namespace railyard {
 
-// Schedules the jobs of tests/validation/traces anew for each row; nothing when it is another table.
+// Schedules the jobs of tests/laws/tables/traces anew for each row; nothing when it is another table.
 std::optional<VerifiedTable> verify_schedules(const CsvTable& table);
 
 }  // namespace railyard

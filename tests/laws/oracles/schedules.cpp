@@ -1,4 +1,4 @@
-#include "tools/verify/schedules.h"
+#include "tests/laws/oracles/schedules.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,6 @@
 
 #include "models/scheduler/scheduler.h"
 #include "tools/language/nodes_file.h"
-#include "tools/program/installation.h"
 
 namespace railyard {
 
@@ -42,16 +41,17 @@ double rounded(double value, int decimals) {
 
 class Schedules {
   public:
+    explicit Schedules(const std::string& folder)
+        : trace_(read_job_trace(folder + "/traces/chronus_philly_mix2.csv", {})),
+          philly_(read_nodes_file(folder + "/traces/philly_vc_nodes.csv", philly_gpus_per_node)) {}
     // A row's statistics; nothing when it is of rules that are not here.
     std::optional<StreamStatistics> row(const Fields& f) const;
 
   private:
     std::optional<std::vector<VirtualCluster>> clusters(const Fields& f) const;
 
-    JobTrace trace_ =
-        read_job_trace(shipped_file("tests/validation/traces/chronus_philly_mix2.csv"), {});
-    std::vector<VirtualCluster> philly_ = read_nodes_file(
-        shipped_file("tests/validation/traces/philly_vc_nodes.csv"), philly_gpus_per_node);
+    JobTrace trace_;
+    std::vector<VirtualCluster> philly_;
 };
 
 std::optional<std::vector<VirtualCluster>> Schedules::clusters(const Fields& f) const {
@@ -94,7 +94,7 @@ std::optional<VerifiedTable> verify_schedules(const CsvTable& table) {
     if (!table.name.starts_with("63")) return std::nullopt;
     VerifiedTable out{table.name, "schedules of 30,746 Philly jobs, exact",
                       table.rows.size() * std::size(figures)};
-    const Schedules schedules;
+    const Schedules schedules(table.folder);
     each_row(table, out.unused, [&](const Fields& f) {
         const std::optional<StreamStatistics> statistics = schedules.row(f);
         if (!statistics) return;

@@ -19,7 +19,7 @@
 #include <string>
 
 #include "sim/statistics.h"
-#include "tools/verify/textbook_queue.h"
+#include "tests/laws/oracles/textbook_queue.h"
 
 namespace railyard {
 

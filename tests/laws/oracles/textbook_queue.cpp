@@ -1,4 +1,4 @@
-#include "tools/verify/textbook_queue.h"
+#include "tests/laws/oracles/textbook_queue.h"
 
 #include <cmath>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-#include "tools/verify/arithmetic.h"
+#include "tests/laws/oracles/arithmetic.h"
 
 #include <fmt/format.h>
 
@@ -6,10 +6,43 @@
 #include <cmath>
 
 #include "sim/statistics.h"
+#include "tests/laws/oracles/bench.h"
+#include "tests/laws/oracles/queueing.h"
 
 namespace railyard {
 
 namespace {
+
+// A GPT by its dimensions; parameters as Megatron's formula counts them (arXiv:2104.04473, eq. 2).
+TransformerModel gpt(std::int64_t layers, std::int64_t hidden, std::int64_t heads,
+                     std::int64_t vocab, std::int64_t sequence) {
+    TransformerModel m;
+    m.layers = layers;
+    m.hidden = hidden;
+    m.ffn = 4 * hidden;
+    m.heads = heads;
+    m.kv_heads = heads;
+    m.head_dim = heads > 0 ? hidden / heads : 0;
+    m.value_dim = m.head_dim;
+    m.vocab = vocab;
+    m.sequence_length = sequence;
+    m.tied_embedding = m.linear_bias = m.norm_bias = true;
+    m.learned_positions = sequence;
+    return m;
+}
+
+// Of one step.
+double model_flops(const TransformerModel& m, const ParallelPlan& p) {
+    return 3 * forward_flops_per_token(m, p.sequence_length) *
+           static_cast<double>(p.global_batch * p.sequence_length);
+}
+
+// Megatron counts the recomputed forward pass as work too: its "96 B s l h^2".
+double hardware_flops(const TransformerModel& m, const ParallelPlan& p) {
+    const double logits = 2.0 * static_cast<double>(m.hidden) * static_cast<double>(m.vocab) *
+                          static_cast<double>(p.global_batch * p.sequence_length);
+    return (model_flops(m, p) - 3 * logits) * 4 / 3 + 3 * logits;
+}
 
 using Groups =
     std::vector<std::string>;  // of a row's config, as its oracle's pattern leaves them open
@@ -125,7 +158,7 @@ constexpr Arithmetic arithmetic[] = {
 };
 
 // 74: training arithmetic, exact.
-RowResult training_arithmetic(Bench& bench, const Fields& f) {
+RowResult training_arithmetic(Bench& bench, QueueRuns&, const Fields& f) {
     for (const Arithmetic& each : arithmetic) {
         if (f.text("oracle") != each.oracle) continue;
         const Groups groups = f.groups("config", each.config, each.like);
@@ -136,7 +169,7 @@ RowResult training_arithmetic(Bench& bench, const Fields& f) {
 }
 
 // 70: expected time under exponential failures. Simulated, so the error is a sample's.
-RowResult renewal(Bench&, const Fields& f) {
+RowResult renewal(Bench&, QueueRuns&, const Fields& f) {
     constexpr int segments = 2000;
     const std::string text = fmt::format(
         "[run]\nreplicas = 100\n[cluster]\nnodes = 1\n[storage]\nserver_write_bandwidth = \"1 "
@@ -156,8 +189,8 @@ RowResult renewal(Bench&, const Fields& f) {
 }
 
 // 71: queues, as streams of jobs of one GPU. Simulated, so the error is a sample's.
-RowResult queueing(Bench& bench, const Fields& f) {
-    const std::optional<Summary> simulated = bench.queues().simulate(f);
+RowResult queueing(Bench&, QueueRuns& queues, const Fields& f) {
+    const std::optional<Summary> simulated = queues.simulate(f);
     if (!simulated) return std::nullopt;
     return VerifiedRow{fmt::format("{} c {} rho {} {}, {}", f.text("system"), f.text("servers"),
                                    f.text("rho"), f.text("service"), f.text("quantity")),
@@ -169,7 +202,7 @@ RowResult queueing(Bench& bench, const Fields& f) {
 }
 
 // 72: collectives by alpha-beta.
-RowResult alpha_beta(Bench&, const Fields& f) {
+RowResult alpha_beta(Bench&, QueueRuns&, const Fields& f) {
     const RingLink link{f.number("alpha_s"), f.number("bandwidth_Bps")};
     const std::int64_t n = f.integer("n");
     const double bytes = f.number("bytes");
@@ -190,7 +223,13 @@ RowResult alpha_beta(Bench&, const Fields& f) {
                        f.figure("time_s"), time};
 }
 
-constexpr TableFormat arithmetic_formats[] = {
+struct Format {
+    const char* number;  // the first two digits of the table's name
+    const char* what;    // one line
+    RowResult (*row)(Bench&, QueueRuns&, const Fields&);
+};
+
+constexpr Format formats[] = {
     {"70", "checkpoint and restart, renewal formula", renewal},
     {"71", "queues, as streams of jobs of one GPU", queueing},
     {"72", "collectives by alpha-beta", alpha_beta},
@@ -199,8 +238,21 @@ constexpr TableFormat arithmetic_formats[] = {
 
 }  // namespace
 
-std::span<const TableFormat> arithmetic_tables() {
-    return arithmetic_formats;
+std::optional<VerifiedTable> verify_arithmetic(const CsvTable& table) {
+    for (const Format& format : formats) {
+        if (!table.name.starts_with(format.number)) continue;
+        VerifiedTable out{table.name, format.what, table.rows.size()};
+        Bench bench;
+        QueueRuns queues;
+        each_row(table, out.unused, [&](const Fields& f) {
+            if (const RowResult result = format.row(bench, queues, f)) {
+                out.expressed.push_back(*result);
+            }
+        });
+        bench.check();
+        return out;
+    }
+    return std::nullopt;
 }
 
 }  // namespace railyard

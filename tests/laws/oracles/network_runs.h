@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "models/fabric/fabric.h"
-#include "tools/verify/ns3_runs.h"
+#include "tests/laws/oracles/ns3_runs.h"
 
 namespace railyard {
 

@@ -10,6 +10,6 @@ namespace railyard {
 
 // Draws jobs like those of each trace, and holds their means and medians to the table; nothing when it is
 // another table. `overrides` as for verify_table.
-std::optional<VerifiedTable> verify_streams(const CsvTable& table, const Value* overrides);
+std::optional<VerifiedTable> verify_streams(const CsvTable& table);
 
 }  // namespace railyard

@@ -1,4 +1,4 @@
-#include "tools/verify/dcqcn_runs.h"
+#include "tests/laws/oracles/dcqcn_runs.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "tools/verify/queueing.h"
+#include "tests/laws/oracles/queueing.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "tools/verify/rare_waits.h"
-#include "tools/verify/shared_store.h"
+#include "tests/laws/oracles/rare_waits.h"
+#include "tests/laws/oracles/shared_store.h"
 
 namespace railyard {
 

@@ -1,4 +1,4 @@
-#include "tools/verify/streams.h"
+#include "tests/laws/oracles/streams.h"
 
 #include <fmt/format.h>
 
@@ -103,7 +103,7 @@ void add_running_times(const std::string& name, const Figures& f, double time_ma
 
 }  // namespace
 
-std::optional<VerifiedTable> verify_streams(const CsvTable& table, const Value* overrides) {
+std::optional<VerifiedTable> verify_streams(const CsvTable& table) {
     const bool computed = table.name.starts_with("64");
     if (!computed && !table.name.starts_with("60") && !table.name.starts_with("61")) {
         return std::nullopt;
@@ -118,7 +118,7 @@ std::optional<VerifiedTable> verify_streams(const CsvTable& table, const Value* 
         if (f.text("value").find(" / ") != std::string::npos) return;
         traces[f.text(column)][f.text("quantity")] = f.figure("value");
     });
-    StandaloneCatalogue own(ValueChoice::corrected, overrides);
+    StandaloneCatalogue own;
     const double smallest_share = own.catalogue.number("job_stream", "all", "smallest_share");
     const double philly_time_max = seconds(own.catalogue.time("job_stream", "philly", "time_max"));
     for (const std::string& name : names) {

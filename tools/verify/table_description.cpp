@@ -1,0 +1,380 @@
+#include "tools/verify/table_description.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tools/program/program.h"
+#include "tools/study/axis.h"
+#include "tools/study/study.h"
+
+namespace railyard::described {
+
+double value_of(const Expression& expression, const std::function<double(const std::string&)>& of) {
+    const double value = expression.value(of);
+    if (!std::isfinite(value)) {
+        throw RowError{expression.names().empty() ? "" : expression.names()[0],
+                       fmt::format("{} is no finite number", expression.text())};
+    }
+    return value;
+}
+
+std::string number_text(double value) {
+    return fmt::format("{:.15g}", value);
+}
+
+namespace {
+
+class DescriptionReader {
+  public:
+    // Describes its keys into `schema` when that is given, of an empty document. `columns`: of the table.
+    DescriptionReader(Description& out, const Document& document, std::vector<std::string> columns,
+                      std::vector<SchemaRow>* schema = nullptr)
+        : out_(out),
+          columns_(std::move(columns)),
+          values_(diagnostics_, document.name),
+          top_(values_, document.root.find("table"), "table", {}, schema) {}
+
+    void read();
+    void raise_if_any() const { diagnostics_.raise_if_any(); }
+
+  private:
+    void read_keys(Section& section, const char* key, const char* doc,
+                   std::vector<KeyTemplate>& out);
+    void read_values(Section& section, Open& open);
+    RowTest read_test(Section& section, bool needed);
+    void read_parts();
+    void read_changes();
+    void read_open();
+    void read_nccl_tests();
+    void read_words(Section& section);
+    void read_expectation(Section& section);
+    void read_tolerance(Section& section, const std::string& quantity);
+    void check_key(const Value& at, const std::string& path, const std::string& key);
+    void check_columns(Section& section, const char* key, const std::vector<std::string>& names);
+    std::optional<Expression> expression(Section& section, const char* key,
+                                         const std::string& text);
+
+    Description& out_;
+    std::vector<std::string> columns_;
+    Diagnostics diagnostics_;
+    ValueReader values_;
+    Section top_;
+};
+
+void DescriptionReader::check_columns(Section& section, const char* key,
+                                      const std::vector<std::string>& names) {
+    for (const std::string& name : names) {
+        if (std::ranges::find(columns_, name) != columns_.end()) continue;
+        section.error(key, fmt::format("the table has no column {}", name),
+                      did_you_mean(name, columns_));
+    }
+}
+
+std::optional<Expression> DescriptionReader::expression(Section& section, const char* key,
+                                                        const std::string& text) {
+    try {
+        return Expression(text);
+    } catch (const ExpressionError& error) {
+        section.error(key, fmt::format("can't be computed: {}", error.message));
+        return std::nullopt;
+    }
+}
+
+void DescriptionReader::check_key(const Value& at, const std::string& path,
+                                  const std::string& key) {
+    if (const auto help = help_for_unknown_key(key)) {
+        values_.error(at.at, path, fmt::format("no scenario has the key {}", key), *help);
+    }
+}
+
+void DescriptionReader::read_keys(Section& section, const char* key, const char* doc,
+                                  std::vector<KeyTemplate>& out) {
+    const Value* table = section.open_table(key, doc);
+    if (table == nullptr) return;
+    for (const auto& [name, value] : table->members) {
+        const std::string path = section.path(key) + "." + name;
+        check_key(value, path, name);
+        KeyTemplate each{name, {}, {}};
+        if (value.kind != Value::Kind::string) {
+            each.literal = toml_text(value);
+        } else {
+            try {
+                each.value = Template(value.text);
+            } catch (const ExpressionError& error) {
+                values_.error(value.at, path, fmt::format("can't be computed: {}", error.message));
+            }
+        }
+        out.push_back(std::move(each));
+    }
+}
+
+RowTest DescriptionReader::read_test(Section& section, bool needed) {
+    RowTest test;
+    section.read("column", test.column, "A column, whose text decides",
+                 {.otherwise = "not looked at"});
+    section.read("is", test.is, "It is one of these", {.otherwise = "none"});
+    section.read("contains", test.contains, "Or it has one of these in it", {.otherwise = "none"});
+    section.read("lacks", test.lacks, "And it has none of these in it", {.otherwise = "none"});
+    std::string condition;
+    section.read("if", condition, "Arithmetic over columns that is not 0: \"gpus > 64\"",
+                 {.otherwise = "not looked at"});
+    if (!condition.empty()) test.condition = expression(section, "if", condition);
+    const bool words = !test.is.empty() || !test.contains.empty() || !test.lacks.empty();
+    if (words == test.column.empty() && section.ok()) {
+        section.error("column", words ? "is missing: whose text is it?"
+                                      : "needs is = [...], contains = [...] or lacks = [...]");
+    }
+    if (!test.column.empty()) check_columns(section, "column", {test.column});
+    if (needed && test.column.empty() && !test.condition && section.ok()) {
+        section.error("column", "is missing: which rows?", "column and is, or if");
+    }
+    return test;
+}
+
+// Of the rows of a quantity; "": of all.
+void DescriptionReader::read_tolerance(Section& section, const std::string& quantity) {
+    Tolerance out{quantity};
+    Section tolerance = section.section("tolerance");
+    tolerance.read("row", out.row, "How far off each row may be, as a share of what is published",
+                   {.bound = Bound::non_negative, .otherwise = "any"});
+    tolerance.read("mean", out.mean, "How far off rows may be in the mean of their errors' sizes",
+                   {.bound = Bound::non_negative, .otherwise = "any"});
+    tolerance.finish();
+    if (out.row || out.mean) out_.tolerances.push_back(std::move(out));
+}
+
+void DescriptionReader::read_expectation(Section& section) {
+    Expectation e;
+    std::string published;
+    std::string simulated;
+    section.read("quantity", e.quantity, "What it is, with its unit", {.required = true});
+    section.read("published", published, "What the table has, as arithmetic over its columns",
+                 {.required = true});
+    section.read("simulated", simulated,
+                 "What it is held to, as arithmetic over the metrics of 'run' and the columns",
+                 {.required = true});
+    int as = 0;
+    section.choose("as", as, {"figure", "at_most", "at_least"},
+                   "Whether the table has the figure, or only that it is at most or at least that");
+    e.as = static_cast<Published>(as);
+    e.rows = read_test(section, false);
+    read_tolerance(section, e.quantity);
+    section.finish();
+    if (section.describing()) return;
+    e.published = expression(section, "published", published);
+    e.simulated = expression(section, "simulated", simulated);
+    if (e.published) check_columns(section, "published", e.published->names());
+    const auto is_column = [&](const std::string& name) {
+        return std::ranges::find(columns_, name) != columns_.end();
+    };
+    if (e.simulated && std::ranges::all_of(e.simulated->names(), is_column)) {
+        section.error("simulated", "names columns only, so that nothing is simulated",
+                      "a column hides the metric of its name: call the column something else");
+    }
+    out_.expected.push_back(std::move(e));
+}
+
+// A list of any values, which no read() of a section takes.
+void DescriptionReader::read_open() {
+    const Value* open = top_.open_table("open",
+                                        "Keys that the table does not print, each with values: of "
+                                        "these the fastest step that is possible");
+    if (open == nullptr) return;
+    for (const auto& [key, value] : open->members) {
+        const std::string path = top_.path("open") + "." + key;
+        check_key(value, path, key);
+        Open each{key, {}};
+        for (const Value& item : value.items) each.values.push_back(toml_text(item));
+        if (each.values.empty()) {
+            values_.error(value.at, path,
+                          fmt::format("expected a list of values, found {}", value.describe()));
+        }
+        out_.open.push_back(std::move(each));
+    }
+}
+
+void DescriptionReader::read_words(Section& section) {
+    Words out;
+    section.read("key", out.key, "The key of the scenario", {.required = true});
+    section.read(
+        "columns", out.columns,
+        "Columns whose texts are looked through: the first that has a word decides, by its "
+        "longest",
+        {.required = true});
+    section.read("otherwise", out.otherwise, "What the key is where no column has a word",
+                 {.otherwise = "a row without a word can't be expressed"});
+    const Value* values = section.open_table("values", "What the key is, by word");
+    section.finish();
+    if (section.describing()) return;
+    check_columns(section, "columns", out.columns);
+    if (const auto help = help_for_unknown_key(out.key); help && section.ok()) {
+        section.error("key", fmt::format("no scenario has the key {}", out.key), *help);
+    }
+    for (const Member& m : values != nullptr ? values->members : std::vector<Member>()) {
+        out.values.emplace_back(m.key, m.value.text);
+        if (m.value.kind == Value::Kind::string) continue;
+        values_.error(m.value.at, section.path("values") + "." + m.key,
+                      fmt::format("expected text, found {}", m.value.describe()));
+    }
+    out_.words.push_back(std::move(out));
+}
+
+// Rows that are runs of nccl-tests and no scenarios.
+void DescriptionReader::read_nccl_tests() {
+    if (!top_.has("nccl_tests") && !top_.describing()) return;
+    Section section = top_.section("nccl_tests");
+    struct Field {
+        const char* name;
+        const char* otherwise;
+        const char* doc;
+    };
+    const Field fields[] = {
+        {"device", nullptr, "A text that names the GPU, as the catalogue does: \"{gpu}\""},
+        {"collective", nullptr, "all_reduce, all_gather, reduce_scatter, alltoall and the like"},
+        {"gpus", nullptr, "GPUs of all nodes"},
+        {"bytes", nullptr, "What nccl-tests calls size"},
+        {"nodes", "1", "Nodes"},
+        {"network", "", "The NICs of a node, as in \"8x NDR400 IB\""},
+        {"algorithm", "default", "The algorithm that was forced and its protocol: \"Ring LL\""}};
+    for (const Field& field : fields) {
+        std::string text = field.otherwise != nullptr ? field.otherwise : "";
+        section.read(field.name, text, field.doc, {.required = field.otherwise == nullptr});
+        try {
+            out_.nccl_tests.insert_or_assign(field.name, Template(text));
+        } catch (const ExpressionError& error) {
+            section.error(field.name, fmt::format("can't be computed: {}", error.message));
+        }
+    }
+    section.finish();
+}
+
+void DescriptionReader::read_parts() {
+    for (Section& section :
+         top_.sections("part", "Columns made of a part of another's text, each a [[table.part]]")) {
+        Part part;
+        section.read("name", part.name, "The new column", {.required = true});
+        section.read("column", part.column, "Of whose text it is a part", {.required = true});
+        section.read("pattern", part.pattern, "A regular expression whose first group is the part",
+                     {.required = true});
+        section.read("otherwise", part.otherwise, "What it is where the pattern finds nothing",
+                     {.otherwise = "empty"});
+        section.finish();
+        if (section.describing()) continue;
+        check_columns(section, "column", {part.column});
+        columns_.push_back(part.name);
+        out_.parts.push_back(std::move(part));
+    }
+}
+
+void DescriptionReader::read_changes() {
+    for (Section& section :
+         top_.sections("when", "What holds for some rows only, each a [[table.when]]")) {
+        Change change;
+        change.rows = read_test(section, true);
+        read_keys(section, "set", "As table.set, and instead of it", change.set);
+        section.read("skip", change.skip, "Nothing here can say what these rows say");
+        section.finish();
+        out_.changes.push_back(std::move(change));
+    }
+}
+
+void DescriptionReader::read() {
+    std::string source;
+    std::string row = "row {row}";
+    read_tolerance(top_, "");
+    top_.read("source", source, "Where the measurements are from", {.otherwise = "not said"});
+    top_.read("row", row, "A row's name: text with columns in braces, {row} is its number");
+    const Value* otherwise = top_.open_table(
+        "otherwise", "What a column is where its field is empty, or where there is no such column");
+    read_parts();
+    read_keys(top_, "set",
+              "Keys of the scenario, each with text that has columns, or arithmetic over "
+              "them, in braces: \"{gpus / 8}\", \"{rate} GB/s\"",
+              out_.set);
+    for (Section& section :
+         top_.sections("words", "Keys that words of a row decide, each a [[table.words]]")) {
+        read_words(section);
+    }
+    if (top_.has("memory") || top_.describing()) {
+        Section memory = top_.section("memory");
+        out_.memory_known = read_test(memory, true);
+        memory.finish();
+    }
+    std::vector<std::string> header;
+    top_.read("columns", header,
+              "Of files that ship: it is of every table with all of these columns that has no file "
+              "of its own",
+              {.otherwise = "of one table"});
+    read_keys(
+        top_, "base",
+        "Keys by which a row's base differs, whose metrics are base_step_time and so on: what "
+        "a published ratio is over",
+        out_.base);
+    read_changes();
+    read_open();
+    read_nccl_tests();
+    for (Section& section :
+         top_.sections("expect", "What the program is held to, each a [[table.expect]]")) {
+        read_expectation(section);
+    }
+    if (!top_.has("expect") && !top_.describing()) {
+        top_.error("expect", "is missing: what is the program held to?",
+                   "[[table.expect]] quantity = \"s per step\", published = \"seconds\", "
+                   "simulated = \"step_time\"");
+    }
+    top_.finish();
+    if (top_.describing()) return;
+    if (otherwise != nullptr) {
+        for (const auto& [column, value] : otherwise->members) {
+            out_.otherwise[column] =
+                value.kind == Value::Kind::string ? value.text : toml_text(value);
+        }
+    }
+    try {
+        out_.row = Template(row);
+    } catch (const ExpressionError& error) {
+        top_.error("row", fmt::format("can't be computed: {}", error.message));
+    }
+}
+
+}  // namespace
+
+Description read_description(const std::string& file, const CsvTable& table) {
+    Description out;
+    out.file = file;
+    out.text = read_file(file);
+    Diagnostics diagnostics;
+    const Document document = parse_document(out.text, file, diagnostics);
+    diagnostics.raise_if_any();
+    if (document.root.find("table") == nullptr) {
+        throw ScenarioError(fmt::format("{} has no [table]: it describes no measurements", file),
+                            "tests/validation/README.md has the language");
+    }
+    const Value* title = document.root.find("title");
+    out.title = title != nullptr ? title->text : file;
+    std::vector<std::string> columns = table.columns;
+    columns.emplace_back("row");
+    columns.emplace_back("about");
+    if (const Value* section = document.root.find("table")) {
+        const Value* otherwise = section->find("otherwise");
+        for (const Member& m : otherwise != nullptr ? otherwise->members : std::vector<Member>()) {
+            columns.push_back(m.key);
+        }
+    }
+    DescriptionReader reader(out, document, std::move(columns));
+    reader.read();
+    reader.raise_if_any();
+    return out;
+}
+
+std::vector<SchemaRow> schema() {
+    std::vector<SchemaRow> rows;
+    Description none;
+    const Document empty;
+    DescriptionReader(none, empty, {}, &rows).read();
+    return rows;
+}
+
+}  // namespace railyard::described

@@ -1,0 +1,213 @@
+#pragma once
+// What a TOML file says of a table of measurements, in [table]: which column is which key of a scenario,
+// which rows differ, and which of a table's figures the program is held to. tests/validation/README.md has
+// the language.
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "sim/config.h"
+#include "tools/program/csv_table.h"
+#include "tools/program/expression.h"
+#include "tools/program/pattern.h"
+#include "tools/verify/tables.h"
+
+namespace railyard::described {
+
+// A row's columns, those that the description derives included.
+class Columns {
+  public:
+    Columns(const CsvRow& row, const std::map<std::string, std::string>& otherwise) : row_(row) {
+        for (const auto& [column, text] : otherwise) {
+            std::string& field = row_[column];
+            if (field.empty() || field == "-") field = text;
+        }
+    }
+    bool has(const std::string& column) const { return row_.contains(column); }
+    const std::string& text(const std::string& column) const {
+        return Fields(row_).text(column.c_str());
+    }
+    double figure(const std::string& column) const { return Fields(row_).figure(column.c_str()); }
+    void add(const std::string& column, std::string text) { row_[column] = std::move(text); }
+
+  private:
+    CsvRow row_;
+};
+
+// Of an expression over columns; throws RowError for what is no finite number.
+double value_of(const Expression& expression, const std::function<double(const std::string&)>& of);
+
+std::string number_text(double value);
+
+// "{params_B}B on {gpus / 8} nodes": a column's text, or arithmetic over columns.
+class Template {
+  public:
+    explicit Template(const std::string& text) {  // throws ExpressionError
+        std::size_t at = 0;
+        while (at < text.size()) {
+            const std::size_t open = std::min(text.find('{', at), text.size());
+            if (open > at) parts_.emplace_back(text.substr(at, open - at));
+            if (open == text.size()) break;
+            const std::size_t close = text.find('}', open);
+            if (close == std::string::npos) throw ExpressionError{"a { has no }"};
+            parts_.emplace_back(Expression(text.substr(open + 1, close - open - 1)));
+            at = close + 1;
+        }
+    }
+
+    // The first column that it asks for; "" without one.
+    std::string column() const {
+        for (const auto& part : parts_) {
+            const auto* expression = std::get_if<Expression>(&part);
+            if (expression != nullptr && !expression->names().empty())
+                return expression->names()[0];
+        }
+        return {};
+    }
+    std::string text(const Columns& row) const {
+        std::string out;
+        for (const auto& part : parts_) {
+            const auto* literal = std::get_if<std::string>(&part);
+            out += literal != nullptr ? *literal : filled(std::get<Expression>(part), row);
+        }
+        return out;
+    }
+    // As TOML: a number or a truth value as such, everything else as a text.
+    std::string toml(const Columns& row) const {
+        Value value;
+        value.kind = Value::Kind::string;
+        value.text = text(row);
+        const bool alone = parts_.size() == 1 && std::holds_alternative<Expression>(parts_[0]);
+        const char* plain = R"([+-]?\d+(\.\d+)?([eE][+-]?\d+)?|true|false)";
+        return alone && !match_pattern(value.text, plain).empty() ? value.text : toml_text(value);
+    }
+
+  private:
+    static std::string filled(const Expression& expression, const Columns& row) {
+        if (row.has(expression.text())) {
+            const std::string& field = row.text(expression.text());
+            if (field.empty() || field == "-") {
+                throw RowError{expression.text(), "expected a value, found none"};
+            }
+            return field;
+        }
+        return number_text(
+            value_of(expression, [&](const auto& name) { return row.figure(name); }));
+    }
+
+    std::vector<std::variant<std::string, Expression>> parts_;
+};
+
+// A key of the scenario, and what a row makes of it.
+struct KeyTemplate {
+    std::string key;
+    std::string literal;  // TOML, of a value that is no text
+    std::optional<Template> value;
+
+    std::string setting(const Columns& row) const {
+        return key + "=" + (value ? value->toml(row) : literal);
+    }
+};
+
+// Which rows something is for: all, unless it says more.
+struct RowTest {
+    std::string column;
+    std::vector<std::string> is;
+    std::vector<std::string> contains;
+    std::vector<std::string> lacks;
+    std::optional<Expression> condition;
+
+    bool holds(const Columns& row) const {
+        if (!column.empty()) {
+            const std::string& field = row.text(column);
+            const auto has = [&](const std::string& word) { return mentions(field, word); };
+            const bool found =
+                std::ranges::find(is, field) != is.end() || std::ranges::any_of(contains, has);
+            const bool any = is.empty() && contains.empty();
+            if ((!any && !found) || std::ranges::any_of(lacks, has)) return false;
+        }
+        return !condition ||
+               value_of(*condition, [&](const auto& name) { return row.figure(name); }) != 0;
+    }
+};
+
+// A column that is made of a text's part.
+struct Part {
+    std::string name;
+    std::string column;
+    std::string pattern;
+    std::string otherwise;
+};
+
+struct Change {
+    RowTest rows;
+    std::vector<KeyTemplate> set;
+    bool skip = false;
+};
+
+// Of these values the fastest that is possible.
+struct Open {
+    std::string key;
+    std::vector<std::string> values;  // TOML
+};
+
+// A key that the words of a row's texts decide: of the first of the columns that has any, the longest.
+struct Words {
+    std::string key;
+    std::vector<std::string> columns;
+    std::string otherwise;
+    std::vector<std::pair<std::string, std::string>> values;  // by word
+
+    // Nothing where there is neither a word nor what to take otherwise.
+    const std::string* value(const Columns& row) const {
+        for (const std::string& column : columns) {
+            const std::pair<std::string, std::string>* best = nullptr;
+            for (const auto& word : values) {
+                const bool longer = best == nullptr || word.first.size() > best->first.size();
+                if (longer && mentions(row.text(column), word.first)) best = &word;
+            }
+            if (best != nullptr) return &best->second;
+        }
+        return otherwise.empty() ? nullptr : &otherwise;
+    }
+};
+
+struct Expectation {
+    std::string quantity;
+    RowTest rows;
+    std::optional<Expression> published;
+    std::optional<Expression> simulated;
+    Published as = Published::figure;
+};
+
+struct Description {
+    std::string file;
+    std::string text;
+    std::string title;
+    std::optional<Template> row;
+    std::map<std::string, std::string> otherwise;
+    std::vector<Part> parts;
+    std::vector<KeyTemplate> set;
+    std::vector<Words> words;
+    std::vector<Change> changes;
+    std::vector<KeyTemplate> base;
+    std::vector<Open> open;
+    std::vector<Expectation> expected;
+    std::vector<Tolerance> tolerances;
+    std::map<std::string, Template>
+        nccl_tests;  // what says a run of nccl-tests, by name; empty: rows are scenarios
+    std::optional<RowTest> memory_known;  // of rows of a stack; none: all
+};
+
+// Throws ScenarioError with all that is wrong of the file for this table.
+Description read_description(const std::string& file, const CsvTable& table);
+
+// What may stand in [table], as it is read.
+std::vector<SchemaRow> schema();
+
+}  // namespace railyard::described
