@@ -186,12 +186,13 @@ void CheckpointReader::read_changes() {
 void CheckpointReader::warn_of_what_has_no_effect() {
     for (const char* key : {"snapshot_fraction", "upload_slowdown", "buffers"}) {
         if (!async() && checkpoint_.has(key)) {
-            checkpoint_.warning(key, "has no effect without job.checkpoint.mode = \"async\"");
+            checkpoint_.warning(
+                key, fmt::format("has no effect without {} = \"async\"", checkpoint_.path("mode")));
         }
     }
     if (checkpoint_.has("changed_fraction") && c().full_every == 1) {
-        checkpoint_.warning("changed_fraction",
-                            "has no effect without job.checkpoint.full_every above 1");
+        checkpoint_.warning("changed_fraction", fmt::format("has no effect without {} above 1",
+                                                            checkpoint_.path("full_every")));
     }
 }
 
@@ -204,8 +205,11 @@ void CheckpointReader::settle_size() {
         c().size = *size_;
     } else if (s_.model.name.empty()) {
         checkpoint_.error(
-            "size", "is missing: without job.model the size of a checkpoint is not known",
-            "give job.checkpoint.size or job.model, or job.checkpoint.mode = \"none\"");
+            "size",
+            fmt::format("is missing: without {} the size of a checkpoint is not known",
+                        job_.path("model")),
+            fmt::format("give {} or {}, or {} = \"none\"", checkpoint_.path("size"),
+                        job_.path("model"), checkpoint_.path("mode")));
         return;
     } else {
         if (!per_param_) {
@@ -301,8 +305,9 @@ bool CheckpointReader::check_tier(Section& section, const TierSpec& tier, bool b
     }
     if (c().full_every > 1 && tier.every > 1) {
         refuse("every",
-               "with job.checkpoint.full_every above 1 a tier needs all of them: "
-               "each holds what has changed since the one before");
+               fmt::format("with {} above 1 a tier needs all of them: each holds what has changed "
+                           "since the one before",
+                           checkpoint_.path("full_every")));
     }
     if (keep_for_given && section.has("keep")) {
         refuse("keep_for", "keep is given too: one of the two decides");
@@ -573,6 +578,16 @@ const std::vector<std::string>& interval_clocks() {
 const std::vector<std::string>& checkpoint_layouts() {
     static const std::vector<std::string> layouts = {"sharded", "consolidated"};
     return layouts;
+}
+
+void join_stores(Scenario& s) {
+    for (const StoreSetup& store : s.stores) {
+        const JobSpec::StorePath path{store.limits.client_read * s.job.nodes,
+                                      store.limits.client_write * s.job.nodes};
+        s.job.network.read = std::max(s.job.network.read, path.read);
+        s.job.network.write = std::max(s.job.network.write, path.write);
+        s.job.store_paths.push_back(path);
+    }
 }
 
 void read_checkpoint(Section& job, Catalogue& catalogue, Scenario& s,

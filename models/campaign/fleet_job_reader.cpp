@@ -7,12 +7,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/campaign/checkpoint.h"
 #include "models/campaign/fleet_kube.h"
 #include "models/campaign/fleet_names.h"
 #include "models/campaign/fleet_slices.h"
 #include "models/campaign/fleet_steps.h"
 #include "models/campaign/fleet_transfers.h"
+#include "models/campaign/host_memory.h"
 #include "models/campaign/parallel.h"
+#include "sim/integers.h"
 
 namespace railyard {
 
@@ -36,9 +39,20 @@ class FleetJobReader {
     void read_kind(Section& section);
     void share_store(Section& section, Bytes size, FleetJobKind& kind);
     void read_stream(Section& section, JobSource& source);
+    void read_as_of_one(Section& section, JobSource& source);
     void read_published(Section& section, JobSource& source);
     void read_requires(Section& kind_section, FleetJobKind& kind);
-    void read_model(Section& section, const JobSource& source, FleetJobKind& kind);
+    std::shared_ptr<Scenario> alone(const JobSource& source) const;
+    void read_model(Section& section, const JobSource& source, const std::shared_ptr<Scenario>& job,
+                    FleetJobKind& kind);
+    void read_local_data(Section& section, const StepTime& step, Scenario& job);
+    void read_saving(Section& section, const JobSource& source, Scenario& job, FleetJobKind& kind);
+    void save_as(Section& section, const Scenario& job, FleetJobKind& kind);
+    void recover_as(Section& section, const Scenario& job, FleetJobKind& kind);
+    bool whole_nodes(const JobSource& source) const {
+        return source.sizes.size() == 1 && source.sizes[0].gpus % s_.node.gpus == 0 &&
+               source.like.gpus_per_pod == 0 && spec_.groups.size() == 1;
+    }
     void read_trace(Section& jobs);
 
     Section& top_;
@@ -91,12 +105,14 @@ void FleetJobReader::read_kind(Section& section) {
                  {.bound = Bound::non_negative});
     read_requires(section, kind);
     fleet_.models.emplace_back();
-    read_model(section, source, kind);
+    const std::shared_ptr<Scenario> job = alone(source);
+    read_model(section, source, job, kind);
+    read_saving(section, source, *job, kind);
     read_kube_jobs(section, spec_, kind, source);
     section.finish();
     if (size) share_store(section, *size, kind);
     for (const char* key : {"checkpoint_stall", "restore", "checkpoint_size"}) {
-        if (kind.checkpoint_interval == Duration{} && section.has(key)) {
+        if (!section.has("checkpoint_interval") && section.has(key)) {
             section.warning(key, "has no effect without checkpoint_interval");
         }
     }
@@ -190,6 +206,7 @@ void FleetJobReader::read_stream(Section& section, JobSource& source) {
                  {.bound = Bound::positive, .otherwise = "the partition's"});
     section.read("limit_factor", source.limit_factor, "Time limit in proportion to the work",
                  {.bound = Bound::positive, .otherwise = "limit"});
+    read_as_of_one(section, source);
     if (section.has("limit") && section.has("limit_factor")) {
         section.error("limit_factor", "has no effect beside limit");
     }
@@ -201,6 +218,31 @@ void FleetJobReader::read_stream(Section& section, JobSource& source) {
     section.read("switches_wait", job.switches_wait, "How long it waits for that",
                  {.bound = Bound::non_negative, .otherwise = "scheduler.switches_wait_max"});
     section.no_effect("");
+}
+
+// What a [job] says of its size and its length.
+void FleetJobReader::read_as_of_one(Section& section, JobSource& source) {
+    std::optional<std::int64_t> nodes;
+    std::optional<Duration> length;
+    section.read("nodes", nodes, "Whole nodes of each, as of a [job]",
+                 {.bound = Bound::count, .otherwise = "gpus"});
+    section.read("length", length, "Training time of each, as of a [job]",
+                 {.bound = Bound::positive, .otherwise = "work"});
+    const auto says = [&](const char* key, std::initializer_list<const char*> others) {
+        for (const char* other : others) {
+            if (section.has(key) && section.has(other)) {
+                section.error(other, fmt::format("has no effect beside {}", key));
+            }
+        }
+    };
+    says("nodes", {"gpus", "size", "gpus_per_pod", "stream"});
+    says("length", {"work", "work_median", "stream"});
+    if (nodes && spec_.groups.size() > 1) {
+        section.error("nodes", "nodes of several kinds have each their own number of GPUs",
+                      "give gpus");
+    }
+    if (nodes) source.sizes = {{*nodes * s_.node.gpus, 1, {}}};
+    if (length) source.mean = source.median = *length;
 }
 
 // A stream of the catalogue says all of its jobs; how many come, a scenario may.
@@ -251,16 +293,24 @@ void FleetJobReader::read_requires(Section& kind_section, FleetJobKind& kind) {
     if (known == spec_.requests.end()) spec_.requests.push_back(request);
 }
 
-void FleetJobReader::read_model(Section& section, const JobSource& source, FleetJobKind& kind) {
+// The cluster with one job of these.
+std::shared_ptr<Scenario> FleetJobReader::alone(const JobSource& source) const {
+    auto job = std::make_shared<Scenario>(s_);
+    job->fleet.reset();
+    job->job.nodes = std::max<std::int64_t>(1, source.sizes[0].gpus / s_.node.gpus);
+    job->nodes.job_nodes = job->job.nodes;
+    job->job.gpus_per_node = s_.node.gpus;
+    job->job.checkpoint.mode = CheckpointMode::none;
+    job->job.recovery.policy = RecoveryPolicy::requeue;
+    return job;
+}
+
+void FleetJobReader::read_model(Section& section, const JobSource& source,
+                                const std::shared_ptr<Scenario>& view, FleetJobKind& kind) {
     std::string model;
     section.name("model", model, catalogue_.all_names("model"), "a model in the catalogue",
                  "What is trained: a step takes as long as on the nodes that the job has got",
                  {.otherwise = "none: work goes on at the clock's pace"});
-    const auto view = std::make_shared<Scenario>(s_);
-    view->fleet.reset();
-    view->job.nodes = std::max<std::int64_t>(1, source.sizes[0].gpus / s_.node.gpus);
-    view->nodes.job_nodes = view->job.nodes;
-    view->job.gpus_per_node = s_.node.gpus;
     if (!model.empty()) view->model = railyard::read_model(catalogue_, model);
     read_parallel(section, values_, catalogue_, {}, *view);
     kind.steps = 0;
@@ -268,13 +318,12 @@ void FleetJobReader::read_model(Section& section, const JobSource& source, Fleet
         "steps", kind.steps, "Steps of each job",
         {.bound = Bound::positive, .otherwise = "work, with all of the cluster's first nodes"});
     if (model.empty()) {
-        for (const char* key : {"steps", "parallel"}) {
+        for (const char* key : {"steps", "parallel", "data"}) {
             if (section.has(key)) section.error(key, "has no effect without model");
         }
         return;
     }
-    if (source.sizes.size() > 1 || source.sizes[0].gpus % s_.node.gpus != 0 ||
-        source.like.gpus_per_pod != 0 || spec_.groups.size() > 1) {
+    if (!whole_nodes(source)) {
         section.error("model",
                       "a job with a model has one size and whole nodes of the cluster's one kind");
     }
@@ -286,11 +335,127 @@ void FleetJobReader::read_model(Section& section, const JobSource& source, Fleet
     kind.traffic = std::move(placed.traffic);
     kind.routes = std::move(placed.routes);
     fleet_.models.back() = view;
-    if (kind.steps > 0) return;
+    const bool reads = section.has("data");
+    if (kind.steps > 0 && !reads) return;
     std::vector<NodeIndex> nodes;
     for (std::int64_t n = 0; n < view->job.nodes; ++n) nodes.push_back(static_cast<NodeIndex>(n));
-    const StepTime step = kind.step(nodes, 0, {});
-    kind.steps = std::max<std::int64_t>(1, source.mean / (step.duration() - step.degraded));
+    if (reads) read_local_data(section, kind.step(nodes, 0, {}), *view);
+    if (kind.steps > 0) return;
+    const StepTime step = kind.step(nodes, 0, {});  // with its wait for data
+    if (section.has("length")) {
+        kind.steps = ceil_div(source.mean.count(), step.duration().count());
+    } else {
+        kind.steps = std::max<std::int64_t>(1, source.mean / (step.duration() - step.degraded));
+    }
+}
+
+// ---- what [job] says of its data, of saving and of coming back ----
+
+// From the nodes' own drives; what many jobs together read of a store is not modelled.
+void FleetJobReader::read_local_data(Section& section, const StepTime& step, Scenario& job) {
+    DataContext context;
+    context.node = job.node.name;
+    context.nodes = job.job.nodes;
+    context.gpus_per_node = job.job.gpus_per_node;
+    context.step = step.duration();
+    context.tokens_per_step = job.plan.global_batch * job.plan.sequence_length;
+    context.store.store_bandwidth = context.store.node_bandwidth = 1;  // nobody will read there
+    job.data = read_data(section, catalogue_, context);
+    if (!job.data) return;
+    Section data = section.section("data");
+    const std::string under =
+        fmt::format("is not modelled of many jobs, under {}", spec_.scheduler);
+    if (job.data->source != DataSource::local) {
+        data.error("source", "what they read of a store " + under, "source = \"local\"");
+    }
+    if (job.data->shuffle_buffers > Bytes{}) data.error("shuffle_buffer", "its filling " + under);
+    check_host_memory(section, catalogue_, job);
+    constexpr double wait_max_s = 1e7;
+    job.job.step.data_wait = from_seconds(std::min(job.data->flow.data_wait_s, wait_max_s));
+}
+
+// Read as of one job, and refused where many can't do it yet.
+void FleetJobReader::read_saving(Section& section, const JobSource& source, Scenario& job,
+                                 FleetJobKind& kind) {
+    if (section.has("data")) section.section("data");  // beside another mistake nobody has read it
+    if (section.has("step")) {
+        section.section("step");
+        section.error("step",
+                      fmt::format("is not modelled of many jobs, under {}", spec_.scheduler),
+                      "scheduler.kind = \"dedicated\", with this kind alone");
+    }
+    const bool saves = section.has("checkpoint");
+    const bool recovers = section.has("recovery");
+    if (section.describing() || (!saves && !recovers)) return;
+    if (!whole_nodes(source)) {
+        section.error(saves ? "checkpoint" : "recovery",
+                      "a job with it has one size and whole nodes of the cluster's one kind");
+    }
+    join_stores(job);
+    // What a step takes, their placement says: an interval is a time, to the clock's tick.
+    job.job.step.compute = Duration(1);
+    if (saves) read_checkpoint(section, catalogue_, job, {});
+    if (recovers) read_recovery(section, catalogue_, job);
+    if (saves) save_as(section, job, kind);
+    if (recovers) recover_as(section, job, kind);
+}
+
+void FleetJobReader::save_as(Section& section, const Scenario& job, FleetJobKind& kind) {
+    Section checkpoint = section.section("checkpoint");
+    const CheckpointSpec& c = job.job.checkpoint;
+    for (const char* key : {"checkpoint_interval", "checkpoint_stall", "checkpoint_size"}) {
+        if (section.has(key)) section.error(key, "has no effect beside [jobs.kind.checkpoint]");
+    }
+    if (c.mode == CheckpointMode::none) return;
+    const auto refuse = [&](bool wrong, const char* key, const char* text) {
+        if (wrong) {
+            checkpoint.error(key, fmt::format("{}, under {}", text, spec_.scheduler),
+                             "scheduler.kind = \"dedicated\", with this kind alone");
+        }
+    };
+    refuse(c.mode == CheckpointMode::async, "mode", "of many jobs none saves behind its steps");
+    refuse(c.full_every > 1, "full_every", "many jobs save all of their state");
+    if (!c.tiers.empty()) {  // it is settled
+        refuse(c.tiers.size() > 1 || c.tiers[0].place != Place::storage, "tier",
+               "many jobs save to [storage], over the network, and nowhere else");
+        refuse(c.interval_wall > Duration{}, "clock", "many jobs count training time");
+        refuse(job.checkpoint_clock.empty(), "interval",
+               "many jobs save after a time, not after steps");
+    }
+    if (!section.ok()) return;
+    kind.checkpoint_interval = job.job.step.duration() * c.interval_steps;
+    JobTransfers transfers{c.tiers[0].write, c.tiers[0].read, c.stall_alone};
+    transfers.save.bytes = transfers.restore.bytes = c.size;
+    kind.transfers = [transfers](std::int64_t, std::int64_t) { return transfers; };
+    const StoreSetup& store = s_.stores[shared_store];
+    if (spec_.stores.empty()) spec_.stores.push_back({store.name, store.supply});
+}
+
+void FleetJobReader::recover_as(Section& section, const Scenario& job, FleetJobKind& kind) {
+    Section recovery = section.section("recovery");
+    const RecoverySpec& r = job.job.recovery;
+    for (const char* key : {"restart", "restore"}) {
+        if (section.has(key)) section.error(key, "has no effect beside [jobs.kind.recovery]");
+    }
+    for (const char* key : {"replacement", "replicas_min", "image", "dataset_index"}) {
+        if (!recovery.has(key)) continue;
+        recovery.error(key, fmt::format("is not modelled of many jobs, under {}", spec_.scheduler),
+                       "scheduler.kind = \"dedicated\", with this kind alone");
+    }
+    if (r.policy != RecoveryPolicy::requeue) {
+        recovery.error("policy",
+                       fmt::format("under {} a job that fails is the scheduler's to place "
+                                   "again",
+                                   spec_.scheduler),
+                       "policy = \"requeue\"");
+    }
+    if (!r.recompute) recovery.error("recompute", "many jobs lose what they have not saved");
+    if (kind.transfers && r.restore) {
+        recovery.error("restore", "has no effect: the store says how long it takes",
+                       "leave it out, or [jobs.kind.checkpoint]");
+    }
+    kind.restart = r.restart;
+    kind.restore = r.restore.value_or(Duration{});
 }
 
 // Jobs from a file are of the kind that jobs.trace_kind names.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "models/campaign/dedicated.h"
 #include "models/campaign/fleet.h"
 #include "models/campaign/fleet_job_reader.h"
 #include "models/campaign/fleet_kube.h"
@@ -179,7 +180,7 @@ void FleetReader::place_nodes(Section& scheduler, std::int64_t nodes_per_leaf) {
 
 void FleetReader::read_scheduler() {
     Section scheduler = top_.section("scheduler");
-    std::vector<std::string> kinds;
+    std::vector<std::string> kinds = {dedicated_scheduler};  // which is no scheduler of many jobs
     for (const FleetSchedulerKind& kind : fleet_scheduler_kinds()) kinds.emplace_back(kind.name);
     scheduler.name("kind", spec_.scheduler, kinds, "a scheduler",
                    "Who decides which job gets what");

@@ -26,9 +26,13 @@ class StepMemo {
         const Key key(ideal ? std::vector<NodeIndex>() : nodes, faults_on(nodes), conditions,
                       network.hashes, network.broken);
         const std::lock_guard lock(mutex_);
-        const auto known = known_.find(key);
-        if (known != known_.end()) return known->second;
-        return known_.emplace(key, compute(nodes, conditions, network)).first->second;
+        auto known = known_.find(key);
+        if (known == known_.end()) {
+            known = known_.emplace(key, compute(nodes, conditions, network)).first;
+        }
+        StepTime out = known->second;
+        out.data_wait = job_->job.step.data_wait;
+        return out;
     }
 
     std::shared_ptr<const StepTraffic> traffic_on(const std::vector<NodeIndex>& nodes,

@@ -62,7 +62,7 @@ void read_recovery(Section& job, Catalogue& catalogue, Scenario& s) {
     std::optional<Duration> replacement;
     std::optional<Duration> restart;
     RecoverySpec& r = s.job.recovery;
-    int policy = 0;
+    auto policy = static_cast<int>(r.policy);
     recovery.choose("policy", policy, recovery_policy_names(),
                     "What the job does about a failure: 'railyard list kinds' has a line on each");
     r.policy = static_cast<RecoveryPolicy>(policy);

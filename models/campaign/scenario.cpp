@@ -9,6 +9,7 @@
 
 #include "models/campaign/checkpoint.h"
 #include "models/campaign/conditions.h"
+#include "models/campaign/dedicated.h"
 #include "models/campaign/domains.h"
 #include "models/campaign/failures.h"
 #include "models/campaign/fleet.h"
@@ -98,7 +99,7 @@ class ScenarioReader {
     void read_network_draws(Section& run);
     void read_cluster();
     void read_fault(Section& section);
-    void read_job();
+    void read_job(Section job);
     void read_step(Section& job);
     void reach_all_ranks();
     void model_steps();
@@ -127,7 +128,8 @@ class ScenarioReader {
 Scenario ScenarioReader::read() {
     s_.file = values_.file();
     top_.read("title", s_.title, "One line that says what is simulated",
-              {.otherwise = "the file's name"});
+              {.otherwise = "the name of the one [[jobs.kind]] of scheduler.kind = \"dedicated\"; "
+                            "else the file's"});
 
     std::vector<std::string> include;  // parse_with_includes has put them in
     top_.read(
@@ -206,7 +208,10 @@ Scenario ScenarioReader::read() {
         check_fleet();
         if (s_.fleet) s_.draws = draw_networks(s_);
     }
-    if (!s_.fleet || top_.describing()) read_job();
+    if (!s_.fleet || top_.describing()) read_job(top_.section("job"));
+    if (top_.describing()) {  // the same keys, under the scheduler that is dedicated to one job
+        read_job(top_.section("jobs").sections("kind", "Jobs that are alike").front());
+    }
     read_neighbours(top_, s_);
     if (!s_.fleet || top_.describing()) read_maintenance();
     power_->finish(store.servers());
@@ -379,8 +384,7 @@ void ScenarioReader::read_fault(Section& section) {
     }
 }
 
-void ScenarioReader::read_job() {
-    Section job = top_.section("job");
+void ScenarioReader::read_job(Section job) {
     s_.job.nodes = s_.nodes.nodes;
     job.read("nodes", s_.job.nodes, "Nodes of the job: it gets all of them or does not run",
              {.bound = Bound::count, .otherwise = "all of the cluster"});
@@ -416,13 +420,7 @@ void ScenarioReader::read_job() {
         s_.job.target_steps = (job_length_->count() + s_.job.step.duration().count() - 1) /
                               s_.job.step.duration().count();
     }
-    for (const StoreSetup& store : s_.stores) {
-        const JobSpec::StorePath path{store.limits.client_read * s_.job.nodes,
-                                      store.limits.client_write * s_.job.nodes};
-        s_.job.network.read = std::max(s_.job.network.read, path.read);
-        s_.job.network.write = std::max(s_.job.network.write, path.write);
-        s_.job.store_paths.push_back(path);
-    }
+    join_stores(s_);
     const bool burst = s_.fidelity == Fidelity::packet && s_.converged && !model_name_.empty() &&
                        !given_step_ && s_.no_path.empty();
     read_checkpoint(job, *catalogue_, s_,
@@ -660,9 +658,10 @@ Scenario build(Document& document, Diagnostics& diagnostics, const ScenarioChang
         return m.key == "sweep" || m.key == "design" || m.key == "table";
     });
     ValueReader values(diagnostics, document.name, changes.perturbations);
+    const std::string job = take_dedicated_job(document.root, values);
     Scenario scenario = ScenarioReader(values, &document.root, nullptr, changes).read();
     diagnostics.raise_if_any();
-    if (scenario.title.empty()) scenario.title = visible(document.name);
+    if (scenario.title.empty()) scenario.title = visible(job.empty() ? document.name : job);
     scenario.estimates = values.estimates();
     scenario.warnings = diagnostics.warnings();
     return scenario;

@@ -335,6 +335,8 @@ inline const std::map<std::string, FleetKnob> fleet_knobs = {
     {"jobs.kind.rate", {"rate = \"40 /day\"", "rate = \"41 /day\""}},
     {"jobs.kind.count", {"name = \"small\"", "name = \"small\"\ncount = 20"}},
     {"jobs.kind.gpus", {"gpus = 12", "gpus = 13"}},
+    {"jobs.kind.nodes", {"gpus = 12", "nodes = 2"}},
+    {"jobs.kind.length", {"work = \"6 h\"", "length = \"7 h\""}},
     {"jobs.kind.size",
      {"[[jobs.kind.size]]\ngpus = 8",
       "[[jobs.kind.size]]\ngpus = 4\nshare = 1\n[[jobs.kind.size]]\ngpus = 8"}},

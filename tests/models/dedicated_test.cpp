@@ -1,0 +1,135 @@
+// A job and a kind of jobs are written in the same words, and mean the same by them.
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "models/campaign/campaign.h"
+
+using namespace railyard;
+
+namespace {
+
+const std::string cluster = R"(
+[run]
+replicas = 1
+duration = "4 day"
+[cluster]
+nodes = 3
+[storage]
+system = "vast"
+servers = 4
+[failures]
+random = false
+[[failures.cause]]
+name = "gone"
+rate_per_node = "1 /year"
+remedy = "reset"
+detection = "10 min"
+reset_time = "2 h"
+[[inject]]
+at = "31 h"
+cause = "gone"
+node = 1
+)";
+
+// Its tables are those of a kind, or of the job.
+std::string job(const std::string& opening, const std::string& path) {
+    std::string text = R"(
+nodes = 2
+length = "60 h"
+model = "llama2_7b"
+[@.parallel]
+tensor = 8
+[@.checkpoint]
+interval = "1 h"
+[@.recovery]
+policy = "requeue"
+replacement = "0 s"
+restart = "5 min"
+)";
+    for (std::size_t at = text.find('@'); at != std::string::npos; at = text.find('@', at)) {
+        text.replace(at, 1, path);
+    }
+    return opening + text;
+}
+const std::string as_kind = "[[jobs.kind]]\nname = \"train\"";
+
+std::string without_replacement(std::string text) {
+    const std::string line = "replacement = \"0 s\"\n";
+    return text.erase(text.find(line), line.size());
+}
+
+ReplicaResult run(const std::string& text, const char* name) {
+    return run_replica(load_scenario(text, name), 0, false);
+}
+
+}  // namespace
+
+TEST_CASE("the one job is the same with a scheduler that is dedicated to it, as a job or a kind") {
+    const ReplicaResult one = run(cluster + job("[job]", "job"), "one");
+    const std::string dedicated = cluster + "[scheduler]\nkind = \"dedicated\"\n";
+    CHECK(one.job.finished);
+    CHECK(run(dedicated + job("[job]", "job"), "a job").outcome == one.outcome);
+    const ReplicaResult kind = run(dedicated + job(as_kind, "jobs.kind"), "a kind");
+    CHECK(kind.outcome == one.outcome);
+    CHECK(kind.trajectory == one.trajectory);
+}
+
+TEST_CASE("a scenario without a title has the name of its one kind of jobs") {
+    const std::string dedicated = cluster + "[scheduler]\nkind = \"dedicated\"\n";
+    CHECK(load_scenario(dedicated + job(as_kind, "jobs.kind"), "file").title == "train");
+    CHECK(load_scenario("title = \"t\"\n" + dedicated + job(as_kind, "jobs.kind"), "file").title ==
+          "t");
+    CHECK(load_scenario(cluster + job("[job]", "job"), "file").title == "file");
+}
+
+TEST_CASE("a job under Slurm saves, loses, comes back and works as one that has the cluster") {
+    const ReplicaResult one = run(cluster + job("[job]", "job"), "one");
+    const ReplicaResult many =
+        run(without_replacement(cluster + "[scheduler]\n" + job(as_kind, "jobs.kind")), "many");
+    REQUIRE(one.job.interruptions[0] == 1);
+    REQUIRE(many.job.interruptions[0] == 1);
+    const auto hours = [](const ReplicaResult& r, Category category) {
+        return static_cast<double>(r.ledger.booked(category)) / 3.6e12;
+    };
+    for (const Category category : {Category::productive, Category::exposed_communication,
+                                    Category::detection, Category::restore}) {
+        CAPTURE(category_name(category));
+        CHECK(hours(one, category) > 0);
+        CHECK(hours(many, category) == doctest::Approx(hours(one, category)).epsilon(1e-6));
+    }
+    // Slurm's job launches first, at the start too; the other's state has just been restored.
+    CHECK(hours(many, Category::restart) ==
+          doctest::Approx(2 * hours(one, Category::restart)).epsilon(1e-6));
+    // The failure finds it as much earlier in its work, and both lose what they had not saved.
+    const double launch = 16 * 5.0 / 60;
+    CHECK(hours(one, Category::lost_work) - hours(many, Category::lost_work) ==
+          doctest::Approx(launch).epsilon(0.01));
+    CHECK(hours(many, Category::checkpoint_stall) ==
+          doctest::Approx(hours(one, Category::checkpoint_stall)).epsilon(1e-6));
+}
+
+TEST_CASE("a job under Slurm waits for the data on its drives as one that has the cluster") {
+    const std::string data = R"(
+[@.data]
+demand = "custom"
+source = "local"
+sample_size = "100 MB"
+batch = 64
+)";
+    const auto with = [&](std::string text, const std::string& path) {
+        return text + "[" + path + data.substr(data.find('.'));
+    };
+    const ReplicaResult one = run(with(cluster + job("[job]", "job"), "job"), "one");
+    const ReplicaResult many =
+        run(with(without_replacement(cluster + "[scheduler]\n" + job(as_kind, "jobs.kind")),
+                 "jobs.kind"),
+            "many");
+    const auto waits = [](const ReplicaResult& r) {
+        return static_cast<double>(r.ledger.booked(Category::data_wait)) /
+               static_cast<double>(r.ledger.booked(Category::productive));
+    };
+    CHECK(waits(one) > 0.01);
+    CHECK(waits(many) == doctest::Approx(waits(one)).epsilon(1e-6));
+}
