@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "models/campaign/checkpoint.h"
 #include "models/campaign/fleet_kube.h"
@@ -61,6 +62,7 @@ class FleetJobReader {
     const Scenario& s_;
     FleetScenario& fleet_;
     FleetSpec& spec_;
+    std::set<std::string> of_one_size_;  // kinds whose saves and launches are worked out
 };
 
 void FleetJobReader::read() {
@@ -236,7 +238,7 @@ void FleetJobReader::read_as_of_one(Section& section, JobSource& source) {
         }
     };
     says("nodes", {"gpus", "size", "gpus_per_pod", "stream"});
-    says("length", {"work", "work_median", "stream"});
+    says("length", {"work", "work_median", "stream", "steps"});
     if (nodes && spec_.groups.size() > 1) {
         section.error("nodes", "nodes of several kinds have each their own number of GPUs",
                       "give gpus");
@@ -396,6 +398,7 @@ void FleetJobReader::read_saving(Section& section, const JobSource& source, Scen
     job.job.step.compute = Duration(1);
     if (saves) read_checkpoint(section, catalogue_, job, {});
     if (recovers) read_recovery(section, catalogue_, job);
+    of_one_size_.insert(kind.name);
     if (saves) save_as(section, job, kind);
     if (recovers) recover_as(section, job, kind);
 }
@@ -489,6 +492,13 @@ void FleetJobReader::read_trace(Section& jobs) {
         like.kind = index_of(kinds, name);
         if (spec_.kinds[like.kind].step) {
             jobs.error("trace_kind", "a trace says how long its jobs take, and so does a model");
+        }
+        if (of_one_size_.contains(name)) {
+            jobs.error(
+                "trace_kind",
+                "a trace says how large its jobs are; checkpoint and recovery are worked out "
+                "for the size of the kind",
+                "give checkpoint_interval, checkpoint_stall, restart and restore");
         }
         if (!spec_.requests[spec_.kinds[like.kind].request].slice.empty()) {
             jobs.error("trace_kind",
