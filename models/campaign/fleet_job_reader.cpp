@@ -380,11 +380,9 @@ void FleetJobReader::read_local_data(Section& section, const StepTime& step, Sce
 void FleetJobReader::read_saving(Section& section, const JobSource& source, Scenario& job,
                                  FleetJobKind& kind) {
     if (section.has("data")) section.section("data");  // beside another mistake nobody has read it
-    if (section.has("step")) {
-        section.section("step");
-        section.error("step",
-                      fmt::format("is not modelled of many jobs, under {}", spec_.scheduler),
-                      "scheduler.kind = \"dedicated\", with this kind alone");
+    kind.given_step = read_given_step(section).value_or(Duration{});
+    if (section.has("step") && section.has("model")) {
+        section.error("step", "has no effect beside model: their places say what a step takes");
     }
     const bool saves = section.has("checkpoint");
     const bool recovers = section.has("recovery");
@@ -394,8 +392,9 @@ void FleetJobReader::read_saving(Section& section, const JobSource& source, Scen
                       "a job with it has one size and whole nodes of the cluster's one kind");
     }
     join_stores(job);
-    // What a step takes, their placement says: an interval is a time, to the clock's tick.
-    job.job.step.compute = Duration(1);
+    // Of work without steps any instant is the end of one.
+    job.job.step.compute = kind.given_step > Duration{} ? kind.given_step : Duration(1);
+    if (kind.step && section.ok()) job.job.step = usual_step(kind, job.job.nodes, 0);
     if (saves) read_checkpoint(section, catalogue_, job, {});
     if (recovers) read_recovery(section, catalogue_, job);
     of_one_size_.insert(kind.name);
@@ -422,11 +421,17 @@ void FleetJobReader::save_as(Section& section, const Scenario& job, FleetJobKind
         refuse(c.tiers.size() > 1 || c.tiers[0].place != Place::storage, "tier",
                "many jobs save to [storage], over the network, and nowhere else");
         refuse(c.interval_wall > Duration{}, "clock", "many jobs count training time");
-        refuse(job.checkpoint_clock.empty(), "interval",
-               "many jobs save after a time, not after steps");
+    }
+    const bool steps = kind.step || kind.given_step > Duration{};
+    if (!steps && job.checkpoint_clock.empty()) {
+        checkpoint.error("interval", "work without steps has none to count",
+                         "give it as a time, or a model, or step.time");
     }
     if (!section.ok()) return;
-    kind.checkpoint_interval = job.job.step.duration() * c.interval_steps;
+    constexpr double never_s = 1e9;
+    kind.checkpoint_interval = from_seconds(std::min(
+        never_s, seconds(job.job.step.duration()) * static_cast<double>(c.interval_steps)));
+    if (steps) kind.checkpoint_steps = c.interval_steps;
     JobTransfers transfers{c.tiers[0].write, c.tiers[0].read, c.stall_alone};
     transfers.save.bytes = transfers.restore.bytes = c.size;
     kind.transfers = [transfers](std::int64_t, std::int64_t) { return transfers; };

@@ -394,4 +394,18 @@ void read_parallel(Section& job, ValueReader& values, Catalogue& catalogue,
     if (changes.must_run) check_memory(parallel, s);
 }
 
+std::optional<Duration> read_given_step(Section& job) {
+    constexpr double step_seconds_max = 1e7;  // a step of 116 days is a mistake in the scenario
+    Section step = job.section("step");
+    std::optional<Duration> given;
+    step.read("time", given, "A measured step time, all of it productive",
+              {.bound = Bound::positive, .otherwise = "modelled from job.model and job.parallel"});
+    step.finish();
+    if (given && seconds(*given) > step_seconds_max) {
+        step.error("time",
+                   fmt::format("a step of {} is longer than any training run's", to_text(*given)));
+    }
+    return given;
+}
+
 }  // namespace railyard

@@ -433,16 +433,9 @@ void ScenarioReader::read_job(Section job) {
 }
 
 void ScenarioReader::read_step(Section& job) {
-    Section step = job.section("step");
-    step.read("time", given_step_, "A measured step time, all of it productive",
-              {.bound = Bound::positive, .otherwise = "modelled from job.model and job.parallel"});
-    step.finish();
+    given_step_ = read_given_step(job);
     if (changes_.plan) given_step_.reset();
     if (given_step_) {
-        if (seconds(*given_step_) > step_seconds_max) {
-            step.error("time", fmt::format("a step of {} is longer than any training run's",
-                                           to_text(*given_step_)));
-        }
         s_.given_step = true;
         const char* const measured = "has no effect beside job.step.time: the step is measured";
         if (changes_.must_run && job.has("software")) job.warning("software", measured);
@@ -458,7 +451,7 @@ void ScenarioReader::read_step(Section& job) {
                 static_cast<double>(s_.plan.global_batch * s_.plan.sequence_length);
         }
     } else if (model_name_.empty()) {
-        if (!top_.describing() && !job.has("model") && !step.has("time")) {
+        if (!top_.describing() && !job.has("model") && !outline_.find({"job", "step", "time"})) {
             job.error("step", "the step is neither given nor can it be modelled",
                       "give job.step.time, or job.model with job.parallel");
         }
@@ -757,6 +750,11 @@ std::vector<Kind> kinds() {
     for (const std::string& stream : Catalogue::names("job_stream")) {
         const Value* name = Catalogue::entry("job_stream", stream)->find("name");
         if (name) out.push_back({"jobs.kind.stream", stream, name->text});
+    }
+    out.push_back({"scheduler.kind", dedicated_scheduler,
+                   "one job has the cluster, its nodes and their spares, as without [scheduler]"});
+    for (const FleetSchedulerKind& kind : fleet_scheduler_kinds()) {
+        out.push_back({"scheduler.kind", kind.name, kind.doc});
     }
     const auto words = [&](const char* group, const std::vector<std::string>& list,
                            std::initializer_list<const char*> docs) {

@@ -319,9 +319,10 @@ void FleetSimulation::start_run(JobIndex index) {
     j.slow_node = no_node;
     set_step(index);
     const Duration step = j.step.duration();
-    j.save_every = kind.checkpoint_interval > Duration{}
-                       ? ceil_div(kind.checkpoint_interval.count(), step.count())
-                       : 0;
+    j.save_every = kind.checkpoint_steps;
+    if (j.save_every == 0 && kind.checkpoint_interval > Duration{}) {
+        j.save_every = ceil_div(kind.checkpoint_interval.count(), step.count());
+    }
     j.run = {};
     j.run.prolog = spec().health.prolog_time;
     j.run.restart = kind.restart;

@@ -76,6 +76,8 @@ struct FleetStore {
 struct FleetJobKind {
     std::string name;
     Duration checkpoint_interval{};  // of work; 0: nothing is saved, an end loses all
+    std::int64_t checkpoint_steps =
+        0;  // from one to the next, whatever a step takes; 0: by the interval
     Duration checkpoint_stall{};
     // What a job of so many GPUs on so many nodes moves when it saves and restores; without it a stall and a
     // restore take always the same.
@@ -93,7 +95,8 @@ struct FleetJobKind {
     PlacedTraffic traffic{};
     PlacedRoutes routes{};
     std::int64_t steps = 0;  // with `step`: its length
-    double throttled = 0;    // without it: what work takes longer because its GPUs are hot
+    Duration given_step{};   // without it: what one was measured to take; 0: work has none
+    double throttled = 0;    // likewise: what work takes longer because its GPUs are hot
     KubeJobKind kube{};
     std::uint32_t request = 0;  // of FleetSpec::requests
 };
@@ -164,6 +167,7 @@ struct FleetSpec : NodeFailures {
 
     // A step of work without a model: short enough to be none, and long enough to be slowed.
     Duration tick(const FleetJobKind& kind) const {
+        if (kind.given_step > Duration{}) return kind.given_step;
         const bool slowed = !slowdowns.empty() || kind.throttled > 0;
         return slowed ? Duration(std::chrono::milliseconds(1)) : Duration(1);
     }

@@ -133,3 +133,33 @@ batch = 64
     CHECK(waits(one) > 0.01);
     CHECK(waits(many) == doctest::Approx(waits(one)).epsilon(1e-6));
 }
+
+TEST_CASE("a measured step and an interval in steps are the same under Slurm and alone") {
+    const std::string measured = R"(
+nodes = 2
+length = "50 h"
+step.time = "7 s"
+[@.checkpoint]
+size = "2 TB"
+interval = "300 steps"
+[@.recovery]
+policy = "requeue"
+restart = "5 min"
+)";
+    const auto under = [&](const std::string& opening, const std::string& path) {
+        std::string text = measured;
+        for (std::size_t at = text.find('@'); at != std::string::npos; at = text.find('@', at)) {
+            text.replace(at, 1, path);
+        }
+        return cluster + opening + text;
+    };
+    const ReplicaResult one = run(under("[job]", "job") + "replacement = \"0 s\"\n", "one");
+    const ReplicaResult many = run(under("[scheduler]\n" + as_kind, "jobs.kind"), "many");
+    for (const Category category :
+         {Category::productive, Category::checkpoint_stall, Category::restore}) {
+        CAPTURE(category_name(category));
+        CHECK(one.ledger.booked(category) > 0);
+        CHECK(static_cast<double>(many.ledger.booked(category)) ==
+              doctest::Approx(static_cast<double>(one.ledger.booked(category))).epsilon(1e-6));
+    }
+}
