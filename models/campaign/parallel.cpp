@@ -164,14 +164,17 @@ namespace {
 // What runs the job: its kernels go to the node's GPUs, its habits are what the plan has unless it says
 // otherwise.
 Software read_job_software(Section& job, Catalogue& catalogue, Scenario& s) {
-    int index = 0;
-    job.choose(
-        "software", index, software_names(),
-        "The stack that runs the job: its kernels, what it launches, fuses and overlaps, and what "
-        "[job.parallel] has where it is silent");
-    if (!job.has("software")) return {};
-    const Software software =
-        read_software(catalogue, software_id(static_cast<std::size_t>(index)), s.node.gpu);
+    std::vector<std::string> names = software_names();
+    if (s.own_entries != nullptr) {
+        for (const std::string& own : s.own_entries->names("software")) names.push_back(own);
+    }
+    std::string name;
+    job.name("software", name, names, "a software stack in the catalogue",
+             "The stack that runs the job: its kernels, what it launches, fuses and overlaps, and "
+             "what [job.parallel] has where it is silent",
+             {.otherwise = "Megatron-LM's, in the mean of 2021 to 2024"});
+    if (name.empty()) return {};
+    const Software software = read_software(catalogue, software_id(name), s.node.gpu);
     if (s.model.name.empty()) {
         job.warning("software", "has no effect without job.model");
     } else {

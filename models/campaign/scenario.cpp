@@ -787,9 +787,9 @@ std::vector<Kind> kinds() {
          "8 bits, a scale for each 32 elements", "4 bits, a scale for each 16 elements"});
     words("job.parallel.dispatch", expert_dispatch_names(),
           {"a copy for each expert, by NCCL", "one copy for each node, there one for each GPU"});
-    for (std::size_t i = 0; i < software_names().size(); ++i) {
-        out.push_back({"job.software", software_names()[i],
-                       Catalogue::entry("software", software_id(i))->find("name")->text});
+    for (const std::string& software : software_names()) {
+        out.push_back({"job.software", software,
+                       Catalogue::entry("software", software_id(software))->find("name")->text});
     }
     words("job.parallel.order", rank_order_names(),
           {"tensor-parallel ranks share nodes, replicas come next (Megatron's default)",

@@ -19,6 +19,8 @@ const std::vector<OpenKind>& open_kinds() {
          "the shape"},
         {"storage", "storage_system",
          "Storage systems beside the catalogue's, as [storage_system.mine] like = \"weka\""},
+        {"software", "software",
+         "Software stacks beside the catalogue's, as [software.mine] like = \"nemo_25.09\""},
         {"price", "price",
          "Prices beside the catalogue's, for price_ref, as [price.mine] price = \"250 kUSD\""},
     };
@@ -43,11 +45,17 @@ struct Reference {
     const char* to;
 };
 constexpr Reference references[] = {
-    {"node", "gpu", "gpu"},           {"node", "compute_nic", "nic"},
-    {"node", "storage_nic", "nic"},   {"node", "price_ref", "price"},
-    {"gpu", "price_ref", "price"},    {"gpu", "rental_ref", "price"},
-    {"gpu", "arch", "step_model"},    {"nic", "price_ref", "price"},
-    {"switch", "price_ref", "price"}, {"storage", "price_ref", "price"},
+    {"node", "gpu", "gpu"},
+    {"node", "compute_nic", "nic"},
+    {"node", "storage_nic", "nic"},
+    {"node", "price_ref", "price"},
+    {"gpu", "price_ref", "price"},
+    {"gpu", "rental_ref", "price"},
+    {"gpu", "arch", "step_model"},
+    {"software", "attention_kernel", "attention_kernel"},
+    {"nic", "price_ref", "price"},
+    {"switch", "price_ref", "price"},
+    {"storage", "price_ref", "price"},
 };
 
 // Keys whose text is for people: any will do, and none. What other keys' texts may say, our entries say.
@@ -108,6 +116,17 @@ bool all_whole(const std::vector<const Value*>& ours) {
                        [](const Value* each) { return inner(*each).kind == Value::Kind::integer; });
 }
 
+// A scenario writes a version with its dot, "nemo_25.09"; the catalogue can't.
+std::string id_of(std::string_view kind, std::string name) {
+    if (kind == "software") std::ranges::replace(name, '.', '_');
+    return name;
+}
+
+// Of the catalogue's own tables, and nothing to a scenario.
+bool is_for_tables(std::string_view kind, std::string_view key) {
+    return kind == "software" && key == "published_in";
+}
+
 std::string path_of(std::string_view kind, std::string_view name, std::string_view key = {}) {
     std::string out = fmt::format("{}.{}", section_of(kind), name);
     return key.empty() ? out : fmt::format("{}.{}", out, key);
@@ -160,7 +179,7 @@ std::vector<std::string> keys_of(std::string_view kind) {
     std::vector<std::string> out;
     for (const std::string& name : Catalogue::names(kind)) {
         for (const auto& [key, value] : Catalogue::entry(kind, name)->members) {
-            if (!is_among(key, out)) out.push_back(key);
+            if (!is_among(key, out) && !is_for_tables(kind, key)) out.push_back(key);
         }
     }
     return out;
@@ -262,9 +281,9 @@ void OwnEntries::start_like(ValueReader& reader, Entry& entry, const Value& like
             like.at, path,
             fmt::format("expected the name of a {}, found {}", entry.kind, like.describe()));
     }
-    if (const Value* built_in = Catalogue::entry(entry.kind, like.text)) {
+    if (const Value* built_in = Catalogue::entry(entry.kind, id_of(entry.kind, like.text))) {
         entry.value = *built_in;
-        entry.root = like.text;
+        entry.root = id_of(entry.kind, like.text);
     } else {
         const auto base = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& each) {
             return each.kind == entry.kind && each.name == like.text;

@@ -28,8 +28,11 @@ const std::vector<std::string>& software_names() {
     return names;
 }
 
-const std::string& software_id(std::size_t index) {
-    return ids()[index];
+std::string software_id(const std::string& name) {
+    const auto known = std::find(software_names().begin(), software_names().end(), name);
+    return known == software_names().end()
+               ? name
+               : ids()[static_cast<std::size_t>(known - software_names().begin())];
 }
 
 Software read_software(Catalogue& c, const std::string& id, const Gpu& gpu) {

@@ -50,7 +50,8 @@ struct Software {
 // The stacks as scenarios call them, in the catalogue's order: a version has its dot, "nemo_25.09", where the
 // catalogue's ids have "_".
 const std::vector<std::string>& software_names();
-const std::string& software_id(std::size_t index);
+// The catalogue's id of one of these; another name is a scenario's own entry, and its own id.
+std::string software_id(const std::string& name);
 
 // `id` must be an entry of kind "software"; `gpu` is what it runs on.
 Software read_software(Catalogue& catalogue, const std::string& id, const Gpu& gpu);

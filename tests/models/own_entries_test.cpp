@@ -80,6 +80,8 @@ TEST_CASE("every built-in entry of an open kind can be copied key by key") {
             Value root;
             Value section;
             section.members.push_back({"copy", *Catalogue::entry(open.kind, name)});
+            std::erase_if(section.members[0].value.members,
+                          [](const Member& m) { return m.key == "published_in"; });
             if (std::string_view(open.kind) == "storage") {
                 Value like;
                 like.kind = Value::Kind::string;

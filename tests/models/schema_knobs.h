@@ -56,6 +56,8 @@ inline const std::map<std::string, Knob> knobs = {
      {{"switch.mine.ports=32"},
       {"switch.mine.like=qm9700_ndr", "run.fidelity=flow", "fabric.compute.leaf=mine",
        "fabric.compute.routing=ecmp", "cluster.nodes=80"}}},
+    {"software",
+     {{"software.mine.matmul_bf16=0.8"}, {"software.mine.like=nemo_25.09", "job.software=mine"}}},
     {"model", {{"model.mine.ffn=20480"}, {"model.mine.like=llama2_13b", "job.model=mine"}}},
     {"storage_system",
      {{"storage_system.mine.server_write_bandwidth=1 GB/s"},

@@ -62,10 +62,10 @@ TEST_CASE_FIXTURE(Stack, "every stack is read, and reaches the GPU whole") {
     ParallelPlan p = on_64();
     p.precision = Precision::fp8;
     CHECK(software_names().size() == Catalogue::names("software").size());
-    for (std::size_t i = 0; i < software_names().size(); ++i) {
-        CAPTURE(software_names()[i]);
+    for (const std::string& name : software_names()) {
+        CAPTURE(name);
         const Node plain = node("dgx_h100");
-        const Software software = read_software(catalogue, software_id(i), plain.gpu);
+        const Software software = read_software(catalogue, software_id(name), plain.gpu);
         Node with = plain;
         run_software(software, with);
         CHECK(with.gpu.sustained_flops(Precision::fp8) ==
@@ -81,7 +81,7 @@ TEST_CASE("versions have a dot in a scenario, and none in the catalogue") {
     const auto& names = software_names();
     const auto at = std::find(names.begin(), names.end(), "nemo_25.09");
     REQUIRE(at != names.end());
-    CHECK(software_id(static_cast<std::size_t>(at - names.begin())) == "nemo_25_09");
+    CHECK(software_id("nemo_25.09") == "nemo_25_09");
     CHECK(std::count(names.begin(), names.end(), "megatron_2021") == 1);
 }
 
