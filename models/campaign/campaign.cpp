@@ -150,29 +150,99 @@ void add_failure_metrics(const Scenario& s, const ReplicaResult& r, std::vector<
     add_node_counts(s, nodes, out);
 }
 
+// What the job did, whether its steps are all alike or of stages.
+struct WorkDone {
+    double steps = 0;
+    double tokens = 0;
+    double model_flops = 0;
+    double step_s = 0;      // of a bare step, in the mean
+    double step_mfu = 0;    // while stepping
+    double trained_s = 0;   // in steps that were kept
+    double peak_flops = 0;  // that it had, over its time
+};
+
+double peak_of_gpu(const Scenario& s) {
+    return s.node.gpu.bf16_dense.per_second;
+}
+
+// Of a job whose stages have GPUs of their own.
+WorkDone work_of_stages(const Scenario& s, const ReplicaResult& r) {
+    WorkDone out;
+    double stepping_flops = 0;
+    for (std::size_t i = 0; i < r.job.stages.size(); ++i) {
+        const StepSchedule::Done& kept = r.job.stages[i].kept;
+        out.steps += static_cast<double>(kept.steps);
+        out.tokens += kept.tokens;
+        out.model_flops += kept.model_flops;
+        out.step_s += seconds(kept.time);
+        stepping_flops += seconds(kept.time) * peak_of_gpu(s) *
+                          static_cast<double>(s.job.stages[i].nodes * s.node.gpus);
+    }
+    out.step_s = ratio(out.step_s, out.steps);
+    out.step_mfu = ratio(out.model_flops, stepping_flops);
+    out.trained_s = seconds(r.job.stepping);
+    const GpuNanoseconds held =
+        r.ledger.total() - r.ledger.booked(Category::spare) - r.ledger.booked(Category::repair);
+    out.peak_flops = static_cast<double>(held) * 1e-9 * peak_of_gpu(s);
+    return out;
+}
+
+WorkDone work_of(const Scenario& s, const StepTime& step, const ReplicaResult& r) {
+    if (!s.job.stages.empty()) return work_of_stages(s, r);
+    const JobOutcome& job = r.job;
+    WorkDone out;
+    // Of a job that shrank, with the batches that were not there taken off.
+    out.steps =
+        static_cast<double>(job.steps_kept) -
+        static_cast<double>(job.replica_steps_missing) / static_cast<double>(s.job.replicas);
+    out.tokens = out.steps * static_cast<double>(s.tokens_per_step);
+    out.model_flops = out.steps * step.model_flops;
+    out.step_s = seconds(step.duration());
+    out.step_mfu = ratio(step.model_flops, out.step_s * s.peak_flops());
+    // Whole steps that were kept, with the step that the end cut off; no wait before a first one.
+    out.trained_s = static_cast<double>(r.ledger.booked(Category::productive) +
+                                        r.ledger.booked(Category::exposed_communication) +
+                                        r.ledger.booked(Category::pipeline_bubble) +
+                                        r.ledger.booked(Category::straggler_wait) +
+                                        r.ledger.booked(Category::degraded) +
+                                        r.ledger.booked(Category::throttled) +
+                                        r.ledger.booked(Category::data_wait) - job.first_batch) *
+                    1e-9 / static_cast<double>(s.job.gpus());
+    out.peak_flops = seconds(job.job_time) * s.peak_flops();
+    return out;
+}
+
+// By number of stage; a stage that never began has no step.
+void add_stage_metrics(const Scenario& s, const ReplicaResult& r, std::vector<Metric>& out) {
+    for (std::size_t i = 0; i < r.job.stages.size(); ++i) {
+        const auto& [kept, wall] = r.job.stages[i];
+        const std::string prefix = fmt::format("stage_{}", i + 1);
+        const double stepping = seconds(kept.time);
+        const double peak =
+            peak_of_gpu(s) * static_cast<double>(s.job.stages[i].nodes * s.node.gpus);
+        out.push_back(plain_metric(prefix + "_wall_time", "s", seconds(wall)));
+        out.push_back(plain_metric(prefix + "_steps", "steps", static_cast<double>(kept.steps)));
+        out.push_back(plain_metric(prefix + "_tokens", "tokens", kept.tokens));
+        out.push_back(
+            mean_metric(prefix + "_step_time", "s", stepping, static_cast<double>(kept.steps)));
+        out.push_back(
+            mean_metric(prefix + "_mfu_step", "bf16 peak", kept.model_flops, stepping * peak));
+    }
+    if (s.job.pauses.empty()) return;
+    out.push_back(plain_metric("pauses", "1", static_cast<double>(r.job.pauses)));
+    out.push_back(plain_metric("pause_time", "s", seconds(r.job.paused)));
+}
+
 std::vector<Metric> metrics_of(const Scenario& s, const StepTime& step, const ReplicaResult& r) {
     const JobOutcome& job = r.job;
     const double total = static_cast<double>(r.ledger.total());
     const double job_seconds = seconds(job.job_time);
-    // Of a job that shrank, with the batches that were not there taken off.
-    const double steps =
-        static_cast<double>(job.steps_kept) -
-        static_cast<double>(job.replica_steps_missing) / static_cast<double>(s.job.replicas);
-    const double step_s = seconds(step.duration());
+    const WorkDone work = work_of(s, step, r);
+    const double steps = work.steps;
     const double job_gpus = static_cast<double>(s.job.gpus());
-    // Whole steps that were kept, with the step that the end cut off; no wait before a first one.
-    const double trained =
-        static_cast<double>(
-            r.ledger.booked(Category::productive) +
-            r.ledger.booked(Category::exposed_communication) +
-            r.ledger.booked(Category::pipeline_bubble) + r.ledger.booked(Category::straggler_wait) +
-            r.ledger.booked(Category::degraded) + r.ledger.booked(Category::throttled) +
-            r.ledger.booked(Category::data_wait) - job.first_batch) *
-        1e-9 / job_gpus;
     const double days = seconds(r.simulated) / 86400;
     double interruptions = 0;
     for (const std::int64_t n : job.interruptions) interruptions += static_cast<double>(n);
-    const double peak = s.peak_flops();
     const auto per_interruption = [&](const char* phase, Duration d) {
         return mean_metric(fmt::format("{}_per_interruption", phase), "s", seconds(d),
                            interruptions);
@@ -182,17 +252,16 @@ std::vector<Metric> metrics_of(const Scenario& s, const StepTime& step, const Re
     std::vector<Metric> metrics = {
         plain_metric("goodput", "1",
                      ratio(static_cast<double>(r.ledger.booked(Category::productive)), total)),
-        plain_metric("ettr", "1", ratio(trained, job_seconds)),
-        plain_metric("mfu", "bf16 peak", ratio(steps * step.model_flops, job_seconds * peak)),
-        plain_metric("mfu_step", "bf16 peak", ratio(step.model_flops, step_s * peak)),
-        plain_metric("step_time", "s", step_s),
+        plain_metric("ettr", "1", ratio(work.trained_s, job_seconds)),
+        plain_metric("mfu", "bf16 peak", ratio(work.model_flops, work.peak_flops)),
+        plain_metric("mfu_step", "bf16 peak", work.step_mfu),
+        plain_metric("step_time", "s", work.step_s),
         plain_metric("steps", "steps", steps),
         plain_metric("steps_lost", "steps", static_cast<double>(job.steps_lost)),
-        plain_metric("tokens", "tokens", steps * static_cast<double>(s.tokens_per_step)),
+        plain_metric("tokens", "tokens", work.tokens),
         plain_metric("steps_per_day", "steps/day", ratio(steps, days)),
-        plain_metric("tokens_per_day", "tokens/day",
-                     ratio(steps * static_cast<double>(s.tokens_per_step), days)),
-        plain_metric("training_time", "s", trained),
+        plain_metric("tokens_per_day", "tokens/day", ratio(work.tokens, days)),
+        plain_metric("training_time", "s", work.trained_s),
         plain_metric("wall_time", "s", job_seconds),
         plain_metric("job_finished", "1", job.finished ? 1 : 0),
         plain_metric("checkpoints", "1", static_cast<double>(job.checkpoint.made_safe)),
@@ -212,6 +281,7 @@ std::vector<Metric> metrics_of(const Scenario& s, const StepTime& step, const Re
         per_interruption("restore", job.restore),
         per_interruption("recovery", recovery),
     };
+    add_stage_metrics(s, r, metrics);
     add_failure_metrics(s, r, metrics);
     add_checkpoint_metrics(s, job.checkpoint, metrics);
     if (s.stores[0].failures) add_store_metrics(r.store, metrics);
@@ -219,7 +289,7 @@ std::vector<Metric> metrics_of(const Scenario& s, const StepTime& step, const Re
         add_neighbour_metrics(s.neighbours[i], r.neighbours[i], metrics);
     }
     std::optional<double> tokens;
-    if (s.tokens_per_step > 0) tokens = steps * static_cast<double>(s.tokens_per_step);
+    if (s.tokens_per_step > 0) tokens = work.tokens;
     const NodesDraw draw = nodes_draw(s.power, s.nodes.nodes, s.job.nodes);
     add_power_metrics(s.power, energy_use(s.power, r.energy, r.simulated, draw), draw.swing, tokens,
                       metrics);

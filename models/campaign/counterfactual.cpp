@@ -113,7 +113,7 @@ LossCauses loss_causes(const Scenario& s) {
     for (std::size_t i = 0; i < s.causes.size(); ++i) {
         fails.set(static_cast<std::size_t>(loss_of(s, i)));
     }
-    const bool planned = s.job.maintenance.every > Duration{};
+    const bool planned = s.job.maintenance.every > Duration{} || !s.job.pauses.empty();
     LossCauses out;
     const auto set = [&](LossCause cause, bool there) {
         out[static_cast<std::size_t>(cause)] = there;
@@ -130,13 +130,15 @@ LossCauses loss_causes(const Scenario& s) {
     return out;
 }
 
+void remove_from_step(StepTime& step, const LossCauses& without) {
+    if (has(without, LossCause::stragglers)) step.straggler_wait = Duration{};
+    if (has(without, LossCause::throttling)) step.throttled = Duration{};
+}
+
 void remove_from_step(Scenario& s, const LossCauses& without) {
     std::vector<StepTime*> steps = {&s.job.step};
     for (NetworkDraw& draw : s.draws) steps.push_back(&draw.step);
-    for (StepTime* step : steps) {
-        if (has(without, LossCause::stragglers)) step->straggler_wait = Duration{};
-        if (has(without, LossCause::throttling)) step->throttled = Duration{};
-    }
+    for (StepTime* step : steps) remove_from_step(*step, without);
     if (has(without, LossCause::throttling)) {
         s.power.heat.speed = s.power.heat.hbm_speed = 1;
     }
@@ -153,7 +155,10 @@ void remove_from_campaign(Scenario& s, const LossCauses& without) {
     if (has(without, LossCause::failures)) s.network_faults = {};
     if (has(without, LossCause::recovery)) make_recovery_instant(s);
     if (has(without, LossCause::storage)) make_storage_free(s);
-    if (has(without, LossCause::maintenance)) s.job.maintenance = {};
+    if (has(without, LossCause::maintenance)) {
+        s.job.maintenance = {};
+        s.job.pauses.clear();
+    }
 }
 
 }  // namespace railyard

@@ -35,6 +35,7 @@ inline bool has(const LossCauses& causes, LossCause cause) {
 }
 
 struct Scenario;
+struct StepTime;
 
 // The causes that are in the scenario: taking another one away would change nothing.
 LossCauses loss_causes(const Scenario& scenario);
@@ -42,6 +43,7 @@ LossCauses loss_causes(const Scenario& scenario);
 // Takes away what needs nothing of the scenario to be read again. `network` and `degraded_parts` must have
 // been left out before its step was modelled.
 void remove_from_step(Scenario& scenario, const LossCauses& without);
+void remove_from_step(StepTime& step, const LossCauses& without);
 void remove_from_data(Scenario& scenario, const LossCauses& without);
 void remove_from_campaign(Scenario& scenario, const LossCauses& without);
 

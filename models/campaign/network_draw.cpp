@@ -86,6 +86,7 @@ JobSpec job_of_replica(const Scenario& s, std::int64_t replica) {
     job.slowed = draw.slowed;
     job.smaller = draw.smaller;
     job.over_network = draw.over_network;
+    job.stages = draw.stages;
     return job;
 }
 

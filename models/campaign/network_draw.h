@@ -25,6 +25,7 @@ struct NetworkDraw {
     std::vector<Duration> slowed;     // as JobSpec::slowed
     std::vector<SmallerJob> smaller;  // as JobSpec::smaller
     OverNetwork over_network;         // as JobSpec::over_network
+    std::vector<StageSpec> stages;    // as JobSpec::stages
 };
 
 // A step is computed on the network, whose switches hash, and nothing says with which seed.

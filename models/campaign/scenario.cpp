@@ -21,6 +21,7 @@
 #include "models/campaign/packet_rates.h"
 #include "models/campaign/parallel.h"
 #include "models/campaign/power_reader.h"
+#include "models/campaign/stages.h"
 #include "models/campaign/stores.h"
 #include "sim/check.h"
 
@@ -100,6 +101,7 @@ class ScenarioReader {
     void read_cluster();
     void read_fault(Section& section);
     void read_job(Section job);
+    void check_end(Section& job);
     void read_step(Section& job);
     void reach_all_ranks();
     void model_steps();
@@ -219,9 +221,14 @@ Scenario ScenarioReader::read() {
     power_->add_causes();
     read_injections(top_, *catalogue_, s_);
     power_->take_injected();
+    if (s_.network_faults.any() && !s_.job.stages.empty()) {
+        top_.error("job", "the network's parts don't break for a job with stages",
+                   "leave out job.stage, or inject.part, from and failures.cause.network_part");
+    }
     s_.cost = read_cost(top_, values_, s_);
     top_.finish();
     if (ok() && !s_.fleet) model_conditions(s_);
+    if (ok() && !s_.fleet) model_stages(s_, changes_.without);
     if (!s_.failures) leave_out_failures(s_);
     if (ok()) remove_from_campaign(s_, changes_.without);
     if (ok() && !s_.fleet) route_steps(s_);
@@ -405,16 +412,21 @@ void ScenarioReader::read_job(Section job) {
     job.read("length", job_length_,
              "Training time after which the job is done, lost work not counted",
              {.bound = Bound::positive, .otherwise = "it runs until the campaign ends"});
-    if (!job.has("length") && !run_duration_given_ && changes_.must_run && !top_.describing()) {
-        job.error("length", "nothing ends this campaign",
-                  "give run.duration, or job.length, or both");
-    }
-
     job.name("model", model_name_, catalogue_->all_names("model"), "a model in the catalogue",
              "The model that is trained", {.otherwise = "none: then job.step.time is needed"});
     if (!model_name_.empty()) s_.model = read_model(*catalogue_, model_name_);
+    std::optional<Scenario> before;
+    if (job.has("stage") || job.describing()) before = s_;
     read_parallel(job, values_, *catalogue_, changes_, s_);
     read_step(job);
+    // A plan that is tried is that of the whole job.
+    if (before && !changes_.plan) {
+        read_stages(job, outline_.find({"job"}), values_, *catalogue_, changes_, *before, s_);
+    } else if (changes_.plan) {
+        job.sections("stage", "");
+    }
+    read_pauses(job, s_);
+    check_end(job);
     read_data_loading(job);
     if (job_length_ && ok()) {
         s_.job.target_steps = (job_length_->count() + s_.job.step.duration().count() - 1) /
@@ -429,7 +441,16 @@ void ScenarioReader::read_job(Section job) {
         check_host_memory(job, *catalogue_, s_);
     }
     read_recovery(job, *catalogue_, s_);
+    if (ok()) check_planned_stops(job, s_);
     job.finish();
+}
+
+void ScenarioReader::check_end(Section& job) {
+    if (job.has("length") || run_duration_given_ || !changes_.must_run || top_.describing()) return;
+    // Stages that can't be read have an error of their own.
+    if (job.has("stage") && (s_.job.stages.empty() || has_an_end(s_))) return;
+    job.error("length", "nothing ends this campaign",
+              "give run.duration, or job.length, or a length to the last [[job.stage]]");
 }
 
 void ScenarioReader::read_step(Section& job) {
@@ -569,7 +590,8 @@ void ScenarioReader::step_on_draws(std::vector<StepModel>& models) {
     }
     s_.job.step = steps[usual];
     for (std::size_t k = 0; k < s_.draws.size(); ++k) s_.draws[k].step = steps[k];
-    drop_equal_draws(s_.draws);
+    // What is equal here may differ in a stage.
+    if (!outline_.find({"job", "stage"})) drop_equal_draws(s_.draws);
 }
 
 Duration ScenarioReader::burst_penalty() {

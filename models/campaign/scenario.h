@@ -34,6 +34,14 @@ struct CheckpointWriters {
 
 struct FleetScenario;
 
+// The plan of one of the job's stages.
+struct StagePlan {
+    std::string name;
+    ParallelPlan plan;
+    std::int64_t nodes = 0;
+    std::vector<MemoryUse> memory;  // per GPU
+};
+
 // How nodes are housed, in runs in order of their number.
 struct ClusterLayout {
     std::int64_t nodes_per_rack = 4;
@@ -94,6 +102,7 @@ struct Scenario {
     // For people, and for metrics that need them.
     TransformerModel model;  // name empty: the step was given, not modelled
     ParallelPlan plan;
+    std::vector<StagePlan> stages;  // of JobSpec::stages
     CollectiveConstants collective_constants;
     StepError step_error;    // of a modelled step
     StepTime analytic_step;  // of the same plan and faults, whatever the fidelity
@@ -137,6 +146,9 @@ struct Scenario {
         return node.gpu.bf16_dense.per_second * static_cast<double>(job.gpus());
     }
 };
+
+// The job is done one day: it has a length, or its last stage has.
+bool has_an_end(const Scenario& scenario);
 
 // What a step is computed on: "an ideal network", "flows on fat_tree (ecmp)".
 std::string network_text(const Scenario& scenario);

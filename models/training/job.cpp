@@ -27,6 +27,7 @@ Category category_of(JobPhase phase) {
         case JobPhase::restore:
             return Category::restore;
         case JobPhase::maintenance:
+        case JobPhase::pause:
             return Category::planned_maintenance;
         case JobPhase::first_batch:
             return Category::data_wait;
@@ -52,10 +53,23 @@ DataFeed::Use use_of_data(JobPhase phase) {
         case JobPhase::storm_stall:
         case JobPhase::restore:
         case JobPhase::first_batch:
+        case JobPhase::pause:
             return DataFeed::Use::loaders_only;
         default:
             return DataFeed::Use::no_loaders;
     }
+}
+
+// A job without stages is one that never ends.
+std::vector<StageSpec> stages_of(const JobSpec& spec) {
+    if (!spec.stages.empty()) return spec.stages;
+    StageLevel all;
+    all.step = spec.step;
+    all.slowed = spec.slowed;
+    StageSpec stage;
+    stage.nodes = spec.nodes;
+    stage.levels = {all};
+    return {stage};
 }
 
 }  // namespace
@@ -63,7 +77,7 @@ DataFeed::Use use_of_data(JobPhase phase) {
 std::string_view phase_name(JobPhase phase) {
     constexpr std::string_view names[] = {
         "running", "checkpointing", "storm_stall", "detection",   "replacement", "requeue_wait",
-        "restart", "restore",       "maintenance", "first_batch", "done"};
+        "restart", "restore",       "maintenance", "first_batch", "pause",       "done"};
     return names[static_cast<std::size_t>(phase)];
 }
 
@@ -77,10 +91,13 @@ TrainingJob::TrainingJob(CampaignEngine& engine, const JobSpec& spec,
       ledger_(ledger),
       events_(events),
       id_(engine.add(*this, "job")),
+      schedule_(stages_of(spec)),
+      pauses_(spec.pauses),
       client_(stores.add_client(spec.network.read, spec.network.write)),
       checkpointer_(engine, stores, client_, spec.checkpoint, spec.nodes, *this) {
     RY_CHECK(spec.step.duration() > Duration{});
     outcome_.interruptions.resize(causes.size());
+    outcome_.stages.resize(spec.stages.size());
     for (std::size_t store = 0; store < spec.store_paths.size(); ++store) {
         const JobSpec::StorePath& path = spec.store_paths[store];
         stores.limit_path(client_, store, path.read, path.write);
@@ -89,7 +106,9 @@ TrainingJob::TrainingJob(CampaignEngine& engine, const JobSpec& spec,
 }
 
 void TrainingJob::begin() {
-    began_ = engine_.now();
+    began_ = stage_since_ = engine_.now();
+    return_nodes();
+    schedule_dates();
     if (spec_.maintenance.every > Duration{}) {
         engine_.schedule(engine_.now() + spec_.maintenance.every, id_, maintenance_due);
     }
@@ -110,6 +129,9 @@ void TrainingJob::handle(std::uint32_t kind) {
             engine_.schedule(engine_.now() + spec_.maintenance.every, id_, maintenance_due);
             if (phase_ == JobPhase::maintenance) break;
             maintenance_pending_ = true;
+            if (phase_ == JobPhase::running) finish_step_under_way();
+            break;
+        case date_due:
             if (phase_ == JobPhase::running) finish_step_under_way();
             break;
         case corruption_shows:
@@ -142,7 +164,7 @@ void TrainingJob::resume() {
 }
 
 const StepTime& TrainingJob::step() const {
-    return size_ == 0 ? spec_.step : spec_.smaller[size_ - 1].step;
+    return size_ == 0 ? schedule_.level_at(done_.steps).step : spec_.smaller[size_ - 1].step;
 }
 
 std::int64_t TrainingJob::replicas() const {
@@ -171,16 +193,12 @@ Duration TrainingJob::segment_step() const {
 
 bool TrainingJob::checkpoint_due() const {
     if (!saves() || steps_since_checkpoint_ == 0) return false;
-    if (spec_.checkpoint.interval_steps > 0) {
-        return steps_since_checkpoint_ >= spec_.checkpoint.interval_steps;
-    }
+    if (checkpoint_steps() > 0) return steps_since_checkpoint_ >= checkpoint_steps();
     return engine_.now() >= checkpoint_due_;
 }
 
 std::int64_t TrainingJob::steps_until_due() const {
-    if (spec_.checkpoint.interval_steps > 0) {
-        return spec_.checkpoint.interval_steps - steps_since_checkpoint_;
-    }
+    if (checkpoint_steps() > 0) return checkpoint_steps() - steps_since_checkpoint_;
     const Duration wait = checkpoint_due_ - engine_.now() + carried_;
     return std::max<std::int64_t>(1, ceil_div(wait.count(), next_step_duration().count()));
 }
@@ -188,7 +206,8 @@ std::int64_t TrainingJob::steps_until_due() const {
 void TrainingJob::start_segment() {
     if (!slowed_by_network()) return stand_still();
     if (phase_ != JobPhase::running) enter(JobPhase::running);
-    if (spec_.target_steps > 0 && steps_to_target() == 0) {
+    if (carried_ == Duration{}) look_at_schedule();
+    if (schedule_.finished(done_.steps) || (spec_.target_steps > 0 && steps_to_target() == 0)) {
         // What is not saved yet counts: the job has done all that it was asked for.
         outcome_.finished = true;
         engine_.stop();
@@ -208,6 +227,10 @@ void TrainingJob::start_segment() {
         after_checkpoint();
         return;
     }
+    if (const auto pause = pauses_.due(done_.steps, engine_.now())) {
+        begin_pause(*pause);
+        return;
+    }
     if (feed_ && !feed_->ready()) {
         enter(JobPhase::first_batch);
         return;
@@ -217,6 +240,8 @@ void TrainingJob::start_segment() {
     // Far enough for any campaign, near enough for the clock.
     std::int64_t steps = (Instant::max() - engine_.now()) / next / 2;
     RY_CHECK(steps > 0);
+    steps =
+        std::min({steps, schedule_.steps_left(done_.steps), pauses_.steps_until_next(done_.steps)});
     if (saves()) steps = std::min(steps, steps_until_due());
     if (feed_ && feed_->cold()) steps = std::min(steps, spec_.data->cold_steps - done_.steps);
     if (epoch_ends_ > 0) steps = std::min(steps, steps_of_epoch());
@@ -239,9 +264,11 @@ void TrainingJob::run_steps(std::int64_t steps, Duration already_done) {
 }
 
 void TrainingJob::complete_steps(std::int64_t steps) {
+    const StepTime& each = step();
+    const Duration whole = segment_step();
     done_.steps += steps;
     steps_since_checkpoint_ += steps;
-    if (size_ == 0) {
+    if (size_ == 0 && !staged()) {
         done_.upload_penalty += steps * segment_penalty_;
         done_.data_wait += steps * segment_wait_;
         done_.slow_parts += steps * segment_slow_;
@@ -250,9 +277,8 @@ void TrainingJob::complete_steps(std::int64_t steps) {
     ShrunkWork& shrunk = done_.shrunk;
     shrunk.steps += steps;
     shrunk.replica_steps_missing += steps * (spec_.replicas - replicas());
-    shrunk.time += steps * segment_step();
+    shrunk.time += steps * whole;
     shrunk.upload_penalty += steps * segment_penalty_;
-    const StepTime& each = step();
     const Duration parts[] = {each.compute,
                               each.exposed_communication,
                               each.bubble,
@@ -421,6 +447,7 @@ void TrainingJob::book_phase() {
         outcome_.first_batch += GpuNanoseconds{gpus()} * span.count();
     }
     if (phase_ == JobPhase::storm_stall) outcome_.storm_stall += span;
+    if (phase_ == JobPhase::pause) outcome_.paused += span;
     if (phase_ == JobPhase::checkpointing) stalled_ += span;
     if (!recovering_from_failure_) return;
     switch (phase_) {
@@ -453,6 +480,7 @@ void TrainingJob::end() {
     }
     // The campaign's end loses nothing: what is done counts, saved or not.
     keep(done_);
+    end_stages(done_, partial);
     if (partial > Duration{}) {
         // A step cut off: its time in the proportions of a step, rounded down, the rest productive.
         using Wide = __int128;
@@ -473,7 +501,7 @@ void TrainingJob::end() {
         parts[0] = partial;
         for (std::size_t i = 1; i < ShrunkWork::parts; ++i) parts[0] -= parts[i];
         // Nodes that are missing at a job's full size had their part in it.
-        const std::int64_t worked = size_ == 0 ? spec_.gpus() : gpus();
+        const std::int64_t worked = size_ == 0 ? wanted_nodes() * spec_.gpus_per_node : gpus();
         outcome_.checkpoint_stall += share(segment_penalty_);
         for (std::size_t i = 0; i < ShrunkWork::parts; ++i) {
             ledger_.book(category_of_part[i], worked, parts[i]);

@@ -12,6 +12,9 @@
 //        +-- replacement <-- detection          replacement waits in
 //        requeue_wait for a spare
 //
+// Stages and pauses (stages.h) come between two steps: a pause without a restart is a phase of its own
+// beside running, a stage or a pause with one is a planned stop.
+//
 // A slow part slows the steps until somebody finds it; then, as when lost nodes
 // are back after the job has gone on without them, the job saves, changes nodes
 // and starts again. Silent corruption changes nothing but what was saved since
@@ -38,6 +41,7 @@
 #include "models/training/ledger.h"
 #include "models/training/network_parts.h"
 #include "models/training/node_supply.h"
+#include "models/training/stages.h"
 #include "models/training/step.h"
 
 namespace railyard {
@@ -91,6 +95,8 @@ struct JobSpec {
                                       // of slow parts (bits)
     std::vector<SmallerJob> smaller;  // the largest first; with RecoveryPolicy::shrink
     OverNetwork over_network{};       // of a job on a network whose parts break
+    std::vector<StageSpec> stages;    // instead of `step`, from the first on; none: `step` is all
+    std::vector<PauseSpec> pauses;
     std::int64_t target_steps = 0;  // the job ends after these; 0: it runs until the campaign ends
     CheckpointSpec checkpoint;
     RecoverySpec recovery;
@@ -118,6 +124,7 @@ enum class JobPhase : std::uint8_t {
     restore,
     maintenance,
     first_batch,  // its loaders fill their shuffle buffers
+    pause,        // between two steps, as the scenario says
     done,
 };
 std::string_view phase_name(JobPhase phase);  // snake_case
@@ -164,7 +171,16 @@ struct JobOutcome {
     GpuNanoseconds first_batch = 0;  // waiting while shuffle buffers fill
     Duration lost_work{};            // of unexpected interruptions, as time of the job
     Duration job_time{};             // from begin to the end
-    bool finished = false;           // target_steps reached
+    bool finished = false;           // target_steps reached, or the end of the last stage
+    // Of a job with stages.
+    struct Stage {
+        StepSchedule::Done kept;
+        Duration wall{};  // from its beginning to the next one's
+    };
+    std::vector<Stage> stages;
+    Duration stepping{};  // of kept steps, without what checkpoints beside them cost
+    std::int64_t pauses = 0;
+    Duration paused{};  // without those that ended in a restart
 };
 
 // Told when the job begins to do something else: what its nodes draw changes then.
@@ -225,6 +241,7 @@ class TrainingJob : public CampaignEngine::Component,
         phase_end,
         maintenance_due,
         corruption_shows,
+        date_due,         // of a stage or a pause
         first_slow_part,  // + 2 x its number, and one more: it is over, not found
     };
     struct SlowNode {
@@ -268,9 +285,21 @@ class TrainingJob : public CampaignEngine::Component,
     std::int64_t nodes() const { return spec_.nodes - static_cast<std::int64_t>(missing_.size()); }
     std::int64_t gpus() const { return nodes() * spec_.gpus_per_node; }
     std::int64_t replicas() const;
-    const StepTime& step() const;  // of the size that it has now
+    const StepTime& step() const;  // of the size, or the stage, that it has now
     std::int64_t steps_to_target() const;
-    bool stop_pending() const { return maintenance_pending_ || change_pending_; }
+    bool stop_pending() const { return maintenance_pending_ || change_pending_ || planned_stop_; }
+    // Stages and pauses (job_stages.cpp).
+    bool staged() const { return !spec_.stages.empty(); }
+    void schedule_dates();
+    void look_at_schedule();
+    void enter_stage(std::size_t stage);
+    void begin_planned_stop();
+    void begin_pause(std::size_t pause);
+    void return_nodes();
+    std::int64_t wanted_nodes() const { return schedule_.stage(stage_).nodes; }
+    bool lacks_nodes() const { return nodes() < wanted_nodes(); }
+    std::int64_t checkpoint_steps() const;
+    void end_stages(const Work& kept, Duration partial);
     void feel(const NodeSupply::Struck& struck);
     void meet_what_is_broken();
     // Nodes come and go.
@@ -306,6 +335,7 @@ class TrainingJob : public CampaignEngine::Component,
     void go_on();
     void interrupt(const NodeSupply::Struck& struck, Duration detection);
     void begin_maintenance();
+    void stop_for(Duration span);  // all processes are gone, and what memory held
     void drain();
     void proceed_from(JobPhase phase);
     void resume();
@@ -341,6 +371,13 @@ class TrainingJob : public CampaignEngine::Component,
     Duration segment_slow_{};      // of each step, for slow parts
     Duration carried_{};           // time already spent in the step that a storm stopped;
                                    // with recompute off: a failure
+
+    StepSchedule schedule_;
+    Pauses pauses_;
+    std::size_t stage_ = 0;
+    Instant stage_since_{};
+    std::optional<Duration> planned_stop_;      // for a stage or a pause; so long
+    std::optional<std::size_t> pause_to_stop_;  // the pause that it is for
 
     std::size_t client_;  // its nodes, among the stores'
     Checkpointer checkpointer_;

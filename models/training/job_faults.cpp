@@ -13,8 +13,8 @@ namespace railyard {
 Duration TrainingJob::slowed_by_parts() const {
     const Duration over_network = slowed_by_network().value_or(Duration{});
     if (conditions_ == 0) return over_network;
-    return over_network +
-           (size_ == 0 ? spec_.slowed : spec_.smaller[size_ - 1].slowed)[conditions_];
+    return over_network + (size_ == 0 ? schedule_.level_at(done_.steps).slowed
+                                      : spec_.smaller[size_ - 1].slowed)[conditions_];
 }
 
 void TrainingJob::slow_down(const NodeSupply::Struck& struck) {
@@ -27,8 +27,9 @@ void TrainingJob::slow_down(const NodeSupply::Struck& struck) {
         if (span > Instant::max() - engine_.now()) return;
         engine_.schedule(engine_.now() + span, id_, first_slow_part + 2 * number + event);
     };
-    const Duration alone = spec_.slowed[1U << part.condition];
-    const double slowdown = seconds(alone) / seconds(spec_.step.duration());
+    const StageLevel& level = schedule_.level_at(done_.steps);
+    const Duration alone = level.slowed[1U << part.condition];
+    const double slowdown = seconds(alone) / seconds(level.step.duration());
     const Duration found = spec_.recovery.search.found_after(strike, engine_.now(), slowdown);
     const bool ends = part.lasts > Duration{};
     if (!ends || found < part.lasts) after(found, 0);

@@ -13,7 +13,8 @@ namespace railyard {
 bool TrainingJob::exposed() const {
     return phase_ == JobPhase::running || phase_ == JobPhase::checkpointing ||
            phase_ == JobPhase::storm_stall || phase_ == JobPhase::restart ||
-           phase_ == JobPhase::restore || phase_ == JobPhase::first_batch;
+           phase_ == JobPhase::restore || phase_ == JobPhase::first_batch ||
+           phase_ == JobPhase::pause;
 }
 
 void TrainingJob::strike(const Strike& strike) {
@@ -109,6 +110,8 @@ void TrainingJob::interrupt(const NodeSupply::Struck& struck, Duration detection
     ++outcome_.interruptions[struck.strike.cause];
     engine_.cancel(phase_event_);
     release_network();
+    planned_stop_.reset();
+    pause_to_stop_.reset();
     const std::int64_t lost_before = outcome_.steps_lost;
     Duration partial{};
     if (phase_ == JobPhase::running) partial = stop_segment();
@@ -143,6 +146,8 @@ TrainingJob::Lost TrainingJob::lose_what_is_not_saved() {
     const Work left = saves() ? checkpointer_.newest().work : Work{};
     const Work lost = done_ - left;
     done_ = left;
+    schedule_.back_to(done_.steps);
+    pauses_.back_to(done_.steps);
     outcome_.steps_lost += lost.steps;
     const Duration full = (lost.steps - lost.shrunk.steps) * spec_.step.duration() +
                           lost.upload_penalty + lost.data_wait + lost.slow_parts;
@@ -164,7 +169,7 @@ void TrainingJob::data_lost(std::size_t store, double /*fraction*/, StorePart /*
     checkpointer_.lose_store(store);
     const JobPhase phase = phase_ == JobPhase::storm_stall ? held_ : phase_;
     const bool state_in_gpus = phase == JobPhase::running || phase == JobPhase::checkpointing ||
-                               phase == JobPhase::first_batch;
+                               phase == JobPhase::first_batch || phase == JobPhase::pause;
     if (state_in_gpus || phase == JobPhase::done || !spec_.recovery.recompute) return;
     const std::int64_t lost_before = outcome_.steps_lost;
     lose_work({});
@@ -191,7 +196,7 @@ void TrainingJob::drain() {
 }
 
 void TrainingJob::node_available() {
-    if (phase_ == JobPhase::requeue_wait && !missing_.empty()) {
+    if (phase_ == JobPhase::requeue_wait && lacks_nodes()) {
         book_phase();  // with the nodes still missing
         get_nodes();
     } else if (!stop_pending() && could_grow()) {
@@ -232,8 +237,14 @@ void TrainingJob::proceed_from(JobPhase phase) {
         case JobPhase::replacement:
             next = JobPhase::restart;
             break;
+        case JobPhase::pause:
+            return start_segment();
         case JobPhase::maintenance:
             if (change_pending_) return change_nodes();
+            if (nodes() != wanted_nodes() && size_ == 0) {
+                enter(JobPhase::requeue_wait);
+                return get_nodes();
+            }
             next = JobPhase::restart;
             break;
         case JobPhase::restart:
@@ -303,9 +314,11 @@ void TrainingJob::state_leaves(std::int64_t slot) {
 }
 
 void TrainingJob::get_nodes() {
-    std::erase_if(missing_, [&](std::int64_t slot) { return supply_.fill(slot); });
-    if (missing_.empty()) size_ = 0;
-    if (missing_.empty() || shrink()) proceed_from(JobPhase::requeue_wait);
+    return_nodes();
+    std::erase_if(missing_,
+                  [&](std::int64_t slot) { return slot < wanted_nodes() && supply_.fill(slot); });
+    if (!lacks_nodes()) size_ = 0;
+    if (!lacks_nodes() || shrink()) proceed_from(JobPhase::requeue_wait);
 }
 
 // To the largest size that its nodes make; those that this has no use for become spares.
@@ -336,6 +349,8 @@ bool TrainingJob::could_grow() const {
 void TrainingJob::begin_stop() {
     if (maintenance_pending_) {
         begin_maintenance();
+    } else if (planned_stop_) {
+        begin_planned_stop();
     } else {
         change_nodes();
     }
@@ -354,14 +369,18 @@ void TrainingJob::change_nodes() {
 
 void TrainingJob::begin_maintenance() {
     maintenance_pending_ = false;
-    ++outcome_.planned_interruptions;
     record("maintenance", "", -1, done_.steps);
+    stop_for(spec_.maintenance.duration);
+}
+
+void TrainingJob::stop_for(Duration span) {
+    ++outcome_.planned_interruptions;
     enter(JobPhase::maintenance);
     fail_checkpoints({StateLoss::Scope::all_memory});
     if (spec_.recovery.recompute) {  // a job that never saves starts again
         ledger_.book(Category::lost_work, lose_what_is_not_saved().gpu_time);
     }
-    end_phase_after(spec_.maintenance.duration, phase_end);
+    end_phase_after(span, phase_end);
 }
 
 }  // namespace railyard

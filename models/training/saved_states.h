@@ -11,7 +11,7 @@
 
 namespace railyard {
 
-// Steps on fewer nodes than the job has: what they took, GPU by GPU.
+// Steps that are not all alike, on fewer nodes than the job has or of its stages: what they took, GPU by GPU.
 struct ShrunkWork {
     static constexpr std::size_t parts = 8;  // of a step's time
     std::int64_t steps = 0;

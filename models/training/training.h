@@ -12,6 +12,7 @@
 #include "models/training/plan_search.h"
 #include "models/training/shared_links.h"
 #include "models/training/software.h"
+#include "models/training/stages.h"
 #include "models/training/step.h"
 #include "models/training/step_model.h"
 #include "models/training/step_traffic.h"

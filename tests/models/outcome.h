@@ -90,6 +90,8 @@ inline std::string outcome_of(const Scenario& s) {
     for (const StoreSetup& store : s.stores) out += store_text(*store.system);
     for (const MetricSummary& m : r.metrics) out += fmt::format(" {}={}", m.name, m.summary.mean);
     for (const FailureCause& cause : s.causes) out += " " + cause.name;
+    for (const StagePlan& stage : s.stages) out += " " + stage.name;
+    for (const PauseSpec& pause : s.job.pauses) out += " " + pause.name;
     for (const ClusterNetwork& network : s.networks) out += network_text(network);
     for (const PartFault& fault : s.faults) out += describe(fault);
     for (const FailureCause& cause : s.causes) {

@@ -11,6 +11,7 @@
 #include "tests/models/schema_knobs.h"
 #include "tests/models/schema_knobs_network.h"
 #include "tests/models/schema_kube.h"
+#include "tests/models/schema_stages.h"
 
 using namespace railyard;
 
@@ -101,8 +102,13 @@ TEST_CASE("every key of the language changes some result") {
         if (fleet_knobs.contains(key) || kube_knobs.contains(key)) continue;
         // One reader has both: under the scheduler dedicated a kind is the job.
         constexpr std::string_view kind = "jobs.kind.";
-        if (key.starts_with(kind) && knobs.contains("job." + key.substr(kind.size()))) continue;
-        const auto& rows = network_knobs.contains(key) ? network_knobs : knobs;
+        if (key.starts_with(kind)) {
+            const std::string same = "job." + key.substr(kind.size());
+            if (knobs.contains(same) || stage_knobs.contains(same)) continue;
+        }
+        const auto& rows = network_knobs.contains(key) ? network_knobs
+                           : stage_knobs.contains(key) ? stage_knobs
+                                                       : knobs;
         const auto found = rows.find(key);
         REQUIRE_MESSAGE(found != rows.end(), "no row for this key");
         const Knob& knob = found->second;
@@ -129,8 +135,9 @@ TEST_CASE("every key of the language changes some result") {
         changed.insert(changed.end(), knob.change.begin(), knob.change.end());
         CHECK(outcome(before, knob.given) != outcome(after, changed));
     }
-    CHECK(scenario_schema().size() >= knobs.size() + window_knobs.size() + 2 * packet_knobs.size() +
-                                          fleet_knobs.size() + kube_knobs.size() - 1);
+    CHECK(scenario_schema().size() >= knobs.size() + stage_knobs.size() + window_knobs.size() +
+                                          2 * packet_knobs.size() + fleet_knobs.size() +
+                                          kube_knobs.size() - 1);
 }
 
 TEST_CASE("every key says what it means and what holds without it") {

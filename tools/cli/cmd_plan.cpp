@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <tuple>
 
 #include "models/campaign/campaign.h"
 #include "tools/cli/cmd.h"
@@ -12,6 +13,7 @@
 #include "tools/cli/network_luck.h"
 #include "tools/cli/options.h"
 #include "tools/cli/prediction_text.h"
+#include "tools/cli/run_stages.h"
 #include "tools/cli/terminal.h"
 #include "tools/cli/terminal_observer.h"
 #include "tools/program/json_text.h"
@@ -183,6 +185,62 @@ void print_best(const Scenario& s, const BestPlans& best) {
     }
 }
 
+// What the stacks of the catalogue make of a step whose software nobody has named.
+struct StackRange {
+    std::size_t stacks = 0;
+    Duration low = Duration::max();
+    Duration high{};
+    std::string fastest;
+    std::string slowest;
+};
+StackRange over_stacks(const std::string& path, const ScenarioChanges& changes) {
+    StackRange out;
+    for (const std::string& name : software_names()) {
+        ScenarioChanges changed = changes;
+        changed.one_draw = true;
+        changed.settings.push_back(fmt::format("job.software={}", name));
+        try {
+            const Duration step = load_scenario_file(path, changed).job.step.duration();
+            ++out.stacks;
+            if (step < out.low) std::tie(out.low, out.fastest) = std::tie(step, name);
+            if (step > out.high) std::tie(out.high, out.slowest) = std::tie(step, name);
+        } catch (const ScenarioError&) {
+            continue;  // a stack that does not run this plan
+        }
+    }
+    return out;
+}
+
+Json stacks_json(const StackRange& range) {
+    return {{"stacks", range.stacks},
+            {"low_s", seconds(range.low)},
+            {"fastest", range.fastest},
+            {"high_s", seconds(range.high)},
+            {"slowest", range.slowest}};
+}
+
+// Of a ramp, the last level.
+Json stages_json(const Scenario& s) {
+    Json out = Json::array();
+    for (std::size_t i = 0; i < s.stages.size(); ++i) {
+        const StageLevel& last = s.job.stages[i].levels.back();
+        const ParallelPlan& p = s.stages[i].plan;
+        out.push_back({{"name", s.stages[i].name},
+                       {"nodes", s.stages[i].nodes},
+                       {"tensor", p.tensor},
+                       {"context", p.context},
+                       {"pipeline", p.pipeline},
+                       {"data", p.data},
+                       {"expert", p.expert},
+                       {"levels", s.job.stages[i].levels.size()},
+                       {"global_batch", last.batch},
+                       {"sequence_length", last.sequence_length},
+                       {"step_s", seconds(last.step.duration())},
+                       {"memory_bytes", total_bytes(s.stages[i].memory)}});
+    }
+    return out;
+}
+
 Json plan_json(const Scenario& s, const BestPlan& best) {
     const ParallelPlan& p = best.plan;
     const StepTime& step = best.step;
@@ -346,6 +404,10 @@ int cmd_plan(const std::vector<std::string>& arguments) {
     }
     for (const LimitReached& limit : s.limits->all()) best.limits.push_back(limit);
     const Prediction prediction = plan_prediction(s, planner.path(), changes);
+    std::optional<StackRange> stacks;
+    if (!s.step_error.named && !measured && s.fidelity != Fidelity::packet) {
+        stacks = over_stacks(planner.path(), changes);
+    }
     if (values->count("json")) {
         Json plans = Json::array();
         for (const BestPlan& each : best.plans) plans.push_back(plan_json(s, each));
@@ -368,6 +430,8 @@ int cmd_plan(const std::vector<std::string>& arguments) {
                     {"complete", best.limits.empty() && !cut_short},
                     {"cpu_s", best.cpu_s}};
         out["prediction"] = prediction_json(prediction);
+        if (stacks && stacks->stacks > 0) out["software"] = stacks_json(*stacks);
+        if (!given.stages.empty()) out["stages"] = stages_json(given);
         if (measured) out["given"]["measured_step_s"] = seconds(*measured);
         if (best.network) {
             out["splits"] = {{"fitting", best.ideal.best.size()},
@@ -377,7 +441,16 @@ int cmd_plan(const std::vector<std::string>& arguments) {
         fmt::print("{}\n", one_line(out));
     } else {
         print_given(s, path, measured);
+        print_stage_plans(given);
+        if (!given.stages.empty()) fmt::print("\n");
         print_prediction(prediction, {[](double v) { return to_text(from_seconds(v)); }});
+        if (stacks && stacks->stacks > 0) {
+            fmt::print(
+                "  no software is named: on the {} stacks of the catalogue the step takes {} ({}) "
+                "to {} ({})\n",
+                stacks->stacks, to_text(stacks->low), stacks->fastest, to_text(stacks->high),
+                stacks->slowest);
+        }
         fmt::print("\n");
         if (!cut_short) print_best(s, best);
     }

@@ -18,6 +18,7 @@
 #include "tools/cli/prediction_text.h"
 #include "tools/cli/run_fleet.h"
 #include "tools/cli/run_power.h"
+#include "tools/cli/run_stages.h"
 #include "tools/cli/run_storage.h"
 #include "tools/cli/terminal.h"
 #include "tools/cli/terminal_observer.h"
@@ -184,8 +185,10 @@ void print_headline(const Scenario& s, const CampaignResult& r) {
         row(
             "tokens trained", "tokens", [](double v) { return fmt::format("{:.4g}", v); }, "");
     }
-    if (s.job.target_steps > 0) {
-        row("job finished", "job_finished", percent, "of the replicas reached job.length");
+    if (has_an_end(s)) {
+        row("job finished", "job_finished", percent,
+            s.stages.empty() ? "of the replicas reached job.length"
+                             : "of the replicas reached the last stage's end");
     }
     row("steps kept", "steps", grouped, "");
     row("wall time", "wall_time", time_text, "");
@@ -336,10 +339,11 @@ void print_estimates(const std::vector<EstimateEffect>& effects, std::size_t rea
 // the wide side, goodput then goes as MFU does.
 std::vector<Question> run_questions(const Scenario& s, const CampaignResult& r) {
     std::vector<Question> out;
-    const auto ask = [&](const char* metric, const ModelError& error, const char* measure) {
+    const auto ask = [&](const char* metric, const ModelError& error, const char* measure,
+                         bool share = true) {
         const double mean = r.metric(metric).summary.mean;
         if (!std::isfinite(mean) || mean <= 0) return;
-        out.push_back({metric, mean, r.values.find(metric)->values, error, measure, true});
+        out.push_back({metric, mean, r.values.find(metric)->values, error, measure, share});
     };
     if (s.fleet) {
         ask("goodput", {}, "");
@@ -356,6 +360,10 @@ std::vector<Question> run_questions(const Scenario& s, const CampaignResult& r) 
     if (!s.model.name.empty()) {
         ask("mfu", step, measure);
         ask("mfu_step", step, measure);
+    }
+    if (!s.stages.empty()) {
+        ask("step_time", step, measure, false);
+        if (has_an_end(s)) ask("wall_time", step, measure, false);
     }
     return out;
 }
@@ -537,7 +545,9 @@ int cmd_run(const std::vector<std::string>& arguments) {
             print_power(scenario, result);
         } else {
             print_design(scenario);
+            print_stage_plans(scenario);
             print_headline(scenario, result);
+            print_stages(scenario, result);
             print_ledger(result);
             print_power(scenario, result);
             print_storage(scenario, result);
@@ -549,9 +559,12 @@ int cmd_run(const std::vector<std::string>& arguments) {
             print_other_clock(scenario, result, text, args->changes, args->threads);
         }
         if (const auto prediction = predicted()) {
-            print_prediction(*prediction,
-                             std::vector<ShowNumber>(prediction->answers.size(),
-                                                     [](double v) { return percent(v); }));
+            std::vector<ShowNumber> show;
+            for (const Predicted& answer : prediction->answers) {
+                const bool time = answer.name.ends_with("_time");
+                show.emplace_back([time](double v) { return time ? time_text(v) : percent(v); });
+            }
+            print_prediction(*prediction, show);
             constexpr std::int64_t replicas_enough = 8;
             like.replicas = replicas_enough;
             print_estimates(rank_estimates(like, {"", text, args->path, args->changes}),

@@ -40,6 +40,7 @@ export const phaseColours = {
   restore: ledgerColours.restore,
   maintenance: ledgerColours.planned_maintenance,
   first_batch: ledgerColours.data_wait,
+  pause: ledgerColours.planned_maintenance,
 };
 
 export const series = ["#4f83e0", "#f0923b", "#2a9d74", "#c2489a", "#7e57c2", "#26a6b8", "#b7791f", "#76808c"];

@@ -1,0 +1,89 @@
+// Stages and pauses of a job: what comes between two steps because the scenario says so.
+
+#include <algorithm>
+#include <utility>
+
+#include "models/training/job.h"
+
+namespace railyard {
+
+void TrainingJob::schedule_dates() {
+    const auto at = [&](const std::optional<Instant>& date) {
+        if (date && *date > engine_.now()) engine_.schedule(*date, id_, date_due);
+    };
+    for (std::size_t i = 0; i < schedule_.stages(); ++i) at(schedule_.stage(i).until);
+    for (const PauseSpec& pause : spec_.pauses) at(pause.at);
+}
+
+std::int64_t TrainingJob::checkpoint_steps() const {
+    const std::int64_t own = schedule_.stage(stage_).checkpoint_steps;
+    return own > 0 ? own : spec_.checkpoint.interval_steps;
+}
+
+// What the next step needs: its stage, which may take a stop, and a stop that is due.
+void TrainingJob::look_at_schedule() {
+    schedule_.look_at_date(done_.steps, engine_.now());
+    if (planned_stop_) return;
+    const std::size_t next = schedule_.stage_at(done_.steps);
+    if (next != stage_) {
+        // Back behind its beginning, a job undoes what a stage has changed.
+        const StageSpec& changed = schedule_.stage(std::max(next, stage_));
+        if (changed.restarts) planned_stop_ = next > stage_ ? changed.stop : Duration{};
+        if (!changed.restarts) enter_stage(next);
+    }
+    const std::optional<std::size_t> pause = pauses_.due(done_.steps, engine_.now());
+    if (pause && spec_.pauses[*pause].restart) {
+        planned_stop_ = std::max(planned_stop_.value_or(Duration{}), spec_.pauses[*pause].duration);
+        pause_to_stop_ = pause;
+    }
+}
+
+void TrainingJob::enter_stage(std::size_t stage) {
+    if (staged()) outcome_.stages[stage_].wall += engine_.now() - stage_since_;
+    stage_since_ = engine_.now();
+    stage_ = stage;
+    if (staged()) record("stage", schedule_.stage(stage).name, -1, done_.steps);
+}
+
+void TrainingJob::begin_pause(std::size_t pause) {
+    pauses_.began(pause, done_.steps);
+    ++outcome_.pauses;
+    record("pause", spec_.pauses[pause].name, -1, done_.steps);
+    enter(JobPhase::pause);
+    end_phase_after(spec_.pauses[pause].duration, phase_end);
+}
+
+// What is saved is on the store by now. The nodes stay until the stop is over.
+void TrainingJob::begin_planned_stop() {
+    const Duration lasts = *std::exchange(planned_stop_, std::nullopt);
+    if (pause_to_stop_) {
+        pauses_.began(*pause_to_stop_, done_.steps);
+        ++outcome_.pauses;
+    }
+    record("planned_stop", pause_to_stop_ ? spec_.pauses[*pause_to_stop_].name : std::string(), -1,
+           done_.steps);
+    pause_to_stop_.reset();
+    const std::size_t next = schedule_.stage_at(done_.steps);
+    if (next != stage_) enter_stage(next);
+    stop_for(lasts);
+}
+
+// Those that the stage has no use for, as spares.
+void TrainingJob::return_nodes() {
+    for (std::int64_t slot = spec_.nodes; slot-- > wanted_nodes();) {
+        if (supply_.node_in(slot) < 0) continue;
+        supply_.release(slot);
+        left(slot);
+        state_leaves(slot);
+    }
+}
+
+void TrainingJob::end_stages(const Work& kept, Duration partial) {
+    if (!staged()) return;
+    outcome_.stepping = kept.shrunk.time - kept.shrunk.upload_penalty + partial;
+    outcome_.stages[stage_].wall += engine_.now() - stage_since_;
+    const std::vector<StepSchedule::Done> done = schedule_.done(kept.steps);
+    for (std::size_t i = 0; i < done.size(); ++i) outcome_.stages[i].kept = done[i];
+}
+
+}  // namespace railyard
