@@ -422,7 +422,7 @@ void ScenarioReader::read_job(Section job) {
     // A plan that is tried is that of the whole job.
     if (before && !changes_.plan) {
         read_stages(job, outline_.find({"job"}), values_, *catalogue_, changes_, *before, s_);
-    } else if (changes_.plan) {
+    } else {
         job.sections("stage", "");
     }
     read_pauses(job, s_);
