@@ -88,6 +88,16 @@ TEST_CASE("luck is what replicas differ by") {
     CHECK(p.widest == Doubt::luck);
 }
 
+TEST_CASE("replicas that come to nothing are luck like the rest") {
+    Question q = asked(2.0 / 3);
+    q.share = true;
+    q.luck = {0, 1, 1};
+    const Predicted p = only(q);
+    CHECK(p.nine_tenths.low == doctest::Approx(0).epsilon(1e-6));
+    CHECK(p.nine_tenths.high == doctest::Approx(1));
+    CHECK(p.widest == Doubt::luck);
+}
+
 TEST_CASE("independent doubts together are wider than each and narrower than their sum") {
     Question q = asked(10);
     q.error = {0.05, 0.2};

@@ -14,11 +14,15 @@ constexpr double high_tail = 0.95;
 constexpr double low_quarter = 0.25;
 constexpr double high_quarter = 0.75;
 
-// How far each of these is from `from`, as the logarithm of the ratio, in order.
+// How far each of these is from `from`, as the logarithm of the ratio, in order. What comes to nothing counts
+// like the rest: it is as good as nothing of `from`.
 std::vector<double> sorted_logs(const std::vector<double>& values, double from) {
+    constexpr double nothing = 1e-12;
     std::vector<double> out;
     for (const double v : values) {
-        if (v > 0 && from > 0 && std::isfinite(v)) out.push_back(std::log(v / from));
+        if (v >= 0 && from > 0 && std::isfinite(v)) {
+            out.push_back(std::log(std::max(v / from, nothing)));
+        }
     }
     std::sort(out.begin(), out.end());
     return out;
