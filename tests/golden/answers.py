@@ -4,7 +4,8 @@
 usage: answers.py RAILYARD
 
 JSON in UTF-8, without NaN and infinities, and without the numbers that stand for "none" or "for ever" inside the
-program: the ends of 64-bit integers (as nanoseconds, in seconds too), the largest doubles, -1.
+program: the ends of 64-bit integers (as nanoseconds, in seconds too), the largest doubles, -1. Each interval holds what
+it is of.
 """
 
 import json
@@ -118,8 +119,24 @@ def is_sentinel(value):
     return value == -1 or abs(value) > 1e300 or any(abs(abs(value) / end - 1) < 1e-9 for end in ends)
 
 
+def torn_intervals(answer):
+    """The keys of intervals whose ends are not around what they are of."""
+    of = [answer[key] for key in ("mean", "difference", "value") if isinstance(answer.get(key), (int, float))]
+    for key in ("ci95", "interval", "half_within", "nine_tenths_within"):
+        ends = answer.get(key)
+        if not isinstance(ends, list) or any(not isinstance(end, (int, float)) for end in ends):
+            continue
+        least, most = ends
+        slack = 1e-9 * max(abs(least), abs(most))
+        outside = any(not least - slack <= middle <= most + slack for middle in of)
+        # Half of what may come can lie on one side of a mean.
+        if least > most or (outside and key != "half_within"):
+            yield key
+
+
 def wrong(value, path, verb):
     if isinstance(value, dict):
+        yield from (f"{path}.{key}: {value}" for key in torn_intervals(value))
         for key, each in value.items():
             yield from wrong(each, f"{path}.{key}", verb)
     elif isinstance(value, list):

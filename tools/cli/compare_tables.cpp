@@ -353,9 +353,10 @@ using Json = nlohmann::ordered_json;
 Json arm_json(const ComparedArm& arm) {
     Json metrics = Json::object();
     for (const MetricSummary& m : arm.sums.metrics) {
-        metrics[m.name] = {{"mean", json_number(m.summary.mean)},
-                           {"ci95", {finite(m.summary.ci95.low), json_number(m.summary.ci95.high)}},
-                           {"unit", m.unit}};
+        metrics[m.name] = {
+            {"mean", json_number(m.summary.mean)},
+            {"ci95", {json_number(m.summary.ci95.low), json_number(m.summary.ci95.high)}},
+            {"unit", m.unit}};
     }
     Json ledger = Json::object();
     for (std::size_t i = 0; i < category_count; ++i) {
@@ -382,7 +383,7 @@ Json pair_json(const Comparison& c, const MetricComparison& m) {
             {"mean_a", json_number(p.mean_a)},
             {"mean_b", json_number(p.mean_b)},
             {"difference", json_number(p.difference)},
-            {"interval", {finite(p.interval.low), json_number(p.interval.high)}},
+            {"interval", {json_number(p.interval.low), json_number(p.interval.high)}},
             {"confidence", p.confidence},
             {"correlation", p.correlation},
             {"verdict", verdict_name(p.verdict)},
@@ -417,7 +418,7 @@ std::string comparison_json(const Comparison& c, const std::string& version) {
                  {"a", c.arms[0].name},
                  {"b", c.arms[b].name},
                  {"difference", p.difference},
-                 {"interval", {finite(p.interval.low), json_number(p.interval.high)}}});
+                 {"interval", {json_number(p.interval.low), json_number(p.interval.high)}}});
         }
     }
     const auto best = c.winner();
