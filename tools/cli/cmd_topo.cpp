@@ -6,6 +6,7 @@
 
 #include "models/campaign/campaign.h"
 #include "tools/cli/cmd.h"
+#include "tools/cli/network_luck.h"
 #include "tools/cli/options.h"
 #include "tools/cli/terminal.h"
 #include "tools/language/scenario_files.h"
@@ -153,11 +154,16 @@ int cmd_topo(const std::vector<std::string>& arguments) {
         throw ScenarioError(fmt::format("--network: this scenario has no network '{}'", drawn),
                             suggest(drawn, names));
     }
+    // What the networks' luck makes of a step that is computed on them.
+    const bool lucky = !s.fleet && !s.draws.empty();
     if (values->count("json")) {
         Json out = {{"scenario", s.file}, {"version", version()}};
         if (!materials.nvlink.empty()) out["nvlink"] = switches_json(materials.nvlink);
         out["networks"] = networks;
+        if (lucky) out["network_draws"] = draws_json(s);
         fmt::print("{}\n", one_line(out));
+    } else if (lucky) {
+        fmt::print("{}\n", draws_text(s));
     }
     print_warnings(unread_overrides(s));
     return exit_ok;
