@@ -110,6 +110,7 @@ Json verdict_estimates_json(const VerdictEstimates& found, const std::string& fi
             {"metric", found.judged.metric},
             {"difference", end_json(found.judged.difference)},
             {"estimates_read", found.read},
+            {"decided", found.judged.decided},
             {"survives", found.survives()},
             {"default_range", {estimate_spread_low, estimate_spread_high}},
             {"moving", moving}};

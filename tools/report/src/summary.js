@@ -124,7 +124,7 @@ function survival(data, run) {
   const [best, second] = [nameOf(run, of.best), nameOf(run, of.second)];
   const read = `${of.estimates_read} estimates were read, ${of.moving.length} of them move the difference; one without a range is tried at ${of.default_range[0]} and ${of.default_range[1]} times its value.`;
   const said = turning.length === 0
-    ? `“${best}” stays better than “${second}” at both ends of each estimate that was read.`
+    ? `“${best}” stays better than “${second}” at both ends of each estimate that was read${of.decided ? "" : ", by a mean that is not settled"}.`
     : `At an end of ${listed(turning)} “${second}” is better than “${best}”: the verdict does not survive ${turning.length === 1 ? "it" : "them"}.`;
   return [h("li", { class: turning.length === 0 ? "good" : "open" }, said, h("small", {}, read))];
 }
