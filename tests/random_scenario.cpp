@@ -48,7 +48,7 @@ void RandomScenario::add_campaign_on_stores() {
 void RandomScenario::add_stores() {
     const std::string system =
         one_of({"generic", "weka", "vast", "lustre", "gpfs", "beegfs", "ceph_nvme", "nfs_single",
-                "object", "local_nvme_raid0", "host_memory"});
+                "threefs", "object", "local_nvme_raid0", "host_memory"});
     line("[storage]\nsystem = \"{}\"", system);
     const bool in_nodes = system == "local_nvme_raid0" || system == "host_memory";
     if (system != "nfs_single" && !in_nodes) line("servers = {}", 2 * between(4, 10));
@@ -227,6 +227,8 @@ void RandomScenario::add_parallel() {
 void RandomScenario::add_network() {
     if (!chance(0.4)) return;
     line("[fabric.compute]\ntopology = \"{}\"", one_of({"rail_optimized", "fat_tree"}));
+    if (chance(0.5)) line("kind = \"{}\"", one_of({"infiniband", "roce"}));
+    if (chance(0.3)) line("queue_pairs = {}", power_of_two(3));
     if (chance(0.4)) line("oversubscription = {}", between(1, 4));
     if (chance(0.4)) line("routing = \"{}\"", one_of({"destination", "ecmp", "adaptive", "spray"}));
 }
@@ -285,8 +287,12 @@ void RandomScenario::add_job_kinds(const std::string& scheduler) {
         line("rate = \"{:.2f} /day\"", spread(2, 60));
         if (queues_) line("queue = \"{}\"", one_of({"a", "b"}));
         if (chance(0.4)) {
-            line("checkpoint_interval = \"{:.3f} min\"\ncheckpoint_stall = \"{:.1f} s\"",
-                 spread(10, 200), spread(1, 200));
+            line("checkpoint_interval = \"{:.3f} min\"", spread(10, 200));
+            if (shared_store_) {
+                line("checkpoint_size = \"{:.3f} GB\"", spread(1, 2000));
+            } else {
+                line("checkpoint_stall = \"{:.1f} s\"", spread(1, 200));
+            }
         }
         if (chance(0.4)) line("restart = \"{:.1f} s\"", spread(1, 1000));
         if (!calm_ && chance(0.3)) {
@@ -297,17 +303,35 @@ void RandomScenario::add_job_kinds(const std::string& scheduler) {
     }
 }
 
+// Jobs whose steps are computed, and meet on the links of the network.
+void RandomScenario::add_modelled_kind() {
+    const std::int64_t nodes = between(1, std::max<std::int64_t>(1, nodes_ / 2));
+    line("[[jobs.kind]]\nname = \"modelled\"\nmodel = \"{}\"\ngpus = {}",
+         one_of({"llama2_7b", "llama3_8b"}), 8 * nodes);
+    line("steps = {}\nrate = \"{:.2f} /day\"", between(500, 20'000), spread(2, 30));
+    if (queues_) line("queue = \"{}\"", one_of({"a", "b"}));
+    line("[jobs.kind.parallel]\ntensor = {}\nglobal_batch = {}", 4 << between(0, 1),
+         nodes * 16 * between(1, 4));
+}
+
 void RandomScenario::add_fleet() {
     nodes_ = between(2, 16);
     const std::string scheduler = one_of({"slurm", "slurm", "kubernetes", "volcano", "kueue"});
     line("[run]\nreplicas = 2\nseed = {}\nduration = \"{:.3f} h\"", between(0, 1000),
          spread(10, 200));
+    const bool modelled = chance(0.25);
+    const bool network = modelled && chance(0.6);
+    if (network) line("fidelity = \"flow\"");
     line("[cluster]\nnode = \"{}\"\nnodes = {}", one_of({"dgx_h100", "dgx_a100"}), nodes_);
+    if (network) add_network();
+    shared_store_ = chance(0.25);
+    if (shared_store_) line("[storage]\nsystem = \"{}\"", one_of({"generic", "weka", "lustre"}));
     line("[scheduler]\nkind = \"{}\"", scheduler);
     if (scheduler == "slurm" && chance(0.4)) line("topology = \"tree\"\nnodes_per_leaf = 2");
     if (scheduler == "slurm" && chance(0.3)) line("[scheduler.backfill]\nenabled = false");
     add_queues(scheduler);
     add_job_kinds(scheduler);
+    if (modelled) add_modelled_kind();
     if (calm_) {
         line("[failures]\nprofile = \"none\"");
         return;

@@ -56,6 +56,7 @@ class RandomScenario {
     void add_fleet();
     void add_queues(const std::string& scheduler);
     void add_job_kinds(const std::string& scheduler);
+    void add_modelled_kind();
 
     RandomStream random_;
     Kind kind_;
@@ -66,6 +67,7 @@ class RandomScenario {
     bool object_store_ = false;
     bool storms_ = false;
     bool queues_ = false;
+    bool shared_store_ = false;  // of many jobs
 };
 
 }  // namespace railyard

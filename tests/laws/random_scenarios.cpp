@@ -77,7 +77,7 @@ class Trial {
 
     void sums_hold(const Scenario& s, const WholeCampaign& r);
     void ledger_holds(const Scenario& s, const ReplicaResult& r);
-    void fleet_holds(const Scenario& s, const ReplicaResult& r);
+    void fleet_holds(const ReplicaResult& r);
     void threads_agree(const Scenario& s, const WholeCampaign& one);
     void units_agree(const std::string& text, const WholeCampaign& r);
     void plan_agrees(const Scenario& s, const WholeCampaign& r);
@@ -88,7 +88,7 @@ class Trial {
     void spares_help(const std::string& text, const Scenario& s);
     void never_better(const std::string& text, const char* metric, const Settings& worse,
                       const std::string& what);
-    void count_what_happened(const WholeCampaign& r);
+    void count_what_happened(const std::string& text, const WholeCampaign& r);
 
     std::uint64_t seed_;
     Kind kind_;
@@ -162,7 +162,7 @@ void Trial::ledger_holds(const Scenario& s, const ReplicaResult& r) {
     }
 }
 
-void Trial::fleet_holds(const Scenario& s, const ReplicaResult& r) {
+void Trial::fleet_holds(const ReplicaResult& r) {
     double ends = 0;
     for (const char* end :
          {"completed", "failed", "node_fail", "timeout", "preempted", "refused"}) {
@@ -174,11 +174,7 @@ void Trial::fleet_holds(const Scenario& s, const ReplicaResult& r) {
     constexpr double rounding = 1e-9;
     const double utilisation = value(r, "utilisation");
     const double occupancy = value(r, "occupancy");
-    const auto& groups = s.fleet->spec.groups;
-    const bool alike = std::ranges::all_of(groups, [&](const NodeGroup& g) {
-        return g.gpus_per_node == groups.front().gpus_per_node;
-    });
-    if (alike && s.causes.empty() && utilisation > occupancy + rounding) {
+    if (utilisation > occupancy + rounding) {
         fail(fmt::format("utilisation {} is above occupancy {}", utilisation, occupancy));
     }
     if (occupancy > 1 + rounding) fail(fmt::format("occupancy is {}", occupancy));
@@ -188,7 +184,7 @@ void Trial::fleet_holds(const Scenario& s, const ReplicaResult& r) {
 void Trial::sums_hold(const Scenario& s, const WholeCampaign& r) {
     for (const ReplicaResult& each : r.each) {
         ledger_holds(s, each);
-        if (s.fleet) fleet_holds(s, each);
+        if (s.fleet) fleet_holds(each);
     }
 }
 
@@ -344,6 +340,14 @@ void Trial::storage_agrees() {
 // ---- what must not get better, or worse ----
 
 void Trial::bandwidth_helps(const std::string& text) {
+    if (kind_ == Kind::fleet) {
+        if (text.find("checkpoint_size") == std::string::npos) return;
+        never_better(
+            text, "goodput",
+            {"storage.server_write_bandwidth=0.2 GB/s", "storage.server_read_bandwidth=0.2 GB/s"},
+            "a slower store of many");
+        return;
+    }
     const std::string calm = RandomScenario(seed_, true).text();
     const Settings settings = kind_ == Kind::plan
                                   ? Settings{}
@@ -410,6 +414,13 @@ void Trial::never_better(const std::string& text, const char* metric, const Sett
 }
 
 void Trial::failures_hurt(const std::string& text) {
+    if (kind_ == Kind::fleet) {
+        // Pods that are bound one by one wait for each other's GPUs, until a failure lets go of some.
+        if (text.find("\"kubernetes\"") != std::string::npos) return;
+        if (text.find("failures.cause") == std::string::npos) return;
+        never_better(text, "goodput", {"failures.rate_scale=10"}, "ten times the failures of many");
+        return;
+    }
     if (text.find("rate_scale") == std::string::npos) return;
     const std::regex scale("rate_scale = ([0-9.]+)");
     std::smatch found;
@@ -420,13 +431,12 @@ void Trial::failures_hurt(const std::string& text) {
 }
 
 void Trial::spares_help(const std::string& text, const Scenario& s) {
-    if (s.fleet) return;
     const std::int64_t spares = s.nodes.nodes - s.job.nodes;
     if (spares < 1) return;
     never_better(text, "ettr", {fmt::format("cluster.nodes={}", s.job.nodes)}, "without spares");
 }
 
-void Trial::count_what_happened(const WholeCampaign& r) {
+void Trial::count_what_happened(const std::string& text, const WholeCampaign& r) {
     for (const ReplicaResult& each : r.each) {
         for (const std::int64_t n : each.job.checkpoint.restored_from) counts_.add("restores", n);
         counts_.add("losses of data", each.store.data_losses);
@@ -435,6 +445,8 @@ void Trial::count_what_happened(const WholeCampaign& r) {
         counts_.add("storms", each.job.storms);
         if (has_metric(each, "jobs")) {
             counts_.add("jobs of many", static_cast<std::int64_t>(value(each, "jobs")));
+            counts_.add("saves of many", text.find("checkpoint_size") != std::string::npos ? 1 : 0);
+            counts_.add("steps of many", text.find("steps = ") != std::string::npos ? 1 : 0);
         }
     }
 }
@@ -451,7 +463,7 @@ std::vector<Wrong> Trial::run() {
     counts_.add(name + ", ran");
     const WholeCampaign r = result(*s);
     sums_hold(*s, r);
-    count_what_happened(r);
+    count_what_happened(text, r);
     threads_agree(*s, r);
     units_agree(text, r);
     if (!s->model.name.empty()) {
@@ -460,10 +472,10 @@ std::vector<Wrong> Trial::run() {
     }
     if (!s->fleet) {
         storage_agrees();
-        bandwidth_helps(text);
-        failures_hurt(text);
         spares_help(text, *s);
     }
+    bandwidth_helps(text);
+    failures_hurt(text);
     return wrong_;
 }
 
@@ -523,10 +535,11 @@ int main(int argc, char** argv) {
     for (const auto& [what, n] : counts.of) fmt::print("  {:>9}  {}\n", n, what);
     // All of these must have been tried, or the test is none.
     bool tried = true;
-    for (const char* what : {"stores, ran", "plan, ran", "fleet, ran", "restores", "losses of data",
-                             "replicas starved", "waits for shuffle buffers", "in other units",
-                             "plans beside runs", "saves beside storage's walls", "faster stores",
-                             "faster NICs", "ten times the failures", "without spares"}) {
+    for (const char* what :
+         {"stores, ran", "plan, ran", "fleet, ran", "restores", "losses of data",
+          "replicas starved", "waits for shuffle buffers", "in other units", "plans beside runs",
+          "saves beside storage's walls", "faster stores", "faster NICs", "ten times the failures",
+          "ten times the failures of many", "without spares", "saves of many", "steps of many"}) {
         if (number < 300 || counts.of[what] > 0) continue;
         fmt::print("  nothing was tried of: {}\n", what);
         tried = false;
