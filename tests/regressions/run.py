@@ -1,0 +1,644 @@
+#!/usr/bin/python3
+"""Wrong answers that the program once gave, asked for again: each a command and what is right.
+
+    run.py PATH_TO_RAILYARD [NAME...]
+
+Each case is a function below; it gets the program and an empty folder. What crashed, was lost or was not escaped
+is in tests/errors, tests/sweep and tests/report.
+"""
+
+import csv
+import json
+import pathlib
+import re
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SECONDS_MAX = 60
+
+DENSE = """
+[run]
+replicas = 2
+duration = "1 day"
+[cluster]
+nodes = 8
+[job]
+model = "llama2_13b"
+checkpoint = { mode = "sync", interval = "1 h" }
+[job.parallel]
+tensor = 8
+global_batch = 512
+[failures]
+profile = "none"
+"""
+MIXTURE = """
+[run]
+replicas = 1
+duration = "1 h"
+[cluster]
+node = "dgx_b200"
+nodes = 16
+[job]
+model = "mixtral_8x7b"
+checkpoint = { mode = "sync", interval = "10 min" }
+[job.parallel]
+tensor = 4
+pipeline = 2
+global_batch = 512
+sequence_length = 4096
+[failures]
+profile = "none"
+"""
+HASHED = """
+[run]
+replicas = 8
+duration = "1 h"
+fidelity = "flow"
+[cluster]
+nodes = 32
+[fabric.compute]
+kind = "roce"
+topology = "fat_tree"
+leaf = "sn5600_spectrum4"
+nodes_per_leaf = 4
+[job]
+model = "llama2_70b"
+checkpoint = { mode = "none" }
+[job.parallel]
+tensor = 8
+global_batch = 256
+overlap_data = false
+[failures]
+profile = "none"
+"""
+MANY = """
+[run]
+replicas = 2
+duration = "10 day"
+[cluster]
+nodes = 10
+[scheduler]
+[[jobs.kind]]
+name = "j"
+gpus = 8
+rate = "100 /day"
+work = "24 h"
+"""
+
+
+class Failure(Exception):
+    pass
+
+
+def check(condition, message):
+    if not condition:
+        raise Failure(message)
+
+
+def near(what, expected, found, tolerance=1e-6):
+    check(abs(found - expected) <= tolerance * abs(expected), f"{what}: expected {expected:.9g}, found {found:.9g}")
+
+
+class Program:
+    def __init__(self, path, folder):
+        self.path = str(pathlib.Path(path).resolve())
+        self.folder = folder
+
+    def run(self, *arguments):
+        try:
+            done = subprocess.run([self.path, *map(str, arguments)], cwd=self.folder, capture_output=True, timeout=SECONDS_MAX)
+        except subprocess.TimeoutExpired as timeout:
+            raise Failure(f"no end after {SECONDS_MAX} s: {' '.join(map(str, arguments))}") from timeout
+        return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+
+    def text(self, *arguments):
+        code, stdout, stderr = self.run(*arguments)
+        check(code == 0, f"{' '.join(map(str, arguments))}: exit {code}\n{stderr}")
+        return stdout
+
+    def refused(self, *arguments):
+        code, _, stderr = self.run(*arguments)
+        check(code == 2 and "error: " in stderr, f"{' '.join(map(str, arguments))}: exit {code}, where an error was due\n{stderr}")
+        return stderr
+
+    def json(self, *arguments):
+        return json.loads(self.text(*arguments, "--json"))
+
+    def metric(self, name, *arguments):
+        return self.json("run", *arguments, "--no-estimates")["metrics"][name]["mean"]
+
+    def file(self, name, text):
+        (self.folder / name).write_text(text)
+        return name
+
+
+def changed(*pairs):
+    return [part for pair in pairs for part in ("--set", pair)]
+
+
+def cell(text, row):
+    """The first number of a table's row."""
+    found = re.search(rf"(?m)^ *{re.escape(row)} +(-?[\d.]+)", text)
+    check(found, f"no row {row}:\n{text}")
+    return float(found[1])
+
+
+# ---- a model's parameters are its shape's ----
+
+
+def case_a_shape_has_its_own_memory_checkpoint_and_gradients(program):
+    scenario = program.file("dense.toml", DENSE)
+    once, twice = (program.text("plan", scenario, "--top", "1", *more)
+                   for more in ((), changed("override.model.llama2_13b.layers=80")))
+    # Two vocabularies of 32,000 x 5,120 are not doubled.
+    for row in ("weights", "gradients"):
+        near(row, (2 - 0.025), cell(twice, row) / cell(once, row), 0.003)
+    exchange = [next(part["seconds"] for part in program.json("plan", scenario, "--top", "1", *more)["critical_path"]
+                     if part["name"] == "gradients and weights") for more in
+                (changed("job.parallel.overlap_data=false"),
+                 changed("job.parallel.overlap_data=false", "override.model.llama2_13b.layers=80"))]
+    near("gradient exchange", 1.975, exchange[1] / exchange[0], 0.02)
+    saved = [program.json("storage", scenario, *more)["checkpoint"]["bytes"]
+             for more in ((), changed("override.model.llama2_13b.layers=80"))]
+    near("checkpoint", 1.975, saved[1] / saved[0], 0.003)
+
+
+def case_a_mixture_with_other_experts_has_their_weights(program):
+    scenario = program.file("mixture.toml", MIXTURE)
+    plans = [program.text("plan", scenario, "--top", "1", "--set", f"override.model.mixtral_8x7b.experts={experts}")
+             for experts in (4, 8, 16, 64)]
+    weights = [cell(plan, "weights") for plan in plans]
+    check(0 < weights[0] < weights[1] < weights[2] < weights[3], f"weights in GB by experts: {weights}")
+    near("eight more experts and eight once more", 2 * (weights[2] - weights[1]), 2 * 2 * (weights[1] - weights[0]), 0.01)
+    huge = program.file("huge.toml", MIXTURE.replace("mixtral_8x7b", "deepseek_v3").replace("pipeline = 2", "pipeline = 1"))
+    memory = [program.json("plan", huge, "--top", "1", "--set", f"override.model.deepseek_v3.experts={experts}")["given"]
+              ["memory_bytes"] for experts in (256, 512)]
+    check(1e12 < 1.5 * memory[0] < memory[1], f"memory by experts: {memory}")
+
+
+def case_a_printed_count_is_a_check(program):
+    scenario = program.file("dense.toml", DENSE)
+    for count, right in ((13_000_000_000, True), (13_200_000_000, False), (26_000_000_000, False)):
+        setting = changed(f"override.model.llama2_13b.params={count}")
+        code, _, stderr = program.run("check", scenario, *setting)
+        check((code == 0) == right and ("params" in stderr or right), f"{count} parameters: exit {code}\n{stderr}")
+
+
+# ---- experts ----
+
+
+def case_one_expert_rank_has_no_imbalance(program):
+    scenario = program.file("mixture.toml", MIXTURE)
+    plans = {(ranks, uneven): program.json("plan", scenario, "--top", "1", *changed(
+        f"job.parallel.expert={ranks}", f"job.parallel.expert_imbalance={uneven}"))["given"]
+        for ranks in (1, 8) for uneven in (1.0, 1.1, 2.0)}
+    for key in ("step_s", "memory_bytes"):
+        one = {plans[1, uneven][key] for uneven in (1.0, 1.1, 2.0)}
+        check(len(one) == 1, f"{key} with one rank, by imbalance: {sorted(one)}")
+        check(plans[8, 1.0][key] < plans[8, 1.1][key] < plans[8, 2.0][key], f"{key} with eight ranks hangs on it")
+    calc = program.text("calc", "memory", "--model", "mixtral_8x7b", "--gpu-node", "dgx_b200", "--tensor=4", "--pipeline=2",
+                        "--data=16", "--sequence-length=4096", "--microbatches=32")
+    near("memory of plan and of calc", cell(calc, "total") * 1e9, plans[1, 1.1]["memory_bytes"], 2e-4)
+
+
+# ---- saves ----
+
+
+def case_a_save_to_the_nodes_own_drives_or_memory_is_serialised(program):
+    for system in ("local_nvme_raid0", "host_memory"):
+        scenario = program.file("own.toml", DENSE + f'[storage]\nsystem = "{system}"\n')
+        stalls = []
+        for rate in ("0.05 GB/s", "0.5 GB/s", "200 GB/s"):
+            setting = changed(f"job.checkpoint.serialization={rate}")
+            walls = program.json("storage", scenario, *setting)["checkpoint"]
+            longest = max(walls[key] for key in ("bandwidth_s", "metadata_s", "files_s", "serialisation_s"))
+            stalls.append(program.metric("checkpoint_time_to_stall_end", scenario, *setting))
+            near(f"a save to {system} at {rate}", longest, stalls[-1], 1e-5)
+        check(stalls[0] > 5 * stalls[1] > 5 * stalls[2], f"stalls on {system}: {stalls}")
+
+
+def case_a_save_that_the_end_cuts_off_is_no_save(program):
+    # The second save begins 20 s before the end and takes a minute.
+    scenario = program.file("cut.toml", """
+[run]
+replicas = 1
+duration = "2 h"
+[cluster]
+nodes = 1
+[job]
+step.time = "1 s"
+checkpoint = { mode = "sync", size = "240 GB", interval = "58 min" }
+[storage]
+system = "generic"
+servers = 1
+server_write_bandwidth = "4 GB/s"
+[failures]
+profile = "none"
+""")
+    near("one save", 60, program.metric("checkpoint_time_to_stall_end", scenario, *changed("run.duration=7040 s")), 0.02)
+
+
+def case_fewer_replicas_wait_for_a_save_as_long_as_its_walls_say(program):
+    scenario = program.file("shrink.toml", DENSE.replace("replicas = 2", "replicas = 4").replace("1 day", "20 day").replace(
+        'profile = "none"', """profile = "none"
+[job.recovery]
+policy = "shrink"
+[storage]
+system = "generic"
+servers = 1
+server_write_bandwidth = "4 GB/s"
+[[failures.cause]]
+name = "node"
+remedy = "replace"
+mtbf_job = "1 day"
+repair_time = "3 day"
+"""))
+    metrics = program.json("run", scenario, "--no-estimates")["metrics"]
+    walls = sum(m["mean"] for name, m in metrics.items()
+                if name.startswith("checkpoint_stall_") and name != "checkpoint_stall_time")
+    near("all walls, beside the stall", metrics["checkpoint_stall_time"]["mean"], walls, 1e-6)
+
+
+# ---- luck ----
+
+
+def case_hashes_are_drawn_for_each_replica(program):
+    scenario = program.file("hashed.toml", HASHED)
+    step = program.json("run", scenario, "--no-estimates")["metrics"]["step_time"]
+    check(step["ci95"][0] < step["mean"] < step["ci95"][1], f"a step on hashed paths, as if it were certain: {step}")
+    # What another hash seed says lies in the interval of the first.
+    other = program.json("run", scenario, "--no-estimates", "--seed", "2")["metrics"]["step_time"]
+    apart = abs(other["mean"] - step["mean"])
+    check(apart <= step["ci95"][1] - step["ci95"][0] + other["ci95"][1] - other["ci95"][0], f"{step} and {other}")
+    # And so has the difference of two designs.
+    pair = program.json("compare", scenario, *changed("fabric.compute.oversubscription=2"), "--no-estimates")
+    spread = [arm["metrics"]["step_time"] for arm in pair["arms"]]
+    check(all(s["ci95"][0] < s["mean"] < s["ci95"][1] for s in spread), f"{spread}")
+
+
+def case_verbs_print_the_range_over_draws(program):
+    scenario = program.file("hashed.toml", HASHED)
+    for verb in (["plan", scenario, "--top", "1"], ["perf", "all_reduce", scenario, "-b", "1G", "-e", "1G"], ["topo", scenario]):
+        said = program.text(*verb)
+        check(re.search(r"\bdraws\b", said), f"{verb[0]} does not say what draws of the network differ by:\n{said}")
+
+
+# ---- fabrics that could carry all ----
+
+
+def case_adaptive_packets_do_not_collide_on_three_tiers(program):
+    scenario = program.file("tiers.toml", HASHED.replace("nodes = 32", "nodes = 512").replace("replicas = 8", "replicas = 1")
+                            .replace('kind = "roce"', 'kind = "infiniband"').replace("sn5600_spectrum4", "qm9700_ndr")
+                            .replace("nodes_per_leaf = 4\n", "routing = \"adaptive\"\n")
+                            .replace("global_batch = 256", "global_batch = 4096"))
+    times = [program.json("perf", "all_reduce", scenario, "-b", "1G", "-e", "1G", *changed(
+        f"fabric.compute.hash_seed={seed}"))["rows"][0]["time_s"] for seed in (1, 2, 3, 4, 5, 6)]
+    check(len(set(times)) == 1, f"an all_reduce of 4,096 GPUs by hash seed: {times}")
+
+
+# ---- plans ----
+
+
+def plan_settings(plan):
+    return changed(*(f"job.parallel.{key}={plan[key]}" for key in (
+        "tensor", "context", "pipeline", "data", "expert", "interleave", "microbatch", "zero", "recompute")))
+
+
+def case_the_best_plans_take_on_the_network_what_they_say(program):
+    scenario = program.file("slow.toml", HASHED + "")
+    slow = changed("fabric.compute.oversubscription=8", "job.parallel.overlap_data=true")
+    out = program.json("plan", scenario, "--top", "3", *slow)
+    for best in out["best"]:
+        again = program.json("plan", scenario, "--top", "1", *slow, *plan_settings(best))["given"]
+        near("a plan's step", again["step_s"], best["step_s"], 1e-6)
+    splits = {tuple(best[key] for key in ("tensor", "context", "pipeline", "data", "expert")) for best in out["best"]}
+    check(len(splits) == len(out["best"]), f"near-duplicates: {out['best']}")
+    said = program.text("plan", scenario, "--top", "3", *slow)
+    check("network: " in said and "ideal network" in said, f"whose network?\n{said}")
+
+
+def case_a_plan_needs_no_end_of_the_campaign(program):
+    scenario = program.file("endless.toml", DENSE.replace('duration = "1 day"', ""))
+    check(program.json("plan", scenario, "--top", "1")["given"]["step_s"] > 0, "no step")
+
+
+def case_a_plan_of_a_given_step_is_that_of_its_model(program):
+    scenario = program.file("given.toml", DENSE + '[job.step]\ntime = "9 s"\n')
+    given = program.json("plan", scenario, "--top", "1")["given"]
+    modelled = program.json("plan", program.file("dense.toml", DENSE), "--top", "1")["given"]
+    near("memory", modelled["memory_bytes"], given["memory_bytes"])
+    check(0 < given["step_s"] < 1e4 and given["mfu"] and 0 < given["mfu"] < 1, f"{given}")
+
+
+def case_a_rank_alone_gathers_no_layers(program):
+    scenario = program.file("alone.toml", DENSE.replace("nodes = 8", "nodes = 1").replace("global_batch = 512",
+                                                                                         "global_batch = 64"))
+    whole, alone = (program.json("plan", scenario, "--top", "1", "--set", f"job.parallel.zero={zero}")["given"]["memory_bytes"]
+                    for zero in (0, 3))
+    near("memory of one rank with ZeRO-3 and without", whole, alone)
+
+
+def case_an_eight_bit_plan_says_whose_peak_its_mfu_is_of(program):
+    scenario = program.file("eight.toml", DENSE)
+    said = program.text("plan", scenario, "--top", "1", *changed("job.parallel.precision=fp8"))
+    check("of the bf16 peak" in said, said)
+
+
+def case_nothing_is_achieved_beyond_the_peak(program):
+    scenario = program.file("dense.toml", DENSE)
+    program.text("check", scenario)
+    check("peak" in program.refused("check", scenario, *changed("override.gpu.h100_sxm.bf16_achievable=2000 TFLOPS")), "")
+
+
+# ---- collectives ----
+
+
+def case_perf_forces_an_algorithm_in_both_columns(program):
+    scenario = program.file("hashed.toml", HASHED)
+    analytic = {}
+    for names in (("ring", "LL"), ("ring", "Simple"), ("tree", "Simple")):
+        rows = program.json("perf", "all_reduce", scenario, "-b", "1M", "-e", "1M", "--algorithm", names[0],
+                            "--protocol", names[1])["rows"][0]
+        key = next((k for k in rows if "analytic" in k or "ideal" in k), None)
+        check(key, f"no column of the ideal network: {rows}")
+        analytic[names] = rows[key]
+    check(len(set(analytic.values())) == 3, f"the ideal network's column does not hear of --algorithm: {analytic}")
+
+
+# ---- many jobs ----
+
+
+def many_failures(program, kind_rate, nodes, rate):
+    cause = f'[[failures.cause]]\nname = "job"\nremedy = "restart"\n{rate}\n'
+    scenario = program.file("many.toml", MANY.replace("nodes = 10", f"nodes = {nodes}").replace("100 /day", kind_rate) + cause)
+    metrics = program.json("run", scenario, "--no-estimates")["metrics"]
+    return next(metrics[name]["mean"] for name in ("node_failures", "failures", "interruptions") if name in metrics), metrics
+
+
+def case_a_rate_per_job_is_each_jobs(program):
+    # Ten jobs of a node run all the time: each fails once a day.
+    for rate in ('rate_per_job = "1 /day"', 'mtbf_job = "1 day"'):
+        failures, metrics = many_failures(program, "100 /day", 10, rate)
+        near(f"failures of ten jobs in ten days, {rate}, {sorted(metrics)}", 100, failures, 0.3)
+
+
+def warned(program, text, *keys):
+    name = program.file("warned.toml", text)
+    code, _, stderr = program.run("check", name)
+    check(code == 0, f"exit {code}\n{stderr}")
+    for key in keys:
+        check(re.search(rf"warning: {re.escape(key)}", stderr), f"nothing is said of {key}:\n{stderr}")
+
+
+def case_keys_that_do_nothing_with_many_jobs_are_named(program):
+    warned(program, MANY.replace("[run]", '[run]\nfidelity = "packet"').replace(
+        "nodes = 10", 'nodes = 10\nacs = true\npeer_to_peer = false\n[[cluster.fault]]\npart = "nic"\nspeed = 0.5')
+        + '[fabric.storage]\ntopology = "fat_tree"\n',
+        "run.fidelity", "cluster.acs", "cluster.peer_to_peer", "cluster.fault", "fabric.storage")
+
+
+def case_keys_of_slurm_are_named_under_other_schedulers(program):
+    slurm = ('[scheduler.priority]\nage = 1000\n[scheduler.backfill]\nwindow = "2 day"\n[[scheduler.qos]]\nname = "low"\n'
+             'gpus_max = 16\n')
+    for kind in ("volcano", "kueue", "kubernetes"):
+        text = MANY.replace("[scheduler]\n", f'[scheduler]\nkind = "{kind}"\nnodes_per_leaf = 2\n')
+        text = text.replace("[[jobs.kind]]", slurm + "[[jobs.kind]]") + "switches = 1\n"
+        warned(program, text, "scheduler.priority", "scheduler.backfill", "scheduler.qos", "jobs.kind[0].switches",
+               "scheduler.nodes_per_leaf")
+
+
+def case_no_more_is_used_than_is_held(program):
+    scenario = program.file("idle.toml", MANY.replace('rate = "100 /day"', 'rate = "4 /day"').replace(
+        "[scheduler]\n", "[scheduler]\nhealth.epilog = false\n") + """
+[[failures.cause]]
+name = "node"
+rate_per_node = "2 /day"
+remedy = "reset"
+reset_time = "3 h"
+detection = "2 h"
+""")
+    metrics = program.json("run", scenario, "--no-estimates")["metrics"]
+    check(metrics["utilisation"]["mean"] <= metrics["occupancy"]["mean"] <= 1,
+          f"utilisation {metrics['utilisation']['mean']}, occupancy {metrics['occupancy']['mean']}")
+
+
+def case_waits_hold_those_who_never_started(program):
+    scenario = program.file("overload.toml", MANY.replace("nodes = 10", "nodes = 2"))
+    metrics = program.json("run", scenario, "--no-estimates")["metrics"]
+    # A hundred come a day, two are done: all others have waited since they came, five days in the mean.
+    near("mean wait", 5 * 86400, metrics["wait_mean"]["mean"], 0.1)
+
+
+def case_a_traces_job_keeps_its_own_name(program):
+    program.file("jobs.csv", "job_id,submit_time,gpu_num,duration,state\n7041,0,8,600,COMPLETED\n9023,60,8,600,COMPLETED\n")
+    scenario = program.file("trace.toml", '[run]\nreplicas = 1\nduration = "1 day"\n[cluster]\nnodes = 2\n[scheduler]\n'
+                            '[jobs]\ntrace = "jobs.csv"\n[[failures.cause]]\nname = "node"\nremedy = "restart"\n'
+                            'rate_per_node = "500 /day"\n')
+    program.text("run", scenario, "--no-estimates", "--db", "x.db")
+    with sqlite3.connect(program.folder / "x.db") as db:
+        said = " ".join(str(row) for row in db.execute("SELECT * FROM events"))
+    check(re.search(r"\b(7041|9023)\b", said) and not re.search(r"\bjob [01]\b", said), f"jobs' names: {said[:500]}")
+
+
+# ---- verdicts ----
+
+
+def decided_by(program, *arguments):
+    out = program.json("compare", *arguments, "--no-estimates")
+    found = out.get("decided_by", out.get("metric"))
+    return (found["metric"] if isinstance(found, dict) else found), out
+
+
+def case_many_jobs_are_judged_by_what_they_wait(program):
+    scenario = program.file("many.toml", MANY.replace("nodes = 10", "nodes = 100"))
+    metric, _ = decided_by(program, scenario, *changed("cluster.nodes=80"))
+    check(metric not in (None, "goodput"), f"decided by {metric}")
+
+
+def case_designs_of_other_gpus_are_judged_by_what_they_train(program):
+    scenario = program.file("dense.toml", DENSE)
+    metric, out = decided_by(program, scenario, *changed("cluster.node=dgx_a100"))
+    check(metric not in (None, "goodput"), f"decided by {metric}")
+    said = program.text("compare", scenario, *changed("cluster.node=dgx_a100"), "--no-estimates")
+    check("A over B" in said and "decided by" in said, said)
+    for arm in out["arms"]:
+        for name, each in arm["metrics"].items():
+            ends = each["ci95"]
+            check(None in ends or ends[0] <= each["mean"] * (1 + 1e-9) and each["mean"] <= ends[1] * (1 + 1e-9),
+                  f"{name} has the interval {ends} around {each['mean']}")
+
+
+PRICED = DENSE + '[storage]\nsystem = "weka"\nservers = 8\n[cost]\nyears = "4 years"\n'
+
+
+def case_compared_money_has_its_prices_intervals(program):
+    scenario = program.file("priced.toml", PRICED)
+    out = program.json("compare", scenario, *changed("job.checkpoint.interval=2 h"), "--no-estimates")
+    for arm in out["arms"]:
+        money = {name: m for name, m in arm["metrics"].items() if m["unit"].startswith("USD")}
+        check(money, f"no money: {sorted(arm['metrics'])}")
+        for name, m in money.items():
+            check(m["mean"] == 0 or m["ci95"][1] > 1.05 * m["ci95"][0], f"{name}: {m}")
+    program.text("compare", scenario, *changed("job.checkpoint.interval=2 h"), "--no-estimates", "--db", "x.db")
+    with sqlite3.connect(program.folder / "x.db") as db:
+        kept = db.execute("SELECT name, mean, low, high FROM metric_means WHERE unit LIKE 'USD%'").fetchall()
+    check(kept and all(mean == 0 or high > 1.05 * low for _, mean, low, high in kept), f"what a report reads: {kept}")
+
+
+def case_each_store_has_a_price_of_its_own(program):
+    scenario = program.file("priced.toml", PRICED)
+    weka, vast = (program.text("cost", scenario, "--no-estimates", *changed(f"storage.system={system}"))
+                  for system in ("weka", "vast"))
+    found = program.text("list", "price")
+    names = set(re.findall(r"\bstorage[a-z_]*_(?:weka|vast|ddn|lustre|[a-z0-9]+)\b|\b(?:weka|vast|ddn)[a-z_]*\b", found))
+    check(len(names) >= 3 and weka != vast, f"prices of stores: {sorted(names)}")
+
+
+def upgrades(program, scenario, *more):
+    return {each["change"]: each for each in program.json("explain", scenario, "--orders", "1", "--no-estimates", *more)["upgrades"]}
+
+
+def case_what_costs_nothing_is_tried_before_another_fabric(program):
+    tried = upgrades(program, program.file("hashed.toml", HASHED.replace("replicas = 8", "replicas = 2").replace(
+        'checkpoint = { mode = "none" }', 'checkpoint = { mode = "sync", interval = "10 min" }')))
+    said = " | ".join(tried)
+    for word in ("routing|spray|adaptive", "queue pair", "order", "microbatch", "recompu", "checkpoint every"):
+        check(re.search(word, said), f"{word} was not tried: {said}")
+    # With its leaf switch named, the fabric of the other kind is a design.
+    other = [name for name in tried if "infiniband" in name.lower()]
+    check(other and all(tried[name].get("speed") for name in other), f"the other fabric: {other}: {said}")
+
+
+def case_a_newer_gpu_does_not_launch_slower(program):
+    scenario = program.file("small.toml", DENSE.replace('checkpoint = { mode = "sync", interval = "1 h" }',
+                                                        'checkpoint = { mode = "none" }').replace("llama2_13b", "llama2_7b")
+                            .replace("tensor = 8", "tensor = 8\nsequence_length = 512\nmicrobatch = 1"))
+    old, new = (program.json("plan", scenario, "--top", "1", *changed(f"cluster.node={node}"))["given"]["step_s"]
+                for node in ("dgx_h100", "dgx_b200"))
+    check(new <= old, f"a step takes {old} s on H100 and {new} s on B200")
+
+
+# ---- data ----
+
+
+def case_a_global_shuffle_finds_in_a_cache_what_the_cache_holds(program):
+    scenario = program.file("data.toml", """
+[run]
+replicas = 1
+duration = "2 day"
+[cluster]
+nodes = 8
+[job]
+step.time = "1 s"
+checkpoint = { mode = "none" }
+[storage]
+system = "generic"
+servers = 1
+server_read_bandwidth = "1 GB/s"
+[job.data]
+source = "storage"
+sample_size = "1 MB"
+batch = 64
+dataset = "8 TB"
+page_cache = "1 TB"
+[failures]
+profile = "none"
+""")
+    # Each node's cache holds an eighth of the data, its own shard. Read at random, seven in eight come from the store.
+    starved = program.json("run", scenario, "--no-estimates")["ledger"]["data_wait"]
+    check(starved > 0.5, f"waiting for data: {starved}")
+    check("job.data.sampler" in program.text("list", "keys"), "the sampler is no key")
+
+
+# ---- traces ----
+
+
+SACCT = "JobID|Submit|Start|End|Elapsed|State|AllocTRES|TimelimitRaw\n"
+
+
+def jobs(program, text, *more):
+    trace = program.file("jobs.txt", text)
+    return program.json("jobs", trace, "--nodes", "8", "--gpus-per-node", "8", *more)["all"]["jobs"]
+
+
+def case_the_time_of_a_running_job_is_not_its_length(program):
+    trace = program.file("running.txt", SACCT + "1|2024-01-01T00:00:00|2024-01-01T00:00:00|Unknown|00:10:00|RUNNING|"
+                         "gres/gpu=8|60\n2|2024-01-01T00:00:00|2024-01-01T00:00:00|2024-01-01T01:00:00|01:00:00|COMPLETED|"
+                         "gres/gpu=8|60\n")
+    code, stdout, stderr = program.run("jobs", trace, "--nodes", "8", "--gpus-per-node", "8", "--json")
+    # Left out, or refused: not a job of ten minutes.
+    check(code == 2 or json.loads(stdout)["all"]["jobs"] == 1, f"exit {code}: {stdout}{stderr}")
+    check("runn" in (stderr + stdout).lower() or "still" in stderr, f"nothing is said of it: {stderr}")
+
+
+def case_the_parts_of_a_gang_are_one_job(program):
+    row = "|2024-01-01T00:00:00|2024-01-01T00:00:00|2024-01-01T01:00:00|01:00:00|COMPLETED|gres/gpu=32|120\n"
+    near("a heterogeneous job of two parts", 1, jobs(program, SACCT + "7+0" + row + "7+1" + row))
+    near("an array of two tasks", 2, jobs(program, SACCT + "8_0" + row + "8_1" + row))
+
+
+# ---- verify ----
+
+
+def one_row(program, table, **cells):
+    """Rows of verify that are wrong, of a table's first row with other cells."""
+    lines = [line for line in (ROOT / f"tests/validation/{table}.csv").open() if not line.startswith("#")]
+    row = next(row for row in csv.DictReader(lines) if all(key in row for key in cells))
+    with (program.folder / f"{table}.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, row.keys())
+        writer.writeheader()
+        writer.writerow({**row, **cells})
+    return [row for row in program.json("verify", f"{table}.csv")["rows"]
+            if abs(row["simulated"] / row["published"] - 1) > 0.5]
+
+
+def case_a_cell_of_two_algorithms_is_not_its_first(program):
+    # What NVLS takes 1.14 ms for a ring of LL takes four.
+    wrong = one_row(program, "30_nccl_tests_published", algo="Ring LL up to 1 MiB, NVLS above", bytes="268435456",
+                    time_oop_us="1139.2", busbw_oop_GBps="412.35")
+    check(not wrong, f"{wrong}")
+
+
+def case_a_share_that_is_proportionally_fair_is_not_the_link(program):
+    wrong = one_row(program, "73_oracle_network", oracle="parking lot, 3 hops, proportional fair",
+                    config="long flow + 1 cross flow per hop, C", quantity="long flow rate", value="0.25 C", unit="")
+    check(not wrong, f"{wrong}")
+
+
+# ---- what is refused, and said ----
+
+
+def case_jobs_that_are_all_refused_take_no_time(program):
+    trace = program.file("large.csv", "job_id,submit_time,gpu_num,duration,state\n1,0,640,600,COMPLETED\n")
+    code, stdout, stderr = program.run("jobs", trace, "--nodes", "2", "--gpus-per-node", "8", "--json")
+    check("1000000" not in stdout and "-1" not in stdout, f"exit {code}: {stdout}{stderr}")
+
+
+def main():
+    if len(sys.argv) < 2:
+        print(__doc__.strip(), file=sys.stderr)
+        return 2
+    wanted = set(sys.argv[2:])
+    cases = {name.removeprefix("case_"): run for name, run in globals().items() if name.startswith("case_")}
+    passed = failed = 0
+    began = time.monotonic()
+    for name, run in cases.items():
+        if wanted and name not in wanted:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                run(Program(sys.argv[1], pathlib.Path(folder)))
+                passed += 1
+            except (Failure, KeyError, ValueError, TypeError, StopIteration, sqlite3.Error) as failure:
+                failed += 1
+                print(f"--- {name}\n{type(failure).__name__}: {str(failure)[:1500]}")
+    print(f"{passed} passed, {failed} failed, {time.monotonic() - began:.1f} s")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
