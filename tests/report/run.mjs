@@ -38,7 +38,7 @@ function makePages() {
   run(railyard, "run", join(root, "scenarios/clusters/h100_64_gpu.toml"), "--db", db, "--replicas", "4", "--no-estimates");
   run(railyard, "report", db, "-o", join(folder, "run.html"));
   run(railyard, "compare", "scenarios/studies/async_or_not.toml", "--set", "job.checkpoint.mode=sync", "--replicas", "8", "--db", join(folder, "compare.sqlite"));
-  run(railyard, "report", join(folder, "compare.sqlite"), "-o", join(folder, "compare.html"), "--no-estimates");
+  run(railyard, "report", join(folder, "compare.sqlite"), "-o", join(folder, "compare.html"));
   run(railyard, "run", "scenarios/studies/slurm_vs_kubernetes.toml", "--replicas", "4", "--db", join(folder, "fleet.sqlite"));
   run(railyard, "report", join(folder, "fleet.sqlite"), "-o", join(folder, "fleet.html"), "--no-estimates");
   run(railyard, "compare", "scenarios/studies/h100_or_a100.toml", "--arm", "A100: cluster.node=dgx_a100", "--arm", "H200: cluster.node=dgx_h200", "--replicas", "4", "--db", join(folder, "three.sqlite"));
@@ -284,6 +284,8 @@ async function realComparison(browser) {
   const text = await page.locator(".verdicts li").first().innerText();
   const words = `choose “A: as it is”, +${(-100 * told.difference).toFixed(2)} points against “B: job.checkpoint.mode=sync”`;
   check(told.verdict === "a" && text.includes(words), `comparison: ${told.verdict}, "${text}"`);
+  const hangs = await page.locator(".verdicts").innerText();
+  check(/(stays better than|does not survive)/.test(hangs) && /\d+ estimates were read, \d+ of them move the difference/.test(hangs), `does the verdict survive its estimates? "${hangs}"`);
   check((await page.locator("#timeline .note").count()) === 0, "a timeline is not the database's");
   await page.locator("#timeline").getByLabel("Point", { exact: true }).selectOption("1");
   await drawn(page, "compare.html");
