@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "models/failure/failure.h"
 #include "models/training/step.h"
 
 namespace railyard {

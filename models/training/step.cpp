@@ -411,8 +411,9 @@ DataParallel data_parallel(const TransformerModel& m, const ParallelPlan& p, Com
     DataParallel once;
     const auto exchange = [&](double count, std::int64_t stride, std::int64_t ranks) {
         if (ranks == 1 || count == 0) return;
+        // Experts folded over tensor ranks are nearer to each other than replicas are.
         const std::int64_t shards =
-            std::clamp<std::int64_t>(p.shards() / (stride / p.replica_stride()), 1, ranks);
+            std::clamp<std::int64_t>(p.shards() * p.replica_stride() / stride, 1, ranks);
         const auto time = [&](Collective collective, std::int64_t from, std::int64_t size,
                               double each) {
             return seconds(collective, groups.of(collective, from, size, NICs), each);

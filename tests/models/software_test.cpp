@@ -122,6 +122,25 @@ TEST_CASE_FIXTURE(Stack, "folded experts are whole: their tensor collectives are
 
 TEST_CASE_FIXTURE(
     Stack,
+    "experts that are folded and not split exchange gradients with all ranks that have them") {
+    const TransformerModel m = read_model(catalogue, "mixtral_8x7b");
+    const Node n = node("dgx_h100");
+    ParallelPlan split = on_64();
+    split.expert = 1;
+    ParallelPlan folded = split;
+    folded.fold_experts = true;
+    for (const int zero : {0, 1, 2, 3}) {
+        CAPTURE(zero);
+        split.zero = zero;
+        folded.zero = zero;
+        // Tensor ranks that fold hold whole experts, so more gradients are exchanged.
+        CHECK(part(m, folded, n, "gradients and weights") >
+              part(m, split, n, "gradients and weights"));
+    }
+}
+
+TEST_CASE_FIXTURE(
+    Stack,
     "adapters leave a frozen model two thirds of its multiplications, no gradients, no optimizer") {
     const TransformerModel m = read_model(catalogue, "llama2_70b");
     const Node n = node("dgx_h100");
