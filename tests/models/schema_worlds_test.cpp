@@ -118,6 +118,7 @@ const std::map<std::string, const char*> not_shown = {
     {"fabric.compute.sharp", "the collectives that switches add up hide behind computation here"},
     {"gpu", "work without a model takes its time on any GPU"},
     {"model", "many jobs have models of their own, one by one"},
+    {"software", "and software"},
     {"storage_system", "a store moves nothing for many jobs"},
     {"override", "what is read of the catalogue depends on what is asked, also after a run"},
 };
@@ -162,8 +163,9 @@ namespace {
 // What a measured step cannot show: which part is slow, a job that goes on with fewer replicas, and what the
 // scenario's own entries of the catalogue say of a step.
 bool skipped(const std::string& key, Step step) {
-    return step != Step::modelled && (key == "failures.cause.slows" || key == "gpu" ||
-                                      key == "model" || key == "job.recovery.replicas_min");
+    return step != Step::modelled &&
+           (key == "failures.cause.slows" || key == "gpu" || key == "model" || key == "software" ||
+            key == "job.recovery.replicas_min");
 }
 
 const char* const jobs_text[] = {"with models", "without models", "of a trace", "like a trace's"};

@@ -38,7 +38,7 @@ struct Windows {
 };
 
 // It sends for years.
-NetworkWindow endless(NetworkWindow window) {
+NetworkWindow never_ending(NetworkWindow window) {
     for (PacketFlow& flow : window.window.flows) flow.bytes = std::int64_t{1} << 42;
     window.window.time_max = PacketEngine::never;
     window.window.events_max = UINT64_MAX;
@@ -65,7 +65,7 @@ TEST_CASE(
 TEST_CASE("a window waits for no other one, and stops when it is told to") {
     std::atomic<bool> cancelled{false};
     Windows w(&cancelled);
-    const NetworkWindow for_ever = endless(w.window());
+    const NetworkWindow for_ever = never_ending(w.window());
     auto long_one = std::async(std::launch::async, [&] { return w.run(for_ever); });
     auto same_one = std::async(std::launch::async, [&] { return w.run(for_ever); });
     CHECK(w.run(w.window())->ending == WindowEnding::resolved);

@@ -4,7 +4,7 @@
     run.py PATH_TO_RAILYARD [NAME...]
 
 Each case is a function below; it gets the program and an empty folder. What crashed, was lost or was not escaped
-is in tests/errors, tests/sweep and tests/report.
+is in tests/errors, tests/sweep and tests/report; what the exact oracles are asked is in tests/validation/partial.py.
 """
 
 import csv
@@ -592,20 +592,15 @@ def one_row(program, table, **cells):
         writer = csv.DictWriter(file, row.keys())
         writer.writeheader()
         writer.writerow({**row, **cells})
-    return [row for row in program.json("verify", f"{table}.csv")["rows"]
-            if abs(row["simulated"] / row["published"] - 1) > 0.5]
+    # A table of which no row could be held to its tolerance ends with 4.
+    _, stdout, _ = program.run("verify", f"{table}.csv", "--json")
+    return [row for row in json.loads(stdout)["rows"] if abs(row["simulated"] / row["published"] - 1) > 0.5]
 
 
 def case_a_cell_of_two_algorithms_is_not_its_first(program):
     # What NVLS takes 1.14 ms for a ring of LL takes four.
     wrong = one_row(program, "30_nccl_tests_published", algo="Ring LL up to 1 MiB, NVLS above", bytes="268435456",
                     time_oop_us="1139.2", busbw_oop_GBps="412.35")
-    check(not wrong, f"{wrong}")
-
-
-def case_a_share_that_is_proportionally_fair_is_not_the_link(program):
-    wrong = one_row(program, "73_oracle_network", oracle="parking lot, 3 hops, proportional fair",
-                    config="long flow + 1 cross flow per hop, C", quantity="long flow rate", value="0.25 C", unit="")
     check(not wrong, f"{wrong}")
 
 
