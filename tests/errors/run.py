@@ -695,6 +695,60 @@ def case_verify_a_table_of_ones_own(program, folder):
     equal("simulated", str(rows[0]["simulated"]), str(again[0]["simulated"]))
 
 
+MIX = """title = "Our failures"
+[run]
+replicas = 10
+duration = "1000 day"
+[cluster]
+nodes = 16
+[job]
+step.time = "1 s"
+checkpoint.mode = "none"
+recovery = { replacement = "0 s", restart = "0 s", restore = "0 s", recompute = false }
+[[failures.cause]]
+name = "node"
+rate_per_job = "1 /day"
+[[failures.cause]]
+name = "others"
+rate_per_job = "1 /day"
+[table]
+row = "{site} {what}"
+[[table.sum]]
+name = "all"
+of = "seen"
+among = "site"
+column = "unit"
+is = ["events"]
+[table.set]
+"failures.cause.0.rate_per_job" = "{seen / all} /day"
+"failures.cause.1.rate_per_job" = "{1 - seen / all} /day"
+[[table.expect]]
+quantity = "events"
+column = "unit"
+is = ["events"]
+published = "seen"
+simulated = "interruptions_{cause} / interruptions * all"
+tolerance.row = 0.05
+"""
+
+
+def case_verify_a_mix_of_causes(program, folder):
+    # A sum is over the rows of one site that are events; which metric a row is held to, its column says.
+    description = write(folder / "mix.toml", MIX)
+    table = "site,what,seen,unit,cause\na,GPU,30,events,node\na,NIC,10,events,node\nb,GPU,5,events,node\n" \
+            "a,repair,7,h,node\na,rest,40,events,others\n"
+    write(folder / "mix.csv", table)
+    rows = json.loads(expect(program, ["verify", "--json", description], 0, ""))["rows"]
+    equal("rows", "a GPU, a NIC, b GPU, a rest", ", ".join(row["row"] for row in rows))
+    # A cause that the scenario lacks is no metric.
+    wrong = write(folder / "mix.csv", table.replace("b,GPU,5,events,node", "b,GPU,5,events,fan"))
+    code, _, stderr = program.run(["verify", description, wrong])
+    check(code == 2 and "there is no interruptions_fan" in stderr, stderr)
+    write(folder / "mix.toml", MIX.replace('of = "seen"', 'of = "sen"'))
+    code, _, stderr = program.run(["verify", description, wrong])
+    check(code == 2 and "table.sum[0].of" in stderr and "no column sen" in stderr, stderr)
+
+
 def case_verify_what_is_outside_a_tolerance(program, folder):
     write(folder / "base.toml", DESCRIBED_BASE)
     write(folder / "mine.csv", "what,gpus,batch,ms\nfirst,16,16,900\nfull,16,16,1200\n")

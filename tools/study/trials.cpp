@@ -73,6 +73,9 @@ Trial run_one(const TrialOptions& options, const ScenarioChanges& changes, unsig
     if (options.prices && scenario->cost) {
         trial.cost = study_costs(scenario->cost->plan, result.uses);
     }
+    for (std::size_t i = 0; i < result.interruptions.size(); ++i) {
+        trial.interruptions.emplace_back(scenario->causes[i].name, result.interruptions[i]);
+    }
     trial.ledger = result.ledger;
     trial.fingerprint = all.value();
     trial.ending = result.ending();

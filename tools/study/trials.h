@@ -42,8 +42,9 @@ struct Trial {
     std::vector<std::string> units;           // by metric
     std::vector<double> ledger;               // mean fraction by category
     std::vector<MemoryUse> memory;            // of a GPU, with a model
-    std::optional<TrialStep> step;            // when it was asked for, with a model
-    LossCauses causes;                        // that are in it
+    std::vector<std::pair<std::string, double>> interruptions;  // by cause, mean over replicas
+    std::optional<TrialStep> step;  // when it was asked for, with a model
+    LossCauses causes;              // that are in it
     WorkBasis work;
     std::optional<CostStudy> cost;  // when it was asked for
     std::size_t draws = 0;          // of the network's luck, that its replicas share

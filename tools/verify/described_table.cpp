@@ -48,17 +48,35 @@ double TrialStep::*step_figure(const std::string& name) {
 }
 
 constexpr std::string_view of_base = "base_";
+constexpr std::string_view of_cause = "interruptions_";
 
-// A row that can be said: what it is, and its variants, one for each choice of what is left open. With a
-// base the last variant is that.
+// Of one cause, in the mean of the replicas; nothing for another name.
+std::optional<double> interruptions_of(const Trial& trial, const std::string& name) {
+    for (const auto& [cause, count] : trial.interruptions) {
+        if (name == std::string(of_cause) + cause) return count;
+    }
+    return std::nullopt;
+}
+
+bool is_metric(const std::string& name) {
+    return !name.starts_with("memory_") && !name.starts_with(of_cause) && !step_figure(name);
+}
+
+// What a row is held to, its columns filled in.
+struct Expected {
+    const Expectation* of;
+    Expression simulated;
+};
+
+// A row that can be said: what it is, and its variants, one for each choice of what is left open.
 struct RowRun {
     std::size_t row = 0;
     Columns columns;
-    std::string name;
-    std::string software;  // that ran it, where the description or the row says so
-    std::vector<const Expectation*> expected;
-    std::size_t first = 0;  // of its variants
-    std::size_t count = 0;
+    std::string name = {};
+    std::string software = {};  // that ran it, where the description or the row says so
+    std::vector<Expected> expected = {};
+    std::vector<std::size_t> variants = {};
+    std::optional<std::size_t> base = {};
 };
 
 class TableRuns {
@@ -87,7 +105,9 @@ class TableRuns {
   private:
     void add(std::size_t number);
     void add_collective(const RowRun& run);
-    void add_variants(std::vector<std::string> chosen, std::size_t open);
+    void add_variants(RowRun& run, std::vector<std::string> chosen, std::size_t open);
+    std::size_t variant(std::vector<std::string> settings, bool must_run);
+    void add_sums(Columns& columns, std::size_t number) const;
     void run_variants();
     void finish(const RowRun& row);
     void add_step(const RowRun& row, const Trial& trial, VerifiedRow& out) const;
@@ -102,13 +122,15 @@ class TableRuns {
     VerifiedTable& out_;
     std::vector<RowRun> rows_;
     std::vector<ScenarioChanges> variants_;
+    // Rows of one scenario share its run.
+    std::map<std::pair<std::vector<std::string>, bool>, std::size_t> by_settings_;
     std::vector<std::string> metrics_;
     std::vector<std::optional<Trial>> trials_;
     std::optional<NcclTests> collectives_;
 };
 
 void TableRuns::add(std::size_t number) {
-    RowRun run{number, Columns(table_.rows[number], d_.otherwise), {}, {}, {}, variants_.size(), 0};
+    RowRun run{number, Columns(table_.rows[number], d_.otherwise)};
     Columns& columns = run.columns;
     columns.add("row", fmt::format("{}", number + 1));
     columns.add("about", table_.about);
@@ -116,8 +138,9 @@ void TableRuns::add(std::size_t number) {
         const Found found = find_pattern(columns.text(part.column), part.pattern.c_str());
         columns.add(part.name, found.size() > 1 && !found[1].empty() ? found[1] : part.otherwise);
     }
+    add_sums(columns, number);
     for (const Expectation& e : d_.expected) {
-        if (e.rows.holds(columns)) run.expected.push_back(&e);
+        if (e.rows.holds(columns)) run.expected.push_back({&e, e.simulated_of(columns)});
     }
     std::vector<const Change*> changes;
     for (const Change& change : d_.changes) {
@@ -125,8 +148,8 @@ void TableRuns::add(std::size_t number) {
     }
     // Neither run nor complained of: nobody holds these rows to anything.
     if (run.expected.empty() || std::ranges::any_of(changes, &Change::skip)) return;
-    for (const Expectation* e : run.expected) {
-        value_of(*e->published, [&](const auto& name) { return columns.figure(name); });
+    for (const Expected& e : run.expected) {
+        value_of(*e.of->published, [&](const auto& name) { return columns.figure(name); });
     }
     run.name = d_.row->text(columns);
     if (!d_.nccl_tests.empty()) return add_collective(run);
@@ -152,13 +175,31 @@ void TableRuns::add(std::size_t number) {
             run.software = setting.substr(stack.size(), setting.size() - stack.size() - 1);
         }
     }
-    add_variants(settings, 0);
-    run.count = variants_.size() - run.first;
+    add_variants(run, settings, 0);
     if (!d_.base.empty()) {
         for (const KeyTemplate& key : d_.base) settings.push_back(key.setting(columns));
-        variants_.push_back({.settings = std::move(settings), .must_run = false});
+        run.base = variant(std::move(settings), false);
     }
     rows_.push_back(std::move(run));
+}
+
+void TableRuns::add_sums(Columns& columns, std::size_t number) const {
+    for (const Sum& sum : d_.sums) {
+        const Columns own(table_.rows[number], d_.otherwise);
+        double total = 0;
+        for (const CsvRow& each : table_.rows) {
+            const Columns row(each, d_.otherwise);
+            const bool together = sum.among.empty() || row.text(sum.among) == own.text(sum.among);
+            if (together && sum.rows.holds(row)) total += row.figure(sum.column);
+        }
+        columns.add(sum.name, number_text(total));
+    }
+}
+
+std::size_t TableRuns::variant(std::vector<std::string> settings, bool must_run) {
+    const auto [found, added] = by_settings_.try_emplace({settings, must_run}, variants_.size());
+    if (added) variants_.push_back({.settings = std::move(settings), .must_run = must_run});
+    return found->second;
 }
 
 void TableRuns::add_collective(const RowRun& run) {
@@ -166,11 +207,11 @@ void TableRuns::add_collective(const RowRun& run) {
     const std::map<std::string, double> figures = collectives_->figures(
         [&](const char* name) { return d_.nccl_tests.at(name).text(run.columns); },
         [&](const char* name) { return d_.nccl_tests.at(name).column(); });
-    for (const Expectation* e : run.expected) {
+    for (const auto& [e, simulated] : run.expected) {
         VerifiedRow out{run.name, e->quantity};
         out.as = e->as;
         out.published = e->published->value([&](const auto& n) { return run.columns.figure(n); });
-        out.simulated = e->simulated->value([&](const std::string& name) {
+        out.simulated = simulated.value([&](const std::string& name) {
             const auto found = figures.find(name);
             if (found != figures.end()) return found->second;
             if (!run.columns.has(name)) throw no_such_value(name);
@@ -180,17 +221,16 @@ void TableRuns::add_collective(const RowRun& run) {
     }
 }
 
-void TableRuns::add_variants(std::vector<std::string> chosen, std::size_t open) {
+void TableRuns::add_variants(RowRun& run, std::vector<std::string> chosen, std::size_t open) {
     if (open == d_.open.size()) {
-        variants_.push_back({.settings = std::move(chosen)});
         // What a table leaves open was chosen so that it fits; what it prints did run.
-        variants_.back().must_run = !d_.open.empty();
+        run.variants.push_back(variant(std::move(chosen), !d_.open.empty()));
         return;
     }
     for (const std::string& value : d_.open[open].values) {
         std::vector<std::string> with = chosen;
         with.push_back(d_.open[open].key + "=" + value);
-        add_variants(std::move(with), open + 1);
+        add_variants(run, std::move(with), open + 1);
     }
 }
 
@@ -198,11 +238,13 @@ void TableRuns::run_variants() {
     if (variants_.empty()) return;
     std::set<std::string> names;
     if (!d_.open.empty()) names.insert("step_time");
-    for (const Expectation& e : d_.expected) {
-        for (std::string name : e.simulated->names()) {
-            if (rows_[0].columns.has(name)) continue;
-            if (!d_.base.empty() && name.starts_with(of_base)) name.erase(0, of_base.size());
-            if (!name.starts_with("memory_") && !step_figure(name)) names.insert(name);
+    for (const RowRun& row : rows_) {
+        for (const Expected& e : row.expected) {
+            for (std::string name : e.simulated.names()) {
+                if (row.columns.has(name)) continue;
+                if (row.base && name.starts_with(of_base)) name.erase(0, of_base.size());
+                if (is_metric(name)) names.insert(name);
+            }
         }
     }
     metrics_.assign(names.begin(), names.end());
@@ -284,17 +326,17 @@ void TableRuns::finish(const RowRun& row) {
         if (found == metrics_.end()) throw no_such_value(name);
         return static_cast<std::size_t>(found - metrics_.begin());
     };
-    const Trial* const base = d_.base.empty() ? nullptr : &*trials_[row.first + row.count];
+    const Trial* const base = row.base ? &*trials_[*row.base] : nullptr;
     if (base != nullptr && !base->possible()) return refuse(row, *base);
     const Trial* best = nullptr;
-    for (std::size_t i = row.first; i < row.first + row.count; ++i) {
+    for (const std::size_t i : row.variants) {
         const Trial& trial = *trials_[i];
         if (!trial.possible()) continue;
         const auto step = [&](const Trial& t) { return t.summary(metric("step_time")).mean; };
         if (best == nullptr || step(trial) < step(*best)) best = &trial;
     }
-    if (best == nullptr) return refuse(row, *trials_[row.first]);
-    for (const Expectation* e : row.expected) {
+    if (best == nullptr) return refuse(row, *trials_[row.variants[0]]);
+    for (const auto& [e, simulated] : row.expected) {
         VerifiedRow out;
         out.row = row.name;
         out.quantity = e->quantity;
@@ -304,10 +346,11 @@ void TableRuns::finish(const RowRun& row) {
             if (const auto figure = step_figure(name); figure && trial.step) {
                 return (*trial.step).*figure;
             }
+            if (const auto count = interruptions_of(trial, name)) return *count;
             const std::optional<double> memory = memory_of(trial, name);
             return memory ? *memory : trial.summary(metric(name)).mean;
         };
-        out.simulated = e->simulated->value([&](const std::string& name) {
+        out.simulated = simulated.value([&](const std::string& name) {
             if (row.columns.has(name)) return row.columns.figure(name);
             if (base != nullptr && name.starts_with(of_base)) {
                 return value(*base, name.substr(of_base.size()));
@@ -316,15 +359,15 @@ void TableRuns::finish(const RowRun& row) {
         });
         // A mean of replicas by itself has an interval.
         const bool alone =
-            e->simulated->names().size() == 1 && e->simulated->names()[0] == e->simulated->text();
-        if (alone && !row.columns.has(e->simulated->text())) {
-            const Summary summary = best->summary(metric(e->simulated->text()));
+            simulated.names().size() == 1 && simulated.names()[0] == simulated.text();
+        if (alone && is_metric(simulated.text()) && !row.columns.has(simulated.text())) {
+            const Summary summary = best->summary(metric(simulated.text()));
             const double half = summary.ci95.half_width();
             if (half > 0 && std::isfinite(half)) out.ci95 = summary.ci95;
         }
         if (!row.software.empty()) add_step(row, *best, out);
         if (!std::isfinite(out.simulated)) {
-            refuse(row, "", fmt::format("{} is no finite number", e->simulated->text()));
+            refuse(row, "", fmt::format("{} is no finite number", simulated.text()));
             continue;
         }
         out_.expressed.push_back(std::move(out));

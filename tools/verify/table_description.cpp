@@ -45,6 +45,7 @@ class DescriptionReader {
     void read_values(Section& section, Open& open);
     RowTest read_test(Section& section, bool needed);
     void read_parts();
+    void read_sums();
     void read_changes();
     void read_open();
     void read_nccl_tests();
@@ -164,12 +165,19 @@ void DescriptionReader::read_expectation(Section& section) {
     section.finish();
     if (section.describing()) return;
     e.published = expression(section, "published", published);
-    e.simulated = expression(section, "simulated", simulated);
+    const bool filled = simulated.find('{') != std::string::npos;
+    std::optional<Expression> plain;
+    if (!filled) plain = expression(section, "simulated", simulated);
+    try {
+        e.simulated = Template(simulated);
+    } catch (const ExpressionError& error) {
+        section.error("simulated", fmt::format("can't be computed: {}", error.message));
+    }
     if (e.published) check_columns(section, "published", e.published->names());
     const auto is_column = [&](const std::string& name) {
         return std::ranges::find(columns_, name) != columns_.end();
     };
-    if (e.simulated && std::ranges::all_of(e.simulated->names(), is_column)) {
+    if (plain && std::ranges::all_of(plain->names(), is_column)) {
         section.error("simulated", "names columns only, so that nothing is simulated",
                       "a column hides the metric of its name: call the column something else");
     }
@@ -268,6 +276,24 @@ void DescriptionReader::read_parts() {
     }
 }
 
+void DescriptionReader::read_sums() {
+    for (Section& section :
+         top_.sections("sum", "Columns made of another's sum over rows, each a [[table.sum]]")) {
+        Sum sum;
+        section.read("name", sum.name, "The new column", {.required = true});
+        section.read("of", sum.column, "The column that is summed", {.required = true});
+        section.read("among", sum.among, "Over the rows that have the same text in this column",
+                     {.otherwise = "over all rows"});
+        sum.rows = read_test(section, false);
+        section.finish();
+        if (section.describing()) continue;
+        check_columns(section, "of", {sum.column});
+        if (!sum.among.empty()) check_columns(section, "among", {sum.among});
+        columns_.push_back(sum.name);
+        out_.sums.push_back(std::move(sum));
+    }
+}
+
 void DescriptionReader::read_changes() {
     for (Section& section :
          top_.sections("when", "What holds for some rows only, each a [[table.when]]")) {
@@ -288,6 +314,7 @@ void DescriptionReader::read() {
     top_.read("row", row, "A row's name: text with columns in braces, {row} is its number");
     const Value* otherwise = top_.open_table(
         "otherwise", "What a column is where its field is empty, or where there is no such column");
+    read_sums();  // of the table's own columns
     read_parts();
     read_keys(top_, "set",
               "Keys of the scenario, each with text that has columns, or arithmetic over "

@@ -144,6 +144,14 @@ struct Part {
     std::string otherwise;
 };
 
+// A column with the sum of another over rows that have the same text in a third: of all, without one.
+struct Sum {
+    std::string name;
+    std::string column;
+    std::string among;
+    RowTest rows;
+};
+
 struct Change {
     RowTest rows;
     std::vector<KeyTemplate> set;
@@ -181,8 +189,16 @@ struct Expectation {
     std::string quantity;
     RowTest rows;
     std::optional<Expression> published;
-    std::optional<Expression> simulated;
+    std::optional<Template> simulated;  // braces have a row's text before it is arithmetic
     Published as = Published::figure;
+
+    Expression simulated_of(const Columns& row) const {
+        try {
+            return Expression(simulated->text(row));
+        } catch (const ExpressionError& error) {
+            throw RowError{simulated->column(), "can't be computed: " + error.message};
+        }
+    }
 };
 
 struct Description {
@@ -192,6 +208,7 @@ struct Description {
     std::optional<Template> row;
     std::map<std::string, std::string> otherwise;
     std::vector<Part> parts;
+    std::vector<Sum> sums;
     std::vector<KeyTemplate> set;
     std::vector<Words> words;
     std::vector<Change> changes;

@@ -7,7 +7,6 @@
 #include "tools/verify/described_table.h"
 #include "tools/verify/fleets.h"
 #include "tools/verify/megatron_text.h"
-#include "tools/verify/reliability.h"
 #include "tools/verify/storage.h"
 #include "tools/verify/stores.h"
 
@@ -56,7 +55,6 @@ std::vector<VerifiedTable> verify_table(const CsvTable& table, const VerifyOptio
     if (table.name.starts_with("03")) return {verify_megatron_text(table, overrides)};
     if (auto stores = verify_stores(table, overrides)) return {std::move(*stores)};
     if (auto fleets = verify_fleets(table, overrides)) return {std::move(*fleets)};
-    if (auto reliability = verify_reliability(table)) return {std::move(*reliability)};
     return {};
 }
 
