@@ -63,6 +63,11 @@ Trial run_one(const TrialOptions& options, const ScenarioChanges& changes, unsig
     if (result.cancelled) throw Interrupted();
     for (const std::string& metric : options.metrics) {
         const MetricTable::Column* of_replicas = result.values.find(metric);
+        if (of_replicas == nullptr && options.lacking) {
+            trial.values.emplace_back();
+            trial.units.emplace_back();
+            continue;
+        }
         if (of_replicas == nullptr) {
             throw ScenarioError(
                 fmt::format("a variant of the scenario has no metric '{}'", metric));

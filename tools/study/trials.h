@@ -20,6 +20,7 @@ struct TrialOptions {
     std::int64_t replicas = 0;  // at most; 0: as many as the scenario says
     bool prices = false;        // of scenarios with [cost], what prices leave open too
     bool steps = false;         // what the modelled step is made of too
+    bool lacking = false;       // a metric that a variant lacks has no values, and is no error
     unsigned threads = 1;
     const std::atomic<bool>* cancelled = nullptr;
     // As trials finish, from any thread, one call at a time.

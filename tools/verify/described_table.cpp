@@ -253,6 +253,7 @@ void TableRuns::run_variants() {
     options.file = d_.file;
     options.metrics = metrics_;
     options.steps = true;
+    options.lacking = true;
     options.threads = std::max(1U, std::thread::hardware_concurrency());
     options.cancelled = &interrupted();
     if (options_.progress) {
@@ -348,7 +349,9 @@ void TableRuns::finish(const RowRun& row) {
             }
             if (const auto count = interruptions_of(trial, name)) return *count;
             const std::optional<double> memory = memory_of(trial, name);
-            return memory ? *memory : trial.summary(metric(name)).mean;
+            if (memory) return *memory;
+            if (trial.values[metric(name)].empty()) throw no_such_value(name);
+            return trial.summary(metric(name)).mean;
         };
         out.simulated = simulated.value([&](const std::string& name) {
             if (row.columns.has(name)) return row.columns.figure(name);
@@ -357,9 +360,9 @@ void TableRuns::finish(const RowRun& row) {
             }
             return value(*best, name);
         });
-        // A mean of replicas by itself has an interval.
-        const bool alone =
-            simulated.names().size() == 1 && simulated.names()[0] == simulated.text();
+        // A mean of replicas by itself has an interval, which a limit is not asked to be in.
+        const bool alone = e->as == Published::figure && simulated.names().size() == 1 &&
+                           simulated.names()[0] == simulated.text();
         if (alone && is_metric(simulated.text()) && !row.columns.has(simulated.text())) {
             const Summary summary = best->summary(metric(simulated.text()));
             const double half = summary.ci95.half_width();

@@ -59,16 +59,6 @@ Scenario with_store(std::int64_t clients, const std::string& cluster, const std:
         "storage row");
 }
 
-// 51: MLPerf Storage v2.0's checkpoints of Llama 3.
-Rows mlperf_checkpoint(Catalogue& catalogue, const Fields& f) {
-    std::string model = "llama3_" + f.text("model");
-    model.back() = 'b';
-    if (Catalogue::entry("model", model) == nullptr) return {};
-    const double bytes = checkpoint_bytes(catalogue, parameter_count(read_model(catalogue, model)));
-    const std::string unit = binary_unit(f.text("unit"));
-    return {{f.text("model"), unit, f.figure("checkpoint_size"), bytes / unit_size(unit)}};
-}
-
 // What a table says of a store's parts; 0: nothing.
 struct StoreParts {
     double servers = 0;
@@ -260,7 +250,6 @@ struct StoreFormat {
 };
 
 constexpr StoreFormat store_formats[] = {
-    {"51", "MLPerf Storage v2.0, checkpoint sizes", mlperf_checkpoint},
     {"52", "storage systems, bandwidth", bandwidth},
     {"53", "checkpoints, sizes and times", checkpoint_report},
 };

@@ -1,9 +1,9 @@
 #pragma once
-// Stores and checkpoints, tables 51 to 53: sizes of checkpoints, what systems reach whose parts are printed,
+// Stores and checkpoints, tables 52 and 53: sizes of checkpoints, what systems reach whose parts are printed,
 // and the time of a save over a known bandwidth.
 //
-// Sizes that MLPerf Storage and BLOOM's documentation print as GB and TB are read in powers of 1024: MLPerf's
-// code counts so (the head of table 50), and files are listed so. Papers count in powers of 1000.
+// Sizes that BLOOM's documentation prints as TB are read in powers of 1024, as files are listed. Papers count
+// in powers of 1000.
 
 #include <optional>
 

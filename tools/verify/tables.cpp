@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "tools/verify/described_table.h"
-#include "tools/verify/fleets.h"
 #include "tools/verify/megatron_text.h"
 #include "tools/verify/storage.h"
 #include "tools/verify/stores.h"
@@ -54,7 +53,6 @@ std::vector<VerifiedTable> verify_table(const CsvTable& table, const VerifyOptio
     if (table.name.starts_with("50")) return {verify_mlperf_storage(table, overrides)};
     if (table.name.starts_with("03")) return {verify_megatron_text(table, overrides)};
     if (auto stores = verify_stores(table, overrides)) return {std::move(*stores)};
-    if (auto fleets = verify_fleets(table, overrides)) return {std::move(*fleets)};
     return {};
 }
 
