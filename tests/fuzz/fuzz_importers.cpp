@@ -15,6 +15,8 @@ railyard::ImportOptions options_for(const std::vector<std::string>& files, bool 
     options.sequence_length = 4096;
     options.nodes = {"dgx_h100"};
     options.output = "mine.toml";
+    options.nic = "cx7_ndr400";
+    options.hosts = 4;
     options.node_days = 100;
     options.skip_bad = skip_bad;
     return options;

@@ -23,7 +23,7 @@ PARAMETERS = {"hf_qwen3_8b": 8.19, "hf_qwen3_235b": 235, "hf_deepseek_v3": 671, 
               "hf_gemma_7b": 8.54, "hf_gpt_oss_120b": 116.8, "hf_llama_checked": 8.03}
 
 # Cases that make parts of scenarios.
-PARTS = ("hf_", "tt_", "slurm_", "ev_", "jobs_", "mg_", "net_", "sonic_", "xid_", "node_")
+PARTS = ("hf_", "tt_", "slurm_", "ev_", "jobs_", "mg_", "net_", "sonic_", "xid_", "node_", "nic_")
 
 
 def run(railyard, arguments):
@@ -48,19 +48,19 @@ def problems(railyard, case, update):
         if not count or abs(float(count[1]) / 1e9 / PARAMETERS[case.stem] - 1) > 0.01:
             yield f"{case.stem}: {count and count[1]} parameters, expected {PARAMETERS[case.stem]}e9"
     if code == 0 and case.stem.startswith("table_"):
-        yield from cannot_be_verified(railyard, case.stem, out)
+        yield from cannot_be_verified(railyard, case.stem, written)
     if code == 0 and case.stem.startswith(PARTS):
         yield from cannot_be_included(railyard, case.stem, written or {"part.toml": out})
 
 
-def cannot_be_verified(railyard, name, table):
-    """A table of measurements must be one that 'verify' reads, each row of it."""
+def cannot_be_verified(railyard, name, written):
+    """A table of measurements must be one that 'verify' reads, each row of it, by the file beside it."""
     with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / "30_mine.csv"
-        path.write_text(table)
-        code, out, err = run(railyard, ["verify", str(path)])
-        rows = sum(line[:1].isalpha() for line in table.splitlines()) - 1
-        if code != 0 or not re.search(rf"nccl-tests.* {rows} +{rows} ", out):
+        for file, text in written.items():
+            (pathlib.Path(folder) / file).write_text(text)
+        code, out, err = run(railyard, ["verify", str(pathlib.Path(folder) / "mine.csv")])
+        rows = sum(not line.startswith("#") for line in written["mine.csv"].splitlines()) - 1
+        if code != 0 or rows < 1 or not re.search(rf" {rows} +{rows} ", out):
             yield f"{name}: can't be verified: {out}{err}"
 
 

@@ -36,7 +36,7 @@ const ImportKind& import_kind_named(const std::string& name) {
 void check_options(const ImportKind& kind, const po::variables_map& values) {
     const std::string heeded = fmt::format(" {} ", kind.options);
     for (const char* name : {"name", "sequence-length", "node", "node-days", "cause", "column",
-                             "skip-bad", "collective", "network"}) {
+                             "skip-bad", "collective", "network", "hosts", "nic"}) {
         if (values.count(name) == 0 || values[name].defaulted()) continue;
         if (heeded.find(fmt::format(" {} ", name)) != std::string::npos) continue;
         throw ScenarioError(fmt::format("--{} means nothing to import {}", name, kind.name));
@@ -60,6 +60,13 @@ ImportOptions options_of(const po::variables_map& values, std::vector<std::strin
     if (values.count("output")) options.output = values["output"].as<std::string>();
     if (values.count("sequence-length")) {
         options.sequence_length = values["sequence-length"].as<std::int64_t>();
+    }
+    if (values.count("nic")) options.nic = values["nic"].as<std::string>();
+    if (values.count("hosts")) {
+        options.hosts = values["hosts"].as<std::int64_t>();
+        if (*options.hosts < 1 || *options.hosts > 1'000'000) {
+            throw ScenarioError("--hosts: expected a number of nodes");
+        }
     }
     if (values.count("node-days")) {
         options.node_days = values["node-days"].as<double>();
@@ -94,6 +101,8 @@ int cmd_import(const std::vector<std::string>& arguments) {
         "collective", po::value<std::string>(), "Which collective a log of nccl-tests is of")(
         "network", po::value<std::string>(),
         "The NICs of each node that it ran over: 8x400G, or 8x400G roce")(
+        "nic", po::value<std::string>(), "Which NIC of the catalogue a benchmark is of")(
+        "hosts", po::value<std::int64_t>(), "How many nodes a benchmark ran on")(
         "skip-bad", "Count lines that are malformed instead of refusing the file");
     line.positional("what", -1);
     const auto values = line.parse(arguments);

@@ -11,18 +11,26 @@ namespace railyard {
 
 const std::vector<ImportKind>& import_kinds() {
     static const std::vector<ImportKind> kinds = {
+        {"dlio", "summary.json of DLIO or MLPerf Storage", "hosts node",
+         "a table of measurements (CSV, and TOML beside it) that verify reads", import_dlio},
+        {"elbencho", "elbencho's CSV (--csvfile)", "hosts node",
+         "a table of measurements (CSV, and TOML beside it) that verify reads", import_elbencho},
+        {"fio", "fio's JSON (--output-format=json)", "hosts node",
+         "a table of measurements (CSV, and TOML beside it) that verify reads", import_fio},
         {"huggingface", "config.json [model.safetensors.index.json]", "name sequence-length",
          "a model: [model.NAME] from its shape; the index of its weights checks the parameters",
          import_huggingface},
         {"ibnetdiscover", "ibnetdiscover's output [iblinkinfo's] [a --node-name-map]",
          "node skip-bad", "[fabric.compute] as it is cabled, with missing, slow and swapped cables",
          import_ibnetdiscover},
+        {"io500", "what io500 prints, or result_summary.txt", "hosts node",
+         "a table of measurements (CSV, and TOML beside it) that verify reads", import_io500},
         {"kueue", "'kubectl get workloads -A -o json'", "skip-bad", "[jobs] with its trace",
          import_kueue},
         {"megatron", "a script with Megatron-LM's arguments, or a log that has them", "",
          "a plan: [job.parallel] and [job.checkpoint]", import_megatron},
         {"nccl_tests", "what nccl-tests or rccl-tests prints", "collective network",
-         "a table of measurements (CSV) that verify reads as 30_NAME.csv", import_nccl_tests},
+         "a table of measurements (CSV, and TOML beside it) that verify reads", import_nccl_tests},
         {"nccl_topology", "NCCL_TOPO_DUMP_FILE's XML, or RCCL's", "node skip-bad",
          "[cluster] of a node as NCCL sees it, and which GPU has lost links", import_nccl_topology},
         {"nemo", "a configuration of NeMo, in YAML", "",
@@ -32,6 +40,8 @@ const std::vector<ImportKind>& import_kinds() {
          import_nvidia_smi_topo},
         {"pai", "pai_job_table.csv and pai_task_table.csv of Alibaba's PAI", "skip-bad",
          "[jobs] with its trace", import_pai},
+        {"perftest", "what ib_write_bw, ib_read_bw or ib_send_bw prints", "nic",
+         "[override.nic.NIC] with how much of its line rate a NIC reaches", import_perftest},
         {"philly", "cluster_job_log of Microsoft's Philly", "skip-bad", "[jobs] with its trace",
          import_philly},
         {"sacct", "'sacct -P' or 'sacct --json'", "skip-bad",
@@ -115,6 +125,12 @@ Imported import_files(const ImportKind& kind, const ImportOptions& options,
     diagnostics.raise_if_any();
     const std::string title =
         fmt::format("Imported by railyard import {} {}", kind.name, fmt::join(options.files, " "));
+    const bool in_place = std::filesystem::path(options.output).extension() == ".toml";
+    if (part.is_table() && in_place) {
+        throw ScenarioError(
+            fmt::format("{}: a table of measurements, which is no TOML", visible(options.output)),
+            "-o mine.csv: mine.toml then says what its columns are");
+    }
     if (!part.is_table()) check_part(part, title, diagnostics);
     return {part.text(title), part.files_beside()};
 }

@@ -17,12 +17,14 @@ struct ImportOptions {
     std::vector<std::string>
         nodes;           // what is which node of the catalogue: "dgx_h100", "h100=dgx_h100"
     std::string output;  // the file that the part goes to; empty: to nobody's knowledge
-    std::optional<double> node_days;   // that a history of failures watched
-    std::vector<std::string> causes;   // "gpu=xid|ecc": a cause, and the pattern of its reasons
-    std::vector<std::string> columns;  // "submit=creation_time": what a column is called
-    std::string collective;            // that a log of nccl-tests is of
-    std::string network;               // that it ran over: "8x400G"
-    bool skip_bad = false;             // malformed lines are counted, not refused
+    std::optional<double> node_days;    // that a history of failures watched
+    std::vector<std::string> causes;    // "gpu=xid|ecc": a cause, and the pattern of its reasons
+    std::vector<std::string> columns;   // "submit=creation_time": what a column is called
+    std::string collective;             // that a log of nccl-tests is of
+    std::string network;                // that it ran over: "8x400G"
+    std::string nic;                    // of the catalogue, that a benchmark is of
+    std::optional<std::int64_t> hosts;  // that a benchmark ran on
+    bool skip_bad = false;              // malformed lines are counted, not refused
 };
 
 // A file that an importer makes besides its part, with the part's name and an ending of its own.

@@ -17,8 +17,12 @@ class Importer {
     Diagnostics& diagnostics_;
 };
 
+void import_dlio(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
+void import_elbencho(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
+void import_fio(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_huggingface(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_ibnetdiscover(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
+void import_io500(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_kueue(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_megatron(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_nccl_tests(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
@@ -26,6 +30,7 @@ void import_nccl_topology(const ImportOptions& options, ImportedPart& part, Diag
 void import_nemo(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_nvidia_smi_topo(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_pai(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
+void import_perftest(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_philly(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_sacct(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_slurm(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);

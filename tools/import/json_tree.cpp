@@ -47,8 +47,9 @@ constexpr std::size_t depth_max = 100;
 // Builds the tree as the parser goes. A value stands where its key does.
 class TreeBuilder : public nlohmann::json::json_sax_t {
   public:
-    TreeBuilder(Document& document, const Cursor& cursor, Diagnostics& diagnostics)
-        : document_(document), cursor_(cursor), diagnostics_(diagnostics) {}
+    TreeBuilder(Document& document, const Cursor& cursor, Diagnostics& diagnostics,
+                RepeatedKeys repeated)
+        : document_(document), cursor_(cursor), diagnostics_(diagnostics), repeated_(repeated) {}
 
     bool null() override { return add(Value::Kind::other, {}, 0, 0); }
     bool boolean(bool v) override { return add(Value::Kind::boolean, {}, v ? 1 : 0, 0); }
@@ -71,7 +72,7 @@ class TreeBuilder : public nlohmann::json::json_sax_t {
     bool key(string_t& name) override {
         key_ = name;
         key_at_ = {cursor_.line, std::max(1, cursor_.column - static_cast<int>(name.size()) - 2)};
-        if (open_.back()->find(name) != nullptr) {
+        if (repeated_ == RepeatedKeys::refused && open_.back()->find(name) != nullptr) {
             diagnostics_.error(document_.name, key_at_, name, "is there twice");
             return false;
         }
@@ -124,6 +125,7 @@ class TreeBuilder : public nlohmann::json::json_sax_t {
     Document& document_;
     const Cursor& cursor_;
     Diagnostics& diagnostics_;
+    RepeatedKeys repeated_;
     std::string key_;
     Position key_at_;
     std::vector<Value*> open_;  // each in the one before; only the last grows
@@ -131,11 +133,12 @@ class TreeBuilder : public nlohmann::json::json_sax_t {
 
 }  // namespace
 
-Document parse_json(std::string_view text, std::string name, Diagnostics& diagnostics) {
+Document parse_json(std::string_view text, std::string name, Diagnostics& diagnostics,
+                    RepeatedKeys repeated) {
     Document out;
     out.name = std::move(name);
     Cursor cursor;
-    TreeBuilder builder(out, cursor, diagnostics);
+    TreeBuilder builder(out, cursor, diagnostics, repeated);
     nlohmann::json::sax_parse(CountingIterator(text.data(), cursor),
                               CountingIterator(text.data() + text.size(), cursor), &builder);
     return out;

@@ -15,6 +15,40 @@ namespace railyard {
 
 namespace {
 
+constexpr const char* nccl_description = R"(title = "nccl-tests"
+
+[table]
+row = "{id} {op} {bytes} B"
+
+[table.otherwise]
+network = "not said"
+
+[table.nccl_tests]
+device = "{device}"
+network = "{network}"
+collective = "{op}"
+algorithm = "{algo}"
+nodes = "{nodes}"
+gpus = "{gpus}"
+bytes = "{bytes}"
+
+[[table.when]]
+if = "time_oop_us <= 0"
+skip = true
+
+[[table.expect]]
+quantity = "us, below 1 MiB"
+if = "bytes < 2^20"
+published = "time_oop_us"
+simulated = "1e6 * time"
+
+[[table.expect]]
+quantity = "us, from 1 MiB"
+if = "bytes >= 2^20"
+published = "time_oop_us"
+simulated = "1e6 * time"
+)";
+
 struct NcclRow {
     int line = 0;
     std::string bytes;
@@ -218,7 +252,8 @@ void NcclTests::run() {
     diagnostics_.raise_if_any();
     part_.note(
         "GB/s are 1e9 bytes/s, out of place and in place; a size is what its collective calls so.");
-    part_.note("'railyard verify' takes it as a table of nccl-tests when its name begins with 30.");
+    part_.note(
+        "With -o mine.csv, mine.toml says what the columns are, for 'railyard verify mine.csv'.");
     part_.left_out("algorithm and protocol (NCCL_DEBUG=INFO, TUNING), other traffic, channels");
     if (hosts_.size() > 1 && options_.network.empty())
         part_.left_out("NICs of the nodes: --network 8x400G");
@@ -226,6 +261,7 @@ void NcclTests::run() {
         "id,device,nodes,gpus,op,algo,network,nccl,bytes,time_oop_us,busbw_oop_GBps,time_ip_us,"
         "busbw_ip_GBps,busbw_over_formula,flag,source");
     add_rows();
+    part_.beside(".toml", nccl_description);
 }
 
 }  // namespace

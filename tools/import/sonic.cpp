@@ -60,7 +60,17 @@ void Sonic::take(const std::string& table, const std::string& key, const Value& 
 
 // {"PORT": {"Ethernet0": {...}}} or {"PORT|Ethernet0": {...}}.
 void Sonic::read() {
-    const Document document = parse_json(read_file(file_), file_, diagnostics_);
+    const std::string text = read_file(file_);
+    const std::size_t first = text.find_first_not_of(" \t\r\n");
+    if (first != std::string::npos && (text[first] == '<' || text[first] == '#')) {
+        const bool graph = text[first] == '<';
+        return diagnostics_.error(
+            file_, {}, "",
+            graph ? "a minigraph: one switch's cables and sessions, not its buffers"
+                  : "a table of headroom by speed and cable, not what a switch has set",
+            "give the switch's /etc/sonic/config_db.json");
+    }
+    const Document document = parse_json(text, file_, diagnostics_);
     if (!diagnostics_.ok()) return;
     for (const auto& [name, value] : document.root.members) {
         if (value.kind != Value::Kind::table) continue;

@@ -1,0 +1,342 @@
+// What benchmarks of stores leave behind: fio's JSON, IO500's output, summaries of DLIO and MLPerf Storage,
+// elbencho's CSV. Their MB and GB are powers of 1024, but for fio's bytes.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "tools/import/json_tree.h"
+#include "tools/import/store_table.h"
+#include "tools/import/text_file.h"
+
+namespace railyard {
+
+namespace {
+
+constexpr double bytes_of_kib = 1024;
+constexpr double bytes_of_mib = bytes_of_kib * 1024;
+constexpr double bytes_of_gib = bytes_of_mib * 1024;
+// Below so many bytes an access tells of operations, not of a rate of bytes.
+constexpr double streaming_access = 256 * bytes_of_kib;
+
+double stated_number(const Value& table, const char* key) {
+    const Value* found = table.kind == Value::Kind::table ? table.find(key) : nullptr;
+    return found != nullptr ? found->real : 0;
+}
+
+std::string stated_text(const Value& table, const char* key) {
+    const Value* found = table.kind == Value::Kind::table ? table.find(key) : nullptr;
+    return found != nullptr ? found->text : std::string();
+}
+
+const Value* stated_list(const Value& table, const char* key) {
+    const Value* found = table.find(key);
+    return found != nullptr && found->kind == Value::Kind::array ? found : nullptr;
+}
+
+class Fio : private StoreTable {
+  public:
+    Fio(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics)
+        : StoreTable("fio", options, part, diagnostics) {}
+    void run();
+
+  private:
+    void read_job(const Value& job, bool from_client);
+    void add_rate(const Value& job, const char* direction, StoreOperation operation);
+
+    std::int64_t hosts_ = 1;
+};
+
+void Fio::add_rate(const Value& job, const char* direction, StoreOperation operation) {
+    const Value* rate = job.find(direction);
+    if (rate == nullptr || rate->kind != Value::Kind::table) return;
+    const double exact = stated_number(*rate, "bw_bytes");
+    const double bytes_per_s = exact > 0 ? exact : stated_number(*rate, "bw") * bytes_of_kib;
+    const double iops = stated_number(*rate, "iops");
+    if (bytes_per_s <= 0) return;
+    const std::string name = stated_text(job, "jobname");
+    const double access = iops > 0 ? bytes_per_s / iops : 0;
+    if (access < streaming_access) {
+        return pass_over(fmt::format("{}, line {}", name, rate->at.line),
+                         fmt::format("{}s of {:.0f} KiB: operations, not bytes, are its limit",
+                                     direction, access / bytes_of_kib));
+    }
+    add({.id = name,
+         .operation = operation,
+         .hosts = hosts_,
+         .bytes_per_s = bytes_per_s,
+         .source = fmt::format("{}:{}", file_, rate->at.line)});
+}
+
+void Fio::read_job(const Value& job, bool from_client) {
+    if (job.kind != Value::Kind::table || job.find("jobname") == nullptr) {
+        return error(job.at, "jobs", "expected a job with a jobname");
+    }
+    if (stated_number(job, "error") != 0) {
+        return error(job.at, stated_text(job, "jobname"),
+                     fmt::format("ended with error {}", stated_number(job, "error")));
+    }
+    // Of clients their sum, which comes with them, is the rate of all.
+    if (from_client && stated_text(job, "jobname") != "All clients") return;
+    add_rate(job, "read", StoreOperation::read);
+    add_rate(job, "write", StoreOperation::write);
+}
+
+void Fio::run() {
+    const std::string text = read_file(file_);
+    // Warnings and progress come before the object; its lines keep their numbers.
+    const std::size_t begin = std::min(text.starts_with('{')           ? 0
+                                       : text.find("\n{") == text.npos ? text.npos
+                                                                       : text.find("\n{") + 1,
+                                       text.size());
+    const auto lines = static_cast<std::size_t>(
+        std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(begin), '\n'));
+    const Document document =
+        parse_json(std::string(lines, '\n') + text.substr(begin), file_, diagnostics_,
+                   RepeatedKeys::kept);  // fio 2 writes percentiles that it has not as "0.00"
+    diagnostics_.raise_if_any();
+    const Value* clients = stated_list(document.root, "client_stats");
+    const Value* jobs = clients != nullptr ? clients : stated_list(document.root, "jobs");
+    const bool is_fio = document.root.find("fio version") != nullptr;
+    if (jobs == nullptr || !is_fio) {
+        error({}, "", "is not fio's JSON: no 'fio version' and 'jobs'",
+              "fio --output-format=json --output=mine.json");
+        diagnostics_.raise_if_any();
+    }
+    std::set<std::string> names;
+    for (const Value& job : jobs->items) {
+        const std::string client = stated_text(job, "hostname");
+        if (!client.empty()) names.insert(client);
+    }
+    hosts_ = hosts(std::max<std::int64_t>(1, static_cast<std::int64_t>(names.size())));
+    for (const Value& job : jobs->items)
+        read_job(job, clients != nullptr && jobs->items.size() > 1);
+    finish(names.empty() && !options_.hosts ? "how many nodes ran it: one is taken (--hosts)" : "");
+}
+
+class Io500 : private StoreTable {
+  public:
+    Io500(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics)
+        : StoreTable("io500", options, part, diagnostics) {}
+    void run();
+
+  private:
+    void read_result(const FileLine& line);
+
+    std::int64_t hosts_ = 0;
+    std::int64_t results_ = 0;
+};
+
+// "[RESULT]       ior-easy-write        0.186620 GiB/s  : time 0.027 seconds [INVALID]"
+void Io500::read_result(const FileLine& line) {
+    const std::vector<std::string> words = split_text(line.text, ' ');
+    const auto at = std::find(words.begin(), words.end(), "[RESULT]");
+    const auto size = static_cast<std::size_t>(words.end() - at);
+    const auto value = size > 3 ? real_value(at[2]) : std::nullopt;
+    const bool bandwidth = size > 3 && (at[3] == "GiB/s" || at[3] == "GB/s");
+    if (!value || *value < 0 || (!bandwidth && at[3] != "kIOPS")) {
+        return error({line.number, 1}, "", "expected [RESULT] PHASE NUMBER GiB/s or kIOPS",
+                     "cut off?");
+    }
+    ++results_;
+    const std::string& phase = at[1];
+    const std::string place = fmt::format("{} (line {})", phase, line.number);
+    if (line.text.find("[INVALID]") != std::string::npos) {
+        return pass_over(place, "io500 says that it is invalid");
+    }
+    if (!bandwidth) return pass_over(place, fmt::format("{} kIOPS of metadata", *value));
+    if (!phase.starts_with("ior-easy")) {
+        return pass_over(place,
+                         "records of 47008 bytes in one file: not how checkpoints are written");
+    }
+    add({.id = phase,
+         .operation = phase.ends_with("write") ? StoreOperation::write : StoreOperation::read,
+         .hosts = hosts_,
+         .bytes_per_s = *value * bytes_of_gib,
+         .source = fmt::format("{}:{}", file_, line.number)});
+}
+
+void Io500::run() {
+    const std::vector<FileLine> lines = read_lines(file_, diagnostics_);
+    diagnostics_.raise_if_any();
+    const auto is_result = [](const FileLine& line) {
+        return line.text.find("[RESULT]") != std::string::npos;
+    };
+    if (std::ranges::none_of(lines, is_result)) {
+        error({}, "", "has no [RESULT] of io500", "what io500 prints, or result_summary.txt");
+        diagnostics_.raise_if_any();
+    }
+    hosts_ = hosts(0);
+    diagnostics_.raise_if_any();
+    for (const FileLine& line : lines) {
+        if (is_result(line)) read_result(line);
+        if (line.text.find("[SCORE") != std::string::npos &&
+            line.text.find("INVALID") != std::string::npos) {
+            diagnostics_.warning(file_, {line.number, 1}, "SCORE",
+                                 "io500 says that the run is invalid, as of one that is too short",
+                                 "phases of 300 s or more tell of the store, not of caches");
+        }
+        if (diagnostics_.errors().size() > 20) break;
+    }
+    finish("processes, stripes, and whether reads came from caches");
+}
+
+class Dlio : private StoreTable {
+  public:
+    Dlio(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics)
+        : StoreTable("dlio", options, part, diagnostics) {}
+    void run();
+
+  private:
+    void add_rate(const Value& metric, const char* key, const char* id, StoreOperation operation,
+                  double unit, bool at_least);
+    std::int64_t hosts_ = 0;
+};
+
+void Dlio::add_rate(const Value& metric, const char* key, const char* id, StoreOperation operation,
+                    double unit, bool at_least) {
+    const Value* found = metric.find(key);
+    if (found == nullptr) return;
+    add({.id = id,
+         .operation = operation,
+         .hosts = hosts_,
+         .bytes_per_s = found->real * unit,
+         .at_least = at_least,
+         .source = fmt::format("{}:{}", file_, found->at.line)});
+}
+
+void Dlio::run() {
+    const std::string text = read_file(file_);
+    if (text.starts_with(std::string("\0\5\x16\7", 4))) {
+        error({}, "", "is what macOS keeps beside a file ('._summary.json')",
+              "give summary.json itself");
+        diagnostics_.raise_if_any();
+    }
+    const Document document = parse_json(text, file_, diagnostics_);
+    diagnostics_.raise_if_any();
+    const Value* metric = document.root.find("metric");
+    if (metric == nullptr || metric->kind != Value::Kind::table) {
+        error({}, "metric", "is not a summary of DLIO: it has no 'metric'",
+              "summary.json of a run");
+        diagnostics_.raise_if_any();
+    }
+    hosts_ = hosts(
+        static_cast<std::int64_t>(std::clamp(stated_number(document.root, "num_hosts"), 0.0, 1e6)));
+    diagnostics_.raise_if_any();
+    const Value* caching = stated_list(document.root, "potential_caching");
+    const bool cached =
+        caching != nullptr && std::ranges::any_of(caching->items, [](const Value& v) {
+            return v.real > 0 || v.integer > 0;
+        });
+    const double utilisation = stated_number(*metric, "train_au_mean_percentage");
+    if (cached) {
+        pass_over("training's reads",
+                  "potential_caching: the host's memory may have held the data");
+    } else {
+        // What a loader reads is what its accelerators ask for, as long as they seldom wait.
+        add_rate(*metric, "train_io_mean_MB_per_second", "training's reads", StoreOperation::read,
+                 bytes_of_mib, utilisation > 0);
+    }
+    add_rate(*metric, "save_checkpoint_io_mean_GB_per_second", "saves", StoreOperation::write,
+             bytes_of_gib, false);
+    add_rate(*metric, "load_checkpoint_io_mean_GB_per_second", "loads", StoreOperation::read,
+             bytes_of_gib, false);
+    if (utilisation > 0) {
+        part_.note(fmt::format("{} accelerators were {:.2f} % busy; MB are 2^20 bytes there.",
+                               stated_number(document.root, "num_accelerators"), utilisation));
+    }
+    finish("which workload it was, and how it reads");
+}
+
+class Elbencho : private StoreTable {
+  public:
+    Elbencho(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics)
+        : StoreTable("elbencho", options, part, diagnostics) {}
+    void run();
+
+  private:
+    void read_row(const std::map<std::string, std::string>& row, int line);
+};
+
+// Stragglers decide how long a checkpoint takes: what all had done when the last ended.
+void Elbencho::read_row(const std::map<std::string, std::string>& row, int line) {
+    const auto of = [&](const char* column) {
+        const auto found = row.find(column);
+        return found == row.end() ? std::string() : found->second;
+    };
+    const std::string operation = of("operation");
+    const std::string name = fmt::format("{} {} ({})", of("label"), operation, of("ISO date"));
+    const std::string place = fmt::format("{}, line {}", operation, line);
+    const auto rate = real_value(of("MiB/s [last]"));
+    if (operation != "READ" && operation != "WRITE") return pass_over(place, "no bytes move");
+    if (!rate || *rate < 0) {
+        return error({line, 1}, "MiB/s [last]",
+                     fmt::format("expected a number, found '{}'", visible(of("MiB/s [last]"))));
+    }
+    const auto mixed = real_value(of("rwmix read MiB/s [last]"));
+    if (mixed && *mixed > 0) return pass_over(place, "reads and writes at once");
+    const auto iops = real_value(of("IOPS [last]"));
+    if (iops && *iops > 0 && *rate * bytes_of_mib / *iops < streaming_access) {
+        return pass_over(place, "small accesses: operations, not bytes, are its limit");
+    }
+    add({.id = std::string(trimmed(name)),
+         .operation = operation == "READ" ? StoreOperation::read : StoreOperation::write,
+         .hosts = hosts(whole_value(of("hosts")).value_or(0)),
+         .bytes_per_s = *rate * bytes_of_mib,
+         .source = fmt::format("{}:{}", file_, line)});
+}
+
+void Elbencho::run() {
+    std::vector<std::string> header;
+    for (const FileLine& line : read_lines(file_, diagnostics_)) {
+        if (trimmed(line.text).empty()) continue;
+        const std::vector<std::string> fields = split_text(line.text, ',');
+        // Each run that appends to the file repeats the header.
+        if (fields.front() == "ISO date") {
+            header = fields;
+            if (std::ranges::find(header, "MiB/s [last]") == header.end()) {
+                error({line.number, 1}, "MiB/s [last]", "no such column: is it elbencho's CSV?");
+            }
+            continue;
+        }
+        if (header.empty()) {
+            error({line.number, 1}, "", "expected elbencho's header, 'ISO date,label,...'",
+                  "elbencho --csvfile mine.csv");
+            break;
+        }
+        // The command comes last, with commas of its own.
+        if (fields.size() < header.size()) {
+            error({line.number, 1}, "",
+                  fmt::format("{} fields where the header has {}: cut off?", fields.size(),
+                              header.size()));
+            continue;
+        }
+        std::map<std::string, std::string> row;
+        for (std::size_t i = 0; i < header.size(); ++i) row[header[i]] = fields[i];
+        read_row(row, line.number);
+        if (diagnostics_.errors().size() > 20) break;
+    }
+    finish("caches of the hosts");
+}
+
+}  // namespace
+
+void import_fio(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics) {
+    Fio(options, part, diagnostics).run();
+}
+
+void import_io500(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics) {
+    Io500(options, part, diagnostics).run();
+}
+
+void import_dlio(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics) {
+    Dlio(options, part, diagnostics).run();
+}
+
+void import_elbencho(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics) {
+    Elbencho(options, part, diagnostics).run();
+}
+
+}  // namespace railyard
