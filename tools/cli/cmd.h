@@ -30,6 +30,7 @@ int cmd_breakeven(const std::vector<std::string>& arguments);
 int cmd_export(const std::vector<std::string>& arguments);
 int cmd_import(const std::vector<std::string>& arguments);
 int cmd_design(const std::vector<std::string>& arguments);
+int cmd_calibrate(const std::vector<std::string>& arguments);
 int cmd_calc(const std::vector<std::string>& arguments);
 
 }  // namespace railyard

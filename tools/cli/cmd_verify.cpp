@@ -6,7 +6,6 @@
 #include <cmath>
 #include <filesystem>
 #include <set>
-#include <utility>
 
 #include "sim/error.h"
 #include "tools/cli/cmd.h"
@@ -14,16 +13,12 @@
 #include "tools/cli/terminal.h"
 #include "tools/cli/verified_report.h"
 #include "tools/program/installation.h"
+#include "tools/verify/table_files.h"
 #include "tools/verify/tables.h"
 
 namespace railyard {
 
 namespace {
-
-struct TableFiles {
-    std::string csv;
-    std::string description;  // TOML; empty: the one that the table comes with
-};
 
 std::vector<TableFiles> shipped_tables() {
     std::vector<TableFiles> out;
@@ -32,39 +27,6 @@ std::vector<TableFiles> shipped_tables() {
         if (entry.path().extension() == ".csv") out.push_back({entry.path().string(), {}});
     }
     std::ranges::sort(out, {}, &TableFiles::csv);
-    return out;
-}
-
-// A description is of the table that follows it, or of the one with its name beside it.
-std::vector<TableFiles> named_tables(const std::vector<std::string>& arguments) {
-    std::vector<TableFiles> out;
-    std::string description;
-    const auto of_its_name = [&] {
-        if (description.empty()) return;
-        out.push_back({std::filesystem::path(description).replace_extension(".csv").string(),
-                       std::exchange(description, {})});
-    };
-    for (const std::string& path : arguments) {
-        if (path.ends_with(".toml")) {
-            of_its_name();
-            description = path;
-        } else {
-            out.push_back({path, std::exchange(description, {})});
-        }
-    }
-    of_its_name();
-    return out;
-}
-
-struct NamedTable {
-    CsvTable csv;
-    std::string description;
-};
-
-// All of them, before the first is run: what can't be read is said at once.
-std::vector<NamedTable> read_all(const std::vector<TableFiles>& paths) {
-    std::vector<NamedTable> out;
-    for (const auto& [csv, description] : paths) out.push_back({read_csv_table(csv), description});
     return out;
 }
 
@@ -134,7 +96,7 @@ int cmd_verify(const std::vector<std::string>& arguments) {
 
     std::vector<VerifiedTable> tables;
     const std::size_t done =
-        verify_all(read_all(paths), {{}, settings_of(*values), overrides}, named, tables);
+        verify_all(read_tables(paths), {{}, settings_of(*values), overrides}, named, tables);
     std::size_t outside = 0;
     for (const VerifiedTable& table : tables) outside += table.outside().size();
     const int code = done < paths.size() ? exit_interrupted : outside > 0 ? exit_limit : exit_ok;

@@ -48,6 +48,7 @@ constexpr Verb verbs[] = {
     {"import", cmd_import, "what others' files say, as a part of a scenario"},
     {"jobs", cmd_jobs, "a trace of many jobs on a cluster: who waits how long"},
     {"verify", cmd_verify, "published measurements beside what the program says"},
+    {"calibrate", cmd_calibrate, "numbers of the models fitted to your own measurements"},
     {"explain", cmd_explain, "why goodput is not 100 %: what each cause of loss takes"},
     {"sensitivity", cmd_sensitivity, "which inputs decide the answer, and which keys do nothing"},
     {"breakeven", cmd_breakeven, "at what value of a key the better of two designs is the worse"},

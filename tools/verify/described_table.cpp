@@ -112,6 +112,10 @@ class TableRuns {
     void finish(const RowRun& row);
     void add_step(const RowRun& row, const Trial& trial, VerifiedRow& out) const;
     const Template* source_of(const RowRun& row, const std::string& key) const;
+    double published(const Expectation& e, const Columns& columns) const;
+    bool measured(const Expectation& e, const Columns& columns) const;
+    VerifiedRow expected(const RowRun& run, const Expectation& e) const;
+    void note_estimates(const std::vector<Estimate>& read) const;
     void refuse(const RowRun& row, const std::string& column, const std::string& why);
     void refuse(const RowRun& row, const Trial& impossible);
     ScenarioError no_such_value(const std::string& name) const;
@@ -149,7 +153,7 @@ void TableRuns::add(std::size_t number) {
     // Neither run nor complained of: nobody holds these rows to anything.
     if (run.expected.empty() || std::ranges::any_of(changes, &Change::skip)) return;
     for (const Expected& e : run.expected) {
-        value_of(*e.of->published, [&](const auto& name) { return columns.figure(name); });
+        if (measured(*e.of, columns)) published(*e.of, columns);
     }
     run.name = d_.row->text(columns);
     if (!d_.nccl_tests.empty()) return add_collective(run);
@@ -198,19 +202,22 @@ void TableRuns::add_sums(Columns& columns, std::size_t number) const {
 
 std::size_t TableRuns::variant(std::vector<std::string> settings, bool must_run) {
     const auto [found, added] = by_settings_.try_emplace({settings, must_run}, variants_.size());
-    if (added) variants_.push_back({.settings = std::move(settings), .must_run = must_run});
+    if (added) {
+        variants_.push_back({.settings = std::move(settings),
+                             .perturbations = options_.perturbations,
+                             .must_run = must_run});
+    }
     return found->second;
 }
 
 void TableRuns::add_collective(const RowRun& run) {
-    if (!collectives_) collectives_.emplace(options_.overrides);
+    if (!collectives_) collectives_.emplace(options_.overrides, options_.perturbations);
     const std::map<std::string, double> figures = collectives_->figures(
         [&](const char* name) { return d_.nccl_tests.at(name).text(run.columns); },
         [&](const char* name) { return d_.nccl_tests.at(name).column(); });
     for (const auto& [e, simulated] : run.expected) {
-        VerifiedRow out{run.name, e->quantity};
-        out.as = e->as;
-        out.published = e->published->value([&](const auto& n) { return run.columns.figure(n); });
+        VerifiedRow out = expected(run, *e);
+        out.model_error = figures.at("model_error");
         out.simulated = simulated.value([&](const std::string& name) {
             const auto found = figures.find(name);
             if (found != figures.end()) return found->second;
@@ -218,6 +225,43 @@ void TableRuns::add_collective(const RowRun& run) {
             return run.columns.figure(name);
         });
         out_.expressed.push_back(std::move(out));
+    }
+    note_estimates(collectives_->estimates());
+}
+
+// Without a figure in any of the columns that it is made of, where that may be.
+bool TableRuns::measured(const Expectation& e, const Columns& columns) const {
+    if (!options_.unmeasured) return true;
+    return std::ranges::none_of(e.published->names(), [&](const std::string& name) {
+        return columns.text(name).empty() || columns.text(name) == "-";
+    });
+}
+
+double TableRuns::published(const Expectation& e, const Columns& columns) const {
+    return value_of(*e.published, [&](const auto& name) { return columns.figure(name); });
+}
+
+// What a row is held to, before anything is simulated.
+VerifiedRow TableRuns::expected(const RowRun& run, const Expectation& e) const {
+    VerifiedRow out{run.name, e.quantity};
+    out.as = e.as;
+    out.measured = measured(e, run.columns);
+    if (out.measured) out.published = published(e, run.columns);
+    const std::vector<std::string>& names = e.published->names();
+    const auto found = std::ranges::find(table_.columns, names.empty() ? std::string() : names[0]);
+    const bool own = found != table_.columns.end();
+    const auto column = static_cast<std::size_t>(found - table_.columns.begin());
+    out.at = table_.places[run.row][own ? column : 0];
+    return out;
+}
+
+void TableRuns::note_estimates(const std::vector<Estimate>& read) const {
+    if (options_.estimates == nullptr) return;
+    for (const Estimate& each : read) {
+        const auto at =
+            std::ranges::lower_bound(*options_.estimates, each.path, {}, &Estimate::path);
+        const bool known = at != options_.estimates->end() && at->path == each.path;
+        if (!known) options_.estimates->insert(at, each);
     }
 }
 
@@ -236,6 +280,14 @@ void TableRuns::add_variants(RowRun& run, std::vector<std::string> chosen, std::
 
 void TableRuns::run_variants() {
     if (variants_.empty()) return;
+    if (options_.estimates != nullptr) {
+        for (const ScenarioChanges& variant : variants_) {
+            try {
+                note_estimates(load_scenario(d_.text, d_.file, variant).estimates);
+            } catch (const ScenarioError&) {  // said of its row when it is run
+            }
+        }
+    }
     std::set<std::string> names;
     if (!d_.open.empty()) names.insert("step_time");
     for (const RowRun& row : rows_) {
@@ -254,7 +306,8 @@ void TableRuns::run_variants() {
     options.metrics = metrics_;
     options.steps = true;
     options.lacking = true;
-    options.threads = std::max(1U, std::thread::hardware_concurrency());
+    options.threads =
+        options_.threads > 0 ? options_.threads : std::max(1U, std::thread::hardware_concurrency());
     options.cancelled = &interrupted();
     if (options_.progress) {
         options.progress = [this](std::int64_t done, std::int64_t total) {
@@ -338,11 +391,10 @@ void TableRuns::finish(const RowRun& row) {
     }
     if (best == nullptr) return refuse(row, *trials_[row.variants[0]]);
     for (const auto& [e, simulated] : row.expected) {
-        VerifiedRow out;
-        out.row = row.name;
-        out.quantity = e->quantity;
-        out.as = e->as;
-        out.published = e->published->value([&](const auto& n) { return row.columns.figure(n); });
+        VerifiedRow out = expected(row, *e);
+        const std::vector<std::string>& read = simulated.names();
+        const bool of_a_step = std::ranges::find(read, "step_time") != read.end();
+        if (best->step && of_a_step) out.model_error = best->step->error.nine_tenths;
         const auto value = [&](const Trial& trial, const std::string& name) {
             if (const auto figure = step_figure(name); figure && trial.step) {
                 return (*trial.step).*figure;

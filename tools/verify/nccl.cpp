@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "models/collective/collective.h"
+#include "models/training/model_error.h"
 #include "tools/language/names.h"
 #include "tools/program/csv_table.h"
 #include "tools/program/pattern.h"
@@ -167,9 +168,13 @@ std::map<std::string, double> NcclTests::figures(const Texts& text, const Texts&
     }
     const double time = collective_cost(c, *collective, run.bytes, *choice)->seconds;
     own_.diagnostics.raise_if_any();
+    constexpr double small = 1048576;
+    const std::string kind_of_error = fmt::format(
+        "collective_{}{}", c.domains > 1 ? "between" : "inside", run.bytes < small ? "_small" : "");
     return {{"time", time},
             {"busbw", run.bytes * bus_factor(*collective, run.gpus) / time},
-            {"framework_launch", read_framework_launch(own_.catalogue)}};
+            {"framework_launch", read_framework_launch(own_.catalogue)},
+            {"model_error", read_model_error(own_.catalogue, kind_of_error).nine_tenths}};
 }
 
 }  // namespace railyard

@@ -14,11 +14,14 @@ class NcclTests {
     using Texts = std::function<std::string(const char* name)>;
 
     // `overrides` as a scenario's [override] table, or nullptr.
-    explicit NcclTests(const Value* overrides) : own_(ValueChoice::corrected, overrides) {}
+    explicit NcclTests(const Value* overrides, Perturbations perturbations = {})
+        : own_(ValueChoice::corrected, overrides, "catalogue", std::move(perturbations)) {}
+
+    const std::vector<Estimate>& estimates() const { return own_.reader.estimates(); }
 
     // `text` has a run's device, network, collective, algorithm, nodes, gpus and bytes, `column` where each
-    // is from. Returns time in seconds, busbw in bytes/s, and framework_launch, the seconds that a call
-    // through PyTorch adds. Throws RowError.
+    // is from. Returns time in seconds, busbw in bytes/s, framework_launch, the seconds that a call through
+    // PyTorch adds, and model_error, the share that nine in ten such times are within. Throws RowError.
     std::map<std::string, double> figures(const Texts& text, const Texts& column);
 
   private:

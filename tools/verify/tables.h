@@ -22,6 +22,10 @@ struct VerifiedRow {
     double published = 0;
     double simulated = 0;
     Published as = Published::figure;
+    Position at = {};      // of what is published, in the table; described tables say it
+    bool measured = true;  // false: nothing is published, and that was to be
+    double model_error =
+        0;  // the share that nine in ten such figures are within; 0: nothing is known
     std::optional<Interval> ci95 = {};  // of what is simulated, where that is a sample's mean
     // 0 on the right side of a limit; of a published 0, all of what is simulated.
     std::string software = {};  // the stack that ran it, where one did
@@ -68,6 +72,12 @@ struct VerifyOptions {
     std::string description;            // the table's, TOML; empty: the one that it comes with
     std::vector<std::string> settings;  // "override.gpu.h100_sxm.hbm_efficiency=0.8"
     const Value* overrides = nullptr;   // the same, as a scenario's [override] table
+    // Of described tables: numbers scaled in all rows; where to add the estimates that rows read; whether rows
+    // without a published figure are simulated, too.
+    Perturbations perturbations = {};
+    std::vector<Estimate>* estimates = nullptr;
+    bool unmeasured = false;
+    unsigned threads = 0;  // 0: as many as there are cores; described tables only
     std::function<void(double share)> progress =
         {};  // how much of the table is done, from any thread
 };

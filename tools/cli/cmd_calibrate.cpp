@@ -1,0 +1,449 @@
+// railyard calibrate: numbers of the models fitted to the user's own measurements.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <thread>
+
+#include "sim/error.h"
+#include "tools/cli/calibration_overlay.h"
+#include "tools/cli/cmd.h"
+#include "tools/cli/metric_text.h"
+#include "tools/cli/study_arguments.h"
+#include "tools/cli/terminal.h"
+#include "tools/program/output_file.h"
+#include "tools/study/deciding_metric.h"
+#include "tools/verify/measurements.h"
+
+namespace railyard {
+
+namespace {
+
+constexpr double ninety = 1.6448536269514722;  // standard deviations, either way, of 90 %
+
+struct CalibrateArguments {
+    StudyArguments study;
+    std::string scenario;
+    std::vector<TableFiles> tables;
+    std::string output;
+    std::string metric;
+    bool next = false;
+    bool rows = false;
+
+    std::vector<std::string> inputs() const {
+        std::vector<std::string> out = {scenario};
+        for (const TableFiles& table : tables) {
+            out.push_back(table.csv);
+            if (!table.description.empty()) out.push_back(table.description);
+        }
+        return out;
+    }
+};
+
+std::optional<CalibrateArguments> parse_calibrate(const std::vector<std::string>& arguments) {
+    CommandLine line(
+        "railyard calibrate SCENARIO.toml [[TABLE.toml] TABLE.csv...] -o MINE.toml",
+        "Fits the catalogue's numbers that measurements tell of to them, from the ranges that the\n"
+        "numbers have. A table and its description are those of 'railyard verify'. Writes an\n"
+        "[override] for scenarios to include.");
+    line.positional("what", -1);
+    line.add()("output,o", po::value<std::string>()->default_value(""),
+               "The file to write; without it, nothing is written");
+    line.add()("what-next",
+               "Which rows without a measured value would, once measured, leave the least doubt\n"
+               "about the scenario's answer");
+    line.add()("metric", po::value<std::string>()->default_value(""),
+               "The answer: a metric of run --json; without it what decides in compare");
+    line.add()("rows", "Print every measurement, not only those that are furthest off");
+    line.add_settings();
+    line.add()("replicas", po::value<std::string>(), "Number of replicas of the scenario");
+    line.add()(
+        "jobs,j",
+        po::value<std::int64_t>()->default_value(std::max(1U, std::thread::hardware_concurrency())),
+        "Threads; the result does not depend on it");
+    const auto values = line.parse(arguments);
+    if (!values) return std::nullopt;
+    std::vector<std::string> what;
+    if (values->count("what")) what = (*values)["what"].as<std::vector<std::string>>();
+    if (what.size() < 2) {
+        throw ScenarioError("calibrate needs a scenario and at least one table of measurements",
+                            "railyard calibrate SCENARIO.toml TABLE.toml TABLE.csv -o MINE.toml");
+    }
+    CalibrateArguments out;
+    out.scenario = what[0];
+    out.study = study_arguments(*values, out.scenario);
+    constexpr std::int64_t replicas_enough = 8;  // on the same random numbers a few tell slopes
+    if (!values->count("replicas")) out.study.trials.replicas = replicas_enough;
+    out.tables = named_tables({what.begin() + 1, what.end()});
+    out.output = (*values)["output"].as<std::string>();
+    out.metric = (*values)["metric"].as<std::string>();
+    out.next = values->count("what-next") > 0;
+    out.rows = values->count("rows") > 0;
+    return out;
+}
+
+// The estimates of rows and scenario that are numbers of the catalogue, under the catalogue's names.
+std::vector<Estimate> catalogue_estimates(std::vector<Estimate> of_rows,
+                                          const std::vector<Estimate>& of_scenario) {
+    constexpr std::string_view overridden = "override.";
+    of_rows.insert(of_rows.end(), of_scenario.begin(), of_scenario.end());
+    std::vector<Estimate> out;
+    std::set<std::string> seen;
+    for (Estimate& each : of_rows) {
+        if (each.path.starts_with(overridden)) each.path.erase(0, overridden.size());
+        const bool range = free_number(each).spread > 0 && each.high_factor > 0;
+        if (range && catalogue_place(each.path) && seen.insert(each.path).second) {
+            out.push_back(std::move(each));
+        }
+    }
+    return out;
+}
+
+class Calibration {
+  public:
+    Calibration(const CalibrateArguments& args, const Scenario& scenario,
+                const Measurements& measurements)
+        : args_(args), scenario_(scenario), measurements_(measurements) {
+        estimates_ = catalogue_estimates(measurements.estimates(),
+                                         args.next ? scenario.estimates : std::vector<Estimate>{});
+        for (const Estimate& each : estimates_) numbers_.push_back(free_number(each));
+    }
+
+    void fit();
+    void ask(const std::string& metric);
+    std::string overlay() const;
+    void print() const;
+
+  private:
+    std::vector<std::vector<double>> answers(const std::vector<Perturbations>& variants) const;
+    void print_numbers() const;
+    void print_measurements() const;
+    void print_outliers() const;
+    void print_answer() const;
+    void print_next() const;
+    std::string times(std::size_t number, double factor) const {
+        return value_times(estimates_[number].value, factor);
+    }
+
+    const CalibrateArguments& args_;
+    const Scenario& scenario_;
+    const Measurements& measurements_;
+    std::vector<Estimate> estimates_;
+    std::vector<FreeNumber> numbers_;
+    Calibrated found_;
+    Metric metric_;
+    std::vector<double> answers_;  // of the scenario, before and after
+    std::vector<double>
+        slopes_;  // of the answer's logarithm, when it is asked what to measure next
+};
+
+void Calibration::fit() {
+    std::vector<Measured> measured;
+    for (const Measurement& row : measurements_.rows()) measured.push_back(row.measured);
+    Progress line("passes");
+    std::int64_t done = 0;
+    // The first look at all numbers, then a handful at those that matter.
+    const auto expected =
+        static_cast<std::int64_t>((2 * numbers_.size() + 60) * args_.tables.size());
+    found_ = calibrate(numbers_, measured, [&](const std::vector<Perturbations>& variants) {
+        return measurements_.figures(variants, [&] {
+            ++done;
+            line.update(done, std::max(done, expected));
+        });
+    });
+    const bool told = std::ranges::any_of(found_.numbers, &FittedNumber::read);
+    if (told) return;
+    throw ScenarioError("the measurements tell nothing of any number of the catalogue",
+                        "what they are simulated with must read an estimate: 'railyard run' of "
+                        "their description lists them");
+}
+
+std::vector<std::vector<double>> Calibration::answers(
+    const std::vector<Perturbations>& variants) const {
+    TrialOptions trials = args_.study.trials;
+    trials.metrics = {metric_.name};
+    std::vector<ScenarioChanges> changes;
+    for (const Perturbations& variant : variants) {
+        changes.push_back(args_.study.changes);
+        changes.back().perturbations = variant;
+    }
+    Progress line("runs");
+    trials.progress = [&](std::int64_t done, std::int64_t total) { line.update(done, total); };
+    std::vector<std::vector<double>> out;
+    for (const std::optional<Trial>& trial : run_trials(trials, changes)) {
+        if (!trial) throw Interrupted();
+        out.emplace_back();
+        if (trial->possible()) out.back() = {trial->summary(0).mean};
+    }
+    return out;
+}
+
+void Calibration::ask(const std::string& metric) {
+    metric_ = find_metric(scenario_, metric);
+    std::vector<double> logs;
+    for (const FittedNumber& number : found_.numbers) {
+        logs.push_back(found_new(number) ? number.log : 0);
+    }
+    for (const std::vector<double>& answer : answers({{}, scaled(numbers_, logs)})) {
+        answers_.push_back(answer.empty() ? std::nan("") : answer[0]);
+    }
+    if (!args_.next) return;
+    if (!(answers_[1] > 0)) {
+        throw ScenarioError(
+            fmt::format("{} is {:.4g}: no measurement shrinks its interval", metric, answers_[1]),
+            "another --metric that is more than 0");
+    }
+    slopes_ = slopes_at(numbers_, logs, [&](const auto& variants) { return answers(variants); })[0];
+}
+
+std::string Calibration::overlay() const {
+    std::vector<std::string> files;
+    for (const TableFiles& table : args_.tables) files.push_back(table.csv);
+    return calibration_overlay(found_, estimates_, args_.scenario, files);
+}
+
+void Calibration::print_numbers() const {
+    Table table({{"number", Table::Align::left},
+                 {"before", Table::Align::right},
+                 {"90 %", Table::Align::left},
+                 {"after", Table::Align::right},
+                 {"90 %", Table::Align::left},
+                 {"goes with", Table::Align::left}});
+    std::vector<std::string> untold;
+    std::size_t unread = 0;
+    for (std::size_t i = 0; i < estimates_.size(); ++i) {
+        const FittedNumber& number = found_.numbers[i];
+        if (!number.read) ++unread;
+        if (number.read && !found_new(number)) untold.push_back(number.number.path);
+        if (!found_new(number)) continue;
+        constexpr double worth_naming = 0.7;
+        const Interval factor = number.factor90();
+        const Interval prior =
+            FittedNumber{number.number, 0, number.number.spread, 0, 0, true}.factor90();
+        table.add(
+            {number.number.path, estimates_[i].value,
+             fmt::format("{} to {}", times(i, prior.low), times(i, prior.high)),
+             times(i, std::exp(number.log)),
+             fmt::format("{} to {}", times(i, factor.low), times(i, factor.high)),
+             std::abs(number.correlation) > worth_naming
+                 ? fmt::format("{} ({:+.2f})", numbers_[number.partner].path, number.correlation)
+                 : ""});
+    }
+    fmt::print("\n{}", table.text());
+    if (table.empty()) fmt::print("  none: each stays as it is\n");
+    if (!untold.empty()) {
+        fmt::print("\n  read, but these measurements don't tell them:\n    {}\n",
+                   fmt::join(untold, "\n    "));
+    }
+    if (unread > 0)
+        fmt::print("\n  {} without effect on any measurement\n", counted(unread, "number"));
+    if (!found_.converged) {
+        fmt::print("\n  stopped after {} steps, before the fit had settled\n", found_.steps);
+    }
+}
+
+// "+12.3 %": how much more is simulated than was measured.
+std::string off_text(double log) {
+    return fmt::format("{:+.1f} %", 100 * std::expm1(log));
+}
+
+void Calibration::print_measurements() const {
+    const std::vector<Measurement>& rows = measurements_.rows();
+    std::vector<std::size_t> order;
+    double before = 0;
+    double after = 0;
+    double left_out = 0;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        const FittedMeasurement& row = found_.measurements[i];
+        if (!row.used) continue;
+        order.push_back(i);
+        before += std::expm1(std::abs(row.before));
+        after += std::expm1(std::abs(row.after));
+        left_out += std::expm1(std::abs(row.left_out));
+    }
+    const auto count = static_cast<double>(order.size());
+    fmt::print(
+        "\n  mean |error| of {}: {:.2f} % before, {:.2f} % fitted, {:.2f} % with each left "
+        "out of the fit\n",
+        counted(order.size(), "measurement"), 100 * before / count, 100 * after / count,
+        100 * left_out / count);
+    constexpr std::size_t shown_max = 12;
+    const bool all = args_.rows || order.size() <= shown_max;
+    if (!all) {
+        std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+            return std::abs(found_.measurements[a].left_out) >
+                   std::abs(found_.measurements[b].left_out);
+        });
+        order.resize(shown_max);
+    }
+    Table table({{"where", Table::Align::left},
+                 {"measurement", Table::Align::left},
+                 {"measured", Table::Align::right},
+                 {"before", Table::Align::right},
+                 {"fitted", Table::Align::right},
+                 {"left out", Table::Align::right}});
+    for (const std::size_t i : order) {
+        const FittedMeasurement& row = found_.measurements[i];
+        table.add({visible(rows[i].place()),
+                   visible(fmt::format("{}, {}", rows[i].row, rows[i].quantity)),
+                   fmt::format("{:.5g}", rows[i].measured.value), off_text(row.before),
+                   off_text(row.after), off_text(row.left_out)});
+    }
+    fmt::print("{}{}", table.text(), all ? "" : "  the others are nearer: --rows prints all\n");
+}
+
+void Calibration::print_outliers() const {
+    for (std::size_t i = 0; i < found_.measurements.size(); ++i) {
+        const FittedMeasurement& row = found_.measurements[i];
+        if (!row.outlier()) continue;
+        const Measurement& measurement = measurements_.rows()[i];
+        const double off = -row.left_out;
+        fmt::print(
+            "{}: outlier: {}: {} is {:.1f} % {} than the others say ({:.1f} standard "
+            "deviations): a part, not the model\n",
+            visible(measurement.place()), visible(measurement.row), visible(measurement.quantity),
+            100 * std::abs(std::expm1(off)), off > 0 ? "more" : "less", std::abs(row.deviation));
+    }
+}
+
+void Calibration::print_answer() const {
+    const auto text = [&](double v) {
+        return std::isfinite(v) ? metric_text(metric_.name, metric_.unit, v) : "impossible";
+    };
+    fmt::print("\n  {} of the scenario: {} before, {} with these numbers\n", metric_.name,
+               text(answers_[0]), text(answers_[1]));
+}
+
+void Calibration::print_next() const {
+    const auto width = [](double variance) {
+        return 100 * std::expm1(ninety * std::sqrt(std::max(0.0, variance)));
+    };
+    const double now = found_.variance(slopes_);
+    fmt::print("  nine in ten within {:.3g} % of it, as far as these numbers go\n", width(now));
+    struct Choice {
+        std::size_t row;
+        double left;
+    };
+    std::vector<Choice> choices;
+    for (std::size_t i = 0; i < found_.measurements.size(); ++i) {
+        if (found_.measurements[i].used) continue;
+        choices.push_back({i, found_.variance_with(i, slopes_)});
+    }
+    if (choices.empty()) {
+        fmt::print(
+            "\n  nothing to choose from: leave the measured field of a row empty to ask "
+            "what measuring it would tell\n");
+        return;
+    }
+    std::ranges::stable_sort(choices, {}, &Choice::left);
+    Table table({{"to measure next", Table::Align::left},
+                 {"", Table::Align::left},
+                 {"then within", Table::Align::right},
+                 {"of the variance gone", Table::Align::right}});
+    for (const Choice& choice : choices) {
+        const Measurement& row = measurements_.rows()[choice.row];
+        table.add({visible(row.place()), visible(fmt::format("{}, {}", row.row, row.quantity)),
+                   fmt::format("{:.3g} %", width(choice.left)),
+                   fmt::format("{:.1f} %", now > 0 ? 100 * (1 - choice.left / now) : 0.0)});
+    }
+    fmt::print("\n{}", table.text());
+}
+
+void Calibration::print() const {
+    const auto told = std::ranges::count_if(found_.numbers, found_new);
+    fmt::print("{}\n  {} numbers of the catalogue found anew, of {} that were read\n",
+               coloured(visible(scenario_.title), Colour::bold), told, numbers_.size());
+    print_numbers();
+    print_measurements();
+    print_answer();
+    if (args_.next) print_next();
+    if (measurements_.guessed() > 0) {
+        fmt::print(
+            "\n  of {} neither tolerance.row nor the model says how exact they are: 10 % is "
+            "taken to hold nine in ten\n",
+            counted(measurements_.guessed(), "row"));
+    }
+    if (measurements_.limits() > 0) {
+        fmt::print("\n  {} that only say at most or at least so much were not used\n",
+                   counted(measurements_.limits(), "row"));
+    }
+    print_outliers();
+}
+
+// What the scenario says itself holds over what it includes.
+void warn_of_hidden(const Scenario& scenario) {
+    if (scenario.overrides.members.empty()) return;
+    fmt::print(stderr,
+               "{}: warning: it has an [override]: what stands there holds over what is written "
+               "here for the same numbers\n",
+               visible(scenario.file));
+}
+
+// The overlay must be one: whatever is wrong with it is said before it is written.
+void try_overlay(const std::string& text) {
+    Diagnostics diagnostics;
+    const Document document = parse_document(text, "overlay", diagnostics);
+    diagnostics.raise_if_any();
+    StandaloneCatalogue own(ValueChoice::corrected, document.root.find("override"));
+    own.diagnostics.raise_if_any();
+}
+
+void require_measured(const Measurements& measurements) {
+    const bool any = std::ranges::any_of(measurements.rows(),
+                                         [](const auto& row) { return row.measured.value > 0; });
+    if (any) return;
+    throw ScenarioError("no row has a measurement that can be simulated",
+                        "'railyard verify --rows' of the same tables says what it makes of them");
+}
+
+}  // namespace
+
+int cmd_calibrate(const std::vector<std::string>& arguments) {
+    const std::optional<CalibrateArguments> args = parse_calibrate(arguments);
+    if (!args) return exit_ok;
+    const StudyArguments& study = args->study;
+    const Scenario scenario = load_scenario(study.trials.text, study.trials.file, study.changes);
+    if (!can_start(scenario)) return exit_stuck;
+    std::string metric = args->metric;
+    if (metric.empty()) metric = deciding_metric(std::vector{work_of(scenario)}).metric;
+    find_metric(scenario, metric);
+    std::vector<NamedTable> tables = read_tables(args->tables);
+    std::optional<OutputFile> file;
+    if (!args->output.empty()) file.emplace(args->output, args->inputs());
+
+    // What is overridden for the scenario is so for what was measured.
+    std::vector<std::string> settings;
+    Document overrides;
+    overrides.name = "--set";
+    Diagnostics diagnostics;
+    for (const std::string& setting : study.changes.settings) {
+        if (!setting.starts_with("override.")) continue;
+        settings.push_back(setting);
+        apply_setting(overrides, setting, diagnostics);
+    }
+    diagnostics.raise_if_any();
+    const Measurements measurements(std::move(tables), settings, overrides.root.find("override"),
+                                    study.trials.threads);
+    for (Diagnostic row : measurements.unused()) {
+        row.help = "this row is not used";
+        fmt::print(stderr, "{}\n", format_diagnostic(row, "warning"));
+    }
+    require_measured(measurements);
+    Calibration calibration(*args, scenario, measurements);
+    calibration.fit();
+    calibration.ask(metric);
+    if (file) {
+        const std::string text = calibration.overlay();
+        try_overlay(text);
+        warn_of_hidden(scenario);
+        file->write(text);
+        file->keep();
+    }
+    calibration.print();
+    return exit_ok;
+}
+
+}  // namespace railyard
