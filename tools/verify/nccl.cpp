@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "models/collective/collective.h"
-#include "models/training/model_error.h"
+#include "models/training/training.h"
 #include "tools/language/names.h"
 #include "tools/program/csv_table.h"
 #include "tools/program/pattern.h"
