@@ -140,7 +140,7 @@ void remove_from_step(Scenario& s, const LossCauses& without) {
     for (NetworkDraw& draw : s.draws) steps.push_back(&draw.step);
     for (StepTime* step : steps) remove_from_step(*step, without);
     if (has(without, LossCause::throttling)) {
-        s.power.heat.speed = s.power.heat.hbm_speed = 1;
+        s.power.heat.speed = s.power.heat.hbm_speed = s.power.budget_speed = 1;
     }
 }
 

@@ -23,22 +23,38 @@ NodeEnergy node_energy(const FleetPower& power, const FleetSpec& spec, const Fle
     return out;
 }
 
+Watts idle_nodes(const FleetPower& power, const FleetSpec& spec) {
+    double sum = 0;
+    for (std::size_t g = 0; g < spec.groups.size(); ++g) {
+        sum += static_cast<double>(spec.groups[g].nodes) *
+               power.draws[g][0].node.at(Activity::idle).value;
+    }
+    return {sum};
+}
+
+Watts part_over_idle(const FleetPower& power, const FleetSpec& spec, std::size_t group,
+                     std::size_t kind) {
+    const NodeDraw& draw = power.draws[group][kind];
+    const auto parts = static_cast<double>(spec.groups[group].gpus_per_node * spec.parts_per_gpu());
+    return {(draw.node_step.peak().value - power.draws[group][0].node.at(Activity::idle).value) /
+            parts};
+}
+
 FleetPeak::FleetPeak(const FleetPower& power, const FleetSpec& spec, const FleetJobs& jobs)
     : spec_(spec), jobs_(jobs), shares_(spec.groups.size()), running_(jobs.jobs.size()) {
     for (std::size_t g = 0; g < spec.groups.size(); ++g) {
         const NodeGroup& group = spec.groups[g];
         const auto nodes = static_cast<double>(group.nodes);
-        const double idle = power.draws[g][0].node.at(Activity::idle).value;
         const auto parts = static_cast<double>(group.gpus_per_node * spec.parts_per_gpu());
         for (std::size_t k = 0; k < spec.kinds.size(); ++k) {
             const PowerProfile& step = power.draws[g][k].node_step;
-            shares_[g].push_back({(step.peak().value - idle) / parts,
+            shares_[g].push_back({part_over_idle(power, spec, g, k).value,
                                   (step.peak().value - step.low().value) / parts});
         }
-        idle_ += nodes * idle;
         design_ += nodes * power.draws[g][0].node_design().value;
         group_of_node_.insert(group_of_node_.end(), static_cast<std::size_t>(group.nodes), g);
     }
+    idle_ = idle_nodes(power, spec).value;
 }
 
 void FleetPeak::started(JobIndex index, Instant, const Allocation& gpus) {

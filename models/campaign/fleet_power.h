@@ -14,6 +14,11 @@ struct FleetPower {
     double work_factor = 1;  // what work without a model takes longer under the power cap
 };
 
+// All nodes idle.
+Watts idle_nodes(const FleetPower& power, const FleetSpec& spec);
+// What a job of this kind adds to an idle node of a group, for each part of a GPU, while it computes.
+Watts part_over_idle(const FleetPower& power, const FleetSpec& spec, std::size_t group,
+                     std::size_t kind);
 // Of the nodes alone, by category: the ledgers' time, each at what its GPUs then draw.
 NodeEnergy node_energy(const FleetPower& power, const FleetSpec& spec, const FleetLedger& ledgers);
 

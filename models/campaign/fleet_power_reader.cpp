@@ -19,6 +19,7 @@ void PowerReader::check_fleet() {
         }
     };
     one_kind(power_, {"gpu_cap", "cap_exponent", "supplies", "supply_rating", "redundancy"});
+    if (throttles()) one_kind(power_, {"budget"});
     one_kind(facility_, {"cooling", "inlet_temperature", "thermal_resistance",
                          "throttle_temperature", "rack_power_max", "breaker", "pump"});
 }
@@ -32,8 +33,8 @@ NodePower PowerReader::node_power(const Node& node) {
 
 // What heat slows of a kind's jobs, on nodes that are all of one kind.
 std::vector<PartFault> PowerReader::throttled_parts(const FleetJobKind& kind, NodeDraw& draw) {
-    if (!p_.facility_given) return {};
-    draw.heat = settle(draw.node.gpu, p_.cooling.gpu, p_.throttle, draw.step);
+    if (!p_.facility_given && !throttles()) return {};
+    draw.heat = settled(draw.node.gpu, draw.step);
     const std::vector<PartFault> parts = slowed_parts(draw.heat, "the GPUs of " + kind.name);
     if (!parts.empty() && s_.fleet->nodes.size() > 1) {
         facility_.error("inlet_temperature",
@@ -71,8 +72,11 @@ void PowerReader::finish_fleet() {
         }
     }
     static_cast<NodeDraw&>(p_) = most;
+    const Watts idle = idle_nodes(fleet->power, fleet->spec);
+    if (holds_jobs()) fleet->spec.power = jobs_budget(fleet->power, fleet->spec);
     s_.fleet = fleet;
     check_breaker();
+    check_budget(idle);
 }
 
 }  // namespace railyard

@@ -111,6 +111,10 @@ void add_power_metrics(const PowerSpec& p, const EnergyUse& use, double swing,
     add("energy_it", "J", use.it_joules);
     if (tokens) out.push_back(mean_metric("energy_per_token", "J", use.meter_joules, *tokens));
     if (p.carbon) add("carbon", "gCO2", use.kilowatt_hours() * p.carbon->value);
+    if (p.budget) add("power_budget_load", "1", use.peak.value / p.budget->value);
+    if (p.budget && p.over_budget == OverBudget::throttle) {
+        add("power_budget_clock", "1", p.budget_speed);
+    }
     if (p.supplies_load > 0) add("power_supplies_load", "1", p.supplies_load);
 }
 

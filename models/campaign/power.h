@@ -13,6 +13,12 @@
 
 namespace railyard {
 
+// What a site does that would draw more than it may.
+enum class OverBudget : std::uint8_t {
+    throttle,  // all clocks stay low enough for all nodes to compute at once
+    hold,      // jobs wait until there is power for them
+};
+
 // What the nodes hang on: breakers, or PDUs with their limits, each with the same number of nodes behind it.
 struct BreakerSpec {
     Watts rating{};
@@ -72,7 +78,10 @@ struct PowerSpec : NodeDraw {
     std::optional<GramsPerKilowattHour> carbon;
     Watts network;  // switches and transceivers
     Watts network_design;
-    Watts storage;  // servers
+    Watts storage;                // servers
+    std::optional<Watts> budget;  // of the site, at the meter
+    OverBudget over_budget = OverBudget::throttle;
+    double budget_speed = 1;  // of the clocks, which keeps to it
     ThrottleLaw throttle;
     std::optional<BreakerSpec> breaker;
     std::optional<PumpSpec> pump;

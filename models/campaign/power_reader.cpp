@@ -28,6 +28,11 @@ NodePowerSpec node_power_spec(const Node& node) {
     return {node.name, node.gpu.id, node.nic, node.gpus, node.nics, node.storage_nics};
 }
 
+const std::vector<std::string>& over_budget_names() {
+    static const std::vector<std::string> names = {"throttle", "hold"};
+    return names;
+}
+
 PowerReader::PowerReader(Section& top, Catalogue& catalogue, const std::string& node_name,
                          Scenario& scenario)
     : top_(top),
@@ -95,6 +100,18 @@ void PowerReader::read_power(Section& power) {
     }
     power.read("repair", p_.repairing, "What a node draws while it is out of service",
                {.bound = Bound::non_negative});
+    power.read("budget", p_.budget,
+               "What the site may draw at the meter: nodes, network, storage, cooling",
+               {.bound = Bound::positive, .otherwise = "not given: as much as they draw"});
+    int over = static_cast<int>(p_.over_budget);
+    power.choose(
+        "over_budget", over, over_budget_names(),
+        "throttle: all GPUs' clocks stay low enough for all nodes to compute at once; hold: jobs "
+        "wait until there is power for them");
+    p_.over_budget = static_cast<OverBudget>(over);
+    if (power.has("over_budget") && !power.has("budget")) {
+        power.error("over_budget", "has no effect without power.budget");
+    }
     for (const char* key : {"supplies", "supply_rating"}) {
         const char* other = key == std::string("supplies") ? "supply_rating" : "supplies";
         if (power.has(key) && !power.has(other) &&
@@ -276,9 +293,9 @@ Duration PowerReader::throttled_time(const StepTime& step) {
 }
 
 std::vector<PartFault> PowerReader::throttled_parts(const StepTime& step) {
-    if (!p_.facility_given || !top_.ok()) return {};
+    if ((!p_.facility_given && !throttles()) || !top_.ok()) return {};
     p_.step = gpu_step(s_, step);
-    p_.heat = settle(p_.node.gpu, p_.cooling.gpu, p_.throttle, p_.step);
+    p_.heat = settled(p_.node.gpu, p_.step);
     return slowed_parts(p_.heat, "the job's GPUs");
 }
 
@@ -291,8 +308,8 @@ std::vector<PartFault> PowerReader::slowed_parts(const HeatState& heat, const st
                                     heat.gpu.value, p_.throttle.shutdown.value));
         return out;
     }
-    if (heat.speed < 1) {
-        out.push_back({Part::gpu, 0, 0, heat.speed});
+    if (heat.speed < 1) out.push_back({Part::gpu, 0, 0, heat.speed});
+    if (heat.speed < p_.budget_speed) {
         facility_.warning(
             "inlet_temperature",
             fmt::format("{} reach {:.1f} degC and run at {:.1f} % of their clocks", whose,
@@ -305,6 +322,7 @@ std::vector<PartFault> PowerReader::slowed_parts(const HeatState& heat, const st
 }
 
 void PowerReader::read_network_and_storage(std::int64_t storage_servers) {
+    if (!top_.ok() || top_.describing()) return;
     Catalogue& c = p_.given ? catalogue_ : aside_.catalogue;
     bool built = false;
     for (const ClusterNetwork& network : s_.networks) {
@@ -393,13 +411,18 @@ void PowerReader::take_injected() {
                   [&](const InjectedStrike& strike) { return strike.cause == p_.pump->cause; });
 }
 
-void PowerReader::finish(std::int64_t storage_servers) {
+void PowerReader::finish() {
     if (s_.fleet && !top_.describing()) check_fleet();
+    if (!s_.fleet && holds_jobs()) {
+        power_.error("over_budget",
+                     "holds back jobs from starting, and there is one, on all its nodes",
+                     "over_budget = \"throttle\", or many jobs under a [scheduler]");
+    }
     if (!top_.ok() || top_.describing()) return;
-    read_network_and_storage(storage_servers);
     if (s_.fleet) return finish_fleet();
     p_.run(gpu_step(s_, s_.job.step));
     check_breaker();
+    check_budget({static_cast<double>(s_.nodes.nodes) * p_.node.at(Activity::idle).value});
 }
 
 }  // namespace railyard

@@ -8,7 +8,10 @@
 
 namespace railyard {
 
+struct FleetPower;
+
 const std::vector<std::string>& power_redundancies();
+const std::vector<std::string>& over_budget_names();  // in the order of OverBudget
 
 // What each GPU of the scenario's job does in this step of it.
 GpuStep gpu_step(const Scenario& job, const StepTime& step);
@@ -23,16 +26,18 @@ class PowerReader {
     PowerReader(Section& top, Catalogue& catalogue, const std::string& node_name,
                 Scenario& scenario);
 
+    // Once networks and stores are known, and before any step: what they draw is part of the site's budget.
+    void read_network_and_storage(std::int64_t storage_servers);
     // Of a step that was given and is all computing: under the power cap, and what heat then adds.
     Duration slowed(Duration computing) const;
     Duration throttled_time(const StepTime& step);
-    // The parts that heat slows when the job runs this step for long; none without [facility].
+    // The parts that heat, or the site's budget, slows when the job runs this step for long.
     std::vector<PartFault> throttled_parts(const StepTime& step);
     // Breakers and loops fail as causes of the scenario: after its own, and before and after [[inject]].
     void add_causes();
     void take_injected();
-    // Once the job's step, the networks and the stores are known.
-    void finish(std::int64_t storage_servers);
+    // Once the job's step is known.
+    void finish();
 
   private:
     void read_power(Section& power);
@@ -42,13 +47,22 @@ class PowerReader {
     void check_supplies(Section& power);
     void check_racks(Section& facility);
     void check_breaker();
+    // Of the site's budget.
+    bool throttles() const { return p_.budget && p_.over_budget == OverBudget::throttle; }
+    bool holds_jobs() const { return p_.budget && p_.over_budget == OverBudget::hold; }
+    Watts at_meter(Watts nodes) const;
+    Watts draw_at(Watts gpu) const;
+    Watts least_cap() const;
+    Watts cap_for_budget() const;
+    HeatState settled(const GpuPower& gpu, const GpuStep& step);
+    PowerBudget jobs_budget(const FleetPower& power, const FleetSpec& spec) const;
+    void check_budget(Watts idle_nodes);
     std::vector<PartFault> slowed_parts(const HeatState& heat, const std::string& whose);
     // Of many jobs.
     void check_fleet();
     void finish_fleet();
     NodePower node_power(const Node& node);
     std::vector<PartFault> throttled_parts(const FleetJobKind& kind, NodeDraw& draw);
-    void read_network_and_storage(std::int64_t storage_servers);
 
     Section& top_;
     Catalogue& catalogue_;  // the scenario's own

@@ -190,6 +190,7 @@ Scenario ScenarioReader::read() {
     s_.gpu_path = store.gpu_path();
     StoreReader object(StoreRole::object, top_, *catalogue_, s_.node, node_name_, s_.nodes.nodes);
     if (object.present()) s_.stores.push_back(object.build(s_.networks));
+    power_->read_network_and_storage(store.servers());
     warn_of_late_strikes();
     if (s_.networks[0].kind_given) {
         s_.node.transport = network_kinds()[static_cast<std::size_t>(s_.networks[0].kind)];
@@ -216,7 +217,7 @@ Scenario ScenarioReader::read() {
     }
     read_neighbours(top_, s_);
     if (!s_.fleet || top_.describing()) read_maintenance();
-    power_->finish(store.servers());
+    power_->finish();
     read_failures(top_, *catalogue_, s_);
     power_->add_causes();
     read_injections(top_, *catalogue_, s_);
@@ -856,6 +857,9 @@ std::vector<Kind> kinds() {
     for (std::size_t i = 0; i < cooling_names().size(); ++i) {
         out.push_back({"facility.cooling", cooling_names()[i], cooling_docs()[i]});
     }
+    words("power.over_budget", over_budget_names(),
+          {"all GPUs' clocks stay low enough for all nodes to compute at once",
+           "jobs wait until there is power for them"});
     words("power.redundancy", power_redundancies(),
           {"every supply is needed", "one may be lost", "half of them may be lost"});
     words(

@@ -84,6 +84,9 @@ class Fleet {
     virtual void wake_at(Instant at) = 0;
     // Says, for those who watch, by when a kind that plans ahead has planned a waiting job to start.
     virtual void promise(JobIndex job, Instant start) = 0;
+    // Whether the site's power budget carries it beside those that hold GPUs. A job that holds some has its
+    // power; no other may be bound or resumed without it.
+    virtual bool power_for(JobIndex job) const = 0;
     // False of a node whose host is gone: what runs there can't tell anybody that it has failed.
     virtual bool answers(NodeIndex node) const = 0;
     // An entry in the log of events; of no_fleet_job: of a node alone.

@@ -51,6 +51,7 @@ FleetSimulation::FleetSimulation(CampaignEngine& engine, const FleetRun& run, Fl
       ledger_(ledger),
       id_(engine.add(*this, "fleet")),
       cluster_(run.spec),
+      power_(run.spec, run.jobs.jobs),
       repair_(engine, run.spec, run.causes, cluster_, *this, run.seed, run.replica),
       books_(run.spec, cluster_, ledger),
       scheduler_(make_scheduler(run.spec.scheduler, *this)),
@@ -161,7 +162,9 @@ void FleetSimulation::prolog_finds(JobIndex index) {
 void FleetSimulation::submit_next() {
     while (submitted_ < jobs_.size() && job(submitted_).submit == now()) {
         const JobIndex index = submitted_++;
-        if (auto why = scheduler_->never(index)) {
+        auto why = scheduler_->never(index);
+        if (!why) why = power_.never(index);
+        if (why) {
             outcome_.refused.push_back({index, std::move(*why)});
             jobs_[index].next = {.how = JobEnd::refused};
             jobs_[index].status.phase = FleetPhase::completing;
@@ -184,6 +187,7 @@ void FleetSimulation::wait(JobIndex index) {
 
 void FleetSimulation::take(JobIndex index, const Allocation& gpus) {
     FleetJobStatus& status = jobs_[index].status;
+    power_.take(index);
     for (const NodeShare& share : gpus) {
         books_.before_change(share.node);
         cluster_.take(share.node, index, share.gpus, spec().pool(job(index)));
@@ -233,6 +237,7 @@ void FleetSimulation::unbind(JobIndex index, NodeIndex node) {
     if (held.empty()) {
         engine_.cancel(j.event);
         j.status.phase = FleetPhase::waiting;
+        power_.give_back(index);
     }
     if (spec().health.epilog) repair_.check(node);
     repair_.settle(node);
@@ -248,6 +253,7 @@ void FleetSimulation::release(JobIndex index) {
     }
     for (const NodeShare& share : std::exchange(status.held, {})) repair_.settle(share.node);
     status.gpus = 0;
+    power_.give_back(index);
     decide_soon();
 }
 
@@ -752,7 +758,7 @@ void FleetSimulation::book_free() {
     for (std::uint32_t p = 0; p < needs_.size(); ++p) {
         const JobIndex first = scheduler_->first(p);
         needs_[p] = {};
-        if (first == no_fleet_job) continue;
+        if (first == no_fleet_job || !power_.fits(first)) continue;
         needs_[p] = {parts(first, job(first).gpus - status(first).gpus), spec().pool(job(first))};
     }
     books_.book(now(), needs_);

@@ -10,6 +10,7 @@
 #include "models/scheduler/fleet_progress.h"
 #include "models/scheduler/fleet_repair.h"
 #include "models/scheduler/fleet_saves.h"
+#include "models/scheduler/power_room.h"
 
 namespace railyard {
 
@@ -41,6 +42,7 @@ class FleetSimulation : public Fleet,
     void drain(NodeIndex node) override { repair_.drain(node); }
     void wake_at(Instant at) override;
     void promise(JobIndex job, Instant start) override;
+    bool power_for(JobIndex job) const override { return power_.fits(job); }
     bool answers(NodeIndex node) const override { return repair_.answers(node); }
     void note(const char* what, JobIndex job, NodeIndex node) override;
 
@@ -207,6 +209,7 @@ class FleetSimulation : public Fleet,
     FleetLedger& ledger_;
     CampaignEngine::ComponentId id_;
     FleetCluster cluster_;
+    PowerRoom power_;
     FleetRepair repair_;
     FleetBooks books_;
     std::optional<FleetJobStrikes> job_strikes_;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -140,6 +141,12 @@ struct HealthChecks {
     Duration interval{};  // of all nodes, whoever is on them; 0: never
 };
 
+// A site's power, that holds back jobs. In milliwatts at the nodes' plugs.
+struct PowerBudget {
+    std::int64_t room = 0;               // beside what all nodes draw while they are idle
+    std::vector<std::int64_t> per_part;  // by kind of jobs: what a part of a GPU adds, at the most
+};
+
 struct FleetSpec : NodeFailures {
     std::vector<NodeGroup> groups;
     std::vector<NodePlace> places;  // by node
@@ -157,6 +164,7 @@ struct FleetSpec : NodeFailures {
     KubeSpec kube;
 
     std::vector<FleetJobKind> kinds;
+    std::optional<PowerBudget> power;         // that jobs wait for
     std::vector<FleetStore> stores;           // that transfers name by their place
     std::vector<GpuRequest> requests = {{}};  // the first asks for nothing
     std::vector<std::string> trace_ids;       // of jobs from a file, as it has them

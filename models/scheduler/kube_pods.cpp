@@ -129,16 +129,24 @@ bool KubePods::bind() {
     list_those_made();
     bool any = false;
     std::set<PodClass> full;
+    std::vector<JobIndex> held_back;
     while (const auto* next = next_queue(full)) {
         const PodClass pod = next->first;
+        const JobIndex job = next->second.begin()->job;
+        if (!fleet_.power_for(job)) {
+            unlist(job);
+            held_back.push_back(job);
+            continue;
+        }
         const NodeIndex node = best_node(pod);
         if (node == no_node) {
             full.insert(pod);
             continue;
         }
         any = true;
-        bind_next(next->second.begin()->job, node, pod.size);
+        bind_next(job, node, pod.size);
     }
+    for (const JobIndex job : held_back) list_next(job);
     return any;
 }
 

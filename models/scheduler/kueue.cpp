@@ -348,7 +348,8 @@ void Kueue::admit_all() {
         const std::uint32_t queue = fleet_.job(job).queue;
         auto found = find(job);
         std::vector<JobIndex> leaving;
-        if (!found && !room_made) leaving = room_for(job);
+        // No job leaves for its power.
+        if (!found && !room_made && fleet_.power_for(job)) leaving = room_for(job);
         if (!found && leaving.empty()) {
             waiting_[queue].refuse(fleet_.job(job), round_);
             continue;
@@ -389,6 +390,7 @@ bool Kueue::could_hold(JobIndex index, std::uint32_t flavor) const {
 std::optional<Kueue::Admission> Kueue::find(JobIndex index) const {
     const FleetJob& job = fleet_.job(index);
     const FleetCluster& cluster = fleet_.cluster();
+    if (!fleet_.power_for(index)) return std::nullopt;
     for (std::uint32_t f = 0; f < flavors(); ++f) {
         if (!quotas_.fits(job.queue, resource(index, f), job.gpus)) continue;
         if (!placed_by_kueue(index)) {

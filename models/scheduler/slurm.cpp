@@ -189,8 +189,9 @@ NodeSet Slurm::allowed_nodes(const FleetJob& job) const {
 
 bool Slurm::within_limits(JobIndex job) const {
     const SlurmQos& qos = spec_.qos[fleet_.job(job).qos];
-    return qos.gpus_max == 0 ||
-           qos_gpus_[fleet_.job(job).qos] + fleet_.job(job).gpus <= qos.gpus_max;
+    return fleet_.power_for(job) &&
+           (qos.gpus_max == 0 ||
+            qos_gpus_[fleet_.job(job).qos] + fleet_.job(job).gpus <= qos.gpus_max);
 }
 
 bool Slurm::switches_do(JobIndex index, const Allocation& allocation) {
@@ -216,7 +217,7 @@ bool Slurm::may_fit(const FleetJob& job) const {
 
 bool Slurm::try_now(JobIndex index, const NodeSet* spoken_for) {
     const FleetJob& job = fleet_.job(index);
-    if (!may_fit(job)) return false;
+    if (!may_fit(job) || !fleet_.power_for(index)) return false;
     NodeSet allowed = allowed_nodes(job);
     if (spoken_for) allowed.remove(*spoken_for);
     const auto allocation = placement_.place(job, {allowed, allowed, device_of(job)});
@@ -255,7 +256,7 @@ void Slurm::resume_suspended() {
             return fleet_.cluster().node(share.node).state == NodeState::up &&
                    fleet_.cluster().free(share.node, device) >= share.gpus;
         });
-        if (!free) continue;
+        if (!free || !fleet_.power_for(job)) continue;
         std::erase(suspended_, job);
         end_[job] = planned_end(job);
         ends_.emplace(end_[job], job);

@@ -314,7 +314,7 @@ bool Volcano::try_allocate(JobIndex index) {
     const FleetJob& job = fleet_.job(index);
     const FleetCluster& cluster = fleet_.cluster();
     const PodRequest request = gang(index);
-    if (!may_place(cluster, request)) return false;
+    if (!fleet_.power_for(index) || !may_place(cluster, request)) return false;
     const auto nodes =
         place_pods(cluster, request, free_gpus(cluster, cluster.device_of(request.pool)),
                    cluster.members(request.pool), spec_.scoring);
@@ -375,6 +375,7 @@ bool Volcano::may_displace_others(JobIndex job) const {
 // deserve. Only of the resource that it asks for: Volcano doesn't know what a slice of another profile, gone,
 // would leave room for.
 bool Volcano::make_room_for(JobIndex job, std::uint32_t queue) {
+    if (!fleet_.power_for(job)) return false;  // no job leaves for its power
     const bool of_own = spec_.volcano.preempt && may_displace_own(job);
     const bool of_others = spec_.volcano.reclaim && may_displace_others(job);
     if (!of_own && !of_others) return false;

@@ -226,6 +226,24 @@ count = 0
 restart = "10 min"
 )";
 
+// Power for three of four jobs; or for all of them, slowed.
+inline const char* const fleet_budget = R"(
+[run]
+replicas = 1
+duration = "2 day"
+[cluster]
+nodes = 4
+[power]
+budget = "45 kW"
+over_budget = "throttle"
+[scheduler]
+[[jobs.kind]]
+name = "j"
+gpus = 8
+count = 4
+work = "10 h"
+)";
+
 struct FleetKnob {
     const char* text;
     const char* by;
@@ -241,6 +259,7 @@ inline const std::map<std::string, FleetKnob> fleet_knobs = {
     {"node_group.name", {"name = \"new\"\nnode", "name = \"newer\"\nnode", fleet_groups}},
     {"node_group.node", {"node = \"dgx_h100\"", "node = \"gb200_nvl72\"", fleet_groups}},
     {"node_group.nodes", {"nodes = 2\n[[node_group]]", "nodes = 1\n[[node_group]]", fleet_groups}},
+    {"power.over_budget", {"over_budget = \"throttle\"", "over_budget = \"hold\"", fleet_budget}},
     {"scheduler.kind", {"topology = \"tree\"", "kind = \"none\""}},
     {"scheduler.node_timeout", {"[scheduler]\n", "[scheduler]\nnode_timeout = \"1 min\"\n"}},
     {"scheduler.main_interval",

@@ -25,7 +25,6 @@ inline const std::vector<std::string> starving = {"job.data.sample_size=1 MB", "
 inline const std::vector<std::string> many_files = {
     "job.data.sample_size=1 kB", "job.data.batch=200", "job.data.source=object_store",
     "job.data.egress_price=0.01"};
-// A scenario with [cost].
 inline const std::vector<std::string> priced = {"cost.draws=200"};
 inline std::vector<std::string> with(std::vector<std::string> settings,
                                      const std::vector<std::string>& more) {
@@ -97,6 +96,7 @@ inline const std::map<std::string, Knob> knobs = {
     {"power.supply_rating", {{"power.supply_rating=4 kW"}}},
     {"power.redundancy", {{"power.redundancy=n"}}},
     {"power.repair", {{"power.repair=1 kW"}}},
+    {"power.budget", {{"power.budget=100 kW"}}},
     {"facility.cooling", {{"facility.cooling=direct_liquid"}, {"facility.pue=1.2"}}},
     {"facility.inlet_temperature", {{"facility.inlet_temperature=30 degC"}}},
     {"facility.thermal_resistance", {{"facility.thermal_resistance=0.09 K/W"}}},

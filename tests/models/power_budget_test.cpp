@@ -1,0 +1,208 @@
+// A site's power budget: it throttles all GPUs, or holds back jobs, under every scheduler.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "models/campaign/campaign.h"
+
+using namespace railyard;
+using std::chrono_literals::operator""h;
+
+namespace {
+
+// Eight jobs that come together, and nodes for all of them.
+const char* const eight_jobs = R"(
+[run]
+replicas = 1
+duration = "10 day"
+[cluster]
+nodes = 8
+[[jobs.kind]]
+name = "train"
+count = 8
+gpus = 8
+work = "10 h"
+limit = "5 day"
+)";
+
+const char* const one_job = R"(
+[run]
+replicas = 1
+duration = "2 day"
+failures = false
+[cluster]
+nodes = 8
+[job]
+nodes = 7
+step.time = "10 s"
+checkpoint.mode = "none"
+)";
+
+std::string under(const std::string& scheduler) {
+    return fmt::format("{}\n[scheduler]\nkind = \"{}\"\n", eight_jobs, scheduler);
+}
+
+Scenario scenario(const std::string& text, std::vector<std::string> settings = {}) {
+    ScenarioChanges changes;
+    changes.settings = std::move(settings);
+    return load_scenario(text, "power budget", changes);
+}
+
+std::vector<std::string> budget(double watts, const char* over) {
+    return {fmt::format("power.budget={:.9g} kW", watts * 1e-3),
+            fmt::format("power.over_budget={}", over)};
+}
+
+double metric(const ReplicaResult& r, std::string_view name) {
+    const auto found = std::find_if(r.metrics.begin(), r.metrics.end(),
+                                    [&](const Metric& m) { return m.name == name; });
+    REQUIRE(found != r.metrics.end());
+    return found->value;
+}
+
+// At the meter, when so many of the nodes compute.
+double draw(const Scenario& s, double computing) {
+    const NodePower& node = s.power.node;
+    return s.power.cooling.pue *
+           (computing * node.at(Activity::compute).value +
+            (static_cast<double>(s.nodes.nodes) - computing) * node.at(Activity::idle).value +
+            s.power.network.value + s.power.storage.value);
+}
+
+Picojoules drawn(const ReplicaResult& r, Category category) {
+    return r.energy.nodes[static_cast<std::size_t>(category)];
+}
+
+Instant last_end(const Scenario& s) {
+    const FleetJobs jobs = draw_jobs(*s.fleet, s.seed, 0, s.duration);
+    const FleetRunResult r = run_fleet(
+        {.spec = s.fleet->spec, .jobs = jobs, .causes = s.causes, .end = Instant(s.duration)});
+    Instant last{};
+    for (const FleetJobRun& job : r.outcome.runs) {
+        CHECK(job.over);
+        CHECK(job.how == JobEnd::completed);
+        last = std::max(last, job.end);
+    }
+    return last;
+}
+
+std::string refused(const std::string& text, const std::vector<std::string>& settings) {
+    try {
+        scenario(text, settings);
+    } catch (const ScenarioError& error) {
+        return error.what();
+    }
+    return "";
+}
+
+}  // namespace
+
+TEST_CASE("a power budget holds back jobs: as many run as it carries, under every scheduler") {
+    for (const FleetSchedulerKind& kind : fleet_scheduler_kinds()) {
+        CAPTURE(kind.name);
+        const std::string text = under(kind.name);
+        const Scenario free = scenario(text);
+        // Of eight jobs three run at once: they take three turns of ten hours.
+        const double most = draw(free, 3.5);
+        const Scenario held = scenario(text, budget(most, "hold"));
+        const ReplicaResult r = run_replica(held, 0, false);
+        CHECK(metric(r, "power_peak") <= most);
+        CHECK(metric(r, "power_peak") == doctest::Approx(draw(free, 3)).epsilon(1e-6));
+        CHECK(last_end(held) >= Instant(30h));
+        CHECK(last_end(held) < Instant(31h));
+        // The work is the same, and so is what it draws; GPUs without power count as idle.
+        const ReplicaResult alone = run_replica(free, 0, false);
+        CHECK(drawn(r, Category::productive) == drawn(alone, Category::productive));
+        CHECK(r.ledger.booked(Category::productive) == alone.ledger.booked(Category::productive));
+        CHECK(r.ledger.total() == alone.ledger.total());
+        CHECK(r.ledger.booked(Category::fragmentation) == 0);
+    }
+}
+
+TEST_CASE("a power budget throttles all GPUs to what it carries, under every scheduler") {
+    for (const FleetSchedulerKind& kind : fleet_scheduler_kinds()) {
+        CAPTURE(kind.name);
+        const std::string text = under(kind.name);
+        const Scenario free = scenario(text);
+        const double most = 0.85 * draw(free, 8);
+        const Scenario held = scenario(text, budget(most, "throttle"));
+        const ReplicaResult r = run_replica(held, 0, false);
+        const double speed = held.power.budget_speed;
+        CHECK(speed < 0.97);
+        CHECK(speed > 0.8);
+        CHECK(metric(r, "power_peak") == doctest::Approx(most).epsilon(1e-6));
+        const auto productive = static_cast<double>(r.ledger.booked(Category::productive));
+        const auto throttled = static_cast<double>(r.ledger.booked(Category::throttled));
+        CHECK(productive == doctest::Approx(64 * 36e12).epsilon(1e-6));
+        CHECK(throttled == doctest::Approx(productive * (1 / speed - 1)).epsilon(1e-5));
+        // Energy: the whole of the time at the throttled draw.
+        const double gpu = held.power.node.gpu.compute_power_at(speed).value;
+        const double joules_drawn =
+            joules(drawn(r, Category::productive) + drawn(r, Category::throttled));
+        CHECK(joules_drawn ==
+              doctest::Approx((productive + throttled) * 1e-9 / 8 * held.power.node.at(gpu).value)
+                  .epsilon(1e-6));
+    }
+}
+
+TEST_CASE("more power is never slower, and more than enough changes nothing") {
+    for (const FleetSchedulerKind& kind : fleet_scheduler_kinds()) {
+        for (const char* over : {"hold", "throttle"}) {
+            CAPTURE(kind.name);
+            CAPTURE(over);
+            const std::string text = under(kind.name);
+            const Scenario free = scenario(text);
+            const bool hold = std::string_view(over) == "hold";
+            Instant before = Instant::max();
+            for (double computing = hold ? 1 : 6.5; computing <= 8; computing += 0.5) {
+                const double most = draw(free, computing) * (1 + 1e-5);
+                const Scenario held = scenario(text, budget(most, over));
+                const Instant end = last_end(held);
+                CHECK(end <= before);
+                before = end;
+                CHECK(metric(run_replica(held, 0, false), "power_peak") <= most * (1 + 1e-6));
+            }
+            CHECK(before == last_end(free));
+            const Scenario ample = scenario(text, budget(1.01 * draw(free, 8), over));
+            CHECK(run_replica(ample, 0, false).trajectory ==
+                  run_replica(free, 0, false).trajectory);
+        }
+    }
+}
+
+TEST_CASE("one job keeps to a power budget at lower clocks, its spares idle") {
+    const Scenario free = scenario(one_job);
+    const double most = 0.9 * draw(free, 7);
+    const Scenario held = scenario(one_job, budget(most, "throttle"));
+    const ReplicaResult r = run_replica(held, 0, false);
+    CHECK(metric(r, "power_peak") == doctest::Approx(most).epsilon(1e-6));
+    CHECK(seconds(held.job.step.throttled) ==
+          doctest::Approx(10 * (1 / held.power.budget_speed - 1)).epsilon(1e-6));
+    const Scenario ample = scenario(one_job, budget(1.01 * draw(free, 7), "throttle"));
+    CHECK(run_replica(ample, 0, false).trajectory == run_replica(free, 0, false).trajectory);
+}
+
+TEST_CASE("a job that the power budget could never carry is refused, and says what it draws") {
+    const std::string text = under("slurm");
+    const Scenario free = scenario(text);
+    const Scenario held = scenario(text, budget(draw(free, 0.5), "hold"));
+    const ReplicaResult r = run_replica(held, 0, false);
+    REQUIRE(r.refused.size() == 8);
+    CHECK(r.refused[0].reason.find("the power budget leaves") != std::string::npos);
+}
+
+TEST_CASE("a power budget below the idle power of the cluster is an error with the number") {
+    for (const char* over : {"hold", "throttle"}) {
+        const std::string why = refused(under("slurm"), budget(5000, over));
+        CHECK(why.find("below the idle power of the cluster") != std::string::npos);
+    }
+    const Scenario free = scenario(under("slurm"));
+    CHECK(refused(under("slurm"), budget(draw(free, 2), "throttle")).find("at the least") !=
+          std::string::npos);
+    CHECK(refused(one_job, budget(draw(free, 7), "hold")).find("there is one") !=
+          std::string::npos);
+    CHECK(refused(one_job, {"power.over_budget=throttle"}).find("power.budget") !=
+          std::string::npos);
+}
