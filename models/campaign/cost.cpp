@@ -37,8 +37,13 @@ void warn_of_budget(Section& cost, const CostPlan& plan) {
 
 std::optional<CostSetup> read_cost(Section& top, ValueReader& values, const Scenario& s) {
     Section cost = top.section("cost");
-    if (!cost.present() && !cost.describing()) return std::nullopt;
-    CostSetup setup = read_cost_plan(cost, values, s);
+    if (!cost.present() && !cost.describing()) {
+        top.no_effect("without [cost]");
+        top.sections("quote", "What a vendor asks for, in writing");
+        top.no_effect({});
+        return std::nullopt;
+    }
+    CostSetup setup = read_cost_plan(top, cost, values, s);
     cost.finish();
     if (!cost.ok() || cost.describing()) return std::nullopt;
     warn_of_budget(cost, setup.plan);

@@ -33,6 +33,8 @@ struct ClusterPower {
 struct CostSetup {
     CostPlan plan;
     ClusterPower power;
+    double tariff = 1;          // what a kWh costs over a day, in prices of one, for an even draw
+    bool rented = false;        // nodes and networks are somebody else's, and where they stand
     bool parts_covered = true;  // by support: what is replaced costs nothing more
 };
 

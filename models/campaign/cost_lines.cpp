@@ -15,6 +15,82 @@ namespace railyard {
 namespace {
 
 const std::vector<std::string> facility_names = {"colocation", "own"};
+const std::vector<std::string> tenure_names = {"buy", "on_demand", "reserved"};
+enum Tenure { buy, on_demand, reserved };
+
+// How the nodes with their network are had.
+struct Tenancy {
+    int tenure = Tenure::buy;
+    Duration term{};  // reserved: each time for so long
+    bool rented() const { return tenure != Tenure::buy; }
+};
+
+// Of a day at a price of its own.
+struct TariffHours {
+    std::int64_t from = 0;
+    std::int64_t until = 0;
+    double factor = 1;
+};
+
+// What an even draw over a day costs, in prices of a kWh.
+double read_tariff(Section& cost) {
+    constexpr std::int64_t day = 24;
+    std::vector<bool> taken(day);
+    double sum = day;
+    for (Section& each : cost.sections(
+             "tariff",
+             "Hours of a day in which electricity has another price; power is drawn evenly")) {
+        TariffHours hours;
+        each.read("from", hours.from, "The hour of the day at which it begins",
+                  {.bound = Bound::non_negative, .required = true});
+        each.read("until", hours.until,
+                  "The hour at which it ends, the next day's if not after from",
+                  {.bound = Bound::non_negative, .required = true});
+        each.read("factor", hours.factor, "What a kWh costs in them, in prices of electricity_kwh",
+                  {.bound = Bound::non_negative, .required = true});
+        each.finish();
+        if (each.describing()) continue;
+        bool sound = each.has("from") && each.has("until");
+        for (const auto& [key, hour] : {std::pair("from", hours.from), {"until", hours.until}}) {
+            if (hour > day) each.error(key, "a day has 24 hours");
+            sound &= hour >= 0 && hour <= day;
+        }
+        if (!sound) continue;
+        const std::int64_t length =
+            hours.until > hours.from ? hours.until - hours.from : hours.until + day - hours.from;
+        for (std::int64_t h = hours.from; h < hours.from + length; ++h) {
+            const auto hour = static_cast<std::size_t>(h % day);
+            if (taken[hour]) {
+                each.error("from", fmt::format("the hour from {} o'clock has two tariffs", hour));
+                break;
+            }
+            taken[hour] = true;
+            sum += hours.factor - 1;
+        }
+    }
+    return sum / static_cast<double>(day);
+}
+
+Tenancy read_tenancy(Section& cost) {
+    Tenancy out;
+    cost.choose(
+        "tenure", out.tenure, tenure_names,
+        "buy: nodes and networks are bought and kept; on_demand: GPUs are rented for the share of "
+        "the year in which they are used, at gpu_hour_rental; reserved: for all hours of whole "
+        "terms, at gpu_hour_reserved. Rent has power, place, networks and repairs in it");
+    std::optional<Duration> term;
+    cost.read("term", term, "Reserved: each time for so long, and paid whether used or not",
+              {.bound = Bound::positive, .otherwise = "needed with reserved"});
+    if (cost.describing()) return out;
+    if (out.tenure == Tenure::reserved && !cost.has("term")) {
+        cost.error("term", "is missing: for how long are GPUs reserved?");
+    }
+    if (out.tenure != Tenure::reserved && term) {
+        cost.warning("term", "has no effect unless GPUs are reserved");
+    }
+    out.term = term.value_or(Duration{});
+    return out;
+}
 
 // What the kind of a cable is paid by, and its transceivers; the slowest row that is fast enough.
 struct CablePrices {
@@ -45,9 +121,13 @@ class CostLines {
 
     void buy(const BillOfMaterials& bill, std::int64_t nodes_per_rack);
     void keep(const BillOfMaterials& bill, bool colocated);
-    void use();
+    void rent(const BillOfMaterials& bill, const Tenancy& tenancy);
+    void use(bool rented, double tariff);
+    // The price of an hour of one GPU elsewhere.
+    std::optional<std::size_t> rental(bool one_kind);
 
   private:
+    void keep_people();
     void buy_nodes(const NodeOrder& order, std::int64_t nodes_per_rack);
     void buy_network(const NetworkBill& bill);
     void buy_storage();
@@ -201,6 +281,10 @@ void CostLines::keep(const BillOfMaterials& bill, bool colocated) {
     } else {
         plan_.left_out.emplace_back("the building with its cooling");
     }
+    keep_people();
+}
+
+void CostLines::keep_people() {
     if (const auto licence = book_.given("licence_per_gpu_year", "USD/year")) {
         add(plan_.yearly, "licences", static_cast<double>(plan_.gpus), "GPU", *licence);
     } else {
@@ -213,10 +297,62 @@ void CostLines::keep(const BillOfMaterials& bill, bool colocated) {
     }
 }
 
-void CostLines::use() {
+std::optional<std::size_t> CostLines::rental(bool one_kind) {
+    const std::string& gpu = s_.node.gpu.id;
+    if (one_kind && catalogue_.has("gpu", gpu, "rental_ref")) {
+        return book_.price(catalogue_.text("gpu", gpu, "rental_ref"));
+    }
+    return book_.given("gpu_hour_rental", "USD/h");
+}
+
+// Nodes with all that keeps them running, for whole years or for the hours that they are used.
+void CostLines::rent(const BillOfMaterials& bill, const Tenancy& tenancy) {
+    const bool reserves = tenancy.tenure == Tenure::reserved;
+    const auto price =
+        reserves ? book_.given("gpu_hour_reserved", "USD/h") : rental(bill.nodes.size() == 1);
+    if (!price) {
+        const char* name = reserves ? "gpu_hour_reserved" : "gpu_hour_rental";
+        cost_.error("price", "no price is known of an hour of a rented GPU",
+                    fmt::format("give {} in USD/h", cost_.path(std::string("price.") + name)));
+        return;
+    }
+    double gpus = 0;
+    for (const NodeOrder& order : bill.nodes) {
+        gpus += static_cast<double>(order.count * order.node->gpus);
+    }
+    double share = plan_.utilisation;
+    if (reserves) {
+        const double term = seconds(tenancy.term) / seconds_per_year;
+        share = std::ceil(plan_.years / term * (1 - 1e-12)) * term / plan_.years;
+    }
+    add(plan_.yearly, reserves ? "reserved GPUs" : "GPUs on demand", gpus * hours_per_year * share,
+        "GPU-hour", *price);
+    buy_storage();
+    if (std::ranges::any_of(plan_.capital, [](const CostLine& l) { return l.quantity > 0; })) {
+        add(plan_.yearly, "support", 1, "of the hardware", book_.price("support_fraction_per_year"),
+            true);
+    }
+    keep_people();
+}
+
+void CostLines::use(bool rented, double tariff) {
     const auto line = [&](const char* what, const char* per, std::size_t price) {
         plan_.used.push_back({what, 0, per, price, false});
     };
+    const auto paid = [&] {
+        line("object store, egress", "USD",
+             book_.add({"paid_by_use", "USD", 1, 1, 1, "the campaign"}));
+    };
+    if (rented) {
+        const std::size_t nothing = book_.add({"in_the_rent", "USD", 0, 0, 0, "the rent"});
+        line("energy at the meter", "kWh", nothing);
+        line("repairs", "visit", nothing);
+        for (const char* what : {"GPUs replaced", "NICs replaced", "other parts replaced"}) {
+            line(what, "part", nothing);
+        }
+        paid();
+        return;
+    }
     const std::string& nic = s_.node.nic;
     const std::string& gpu = s_.node.gpu.id;
     const auto part = [&](const char* kind, const std::string& name) {
@@ -224,25 +360,21 @@ void CostLines::use() {
                                ? catalogue_.text(kind, name, "price_ref")
                                : "repair_part");
     };
-    line("energy at the meter", "kWh", book_.price("electricity_kwh"));
+    line(tariff == 1 ? "energy at the meter" : "energy at the meter, times its tariff", "kWh",
+         book_.price("electricity_kwh"));
     line("repairs", "visit", book_.price("repair_visit"));
     line("GPUs replaced", "part", part("gpu", gpu));
     line("NICs replaced", "part", part("nic", nic));
     line("other parts replaced", "part", book_.price("repair_part"));
-    line("object store, egress", "USD", book_.add({"paid_by_use", "USD", 1, 1, 1, "the campaign"}));
+    paid();
 }
 
-}  // namespace
-
-CostSetup read_cost_plan(Section& cost, ValueReader& values, const Scenario& s) {
-    CostSetup setup;
-    CostPlan& plan = setup.plan;
-    StandaloneCatalogue own = s.open_catalogue();
+void read_keys(Section& cost, Catalogue& catalogue, CostPlan& plan) {
     std::optional<Money> budget;
     cost.read("budget", budget, "What may be spent on buying the cluster: more is warned of",
               {.bound = Bound::positive});
     if (budget) plan.budget = budget->usd;
-    Duration years = own.catalogue.time("price", "depreciation_years", "time");
+    Duration years = catalogue.time("price", "depreciation_years", "time");
     cost.read("years", years, "Over which what was bought is written off, the same each year",
               {.bound = Bound::positive, .otherwise = "5 years"});
     plan.years = seconds(years) / (hours_per_year * 3600);
@@ -258,13 +390,35 @@ CostSetup read_cost_plan(Section& cost, ValueReader& values, const Scenario& s) 
     cost.read("draws", plan.draws, "Draws of all prices, for the intervals",
               {.bound = Bound::count});
     keep_within(cost, "draws", plan.draws, std::int64_t{100'000});
+    cost.read("discount", plan.discount,
+              "What money is worth less a year later: capital then costs the annuity of the day of "
+              "purchase",
+              {.bound = Bound::fraction});
+}
+
+}  // namespace
+
+CostSetup read_cost_plan(Section& top, Section& cost, ValueReader& values, const Scenario& s) {
+    CostSetup setup;
+    CostPlan& plan = setup.plan;
+    StandaloneCatalogue own = s.open_catalogue();
+    read_keys(cost, own.catalogue, plan);
     int facility = 0;
     cost.choose("facility", facility, facility_names,
                 "colocation: the kW that nodes and switches are rated for are rented by the month; "
                 "own: the building is there and costs nothing here");
     cost.read("parts_covered", setup.parts_covered,
               "Support replaces broken parts; false: each costs its price");
-    PriceBook book(cost, values, own.catalogue);
+    const Tenancy tenancy = read_tenancy(cost);
+    setup.rented = tenancy.rented();
+    if (setup.rented && !cost.describing()) {
+        for (const char* key : {"facility", "parts_covered", "tariff"}) {
+            if (cost.has(key)) cost.warning(key, "has no effect: it is in the rent");
+        }
+    }
+    setup.tariff = read_tariff(cost);
+    QuoteBook quotes(top, cost);
+    PriceBook book(cost, values, own.catalogue, quotes);
     if (cost.describing()) return setup;
     if (!cost.ok()) {
         book.check();
@@ -275,24 +429,25 @@ CostSetup read_cost_plan(Section& cost, ValueReader& values, const Scenario& s) 
     plan.seed = s.seed;
     const BillOfMaterials bill = bill_of_materials(s, own.catalogue);
     CostLines lines(cost, s, own.catalogue, book, plan);
-    lines.buy(bill, s.layout.nodes_per_rack);
-    lines.keep(bill, facility == 0);
-    lines.use();
+    if (tenancy.rented()) {
+        lines.rent(bill, tenancy);
+    } else {
+        lines.buy(bill, s.layout.nodes_per_rack);
+        lines.keep(bill, facility == 0);
+    }
+    lines.use(tenancy.rented(), setup.tariff);
     setup.power = read_cluster_power(bill, own.catalogue);
     plan.used[static_cast<std::size_t>(UsedLine::energy)].quantity =
-        setup.power.idle_kwh_per_year();
+        setup.power.idle_kwh_per_year() * setup.tariff;
     const bool one_kind = bill.nodes.size() == 1;
     if (!one_kind && !setup.parts_covered) {
         cost.error("parts_covered",
                    "a broken part has one price here, and the nodes are of several kinds");
     }
-    if (one_kind && own.catalogue.has("gpu", s.node.gpu.id, "rental_ref")) {
-        plan.rental = book.price(own.catalogue.text("gpu", s.node.gpu.id, "rental_ref"));
-    } else {
-        plan.rental = book.given("gpu_hour_rental", "USD/h");
-    }
+    if (!tenancy.rented()) plan.rental = lines.rental(one_kind);
     book.finish();
     plan.prices = book.prices();
+    quotes.apply(plan, book.set_by_hand(), own.catalogue);
     return setup;
 }
 

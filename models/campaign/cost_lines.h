@@ -5,6 +5,7 @@
 
 namespace railyard {
 
-CostSetup read_cost_plan(Section& cost, ValueReader& values, const Scenario& scenario);
+CostSetup read_cost_plan(Section& top, Section& cost, ValueReader& values,
+                         const Scenario& scenario);
 
 }  // namespace railyard

@@ -87,7 +87,8 @@ CampaignUse campaign_use(const Scenario& s, std::span<const Metric> metrics, Dur
     for (const UsedMetric& used : used_metrics) {
         usage.used.push_back(value_of(metrics, used.name));
     }
-    usage.used[static_cast<std::size_t>(UsedLine::energy)] /= joules_per_kilowatt_hour;
+    double& energy = usage.used[static_cast<std::size_t>(UsedLine::energy)];
+    energy = energy / joules_per_kilowatt_hour * s.cost->tariff;
     return usage;
 }
 

@@ -10,25 +10,21 @@ namespace {
 
 constexpr double usd_max = 1e9;  // of one thing
 
-// What another storage system than the scenario's may be paid by.
-bool of_a_store(const Catalogue& catalogue, const std::string& price) {
-    return std::ranges::any_of(catalogue.all_names("storage"), [&](const std::string& store) {
-        return price == store + "_per_server" || price == store + "_per_tb_year";
-    });
-}
-
 }  // namespace
 
-PriceBook::PriceBook(Section& cost, ValueReader& values, Catalogue& catalogue)
+PriceBook::PriceBook(Section& cost, ValueReader& values, Catalogue& catalogue,
+                     const QuoteBook& quotes)
     : cost_(cost),
       values_(values),
       catalogue_(catalogue),
+      quotes_(quotes),
       table_(cost.open_table(
           "price",
           "Prices in place of the catalogue's, by the names that 'railyard cost' prints, each a "
           "quantity or { value, low, high, source }; and what the catalogue has no price for: "
           "STORE_per_server and STORE_per_tb_year in place of STORE_per_usable_tb, for each "
-          "storage.system; licence_per_gpu_year, staff_per_year, gpu_hour_rental, and hardware by "
+          "storage.system; licence_per_gpu_year, staff_per_year, gpu_hour_rental, "
+          "gpu_hour_reserved, and hardware by "
           "its own name")) {}
 
 std::optional<std::size_t> PriceBook::known(const std::string& name) const {
@@ -55,6 +51,10 @@ std::optional<std::size_t> PriceBook::given(const std::string& name, const std::
     if (const auto index = known(name)) return index;
     asked_.push_back(name);
     if (auto own = read(name, unit)) return add(std::move(*own));
+    // What it is is filled in when it is known how many are bought.
+    if (const Quote* quote = quotes_.find(name)) {
+        return add({name, unit, 0, 0, 0, "quote " + visible(quote->name)});
+    }
     return std::nullopt;
 }
 
@@ -86,6 +86,7 @@ std::optional<double> PriceBook::amount(const Value& value, const std::string& p
 std::optional<Price> PriceBook::read(const std::string& name, const std::string& unit) {
     const Value* value = table_ ? table_->find(name) : nullptr;
     if (value == nullptr) return std::nullopt;
+    set_by_hand_.push_back(name);
     const std::string path = cost_.path("price." + name);
     const auto typical = amount(*value, path, unit);
     if (!typical) return std::nullopt;
@@ -115,8 +116,7 @@ void PriceBook::finish() {
     if (table_ == nullptr) return;
     for (const auto& [name, value] : table_->members) {
         if (std::find(asked_.begin(), asked_.end(), name) != asked_.end()) continue;
-        if (catalogue_.find_entry("price", name) != nullptr || of_a_store(catalogue_, name)) {
-            // Another design, at the same prices, may buy it.
+        if (another_may_pay(catalogue_, name)) {
             values_.warning(value.at, cost_.path("price." + name),
                             "has no effect: nothing here has this price");
             continue;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "models/campaign/cost_quotes.h"
 #include "models/facility/facility.h"
 #include "sim/config.h"
 
@@ -14,11 +15,11 @@ namespace railyard {
 class PriceBook {
   public:
     // Reads nothing yet but that the section has a table of prices. All must outlive the book.
-    PriceBook(Section& cost, ValueReader& values, Catalogue& catalogue);
+    PriceBook(Section& cost, ValueReader& values, Catalogue& catalogue, const QuoteBook& quotes);
 
     // The catalogue's entry of that name, or what the scenario says in its place.
     std::size_t price(const std::string& name);
-    // A price that the catalogue does not have; none: the scenario does not give it either.
+    // A price that the catalogue does not have; none: neither [cost.price] nor a quote gives it.
     std::optional<std::size_t> given(const std::string& name, const std::string& unit);
     // One that nobody may change.
     std::size_t add(Price price);
@@ -28,6 +29,8 @@ class PriceBook {
     void finish();
 
     const std::vector<Price>& prices() const { return prices_; }
+    // Those that [cost.price] gives.
+    const std::vector<std::string>& set_by_hand() const { return set_by_hand_; }
 
   private:
     std::optional<std::size_t> known(const std::string& name) const;
@@ -38,9 +41,11 @@ class PriceBook {
     Section& cost_;
     ValueReader& values_;
     Catalogue& catalogue_;
+    const QuoteBook& quotes_;
     const Value* table_;
     std::vector<Price> prices_;
     std::vector<std::string> asked_;
+    std::vector<std::string> set_by_hand_;
 };
 
 }  // namespace railyard

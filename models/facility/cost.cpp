@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "sim/check.h"
+#include "sim/rng.h"
 
 namespace railyard {
 
@@ -71,6 +72,24 @@ Cents hardware_sum(const CostPlan& plan, std::span<const double> prices) {
     return sum;
 }
 
+Cents supported_sum(const CostPlan& plan, std::span<const double> prices) {
+    Cents sum = 0;
+    for (const CostLine& line : plan.capital) {
+        if (!line.of_hardware && !line.own_support) sum += line_sum(line, prices, 0);
+    }
+    return sum;
+}
+
+double worth_of_year(const CostPlan& plan, double year) {
+    return portable_exp(-year * portable_log(1 + plan.discount));
+}
+
+double capital_a_year(const CostPlan& plan, double capital) {
+    if (plan.discount <= 0) return capital * (1 - plan.residual) / plan.years;
+    const double worth = worth_of_year(plan, plan.years);
+    return capital * (1 - plan.residual * worth) * plan.discount / (1 - worth);
+}
+
 Cents capital_sum(const CostPlan& plan, std::span<const double> prices) {
     const Cents hardware = hardware_sum(plan, prices);
     Cents sum = hardware;
@@ -89,11 +108,11 @@ YearlyCost yearly_cost(const CostPlan& plan, std::span<const double> prices,
                        const CampaignUse& campaign) {
     RY_CHECK(campaign.years > 0 && campaign.used.size() == plan.used.size());
     YearlyCost out;
-    const Cents hardware = hardware_sum(plan, prices);
     out.capital = usd(capital_sum(plan, prices));
-    out.depreciation = out.capital * (1 - plan.residual) / plan.years;
+    out.depreciation = capital_a_year(plan, out.capital);
     Cents kept = 0;
-    for (const CostLine& line : plan.yearly) kept += line_sum(line, prices, hardware);
+    const Cents supported = supported_sum(plan, prices);
+    for (const CostLine& line : plan.yearly) kept += line_sum(line, prices, supported);
     out.kept = usd(kept);
     const double scale = plan.utilisation / campaign.years;
     for (std::size_t i = 0; i < plan.used.size(); ++i) {

@@ -22,6 +22,7 @@ struct CostLine {
     std::string per;           // what is counted: "node", "usable TB"
     std::size_t price = 0;     // among CostPlan's
     bool of_hardware = false;  // the price is a share of all capital lines without this mark
+    bool own_support = false;  // bought with support that has a line of its own
 };
 
 // The lines of a cluster. What has no price is named in left_out and is in no sum.
@@ -43,6 +44,7 @@ struct CostPlan {
     std::int64_t gpus = 0;
     double years = 1;              // over which capital is written off, straight
     double residual = 0;           // what is then left of it
+    double discount = 0;           // what money is worth less a year later, as a share
     double utilisation = 1;        // share of a year that the cluster is used as in the campaign
     std::optional<double> budget;  // USD
     std::optional<std::size_t> rental;  // price of one GPU-hour elsewhere
@@ -74,6 +76,13 @@ struct YearlyCost {
 };
 Cents line_sum(const CostLine& line, std::span<const double> prices, Cents hardware);
 Cents hardware_sum(const CostPlan& plan, std::span<const double> prices);
+// Of that, what has no support of its own: what yearly lines of the hardware are a share of.
+Cents supported_sum(const CostPlan& plan, std::span<const double> prices);
+// The same every year, what an amount of capital costs over CostPlan::years less what is left of it then:
+// with a discount, the annuity of the day of purchase.
+double capital_a_year(const CostPlan& plan, double capital);
+// What something paid at the end of year k = 1, 2, ... is worth on the day of purchase, as a share.
+double worth_of_year(const CostPlan& plan, double year);
 Cents capital_sum(const CostPlan& plan, std::span<const double> prices);
 // What a year uses of plan.used[line]: as the campaign does, and idle for the rest of it.
 double used_in_a_year(const CostPlan& plan, std::size_t line, const CampaignUse& campaign);

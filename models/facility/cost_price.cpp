@@ -31,7 +31,7 @@ std::vector<double> draw_prices(std::span<const Price> prices, std::uint64_t see
                                 std::uint64_t draw) {
     std::vector<double> out;
     for (const Price& price : prices) {
-        RandomStream stream(seed, draw, "price/" + price.name);
+        RandomStream stream(seed, draw, price.stream());
         out.push_back(triangular(price, stream.uniform()));
     }
     return out;

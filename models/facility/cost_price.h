@@ -15,7 +15,10 @@ struct Price {
     double low = 0;      // all three in that unit, low <= typical <= high
     double typical = 0;  // the most likely: the mode
     double high = 0;
-    std::string origin;  // class and citation, or where in the scenario it stands
+    std::string origin;     // class and citation, or where in the scenario it stands
+    std::string luck = {};  // prices with the same word here are drawn together; empty: by its name
+    // The stream that its draws are from.
+    std::string stream() const { return luck.empty() ? "price/" + name : "luck/" + luck; }
 };
 
 // The price of that entry; it must exist.
@@ -28,8 +31,9 @@ Price catalogue_price(Catalogue& catalogue, const std::string& name);
 //     b - sqrt((1 - u)(b - a)(b - m))       otherwise
 double triangular(const Price& price, double u);
 
-// Every price once, each from its own stream (seed, draw, "price/" + name): what costs the same in two
-// designs costs the same in both, however many other things they buy.
+// Every price once, each from its own stream (seed, draw, Price::stream()): what costs the same in two
+// designs costs the same in both, however many other things they buy, and prices that share their luck lie
+// at the same share of their ranges.
 std::vector<double> draw_prices(std::span<const Price> prices, std::uint64_t seed,
                                 std::uint64_t draw);
 std::vector<double> typical_prices(std::span<const Price> prices);

@@ -102,6 +102,39 @@ Cents bought(const Scenario& s) {
 
 }  // namespace
 
+TEST_CASE(
+    "with a discount capital costs an annuity that is worth what was paid less what is left") {
+    CostPlan plan = small_plan();
+    plan.residual = 0.1;
+    CHECK(capital_a_year(plan, 1000) == doctest::Approx(180));
+    plan.discount = 0.08;
+    const double annuity = capital_a_year(plan, 1000);
+    double worth = 0;
+    for (int year = 1; year <= 5; ++year) worth += annuity / std::pow(1.08, year);
+    CHECK(worth == doctest::Approx(1000 - 100 / std::pow(1.08, 5)));
+}
+
+TEST_CASE("prices with the same luck lie at the same share of their ranges, others do not") {
+    std::vector<Price> prices = {price("a", 100, 150, 200), price("b", 10, 15, 20),
+                                 price("c", 10, 15, 20)};
+    prices[0].luck = prices[1].luck = "dollar";
+    int apart = 0;
+    for (std::uint64_t draw = 0; draw < 50; ++draw) {
+        const std::vector<double> drawn = draw_prices(prices, 1, draw);
+        CHECK(drawn[0] == doctest::Approx(10 * drawn[1]));
+        if (std::abs(drawn[1] - drawn[2]) > 1e-6) ++apart;
+    }
+    CHECK(apart > 40);
+}
+
+TEST_CASE("hardware with support of its own is in no share that support costs") {
+    CostPlan plan = small_plan();
+    const std::vector<double> prices = typical_prices(plan.prices);
+    plan.capital[0].own_support = true;
+    CHECK(supported_sum(plan, prices) == 2 * 36'000'01);
+    CHECK(yearly_cost(plan, prices, half_a_year()).kept == doctest::Approx(0.08 * 72'000.02));
+}
+
 TEST_CASE("a triangular price has its closed form's quantiles, mean and variance") {
     const Price p = price("x", 10, 14, 30);
     CHECK(triangular(p, 0) == 10);

@@ -11,6 +11,7 @@
 #include "tests/models/schema_knobs.h"
 #include "tests/models/schema_knobs_network.h"
 #include "tests/models/schema_kube.h"
+#include "tests/models/schema_quotes.h"
 #include "tests/models/schema_stages.h"
 
 using namespace railyard;
@@ -72,7 +73,7 @@ TEST_CASE("every key that packet windows feel changes what they print") {
     }
 }
 
-TEST_CASE("every key of a fleet changes what becomes of it, or is refused") {
+TEST_CASE("every key of a fleet, and of quotes and rent, changes a result, or is refused") {
     const auto outcome_or_error = [](const std::string& text) -> std::string {
         try {
             return outcome(text, {});
@@ -80,7 +81,7 @@ TEST_CASE("every key of a fleet changes what becomes of it, or is refused") {
             return error.what();
         }
     };
-    for (const auto* rows : {&fleet_knobs, &kube_knobs}) {
+    for (const auto* rows : {&fleet_knobs, &kube_knobs, &quote_knobs}) {
         for (const auto& [key, knob] : *rows) {
             CAPTURE(key);
             std::string changed = knob.scenario;
@@ -100,6 +101,7 @@ TEST_CASE("every key of the language changes some result") {
         std::string section;
         if (seen_in_windows(key, section) != nullptr) continue;
         if (fleet_knobs.contains(key) || kube_knobs.contains(key)) continue;
+        if (quote_knobs.contains(key)) continue;
         // One reader has both: under the scheduler dedicated a kind is the job.
         constexpr std::string_view kind = "jobs.kind.";
         if (key.starts_with(kind)) {
@@ -137,7 +139,7 @@ TEST_CASE("every key of the language changes some result") {
     }
     CHECK(scenario_schema().size() >= knobs.size() + stage_knobs.size() + window_knobs.size() +
                                           2 * packet_knobs.size() + fleet_knobs.size() +
-                                          kube_knobs.size() - 1);
+                                          kube_knobs.size() + quote_knobs.size() - 1);
 }
 
 TEST_CASE("every key says what it means and what holds without it") {

@@ -77,7 +77,8 @@ std::string price_text(double v, const std::string& unit) {
 void add_lines(Table& table, const CostPlan& plan, const std::vector<CostLine>& lines,
                const std::vector<double>& quantities, Cents& sum) {
     const std::vector<double> prices = typical_prices(plan.prices);
-    const Cents hardware = hardware_sum(plan, prices);
+    const Cents hardware =
+        &lines == &plan.yearly ? supported_sum(plan, prices) : hardware_sum(plan, prices);
     for (std::size_t i = 0; i < lines.size(); ++i) {
         CostLine line = lines[i];
         line.quantity = quantities[i];
@@ -158,7 +159,8 @@ void print_lines(const Costed& c) {
 Json lines_json(const CostPlan& plan, const std::vector<CostLine>& lines,
                 const std::vector<double>& quantities) {
     const std::vector<double> prices = typical_prices(plan.prices);
-    const Cents hardware = hardware_sum(plan, prices);
+    const Cents hardware =
+        &lines == &plan.yearly ? supported_sum(plan, prices) : hardware_sum(plan, prices);
     Json out = Json::array();
     for (std::size_t i = 0; i < lines.size(); ++i) {
         CostLine line = lines[i];

@@ -101,15 +101,17 @@ bool Answerer::know_designs() {
 // A price as likely as its range says; an estimate evenly.
 double Answerer::share_of(std::size_t design, const UncertainInput& input,
                           std::int64_t world) const {
-    RandomStream stream(known_[design].scenario.seed, static_cast<std::uint64_t>(world),
-                        "design/" + input.name());
-    const double u = stream.uniform();
-    if (!known_[design].scenario.cost) return u;
-    for (const Price& price : known_[design].scenario.cost->plan.prices) {
+    const Scenario& s = known_[design].scenario;
+    const auto drawn = [&](const std::string& name) {
+        return RandomStream(s.seed, static_cast<std::uint64_t>(world), "design/" + name).uniform();
+    };
+    if (!s.cost) return drawn(input.name());
+    for (const Price& price : s.cost->plan.prices) {
         if (input.name() != "cost.price." + price.name || price.high <= price.low) continue;
+        const double u = drawn(price.luck.empty() ? input.name() : price.stream());
         return (triangular(price, u) - price.low) / (price.high - price.low);
     }
-    return u;
+    return drawn(input.name());
 }
 
 ScenarioChanges Answerer::in_world(std::size_t design, std::int64_t world) {
@@ -190,11 +192,11 @@ std::vector<CostStep> Answerer::lines_of(std::size_t design) const {
     const Cents hardware = hardware_sum(plan, prices);
     const CampaignUse all = together(known.uses);
     for (const CostLine& line : plan.capital) {
-        out.push_back(
-            {line.what, usd(line_sum(line, prices, hardware)) * (1 - plan.residual) / plan.years});
+        out.push_back({line.what, capital_a_year(plan, usd(line_sum(line, prices, hardware)))});
     }
+    const Cents supported = supported_sum(plan, prices);
     for (const CostLine& line : plan.yearly) {
-        out.push_back({line.what, usd(line_sum(line, prices, hardware))});
+        out.push_back({line.what, usd(line_sum(line, prices, supported))});
     }
     for (std::size_t i = 0; i < plan.used.size(); ++i) {
         out.push_back(

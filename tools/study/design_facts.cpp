@@ -205,7 +205,8 @@ DesignFacts DesignReader::read_facts(const std::vector<std::string>& settings) c
         }
         out.gpus = s.gpus();
         out.draws = s.draws.size();
-        add_hardware(s, out);
+        const bool elsewhere = s.cost && s.cost->rented;
+        if (!elsewhere) add_hardware(s, out);
         add_bounds(s, out);
     } catch (const ScenarioError& error) {
         out.problem = error.what();

@@ -222,7 +222,10 @@ void QuestionReader::read_search() {
     if (finalists && !q_.flows_last && !top_.describing()) {
         top_.error("finalists", "has no effect: run.fidelity is analytic for all designs");
     }
-    top_.read("replicas_first", q_.replicas_first, "Replicas of a design before it may be dropped",
+    top_.read("replicas_first", q_.replicas_first,
+              "Replicas of a design before it may be dropped; twice as many, or four times, in a "
+              "space so "
+              "large that so few could drop nobody",
               {.bound = Bound::count});
     top_.read("replicas_most", q_.replicas_most, "Replicas of those that are not told apart",
               {.bound = Bound::count});

@@ -283,6 +283,15 @@ bool Searcher::tune_group(const std::vector<std::size_t>& group, bool flows) {
     return true;
 }
 
+// Whether at its first look only a difference of many spreads drops a design: in a large space a look at
+// so few replicas costs the reading of all scenarios once more.
+bool drops_nobody(const RaceRules& rules, std::size_t designs) {
+    constexpr double spreads_most = 10;
+    const auto replicas = static_cast<double>(rules.first);
+    const double t = -student_t_quantile(rules.level(designs), replicas - 1);
+    return t > spreads_most * std::sqrt(replicas);
+}
+
 RaceRules Searcher::rules_of(const std::vector<std::size_t>& field) const {
     RaceRules rules;
     rules.better = q_.objective.better;
@@ -295,6 +304,7 @@ RaceRules Searcher::rules_of(const std::vector<std::size_t>& field) const {
         rules.draws =
             rules.draws == 0 ? draws : std::min(rules.draws, std::max<std::size_t>(1, draws));
     }
+    while (2 * rules.first <= rules.most && drops_nobody(rules, field.size())) rules.first *= 2;
     return rules;
 }
 
