@@ -22,24 +22,24 @@ struct VerifiedRow {
     double published = 0;
     double simulated = 0;
     Published as = Published::figure;
-    Position at = {};      // of what is published, in the table; described tables say it
-    bool measured = true;  // false: nothing is published, and that was to be
-    double model_error =
-        0;  // the share that nine in ten such figures are within; 0: nothing is known
     std::optional<Interval> ci95 = {};  // of what is simulated, where that is a sample's mean
-    // 0 on the right side of a limit; of a published 0, all of what is simulated.
-    std::string software = {};  // the stack that ran it, where one did
+    std::string software = {};          // the stack that ran it, where one did
     double half = 0;  // the share that half of such rows are said to be within; 0: nothing is said
     double nine_tenths = 0;                                  // and nine in ten
     std::vector<std::pair<std::string, double>> parts = {};  // of what is simulated, in seconds
     // What the run needs of a GPU's memory, component by component, and what the GPU has; 0: nothing is said.
     std::vector<std::pair<std::string, double>> memory_bytes = {};
     double memory_capacity = 0;
+    Position at = {};      // of what is published, in the table; described tables say it
+    bool measured = true;  // false: nothing is published, and that was to be
+    double model_error =
+        0;  // the share that nine in ten such figures are within; 0: nothing is known
     bool fits() const {
         double sum = 0;
         for (const auto& [component, bytes] : memory_bytes) sum += bytes;
         return sum <= memory_capacity;
     }
+    // 0 on the right side of a limit; of a published 0, all of what is simulated.
     double error() const {
         if (as == Published::at_most && simulated <= published) return 0;
         if (as == Published::at_least && simulated >= published) return 0;
