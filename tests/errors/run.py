@@ -828,7 +828,7 @@ def case_verify_a_description_that_can_not_be(program, folder):
              "7:1: error: table.set.cluster.node_count: no scenario has the key cluster.node_count"),
             (('"ms / 1000"', '"msec / 1000"'), "15:1: error: table.expect[0].published: the table has no column msec"),
             (('"{gpus / 8}"', '"{gpus / }"'), "7:1: error: table.set.cluster.nodes: can't be computed: "),
-            (('"step_time"', '"steptime"'), "has no metric 'steptime'"),
+            (('"step_time"', '"steptime"'), "there is no steptime"),
             (('"step_time"', '"ms / 1000"'), "16:1: error: table.expect[0].simulated: names columns only"),
             (('contains = ["full"]', ""), "10:1: error: table.when[0].column: needs is = [...], contains = [...] or lacks = [...]")):
         description = write(folder / "bad.toml", DESCRIBED.replace(*change))
