@@ -185,8 +185,8 @@ void print_best(const Scenario& s, const BestPlans& best) {
     }
 }
 
-// What the stacks of the catalogue make of a step whose software nobody has named, on an ideal network: it is the
-// same for all of them, and dear.
+// What the stacks of the catalogue make of a step whose software nobody has named, on an ideal network: the
+// scenario's own is the same for all of them, and dear.
 struct StackRange {
     std::size_t stacks = 0;
     Duration low = Duration::max();

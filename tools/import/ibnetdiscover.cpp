@@ -151,7 +151,7 @@ void Ibnetdiscover::check_ends() {
                 continue;
             }
             const std::vector<IbPort>& back = peer->second.links;
-            if (std::any_of(back.begin(), back.end(), [&](const IbPort& other) {
+            if (std::any_of(back.begin(), back.end(), [&port, &id = id](const IbPort& other) {
                     return other.peer == id && other.port == port.peer_port &&
                            other.peer_port == port.port;
                 })) {
@@ -288,8 +288,9 @@ void Ibnetdiscover::find_nodes() {
     std::vector<std::string> fewer;
     int first = 0;
     for (const auto& [name, host] : hosts_) {
-        const bool whole = std::all_of(rails_.begin(), rails_.end(),
-                                       [&](int rail) { return host.nics.contains(rail); });
+        const bool whole = std::all_of(rails_.begin(), rails_.end(), [&host = host](int rail) {
+            return host.nics.contains(rail);
+        });
         if (whole && host.nics.size() == rails_.size()) {
             nodes_.push_back(host);
             continue;

@@ -15,6 +15,7 @@
 #include "tools/program/csv_table.h"
 #include "tools/program/expression.h"
 #include "tools/program/pattern.h"
+#include "tools/study/axis.h"
 #include "tools/verify/tables.h"
 
 namespace railyard::described {
