@@ -49,7 +49,7 @@ check "the first study, installed" "$(run railyard run $share/$STUDY --replicas 
 run railyard run $share/scenarios/hello/first.toml --db /tmp/out.sqlite --no-estimates >/dev/null
 run railyard report /tmp/out.sqlite -o /tmp/out.html >/dev/null
 check "a report" "$(run grep -c '</html>' /tmp/out.html)" 1
-check "a published table" "$(run railyard verify $share/tests/validation/70_oracle_checkpoint_restart.csv | grep -c 'renewal formula')" 1
+check "a published table" "$(run railyard verify $share/tests/validation/14_korthikanti_memory_fig1_fig7.csv | grep -c 'memory per GPU')" 1
 man=$folder/root/usr/share/man/man1/railyard.1
 check "the man page" "$( (zcat "$man.gz" 2>/dev/null || cat "$man") | grep -c '^.SS railyard')" \
   "$(build/railyard --help | sed -n 's/^  \([a-z]\+\) .*/\1/p' | grep -vc bench)"
