@@ -165,7 +165,7 @@ double peak_of_gpu(const Scenario& s) {
     return s.node.gpu.bf16_dense.per_second;
 }
 
-// Of a job whose stages have GPUs of their own.
+// For a job whose stages have GPUs of their own.
 WorkDone work_of_stages(const Scenario& s, const ReplicaResult& r) {
     WorkDone out;
     double stepping_flops = 0;

@@ -12,7 +12,7 @@ const std::vector<std::string>& checkpoint_modes();  // in the order of Checkpoi
 const std::vector<std::string>& interval_clocks();
 const std::vector<std::string>& checkpoint_layouts();
 
-// Of the job in `s`, whose nodes are known: what they together move to and from its stores.
+// Notes what the nodes of the job in `s`, which must be known, move together to and from its stores.
 void join_stores(Scenario& s);
 
 // What an upload that shares the compute network with the steps costs each of them; asked at most once.

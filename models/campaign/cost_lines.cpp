@@ -25,7 +25,7 @@ struct Tenancy {
     bool rented() const { return tenure != Tenure::buy; }
 };
 
-// Of a day at a price of its own.
+// A part of the day that has a price of its own.
 struct TariffHours {
     std::int64_t from = 0;
     std::int64_t until = 0;

@@ -392,7 +392,7 @@ void FleetJobReader::read_saving(Section& section, const JobSource& source, Scen
                       "a job with it has one size and whole nodes of the cluster's one kind");
     }
     join_stores(job);
-    // Of work without steps any instant is the end of one.
+    // Work without steps can end at any instant.
     job.job.step.compute = kind.given_step > Duration{} ? kind.given_step : Duration(1);
     if (kind.step && section.ok()) job.job.step = usual_step(kind, job.job.nodes, 0);
     if (saves) read_checkpoint(section, catalogue_, job, {});

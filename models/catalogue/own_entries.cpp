@@ -122,7 +122,7 @@ std::string id_of(std::string_view kind, std::string name) {
     return name;
 }
 
-// Of the catalogue's own tables, and nothing to a scenario.
+// Belongs to the catalogue's own tables, and says nothing to a scenario.
 bool is_for_tables(std::string_view kind, std::string_view key) {
     return kind == "software" && key == "published_in";
 }

@@ -180,16 +180,10 @@ void Sacct::read_text(const std::string& file, const std::string& text) {
     reading.skip_bad = options_.skip_bad;
     const JobTrace trace = parse_job_trace(text, file, reading);
     for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
-        const StreamJob& job = trace.jobs[i];
-        ImportedJob out;
-        out.id = trace.ids[i];
-        out.gpus = job.gpus;
-        out.submit_s = seconds(job.submit);
-        out.duration_s = seconds(job.duration);
-        if (job.limit > Duration{}) out.limit_s = seconds(job.limit);
-        if (!trace.user_names.empty()) out.user = trace.user_names[trace.users[i]];
-        if (!trace.partition_names.empty()) out.group = trace.partition_names[trace.partitions[i]];
-        jobs_.push_back(std::move(out));
+        jobs_.push_back(imported_job(trace, i));
+        if (!trace.partition_names.empty()) {
+            jobs_.back().group = trace.partition_names[trace.partitions[i]];
+        }
     }
     counts_.without_gpus += trace.without_gpus;
     counts_.never_started += trace.never_started;

@@ -51,6 +51,18 @@ void say_counts(const TraceCounts& counts, ImportedPart& part) {
 
 }  // namespace
 
+ImportedJob imported_job(const JobTrace& trace, std::size_t job) {
+    const StreamJob& read = trace.jobs[job];
+    ImportedJob out;
+    out.id = trace.ids[job];
+    out.gpus = read.gpus;
+    out.submit_s = seconds(read.submit);
+    out.duration_s = seconds(read.duration);
+    if (read.limit > Duration{}) out.limit_s = seconds(read.limit);
+    if (!trace.user_names.empty()) out.user = trace.user_names[trace.users[job]];
+    return out;
+}
+
 TraceTime trace_time(std::string_view text) {
     const std::string_view cell = trimmed(text);
     for (const char* nothing : {"", "None", "none", "null", "NULL", "nan", "NaN", "Unknown"}) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "models/scheduler/scheduler.h"
 #include "tools/import/import.h"
 
 namespace railyard {
@@ -20,6 +21,9 @@ struct ImportedJob {
     double duration_s = 0;
     std::optional<double> limit_s;
 };
+
+// A job of a trace that is read, without its group.
+ImportedJob imported_job(const JobTrace& trace, std::size_t job);
 
 // What became of the file's rows that are no such job.
 struct TraceCounts {

@@ -244,17 +244,7 @@ bool TraceTable::read_swf() {
     reading.format = TraceFormat::swf;
     reading.skip_bad = options_.skip_bad;
     const JobTrace trace = parse_job_trace(text, file_, reading);
-    for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
-        const StreamJob& job = trace.jobs[i];
-        ImportedJob out;
-        out.id = trace.ids[i];
-        out.gpus = job.gpus;
-        out.submit_s = seconds(job.submit);
-        out.duration_s = seconds(job.duration);
-        if (job.limit > Duration{}) out.limit_s = seconds(job.limit);
-        if (!trace.user_names.empty()) out.user = trace.user_names[trace.users[i]];
-        jobs_.push_back(std::move(out));
-    }
+    for (std::size_t i = 0; i < trace.jobs.size(); ++i) jobs_.push_back(imported_job(trace, i));
     counts_ = {std::ssize(trace.jobs) + trace.without_gpus + trace.never_started +
                    trace.still_running + trace.bad,
                trace.without_gpus,
