@@ -1,0 +1,265 @@
+"""Tables, one's own and published, that verify can't read or that are off."""
+
+import json
+import time
+
+from harness import check, equal, expect, rows, said, write
+
+
+TRAINING_ROWS = """# what was measured, where
+model,mode,hidden,layers,heads,tp,pp,dp,gpus,global_batch,microbatch,interleave,seq,vocab,iter_time_s_measured
+22B,full_recompute,6144,48,64,8,1,1,8,4,4,1,2048,51200,1.42
+22B,full_recompute,6144,48,sixty-four,8,1,1,8,4,4,1,2048,51200,1.42
+22B,full_recompute,6144,48,64,8x,1,1,8,4,4,1,2048,51200,1.42
+22B,full_recompute,6144,48,64,8,1,1,8,4,4,1,2048,51200,"1,42"
+22B,full_recompute,6144,48,64,7,1,1,7,4,4,1,2048,51200,1.42
+22B,full_recompute,6144,48,64,8,7,1,56,4,4,1,2048,51200,1.42
+22B,full_recompute,6144,48,64,0,1,1,8,4,4,1,2048,51200,1.42
+22B,full_recompute,6144,48,64,8,1,1,8,6,4,1,2048,51200,1.42
+22B,full_recompute,6144,48,64,8,1,1,8,4,4,1,2048,51200,nan
+22B,full_recompute,6144,0,64,8,1,1,8,4,4,1,2048,51200,1.42
+22B,seqpar+selective,6144,48,64,8,1,1,8,4,,1,2048,51200,1.1
+22B,full_recompute,6144,48,64,8,1,1,8,4,4,1,2048,51200,
+"""
+
+
+def verified(program, folder, name, text, unused, held=True):
+    """The rows of a table that are expressed, of which each in `unused` is not: (place, why). `held`: some are, within
+    the tolerance that ships."""
+    path = write(folder / name, text)
+    said_of_rows = "".join(f"{path}:{place}: warning: {why}\n    this row is not expressed\n"
+                           for place, why in unused)
+    if not held:
+        said_of_rows += f"railyard: outside the tolerance: {path.removesuffix('.csv').rpartition('/')[2]}: no row could be held " \
+                        "to the tolerance\n"
+    return json.loads(expect(program, ["verify", "--json", path], 0 if held else 4, said_of_rows))["rows"]
+
+
+def case_verify_a_field_that_can_not_be(program, folder):
+    expressed = verified(program, folder, "13_steps.csv", TRAINING_ROWS, [
+        ("4:28", 'heads: expected a whole number, found the string "sixty-four"'),
+        ("5:31", "tp: expected a number, found '8x'"),
+        ("6:56", "iter_time_s_measured: expected a number, found '1,42'"),
+        ("7:35", "dp: cluster.nodes: expected a whole number, found the number 0.875"),
+        ("8:33", "pp: 48 layers don't divide by pipeline = 7, nor with one layer less on the first and last stage"),
+        ("9:35", "dp: cluster.nodes: expected a number from 1 to 1000000, found the number 0"),
+        ("10:39", "global_batch: 6 sequences don't divide by data 1 x microbatch 4"),
+        ("11:56", "iter_time_s_measured: expected a number, found 'nan'"),
+        ("12:25", "layers: expected more than zero, found the number 0"),
+        ("14:56", "iter_time_s_measured: expected a number, found none")])
+    # A field that is not printed is none that is wrong.
+    equal("expressed", "22B full_recompute, 22B seqpar+selective", ", ".join(r["row"] for r in expressed))
+
+
+def case_verify_gpus_that_do_not_divide(program, folder):
+    rows_of_llama = ("gpus,tp,cp,pp,seq_len,batch_per_dp,tflops_per_gpu\n"
+                     "8192,8,1,16,8192,32,430\n8192,,1,16,8192,32,430\n8200,8,1,16,8192,32,430\n")
+    expressed = verified(program, folder, "06_llama.csv", rows_of_llama, [
+        ("3:6", "tp: expected a value, found none"),
+        ("4:6", "tp: tensor 8 x pipeline 16 x data 64 = 8192 GPUs, but the job has 8200 (1025 nodes of 8)")])
+    equal("expressed", "1", str(len(expressed)))
+
+
+def case_verify_a_plan_of_two_quantities(program, folder):
+    # Neither its step time nor its memory, and said once.
+    expressed = verified(program, folder, "17_runs.csv",
+                         "case,real_ms,real_alloc_GiB\nllama3_70b_l12_tp7_pp1_dp1_mbc4,843.00,66.55\n",
+                         [("2:1", "tp: 64 attention heads don't divide by tensor = 7")], held=False)
+    equal("expressed", "0", str(len(expressed)))
+
+
+DESCRIBED = """title = "Our steps"
+include = ["base.toml"]
+[table]
+source = "our cluster"
+row = "{what} on {gpus}"
+[table.set]
+"cluster.nodes" = "{gpus / 8}"
+"job.parallel.global_batch" = "{batch}"
+[[table.when]]
+column = "what"
+contains = ["full"]
+set = { "job.parallel.recompute" = "full" }
+[[table.expect]]
+quantity = "s per step"
+published = "ms / 1000"
+simulated = "step_time"
+"""
+DESCRIBED_BASE = """[run]
+duration = "1 h"
+[job]
+model = "llama2_7b"
+checkpoint = { mode = "none" }
+[job.parallel]
+tensor = 2
+[failures]
+profile = "none"
+"""
+
+
+def case_verify_a_table_of_ones_own(program, folder):
+    write(folder / "base.toml", DESCRIBED_BASE)
+    description = write(folder / "mine.toml", DESCRIBED)
+    table = write(folder / "mine.csv", "what,gpus,batch,ms\nfirst,16,16,900\nfull,16,16,1200\nlast,20,16,900\n")
+    odd = f"{table}:4:6: warning: gpus: cluster.nodes: expected a whole number, found the number 2.5\n" \
+          "    this row is not expressed\n"
+    by_itself = json.loads(expect(program, ["verify", "--json", description], 0, odd))
+    rows = by_itself["rows"]
+    equal("rows", "first on 16, full on 16", ", ".join(row["row"] for row in rows))
+    # What runs again takes longer; what is printed is in the columns' own numbers.
+    check(rows[0]["simulated"] < rows[1]["simulated"], f"recompute = full is not slower: {rows}")
+    equal("published", "0.9", str(rows[0]["published"]))
+    # A description is of the table after it, whatever that is called.
+    other = write(folder / "other.csv", "what,gpus,batch,ms\nfirst,16,16,900\n")
+    again = json.loads(expect(program, ["verify", "--json", description, other], 0, ""))["rows"]
+    equal("simulated", str(rows[0]["simulated"]), str(again[0]["simulated"]))
+
+
+MIX = """title = "Our failures"
+[run]
+replicas = 10
+duration = "1000 day"
+[cluster]
+nodes = 16
+[job]
+step.time = "1 s"
+checkpoint.mode = "none"
+recovery = { replacement = "0 s", restart = "0 s", restore = "0 s", recompute = false }
+[[failures.cause]]
+name = "node"
+rate_per_job = "1 /day"
+[[failures.cause]]
+name = "others"
+rate_per_job = "1 /day"
+[table]
+row = "{site} {what}"
+[[table.sum]]
+name = "all"
+of = "seen"
+among = "site"
+column = "unit"
+is = ["events"]
+[table.set]
+"failures.cause.0.rate_per_job" = "{seen / all} /day"
+"failures.cause.1.rate_per_job" = "{1 - seen / all} /day"
+[[table.expect]]
+quantity = "events"
+column = "unit"
+is = ["events"]
+published = "seen"
+simulated = "interruptions_{cause} / interruptions * all"
+tolerance.row = 0.05
+"""
+
+
+def case_verify_a_mix_of_causes(program, folder):
+    # A sum is over the rows of one site that are events; which metric a row is held to, its column says.
+    description = write(folder / "mix.toml", MIX)
+    table = "site,what,seen,unit,cause\na,GPU,30,events,node\na,NIC,10,events,node\nb,GPU,5,events,node\n" \
+            "a,repair,7,h,node\na,rest,40,events,others\n"
+    write(folder / "mix.csv", table)
+    rows = json.loads(expect(program, ["verify", "--json", description], 0, ""))["rows"]
+    equal("rows", "a GPU, a NIC, b GPU, a rest", ", ".join(row["row"] for row in rows))
+    # A cause that the scenario lacks is no metric.
+    wrong = write(folder / "mix.csv", table.replace("b,GPU,5,events,node", "b,GPU,5,events,fan"))
+    code, _, stderr = program.run(["verify", description, wrong])
+    check(code == 2 and "there is no interruptions_fan" in stderr, stderr)
+    write(folder / "mix.toml", MIX.replace('of = "seen"', 'of = "sen"'))
+    code, _, stderr = program.run(["verify", description, wrong])
+    check(code == 2 and "table.sum[0].of" in stderr and "no column sen" in stderr, stderr)
+
+
+def case_verify_what_is_outside_a_tolerance(program, folder):
+    write(folder / "base.toml", DESCRIBED_BASE)
+    write(folder / "mine.csv", "what,gpus,batch,ms\nfirst,16,16,900\nfull,16,16,1200\n")
+    for tolerance, code, said in (
+            ("row = 50\nmean = 50", 0, ""),
+            ("row = 0.001", 4, "mine, first on 16: s per step: "),
+            ("mean = 0.001", 4, "in the mean of 2 rows, at most 0.1 % are allowed")):
+        description = write(folder / "mine.toml", DESCRIBED + f"[table.expect.tolerance]\n{tolerance}\n")
+        found, stdout, stderr = program.run(["verify", "--json", description])
+        equal(f"exit with {tolerance}", str(code), str(found))
+        check(said in stderr and ("outside the tolerance" in stderr) == (code != 0), stderr)
+        check(bool(json.loads(stdout)["summary"]["mine"]["outside"]) == (code != 0), stdout)
+    # Without a row to hold to it nothing is known: that is no success.
+    write(folder / "mine.csv", "what,gpus,batch,ms\nlast,20,16,900\n")
+    code, _, stderr = program.run(["verify", description])
+    check(code == 4 and "no row could be held to the tolerance" in stderr, stderr)
+    wrong = write(folder / "wrong.toml", DESCRIBED + "tolerance = { row = -1 }\n")
+    code, _, stderr = program.run(["verify", wrong, folder / "mine.csv"])
+    check(code == 2 and "table.expect[0].tolerance.row" in stderr, stderr)
+
+
+def case_verify_runs_of_nccl_tests_of_ones_own(program, folder):
+    description = write(folder / "mine.toml", """[table]
+row = "{op} {size}"
+[table.nccl_tests]
+device = "H100"
+network = "8x NDR400 IB"
+collective = "{op}"
+gpus = "{all}"
+nodes = "{all / 8}"
+bytes = "{size}"
+[[table.expect]]
+quantity = "us"
+published = "measured"
+simulated = "1e6 * time"
+[[table.expect]]
+quantity = "GB/s"
+published = "measured"
+simulated = "busbw * 1e-9"
+""")
+    table = write(folder / "mine.csv", "op,all,size,measured\nall_reduce,16,8388608,215\nall_reduce,16,1073741824,4900\n"
+                                       "all_to_some,16,8,3\nall_reduce,16,much,3\n")
+    odd = (f"{table}:4:1: warning: op: no collective is called 'all_to_some'\n    this row is not expressed\n"
+           f"{table}:5:15: warning: size: expected a number, found 'much'\n    this row is not expressed\n")
+    rows = json.loads(expect(program, ["verify", "--json", description], 0, odd))["rows"]
+    equal("rows", "4", str(len(rows)))
+    check(rows[0]["simulated"] < rows[2]["simulated"], f"more bytes take no longer: {rows}")
+    # 2 (n - 1) / n of the bytes, over the time.
+    busbw = 2 * 15 / 16 * 1073741824 / rows[2]["simulated"] * 1e-3
+    check(abs(rows[3]["simulated"] / busbw - 1) < 1e-9, f"expected {busbw}, found {rows[3]}")
+
+
+def case_verify_keys_that_words_decide(program, folder):
+    write(folder / "base.toml", DESCRIBED_BASE)
+    words = """[[table.words]]
+key = "job.software"
+columns = ["what", "about"]
+values = { Mega = "megatron_lm", Megatron-2021 = "megatron_2021" }
+"""
+    rows = "what,gpus,batch,ms\nMega,16,16,900\nMegatron-2021,16,16,900\nother,16,16,900\n"
+    description = write(folder / "mine.toml", DESCRIBED + words)
+    # The longest word wins; the lines above the header decide where the row is silent.
+    table = write(folder / "mine.csv", "# run by Megatron-2021\n" + rows)
+    found = json.loads(expect(program, ["verify", "--json", description], 0, ""))["rows"]
+    equal("stacks", "megatron_lm megatron_2021 megatron_2021", " ".join(row["software"] for row in found))
+    check(found[0]["simulated"] < found[1]["simulated"], f"the stack decides nothing: {found}")
+    write(folder / "mine.csv", rows)
+    said = f"{table}:4:1: warning: what: no word of it says what job.software is\n    this row is not expressed\n"
+    expect(program, ["verify", "--json", description], 0, said)
+
+
+def case_verify_a_description_that_can_not_be(program, folder):
+    write(folder / "base.toml", DESCRIBED_BASE)
+    table = write(folder / "t.csv", "what,gpus,batch,ms\nfirst,16,16,900\n")
+    for change, said in (
+            (('"cluster.nodes"', '"cluster.node_count"'),
+             "7:1: error: table.set.cluster.node_count: no scenario has the key cluster.node_count"),
+            (('"ms / 1000"', '"msec / 1000"'), "15:1: error: table.expect[0].published: the table has no column msec"),
+            (('"{gpus / 8}"', '"{gpus / }"'), "7:1: error: table.set.cluster.nodes: can't be computed: "),
+            (('"step_time"', '"steptime"'), "there is no steptime"),
+            (('"step_time"', '"ms / 1000"'), "16:1: error: table.expect[0].simulated: names columns only"),
+            (('contains = ["full"]', ""), "10:1: error: table.when[0].column: needs is = [...], contains = [...] or lacks = [...]")):
+        description = write(folder / "bad.toml", DESCRIBED.replace(*change))
+        code, _, stderr = program.run(["verify", description, table])
+        check(code == 2 and said in stderr, f"expected '{said}', found exit {code}: {stderr}")
+
+
+def case_verify_a_message_that_can_not_be(program, folder):
+    expressed = verified(program, folder, "31_nvlink.csv",
+                         "device,op,num_gpus,bytes,median_us\nH100 SXM,all_reduce,8,a lot,100\n"
+                         "H100 SXM,all_reduce,8,8388608,\"about 100\"\n",
+                         [("2:23", "bytes: expected a number, found 'a lot'"),
+                          ("3:31", "median_us: expected a number, found 'about 100'")], held=False)
+    equal("expressed", "0", str(len(expressed)))

@@ -1,0 +1,93 @@
+"""What a message says where the words depend on more than one file."""
+
+import json
+
+from harness import SHORT_SCENARIO, check, equal, expect, rows, said, write
+
+
+def case_rates_that_no_switch_is_made_for(program, folder):
+    # They work, or are refused; nothing is looked up that the catalogue does not have.
+    scenario = write(folder / "rates.toml", """
+run = { duration = "1 h", replicas = 1 }
+cluster.nodes = 4
+fabric.compute.topology = "fat_tree"
+job = { model = "llama2_7b", parallel = { tensor = 8, data = 4, global_batch = 64 }, checkpoint.interval = "30 min" }
+storage = { system = "weka", servers = 8 }
+""")
+    verbs = (["run", scenario, "--no-estimates"], ["check", scenario], ["window", scenario], ["perf", "all_reduce", scenario, "-e", "1M"],
+             ["topo", scenario], ["plan", scenario, "--top", "1"], ["storage", scenario],
+             ["cost", scenario, "--no-estimates", "--set", "cost.years=\"4 years\""])
+    done = refused = 0
+    for rate in ("1 Gbit/s", "37 Gbit/s", "50 Gbit/s", "3 Tbit/s"):
+        for kind in ("roce", "infiniband", "tcp"):
+            for verb in verbs:
+                # Old and odd switches have no published buffer, nor a price.
+                for buffer in ([], ["--set", "fabric.compute.buffer.size=\"32 MB\""]):
+                    code, _, stderr = program.run([*verb, "--set", f"cluster.nic_bandwidth=\"{rate}\"", "--set",
+                                                   f"fabric.compute.kind={kind}", "--set", "run.fidelity=packet", *buffer])
+                    check(code == 0 or code == 4 or (code == 2 and "error: " in stderr), f"{verb[0]}, {rate}, {kind}: {said(code, stderr)}")
+                    done += code == 0
+                    refused += code == 2
+    check(done > 50 and refused > 50, f"{done} done, {refused} refused")
+
+
+def case_perf_names_in_any_case(program, folder):
+    # As NCCL_ALGO and NCCL_PROTO spell them.
+    for algorithm, protocol in (("Ring", "LL"), ("RING", "LL128"), ("NVLSTree", "Simple")):
+        arguments = ["perf", "AllReduce", "perf_algorithm_unknown.toml", "-b", "1M", "-e", "1M", "--json",
+                     "--algorithm", algorithm, "--protocol", protocol]
+        found = json.loads(expect(program, arguments, 0, ""))["rows"][0]
+        equal("algorithm", algorithm.lower(), found["algorithm"].replace("_", ""))
+        equal("protocol", protocol.lower(), found["protocol"])
+
+
+def case_overrides_that_no_verb_reads(program, folder):
+    # What a verb reads of the catalogue once the scenario is read counts like the rest.
+    scenario = write(folder / "given.toml", """
+[run]
+duration = "1 h"
+[cluster]
+nodes = 2
+[job]
+model = "llama2_7b"
+checkpoint = { mode = "none" }
+[job.parallel]
+tensor = 8
+global_batch = 64
+""")
+    plain = write(folder / "plain.toml", SHORT_SCENARIO.replace("nodes = 1", "nodes = 2"))
+    trace = ["-o", str(folder / "trace")]
+    for verb, arguments, file in (("run", [], scenario), ("check", [], scenario), ("plan", [], scenario),
+                                  ("perf", ["all_reduce", "-b", "1M", "-e", "1M"], scenario), ("topo", [], scenario),
+                                  ("storage", [], scenario), ("window", [], scenario),
+                                  ("trace", ["--step", *trace], scenario), ("trace", ["--window", *trace], scenario)):
+        unread = "storage.weka.client_read_bandwidth"
+        expect(program, [verb, *arguments, file, "--set", f"override.{unread}=20 GB/s"], 0,
+               f"{file} with --set: warning: override.{unread}: has no effect: nothing here reads it\n")
+    expect(program, ["perf", "all_reduce", plain, "--set", "override.collective.hopper.launch=6 us"], 0, "")
+    expect(program, ["window", plain, "--set", "override.roce_transport.ack_every_packets=2"], 0, "")
+
+
+def case_a_measured_step_has_no_error_of_the_model(program, folder):
+    scenario = folder / "measured.toml"
+    write(scenario, """
+[run]
+replicas = 2
+duration = "1 day"
+[cluster]
+nodes = 8
+[job]
+model = "llama2_13b"
+checkpoint = { interval = "1 h" }
+[job.parallel]
+tensor = 8
+global_batch = 512
+""")
+    for setting, modelled in (("job.checkpoint.interval=2 h", True), ("job.step.time=20 s", False)):
+        _, text, _ = program.run(["run", str(scenario), "--set", setting])
+        check(("published runs" in text) == modelled, f"{setting}:\n{text}")
+        _, text, _ = program.run(["run", str(scenario), "--set", setting, "--json"])
+        answer = json.loads(text)
+        check(("step_model_error" in answer) == modelled, f"{setting}: {text}")
+        width = answer["prediction"]["answers"]["goodput"]["width"]["model_error"]
+        check((width > 0) == modelled, f"{setting}: goodput has a model error of {width}")
