@@ -93,7 +93,7 @@ void add_checkpoint_metrics(const Scenario& s, const CheckpointOutcome& c,
         out.push_back(
             plain_metric(place + "_restores", "1", static_cast<double>(c.restored_from[tier])));
         if (s.job.checkpoint.tiers[tier].place == Place::object_store) {
-            add_object_store_costs(s.stores[object_store].system->prices(), c.tiers[tier],
+            add_object_store_costs(s.stores[object_store_index].system->prices(), c.tiers[tier],
                                    c.bytes_read[tier], out);
         }
     }

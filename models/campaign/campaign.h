@@ -8,12 +8,12 @@
 #include "models/campaign/bill_of_materials.h"
 #include "models/campaign/cost.h"
 #include "models/campaign/cost_metrics.h"
-#include "models/campaign/fitting_switch.h"
 #include "models/campaign/fleet.h"
 #include "models/campaign/replica_tally.h"
 #include "models/campaign/save_walls.h"
 #include "models/campaign/scenario.h"
 #include "models/campaign/store_traffic.h"
+#include "models/fabric/fabric.h"
 #include "sim/metrics.h"
 
 namespace railyard {

@@ -162,7 +162,7 @@ void CheckpointReader::read_writers() {
 
 void CheckpointReader::read_snapshot() {
     checkpoint_.read("snapshot_fraction", d2h_fraction_,
-                     "Of the PCIe bandwidth, what a snapshot to host memory gets (async)",
+                     "Share of the PCIe bandwidth that a snapshot to host memory gets (async)",
                      {.bound = Bound::fraction, .otherwise = "from the catalogue"});
     checkpoint_.read("buffers", c().buffers,
                      "Snapshots that host memory holds while they are uploaded (async)",
@@ -179,7 +179,7 @@ void CheckpointReader::read_changes() {
                      "Every so-many-th checkpoint is whole; those between hold what has changed",
                      {.bound = Bound::count});
     checkpoint_.read("changed_fraction", c().changed_fraction,
-                     "Of the state, what changes between two checkpoints",
+                     "Share of the state that changes between two checkpoints",
                      {.bound = Bound::fraction});
 }
 
@@ -325,7 +325,7 @@ bool CheckpointReader::check_tier(Section& section, const TierSpec& tier, bool b
     if (tier.place == Place::host_memory && !first) {
         refuse("place", "host memory comes first: what is there came from the GPUs");
     }
-    if (tier.place == Place::object_store && s_.stores.size() <= object_store) {
+    if (tier.place == Place::object_store && s_.stores.size() <= object_store_index) {
         refuse("place", "there is no object store", "add a section [object_store]");
     }
     if (!on_nodes(tier.place) && bandwidth_given) {
@@ -416,7 +416,7 @@ void CheckpointReader::settle_tier(Section& section, TierSpec& tier,
                    "each node");
         return;
     }
-    const std::size_t number = tier.place == Place::storage ? shared_store : object_store;
+    const std::size_t number = tier.place == Place::storage ? shared_store : object_store_index;
     const StoreSetup& store = s_.stores[number];
     tier.write.store = tier.read.store = number;
     tier.write.direction = Direction::write;

@@ -7,8 +7,8 @@
 
 #include "models/campaign/campaign.h"
 #include "models/campaign/cost_energy.h"
-#include "models/campaign/cost_prices.h"
-#include "models/campaign/packet_limits.h"
+#include "models/fabric/fabric.h"
+#include "models/facility/facility.h"
 
 namespace railyard {
 

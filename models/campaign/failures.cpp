@@ -4,11 +4,12 @@
 
 #include <algorithm>
 
-#include "models/campaign/cause_reader.h"
+#include "models/campaign/conditions.h"
+#include "models/campaign/domains.h"
 #include "models/campaign/fleet.h"
-#include "models/campaign/packet_limits.h"
-#include "models/campaign/repair.h"
+#include "models/campaign/network_faults.h"
 #include "models/campaign/storm.h"
+#include "models/fabric/fabric.h"
 
 namespace railyard {
 
@@ -23,6 +24,13 @@ class FailureReader {
 
   private:
     void read_storm(Section& section);
+    void find_nic(Section& section, const std::string& nic, StormSpec& storm) const;
+    void run_storm(Section& section, StormSpec& storm);
+    void add_cause(Section& section, const CauseSpec& spec);
+    bool slowdowns_fit_the_fleet(Section& section, const CauseSpec& spec) const;
+    void add_slow_part(Section& section, const CauseSpec& spec, FailureCause& cause);
+    void add_repair(Section& failures);
+    void settle(Section& failures, double scale, std::optional<Duration> detection);
 
     Section& top_;
     Catalogue& catalogue_;
@@ -64,6 +72,13 @@ void FailureReader::read_storm(Section& section) {
         return;
     }
     if (!section.ok()) return;
+    find_nic(section, nic, storm);
+    if (!section.ok() || !s_.no_path.empty()) return;  // nothing that could be held up
+    run_storm(section, storm);
+}
+
+// The links by which the NIC pauses the compute network.
+void FailureReader::find_nic(Section& section, const std::string& nic, StormSpec& storm) const {
     const Topology& topology = s_.networks[0].topology;
     const std::optional<VertexId> at = topology.find(nic);
     if (!at || topology.level(*at) > 0) {
@@ -77,7 +92,9 @@ void FailureReader::read_storm(Section& section) {
         return;
     }
     for (const LinkId up : topology.up_links(*at)) storm.links.push_back(reverse_link(up));
-    if (!s_.no_path.empty()) return;  // nothing that could be held up
+}
+
+void FailureReader::run_storm(Section& section, StormSpec& storm) {
     try {
         const StormProblem problem = feel_storm(s_, catalogue_, storm);
         if (problem.warning) {
@@ -91,7 +108,94 @@ void FailureReader::read_storm(Section& section) {
                       "window.traffic says what is sent, fabric.compute.fault what is cut");
         return;
     }
+    s_.causes.push_back(storm.cause);
+}
+
+// What the cause as it is written means for the scenario's jobs, nodes and networks.
+void FailureReader::add_cause(Section& section, const CauseSpec& spec) {
+    FailureCause cause = spec.cause;
+    if (spec.network_part) {
+        if (section.ok()) {
+            add_network_cause(section, cause, *spec.network_part, spec.speed.value_or(0), s_);
+        }
+        return;
+    }
+    if (!section.describing()) {
+        std::vector<FailureDomains>& all = s_.nodes.domains;
+        all.resize(domain_kind_names().size());
+        FailureDomains& domains = all[static_cast<std::size_t>(cause.domain)];
+        if (cause.domain != DomainKind::node && domains.count() == 0) {
+            domains = domains_of(cause.domain, s_, section);
+        }
+        if (spec.slow_part) add_slow_part(section, spec, cause);
+        if (cause.silent && !s_.job.recovery.recompute) {
+            section.error("silent", "without recomputation nothing that is wrong can be undone",
+                          "job.recovery.recompute = true");
+        }
+    }
     s_.causes.push_back(cause);
+}
+
+// Steps of jobs with a model follow from the part's speed; what other work takes longer must be said.
+bool FailureReader::slowdowns_fit_the_fleet(Section& section, const CauseSpec& spec) const {
+    const auto& models = s_.fleet->models;
+    const auto modelled =
+        std::ranges::count_if(models, [](const auto& model) { return model != nullptr; });
+    if (modelled > 0 && !spec.speed) {
+        section.error("slows",
+                      "some of the jobs have a model: their step follows from the part's speed",
+                      "speed = 0.5");
+    } else if (modelled < std::ssize(models) && !spec.slowdown) {
+        section.error("slows",
+                      "some of the jobs have no model: what their work takes longer must be said",
+                      "slowdown = 0.1");
+    } else if ((modelled == 0 && spec.speed) || (modelled == std::ssize(models) && spec.slowdown)) {
+        section.error(spec.speed && modelled == 0 ? "speed" : "slowdown",
+                      "has no effect on any of the jobs");
+    } else {
+        return true;
+    }
+    return false;
+}
+
+void FailureReader::add_slow_part(Section& section, const CauseSpec& spec, FailureCause& cause) {
+    const bool given = step_is_given(s_);
+    if (s_.fleet && !slowdowns_fit_the_fleet(section, spec)) return;
+    if (cause.domain != DomainKind::node || cause.silent) {
+        section.error("slows", "a slow part is one node's, and no silent corruption");
+    } else if (!s_.fleet &&
+               (given != spec.slowdown.has_value() || given == spec.speed.has_value())) {
+        section.error("slows",
+                      given ? "job.step.time is measured: what a step takes longer must be too"
+                            : "what a step takes longer is modelled from the part's speed",
+                      given ? "slowdown = 0.1" : "speed = 0.5");
+    } else if (spec.speed && *spec.speed <= 0) {
+        section.error("speed", "expected more than 0: what has stopped altogether is no slow part");
+    } else if (s_.slow_parts.size() == slow_conditions_max) {
+        section.error("slows", fmt::format("a scenario has at most {} kinds of slow parts",
+                                           slow_conditions_max));
+    } else {
+        PartFault fault;
+        fault.part = static_cast<Part>(*spec.slow_part);
+        fault.speed = spec.speed.value_or(1);
+        cause.slow = {static_cast<std::uint32_t>(s_.slow_parts.size()), spec.lasts};
+        s_.slow_parts.push_back(fault);
+        s_.given_slowdowns.push_back(spec.slowdown.value_or(0));
+    }
+}
+
+void FailureReader::add_repair(Section& failures) {
+    const RepairSpec spec = read_repair(failures, !s_.slow_parts.empty());
+    if (s_.fleet && spec.misdiagnosis > 0 && !s_.fleet->spec.health.prolog &&
+        !s_.fleet->spec.health.epilog) {
+        failures.warning("misdiagnosis",
+                         "has no effect without scheduler.health.prolog or epilog: nobody looks "
+                         "among a job's nodes");
+    }
+    s_.nodes.repair = spec.shop;
+    s_.nodes.quarantine = spec.quarantine;
+    s_.job.recovery.misdiagnosis = spec.misdiagnosis;
+    s_.job.recovery.search = spec.search;
 }
 
 void FailureReader::read() {
@@ -123,38 +227,32 @@ void FailureReader::read() {
     if (profile != "none" && !top_.describing()) {
         s_.causes = read_failure_profile(catalogue_, profile, s_.job.gpus_per_node);
     }
+    const CauseContext context{s_.job.gpus_per_node, s_.job.nodes, s_.fleet != nullptr,
+                               part_names(), network_part_kinds()};
     for (Section& section :
          failures.sections("cause", "A cause of failure, besides the profile's")) {
-        if (auto cause = read_cause(section, catalogue_, s_)) s_.causes.push_back(*cause);
+        add_cause(section, read_cause(section, catalogue_, context));
     }
     for (Section& section :
          failures.sections("storm", "NICs that pause the network now and then")) {
         read_storm(section);
     }
-    Section lemon = failures.section("lemon");
-    LemonNodes& lemons = s_.nodes.lemons;
-    lemon.read("fraction", lemons.fraction, "Nodes that fail more often",
-               {.bound = Bound::fraction});
-    lemon.read("rate_multiplier", lemons.rate_multiplier, "How much more often",
-               {.bound = Bound::at_least_one});
-    lemon.read("cured_by_repair", lemons.cured_by_repair,
-               "Probability that a repair makes it a node like the others",
-               {.bound = Bound::fraction});
-    lemon.finish();
-    read_repair(failures, s_);
+    read_lemons(failures, s_.nodes.lemons);
+    add_repair(failures);
     failures.finish();
     if (!random) scale = 0;
 
-    if (lemon.has("rate_multiplier") && lemons.fraction == 0) {
-        lemon.warning("rate_multiplier", "has no effect without failures.lemon.fraction");
-        lemons.rate_multiplier = 1;
-    }
     for (const char* key : {"rate_scale", "detection", "repair_sigma"}) {
         if (s_.causes.empty() && s_.network_faults.causes.empty() && failures.has(key)) {
             failures.warning(key, "has no effect without failures.profile or a [[failures.cause]]");
         }
     }
     s_.network_faults.repair_sigma = sigma;
+    settle(failures, scale, detection);
+}
+
+// Each cause at its rate, under a name of its own.
+void FailureReader::settle(Section& failures, double scale, std::optional<Duration> detection) {
     std::vector<std::string> seen;
     for (NetworkCause& of : s_.network_faults.causes) {
         of.cause.life.rate.per_second *= scale;
@@ -175,7 +273,7 @@ void FailureReader::read() {
         const double per_second =
             (cause.rate_per_node.per_second * static_cast<double>(s_.job.nodes) +
              cause.rate_per_job.per_second) *
-            lemons.rate_multiplier;
+            s_.nodes.lemons.rate_multiplier;
         if (per_second > 1e6) {
             failures.error(
                 "cause",
@@ -186,11 +284,6 @@ void FailureReader::read() {
 }
 
 }  // namespace
-
-const std::vector<std::string>& remedy_names() {
-    static const std::vector<std::string> names = {"restart", "reset", "replace"};
-    return names;
-}
 
 void read_failures(Section& top, Catalogue& catalogue, Scenario& scenario) {
     FailureReader(top, catalogue, scenario).read();

@@ -8,8 +8,6 @@
 
 namespace railyard {
 
-const std::vector<std::string>& remedy_names();  // in the order of Remedy
-
 // Reads [failures] into the scenario, whose cluster, networks, job and window must be there: storms are run.
 void read_failures(Section& top, Catalogue& catalogue, Scenario& scenario);
 

@@ -9,13 +9,11 @@
 #include <set>
 
 #include "models/campaign/checkpoint.h"
-#include "models/campaign/fleet_kube.h"
-#include "models/campaign/fleet_names.h"
-#include "models/campaign/fleet_slices.h"
 #include "models/campaign/fleet_steps.h"
 #include "models/campaign/fleet_transfers.h"
 #include "models/campaign/host_memory.h"
-#include "models/campaign/parallel.h"
+#include "models/campaign/job_plan.h"
+#include "models/scheduler/scheduler.h"
 #include "sim/integers.h"
 
 namespace railyard {
@@ -314,7 +312,7 @@ void FleetJobReader::read_model(Section& section, const JobSource& source,
                  "What is trained: a step takes as long as on the nodes that the job has got",
                  {.otherwise = "none: work goes on at the clock's pace"});
     if (!model.empty()) view->model = railyard::read_model(catalogue_, model);
-    read_parallel(section, values_, catalogue_, {}, *view);
+    read_job_plan(section, values_, catalogue_, {}, *view);
     kind.steps = 0;
     section.read(
         "steps", kind.steps, "Steps of each job",
@@ -473,7 +471,7 @@ void FleetJobReader::read_trace(Section& jobs) {
                   "A file of jobs: CSV, sacct -P, or the Standard Workload Format; its folder is "
                   "the scenario's");
     TraceReading reading;
-    jobs.read("time_unit", reading.time_unit, "Of the numbers in a CSV's times",
+    jobs.read("time_unit", reading.time_unit, "Unit of the times in a CSV",
               {.bound = Bound::positive});
     jobs.read("skip_bad", reading.skip_bad, "Malformed lines are left out");
     const std::vector<std::string> kinds = names_of(spec_.kinds);

@@ -9,7 +9,7 @@ namespace railyard {
 struct FleetReading {
     ValueReader& values;
     Catalogue& catalogue;
-    const Scenario& scenario;   // its cluster and networks
+    const Scenario& scenario;  // its cluster and networks
 };
 
 // [jobs]. All else of the fleet must be known.

@@ -8,7 +8,7 @@
 #include "models/campaign/conditions.h"
 #include "models/campaign/fleet.h"
 #include "models/campaign/fleet_steps.h"
-#include "models/campaign/places.h"
+#include "models/fabric/fabric.h"
 
 namespace railyard {
 
@@ -92,7 +92,7 @@ OutageKeys::OutageKeys(Section& section) {
     section.read("from", from_, "Instead of a cause: one end of a cable of the compute network",
                  {.otherwise = "cause or part say what"});
     section.read("to", to_, "Its other end", {.otherwise = "cause or part say what"});
-    section.read("speed", speed_, "Of such a part: what is left of its rate; 0: it is dead",
+    section.read("speed", speed_, "What is left of such a part's rate; 0: it is dead",
                  {.bound = Bound::fraction});
     if (section.has("speed") && !given() && !section.describing()) {
         section.error("speed", "has no meaning without part, or from and to");

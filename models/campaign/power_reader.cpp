@@ -125,7 +125,7 @@ void PowerReader::read_power(Section& power) {
 void PowerReader::read_facility(Section& facility) {
     Cooling& cooling = p_.cooling;
     facility.read("inlet_temperature", cooling.gpu.inlet,
-                  "Of the air or the coolant that reaches the GPUs",
+                  "Temperature of the air or coolant that reaches the GPUs",
                   {.bound = Bound::positive, .otherwise = "the cooling's, from the catalogue"});
     facility.read("thermal_resistance", cooling.gpu.resistance, "From a GPU to that",
                   {.bound = Bound::positive, .otherwise = "the cooling's, from the catalogue"});
@@ -133,7 +133,7 @@ void PowerReader::read_facility(Section& facility) {
                   {.bound = Bound::positive, .otherwise = "where the published losses meet none"});
     facility.read("pue", cooling.pue, "Power at the meter over that of nodes, network and storage",
                   {.bound = Bound::at_least_one, .otherwise = "the cooling's, from the catalogue"});
-    facility.read("carbon_intensity", p_.carbon, "Of the electricity at the meter",
+    facility.read("carbon_intensity", p_.carbon, "Carbon emitted per kWh at the meter",
                   {.bound = Bound::non_negative, .otherwise = "not given: no carbon is reported"});
     facility.read("rack_power_max", cooling.rack_power_max, "What one rack may draw",
                   {.bound = Bound::positive, .otherwise = "what the cooling carries away"});
@@ -180,7 +180,7 @@ void PowerReader::read_pump(Section& pump) {
     PumpSpec spec;
     Catalogue& c = pump.present() ? catalogue_ : aside_.catalogue;
     spec.failure_rate = c.rate("infrastructure", "cdu_pump", "annual_failure_rate");
-    pump.read("failure_rate", spec.failure_rate, "Of one loop's pump",
+    pump.read("failure_rate", spec.failure_rate, "Failures per time of one loop's pump",
               {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
     pump.read("standby", spec.standby, "A second pump takes over");
     spec.failover = c.time("power_constants", "", "pump_failover_time");

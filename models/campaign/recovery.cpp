@@ -55,6 +55,55 @@ Duration communicators_set_up(Catalogue& c, std::int64_t gpus) {
     return from_seconds(seconds(c.time("restart", measured, "time")) * share);
 }
 
+// What the scenario doesn't say of how long it takes to come back, from the catalogue.
+void settle_times(Catalogue& c, Scenario& s, std::optional<Duration> replacement,
+                  std::optional<Duration> restart) {
+    RecoverySpec& r = s.job.recovery;
+    const bool requeue = r.policy == RecoveryPolicy::requeue;
+    if (!replacement) {
+        replacement = c.time("restart", requeue ? "job_requeue_cold" : "hot_spare_swap", "time");
+    }
+    if (!restart) {
+        restart = c.time("restart", "python_import", "time") +
+                  c.time("restart", "framework_init", "time") +
+                  communicators_set_up(c, s.job.gpus()) +
+                  c.time("restart", "first_step_warmup", "time");
+        if (r.policy != RecoveryPolicy::in_process) {
+            *restart += c.time("restart", "slurm_launch", "time") +
+                        c.time("restart", "slurm_launch", "time_per_node") * s.job.nodes +
+                        c.time("restart", "container_pull", requeue ? "time" : "warm_time");
+        }
+    }
+    r.replacement = *replacement;
+    r.restart = *restart;
+}
+
+// What every node and rank reads from the store as the job starts.
+void settle_start(Section& recovery, Scenario& s) {
+    const RecoverySpec& r = s.job.recovery;
+    const Bytes image = s.image;
+    const Bytes index = s.dataset_index;
+    TransferSpec& start = s.job.checkpoint.read_at_start;
+    start.store = shared_store;
+    start.direction = Direction::read;
+    start.weight = s.fair_by_job ? 1 : s.job.nodes;
+    start.bytes = image * s.job.nodes + index * s.job.gpus();
+    start.files =
+        s.job.nodes * (image > Bytes{} ? 1 : 0) + s.job.gpus() * (index > Bytes{} ? 1 : 0);
+    start.cap = s.stores[shared_store].limits.client_read * s.job.nodes;
+    start.cap_wall = Wall::client;
+    if (start.bytes > Bytes{} && r.restore) {
+        recovery.error("restore",
+                       "is the whole time to read back; image and dataset_index are "
+                       "part of it",
+                       "leave out one of them");
+    }
+    if (start.bytes > Bytes{} && s.job.checkpoint.mode == CheckpointMode::none) {
+        recovery.error(image > Bytes{} ? "image" : "dataset_index",
+                       "without checkpoints nothing is restored");
+    }
+}
+
 }  // namespace
 
 void read_recovery(Section& job, Catalogue& catalogue, Scenario& s) {
@@ -94,49 +143,14 @@ void read_recovery(Section& job, Catalogue& catalogue, Scenario& s) {
     recovery.finish();
     if (!recovery.ok() || recovery.describing()) return;
 
-    Catalogue& c = catalogue;
-    const bool requeue = r.policy == RecoveryPolicy::requeue;
-    if (!replacement) {
-        replacement = c.time("restart", requeue ? "job_requeue_cold" : "hot_spare_swap", "time");
-    }
-    if (!restart) {
-        restart = c.time("restart", "python_import", "time") +
-                  c.time("restart", "framework_init", "time") +
-                  communicators_set_up(c, s.job.gpus()) +
-                  c.time("restart", "first_step_warmup", "time");
-        if (r.policy != RecoveryPolicy::in_process) {
-            *restart += c.time("restart", "slurm_launch", "time") +
-                        c.time("restart", "slurm_launch", "time_per_node") * s.job.nodes +
-                        c.time("restart", "container_pull", requeue ? "time" : "warm_time");
-        }
-    }
+    settle_times(catalogue, s, replacement, restart);
     if (recovery.has("replicas_min") && r.policy != RecoveryPolicy::shrink) {
         recovery.warning("replicas_min", "has no effect without policy = \"shrink\"");
     }
     if (r.policy == RecoveryPolicy::shrink) read_smaller_jobs(recovery, replicas_min, s);
-    r.replacement = *replacement;
-    r.restart = *restart;
     s.image = image;
     s.dataset_index = index;
-    TransferSpec& start = s.job.checkpoint.read_at_start;
-    start.store = shared_store;
-    start.direction = Direction::read;
-    start.weight = s.fair_by_job ? 1 : s.job.nodes;
-    start.bytes = image * s.job.nodes + index * s.job.gpus();
-    start.files =
-        s.job.nodes * (image > Bytes{} ? 1 : 0) + s.job.gpus() * (index > Bytes{} ? 1 : 0);
-    start.cap = s.stores[shared_store].limits.client_read * s.job.nodes;
-    start.cap_wall = Wall::client;
-    if (start.bytes > Bytes{} && r.restore) {
-        recovery.error("restore",
-                       "is the whole time to read back; image and dataset_index are "
-                       "part of it",
-                       "leave out one of them");
-    }
-    if (start.bytes > Bytes{} && s.job.checkpoint.mode == CheckpointMode::none) {
-        recovery.error(image > Bytes{} ? "image" : "dataset_index",
-                       "without checkpoints nothing is restored");
-    }
+    settle_start(recovery, s);
     if (!r.recompute && s.job.checkpoint.mode == CheckpointMode::async) {
         recovery.error("recompute",
                        "without recomputation nothing can be lost, so asynchronous "

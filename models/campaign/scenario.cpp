@@ -9,20 +9,19 @@
 
 #include "models/campaign/checkpoint.h"
 #include "models/campaign/conditions.h"
-#include "models/campaign/dedicated.h"
 #include "models/campaign/domains.h"
 #include "models/campaign/failures.h"
 #include "models/campaign/fleet.h"
 #include "models/campaign/host_memory.h"
 #include "models/campaign/injections.h"
-#include "models/campaign/neighbours.h"
+#include "models/campaign/job_plan.h"
 #include "models/campaign/network_faults.h"
 #include "models/campaign/outline.h"
 #include "models/campaign/packet_rates.h"
-#include "models/campaign/parallel.h"
 #include "models/campaign/power_reader.h"
 #include "models/campaign/stages.h"
-#include "models/campaign/stores.h"
+#include "models/scheduler/scheduler.h"
+#include "models/storage/storage.h"
 #include "sim/check.h"
 
 namespace railyard {
@@ -41,14 +40,23 @@ StandaloneCatalogue Scenario::open_catalogue() const {
 
 namespace {
 
-const std::vector<std::string> value_choices = {"corrected", "seed"};
-
 constexpr double step_seconds_max = 1e7;  // a step of 116 days is a mistake in the scenario
 constexpr std::int64_t flow_gpus_max = 1'000'000;
 
 WindowContext window_context(const Scenario& s) {
     return {s.networks,          s.job.nodes, s.converged,
             s.own_class ? 2 : 1, s.seed,      s.fidelity == Fidelity::packet};
+}
+
+NodePorts ports_of(const Node& node) {
+    NodePorts ports;
+    ports.node = node.name;
+    ports.nics = node.nics;
+    if (node.nics % node.trays == 0) ports.rails = node.nics / node.trays;
+    ports.storage_nics = node.storage_nics;
+    ports.line_rate = node.nic_line_rate;
+    ports.infiniband = node.transport == "infiniband";
+    return ports;
 }
 
 // What a store gives to readers.
@@ -95,6 +103,11 @@ class ScenarioReader {
         return changes_.must_run && !changes_.plan && outline_.find({"job", "step", "time"});
     }
     bool ok() const { return values_.diagnostics().ok() && !top_.describing(); }
+    void read_catalogue();
+    void read_networks_and_stores();
+    NetworkContext network_context(const StoreReader& store) const;
+    void read_work();
+    void derive();
     void warn_of_late_strikes();
     void read_run();
     void read_network_draws(Section& run);
@@ -138,10 +151,27 @@ Scenario ScenarioReader::read() {
         "include", include,
         "Files with parts of the scenario, seen from this one: what this one says itself holds",
         {.otherwise = "none"});
+    read_catalogue();
+    read_run();
+    read_cluster();
+    power_.emplace(top_, *catalogue_, node_name_, s_);
+    read_networks_and_stores();
+    read_work();
+    s_.cost = read_cost(top_, values_, s_);
+    top_.finish();
+    derive();
+    if (!changes_.overrides_read) {
+        if (ok()) catalogue_->warn_of_unread_overrides();
+        s_.overrides_read.reset();
+    }
+    return std::move(s_);
+}
+
+void ScenarioReader::read_catalogue() {
     Section catalogue = top_.section("catalogue");
     int choice = 0;
     catalogue.choose(
-        "values", choice, value_choices,
+        "values", choice, value_choice_names(),
         "Which number counts where the seed guides and the corrected catalogue differ");
     catalogue.finish();
     const Value* overrides = top_.open_table(
@@ -156,10 +186,9 @@ Scenario ScenarioReader::read() {
         s_.own_entries = std::make_shared<OwnEntries>(values_, *outline_.root());
     catalogue_.emplace(values_, s_.values, overrides, s_.overrides_read, s_.own_entries);
     check_own_entries(values_, s_);
+}
 
-    read_run();
-    read_cluster();
-    power_.emplace(top_, *catalogue_, node_name_, s_);
+void ScenarioReader::read_networks_and_stores() {
     StoreReader store(StoreRole::shared, top_, *catalogue_, s_.node, node_name_, s_.nodes.nodes);
     s_.converged = store.converged();
     s_.own_class = store.traffic_class().weight > 0;
@@ -168,21 +197,7 @@ Scenario ScenarioReader::read() {
                                       flow_gpus_max));
         s_.fidelity = Fidelity::analytic;
     }
-    NetworkContext context{.node = s_.node};
-    context.nodes = s_.nodes.nodes;
-    context.storage_servers = store.servers();
-    context.nics_per_server = store.nics_per_server();
-    context.converged = s_.converged;
-    context.storage_class = store.traffic_class();
-    context.build = changes_.build_networks || top_.has("cost");  // every cable is paid for
-    context.build_compute = s_.fidelity != Fidelity::analytic;
-    context.packets = packets_wanted();
-    context.packet_rates = s_.fidelity == Fidelity::packet;
-    context.storage_traffic = outline_.storage_traffic();
-    context.many_jobs = outline_.many_jobs();
-    context.any_steps = outline_.any_steps();
-    context.step_measured = step_measured();
-    s_.networks = read_networks(top_, *catalogue_, context);
+    s_.networks = read_networks(top_, *catalogue_, network_context(store));
     for (ClusterNetwork& network : s_.networks) network.packets.spec.seed = s_.seed;
     s_.stores.push_back(store.build(s_.networks));
     s_.server_write_bandwidth = store.server_write();
@@ -201,6 +216,28 @@ Scenario ScenarioReader::read() {
         s_.node.nic_bandwidth =
             std::min(s_.node.nic_bandwidth, stream * s_.networks[0].routing.queue_pairs);
     }
+}
+
+NetworkContext ScenarioReader::network_context(const StoreReader& store) const {
+    NetworkContext context{.ports = ports_of(s_.node)};
+    context.nodes = s_.nodes.nodes;
+    context.storage_servers = store.servers();
+    context.nics_per_server = store.nics_per_server();
+    context.converged = s_.converged;
+    context.storage_class = store.traffic_class();
+    context.build = changes_.build_networks || top_.has("cost");  // every cable is paid for
+    context.build_compute = s_.fidelity != Fidelity::analytic;
+    context.packets = packets_wanted();
+    context.packet_rates = s_.fidelity == Fidelity::packet;
+    context.storage_traffic = outline_.storage_traffic();
+    context.many_jobs = outline_.many_jobs();
+    context.any_steps = outline_.any_steps();
+    context.step_measured = step_measured();
+    return context;
+}
+
+// Who sends what over the networks, and what breaks.
+void ScenarioReader::read_work() {
     WindowContext window = window_context(s_);
     window.nodes = outline_.job_nodes().value_or(s_.nodes.nodes);
     s_.window = read_window(top_, window);
@@ -215,7 +252,7 @@ Scenario ScenarioReader::read() {
     if (top_.describing()) {  // the same keys, under the scheduler that is dedicated to one job
         read_job(top_.section("jobs").sections("kind", "Jobs that are alike").front());
     }
-    read_neighbours(top_, s_);
+    s_.neighbours = read_neighbours(top_, s_.stores[shared_store], s_.job.nodes, s_.fair_by_job);
     if (!s_.fleet || top_.describing()) read_maintenance();
     power_->finish();
     read_failures(top_, *catalogue_, s_);
@@ -226,19 +263,16 @@ Scenario ScenarioReader::read() {
         top_.error("job", "the network's parts don't break for a job with stages",
                    "leave out job.stage, or inject.part, from and failures.cause.network_part");
     }
-    s_.cost = read_cost(top_, values_, s_);
-    top_.finish();
+}
+
+// What follows once all is read: steps under each condition, the counterfactual.
+void ScenarioReader::derive() {
     if (ok() && !s_.fleet) model_conditions(s_);
     if (ok() && !s_.fleet) model_stages(s_, changes_.without);
     if (!s_.failures) leave_out_failures(s_);
     if (ok()) remove_from_campaign(s_, changes_.without);
     if (ok() && !s_.fleet) route_steps(s_);
     if (s_.fleet) s_.fleet = fleet_with_failures(*s_.fleet, s_);
-    if (!changes_.overrides_read) {
-        if (ok()) catalogue_->warn_of_unread_overrides();
-        s_.overrides_read.reset();
-    }
-    return std::move(s_);
 }
 
 void ScenarioReader::warn_of_late_strikes() {
@@ -418,7 +452,7 @@ void ScenarioReader::read_job(Section job) {
     if (!model_name_.empty()) s_.model = read_model(*catalogue_, model_name_);
     std::optional<Scenario> before;
     if (job.has("stage") || job.describing()) before = s_;
-    read_parallel(job, values_, *catalogue_, changes_, s_);
+    read_job_plan(job, values_, *catalogue_, changes_, s_);
     read_step(job);
     // A plan that is tried is that of the whole job.
     if (before && !changes_.plan) {
@@ -502,8 +536,8 @@ void ScenarioReader::read_data_loading(Section& job) {
     context.tokens_per_step = s_.tokens_per_step;
     if (ok() && job.has("data")) {
         context.store = supply_of_data(s_.stores[shared_store].limits);
-        if (s_.stores.size() > object_store) {
-            const StoreSetup& objects = s_.stores[object_store];
+        if (s_.stores.size() > object_store_index) {
+            const StoreSetup& objects = s_.stores[object_store_index];
             context.objects = supply_of_data(objects.limits);
             context.egress_usd_per_byte = objects.system->prices().per_egress_byte;
         }
@@ -513,7 +547,7 @@ void ScenarioReader::read_data_loading(Section& job) {
     if (s_.data) {
         s_.job.step.data_wait = from_seconds(std::min(s_.data->flow.data_wait_s, step_seconds_max));
         const bool objects = s_.data->source == DataSource::object_store;
-        const std::size_t store = objects ? object_store : shared_store;
+        const std::size_t store = objects ? object_store_index : shared_store;
         const bool alone = s_.data->source == DataSource::local || store >= s_.stores.size();
         const bool shuffles = s_.data->shuffle_buffers > Bytes{};
         if ((!alone || shuffles) && !has(changes_.without, LossCause::storage)) {
@@ -660,6 +694,17 @@ void ScenarioReader::read_maintenance() {
     }
 }
 
+// The first word of each key below `section`.
+std::set<std::string> keys_of(std::string_view section) {
+    std::set<std::string> keys;
+    for (const SchemaRow& row : scenario_schema()) {
+        if (!row.path.starts_with(section)) continue;
+        const std::string below = row.path.substr(section.size());
+        keys.insert(below.substr(0, below.find_first_of(".[")));
+    }
+    return keys;
+}
+
 Scenario build(Document& document, Diagnostics& diagnostics, const ScenarioChanges& changes) {
     for (const std::string& setting : changes.settings) {
         if (setting.starts_with("include")) {
@@ -674,10 +719,15 @@ Scenario build(Document& document, Diagnostics& diagnostics, const ScenarioChang
         return m.key == "sweep" || m.key == "design" || m.key == "table";
     });
     ValueReader values(diagnostics, document.name, changes.perturbations);
-    const std::string job = take_dedicated_job(document.root, values);
+    const DedicatedJob job = take_dedicated_job(document.root, values);
     Scenario scenario = ScenarioReader(values, &document.root, nullptr, changes).read();
+    if (job.was_a_kind && !(diagnostics.ok() && diagnostics.warnings().empty())) {
+        diagnostics = said_of_kind(diagnostics, keys_of("job."));
+    }
     diagnostics.raise_if_any();
-    if (scenario.title.empty()) scenario.title = visible(job.empty() ? document.name : job);
+    if (scenario.title.empty()) {
+        scenario.title = visible(job.name.empty() ? document.name : job.name);
+    }
     scenario.estimates = values.estimates();
     scenario.warnings = diagnostics.warnings();
     return scenario;
@@ -745,6 +795,18 @@ std::vector<NetworkWindow> packet_windows(const Scenario& s) {
     return lay_out(s.window, window_context(s));
 }
 
+std::string network_text(const Scenario& s) {
+    if (s.fidelity == Fidelity::analytic) return "an ideal network";
+    return fmt::format("{} on {} ({})", s.fidelity == Fidelity::packet ? "packets" : "flows",
+                       s.networks[0].topology.kind(),
+                       routing_names()[static_cast<std::size_t>(s.networks[0].routing.policy)]);
+}
+
+const std::vector<std::string>& value_choice_names() {
+    static const std::vector<std::string> names = {"corrected", "seed"};
+    return names;
+}
+
 const std::vector<std::string>& fidelity_names() {
     static const std::vector<std::string> names = {"analytic", "flow", "packet"};
     return names;
@@ -759,135 +821,6 @@ std::vector<SchemaRow> scenario_schema() {
     std::set<std::string> seen;
     std::erase_if(rows, [&](const SchemaRow& row) { return !seen.insert(row.path).second; });
     return rows;
-}
-
-std::vector<Kind> kinds() {
-    std::vector<Kind> out;
-    for (const StorageKind& kind : storage_kinds()) {
-        out.push_back({"storage.system", kind.name, kind.doc});
-    }
-    for (const std::string& profile : failure_profiles()) {
-        const Value* name = Catalogue::entry("failure_profile", profile)->find("name");
-        out.push_back({"failures.profile", profile, name ? name->text : ""});
-    }
-    for (const std::string& stream : Catalogue::names("job_stream")) {
-        const Value* name = Catalogue::entry("job_stream", stream)->find("name");
-        if (name) out.push_back({"jobs.kind.stream", stream, name->text});
-    }
-    out.push_back({"scheduler.kind", dedicated_scheduler,
-                   "one job has the cluster, its nodes and their spares, as without [scheduler]"});
-    for (const FleetSchedulerKind& kind : fleet_scheduler_kinds()) {
-        out.push_back({"scheduler.kind", kind.name, kind.doc});
-    }
-    const auto words = [&](const char* group, const std::vector<std::string>& list,
-                           std::initializer_list<const char*> docs) {
-        std::size_t i = 0;
-        for (const char* doc : docs) out.push_back({group, list[i++], doc});
-    };
-    words("job.checkpoint.mode", checkpoint_modes(),
-          {"nothing is saved", "the job stands still until the store has the checkpoint",
-           "the job stands still for a copy to host memory; the upload runs in the background"});
-    words("job.checkpoint.clock", interval_clocks(),
-          {"the interval counts training time", "the interval counts from start to start"});
-    words("job.data.demand", data_demand_names(),
-          {"samples of a given size", "ResNet-50's images, as MLPerf Storage has them",
-           "3D U-Net's volumes, 147 MB each and uneven", "CosmoFlow's small files",
-           "tokens: next to nothing, but not nothing"});
-    words("job.data.source", data_source_names(),
-          {"the shared store", "an object store: latency, requests, egress in money",
-           "the nodes' own drives"});
-    words("job.data.format", sample_format_names(),
-          {"large files read from end to end (WebDataset, TFRecord)",
-           "large files, each sample a request", "a file for each sample"});
-    words("job.data.sampler", sampler_names(),
-          {"each epoch deals all samples out to the nodes anew", "each node reads the same ones"});
-    words("job.data.cache_policy", cache_policy_names(),
-          {"what came first stays", "what was used last stays"});
-    words(
-        "job.parallel.precision", precision_names(),
-        {"16 bits", "8 bits in the layers' matrix multiplications, scaled as the software does it",
-         "8 bits, a tensor's scale from the tensor itself", "8 bits, a scale for each row",
-         "8 bits, a scale for each 32 elements", "4 bits, a scale for each 16 elements"});
-    words("job.parallel.dispatch", expert_dispatch_names(),
-          {"a copy for each expert, by NCCL", "one copy for each node, there one for each GPU"});
-    for (const std::string& software : software_names()) {
-        out.push_back({"job.software", software,
-                       Catalogue::entry("software", software_id(software))->find("name")->text});
-    }
-    words("job.parallel.order", rank_order_names(),
-          {"tensor-parallel ranks share nodes, replicas come next (Megatron's default)",
-           "tensor-parallel ranks share nodes, pipeline stages come next",
-           "replicas share nodes, then tensor-parallel ranks", "replicas share nodes, then stages",
-           "stages share nodes, then tensor-parallel ranks", "stages share nodes, then replicas"});
-    words("storage.traffic_class", storage_traffic_classes(),
-          {"the class of the collectives", "a class of its own"});
-    words("window.traffic.kind", window_traffic_names(),
-          {"each node to the next, a piece goes on when the one before has come in",
-           "each NIC to the same NIC of every other node", "each NIC to one other",
-           "some NICs to one", "an all-reduce that InfiniBand's switches add up, rail by rail",
-           "every node to the storage servers", "and back", "what window.traffic.path lists"});
-    words("window.fault.kind", window_fault_names(),
-          {"a NIC takes nothing: it pauses its switch, or grants no credits",
-           "a NIC takes no more than a rate", "a cable is cut, for a while or for ever",
-           "a broken optic"});
-    for (const CongestionKind& kind : congestion_kinds()) {
-        out.push_back({"fabric.compute.congestion.control", kind.name, kind.doc});
-    }
-    words("storage.network", storage_networks(),
-          {"a network apart from the compute network", "the compute network: converged"});
-    words("fabric.compute.kind", network_kinds(),
-          {"credits: lossless by construction; adaptive routing, SHARP",
-           "RDMA over Ethernet: paths by hash unless told otherwise",
-           "kernel sockets over Ethernet without pauses: what finds no room is lost"});
-    for (const TopologyKind& kind : topology_kinds()) {
-        out.push_back({"fabric.compute.topology", kind.name, kind.doc});
-    }
-    words("fabric.compute.routing", routing_names(),
-          {"by the destination's place among the leaves", "by a hash, flow by flow",
-           "the output with the least queue, packet by packet",
-           "all outputs in turn, packet by packet", "all outputs by chance, packet by packet",
-           "as adaptive, but a flow changes its way only after a pause; on the flow scale never"});
-    words("run.fidelity", fidelity_names(),
-          {"an ideal network between the nodes' NICs",
-           "flows that share the links of [fabric.compute]",
-           "its packets: queues, pauses, marks, losses"});
-    words("cluster.fault.part", part_names(),
-          {"a GPU at low clocks", "NVLink lanes lost", "PCIe lanes lost", "a slow NIC",
-           "a GPU whose memory is throttled"});
-    for (std::size_t i = 0; i < cooling_names().size(); ++i) {
-        out.push_back({"facility.cooling", cooling_names()[i], cooling_docs()[i]});
-    }
-    words("power.over_budget", over_budget_names(),
-          {"all GPUs' clocks stay low enough for all nodes to compute at once",
-           "jobs wait until there is power for them"});
-    words("power.redundancy", power_redundancies(),
-          {"every supply is needed", "one may be lost", "half of them may be lost"});
-    words(
-        "job.parallel.recompute", recompute_names(),
-        {"every activation is kept", "the attention core is computed again",
-         "norms and activation functions too", "and every second multiplication", "whole layers"});
-    words("failures.cause.domain", domain_kind_names(),
-          {"one node", "the nodes of one NVLink domain", "nodes with a NIC on the same leaf",
-           "all nodes: NIC i of each", "cluster.nodes_per_rack nodes",
-           "the racks of one power feed", "the racks of one cooling loop",
-           "cluster.nodes_per_wave nodes, that get new firmware at once",
-           "facility.breaker.nodes nodes"});
-    words("job.recovery.policy", recovery_policy_names(),
-          {"hot spares take the empty places; without one the job waits",
-           "it is torn down whatever has failed, and goes through the queue again",
-           "processes restart where they are; a spare takes a lost node's place",
-           "as spare; without one it goes on with fewer replicas until nodes are back"});
-    words("failures.cause.remedy", remedy_names(),
-          {"nothing is broken", "the node is back after a reset", "the node goes to repair"});
-    words("catalogue.values", value_choices,
-          {"checked numbers", "the numbers that the seed guides print, where they differ"});
-    for (std::size_t i = 0; i < category_count; ++i) {
-        const auto category = static_cast<Category>(i);
-        out.push_back({"(ledger)", std::string(category_name(category)),
-                       fmt::format("{}; {} in Google's goodput library", category_doc(category),
-                                   category_goodput_name(category))});
-    }
-    return out;
 }
 
 }  // namespace railyard

@@ -8,12 +8,10 @@
 
 #include "models/campaign/cost.h"
 #include "models/campaign/counterfactual.h"
-#include "models/campaign/data.h"
 #include "models/campaign/limits.h"
 #include "models/campaign/network_draw.h"
 #include "models/campaign/power.h"
-#include "models/campaign/stores.h"
-#include "models/campaign/window_layout.h"
+#include "models/fabric/fabric.h"
 #include "models/scheduler/scheduler.h"
 #include "models/storage/storage.h"
 #include "models/training/training.h"
@@ -23,6 +21,7 @@ namespace railyard {
 // Which network a step is computed on.
 enum class Fidelity : std::uint8_t { analytic, flow, packet };
 const std::vector<std::string>& fidelity_names();
+const std::vector<std::string>& value_choice_names();  // in the order of ValueChoice
 
 // Who writes a checkpoint, and into how many files.
 struct CheckpointWriters {

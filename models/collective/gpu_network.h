@@ -26,17 +26,6 @@ namespace railyard {
 // GPUs by number, node by node, in the order of their ranks.
 using GpuGroup = std::vector<std::int64_t>;
 
-// Two NICs that have to talk and between which no path is left: nothing that waits for them advances.
-class NoPath : public std::exception {
-  public:
-    NoPath(const std::string& from, const std::string& to)
-        : text_("no path is left from " + from + " to " + to) {}
-    const char* what() const noexcept override { return text_.c_str(); }
-
-  private:
-    std::string text_;
-};
-
 // What a collective looks like to the links.
 enum class Traffic : std::uint8_t {
     ring,

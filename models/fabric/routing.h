@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <span>
 #include <string>
@@ -36,6 +37,17 @@ const std::vector<std::string>& routing_names();
 constexpr bool hashes(Routing policy) {
     return policy == Routing::ecmp || policy == Routing::flowlet;
 }
+
+// Two NICs that have to talk and between which no path is left: nothing that waits for them advances.
+class NoPath : public std::exception {
+  public:
+    NoPath(const std::string& from, const std::string& to)
+        : text_("no path is left from " + from + " to " + to) {}
+    const char* what() const noexcept override { return text_.c_str(); }
+
+  private:
+    std::string text_;
+};
 
 // A seed for a network's hashes in place of its own; none: its own.
 using HashSeed = std::optional<std::uint64_t>;

@@ -93,8 +93,8 @@ void Topology::CustomReader::read_cable(Section& s) {
     s.read("from", from, "A switch", {.required = true});
     s.read("to", to, "Another", {.required = true});
     s.read("count", count, "How many side by side", {.bound = Bound::count});
-    s.read("bandwidth", bandwidth, "Of each, per direction", {.bound = Bound::positive});
-    s.read("length", length, "Of each", {.bound = Bound::non_negative});
+    s.read("bandwidth", bandwidth, "Bandwidth of each, per direction", {.bound = Bound::positive});
+    s.read("length", length, "Length of each", {.bound = Bound::non_negative});
     s.finish();
     constexpr std::int64_t count_max = 1024;
     if (count > count_max) {
@@ -127,7 +127,7 @@ void Topology::CustomReader::read_attachment(Section& s) {
            {.bound = Bound::non_negative, .otherwise = "the last, storage servers included"});
     s.read("nic", only, "Which NIC of each node, counted from 0",
            {.bound = Bound::non_negative, .otherwise = "all of them"});
-    s.read("bandwidth", bandwidth, "Of the port, per direction",
+    s.read("bandwidth", bandwidth, "Bandwidth of the port, per direction",
            {.bound = Bound::positive, .otherwise = "the NIC's line rate"});
     s.finish();
     const VertexId at = find(s, "switch", leaf);

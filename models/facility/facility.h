@@ -9,3 +9,5 @@
 #include "models/facility/independent_power.h"
 #include "models/facility/node_power.h"
 #include "models/facility/power_profile.h"
+#include "models/facility/price_book.h"
+#include "models/facility/quote_book.h"

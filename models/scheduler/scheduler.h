@@ -9,11 +9,18 @@
 #include <optional>
 #include <vector>
 
+#include "models/scheduler/dedicated.h"
 #include "models/scheduler/fleet.h"
+#include "models/scheduler/job_source.h"
 #include "models/scheduler/job_stream.h"
 #include "models/scheduler/job_trace.h"
+#include "models/scheduler/kube_reader.h"
 #include "models/scheduler/policy.h"
 #include "models/scheduler/published_stream.h"
+#include "models/scheduler/reader_names.h"
+#include "models/scheduler/scheduler_reader.h"
+#include "models/scheduler/slice_reader.h"
+#include "models/scheduler/slurm_reader.h"
 #include "models/scheduler/stream_report.h"
 #include "models/training/training.h"
 #include "sim/rng.h"

@@ -9,9 +9,11 @@
 #include "models/storage/burst.h"
 #include "models/storage/failing_store.h"
 #include "models/storage/neighbour.h"
+#include "models/storage/neighbour_reader.h"
 #include "models/storage/restart_storm.h"
 #include "models/storage/store.h"
 #include "models/storage/store_design.h"
+#include "models/storage/store_reader.h"
 #include "models/storage/store_service.h"
 
 namespace railyard {

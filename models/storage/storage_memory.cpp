@@ -88,7 +88,7 @@ std::unique_ptr<StorageSystem> build_memory(Section& own, Catalogue& c, const St
     const auto& node = design.site.node;
     MemoryStore::Spec spec;
     double share = c.number("storage", name, "share");
-    own.read("share", share, "Of a node's memory, what is for this",
+    own.read("share", share, "Share of a node's memory that is for this",
              {.bound = Bound::fraction, .otherwise = "from the catalogue"});
     std::optional<Bytes> memory;
     own.read("host_memory", memory, "Memory of one node",

@@ -102,7 +102,7 @@ StoreStrike StoreFailureReader::read_strike(Section& section, const StoreFailure
     section.read("down_for", down_for, "Until it is back, or another drive is in its place",
                  {.bound = Bound::non_negative, .otherwise = "such a part's mean repair time"});
     section.read("takes_data", strike.takes_data,
-                 "Of a server that holds data: it comes back without");
+                 "A server that holds data comes back without it");
     section.finish();
     if (section.describing()) return strike;
 
@@ -138,7 +138,7 @@ std::optional<StoreFailureSpec> StoreFailureReader::read() {
                  {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
     std::optional<double> takes_data;
     section.read("server_takes_data", takes_data,
-                 "Of failed servers that hold data, how many come back without it",
+                 "Share of the failed servers with data that come back without it",
                  {.bound = Bound::fraction, .otherwise = "from the catalogue"});
     for (Section& strike : section.sections("inject", "A part that fails at a known time")) {
         spec.strikes.push_back(read_strike(strike, spec));

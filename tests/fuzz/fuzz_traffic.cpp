@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "models/campaign/traffic_file.h"
+#include "models/fabric/fabric.h"
 #include "tests/fuzz/scratch_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

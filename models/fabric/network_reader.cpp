@@ -1,0 +1,477 @@
+#include "models/fabric/network_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "models/fabric/packet_reader.h"
+#include "models/fabric/places.h"
+
+namespace railyard {
+
+namespace {
+
+// Keeps of these switches those that a network can be built of.
+std::vector<std::string> fit_for_networks(const Catalogue& catalogue,
+                                          std::vector<std::string> names) {
+    std::erase_if(names, [&](const std::string& name) {
+        const Value* entry = catalogue.find_entry("switch", name);
+        return !entry->find("latency") || entry->find("tech")->text == "nvlink";
+    });
+    return names;
+}
+
+}  // namespace
+
+// What people buy for it. A scenario's own switch is taken by its name alone.
+std::string fitting_switch(Catalogue& catalogue, bool infiniband, Bandwidth rate) {
+    std::string best;
+    Bandwidth best_rate;
+    for (const std::string& name : fit_for_networks(catalogue, Catalogue::names("switch"))) {
+        const SwitchModel model = read_switch(catalogue, name);
+        if (model.infiniband != infiniband || model.port_bandwidth < rate) continue;
+        if (!best.empty() && model.port_bandwidth >= best_rate) continue;
+        best = name;
+        best_rate = model.port_bandwidth;
+    }
+    return best;
+}
+
+namespace {
+
+std::vector<std::string> topology_names() {
+    std::vector<std::string> names;
+    for (const TopologyKind& kind : topology_kinds()) names.push_back(kind.name);
+    names.push_back("custom");
+    return names;
+}
+
+struct LinkFault {
+    Section section;
+    std::string from;
+    std::string to;
+    double capacity = 0;
+};
+
+FlowControl flow_control_of(NetworkKind kind) {
+    switch (kind) {
+        case NetworkKind::infiniband:
+            return FlowControl::credits;
+        case NetworkKind::roce:
+            return FlowControl::pfc;
+        case NetworkKind::tcp:
+            break;
+    }
+    return FlowControl::none;
+}
+
+class NetworkReader {
+  public:
+    NetworkReader(Section& fabric, Catalogue& catalogue, const NetworkContext& context)
+        : fabric_(fabric), catalogue_(catalogue), context_(context) {}
+
+    // `kind` and `spec` hold the defaults; without a kind the network is plain Ethernet.
+    ClusterNetwork read(const char* name, std::optional<int> kind, TopologySpec spec);
+
+  private:
+    bool wanted(const ClusterNetwork& network) const {
+        return network.given || context_.build ||
+               ((context_.build_compute || context_.packets) && network.name == "compute") ||
+               carries_window(network);
+    }
+    bool carries_window(const ClusterNetwork& network) const {
+        return context_.packets && (network.name == "compute" ||
+                                    (network.name == "storage" && context_.storage_traffic));
+    }
+    bool build(Section& section, ClusterNetwork& network, const std::string& file,
+               std::vector<LinkFault>& faults);
+    void warn_of_idle_keys(Section& section, const ClusterNetwork& network);
+    void check_switches(Section& section, const ClusterNetwork& network);
+    void read_switches(Section& section, ClusterNetwork& network);
+    static void read_shape(Section& section, TopologySpec& s);
+    static std::vector<LinkFault> read_faults(Section& section);
+    void read_routing(Section& section, ClusterNetwork& network);
+    void warn_of_idle_network(Section& section, const ClusterNetwork& network,
+                              const std::vector<LinkFault>& faults);
+    void read_custom(Section& section, ClusterNetwork& network, const std::string& file);
+    void apply_faults(ClusterNetwork& network, std::vector<LinkFault>& faults);
+
+    Section& fabric_;
+    Catalogue& catalogue_;
+    const NetworkContext& context_;
+};
+
+void NetworkReader::read_switches(Section& section, ClusterNetwork& network) {
+    TopologySpec& spec = network.spec;
+    // A network that is not built asks nothing of the catalogue: what is not read, no answer hangs on.
+    const bool needed = wanted(network);
+    std::string leaf =
+        needed ? fitting_switch(catalogue_, network.infiniband(), spec.nic_bandwidth) : "";
+    std::string spine;
+    std::string core;
+    const std::vector<std::string> known =
+        fit_for_networks(catalogue_, catalogue_.all_names("switch"));
+    section.name("leaf", leaf, known, "a switch in the catalogue", "The switch that NICs attach to",
+                 {.otherwise = "the slowest of this kind that is as fast as the NICs"});
+    section.name("spine", spine, known, "a switch in the catalogue", "The switch that joins leaves",
+                 {.otherwise = "as the leaf"});
+    section.name("core", core, known, "a switch in the catalogue", "The switch that joins spines",
+                 {.otherwise = "as the spine"});
+    if (!needed) return;
+    if (leaf.empty()) {
+        if (!section.describing()) {
+            section.error("leaf",
+                          fmt::format("no {} switch in the catalogue has ports of {}",
+                                      network_kinds()[static_cast<std::size_t>(network.kind)],
+                                      line_rate_text(spec.nic_bandwidth)));
+        }
+        return;
+    }
+    if (spine.empty()) spine = leaf;
+    if (core.empty()) core = spine;
+    spec.leaf = read_switch(catalogue_, leaf);
+    spec.spine = read_switch(catalogue_, spine);
+    spec.core = read_switch(catalogue_, core);
+}
+
+void NetworkReader::read_routing(Section& section, ClusterNetwork& network) {
+    RoutingSpec& routing = network.routing;
+    // A NIC with a port in either of two planes has a queue pair for each.
+    if (network.spec.kind == "dual_plane") routing.queue_pairs = 2;
+    int policy = static_cast<int>(network.infiniband() && network.spec.leaf.adaptive_routing
+                                      ? Routing::adaptive
+                                      : Routing::ecmp);
+    section.choose(
+        "routing", policy, routing_names(),
+        "How flows choose among equal paths; adaptive by default on InfiniBand switches that can");
+    routing.policy = static_cast<Routing>(policy);
+    section.read("queue_pairs", routing.queue_pairs,
+                 "Queue pairs of one connection, which take different paths",
+                 {.bound = Bound::positive});
+    constexpr std::int64_t queue_pairs_max = 128;
+    if (routing.queue_pairs > queue_pairs_max) {
+        section.error("queue_pairs", fmt::format("expected at most {}, found {}", queue_pairs_max,
+                                                 routing.queue_pairs));
+        routing.queue_pairs = 1;
+    }
+    std::optional<std::int64_t> seed;
+    section.read("hash_seed", seed,
+                 "Seed of the switches' hash functions: this one draw of all luck",
+                 {.bound = Bound::non_negative,
+                  .otherwise = "run.network_draws of them, and 0 in packet windows"});
+    routing.hash_seed = static_cast<std::uint64_t>(seed.value_or(0));
+    network.hash_given = seed.has_value();
+    section.read("hash_polarized", routing.hash_polarized,
+                 "All switches hash alike: collisions of one tier stay together in the next");
+}
+
+void NetworkReader::read_custom(Section& section, ClusterNetwork& network,
+                                const std::string& path) {
+    Diagnostics diagnostics;
+    ValueReader values(diagnostics, path);
+    Document document;
+    try {
+        document = parse_document(read_file(path), path, diagnostics);
+    } catch (const ScenarioError& e) {
+        section.error("file", e.diagnostics().empty() ? e.what() : e.diagnostics()[0].message);
+        return;
+    }
+    if (diagnostics.ok()) {
+        Section top(values, &document.root, "", {});
+        network.topology = Topology::read(top, network.spec, catalogue_);
+        top.finish();
+    }
+    diagnostics.raise_if_any();
+}
+
+void NetworkReader::apply_faults(ClusterNetwork& network, std::vector<LinkFault>& faults) {
+    Topology& topology = network.topology;
+    for (LinkFault& fault : faults) {
+        const auto from = find_place(fault.section, "from", topology, fault.from);
+        const auto to = find_place(fault.section, "to", topology, fault.to);
+        if (!from || !to) continue;
+        const auto cable = find_cable(fault.section, "to", topology, *from, *to);
+        if (!cable) continue;
+        topology.degrade(*cable, fault.capacity);
+    }
+}
+
+// Keys that nothing in a network of this shape, or with this routing, asks for.
+void NetworkReader::warn_of_idle_keys(Section& section, const ClusterNetwork& network) {
+    const auto idle = [&](std::initializer_list<const char*> keys, const std::string& why) {
+        for (const char* key : keys) {
+            if (section.has(key)) section.warning(key, fmt::format("has no effect with {}", why));
+        }
+    };
+    const std::string& kind = network.spec.kind;
+    const std::string shape = fmt::format("topology = \"{}\"", kind);
+    if (kind == "single_switch" || kind == "custom") {
+        idle({"tiers", "oversubscription", "spine_oversubscription", "nodes_per_leaf", "spine",
+              "core"},
+             shape);
+    }
+    const Routing policy = network.routing.policy;
+    const std::string routing =
+        fmt::format("routing = \"{}\"", routing_names()[static_cast<std::size_t>(policy)]);
+    const bool sprays = policy == Routing::spray || policy == Routing::random_spray;
+    // On the packet scale each queue pair has a rate and a recovery of its own.
+    if (sprays && !context_.packets) idle({"queue_pairs"}, routing);
+    if (sprays || policy == Routing::destination) {
+        idle({"hash_seed", "hash_polarized"}, routing);
+    }
+}
+
+// Many jobs send nothing but what their steps do, and not every step is computed.
+void NetworkReader::warn_of_idle_network(Section& section, const ClusterNetwork& network,
+                                         const std::vector<LinkFault>& faults) {
+    if (!network.given) return;
+    if (network.name != "compute") {
+        if (!context_.many_jobs) return;
+        section.warning(
+            "",
+            "carries nothing with [scheduler]: it is cabled, bought and powered, and no job "
+            "waits for it");
+    } else if (!context_.any_steps) {
+        section.warning(
+            "",
+            "carries nothing: no [[jobs.kind]] has a model. It says where nodes stand, and is "
+            "bought and powered");
+    } else if (context_.step_measured && !context_.packets) {
+        section.warning("", "has no effect on steps: job.step.time is measured");
+    } else if (!context_.build_compute && !context_.build && !context_.packets) {
+        std::string broken;
+        for (const LinkFault& f : faults) {
+            broken += fmt::format("; {} to {} slows nothing", f.from, f.to);
+        }
+        section.warning(
+            "", "steps are computed on an ideal network with run.fidelity = \"analytic\"" + broken,
+            "only kind and sharp change them; run.fidelity = \"flow\" takes all of it");
+    }
+}
+
+void NetworkReader::check_switches(Section& section, const ClusterNetwork& network) {
+    const Topology& t = network.topology;
+    for (auto v = static_cast<VertexId>(t.nic_count()); v < t.vertex_count(); ++v) {
+        const SwitchModel& model = t.switch_model(v);
+        if (model.infiniband != network.infiniband()) {
+            section.error("kind", fmt::format("{} ({}) is not {}", t.name(v), model.name,
+                                              network.infiniband() ? "InfiniBand" : "Ethernet"));
+            return;
+        }
+        if (network.sharp && !(network.infiniband() && model.sharp)) {
+            section.error(
+                "sharp",
+                fmt::format("{} ({}) does not reduce in the network", t.name(v), model.name),
+                "sharp = false");
+            return;
+        }
+    }
+}
+
+void NetworkReader::read_shape(Section& section, TopologySpec& s) {
+    section.read("tiers", s.tiers, "Tiers of switches, 2 or 3",
+                 {.bound = Bound::positive, .otherwise = "as many as it takes"});
+    if (section.has("tiers") && s.tiers != 2 && s.tiers != 3) {
+        section.error("tiers", fmt::format("expected 2 or 3, found {}", s.tiers),
+                      "one tier is topology = \"single_switch\"");
+        s.tiers = 0;
+    }
+    section.read("oversubscription", s.oversubscription,
+                 "A leaf's bandwidth to its NICs over that to the spines",
+                 {.bound = Bound::at_least_one});
+    section.read("spine_oversubscription", s.spine_oversubscription,
+                 "Likewise of a spine, in three tiers", {.bound = Bound::at_least_one});
+    section.read("nodes_per_leaf", s.nodes_per_leaf,
+                 "Nodes that share a leaf, or the leaves of a rail-optimised unit",
+                 {.bound = Bound::positive, .otherwise = "as many as the leaf's ports allow"});
+    section.read("endpoint_cable", s.endpoint_cable, "Length from NIC to leaf",
+                 {.bound = Bound::non_negative});
+    section.read("switch_cable", s.switch_cable, "Length between switches",
+                 {.bound = Bound::non_negative});
+}
+
+std::vector<LinkFault> NetworkReader::read_faults(Section& section) {
+    std::vector<LinkFault> faults;
+    for (Section& each : section.sections("fault", "A cable that is broken, from the start")) {
+        LinkFault fault{each, {}, {}, 0};
+        each.read("from", fault.from, "One end: leaf-0, spine-3, node-2.nic-1", {.required = true});
+        each.read("to", fault.to, "The other end", {.required = true});
+        each.read("capacity", fault.capacity, "What is left of its bandwidth; 0: it is dead",
+                  {.bound = Bound::fraction});
+        each.finish();
+        faults.push_back(std::move(fault));
+    }
+    return faults;
+}
+
+ClusterNetwork NetworkReader::read(const char* name, std::optional<int> kind, TopologySpec spec) {
+    Section section = fabric_.section(name);
+    ClusterNetwork network;
+    network.name = name;
+    network.given = section.present();
+    if (kind) {
+        section.choose(
+            "kind", *kind, network_kinds(),
+            "The network's technology: which switches, routing and in-network reduction there are");
+    }
+    if (kind) network.kind = static_cast<NetworkKind>(*kind);
+    network.kind_given = section.has("kind");
+    section.name("topology", spec.kind, topology_names(), "a kind of topology",
+                 "The network's shape, by default of two tiers or three as needed");
+    const std::string file =
+        section.file("file", "A TOML file with [[switch]], [[cable]] and [[attach]]",
+                     {.otherwise = "only with topology = \"custom\""});
+    section.read("nic_bandwidth", spec.nic_bandwidth, "Line rate of a NIC, per direction",
+                 {.bound = Bound::positive, .otherwise = "the NIC's, from the catalogue"});
+    network.spec = spec;
+    read_switches(section, network);
+    read_shape(section, network.spec);
+    if (network.name == "compute") {
+        read_routing(section, network);
+        section.read("sharp", network.sharp, "Reduce in the network (SHARP), InfiniBand only");
+    }
+    std::vector<LinkFault> faults = read_faults(section);
+    const bool built = build(section, network, file, faults);
+    std::optional<PacketReader> packets;
+    if (kind) {
+        if (context_.many_jobs && !context_.packet_rates) {
+            section.no_effect("without run.fidelity = \"packet\"");
+        }
+        packets.emplace(
+            section, flow_control_of(network.kind),
+            network.name == "compute" ? std::optional(network.routing.policy) : std::nullopt);
+    }
+    section.finish();
+    warn_of_idle_network(section, network, faults);
+    warn_of_idle_keys(section, network);
+    if (built && packets && (carries_window(network) || packets->given())) {
+        network.packets = packets->profile(catalogue_, network.topology, context_.storage_class);
+    }
+    return network;
+}
+
+// False: it is not asked for, or can't be built.
+bool NetworkReader::build(Section& section, ClusterNetwork& network, const std::string& file,
+                          std::vector<LinkFault>& faults) {
+    const TopologySpec& s = network.spec;
+    const bool custom = s.kind == "custom";
+    if (custom != section.has("file")) {
+        section.error("file",
+                      custom ? "a custom topology needs a file"
+                             : fmt::format("has no effect with topology = \"{}\"", s.kind),
+                      custom ? "" : "topology = \"custom\"");
+        return false;
+    }
+    if (section.describing() || !section.ok() || !wanted(network)) return false;
+    constexpr std::int64_t nics_max = 1'000'000;
+    if (s.nodes * s.nics_per_node + s.servers * s.nics_per_server > nics_max) {
+        section.error("",
+                      fmt::format("{} nodes with {} NICs each: networks of more than {} NICs are "
+                                  "not built",
+                                  s.nodes, s.nics_per_node, nics_max));
+        return false;
+    }
+    if (custom) {
+        read_custom(section, network, file);
+    } else {
+        std::string problem;
+        Topology built = Topology::build(s, problem);
+        if (problem.empty()) {
+            network.topology = std::move(built);
+        } else {
+            section.error(
+                "", fmt::format("can't be cabled: {}", problem),
+                "another switch, more tiers, more oversubscription, or fewer nodes_per_leaf");
+            return false;
+        }
+    }
+    check_switches(section, network);
+    if (!section.ok()) return false;
+    if (const auto cut = network.topology.unreachable(); !cut.empty()) {
+        section.error("", fmt::format("{} and {} are not connected", network.topology.name(0),
+                                      network.topology.name(cut[0])));
+        return false;
+    }
+    apply_faults(network, faults);
+    return true;
+}
+
+}  // namespace
+
+const std::vector<std::string>& network_kinds() {
+    static const std::vector<std::string> names = {"infiniband", "roce", "tcp"};
+    return names;
+}
+
+std::vector<ClusterNetwork> read_networks(Section& top, Catalogue& catalogue,
+                                          const NetworkContext& context) {
+    Section fabric = top.section("fabric");
+    NetworkReader reader(fabric, catalogue, context);
+    const NodePorts& ports = context.ports;
+    std::vector<ClusterNetwork> networks;
+
+    TopologySpec compute;
+    compute.propagation_s_per_m =
+        catalogue.delay_per_metre("cable", "propagation", "propagation_delay");
+    compute.kind = "rail_optimized";
+    compute.nodes = context.nodes;
+    compute.nics_per_node = ports.nics;
+    compute.rails = ports.rails;
+    compute.nic_bandwidth = ports.line_rate;
+    if (context.converged) {
+        compute.servers = context.storage_servers;
+        compute.nics_per_server = context.nics_per_server;
+    }
+    const auto kind =
+        static_cast<int>(ports.infiniband ? NetworkKind::infiniband : NetworkKind::roce);
+    networks.push_back(reader.read("compute", kind, compute));
+
+    TopologySpec storage = compute;
+    storage.kind = "fat_tree";
+    storage.nics_per_node = std::max<std::int64_t>(1, ports.storage_nics);
+    storage.rails = 0;
+    storage.servers = context.storage_servers;
+    storage.nics_per_server = context.nics_per_server;
+    const bool wanted = ports.storage_nics > 0 || fabric.has("storage");
+    if ((wanted && !context.converged) || fabric.describing()) {
+        networks.push_back(reader.read("storage", kind, storage));
+    }
+    if (fabric.has("storage") && (ports.storage_nics == 0 || context.converged)) {
+        fabric.error("storage",
+                     context.converged
+                         ? std::string("there is none with storage.network = \"compute\"")
+                         : fmt::format("{} has no NICs for a storage network", ports.node),
+                     "without [fabric.storage], storage traffic uses the compute NICs");
+        fabric.section("storage");  // its keys are not looked at
+    }
+
+    TopologySpec management = compute;
+    management.kind = "fat_tree";
+    management.servers = context.storage_servers;
+    management.nics_per_server = 1;
+    management.nics_per_node = 1;
+    management.rails = 0;
+    management.nic_bandwidth = catalogue.bandwidth("nic", "mgmt_1g", "bandwidth");
+    management.oversubscription = 4;
+    networks.push_back(reader.read("management", std::nullopt, management));
+    fabric.finish();
+    return networks;
+}
+
+const ClusterNetwork* choose_network(Section& section,
+                                     const std::vector<ClusterNetwork>& networks) {
+    static const std::vector<std::string> names = {"compute", "storage"};
+    int network = 0;
+    section.choose("network", network, names, "Which network");
+    const auto its = std::find_if(networks.begin(), networks.end(), [&](const ClusterNetwork& n) {
+        return n.name == names[static_cast<std::size_t>(network)] && n.topology.vertex_count() > 0;
+    });
+    if (its != networks.end()) return &*its;
+    if (network == 1) {
+        section.error("network", "there is no storage network", "[fabric.storage]");
+    }
+    return nullptr;
+}
+
+}  // namespace railyard

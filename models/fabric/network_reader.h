@@ -1,0 +1,79 @@
+#pragma once
+// The networks of a cluster, as a scenario asks for them: [fabric.compute], [fabric.storage] and
+// [fabric.management].
+
+#include <string>
+#include <vector>
+
+#include "models/fabric/packet_reader.h"
+#include "models/fabric/routing.h"
+#include "models/fabric/topology.h"
+#include "sim/config.h"
+
+namespace railyard {
+
+enum class NetworkKind : std::uint8_t {
+    infiniband,
+    roce,
+    tcp,  // plain Ethernet: kernel sockets, drop-tail
+};
+
+struct ClusterNetwork {
+    std::string name;  // "compute"
+    NetworkKind kind = NetworkKind::roce;
+    bool sharp = false;
+    bool given = false;  // the scenario has its section
+    bool kind_given = false;
+    TopologySpec spec;
+    RoutingSpec routing;
+    bool hash_given = false;  // with the seed of its hashes
+    Topology topology;        // empty when it was not to be built
+    PacketProfile packets;    // when the topology is there and the packet scale was asked for
+
+    bool infiniband() const { return kind == NetworkKind::infiniband; }
+};
+
+// What a node has for its networks.
+struct NodePorts {
+    std::string node;  // in the catalogue
+    std::int64_t nics = 0;
+    std::int64_t rails = 0;  // NICs of one tray; 0: every NIC is on a rail of its own
+    std::int64_t storage_nics = 0;
+    Bandwidth line_rate;
+    bool infiniband = false;
+};
+
+// What a network's section needs to know of the rest of the scenario.
+struct NetworkContext {
+    NodePorts ports;
+    std::int64_t nodes = 0;
+    std::int64_t storage_servers = 0;
+    std::int64_t nics_per_server = 0;
+    bool converged = false;        // storage traffic runs over the compute network
+    StorageClass storage_class{};  // and there in a traffic class of its own
+    bool build = false;            // networks without a section too, by their defaults
+    bool build_compute = false;    // that one at least
+    bool packets = false;          // a packet window will run on them
+    bool packet_rates = false;     // run.fidelity = "packet"
+    bool storage_traffic = false;  // and some of it goes to storage
+    bool many_jobs = false;        // only their steps use it
+    bool any_steps = true;         // whether there are any
+    bool step_measured = false;    // the one job's step is given, not computed
+};
+
+const std::vector<std::string>& network_kinds();  // in the order of NetworkKind
+
+// Reads [fabric] with its networks, builds those that are given, and reports what cannot be cabled.
+// Compute first; storage and management only when they have a section, or are to be built.
+std::vector<ClusterNetwork> read_networks(Section& top, Catalogue& catalogue,
+                                          const NetworkContext& context);
+
+// Reads the key `network` of something that is in one of them, compute or storage. Nothing when that was not
+// built.
+const ClusterNetwork* choose_network(Section& section, const std::vector<ClusterNetwork>& networks);
+
+// The switch that a network gets which names none: the slowest of this kind whose ports are as fast as the
+// NICs; empty: there is none.
+std::string fitting_switch(Catalogue& catalogue, bool infiniband, Bandwidth rate);
+
+}  // namespace railyard

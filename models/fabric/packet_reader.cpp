@@ -1,0 +1,669 @@
+#include "models/fabric/packet_reader.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "models/fabric/packet_limits.h"
+#include "models/fabric/places.h"
+
+namespace railyard {
+
+namespace {
+
+const std::vector<std::string>& action_names() {
+    static const std::vector<std::string> names = {"none", "drop", "forward", "alert"};
+    return names;
+}
+
+const std::vector<std::string>& recovery_names() {
+    static const std::vector<std::string> names = {"go_back_n", "selective_repeat"};
+    return names;
+}
+
+// No headroom would mean no PFC.
+void refuse_none(Section& section, std::optional<Bytes>& headroom, const char* help) {
+    if (!headroom || *headroom > Bytes{}) return;
+    section.error("headroom", "expected more than zero: what arrives after XOFF needs room", help);
+    headroom.reset();
+}
+
+std::vector<std::string> with_none(std::vector<std::string> names) {
+    names.insert(names.begin(), "none");
+    return names;
+}
+
+std::vector<std::string> congestion_names() {
+    std::vector<std::string> names;
+    for (const CongestionKind& kind : congestion_kinds()) names.emplace_back(kind.name);
+    return names;
+}
+
+}  // namespace
+
+PacketReader::PacketReader(Section& network, FlowControl flow_control,
+                           std::optional<Routing> routing)
+    : network_(network),
+      flow_control_(flow_control),
+      routing_given_(routing.has_value()),
+      routing_(routing.value_or(Routing::ecmp)) {
+    network.read("mtu", mtu_, "Payload of a full packet",
+                 {.bound = Bound::positive, .otherwise = "from the catalogue"});
+    constexpr Bytes mtu_max = Bytes::of(65000);  // with headers in 16 bits
+    keep_within(network, "mtu", mtu_, mtu_max);
+    network.read("cut_through", cut_through_,
+                 "Switches send a packet on when its header is there, where the way out is no "
+                 "faster than the way in; false: when all of it is");
+    given_ = network.has("mtu") || network.has("cut_through");
+    const auto table = [&](const char* key) {
+        Section section = network.section(key);
+        given_ = given_ || section.present();
+        return section;
+    };
+    read_buffer(buffer_.emplace(table("buffer")));
+    read_pfc(pfc_.emplace(table("pfc")));
+    read_ecn_keys(ecn_.emplace(table("ecn")));
+    read_congestion(congestion_.emplace(table("congestion")));
+    read_watchdog_keys(watchdog_.emplace(table("watchdog")));
+    read_transport(transport_.emplace(table("transport")));
+    read_credit_keys(credits_.emplace(table("credits")));
+    read_switches(network);
+}
+
+void PacketReader::read_buffer(Section& buffer) {
+    buffer.read("size", buffer_size_, "Packet buffer of each switch",
+                {.bound = Bound::positive, .otherwise = "the switch's, from the catalogue"});
+    buffer.read("alpha", alpha_,
+                "Dynamic threshold: what one queue may take of what is left of the shared pool",
+                {.bound = Bound::positive, .otherwise = "from the catalogue"});
+    buffer.read("reserve", reserve_, "What each (port, class) has before it takes from the shared pool",
+                {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
+    keep_within(buffer, "size", buffer_size_, packet_buffer_max);
+    keep_within(buffer, "reserve", reserve_, packet_buffer_max);
+    constexpr double alpha_max = 1024;
+    if (alpha_ && (*alpha_ < 1 / alpha_max || *alpha_ > alpha_max)) {
+        buffer.error("alpha", fmt::format("expected 1/1024 to 1024, found {}", *alpha_),
+                     "2^n for a dynamic threshold of n");
+        alpha_.reset();
+    }
+    buffer.finish();
+}
+
+void PacketReader::read_pfc(Section& pfc) {
+    pfc.read("enabled", pfc_enabled_, "false: what finds no room is lost");
+    read_priority(pfc, "priority", priority_, "IEEE 802.1p priority of the job's packets, 0 to 7");
+    pfc.read("headroom", headroom_, "What each lossless (port, class) has for what arrives after XOFF",
+             {.bound = Bound::non_negative,
+              .otherwise = "what the switch, the rate and the cable need, by SONiC's formula"});
+    keep_within(pfc, "headroom", headroom_, packet_buffer_max);
+    refuse_none(pfc, headroom_, "enabled = false is a network without pauses");
+    pfc.read("headroom_oversubscription", headroom_oversubscription_,
+             "The headrooms of a switch over what it sets apart for all of them",
+             {.bound = Bound::count});
+    keep_within(pfc, "headroom_oversubscription", headroom_oversubscription_, std::int64_t{1000});
+    pfc.read("resume_offset", resume_offset_,
+             "How far below the threshold of its XOFF a (port, class) must fall for XON",
+             {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
+    keep_within(pfc, "resume_offset", resume_offset_, packet_buffer_max);
+    pfc.finish();
+}
+
+void PacketReader::read_ecn_keys(Section& ecn) {
+    ecn_profile_ = "alibaba_per_25g";
+    ecn.name("profile", ecn_profile_, with_none(Catalogue::names("ecn")), "an ECN profile",
+             "Marking thresholds of the switches' queues");
+    ecn.read("kmin", kmin_, "Queue below which nothing is marked",
+             {.bound = Bound::non_negative, .otherwise = "the profile's"});
+    ecn.read("kmax", kmax_, "Queue above which everything is marked",
+             {.bound = Bound::non_negative, .otherwise = "the profile's"});
+    ecn.read("pmax", pmax_, "Share that is marked just below kmax",
+             {.bound = Bound::fraction, .otherwise = "the profile's"});
+    keep_within(ecn, "kmin", kmin_, packet_buffer_max);
+    keep_within(ecn, "kmax", kmax_, packet_buffer_max);
+    ecn.finish();
+}
+
+void PacketReader::read_congestion(Section& congestion) {
+    control_ = flow_control_ == FlowControl::pfc    ? "dcqcn"
+               : flow_control_ == FlowControl::none ? "tcp"
+                                                    : "none";
+    congestion.name("control", control_, congestion_names(), "a congestion control",
+                    "What senders make of marks and acknowledgements",
+                    {.otherwise = "dcqcn on RoCE, none on InfiniBand, tcp on plain Ethernet"});
+    parameters_ = "dcqcn_hpcc_repo_vendor";
+    congestion.name("parameters", parameters_, Catalogue::names("dcqcn"),
+                    "a set of DCQCN parameters", "DCQCN's parameters");
+    congestion.read("cnp_interval", cnp_interval_, "Between two CNPs of one flow, at least",
+                    {.bound = Bound::non_negative, .otherwise = "the parameter set's"});
+    keep_within(congestion, "cnp_interval", cnp_interval_, packet_time_max);
+    congestion.read("cnp_delay", cnp_delay_,
+                    "From a marked packet to its CNP, which is then a packet of its own; 0: the "
+                    "acknowledgement says it",
+                    {.bound = Bound::non_negative});
+    keep_within(congestion, "cnp_delay", cnp_delay_, packet_time_max);
+    congestion.finish();
+}
+
+void PacketReader::read_watchdog_keys(Section& watchdog) {
+    watchdog_profile_ = "sonic";
+    watchdog.name("profile", watchdog_profile_, Catalogue::names("pfc_watchdog"),
+                  "a watchdog profile", "The switches' PFC watchdog");
+    watchdog.read("poll", poll_, "How often it looks",
+                  {.bound = Bound::positive, .otherwise = "the profile's"});
+    watchdog.read("detection", detection_, "How long a queue is paused before it acts",
+                  {.bound = Bound::positive, .otherwise = "the profile's"});
+    watchdog.read("restoration", restoration_, "How long without a pause before it stops acting",
+                  {.bound = Bound::non_negative, .otherwise = "the profile's"});
+    keep_within(watchdog, "poll", poll_, packet_time_max);
+    keep_within(watchdog, "detection", detection_, packet_time_max);
+    keep_within(watchdog, "restoration", restoration_, packet_time_max);
+    watchdog.read("polls_together", polls_together_,
+                  "All switches poll at the same instants; false: each at some time of its own");
+    watchdog.read("drops_arrivals", drops_arrivals_,
+                  "action = \"drop\" also drops what comes in by that port in that class");
+    std::string action;
+    watchdog.name("action", action, action_names(), "an action",
+                  "What it does with the queue: none, drop, forward or alert",
+                  {.otherwise = "the profile's"});
+    const auto at = std::find(action_names().begin(), action_names().end(), action);
+    if (at != action_names().end()) action_ = static_cast<int>(at - action_names().begin());
+    watchdog.finish();
+}
+
+namespace {
+
+// A count that InfiniBand's state, named in `hint`, has three bits for.
+void read_three_bits(Section& section, const char* key, std::optional<std::int64_t>& count,
+                     const char* doc, const char* otherwise, const char* hint) {
+    constexpr std::int64_t count_max = 7;
+    section.read(key, count, doc, {.bound = Bound::non_negative, .otherwise = otherwise});
+    if (!count || *count <= count_max) return;
+    section.error(key, fmt::format("expected 0 to {}, found {}", count_max, *count), hint);
+    count.reset();
+}
+
+}  // namespace
+
+void PacketReader::read_transport(Section& transport) {
+    transport.read("timeout", timeout_,
+                   "Exponent t of the retransmission timeout, 4.096 us x 2^t (NCCL_IB_TIMEOUT)",
+                   {.bound = Bound::positive, .otherwise = "NCCL's, from the catalogue"});
+    constexpr std::int64_t timeout_max = 31;
+    if (timeout_ && *timeout_ > timeout_max) {
+        transport.error("timeout",
+                        fmt::format("expected 1 to {}, found {}", timeout_max, *timeout_));
+        timeout_.reset();
+    }
+    read_three_bits(transport, "retries", retries_,
+                    "Timeouts without progress before the connection fails (NCCL_IB_RETRY_CNT)",
+                    "NCCL's, from the catalogue", "three bits of the queue pair's state");
+    transport.read("ack_every", ack_every_, "Packets that one acknowledgement covers",
+                   {.bound = Bound::count, .otherwise = "from the catalogue"});
+    int recovery = 0;
+    transport.choose(
+        "recovery", recovery, recovery_names(),
+        "What is sent again after a loss; by default what is missing where packets may "
+        "overtake each other, and with TCP");
+    if (transport.has("recovery")) recovery_ = recovery;
+    transport.read("reordering", reordering_,
+                   "Packets that may overtake one before it counts as lost (selective_repeat)",
+                   {.bound = Bound::count, .otherwise = "1 on one path, else from the catalogue"});
+    if (routing_given_) {
+        transport.read(
+            "flowlet_gap", flowlet_gap_,
+            "Pause of a flow at a switch after which it may change its way (routing = \"flowlet\")",
+            {.bound = Bound::positive, .otherwise = "from the catalogue"});
+    }
+    keep_within(transport, "flowlet_gap", flowlet_gap_, packet_time_max);
+    transport.finish();
+}
+
+void PacketReader::read_credit_keys(Section& credits) {
+    credits.read("vl_buffer", vl_buffer_, "Buffer of each virtual lane of a port (InfiniBand)",
+                 {.bound = Bound::positive, .otherwise = "from the catalogue"});
+    credits.read(
+        "lifetime", lifetime_,
+        "How long a packet waits for credits at the head of a queue before it is dropped; 0 s: "
+        "for ever",
+        {.bound = Bound::non_negative,
+         .otherwise = "the head-of-queue lifetime, from the catalogue"});
+    credits.read("leaf_lifetime", leaf_lifetime_, "Likewise at ports that lead to NICs",
+                 {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
+    read_three_bits(credits, "stall_count", stall_count_,
+                    "Packets in a row dropped for that, after which the lane throws away all "
+                    "for eight lifetimes; 0: it never does",
+                    "from the catalogue", "three bits of the port's state");
+    read_three_bits(credits, "leaf_stall_count", leaf_stall_count_,
+                    "Likewise at ports that lead to NICs", "from the catalogue",
+                    "three bits of the port's state");
+    keep_within(credits, "vl_buffer", vl_buffer_, packet_buffer_max);
+    keep_within(credits, "lifetime", lifetime_, packet_time_max);
+    keep_within(credits, "leaf_lifetime", leaf_lifetime_, packet_time_max);
+    credits.finish();
+}
+
+void PacketReader::read_switches(Section& network) {
+    for (Section& s : network.sections("switch", "A switch that is not set up as the others")) {
+        SwitchKeys keys{s, {}, {}};
+        s.read("name", keys.name, "Which: leaf-0, spine-3", {.required = true});
+        s.read("pfc", keys.settings.pfc, "false: it neither sends nor heeds pause frames");
+        std::int64_t priority = priority_;
+        read_priority(
+            s, "pfc_priority", priority,
+            "The one priority that it sends and heeds pauses for; what comes in another is lost "
+            "where there is no room",
+            {.otherwise = "those of all lossless classes"});
+        if (s.has("pfc_priority")) keys.settings.pfc_priority = static_cast<int>(priority);
+        s.read("ecn", keys.settings.ecn, "false: it marks nothing");
+        s.read("headroom", keys.settings.headroom, "Headroom of each of its lossless (port, class)",
+               {.bound = Bound::non_negative, .otherwise = "as the others"});
+        keep_within(s, "headroom", keys.settings.headroom, packet_buffer_max);
+        refuse_none(s, keys.settings.headroom, "pfc = false is a switch without pauses");
+        s.finish();
+        given_ = true;
+        switches_.push_back(std::move(keys));
+    }
+}
+
+PacketProfile PacketReader::profile(Catalogue& catalogue, const Topology& topology,
+                                    const StorageClass& storage) {
+    PacketProfile p;
+    p.flow_control =
+        flow_control_ == FlowControl::pfc && !pfc_enabled_ ? FlowControl::none : flow_control_;
+    p.buffer = buffer_size_;
+    p.headroom = headroom_;
+    PacketSpec& spec = p.spec;
+    const bool tcp = flow_control_ == FlowControl::none;
+    spec.payload_bytes = (mtu_  ? *mtu_
+                          : tcp ? catalogue.data("tcp", "", "segment")
+                                : catalogue.data("roce_transport", "", "mtu"))
+                             .count();
+    if (tcp) spec.header_bytes = catalogue.data("tcp", "", "header").count();
+    // Without flow control, acknowledgements queue with the data, as TCP's do; InfiniBand's have credits too.
+    const bool credits = p.flow_control == FlowControl::credits;
+    spec.classes = {{}, {p.flow_control, !credits}};
+    if (storage.weight > 0) {
+        spec.classes.push_back({p.flow_control, !credits, storage.weight});
+    }
+    spec.classes[0] = {credits ? FlowControl::credits : FlowControl::none, false, 0};
+    resolve_priorities(p, storage);
+    if (credits) resolve_credits(catalogue, p);
+    spec.cut_through = cut_through_;
+    resolve_buffer(catalogue, p);
+    spec.ack_every =
+        ack_every_ ? *ack_every_ : catalogue.integer("roce_transport", "", "ack_every_packets");
+    resolve_transport(catalogue, p);
+    warn_of_idle_tables();
+    resolve_ecn(catalogue, p);
+    resolve_congestion(catalogue, p);
+    if (p.flow_control == FlowControl::pfc) resolve_watchdog(catalogue, topology, p);
+    resolve_switches(topology, p);
+    warn_of_wrong_priorities(p);
+    if (!buffer_size_) require_buffers(catalogue, topology);
+    if (network_.ok()) check_buffers(catalogue, topology, p);
+    return p;
+}
+
+// Not every switch's buffer is published.
+void PacketReader::require_buffers(Catalogue& catalogue, const Topology& topology) {
+    std::set<std::string> unknown;
+    for (auto v = static_cast<VertexId>(topology.nic_count()); v < topology.vertex_count(); ++v) {
+        const std::string& model = topology.switch_model(v).name;
+        if (!catalogue.has("switch", model, "buffer")) unknown.insert(model);
+    }
+    if (unknown.empty()) return;
+    buffer_->error(
+        "size",
+        fmt::format("is missing: the catalogue knows no buffer of {}", fmt::join(unknown, " and ")),
+        "give it, or switches whose buffer is known");
+}
+
+void PacketReader::resolve_priorities(PacketProfile& p, const StorageClass& storage) {
+    p.priorities = {-1, static_cast<int>(priority_)};
+    if (storage.weight == 0) return;
+    p.priorities.push_back(static_cast<int>(storage.priority));
+    if (p.flow_control == FlowControl::pfc && storage.priority == priority_) {
+        pfc_->error("priority",
+                    fmt::format("storage.class_priority is {} too: a class of its own needs a "
+                                "priority of its own",
+                                priority_));
+    }
+}
+
+void PacketReader::resolve_buffer(Catalogue& catalogue, PacketProfile& p) {
+    BufferSpec& buffer = p.spec.buffer;
+    buffer.alpha =
+        alpha_ ? *alpha_ : std::exp2(catalogue.number("pfc", "", "dynamic_threshold_exponent"));
+    if (p.flow_control == FlowControl::credits) return;
+    buffer.reserve_bytes =
+        (reserve_ ? *reserve_ : catalogue.data("pfc", "", "reserve_hpcc")).count();
+    if (p.flow_control != FlowControl::pfc) return;
+    buffer.resume_offset_bytes =
+        (resume_offset_ ? *resume_offset_ : catalogue.data("pfc", "", "resume_offset_hpcc"))
+            .count();
+    buffer.headroom_oversubscription = headroom_oversubscription_;
+}
+
+// Tables that this technology has no use for.
+void PacketReader::warn_of_idle_tables() {
+    const bool pfc = flow_control_ == FlowControl::pfc;
+    const bool credits = flow_control_ == FlowControl::credits;
+    const auto idle = [&](Section& section, bool used, const char* whose) {
+        if (section.present() && !used) {
+            section.warning("", fmt::format("has no effect: only {}", whose));
+        }
+    };
+    idle(*pfc_, pfc, "RoCE has priority flow control");
+    idle(*watchdog_, pfc && pfc_enabled_, "priority flow control has a watchdog");
+    idle(*credits_, credits, "InfiniBand has credits");
+    idle(*ecn_, !credits, "Ethernet marks packets here");
+    if (!credits && ecn_->present() && control_ != "dcqcn") {
+        ecn_->warning("", fmt::format("changes no rate: {} does not hear of marks", control_));
+    }
+    for (const char* key : {"alpha", "reserve"}) {
+        if (credits && buffer_->has(key)) {
+            buffer_->warning(key, "has no effect: a lane with credits has its own buffer");
+        }
+    }
+    for (const char* key : {"priority", "headroom", "headroom_oversubscription", "resume_offset"}) {
+        if (pfc && !pfc_enabled_ && pfc_->has(key)) {
+            pfc_->warning(key, "has no effect with enabled = false");
+        }
+    }
+    for (SwitchKeys& keys : switches_) {
+        const auto unused = [&](const char* key, bool used, const char* whose) {
+            if (keys.section.has(key) && !used) {
+                keys.section.warning(key, fmt::format("has no effect: only {}", whose));
+            }
+        };
+        unused("ecn", !credits, "Ethernet marks packets here");
+        unused("pfc", pfc && pfc_enabled_, "a network with priority flow control sends pauses");
+        for (const char* key : {"headroom", "pfc_priority"}) {
+            unused(key, pfc && pfc_enabled_ && keys.settings.pfc,
+                   "a switch with priority flow control has any");
+        }
+    }
+}
+
+void PacketReader::resolve_transport(Catalogue& catalogue, PacketProfile& p) {
+    PacketSpec& spec = p.spec;
+    const bool tcp = flow_control_ == FlowControl::none;
+    const bool overtaken = routing_ == Routing::spray || routing_ == Routing::random_spray ||
+                           routing_ == Routing::adaptive;
+    spec.recovery = recovery_ >= 0     ? static_cast<Recovery>(recovery_)
+                    : tcp || overtaken ? Recovery::selective_repeat
+                                       : Recovery::go_back_n;
+    if (spec.recovery == Recovery::go_back_n) {
+        if (tcp) transport_->error("recovery", "TCP sends again what is missing");
+        if (reordering_) {
+            transport_->warning("reordering",
+                                "has no effect without recovery = \"selective_repeat\"");
+        }
+    } else {
+        const std::int64_t by_default =
+            tcp         ? catalogue.integer("tcp", "", "fast_retransmit_dupacks")
+            : overtaken ? catalogue.integer("roce_transport", "", "reordering")
+                        : 1;
+        spec.reordering = static_cast<std::uint32_t>(reordering_.value_or(by_default));
+    }
+    if (tcp) {
+        for (const char* key : {"timeout", "retries"}) {
+            if (transport_->has(key))
+                transport_->warning(key, "has no effect with TCP, which has its own");
+        }
+        spec.retries = catalogue.integer("tcp", "", "retries");
+        return;
+    }
+    if (flowlet_gap_ && routing_ != Routing::flowlet) {
+        transport_->warning("flowlet_gap", "has no effect without routing = \"flowlet\"");
+    }
+    if (routing_ == Routing::flowlet) {
+        spec.flowlet_gap =
+            flowlet_gap_ ? *flowlet_gap_ : catalogue.time("roce_transport", "", "flowlet_gap");
+    }
+    const std::int64_t exponent =
+        timeout_ ? *timeout_ : catalogue.integer("nccl_net", "", "ib_timeout_exponent");
+    spec.retransmission_timeout = local_ack_timeout(static_cast<int>(exponent));
+    spec.retries = retries_ ? *retries_ : catalogue.integer("nccl_net", "", "ib_retry_count");
+}
+
+void PacketReader::resolve_credits(Catalogue& catalogue, PacketProfile& p) {
+    p.vl_buffer = vl_buffer_ ? *vl_buffer_ : catalogue.data("infiniband", "", "vl_buffer");
+    p.spec.credits = read_credits(catalogue);
+    const std::int64_t blocks = p.spec.credits.blocks(p.spec.payload_bytes + p.spec.header_bytes);
+    const Bytes packet = Bytes::of(blocks * p.spec.credits.block_bytes);
+    if (p.vl_buffer < packet) {
+        credits_->error("vl_buffer",
+                        fmt::format("expected {} blocks of {} B or more, one packet, found {} B",
+                                    blocks, p.spec.credits.block_bytes, p.vl_buffer.count()));
+        p.vl_buffer = packet;
+    }
+    if (lifetime_) p.spec.credits.lifetime = *lifetime_;
+    if (leaf_lifetime_) p.spec.credits.leaf_lifetime = *leaf_lifetime_;
+    if (stall_count_) p.spec.credits.stall_count = *stall_count_;
+    if (leaf_stall_count_) p.spec.credits.leaf_stall_count = *leaf_stall_count_;
+}
+
+void PacketReader::resolve_ecn(Catalogue& catalogue, PacketProfile& p) {
+    const bool thresholds = kmin_ || kmax_ || pmax_;
+    if (ecn_profile_ == "none" || flow_control_ == FlowControl::credits) {
+        if (thresholds) ecn_->error("", "thresholds have no effect where nothing is marked");
+        return;
+    }
+    EcnRule rule = read_ecn(catalogue, ecn_profile_);
+    if (kmin_.has_value() != kmax_.has_value()) {
+        ecn_->error(kmin_ ? "kmin" : "kmax",
+                    fmt::format("needs {} beside it", kmin_ ? "kmax" : "kmin"));
+        return;
+    }
+    if (kmin_) {
+        rule.per_25_gbit = false;
+        rule.kmin_bytes = static_cast<double>(kmin_->count());
+        rule.kmax_bytes = static_cast<double>(kmax_->count());
+        if (*kmin_ > *kmax_) {
+            ecn_->error("kmin",
+                        fmt::format("{} is above kmax, {}", to_text(*kmin_), to_text(*kmax_)),
+                        "marking rises from kmin to kmax");
+        }
+    }
+    if (pmax_) rule.pmax = *pmax_;
+    p.ecn = rule;
+}
+
+void PacketReader::resolve_congestion(Catalogue& catalogue, PacketProfile& p) {
+    p.congestion = control_;
+    p.parameters = parameters_;
+    const bool chooses = routing_ != Routing::ecmp && routing_ != Routing::destination;
+    if (control_ == "hpcc" && chooses) {
+        congestion_->error("control",
+                           "HPCC compares each hop with itself: packets must stay on one path",
+                           "routing = \"ecmp\", or another control");
+    }
+    if (flow_control_ == FlowControl::none && control_ != "tcp") {
+        congestion_->error("control", fmt::format("plain Ethernet has TCP, not {}", control_));
+    }
+    if (flow_control_ != FlowControl::none && control_ == "tcp") {
+        congestion_->error("control", "TCP needs kind = \"tcp\"");
+    }
+    for (const char* key : {"parameters", "cnp_interval", "cnp_delay"}) {
+        if (congestion_->has(key) && control_ != "dcqcn") {
+            congestion_->warning(key, "has no effect without control = \"dcqcn\"");
+        }
+    }
+    const std::string set = catalogue.has("dcqcn", parameters_, "cnp_interval")
+                                ? parameters_
+                                : std::string("dcqcn_nvidia_default");
+    if (control_ == "dcqcn") p.spec.cnp_delay = cnp_delay_;
+    p.spec.cnp_interval =
+        cnp_interval_ ? *cnp_interval_ : catalogue.time("dcqcn", set, "cnp_interval");
+    if (control_ == "dcqcn" && !p.ecn) {
+        congestion_->warning("control", "DCQCN hears of congestion by marks, and nothing is marked",
+                             "pauses alone will hold the queues");
+    }
+}
+
+void PacketReader::resolve_watchdog(Catalogue& catalogue, const Topology& topology,
+                                    PacketProfile& p) {
+    const auto leaf = static_cast<VertexId>(topology.nic_count());
+    WatchdogSpec w = read_watchdog(catalogue, watchdog_profile_, topology.switch_model(leaf).ports);
+    const bool timed = poll_ || detection_ || restoration_ || polls_together_ || drops_arrivals_;
+    if (action_ >= 0) w.action = static_cast<WatchdogAction>(action_);
+    if (w.action == WatchdogAction::none) {
+        if (timed) watchdog_->warning("", "its other keys have no effect without a watchdog");
+        return;
+    }
+    if (watchdog_profile_ ==
+        "off") {  // its action was replaced: the times must come from the scenario
+        if (!poll_ || !detection_ || !restoration_) {
+            watchdog_->error("action", "the profile \"off\" has no times",
+                             "another profile, or poll, detection and restoration");
+            return;
+        }
+    }
+    w.polls_together = polls_together_;
+    w.drops_arrivals = drops_arrivals_;
+    if (drops_arrivals_ && w.action != WatchdogAction::drop) {
+        watchdog_->warning("drops_arrivals", "has no effect without action = \"drop\"");
+    }
+    if (poll_) w.poll = *poll_;
+    if (detection_) w.detection = *detection_;
+    if (restoration_) w.restoration = *restoration_;
+    // Whoever sets a detection time below the profile's poll wants to be polled as often.
+    if (!poll_ && detection_ && w.detection < w.poll) w.poll = w.detection;
+    if (w.detection < w.poll) {
+        const auto text = [](Picoseconds t) {
+            return to_text(std::chrono::duration_cast<Duration>(t));
+        };
+        watchdog_->error(
+            "detection",
+            fmt::format("{} is shorter than its poll of {}", text(w.detection), text(w.poll)),
+            "it is seen at a poll: lower watchdog.poll too");
+    }
+    p.spec.watchdog = w;
+}
+
+void PacketReader::resolve_switches(const Topology& topology, PacketProfile& p) {
+    for (SwitchKeys& keys : switches_) {
+        const auto at = find_place(keys.section, "name", topology, keys.name, VertexKind::switch_);
+        if (!at) continue;
+        keys.settings.at = *at;
+        const bool twice = std::any_of(p.deviating.begin(), p.deviating.end(),
+                                       [&](const auto& other) { return other.at == *at; });
+        if (twice) keys.section.error("name", fmt::format("{} is set up twice", keys.name));
+        p.deviating.push_back(keys.settings);
+    }
+}
+
+// "leaf-0 (sn5400_spectrum4), like spine-0": one message for all kinds of switches that have a problem.
+std::string PacketReader::who(const Topology& topology, const std::vector<BufferPlan>& plans) {
+    const VertexId first = plans[0].at;
+    std::string text =
+        fmt::format("{} ({})", topology.name(first), topology.switch_model(first).name);
+    if (plans.size() > 1) text += fmt::format(", like {}", topology.name(plans[1].at));
+    if (plans.size() > 2) text += fmt::format(" and {} more", plans.size() - 2);
+    return text;
+}
+
+// Where a switch's headroom was set.
+Section& PacketReader::headroom_section(const PacketProfile& p, VertexId at) {
+    for (std::size_t i = 0; i < p.deviating.size(); ++i) {
+        if (p.deviating[i].at == at && p.deviating[i].headroom) return switches_[i].section;
+    }
+    return *pfc_;
+}
+
+void PacketReader::warn_of_wrong_priorities(const PacketProfile& p) {
+    for (SwitchKeys& keys : switches_) {
+        if (!keys.settings.pfc_priority || p.flow_control != FlowControl::pfc) continue;
+        std::string unpaused;
+        for (std::size_t c = 0; c < p.priorities.size(); ++c) {
+            if (p.priorities[c] < 0 || p.priorities[c] == *keys.settings.pfc_priority) continue;
+            unpaused += fmt::format("{}{}", unpaused.empty() ? "" : " and ", p.priorities[c]);
+        }
+        if (unpaused.empty() || !keys.settings.pfc) continue;
+        keys.section.warning(
+            "pfc_priority",
+            fmt::format("{} sends pauses for priority {}; packets of priority {} come without: "
+                        "they may be lost",
+                        keys.name, *keys.settings.pfc_priority, unpaused));
+    }
+}
+
+void PacketReader::check_buffers(Catalogue& catalogue, const Topology& topology,
+                                 const PacketProfile& p) {
+    std::vector<BufferPlan> full;
+    std::vector<BufferPlan> short_of_headroom;
+    std::vector<BufferPlan> pausing_first;
+    std::vector<BufferPlan> sharing_too_little;
+    std::vector<BufferPlan> resuming_late;
+    const auto shared_headroom = [&](const BufferPlan& plan) {
+        return Bytes::of(plan.headroom.count() * topology.ports_used(plan.at) *
+                         p.headrooms(plan.at) / p.spec.buffer.headroom_oversubscription);
+    };
+    for (const BufferPlan& plan : plan_buffers(catalogue, topology, p)) {
+        if (plan.reserved >= plan.buffer) {
+            full.push_back(plan);
+        } else if (p.has_pfc(plan.at)) {
+            if (p.pausing(plan.at) == 0) continue;
+            if (plan.headroom < plan.headroom_need) short_of_headroom.push_back(plan);
+            if (p.spec.buffer.headroom_oversubscription > 1 &&
+                shared_headroom(plan) < plan.headroom_need) {
+                sharing_too_little.push_back(plan);
+            }
+            if (plan.xoff_threshold.count() <= p.spec.buffer.resume_offset_bytes) {
+                resuming_late.push_back(plan);
+            }
+            const bool marks = plan.ecn.kmin_bytes != INT64_MAX && p.congestion == "dcqcn";
+            if (marks && plan.ecn.kmax_bytes > plan.xoff_threshold.count()) {
+                pausing_first.push_back(plan);
+            }
+        }
+    }
+    if (!full.empty()) {
+        const bool credits = p.flow_control == FlowControl::credits;
+        (credits ? *credits_ : *buffer_)
+            .error(credits ? "vl_buffer" : "size",
+                   fmt::format("{}: a buffer of {}, of which its ports set apart {}",
+                               who(topology, full), to_text(full[0].buffer),
+                               to_text(full[0].reserved)),
+                   "shorter cables, fewer lossless classes, less headroom, or a larger buffer");
+    }
+    if (!short_of_headroom.empty()) {
+        const BufferPlan& plan = short_of_headroom[0];
+        headroom_section(p, plan.at)
+            .warning("headroom",
+                     fmt::format("{}: {} for each port and class, its rate and cable need {}: "
+                                 "packets will be lost",
+                                 who(topology, short_of_headroom), to_text(plan.headroom),
+                                 to_text(plan.headroom_need)));
+    }
+    if (!sharing_too_little.empty()) {
+        const BufferPlan& plan = sharing_too_little[0];
+        pfc_->warning("headroom_oversubscription",
+                      fmt::format("{}: {} for all ports and classes together, one alone needs {}: "
+                                  "packets will be lost",
+                                  who(topology, sharing_too_little), to_text(shared_headroom(plan)),
+                                  to_text(plan.headroom_need)));
+    }
+    if (!resuming_late.empty()) {
+        const BufferPlan& plan = resuming_late[0];
+        pfc_->warning("resume_offset",
+                      fmt::format("{}: a lone hot port is paused at {}, and resumed when nothing "
+                                  "is left",
+                                  who(topology, resuming_late), to_text(plan.xoff_threshold)));
+    }
+    if (!pausing_first.empty()) {
+        const BufferPlan& plan = pausing_first[0];
+        ecn_->warning(
+            "kmax",
+            fmt::format("{}: everything is marked from {} on, but a lone hot port is "
+                        "paused at {}: PFC will dominate",
+                        who(topology, pausing_first), to_text(Bytes::of(plan.ecn.kmax_bytes)),
+                        to_text(plan.xoff_threshold)));
+    }
+}
+
+}  // namespace railyard

@@ -1,0 +1,94 @@
+#pragma once
+// How a network treats packets, as a scenario asks for it: [fabric.compute.pfc], .ecn, .watchdog and so on.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/fabric/packet_profile.h"
+#include "models/fabric/routing.h"
+#include "sim/config.h"
+
+namespace railyard {
+
+// The traffic class that storage has to itself on the compute network.
+struct StorageClass {
+    std::int64_t weight = 0;  // against the job's; 0: there is none, it is in the job's
+    std::int64_t priority = 4;
+};
+
+class PacketReader {
+  public:
+    // Reads the keys of a network's section. `flow_control` is what its technology has; none: TCP. No
+    // routing: there is no choice, by hash.
+    PacketReader(Section& network, FlowControl flow_control, std::optional<Routing> routing);
+
+    // Whether the scenario has any of them.
+    bool given() const { return given_; }
+    // With defaults from the catalogue, for the network that was built; reports what can't be, and warns of
+    // what will lose packets or pause where it should mark. Beside the class of acknowledgements there is one
+    // for data and, if its weight is not 0, one for storage.
+    PacketProfile profile(Catalogue& catalogue, const Topology& topology,
+                          const StorageClass& storage);
+
+  private:
+    struct SwitchKeys {
+        Section section;
+        std::string name;
+        DeviatingSwitch settings;
+    };
+
+    void read_buffer(Section& buffer);
+    void read_pfc(Section& pfc);
+    void read_ecn_keys(Section& ecn);
+    void read_congestion(Section& congestion);
+    void read_watchdog_keys(Section& watchdog);
+    void read_transport(Section& transport);
+    void read_credit_keys(Section& credits);
+    void read_switches(Section& network);
+
+    void warn_of_idle_tables();
+    void resolve_priorities(PacketProfile& profile, const StorageClass& storage);
+    void resolve_buffer(Catalogue& catalogue, PacketProfile& profile);
+    void resolve_transport(Catalogue& catalogue, PacketProfile& profile);
+    void resolve_credits(Catalogue& catalogue, PacketProfile& profile);
+    void resolve_ecn(Catalogue& catalogue, PacketProfile& profile);
+    void resolve_congestion(Catalogue& catalogue, PacketProfile& profile);
+    void resolve_watchdog(Catalogue& catalogue, const Topology& topology, PacketProfile& profile);
+    void resolve_switches(const Topology& topology, PacketProfile& profile);
+    static std::string who(const Topology& topology, const std::vector<BufferPlan>& plans);
+    Section& headroom_section(const PacketProfile& profile, VertexId at);
+    void warn_of_wrong_priorities(const PacketProfile& profile);
+    void require_buffers(Catalogue& catalogue, const Topology& topology);
+    void check_buffers(Catalogue& catalogue, const Topology& topology,
+                       const PacketProfile& profile);
+
+    Section network_;
+    std::optional<Section> buffer_, pfc_, ecn_, congestion_, watchdog_, transport_, credits_;
+    FlowControl flow_control_;
+    bool routing_given_;
+    Routing routing_;
+    bool given_ = false;
+    bool pfc_enabled_ = true;
+    std::int64_t priority_ = 3;
+    bool cut_through_ = false;
+    std::optional<Bytes> mtu_, buffer_size_, reserve_, headroom_, resume_offset_, kmin_, kmax_;
+    std::int64_t headroom_oversubscription_ = 1;
+    std::optional<double> alpha_, pmax_;
+    std::string ecn_profile_, control_, parameters_, watchdog_profile_;
+    Duration cnp_delay_{};
+    bool polls_together_ = false;
+    bool drops_arrivals_ = false;
+    std::optional<Duration> cnp_interval_, poll_, detection_, restoration_;
+    int action_ = -1;
+    int recovery_ = -1;
+    std::optional<std::int64_t> reordering_;
+    std::optional<Duration> flowlet_gap_;
+    std::optional<Bytes> vl_buffer_;
+    std::optional<Duration> lifetime_, leaf_lifetime_;
+    std::optional<std::int64_t> stall_count_, leaf_stall_count_;
+    std::optional<std::int64_t> timeout_, retries_, ack_every_;
+    std::vector<SwitchKeys> switches_;
+};
+
+}  // namespace railyard

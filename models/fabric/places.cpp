@@ -1,0 +1,42 @@
+#include "models/fabric/places.h"
+
+#include <fmt/format.h>
+
+namespace railyard {
+
+std::optional<VertexId> find_place(Section& section, const char* key, const Topology& topology,
+                                   const std::string& name, VertexKind wanted) {
+    if (topology.vertex_count() == 0 && !section.ok())
+        return std::nullopt;  // it could not be built
+    const std::vector<std::string> all = topology.vertex_names();
+    const auto switches = all.begin() + static_cast<std::ptrdiff_t>(topology.nic_count());
+    const std::optional<VertexId> at = topology.find(name);
+    if (!at) {
+        const std::vector<std::string> candidates(
+            wanted == VertexKind::switch_ ? switches : all.begin(),
+            wanted == VertexKind::nic ? switches : all.end());
+        section.error(key, fmt::format("the network has no '{}'", name),
+                      did_you_mean(name, candidates));
+        return std::nullopt;
+    }
+    const bool nic = topology.level(*at) == 0;
+    if (wanted != VertexKind::any && nic != (wanted == VertexKind::nic)) {
+        section.error(key, fmt::format("{} is a {}, expected a {}", name,
+                                       nic ? "NIC" : level_name(topology.level(*at)),
+                                       nic ? "switch" : "NIC"));
+        return std::nullopt;
+    }
+    return at;
+}
+
+std::optional<LinkId> find_cable(Section& section, const char* key, const Topology& topology,
+                                 VertexId from, VertexId to) {
+    const std::optional<LinkId> cable = topology.cable_between(from, to);
+    if (!cable) {
+        section.error(
+            key, fmt::format("no cable joins {} and {}", topology.name(from), topology.name(to)));
+    }
+    return cable;
+}
+
+}  // namespace railyard

@@ -1,0 +1,151 @@
+#include "models/fabric/window_fault.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "models/fabric/packet_limits.h"
+#include "models/fabric/places.h"
+
+namespace railyard {
+
+namespace {
+
+// The links that a fault is of: those that end at the NIC, or the cable between two switches.
+std::vector<LinkId> links_of(Section& section, const Topology& t, const std::string& nic,
+                             const std::string& from, const std::string& to) {
+    std::vector<LinkId> links;
+    if (!nic.empty()) {
+        const std::optional<VertexId> at = find_place(section, "nic", t, nic, VertexKind::nic);
+        if (!at) return links;
+        for (const LinkId up : t.up_links(*at)) links.push_back(reverse_link(up));
+        return links;
+    }
+    const std::optional<VertexId> a = find_place(section, "from", t, from);
+    const std::optional<VertexId> b = find_place(section, "to", t, to);
+    if (!a || !b) return links;
+    if (const auto cable = find_cable(section, "to", t, *a, *b)) links.push_back(*cable);
+    return links;
+}
+
+// Whether the network has anything that the fault could act on.
+void check_fault(Section& section, const FaultSpec& fault, const ClusterNetwork& network) {
+    const WindowFault::Kind kind = fault.fault.kind;
+    if (kind == WindowFault::Kind::pause && network.packets.flow_control == FlowControl::none) {
+        section.warning(
+            "kind", fmt::format("has no effect: the {} network has no flow control", network.name));
+    }
+    if (kind != WindowFault::Kind::bit_errors) return;
+    for (const char* key : {"start", "duration"}) {
+        if (section.has(key)) {
+            section.warning(
+                key, "has no effect with kind = \"bit_errors\": they are there all the time");
+        }
+    }
+}
+
+bool errors_twice(const std::vector<FaultSpec>& faults, const FaultSpec& fault) {
+    constexpr auto errors = WindowFault::Kind::bit_errors;
+    return fault.fault.kind == errors &&
+           std::any_of(faults.begin(), faults.end(), [&](const FaultSpec& other) {
+               return other.fault.kind == errors && other.network == fault.network &&
+                      std::any_of(other.links.begin(), other.links.end(), [&](LinkId its) {
+                          return std::any_of(fault.links.begin(), fault.links.end(), [&](LinkId l) {
+                              return l == its || l == reverse_link(its);
+                          });
+                      });
+           });
+}
+
+bool slow_twice(const std::vector<FaultSpec>& faults, const FaultSpec& fault) {
+    constexpr auto slow = WindowFault::Kind::slow_receiver;
+    return fault.fault.kind == slow &&
+           std::any_of(faults.begin(), faults.end(), [&](const FaultSpec& other) {
+               return other.fault.kind == slow && other.network == fault.network &&
+                      other.links == fault.links;
+           });
+}
+
+}  // namespace
+
+const std::vector<std::string>& window_fault_names() {
+    static const std::vector<std::string> names = {"pause", "slow_receiver", "link_down",
+                                                   "bit_errors"};
+    return names;
+}
+
+std::optional<FaultSpec> read_window_fault(Section& section,
+                                           const std::vector<ClusterNetwork>& networks) {
+    FaultSpec out;
+    WindowFault& fault = out.fault;
+    int kind = 0;
+    section.choose("kind", kind, window_fault_names(), "What goes wrong");
+    fault.kind = static_cast<WindowFault::Kind>(kind);
+    std::string nic;
+    std::string from;
+    std::string to;
+    section.read("nic", nic, "Which NIC: node-3.nic-0", {.otherwise = "from and to name a cable"});
+    section.read("from", from, "One end of a cable: leaf-0", {.otherwise = "nic names one"});
+    section.read("to", to, "Its other end", {.otherwise = "nic names one"});
+    const ClusterNetwork* network = choose_network(section, networks);
+    Duration start{};
+    std::optional<Duration> duration;
+    section.read("start", start, "When it begins", {.bound = Bound::non_negative});
+    section.read("duration", duration, "How long it lasts",
+                 {.bound = Bound::positive, .otherwise = "for ever"});
+    std::optional<Bandwidth> rate;
+    std::optional<double> bit_error_rate;
+    section.read("rate", rate, "What a slow receiver takes", {.bound = Bound::positive});
+    section.read("bit_error_rate", bit_error_rate, "After error correction, of kind bit_errors",
+                 {.bound = Bound::fraction});
+    keep_within(section, "start", start, packet_time_max);
+    keep_within(section, "duration", duration, packet_time_max);
+    section.finish();
+    if (section.describing()) return std::nullopt;
+    fault.start = start;
+    if (duration) fault.end = start + *duration;
+    const bool at_nic = !nic.empty();
+    const bool needs_nic =
+        fault.kind == WindowFault::Kind::pause || fault.kind == WindowFault::Kind::slow_receiver;
+    const std::string name = window_fault_names()[static_cast<std::size_t>(kind)];
+    if (at_nic == (!from.empty() || !to.empty()) || (!at_nic && (from.empty() || to.empty()))) {
+        section.error("", "expected nic, or from and to");
+        return std::nullopt;
+    }
+    if (needs_nic && !at_nic) {
+        section.error("from", fmt::format("{} is of a NIC", name), "nic = \"node-0.nic-0\"");
+        return std::nullopt;
+    }
+    const auto belongs = [&](const char* key, WindowFault::Kind owner) {
+        const std::string& its = window_fault_names()[static_cast<std::size_t>(owner)];
+        if (fault.kind == owner && !section.has(key)) {
+            section.error(key, fmt::format("is missing: kind = \"{}\" needs it", its));
+        } else if (fault.kind != owner && section.has(key)) {
+            section.error(key, fmt::format("belongs to kind = \"{}\", this is a {}", its, name));
+        }
+    };
+    belongs("rate", WindowFault::Kind::slow_receiver);
+    belongs("bit_error_rate", WindowFault::Kind::bit_errors);
+    if (bit_error_rate && *bit_error_rate >= 1) {
+        section.error("bit_error_rate",
+                      "expected less than 1: a cable that carries nothing is "
+                      "kind = \"link_down\"");
+    }
+    if (rate) fault.rate = *rate;
+    fault.bit_error_rate = bit_error_rate.value_or(0);
+    if (network == nullptr) return std::nullopt;
+    out.network = network->name;
+    out.links = links_of(section, network->topology, nic, from, to);
+    check_fault(section, out, *network);
+    return out;
+}
+
+void check_faulty_once(Section& section, const std::vector<FaultSpec>& faults,
+                       const FaultSpec& fault) {
+    if (slow_twice(faults, fault)) section.error("nic", "a NIC can be a slow receiver once");
+    if (errors_twice(faults, fault)) {
+        section.error("bit_error_rate", "a cable can have bit errors once");
+    }
+}
+
+}  // namespace railyard

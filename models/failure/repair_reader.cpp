@@ -1,0 +1,109 @@
+#include "models/failure/repair_reader.h"
+
+namespace railyard {
+
+namespace {
+
+void read_shop(Section& failures, RepairShopSpec& shop) {
+    Section repair = failures.section("repair");
+    repair.read("crews", shop.crews, "Repairs that are under way at once",
+                {.bound = Bound::count, .otherwise = "as many as there are broken nodes"});
+    repair.read("parts", shop.parts, "Spare parts in stock at the start; each repair takes one",
+                {.bound = Bound::non_negative, .otherwise = "there is always one"});
+    repair.read("lead_time", shop.lead_time,
+                "Who asks for a part has another ordered, which comes so much later",
+                {.bound = Bound::non_negative});
+    repair.read("fails_again", shop.fails_again, "Share of repairs that leave the fault in",
+                {.bound = Bound::fraction});
+    repair.read("burn_in", shop.burn_in, "How long a repaired node is tried before it goes back",
+                {.bound = Bound::non_negative});
+    repair.read(
+        "burn_in_finds", shop.burn_in_finds,
+        "Share of the faults left in that burn-in finds; the others stop the job that gets the node",
+        {.bound = Bound::fraction});
+    repair.finish();
+    if (repair.describing()) return;
+    if (repair.has("lead_time") && !shop.parts) {
+        repair.warning("lead_time", "has no effect without parts");
+    }
+    if (repair.has("burn_in_finds") && (shop.fails_again == 0 || shop.burn_in == Duration{})) {
+        repair.warning("burn_in_finds", "has no effect without fails_again and burn_in");
+    }
+    if (shop.fails_again == 1 && shop.burn_in > Duration{} && shop.burn_in_finds == 1) {
+        repair.error("fails_again", "no repair would ever end", "a share below 1");
+    }
+}
+
+void read_quarantine(Section& failures, QuarantineSpec& spec) {
+    Section quarantine = failures.section("quarantine");
+    quarantine.read("failures", spec.failures,
+                    "A node that has failed so often within the time below is locked out",
+                    {.bound = Bound::count, .otherwise = "none is"});
+    quarantine.read("within", spec.within, "The time in which these count",
+                    {.bound = Bound::positive});
+    quarantine.read("inspection", spec.inspection,
+                    "After this it is back, a good node; without it, it never is",
+                    {.bound = Bound::positive, .otherwise = "it never comes back"});
+    quarantine.finish();
+    if (quarantine.describing()) return;
+    if (quarantine.has("failures") != quarantine.has("within")) {
+        quarantine.error("", "failures and within go together: so many in how long");
+    } else if (quarantine.has("inspection") && spec.failures == 0) {
+        quarantine.warning("inspection", "has no effect without failures");
+    }
+}
+
+void read_search(Section& failures, SearchSpec& spec, bool anything_slow) {
+    Section search = failures.section("search");
+    search.read("check_every", spec.check_every, "Time between health checks of all nodes",
+                {.bound = Bound::positive, .otherwise = "there are none"});
+    search.read("check_finds", spec.check_finds, "Share of the slow parts that one check finds",
+                {.bound = Bound::fraction});
+    search.read("compare_after", spec.compare,
+                "How long a slow rank shows before a comparison of ranks finds it",
+                {.bound = Bound::positive, .otherwise = "nobody compares"});
+    search.read("compare_above", spec.compare_above,
+                "The comparison sees what slows a step by at least this share",
+                {.bound = Bound::non_negative});
+    search.finish();
+    if (search.describing()) return;
+    if (search.present() && !anything_slow) {
+        failures.warning("search", "has no effect: no cause has slows");
+    }
+}
+
+}  // namespace
+
+void read_lemons(Section& failures, LemonNodes& lemons) {
+    Section lemon = failures.section("lemon");
+    lemon.read("fraction", lemons.fraction, "Nodes that fail more often",
+               {.bound = Bound::fraction});
+    lemon.read("rate_multiplier", lemons.rate_multiplier, "How much more often",
+               {.bound = Bound::at_least_one});
+    lemon.read("cured_by_repair", lemons.cured_by_repair,
+               "Probability that a repair makes it a node like the others",
+               {.bound = Bound::fraction});
+    lemon.finish();
+    if (lemon.has("rate_multiplier") && lemons.fraction == 0) {
+        lemon.warning("rate_multiplier", "has no effect without failures.lemon.fraction");
+        lemons.rate_multiplier = 1;
+    }
+}
+
+RepairSpec read_repair(Section& failures, bool anything_slow) {
+    RepairSpec spec;
+    failures.read("misdiagnosis", spec.misdiagnosis,
+                  "Share of diagnoses that blame another node: the job starts again and meets the "
+                  "broken one",
+                  {.bound = Bound::fraction});
+    if (spec.misdiagnosis >= 1) {
+        failures.error("misdiagnosis", "expected less than 1: somebody must find the node");
+        spec.misdiagnosis = 0;
+    }
+    read_shop(failures, spec.shop);
+    read_quarantine(failures, spec.quarantine);
+    read_search(failures, spec.search, anything_slow);
+    return spec;
+}
+
+}  // namespace railyard

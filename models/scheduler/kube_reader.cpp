@@ -1,0 +1,261 @@
+// Reads what a fleet under Kubernetes, Volcano or Kueue is given.
+
+#include "models/scheduler/kube_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "models/scheduler/reader_names.h"
+#include "models/scheduler/slice_reader.h"
+
+namespace railyard {
+
+namespace {
+
+template <class Enum>
+void choose(Section& section, const char* key, Enum& out, const std::vector<std::string>& words,
+            const char* doc) {
+    int index = static_cast<int>(out);
+    section.choose(key, index, words, doc);
+    out = static_cast<Enum>(index);
+}
+
+void read_kubernetes(Section& scheduler, const FleetSpec& spec, KubeSpec& kube) {
+    Section section = scheduler.section("kubernetes");
+    section.read("not_ready_after", kube.not_ready_after,
+                 "How long a node may be silent until it is NotReady (node-monitor-grace-period)",
+                 {.bound = Bound::positive});
+    section.read("evict_after", kube.evict_after,
+                 "From then until its pods are evicted (tolerationSeconds of unreachable)",
+                 {.bound = Bound::non_negative});
+    section.no_effect(unless_under({"kubernetes", "kueue"}, spec));  // who retries single pods
+    section.read("retry_backoff", kube.retry_backoff,
+                 "From a pod's first failure to the pod that takes its place; doubles each time",
+                 {.bound = Bound::non_negative});
+    section.read("retry_backoff_max", kube.retry_backoff_max, "At most",
+                 {.bound = Bound::non_negative});
+    section.read("backoff_limit", kube.backoff_limit,
+                 "Failures of a job's pods that it outlives (backoffLimit)",
+                 {.bound = Bound::non_negative});
+    section.read("pod_interval", kube.pod_interval,
+                 "From one pod of a job to the next, as they are made (kube-api-qps 20)",
+                 {.bound = Bound::non_negative});
+    section.no_effect("");
+    choose(section, "scoring", kube.scoring, {"least_allocated", "most_allocated"},
+           "Pods go to the emptiest node, or to the fullest that has room");
+    section.finish();
+}
+
+void read_volcano(Section& scheduler, VolcanoSpec& volcano) {
+    Section section = scheduler.section("volcano");
+    section.read("period", volcano.period, "From one look at the queues to the next",
+                 {.bound = Bound::positive});
+    section.read("overcommit_percent", volcano.overcommit_percent,
+                 "How much is let in, running or not, of what there is (overcommit-factor)",
+                 {.bound = Bound::count});
+    section.read("preempt", volcano.preempt, "Jobs of lower priority make room in their queue");
+    section.read("reclaim", volcano.reclaim,
+                 "Queues that have more than they deserve give it back");
+    section.finish();
+}
+
+void read_kueue(Section& scheduler, KueueSpec& kueue) {
+    Section section = scheduler.section("kueue");
+    section.read("wait_for_pods_ready", kueue.wait_for_pods_ready,
+                 "A workload whose pods don't all run in time is evicted");
+    section.read("block_admission", kueue.block_admission,
+                 "Nobody is admitted while pods of one that is admitted do not run");
+    section.read("ready_timeout", kueue.ready_timeout, "From its admission (timeout)",
+                 {.bound = Bound::positive});
+    section.read("recovery_timeout", kueue.recovery_timeout, "From the loss of a pod",
+                 {.bound = Bound::positive});
+    section.read("requeue_backoff", kueue.requeue_backoff,
+                 "From its eviction until it waits again; doubles each time",
+                 {.bound = Bound::non_negative});
+    section.read("requeue_backoff_max", kueue.requeue_backoff_max, "At most",
+                 {.bound = Bound::non_negative});
+    choose(section, "reclaim_within_cohort", kueue.reclaim_within_cohort,
+           {"never", "lower_priority", "any"},
+           "Which workloads that have borrowed are evicted when the owner needs its quota");
+    choose(section, "within_queue", kueue.within_queue, {"never", "lower_priority"},
+           "Which workloads of the same queue make room");
+    section.finish();
+    if (kueue.wait_for_pods_ready) return;
+    for (const char* key : {"block_admission", "ready_timeout", "recovery_timeout"}) {
+        if (section.has(key)) section.warning(key, "has no effect without wait_for_pods_ready");
+    }
+}
+
+// Of a resource that a queue has a part of: whole GPUs, unless it names a slice.
+std::string read_slice(Section& section, const FleetSpec& spec, bool required) {
+    std::string slice;
+    section.name("slice", slice, own_names(section, slices_of(spec)), "a slice of the fleet's GPUs",
+                 "MIG profile whose slices it is about: they are a resource of their own",
+                 required ? KeyRules{.required = true} : KeyRules{.otherwise = "whole GPUs"});
+    return slice;
+}
+
+std::vector<KueueQuota>& quota_of(KubeQueue& queue, const std::string& slice) {
+    if (slice.empty()) return queue.quota;
+    for (SliceQuota& of : queue.slices) {
+        if (of.slice == slice) return of.quota;
+    }
+    return queue.slices.emplace_back(SliceQuota{slice}).quota;
+}
+
+void read_quota(Section& section, const FleetSpec& spec, KubeQueue& queue) {
+    const std::vector<std::string> groups = names_of(spec.groups);
+    std::set<std::pair<std::uint32_t, std::string>> given;
+    for (Section& one : section.sections(
+             "quota", "Kueue: GPUs, or slices, of a group of nodes that are its own")) {
+        std::string group = groups[0];
+        one.name("group", group, own_names(one, groups), "a [[node_group]]",
+                 "Which nodes (flavour)", {.otherwise = "the first"});
+        KueueQuota quota;
+        const std::string slice = read_slice(one, spec, false);
+        one.read("gpus", quota.nominal, "How many, of these or of those (nominalQuota)",
+                 {.bound = Bound::non_negative, .required = true});
+        one.read("borrowing_limit", quota.borrowing_limit,
+                 "How many more it may have of its cohort's",
+                 {.bound = Bound::non_negative, .otherwise = "as many as the others leave"});
+        one.finish();
+        const std::uint32_t index = index_of(groups, group);
+        if (!given.insert({index, slice}).second) {
+            one.error("group", fmt::format("the queue has a quota of '{}'{} already", group,
+                                           slice.empty() ? "" : " in slices " + slice));
+        }
+        std::vector<KueueQuota>& by_group = quota_of(queue, slice);
+        by_group.resize(groups.size());
+        by_group[index] = quota;
+    }
+}
+
+void read_slice_capability(Section& section, const FleetSpec& spec, KubeQueue& queue) {
+    for (Section& one :
+         section.sections("slices", "Volcano: slices of a profile that all its jobs get at most")) {
+        SliceCapability slices{.slice = read_slice(one, spec, true)};
+        one.read("capability", slices.most, "How many",
+                 {.bound = Bound::positive, .required = true});
+        one.finish();
+        for (const SliceCapability& other : queue.slice_capability) {
+            if (other.slice != slices.slice) continue;
+            one.error("slice",
+                      fmt::format("the queue has a capability of '{}' already", other.slice));
+        }
+        queue.slice_capability.push_back(slices);
+    }
+}
+
+KubeQueue read_queue(Section& section, const FleetSpec& spec) {
+    KubeQueue queue;
+    section.read("name", queue.name, "What it is called", {.required = true});
+    section.no_effect(unless_under({"volcano"}, spec));
+    section.read("weight", queue.weight,
+                 "Volcano: its part of the cluster, in proportion to the others'",
+                 {.bound = Bound::non_negative});
+    section.read("capability", queue.capability, "Volcano: GPUs of all its jobs at most",
+                 {.bound = Bound::positive, .otherwise = "any number"});
+    section.read("reclaimable", queue.reclaimable,
+                 "Volcano: others take back what it has beyond its part");
+    section.no_effect(unless_under({"kueue"}, spec));
+    section.read("cohort", queue.cohort, "Kueue: queues that lend each other what they leave",
+                 {.otherwise = "none"});
+    section.no_effect(unless_under({"volcano"}, spec));
+    read_slice_capability(section, spec, queue);
+    section.no_effect(unless_under({"kueue"}, spec));
+    read_quota(section, spec, queue);
+    section.finish();
+    constexpr std::int64_t weight_max = 1'000'000;
+    if (queue.weight > weight_max) {
+        section.error("weight",
+                      fmt::format("expected at most {}, found {}", weight_max, queue.weight));
+        queue.weight = weight_max;
+    }
+    return queue;
+}
+
+// Queues are told apart by their names, and nobody lends to a queue that is alone in its cohort.
+void check_queues(std::vector<Section>& sections, const std::vector<KubeQueue>& queues) {
+    for (std::size_t q = 0; q < queues.size(); ++q) {
+        std::vector<std::string> others;
+        bool alone = !queues[q].cohort.empty();
+        for (std::size_t other = 0; other < queues.size(); ++other) {
+            if (other == q) continue;
+            if (!queues[other].cohort.empty()) others.push_back(queues[other].cohort);
+            if (queues[other].cohort == queues[q].cohort) alone = false;
+            if (other < q && queues[other].name == queues[q].name) {
+                sections[q].error("name",
+                                  fmt::format("another queue is called '{}'", queues[q].name));
+            }
+        }
+        if (!alone) continue;
+        sections[q].error("cohort",
+                          fmt::format("no other queue is in the cohort '{}'", queues[q].cohort),
+                          suggest(queues[q].cohort, others));
+    }
+}
+
+}  // namespace
+
+void read_kube_scheduler(Section& scheduler, FleetSpec& spec) {
+    scheduler.no_effect(unless_under({"kubernetes", "volcano", "kueue"}, spec));
+    read_kubernetes(scheduler, spec, spec.kube);
+    scheduler.no_effect(unless_under({"volcano"}, spec));
+    read_volcano(scheduler, spec.kube.volcano);
+    scheduler.no_effect(unless_under({"kueue"}, spec));
+    read_kueue(scheduler, spec.kube.kueue);
+    std::int64_t weights = 0;
+    std::vector<KubeQueue> queues;
+    scheduler.no_effect(unless_under({"volcano", "kueue"}, spec));
+    std::vector<Section> sections =
+        scheduler.sections("queue", "Volcano's queue, Kueue's cluster queue");
+    scheduler.no_effect("");
+    for (Section& section : sections) {
+        queues.push_back(read_queue(section, spec));
+        weights += queues.back().weight;
+    }
+    if (queues.empty() || scheduler.describing()) return;
+    spec.kube.queues = queues;
+    check_queues(sections, queues);
+    if (weights == 0) {
+        scheduler.error("queue", "the weights of all queues sum to zero: nobody has any part");
+    }
+}
+
+void read_kube_jobs(Section& section, const FleetSpec& spec, FleetJobKind& kind,
+                    JobSource& source) {
+    const std::vector<std::string> queues = names_of(spec.kube.queues);
+    std::string queue = queues[0];
+    section.no_effect(unless_under({"volcano", "kueue"}, spec));
+    section.name("queue", queue, own_names(section, queues), "a [[scheduler.queue]]",
+                 "Where they wait under Volcano and Kueue", {.otherwise = "the first"});
+    source.like.queue = index_of(queues, queue);
+    KubeJobKind& kube = kind.kube;
+    section.no_effect(unless_under({"volcano"}, spec));
+    section.read("min_member", kube.min_member,
+                 "Volcano: pods that get their GPUs together or not at all (minMember)",
+                 {.bound = Bound::positive, .otherwise = "all of them"});
+    section.no_effect(unless_under({"kueue"}, spec));
+    choose(section, "topology", kube.topology, {"none", "unconstrained", "preferred", "required"},
+           "Kueue: whether the pods are to be in one domain of topology_level");
+    choose(section, "topology_level", kube.topology_level, {"leaf", "block"},
+           "Kueue: the domain meant");
+    section.no_effect("");
+    if (section.has("topology_level") && kube.topology == TopologyRequest::none) {
+        section.warning("topology_level", "has no effect without topology");
+    }
+    std::int64_t size = source.like.gpus_per_pod;
+    if (size == 0) size = spec.gpus_of_pool_node(spec.pool(source.like.partition, kind.request));
+    for (const JobSource::Size& job : source.sizes) {
+        const std::int64_t pods = (job.gpus + size - 1) / size;
+        if (kube.min_member <= pods) continue;
+        section.error("min_member",
+                      fmt::format("a job of {} GPUs in pods of {} has {} pods, found {}", job.gpus,
+                                  size, pods, kube.min_member));
+        break;
+    }
+}
+
+}  // namespace railyard

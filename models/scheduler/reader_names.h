@@ -1,0 +1,42 @@
+#pragma once
+// Names that a scenario gives itself: of its queues, partitions, kinds of jobs. And who looks at what it
+// gives.
+
+#include <algorithm>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "models/scheduler/fleet_spec.h"
+#include "sim/config.h"
+
+namespace railyard {
+
+// There is no list of them to describe.
+inline std::vector<std::string> own_names(const Section& section, std::vector<std::string> names) {
+    return section.describing() ? std::vector<std::string>{} : std::move(names);
+}
+
+template <class Items>
+std::vector<std::string> names_of(const Items& items) {
+    std::vector<std::string> out;
+    for (const auto& item : items) out.push_back(item.name);
+    return out;
+}
+
+// Of a name that the section has let pass; of one that it has not, the first.
+inline std::uint32_t index_of(const std::vector<std::string>& names, const std::string& name) {
+    const auto found = std::find(names.begin(), names.end(), name);
+    return found == names.end() ? 0 : static_cast<std::uint32_t>(found - names.begin());
+}
+
+// For Section::no_effect(): empty where the fleet's scheduler is one of those that look at a key.
+inline std::string unless_under(std::initializer_list<std::string_view> users,
+                                const FleetSpec& spec) {
+    const bool used = std::find(users.begin(), users.end(), spec.scheduler) != users.end();
+    return used ? "" : "under " + spec.scheduler;
+}
+
+}  // namespace railyard

@@ -1,0 +1,114 @@
+// Reads slices of GPUs: how nodes are cut, and what jobs ask for.
+
+#include "models/scheduler/slice_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "models/scheduler/reader_names.h"
+
+namespace railyard {
+
+namespace {
+
+enum class Cut : std::uint8_t { off, fixed, dynamic };
+
+// "4g.40gb,2g.20gb" of one GPU.
+void read_layout(Section& section, const std::string& text, const NodeGroup& group, MigSpec& mig) {
+    const std::vector<std::string> names = mig_names(group.gpu.memory);
+    std::vector<ProfileIndex> profiles;
+    for (std::size_t begin = 0; begin < text.size();) {
+        const std::size_t end = std::min(text.find(',', begin), text.size());
+        const std::string name = text.substr(begin, end - begin);
+        begin = end + 1;
+        const auto found = std::find(names.begin(), names.end(), name);
+        if (found == names.end()) {
+            section.error("mig_layout",
+                          fmt::format("'{}' is no profile of {}", name, group.gpu.kind),
+                          suggest(name, names));
+            return;
+        }
+        profiles.push_back(static_cast<ProfileIndex>(found - names.begin()));
+    }
+    // More than one for each slice never fit, and needn't be tried.
+    const auto layout = profiles.size() > mig_compute_slices ? std::nullopt : mig_layout(profiles);
+    if (!layout) {
+        section.error(
+            "mig_layout",
+            fmt::format("{} do not fit on a GPU together: it has {} compute slices and {} "
+                        "of memory, and each profile its places",
+                        text, mig_compute_slices, mig_memory_slices));
+        return;
+    }
+    mig.layout = *layout;
+}
+
+}  // namespace
+
+void read_slices(Section& section, Catalogue& catalogue, NodeGroup& group) {
+    int cut = 0;
+    section.choose("mig", cut, {"off", "static", "dynamic"},
+                   "Whether its GPUs are cut into slices: as mig_layout says, or as jobs come");
+    std::string layout;
+    section.read("mig_layout", layout, "The slices of each GPU: \"4g.40gb,2g.20gb,1g.10gb\"",
+                 {.otherwise = "static needs it"});
+    int placement = 0;
+    section.choose("mig_placement", placement, {"best", "first"},
+                   "Where a dynamic slice goes: the place that strands and blocks least, or the "
+                   "first");
+    const auto has_no_effect = [&section](const char* key, const char* without) {
+        if (section.has(key)) section.error(key, fmt::format("has no effect without {}", without));
+    };
+    if (static_cast<Cut>(cut) != Cut::fixed) has_no_effect("mig_layout", "mig = \"static\"");
+    if (static_cast<Cut>(cut) != Cut::dynamic) has_no_effect("mig_placement", "mig = \"dynamic\"");
+    if (static_cast<Cut>(cut) == Cut::off) return;
+    if (group.gpu.kind.empty()) return;  // the node is no node
+    if (!catalogue.has("gpu", group.gpu.kind, "mig_compute_slices")) {
+        section.error("mig", fmt::format("{} cannot be cut into slices", group.gpu.kind));
+        return;
+    }
+    group.mig = MigSpec{.placement = static_cast<MigPlacement>(placement)};
+    if (static_cast<Cut>(cut) == Cut::fixed) {
+        if (layout.empty()) section.error("mig_layout", "mig = \"static\" needs it");
+        read_layout(section, layout, group, *group.mig);
+    }
+    group.list_slices();
+}
+
+void check_slices(Section& top, const FleetSpec& spec) {
+    if (spec.scheduler != "slurm") return;
+    for (const NodeGroup& group : spec.groups) {
+        if (!group.mig || !group.mig->layout.empty()) continue;
+        top.error("scheduler",
+                  fmt::format("slurm takes slices as it finds them; [[node_group]] '{}' has mig = "
+                              "\"dynamic\"",
+                              group.name),
+                  "mig = \"static\" with a mig_layout, or another kind of scheduler");
+    }
+}
+
+std::vector<std::string> slices_of(const FleetSpec& spec) {
+    std::vector<std::string> names;
+    for (const NodeGroup& group : spec.groups) {
+        for (std::string& name : mig_names(group.gpu.memory)) {
+            const bool known = std::find(names.begin(), names.end(), name) != names.end();
+            if (!known) names.push_back(std::move(name));
+        }
+    }
+    return names;
+}
+
+void read_slice_request(Section& section, Section& kind_section, const FleetSpec& spec,
+                        GpuRequest& request) {
+    section.name(
+        "slice", request.slice, own_names(section, slices_of(spec)), "a slice of the fleet's GPUs",
+        "Instead of a whole GPU, an instance of this MIG profile", {.otherwise = "whole GPUs"});
+    if (request.slice.empty()) return;
+    for (const char* key : {"gpus", "size", "gpus_per_pod", "model", "stream"}) {
+        if (!kind_section.has(key)) continue;
+        kind_section.error(key, "has no effect with requires.slice: such a job has one slice");
+    }
+}
+
+}  // namespace railyard

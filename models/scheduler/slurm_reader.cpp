@@ -1,0 +1,206 @@
+// Reads what a fleet under Slurm is given.
+
+#include "models/scheduler/slurm_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "models/scheduler/reader_names.h"
+
+namespace railyard {
+
+namespace {
+
+void read_backfill(Section& scheduler, SlurmSpec& slurm) {
+    Section section = scheduler.section("backfill");
+    BackfillRules& rules = slurm.backfill;
+    section.read("enabled", slurm.backfill_enabled,
+                 "Jobs may pass others that they are not in the way of");
+    section.read("interval", rules.interval, "From one look to the next (bf_interval)",
+                 {.bound = Bound::positive});
+    section.read("window", rules.window, "How far ahead it plans (bf_window)",
+                 {.bound = Bound::positive});
+    section.read("resolution", rules.resolution,
+                 "Expected ends are rounded up to it (bf_resolution)", {.bound = Bound::positive});
+    section.read("depth", rules.depth, "Jobs that it looks at (bf_max_job_test)",
+                 {.bound = Bound::count});
+    section.finish();
+}
+
+void read_priority(Section& scheduler, SlurmSpec& slurm) {
+    Section section = scheduler.section("priority");
+    SlurmPriority& p = slurm.priority;
+    const KeyRules weight{.bound = Bound::non_negative};
+    section.read("age", p.age, "Weight of waiting (PriorityWeightAge)", weight);
+    section.read("fair_share", p.fair_share, "Weight of the account's fair share", weight);
+    section.read("job_size", p.job_size, "Weight of the job's size", weight);
+    section.read("partition", p.partition, "Weight of the partition's priority", weight);
+    section.read("qos", p.qos, "Weight of the QOS's priority", weight);
+    section.read("age_max", p.age_max, "When waiting counts fully (PriorityMaxAge)",
+                 {.bound = Bound::positive});
+    section.read("half_life", p.half_life, "Half-life of what was used (PriorityDecayHalfLife)",
+                 {.bound = Bound::positive});
+    section.read("calc_period", p.calc_period, "How often priorities are made anew",
+                 {.bound = Bound::positive});
+    section.read("favor_small", p.favor_small, "The smaller a job, the higher its size counts");
+    section.finish();
+    constexpr std::int64_t weight_max = 1'000'000'000'000;
+    for (std::int64_t* w : {&p.age, &p.fair_share, &p.job_size, &p.partition, &p.qos}) {
+        if (*w <= weight_max) continue;
+        section.error("", fmt::format("a weight is at most {}, found {}", weight_max, *w));
+        *w = weight_max;
+    }
+    constexpr Duration shortest = std::chrono::seconds(1);
+    for (auto& [key, value] :
+         {std::pair{"half_life", &p.half_life}, {"calc_period", &p.calc_period}}) {
+        if (*value >= shortest) continue;
+        section.error(
+            key, fmt::format("expected at least {}, found {}", to_text(shortest), to_text(*value)));
+        *value = shortest;
+    }
+}
+
+bool preempts_itself(const SlurmSpec& slurm, std::uint32_t qos, std::vector<int>& seen) {
+    if (seen[qos] != 0) return seen[qos] == 1;
+    seen[qos] = 1;
+    for (const std::uint32_t other : slurm.qos[qos].preempts) {
+        if (preempts_itself(slurm, other, seen)) return true;
+    }
+    seen[qos] = 2;
+    return false;
+}
+
+// Whom each QOS preempts, as written.
+void resolve_preemption(Section& scheduler, const std::vector<std::string>& preempts,
+                        SlurmSpec& slurm) {
+    const std::vector<std::string> names = names_of(slurm.qos);
+    for (std::size_t q = 0; q < preempts.size(); ++q) {
+        const std::string& text = preempts[q];
+        for (std::size_t begin = 0; begin < text.size();) {
+            const std::size_t end = std::min(text.find(',', begin), text.size());
+            const std::string name = text.substr(begin, end - begin);
+            begin = end + 1;
+            if (std::find(names.begin(), names.end(), name) == names.end()) {
+                scheduler.error("qos",
+                                fmt::format("'{}' preempts '{}', which is no QOS", names[q], name),
+                                suggest(name, names));
+                continue;
+            }
+            std::vector<std::uint32_t>& of_q = slurm.qos[q].preempts;
+            const std::uint32_t other = index_of(names, name);
+            if (std::find(of_q.begin(), of_q.end(), other) == of_q.end()) of_q.push_back(other);
+        }
+    }
+    std::vector<int> seen(names.size());
+    for (std::uint32_t q = 0; q < names.size(); ++q) {
+        if (!preempts_itself(slurm, q, seen)) continue;
+        scheduler.error("qos",
+                        fmt::format("preemption goes in a circle that '{}' leads to: its jobs "
+                                    "would displace each other for ever",
+                                    names[q]));
+        break;
+    }
+}
+
+void read_qos(Section& scheduler, const std::string& elsewhere, SlurmSpec& slurm) {
+    std::vector<std::string> preempted;
+    for (Section& section : scheduler.sections("qos", "A quality of service")) {
+        SlurmQos qos;
+        section.read("name", qos.name, "What it is called", {.required = true});
+        section.read("priority", qos.priority, "Relative to that of others",
+                     {.bound = Bound::non_negative});
+        section.no_effect(elsewhere);
+        std::string preempts;
+        section.read("preempts", preempts, "QOS whose jobs it may displace: \"low,scavenger\"");
+        int mode = static_cast<int>(qos.mode);
+        section.choose("preempt_mode", mode, preempt_mode_names(),
+                       "What becomes of its own jobs when they are displaced");
+        qos.mode = static_cast<PreemptMode>(mode);
+        section.read("grace", qos.grace, "How long they run on then (GraceTime)",
+                     {.bound = Bound::non_negative});
+        section.read("exempt", qos.exempt,
+                     "How long they are safe after their start (PreemptExemptTime)",
+                     {.bound = Bound::non_negative});
+        section.read("gpus_max", qos.gpus_max, "GPUs of all its running jobs together (GrpTRES)",
+                     {.bound = Bound::positive, .otherwise = "any number"});
+        section.finish();
+        slurm.qos.push_back(qos);
+        preempted.push_back(preempts);
+    }
+    if (slurm.qos.empty()) {
+        slurm.qos.push_back({.name = "normal"});
+        preempted.emplace_back();
+    }
+    resolve_preemption(scheduler, preempted, slurm);
+}
+
+void read_accounts(Section& scheduler, FleetSpec& spec) {
+    std::int64_t sum = 0;
+    for (Section& section : scheduler.sections("account", "Who pays: a group of users")) {
+        std::string name;
+        std::int64_t shares = 1;
+        section.read("name", name, "What it is called", {.required = true});
+        section.read("shares", shares, "Its part of the cluster, in proportion to the others'",
+                     {.bound = Bound::non_negative});
+        section.finish();
+        spec.accounts.push_back(name);
+        spec.slurm.shares.push_back(shares);
+        sum += shares;
+    }
+    if (spec.accounts.empty()) {
+        spec.accounts = {"all"};
+        spec.slurm.shares = {1};
+    } else if (sum == 0 && !scheduler.describing()) {
+        scheduler.error("account", "the shares of all accounts sum to zero: nobody has any part");
+    }
+}
+
+}  // namespace
+
+void read_slurm(Section& scheduler, Catalogue& catalogue, FleetSpec& spec) {
+    SlurmSpec& slurm = spec.slurm;
+    const std::string elsewhere = unless_under({"slurm"}, spec);
+    scheduler.no_effect(elsewhere);
+    scheduler.read("node_timeout", slurm.node_timeout,
+                   "How long a node may be silent until it is taken for down (SlurmdTimeout)",
+                   {.bound = Bound::positive});
+    scheduler.read("main_interval", slurm.main_interval,
+                   "From one look at the whole queue to the next (sched_interval)",
+                   {.bound = Bound::positive});
+    scheduler.read("event_depth", slurm.event_depth,
+                   "Jobs looked at when something happens (default_queue_depth)",
+                   {.bound = Bound::count});
+    int topology = 0;
+    scheduler.choose("topology", topology, topology_aware_names(),
+                     "tree: the lowest switch that has enough, then the leaves that fit best; "
+                     "block: on as few blocks as the job would fill");
+    slurm.topology = static_cast<SlurmTopology>(topology);
+    scheduler.read("switches_wait_max", slurm.switches_wait_max,
+                   "How long a job may wait for few switches at most (max_switch_wait)",
+                   {.bound = Bound::non_negative});
+    slurm.prolog_hold = catalogue.time("detection", "human", "time");
+    scheduler.read(
+        "prolog_hold", slurm.prolog_hold,
+        "How long a job is held whose prolog failed, until somebody releases it",
+        {.bound = Bound::non_negative, .otherwise = "until a human looks, from the catalogue"});
+    read_backfill(scheduler, slurm);
+    read_priority(scheduler, slurm);
+    scheduler.no_effect("");  // a QOS's priority counts everywhere
+    read_qos(scheduler, elsewhere, slurm);
+    scheduler.no_effect(elsewhere);
+    read_accounts(scheduler, spec);
+    scheduler.no_effect("");
+}
+
+const std::vector<std::string>& topology_aware_names() {
+    static const std::vector<std::string> names = {"none", "tree", "block"};
+    return names;
+}
+
+const std::vector<std::string>& preempt_mode_names() {
+    static const std::vector<std::string> names = {"off", "cancel", "requeue", "suspend"};
+    return names;
+}
+
+}  // namespace railyard

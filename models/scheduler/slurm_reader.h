@@ -1,0 +1,18 @@
+#pragma once
+// Reads what a fleet under Slurm is given beyond what every fleet is.
+
+#include <string>
+#include <vector>
+
+#include "models/scheduler/fleet_spec.h"
+#include "sim/config.h"
+
+namespace railyard {
+
+const std::vector<std::string>& topology_aware_names();  // in the order of SlurmTopology
+const std::vector<std::string>& preempt_mode_names();    // in the order of PreemptMode
+
+// Of [scheduler]: its intervals and depths, topology, backfill, priority, QOS, accounts.
+void read_slurm(Section& scheduler, Catalogue& catalogue, FleetSpec& spec);
+
+}  // namespace railyard
