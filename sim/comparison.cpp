@@ -1,7 +1,6 @@
 #include "sim/comparison.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -130,21 +129,6 @@ std::vector<double> ratio_values(std::span<const double> sums, std::span<const d
 
 std::vector<double> paired_values(const MetricTable::Column& replicas) {
     return replicas.plain ? replicas.values : ratio_values(replicas.values, replicas.counts);
-}
-
-Better better_of(std::string_view metric) {
-    static constexpr std::array high = {
-        "goodput",        "ettr",          "mfu",
-        "mfu_step",       "steps",         "tokens",
-        "job_finished",   "training_time", "mean_time_between_interruptions",
-        "checkpoints",    "gpu_clock",     "data_utilisation",
-        "utilisation",    "occupancy",     "jobs_completed",
-        "tokens_per_day", "steps_per_day"};
-    static constexpr std::array high_by_size = {"ettr_gpus_", "mttf_gpus_"};  // of a job
-    const bool is_high = std::find(high.begin(), high.end(), metric) != high.end() ||
-                         std::any_of(high_by_size.begin(), high_by_size.end(),
-                                     [&](const char* front) { return metric.starts_with(front); });
-    return is_high ? Better::higher : Better::lower;
 }
 
 }  // namespace railyard

@@ -66,7 +66,4 @@ struct MetricComparison {
     PairedComparison pairs;
 };
 
-// Which way is better, by the metric's name, one job's or a fleet's; money, waits and losses want to be low.
-Better better_of(std::string_view metric);
-
 }  // namespace railyard

@@ -7,8 +7,10 @@ A golden file is readable: the digest of the outcome, and the means a person wou
 moves one on purpose, --update rewrites it and the commit says what moved and why.
 """
 
+import fnmatch
 import json
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -24,7 +26,21 @@ SHOWN = ["goodput", "ettr", "mfu_step", "step_time", "steps", "interruptions", "
          "utilisation", "jobs_completed", "wait_mean", "jct_mean"]
 
 
-def outcome_of(railyard, scenario):
+def metric_names(railyard):
+    """What metrics are called, as patterns, and their units."""
+    table = subprocess.run([railyard, "list", "metrics"], capture_output=True, text=True, check=True).stdout
+    return [tuple(re.split(r"  +", line.strip())[:2]) for line in table.splitlines()[1:]]
+
+
+def without_a_name(metrics, names):
+    """Metrics that no name fits, or whose unit is not the name's."""
+    for metric, value in metrics.items():
+        unit = next((unit for pattern, unit in names if fnmatch.fnmatchcase(metric, pattern)), None)
+        if unit != value["unit"]:
+            yield f"{metric} is in '{value['unit']}', 'railyard list metrics' says '{unit}'"
+
+
+def outcome_of(railyard, scenario, names):
     path = scenario.relative_to(ROOT)
     command = [railyard, "run", str(path), "--json", "--replicas", REPLICAS, *small.arguments(path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
@@ -33,6 +49,7 @@ def outcome_of(railyard, scenario):
     result = json.loads(done.stdout)
     lines = [f"digest {result['digest']}"]
     metrics = result["metrics"]
+    lines += without_a_name(metrics, names)
     lines += [f"{name} {metrics[name]['mean']:.10g}" for name in SHOWN if name in metrics]
     lines += [f"ledger.{name} {value:.10f}" for name, value in result["ledger"].items() if value]
     return "\n".join(lines) + "\n"
@@ -71,11 +88,12 @@ def main():
     scenarios = sorted((ROOT / "scenarios").rglob("*.toml"))
     passed = failed = 0
     wanted = set()
+    names = metric_names(railyard)
     for scenario in scenarios:
         name = "_".join(scenario.relative_to(ROOT / "scenarios").with_suffix("").parts)
         golden = GOLDEN / f"{name}.txt"
         wanted.add(golden)
-        outcome = outcome_of(railyard, scenario)
+        outcome = outcome_of(railyard, scenario, names)
         if update:
             golden.write_text(outcome)
         if golden.exists() and golden.read_text() == outcome:

@@ -94,3 +94,25 @@ TEST_CASE("a campaign that cannot end is marked, not believed") {
     s.events_max = 100;
     CHECK(run_replica(s, 0, false).ending == Ending::limit);
 }
+
+TEST_CASE("of a fleet, too, more use and more done are better") {
+    for (const char* metric : {"goodput", "utilisation", "occupancy", "jobs_completed",
+                               "ettr_gpus_256", "mttf_gpus_1024", "goodput_kind_train"}) {
+        CAPTURE(metric);
+        CHECK(better_of(metric) == Better::higher);
+    }
+    for (const char* metric : {"wait_mean", "jct_p95", "preemptions", "jobs_failed"}) {
+        CAPTURE(metric);
+        CHECK(better_of(metric) == Better::lower);
+    }
+}
+
+TEST_CASE("a metric's words are found by its name") {
+    REQUIRE(find_metric_name("checkpoint_stall_kind_train") != nullptr);
+    CHECK(find_metric_name("checkpoint_stall_kind_train")->unit == std::string("1"));
+    CHECK(find_metric_name("checkpoint_stall_network")->unit == std::string("s"));
+    CHECK(find_metric_name("restore_") == nullptr);  // of nothing
+    CHECK(find_metric_name("no_such_metric") == nullptr);
+    CHECK(is_share("goodput"));
+    CHECK(!is_share("steps"));
+}

@@ -172,15 +172,3 @@ TEST_CASE("what the two have in common is said") {
     CHECK(compare_paired(x.a, larger, Better::higher).unpaired_effort ==
           doctest::Approx(10'001.0 / (99 * 99)));
 }
-
-TEST_CASE("of a fleet, too, more use and more done are better") {
-    for (const char* metric : {"goodput", "utilisation", "occupancy", "jobs_completed",
-                               "ettr_gpus_256", "mttf_gpus_1024"}) {
-        CAPTURE(metric);
-        CHECK(better_of(metric) == Better::higher);
-    }
-    for (const char* metric : {"wait_mean", "jct_p95", "preemptions", "jobs_failed"}) {
-        CAPTURE(metric);
-        CHECK(better_of(metric) == Better::lower);
-    }
-}

@@ -58,7 +58,7 @@ void list_overview(const Catalogue& catalogue) {
         "{}\n'railyard list KIND' lists its entries, 'railyard list KIND NAME' one with its "
         "sources,\n"
         "'railyard list kinds' what a scenario's keys may say, 'railyard list keys' the "
-        "language.\n",
+        "language,\n'railyard list metrics' what results are called and mean.\n",
         table.text());
 }
 
@@ -156,14 +156,24 @@ struct ListedCatalogue {
     std::optional<StandaloneCatalogue> found;
 };
 
+void list_metrics() {
+    constexpr auto left = Table::Align::left;
+    Table table({{"metric", left}, {"unit", left}, {"better", left}, {"meaning", left}});
+    for (const MetricName& each : metric_names()) {
+        table.add({each.pattern, each.unit, each.better == Better::higher ? "higher" : "lower",
+                   each.doc});
+    }
+    fmt::print("{}", table.text());
+}
+
 }  // namespace
 
 int cmd_list(const std::vector<std::string>& arguments) {
     CommandLine line(
         "railyard list [KIND [NAME]]",
         "Lists the catalogue: its kinds, a kind's entries, or an entry's values with their\n"
-        "sources. 'list kinds' and 'list keys' describe the scenario language, 'list schema'\n"
-        "prints it as JSON Schema, for editors.");
+        "sources. 'list kinds' and 'list keys' describe the scenario language, 'list metrics'\n"
+        "its results; 'list schema' prints the language as JSON Schema, for editors.");
     line.add()("scenario", po::value<std::string>(),
                "A scenario, or a file that scenarios include, whose own entries are listed, too");
     line.positional("what", 2);
@@ -180,6 +190,10 @@ int cmd_list(const std::vector<std::string>& arguments) {
     }
     if (what[0] == "kinds" && what.size() == 1) {
         list_kinds();
+        return exit_ok;
+    }
+    if (what[0] == "metrics" && what.size() == 1) {
+        list_metrics();
         return exit_ok;
     }
     if (what[0] == "keys" && what.size() == 1) {

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
+#include "models/campaign/campaign.h"
 #include "sim/units.h"
 #include "tools/cli/terminal.h"
 
@@ -13,19 +13,11 @@ namespace railyard {
 
 namespace {
 
-bool is_fraction(std::string_view name) {
-    static constexpr std::array names = {"goodput",     "ettr",         "mfu",
-                                         "mfu_step",    "job_finished", "data_utilisation",
-                                         "utilisation", "occupancy"};
-    return std::find(names.begin(), names.end(), name) != names.end() ||
-           name.starts_with("ettr_gpus_");
-}
-
 std::string size_text(std::string_view name, std::string_view unit, double value, int decimals) {
     constexpr double digits_shown = 1e4;
     if (unit == "s") return time_text(value);
     if (unit == "B" && value < 9e18) return to_text(Bytes::of(static_cast<std::int64_t>(value)));
-    if (is_ratio(unit) && is_fraction(name)) {
+    if (is_ratio(unit) && is_share(name)) {
         return fmt::format("{:.{}f} %{}", 100 * value, decimals,
                            unit == "1" ? "" : fmt::format(" of {}", unit));
     }
@@ -49,7 +41,7 @@ std::string metric_text(std::string_view name, std::string_view unit, double val
 std::string difference_text(std::string_view name, std::string_view unit, double difference,
                             int decimals) {
     if (!std::isfinite(difference)) return "-";
-    if (is_ratio(unit) && is_fraction(name)) {
+    if (is_ratio(unit) && is_share(name)) {
         return fmt::format("{:+.{}f} points", 100 * difference, decimals);
     }
     return fmt::format("{}{}", difference < 0 ? "-" : "+",
