@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
-#include <thread>
 
 #include "sim/error.h"
 #include "tools/cli/calibration_overlay.h"
@@ -60,10 +59,7 @@ std::optional<CalibrateArguments> parse_calibrate(const std::vector<std::string>
     line.add()("rows", "Print every measurement, not only those that are furthest off");
     line.add_settings();
     line.add()("replicas", po::value<std::string>(), "Number of replicas of the scenario");
-    line.add()(
-        "jobs,j",
-        po::value<std::int64_t>()->default_value(std::max(1U, std::thread::hardware_concurrency())),
-        "Threads; the result does not depend on it");
+    line.add_threads();
     const auto values = line.parse(arguments);
     if (!values) return std::nullopt;
     std::vector<std::string> what;

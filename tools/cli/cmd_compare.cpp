@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <thread>
 
 #include "tools/cli/cmd.h"
 #include "tools/cli/compare_tables.h"
@@ -53,22 +52,15 @@ std::optional<CompareArguments> parse_compare(const std::vector<std::string>& ar
                "higher or lower; without it by the metric's name");
     line.add()("seed", po::value<std::string>(), "Seed of all random streams (run.seed)");
     line.add()("replicas", po::value<std::string>(), "Number of replicas of each (run.replicas)");
-    line.add()(
-        "jobs,j",
-        po::value<std::int64_t>()->default_value(std::max(1U, std::thread::hardware_concurrency())),
-        "Threads; the result does not depend on it");
-    line.add()("json", "Print one JSON object on standard output and nothing else");
+    line.add_threads();
+    line.add_json();
     line.add()("no-estimates", "Don't try the estimates that the verdict hangs on");
     line.add()("db", po::value<std::string>(), "Write designs and comparisons to this SQLite file");
     const auto values = line.parse(arguments);
     if (!values) return std::nullopt;
-    const auto list = [&](const char* option) {
-        return values->count(option) ? (*values)[option].as<std::vector<std::string>>()
-                                     : std::vector<std::string>();
-    };
     CompareArguments out;
-    out.files = list("scenario");
-    out.arms = arms_of(list("vary"), list("arm"));
+    out.files = all_of(*values, "scenario");
+    out.arms = arms_of(all_of(*values, "vary"), all_of(*values, "arm"));
     out.settings = settings_of(*values);
     for (const char* key : {"seed", "replicas"}) {
         if (values->count(key)) {
@@ -81,15 +73,8 @@ std::optional<CompareArguments> parse_compare(const std::vector<std::string>& ar
         throw ScenarioError(
             fmt::format("--better: expected higher or lower, found {}", out.better));
     }
-    if (values->count("db")) {
-        out.db = (*values)["db"].as<std::string>();
-        if (out.db.empty()) throw ScenarioError("--db: expected a file name, found nothing");
-    }
-    const std::int64_t threads = (*values)["jobs"].as<std::int64_t>();
-    if (threads < 1)
-        throw ScenarioError(fmt::format("--jobs: expected 1 or more, found {}", threads));
-    constexpr std::int64_t threads_max = 1024;
-    out.threads = static_cast<unsigned>(std::min(threads, threads_max));
+    out.db = file_option(*values, "db");
+    out.threads = threads_of(*values);
     out.json = values->count("json") > 0;
     out.estimates = values->count("no-estimates") == 0;
     return out;

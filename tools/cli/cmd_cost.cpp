@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "models/campaign/campaign.h"
 #include "tools/cli/cmd.h"
@@ -309,6 +308,22 @@ int exit_of(const std::vector<Costed>& arms) {
     return code;
 }
 
+void print_costed(const std::vector<Costed>& costed, const std::optional<Estimated>& estimates,
+                  bool alone) {
+    if (alone) {
+        print_lines(costed[0]);
+        print_cost_figures(costed[0].scenario, costed[0].study);
+    } else {
+        print_comparison(costed);
+    }
+    if (estimates && estimates->first.empty()) {
+        print_answer_estimates(estimates->found);
+    } else if (estimates) {
+        print_verdict_estimates(estimates->found, estimates->first, estimates->second);
+    }
+    if (estimates && estimates->found.default_ranges) print_default_range();
+}
+
 }  // namespace
 
 int cmd_cost(const std::vector<std::string>& arguments) {
@@ -324,11 +339,8 @@ int cmd_cost(const std::vector<std::string>& arguments) {
         "Compare values (combinations, if given more than once): --vary \"cluster.nodes=4,8\"");
     line.add()("arm", po::value<std::vector<std::string>>()->composing(),
                "Compare designs: --arm \"NAME: KEY=VALUE; KEY=VALUE\"");
-    line.add()(
-        "jobs,j",
-        po::value<std::int64_t>()->default_value(std::max(1U, std::thread::hardware_concurrency())),
-        "Threads; the result does not depend on it");
-    line.add()("json", "Print one JSON object on standard output and nothing else");
+    line.add_threads();
+    line.add_json();
     line.add()("no-estimates", "Don't try the estimates that the cost hangs on");
     const auto values = line.parse(arguments);
     if (!values) return exit_ok;
@@ -336,32 +348,21 @@ int cmd_cost(const std::vector<std::string>& arguments) {
         throw ScenarioError("cost needs a scenario file", "railyard cost SCENARIO.toml");
     }
     const std::string path = (*values)["scenario"].as<std::vector<std::string>>()[0];
-    const auto all_of = [&](const char* option) {
-        return values->count(option) ? (*values)[option].as<std::vector<std::string>>()
-                                     : std::vector<std::string>();
-    };
-    constexpr std::int64_t threads_max = 1024;
-    const std::int64_t threads = (*values)["jobs"].as<std::int64_t>();
-    if (threads < 1)
-        throw ScenarioError(fmt::format("--jobs: expected 1 or more, found {}", threads));
+    const unsigned threads = threads_of(*values);
     ScenarioChanges changes;
     changes.settings = settings_of(*values);
     changes.windows = watched_windows();
-    std::vector<Arm> arms = arms_of(all_of("vary"), all_of("arm"));
+    std::vector<Arm> arms = arms_of(all_of(*values, "vary"), all_of(*values, "arm"));
     const bool alone = arms.empty();
     if (alone) arms.emplace_back();
     std::vector<Costed> costed;
     for (const Arm& arm : arms) {
-        auto each =
-            cost_of(path, changes, arm, static_cast<unsigned>(std::min(threads, threads_max)));
+        auto each = cost_of(path, changes, arm, threads);
         if (!each) return exit_stuck;
         costed.push_back(std::move(*each));
     }
     std::optional<Estimated> estimates;
-    if (!values->count("no-estimates")) {
-        estimates =
-            try_estimates(path, costed, static_cast<unsigned>(std::min(threads, threads_max)));
-    }
+    if (!values->count("no-estimates")) estimates = try_estimates(path, costed, threads);
     if (values->count("json")) {
         Json out = {{"scenario", path}, {"version", version()}, {"arms", Json::array()}};
         for (const Costed& each : costed) out["arms"].push_back(costed_json(each));
@@ -373,18 +374,7 @@ int cmd_cost(const std::vector<std::string>& arguments) {
         fmt::print("{}\n", one_line(out));
         return exit_of(costed);
     }
-    if (alone) {
-        print_lines(costed[0]);
-        print_cost_figures(costed[0].scenario, costed[0].study);
-    } else {
-        print_comparison(costed);
-    }
-    if (estimates && estimates->first.empty()) {
-        print_answer_estimates(estimates->found);
-    } else if (estimates) {
-        print_verdict_estimates(estimates->found, estimates->first, estimates->second);
-    }
-    if (estimates && estimates->found.default_ranges) print_default_range();
+    print_costed(costed, estimates, alone);
     return exit_of(costed);
 }
 

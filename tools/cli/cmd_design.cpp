@@ -54,8 +54,7 @@ std::optional<DesignArguments> parse_design(const std::vector<std::string>& argu
     out.threads = study.trials.threads;
     out.json = study.json;
     out.db = std::filesystem::path(out.question).stem().string() + ".sqlite";
-    if (values->count("db")) out.db = (*values)["db"].as<std::string>();
-    if (out.db.empty()) throw ScenarioError("--db: expected a file name, found nothing");
+    if (values->count("db")) out.db = file_option(*values, "db");
     if (values->count("output")) {
         out.folder = (*values)["output"].as<std::string>();
         if (out.folder.empty()) throw ScenarioError("--output: expected a folder, found nothing");

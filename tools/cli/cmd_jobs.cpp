@@ -327,16 +327,7 @@ std::string kinds_text(const char* what, const std::vector<Kind>& kinds) {
     return out;
 }
 
-}  // namespace
-
-int cmd_jobs(const std::vector<std::string>& arguments) {
-    CommandLine line(
-        "railyard jobs TRACE (--nodes N --gpus-per-node G | --nodes-file CSV) [options]",
-        "Schedules the jobs of a trace and prints who waits how long, and how well the GPUs are\n"
-        "used. The trace is a CSV (job_id, user, vc, gpus, submit_time, duration, time_limit,\n"
-        "priority; those of Philly, Helios and Acme have their own names for them), what Slurm's\n"
-        "'sacct -P' prints, or the Standard Workload Format.\n" +
-            kinds_text("Policies", policy_kinds()) + kinds_text("Placements", placement_kinds()));
+void add_trace_options(CommandLine& line) {
     line.positional("trace", 1);
     line.add()("nodes", po::value<std::int64_t>(), "Nodes, all behind one queue")(
         "gpus-per-node", po::value<std::int64_t>(), "GPUs of each")(
@@ -359,9 +350,22 @@ int cmd_jobs(const std::vector<std::string>& arguments) {
         "bf-depth", po::value<std::int64_t>()->default_value(100), "How many jobs it looks at")(
         "format", po::value<std::string>(), "csv, sacct or swf, if the file does not show it")(
         "time-unit", po::value<std::string>()->default_value("1 s"),
-        "Of the numbers in a CSV's times")("skip-bad",
+        "Unit of the times in a CSV")("skip-bad",
                                            "Count malformed lines instead of refusing the file")(
         "json", "Print one JSON object on standard output and nothing else");
+}
+
+}  // namespace
+
+int cmd_jobs(const std::vector<std::string>& arguments) {
+    CommandLine line(
+        "railyard jobs TRACE (--nodes N --gpus-per-node G | --nodes-file CSV) [options]",
+        "Schedules the jobs of a trace and prints who waits how long, and how well the GPUs are\n"
+        "used. The trace is a CSV (job_id, user, vc, gpus, submit_time, duration, time_limit,\n"
+        "priority; those of Philly, Helios and Acme have their own names for them), what Slurm's\n"
+        "'sacct -P' prints, or the Standard Workload Format.\n" +
+            kinds_text("Policies", policy_kinds()) + kinds_text("Placements", placement_kinds()));
+    add_trace_options(line);
     const auto values = line.parse(arguments);
     if (!values) return exit_ok;
     if (!values->count("trace")) {

@@ -218,7 +218,7 @@ std::optional<PerfArguments> parse_perf(const std::vector<std::string>& argument
     line.add()("nodes,N", po::value<std::int64_t>(), "Nodes to spread the ranks over");
     line.add()("algorithm", po::value<std::string>(), "Force one (NCCL_ALGO)");
     line.add()("protocol", po::value<std::string>(), "Force one (NCCL_PROTO)");
-    line.add()("json", "Print one JSON object on standard output and nothing else");
+    line.add_json();
     const auto parsed = line.parse(arguments);
     if (!parsed) return std::nullopt;
     const po::variables_map& values = *parsed;

@@ -338,9 +338,15 @@ BestPlans find_best(const Scenario& s, const Planner& planner, std::size_t top,
     return out;
 }
 
-}  // namespace
+struct PlanArguments {
+    std::string path;
+    std::int64_t top = 0;
+    std::optional<std::int64_t> splits;
+    std::vector<std::string> settings;
+    bool json = false;
+};
 
-int cmd_plan(const std::vector<std::string>& arguments) {
+std::optional<PlanArguments> parse_plan(const std::vector<std::string>& arguments) {
     CommandLine line(
         "railyard plan SCENARIO.toml [options]",
         "Prints the step of the scenario's parallel plan, the critical path that it "
@@ -356,24 +362,102 @@ int cmd_plan(const std::vector<std::string>& arguments) {
         "splits", po::value<std::int64_t>(),
         "How many splits over the GPUs to try on the scenario's network at most (default 64, "
         "packet by packet as many as --top)");
-    line.add()("json", "Print one JSON object on standard output and nothing else");
+    line.add_json();
     const auto values = line.parse(arguments);
-    if (!values) return exit_ok;
+    if (!values) return std::nullopt;
     if (!values->count("scenario")) {
         throw ScenarioError("plan needs a scenario file", "railyard plan SCENARIO.toml");
     }
-    const std::int64_t top = (*values)["top"].as<std::int64_t>();
-    if (top < 1) throw ScenarioError(fmt::format("--top: expected 1 or more, found {}", top));
-    if (values->count("splits") && (*values)["splits"].as<std::int64_t>() < top) {
-        throw ScenarioError(fmt::format("--splits: expected --top = {} or more, found {}", top,
-                                        (*values)["splits"].as<std::int64_t>()));
+    PlanArguments out;
+    out.path = (*values)["scenario"].as<std::vector<std::string>>()[0];
+    out.settings = settings_of(*values);
+    out.json = values->count("json") > 0;
+    out.top = (*values)["top"].as<std::int64_t>();
+    if (out.top < 1) {
+        throw ScenarioError(fmt::format("--top: expected 1 or more, found {}", out.top));
     }
+    if (values->count("splits")) out.splits = (*values)["splits"].as<std::int64_t>();
+    if (out.splits.value_or(out.top) < out.top) {
+        throw ScenarioError(
+            fmt::format("--splits: expected --top = {} or more, found {}", out.top, *out.splits));
+    }
+    return out;
+}
+
+// What is known of a scenario's plan, of others for its model, and how far each may be off.
+struct PlanAnswer {
+    const Scenario& given;
+    const Scenario& modelled;  // as given, or with its step modelled
+    CriticalPath path{};
+    std::optional<Duration> measured;
+    BestPlans best{};
+    bool cut_short = false;
+    Prediction prediction{};
+    std::optional<StackRange> stacks{};
+};
+
+Json answer_json(const PlanAnswer& answer) {
+    const Scenario& s = answer.modelled;
+    const BestPlans& best = answer.best;
+    Json plans = Json::array();
+    for (const BestPlan& each : best.plans) plans.push_back(plan_json(s, each));
+    Json parts = Json::array();
+    for (const PathPart& part : answer.path) {
+        parts.push_back({{"name", part.name}, {"seconds", part.seconds}, {"count", part.count}});
+    }
+    Json out = {
+        {"scenario", s.file},
+        {"version", version()},
+        {"fidelity", fidelity_names()[static_cast<std::size_t>(s.fidelity)]},
+        {"network", network_text(s)},
+        {"mfu_peak", {{"precision", "bf16"}, {"flops_per_gpu", s.node.gpu.bf16_dense.per_second}}},
+        {"given", plan_json(s, as_run(s))},
+        {"critical_path", parts},
+        {"best", plans},
+        {"tried", best.ideal.tried},
+        {"fitting", best.ideal.fitting},
+        {"complete", best.limits.empty() && !answer.cut_short},
+        {"cpu_s", best.cpu_s}};
+    out["prediction"] = prediction_json(answer.prediction);
+    if (answer.stacks && answer.stacks->stacks > 0) out["software"] = stacks_json(*answer.stacks);
+    if (!answer.given.stages.empty()) out["stages"] = stages_json(answer.given);
+    if (answer.measured) out["given"]["measured_step_s"] = seconds(*answer.measured);
+    if (best.network) {
+        out["splits"] = {{"fitting", best.ideal.best.size()},
+                         {"tried_on_network", best.network->splits},
+                         {"others_are_slower", best.network->complete}};
+    }
+    return out;
+}
+
+void print_answer(const PlanAnswer& answer) {
+    const std::optional<StackRange>& stacks = answer.stacks;
+    print_given(answer.modelled, answer.path, answer.measured);
+    print_stage_plans(answer.given);
+    if (!answer.given.stages.empty()) fmt::print("\n");
+    print_prediction(answer.prediction, {[](double v) { return to_text(from_seconds(v)); }});
+    if (stacks && stacks->stacks > 0) {
+        fmt::print(
+            "  no software is named: on the {} stacks of the catalogue the step takes {} ({}) "
+            "to {} ({}), on an ideal network\n",
+            stacks->stacks, to_text(stacks->low), stacks->fastest, to_text(stacks->high),
+            stacks->slowest);
+    }
+    fmt::print("\n");
+    if (!answer.cut_short) print_best(answer.modelled, answer.best);
+}
+
+}  // namespace
+
+int cmd_plan(const std::vector<std::string>& arguments) {
+    const std::optional<PlanArguments> args = parse_plan(arguments);
+    if (!args) return exit_ok;
     ScenarioChanges changes;
     changes.must_run = false;  // a plan that does not fit is a reason to look for others
-    changes.settings = settings_of(*values);
+    changes.settings = args->settings;
     changes.windows = watched_windows();
     changes.overrides_read = std::make_shared<OverridesRead>();
-    const Planner planner((*values)["scenario"].as<std::vector<std::string>>()[0], changes);
+    const Planner planner(args->path, changes);
     const Scenario given = planner.as_given();
     need_one_job(given, "plan");
     print_warnings(given.warnings);
@@ -388,79 +472,34 @@ int cmd_plan(const std::vector<std::string>& arguments) {
         fmt::print(stderr, "railyard: stuck: the job can't take its first step: {}\n", s.no_path);
         return exit_stuck;
     }
+    PlanAnswer answer{.given = given, .modelled = s, .measured = measured};
     Communicators groups = communicators(s, s.fidelity, {}, false, usual_draw(s));
-    const CriticalPath path =
-        critical_path(s.model, s.plan, groups, s.parameter_bytes, s.optimizer_traffic);
+    answer.path = critical_path(s.model, s.plan, groups, s.parameter_bytes, s.optimizer_traffic);
     constexpr std::int64_t splits_on_flows = 64;
-    const std::int64_t splits_max = values->count("splits") ? (*values)["splits"].as<std::int64_t>()
-                                    : s.fidelity == Fidelity::packet ? top
-                                                                     : splits_on_flows;
-    BestPlans best;
-    bool cut_short = false;
+    const std::int64_t splits_max =
+        args->splits.value_or(s.fidelity == Fidelity::packet ? args->top : splits_on_flows);
     try {
-        best = find_best(s, planner, static_cast<std::size_t>(top), splits_max);
+        answer.best = find_best(s, planner, static_cast<std::size_t>(args->top), splits_max);
     } catch (const Interrupted&) {
-        cut_short = true;
+        answer.cut_short = true;
     }
-    for (const LimitReached& limit : s.limits->all()) best.limits.push_back(limit);
-    const Prediction prediction = plan_prediction(s, planner.path(), changes);
-    std::optional<StackRange> stacks;
-    if (!s.step_error.named && !measured && !cut_short) {
-        stacks = over_stacks(planner.path(), changes);
+    for (const LimitReached& limit : s.limits->all()) answer.best.limits.push_back(limit);
+    answer.prediction = plan_prediction(s, planner.path(), changes);
+    if (!s.step_error.named && !measured && !answer.cut_short) {
+        answer.stacks = over_stacks(planner.path(), changes);
     }
-    if (values->count("json")) {
-        Json plans = Json::array();
-        for (const BestPlan& each : best.plans) plans.push_back(plan_json(s, each));
-        Json parts = Json::array();
-        for (const PathPart& part : path) {
-            parts.push_back(
-                {{"name", part.name}, {"seconds", part.seconds}, {"count", part.count}});
-        }
-        Json out = {{"scenario", s.file},
-                    {"version", version()},
-                    {"fidelity", fidelity_names()[static_cast<std::size_t>(s.fidelity)]},
-                    {"network", network_text(s)},
-                    {"mfu_peak",
-                     {{"precision", "bf16"}, {"flops_per_gpu", s.node.gpu.bf16_dense.per_second}}},
-                    {"given", plan_json(s, as_run(s))},
-                    {"critical_path", parts},
-                    {"best", plans},
-                    {"tried", best.ideal.tried},
-                    {"fitting", best.ideal.fitting},
-                    {"complete", best.limits.empty() && !cut_short},
-                    {"cpu_s", best.cpu_s}};
-        out["prediction"] = prediction_json(prediction);
-        if (stacks && stacks->stacks > 0) out["software"] = stacks_json(*stacks);
-        if (!given.stages.empty()) out["stages"] = stages_json(given);
-        if (measured) out["given"]["measured_step_s"] = seconds(*measured);
-        if (best.network) {
-            out["splits"] = {{"fitting", best.ideal.best.size()},
-                             {"tried_on_network", best.network->splits},
-                             {"others_are_slower", best.network->complete}};
-        }
-        fmt::print("{}\n", one_line(out));
+    if (args->json) {
+        fmt::print("{}\n", one_line(answer_json(answer)));
     } else {
-        print_given(s, path, measured);
-        print_stage_plans(given);
-        if (!given.stages.empty()) fmt::print("\n");
-        print_prediction(prediction, {[](double v) { return to_text(from_seconds(v)); }});
-        if (stacks && stacks->stacks > 0) {
-            fmt::print(
-                "  no software is named: on the {} stacks of the catalogue the step takes {} ({}) "
-                "to {} ({}), on an ideal network\n",
-                stacks->stacks, to_text(stacks->low), stacks->fastest, to_text(stacks->high),
-                stacks->slowest);
-        }
-        fmt::print("\n");
-        if (!cut_short) print_best(s, best);
+        print_answer(answer);
     }
     print_warnings(unread_overrides(s));
-    if (cut_short) {
+    if (answer.cut_short) {
         fmt::print(stderr,
                    "railyard: interrupted: this is the plan as given; others were not all tried\n");
         return exit_interrupted;
     }
-    return complain_of_limits(best.limits);
+    return complain_of_limits(answer.best.limits);
 }
 
 }  // namespace railyard

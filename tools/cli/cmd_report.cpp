@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <thread>
 
 #include "models/campaign/campaign.h"
 #include "tools/cli/cmd.h"
@@ -72,10 +71,7 @@ std::optional<ReportArguments> parse_report(const std::vector<std::string>& argu
     line.positional("database", 1);
     line.add()("output,o", po::value<std::string>(), "The file to write");
     line.add()("no-estimates", "Don't look for the estimates that answers and verdicts hang on");
-    line.add()(
-        "jobs,j",
-        po::value<std::int64_t>()->default_value(std::max(1U, std::thread::hardware_concurrency())),
-        "Threads that look for them");
+    line.add_threads("Threads that look for them");
     const auto values = line.parse(arguments);
     if (!values) return std::nullopt;
     if (!values->count("database")) {
@@ -91,12 +87,7 @@ std::optional<ReportArguments> parse_report(const std::vector<std::string>& argu
                             fmt::format("railyard report {} -o report.html", out.db));
     }
     out.estimates = values->count("no-estimates") == 0;
-    constexpr std::int64_t threads_max = 1024;
-    const std::int64_t threads = (*values)["jobs"].as<std::int64_t>();
-    if (threads < 1) {
-        throw ScenarioError(fmt::format("--jobs: expected 1 or more, found {}", threads));
-    }
-    out.threads = static_cast<unsigned>(std::min(threads, threads_max));
+    out.threads = threads_of(*values);
     return out;
 }
 

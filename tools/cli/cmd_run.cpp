@@ -7,7 +7,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <thread>
 
 #include "models/campaign/campaign.h"
 #include "tools/cli/cmd.h"
@@ -405,20 +404,13 @@ struct RunArguments {
     std::int64_t logged_replicas = 0;
 };
 
-std::optional<RunArguments> parse_run(const std::vector<std::string>& arguments) {
-    CommandLine line(
-        "railyard run SCENARIO.toml [options]",
-        "Simulates the scenario and prints goodput, the ledger of where the rest of the GPU\n"
-        "time went, interruptions, recovery, and the estimates that the answer hangs on.");
+void add_run_options(CommandLine& line) {
     line.positional("scenario", 1);
     line.add_settings();
     line.add()("seed", po::value<std::string>(), "Seed of all random streams (run.seed)");
     line.add()("replicas", po::value<std::string>(), "Number of replicas (run.replicas)");
-    line.add()(
-        "jobs,j",
-        po::value<std::int64_t>()->default_value(std::max(1U, std::thread::hardware_concurrency())),
-        "Threads; the result does not depend on it");
-    line.add()("json", "Print one JSON object on standard output and nothing else");
+    line.add_threads();
+    line.add_json();
     line.add()("db", po::value<std::string>(),
                "Write runs, metrics, ledger and events to this SQLite file");
     line.add()("db-events", po::value<std::int64_t>()->default_value(1),
@@ -427,6 +419,14 @@ std::optional<RunArguments> parse_run(const std::vector<std::string>& arguments)
         "jobs-out", po::value<std::string>(),
         "Write what became of each job of the first replica, of many jobs, to this CSV file");
     line.add()("no-estimates", "Leave out what the answer hangs on (it takes some more replicas)");
+}
+
+std::optional<RunArguments> parse_run(const std::vector<std::string>& arguments) {
+    CommandLine line(
+        "railyard run SCENARIO.toml [options]",
+        "Simulates the scenario and prints goodput, the ledger of where the rest of the GPU\n"
+        "time went, interruptions, recovery, and the estimates that the answer hangs on.");
+    add_run_options(line);
     const auto values = line.parse(arguments);
     if (!values) return std::nullopt;
     if (!values->count("scenario"))
@@ -444,140 +444,98 @@ std::optional<RunArguments> parse_run(const std::vector<std::string>& arguments)
                 fmt::format("run.{}={}", key, (*values)[key].as<std::string>()));
         }
     }
-    const auto at_least = [&](const char* option, std::int64_t least) {
-        const std::int64_t n = (*values)[option].as<std::int64_t>();
-        if (n < least)
-            throw ScenarioError(
-                fmt::format("--{}: expected {} or more, found {}", option, least, n));
-        return n;
-    };
-    constexpr std::int64_t threads_max = 1024;
-    out.threads = static_cast<unsigned>(std::min(at_least("jobs", 1), threads_max));
+    out.threads = threads_of(*values);
     out.json = values->count("json") > 0;
     out.quiet_estimates = values->count("no-estimates") > 0;
-    const std::int64_t logged = at_least("db-events", 0);
-    if (values->count("db")) {
-        out.db = (*values)["db"].as<std::string>();
-        if (out.db.empty()) throw ScenarioError("--db: expected a file name, found nothing");
-        out.logged_replicas = logged;
-    }
-    if (values->count("jobs-out")) {
-        out.jobs_out = (*values)["jobs-out"].as<std::string>();
-        if (out.jobs_out.empty())
-            throw ScenarioError("--jobs-out: expected a file name, found nothing");
-    }
+    const std::int64_t logged = count_option(*values, "db-events", 0);
+    out.db = file_option(*values, "db");
+    if (!out.db.empty()) out.logged_replicas = logged;
+    out.jobs_out = file_option(*values, "jobs-out");
     return out;
 }
 
-}  // namespace
+// All replicas, each into the database as it is done; `jobs`: what became of the first one's jobs, as CSV.
+CampaignResult simulate(const RunArguments& args, const Scenario& scenario, SavedRun& saved,
+                        std::string& jobs) {
+    Progress progress("replicas");
+    CampaignOptions options;
+    options.threads = args.threads;
+    options.logged_replicas = args.logged_replicas;
+    if (!args.jobs_out.empty()) {
+        options.logged_replicas = std::max<std::int64_t>(options.logged_replicas, 1);
+    }
+    options.cancelled = &interrupted();
+    options.progress = [&](std::int64_t done, std::int64_t total) { progress.update(done, total); };
+    options.finished = [&](const ReplicaResult& replica) {
+        saved.add(0, replica);
+        if (replica.index == 0 && !args.jobs_out.empty()) jobs = jobs_csv(replica.jobs);
+    };
+    return run_campaign(scenario, options);
+}
 
-int cmd_run(const std::vector<std::string>& arguments) {
-    const std::optional<RunArguments> args = parse_run(arguments);
-    if (!args) return exit_ok;
-    const std::string text = read_file(args->path);
-    const Scenario scenario = load_scenario(text, args->path, args->changes);
-    print_warnings(scenario.warnings);
-    if (!scenario.no_path.empty()) {
-        fmt::print(stderr, "railyard: stuck: the job can't take its first step: {}\n",
-                   scenario.no_path);
-        return exit_stuck;
+void print_result(const Scenario& scenario, const CampaignResult& result) {
+    if (scenario.fleet) {
+        print_fleet_design(scenario);
+        print_fleet(scenario, result);
+        print_ledger(result);
+        print_power(scenario, result);
+    } else {
+        print_design(scenario);
+        print_stage_plans(scenario);
+        print_headline(scenario, result);
+        print_stages(scenario, result);
+        print_ledger(result);
+        print_power(scenario, result);
+        print_storage(scenario, result);
+        print_interruptions(scenario, result);
     }
-    if (!args->jobs_out.empty() && !scenario.fleet) {
-        throw ScenarioError("--jobs-out: the scenario has one job",
-                            "it is for scenarios with [scheduler]");
-    }
-    SavedRun saved(args->db, {.kind = "run",
-                              .key = {},
-                              .file = scenario.file,
-                              .title = scenario.title,
-                              .version = result_version(),
-                              .seed = scenario.seed,
-                              .replicas_wanted = scenario.replicas,
-                              .study = {}});
-    saved.add_point(scenario, text, args->changes.settings, "");
-    std::string jobs;
-    CampaignResult result;
-    {
-        Progress progress("replicas");
-        CampaignOptions options;
-        options.threads = args->threads;
-        options.logged_replicas = args->logged_replicas;
-        if (!args->jobs_out.empty()) {
-            options.logged_replicas = std::max<std::int64_t>(options.logged_replicas, 1);
-        }
-        options.cancelled = &interrupted();
-        options.progress = [&](std::int64_t done, std::int64_t total) {
-            progress.update(done, total);
-        };
-        options.finished = [&](const ReplicaResult& replica) {
-            saved.add(0, replica);
-            if (replica.index == 0 && !args->jobs_out.empty()) jobs = jobs_csv(replica.jobs);
-        };
-        result = run_campaign(scenario, options);
-    }
-    saved.finish_point(0, result);
-    saved.finish(result.cancelled ? "interrupted" : ending_name(result.ending()), &result);
-    if (!jobs.empty()) write_file(args->jobs_out, jobs, {args->path});
-    if (result.replicas == 0) {
-        fmt::print(stderr, "railyard: interrupted before the first replica was finished\n");
-        return exit_interrupted;
-    }
+    print_cost(scenario, result);
+    std::fflush(stdout);  // the answer is out before anything else is tried
+}
 
+// The result, and what is tried beside it: how far it may be off, and on which estimates it hangs.
+void print_answer(const RunArguments& args, const Scenario& scenario, const CampaignResult& result,
+                  const std::string& text) {
     TrialOptions like;
     like.text = text;
-    like.file = args->path;
+    like.file = args.path;
     like.replicas = scenario.fleet ? 1 : 4;
-    like.threads = args->threads;
+    like.threads = args.threads;
     like.cancelled = &interrupted();
     const auto predicted = [&]() -> std::optional<Prediction> {
-        if (args->quiet_estimates || result.cancelled) return std::nullopt;
-        return run_prediction(scenario, result, like, args->changes);
+        if (args.quiet_estimates || result.cancelled) return std::nullopt;
+        return run_prediction(scenario, result, like, args.changes);
     };
-    if (args->json) {
+    if (args.json) {
         // Replicas of many jobs take long.
         const auto prediction = scenario.fleet ? std::nullopt : predicted();
         fmt::print("{}\n", json_text(scenario, result, prediction ? &*prediction : nullptr));
-    } else {
-        if (scenario.fleet) {
-            print_fleet_design(scenario);
-            print_fleet(scenario, result);
-            print_ledger(result);
-            print_power(scenario, result);
-        } else {
-            print_design(scenario);
-            print_stage_plans(scenario);
-            print_headline(scenario, result);
-            print_stages(scenario, result);
-            print_ledger(result);
-            print_power(scenario, result);
-            print_storage(scenario, result);
-            print_interruptions(scenario, result);
-        }
-        print_cost(scenario, result);
-        std::fflush(stdout);  // the answer is out before anything else is tried
-        if (!result.cancelled) {
-            print_other_clock(scenario, result, text, args->changes, args->threads);
-        }
-        if (const auto prediction = predicted()) {
-            std::vector<ShowNumber> show;
-            for (const Predicted& answer : prediction->answers) {
-                const bool time = answer.name.ends_with("_time");
-                show.emplace_back([time](double v) { return time ? time_text(v) : percent(v); });
-            }
-            print_prediction(*prediction, show);
-            constexpr std::int64_t replicas_enough = 8;
-            like.replicas = replicas_enough;
-            print_estimates(rank_estimates(like, {"", text, args->path, args->changes}),
-                            scenario.estimates.size());
-        }
-        fmt::print("\n  digest {}  trajectory {}  seed {}  {} replicas of {}\n", result.digest,
-                   result.trajectory, scenario.seed, result.replicas,
-                   time_text(result.simulated_s));
-        fmt::print(
-            "  simulated in {} of CPU, {} per replica; {} with all that was tried beside it\n",
-            time_text(result.cpu_s), time_text(result.cpu_s / static_cast<double>(result.replicas)),
-            time_text(process_cpu_seconds()));
+        return;
     }
+    print_result(scenario, result);
+    if (!result.cancelled) print_other_clock(scenario, result, text, args.changes, args.threads);
+    if (const auto prediction = predicted()) {
+        std::vector<ShowNumber> show;
+        for (const Predicted& answer : prediction->answers) {
+            const bool time = answer.name.ends_with("_time");
+            show.emplace_back([time](double v) { return time ? time_text(v) : percent(v); });
+        }
+        print_prediction(*prediction, show);
+        constexpr std::int64_t replicas_enough = 8;
+        like.replicas = replicas_enough;
+        print_estimates(rank_estimates(like, {"", text, args.path, args.changes}),
+                        scenario.estimates.size());
+    }
+    fmt::print("\n  digest {}  trajectory {}  seed {}  {} replicas of {}\n", result.digest,
+               result.trajectory, scenario.seed, result.replicas, time_text(result.simulated_s));
+    fmt::print("  simulated in {} of CPU, {} per replica; {} with all that was tried beside it\n",
+               time_text(result.cpu_s),
+               time_text(result.cpu_s / static_cast<double>(result.replicas)),
+               time_text(process_cpu_seconds()));
+}
+
+// Says on standard error what keeps the result from being whole.
+int exit_code_of(const Scenario& scenario, const CampaignResult& result, const SavedRun& saved) {
     if (result.cancelled) {
         fmt::print(stderr,
                    "railyard: interrupted: this is the result of the {} of {} replicas that were "
@@ -607,6 +565,45 @@ int cmd_run(const std::vector<std::string>& arguments) {
         return exit_limit;
     }
     return interrupted() ? exit_interrupted : exit_ok;
+}
+
+}  // namespace
+
+int cmd_run(const std::vector<std::string>& arguments) {
+    const std::optional<RunArguments> args = parse_run(arguments);
+    if (!args) return exit_ok;
+    const std::string text = read_file(args->path);
+    const Scenario scenario = load_scenario(text, args->path, args->changes);
+    print_warnings(scenario.warnings);
+    if (!scenario.no_path.empty()) {
+        fmt::print(stderr, "railyard: stuck: the job can't take its first step: {}\n",
+                   scenario.no_path);
+        return exit_stuck;
+    }
+    if (!args->jobs_out.empty() && !scenario.fleet) {
+        throw ScenarioError("--jobs-out: the scenario has one job",
+                            "it is for scenarios with [scheduler]");
+    }
+    SavedRun saved(args->db, {.kind = "run",
+                              .key = {},
+                              .file = scenario.file,
+                              .title = scenario.title,
+                              .version = result_version(),
+                              .seed = scenario.seed,
+                              .replicas_wanted = scenario.replicas,
+                              .study = {}});
+    saved.add_point(scenario, text, args->changes.settings, "");
+    std::string jobs;
+    const CampaignResult result = simulate(*args, scenario, saved, jobs);
+    saved.finish_point(0, result);
+    saved.finish(result.cancelled ? "interrupted" : ending_name(result.ending()), &result);
+    if (!jobs.empty()) write_file(args->jobs_out, jobs, {args->path});
+    if (result.replicas == 0) {
+        fmt::print(stderr, "railyard: interrupted before the first replica was finished\n");
+        return exit_interrupted;
+    }
+    print_answer(*args, scenario, result, text);
+    return exit_code_of(scenario, result, saved);
 }
 
 }  // namespace railyard

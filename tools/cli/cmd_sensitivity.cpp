@@ -48,7 +48,7 @@ std::optional<SensitivityArguments> parse_sensitivity(const std::vector<std::str
     line.add()("no-estimates", "Only what --over names");
     line.add()("no-knobs", "Don't look for keys that change nothing");
     line.add()("trajectories", po::value<std::int64_t>()->default_value(8),
-               "Of Morris's screening; 0: none");
+               "Trajectories of Morris's screening; 0: none");
     line.add()("samples", po::value<std::int64_t>()->default_value(256),
                "Runs for the parts of the variance; 0: none");
     add_study_options(line);
@@ -59,12 +59,8 @@ std::optional<SensitivityArguments> parse_sensitivity(const std::vector<std::str
     // Ends of a range differ on the same random numbers: a few replicas tell them apart.
     constexpr std::int64_t replicas_enough = 8;
     if (!values->count("replicas")) out.study.trials.replicas = replicas_enough;
-    const auto list = [&](const char* option) {
-        return values->count(option) ? (*values)[option].as<std::vector<std::string>>()
-                                     : std::vector<std::string>();
-    };
-    out.over = list("over");
-    out.over_log = list("over-log");
+    out.over = all_of(*values, "over");
+    out.over_log = all_of(*values, "over-log");
     out.estimates = values->count("no-estimates") == 0;
     out.knobs = values->count("no-knobs") == 0;
     out.options.metric = (*values)["metric"].as<std::string>();

@@ -347,7 +347,7 @@ int cmd_storage(const std::vector<std::string>& arguments) {
     line.add()("file-size", po::value<std::string>()->default_value("100 kB"), "Each of them");
     line.add()("threads", po::value<std::int64_t>()->default_value(1),
                "Threads that do it, one on a node while there are nodes");
-    line.add()("json", "Print one JSON object on standard output and nothing else");
+    line.add_json();
     const auto values = line.parse(arguments);
     if (!values) return exit_ok;
     if (!values->count("scenario")) {

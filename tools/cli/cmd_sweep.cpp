@@ -6,7 +6,6 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "sim/check.h"
 #include "tools/cli/cmd.h"
@@ -42,14 +41,6 @@ struct SweepArguments {
     std::int64_t task = 0;
 };
 
-unsigned threads_of(const po::variables_map& values) {
-    const std::int64_t threads = values["jobs"].as<std::int64_t>();
-    if (threads < 1)
-        throw ScenarioError(fmt::format("--jobs: expected 1 or more, found {}", threads));
-    constexpr std::int64_t threads_max = 1024;
-    return static_cast<unsigned>(std::min(threads, threads_max));
-}
-
 std::optional<SweepArguments> parse_sweep(const std::vector<std::string>& arguments) {
     CommandLine line(
         "railyard sweep STUDY.toml [options]",
@@ -58,11 +49,8 @@ std::optional<SweepArguments> parse_sweep(const std::vector<std::string>& argume
     line.positional("study", 1);
     line.add_settings();
     line.add()("db", po::value<std::string>(), "The SQLite file; without it STUDY.sqlite, here");
-    line.add()(
-        "jobs,j",
-        po::value<std::int64_t>()->default_value(std::max(1U, std::thread::hardware_concurrency())),
-        "Threads; the result does not depend on it");
-    line.add()("json", "Print one JSON object on standard output and nothing else");
+    line.add_threads();
+    line.add_json();
     line.add()("no-estimates", "Don't try the estimates that the best point hangs on");
     line.add()("metric", po::value<std::string>()->default_value(""),
                "What decides which point is best, as for compare");
@@ -93,17 +81,14 @@ std::optional<SweepArguments> parse_sweep(const std::vector<std::string>& argume
     out.study = (*values)["study"].as<std::vector<std::string>>()[0];
     out.settings = settings_of(*values);
     out.db = std::filesystem::path(out.study).stem().string() + ".sqlite";
-    if (values->count("db")) out.db = (*values)["db"].as<std::string>();
-    if (out.db.empty()) throw ScenarioError("--db: expected a file name, found nothing");
+    if (values->count("db")) out.db = file_option(*values, "db");
     out.threads = threads_of(*values);
     if (values->count("on")) {
         const std::string on = (*values)["on"].as<std::string>();
         if (on != "slurm") throw ScenarioError(fmt::format("--on: expected slurm, found {}", on));
         out.slurm = true;
     }
-    out.tasks = (*values)["tasks"].as<std::int64_t>();
-    if (out.tasks < 1)
-        throw ScenarioError(fmt::format("--tasks: expected 1 or more, found {}", out.tasks));
+    out.tasks = count_option(*values, "tasks", 1);
     out.sbatch = (*values)["sbatch"].as<std::string>();
     out.poll_s = std::max(0.05, (*values)["poll"].as<double>());
     out.json = values->count("json") > 0;

@@ -95,6 +95,32 @@ Json materials_json(const ClusterNetwork& network, const Materials& m) {
             {"full_bisection_bytes_per_s", m.half_of_nics_bytes_per_s}};
 }
 
+// Into the files that --svg and --dot name.
+void draw(const ClusterNetwork& network, const std::string& title, const po::variables_map& values,
+          const std::vector<std::string>& inputs) {
+    if (values.count("svg")) {
+        write_file(values["svg"].as<std::string>(), topology_svg(network.topology, title), inputs);
+    }
+    if (values.count("dot")) {
+        write_file(values["dot"].as<std::string>(), topology_dot(network.topology, title), inputs);
+    }
+}
+
+// All as JSON; or, once the networks are printed, what their luck makes of a step that is computed on them.
+void print_rest(const Scenario& s, const BillOfMaterials& materials, const Json& networks,
+                bool json) {
+    const bool lucky = !s.fleet && !s.draws.empty();
+    if (json) {
+        Json out = {{"scenario", s.file}, {"version", version()}};
+        if (!materials.nvlink.empty()) out["nvlink"] = switches_json(materials.nvlink);
+        out["networks"] = networks;
+        if (lucky) out["network_draws"] = draws_json(s);
+        fmt::print("{}\n", one_line(out));
+    } else if (lucky) {
+        fmt::print("{}\n", draws_text(s));
+    }
+}
+
 }  // namespace
 
 int cmd_topo(const std::vector<std::string>& arguments) {
@@ -108,7 +134,7 @@ int cmd_topo(const std::vector<std::string>& arguments) {
                "The network that is drawn: compute, storage or management");
     line.add()("svg", po::value<std::string>(), "Draw it into this SVG file");
     line.add()("dot", po::value<std::string>(), "Write it for Graphviz into this file");
-    line.add()("json", "Print one JSON object on standard output and nothing else");
+    line.add_json();
     const auto values = line.parse(arguments);
     if (!values) return exit_ok;
     if (!values->count("scenario")) {
@@ -140,31 +166,13 @@ int cmd_topo(const std::vector<std::string>& arguments) {
         networks[network.name] = materials_json(network, bill.materials);
         if (!values->count("json")) print_materials(network, bill.materials);
         if (network.name != drawn) continue;
-        const std::string title = fmt::format("{}: {} network", s.title, network.name);
-        if (values->count("svg")) {
-            write_file((*values)["svg"].as<std::string>(), topology_svg(network.topology, title),
-                       inputs);
-        }
-        if (values->count("dot")) {
-            write_file((*values)["dot"].as<std::string>(), topology_dot(network.topology, title),
-                       inputs);
-        }
+        draw(network, fmt::format("{}: {} network", s.title, network.name), *values, inputs);
     }
     if (std::find(names.begin(), names.end(), drawn) == names.end()) {
         throw ScenarioError(fmt::format("--network: this scenario has no network '{}'", drawn),
                             suggest(drawn, names));
     }
-    // What the networks' luck makes of a step that is computed on them.
-    const bool lucky = !s.fleet && !s.draws.empty();
-    if (values->count("json")) {
-        Json out = {{"scenario", s.file}, {"version", version()}};
-        if (!materials.nvlink.empty()) out["nvlink"] = switches_json(materials.nvlink);
-        out["networks"] = networks;
-        if (lucky) out["network_draws"] = draws_json(s);
-        fmt::print("{}\n", one_line(out));
-    } else if (lucky) {
-        fmt::print("{}\n", draws_text(s));
-    }
+    print_rest(s, materials, networks, values->count("json") > 0);
     print_warnings(unread_overrides(s));
     return exit_ok;
 }

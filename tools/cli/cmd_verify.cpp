@@ -77,7 +77,7 @@ int cmd_verify(const std::vector<std::string>& arguments) {
     line.positional("table", -1);
     line.add()("set", po::value<std::vector<std::string>>()->composing(),
                "Another value in the catalogue: --set override.gpu.h100_sxm.hbm_efficiency=0.8");
-    line.add()("json", "Print one JSON object on standard output and nothing else");
+    line.add_json();
     line.add()("rows", "Print every row, not only the summary of each table");
     const auto values = line.parse(arguments);
     if (!values) return exit_ok;

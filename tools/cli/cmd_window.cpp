@@ -150,7 +150,7 @@ std::string tier_name(std::pair<int, int> levels) {
     return fmt::format("{} to {}", level_name(levels.first), level_name(levels.second));
 }
 
-Json to_json(const Scenario& s, const NetworkWindow& window, const WindowResult& r) {
+Json traffic_json(const Scenario& s, const NetworkWindow& window, const WindowResult& r) {
     Json traffic = Json::array();
     for (const auto& [index, t] : summarise(window, r)) {
         const TrafficSpec& spec = s.window.traffic[index];
@@ -165,6 +165,10 @@ Json to_json(const Scenario& s, const NetworkWindow& window, const WindowResult&
                            {"fct_p99_s", quantile(t.fct_s, 0.99)},
                            {"fct_max_s", quantile(t.fct_s, 1)}});
     }
+    return traffic;
+}
+
+Json tiers_json(const NetworkWindow& window, const WindowResult& r) {
     Json tiers = Json::array();
     for (const auto& [levels, t] : by_tier(window.network->topology, r)) {
         tiers.push_back({{"links", tier_name(levels)},
@@ -174,6 +178,10 @@ Json to_json(const Scenario& s, const NetworkWindow& window, const WindowResult&
                          {"paused_s", t.paused_s},
                          {"queue_bytes_max", t.queue_bytes_max}});
     }
+    return tiers;
+}
+
+Json to_json(const Scenario& s, const NetworkWindow& window, const WindowResult& r) {
     Json overflowing = Json::object();
     for (const auto& [name, packets] : overflows(window.network->topology, r)) {
         overflowing[name] = packets;
@@ -197,8 +205,8 @@ Json to_json(const Scenario& s, const NetworkWindow& window, const WindowResult&
             {"pauser_chain", r.pauser_chain},
             {"deadlock", r.deadlock},
             {"deadlock_left", r.deadlock_left},
-            {"traffic", traffic},
-            {"tiers", tiers},
+            {"traffic", traffic_json(s, window, r)},
+            {"tiers", tiers_json(window, r)},
             {"lost_lossless", r.totals.lost_lossless},
             {"no_room_at", overflowing},
             {"loss_allowed", s.window.allow_loss},
@@ -555,11 +563,6 @@ int run_arms(const std::string& path, const std::vector<std::string>& settings,
     return code;
 }
 
-std::vector<std::string> all_of(const po::variables_map& values, const char* option) {
-    return values.count(option) ? values[option].as<std::vector<std::string>>()
-                                : std::vector<std::string>();
-}
-
 }  // namespace
 
 int cmd_window(const std::vector<std::string>& arguments) {
@@ -575,7 +578,7 @@ int cmd_window(const std::vector<std::string>& arguments) {
                "once): --vary \"fabric.compute.queue_pairs=1,4,16\"");
     line.add()("arm", po::value<std::vector<std::string>>()->composing(),
                "Likewise a row with settings of its own: --arm \"NAME: KEY=VALUE; KEY=VALUE\"");
-    line.add()("json", "Print one JSON object on standard output and nothing else");
+    line.add_json();
     const auto parsed = line.parse(arguments);
     if (!parsed) return exit_ok;
     const po::variables_map& values = *parsed;

@@ -1,9 +1,20 @@
 #include "tools/cli/options.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstdio>
 #include <sstream>
+#include <thread>
+
+#include "sim/error.h"
 
 namespace railyard {
+
+void CommandLine::add_threads(const char* about) {
+    const std::int64_t cores = std::max(1U, std::thread::hardware_concurrency());
+    add()("jobs,j", po::value<std::int64_t>()->default_value(cores), about);
+}
 
 std::optional<po::variables_map> CommandLine::parse(const std::vector<std::string>& arguments) {
     options_.add_options()("help,h", "Print this and exit");
@@ -21,6 +32,26 @@ std::optional<po::variables_map> CommandLine::parse(const std::vector<std::strin
     text << "usage: " << usage_ << "\n\n" << about_ << "\n\n" << options_;
     std::fputs(text.str().c_str(), stdout);
     return std::nullopt;
+}
+
+std::int64_t count_option(const po::variables_map& values, const char* option, std::int64_t least) {
+    const std::int64_t n = values[option].as<std::int64_t>();
+    if (n >= least) return n;
+    throw ScenarioError(fmt::format("--{}: expected {} or more, found {}", option, least, n));
+}
+
+unsigned threads_of(const po::variables_map& values) {
+    constexpr std::int64_t threads_max = 1024;
+    return static_cast<unsigned>(std::min(count_option(values, "jobs", 1), threads_max));
+}
+
+std::string file_option(const po::variables_map& values, const char* option) {
+    if (!values.count(option)) return {};
+    std::string name = values[option].as<std::string>();
+    if (name.empty()) {
+        throw ScenarioError(fmt::format("--{}: expected a file name, found nothing", option));
+    }
+    return name;
 }
 
 }  // namespace railyard

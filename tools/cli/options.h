@@ -2,6 +2,7 @@
 // Command lines, by Boost.Program_options, with one look for all verbs.
 
 #include <boost/program_options.hpp>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,6 +32,10 @@ class CommandLine {
               "Change a key: --set job.checkpoint.interval=\"1 h\"");
     }
 
+    // The options --jobs and --json.
+    void add_threads(const char* about = "Threads; the result does not depend on it");
+    void add_json() { add()("json", "Print one JSON object on standard output and nothing else"); }
+
     // Parses; nullopt when --help was asked for and has been printed.
     std::optional<po::variables_map> parse(const std::vector<std::string>& arguments);
 
@@ -42,10 +47,20 @@ class CommandLine {
     po::positional_options_description positions_;
 };
 
-// What --set was given, in order.
-inline std::vector<std::string> settings_of(const po::variables_map& values) {
-    return values.count("set") ? values["set"].as<std::vector<std::string>>()
-                               : std::vector<std::string>();
+// What an option that may be given several times was given, in order.
+inline std::vector<std::string> all_of(const po::variables_map& values, const char* option) {
+    return values.count(option) ? values[option].as<std::vector<std::string>>()
+                                : std::vector<std::string>();
 }
+inline std::vector<std::string> settings_of(const po::variables_map& values) {
+    return all_of(values, "set");
+}
+
+// An option that counts something. Throws ScenarioError when it is less than `least`.
+std::int64_t count_option(const po::variables_map& values, const char* option, std::int64_t least);
+// What --jobs says, at most 1,024.
+unsigned threads_of(const po::variables_map& values);
+// The name of a file to write; empty: the option was not given. Throws ScenarioError for an empty name.
+std::string file_option(const po::variables_map& values, const char* option);
 
 }  // namespace railyard

@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <thread>
-
 #include "tools/cli/terminal_observer.h"
 #include "tools/program/program.h"
 
@@ -14,17 +11,8 @@ void add_study_options(CommandLine& line) {
     line.add_settings();
     line.add()("seed", po::value<std::string>(), "Seed of all random streams (run.seed)");
     line.add()("replicas", po::value<std::string>(), "Number of replicas (run.replicas)");
-    line.add()(
-        "jobs,j",
-        po::value<std::int64_t>()->default_value(std::max(1U, std::thread::hardware_concurrency())),
-        "Threads; the result does not depend on it");
-    line.add()("json", "Print one JSON object on standard output and nothing else");
-}
-
-std::int64_t count_option(const po::variables_map& values, const char* option, std::int64_t least) {
-    const std::int64_t n = values[option].as<std::int64_t>();
-    if (n >= least) return n;
-    throw ScenarioError(fmt::format("--{}: expected {} or more, found {}", option, least, n));
+    line.add_threads();
+    line.add_json();
 }
 
 std::string only_scenario(const po::variables_map& values, const std::string& verb) {
@@ -40,7 +28,6 @@ std::string only_scenario(const po::variables_map& values, const std::string& ve
 }
 
 StudyArguments study_arguments(const po::variables_map& values, const std::string& path) {
-    constexpr std::int64_t threads_max = 1024;
     StudyArguments out;
     out.changes.settings = settings_of(values);
     // One for all that is tried: most of it has the same windows.
@@ -53,8 +40,7 @@ StudyArguments study_arguments(const po::variables_map& values, const std::strin
     }
     out.trials.text = read_file(path);
     out.trials.file = path;
-    out.trials.threads =
-        static_cast<unsigned>(std::min(count_option(values, "jobs", 1), threads_max));
+    out.trials.threads = threads_of(values);
     out.trials.cancelled = &interrupted();
     out.json = values.count("json") > 0;
     return out;

@@ -20,7 +20,5 @@ void add_study_options(CommandLine& line);
 StudyArguments study_arguments(const po::variables_map& values, const std::string& path);
 // The only scenario of the command line. Throws ScenarioError when there is none, or more.
 std::string only_scenario(const po::variables_map& values, const std::string& verb);
-// An option that counts something. Throws ScenarioError when it is less than `least`.
-std::int64_t count_option(const po::variables_map& values, const char* option, std::int64_t least);
 
 }  // namespace railyard

@@ -78,24 +78,83 @@ constexpr double width = 1200;
 constexpr double row_height = 150;
 constexpr double top = 60;
 
+// Where the vertices stand: a row for each level, of which nodes are the lowest; one NIC stands for a node.
+struct Rows {
+    explicit Rows(const Topology& t) : of_level(static_cast<std::size_t>(t.levels()) + 1) {
+        for (VertexId v = 0; v < t.vertex_count(); ++v) {
+            if (t.level(v) > 0 || v % t.nics_per_node() == 0) {
+                of_level[static_cast<std::size_t>(t.level(v))].push_back(v);
+            }
+        }
+        x.resize(t.vertex_count());
+        for (const auto& row : of_level) {
+            for (std::size_t i = 0; i < row.size(); ++i) {
+                x[row[i]] =
+                    width * (static_cast<double>(i) + 0.5) / static_cast<double>(row.size());
+            }
+        }
+    }
+    double y(int level) const {
+        return top + row_height * (static_cast<int>(of_level.size()) - 1 - level);
+    }
+
+    std::vector<std::vector<VertexId>> of_level;
+    std::vector<double> x;  // of each vertex
+};
+
+// One line in `every`, and all that are broken.
+std::string lines_svg(const Topology& t, const Rows& rows, const Bundles& bundles,
+                      std::size_t every, bool loaded) {
+    std::string out = "<g stroke=\"#8aa\" stroke-opacity=\"0.5\">\n";
+    std::size_t index = 0;
+    for (const auto& [ends, bundle] : bundles) {
+        const bool broken = bundle.broken > 0;
+        if (index++ % every != 0 && !broken) continue;
+        out += fmt::format(
+            "<line x1=\"{:.1f}\" y1=\"{}\" x2=\"{:.1f}\" y2=\"{}\" stroke-width=\"{:.1f}\"{}\n",
+            rows.x[ends.first], rows.y(t.level(ends.first)), rows.x[ends.second],
+            rows.y(t.level(ends.second)),
+            0.6 + 0.2 * static_cast<double>(std::min<std::int64_t>(bundle.cables, 16)),
+            !loaded ? (broken ? " stroke=\"#c00\" stroke-opacity=\"1\"/>" : "/>")
+                    : load_style(bundle));
+    }
+    return out + "</g>\n";
+}
+
+std::string boxes_svg(const Topology& t, const Rows& rows) {
+    std::string out;
+    constexpr const char* fills[] = {"#e8eef7", "#b7d3b0", "#f2d29b", "#e3b1b1"};
+    for (std::size_t level = 0; level < rows.of_level.size(); ++level) {
+        const auto& row = rows.of_level[level];
+        const double box = std::min(
+            86.0, 0.86 * width / static_cast<double>(std::max<std::size_t>(1, row.size())));
+        for (const VertexId v : row) {
+            out += fmt::format(
+                "<rect x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"24\" rx=\"3\" fill=\"{}\" "
+                "stroke=\"#555\" stroke-width=\"0.5\"><title>{}</title></rect>\n",
+                rows.x[v] - box / 2, rows.y(static_cast<int>(level)) - 12, box,
+                fills[std::min<std::size_t>(level, 3)], label(t, v, true));
+            if (box > 40) {
+                out +=
+                    fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n",
+                                rows.x[v], rows.y(static_cast<int>(level)) + 4, label(t, v, true));
+            }
+        }
+        const char* what = level == 0   ? "nodes"
+                           : level == 1 ? "leaves"
+                           : level == 2 ? "spines"
+                                        : "core switches";
+        out += fmt::format("<text x=\"10\" y=\"{}\" fill=\"#444\">{} {}</text>\n",
+                           rows.y(static_cast<int>(level)) - 20, row.size(), what);
+    }
+    return out;
+}
+
 }  // namespace
 
 std::string topology_svg(const Topology& t, const std::string& title,
                          const std::vector<double>& load) {
-    const int levels = t.levels();
-    std::vector<std::vector<VertexId>> rows(static_cast<std::size_t>(levels) + 1);
-    for (VertexId v = 0; v < t.vertex_count(); ++v) {
-        if (t.level(v) > 0 || v % t.nics_per_node() == 0) {
-            rows[static_cast<std::size_t>(t.level(v))].push_back(v);
-        }
-    }
-    std::vector<double> x(t.vertex_count());
-    const auto y = [&](int level) { return top + row_height * (levels - level); };
-    for (const auto& row : rows) {
-        for (std::size_t i = 0; i < row.size(); ++i) {
-            x[row[i]] = width * (static_cast<double>(i) + 0.5) / static_cast<double>(row.size());
-        }
-    }
+    const Rows rows(t);
     const Bundles bundles = bundles_of(t, load);
     const std::size_t every = bundles.size() / lines_max + 1;
     std::string out = fmt::format(
@@ -104,50 +163,15 @@ std::string topology_svg(const Topology& t, const std::string& title,
         "font-size=\"11\">\n<title>{}</title>\n<rect width=\"100%\" height=\"100%\" "
         "fill=\"#fff\"/>\n"
         "<text x=\"10\" y=\"20\" font-size=\"15\">{}</text>\n",
-        width, top + row_height * levels + 60, escaped(title, true), escaped(title, true));
+        width, rows.y(0) + 60, escaped(title, true), escaped(title, true));
     if (every > 1) {
         out += fmt::format(
             "<text x=\"{}\" y=\"20\" text-anchor=\"end\" fill=\"#666\">one line in {} is "
             "drawn</text>\n",
             width - 10, every);
     }
-    out += "<g stroke=\"#8aa\" stroke-opacity=\"0.5\">\n";
-    std::size_t index = 0;
-    for (const auto& [ends, bundle] : bundles) {
-        const bool broken = bundle.broken > 0;
-        if (index++ % every != 0 && !broken) continue;
-        out += fmt::format(
-            "<line x1=\"{:.1f}\" y1=\"{}\" x2=\"{:.1f}\" y2=\"{}\" stroke-width=\"{:.1f}\"{}\n",
-            x[ends.first], y(t.level(ends.first)), x[ends.second], y(t.level(ends.second)),
-            0.6 + 0.2 * static_cast<double>(std::min<std::int64_t>(bundle.cables, 16)),
-            load.empty() ? (broken ? " stroke=\"#c00\" stroke-opacity=\"1\"/>" : "/>")
-                         : load_style(bundle));
-    }
-    out += "</g>\n";
-    constexpr const char* fills[] = {"#e8eef7", "#b7d3b0", "#f2d29b", "#e3b1b1"};
-    for (std::size_t level = 0; level < rows.size(); ++level) {
-        const auto& row = rows[level];
-        const double box = std::min(
-            86.0, 0.86 * width / static_cast<double>(std::max<std::size_t>(1, row.size())));
-        for (const VertexId v : row) {
-            out += fmt::format(
-                "<rect x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"24\" rx=\"3\" fill=\"{}\" "
-                "stroke=\"#555\" stroke-width=\"0.5\"><title>{}</title></rect>\n",
-                x[v] - box / 2, y(static_cast<int>(level)) - 12, box,
-                fills[std::min<std::size_t>(level, 3)], label(t, v, true));
-            if (box > 40) {
-                out += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n",
-                                   x[v], y(static_cast<int>(level)) + 4, label(t, v, true));
-            }
-        }
-        const char* what = level == 0   ? "nodes"
-                           : level == 1 ? "leaves"
-                           : level == 2 ? "spines"
-                                        : "core switches";
-        out += fmt::format("<text x=\"10\" y=\"{}\" fill=\"#444\">{} {}</text>\n",
-                           y(static_cast<int>(level)) - 20, row.size(), what);
-    }
-    return out + "</svg>\n";
+    out += lines_svg(t, rows, bundles, every, !load.empty());
+    return out + boxes_svg(t, rows) + "</svg>\n";
 }
 
 std::string topology_dot(const Topology& t, const std::string& title) {
