@@ -134,10 +134,14 @@ def problems(railyard):
                         if "table" in tomllib.loads(path.read_text())]
     for path in tables_described:
         for error in validator.iter_errors(tomllib.loads(path.read_text())):
-            # A schema can't say "or one of this file's own models".
-            if error.json_path == "$.job.model" and f"model.{error.instance}" in path.read_text():
-                continue
             yield f"{path.relative_to(ROOT)}: {error.json_path}: {error.message}"
+    # Entries of the scenario's own are named beside the catalogue's; without any, only those are.
+    own = {"cluster": {"nodes": 1, "node": "mine"}}
+    if not list(validator.iter_errors(own)):
+        yield "cluster.node takes a node that nobody has"
+    for where in ({"node": {"mine": {"like": "dgx_h100"}}}, {"include": ["mine.toml"]}):
+        for error in validator.iter_errors(own | where):
+            yield f"a node of one's own, {where}: {error.message}"
     for wrong in ({"cluster": {}}, {"job": {}}, {"table": {}}, {"cluster": {}, "table": {"expect": [{"quantity": "s"}]}}):
         if validator.is_valid(wrong):
             yield f"{wrong} is taken"

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "sim/error.h"
@@ -13,6 +14,7 @@
 #include "tools/cli/metric_text.h"
 #include "tools/cli/study_arguments.h"
 #include "tools/cli/terminal.h"
+#include "tools/program/json_text.h"
 #include "tools/program/output_file.h"
 #include "tools/study/deciding_metric.h"
 #include "tools/verify/measurements.h"
@@ -20,6 +22,8 @@
 namespace railyard {
 
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 constexpr double ninety = 1.6448536269514722;  // standard deviations, either way, of 90 %
 
@@ -31,6 +35,7 @@ struct CalibrateArguments {
     std::string metric;
     bool next = false;
     bool rows = false;
+    bool json = false;
 
     std::vector<std::string> inputs() const {
         std::vector<std::string> out = {scenario};
@@ -57,6 +62,7 @@ std::optional<CalibrateArguments> parse_calibrate(const std::vector<std::string>
     line.add()("metric", po::value<std::string>()->default_value(""),
                "The answer: a metric of run --json; without it what decides in compare");
     line.add()("rows", "Print every measurement, not only those that are furthest off");
+    line.add()("json", "Print one JSON object on standard output and nothing else");
     line.add_settings();
     line.add()("replicas", po::value<std::string>(), "Number of replicas of the scenario");
     line.add_threads();
@@ -78,6 +84,7 @@ std::optional<CalibrateArguments> parse_calibrate(const std::vector<std::string>
     out.metric = (*values)["metric"].as<std::string>();
     out.next = values->count("what-next") > 0;
     out.rows = values->count("rows") > 0;
+    out.json = values->count("json") > 0;
     return out;
 }
 
@@ -112,6 +119,7 @@ class Calibration {
     void ask(const std::string& metric);
     std::string overlay() const;
     void print() const;
+    std::string json() const;
 
   private:
     std::vector<std::vector<double>> answers(const std::vector<Perturbations>& variants) const;
@@ -120,6 +128,7 @@ class Calibration {
     void print_outliers() const;
     void print_answer() const;
     void print_next() const;
+    std::vector<std::size_t> next_rows() const;
     std::string times(std::size_t number, double factor) const {
         return value_times(estimates_[number].value, factor);
     }
@@ -313,37 +322,43 @@ void Calibration::print_answer() const {
                text(answers_[0]), text(answers_[1]));
 }
 
+// The share that nine in ten are within of what has this variance of its logarithm.
+double share90(double variance) {
+    return std::expm1(ninety * std::sqrt(std::max(0.0, variance)));
+}
+
+// The rows without a measurement, the one that would tell most first.
+std::vector<std::size_t> Calibration::next_rows() const {
+    std::vector<std::size_t> out;
+    for (std::size_t i = 0; i < found_.measurements.size(); ++i) {
+        if (!found_.measurements[i].used) out.push_back(i);
+    }
+    std::ranges::stable_sort(out, {},
+                             [&](std::size_t row) { return found_.variance_with(row, slopes_); });
+    return out;
+}
+
 void Calibration::print_next() const {
-    const auto width = [](double variance) {
-        return 100 * std::expm1(ninety * std::sqrt(std::max(0.0, variance)));
-    };
+    const auto width = [](double variance) { return 100 * share90(variance); };
     const double now = found_.variance(slopes_);
     fmt::print("  nine in ten within {:.3g} % of it, as far as these numbers go\n", width(now));
-    struct Choice {
-        std::size_t row;
-        double left;
-    };
-    std::vector<Choice> choices;
-    for (std::size_t i = 0; i < found_.measurements.size(); ++i) {
-        if (found_.measurements[i].used) continue;
-        choices.push_back({i, found_.variance_with(i, slopes_)});
-    }
-    if (choices.empty()) {
+    const std::vector<std::size_t> rows = next_rows();
+    if (rows.empty()) {
         fmt::print(
             "\n  nothing to choose from: leave the measured field of a row empty to ask "
             "what measuring it would tell\n");
         return;
     }
-    std::ranges::stable_sort(choices, {}, &Choice::left);
     Table table({{"to measure next", Table::Align::left},
                  {"", Table::Align::left},
                  {"then within", Table::Align::right},
                  {"of the variance gone", Table::Align::right}});
-    for (const Choice& choice : choices) {
-        const Measurement& row = measurements_.rows()[choice.row];
+    for (const std::size_t i : rows) {
+        const Measurement& row = measurements_.rows()[i];
+        const double left = found_.variance_with(i, slopes_);
         table.add({visible(row.place()), visible(fmt::format("{}, {}", row.row, row.quantity)),
-                   fmt::format("{:.3g} %", width(choice.left)),
-                   fmt::format("{:.1f} %", now > 0 ? 100 * (1 - choice.left / now) : 0.0)});
+                   fmt::format("{:.3g} %", width(left)),
+                   fmt::format("{:.1f} %", now > 0 ? 100 * (1 - left / now) : 0.0)});
     }
     fmt::print("\n{}", table.text());
 }
@@ -367,6 +382,67 @@ void Calibration::print() const {
                    counted(measurements_.limits(), "row"));
     }
     print_outliers();
+}
+
+Json interval_json(const Interval& interval) {
+    return {json_number(interval.low), json_number(interval.high)};
+}
+
+Json number_json(const FittedNumber& number, const Estimate& before) {
+    Json out = {{"number", number.number.path},    {"before", before.value},
+                {"found_anew", found_new(number)}, {"read", number.read},
+                {"factor", std::exp(number.log)},  {"factor_90", interval_json(number.factor90())}};
+    if (number.correlation != 0) out["correlation"] = number.correlation;
+    return out;
+}
+
+// What is simulated, before and after, stands beside what was measured; null where nothing was.
+Json measurement_json(const Measurement& of, const FittedMeasurement& row) {
+    const double unit = row.used ? of.measured.value : 1;
+    Json out = {{"where", of.place()},
+                {"row", of.row},
+                {"quantity", of.quantity},
+                {"measured", row.used ? json_number(of.measured.value) : Json(nullptr)},
+                {"before", unit * std::exp(row.before)},
+                {"fitted", unit * std::exp(row.after)}};
+    if (!row.used) return out;
+    out["left_out"] = unit * std::exp(row.left_out);
+    out["deviation"] = row.deviation;
+    out["outlier"] = row.outlier();
+    return out;
+}
+
+std::string Calibration::json() const {
+    Json out = {{"scenario", scenario_.title},
+                {"converged", found_.converged},
+                {"steps", found_.steps},
+                {"numbers", Json::array()},
+                {"measurements", Json::array()},
+                {"answer",
+                 {{"metric", metric_.name},
+                  {"before", json_number(answers_[0])},
+                  {"with_these_numbers", json_number(answers_[1])}}}};
+    for (std::size_t i = 0; i < estimates_.size(); ++i) {
+        out["numbers"].push_back(number_json(found_.numbers[i], estimates_[i]));
+        if (found_.numbers[i].correlation == 0) continue;
+        out["numbers"].back()["goes_with"] = numbers_[found_.numbers[i].partner].path;
+    }
+    for (std::size_t i = 0; i < found_.measurements.size(); ++i) {
+        out["measurements"].push_back(
+            measurement_json(measurements_.rows()[i], found_.measurements[i]));
+    }
+    if (args_.next) {
+        out["answer"]["share_90"] = share90(found_.variance(slopes_));
+        out["measure_next"] = Json::array();
+        for (const std::size_t row : next_rows()) {
+            const double left = share90(found_.variance_with(row, slopes_));
+            out["measure_next"].push_back({{"where", measurements_.rows()[row].place()},
+                                           {"row", measurements_.rows()[row].row},
+                                           {"quantity", measurements_.rows()[row].quantity},
+                                           {"then_share_90", left}});
+        }
+    }
+    return one_line(out);
 }
 
 // What the scenario says itself holds over what it includes.
@@ -438,7 +514,11 @@ int cmd_calibrate(const std::vector<std::string>& arguments) {
         file->write(text);
         file->keep();
     }
-    calibration.print();
+    if (args->json) {
+        fmt::print("{}\n", calibration.json());
+    } else {
+        calibration.print();
+    }
     return exit_ok;
 }
 

@@ -342,6 +342,51 @@ void add_design(const std::vector<SchemaRow>& rows, Json& root, Definitions& def
                               {{"required", {"name", "option"}}}};
 }
 
+// The kind whose entries the row's words are, of those that a scenario may have entries of its own of.
+const OpenKind* entries_of(const SchemaRow& row) {
+    for (const OpenKind& open : open_kinds()) {
+        const std::vector<std::string> names = Catalogue::names(open.kind);
+        const bool all = std::ranges::all_of(row.words, [&](const std::string& word) {
+            return std::ranges::find(names, word) != names.end();
+        });
+        if (all && !row.words.empty()) return &open;
+    }
+    return nullptr;
+}
+
+// `type` for the key at this path, below the keys that hold it.
+Json constraint_at(const Json& root, std::string_view path, const Json& type) {
+    const std::size_t dot = path.find('.');
+    const std::string key(path.substr(0, dot));
+    if (dot == std::string_view::npos) return {{"properties", {{key, type}}}};
+    const Json& below = root["properties"][key];
+    const bool array = below.contains("items");
+    const Json inner = constraint_at(array ? below["items"] : below, path.substr(dot + 1), type);
+    return {{"properties", {{key, array ? Json{{"items", inner}} : inner}}}};
+}
+
+// A scenario with entries of its own names them beside the catalogue's, and so does one with parts, or a
+// table of measurements, that may make some.
+void add_own_names(const std::vector<SchemaRow>& rows, Json& root, Json& definitions) {
+    for (const SchemaRow& row : rows) {
+        const OpenKind* open = entries_of(row);
+        if (open == nullptr) continue;
+        std::string name = fmt::format("names_of_{}", row.path);
+        std::ranges::replace(name, '.', '_');
+        definitions[name] = {{"enum", row.words}};
+        const Json listed = {{"$ref", "#/definitions/" + name}};
+        Json& key = table_of(root, row)["properties"][row.path.substr(row.path.rfind('.') + 1)];
+        key.erase("enum");
+        key["anyOf"] = {listed, {{"type", "string"}}};
+        Json own = Json::array();
+        for (const char* where : {open->section, "include", "table"}) {
+            own.push_back({{"required", {where}}});
+        }
+        root["allOf"].push_back(
+            {{"if", {{"not", {{"anyOf", own}}}}}, {"then", constraint_at(root, row.path, listed)}});
+    }
+}
+
 // What fits on a line stands on one; the rest has a line for each member.
 void print(const Json& value, std::size_t indent, std::string& out) {
     constexpr std::size_t columns_max = 400;
@@ -379,6 +424,7 @@ std::string scenario_json_schema(const std::vector<SchemaRow>& study,
     for (const OpenKind& open : open_kinds()) {
         root["properties"][open.section] = own_entries(open, definitions);
     }
+    add_own_names(scenario_schema(), root, shared);
     add_study(study, root, definitions);
     for (const SchemaRow& row : table) add(root, row, definitions);
     root["properties"]["table"]["description"] =

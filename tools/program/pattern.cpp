@@ -1,23 +1,38 @@
 #include "tools/program/pattern.h"
 
+#include <map>
 #include <regex>
 
 namespace railyard {
 
+namespace {
+
+// Made once for a pattern: a table asks for the same few of each of its rows.
+const std::regex& regex_of(const char* pattern) {
+    constexpr std::size_t kept_max = 256;
+    thread_local std::map<std::string, std::regex, std::less<>> kept;
+    const auto found = kept.find(pattern);
+    if (found != kept.end()) return found->second;
+    if (kept.size() == kept_max) kept.clear();
+    return kept.emplace(pattern, std::regex(pattern)).first->second;
+}
+
+}  // namespace
+
 Found match_pattern(const std::string& text, const char* pattern) {
     std::smatch found;
-    if (!std::regex_match(text, found, std::regex(pattern))) return {};
+    if (!std::regex_match(text, found, regex_of(pattern))) return {};
     return {found.begin(), found.end()};
 }
 
 Found find_pattern(const std::string& text, const char* pattern) {
     std::smatch found;
-    if (!std::regex_search(text, found, std::regex(pattern))) return {};
+    if (!std::regex_search(text, found, regex_of(pattern))) return {};
     return {found.begin(), found.end()};
 }
 
 std::vector<Found> find_all(const std::string& text, const char* pattern) {
-    const std::regex regex(pattern);
+    const std::regex& regex = regex_of(pattern);
     std::vector<Found> out;
     for (std::sregex_iterator at(text.begin(), text.end(), regex), end; at != end; ++at) {
         out.emplace_back(at->begin(), at->end());

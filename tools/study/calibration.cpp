@@ -169,7 +169,7 @@ class Fit {
 std::vector<double> Fit::errors_of(const std::vector<double>& figures) const {
     std::vector<double> out = logs_of(figures);
     for (std::size_t i = 0; i < out.size(); ++i) {
-        out[i] = used_[i] ? out[i] - std::log(measured_[i].value) : 0;
+        if (used_[i]) out[i] -= std::log(measured_[i].value);
     }
     return out;
 }

@@ -46,7 +46,7 @@ struct FittedNumber {
     Interval factor90() const;
 };
 
-// Logarithms of simulated over measured.
+// Logarithms of simulated over measured; of what was not measured, of what is simulated.
 struct FittedMeasurement {
     double before = 0;
     double after = 0;

@@ -16,14 +16,6 @@ namespace railyard {
 
 namespace {
 
-// A run of nccl-tests, in the words of its table.
-struct NcclRun {
-    std::string device, network, collective, algorithm;
-    std::int64_t nodes = 1;
-    std::int64_t gpus = 1;
-    double bytes = 0;
-};
-
 std::string lower(std::string text) {
     std::transform(text.begin(), text.end(), text.begin(),
                    [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -49,9 +41,9 @@ std::string node_named(const char* column, const std::string& text) {
 }
 
 // The name of a system in the network's column ("DGX H100 8x400G") comes before a list of devices.
-std::string node_of(const NcclRun& run) {
-    const std::string node = node_named("network", lower(run.network));
-    return node.empty() ? node_named("device", lower(run.device)) : node;
+std::string node_of(const std::string& device, const std::string& network) {
+    const std::string node = node_named("network", lower(network));
+    return node.empty() ? node_named("device", lower(device)) : node;
 }
 
 // The NIC that stands for a transport; the rate decides between generations of one.
@@ -125,6 +117,34 @@ double number_of(const char* what, const std::string& text) {
 
 }  // namespace
 
+// A run of nccl-tests, in the words of its table.
+struct NcclTests::Run {
+    std::string device, network, collective, algorithm;
+    std::int64_t nodes = 1;
+    std::int64_t gpus = 1;
+    double bytes = 0;
+};
+
+const Communicator& NcclTests::communicator(const Run& run, const Texts& column) {
+    const std::string key =
+        fmt::format("{}\n{}\n{}\n{}", run.device, run.network, run.nodes, run.gpus);
+    const auto known = communicators_.find(key);
+    if (known != communicators_.end()) return known->second;
+    const std::string kind = node_of(run.device, run.network);
+    if (kind.empty()) {
+        throw RowError{column("device"),
+                       fmt::format("no node of the catalogue has a GPU '{}'", run.device)};
+    }
+    Node node = read_node(own_.catalogue, kind);
+    // A rack that is one NVLink domain is one node here, whatever the number of its trays.
+    const bool rack = node.nvlink_domain > 8;
+    if (!rack && run.nodes > 1) read_network(own_.catalogue, run.network, node);
+    const CommunicatorShape shape{run.gpus,
+                                  rack ? node.gpus : (run.gpus + run.nodes - 1) / run.nodes, false};
+    return communicators_.emplace(key, read_communicator(own_.catalogue, node, shape))
+        .first->second;
+}
+
 std::map<std::string, double> NcclTests::figures(const Texts& text, const Texts& column) {
     // A field's error is its column's.
     const auto number = [&](const char* name) {
@@ -134,18 +154,13 @@ std::map<std::string, double> NcclTests::figures(const Texts& text, const Texts&
             throw RowError{column(name), error.message};
         }
     };
-    const NcclRun run{text("device"),
-                      text("network"),
-                      text("collective"),
-                      text("algorithm"),
-                      std::llround(number("nodes")),
-                      std::llround(number("gpus")),
-                      number("bytes")};
-    const std::string kind = node_of(run);
-    if (kind.empty()) {
-        throw RowError{column("device"),
-                       fmt::format("no node of the catalogue has a GPU '{}'", run.device)};
-    }
+    const Run run{text("device"),
+                  text("network"),
+                  text("collective"),
+                  text("algorithm"),
+                  std::llround(number("nodes")),
+                  std::llround(number("gpus")),
+                  number("bytes")};
     const std::optional<Collective> collective = parse_collective(run.collective);
     if (!collective) {
         throw RowError{column("collective"),
@@ -154,13 +169,7 @@ std::map<std::string, double> NcclTests::figures(const Texts& text, const Texts&
     if (run.gpus < 2 || run.nodes < 1 || run.bytes <= 0) {
         throw RowError{column("gpus"), "expected two GPUs or more, nodes and bytes"};
     }
-    Node node = read_node(own_.catalogue, kind);
-    // A rack that is one NVLink domain is one node here, whatever the number of its trays.
-    const bool rack = node.nvlink_domain > 8;
-    if (!rack && run.nodes > 1) read_network(own_.catalogue, run.network, node);
-    const Communicator c = read_communicator(
-        own_.catalogue, node,
-        {run.gpus, rack ? node.gpus : (run.gpus + run.nodes - 1) / run.nodes, false});
+    const Communicator& c = communicator(run, column);
     const auto choice = choose(c, *collective, run.bytes, wish_of(run.algorithm));
     if (!choice) {
         throw RowError{column("algorithm"),

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "models/campaign/campaign.h"
+#include "models/collective/collective.h"
 
 namespace railyard {
 
@@ -25,7 +26,12 @@ class NcclTests {
     std::map<std::string, double> figures(const Texts& text, const Texts& column);
 
   private:
+    struct Run;
+    const Communicator& communicator(const Run& run, const Texts& column);
+
     StandaloneCatalogue own_;
+    // Rows of one system differ by their sizes only.
+    std::map<std::string, Communicator> communicators_;
 };
 
 }  // namespace railyard
