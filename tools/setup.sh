@@ -4,10 +4,11 @@
 ROOT="$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.." && pwd)"
 
 # What the program is built with. libyaml reads topology.yaml and NeMo's configurations, with the lines of their keys;
-# muParser reads the arithmetic over a table's columns; pugixml reads NCCL's topologies, with the place of what is in them.
+# muParser reads the arithmetic over a table's columns; pugixml reads NCCL's topologies, with the place of what is in them;
+# zlib unpacks traces of profilers.
 BUILD_PACKAGES=(cmake ninja-build g++ ccache libboost-dev libboost-program-options-dev
   libtomlplusplus-dev libfmt-dev librandom123-dev libsqlite3-dev nlohmann-json3-dev libcsv-dev
-  libprotobuf-dev protobuf-compiler libeigen3-dev libyaml-dev libmuparser-dev libpugixml-dev)
+  libprotobuf-dev protobuf-compiler libeigen3-dev libyaml-dev libmuparser-dev libpugixml-dev zlib1g-dev)
 # What its tests need besides: the framework, a second compiler with its sanitizers and fuzzer, readers of results, a browser
 # for the report, what executes notebooks, and the real Slurm that sweeps are sent to.
 TEST_PACKAGES=(doctest-dev clang libclang-rt-14-dev sqlite3 python3 git

@@ -23,7 +23,7 @@ PARAMETERS = {"hf_qwen3_8b": 8.19, "hf_qwen3_235b": 235, "hf_deepseek_v3": 671, 
               "hf_gemma_7b": 8.54, "hf_gpt_oss_120b": 116.8, "hf_llama_checked": 8.03}
 
 # Cases that make parts of scenarios.
-PARTS = ("hf_", "tt_", "slurm_", "ev_", "jobs_", "mg_", "net_", "sonic_", "xid_", "node_", "nic_")
+PARTS = ("hf_", "tt_", "slurm_", "ev_", "jobs_", "mg_", "net_", "sonic_", "xid_", "node_", "nic_", "ki_steps", "ki_jitter")
 
 
 def run(railyard, arguments):
@@ -83,6 +83,8 @@ def around(part):
     nodes = 8 if "megatron" in part or "nemo" in part else 128
     cluster = "" if "\nnodes = " in part else f"[cluster]\nnodes = {nodes}\n"
     run_for = '[run]\nduration = "1 h"\nreplicas = 1\n'
+    if "\n[job]" in part:
+        return run_for + cluster + '[job.checkpoint]\nmode = "none"\n'
     if "\n[jobs]" in part:
         return run_for + cluster + "[scheduler]\n"
     if "\n[scheduler" in part:

@@ -23,6 +23,7 @@ void import_fio(const ImportOptions& options, ImportedPart& part, Diagnostics& d
 void import_huggingface(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_ibnetdiscover(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_io500(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
+void import_kineto(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_kueue(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_megatron(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_nccl_tests(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);

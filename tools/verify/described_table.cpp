@@ -115,7 +115,6 @@ class TableRuns {
     double published(const Expectation& e, const Columns& columns) const;
     bool measured(const Expectation& e, const Columns& columns) const;
     VerifiedRow expected(const RowRun& run, const Expectation& e) const;
-    void note_estimates(const std::vector<Estimate>& read) const;
     void refuse(const RowRun& row, const std::string& column, const std::string& why);
     void refuse(const RowRun& row, const Trial& impossible);
     ScenarioError no_such_value(const std::string& name) const;
@@ -226,7 +225,9 @@ void TableRuns::add_collective(const RowRun& run) {
         });
         out_.expressed.push_back(std::move(out));
     }
-    note_estimates(collectives_->estimates());
+    if (options_.estimates != nullptr) {
+        note_estimates(collectives_->estimates(), *options_.estimates);
+    }
 }
 
 // Without a figure in any of the columns that it is made of, where that may be.
@@ -255,16 +256,6 @@ VerifiedRow TableRuns::expected(const RowRun& run, const Expectation& e) const {
     return out;
 }
 
-void TableRuns::note_estimates(const std::vector<Estimate>& read) const {
-    if (options_.estimates == nullptr) return;
-    for (const Estimate& each : read) {
-        const auto at =
-            std::ranges::lower_bound(*options_.estimates, each.path, {}, &Estimate::path);
-        const bool known = at != options_.estimates->end() && at->path == each.path;
-        if (!known) options_.estimates->insert(at, each);
-    }
-}
-
 void TableRuns::add_variants(RowRun& run, std::vector<std::string> chosen, std::size_t open) {
     if (open == d_.open.size()) {
         // What a table leaves open was chosen so that it fits; what it prints did run.
@@ -283,7 +274,8 @@ void TableRuns::run_variants() {
     if (options_.estimates != nullptr) {
         for (const ScenarioChanges& variant : variants_) {
             try {
-                note_estimates(load_scenario(d_.text, d_.file, variant).estimates);
+                note_estimates(load_scenario(d_.text, d_.file, variant).estimates,
+                               *options_.estimates);
             } catch (const ScenarioError&) {  // said of its row when it is run
             }
         }

@@ -52,15 +52,13 @@ Measurements::Measurements(std::vector<NamedTable> tables, std::vector<std::stri
         if (table.description.empty()) {
             table.description = description_of(table.csv).value_or("");
         }
-        if (table.description.empty()) {
+        const std::vector<VerifiedTable> all = run(table, {}, &estimates_);
+        if (all.empty()) {
             wrong.error(table.csv.path, {}, "", "nothing says what its columns are",
                         "name the TOML file that describes it before it: calibrate SCENARIO.toml "
                         "MINE.toml MINE.csv");
-            continue;
         }
-        for (const VerifiedTable& verified : run(table, {}, &estimates_)) {
-            add(table, verified, wrong);
-        }
+        for (const VerifiedTable& verified : all) add(table, verified, wrong);
     }
     wrong.raise_if_any();
 }

@@ -39,7 +39,9 @@ struct Run {
     double samples_per_s = 0;
     double au = 0;  // percent
     bool drop = false;
+    Position at = {};
 
+    bool measured() const { return samples_per_s > 0; }
     std::string label() const {
         return fmt::format("{} {} {} x {}, {} clients", system, workload, accelerators, accelerator,
                            clients);
@@ -71,17 +73,22 @@ Run run_of(const Fields& f) {
 
 class Storage {
   public:
-    Storage(std::vector<Run> runs, const Value* overrides)
-        : runs_(std::move(runs)), catalogue_(reader_, ValueChoice::corrected, overrides) {
+    Storage(std::vector<Run> runs, const VerifyOptions& options)
+        : runs_(std::move(runs)),
+          of_fit_(options.unmeasured),
+          own_(ValueChoice::corrected, options.overrides, "catalogue", options.perturbations) {
         for (const Run& run : runs_) {
-            const bool known = expressible(run);
             unlimited_.push_back(
-                known ? 100 * predict(run, run.accelerators, {}, std::nullopt).utilisation : 0);
+                expressible(run)
+                    ? 100 * predict(run, run.accelerators, {}, std::nullopt).utilisation
+                    : 0);
         }
     }
 
+    // A run that was not measured can be asked for, and tells the others nothing.
     bool expressible(const Run& run) const {
-        return !run.drop && run.accelerators > 0 && run.clients > 0 && run.samples_per_s > 0 &&
+        return !run.drop && run.accelerators > 0 && run.clients > 0 &&
+               (run.measured() || of_fit_) &&
                Catalogue::entry("loader_demand", run.workload + "_" + run.accelerator) != nullptr;
     }
 
@@ -91,18 +98,24 @@ class Storage {
         const std::optional<std::int64_t> workers = workers_for(index);
         const DataEpoch epoch =
             predict(run, run.accelerators, passing(run, supply, workers), workers);
-        out.push_back(
-            {run.label(), run.workload + ", samples/s", run.samples_per_s, epoch.samples_per_s});
-        out.push_back({run.label(), run.workload + ", AU in %", run.au, 100 * epoch.utilisation});
+        const auto add = [&](const char* quantity, double published, double simulated) {
+            VerifiedRow& row = out.emplace_back(VerifiedRow{
+                run.label(), fmt::format("{}, {}", run.workload, quantity), published, simulated});
+            row.at = run.at;
+            row.measured = run.measured();
+        };
+        add("samples/s", run.samples_per_s, epoch.samples_per_s);
+        add("AU in %", run.au, 100 * epoch.utilisation);
+        if (of_fit_) return;  // how many pass follows from these, in jumps
         // Without a limit that was seen with as many clients, theirs decides, and it is not known.
         const bool known = limit(index, run.opens_decide()).seen_with_as_many_clients;
         if (known && at_its_bound(run)) {
-            out.push_back({run.label(), run.workload + ", accelerators",
-                           static_cast<double>(run.accelerators),
-                           static_cast<double>(most_accelerators(run, supply, workers))});
+            add("accelerators", static_cast<double>(run.accelerators),
+                static_cast<double>(most_accelerators(run, supply, workers)));
         }
     }
-    void check() const { diagnostics_.raise_if_any(); }
+    void check() const { own_.diagnostics.raise_if_any(); }
+    const std::vector<Estimate>& estimates() const { return own_.reader.estimates(); }
 
   private:
     std::string entry(const Run& run) const { return run.workload + "_" + run.accelerator; }
@@ -213,7 +226,7 @@ class Storage {
             const Run& other = runs_[i];
             if (i == index || other.system != run.system || other.workload != run.workload)
                 continue;
-            if (!expressible(other)) continue;
+            if (!expressible(other) || !other.measured()) continue;
             if (const auto workers = workers_behind(other)) found.push_back(*workers);
         }
         if (found.empty()) return std::nullopt;
@@ -248,7 +261,7 @@ class Storage {
         for (std::size_t i = 0; i < runs_.size(); ++i) {
             const Run& other = runs_[i];
             if (i == index || other.system != runs_[index].system || !expressible(other)) continue;
-            if (other.opens_decide() != opens) continue;
+            if (other.opens_decide() != opens || !other.measured()) continue;
             out.push_back({starved(i) ? limit_behind(other, opens)
                                       : (opens ? other.samples_per_s : bytes_per_s(other)),
                            other.clients, starved(i)});
@@ -352,9 +365,9 @@ class Storage {
     }
 
     std::vector<Run> runs_;
-    Diagnostics diagnostics_;
-    ValueReader reader_{diagnostics_, "catalogue"};
-    Catalogue catalogue_;
+    bool of_fit_;  // each run is as many rows, whatever the numbers are
+    StandaloneCatalogue own_;
+    Catalogue& catalogue_ = own_.catalogue;
     // Each knows what unevenness costs it: by demand, accelerators and workers.
     std::map<std::tuple<std::string, std::int64_t, std::int64_t>, DataLoader> loaders_;
     std::vector<double> unlimited_;  // AU of each run, had its store no limits; percent
@@ -362,15 +375,21 @@ class Storage {
 
 }  // namespace
 
-VerifiedTable verify_mlperf_storage(const CsvTable& table, const Value* overrides) {
+VerifiedTable verify_mlperf_storage(const CsvTable& table, const VerifyOptions& options) {
     std::vector<Run> runs;
     VerifiedTable out{table.name, "MLPerf Storage v1.0, limits from other runs", table.rows.size()};
-    each_row(table, out.unused, [&](const Fields& f) { runs.push_back(run_of(f)); });
-    Storage storage(runs, overrides);
+    std::size_t number = 0;
+    each_row(table, out.unused, [&](const Fields& f) {
+        const Position at = table.places[number++][0];
+        runs.push_back(run_of(f));
+        runs.back().at = at;
+    });
+    Storage storage(runs, options);
     for (std::size_t i = 0; i < runs.size(); ++i) {
         if (storage.expressible(runs[i])) storage.verify(i, out.expressed);
     }
     storage.check();
+    if (options.estimates != nullptr) note_estimates(storage.estimates(), *options.estimates);
     return out;
 }
 

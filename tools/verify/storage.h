@@ -6,6 +6,6 @@
 
 namespace railyard {
 
-VerifiedTable verify_mlperf_storage(const CsvTable& table, const Value* overrides);
+VerifiedTable verify_mlperf_storage(const CsvTable& table, const VerifyOptions& options);
 
 }  // namespace railyard

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tools/verify/described_table.h"
@@ -44,13 +45,20 @@ std::vector<std::string> VerifiedTable::outside() const {
     return out;
 }
 
+void note_estimates(const std::vector<Estimate>& read, std::vector<Estimate>& known) {
+    for (const Estimate& each : read) {
+        const auto at = std::ranges::lower_bound(known, each.path, {}, &Estimate::path);
+        if (at == known.end() || at->path != each.path) known.insert(at, each);
+    }
+}
+
 std::vector<VerifiedTable> verify_table(const CsvTable& table, const VerifyOptions& options) {
     const std::optional<std::string> description =
         options.description.empty() ? description_of(table) : options.description;
     if (description) return {verify_described(table, *description, options)};
     const Value* overrides = options.overrides;
     // A run's limits are known from others of the same table.
-    if (table.name.starts_with("50")) return {verify_mlperf_storage(table, overrides)};
+    if (table.name.starts_with("50")) return {verify_mlperf_storage(table, options)};
     if (table.name.starts_with("03")) return {verify_megatron_text(table, overrides)};
     if (auto stores = verify_stores(table, overrides)) return {std::move(*stores)};
     return {};

@@ -72,8 +72,8 @@ struct VerifyOptions {
     std::string description;            // the table's, TOML; empty: the one that it comes with
     std::vector<std::string> settings;  // "override.gpu.h100_sxm.hbm_efficiency=0.8"
     const Value* overrides = nullptr;   // the same, as a scenario's [override] table
-    // Of described tables: numbers scaled in all rows; where to add the estimates that rows read; whether
-    // rows without a published figure are simulated, too.
+    // Of described tables and of MLPerf Storage's: numbers scaled in all rows; where to add the estimates
+    // that rows read; whether rows without a published figure are simulated, too.
     Perturbations perturbations = {};
     std::vector<Estimate>* estimates = nullptr;
     bool unmeasured = false;
@@ -81,6 +81,9 @@ struct VerifyOptions {
     std::function<void(double share)> progress =
         {};  // how much of the table is done, from any thread
 };
+
+// Adds what is not yet known, in the order of paths.
+void note_estimates(const std::vector<Estimate>& read, std::vector<Estimate>& known);
 
 // Simulates every row of a table that can be expressed, once for each quantity that it prints. How is said by
 // its description, else by code, which knows the format by the header or by the table's number (its name's
