@@ -11,6 +11,8 @@ namespace railyard {
 
 const std::vector<ImportKind>& import_kinds() {
     static const std::vector<ImportKind> kinds = {
+        {"containerlab", "a topology of containerlab (*.clab.yml)", "network node",
+         "[fabric.compute] as it is cabled", import_containerlab},
         {"dlio", "summary.json of DLIO or MLPerf Storage", "hosts node",
          "a table of measurements (CSV, and TOML beside it) that verify reads", import_dlio},
         {"elbencho", "elbencho's CSV (--csvfile)", "hosts node",
