@@ -9,6 +9,7 @@
 #include "models/campaign/cost.h"
 #include "models/campaign/cost_metrics.h"
 #include "models/campaign/fleet.h"
+#include "models/campaign/kept_bound.h"
 #include "models/campaign/metric_names.h"
 #include "models/campaign/replica_tally.h"
 #include "models/campaign/save_walls.h"

@@ -743,6 +743,11 @@ Scenario load_scenario(std::string_view text, const std::string& name,
     return build(document, diagnostics, changes);
 }
 
+Scenario load_scenario(Document document, const ScenarioChanges& changes) {
+    Diagnostics diagnostics;
+    return build(document, diagnostics, changes);
+}
+
 Scenario load_scenario_file(const std::string& path, const ScenarioChanges& changes) {
     return load_scenario(read_file(path), path, changes);
 }

@@ -155,6 +155,29 @@ SMALL = {"four_thousand_gpus.toml": ["--set", "cluster.nodes=40", "--set", "job.
                                      "--set", "job.parallel.global_batch=256"]}
 
 
+def case_a_plan_of_the_file_rules_out_no_other_nodes(program, folder):
+    """The file's plan splits 16 nodes and no 12; 6,000 GPUs share no 512 sequences."""
+    text = QUESTION.replace("[job.parallel]", "[job.parallel]\ntensor = 8\npipeline = 16\ndata = 1")
+    text = text.replace("global_batch = 512", "global_batch = 1536").replace("[16, 17, 18, 20]", "[16, 750]")
+    text = text.replace('key = "cluster.nodes"', "").replace("values = [16, 750]", """
+[[design.axis.option]]
+name = "12"
+set = { "cluster.nodes" = 13, "job.nodes" = 12 }
+[[design.axis.option]]
+name = "16"
+set = { "cluster.nodes" = 17, "job.nodes" = 16 }
+[[design.axis.option]]
+name = "685"
+set = { "cluster.nodes" = 685, "job.nodes" = 685 }
+""")
+    (folder / "question.toml").write_text(text)
+    out, _ = ask(program, folder, "--db", "x.sqlite")
+    lines = [line for line in out.splitlines() if "impossible: " in line]
+    check(len(lines) == 1 and "2 impossible: store = WEKA, nodes = 685; store = VAST, nodes = 685: no way of sharing "
+          "32 layers and 1536 sequences a step of llama2_7b among 5480 GPUs" in lines[0], out)
+    check("6 designs: 2 impossible" in out, out)
+
+
 def case_every_study_is_answered(program, folder):
     for question in sorted((ROOT / "scenarios" / "questions").glob("*.toml")):
         out, _ = program.run(folder, ["design", str(question), "--db", "x.sqlite", "--json",
@@ -163,6 +186,7 @@ def case_every_study_is_answered(program, folder):
                                       *SMALL.get(question.name, [])])
         answer = json.loads(out)
         check(answer["best"] and answer["front"], f"{question.name}: {answer}")
+        check(answer["impossible"] == [], f"{question.name}: {answer['impossible']}")
 
 
 def main():

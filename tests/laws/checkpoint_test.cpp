@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <optional>
 #include <string_view>
 
 #include "models/campaign/campaign.h"
@@ -247,4 +248,70 @@ TEST_CASE("the best interval on a grid brackets Young, Daly and the exact optimu
             CHECK(factors[best + 1] * optimum > std::stod(row.at(rule)));
         }
     }
+}
+
+TEST_CASE(
+    "no job keeps more in the mean than its bound, and one with nothing else keeps nearly that") {
+    for (const std::string interval : {"10 min", "1 h", "6 h"}) {
+        for (const char* mode : {"sync", "async"}) {
+            for (const int spares : {0, 8}) {
+                const Scenario s = scenario(fmt::format(R"(
+[run]
+replicas = 200
+duration = "60 day"
+[cluster]
+node = "dgx_h100"
+nodes = {}
+[storage]
+system = "weka"
+[job]
+nodes = 64
+[job.step]
+time = "20 s"
+[job.checkpoint]
+size = "8 TB"
+mode = "{}"
+interval = "{}"
+[job.recovery]
+restart = "5 min"
+[[failures.cause]]
+name = "node"
+mtbf_job = "12 h"
+remedy = "replace"
+repair_time = "1 day"
+detection = "1 min"
+)",
+                                                        64 + spares, mode, interval));
+                const std::optional<KeptBound> bound = kept_bound(s);
+                REQUIRE(bound);
+                const double most = bound->share(s.job.checkpoint.interval_steps);
+                const CampaignResult ran = run_campaign(s, {});
+                const Summary kept = ran.metric("ettr").summary;
+                CAPTURE(interval);
+                CAPTURE(mode);
+                CAPTURE(spares);
+                CHECK(kept.mean < most);
+                // What is left is the wait for a spare, the read and the last cycle's end.
+                if (spares > 0 && std::string_view(mode) == "sync") CHECK(kept.mean > 0.98 * most);
+                if (spares == 0) CHECK(kept.mean < 0.7 * most);
+            }
+        }
+    }
+}
+
+TEST_CASE("a job that saves because it is about to stop has no bound but its steps") {
+    const char* text = R"(
+[run]
+duration = "60 day"
+[cluster]
+nodes = 2
+[job.step]
+time = "20 s"
+[job.checkpoint]
+size = "1 TB"
+)";
+    CHECK(kept_bound(scenario(text)));
+    CHECK(!kept_bound(scenario(text, {"maintenance.every=7 day", "maintenance.duration=1 h"})));
+    CHECK(!kept_bound(scenario(text, {"job.checkpoint.clock=wall"})));
+    CHECK(!kept_bound(scenario(text, {"job.length=10 day"})));
 }

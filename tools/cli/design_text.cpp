@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include "tools/cli/terminal.h"
@@ -57,8 +58,8 @@ struct Teller {
     }
     std::string figure(double value) const { return figure_text(q.objective, value); }
 
-    // Labels by the first line of what is wrong with them.
-    std::map<std::string, std::vector<std::string>> impossible_designs() const;
+    // Designs by why they are impossible; the commonest reason first.
+    std::vector<std::pair<std::string, std::vector<std::string>>> impossible_designs() const;
     std::string verdict() const;
     DecisionSection best() const;
     DecisionSection next() const;
@@ -69,13 +70,23 @@ struct Teller {
     DecisionSection seen() const;
 };
 
-std::map<std::string, std::vector<std::string>> Teller::impossible_designs() const {
-    std::map<std::string, std::vector<std::string>> out;
+// "job.parallel.expert: what is wrong", of "file:1:2: error: job.parallel.expert: what is wrong\n...".
+std::string reason_of(const std::string& problem) {
+    std::string out = problem.substr(0, problem.find('\n'));
+    constexpr std::string_view mark = ": error: ";
+    const std::size_t at = out.find(mark);
+    return at == std::string::npos ? out : out.substr(at + mark.size());
+}
+
+std::vector<std::pair<std::string, std::vector<std::string>>> Teller::impossible_designs() const {
+    std::map<std::string, std::vector<std::string>> by_reason;
     for (const SearchedDesign& d : search.designs) {
         const std::string& problem = d.facts.problem.empty() ? d.problem : d.facts.problem;
-        if (problem.empty()) continue;
-        out[problem.substr(0, problem.find('\n'))].push_back(d.label);
+        if (!problem.empty()) by_reason[reason_of(problem)].push_back(d.label);
     }
+    std::vector<std::pair<std::string, std::vector<std::string>>> out(by_reason.begin(),
+                                                                      by_reason.end());
+    std::ranges::stable_sort(out, std::greater<>(), [](const auto& r) { return r.second.size(); });
     return out;
 }
 
@@ -290,10 +301,14 @@ DecisionSection Teller::seen() const {
                     100 * static_cast<double>(search.replicas) /
                         static_cast<double>(std::max<std::int64_t>(1, search.exhaustive)),
                     100 * q.chance, search.level, search.looks));
-    for (const auto& [problem, which] : impossible_designs()) {
-        out.notes.push_back(fmt::format(
-            "impossible: {}{}: {}", which[0],
-            which.size() > 1 ? fmt::format(" and {} more", which.size() - 1) : "", problem));
+    constexpr std::size_t named_most = 3;
+    for (const auto& [reason, which] : impossible_designs()) {
+        const std::size_t named = std::min(named_most, which.size());
+        std::string names = fmt::format(
+            "{}",
+            fmt::join(which.begin(), which.begin() + static_cast<std::ptrdiff_t>(named), "; "));
+        if (named < which.size()) names += fmt::format(" and {} more", which.size() - named);
+        out.notes.push_back(fmt::format("{} impossible: {}: {}", which.size(), names, reason));
     }
     if (search.on_flows) {
         out.sentences.push_back(
@@ -425,6 +440,10 @@ Json decision_json(const DesignQuestion& q, const DesignSearch& search, const De
     for (const InputWorth& w : answer.worth) {
         worth.push_back({{"input", w.input}, {"worth", w.worth}, {"quote", is_price(w.input)}});
     }
+    Json impossible = Json::array();
+    for (const auto& [reason, which] : Teller{q, search, answer}.impossible_designs()) {
+        impossible.push_back({{"reason", reason}, {"designs", which}});
+    }
     return {{"question", q.file},
             {"objective", q.objective.name},
             {"designs", search.designs.size()},
@@ -436,7 +455,8 @@ Json decision_json(const DesignQuestion& q, const DesignSearch& search, const De
             {"regret", answer.regret},
             {"worlds", answer.worlds},
             {"turning", turning},
-            {"worth", worth}};
+            {"worth", worth},
+            {"impossible", impossible}};
 }
 
 }  // namespace railyard

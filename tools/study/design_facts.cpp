@@ -5,17 +5,25 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/integers.h"
 #include "tools/results/point_key.h"
 #include "tools/study/design_limits.h"
 
 namespace railyard {
 
-DesignReader::DesignReader(std::string text, std::string file, bool search_plans,
+DesignReader::DesignReader(const std::string& text, const std::string& file, bool search_plans,
                            std::shared_ptr<WindowCache> windows)
-    : text_(std::move(text)),
-      file_(std::move(file)),
+    : base_(document_with(text, file, {})),
       search_plans_(search_plans),
       windows_(std::move(windows)) {}
+
+Document DesignReader::document(const std::vector<std::string>& settings) const {
+    Document out = base_;
+    Diagnostics diagnostics;
+    for (const std::string& setting : settings) apply_setting(out, setting, diagnostics);
+    diagnostics.raise_if_any();
+    return out;
+}
 
 std::vector<std::string> settings_of_plan(const ParallelPlan& p) {
     std::vector<std::string> out;
@@ -47,9 +55,8 @@ bool decided_by_plan(const std::string& key) {
 
 Scenario DesignReader::scenario(const std::vector<std::string>& settings) const {
     ScenarioChanges changes;
-    changes.settings = settings;
     changes.windows = windows_;
-    return load_scenario(text_, file_, changes);
+    return load_scenario(document(settings), changes);
 }
 
 namespace {
@@ -59,49 +66,89 @@ void erase(Value& table, std::initializer_list<std::string_view> keys) {
                   [&](const Member& m) { return std::ranges::find(keys, m.key) != keys.end(); });
 }
 
-}  // namespace
+Value* table_in(Document& document, std::initializer_list<const char*> path) {
+    Value* at = &document.root;
+    for (const char* key : path) {
+        if (at != nullptr) at = at->find(key);
+    }
+    return at;
+}
 
-std::string DesignReader::facts_key(const std::vector<std::string>& settings) const {
-    Document document = document_with(text_, file_, settings);
-    erase(document.root, {"title", "design", "failures", "inject"});
-    Value* job = document.root.find("job");
-    Value* checkpoint = job != nullptr ? job->find("checkpoint") : nullptr;
+// What all designs have in common that differ in how often they save alone.
+std::string facts_key(Document design) {
+    erase(design.root, {"title", "design"});
+    Value* checkpoint = table_in(design, {"job", "checkpoint"});
     if (checkpoint != nullptr) erase(*checkpoint, {"interval"});
-    return to_toml(document.root);
+    return to_toml(design.root);
 }
 
 // All of the scenario that a step on an ideal network can hang on.
-std::string DesignReader::plan_key(const std::vector<std::string>& settings) const {
-    Document document = document_with(text_, file_, settings);
-    erase(document.root, {"title", "run", "storage", "object_store", "failures", "inject", "cost",
-                          "window", "design"});
-    Value* job = document.root.find("job");
-    Value* cluster = document.root.find("cluster");
+std::string plan_key(Document design) {
+    erase(design.root, {"title", "run", "storage", "object_store", "failures", "inject", "cost",
+                        "window", "design"});
+    Value* job = design.root.find("job");
+    Value* cluster = design.root.find("cluster");
     if (job != nullptr) erase(*job, {"checkpoint", "recovery"});
     if (job != nullptr && cluster != nullptr && job->find("nodes") != nullptr) {
         erase(*cluster, {"nodes"});
     }
-    return to_toml(document.root);
+    return to_toml(design.root);
 }
 
-DesignReader::Planned DesignReader::plan_of(const std::vector<std::string>& settings) const {
+// How often the job of a document saves, in steps; `usual` where it does not say.
+std::int64_t interval_steps(Document& design, const KeptBound& usual) {
+    Value* checkpoint = table_in(design, {"job", "checkpoint"});
+    if (checkpoint == nullptr || checkpoint->find("interval") == nullptr) {
+        return usual.interval_steps;
+    }
+    Duration time{};
+    std::int64_t steps = 0;
+    Diagnostics diagnostics;
+    ValueReader values(diagnostics, design.name);
+    Section section(values, checkpoint, "job.checkpoint", {});
+    section.read_time_or_steps("interval", time, steps, "", {});
+    return steps > 0 ? steps : ceil_div(time.count(), usual.step.count());
+}
+
+std::string why_no_plan(const Scenario& s, const PlanTask& task, const PlanSearch& found) {
+    if (found.tried == 0) {
+        return fmt::format(
+            "no way of sharing {} layers and {} sequences a step of {} among {} GPUs",
+            s.model.layers, task.base.global_batch, s.model.name, task.gpus);
+    }
+    return fmt::format("none of {} parallel plans of {} fits into {} GPUs of {}", found.tried,
+                       s.model.name, task.gpus, s.node.gpu.name);
+}
+
+}  // namespace
+
+// Whatever plan the file has: one that fits the file's nodes may fit no others.
+DesignReader::Planned DesignReader::plan_of(Document design) const {
     Planned out;
+    std::optional<std::int64_t> batch;
+    if (Value* parallel = table_in(design, {"job", "parallel"})) {
+        const Value* given = parallel->find("global_batch");
+        if (given != nullptr && given->kind == Value::Kind::integer) batch = given->integer;
+        erase(*parallel,
+              {"global_batch", "first_stage_layers", "last_stage_layers", "stage_layers"});
+        std::erase_if(parallel->members,
+                      [](const Member& m) { return decided_by_plan("job.parallel." + m.key); });
+    }
     ScenarioChanges changes;
-    changes.settings = settings;
-    changes.settings.emplace_back("run.fidelity=analytic");
+    changes.settings = {"run.fidelity=analytic"};
     changes.must_run = false;
     changes.windows = windows_;
     try {
-        const Scenario s = load_scenario(text_, file_, changes);
+        const Scenario s = load_scenario(std::move(design), changes);
         if (s.fleet || s.model.name.empty() || s.given_step)
             return out;  // there is nothing to plan
-        const PlanTask task{s.model, s.plan, s.plan.gpus(), s.parameter_bytes, s.optimizer_traffic};
+        PlanTask task{s.model, s.plan, s.plan.gpus(), s.parameter_bytes, s.optimizer_traffic};
+        task.base.global_batch = batch.value_or(task.base.global_batch);
         Communicators groups = communicators(s, Fidelity::analytic);
         const PlanSearch found = search_plans(task, groups);
         out.tried = found.tried;
         if (found.best.empty()) {
-            out.problem = fmt::format("no parallel plan of {} fits into {} GPUs of {}",
-                                      s.model.name, s.job.gpus(), s.node.gpu.name);
+            out.problem = why_no_plan(s, task, found);
             return out;
         }
         out.settings = settings_of_plan(found.best[0].plan);
@@ -114,8 +161,10 @@ DesignReader::Planned DesignReader::plan_of(const std::vector<std::string>& sett
 DesignFacts DesignReader::read(std::vector<std::string> settings) {
     if (!search_plans_) return facts_of(std::move(settings));
     std::string key;
+    Document design;
     try {
-        key = plan_key(settings);
+        design = document(settings);
+        key = plan_key(design);
     } catch (const ScenarioError& error) {
         DesignFacts out;
         out.problem = error.what();
@@ -129,7 +178,7 @@ DesignFacts DesignReader::read(std::vector<std::string> settings) {
     }
     // Two threads may search the same plan: they find the same.
     if (!planned) {
-        planned = std::make_shared<Planned>(plan_of(settings));
+        planned = std::make_shared<Planned>(plan_of(std::move(design)));
         const std::lock_guard lock(mutex_);
         if (plans_.emplace(key, planned).second) plans_tried_ += planned->tried;
     }
@@ -170,46 +219,56 @@ void add_hardware(const Scenario& s, DesignFacts& out) {
 }
 
 // The fastest of its steps, back to back.
-void add_bounds(const Scenario& s, DesignFacts& out) {
-    if (!s.fleet && s.tokens_per_step > 0) {
-        double step = seconds(s.job.step.duration());
-        for (const NetworkDraw& draw : s.draws) {
-            step = std::min(step, seconds(draw.step.duration()));
-        }
-        if (step > 0) {
-            out.tokens_per_day_most =
-                static_cast<double>(s.tokens_per_step) * seconds_per_day / step;
-        }
-    }
-    if (!s.cost) return;
-    const CostPlan& plan = s.cost->plan;
+double tokens_per_day_most(const Scenario& s) {
+    if (s.fleet || s.tokens_per_step <= 0) return 0;
+    double step = seconds(s.job.step.duration());
+    for (const NetworkDraw& draw : s.draws) step = std::min(step, seconds(draw.step.duration()));
+    return step > 0 ? static_cast<double>(s.tokens_per_step) * seconds_per_day / step : 0;
+}
+
+YearlyCost cost_with(const Scenario& s, double joules_per_year) {
     CampaignUse use;
     use.years = 1;
-    use.tokens = out.tokens_per_day_most * seconds_per_year / seconds_per_day;
-    use.used.assign(plan.used.size(), 0);
-    const YearlyCost cost = yearly_cost(plan, typical_prices(plan.prices), use);
-    out.capital = cost.capital;
-    out.cost_per_year_least = cost.total();
-    if (use.tokens > 0) out.cost_per_1e12_least = cost.per_1e12_tokens();
+    use.used.assign(s.cost->plan.used.size(), 0);
+    use.used[static_cast<std::size_t>(UsedLine::energy)] =
+        joules_per_year / joules_per_kilowatt_hour * s.cost->tariff;
+    return yearly_cost(s.cost->plan, typical_prices(s.cost->plan.prices), use);
 }
 
 }  // namespace
 
-DesignFacts DesignReader::read_facts(const std::vector<std::string>& settings) const {
-    DesignFacts out;
+DesignReader::Shared DesignReader::read_shared(const std::vector<std::string>& settings) const {
+    Shared out;
+    DesignFacts& facts = out.facts;
     try {
         const Scenario s = scenario(settings);
         if (!s.no_path.empty()) {
-            out.problem = "the job can't take its first step: " + s.no_path;
+            facts.problem = "the job can't take its first step: " + s.no_path;
             return out;
         }
-        out.gpus = s.gpus();
-        out.draws = s.draws.size();
+        facts.gpus = s.gpus();
+        facts.draws = s.draws.size();
         const bool elsewhere = s.cost && s.cost->rented;
-        if (!elsewhere) add_hardware(s, out);
-        add_bounds(s, out);
+        if (!elsewhere) add_hardware(s, facts);
+        facts.tokens_per_day_most = tokens_per_day_most(s);
+        out.kept = kept_bound(s);
+        if (!s.cost) return out;
+        const LeastEnergy energy = least_energy(s);
+        const YearlyCost idle = cost_with(s, energy.idle_watts * seconds_per_year);
+        facts.capital = idle.capital;
+        facts.cost_per_year_least = idle.total();
+        if (facts.tokens_per_day_most <= 0) return out;
+        const double year_of_steps = seconds_per_year / seconds(s.job.step.duration());
+        const double more =
+            (energy.idle_watts * seconds_per_year) + (energy.joules_per_step * year_of_steps);
+        out.utilisation = s.cost->plan.utilisation;
+        if (out.utilisation > 0) {
+            out.running_cost =
+                (cost_with(s, more).total() - idle.total()) /
+                (year_of_steps * static_cast<double>(s.tokens_per_step) * out.utilisation);
+        }
     } catch (const ScenarioError& error) {
-        out.problem = error.what();
+        facts.problem = error.what();
     }
     return out;
 }
@@ -217,28 +276,40 @@ DesignFacts DesignReader::read_facts(const std::vector<std::string>& settings) c
 DesignFacts DesignReader::facts_of(std::vector<std::string> settings) {
     DesignFacts out;
     std::string key;
+    Document design;
     try {
-        key = facts_key(settings);
+        design = document(settings);
+        key = facts_key(design);
     } catch (const ScenarioError& error) {
         out.problem = error.what();
         return out;
     }
-    bool known = false;
+    std::shared_ptr<const Shared> shared;
     {
         const std::lock_guard lock(mutex_);
-        const auto found = facts_.find(key);
-        known = found != facts_.end();
-        if (known) out = found->second;
+        const auto found = shared_.find(key);
+        if (found != shared_.end()) shared = found->second;
     }
-    if (!known) {
-        out = read_facts(settings);
+    if (!shared) {
+        shared = std::make_shared<const Shared>(read_shared(settings));
         // What is wrong with one of them may be its own.
-        if (out.problem.empty()) {
+        if (shared->facts.problem.empty()) {
             const std::lock_guard lock(mutex_);
-            facts_.emplace(std::move(key), out);
+            shared_.emplace(std::move(key), shared);
         }
     }
-    if (out.problem.empty()) out.settings = std::move(settings);
+    out = shared->facts;
+    if (!out.problem.empty()) return out;
+    out.settings = std::move(settings);
+    const double share =
+        shared->kept ? shared->kept->share(interval_steps(design, *shared->kept)) : 1;
+    out.tokens_per_day_mean_most = out.tokens_per_day_most * share;
+    if (out.tokens_per_day_most > 0 && shared->utilisation > 0) {
+        const double tokens =
+            out.tokens_per_day_mean_most * seconds_per_year / seconds_per_day * shared->utilisation;
+        out.cost_per_1e12_mean_least =
+            1e12 * (out.cost_per_year_least / tokens + shared->running_cost);
+    }
     return out;
 }
 

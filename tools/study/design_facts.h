@@ -20,25 +20,27 @@ struct DesignFacts {
     double power = 0;                   // W: what nodes and switches are rated for, times PUE
     double racks = 0;
     std::int64_t gpus = 0;
-    double tokens_per_day_most = 0;             // 0: not known
-    std::optional<double> cost_per_1e12_least;  // USD
-    double cost_per_year_least = 0;             // USD, with nothing used
-    std::size_t draws = 0;                      // of the network's luck
+    double tokens_per_day_most = 0;  // if nothing ever fails; 0: not known
+    double cost_per_year_least = 0;  // USD, while nothing runs
+    std::size_t draws = 0;           // of the network's luck
+    // In the mean over luck, with the failures and saves that no luck takes away.
+    double tokens_per_day_mean_most = 0;
+    std::optional<double> cost_per_1e12_mean_least;  // USD
 };
 
 // Reads designs of one scenario; from any thread.
 class DesignReader {
   public:
-    DesignReader(std::string text, std::string file, bool search_plans,
+    DesignReader(const std::string& text, const std::string& file, bool search_plans,
                  std::shared_ptr<WindowCache> windows);
 
     // `settings` without a plan's; one is found where plans are searched, once for all designs on which the
     // same job runs on the same nodes.
     DesignFacts read(std::vector<std::string> settings);
-    // With a plan already. What fails and how often the job saves changes none of the facts: they are read
-    // once for all designs that differ in that alone, and what is wrong with one of these shows when it is
-    // run.
+    // With a plan already. Designs that differ in how often they save alone are read once: what is wrong with
+    // one of these shows when it is run.
     DesignFacts facts_of(std::vector<std::string> settings);
+    Document document(const std::vector<std::string>& settings) const;
     Scenario scenario(const std::vector<std::string>& settings) const;
 
     std::int64_t plans_tried() const { return plans_tried_; }
@@ -49,18 +51,22 @@ class DesignReader {
         std::vector<std::string> settings;
         std::int64_t tried = 0;
     };
-    std::string plan_key(const std::vector<std::string>& settings) const;
-    std::string facts_key(const std::vector<std::string>& settings) const;
-    DesignFacts read_facts(const std::vector<std::string>& settings) const;
-    Planned plan_of(const std::vector<std::string>& settings) const;
+    // Of all designs that differ in how often they save alone.
+    struct Shared {
+        DesignFacts facts;
+        std::optional<KeptBound> kept;
+        double running_cost = 0;  // USD, more for each token that is kept
+        double utilisation = 0;   // of a year; 0: nothing is priced
+    };
+    Shared read_shared(const std::vector<std::string>& settings) const;
+    Planned plan_of(Document design) const;
 
-    std::string text_;
-    std::string file_;
+    Document base_;
     bool search_plans_;
     std::shared_ptr<WindowCache> windows_;
     std::mutex mutex_;  // of what is below
     std::map<std::string, std::shared_ptr<Planned>> plans_;
-    std::map<std::string, DesignFacts> facts_;
+    std::map<std::string, std::shared_ptr<const Shared>> shared_;
     std::int64_t plans_tried_ = 0;
 };
 

@@ -176,13 +176,13 @@ std::vector<double> figures_of_replica(const DesignQuestion& q, const DesignFact
 }
 
 std::vector<double> least_figures(const DesignQuestion& q, const DesignFacts& facts) {
-    if (q.tokens <= 0 || facts.tokens_per_day_most <= 0) return {};
+    if (q.tokens <= 0 || facts.tokens_per_day_mean_most <= 0) return {};
     std::vector<double> out;
     if (q.priced) {
-        if (!facts.cost_per_1e12_least) return {};
-        out.push_back(*facts.cost_per_1e12_least * q.tokens * 1e-12);
+        if (!facts.cost_per_1e12_mean_least) return {};
+        out.push_back(*facts.cost_per_1e12_mean_least * q.tokens * 1e-12);
     }
-    out.push_back(q.tokens / facts.tokens_per_day_most);
+    out.push_back(q.tokens / facts.tokens_per_day_mean_most);
     out.push_back(facts.power);
     return out;
 }

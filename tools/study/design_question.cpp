@@ -231,6 +231,11 @@ void QuestionReader::read_search() {
               {.bound = Bound::count});
     top_.read("chance", q_.chance, "Of having dropped the best design, at most",
               {.bound = Bound::fraction});
+    top_.read("indifference", q_.indifference,
+              "Designs that differ by less, as a share of the figure, are one answer: the race "
+              "ends when none "
+              "that is left is better by more",
+              {.bound = Bound::fraction});
     top_.read("worlds", q_.worlds,
               "Draws of all estimates, prices and luck together in which the best are compared",
               {.bound = Bound::count});

@@ -46,6 +46,7 @@ struct DesignQuestion {
     std::int64_t replicas_first = 4;
     std::int64_t replicas_most = 64;
     double chance = 0.05;  // of having dropped the best, at most
+    double indifference = 0.001;
     std::int64_t worlds = 64;
     std::int64_t shown = 5;
     DesignSpace space;

@@ -18,7 +18,8 @@ std::vector<std::int64_t> RaceRules::looks() const {
 
 double RaceRules::level(std::size_t designs) const {
     const double pairs = std::max<double>(1, static_cast<double>(designs) - 1);
-    return chance / (pairs * static_cast<double>(looks().size()));
+    const std::size_t counts = looks().size() + (leader > 0 ? 1 : 0);
+    return chance / (pairs * static_cast<double>(counts));
 }
 
 double binomial_at_most(std::int64_t k, std::int64_t n, double chance) {
@@ -44,6 +45,8 @@ Summary worse_by(const RaceRules& rules, const Racer& a, const Racer& b) {
     return rules.better == Better::higher ? summarise_paired(first(a), first(b), luck)
                                           : summarise_paired(first(b), first(a), luck);
 }
+
+constexpr double front_share = 0.01;
 
 class Judge {
   public:
@@ -131,24 +134,35 @@ void Judge::drop_the_slow() {
     const auto middle = spreads.begin() + static_cast<std::ptrdiff_t>(spreads.size() / 2);
     std::nth_element(spreads.begin(), middle, spreads.end());
     const double least_spread = *middle / 2;
+    const double same = rules_.indifference * std::abs(mean(*state_.leader));
+    state_.settled = true;
     for (std::size_t i = 0; i < racers_.size(); ++i) {
         if (state_.fates[i] != Fate::racing || i == *state_.leader) continue;
-        if (behind[i].mean > reach(behind[i], least_spread)) state_.fates[i] = Fate::dropped;
+        const double width = reach(behind[i], least_spread);
+        if (behind[i].mean > width) {
+            state_.fates[i] = Fate::dropped;
+        } else {
+            state_.settled &= behind[i].mean - width > -same;
+        }
     }
 }
 
-// Whether no design that has run needs as little as this one does at least, of everything.
+// Whether no design that has run needs as little as this one does at least, of everything, but for a percent:
+// a few replicas would not tell them apart.
 bool Judge::may_be_on_the_front(std::size_t i,
                                 const std::vector<std::vector<double>>& front) const {
     const std::vector<double>& least = racers_[i].least;
     return !least.empty() && std::ranges::none_of(front, [&](const std::vector<double>& spent) {
-        return std::ranges::equal(spent, least, [](double x, double y) { return x <= y; });
+        return std::ranges::equal(spent, least,
+                                  [](double x, double y) { return x <= y * (1 + front_share); });
     });
 }
 
 void Judge::drop_the_bounded() {
     const Racer& leader = racers_[*state_.leader];
-    const Summary s = summarise(leader.values, dealt_over(leader.values.size(), rules_.draws));
+    const std::vector<double>& of_leader =
+        leader.long_values.empty() ? leader.values : leader.long_values;
+    const Summary s = summarise(of_leader, dealt_over(of_leader.size(), rules_.draws));
     const double width = reach(s, 0);
     const double worst = rules_.better == Better::higher ? s.mean - width : s.mean + width;
     std::vector<std::vector<double>> spent;
@@ -158,15 +172,15 @@ void Judge::drop_the_bounded() {
     std::vector<std::vector<double>> front;
     for (const std::size_t i : front_of(spent)) front.push_back(spent[i]);
     for (std::size_t i = 0; i < racers_.size(); ++i) {
-        if (state_.fates[i] != Fate::waiting || !racers_[i].bound) continue;
-        if (!is_better(*racers_[i].bound, worst) && !may_be_on_the_front(i, front)) {
-            state_.fates[i] = Fate::bounded;
-        }
+        const bool open = state_.fates[i] == Fate::waiting || state_.fates[i] == Fate::racing;
+        if (!open || i == *state_.leader || !racers_[i].bound) continue;
+        if (is_better(*racers_[i].bound, worst)) continue;
+        if (ran(i) || !may_be_on_the_front(i, front)) state_.fates[i] = Fate::bounded;
     }
 }
 
-// First those with the best bounds; when there is a leader, all that its interval does not leave out; then
-// more replicas of who has the fewest of those that still race.
+// First those with the best bounds, in waves that grow, less those that the leader's interval leaves out;
+// then more replicas of who has the fewest of those that still race.
 void Judge::call_next() {
     std::vector<std::size_t> waiting;
     std::int64_t fewest = rules_.most;
@@ -183,16 +197,23 @@ void Judge::call_next() {
             return x && y ? is_better(*x, *y) : x.has_value() && !y.has_value();
         };
         std::stable_sort(waiting.begin(), waiting.end(), before);
-        const bool bounds = racers_[waiting[0]].bound.has_value();
-        const bool wave = bounds && !state_.leader && waiting.size() > rules_.wave;
-        if (wave) waiting.resize(rules_.wave);
-        std::sort(waiting.begin(), waiting.end());
         state_.racing += static_cast<std::int64_t>(waiting.size());
+        const bool bounds = racers_[waiting[0]].bound.has_value();
+        if (bounds && state_.leader && rules_.leader > 0 &&
+            racers_[*state_.leader].long_values.empty()) {
+            state_.long_values = true;
+            state_.replicas = rules_.leader;
+            state_.next = {*state_.leader};
+            return;
+        }
+        const std::size_t wave = std::max(rules_.wave, racers_.size() - waiting.size());
+        if (bounds && waiting.size() > wave) waiting.resize(wave);
+        std::sort(waiting.begin(), waiting.end());
         state_.replicas = rules_.first;
         state_.next = std::move(waiting);
         return;
     }
-    if (state_.racing < 2 || fewest >= rules_.most) return;
+    if (state_.racing < 2 || fewest >= rules_.most || state_.settled) return;
     const std::vector<std::int64_t> looks = rules_.looks();
     state_.replicas = *std::upper_bound(looks.begin(), looks.end(), fewest);
     for (std::size_t i = 0; i < racers_.size(); ++i) {

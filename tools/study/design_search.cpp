@@ -27,9 +27,14 @@ constexpr std::uint64_t tuning_seed =
 // Points of one stage in the database, and their replicas.
 class Stage {
   public:
-    Stage(const DesignQuestion& question, const SearchOptions& options, ResultsDb& db,
-          std::int64_t run)
-        : q_(question), options_(options), db_(db), run_(run), keys_(result_version()) {}
+    Stage(const DesignQuestion& question, const DesignReader& reader, const SearchOptions& options,
+          ResultsDb& db, std::int64_t run)
+        : q_(question),
+          reader_(reader),
+          options_(options),
+          db_(db),
+          run_(run),
+          keys_(result_version()) {}
 
     // The point of a design with these settings.
     std::int64_t add(const std::vector<std::string>& settings, std::int64_t position,
@@ -47,6 +52,7 @@ class Stage {
         std::vector<std::string> settings;
     };
     const DesignQuestion& q_;
+    const DesignReader& reader_;
     const SearchOptions& options_;
     ResultsDb& db_;
     std::int64_t run_;
@@ -56,7 +62,7 @@ class Stage {
 
 std::int64_t Stage::add(const std::vector<std::string>& settings, std::int64_t position,
                         const std::string& label) {
-    const PointKey key = keys_.of(document_with(q_.text, q_.file, settings));
+    const PointKey key = keys_.of(reader_.document(settings));
     const std::int64_t point =
         db_.point({q_.file, q_.text, settings, key, q_.title + ": " + label, result_version()});
     db_.attach(run_, position, point, label);
@@ -132,6 +138,7 @@ class Searcher {
     Racer racer_of(const SearchedDesign& design) const;
     RaceRules rules_of(const std::vector<std::size_t>& field) const;
     void take(SearchedDesign& design, const std::vector<StoredReplica>& replicas);
+    std::vector<double> figures_of(const std::vector<StoredReplica>& replicas) const;
     std::string race_text(const RaceState& state, const std::vector<std::size_t>& field) const;
     void rank(const std::vector<std::size_t>& field);
     std::vector<std::size_t> able() const;
@@ -250,7 +257,7 @@ bool Searcher::tune_group(const std::vector<std::size_t>& group, bool flows) {
                          facts_of(out_.designs[tried[i].design], tried[i].point, flows);
                  });
     if (!go_on()) return false;
-    Stage stage(q_, options_, db_, run_);
+    Stage stage(q_, reader_, options_, db_, run_);
     std::vector<std::int64_t> points;
     const auto designs = static_cast<std::int64_t>(out_.designs.size());
     for (Tried& each : tried) {
@@ -304,6 +311,12 @@ RaceRules Searcher::rules_of(const std::vector<std::size_t>& field) const {
         rules.draws =
             rules.draws == 0 ? draws : std::min(rules.draws, std::max<std::size_t>(1, draws));
     }
+    rules.indifference = q_.indifference;
+    constexpr std::size_t leader_most = 1024;
+    if (field.size() > rules.wave) {  // some bounds may spare a run
+        const auto worth = std::min(leader_most, field.size() / 8);
+        rules.leader = std::max(rules.most, static_cast<std::int64_t>(worth));
+    }
     while (2 * rules.first <= rules.most && drops_nobody(rules, field.size())) rules.first *= 2;
     return rules;
 }
@@ -312,10 +325,10 @@ Racer Searcher::racer_of(const SearchedDesign& design) const {
     Racer out;
     const DesignFacts& facts = design.facts;
     const std::string& metric = q_.objective.metric;
-    if (metric == "tokens_per_day" && facts.tokens_per_day_most > 0) {
-        out.bound = q_.objective.of(facts.tokens_per_day_most);
-    } else if (metric == "cost_per_1e12_tokens" && facts.cost_per_1e12_least) {
-        out.bound = q_.objective.of(*facts.cost_per_1e12_least);
+    if (metric == "tokens_per_day" && facts.tokens_per_day_mean_most > 0) {
+        out.bound = q_.objective.of(facts.tokens_per_day_mean_most);
+    } else if (metric == "cost_per_1e12_tokens" && facts.cost_per_1e12_mean_least) {
+        out.bound = q_.objective.of(*facts.cost_per_1e12_mean_least);
     }
     out.least = least_figures(q_, facts);
     out.values = design.values;
@@ -325,13 +338,19 @@ Racer Searcher::racer_of(const SearchedDesign& design) const {
     return out;
 }
 
+std::vector<double> Searcher::figures_of(const std::vector<StoredReplica>& replicas) const {
+    std::vector<double> out;
+    for (const StoredReplica& replica : replicas) {
+        out.push_back(q_.objective.of(named_value(replica.metrics, q_.objective.metric)));
+    }
+    return out;
+}
+
 void Searcher::take(SearchedDesign& design, const std::vector<StoredReplica>& replicas) {
-    design.values.clear();
+    design.values = figures_of(replicas);
     design.kept.clear();
     std::vector<double> sums;
     for (const StoredReplica& replica : replicas) {
-        const double value = named_value(replica.metrics, q_.objective.metric);
-        design.values.push_back(q_.objective.of(value));
         design.kept.push_back(keeps_limits(q_, replica.metrics));
         const std::vector<double> figures = figures_of_replica(q_, design.facts, replica.metrics);
         sums.resize(figures.size(), 0);
@@ -381,12 +400,18 @@ bool Searcher::race(const std::vector<std::size_t>& field, Stage& stage) {
         if (!stage.run(points, state.replicas, race_text(state, field))) return false;
         for (const std::size_t r : state.next) {
             SearchedDesign& design = out_.designs[field[r]];
+            if (state.long_values) {
+                racers[r].long_values = figures_of(stage.read(design.stored, state.replicas));
+                continue;
+            }
             take(design, stage.read(design.stored, state.replicas));
             if (static_cast<std::int64_t>(design.values.size()) < state.replicas) {
                 design.problem = stage.problem(design.stored);
                 if (design.problem.empty()) design.problem = "failed: its replicas are missing";
             }
+            std::vector<double> long_values = std::move(racers[r].long_values);
             racers[r] = racer_of(design);
+            racers[r].long_values = std::move(long_values);
         }
     }
     return true;
@@ -434,7 +459,7 @@ bool Searcher::race_on_flows() {
     if (!tune(field, true)) return false;
     out_.on_flows = true;
     out_.finalists = field.size();
-    Stage stage(q_, options_, db_, run_);
+    Stage stage(q_, reader_, options_, db_, run_);
     if (!race(field, stage)) return false;
     rank(field);
     return true;
@@ -453,7 +478,7 @@ DesignSearch Searcher::run() {
     if (!tune(field, false)) return stop();
     bool over = false;
     {
-        Stage stage(q_, options_, db_, run_);
+        Stage stage(q_, reader_, options_, db_, run_);
         over = race(field, stage);
     }
     rank(field);
