@@ -64,6 +64,8 @@ class Engine {
     // Handles every event at or before `end`. `end` may be Instant::max(): until nothing is left.
     Outcome run(Instant end, std::uint64_t events_max = UINT64_MAX) {
         sealed_ = true;
+        end_ = end;
+        events_max_ = events_max;
         std::int64_t next = 0;
         Outcome outcome = Outcome::reached_end;
         for (;;) {
@@ -82,12 +84,9 @@ class Engine {
             }
             typename Queue::Event event{};
             queue_.pop(event);
-            now_ = Instant(Tick(event.time));
             const Entry& entry = components_[event.payload.component];
             check_context() = {event.time, entry.name.c_str()};
-            trajectory_.add(event.time);
-            trajectory_.add((std::uint64_t{event.payload.component} << 32) | event.payload.kind);
-            ++events_;
+            pass(Instant(Tick(event.time)), {event.payload.component}, event.payload.kind);
             entry.component->handle(event.payload.kind);
         }
         check_context() = {};
@@ -97,6 +96,21 @@ class Engine {
         return outcome;
     }
     void stop() { stopped_ = true; }
+
+    // For a component that knows what its next events do: that this run handles so many more, and that the
+    // last of them, at `last`, comes before anything that is scheduled.
+    bool nothing_else_until(Instant last, std::uint64_t events) {
+        std::int64_t next = 0;
+        return !stopped_ && last <= end_ && events <= events_max_ - events_ &&
+               (!queue_.next_time(next) || last.time_since_epoch().count() < next);
+    }
+    // The event has come, as if it had been scheduled; who calls does what it does.
+    void pass(Instant at, ComponentId component, std::uint32_t kind) {
+        now_ = at;
+        trajectory_.add(at.time_since_epoch().count());
+        trajectory_.add((std::uint64_t{component.index} << 32) | kind);
+        ++events_;
+    }
 
     std::uint64_t events() const { return events_; }
     const Fingerprint& trajectory() const { return trajectory_; }
@@ -117,6 +131,8 @@ class Engine {
     Instant now_{};
     bool sealed_ = false;
     bool stopped_ = false;
+    Instant end_{};  // of the run under way
+    std::uint64_t events_max_ = 0;
     std::uint64_t events_ = 0;
     Fingerprint trajectory_;
 };

@@ -80,24 +80,54 @@ StoreService::TransferId StoreService::add(std::size_t client, const TransferSpe
     TransferId id = 0;
     while (id < transfers_.size() && transfers_[id].active) ++id;
     if (id == transfers_.size()) transfers_.emplace_back();
-    Transfer& t = transfers_[id];
-    t.walls = {};
-    t.bytes = {};
-    t.files = {};
-    t.client = client;
-    t.spec = spec;
+    Transfer& t = transfers_[id] = transfer_of(client, spec);
     t.active = true;
     t.stream = stream;
     if (stream) ++streams_;
     t.told = &told;
+    active_.insert(std::lower_bound(active_.begin(), active_.end(), id), id);
+    changed();
+    return id;
+}
+
+StoreService::Transfer StoreService::transfer_of(std::size_t client, const TransferSpec& spec) {
+    Transfer t;
+    t.client = client;
+    t.spec = spec;
     t.told_rate = -1;  // nothing yet
     t.bytes.left = Amount{spec.bytes.count()} * 8 * ns_per_s;
     t.bytes.cap = spec.cap.bits_per_second();
     t.files.left = Amount{spec.files} * static_cast<std::int64_t>(file_parts) * ns_per_s;
     t.files.cap = parts_per_second(spec.files_per_s);
-    active_.insert(std::lower_bound(active_.begin(), active_.end(), id), id);
-    changed();
-    return id;
+    return t;
+}
+
+std::optional<StoreService::Undisturbed> StoreService::foresee(std::size_t client,
+                                                               const TransferSpec& spec) const {
+    if (!active_.empty() || settling_ || log_ != nullptr) return std::nullopt;
+    for (const Store& store : stores_) {
+        if (store.supply.write_buffer > Bytes{}) return std::nullopt;
+    }
+    Transfer t = transfer_of(client, spec);
+    Undisturbed out;
+    for (Duration at{}; !over(t) && out.count < out.events.size();) {
+        serve_alone(t);
+        const Duration next = until_change(t);
+        if (next == time_max) return std::nullopt;
+        move(t, next);
+        out.events[out.count++] = at += next;
+    }
+    out.walls = t.walls;
+    return over(t) && out.count > 0 ? std::optional(out) : std::nullopt;
+}
+
+void StoreService::pass(std::size_t client, const TransferSpec& spec, const Undisturbed& foreseen) {
+    const Instant start = engine_.now();
+    for (std::size_t i = 0; i < foreseen.count; ++i) {
+        engine_.pass(start + foreseen.events[i], id_, finish);
+    }
+    advanced_to_ = engine_.now();
+    if (spec.direction == Direction::write) count_written(client, spec.store, spec.bytes);
 }
 
 void StoreService::change_demand(TransferId stream, Bandwidth demand) {
@@ -127,14 +157,18 @@ StoreService::Progress StoreService::cancel(TransferId transfer) {
 void StoreService::remove(TransferId transfer) {
     Transfer& t = transfers_[transfer];
     if (t.spec.direction == Direction::write) {
-        std::vector<Bytes>& written = clients_[t.client].written;
-        written.resize(stores_.size());
-        const Bytes moved = t.bytes.left == 0 ? t.spec.bytes : progress(transfer).moved;
-        written[t.spec.store] = written[t.spec.store] + moved;
+        count_written(t.client, t.spec.store,
+                      t.bytes.left == 0 ? t.spec.bytes : progress(transfer).moved);
     }
     if (t.stream) --streams_;
     t.active = false;
     active_.erase(std::lower_bound(active_.begin(), active_.end(), transfer));
+}
+
+void StoreService::count_written(std::size_t client, std::size_t store, Bytes moved) {
+    std::vector<Bytes>& written = clients_[client].written;
+    written.resize(stores_.size());
+    written[store] = written[store] + moved;
 }
 
 Bytes StoreService::written(std::size_t client, std::size_t store) {
@@ -191,14 +225,15 @@ void StoreService::advance() {
         store.buffered =
             std::clamp(store.buffered + Amount{store.filling} * elapsed, Amount{0}, room);
     }
-    for (const TransferId id : active_) {
-        Transfer& t = transfers_[id];
-        if (t.stream || clients_[t.client].held) continue;
-        const Wall wall = t.bytes.left > 0 || !served(t) ? t.bytes.wall : Wall::metadata;
-        t.walls[wall] += Duration(elapsed);
-        for (Flow* flow : {&t.bytes, &t.files}) {
-            flow->left = std::max(Amount{0}, flow->left - Amount{flow->rate} * elapsed);
-        }
+    for (const TransferId id : active_) move(transfers_[id], Duration(elapsed));
+}
+
+void StoreService::move(Transfer& t, Duration elapsed) const {
+    if (t.stream || clients_[t.client].held) return;
+    const Wall wall = t.bytes.left > 0 || !served(t) ? t.bytes.wall : Wall::metadata;
+    t.walls[wall] += elapsed;
+    for (Flow* flow : {&t.bytes, &t.files}) {
+        flow->left = std::max(Amount{0}, flow->left - Amount{flow->rate} * elapsed.count());
     }
 }
 
@@ -273,15 +308,19 @@ void StoreService::schedule_next() {
             Amount{store.supply.write_buffer.count()} * 8 * ns_per_s - store.buffered;
         if (store.filling > 0) next = std::min(next, time_for(room, store.filling));
     }
-    for (const TransferId id : active_) {
-        if (over(transfers_[id])) next = Duration{};
-        for (const Flow* flow : {&transfers_[id].bytes, &transfers_[id].files}) {
-            if (flow->left > 0 && flow->rate > 0) {
-                next = std::min(next, time_for(flow->left, flow->rate));
-            }
+    for (const TransferId id : active_) next = std::min(next, until_change(transfers_[id]));
+    if (next < time_max) next_ = engine_.schedule_cancellable(engine_.now() + next, id_, finish);
+}
+
+Duration StoreService::until_change(const Transfer& t) const {
+    if (over(t)) return Duration{};
+    Duration next = time_max;
+    for (const Flow* flow : {&t.bytes, &t.files}) {
+        if (flow->left > 0 && flow->rate > 0) {
+            next = std::min(next, time_for(flow->left, flow->rate));
         }
     }
-    if (next < time_max) next_ = engine_.schedule_cancellable(engine_.now() + next, id_, finish);
+    return next;
 }
 
 void StoreService::tell_streams() {
@@ -314,7 +353,7 @@ void StoreService::fill_buffers() {
 }
 
 // The most common case, and the same as what follows would find.
-void StoreService::serve_alone(Transfer& t) {
+void StoreService::serve_alone(Transfer& t) const {
     const StoreSupply& supply = stores_[t.spec.store].supply;
     const bool reads = t.spec.direction == Direction::read;
     const std::int64_t store =

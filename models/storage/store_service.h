@@ -90,6 +90,18 @@ class StoreService : public CampaignEngine::Component {
     Progress cancel(TransferId transfer);  // transfers and streams
     Progress progress(TransferId transfer);
 
+    // What a transfer that starts now comes to if nothing else happens: when it has the stores to itself.
+    struct Undisturbed {
+        std::array<Duration, 2> events{};  // after its start; one when bytes and files end at once
+        std::size_t count = 0;
+        WallTimes walls;
+
+        Duration lasts() const { return events[count - 1]; }
+    };
+    std::optional<Undisturbed> foresee(std::size_t client, const TransferSpec& spec) const;
+    // It has come to that, from start to end; its events have passed, and its client is not told.
+    void pass(std::size_t client, const TransferSpec& spec, const Undisturbed& foreseen);
+
     void change_supply(std::size_t store, const StoreSupply& supply);
     // Nobody serves until told otherwise.
     void set_outage(std::size_t store, bool outage);
@@ -144,13 +156,17 @@ class StoreService : public CampaignEngine::Component {
 
     enum Kind : std::uint32_t { settle, finish };
 
+    static Transfer transfer_of(std::size_t client, const TransferSpec& spec);
+    void move(Transfer& transfer, Duration elapsed) const;
+    Duration until_change(const Transfer& transfer) const;  // at its rates
+    void count_written(std::size_t client, std::size_t store, Bytes moved);
     TransferId add(std::size_t client, const TransferSpec& spec, Client& told, bool stream);
     void remove(TransferId transfer);
     bool served(const Transfer& transfer) const;
     bool over(const Transfer& transfer) const;
     void changed();  // something has: look again before the clock moves on
     void advance();  // to the present
-    void serve_alone(Transfer& transfer);
+    void serve_alone(Transfer& transfer) const;
     std::int64_t path_rate(const Transfer& transfer) const;  // bits/s of its client alone
     std::size_t client_limit(std::size_t client, std::size_t direction) const;
     ByteShares shares_now() const;  // without transfers

@@ -57,6 +57,30 @@ void Checkpointer::begin(const Work& work, bool before_stop) {
     }
 }
 
+std::optional<StoreService::Undisturbed> Checkpointer::undisturbed() const {
+    const bool simple = spec_.mode == CheckpointMode::sync && moves_.size() == 1 && to_store(0) &&
+                        spec_.full_every == 1;
+    const bool idle = stall_ == Stall::none && moves_[0].number == 0 && reads_.empty() &&
+                      !reading_locally_ && waited_for_buffer_ == Duration{};
+    if (!simple || !idle || !states_.all_complete(0)) return std::nullopt;
+    TransferSpec spec = spec_.tiers[0].write;
+    spec.bytes = spec_.size;
+    return stores_.foresee(client_, spec);
+}
+
+void Checkpointer::pass(const Work& work, const StoreService::Undisturbed& stall) {
+    states_.add_complete(work, engine_.now());
+    TransferSpec spec = spec_.tiers[0].write;
+    spec.bytes = spec_.size;
+    stores_.pass(client_, spec, stall);
+    ++outcome_.begun;
+    ++outcome_.made_safe;
+    ++outcome_.stalls_ended;
+    outcome_.stall.add(stall.walls);
+    outcome_.to_safe += stall.lasts();
+    outcome_.to_stall_end += stall.lasts();
+}
+
 void Checkpointer::waited(Duration time, Wall wall) {
     outcome_.stall[wall] += time;
     if (wall == Wall::back_pressure) waited_for_buffer_ += time;

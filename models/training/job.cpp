@@ -120,6 +120,7 @@ void TrainingJob::handle(std::uint32_t kind) {
     switch (kind) {
         case segment_end:
             complete_steps(segment_steps_);
+            pass_undisturbed();
             start_segment();
             break;
         case phase_end:
@@ -237,20 +238,59 @@ void TrainingJob::start_segment() {
     }
     if (feed_ && feed_->cold() && done_.steps >= spec_.data->cold_steps) feed_->warm_up();
     const Duration next = next_step_duration();
+    std::int64_t steps = steps_ahead(next);
+    if (carried_ > next) steps = 1;  // it waited long for data, and is over
+    plan_segment();
+    run_steps(steps, std::exchange(carried_, {}));
+}
+
+void TrainingJob::plan_segment() {
+    segment_slowed_ = checkpointer_.uploading();
+    segment_penalty_ = segment_slowed_ ? spec_.checkpoint.upload_step_penalty : Duration{};
+    segment_slow_ = slowed_by_parts();
+}
+
+std::int64_t TrainingJob::steps_ahead(Duration each) const {
     // Far enough for any campaign, near enough for the clock.
-    std::int64_t steps = (Instant::max() - engine_.now()) / next / 2;
+    std::int64_t steps = (Instant::max() - engine_.now()) / each / 2;
     RY_CHECK(steps > 0);
     steps =
         std::min({steps, schedule_.steps_left(done_.steps), pauses_.steps_until_next(done_.steps)});
     if (saves()) steps = std::min(steps, steps_until_due());
     if (feed_ && feed_->cold()) steps = std::min(steps, spec_.data->cold_steps - done_.steps);
     if (epoch_ends_ > 0) steps = std::min(steps, steps_of_epoch());
-    if (carried_ > next) steps = 1;  // it waited long for data, and is over
     if (spec_.target_steps > 0) steps = std::min(steps, steps_to_target());
-    segment_slowed_ = checkpointer_.uploading();
-    segment_penalty_ = segment_slowed_ ? spec_.checkpoint.upload_step_penalty : Duration{};
-    segment_slow_ = slowed_by_parts();
-    run_steps(steps, std::exchange(carried_, {}));
+    return steps;
+}
+
+// Nobody listens to what it does, and but for events of others nothing comes between two saves.
+bool TrainingJob::only_steps_and_saves() const {
+    return events_ == nullptr && watcher_ == nullptr && !feed_ && !staged() && pauses_.none() &&
+           !stop_pending() && slowed_by_network();
+}
+
+// A segment has ended. Saves and segments up to the next event of anybody else: each does what its events
+// would do, without the queue between them.
+void TrainingJob::pass_undisturbed() {
+    if (!only_steps_and_saves() || !checkpoint_due()) return;
+    const std::optional<StoreService::Undisturbed> stall = checkpointer_.undisturbed();
+    if (!stall) return;
+    while (checkpoint_due() && !(spec_.target_steps > 0 && steps_to_target() == 0) &&
+           engine_.nothing_else_until(engine_.now() + stall->lasts(), stall->count)) {
+        enter(JobPhase::checkpointing);
+        begin_interval();
+        saved_steps_ = done_.steps;
+        checkpointer_.pass(done_, *stall);
+        steps_since_checkpoint_ = 0;
+        enter(JobPhase::running);
+        plan_segment();
+        segment_wait_ = {};
+        const std::int64_t steps = steps_ahead(segment_step());
+        const Instant over = engine_.now() + steps * segment_step();
+        if (!engine_.nothing_else_until(over, 1)) return;
+        engine_.pass(over, id_, segment_end);
+        complete_steps(steps);
+    }
 }
 
 void TrainingJob::run_steps(std::int64_t steps, Duration already_done) {
@@ -350,17 +390,20 @@ void TrainingJob::keep(const Work& work) {
 
 void TrainingJob::begin_checkpoint() {
     enter(JobPhase::checkpointing);
-    if (spec_.checkpoint.interval_wall > Duration{}) {
-        // The grid of start times stands; what a late checkpoint missed of it is not made up for.
-        const Duration interval = spec_.checkpoint.interval_wall;
-        const Duration late = engine_.now() - checkpoint_due_;
-        if (late >= Duration{}) checkpoint_due_ += (late / interval + 1) * interval;
-    }
+    begin_interval();
     if (checkpointer_.can_begin()) {
         begin_stall();
     } else {
         wait_for(Saving::buffer);  // back-pressure
     }
+}
+
+// The grid of start times stands; what a late checkpoint missed of it is not made up for.
+void TrainingJob::begin_interval() {
+    const Duration interval = spec_.checkpoint.interval_wall;
+    if (interval == Duration{}) return;
+    const Duration late = engine_.now() - checkpoint_due_;
+    if (late >= Duration{}) checkpoint_due_ += (late / interval + 1) * interval;
 }
 
 void TrainingJob::wait_for(Saving what) {

@@ -260,6 +260,10 @@ class TrainingJob : public CampaignEngine::Component,
     void end_phase_after(Duration span, Kind kind);
     void book_phase();
     void start_segment();
+    void plan_segment();
+    std::int64_t steps_ahead(Duration each) const;  // that nothing which is known ends
+    bool only_steps_and_saves() const;
+    void pass_undisturbed();
     void run_steps(std::int64_t steps, Duration already_done);
     void complete_steps(std::int64_t steps);
     Duration stop_segment();  // completes its whole steps; returns the time spent
@@ -272,6 +276,7 @@ class TrainingJob : public CampaignEngine::Component,
     bool checkpoint_due() const;
     std::int64_t steps_until_due() const;
     void begin_checkpoint();
+    void begin_interval();
     void wait_for(Saving what);
     void stop_waiting();
     void begin_stall();

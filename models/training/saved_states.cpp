@@ -80,6 +80,37 @@ State& SavedStates::begin(const Work& work, Instant now) {
     return state;
 }
 
+bool SavedStates::all_complete(std::size_t tier) const {
+    return std::all_of(states_.begin(), states_.end(), [&](const State& state) {
+        return state.number == 0 || (state.base < 0 && state.copies[tier] == Copy::complete);
+    });
+}
+
+// What it makes room for is the oldest, whose place it takes.
+void SavedStates::add_complete(const Work& work, Instant now) {
+    TierBytes& bytes = bytes_[0];
+    const auto oldest = states_.begin() + 1;
+    if (static_cast<std::int64_t>(states_.size()) > spec_.tiers[0].keep) {
+        bytes.safe = bytes.safe - oldest->bytes;
+        bytes.expired = bytes.expired + oldest->bytes;
+        std::rotate(oldest, oldest + 1, states_.end());
+    } else {
+        states_.emplace_back();
+    }
+    State& state = states_.back();
+    state.number = ++begun_;
+    state.work = work;
+    state.bytes = spec_.size;
+    state.begun = now;
+    state.before_stop = false;
+    state.safe = true;
+    state.copies[0] = Copy::complete;
+    state.lost_slots.clear();
+    last_ = state.number;
+    bytes.written = bytes.written + state.bytes;
+    bytes.safe = bytes.safe + state.bytes;
+}
+
 const State* SavedStates::find(std::int64_t number) const {
     const auto found = std::lower_bound(
         states_.begin(), states_.end(), number,

@@ -68,6 +68,10 @@ class SavedStates {
 
     State& begin(const Work& work, Instant now);
     State* find(std::int64_t number);
+    // All states that were saved are whole, and complete in this tier.
+    bool all_complete(std::size_t tier) const;
+    // begin(), and it is complete in the only tier at once. Where all_complete(0), and all states are whole.
+    void add_complete(const Work& work, Instant now);
     void complete(State& state, std::size_t tier);
     void break_off(State& state, std::size_t tier, Bytes moved);
     // What survives; copies on nodes that the loss touches are gone.

@@ -26,7 +26,7 @@ void StepSchedule::lay_out() {
 }
 
 // Levels of no steps share their first step with the one behind them.
-std::size_t StepSchedule::place_at(std::int64_t steps) const {
+std::size_t StepSchedule::place_among(std::int64_t steps) const {
     const auto after = std::ranges::upper_bound(places_, steps, {}, &LevelPlace::first);
     return static_cast<std::size_t>(after - places_.begin()) - 1;
 }

@@ -72,7 +72,10 @@ class StepSchedule {
     const StageLevel& level(const LevelPlace& place) const {
         return stages_[place.stage].levels[place.level];
     }
-    std::size_t place_at(std::int64_t steps) const;
+    std::size_t place_at(std::int64_t steps) const {
+        return places_.size() == 1 ? 0 : place_among(steps);
+    }
+    std::size_t place_among(std::int64_t steps) const;
     void lay_out();
 
     std::vector<StageSpec> stages_;
@@ -97,6 +100,7 @@ class Pauses {
   public:
     explicit Pauses(const std::vector<PauseSpec>& specs);
 
+    bool none() const { return specs_.empty(); }
     // The first that is due after so many steps.
     std::optional<std::size_t> due(std::int64_t steps, Instant now) const;
     std::int64_t steps_until_next(std::int64_t steps) const;  // at least one

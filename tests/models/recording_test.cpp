@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <map>
 
 #include "tests/models/windows.h"
@@ -46,13 +47,37 @@ double bits_per_second_x_ns(const std::vector<StoreRates>& rates, Instant end) {
 
 }  // namespace
 
+// Recorded, every save is an event in the queue; else the job passes over those that nothing disturbs.
 TEST_CASE("a replica that is recorded is the same replica") {
-    const Scenario s = load_scenario(failing, "failing");
-    const ReplicaResult plain = run_replica(s, 3, false);
-    ReplicaTrace trace;
-    const ReplicaResult recorded = run_replica(s, 3, true, &trace);
-    CHECK(recorded.outcome == plain.outcome);
-    CHECK(recorded.trajectory == plain.trajectory);
+    const std::vector<std::vector<std::string>> variants = {
+        {},
+        {"job.checkpoint.clock=wall"},
+        {"job.checkpoint.interval=30 s"},
+        {"job.checkpoint.tier=[{place=\"storage\",keep=1}]", "job.checkpoint.interval=10 min"},
+        {"run.events_max=1000", "job.checkpoint.interval=10 min"},
+        {"job.length=3 day", "job.checkpoint.interval=10 min"},
+        {"job.recovery.recompute=false", "job.checkpoint.interval=10 min"},
+        {"run.failures=false"}};
+    for (const auto& settings : variants) {
+        CAPTURE(settings.empty() ? "as it is" : settings[0]);
+        ScenarioChanges changes;
+        changes.settings = settings;
+        const Scenario s = load_scenario(failing, "failing", changes);
+        const ReplicaResult plain = run_replica(s, 3, false);
+        ReplicaTrace trace;
+        const ReplicaResult recorded = run_replica(s, 3, true, &trace);
+        CHECK(recorded.outcome == plain.outcome);
+        CHECK(recorded.trajectory == plain.trajectory);
+        CHECK(recorded.events == plain.events);
+        CHECK(recorded.ending == plain.ending);
+        REQUIRE(recorded.metrics.size() == plain.metrics.size());
+        for (std::size_t i = 0; i < plain.metrics.size(); ++i) {
+            const double was = plain.metrics[i].value;
+            const double is = recorded.metrics[i].value;
+            CAPTURE(plain.metrics[i].name);
+            CHECK((was == is || (std::isnan(was) && std::isnan(is))));
+        }
+    }
 }
 
 TEST_CASE("recorded phases cover the replica's time, and the ledger books what they say") {
