@@ -332,6 +332,7 @@ def case_a_plan_of_a_given_step_is_that_of_its_model(program):
     modelled = program.json("plan", program.file("dense.toml", DENSE), "--top", "1")["given"]
     near("memory", modelled["memory_bytes"], given["memory_bytes"])
     check(0 < given["step_s"] < 1e4 and given["mfu"] and 0 < given["mfu"] < 1, f"{given}")
+    check("9 s" in program.text("plan", scenario, "--top", "1"), "the text does not say the measured step")
 
 
 def case_a_rank_alone_gathers_no_layers(program):
@@ -594,11 +595,11 @@ def one_row(program, table, **cells):
         writer.writerow({**row, **cells})
     # A table of which no row could be held to its tolerance ends with 4.
     _, stdout, _ = program.run("verify", f"{table}.csv", "--json")
-    return [row for row in json.loads(stdout)["rows"] if abs(row["simulated"] / row["published"] - 1) > 0.5]
+    return [row for row in json.loads(stdout)["rows"] if abs(row["simulated"] / row["published"] - 1) > 0.1]
 
 
 def case_a_cell_of_two_algorithms_is_not_its_first(program):
-    # What NVLS takes 1.14 ms for a ring of LL takes four.
+    # NVLS took 1.14 ms; the cell's first algorithm would take a fifth more.
     wrong = one_row(program, "30_nccl_tests_published", algo="Ring LL up to 1 MiB, NVLS above", bytes="268435456",
                     time_oop_us="1139.2", busbw_oop_GBps="412.35")
     check(not wrong, f"{wrong}")
@@ -608,7 +609,7 @@ def case_a_cell_of_two_algorithms_is_not_its_first(program):
 
 
 def case_jobs_that_are_all_refused_take_no_time(program):
-    trace = program.file("large.csv", "job_id,submit_time,gpu_num,duration,state\n1,0,640,600,COMPLETED\n")
+    trace = program.file("large.csv", "job_id,submit_time,gpu_num,duration,state\n1,1000000,640,600,COMPLETED\n")
     code, stdout, stderr = program.run("jobs", trace, "--nodes", "2", "--gpus-per-node", "8", "--json")
     check("1000000" not in stdout and "-1" not in stdout, f"exit {code}: {stdout}{stderr}")
 
