@@ -364,15 +364,18 @@ void Trial::bandwidth_helps(const std::string& text) {
         return;
     }
     const auto slow = load(text);
-    if (!slow || slow->fidelity != Fidelity::analytic) return;
+    if (!slow || slow->fidelity == Fidelity::packet) return;
     const double nic = slow->node.nic_bandwidth.bytes_per_second();
+    // On flows NCCL's choice of an algorithm, made for an ideal network, may be the worse by a trifle.
+    const double open = slow->fidelity == Fidelity::flow ? 0.001 : 0;
+    const double longest_s = seconds(slow->job.step.duration()) * (1 + open) + 1e-9;
     for (const double times : {1.1, 2.0, 8.0}) {
         const Settings faster = {
             fmt::format("cluster.nic_bandwidth={:.6f} GB/s", nic * times * 1e-9)};
         const auto fast = load(text, faster);
         if (!fast) return;
-        counts_.add("faster NICs");
-        if (fast->job.step.duration() > slow->job.step.duration() + Duration(1)) {
+        counts_.add(slow->fidelity == Fidelity::flow ? "faster NICs, flows" : "faster NICs");
+        if (seconds(fast->job.step.duration()) > longest_s) {
             fail(
                 fmt::format("NICs {} x as fast make a step longer: {} s, not {} s", times,
                             seconds(fast->job.step.duration()), seconds(slow->job.step.duration())),
@@ -538,8 +541,9 @@ int main(int argc, char** argv) {
     for (const char* what :
          {"stores, ran", "plan, ran", "fleet, ran", "restores", "losses of data",
           "replicas starved", "waits for shuffle buffers", "in other units", "plans beside runs",
-          "saves beside storage's walls", "faster stores", "faster NICs", "ten times the failures",
-          "ten times the failures of many", "without spares", "saves of many", "steps of many"}) {
+          "saves beside storage's walls", "faster stores", "faster NICs", "faster NICs, flows",
+          "ten times the failures", "ten times the failures of many", "without spares",
+          "saves of many", "steps of many"}) {
         if (number < 300 || counts.of[what] > 0) continue;
         fmt::print("  nothing was tried of: {}\n", what);
         tried = false;
