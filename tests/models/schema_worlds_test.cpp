@@ -151,9 +151,13 @@ TEST_CASE("a key of many jobs does something under each scheduler, or a warning 
     for (const FleetSchedulerKind& kind : fleet_scheduler_kinds()) {
         add_fleet_keys(cases, kind.name, "of given work",
                        [](const std::string& text) { return Tried{text}; });
-        add_fleet_keys(cases, kind.name, "with models, flow", [](const std::string& text) {
-            return Tried{with_models(text), {"run.fidelity=flow"}};
-        });
+        for (const char* fidelity : {"flow", "packet"}) {
+            add_fleet_keys(
+                cases, kind.name, fmt::format("with models, {}", fidelity),
+                [fidelity](const std::string& text) {
+                    return Tried{with_models(text), {fmt::format("run.fidelity={}", fidelity)}};
+                });
+        }
     }
     check_all(cases);
 }
