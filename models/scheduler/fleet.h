@@ -46,12 +46,13 @@ class FleetListener {
 // were lost later.
 class ContentionByKind {
   public:
-    explicit ContentionByKind(std::size_t kinds = 0) : kinds_(kinds), gpu_s_(kinds * kinds) {}
+    ContentionByKind() = default;
+    explicit ContentionByKind(std::size_t kinds) : kinds_(kinds), gpu_s_(kinds * kinds) {}
     double& at(std::size_t of, std::size_t by) { return gpu_s_[of * kinds_ + by]; }
     double at(std::size_t of, std::size_t by) const { return gpu_s_[of * kinds_ + by]; }
 
   private:
-    std::size_t kinds_;
+    std::size_t kinds_ = 0;
     std::vector<double> gpu_s_;
 };
 

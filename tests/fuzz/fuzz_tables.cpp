@@ -13,7 +13,7 @@ namespace {
 
 bool is_quick(std::string_view name) {
     for (const char* number : {"01", "02", "03", "04", "05", "06", "09", "10", "13", "14", "15",
-                               "16", "17", "19"}) {
+                               "16", "17", "19", "80", "88"}) {
         if (name.starts_with(number)) return true;
     }
     return false;

@@ -99,8 +99,9 @@ TEST_CASE(
     struct Case {
         std::int64_t jobs, gpus;
     };
-    for (const auto& [jobs, gpus] : {Case{1, 32}, Case{10, 32}, Case{40, 1}}) {
-        CAPTURE(jobs);
+    for (const Case& each : {Case{1, 32}, Case{10, 32}, Case{40, 1}}) {
+        const auto [jobs, gpus] = each;
+        CAPTURE(each.jobs);
         SmallFleet f(40, 1);
         f.causes[0].remedy = Remedy::restart;
         f.causes[0].rate_per_job = {1.0 / 36000};

@@ -190,8 +190,9 @@ TEST_CASE("What a node's death costs under each scheduler follows from its time-
     // Slurm: SlurmdTimeout 300 s ends all of it; Volcano: eviction, then the next look; Kueue: as Kubernetes.
     const std::pair<const char*, Duration> stalls[] = {
         {"slurm", 300s}, {"kubernetes", 600s}, {"volcano", 340s}, {"kueue", 600s}};
-    for (const auto& [name, stall] : stalls) {
-        CAPTURE(name);
+    for (const auto& each : stalls) {
+        const auto [name, stall] = each;
+        CAPTURE(each.first);
         const Outcome r = run_with_one_death(fleet(name, 6), host_dies(600s));
         const Instant death = r.times("interruption")[0];
         REQUIRE(r.starts.at(0).size() == 2);

@@ -90,12 +90,12 @@ TEST_CASE("files that are made slower than their bytes come are a save's wall") 
 TEST_CASE(
     "a save to the nodes' own drives or memory waits for the longest of its walls, as any other") {
     for (const char* system : {"local_nvme_raid0", "host_memory"}) {
-        for (const auto& [serialization, files, wall] :
-             {std::tuple("100 GB/s", 1, Wall::local),
-              std::tuple("0.1 GB/s", 1, Wall::serialisation),
-              std::tuple("100 GB/s", 1'000'000, Wall::metadata)}) {
+        for (const auto& each : {std::tuple("100 GB/s", 1, Wall::local),
+                                 std::tuple("0.1 GB/s", 1, Wall::serialisation),
+                                 std::tuple("100 GB/s", 1'000'000, Wall::metadata)}) {
+            const auto [serialization, files, wall] = each;
             CAPTURE(system);
-            CAPTURE(serialization);
+            CAPTURE(std::get<0>(each));
             Scenario s = load_scenario(
                 fmt::format("[run]\nreplicas = 1\nduration = \"4 h\"\n[cluster]\nnodes = 4\n"
                             "[storage]\nsystem = \"{}\"\n[job]\nstep.time = \"1 s\"\n"

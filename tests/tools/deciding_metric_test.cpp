@@ -129,12 +129,12 @@ TEST_CASE("what the database keeps of a design decides as the design itself") {
     const std::string modelled = many_jobs +
                                  "model = \"llama2_7b\"\n[jobs.kind.parallel]\ntensor = 8\n"
                                  "global_batch = 64\n";
-    for (const auto& [text, setting, metric] :
-         {std::tuple(one_job, "power.gpu_cap=420 W", "tokens_per_day"),
-          std::tuple(one_job, "job.checkpoint.mode=sync", "goodput"),
-          std::tuple(many_jobs, "power.gpu_cap=420 W", "bounded_slowdown_mean"),
-          std::tuple(modelled, "power.gpu_cap=420 W", "jct_mean")}) {
-        CAPTURE(setting);
+    for (const auto& each : {std::tuple(one_job, "power.gpu_cap=420 W", "tokens_per_day"),
+                             std::tuple(one_job, "job.checkpoint.mode=sync", "goodput"),
+                             std::tuple(many_jobs, "power.gpu_cap=420 W", "bounded_slowdown_mean"),
+                             std::tuple(modelled, "power.gpu_cap=420 W", "jct_mean")}) {
+        const auto [text, setting, metric] = each;
+        CAPTURE(std::get<1>(each));
         CHECK(decided(text, {setting}).metric == metric);
         const WorkBasis a = read_work(text_of(work_of(with(text, {}))));
         const WorkBasis b = read_work(text_of(work_of(with(text, {setting}))));

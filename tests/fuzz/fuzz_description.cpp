@@ -1,0 +1,33 @@
+// A file that describes a table of measurements, with any bytes, over a table that stays the same: its rows
+// are run, or it is refused with a ScenarioError.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tests/fuzz/scratch_file.h"
+#include "tools/verify/described_table.h"
+
+namespace {
+
+// What the descriptions in the corpus have columns for.
+constexpr const char* table_text =
+    "what,gpus,batch,ms\nfirst,16,16,900\nfull,16,16,1200\nlast,20,x,\n";
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    using namespace railyard;
+    static const ScratchFile table_file("table.csv");
+    static const CsvTable table = read_csv_table(table_file.holding(table_text));
+    static const ScratchFile file("table.toml");
+    const std::string& path = file.holding({reinterpret_cast<const char*>(data), size});
+    try {
+        VerifyOptions options;
+        options.settings = {"run.events_max=2000", "run.replicas=1", "run.fidelity=analytic"};
+        options.threads = 1;
+        verify_described(table, path, options);
+    } catch (const ScenarioError&) {
+        // What a wrong description should come to.
+    }
+    return 0;
+}
