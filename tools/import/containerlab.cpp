@@ -9,6 +9,7 @@
 #include <set>
 
 #include "tools/import/importers.h"
+#include "tools/import/json_tree.h"
 #include "tools/import/text_file.h"
 #include "tools/import/yaml_tree.h"
 #include "tools/program/pattern.h"
@@ -52,28 +53,24 @@ class Containerlab : private Importer {
     std::int64_t outside_ = 0;
 };
 
-const Value* child(const Value* of, const char* key) {
-    return of != nullptr && of->kind == Value::Kind::table ? of->find(key) : nullptr;
-}
-
 // What runs plain Linux is a host. A kind may stand with the node, with its group, or be everybody's.
 void Containerlab::read_devices(const Value& topology, const Value& nodes) {
     for (const auto& [name, node] : nodes.members) {
-        const Value* group = child(&node, "group");
-        const Value* groups = child(&topology, "groups");
-        const Value* kind = child(&node, "kind");
+        const Value* group = at_path(&node, {"group"});
+        const Value* groups = at_path(&topology, {"groups"});
+        const Value* kind = at_path(&node, {"kind"});
         if (kind == nullptr && group != nullptr) {
-            kind = child(child(groups, group->text.c_str()), "kind");
+            kind = at_path(groups, {group->text.c_str(), "kind"});
         }
-        if (kind == nullptr) kind = child(child(&topology, "defaults"), "kind");
+        if (kind == nullptr) kind = at_path(&topology, {"defaults", "kind"});
         if (kind == nullptr) error(node, name, "has no kind: host or switch?");
         devices_[name] = {kind != nullptr && kind->text == "linux", -1, node.at.line, {}};
     }
 }
 
 std::pair<std::string, std::string> Containerlab::end_of(const Value& end) {
-    const Value* node = child(&end, "node");
-    const Value* interface = child(&end, "interface");
+    const Value* node = at_path(&end, {"node"});
+    const Value* interface = at_path(&end, {"interface"});
     if (node != nullptr && interface != nullptr) return {node->text, interface->text};
     const std::size_t colon = end.text.find(':');
     if (colon == std::string::npos) return {end.text, ""};
@@ -83,9 +80,9 @@ std::pair<std::string, std::string> Containerlab::end_of(const Value& end) {
 void Containerlab::read_links(const Value& links) {
     static const std::set<std::string> beyond = {"host", "mgmt-net", "macvlan", "dummy", "vxlan"};
     for (const Value& link : links.items) {
-        const Value* ends = child(&link, "endpoints");
+        const Value* ends = at_path(&link, {"endpoints"});
         if (ends == nullptr || ends->items.size() != 2) {
-            const Value* type = child(&link, "type");
+            const Value* type = at_path(&link, {"type"});
             if (type != nullptr && beyond.contains(type->text)) {
                 ++outside_;
             } else {
@@ -246,17 +243,17 @@ void Containerlab::run() {
     diagnostics_.raise_if_any();
     const Document document = parse_yaml(text, file_, diagnostics_);
     diagnostics_.raise_if_any();
-    if (const Value* infra = child(&document.root, "infrastructure")) {
-        const Value* old = child(infra, "connections");
+    if (const Value* infra = at_path(&document.root, {"infrastructure"})) {
+        const Value* old = at_path(infra, {"connections"});
         return error(
             old != nullptr ? *old : *infra, "infrastructure",
             old != nullptr
                 ? "InfraGraph in the superseded 'connections' syntax, which its own schema refuses"
                 : "InfraGraph is not read here");
     }
-    const Value* topology = child(&document.root, "topology");
-    const Value* nodes = child(topology, "nodes");
-    const Value* links = child(topology, "links");
+    const Value* topology = at_path(&document.root, {"topology"});
+    const Value* nodes = at_path(topology, {"nodes"});
+    const Value* links = at_path(topology, {"links"});
     if (nodes == nullptr || links == nullptr) {
         return error(document.root, "topology",
                      "has no nodes and links: it is no topology of containerlab");

@@ -144,4 +144,14 @@ Document parse_json(std::string_view text, std::string name, Diagnostics& diagno
     return out;
 }
 
+const Value* at_path(const Value* from, std::initializer_list<const char*> path) {
+    for (const char* key : path) from = from == nullptr ? nullptr : from->find(key);
+    return from;
+}
+
+std::string text_in(const Value& table, const char* key) {
+    const Value* found = table.find(key);
+    return found != nullptr ? found->text : std::string();
+}
+
 }  // namespace railyard

@@ -50,14 +50,6 @@ double number_in(const Value& value, double otherwise) {
     return number->real;
 }
 
-const Value* at_path(const Value& from, std::initializer_list<const char*> path) {
-    const Value* at = &from;
-    for (const char* key : path) {
-        if (at != nullptr) at = at->kind == Value::Kind::table ? at->find(key) : nullptr;
-    }
-    return at;
-}
-
 void Sacct::bad(const Value& at, std::string message) {
     ++counts_.bad;
     if (options_.skip_bad) return;
@@ -67,7 +59,7 @@ void Sacct::bad(const Value& at, std::string message) {
 
 // A text before v0.0.40, then a list.
 std::string Sacct::state_of(const Value& job) const {
-    const Value* state = at_path(job, {"state", "current"});
+    const Value* state = at_path(&job, {"state", "current"});
     if (state == nullptr) return {};
     return state->kind == Value::Kind::array && !state->items.empty() ? state->items.front().text
                                                                       : state->text;
@@ -75,7 +67,7 @@ std::string Sacct::state_of(const Value& job) const {
 
 std::int64_t Sacct::gpus_in(const Value& job) const {
     for (const char* which : {"allocated", "requested"}) {
-        const Value* tres = at_path(job, {"tres", which});
+        const Value* tres = at_path(&job, {"tres", which});
         if (tres == nullptr || tres->items.empty()) continue;
         double all = -1;
         double typed = 0;
@@ -99,9 +91,9 @@ void Sacct::read_job(const Value& job) {
     ++counts_.rows;
     ImportedJob out;
     const Value* id = job.find("job_id");
-    const Value* submit = at_path(job, {"time", "submission"});
-    const Value* start = at_path(job, {"time", "start"});
-    const Value* elapsed = at_path(job, {"time", "elapsed"});
+    const Value* submit = at_path(&job, {"time", "submission"});
+    const Value* start = at_path(&job, {"time", "start"});
+    const Value* elapsed = at_path(&job, {"time", "elapsed"});
     if (id == nullptr || submit == nullptr || elapsed == nullptr) {
         return bad(job, "expected job_id, time.submission and time.elapsed");
     }
@@ -123,7 +115,7 @@ void Sacct::read_job(const Value& job) {
             ++counts_.negative;
             return;
         }
-        if (const Value* limit = at_path(job, {"time", "limit"})) {
+        if (const Value* limit = at_path(&job, {"time", "limit"})) {
             const double minutes = number_in(*limit, 0);
             if (minutes > 0 && minutes < 1e7) out.limit_s = minutes * 60;
         }

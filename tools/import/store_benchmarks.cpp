@@ -22,13 +22,8 @@ constexpr double bytes_of_gib = bytes_of_mib * 1024;
 constexpr double streaming_access = 256 * bytes_of_kib;
 
 double stated_number(const Value& table, const char* key) {
-    const Value* found = table.kind == Value::Kind::table ? table.find(key) : nullptr;
+    const Value* found = table.find(key);
     return found != nullptr ? found->real : 0;
-}
-
-std::string stated_text(const Value& table, const char* key) {
-    const Value* found = table.kind == Value::Kind::table ? table.find(key) : nullptr;
-    return found != nullptr ? found->text : std::string();
 }
 
 const Value* stated_list(const Value& table, const char* key) {
@@ -56,7 +51,7 @@ void Fio::add_rate(const Value& job, const char* direction, StoreOperation opera
     const double bytes_per_s = exact > 0 ? exact : stated_number(*rate, "bw") * bytes_of_kib;
     const double iops = stated_number(*rate, "iops");
     if (bytes_per_s <= 0) return;
-    const std::string name = stated_text(job, "jobname");
+    const std::string name = text_in(job, "jobname");
     const double access = iops > 0 ? bytes_per_s / iops : 0;
     if (access < streaming_access) {
         return pass_over(fmt::format("{}, line {}", name, rate->at.line),
@@ -75,11 +70,11 @@ void Fio::read_job(const Value& job, bool from_client) {
         return error(job.at, "jobs", "expected a job with a jobname");
     }
     if (stated_number(job, "error") != 0) {
-        return error(job.at, stated_text(job, "jobname"),
+        return error(job.at, text_in(job, "jobname"),
                      fmt::format("ended with error {}", stated_number(job, "error")));
     }
     // Of clients their sum, which comes with them, is the rate of all.
-    if (from_client && stated_text(job, "jobname") != "All clients") return;
+    if (from_client && text_in(job, "jobname") != "All clients") return;
     add_rate(job, "read", StoreOperation::read);
     add_rate(job, "write", StoreOperation::write);
 }
@@ -107,7 +102,7 @@ void Fio::run() {
     }
     std::set<std::string> names;
     for (const Value& job : jobs->items) {
-        const std::string client = stated_text(job, "hostname");
+        const std::string client = text_in(job, "hostname");
         if (!client.empty()) names.insert(client);
     }
     hosts_ = hosts(std::max<std::int64_t>(1, static_cast<std::int64_t>(names.size())));

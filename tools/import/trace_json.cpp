@@ -13,15 +13,6 @@ namespace railyard {
 
 namespace {
 
-std::string text_in(const Value& table, const char* key) {
-    const Value* found = table.kind == Value::Kind::table ? table.find(key) : nullptr;
-    return found != nullptr ? found->text : std::string();
-}
-
-const Value* child(const Value* of, const char* key) {
-    return of != nullptr && of->kind == Value::Kind::table ? of->find(key) : nullptr;
-}
-
 class JsonTrace : protected Importer {
   public:
     using Importer::Importer;
@@ -104,7 +95,7 @@ void Philly::read_job(const Value& job) {
         std::int64_t gpus = 0;
         if (const Value* detail = attempt.find("detail")) {
             for (const Value& server : detail->items) {
-                if (const Value* list = child(&server, "gpus")) gpus += std::ssize(list->items);
+                if (const Value* list = at_path(&server, {"gpus"})) gpus += std::ssize(list->items);
             }
         }
         out.gpus = std::max(out.gpus, gpus);
@@ -149,15 +140,15 @@ class Kueue : private JsonTrace {
 // Sum over pod sets of pods times the GPUs of their containers.
 double Kueue::gpus_of(const Value& spec, bool& slices) {
     double all = 0;
-    const Value* sets = child(&spec, "podSets");
+    const Value* sets = at_path(&spec, {"podSets"});
     if (sets == nullptr) return 0;
     for (const Value& set : sets->items) {
-        const Value* count = child(&set, "count");
+        const Value* count = at_path(&set, {"count"});
         const double pods = count != nullptr ? count->real : 1;
-        const Value* containers = child(child(child(&set, "template"), "spec"), "containers");
+        const Value* containers = at_path(&set, {"template", "spec", "containers"});
         if (containers == nullptr) continue;
         for (const Value& container : containers->items) {
-            const Value* requests = child(child(&container, "resources"), "requests");
+            const Value* requests = at_path(&container, {"resources", "requests"});
             if (requests == nullptr) continue;
             for (const auto& [name, value] : requests->members) {
                 if (name.find(".com/mig-") != std::string::npos) slices = true;
@@ -174,7 +165,7 @@ double Kueue::gpus_of(const Value& spec, bool& slices) {
 
 // When a condition last became true.
 std::optional<double> Kueue::turned(const Value* status, const char* type) {
-    const Value* conditions = child(status, "conditions");
+    const Value* conditions = at_path(status, {"conditions"});
     if (conditions == nullptr) return std::nullopt;
     for (const Value& condition : conditions->items) {
         if (text_in(condition, "type") != type || text_in(condition, "status") != "True") continue;
@@ -185,9 +176,9 @@ std::optional<double> Kueue::turned(const Value* status, const char* type) {
 
 void Kueue::read_workload(const Value& workload) {
     ++counts_.rows;
-    const Value* meta = child(&workload, "metadata");
-    const Value* spec = child(&workload, "spec");
-    const Value* status = child(&workload, "status");
+    const Value* meta = at_path(&workload, {"metadata"});
+    const Value* spec = at_path(&workload, {"spec"});
+    const Value* status = at_path(&workload, {"status"});
     if (meta == nullptr || spec == nullptr) return bad(workload, "expected metadata and spec");
     const TraceTime made = trace_time(text_in(*meta, "creationTimestamp"));
     if (!made.valid || !made.s) return bad(*meta, "creationTimestamp: expected a time");
@@ -196,7 +187,8 @@ void Kueue::read_workload(const Value& workload) {
     slices_ += slices;
     const auto admitted = turned(status, "Admitted");
     const auto finished = turned(status, "Finished");
-    evicted_ += turned(status, "Evicted").has_value() || child(status, "requeueState") != nullptr;
+    evicted_ +=
+        turned(status, "Evicted").has_value() || at_path(status, {"requeueState"}) != nullptr;
     if (gpus < 1) {
         ++counts_.without_gpus;
     } else if (!admitted) {
@@ -213,7 +205,7 @@ void Kueue::read_workload(const Value& workload) {
                         *made.s,
                         *finished - *admitted,
                         {}};
-        if (const Value* limit = child(spec, "maximumExecutionTimeSeconds"))
+        if (const Value* limit = at_path(spec, {"maximumExecutionTimeSeconds"}))
             job.limit_s = limit->real;
         jobs_.push_back(std::move(job));
     }
