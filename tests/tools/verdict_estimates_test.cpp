@@ -159,3 +159,39 @@ TEST_CASE("the estimates that an answer hangs on come first, and those that don'
         CHECK(effects[i - 1].swing() >= effects[i].swing());
     CHECK(effects.back().swing() > 0);
 }
+
+TEST_CASE("the leading estimates are ranked over all replicas, not over the few that found them") {
+    const std::string failing = stalls + R"(
+[failures]
+profile = "meta_rsc1"
+rate_scale = 100
+)";
+    ScenarioChanges as_is;
+    as_is.settings = {"run.replicas=8"};
+    TrialOptions like = options_of(failing);
+    like.replicas = 6;
+    const std::vector<EstimateEffect> effects =
+        rank_estimates(like, {"", failing, "a.toml", as_is});
+    REQUIRE(effects.size() > 3);
+    like.metrics = {"goodput"};
+    ScenarioChanges low = as_is;
+    low.perturbations = {{effects[0].estimate.path, effects[0].estimate.low_factor}};
+    const auto trials = run_trials(like, {as_is, low});
+    REQUIRE(effects[0].low);
+    CHECK(trials[0]->values[0].size() == 6);
+    CHECK(effects[0].low->goodput == trials[1]->summary(0).mean - trials[0]->summary(0).mean);
+}
+
+TEST_CASE("an end of a range that is the value itself changes nothing") {
+    ScenarioChanges as_is;
+    as_is.settings = {"storage.server_write_bandwidth.high=10 GB/s"};
+    TrialOptions like = options_of(stalls);
+    like.replicas = 1;
+    const std::vector<EstimateEffect> effects = rank_estimates(like, {"", stalls, "a.toml", as_is});
+    REQUIRE_FALSE(effects.empty());
+    CHECK(effects[0].estimate.high_factor == 1);
+    REQUIRE(effects[0].high);
+    CHECK(effects[0].high->goodput == 0);
+    CHECK(effects[0].high->speed == 0);
+    CHECK(effects[0].low->goodput < 0);
+}

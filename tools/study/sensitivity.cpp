@@ -50,6 +50,11 @@ void UncertainInput::set(ScenarioChanges& changes, double share) const {
     changes.settings.push_back(range.setting(range.at(share)));
 }
 
+bool UncertainInput::as_it_is(double share) const {
+    const Estimate* estimate = std::get_if<Estimate>(&what_);
+    return estimate != nullptr && factor_at(*estimate, share) == 1;
+}
+
 namespace {
 
 constexpr double nothing = std::numeric_limits<double>::quiet_NaN();

@@ -29,6 +29,8 @@ class UncertainInput {
     bool range_given() const;
     // Sets it to a share, 0 to 1, of the way from its low end to its high one.
     void set(ScenarioChanges& changes, double share) const;
+    // It is there as it is: nothing to set.
+    bool as_it_is(double share) const;
 
   private:
     std::variant<Estimate, KeyRange> what_;

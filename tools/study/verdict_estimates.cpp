@@ -40,13 +40,17 @@ struct DesignMeans {
 };
 
 // So many replicas of the design as it is, then with each of these inputs at its low end and at its high one.
+// An end that changes nothing is the design as it is.
 std::vector<std::optional<Trial>> trials_at_ends(std::int64_t replicas, const TrialOptions& like,
                                                  const JudgedDesign& design,
                                                  std::vector<std::string> metrics,
                                                  const std::vector<UncertainInput>& inputs) {
     std::vector<ScenarioChanges> variants = {design.changes};
+    std::vector<std::size_t> ends = {0};  // which variant each is
     for (const UncertainInput& input : inputs) {
         for (const double share : {0.0, 1.0}) {
+            ends.push_back(input.as_it_is(share) ? 0 : variants.size());
+            if (ends.back() == 0) continue;
             variants.push_back(design.changes);
             input.set(variants.back(), share);
         }
@@ -56,7 +60,10 @@ std::vector<std::optional<Trial>> trials_at_ends(std::int64_t replicas, const Tr
     options.file = design.file;
     options.metrics = std::move(metrics);
     options.replicas = replicas;
-    return run_trials(options, variants);
+    const std::vector<std::optional<Trial>> trials = run_trials(options, variants);
+    std::vector<std::optional<Trial>> out;
+    for (const std::size_t variant : ends) out.push_back(trials[variant]);
+    return out;
 }
 
 DesignMeans means_over(std::int64_t replicas, const TrialOptions& like, const JudgedDesign& design,
@@ -189,17 +196,19 @@ double EstimateEffect::swing() const {
     return std::abs(high.value_or(Change{}).goodput - low.value_or(Change{}).goodput);
 }
 
-std::vector<EstimateEffect> rank_estimates(const TrialOptions& like, const JudgedDesign& design) {
-    const Scenario scenario = load_scenario(design.text, design.file, design.changes);
+namespace {
+
+// Of each of these, over so many replicas; none when the design itself is impossible.
+std::vector<EstimateEffect> effects_over(std::int64_t replicas, const TrialOptions& like,
+                                         const JudgedDesign& design, bool many_jobs,
+                                         const std::vector<Estimate>& estimates) {
     std::vector<std::string> metrics = {"goodput", "steps", "wall_time"};
-    if (scenario.fleet) metrics = {"goodput", "utilisation"};
-    JudgedDesign on_one_draw = design;
-    on_one_draw.changes.one_draw = true;  // what an estimate changes, it changes on any
-    const std::vector<UncertainInput> inputs(scenario.estimates.begin(), scenario.estimates.end());
-    const auto trials = trials_at_ends(like.replicas, like, on_one_draw, metrics, inputs);
+    if (many_jobs) metrics = {"goodput", "utilisation"};
+    const std::vector<UncertainInput> inputs(estimates.begin(), estimates.end());
+    const auto trials = trials_at_ends(replicas, like, design, metrics, inputs);
     const auto speed_of = [&](const Trial& trial) {
         const double done = trial.summary(1).mean;
-        return scenario.fleet ? done : done / trial.summary(2).mean;
+        return many_jobs ? done : done / trial.summary(2).mean;
     };
     std::vector<EstimateEffect> effects;
     if (!trials[0] || !trials[0]->possible()) return effects;
@@ -215,12 +224,42 @@ std::vector<EstimateEffect> rank_estimates(const TrialOptions& like, const Judge
         const std::optional<Trial>& low = trials[2 * i + 1];
         const std::optional<Trial>& high = trials[2 * i + 2];
         if (!low || !high) break;  // Ctrl-C
-        const EstimateEffect effect{scenario.estimates[i], change(low), change(high)};
-        if (effect.swing() > 0) effects.push_back(effect);
+        effects.push_back({estimates[i], change(low), change(high)});
     }
-    std::stable_sort(effects.begin(), effects.end(),
-                     [](const auto& a, const auto& b) { return a.swing() > b.swing(); });
     return effects;
+}
+
+}  // namespace
+
+// A few replicas tell who moves the answer and who moves it most; the others are for these.
+std::vector<EstimateEffect> rank_estimates(const TrialOptions& like, const JudgedDesign& design) {
+    constexpr std::int64_t few = 2;
+    constexpr std::size_t leading = 3;
+    constexpr double worth_more = 0.25;  // of what the last of the leading ones moves
+    const Scenario scenario = load_scenario(design.text, design.file, design.changes);
+    JudgedDesign on_one_draw = design;
+    on_one_draw.changes.one_draw = true;  // what an estimate changes, it changes on any
+    const auto over = [&](std::int64_t replicas, const std::vector<Estimate>& estimates) {
+        return effects_over(replicas, like, on_one_draw, scenario.fleet != nullptr, estimates);
+    };
+    const auto rank = [](std::vector<EstimateEffect>& effects) {
+        std::erase_if(effects, [](const EstimateEffect& e) { return e.swing() == 0; });
+        std::stable_sort(effects.begin(), effects.end(),
+                         [](const auto& a, const auto& b) { return a.swing() > b.swing(); });
+    };
+    const bool enough = like.replicas > 0 && like.replicas <= few;
+    std::vector<EstimateEffect> effects = over(enough ? like.replicas : few, scenario.estimates);
+    rank(effects);
+    if (enough || effects.empty()) return effects;
+    const double least = worth_more * effects[std::min(leading, effects.size()) - 1].swing();
+    const auto rest = std::ranges::find_if(
+        effects, [&](const EstimateEffect& effect) { return effect.swing() < least; });
+    std::vector<Estimate> first;
+    for (auto effect = effects.begin(); effect != rest; ++effect) first.push_back(effect->estimate);
+    std::vector<EstimateEffect> out = over(like.replicas, first);
+    out.insert(out.end(), rest, effects.end());
+    rank(out);
+    return out;
 }
 
 }  // namespace railyard
