@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 #include <utility>
 
 #include "sim/cancel.h"
 #include "sim/check.h"
+#include "sim/fingerprint.h"
 
 namespace railyard {
 
@@ -34,6 +37,7 @@ std::size_t second_tree(std::size_t rank, std::size_t ranks) {
 
 GpuNetwork::GpuNetwork(const Node& node, const Topology& topology, RoutingSpec routing)
     : topology_(topology),
+      routing_(routing),
       router_(topology, routing),
       pcie_(node.pcie),
       gpus_per_node_(node.gpus),
@@ -61,6 +65,7 @@ GpuNetwork::GpuNetwork(const Node& node, const Topology& topology, RoutingSpec r
 }
 
 void GpuNetwork::degrade(const PartFault& fault) {
+    likeness_.reset();
     const std::int64_t gpu = fault.node * gpus_per_node_ + fault.index;
     const auto slow = [&](LinkId out, LinkId in) {
         capacity_[out] *= fault.speed;
@@ -409,77 +414,138 @@ GroupRate GpuNetwork::slowest(const Streams& streams, std::span<const GpuGroup> 
     return out;
 }
 
+GpuNetwork::Likeness GpuNetwork::likeness() const {
+    Fingerprint shape;
+    Fingerprint speed;
+    for (std::size_t v = 0; v < topology_.vertex_count(); ++v) {
+        const auto vertex = static_cast<VertexId>(v);
+        shape.add(std::int64_t{topology_.level(vertex)});
+        if (v < topology_.nic_count()) shape.add(topology_.position(vertex));
+    }
+    for (const Link& link : topology_.links()) {
+        shape.add((std::uint64_t{link.from} << 32U) | link.to);
+        speed.add(link.bytes_per_s);
+        speed.add(link.latency);
+    }
+    for (const double bytes_per_s : capacity_) speed.add(bytes_per_s);
+    shape.add_all(static_cast<std::int64_t>(routing_.policy), routing_.queue_pairs,
+                  routing_.hash_seed, routing_.hash_polarized);
+    shape.add_all(topology_.nodes(), gpus_per_node_, nics_per_node_, domain_, pcie_.gpus_per_switch,
+                  pcie_.sockets, pcie_.acs, pcie_.peer_to_peer);
+    for (const PartFault& fault : nvlink_faults_) {
+        speed.add_all(fault.node, fault.index, fault.speed);
+    }
+    return {shape.value(), speed.value()};
+}
+
+template <class Measure>
+GroupRate GpuNetwork::once(std::uint64_t which, std::span<const GpuGroup> groups,
+                           const Measure& measure) {
+    static std::mutex mutex;
+    static std::map<std::array<std::uint64_t, 3>, GroupRate> known;
+    constexpr std::size_t known_max = 1 << 16;
+    // A custom network has names of its own, and what is noted on the way has to be noted again.
+    if (closer_ || keep_loads_ || cables_used_ || topology_.kind() == "custom") return measure();
+    if (!likeness_) likeness_ = likeness();
+    Fingerprint asked;
+    asked.add(which);
+    for (const GpuGroup& group : groups) {
+        asked.add(static_cast<std::uint64_t>(group.size()));
+        for (const std::int64_t gpu : group) asked.add(gpu);
+    }
+    const std::array<std::uint64_t, 3> key{(*likeness_)[0], (*likeness_)[1], asked.value()};
+    {
+        const std::lock_guard lock(mutex);
+        if (const auto found = known.find(key); found != known.end()) return found->second;
+    }
+    GroupRate rate = measure();
+    const std::lock_guard lock(mutex);
+    if (known.size() >= known_max) known.clear();
+    known.emplace(key, rate);
+    return rate;
+}
+
 GroupRate GpuNetwork::ring(std::span<const GpuGroup> groups) {
-    if (!keep_loads_) router_.let_one_stand_for_all();
-    Streams streams;
-    streams.kind = StreamKind::ring;
-    for (const GpuGroup& group : groups) add_ring(group, streams);
-    return slowest(streams, groups);
+    return once(0, groups, [&]() -> GroupRate {
+        if (!keep_loads_) router_.let_one_stand_for_all();
+        Streams streams;
+        streams.kind = StreamKind::ring;
+        for (const GpuGroup& group : groups) add_ring(group, streams);
+        return slowest(streams, groups);
+    });
 }
 
 GroupRate GpuNetwork::tree(std::span<const GpuGroup> groups) {
-    if (!keep_loads_) router_.let_one_stand_for_all();
-    Streams streams;
-    for (const GpuGroup& group : groups) add_double_tree(group, streams);
-    return slowest(streams, groups);
+    return once(1, groups, [&]() -> GroupRate {
+        if (!keep_loads_) router_.let_one_stand_for_all();
+        Streams streams;
+        for (const GpuGroup& group : groups) add_double_tree(group, streams);
+        return slowest(streams, groups);
+    });
 }
 
 GroupRate GpuNetwork::reduction(std::span<const GpuGroup> groups) {
-    Streams streams;
-    streams.kind = StreamKind::reduction;
-    for (const GpuGroup& group : groups) {
-        if (add_switch_trees(group, streams)) continue;
-        hops_.clear();
-        return {};
-    }
-    return slowest(streams, groups);
+    return once(2, groups, [&]() -> GroupRate {
+        Streams streams;
+        streams.kind = StreamKind::reduction;
+        for (const GpuGroup& group : groups) {
+            if (add_switch_trees(group, streams)) continue;
+            hops_.clear();
+            return {};
+        }
+        return slowest(streams, groups);
+    });
 }
 
 GroupRate GpuNetwork::all_to_all(std::span<const GpuGroup> groups) {
-    double pairs = 0;
-    for (const GpuGroup& group : groups) {
-        pairs += static_cast<double>(group.size()) * static_cast<double>(group.size());
-    }
-    constexpr double pairs_max = 8e6;
-    if (pairs > pairs_max) {
-        throw ScenarioError(
-            fmt::format(
-                "an all-to-all of {:.3g} pairs of GPUs: the flow scale takes at most {:.0g}", pairs,
-                pairs_max),
-            "run.fidelity = \"analytic\", or fewer ranks");
-    }
-    if (!keep_loads_) router_.let_one_stand_for_all();
-    Streams streams;
-    for (const GpuGroup& group : groups) {
-        for (const std::int64_t from : group) {
-            const std::size_t first = streams.usages.size();
-            std::int64_t neighbours = 0;  // in its own node, itself included
-            const float share = 1 / static_cast<float>(group.size() - 1);
-            for (const std::int64_t to : group) {
-                neighbours += node_of(to) == node_of(from);
-                if (to != from) connect_by_receiver(from, to, share, streams.usages);
-            }
-            const auto n = static_cast<double>(group.size());
-            const auto g = static_cast<double>(neighbours);
-            streams.close(first, g < n ? g * (n - g) / (n - 1) : 1, hops_);
+    return once(3, groups, [&]() -> GroupRate {
+        double pairs = 0;
+        for (const GpuGroup& group : groups) {
+            pairs += static_cast<double>(group.size()) * static_cast<double>(group.size());
         }
-    }
-    return slowest(streams, groups);
+        constexpr double pairs_max = 8e6;
+        if (pairs > pairs_max) {
+            throw ScenarioError(
+                fmt::format(
+                    "an all-to-all of {:.3g} pairs of GPUs: the flow scale takes at most {:.0g}",
+                    pairs, pairs_max),
+                "run.fidelity = \"analytic\", or fewer ranks");
+        }
+        if (!keep_loads_) router_.let_one_stand_for_all();
+        Streams streams;
+        for (const GpuGroup& group : groups) {
+            for (const std::int64_t from : group) {
+                const std::size_t first = streams.usages.size();
+                std::int64_t neighbours = 0;  // in its own node, itself included
+                const float share = 1 / static_cast<float>(group.size() - 1);
+                for (const std::int64_t to : group) {
+                    neighbours += node_of(to) == node_of(from);
+                    if (to != from) connect_by_receiver(from, to, share, streams.usages);
+                }
+                const auto n = static_cast<double>(group.size());
+                const auto g = static_cast<double>(neighbours);
+                streams.close(first, g < n ? g * (n - g) / (n - 1) : 1, hops_);
+            }
+        }
+        return slowest(streams, groups);
+    });
 }
 
 GroupRate GpuNetwork::send(std::span<const GpuGroup> groups) {
-    if (!keep_loads_) router_.let_one_stand_for_all();
-    Streams streams;
-    for (const GpuGroup& group : groups) {
-        for (std::size_t k = 0; k < group.size(); ++k) {
-            const std::int64_t from = group[k];
-            const std::int64_t to = group[(k + 1) % group.size()];
-            const std::size_t first = streams.usages.size();
-            connect_by_receiver(from, to, 1, streams.usages);
-            streams.close(first, 1, hops_);
+    return once(4, groups, [&]() -> GroupRate {
+        if (!keep_loads_) router_.let_one_stand_for_all();
+        Streams streams;
+        for (const GpuGroup& group : groups) {
+            for (std::size_t k = 0; k < group.size(); ++k) {
+                const std::int64_t from = group[k];
+                const std::int64_t to = group[(k + 1) % group.size()];
+                const std::size_t first = streams.usages.size();
+                connect_by_receiver(from, to, 1, streams.usages);
+                streams.close(first, 1, hops_);
+            }
         }
-    }
-    return slowest(streams, groups);
+        return slowest(streams, groups);
+    });
 }
 
 std::string GpuNetwork::link_name(LinkId link) const {

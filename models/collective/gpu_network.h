@@ -9,9 +9,11 @@
 // of the NICs, all of whose edges carry one stream up and one down. NVLink ports serve one group at a time,
 // so there is nothing to share: of them only what the worst GPU of a group has left is told.
 
+#include <array>
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -119,6 +121,14 @@ class GpuNetwork {
     std::string link_name(LinkId link) const;
 
   private:
+    // What rates follow from: equal networks are equal here, in any scenario. Two halves, of the links and of
+    // what they carry.
+    using Likeness = std::array<std::uint64_t, 2>;
+    Likeness likeness() const;
+    // The rate, measured once for all networks that are alike in this process: a sweep asks again and again.
+    template <class Measure>
+    GroupRate once(std::uint64_t which, std::span<const GpuGroup> groups, const Measure& measure);
+
     // Flows that are solved together.
     struct Streams {
         std::vector<Usage> usages;
@@ -188,6 +198,7 @@ class GpuNetwork {
     enum : int { pcie_out, pcie_in, bounce_out, bounce_in, gpu_links };
 
     const Topology& topology_;
+    RoutingSpec routing_;
     Router router_;
     Picoseconds longest_{};  // way through the network since the last solve
     Pcie pcie_;
@@ -205,6 +216,7 @@ class GpuNetwork {
     NetworkStream hops_;  // of the stream that is being put together
     std::shared_ptr<NetworkModel> closer_;
     bool keep_loads_ = false;
+    std::optional<Likeness> likeness_;
     std::shared_ptr<CablesUsed> cables_used_;
 };
 

@@ -337,3 +337,56 @@ TEST_CASE("under adaptive routing a slow cable costs no more than a dead one") {
         }
     }
 }
+
+TEST_CASE("a rate is measured once for networks that are alike, and anew where anything differs") {
+    const auto ring = groups(256, 1, 256);
+    const auto pairs = groups(256, 8, 32);
+    const auto measured = [&](GpuNetwork network, const Topology& topology) {
+        network.note_cables(std::make_shared<CablesUsed>(topology, Routing::ecmp));  // every time
+        return network;
+    };
+    const auto check = [&](const Cluster& c, RoutingSpec routing, const PartFault& fault) {
+        GpuNetwork network(c.node, c.topology, routing);
+        network.degrade(fault);
+        GpuNetwork anew = measured(network, c.topology);
+        for (const auto& asked : {ring, pairs}) {
+            const GroupRate a = network.ring(asked);
+            const GroupRate b = anew.ring(asked);
+            CHECK(a.bytes_per_s == b.bytes_per_s);
+            CHECK(a.bottleneck == b.bottleneck);
+            CHECK(a.extra_hop_s == b.extra_hop_s);
+            CHECK(a.nvlink_left == b.nvlink_left);
+            CHECK(network.tree(asked).bytes_per_s == anew.tree(asked).bytes_per_s);
+            CHECK(network.send(asked).bytes_per_s == anew.send(asked).bytes_per_s);
+            CHECK(network.all_to_all(asked).bytes_per_s == anew.all_to_all(asked).bytes_per_s);
+        }
+    };
+    const PartFault sound{Part::gpu, 0, 0, 1};
+    for (int again = 0; again < 2; ++again) {
+        CAPTURE(again);
+        Cluster c("fat_tree", 32);
+        check(c, {Routing::ecmp}, sound);
+        check(c, {Routing::destination}, sound);
+        check(c, {.policy = Routing::ecmp, .queue_pairs = 4}, sound);
+        check(c, {.policy = Routing::ecmp, .hash_seed = 7}, sound);
+        check(c, {.policy = Routing::ecmp, .hash_polarized = true}, sound);
+        for (const Part part : {Part::nic, Part::pcie, Part::nvlink}) {
+            check(c, {Routing::ecmp}, {part, 1, 0, 0.5});
+            check(c, {Routing::ecmp}, {part, 2, 0, 0.25});
+        }
+        Cluster slow("fat_tree", 32);
+        slow.node.nic_bandwidth =
+            Bandwidth::bits_per_second(slow.node.nic_bandwidth.bits_per_second() / 2);
+        check(slow, {Routing::ecmp}, sound);
+        Cluster far("fat_tree", 32);
+        far.node.pcie.peer_to_peer = false;
+        check(far, {Routing::ecmp}, sound);
+        Cluster oversubscribed("fat_tree", 32);
+        oversubscribed.spec.oversubscription = 3;
+        oversubscribed.build();
+        check(oversubscribed, {Routing::ecmp}, sound);
+        check(Cluster("rail_optimized", 32), {Routing::ecmp}, sound);
+        c.topology.degrade(c.topology.up_links(0)[0], 0.5);
+        check(c, {Routing::ecmp}, sound);
+    }
+}
