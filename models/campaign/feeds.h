@@ -55,7 +55,7 @@ class Breakers : public CampaignEngine::Component {
     std::int64_t trips_ = 0;
 };
 
-// Of one job.
+// The breakers of one job.
 class BreakerWatch : public PhaseWatcher {
   public:
     BreakerWatch(CampaignEngine& engine, Renewals::Target& target, std::size_t cause,

@@ -39,7 +39,7 @@ class Outline {
 
     bool many_jobs() const { return find({"scheduler"}); }
 
-    // Of many jobs only those with a model have steps, of which all that is not in [jobs] tells.
+    // Whether anything has steps: of many jobs only those with a model do.
     bool any_steps() const {
         return !many_jobs() ||
                any_of({"jobs", "kind"}, [](const Value& kind) { return kind.find("model"); });

@@ -53,7 +53,7 @@ struct NodeDraw {
     NodePower node;
     Watts repairing;  // while it is out of service
 
-    // Of the jobs' step.
+    // The jobs' step on it.
     GpuStep step;
     HeatState heat;
     Watts gpu_mean;          // of one GPU, over the step
@@ -98,7 +98,7 @@ struct CampaignEnergy {
 
     Picojoules total() const;
 };
-// Of nodes that all draw alike, whose GPUs the ledger counts in `parts_per_node`.
+// The energy of nodes that all draw alike, whose GPUs the ledger counts in `parts_per_node`.
 NodeEnergy node_energy(const std::function<Watts(Category)>& draw, const Ledger& ledger,
                        std::int64_t parts_per_node);
 CampaignEnergy energy_of(const PowerSpec& power, const NodeEnergy& nodes, Duration simulated);
@@ -119,7 +119,7 @@ EnergyUse energy_use(const PowerSpec& power, const CampaignEnergy& energy, Durat
 // of a job that counts them.
 void add_power_metrics(const PowerSpec& power, const EnergyUse& use, double swing,
                        std::optional<double> tokens, std::vector<Metric>& out);
-// Of racks, heat and feeds, with [facility].
+// Metrics of racks, heat and feeds, with [facility].
 void add_facility_metrics(const PowerSpec& power, std::int64_t job_nodes, const FeedCounts& feeds,
                           std::vector<Metric>& out);
 

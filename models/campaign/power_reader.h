@@ -28,7 +28,7 @@ class PowerReader {
 
     // Once networks and stores are known, and before any step: what they draw is part of the site's budget.
     void read_network_and_storage(std::int64_t storage_servers);
-    // Of a step that was given and is all computing: under the power cap, and what heat then adds.
+    // How long a given step takes, all of it computing, under the power cap; and what heat then adds.
     Duration slowed(Duration computing) const;
     Duration throttled_time(const StepTime& step);
     // The parts that heat, or the site's budget, slows when the job runs this step for long.
@@ -47,7 +47,7 @@ class PowerReader {
     void check_supplies(Section& power);
     void check_racks(Section& facility);
     void check_breaker();
-    // Of the site's budget.
+    // What the site's budget asks for.
     bool throttles() const { return p_.budget && p_.over_budget == OverBudget::throttle; }
     bool holds_jobs() const { return p_.budget && p_.over_budget == OverBudget::hold; }
     Watts at_meter(Watts nodes) const;
@@ -58,7 +58,7 @@ class PowerReader {
     PowerBudget jobs_budget(const FleetPower& power, const FleetSpec& spec) const;
     void check_budget(Watts idle_nodes);
     std::vector<PartFault> slowed_parts(const HeatState& heat, const std::string& whose);
-    // Of many jobs.
+    // The same for many jobs.
     void check_fleet();
     void finish_fleet();
     NodePower node_power(const Node& node);

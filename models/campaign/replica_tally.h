@@ -27,7 +27,7 @@ struct ReplicaFigures {
     std::span<const std::int64_t> interruptions;  // by cause
 };
 
-// Of each replica are kept its metrics, its ledger and what prices are put on.
+// What is kept of each replica: its metrics, its ledger and what prices are put on.
 struct ReplicaSums {
     std::int64_t replicas = 0;
     Ending worst = Ending::complete;          // a stuck replica is worse than one at a limit

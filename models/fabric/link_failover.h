@@ -46,7 +46,7 @@ class LinkFailover {
     void act(PacketEngine& engine);
 
   private:
-    // Of cables that switches have taken out at this instant.
+    // Cables that switches have taken out at this instant, by who knows.
     struct Known {
         std::vector<LinkId> at_its_ends;  // those that everybody knows of among them
         std::vector<LinkId> everywhere;

@@ -10,7 +10,7 @@ namespace railyard {
 
 class LinkFaults {
   public:
-    // Of each bit, after error correction; 0: there are none. A stream of its own for each link.
+    // The rate is per bit, after error correction; 0: there are none. A stream of its own for each link.
     LinkFaults(double bit_error_rate, RandomStream random);
 
     void add_outage(std::int64_t down, std::int64_t up) { outages_.push_back({down, up}); }

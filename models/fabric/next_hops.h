@@ -17,7 +17,7 @@ namespace railyard {
 class NextHops {
   public:
     NextHops() = default;  // of no network
-    // Of the links that work. `seed` sets where the turns begin. Cables that are `withdrawn` are left out
+    // Takes the links that work. `seed` sets where the turns begin. Cables that are `withdrawn` are left out
     // where the switch itself has others: those further away do not know.
     explicit NextHops(const Topology& topology, std::uint64_t seed = 0,
                       std::span<const LinkId> withdrawn = {});
@@ -29,7 +29,7 @@ class NextHops {
         std::span<const LinkId> links;  // all on shortest working paths; none: no way is left
         std::uint32_t turn = 0;         // index of the one whose turn it is
     };
-    // Of a packet for NIC `to` that has come to a switch by link `in`; the turn passes on.
+    // The next hop of a packet for NIC `to` that has come to a switch by link `in`; the turn passes on.
     Choice next(LinkId in, VertexId to) {
         Entry& entry = table_[row_[in] + destination_[to]];
         if (entry.block == last_hop) return {links_to(in, to), 0};

@@ -105,7 +105,7 @@ struct WindowResult {
     }
 };
 
-// Of all that a window's result follows from: equal for equal windows.
+// A hash of all that a window's result follows from: equal for equal windows.
 std::uint64_t window_key(Catalogue& catalogue, const Topology& topology,
                          const PacketProfile& profile, const PacketWindow& window);
 

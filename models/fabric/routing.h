@@ -85,7 +85,7 @@ class Router {
 
     // As if no connection had been routed yet.
     void forget_loads();
-    // Of packets that are sprayed: from now on one cable of each hop stands for all that are alike, as for
+    // For packets that are sprayed: from now on one cable of each hop stands for all that are alike, as for
     // adaptive ones, where all ways are. All connections have the rates that they had.
     void let_one_stand_for_all();
 
@@ -151,7 +151,7 @@ class Router {
 
     const Topology& topology_;
     RoutingSpec spec_;
-    // Of each switch: the leaves that are reached by going up so many levels, and then down. Working links
+    // For each switch the leaves that are reached by going up so many levels, and then down. Working links
     // only, so that a route never runs into a dead one further on.
     std::vector<std::array<Leaves, heights>> leaves_;
     std::vector<Ranges> pieces_;

@@ -17,7 +17,7 @@ struct WindowSpec {
     Duration time_max{};
     std::int64_t events_max = 0;
     bool allow_loss = false;  // a lossless class that loses packets is a result, not a mistake
-    // Of run.fidelity = "packet": a collective's rate has settled when twice the pieces change it by no more.
+    // With run.fidelity = "packet" a collective's rate has settled when twice the pieces change it no more.
     double settled_within = 0;
     std::int64_t pieces_max = 0;
 };

@@ -43,7 +43,7 @@ struct WindowContext {
 
 // A [[window.traffic]]. Reports what its network can't take, and warns of what will not be noticed.
 TrafficSpec read_window_traffic(Section& section, const WindowContext& context);
-// Of a window that names none: a ring.
+// What a window has that names no traffic: a ring.
 TrafficSpec default_window_traffic();
 
 constexpr std::int64_t window_flows_max = 4'000'000;

@@ -59,10 +59,10 @@ struct CampaignUse {
     double tokens = 0;
     std::vector<double> used;  // quantities of CostPlan::used
 };
-// Of several campaigns, one after the other.
+// The use of several campaigns, one after the other.
 CampaignUse together(std::span<const CampaignUse> campaigns);
 
-// Of one year, at given prices. Capital and what is paid every year are exact sums of cents.
+// What one year costs, at given prices. Capital and what is paid every year are exact sums of cents.
 struct YearlyCost {
     double capital = 0;       // bought once
     double depreciation = 0;  // a year's share of it
@@ -76,7 +76,7 @@ struct YearlyCost {
 };
 Cents line_sum(const CostLine& line, std::span<const double> prices, Cents hardware);
 Cents hardware_sum(const CostPlan& plan, std::span<const double> prices);
-// Of that, what has no support of its own: what yearly lines of the hardware are a share of.
+// The part of it without a support of its own: what yearly lines of the hardware are a share of.
 Cents supported_sum(const CostPlan& plan, std::span<const double> prices);
 // The same every year, what an amount of capital costs over CostPlan::years less what is left of it then:
 // with a discount, the annuity of the day of purchase.

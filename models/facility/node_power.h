@@ -27,7 +27,7 @@ struct GpuPower {
     double cap_exponent = 0;  // speed ~ (power / max)^this
 
     Watts at(Activity activity) const;  // under the cap
-    // Of matrix multiplications, when the GPU may draw so much of max: 1 at max.
+    // Speed of matrix multiplications when the GPU may draw so much: 1 at max.
     double speed_at(Watts power) const;
     // What matrix multiplications draw when they run at this fraction of full speed: the law's inverse.
     Watts compute_power_at(double speed) const;

@@ -25,7 +25,7 @@ class PowerProfile {
     Watts mean() const;
     Watts peak() const;
     Watts low() const;
-    // Of so many at once, with something steady beside them.
+    // The profile of so many at once, with something steady beside them.
     PowerProfile times(double count, Watts beside = {}) const;
 
   private:

@@ -89,7 +89,7 @@ struct FailureCause {
     bool silent = false;
     std::optional<SlowPart> slow;  // the job goes on, slower, until somebody finds the part
     bool silences = false;         // the node's host is gone: it answers nobody
-    // Of a storm. What is said above of detection and remedy then holds for what follows a fatal one.
+    // Set for a storm. What is said above of detection and remedy then holds for what follows a fatal one.
     std::optional<Storm> storm;
 };
 

@@ -8,7 +8,7 @@
 
 namespace railyard {
 
-// Of jobs that lack pods: those that could not go on even if every other job ended and all nodes were up, one
+// Which jobs that lack pods could not go on even if every other job ended and all nodes were up, one
 // after another as they can (detection with several units of each resource: Coffman, Elphick and Shoshani,
 // 1971).
 std::vector<JobIndex> deadlocked(const Fleet& fleet, const std::set<JobIndex>& lacking);

@@ -11,7 +11,7 @@
 
 namespace railyard {
 
-// Of the GPUs of a node.
+// What the GPUs of a node are.
 struct GpuAttributes {
     std::string kind{};  // in the catalogue
     Bytes memory{};

@@ -10,7 +10,7 @@
 
 namespace railyard {
 
-// Of the pods that are there the one of highest priority (its QOS's) is bound first, then the oldest, to the
+// The pod of highest priority (its QOS's) is bound first, then the oldest, to the
 // node that scores best; one that fits nowhere keeps no other from being bound.
 class KubePods {
   public:

@@ -11,7 +11,7 @@ namespace railyard {
 // be known.
 void read_kube_scheduler(Section& scheduler, FleetSpec& spec);
 
-// Of a [[jobs.kind]], after its sizes and its partition.
+// Reads from a [[jobs.kind]], after its sizes and its partition.
 void read_kube_jobs(Section& section, const FleetSpec& spec, FleetJobKind& kind, JobSource& source);
 
 }  // namespace railyard

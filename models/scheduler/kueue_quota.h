@@ -27,7 +27,7 @@ class KueueQuotas {
         return used(queue, resource) + count > quota(queue, resource).nominal;
     }
     bool lends(std::uint32_t queue, std::uint32_t other) const;  // of one cohort, or the same
-    // Of one workload at most, if nobody else had any.
+    // The most that one workload can have, if nobody else had any.
     std::int64_t most(std::uint32_t queue, FlavorResource resource) const;
 
   private:

@@ -11,7 +11,7 @@
 
 namespace railyard {
 
-// Of each GPU that can be cut, A100 to B200.
+// Slices of each GPU that can be cut, A100 to B200.
 constexpr int mig_compute_slices = 7;
 constexpr int mig_memory_slices = 8;
 
@@ -40,7 +40,7 @@ std::optional<std::vector<MigInstance>> mig_layout(const std::vector<ProfileInde
 // Compute slices of a GPU so cut that no instance holds and no further instance could.
 std::int64_t mig_stranded(const std::vector<MigInstance>& instances);
 
-// Of the legal places for an instance: that which strands least, then on the fullest GPU, then the one that
+// Which legal place an instance gets: that which strands least, then on the fullest GPU, then the one that
 // leaves most places for others; or simply the first.
 enum class MigPlacement : std::uint8_t { best, first };
 

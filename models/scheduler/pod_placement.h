@@ -28,7 +28,7 @@ bool may_place(const FleetCluster& cluster, const PodRequest& request);
 // Those of a job that it does not hold.
 PodRequest missing_pods(const Fleet& fleet, JobIndex job);
 
-// Of one device of the cluster, by node. Nodes that are not up have none.
+// GPUs of one device of the cluster, by node. Nodes that are not up have none.
 using FreeGpus = std::vector<std::int64_t>;
 FreeGpus free_gpus(const FleetCluster& cluster, std::size_t device = 0);
 FreeGpus all_gpus(const FleetCluster& cluster, std::size_t device = 0);
@@ -37,7 +37,7 @@ FreeGpus all_gpus(const FleetCluster& cluster, std::size_t device = 0);
 std::int64_t pod_score(std::int64_t has, std::int64_t free_then, PodScoring scoring);
 
 // All of them on nodes that are allowed, or nothing; `free` is of their pool's device. Pods may share a node.
-// Of nodes that score alike the first.
+// Where nodes score alike, the first.
 std::optional<Allocation> place_pods(const FleetCluster& cluster, const PodRequest& request,
                                      const FreeGpus& free, const NodeSet& allowed,
                                      PodScoring scoring);

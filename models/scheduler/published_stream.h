@@ -7,7 +7,7 @@
 
 namespace railyard {
 
-// Of jobs' GPUs, and of their running times in seconds.
+// What is published of jobs' GPUs, and of their running times in seconds.
 struct PublishedStream {
     double gpus_mean = 1;
     std::int64_t gpus_median = 1;
@@ -37,7 +37,7 @@ struct StreamShape {
 // sigma are those with which all that is published holds. Nothing where there are none.
 std::optional<StreamShape> shape_of(const PublishedStream& stream);
 
-// Of a shape, in closed form.
+// A shape's means, in closed form.
 double time_mean(const StreamShape& shape);
 double gpu_time_mean(const StreamShape& shape);
 

@@ -26,7 +26,7 @@ std::vector<std::string> names_of(const Items& items) {
     return out;
 }
 
-// Of a name that the section has let pass; of one that it has not, the first.
+// The index of a name that the section has let pass; the first for one that it has not.
 inline std::uint32_t index_of(const std::vector<std::string>& names, const std::string& name) {
     const auto found = std::find(names.begin(), names.end(), name);
     return found == names.end() ? 0 : static_cast<std::uint32_t>(found - names.begin());

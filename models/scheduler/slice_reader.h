@@ -6,7 +6,7 @@
 
 namespace railyard {
 
-// Of a [[node_group]], whose GPUs must be known.
+// Reads from a [[node_group]], whose GPUs must be known.
 void read_slices(Section& section, Catalogue& catalogue, NodeGroup& group);
 
 // Profiles that the fleet's GPUs have, cut or not.

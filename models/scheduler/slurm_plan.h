@@ -128,7 +128,7 @@ Instant next_end(const Reservation& reservation, Instant at);
 bool overlaps(const Reservation& reservation, Instant from, Duration length);
 // Takes out the nodes of those that do.
 void leave_windows_out(const FleetSpec& spec, Instant from, Duration length, NodeSet& nodes);
-// Of what starts then and takes so long: rounded up to backfill's resolution.
+// The end of what starts then and takes so long, rounded up to backfill's resolution.
 Instant planned_end(const FleetSpec& spec, Instant from, Duration length);
 
 }  // namespace railyard

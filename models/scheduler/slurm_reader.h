@@ -12,7 +12,7 @@ namespace railyard {
 const std::vector<std::string>& topology_aware_names();  // in the order of SlurmTopology
 const std::vector<std::string>& preempt_mode_names();    // in the order of PreemptMode
 
-// Of [scheduler]: its intervals and depths, topology, backfill, priority, QOS, accounts.
+// Reads from [scheduler] its intervals and depths, topology, backfill, priority, QOS, accounts.
 void read_slurm(Section& scheduler, Catalogue& catalogue, FleetSpec& spec);
 
 }  // namespace railyard

@@ -19,7 +19,7 @@ struct StreamStatistics {
     double mean_wait_s = none;
     double mean_jct_s = none;  // from submission to end
     double mean_runtime_s = none;
-    // Of max(1, JCT / max(runtime, tau)), with tau = 10 s (Feitelson et al. 1997).
+    // Mean of max(1, JCT / max(runtime, tau)), with tau = 10 s (Feitelson et al. 1997).
     double mean_slowdown = none;
     std::optional<Duration> wait_p50{};
     std::optional<Duration> wait_p90{};
@@ -38,11 +38,11 @@ struct StreamStatistics {
 
 constexpr Duration slowdown_tau = std::chrono::seconds(10);
 
-// Of all virtual clusters together.
+// All virtual clusters together.
 StreamStatistics stream_statistics(const std::vector<StreamJob>& jobs,
                                    const std::vector<VirtualCluster>& clusters,
                                    const StreamSchedule& schedule);
-// Of each.
+// Each by itself.
 std::vector<StreamStatistics> cluster_statistics(const std::vector<StreamJob>& jobs,
                                                  const std::vector<VirtualCluster>& clusters,
                                                  const StreamSchedule& schedule);

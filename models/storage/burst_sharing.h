@@ -68,7 +68,7 @@ class BurstSharing {
     bool watch_more_links();
     void watch(LinkId link);
     void add_loads(const BurstClass& c, double rate, std::vector<double>& loads) const;
-    // Of the links that are not watched: load over capacity.
+    // Load over capacity of the fullest link that is not watched.
     double fullest(const std::vector<double>& loads) const;
 
     const BurstTraffic& traffic_;

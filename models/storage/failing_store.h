@@ -15,7 +15,7 @@ class FailingStore : private StoreListener {
     class DataOwner {
       public:
         virtual ~DataOwner() = default;
-        // Of what is on the store this share is gone for good.
+        // This share of what is on the store is gone for good.
         virtual void data_lost(std::size_t store, double fraction, StorePart last) = 0;
     };
 

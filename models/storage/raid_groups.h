@@ -30,7 +30,7 @@ double raid_write_drives(const StoreDesign& design, const RaidGroups& groups,
                          const StoreState& state);
 
 StoreCapacity raid_capacity(const StoreDesign& design, const RaidGroups& groups);
-// Of the groups; what servers do for each other is the caller's.
+// The groups' protection; what servers do for each other is the caller's.
 Protection raid_protection(const StoreDesign& design, const RaidGroups& groups);
 
 }  // namespace railyard

@@ -38,7 +38,7 @@ class DriveGroup {
     Bytes ahead() const;  // until the loss under rebuild is whole again; 0: no rebuild is under way
     Bandwidth rate() const;
 
-    // Of the group's data, what has more blocks missing than it survives.
+    // Share of the group's data that has more blocks missing than it survives.
     double unreadable() const;
     // Nothing that would return whole is missing: what is unreadable stays so.
     bool unreadable_for_good() const;
@@ -63,7 +63,7 @@ class DriveGroup {
     const Protection& protection_;
     std::int64_t width_;
     std::vector<DriveLoss> losses_;  // oldest first
-    // Of all stripes, those with so many blocks missing. Stripes are laid out at random over the group's
+    // Share of all stripes with so many blocks missing. Stripes are laid out at random over the group's
     // drives, and of a stripe no two blocks go with one loss: each of its b blocks that are left is hit by
     // a loss of d drives out of p with probability d/p, which makes b d/p of the stripe. With as many drives
     // as a stripe has blocks that is 1, and all this is plain RAID: a second loss meets what is not rebuilt

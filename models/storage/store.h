@@ -47,7 +47,7 @@ struct StoreLimits {
     Duration create_latency{};  // one thread of one client: what each operation takes
     Duration open_latency{};
     Duration first_byte{};  // from a read to its first byte; 0: not known apart from the open
-    // Of the store's data, what nobody serves in this state: who touches it waits. The ceilings are those
+    // Share of the data that nobody serves in this state: who touches it waits. The ceilings are those
     // of the rest.
     double unreachable = 0;
     // What is written faster than this runs ahead of the drives, until the buffer is full; 0: no buffer.
@@ -77,7 +77,7 @@ struct Protection {
     std::int64_t stripe_drives = 0;    // of a group, those that hold one stripe; 0: all
     std::int64_t drives_lost_max = 0;  // of one stripe, at once; one more and data is lost
     Bytes drive_capacity;              // 0: the drives are not modelled
-    // Of one group, lost drives that are rebuilt before they are replaced; not set: any number.
+    // Lost drives of one group that are rebuilt before they are replaced; not set: any number.
     std::optional<std::int64_t> spare_drives;
     Bandwidth rebuild;              // of one group with all its drives: what is rebuilt per time
     double rebuild_reads = 0;       // bytes read for each that is rebuilt
@@ -85,7 +85,7 @@ struct Protection {
     Duration rebuild_after{};  // of a lost server's data: one that is back sooner is not rebuilt
     Duration failover{};       // clients of a lost server wait so long, then others serve for it
     bool waits_for_server = false;  // nobody serves for it: clients wait until it is back
-    // Of the store's data, what a group takes with it of which nothing can be read. Of one that loses
+    // Share of the data that a group takes with it when nothing of it can be read. Of one that loses
     // stripes here and there it is so much less as they are fewer: not counted in here.
     double lost_with_group = 1;
 };

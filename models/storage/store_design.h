@@ -36,7 +36,7 @@ struct ServerDrives {
 struct StoreDesign {
     std::string name;  // in the catalogue
     std::int64_t servers = 1;
-    // Of one server. Without a value the drives and NICs alone bound it.
+    // What one server does. Without a value the drives and NICs alone bound it.
     std::optional<Bandwidth> server_read;
     std::optional<Bandwidth> server_write;
     bool server_write_given = false;  // by the scenario
@@ -73,7 +73,7 @@ StoreLimits sound_limits(const StoreDesign& design);
 // Bytes times a factor, rounded down.
 Bytes share_of(Bytes bytes, double factor);
 
-// Of stripes of `width` drives, spread evenly over `drives`, the share that has all of `lost` drives.
+// The share of stripes of `width` drives, spread evenly over `drives`, that has all of `lost` drives.
 double stripes_hit(std::int64_t width, std::int64_t drives, std::int64_t lost);
 
 }  // namespace railyard

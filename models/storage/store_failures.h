@@ -53,7 +53,7 @@ class StoreFailures : public CampaignEngine::Component, public FailureSource::Ta
 
     const StoreState& state() const { return state_; }
     RebuildTraffic rebuild_traffic() const;
-    // Of the store's data, what clients wait for now.
+    // Share of the store's data that clients wait for now.
     double unserved() const { return unserved_; }
     const StoreFailureCounts& counts() const { return counts_; }
 

@@ -38,7 +38,7 @@ struct TierSpec {
     Wall write_wall = Wall::local;
     Duration read_time{};
     bool files = false;
-    // Of a store: how it is written and read; the bytes are set for each transfer.
+    // How a store is written and read; the bytes are set for each transfer.
     TransferSpec write;
     TransferSpec read;
 };

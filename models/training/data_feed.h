@@ -55,7 +55,7 @@ class DataFeed : public CampaignEngine::Component, public StoreService::Client {
     void warm_up();
     bool cold() const { return cold_; }
     bool ready() const { return !filling(); }  // no shuffle buffer holds batches back
-    // Of an epoch's last `left` steps, those until all that they need is read; at least one.
+    // How many of an epoch's last `left` steps pass until all that they need is read; at least one.
     std::int64_t steps_to_read(std::int64_t left) const;
     // Call both between two steps. An epoch ends when what is left of it is at hand.
     void begin_epoch();

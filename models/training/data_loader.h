@@ -39,8 +39,8 @@ struct LoaderSpec {
     std::int64_t prefetch = 2;          // batches for each accelerator, at least 1
     bool batch_per_worker = true;       // each worker builds whole batches, as PyTorch's do
     std::int64_t shuffle_buffer = 0;    // samples of each worker
-    // Of these, before its first batch; none: all. A worker reads two samples for each that it yields until
-    // the rest is there, as WebDataset's do.
+    // How many of them before its first batch; none: all. A worker reads two samples for each that it
+    // yields until the rest is there, as WebDataset's do.
     std::optional<std::int64_t> shuffle_initial{};
     double core_decode_rate = 0;  // samples/s of one core; 0: nothing to decode there
     double gpu_decode_rate = 0;   // samples/s of one accelerator; 0: it decodes nothing
@@ -64,7 +64,7 @@ struct DataSupply {
     double opens_per_s = unlimited;       // files, the whole job
     Duration open_latency{};
     Duration first_byte{};
-    // Of the samples, what the node has in memory (free) and on its own drives.
+    // Shares of the samples that the node has in memory (free) and on its own drives.
     double memory_share = 0;
     double local_share = 0;
     double local_bandwidth = unlimited;  // bytes/s, one node's drives
@@ -122,7 +122,7 @@ class DataLoader {
     double shuffle_initial_bytes() const;
     double shuffle_fill_bandwidth(const DataSupply& supply) const;
 
-    // Of the whole job.
+    // The whole job's.
     double bytes_per_step() const {
         return static_cast<double>(hosts_.gpus() * demand_.batch) * demand_.sample_bytes;
     }

@@ -31,7 +31,7 @@ enum class Category : std::uint8_t {
     planned_maintenance,  // interruptions that were scheduled
     spare,                // healthy nodes that no job holds
     repair,               // nodes out of service
-    // Of a cluster that many jobs share.
+    // Only where many jobs share the cluster.
     idle,           // free, and nobody waits for it
     gang_wait,      // free, while the first of the queue waits for more than are free
     fragmentation,  // free, while the first of the queue needs no more but can't be placed
@@ -41,7 +41,7 @@ enum class Category : std::uint8_t {
     contention,     // of kept steps: other jobs' traffic on the same links
 };
 constexpr std::size_t category_count = 25;
-// Of these, what one job with its spares knows.
+// How many of them one job with its spares has.
 constexpr std::size_t job_category_count = 18;
 
 std::string_view category_name(Category category);  // snake_case

@@ -170,7 +170,7 @@ struct ParallelPlan {
     // Tokens of the busiest expert-parallel rank over the mean: one rank alone has the mean.
     double imbalance() const { return expert > 1 ? expert_imbalance : 1; }
     std::int64_t shards() const { return shard_ranks > 0 ? shard_ranks : replica_ranks(); }
-    // Of the tokens of one microbatch, those of one rank.
+    // Tokens of one microbatch on one rank.
     double rank_tokens() const {
         return static_cast<double>(microbatch) * static_cast<double>(sequence_length) /
                static_cast<double>(context);

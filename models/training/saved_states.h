@@ -96,7 +96,7 @@ class SavedStates {
     };
     // The newest state that is complete somewhere, from the hottest tier that has it.
     Choice newest() const;
-    // Of the newest state that is complete in that tier or a colder one; 0: there is none.
+    // Steps of the newest state that is complete in that tier or a colder one; 0: there is none.
     std::int64_t newest_steps(std::size_t from) const;
     const TierBytes& bytes(std::size_t tier) const { return bytes_[tier]; }
     TierBytes& bytes(std::size_t tier) { return bytes_[tier]; }

@@ -38,7 +38,7 @@ class SharedLinks {
 
     // Seconds that a step of the job takes longer than alone, as of the last settle().
     double longer_s(Member job) const { return members_.at(job).told_s; }
-    // Of these, whom it waited for: shares that sum to 1, ascending by job. Of nobody when it is 0.
+    // Whom it waited for: shares that sum to 1, ascending by job. Nobody when it is 0.
     struct Share {
         Member job = 0;
         double share = 0;

@@ -42,7 +42,7 @@ class StepSchedule {
   public:
     explicit StepSchedule(std::vector<StageSpec> stages);
 
-    // Of the step that follows after so many.
+    // Stage and level of the step that follows after so many.
     std::size_t stage_at(std::int64_t steps) const { return places_[place_at(steps)].stage; }
     const StageLevel& level_at(std::int64_t steps) const { return level(places_[place_at(steps)]); }
     std::int64_t steps_left(std::int64_t steps) const;  // of that level, at least one

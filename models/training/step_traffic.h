@@ -32,7 +32,7 @@ struct StepTraffic {
 // From 1 on, ascending.
 const std::vector<double>& traffic_slowdowns();
 
-// Of model_step(), on a network that keeps loads. The communicators are as before afterwards.
+// The traffic of model_step(), on a network that keeps loads. The communicators are as before afterwards.
 StepTraffic step_traffic(const TransformerModel& model, const ParallelPlan& plan,
                          Communicators& groups, const ParameterBytes& bytes,
                          double optimizer_traffic);

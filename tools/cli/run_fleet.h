@@ -5,7 +5,7 @@
 
 namespace railyard {
 
-// Of a fleet or one job: "3 causes, one every 1.85 h".
+// For a fleet or one job: "3 causes, one every 1.85 h".
 std::string failures_text(const Scenario& scenario);
 void print_fleet_design(const Scenario& scenario);
 void print_fleet(const Scenario& scenario, const CampaignResult& result);

@@ -7,7 +7,7 @@
 
 namespace railyard {
 
-// Of CampaignResult::energy's entries: a ledger category, or "network" or "storage".
+// What an entry of CampaignResult::energy is called: a ledger category, or "network" or "storage".
 std::string energy_name(std::size_t index);
 
 // One line; with [power] or [facility] what it is made of too.

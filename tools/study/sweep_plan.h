@@ -12,7 +12,7 @@ struct SweepPlan {
     bool resumed = false;           // the same sweep has been here before
     std::int64_t points = 0;        // different ones
     std::vector<SweepPoint> to_do;  // in the study's order
-    // Of those, points that other sources (another version of the program) have left results of.
+    // Those of which other sources (another version of the program) have left results.
     std::int64_t of_other_version = 0;
     std::string other_version;  // one of them
 };

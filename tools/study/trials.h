@@ -73,7 +73,7 @@ std::vector<std::optional<Trial>> run_trials(const TrialOptions& options,
 // standard error has why and the program ends with exit_stuck.
 bool can_start(const Scenario& scenario);
 
-// Of a scenario that can start: a campaign of one replica is run for them.
+// The scenario must be able to start: a campaign of one replica is run for them.
 // Throws ScenarioError with the nearest name when it has no metric of this name.
 Metric find_metric(const Scenario& scenario, const std::string& name);
 
