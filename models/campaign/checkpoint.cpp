@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
+#include "models/campaign/fleet_steps.h"
 #include "models/campaign/save_walls.h"
 #include "models/campaign/store_traffic.h"
 #include "sim/integers.h"
@@ -49,6 +51,7 @@ class CheckpointReader {
     void settle_snapshot(const BurstPenalty& burst_penalty);
     void settle_tier(Section& section, TierSpec& tier, std::optional<Duration> keep_for);
     void settle_stall();
+    void share_network_with_steps();
     Place where(Place place) const;
     void put_at(TierSpec& tier, Place place) const;
     void settle_on_nodes(TierSpec& tier, std::optional<Bandwidth> write,
@@ -78,6 +81,7 @@ class CheckpointReader {
     CheckpointWriters writers_;
     std::optional<double> d2h_fraction_;
     std::optional<double> slowdown_;
+    bool slowdown_given_ = false;
     Bandwidth d2h_;              // of one GPU
     bool checks_tiers_ = false;  // what they refer to is known
     std::int64_t taken_ = 1;     // every so-many-th checkpoint reaches the tier that is read now
@@ -128,6 +132,7 @@ void CheckpointReader::read(const BurstPenalty& burst_penalty) {
                             "add a tier in peer_memory, storage or object_store");
     }
     settle_stall();
+    if (checkpoint_.ok()) share_network_with_steps();
     settle_interval();
 }
 
@@ -170,8 +175,9 @@ void CheckpointReader::read_snapshot() {
     checkpoint_.read(
         "upload_slowdown", slowdown_, "What a step takes longer while an upload runs (async)",
         {.bound = Bound::fraction,
-         .otherwise = "from the catalogue; seen in a packet window with run.fidelity = "
-                      "\"packet\" and storage.network = \"compute\""});
+         .otherwise = "from the catalogue; with storage.network = \"compute\" also what both "
+                      "have of the links at run.fidelity = \"flow\", and at \"packet\" what "
+                      "a packet window shows"});
 }
 
 void CheckpointReader::read_changes() {
@@ -251,6 +257,7 @@ void CheckpointReader::settle_snapshot(const BurstPenalty& burst_penalty) {
     }
     const Bytes per_gpu = Bytes::of(c().size.count() / writers_.ranks + 1);
     c().snapshot = transfer_time(per_gpu, d2h_);
+    slowdown_given_ = slowdown_.has_value();
     if (!async()) return;
     // On a network that both share, packets tell what an upload costs a step.
     if (!slowdown_ && burst_penalty) {
@@ -512,6 +519,33 @@ void CheckpointReader::settle_stall() {
     const std::size_t stalls = async() && !memory_first ? 0 : 1;
     for (std::size_t tier = stalls; tier <= c().safe_tier(); ++tier) {
         s_.checkpoint_upload += time_alone(c().tiers[tier], s_);
+    }
+}
+
+// Uploads over the compute network and the steps beside them slow each other down, by flow. What they do to
+// each other where packets are asked for, packets have told.
+void CheckpointReader::share_network_with_steps() {
+    const bool steps_known = !s_.model.name.empty() && !s_.given_step && s_.no_path.empty();
+    if (s_.fidelity != Fidelity::flow || !steps_known || slowdown_given_) return;
+    if (!shares_network_with_store(s_)) return;
+    for (std::size_t i = 0; i < c().tiers.size(); ++i) {
+        TierSpec& tier = c().tiers[i];
+        const bool stalls = i == 0 && !async();
+        if (tier.place != Place::storage || stalls) continue;
+        const PlacedSteps placed = steps_by_placement(std::make_shared<Scenario>(s_), {}, {});
+        std::vector<NodeIndex> nodes(static_cast<std::size_t>(s_.job.nodes));
+        std::iota(nodes.begin(), nodes.end(), NodeIndex{0});
+        const auto step = placed.traffic(nodes, {});
+        const auto upload = placed.transfer(nodes, {}, tier.write);
+        if (!upload || step->parts.empty()) return;
+        SharedLinks links;
+        links.join(0, step, 0);
+        links.join(1, upload, 0);
+        links.settle();
+        c().upload_step_penalty += from_seconds(std::min(links.longer_s(0), step_seconds_max));
+        const Bandwidth alone = std::min(tier.write.cap, s_.stores[shared_store].supply.write);
+        if (links.longer_s(1) > 0) tier.beside_steps = beside_others(alone, links.longer_s(1));
+        return;
     }
 }
 

@@ -13,6 +13,7 @@
 #include "models/campaign/fleet_transfers.h"
 #include "models/campaign/host_memory.h"
 #include "models/campaign/job_plan.h"
+#include "models/campaign/store_traffic.h"
 #include "models/scheduler/scheduler.h"
 #include "sim/integers.h"
 
@@ -36,7 +37,10 @@ class FleetJobReader {
 
   private:
     void read_kind(Section& section);
-    void share_store(Section& section, Bytes size, FleetJobKind& kind);
+    void share_store(Section& section, Bytes size, const std::shared_ptr<Scenario>& job,
+                     FleetJobKind& kind);
+    void move_over(const StoreSetup& store, const std::shared_ptr<Scenario>& job,
+                   FleetJobKind& kind);
     void read_stream(Section& section, JobSource& source);
     void read_as_of_one(Section& section, JobSource& source);
     void read_published(Section& section, JobSource& source);
@@ -45,8 +49,9 @@ class FleetJobReader {
     void read_model(Section& section, const JobSource& source, const std::shared_ptr<Scenario>& job,
                     FleetJobKind& kind);
     void read_local_data(Section& section, const StepTime& step, Scenario& job);
-    void read_saving(Section& section, const JobSource& source, Scenario& job, FleetJobKind& kind);
-    void save_as(Section& section, const Scenario& job, FleetJobKind& kind);
+    void read_saving(Section& section, const JobSource& source,
+                     const std::shared_ptr<Scenario>& view, FleetJobKind& kind);
+    void save_as(Section& section, const std::shared_ptr<Scenario>& view, FleetJobKind& kind);
     void recover_as(Section& section, const Scenario& job, FleetJobKind& kind);
     bool whole_nodes(const JobSource& source) const {
         return source.sizes.size() == 1 && source.sizes[0].gpus % s_.node.gpus == 0 &&
@@ -107,10 +112,10 @@ void FleetJobReader::read_kind(Section& section) {
     fleet_.models.emplace_back();
     const std::shared_ptr<Scenario> job = alone(source);
     read_model(section, source, job, kind);
-    read_saving(section, source, *job, kind);
+    read_saving(section, source, job, kind);
     read_kube_jobs(section, spec_, kind, source);
     section.finish();
-    if (size) share_store(section, *size, kind);
+    if (size) share_store(section, *size, job, kind);
     for (const char* key : {"checkpoint_stall", "restore", "checkpoint_size"}) {
         if (!section.has("checkpoint_interval") && section.has(key)) {
             section.warning(key, "has no effect without checkpoint_interval");
@@ -121,7 +126,8 @@ void FleetJobReader::read_kind(Section& section) {
     if (source.count > 0) fleet_.sources.push_back(source);
 }
 
-void FleetJobReader::share_store(Section& section, Bytes size, FleetJobKind& kind) {
+void FleetJobReader::share_store(Section& section, Bytes size, const std::shared_ptr<Scenario>& job,
+                                 FleetJobKind& kind) {
     for (const char* key : {"checkpoint_stall", "restore"}) {
         if (!section.has(key)) continue;
         section.error(key,
@@ -141,7 +147,19 @@ void FleetJobReader::share_store(Section& section, Bytes size, FleetJobKind& kin
         .serialization =
             catalogue_.bandwidth("checkpoint", "", "serialization_bandwidth_per_rank")};
     kind.transfers = transfers_over_storage(s_, size, each_rank);
+    job->checkpoint_size = size;
+    job->checkpoint_writers = each_rank;
+    job->checkpoint_writers.ranks = job->job.gpus();
+    job->checkpoint_writers.files *= job->job.gpus();
+    move_over(store, job, kind);
+}
+
+// What the kind's jobs save and restore, on the network that leads to the store.
+void FleetJobReader::move_over(const StoreSetup& store, const std::shared_ptr<Scenario>& job,
+                               FleetJobKind& kind) {
     if (spec_.stores.empty()) spec_.stores.push_back({store.name, store.supply});
+    if (!shares_network_with_store(*job)) return;
+    kind.transfer_traffic = steps_by_placement(job, {}, {}).transfer;
 }
 
 void FleetJobReader::read_stream(Section& section, JobSource& source) {
@@ -375,8 +393,9 @@ void FleetJobReader::read_local_data(Section& section, const StepTime& step, Sce
 }
 
 // Read as of one job, and refused where many can't do it yet.
-void FleetJobReader::read_saving(Section& section, const JobSource& source, Scenario& job,
-                                 FleetJobKind& kind) {
+void FleetJobReader::read_saving(Section& section, const JobSource& source,
+                                 const std::shared_ptr<Scenario>& view, FleetJobKind& kind) {
+    Scenario& job = *view;
     if (section.has("data")) section.section("data");  // beside another mistake nobody has read it
     kind.given_step = read_given_step(section).value_or(Duration{});
     if (section.has("step") && section.has("model")) {
@@ -396,11 +415,13 @@ void FleetJobReader::read_saving(Section& section, const JobSource& source, Scen
     if (saves) read_checkpoint(section, catalogue_, job, {});
     if (recovers) read_recovery(section, catalogue_, job);
     of_one_size_.insert(kind.name);
-    if (saves) save_as(section, job, kind);
+    if (saves) save_as(section, view, kind);
     if (recovers) recover_as(section, job, kind);
 }
 
-void FleetJobReader::save_as(Section& section, const Scenario& job, FleetJobKind& kind) {
+void FleetJobReader::save_as(Section& section, const std::shared_ptr<Scenario>& view,
+                             FleetJobKind& kind) {
+    const Scenario& job = *view;
     Section checkpoint = section.section("checkpoint");
     const CheckpointSpec& c = job.job.checkpoint;
     for (const char* key : {"checkpoint_interval", "checkpoint_stall", "checkpoint_size"}) {
@@ -433,8 +454,7 @@ void FleetJobReader::save_as(Section& section, const Scenario& job, FleetJobKind
     JobTransfers transfers{c.tiers[0].write, c.tiers[0].read, c.stall_alone};
     transfers.save.bytes = transfers.restore.bytes = c.size;
     kind.transfers = [transfers](std::int64_t, std::int64_t) { return transfers; };
-    const StoreSetup& store = s_.stores[shared_store];
-    if (spec_.stores.empty()) spec_.stores.push_back({store.name, store.supply});
+    move_over(s_.stores[shared_store], view, kind);
 }
 
 void FleetJobReader::recover_as(Section& section, const Scenario& job, FleetJobKind& kind) {

@@ -7,9 +7,17 @@
 #include <tuple>
 #include <utility>
 
+#include "models/campaign/store_traffic.h"
+
 namespace railyard {
 
 namespace {
+
+// Then steps and uploads of one job meet on the way into its own nodes' NICs.
+bool uploads_beside_steps(const Scenario& s) {
+    const CheckpointSpec& c = s.job.checkpoint;
+    return shares_network_with_store(s) && (c.mode == CheckpointMode::async || c.tiers.size() > 1);
+}
 
 class StepMemo {
   public:
@@ -49,6 +57,25 @@ class StepMemo {
                 step_traffic(s.model, s.plan, groups, s.parameter_bytes, s.optimizer_traffic));
         }
         return known;
+    }
+
+    // Nothing where it goes over a network of its own, or has no way.
+    std::shared_ptr<const StepTraffic> transfer_on(const std::vector<NodeIndex>& nodes,
+                                                   const NetworkNow& network,
+                                                   const TransferSpec& transfer) {
+        if (!shares_network_with_store(*job_)) return {};
+        const std::lock_guard lock(mutex_);
+        const auto [known, is_new] =
+            transfers_.try_emplace({{nodes, network.hashes, network.broken},
+                                    transfer.direction,
+                                    transfer.cap.bits_per_second()});
+        if (!is_new) return known->second;
+        try {
+            known->second = std::make_shared<StepTraffic>(endless_traffic(
+                transfer_loads(*job_, transfer, nodes, topology(network.broken), network.hashes)));
+        } catch (const NoPath&) {
+        }
+        return known->second;
     }
 
     // Routes are taken round what they meet, until they meet no more.
@@ -171,7 +198,7 @@ class StepMemo {
         }
         GpuNetwork network =
             gpu_network(s, s.fidelity, faults, false, now.hashes, &topology(now.broken));
-        if (notes.loads) network.keep_loads();
+        if (notes.loads) network.keep_loads(uploads_beside_steps(s));
         if (notes.cables) network.note_cables(notes.cables);
         groups.run_on(std::move(network), std::move(gpu_of_rank));
         return groups;
@@ -183,6 +210,8 @@ class StepMemo {
     std::mutex mutex_;
     std::map<Key, StepTime> known_;
     std::map<Place, std::shared_ptr<const StepTraffic>> traffic_;
+    std::map<std::tuple<Place, Direction, std::int64_t>, std::shared_ptr<const StepTraffic>>
+        transfers_;
     std::map<Place, std::vector<bool>> cables_;
     std::map<NetworkState, Topology> topologies_;  // of those that are not sound
 };
@@ -201,6 +230,10 @@ PlacedSteps steps_by_placement(std::shared_ptr<const Scenario> job,
             },
             [memo](const std::vector<NodeIndex>& nodes, const NetworkNow& network) {
                 return memo->met_on(nodes, network);
+            },
+            [memo](const std::vector<NodeIndex>& nodes, const NetworkNow& network,
+                   const TransferSpec& transfer) {
+                return memo->transfer_on(nodes, network, transfer);
             }};
 }
 

@@ -16,6 +16,7 @@ struct PlacedSteps {
     PlacedStep step;
     PlacedTraffic traffic;  // when no part of a node is slow
     PlacedRoutes routes;
+    PlacedTransfer transfer;
 };
 PlacedSteps steps_by_placement(std::shared_ptr<const Scenario> job,
                                std::vector<PartFault> slow_parts, std::vector<PartFault> throttled);

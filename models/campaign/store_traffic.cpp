@@ -72,6 +72,47 @@ const ClusterNetwork* storage_network(const Scenario& s) {
     return nullptr;
 }
 
+bool shares_network_with_store(const Scenario& s) {
+    return s.converged && s.stores[shared_store].limits.over_network &&
+           storage_network(s) != nullptr;
+}
+
+LinkLoads transfer_loads(const Scenario& s, const TransferSpec& transfer,
+                         const std::vector<NodeIndex>& nodes, const Topology& topology,
+                         HashSeed hashes) {
+    const bool writes = transfer.direction == Direction::write;
+    const StoreTraffic traffic = checkpoint_traffic(s);
+    BurstSpec spec{topology, s.networks[0].routing, {}, traffic.store, s.node.wire_share};
+    if (hashes) spec.routing.hash_seed = *hashes;
+    spec.seed = s.seed;
+    spec.nodes.assign(nodes.begin(), nodes.end());
+    BurstLoad load = load_of(s, traffic, transfer.direction);
+    if (writes && s.checkpoint_writers.ranks == 1) {
+        spec.nodes.resize(1);
+        load.ranks_per_node = 1;
+        load.files_per_rank = s.checkpoint_writers.files;
+    }
+    const BurstLinks used = burst_links(spec, load);
+    if (!used.no_path.empty()) throw NoPath(used.no_path, "the store");
+    const StoreSupply& supply = s.stores[transfer.store].supply;
+    const Bandwidth most = writes ? supply.write : supply.read;
+    // Each node has a connection to each server that a file of its is on.
+    const std::int64_t stripes = traffic.store.stripes;
+    const std::int64_t servers =
+        stripes > 0 ? std::min(stripes, topology.servers()) : topology.servers();
+    const auto connections = static_cast<double>(std::ssize(spec.nodes) * servers);
+    LinkLoads out;
+    out.flow_bytes_per_s = std::min(transfer.cap, most).bytes_per_second() / connections;
+    for (const BurstLinks::Link& link : used.links) {
+        out.links.push_back({link.link, link.share * connections, link.capacity_bytes_per_s});
+    }
+    if (!s.fair_by_job) {
+        const auto store = static_cast<LinkId>(topology.links().size() + (writes ? 1 : 0));
+        out.links.push_back({store, connections, most.bytes_per_second()});
+    }
+    return out;
+}
+
 StoreReach reach(const Scenario& s, const StoreTraffic& traffic) {
     StoreReach out;
     const ClusterNetwork* network =

@@ -33,6 +33,16 @@ struct StoreReach {
 // nullptr when it was not built, or run.fidelity = "analytic" asks for none.
 const ClusterNetwork* storage_network(const Scenario& scenario);
 
+// What is moved to and from [storage] is on the links of steps.
+bool shares_network_with_store(const Scenario& scenario);
+
+// What a transfer of the job's on these nodes sends over the compute network when it moves as fast as it
+// can alone. Where stores are shared by nodes the last link is the store itself. Needs servers there;
+// throws NoPath. Ignores classes of traffic, and a buffer that takes more than the store's drives at first.
+LinkLoads transfer_loads(const Scenario& scenario, const TransferSpec& transfer,
+                         const std::vector<NodeIndex>& nodes, const Topology& topology,
+                         HashSeed hashes);
+
 // The whole job at once, with nobody else on the network; NICs of the compute network with the scenario's
 // faults.
 StoreReach reach(const Scenario& scenario, const StoreTraffic& traffic);

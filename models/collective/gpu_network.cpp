@@ -362,7 +362,8 @@ LinkLoads GpuNetwork::loads_of(const Streams& streams, double group_bytes_per_s)
             const Usage& usage = streams.usages[i];
             if (usage.link >= gpu_first_) continue;
             const Link& link = topology_.links()[usage.link];
-            if (topology_.level(link.from) == 0 || topology_.level(link.to) == 0) continue;
+            const bool of_nic = topology_.level(link.from) == 0 || topology_.level(link.to) == 0;
+            if (of_nic && !loads_of_nics_) continue;
             all.push_back({usage.link, usage.share * flows});
         }
         first = streams.ends[f];

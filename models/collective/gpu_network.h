@@ -42,7 +42,8 @@ inline Traffic traffic_of(Collective collective) {
                                                   : Traffic::ring;
 }
 
-// What all groups of a collective send over the links between switches while it is under way.
+// What all groups of a collective send over the links between switches, or of the whole network, while it is
+// under way.
 struct LinkLoads {
     struct Load {
         LinkId link = 0;
@@ -95,8 +96,11 @@ class GpuNetwork {
     GpuNetwork(const Node& node, const Topology& topology, RoutingSpec routing);
 
     void degrade(const PartFault& fault);
-    // From now on rates come with their loads.
-    void keep_loads() { keep_loads_ = true; }
+    // From now on rates come with their loads; `of_nics`: those between NICs and leaves too.
+    void keep_loads(bool of_nics = false) {
+        keep_loads_ = true;
+        loads_of_nics_ = of_nics;
+    }
     // From now on routes are noted here.
     void note_cables(std::shared_ptr<CablesUsed> used) { cables_used_ = std::move(used); }
     // Asks this too.
@@ -217,6 +221,7 @@ class GpuNetwork {
     std::shared_ptr<NetworkModel> closer_;
     bool keep_loads_ = false;
     std::optional<Likeness> likeness_;
+    bool loads_of_nics_ = false;
     std::shared_ptr<CablesUsed> cables_used_;
 };
 

@@ -35,6 +35,7 @@ void FleetSimulation::network_changed() {
         Job& j = jobs_[index];
         if (j.status.phase != FleetPhase::running) continue;
         if (broken_on_routes(index) == j.broken) continue;
+        if (moves_bytes(index)) continue;  // the way that it began with; its next step goes another
         leave_links(index);
         j.rerouted = true;
         change_pace_soon(index);

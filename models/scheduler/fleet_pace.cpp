@@ -22,7 +22,9 @@ void FleetSimulation::join_links(JobIndex index) {
     if (j.cut_off) return;
     auto traffic = kind.traffic(nodes_of(index), {run_.hashes, j.broken});
     if (!traffic || traffic->parts.empty()) return;
-    const Duration stall = kind.transfers ? transfers_of(index).save_alone : kind.checkpoint_stall;
+    // Saves over other links are pauses between its steps.
+    Duration stall = kind.transfers ? transfers_of(index).save_alone : kind.checkpoint_stall;
+    if (kind.transfer_traffic) stall = {};
     const double every = static_cast<double>(j.save_every);
     links_.join(index, std::move(traffic), every > 0 ? seconds(stall) / every : 0);
     links_change_soon();
@@ -44,7 +46,9 @@ void FleetSimulation::links_change_soon() {
 
 void FleetSimulation::change_paces_on_links() {
     links_changing_ = false;
-    for (const JobIndex index : links_.settle()) change_pace_soon(index);
+    for (const JobIndex index : links_.settle()) {
+        moves_bytes(index) ? change_transfer(index) : change_pace_soon(index);
+    }
 }
 
 // ---- slow parts ----

@@ -27,6 +27,10 @@ void FleetSaves::stop(JobIndex job) {
     release(job);
 }
 
+void FleetSaves::change_cap(JobIndex job, Bandwidth cap, Wall wall) {
+    stores_.change_cap(moving_.at(job).transfer, cap, wall);
+}
+
 void FleetSaves::release(JobIndex job) {
     const auto found = moving_.find(job);
     free_clients_.push_back(found->second.client);

@@ -22,6 +22,8 @@ class FleetSaves : public StoreService::Client {
     void start(JobIndex job, const TransferSpec& transfer);
     // Whatever the job moves, if anything.
     void stop(JobIndex job);
+    // What it moves gets no more of the network.
+    void change_cap(JobIndex job, Bandwidth cap, Wall wall);
 
     void transfer_done(StoreService::TransferId transfer, const WallTimes& walls) override;
     void supply_changed(StoreService::TransferId, Bandwidth) override {}

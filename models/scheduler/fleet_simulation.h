@@ -171,6 +171,12 @@ class FleetSimulation : public Fleet,
     void begin_stage(JobIndex job, Stage stage, const RunPlan& plan);
     void begin_work(JobIndex job);
     void begin_save(JobIndex job);
+    TransferSpec transfer_of(JobIndex job) const;
+    void begin_transfer(JobIndex job);
+    void change_transfer(JobIndex job);
+    bool moves_bytes(JobIndex job) const {
+        return jobs_[job].stage == Stage::saving || jobs_[job].stage == Stage::restoring;
+    }
     void end_stage(JobIndex job);
     void left_slow_node(JobIndex job);
     void end_run(JobIndex job);

@@ -62,6 +62,10 @@ using PlacedTraffic = std::function<std::shared_ptr<const StepTraffic>(
 using PlacedRoutes =
     std::function<NetworkState(const std::vector<NodeIndex>& nodes, const NetworkNow& network)>;
 
+// What a transfer to or from a store sends over the same network, all the time; null where it is on another.
+using PlacedTransfer = std::function<std::shared_ptr<const StepTraffic>(
+    const std::vector<NodeIndex>& nodes, const NetworkNow& network, const TransferSpec& transfer)>;
+
 // What a job moves to and from a store that all jobs share.
 struct JobTransfers {
     TransferSpec save;
@@ -95,6 +99,7 @@ struct FleetJobKind {
     PlacedStep step{};
     PlacedTraffic traffic{};
     PlacedRoutes routes{};
+    PlacedTransfer transfer_traffic{};
     std::int64_t steps = 0;  // with `step`: its length
     Duration given_step{};   // without it: what one was measured to take; 0: work has none
     double throttled = 0;    // likewise: what work takes longer because its GPUs are hot

@@ -50,7 +50,36 @@ void FleetSimulation::begin_work(JobIndex index) {
 void FleetSimulation::begin_save(JobIndex index) {
     jobs_[index].in_memory_on = jobs_[index].status.held;
     begin_stage(index, Stage::saving, {.last_stall = open_ended});
-    saves_->start(index, transfers_of(index).save);
+    begin_transfer(index);
+}
+
+TransferSpec FleetSimulation::transfer_of(JobIndex index) const {
+    const JobTransfers all = transfers_of(index);
+    return jobs_[index].stage == Stage::saving ? all.save : all.restore;
+}
+
+// Over the network of the steps, it is on their links while it lasts.
+void FleetSimulation::begin_transfer(JobIndex index) {
+    const TransferSpec transfer = transfer_of(index);
+    saves_->start(index, transfer);
+    const FleetJobKind& kind = spec().kinds[job(index).kind];
+    if (!kind.transfer_traffic) return;
+    leave_links(index);
+    const NetworkState broken = network_ ? network_->broken() : NetworkState{};
+    auto traffic = kind.transfer_traffic(nodes_of(index), {run_.hashes, broken}, transfer);
+    if (!traffic) return;
+    links_.join(index, std::move(traffic), 0);
+    links_change_soon();
+}
+
+// What the links leave it, from now on.
+void FleetSimulation::change_transfer(JobIndex index) {
+    const TransferSpec transfer = transfer_of(index);
+    const StoreSupply& supply = spec().stores[transfer.store].supply;
+    const double longer_s = links_.longer_s(index);
+    if (longer_s == 0) return saves_->change_cap(index, transfer.cap, transfer.cap_wall);
+    const Bandwidth most = transfer.direction == Direction::write ? supply.write : supply.read;
+    saves_->change_cap(index, beside_others(std::min(transfer.cap, most), longer_s), Wall::network);
 }
 
 void FleetSimulation::end_stage(JobIndex index) {
@@ -59,7 +88,7 @@ void FleetSimulation::end_stage(JobIndex index) {
     if (j.stage == Stage::working) return begin_save(index);
     if (kept_steps(index) == 0 || j.in_memory > 0) return begin_work(index);
     begin_stage(index, Stage::restoring, {.restore = open_ended});
-    saves_->start(index, transfers_of(index).restore);
+    begin_transfer(index);
 }
 
 void FleetSimulation::transfer_over(JobIndex index) {
@@ -68,6 +97,7 @@ void FleetSimulation::transfer_over(JobIndex index) {
     book_run(index, Unsaved::held_in_memory);
     if (jobs_[index].stage == Stage::saving) book_in_memory(index, true);
     jobs_[index].run_since = now();  // all of it is booked
+    if (spec().kinds[job(index).kind].transfer_traffic) leave_links(index);
     begin_work(index);
 }
 

@@ -290,6 +290,27 @@ std::vector<BurstResult> run_bursts(const BurstSpec& spec, const std::vector<Bur
     return BurstRun(spec, loads).run();
 }
 
+BurstLinks burst_links(const BurstSpec& spec, const BurstLoad& load) {
+    const BurstTraffic traffic(spec, {load});
+    BurstLinks out;
+    out.no_path = traffic.no_path();
+    std::vector<double> shares(spec.topology.links().size());
+    double files = 0;
+    for (const BurstStream& stream : traffic.streams()) {
+        files += stream.files;
+        for (const Usage& usage : traffic.path(stream.path)) {
+            if (!traffic.ceiling(usage.link)) {
+                shares[usage.link] += stream.files * double{usage.share};
+            }
+        }
+    }
+    for (LinkId link = 0; link < shares.size(); ++link) {
+        if (shares[link] <= 0) continue;
+        out.links.push_back({link, shares[link] / files, traffic.capacities()[link]});
+    }
+    return out;
+}
+
 BurstResult run_burst(const BurstSpec& spec, const BurstLoad& load) {
     return run_bursts(spec, {load})[0];
 }

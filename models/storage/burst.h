@@ -105,6 +105,18 @@ BurstResult run_burst(const BurstSpec& spec, const BurstLoad& load);
 // Several at once, all from the same instant. Their operations queue up in the order of the loads.
 std::vector<BurstResult> run_bursts(const BurstSpec& spec, const std::vector<BurstLoad>& loads);
 
+// Which links a load loads, by each byte/s that all of it moves at.
+struct BurstLinks {
+    struct Link {
+        LinkId link = 0;
+        double share = 0;
+        double capacity_bytes_per_s = 0;
+    };
+    std::vector<Link> links;  // ascending
+    std::string no_path;      // two that the network does not join; empty when all goes
+};
+BurstLinks burst_links(const BurstSpec& spec, const BurstLoad& load);
+
 // What there is where no network is built.
 struct BurstEnds {
     std::int64_t nodes = 1;

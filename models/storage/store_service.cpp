@@ -130,11 +130,13 @@ void StoreService::pass(std::size_t client, const TransferSpec& spec, const Undi
     if (spec.direction == Direction::write) count_written(client, spec.store, spec.bytes);
 }
 
-void StoreService::change_demand(TransferId stream, Bandwidth demand) {
-    RY_CHECK(transfers_[stream].stream);
+void StoreService::change_cap(TransferId transfer, Bandwidth cap, Wall wall) {
     advance();
-    transfers_[stream].spec.cap = demand;
-    transfers_[stream].bytes.cap = demand.bits_per_second();
+    Transfer& t = transfers_[transfer];
+    RY_CHECK(t.active);
+    t.spec.cap = cap;
+    t.spec.cap_wall = wall;
+    t.bytes.cap = cap.bits_per_second();
     changed();
 }
 

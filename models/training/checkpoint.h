@@ -41,6 +41,8 @@ struct TierSpec {
     // How a store is written and read; the bytes are set for each transfer.
     TransferSpec write;
     TransferSpec read;
+    // What a write from the nodes gets of a network that it shares with the job's steps while they run.
+    Bandwidth beside_steps = unlimited;
 };
 
 struct CheckpointSpec {

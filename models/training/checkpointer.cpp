@@ -136,6 +136,7 @@ void Checkpointer::start_move(std::int64_t number, std::size_t tier, bool stalls
     if (to_store(tier)) {
         TransferSpec spec = spec_.tiers[tier].write;
         spec.bytes = state.bytes;
+        cap(tier, spec);
         move.transfer = stores_.start(client_, spec, *this);
     } else {
         const Duration time = part_of(spec_.tiers[tier].write_time, state.bytes);
@@ -143,6 +144,26 @@ void Checkpointer::start_move(std::int64_t number, std::size_t tier, bool stalls
                                                  tier_done + static_cast<std::uint32_t>(tier));
     }
     count_uploads();
+}
+
+// Steps on the same network leave an upload less.
+void Checkpointer::cap(std::size_t tier, TransferSpec& write) const {
+    if (!steps_run_ || moves_[tier].stalls || !moves_[tier].from_nodes) return;
+    const Bandwidth beside = spec_.tiers[tier].beside_steps;
+    if (beside >= write.cap) return;
+    write.cap = beside;
+    write.cap_wall = Wall::network;
+}
+
+void Checkpointer::steps_run(bool run) {
+    if (std::exchange(steps_run_, run) == run) return;
+    for (std::size_t tier = 0; tier < moves_.size(); ++tier) {
+        if (moves_[tier].number == 0 || !to_store(tier)) continue;
+        if (spec_.tiers[tier].beside_steps == unlimited) continue;
+        TransferSpec spec = spec_.tiers[tier].write;
+        cap(tier, spec);
+        stores_.change_cap(moves_[tier].transfer, spec.cap, spec.cap_wall);
+    }
 }
 
 // What goes next into a tier that is free: of the host buffers the oldest, of a tier above the newest.

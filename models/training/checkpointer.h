@@ -47,6 +47,7 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
     // begin(), and the stall has come to that: its events have passed, and the job is not told.
     void pass(const Work& work, const StoreService::Undisturbed& stall);
     bool uploading() const { return uploads_ > 0; }
+    void steps_run(bool run);  // beside what is uploaded
     // The stall, or the restore, waits for a store.
     bool on_a_store() const { return (stall_ == Stall::write && to_store(0)) || !reads_.empty(); }
     std::int64_t lasting_steps() const { return states_.newest_steps(lasting_tier_); }
@@ -84,6 +85,7 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
                      Bytes bytes) const;  // whole: for a whole state
     bool to_store(std::size_t tier) const { return !on_nodes(spec_.tiers[tier].place); }
     void start_move(std::int64_t number, std::size_t tier, bool stalls);
+    void cap(std::size_t tier, TransferSpec& write) const;
     void moved(std::size_t tier, const WallTimes& walls);
     void arrived(std::int64_t number, std::size_t tier);
     void break_off(std::size_t tier);
@@ -116,6 +118,7 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
     std::vector<std::int64_t> reached_;  // by tier: how many were offered
     std::vector<std::int64_t> buffers_;  // states in host buffers
     std::int64_t uploads_ = 0;
+    bool steps_run_ = false;
 
     // Reading back: the state, from a store or from the nodes, and what else is read at the start.
     std::vector<StoreService::TransferId> reads_;

@@ -193,7 +193,7 @@ void DataFeed::ask() {
         spec.cap = Bandwidth::bits_per_second(wanted);
         stream_ = stores_.open_stream(client_, spec, *this);
     } else if (wanted != asked_) {
-        stores_.change_demand(stream_, Bandwidth::bits_per_second(wanted));
+        stores_.change_cap(stream_, Bandwidth::bits_per_second(wanted), Wall::network);
     }
     asked_ = wanted;
 }

@@ -474,6 +474,7 @@ void TrainingJob::enter(JobPhase phase) {
     phase_since_ = engine_.now();
     if (phases_ != nullptr) phases_->push_back({engine_.now(), phase});
     if (feed_) feed_->change(use_of_data(phase));
+    checkpointer_.steps_run(phase == JobPhase::running);
     if (watcher_ != nullptr) watcher_->phase_changed(phase);
 }
 

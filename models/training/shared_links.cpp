@@ -248,9 +248,18 @@ class DriftingPhases {
     static constexpr int rough_rounds = 6;  // of these, with a quarter of the samples
     static constexpr int rounds_max = 50;
     static constexpr int sweeps_max = 2000;
+    static constexpr double pace_min = 1e-9;
 
     double busy_s(std::size_t part) const { return sharing_.parts()[part].traffic->busy_s; }
-    std::size_t ways(std::size_t job) const { return 1 + jobs_[job]->parts.size(); }
+    // Its parts, and sending nothing where it ever does.
+    std::size_t ways(std::size_t job) const {
+        return (jobs_[job]->endless ? 0 : 1) + jobs_[job]->parts.size();
+    }
+    // What the job sends in this of its ways.
+    std::size_t part_in(std::size_t way, std::size_t job) const {
+        const std::size_t silent = jobs_[job]->endless ? 0 : 1;
+        return way < silent ? Sharing::nowhere : sharing_.first(job) + way - silent;
+    }
     // Of a step at the present slowdowns, what the job doesn't send: nothing at least, where parts of one
     // job run at once.
     double idle_s(std::size_t job) const {
@@ -292,7 +301,7 @@ class DriftingPhases {
     }
 
     // The Markov chain of all jobs' phases, by Gauss and Seidel's sweeps. State s has for each job, as
-    // digits, 0 for not sending or 1 + its part.
+    // digits, in which of its ways it is.
     void solve_chain(std::size_t states) {
         const std::size_t n = jobs_.size();
         std::vector<Moment> moments(states);
@@ -303,7 +312,8 @@ class DriftingPhases {
         for (std::size_t s = 0; s < states; ++s) {
             Moment& moment = moments[s];
             for (std::size_t j = 0; j < n; ++j) {
-                if (digit(s, j) > 0) moment.active.push_back(sharing_.first(j) + digit(s, j) - 1);
+                const std::size_t part = part_in(digit(s, j), j);
+                if (part != Sharing::nowhere) moment.active.push_back(part);
             }
             find_paces(moment);
             for (std::size_t a = 0; a < moment.active.size(); ++a) {
@@ -318,13 +328,14 @@ class DriftingPhases {
         };
         for (int round = 0; round < rounds_max; ++round) {
             for (std::size_t j = 0; j < n; ++j) idle[j] = idle_s(j);
-            for (int sweep = 0; sweep < sweeps_max; ++sweep) {
+            for (int sweep = 0; states > 1 && sweep < sweeps_max; ++sweep) {
                 double sum = 0;
                 double change = 0;
                 for (std::size_t s = 0; s < states; ++s) {
                     double in = 0;
                     double out = 0;
                     for (std::size_t j = 0; j < n; ++j) {
+                        if (ways(j) == 1) continue;
                         const std::size_t d = digit(s, j);
                         const std::size_t before =
                             d > 0 ? s - radix[j] : s + (ways(j) - 1) * radix[j];
@@ -347,8 +358,12 @@ class DriftingPhases {
     double take_slowdowns(const std::vector<Moment>& moments, const std::vector<double>& chance,
                           const std::vector<double>& idle) {
         std::vector<double> in_part(slowdown_.size());
+        std::vector<double> pace(slowdown_.size());  // in all of the time
         for (std::size_t s = 0; s < moments.size(); ++s) {
-            for (const std::size_t p : moments[s].active) in_part[p] += chance[s];
+            for (std::size_t a = 0; a < moments[s].active.size(); ++a) {
+                in_part[moments[s].active[a]] += chance[s];
+                pace[moments[s].active[a]] += chance[s] * moments[s].paces[a].share;
+            }
         }
         double change = 0;
         for (std::size_t j = 0; j < jobs_.size(); ++j) {
@@ -357,7 +372,10 @@ class DriftingPhases {
                 idle_share -= in_part[p];
             }
             for (std::size_t p = sharing_.first(j); p < sharing_.first(j + 1); ++p) {
-                const double slower = std::max(1.0, in_part[p] / idle_share * idle[j] / busy_s(p));
+                const double slower =
+                    jobs_[j]->endless
+                        ? 1 / std::max(pace[p], pace_min)
+                        : std::max(1.0, in_part[p] / idle_share * idle[j] / busy_s(p));
                 change = std::max(change, std::abs(slower / slowdown_[p] - 1));
                 slowdown_[p] = slower;
             }
@@ -388,7 +406,7 @@ class DriftingPhases {
                 for (std::size_t j = 0; j < jobs_.size(); ++j) {
                     double at = place[j][i];
                     for (std::size_t p = sharing_.first(j); p < sharing_.first(j + 1); ++p) {
-                        if (at < share[p]) {
+                        if (jobs_[j]->endless || at < share[p]) {
                             moment.active.push_back(p);
                             break;
                         }
@@ -397,8 +415,12 @@ class DriftingPhases {
                 }
                 find_paces(moment);
                 for (std::size_t a = 0; a < moment.active.size(); ++a) {
-                    sum[moment.active[a]] += 1 / moment.paces[a].share;
-                    count[moment.active[a]] += 1;
+                    const std::size_t p = moment.active[a];
+                    const double pace = std::max(moment.paces[a].share, pace_min);
+                    // What never ends is as fast as it is on average, a part takes as long.
+                    const bool endless = jobs_[sharing_.parts()[p].job]->endless;
+                    sum[p] += endless ? 1 : 1 / pace;
+                    count[p] += endless ? pace : 1;
                 }
                 if (round + 1 == sampled_rounds) add_blame(moment, 1);
             }
@@ -499,24 +521,45 @@ void SharedLinks::solve(const std::vector<Member>& jobs) {
         members_.at(jobs[0]).shares.clear();
         return;
     }
-    std::vector<const StepTraffic*> traffic;
-    std::vector<double> pauses;
+    Together together;
     for (const Member job : jobs) {
-        traffic.push_back(members_.at(job).traffic.get());
-        pauses.push_back(members_.at(job).pause_s);
+        together.emplace_back(members_.at(job).traffic, members_.at(job).pause_s);
     }
-    const DriftingPhases phases(std::move(traffic), std::move(pauses));
+    const std::vector<Solved>& found = solved(together);
     for (std::size_t j = 0; j < jobs.size(); ++j) {
         State& state = members_.at(jobs[j]);
-        state.longer_s = phases.longer_s(j);
+        state.longer_s = found[j].longer_s;
         state.shares.clear();
-        const std::vector<double> waits = phases.waits_for(j);
+        const std::vector<double>& waits = found[j].waits_for;
         double all = 0;
         for (const double w : waits) all += w;
         for (std::size_t i = 0; i < jobs.size(); ++i) {
             if (waits[i] > 0) state.shares.push_back({jobs[i], waits[i] / all});
         }
     }
+}
+
+// Jobs that save come and go, and find each other again.
+const std::vector<SharedLinks::Solved>& SharedLinks::solved(const Together& jobs) {
+    constexpr std::size_t remembered_max = 2'000'000;  // numbers
+    if (remembered_ > remembered_max) {
+        solved_.clear();
+        remembered_ = 0;
+    }
+    const auto [known, is_new] = solved_.try_emplace(jobs);
+    if (!is_new) return known->second;
+    remembered_ += jobs.size() * (jobs.size() + 4);
+    std::vector<const StepTraffic*> traffic;
+    std::vector<double> pauses;
+    for (const auto& [sent, pause_s] : jobs) {
+        traffic.push_back(sent.get());
+        pauses.push_back(pause_s);
+    }
+    const DriftingPhases phases(std::move(traffic), std::move(pauses));
+    for (std::size_t j = 0; j < jobs.size(); ++j) {
+        known->second.push_back({phases.longer_s(j), phases.waits_for(j)});
+    }
+    return known->second;
 }
 
 std::vector<SharedLinks::Member> SharedLinks::settle() {

@@ -11,12 +11,14 @@
 // than 1,024 states 192 are drawn, with the others' shares of time as an arriving part finds them
 // (Schweitzer's approximation of mean value analysis). A link that all its jobs together can't fill binds
 // nobody: jobs that share no link that can be full keep their step exactly. Ignored: parts of one job
-// that send at once; that routes avoid what others load; phases that lock.
+// that send at once; that routes avoid what others load; phases that lock. What is sent all the time has one
+// phase, so it meets each part of a step for as long as that is sent.
 
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "models/training/step_traffic.h"
@@ -62,12 +64,22 @@ class SharedLinks {
         bool can_be_full() const { return load_bytes_per_s > capacity_bytes_per_s * (1 + 1e-6); }
     };
 
+    // Of jobs that are joined, ascending: who sends what, and what each then takes longer, by place.
+    using Together = std::vector<std::pair<std::shared_ptr<const StepTraffic>, double>>;
+    struct Solved {
+        double longer_s = 0;
+        std::vector<double> waits_for;  // by place
+    };
+
     void change_links(Member job, bool joins);
     std::vector<Member> component(Member first) const;
     void solve(const std::vector<Member>& jobs);
+    const std::vector<Solved>& solved(const Together& jobs);
 
     std::map<Member, State> members_;
     std::map<LinkId, LinkState> links_;
+    std::map<Together, std::vector<Solved>> solved_;
+    std::size_t remembered_ = 0;   // numbers there
     std::vector<Member> changed_;  // joined, or beside one that came or went
 };
 

@@ -1,6 +1,8 @@
 #include "models/training/step_traffic.h"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 namespace railyard {
 
@@ -34,6 +36,24 @@ double TrafficPart::longer_at(double slowdown) const {
     while (i + 1 < at.size() && at[i] < slowdown) ++i;
     const double into = (slowdown - at[i - 1]) / (at[i] - at[i - 1]);
     return longer_s[i - 1] + into * (longer_s[i] - longer_s[i - 1]);
+}
+
+StepTraffic endless_traffic(LinkLoads loads) {
+    StepTraffic out;
+    out.step_s = 1;
+    out.endless = true;
+    TrafficPart part;
+    part.loads = std::move(loads);
+    part.busy_s = 1;
+    for (const double slowdown : traffic_slowdowns()) part.longer_s.push_back(slowdown - 1);
+    out.parts.push_back(std::move(part));
+    return out;
+}
+
+Bandwidth beside_others(Bandwidth alone, double longer_s) {
+    const double left = static_cast<double>(alone.bits_per_second()) / (1 + longer_s);
+    return Bandwidth::bits_per_second(
+        std::min(alone.bits_per_second(), static_cast<std::int64_t>(std::ceil(left)) + 1));
 }
 
 StepTraffic step_traffic(const TransformerModel& model, const ParallelPlan& plan,

@@ -27,7 +27,15 @@ struct TrafficPart {
 struct StepTraffic {
     double step_s = 0;  // alone
     std::vector<TrafficPart> parts;
+    bool endless = false;  // no steps: its one part is sent all the time
 };
+
+// What is sent all the time, as a checkpoint is for as long as it lasts. Its step is one second of it, which
+// is longer by as much as others slow it down.
+StepTraffic endless_traffic(LinkLoads loads);
+// What is left of `alone` when a second of it takes so much longer. Rounded up: a store that shares
+// itself alike is not in its own way.
+Bandwidth beside_others(Bandwidth alone, double longer_s);
 
 // From 1 on, ascending.
 const std::vector<double>& traffic_slowdowns();

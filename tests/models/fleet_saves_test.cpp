@@ -6,6 +6,7 @@
 
 using namespace railyard;
 using std::chrono_literals::operator""s;
+using std::chrono_literals::operator""ms;
 using std::chrono_literals::operator""min;
 using std::chrono_literals::operator""h;
 
@@ -129,4 +130,83 @@ TEST_CASE("restores share the store as well") {
     for (const FleetJobRun& run : r.outcome.runs)
         CHECK(run.end == Instant(1h + 25min + 10min + 30min));
     CHECK(node_hours(r, Category::restore) == doctest::Approx(2.0 / 6).epsilon(1e-9));
+}
+
+namespace {
+
+constexpr double link_bytes_per_s = 1e9;
+
+// A job of one node whose steps compute and send for half a second each, beside one that saves for 10 min in
+// each hour; `part` of the link between them is what that takes alone.
+struct OneFabric : Sharing {
+    explicit OneFabric(double part) : Sharing(2, 0, own_rate * std::int64_t{100}) {
+        spec.kinds.push_back({.name = "steps"});
+        FleetJobKind& steps = spec.kinds[1];
+        steps.steps = 20'000;
+        steps.step = [](const auto&, std::uint32_t, const NetworkNow&) {
+            StepTime step;
+            step.compute = step.exposed_communication = 500ms;
+            return step;
+        };
+        const auto traffic = std::make_shared<StepTraffic>();
+        traffic->step_s = 1;
+        TrafficPart sends;
+        sends.busy_s = 0.5;
+        sends.loads = {{{0, 1, link_bytes_per_s}}, link_bytes_per_s};
+        for (const double slowdown : traffic_slowdowns()) {
+            sends.longer_s.push_back(0.5 * (slowdown - 1));
+        }
+        traffic->parts.push_back(sends);
+        steps.traffic = [traffic](const auto&, const NetworkNow&) { return traffic; };
+        const auto upload = std::make_shared<StepTraffic>(
+            endless_traffic({{{0, 1, link_bytes_per_s}}, part * link_bytes_per_s}));
+        spec.kinds[0].transfer_traffic = [upload](const auto&, const NetworkNow&,
+                                                  const TransferSpec&) { return upload; };
+        submit(8, 3h);
+        submit(8, {});
+        jobs.jobs.back().kind = 1;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a save on the network of steps makes both longer, while it lasts") {
+    const FleetRunResult r = OneFabric(1).run(100h);
+    // While it sends, the job with steps has half of the link: 1.5 s a step. Of these the other has all of
+    // the link for one half second and half of it for a second: two saves take 15 min each, not 10.
+    CHECK(seconds(r.outcome.runs[0].end - Instant(3h + 30min)) == doctest::Approx(0).epsilon(2));
+    CHECK(node_hours(r, Category::checkpoint_stall) == doctest::Approx(0.5).epsilon(1e-3));
+    // In 30 min 1,200 steps, of 1.5 s each.
+    CHECK(seconds(r.outcome.runs[1].end - Instant(20'000s + 600s)) ==
+          doctest::Approx(0).epsilon(3));
+    CHECK(node_hours(r, Category::contention) == doctest::Approx(600.0 / 3600).epsilon(0.01));
+    CHECK(r.outcome.contention_by.at(1, 0) / r.outcome.contention_by.at(1, 1) > 1e6);
+}
+
+TEST_CASE("a save that leaves the links room costs the steps on them nothing") {
+    OneFabric f(0.01);
+    f.spec.kinds[1].traffic = [](const auto&, const NetworkNow&) {
+        return std::make_shared<StepTraffic>();
+    };
+    const FleetRunResult r = f.run(100h);
+    CHECK(r.outcome.runs[0].end == Instant(3h + 20min));
+    CHECK(r.outcome.runs[1].end == Instant(20'000s));
+    CHECK(node_hours(r, Category::contention) == 0);
+}
+
+TEST_CASE("jobs that save at once over one network share it as they share the store") {
+    for (const std::int64_t n : {1, 2, 7}) {
+        Sharing f(n, 0, own_rate);
+        const auto upload = std::make_shared<StepTraffic>(
+            endless_traffic({{{0, 1, link_bytes_per_s}}, link_bytes_per_s}));
+        f.spec.kinds[0].transfer_traffic = [upload](const auto&, const NetworkNow&,
+                                                    const TransferSpec&) { return upload; };
+        for (std::int64_t i = 0; i < n; ++i) f.submit(8, 3h);
+        const FleetRunResult r = f.run(1000h);
+        for (const FleetJobRun& run : r.outcome.runs) {
+            const Duration late = run.end - Instant(3h + n * 20min);
+            CHECK(late > Duration(-10'000));
+            CHECK(late < Duration(10'000));
+        }
+    }
 }

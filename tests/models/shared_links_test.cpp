@@ -196,3 +196,66 @@ TEST_CASE("many jobs are sampled: as near the window") {
         CHECK(model[j] == doctest::Approx(window[j]).epsilon(0.05));
     }
 }
+
+TEST_CASE(
+    "what is sent all the time slows a step down by its fair share, and is slowed for as long as "
+    "that sends") {
+    const double c = 0.6;
+    const double m = 0.4;
+    for (const double share : {0.25, 0.5, 0.75, 1.0}) {  // of the link, what it takes alone
+        CAPTURE(share);
+        const Job job{c, m};
+        LinkLoads upload;
+        upload.flow_bytes_per_s = share * link_bytes_per_s;
+        upload.links = {{0, 1, link_bytes_per_s}};
+        SharedLinks shared;
+        shared.join(0, std::make_shared<StepTraffic>(traffic_of(job)), 0);
+        shared.join(1, std::make_shared<StepTraffic>(endless_traffic(upload)), 0);
+        shared.settle();
+        const double left = std::max(0.5, 1 - share);
+        CHECK(shared.longer_s(0) == doctest::Approx(m / left - m));
+        const double sending = m / left / (c + m / left);
+        const double pace = 1 - sending + sending * std::min(1.0, (1 - left) / share);
+        CHECK(1 + shared.longer_s(1) == doctest::Approx(1 / pace));
+        shared.leave(1);
+        shared.settle();
+        CHECK(shared.longer_s(0) == 0);
+    }
+}
+
+TEST_CASE("transfers without steps beside them share a link evenly, any number of them") {
+    for (const std::uint32_t n : {2U, 3U, 40U}) {
+        SharedLinks shared;
+        for (std::uint32_t i = 0; i < n; ++i) {
+            LinkLoads loads;
+            loads.flow_bytes_per_s = link_bytes_per_s;
+            loads.links = {{0, 1, link_bytes_per_s}};
+            shared.join(i, std::make_shared<StepTraffic>(endless_traffic(loads)), 0);
+        }
+        shared.settle();
+        for (std::uint32_t i = 0; i < n; ++i) CHECK(1 + shared.longer_s(i) == doctest::Approx(n));
+    }
+}
+
+TEST_CASE("many jobs beside one upload, drawn, are what few are by the chain") {
+    // Each job on a link of its own with a part of the upload: what the others do is nothing to it.
+    const auto longer = [](std::uint32_t jobs) {
+        SharedLinks shared;
+        LinkLoads upload;
+        upload.flow_bytes_per_s = 0.8 * link_bytes_per_s;
+        for (std::uint32_t j = 0; j < jobs; ++j) {
+            shared.join(j, std::make_shared<StepTraffic>(traffic_of({0.5, 0.5, 0, {j}})), 0);
+            upload.links.push_back({j, 1, link_bytes_per_s});
+        }
+        shared.join(jobs, std::make_shared<StepTraffic>(endless_traffic(upload)), 0);
+        shared.settle();
+        return std::pair(shared.longer_s(0), shared.longer_s(jobs));
+    };
+    const auto few = longer(2);
+    const auto many = longer(12);  // 4,096 states
+    CHECK(few.first == doctest::Approx(0.5).epsilon(0.01));
+    CHECK(many.first == doctest::Approx(0.5).epsilon(0.02));
+    // Its pace is that of its slowest flow: 5/8 while any of them sends.
+    CHECK(many.second == doctest::Approx(1 / 0.625 - 1).epsilon(0.02));
+    CHECK(few.second < many.second);
+}

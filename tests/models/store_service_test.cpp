@@ -297,7 +297,7 @@ TEST_CASE(
     CHECK(c.service.cancel(bulk).moved == gigabytes(10));  // at half of 10 GB/s
     c.run_until(std::chrono::seconds(4));
     CHECK(c.supplies[stream] == std::vector<double>{8, 5, 8});
-    c.service.change_demand(stream, gigabytes_per_s(2));
+    c.service.change_cap(stream, gigabytes_per_s(2), Wall::network);
     c.run_until(std::chrono::seconds(5));
     CHECK(c.supplies[stream].back() == 2);
     CHECK(c.ended.empty());

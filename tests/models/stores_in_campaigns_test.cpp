@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "models/campaign/campaign.h"
 
 using namespace railyard;
@@ -217,4 +219,91 @@ TEST_CASE("data lost beyond the protection takes every checkpoint on the store, 
     const ReplicaResult c = run(colder);
     CHECK(c.job.steps_lost == 9 * 36 + 4 - 8 * 36);
     CHECK(c.job.checkpoint.restored_from == std::vector<std::int64_t>{0, 1});
+}
+
+namespace {
+
+// 128 GPUs whose steps wait for half of their time for the uplinks of four leaves, and save behind them.
+const char* const one_fabric = R"(
+[run]
+replicas = 1
+duration = "4 h"
+fidelity = "flow"
+[cluster]
+nodes = 16
+[storage]
+system = "weka"
+servers = 64
+network = "compute"
+[fabric.compute]
+topology = "fat_tree"
+nodes_per_leaf = 4
+oversubscription = 4
+routing = "spray"
+[job]
+model = "llama2_70b"
+parallel = { tensor = 8, global_batch = 64, sequence_length = 4096, zero = 3 }
+[job.checkpoint]
+mode = "async"
+interval = "10 min"
+)";
+
+struct Upload {
+    double step_s = 0;     // without one
+    double penalty_s = 0;  // of each beside one
+    double alone_s = 0;
+    double safe_s = 0;  // as they were
+    double stall_s = 0;
+};
+Upload upload(std::vector<std::string> settings) {
+    const Scenario s = load_scenario(one_fabric, "one fabric", {std::move(settings), {}});
+    const ReplicaResult r = run(s);
+    return {seconds(s.job.step.duration()), seconds(s.job.checkpoint.upload_step_penalty),
+            seconds(s.checkpoint_upload),
+            metric(r, "checkpoint_time_to_safe") - seconds(s.job.checkpoint.snapshot),
+            booked_s(s, r, Category::checkpoint_stall)};
+}
+
+}  // namespace
+
+TEST_CASE("uploads and the steps beside them share the compute network, and no other") {
+    const Upload own = upload({"storage.network=own"});
+    CHECK(own.penalty_s == doctest::Approx(0.02 * own.step_s).epsilon(1e-6));  // what hosts do
+    CHECK(own.safe_s == doctest::Approx(own.alone_s).epsilon(1e-6));
+    const Upload one = upload({});
+    CHECK(one.penalty_s > 1.1 * (0.02 * one.step_s));
+    CHECK(one.safe_s > 0.999 * one.alone_s);
+    CHECK(one.stall_s > own.stall_s);
+    // What writes more at once takes more of the links from steps, for a shorter time.
+    const Upload wide = upload({"job.checkpoint.serialization=10 GB/s"});
+    CHECK(wide.penalty_s > 2 * one.penalty_s);
+    CHECK(wide.safe_s < one.safe_s);
+    // Wider leaves have room for both.
+    const Upload flat = upload({"fabric.compute.oversubscription=1"});
+    CHECK(flat.penalty_s < one.penalty_s);
+    // Measured, it is all that a step takes longer.
+    const Upload measured = upload({"job.checkpoint.upload_slowdown=0.1"});
+    CHECK(measured.penalty_s == doctest::Approx(0.1 * measured.step_s).epsilon(1e-6));
+    CHECK(measured.safe_s == doctest::Approx(measured.alone_s).epsilon(1e-6));
+}
+
+TEST_CASE(
+    "a synchronous save to the compute network has it to itself, its copies behind have not") {
+    CHECK(upload({"job.checkpoint.mode=sync"}).penalty_s == 0);
+    const Upload tiers = upload({"job.checkpoint.mode=sync",
+                                 "job.checkpoint.tier=[{place=\"local_nvme\"},"
+                                 "{place=\"storage\"}]"});
+    CHECK(tiers.penalty_s > 0);
+}
+
+TEST_CASE("an upload that has half of its rate beside steps takes twice as long") {
+    Scenario s = load_scenario(one_fabric, "half", {{"storage.network=own"}, {}});
+    CheckpointSpec& c = s.job.checkpoint;
+    const double alone_s = seconds(s.checkpoint_upload);
+    const double half = 4 * static_cast<double>(c.size.count()) / alone_s;
+    c.tiers[0].beside_steps = Bandwidth::bits_per_second(std::llround(half));
+    const ReplicaResult r = run(s);
+    CHECK(metric(r, "checkpoint_time_to_safe") - seconds(c.snapshot) ==
+          doctest::Approx(2 * alone_s).epsilon(1e-6));
+    CHECK(r.job.checkpoint.upload[Wall::network] > Duration{});
 }

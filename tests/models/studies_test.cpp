@@ -3,7 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <numeric>
 
+#include "models/campaign/store_traffic.h"
 #include "tests/models/windows.h"
 
 using namespace railyard;
@@ -173,6 +175,39 @@ TEST_CASE(
     CHECK(isolated.traffic[0].last == small.traffic[0].last);
     CHECK(converged.traffic[0].last > 1.1 * isolated.traffic[0].last);
     CHECK(unchecked.traffic[0].last > 1.1 * converged.traffic[0].last);
+}
+
+TEST_CASE("study: a checkpoint beside a ring, by flow within a tenth of the packets") {
+    const Outcome isolated =
+        run_study("incast_checkpoint", {"storage.network=own", "fabric.storage.kind=roce"});
+    const Outcome converged = run_study("incast_checkpoint", {});
+    REQUIRE(converged.pauses == 0);  // pauses hold up more than who fills a link
+
+    ScenarioChanges changes;
+    changes.must_run = false;
+    changes.settings = {"run.fidelity=flow"};
+    const Scenario s =
+        load_scenario_file(RAILYARD_ROOT "/scenarios/studies/incast_checkpoint.toml", changes);
+    const Topology& topology = s.networks[0].topology;
+    std::vector<NodeIndex> nodes(static_cast<std::size_t>(s.nodes.nodes));
+    std::iota(nodes.begin(), nodes.end(), NodeIndex{0});
+    GpuGroup all(static_cast<std::size_t>(s.gpus()));
+    std::iota(all.begin(), all.end(), 0);
+    GpuNetwork network = gpu_network(s, Fidelity::flow, {}, false);
+    network.keep_loads(true);
+    TransferSpec write;
+    write.cap = unlimited;
+    SharedLinks links;
+    links.join(0, std::make_shared<StepTraffic>(endless_traffic(network.ring({{all}}).loads)), 0);
+    links.join(1,
+               std::make_shared<StepTraffic>(
+                   endless_traffic(transfer_loads(s, write, nodes, topology, {}))),
+               0);
+    links.settle();
+    const auto us = [](Picoseconds time) { return 1e-6 * static_cast<double>(time.count()); };
+    CHECK(us(converged.traffic[0].last) ==
+          doctest::Approx(us(isolated.traffic[0].last) * (1 + links.longer_s(0))).epsilon(0.1));
+    CHECK(links.longer_s(0) > 0);
 }
 
 TEST_CASE("study: more queue pairs beat one, and packets that choose beat them all") {
