@@ -178,6 +178,25 @@ set = { "cluster.nodes" = 685, "job.nodes" = 685 }
     check("6 designs: 2 impossible" in out, out)
 
 
+def case_a_free_range_is_tuned_between_its_steps(program, folder):
+    """Young's interval of this job lies between 15 min and 1 h; the page of settings names what was found."""
+    text = QUESTION.replace('values = ["15 min", "1 h"]', 'from = "1 min"\nto = "241 min"\nscale = "log"')
+    (folder / "question.toml").write_text(text)
+    out, _ = ask(program, folder, "--db", "x.sqlite", "--json", "-o", "out")
+    best = json.loads(out)["best"][0]
+    found = [s for s in best["settings"] if s.startswith("job.checkpoint.interval=")]
+    check(len(found) == 1, str(best["settings"]))
+    minutes = float(found[0].split('"')[1].split()[0])
+    check(1 < minutes < 241, found[0])
+    for given in (minutes / 4, minutes * 4):
+        ran = {}
+        for which in (given, minutes):
+            out, _ = program.run(folder, ["run", "out/design_1.toml", "--json", "--no-estimates", "--replicas", "40",
+                                          "--set", f'job.checkpoint.interval="{which} min"'])
+            ran[which] = json.loads(out)["metrics"]["cost_per_1e12_tokens"]["mean"]
+        check(ran[minutes] < ran[given], f"{ran}")
+
+
 def case_every_study_is_answered(program, folder):
     for question in sorted((ROOT / "scenarios" / "questions").glob("*.toml")):
         out, _ = program.run(folder, ["design", str(question), "--db", "x.sqlite", "--json",

@@ -285,6 +285,29 @@ TEST_CASE(
     CHECK(worth[0].worth == doctest::Approx(1).epsilon(0.15));
 }
 
+TEST_CASE("a range is searched closer and closer, and never beyond its ends") {
+    Diagnostics diagnostics;
+    Document document =
+        parse_document("[axis]\nkey = \"i\"\nfrom = 0\nto = 80\n", "test", diagnostics);
+    const AxisBounds bounds = AxisBounds::taken_from(*document.root.find("axis"));
+    ValueReader values(diagnostics, "test");
+    Section section(values, document.root.find("axis"), "axis", {});
+    DesignAxis axis;
+    axis.name = "i";
+    axis.free = true;
+    axis.range = Axis::read(section, bounds, true);
+    REQUIRE(axis.range);
+    DesignSpace space;
+    space.axes = {axis};
+    const auto i_of = [&](const DesignSpace::Point& point) { return space.settings(point).at(0); };
+    const DesignSpace::Point end = {space.axes[0].value_at(0.0)};
+    REQUIRE(space.beside(end, 0.125).size() == 1);
+    CHECK(i_of(space.beside(end, 0.125)[0]) == i_of({space.axes[0].value_at(0.125)}));
+    const std::size_t known = space.axes[0].values.size();
+    CHECK(space.beside({space.axes[0].value_at(0.125)}, 0.125).size() == 2);
+    CHECK(space.axes[0].values.size() == known + 1);
+}
+
 TEST_CASE("an axis is there only beside the values of others that it belongs to") {
     DesignSpace space;
     space.axes = {

@@ -43,8 +43,7 @@ std::vector<OrderLine> order_of(const Scenario& s) {
 
 std::vector<std::string> own_settings(const DesignQuestion& q, const SearchedDesign& design) {
     std::vector<std::string> out = q.base_settings;
-    const std::vector<std::string> own = q.space.settings(design.point);
-    out.insert(out.end(), own.begin(), own.end());
+    out.insert(out.end(), design.own.begin(), design.own.end());
     for (const std::string& setting : design.facts.settings) {
         const std::string key = setting.substr(0, setting.find('='));
         const bool planned = decided_by_plan(key) || key == "job.parallel.global_batch";

@@ -323,8 +323,10 @@ void QuestionReader::read_axis(Section& section, const AxisBounds& bounds) {
     DesignAxis axis;
     section.read("name", axis.name, "What the axis is called in labels and in `when`",
                  {.otherwise = "the last word of its key"});
-    section.read("free", axis.free,
-                 "It costs nothing: tuned for each design before designs are compared");
+    section.read(
+        "free", axis.free,
+        "It costs nothing: tuned for each design before designs are compared; with from and to "
+        "and no steps, to any value between");
     const Value* when = section.open_table(
         "when",
         "The axis is there only beside these values of axes before it: { store = \"weka\" }");
@@ -336,9 +338,16 @@ void QuestionReader::read_axis(Section& section, const AxisBounds& bounds) {
     if (section.has("option")) {
         if (axis.name.empty()) section.error("name", "is missing: options need it");
         section.finish();
-    } else if (const std::optional<Axis> keyed = Axis::read(section, bounds, false)) {
+    } else if (const bool any = axis.free && bounds.from && !section.has("steps");
+               const std::optional<Axis> keyed = Axis::read(section, bounds, any)) {
         check_key(section, "key", keyed->key());
         if (axis.name.empty()) axis.name = keyed->key().substr(keyed->key().rfind('.') + 1);
+        if (any) {
+            axis.range = keyed;
+            for (std::size_t v = 0; v < range_values; ++v) {
+                axis.value_at(static_cast<double>(v) / (range_values - 1));
+            }
+        }
         for (std::size_t v = 0; v < keyed->size(); ++v) {
             axis.values.push_back(
                 {keyed->value(v).text, {keyed->key() + "=" + keyed->value(v).toml}});

@@ -122,6 +122,7 @@ class Searcher {
         : q_(question),
           options_(options),
           db_(db),
+          space_(question.space),
           reader_(question.text, question.file, question.search_plans, options.windows) {}
 
     DesignSearch run();
@@ -132,6 +133,15 @@ class Searcher {
     bool read_designs();
     bool tune(const std::vector<std::size_t>& all, bool flows);
     bool tune_group(const std::vector<std::size_t>& group, bool flows);
+    // A design with free axes so.
+    struct Tuning {
+        std::size_t design = 0;
+        DesignSpace::Point point;
+        DesignFacts facts;
+        std::int64_t stored = 0;
+    };
+    // Each design gets the best of these and what it had, whose figures `best` has.
+    bool try_tunings(std::vector<Tuning> tried, bool flows, std::map<std::size_t, double>& best);
     DesignFacts facts_of(const SearchedDesign& design, const DesignSpace::Point& point, bool flows);
     bool race(const std::vector<std::size_t>& field, Stage& stage);
     bool race_on_flows();
@@ -147,6 +157,7 @@ class Searcher {
     const DesignQuestion& q_;
     const SearchOptions& options_;
     ResultsDb& db_;
+    DesignSpace space_;  // with the values of ranges that are tried
     DesignReader reader_;
     DesignSearch out_;
     std::int64_t run_ = 0;
@@ -155,7 +166,7 @@ class Searcher {
 // What prices leave open is not raced on: one draw is enough of it there.
 std::vector<std::string> Searcher::settings_of(const DesignSpace::Point& point, bool flows) const {
     std::vector<std::string> out = q_.base_settings;
-    const std::vector<std::string> own = q_.space.settings(point);
+    const std::vector<std::string> own = space_.settings(point);
     out.insert(out.end(), own.begin(), own.end());
     if (q_.priced) out.emplace_back("cost.draws=1");
     if (q_.flows_last && !flows) out.emplace_back("run.fidelity=analytic");
@@ -179,11 +190,11 @@ void Searcher::begin_run() {
 }
 
 bool Searcher::read_designs() {
-    for (DesignSpace::Point& point : q_.space.designs()) {
+    for (DesignSpace::Point& point : space_.designs()) {
         SearchedDesign design;
         // Free axes have their first value until they are tuned.
-        design.point = q_.space.tunings(point).front();
-        design.label = q_.space.label(point);
+        design.point = space_.tunings(point).front();
+        design.label = space_.label(point);
         out_.designs.push_back(std::move(design));
     }
     static const std::atomic<bool> never{false};
@@ -226,7 +237,7 @@ DesignFacts Searcher::facts_of(const SearchedDesign& design, const DesignSpace::
 // Each design gets the free settings with the best mean of a few replicas on luck of their own.
 bool Searcher::tune(const std::vector<std::size_t>& all, bool flows) {
     constexpr std::size_t together = 512;
-    const bool any = std::ranges::any_of(q_.space.axes, &DesignAxis::free);
+    const bool any = std::ranges::any_of(space_.axes, &DesignAxis::free);
     if (!any) return true;
     for (std::size_t from = 0; from < all.size(); from += together) {
         const auto first = all.begin() + static_cast<std::ptrdiff_t>(from);
@@ -237,19 +248,32 @@ bool Searcher::tune(const std::vector<std::size_t>& all, bool flows) {
     return true;
 }
 
+// First all combinations, of ranges five values; then closer and closer to the best of a range.
 bool Searcher::tune_group(const std::vector<std::size_t>& group, bool flows) {
-    struct Tried {
-        std::size_t design;
-        DesignSpace::Point point;
-        DesignFacts facts;
-        std::int64_t stored = 0;
-    };
-    std::vector<Tried> tried;
+    std::vector<Tuning> tried;
     for (const std::size_t i : group) {
-        for (DesignSpace::Point& point : q_.space.tunings(out_.designs[i].point)) {
+        for (DesignSpace::Point& point : space_.tunings(out_.designs[i].point)) {
             tried.push_back({i, std::move(point), {}});
         }
     }
+    std::map<std::size_t, double> best;
+    if (!try_tunings(std::move(tried), flows, best)) return false;
+    for (double step = 0.125; step >= 0.03; step /= 2) {
+        tried.clear();
+        for (const std::size_t i : group) {
+            if (!best.contains(i)) continue;
+            for (DesignSpace::Point& point : space_.beside(out_.designs[i].point, step)) {
+                tried.push_back({i, std::move(point), {}});
+            }
+        }
+        if (tried.empty()) break;
+        if (!try_tunings(std::move(tried), flows, best)) return false;
+    }
+    return true;
+}
+
+bool Searcher::try_tunings(std::vector<Tuning> tried, bool flows,
+                           std::map<std::size_t, double>& best) {
     static const std::atomic<bool> never{false};
     parallel_for(tried.size(), options_.threads, options_.cancelled ? *options_.cancelled : never,
                  [&](std::size_t i) {
@@ -260,17 +284,16 @@ bool Searcher::tune_group(const std::vector<std::size_t>& group, bool flows) {
     Stage stage(q_, reader_, options_, db_, run_);
     std::vector<std::int64_t> points;
     const auto designs = static_cast<std::int64_t>(out_.designs.size());
-    for (Tried& each : tried) {
+    for (Tuning& each : tried) {
         if (!each.facts.problem.empty()) continue;
         std::vector<std::string> settings = each.facts.settings;
         settings.push_back(fmt::format("run.seed={}", tuning_seed));
         each.stored = stage.add(settings, designs + static_cast<std::int64_t>(out_.tuned++),
-                                "tuning: " + q_.space.label(each.point));
+                                "tuning: " + space_.label(each.point));
         points.push_back(each.stored);
     }
     if (!stage.run(points, q_.replicas_first, "free settings tuned")) return false;
-    std::map<std::size_t, double> best;
-    for (const Tried& each : tried) {
+    for (const Tuning& each : tried) {
         if (each.stored == 0) continue;
         SearchedDesign with;
         with.facts = each.facts;
@@ -285,7 +308,7 @@ bool Searcher::tune_group(const std::vector<std::size_t>& group, bool flows) {
         SearchedDesign& design = out_.designs[each.design];
         design.point = each.point;
         design.facts = each.facts;
-        design.label = q_.space.label(each.point);
+        design.label = space_.label(each.point);
     }
     return true;
 }
@@ -500,6 +523,9 @@ DesignSearch Searcher::run() {
     if (q_.flows_last && !race_on_flows()) return stop();
     db_.finish_run(run_, "complete", "", "");
     db_.commit();
+    for (const std::size_t i : out_.best) {
+        out_.designs[i].own = space_.settings(out_.designs[i].point);
+    }
     return std::move(out_);
 }
 

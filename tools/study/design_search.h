@@ -15,6 +15,7 @@ namespace railyard {
 struct SearchedDesign {
     DesignSpace::Point point;
     std::string label;
+    std::vector<std::string> own;  // settings of the point, of those that may win
     DesignFacts facts;
     std::string limit;  // that it breaks before anything runs; empty: none
     Fate fate = Fate::waiting;

@@ -6,6 +6,17 @@
 
 namespace railyard {
 
+std::size_t DesignAxis::value_at(double fraction) {
+    const AxisValue value = range->at(fraction);
+    const auto found = std::ranges::find(values, value.text, &DesignValue::text);
+    const auto place = static_cast<std::size_t>(found - values.begin());
+    if (found == values.end()) {
+        values.push_back({value.text, {range->key() + "=" + value.toml}});
+        at.push_back(fraction);
+    }
+    return place;
+}
+
 double DesignSpace::size_at_most() const {
     double out = 1;
     for (const DesignAxis& axis : axes) {
@@ -31,7 +42,7 @@ std::vector<DesignSpace::Point> DesignSpace::extended(const Point& base, bool fr
                 more.push_back(point);
                 continue;
             }
-            for (std::size_t v = 0; v < axes[a].values.size(); ++v) {
+            for (std::size_t v = 0; v < axes[a].combined(); ++v) {
                 more.push_back(point);
                 more.back()[a] = v;
             }
@@ -47,6 +58,22 @@ std::vector<DesignSpace::Point> DesignSpace::designs() const {
 
 std::vector<DesignSpace::Point> DesignSpace::tunings(const Point& design) const {
     return extended(design, true);
+}
+
+std::vector<DesignSpace::Point> DesignSpace::beside(const Point& point, double step) {
+    std::vector<Point> out;
+    for (std::size_t a = 0; a < axes.size(); ++a) {
+        if (!axes[a].range || !point[a]) continue;
+        for (const double side : {-step, step}) {
+            const double fraction = axes[a].at[*point[a]] + side;
+            if (fraction < 0 || fraction > 1) continue;
+            const std::size_t value = axes[a].value_at(fraction);
+            if (value == *point[a]) continue;
+            out.push_back(point);
+            out.back()[a] = value;
+        }
+    }
+    return out;
 }
 
 std::vector<std::string> DesignSpace::settings(const Point& point) const {

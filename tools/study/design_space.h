@@ -2,6 +2,7 @@
 // The space of a question: axes whose values are settings of a scenario, some of them only beside certain
 // values of others, some free of charge.
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,11 +23,23 @@ struct DesignCondition {
     std::vector<std::size_t> values;
 };
 
+constexpr std::size_t range_values = 5;
+
 struct DesignAxis {
     std::string name;
     bool free = false;  // it costs nothing: tuned for each design before designs are compared
     std::vector<DesignCondition> when;
     std::vector<DesignValue> values;
+    // Of a free axis that takes any value of a range: this, of which `values` has some, where `at` says.
+    std::optional<Axis> range{};
+    std::vector<double> at{};  // fractions of the range
+
+    // The value at a fraction of the range, added when it is new.
+    std::size_t value_at(double fraction);
+    // Of `values`, those with which all combinations are made.
+    std::size_t combined() const {
+        return range ? std::min(values.size(), range_values) : values.size();
+    }
 };
 
 class DesignSpace {
@@ -41,6 +54,8 @@ class DesignSpace {
     std::vector<Point> designs() const;
     // A design with each combination of the free axes, the first value of each first.
     std::vector<Point> tunings(const Point& design) const;
+    // The point, with each value of a range moved by so much of it to either side.
+    std::vector<Point> beside(const Point& point, double step);
     std::vector<std::string> settings(const Point& point) const;
     std::string label(const Point& point) const;  // "storage = weka, spares = 4"
 
