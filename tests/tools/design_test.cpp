@@ -288,14 +288,16 @@ TEST_CASE(
 TEST_CASE("a range is searched closer and closer, and never beyond its ends") {
     Diagnostics diagnostics;
     Document document =
-        parse_document("[axis]\nkey = \"i\"\nfrom = 0\nto = 80\n", "test", diagnostics);
-    const AxisBounds bounds = AxisBounds::taken_from(*document.root.find("axis"));
+        parse_document("[[design.axis]]\nkey = \"i\"\nfrom = 0\nto = 80\n", "test", diagnostics);
+    const std::vector<AxisBounds> bounds = AxisBounds::taken_from(document, "design");
+    REQUIRE(bounds.size() == 1);
     ValueReader values(diagnostics, "test");
-    Section section(values, document.root.find("axis"), "axis", {});
+    const Value& table = document.root.find("design")->find("axis")->items[0];
+    Section section(values, &table, "design.axis", {});
     DesignAxis axis;
     axis.name = "i";
     axis.free = true;
-    axis.range = Axis::read(section, bounds, true);
+    axis.range = Axis::read(section, bounds[0], true);
     REQUIRE(axis.range);
     DesignSpace space;
     space.axes = {axis};

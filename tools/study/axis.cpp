@@ -69,15 +69,20 @@ bool is_number(const Value& v) {
 
 }  // namespace
 
-AxisBounds AxisBounds::taken_from(Value& table) {
-    AxisBounds out;
-    const auto take = [&](const char* key, std::optional<Value>& to) {
-        if (Value* found = table.find(key)) to = std::move(*found);
-        std::erase_if(table.members, [&](const Member& m) { return m.key == key; });
-    };
-    take("values", out.values);
-    take("from", out.from);
-    take("to", out.to);
+std::vector<AxisBounds> AxisBounds::taken_from(Document& document, const char* section) {
+    std::vector<AxisBounds> out;
+    Value* table = document.root.find(section);
+    Value* axes = table != nullptr ? table->find("axis") : nullptr;
+    if (axes == nullptr) return out;
+    for (Value& axis : axes->items) {
+        const auto taken = [&](const char* key) {
+            std::optional<Value> value;
+            if (Value* found = axis.find(key)) value = std::move(*found);
+            std::erase_if(axis.members, [&](const Member& m) { return m.key == key; });
+            return value;
+        };
+        out.push_back({taken("values"), taken("from"), taken("to")});
+    }
     return out;
 }
 

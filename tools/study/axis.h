@@ -22,8 +22,8 @@ struct AxisBounds {
     std::optional<Value> from;
     std::optional<Value> to;
 
-    // Takes them out of the axis's table.
-    static AxisBounds taken_from(Value& table);
+    // Takes them out of each [[SECTION.axis]] of a document.
+    static std::vector<AxisBounds> taken_from(Document& document, const char* section);
     // What they are, for the schema: `path` is the axis's.
     static void describe(const std::string& path, std::vector<SchemaRow>& rows);
 };

@@ -42,7 +42,7 @@ class QuestionReader {
     QuestionReader(DesignQuestion& question, Document& document,
                    std::vector<SchemaRow>* schema = nullptr)
         : q_(question),
-          bounds_(taken_from(document)),
+          bounds_(AxisBounds::taken_from(document, "design")),
           values_(diagnostics_, document.name),
           top_(values_, document.root.find("design"), "design", {}, schema) {}
 
@@ -62,7 +62,6 @@ class QuestionReader {
     }
 
   private:
-    static std::vector<AxisBounds> taken_from(Document& document);
     void read_objective();
     void check_objective(Aim aim);
     void read_limits();
@@ -82,15 +81,6 @@ class QuestionReader {
     Section top_;
     std::string metric_;
 };
-
-std::vector<AxisBounds> QuestionReader::taken_from(Document& document) {
-    std::vector<AxisBounds> out;
-    Value* design = document.root.find("design");
-    Value* axes = design != nullptr ? design->find("axis") : nullptr;
-    if (axes == nullptr) return out;
-    for (Value& axis : axes->items) out.push_back(AxisBounds::taken_from(axis));
-    return out;
-}
 
 void QuestionReader::read_objective() {
     int aim = 0;
@@ -421,24 +411,20 @@ std::vector<SchemaRow> design_schema() {
 }
 
 DesignQuestion read_question(const std::string& path, const std::vector<std::string>& settings) {
+    StudyFile file = read_study_file(
+        path, settings, "design", "it asks nothing",
+        "[design] says what is wanted and what may vary; tools/README.md has its language");
+    Document& document = file.document;
+    Diagnostics diagnostics;
+    for (const std::string& setting : file.base_settings) {
+        apply_setting(document, setting, diagnostics);
+    }
+    diagnostics.raise_if_any();
     DesignQuestion question;
     question.file = path;
-    question.text = read_file(path);
-    Diagnostics diagnostics;
-    Document document = parse_with_includes(question.text, path, diagnostics);
-    diagnostics.raise_if_any();
-    for (const std::string& setting : settings) {
-        apply_setting(document, setting, diagnostics);
-        if (!setting.starts_with("design.")) question.base_settings.push_back(setting);
-    }
-    diagnostics.raise_if_any();
-    if (document.root.find("design") == nullptr) {
-        throw ScenarioError(fmt::format("{} has no [design]: it asks nothing", path),
-                            "[design] says what is wanted and what may vary; tools/README.md has "
-                            "its language");
-    }
-    const Value* title = document.root.find("title");
-    question.title = title != nullptr && title->kind == Value::Kind::string ? title->text : path;
+    question.text = std::move(file.text);
+    question.title = std::move(file.title);
+    question.base_settings = std::move(file.base_settings);
     question.priced = document.root.find("cost") != nullptr;
     question.flows_last = has_network(document);
     QuestionReader(question, document).read();

@@ -106,7 +106,7 @@ class StudyReader {
     StudyReader(Study& study, Document& document, std::vector<SchemaRow>* schema = nullptr)
         : study_(study),
           document_(document),
-          bounds_(taken_from(document)),
+          bounds_(AxisBounds::taken_from(document, "sweep")),
           values_(diagnostics_, document.name),
           top_(values_, document.root.find("sweep"), "sweep", {}, schema) {}
 
@@ -130,7 +130,6 @@ class StudyReader {
     }
 
   private:
-    static std::vector<AxisBounds> taken_from(Document& document);
     void read_base();
     void read_axes();
     void check_key(Section& section, const std::string& key);
@@ -151,15 +150,6 @@ class StudyReader {
     std::int64_t points_ = 0;
     std::int64_t seed_ = 0;
 };
-
-std::vector<AxisBounds> StudyReader::taken_from(Document& document) {
-    std::vector<AxisBounds> out;
-    Value* sweep = document.root.find("sweep");
-    Value* axes = sweep != nullptr ? sweep->find("axis") : nullptr;
-    if (axes == nullptr) return out;
-    for (Value& axis : axes->items) out.push_back(AxisBounds::taken_from(axis));
-    return out;
-}
 
 void StudyReader::read_base() {
     std::string named;
@@ -342,29 +332,40 @@ std::vector<SchemaRow> study_schema() {
     return rows;
 }
 
-Study read_study(const std::string& path, const std::vector<std::string>& settings) {
-    Study study;
-    study.file = path;
-    study.text = read_file(path);
+StudyFile read_study_file(const std::string& path, const std::vector<std::string>& settings,
+                          const std::string& section, const char* without, const char* help) {
+    StudyFile out;
+    out.text = read_file(path);
     Diagnostics diagnostics;
-    Document document = parse_document(study.text, path, diagnostics);
+    out.document = parse_with_includes(out.text, path, diagnostics);
     diagnostics.raise_if_any();
     for (const std::string& setting : settings) {
-        if (setting.starts_with("sweep.")) {
-            apply_setting(document, setting, diagnostics);
+        if (setting.starts_with(section + ".")) {
+            apply_setting(out.document, setting, diagnostics);
         } else {
             check_setting(setting, path, diagnostics);
-            study.base_settings.push_back(setting);
+            out.base_settings.push_back(setting);
         }
     }
     diagnostics.raise_if_any();
-    if (document.root.find("sweep") == nullptr) {
-        throw ScenarioError(fmt::format("{} has no [sweep]: it is no study", path),
-                            "[sweep] says which keys vary; tools/README.md has its language");
+    if (out.document.root.find(section) == nullptr) {
+        throw ScenarioError(fmt::format("{} has no [{}]: {}", path, section, without), help);
     }
-    const Value* title = document.root.find("title");
-    study.title = title != nullptr && title->kind == Value::Kind::string ? title->text : path;
-    StudyReader(study, document).read();
+    const Value* title = out.document.root.find("title");
+    out.title = title != nullptr && title->kind == Value::Kind::string ? title->text : path;
+    return out;
+}
+
+Study read_study(const std::string& path, const std::vector<std::string>& settings) {
+    StudyFile file =
+        read_study_file(path, settings, "sweep", "it is no study",
+                        "[sweep] says which keys vary; tools/README.md has its language");
+    Study study;
+    study.file = path;
+    study.text = std::move(file.text);
+    study.title = std::move(file.title);
+    study.base_settings = std::move(file.base_settings);
+    StudyReader(study, file.document).read();
     return study;
 }
 

@@ -40,6 +40,17 @@ constexpr std::int64_t study_points_max = 10'000'000;
 // ScenarioError with all that is wrong, axes whose keys no scenario has included.
 Study read_study(const std::string& path, const std::vector<std::string>& settings);
 
+// A file that asks something of many variants of a scenario.
+struct StudyFile {
+    std::string text;
+    Document document;  // with the settings of its section
+    std::string title;
+    std::vector<std::string> base_settings;  // the others, of all variants
+};
+// Throws ScenarioError with all that is wrong; without the section what that means, and what to do.
+StudyFile read_study_file(const std::string& path, const std::vector<std::string>& settings,
+                          const std::string& section, const char* without, const char* help);
+
 // Nothing when a scenario may have the key; otherwise what to do instead.
 std::optional<std::string> help_for_unknown_key(const std::string& key);
 
