@@ -118,7 +118,9 @@ Gpu read_gpu(Catalogue& c, const std::string& name) {
     const std::string& generation = g.generation;
     g.sustained_fraction = c.number("step_model", generation, "sustained_fraction");
     g.fused_attention_efficiency = c.number("attention_kernel", "flash_2", generation);
+    g.exponential_width = c.number("step_model", generation, "exponential_width");
     g.batched_gemm_efficiency = c.number("step_model", "all", "batched_gemm_efficiency");
+    g.unaligned_efficiency = c.number("step_model", "all", "unaligned_efficiency");
     g.score_traffic = c.number("step_model", "all", "score_traffic");
     g.elementwise_traffic = c.number("step_model", "all", "elementwise_traffic");
     g.expert_traffic = c.number("software", "megatron_lm", "expert_traffic");

@@ -43,8 +43,10 @@ struct Gpu {
     Bandwidth pcie_bandwidth;         // per direction
     // The step model's parameters for this generation, from the catalogue.
     double sustained_fraction = 0;          // of bf16_achievable, hour after hour
-    double fused_attention_efficiency = 0;  // of the sustained rate
+    double fused_attention_efficiency = 0;  // of the sustained rate, with heads of 128
+    double exponential_width = 0;        // what a score's exponential costs, in elements of a head
     double batched_gemm_efficiency = 0;  // likewise, the small multiplications of unfused attention
+    double unaligned_efficiency = 0;     // of these, where heads are no multiple of 16 bytes
     double score_traffic = 0;            // bytes per score, forward, unfused attention
     // Activations of the hidden size that elementwise kernels move per layer, forward; and for each
     // copy of a token that goes to an expert, to route, sort, gather and add up.

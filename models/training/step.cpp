@@ -71,13 +71,21 @@ void attention_seconds(const TransformerModel& m, const ParallelPlan& p, const G
     const double gap = seconds(gpu.kernel_gap);
     if (p.fused_attention) {
         // Skips the masked half; the backward pass computes the scores again: five products, not two.
-        const double forward =
-            flops / 2 / (gpu.sustained_flops() * gpu.fused_attention_efficiency) + gap;
+        // Each score has one exponential, which narrow heads have few multiplications to hide behind.
+        constexpr double usual_width = 128;
+        const double width = static_cast<double>(m.head_dim + m.value_dim) / 2;
+        const double rate = gpu.sustained_flops() * gpu.fused_attention_efficiency *
+                            (1 + gpu.exponential_width / usual_width) /
+                            (1 + gpu.exponential_width / width);
+        const double forward = flops / 2 / rate + gap;
         out.forward.attention = forward;
         out.backward.attention = 2.5 * forward;
         return;
     }
-    const double products = flops / (gpu.sustained_flops() * gpu.batched_gemm_efficiency);
+    // Tensor cores load 16 bytes at a time: heads that begin anywhere else do without them.
+    const bool aligned = m.head_dim * static_cast<std::int64_t>(activation_element_bytes) % 16 == 0;
+    const double products = flops / (gpu.sustained_flops() * gpu.batched_gemm_efficiency *
+                                     (aligned ? 1 : gpu.unaligned_efficiency));
     const double scores =
         static_cast<double>(m.heads) / t * static_cast<double>(p.sequence_length) * tokens;
     const double traffic = memory_seconds(gpu, scores * gpu.score_traffic);
@@ -394,8 +402,9 @@ struct DataParallel {
 // What the exchange of gradients and weights leaves visible in a step.
 DataParallel data_parallel(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
                            const ParameterBytes& bytes, const Stage& stage) {
-    // The gradients of adapters are too small to be seen.
-    if (p.replica_ranks() == 1 || p.adapter_rank > 0) return {};
+    // The gradients of adapters are too small to be seen; frozen weights are gathered where they are shared.
+    const bool frozen = p.adapter_rank > 0;
+    if (p.replica_ranks() == 1 || (frozen && p.zero < 3)) return {};
     const Gpu& gpu = groups.node().gpu;
     const RankParameters params = rank_parameters(m, p, stage.layers);
     // Gathers of one parameter after another run over one channel, which has one NIC.
@@ -424,12 +433,14 @@ DataParallel data_parallel(const TransformerModel& m, const ParallelPlan& p, Com
             return;
         }
         if (shards > 1) {
-            once.gradients +=
-                pieces * time(Collective::reduce_scatter, stride, shards, gradient / pieces);
+            if (!frozen) {
+                once.gradients +=
+                    pieces * time(Collective::reduce_scatter, stride, shards, gradient / pieces);
+            }
             once.weights += pieces * time(Collective::all_gather, stride, shards,
                                           count * weight_bytes / pieces);
         }
-        if (shards < ranks) {
+        if (shards < ranks && !frozen) {
             once.gradients += time(Collective::all_reduce, stride * shards, ranks / shards,
                                    gradient / static_cast<double>(shards));
         }

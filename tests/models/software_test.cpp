@@ -154,6 +154,14 @@ TEST_CASE_FIXTURE(
     CHECK(ratio > 2.0 / 3);
     CHECK(ratio < 0.75);
     CHECK(part(m, adapters, n, "gradients and weights") == 0);
+    // Weights that are shared among ranks have to be gathered, frozen or not.
+    ParallelPlan gathered = adapters;
+    whole.zero = gathered.zero = 3;
+    whole.overlap_data = gathered.overlap_data = false;
+    const double all = part(m, whole, n, "gradients and weights");
+    CHECK(part(m, gathered, n, "gradients and weights") ==
+          doctest::Approx(all * 2 / 3).epsilon(0.05));
+    whole.zero = 1;
     CHECK(memory(m, adapters, n, "optimizer state") == 0);
     CHECK(memory(m, adapters, n, "weights") == memory(m, whole, n, "weights"));
 }
@@ -223,6 +231,32 @@ TEST_CASE_FIXTURE(Stack, "a window on every other layer is looked at by half of 
     CHECK(windowed < 0.1 * all);
     m.full_attention_every = 2;
     CHECK(attended_tokens(m, 4096) == doctest::Approx((all + windowed) / 2));
+}
+
+TEST_CASE_FIXTURE(Stack, "fused attention of narrow heads waits for exponentials") {
+    TransformerModel m = read_model(catalogue, "llama3_8b");
+    const Node n = node("dgx_h100");
+    REQUIRE(m.head_dim == 128);
+    const double wide = part(m, on_64(), n, "attention");
+    m.heads *= 2;
+    m.head_dim = m.value_dim = 64;  // as many multiplications, twice the scores
+    const double exponential = n.gpu.exponential_width;
+    CHECK(part(m, on_64(), n, "attention") / wide ==
+          doctest::Approx((64 + exponential) / (128 + exponential) * 2).epsilon(0.01));
+}
+
+TEST_CASE_FIXTURE(Stack, "heads that begin between 16 bytes do without tensor cores") {
+    TransformerModel m = read_model(catalogue, "bloom_176b");
+    const Node n = node("dgx_a100");
+    ParallelPlan p = on_64();
+    const auto attention = [&](std::int64_t head) {
+        m.head_dim = m.value_dim = head;
+        return part(m, p, n, "attention");
+    };
+    CHECK(attention(108) < attention(112));
+    p.fused_attention = false;
+    CHECK(attention(104) < attention(112));
+    CHECK(attention(108) > 2 * attention(112));
 }
 
 TEST_CASE_FIXTURE(Stack, "predicting a further token costs a layer and a loss") {
