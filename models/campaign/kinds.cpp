@@ -103,12 +103,16 @@ void add_words_of_networks(KindList& out) {
     for (const CongestionKind& kind : congestion_kinds()) {
         out.add({"fabric.compute.congestion.control", kind.name, kind.doc});
     }
+    for (const EntropyKind& kind : entropy_kinds()) {
+        out.add({"fabric.compute.transport.entropy", kind.name, kind.doc});
+    }
     out.words("storage.network", storage_networks(),
               {"a network apart from the compute network", "the compute network: converged"});
     out.words("fabric.compute.kind", network_kinds(),
               {"credits: lossless by construction; adaptive routing, SHARP",
                "RDMA over Ethernet: paths by hash unless told otherwise",
-               "kernel sockets over Ethernet without pauses: what finds no room is lost"});
+               "kernel sockets over Ethernet without pauses: what finds no room is lost",
+               "packets in any order over all paths, trimmed where they find no room"});
     for (const TopologyKind& kind : topology_kinds()) {
         out.add({"fabric.compute.topology", kind.name, kind.doc});
     }
@@ -117,7 +121,8 @@ void add_words_of_networks(KindList& out) {
         {"by the destination's place among the leaves", "by a hash, flow by flow",
          "the output with the least queue, packet by packet",
          "all outputs in turn, packet by packet", "all outputs by chance, packet by packet",
-         "as adaptive, but a flow changes its way only after a pause; on the flow scale never"});
+         "as adaptive, but a flow changes its way only after a pause; on the flow scale never",
+         "by values that senders choose, packet by packet (Ultra Ethernet)"});
 }
 
 void add_words_of_site(KindList& out) {

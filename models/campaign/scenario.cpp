@@ -208,7 +208,10 @@ void ScenarioReader::read_networks_and_stores() {
     power_->read_network_and_storage(store.servers());
     warn_of_late_strikes();
     if (s_.networks[0].kind_given) {
-        s_.node.transport = network_kinds()[static_cast<std::size_t>(s_.networks[0].kind)];
+        // Ultra Ethernet NICs start a message as RoCE's do.
+        NetworkKind kind = s_.networks[0].kind;
+        if (kind == NetworkKind::ultra_ethernet) kind = NetworkKind::roce;
+        s_.node.transport = network_kinds()[static_cast<std::size_t>(kind)];
     }
     // A socket is as fast as the core that serves it.
     if (s_.networks[0].kind == NetworkKind::tcp && !nic_bandwidth_given_) {

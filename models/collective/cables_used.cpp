@@ -7,7 +7,7 @@ namespace railyard {
 CablesUsed::CablesUsed(const Topology& topology, Routing policy)
     : topology_(topology),
       sprayed_(policy == Routing::adaptive || policy == Routing::spray ||
-               policy == Routing::random_spray),
+               policy == Routing::random_spray || policy == Routing::entropy),
       used_(topology.links().size() / 2) {}
 
 void CablesUsed::add(VertexId from, VertexId to, std::span<const Usage> route) {

@@ -22,27 +22,26 @@ std::unique_ptr<Congestion> no_congestion_control() {
 }
 
 const std::vector<CongestionKind>& congestion_kinds() {
+    using Given = const CongestionGiven&;
     static const std::vector<CongestionKind> kinds = {
         {"none", "line rate; PFC alone holds the queues",
-         [](Catalogue&, const std::string&, Bandwidth, Picoseconds) {
-             return no_congestion_control();
-         }},
+         [](Catalogue&, Given) { return no_congestion_control(); }},
         {"dcqcn", "rate cut on marked packets (RoCE)",
-         [](Catalogue& catalogue, const std::string& set, Bandwidth line, Picoseconds) {
-             return dcqcn(read_dcqcn(catalogue, set, line));
+         [](Catalogue& catalogue, Given given) {
+             return dcqcn(read_dcqcn(catalogue, given.set, given.line));
          }},
         {"hpcc", "rate and window from telemetry in the packets",
-         [](Catalogue& catalogue, const std::string&, Bandwidth line, Picoseconds base_rtt) {
-             return hpcc(read_hpcc(catalogue, line, base_rtt));
+         [](Catalogue& catalogue, Given given) {
+             return hpcc(read_hpcc(catalogue, given.line, given.base_rtt));
          }},
         {"tcp", "kernel sockets: slow start, half a window per loss, timeouts",
-         [](Catalogue& catalogue, const std::string&, Bandwidth, Picoseconds) {
-             return tcp(read_tcp(catalogue));
-         }},
+         [](Catalogue& catalogue, Given) { return tcp(read_tcp(catalogue)); }},
         {"receiver_window", "receivers clear senders in turn",
-         [](Catalogue& catalogue, const std::string&, Bandwidth, Picoseconds) {
+         [](Catalogue& catalogue, Given) {
              return receiver_window(read_receiver_window(catalogue));
          }},
+        {"nscc", "a window from marks and delay (Ultra Ethernet)",
+         [](Catalogue& catalogue, Given given) { return nscc(read_nscc(catalogue, given)); }},
     };
     return kinds;
 }

@@ -20,8 +20,9 @@ namespace railyard {
 // What the NIC obeys.
 struct Pace {
     double bits_per_s = 0;  // on the wire
-    std::int64_t window_bytes =
-        INT64_MAX;  // of payload under way: no more is sent beyond; max: no window
+    // Under way, of payload, or with delivery in any order on the wire: no more is sent beyond; max: no
+    // window.
+    std::int64_t window_bytes = INT64_MAX;
     Picoseconds wake = Picoseconds::max();  // when the timer is due; max: never
     Picoseconds timeout{};                  // of retransmission; 0: the NIC's own
     std::uint32_t wake_other =
@@ -31,6 +32,7 @@ struct Pace {
 struct FlowStart {
     double line_bits_per_s = 0;      // of its NIC
     std::int64_t payload_bytes = 0;  // of a full packet
+    std::int64_t packet_bytes = 0;   // likewise, on the wire
     std::uint32_t destination = 0;   // vertex
 };
 
@@ -50,6 +52,11 @@ struct Acknowledgement {
     std::int64_t bytes = 0;     // of payload, newly acknowledged
     Picoseconds round_trip{};   // since the packet that it answers was sent; 0 unless wanted
     std::span<const HopTelemetry> hops;  // of the data packet; empty unless wanted and on its path
+    // Of delivery in any order, on the wire: what has come that was not known to, and what may still be on
+    // its way; and whether this is the report of a packet that a switch has trimmed.
+    std::int64_t came_bytes = 0;
+    std::int64_t under_way_bytes = 0;
+    bool trimmed = false;
 };
 
 struct Loss {
@@ -145,12 +152,45 @@ struct ReceiverWindowSpec {
 std::unique_ptr<Congestion> receiver_window(const ReceiverWindowSpec& spec);
 ReceiverWindowSpec read_receiver_window(Catalogue& catalogue);
 
+// NSCC, Ultra Ethernet's network-signal control: a window of the sender's from marks and delay. Of delivery
+// in any order.
+struct NsccSpec {
+    Picoseconds base_rtt{};  // the network's longest, unloaded
+    double line_bits_per_s = 0;
+    double target_delay = 0;  // of queues, in base round trips
+    double window_max = 0;    // and first, in bandwidth-delay products
+    // Of the window, in payloads of a packet for each window acknowledged, at the reference's product:
+    // without delay, beyond the target, and once in a round trip whatever comes.
+    double proportional = 0;
+    double fair = 0;
+    double steady = 0;
+    double fast_share = 0;  // of what is acknowledged, after a window without delay
+    Picoseconds fast_below{};
+    double gamma = 0;    // of a cut
+    double cut_max = 0;  // of the window
+    double adapt_share =
+        0;  // of the largest window: with less in a period the window is what has come
+    double adapt_delay = 0;           // in targets: so much counts as a loss
+    std::int64_t adjust_packets = 0;  // acknowledged before the window moves
+    double delay_weight = 0;          // of a sample in the average
+    std::int64_t reference_bdp = 0;
+    Picoseconds reference_rtt{};
+};
+std::unique_ptr<Congestion> nscc(const NsccSpec& spec);
+
+// What a control is made for.
+struct CongestionGiven {
+    std::string set;  // the name of the catalogue's parameter set, where there are several
+    Bandwidth line;
+    Picoseconds base_rtt{};  // the network's longest, unloaded
+    bool trims = false;      // its switches
+};
+NsccSpec read_nscc(Catalogue& catalogue, const CongestionGiven& given);
+
 struct CongestionKind {
     const char* name;
     const char* doc;
-    // `set`: the name of the catalogue's parameter set, where there are several.
-    std::unique_ptr<Congestion> (*make)(Catalogue& catalogue, const std::string& set,
-                                        Bandwidth line, Picoseconds base_rtt);
+    std::unique_ptr<Congestion> (*make)(Catalogue& catalogue, const CongestionGiven& given);
 };
 const std::vector<CongestionKind>& congestion_kinds();
 

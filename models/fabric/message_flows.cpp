@@ -16,6 +16,8 @@ PacketRouting packet_routing(Routing policy) {
             return PacketRouting::adaptive;
         case Routing::flowlet:
             return PacketRouting::flowlet;
+        case Routing::entropy:
+            return PacketRouting::entropy;
         case Routing::destination:
         case Routing::ecmp:
             break;

@@ -54,18 +54,6 @@ struct LinkFault {
     double capacity = 0;
 };
 
-FlowControl flow_control_of(NetworkKind kind) {
-    switch (kind) {
-        case NetworkKind::infiniband:
-            return FlowControl::credits;
-        case NetworkKind::roce:
-            return FlowControl::pfc;
-        case NetworkKind::tcp:
-            break;
-    }
-    return FlowControl::none;
-}
-
 class NetworkReader {
   public:
     NetworkReader(Section& fabric, Catalogue& catalogue, const NetworkContext& context)
@@ -139,13 +127,20 @@ void NetworkReader::read_routing(Section& section, ClusterNetwork& network) {
     RoutingSpec& routing = network.routing;
     // A NIC with a port in either of two planes has a queue pair for each.
     if (network.spec.kind == "dual_plane") routing.queue_pairs = 2;
-    int policy = static_cast<int>(network.infiniband() && network.spec.leaf.adaptive_routing
+    const bool ultra = network.kind == NetworkKind::ultra_ethernet;
+    int policy = static_cast<int>(ultra ? Routing::entropy
+                                  : network.infiniband() && network.spec.leaf.adaptive_routing
                                       ? Routing::adaptive
                                       : Routing::ecmp);
-    section.choose(
-        "routing", policy, routing_names(),
-        "How flows choose among equal paths; adaptive by default on InfiniBand switches that can");
+    section.choose("routing", policy, routing_names(),
+                   "How flows choose among equal paths; adaptive by default on InfiniBand switches "
+                   "that can, entropy on Ultra Ethernet");
     routing.policy = static_cast<Routing>(policy);
+    if (routing.policy == Routing::entropy && !ultra) {
+        section.error("routing", "entropy values need kind = \"ultra_ethernet\"",
+                      "routing = \"random_spray\" also spreads packets by chance");
+        routing.policy = Routing::ecmp;
+    }
     section.read("queue_pairs", routing.queue_pairs,
                  "Queue pairs of one connection, which take different paths",
                  {.bound = Bound::positive});
@@ -214,7 +209,8 @@ void NetworkReader::warn_of_idle_keys(Section& section, const ClusterNetwork& ne
     const Routing policy = network.routing.policy;
     const std::string routing =
         fmt::format("routing = \"{}\"", routing_names()[static_cast<std::size_t>(policy)]);
-    const bool sprays = policy == Routing::spray || policy == Routing::random_spray;
+    const bool sprays =
+        policy == Routing::spray || policy == Routing::random_spray || policy == Routing::entropy;
     // On the packet scale each queue pair has a rate and a recovery of its own.
     if (sprays && !context_.packets) idle({"queue_pairs"}, routing);
     if (sprays || policy == Routing::destination) {
@@ -339,7 +335,7 @@ ClusterNetwork NetworkReader::read(const char* name, std::optional<int> kind, To
             section.no_effect("without run.fidelity = \"packet\"");
         }
         packets.emplace(
-            section, flow_control_of(network.kind),
+            section, network.kind,
             network.name == "compute" ? std::optional(network.routing.policy) : std::nullopt);
     }
     section.finish();
@@ -400,7 +396,7 @@ bool NetworkReader::build(Section& section, ClusterNetwork& network, const std::
 }  // namespace
 
 const std::vector<std::string>& network_kinds() {
-    static const std::vector<std::string> names = {"infiniband", "roce", "tcp"};
+    static const std::vector<std::string> names = {"infiniband", "roce", "tcp", "ultra_ethernet"};
     return names;
 }
 

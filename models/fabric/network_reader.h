@@ -12,12 +12,6 @@
 
 namespace railyard {
 
-enum class NetworkKind : std::uint8_t {
-    infiniband,
-    roce,
-    tcp,  // plain Ethernet: kernel sockets, drop-tail
-};
-
 struct ClusterNetwork {
     std::string name;  // "compute"
     NetworkKind kind = NetworkKind::roce;

@@ -54,11 +54,19 @@ PacketEngine::PacketEngine(const PacketNetwork& network, PacketSpec spec,
       pauses_(links_.size() * class_count_),
       ingress_(links_.size() * class_count_),
       spraying_(spec_.seed, 0, "packet/spray"),
-      marking_(spec_.seed, 0, "packet/marking") {
+      marking_(spec_.seed, 0, "packet/marking"),
+      trimming_(spec_.seed, 0, "packet/trimming") {
     RY_CHECK(class_count_ <= 8);
     RY_CHECK(spec_.payload_bytes > 0 && spec_.ack_every > 0);
     RY_CHECK(spec_.pause_quanta > 1);  // half of it is the time between renewals
     RY_CHECK(spec_.payload_bytes + spec_.header_bytes <= UINT16_MAX);
+    // Its header goes where acknowledgements go, which must be packets.
+    RY_CHECK(!spec_.trimming.enabled || (unordered() && spec_.ack_class >= 0));
+    if (unordered()) {
+        RY_CHECK(!telemetry_wanted_);
+        spec_.entropy.seed = spec_.seed;
+        entropy_ = make_entropy_choice(spec_.entropy);
+    }
     for (std::size_t c = 0; c < class_count_; ++c) {
         if (spec_.classes[c].flow_control == FlowControl::credits) credit_classes_ |= 1U << c;
         if (spec_.classes[c].weight == 0) strict_classes_ |= 1U << c;
@@ -222,6 +230,7 @@ std::uint32_t PacketEngine::take_packet() {
         next_packet_.push_back(none);
         if (telemetry_wanted_) telemetry_.resize(packets_.size() * telemetry_hops_);
         if (selective()) acknowledges_.emplace_back();
+        if (unordered()) reports_.emplace_back();
         if (round_trips_wanted_) sent_at_.emplace_back();
         return static_cast<std::uint32_t>(packets_.size() - 1);
     }
@@ -264,6 +273,7 @@ void PacketEngine::receive(LinkId in, std::uint32_t id) {
     const Packet& packet = packets_[id];
     if (has_credits(packet.traffic_class)) leave_lane(in, packet);
     if ((packet.flags & flag_ack) != 0) return receive_ack(id);
+    if (unordered()) return receive_unordered(id);
     receive_data(id);
 }
 
@@ -296,10 +306,14 @@ inline void PacketEngine::forward(LinkId in, std::uint32_t id) {
     const bool lossless = spec_.classes[packet.traffic_class].lossless();
     const Queue& queue = queues_[slot(out, packet.traffic_class)];
     if (!lossless && queue.bytes + packet.bytes > spec_.lossy_queue_bytes) {
+        if (trims(packet)) return trim_one(in, out, id);
         return lose(id, totals_.lost_lossy);
     }
     SwitchBuffer& buffer = buffers_[port.from];
-    if (!buffer.admit(share, packet.bytes)) return overflow(in, id);
+    if (!buffer.admit(share, packet.bytes)) {
+        if (!lossless && trims(packet)) return trim_one(in, out, id);
+        return overflow(in, id);
+    }
     if (buffer.must_pause(share)) send_pause(in, packet.traffic_class, true);
     enqueue(out, id);
 }
@@ -418,7 +432,7 @@ void PacketEngine::transmit(LinkId link, std::uint32_t id) {
     port.busy_until = now_ + transfer;
     port.sent_bytes += packet.bytes;
     if (has_credits(packet.traffic_class)) enter_lane(link, packet);
-    if ((packet.flags & flag_ack) != 0) {
+    if ((packet.flags & (flag_ack | flag_trimmed)) != 0) {
         ++totals_.ack_hops;
     } else {
         ++totals_.data_hops;
@@ -511,6 +525,7 @@ std::string PacketEngine::digest() const {
     digest.add(totals_.pause_frames);
     digest.add(totals_.lost_lossless + totals_.lost_lossy + totals_.lost_to_watchdog +
                totals_.lost_to_lifetime + totals_.lost_on_links);
+    if (spec_.trimming.enabled) digest.add(totals_.trimmed);
     return digest.hex();
 }
 

@@ -16,6 +16,7 @@
 
 #include "models/fabric/cache_lines.h"
 #include "models/fabric/congestion.h"
+#include "models/fabric/entropy.h"
 #include "models/fabric/link_credits.h"
 #include "models/fabric/link_faults.h"
 #include "models/fabric/next_hops.h"
@@ -26,6 +27,7 @@
 #include "models/fabric/switch_buffer.h"
 #include "models/fabric/timing_wheel.h"
 #include "models/fabric/turns.h"
+#include "models/fabric/unordered_delivery.h"
 #include "sim/fingerprint.h"
 #include "sim/rng.h"
 
@@ -54,7 +56,19 @@ constexpr Picoseconds local_ack_timeout(int exponent) {
     return Picoseconds(std::int64_t{4'096'000} << exponent);
 }
 
-enum class Recovery : std::uint8_t { go_back_n, selective_repeat };
+enum class Recovery : std::uint8_t {
+    go_back_n,
+    selective_repeat,
+    unordered,  // Ultra Ethernet's: see unordered_delivery.h
+};
+
+// What a switch does with a data packet of a lossy class that finds no room: it cuts the payload off, and the
+// header goes on as an acknowledgement would, so that the receiver hears of the loss at once. Of a full queue
+// it is as likely the last packet in it that is cut.
+struct TrimmingSpec {
+    bool enabled = false;
+    std::int64_t bytes = 64;  // on the wire, of what is left
+};
 
 // Which way a flow's packets take through the network.
 enum class PacketRouting : std::uint8_t {
@@ -63,6 +77,7 @@ enum class PacketRouting : std::uint8_t {
     random_spray,  // at each switch one of them by chance
     adaptive,      // at each switch the equal-cost output that would send it first
     flowlet,       // likewise, but only after a gap; else where the flow's last packet went
+    entropy,       // by a hash of the flow and of a value that its sender gives each packet
 };
 
 struct PacketSpec {
@@ -81,6 +96,7 @@ struct PacketSpec {
     BufferSpec buffer;
     // In a switch's output queue of a lossy class, at most: drop-tail, besides the shared buffer.
     std::int64_t lossy_queue_bytes = INT64_MAX;
+    TrimmingSpec trimming;              // with unordered recovery
     std::int64_t pause_quanta = 65535;  // in an XOFF frame; it is renewed at half that time
     std::int64_t pause_frame_bytes = 64;
     Picoseconds pause_reaction{};  // from the frame's arrival to the last byte sent
@@ -92,6 +108,9 @@ struct PacketSpec {
     // that keeps the order: 1.
     std::uint32_t recovery_window = 1024;
     std::uint32_t reordering = 1;
+    // Of unordered recovery: bytes on the wire that one acknowledgement covers.
+    std::int64_t ack_bytes_due = 16384;
+    EntropySpec entropy;                   // of flows that are routed by it
     Picoseconds retransmission_timeout{};  // 0: there is none
     std::int64_t retries = 7;              // timeouts without progress before the flow fails
     WatchdogSpec watchdog;
@@ -217,8 +236,10 @@ class PacketEngine {
         std::int64_t lost_to_watchdog = 0;  // it threw them away, or sent them past a pause
         // At the head of a queue that got no credits, and what a stalled lane threw away.
         std::int64_t lost_to_lifetime = 0;
-        std::int64_t lost_on_links = 0;  // to bit errors and links that went down
-        std::int64_t retransmitted = 0;  // packets
+        std::int64_t lost_on_links = 0;     // to bit errors and links that went down
+        std::int64_t trimmed = 0;           // to their headers
+        std::int64_t trimmed_last_hop = 0;  // of these, on the last link
+        std::int64_t retransmitted = 0;     // packets
         std::int64_t timeouts = 0;
         std::int64_t storms_detected = 0;
     };
@@ -280,8 +301,11 @@ class PacketEngine {
     static constexpr std::uint8_t flag_ack = 1;
     static constexpr std::uint8_t flag_marked = 2;  // data: congestion experienced; ACK: CNP
     static constexpr std::uint8_t flag_nack = 4;
-    static constexpr std::uint8_t flag_asks = 8;  // to be acknowledged at once
-    static constexpr int routing_shift = 5;       // above it a data packet's routing
+    static constexpr std::uint8_t flag_asks = 8;      // to be acknowledged at once
+    static constexpr std::uint8_t flag_trimmed = 16;  // data: its header alone
+    // On a trimmed packet, and the report of one: that was on the last link.
+    static constexpr std::uint8_t flag_last_hop = flag_asks;
+    static constexpr int routing_shift = 5;  // above it a data packet's routing
 
     static constexpr std::int64_t never_up = INT64_MAX / 2;
 
@@ -418,6 +442,13 @@ class PacketEngine {
     bool takes_nothing(LinkId in, std::size_t traffic_class) const;
     void lose(std::uint32_t id, std::int64_t& counter);
     void overflow(LinkId in, std::uint32_t id);
+    bool trims(const Packet& packet) const {
+        return spec_.trimming.enabled && (packet.flags & (flag_ack | flag_trimmed)) == 0;
+    }
+    void trim_one(LinkId in, LinkId out, std::uint32_t id);
+    void swap_packets(std::uint32_t a, std::uint32_t b);
+    bool put_in_place_of_last(LinkId in, LinkId out, std::uint32_t id);
+    void trim(LinkId out, std::uint32_t id);
     // Acknowledgements that are no packets take none of a link.
     bool on_a_link(const Packet& packet) const {
         return (packet.flags & flag_ack) == 0 || spec_.ack_class >= 0;
@@ -505,6 +536,7 @@ class PacketEngine {
     void fail_queue_pair(std::uint32_t flow);
     void fail_flow(std::uint32_t index);
     bool selective() const { return spec_.recovery == Recovery::selective_repeat; }
+    bool unordered() const { return spec_.recovery == Recovery::unordered; }
     bool window_is_full(std::uint32_t flow) const;
     bool must_wait(std::uint32_t flow) const;
     void count_sent(std::uint32_t flow);
@@ -518,6 +550,14 @@ class PacketEngine {
     void receive_in_any_order(std::uint32_t id, std::uint8_t flags);
     void prepare_cnp(std::uint32_t id);
     void send_cnp(std::uint32_t id);
+    std::int64_t payload_of(const Flow& f, std::uint32_t number, bool& last) const;
+    // Delivery in any order (packet_unordered.cpp).
+    void send_unordered(std::uint32_t id);
+    void receive_unordered(std::uint32_t id);
+    void receive_report(std::uint32_t id);
+    void tell_of_path(const Packet& packet, std::uint16_t entropy);
+    void await_oldest(std::uint32_t flow);
+    void time_out_oldest(std::uint32_t flow);
     void acknowledge(std::uint32_t id, std::uint8_t flags);
     void receive_ack(std::uint32_t id);
     void tell_congestion(std::uint32_t id, std::uint32_t fresh, bool lost);
@@ -589,10 +629,15 @@ class PacketEngine {
     std::vector<Joint> joints_;
     std::vector<SelectiveSender> senders_;  // by queue pair; empty: go-back-N
     std::vector<SelectiveReceiver> receivers_;
+    std::vector<UnorderedSender> unordered_senders_;  // likewise; empty: another recovery
+    std::vector<UnorderedReceiver> unordered_receivers_;
+    std::vector<DeliveryReport> reports_;  // of each packet, with unordered recovery
+    std::unique_ptr<EntropyChoice> entropy_;
     std::size_t unfinished_ = 0;
     std::uint64_t on_links_ = 0;  // packets
     RandomStream spraying_;
     RandomStream marking_;
+    RandomStream trimming_;
     Totals totals_;
 };
 

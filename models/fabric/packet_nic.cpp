@@ -63,9 +63,14 @@ std::uint32_t PacketEngine::add_queue_pair(const PacketFlow& given) {
         rarely_[flow].first_flowlet = static_cast<std::uint32_t>(flowlets_.size());
         if (f.routing == PacketRouting::flowlet) flowlets_.resize(flowlets_.size() + way_places_);
     }
+    RY_CHECK(unordered() || f.routing != PacketRouting::entropy);
     if (selective()) {
         senders_.emplace_back(spec_.recovery_window, spec_.reordering);
         receivers_.emplace_back(spec_.recovery_window);
+    } else if (unordered()) {
+        unordered_senders_.emplace_back(spec_.recovery_window);
+        unordered_receivers_.emplace_back(spec_.recovery_window);
+        if (f.routing == PacketRouting::entropy) entropy_->start(flow);
     }
     return flow;
 }
@@ -127,7 +132,8 @@ void PacketEngine::start_flow(std::uint32_t index) {
     if (f.phase == Phase::waiting) {
         congestion_->start(r.queue_pair,
                            {static_cast<double>(links_[paths_[f.first]].rate.bits_per_second()),
-                            spec_.payload_bytes, links_[paths_[f.first + f.hops - 1U]].to},
+                            spec_.payload_bytes, spec_.payload_bytes + spec_.header_bytes,
+                            links_[paths_[f.first + f.hops - 1U]].to},
                            f.pace);
     } else if (f.phase == Phase::ended) {
         congestion_->resumed(r.queue_pair, Picoseconds(rarely.idle_since), Picoseconds(now_),
@@ -218,11 +224,19 @@ std::int64_t PacketEngine::received_bytes(std::size_t flow) const {
 bool PacketEngine::must_wait(std::uint32_t flow) const {
     const Flow& f = flows_[flow];
     if (!window_is_full(flow)) return false;
+    if (unordered()) return true;
     return spec_.ack_every == 1 || f.asked || f.to_send == f.acknowledged;
 }
 
 bool PacketEngine::window_is_full(std::uint32_t flow) const {
     const Flow& f = flows_[flow];
+    if (unordered()) {
+        const bool fresh = f.to_send == f.sent;
+        if (fresh && f.sent - f.acknowledged >= spec_.recovery_window) return true;
+        if (follows_marks_alone_) return false;
+        const std::int64_t packet = spec_.payload_bytes + spec_.header_bytes;
+        return unordered_senders_[flow].under_way_bytes() > f.pace.window_bytes - packet;
+    }
     if (selective() && f.to_send - f.acknowledged >= spec_.recovery_window) return true;
     if (follows_marks_alone_ || f.pace.window_bytes == INT64_MAX) return false;
     const std::uint32_t under_way =
@@ -279,26 +293,35 @@ bool PacketEngine::send_in_turn(LinkId link, std::size_t traffic_class) {
     return sent;
 }
 
+// Of a packet that is not acknowledged; and whether it is the last of its flow.
+std::int64_t PacketEngine::payload_of(const Flow& f, std::uint32_t number, bool& last) const {
+    if (number >= f.last_begins) {
+        last = number + 1 == f.packets;
+        return last ? f.last_payload : spec_.payload_bytes;
+    }
+    const Record& r = flow_of(f, number);
+    last = number + 1 == r.first + r.packets;
+    return last ? r.bytes - (r.packets - std::int64_t{1}) * spec_.payload_bytes
+                : spec_.payload_bytes;
+}
+
 void PacketEngine::send_data(LinkId link, std::uint32_t flow) {
     Flow& f = flows_[flow];
     const std::uint32_t id = take_packet();
-    std::int64_t payload = spec_.payload_bytes;
-    bool last = false;  // of its flow
-    if (f.to_send >= f.last_begins) {
-        last = f.to_send + 1 == f.packets;
-        if (last) payload = f.last_payload;
-    } else {
-        const Record& r = flow_of(f, f.to_send);
-        last = f.to_send + 1 == r.first + r.packets;
-        if (last) payload = r.bytes - (r.packets - std::int64_t{1}) * spec_.payload_bytes;
-    }
+    bool last = false;
+    const std::int64_t payload = payload_of(f, f.to_send, last);
     packets_[id] = {f.first,         flow,
                     f.to_send,       static_cast<std::uint16_t>(payload + spec_.header_bytes),
                     f.traffic_class, last ? flag_asks : std::uint8_t{0}};
     if (round_trips_wanted_) sent_at_[id] = now_;
+    if (f.routing != PacketRouting::path) start_way(id);
+    if (unordered()) {
+        send_unordered(id);
+        f.ready_at = now_ + transfer_ps(packets_[id].bytes, f.ps_per_byte);
+        return transmit(link, id);
+    }
     if (f.sent == f.acknowledged) restart_timeout(flow);
     await_timeout(flow);
-    if (f.routing != PacketRouting::path) start_way(id);
     count_sent(flow);
     if (spec_.ack_every > 1) {
         f.asked = last || window_is_full(flow);
@@ -343,6 +366,7 @@ void PacketEngine::tell_congestion(std::uint32_t id, std::uint32_t fresh, bool l
 }
 
 void PacketEngine::receive_ack(std::uint32_t id) {
+    if (unordered()) return receive_report(id);
     const Packet packet = packets_[id];
     const std::uint32_t flow = packet.flow;
     Flow& f = flows_[flow];
@@ -379,8 +403,11 @@ void PacketEngine::go_back(Flow& f, std::uint32_t number) {
 
 // What was lost comes first, then what was never sent.
 void PacketEngine::aim(std::uint32_t flow) {
-    const SelectiveSender& sender = senders_[flow];
-    flows_[flow].to_send = sender.has_lost() ? sender.first_lost() : flows_[flow].sent;
+    Flow& f = flows_[flow];
+    const auto first_of = [&](const auto& sender) {
+        return sender.has_lost() ? sender.first_lost() : f.sent;
+    };
+    f.to_send = unordered() ? first_of(unordered_senders_[flow]) : first_of(senders_[flow]);
 }
 
 // The gap that runs was measured at the pace of its packet; a new pace holds from the next one on.
@@ -444,6 +471,7 @@ void PacketEngine::on_timeout(std::uint32_t flow) {
     f.timeout_event = unset;
     if (f.phase != Phase::moving || f.sent == f.acknowledged) return;
     if (f.timeout_at <= now_) {
+        if (unordered()) return time_out_oldest(flow);
         ++totals_.timeouts;
         if (f.retries == spec_.retries) return fail_queue_pair(flow);
         ++f.retries;
@@ -540,6 +568,9 @@ void PacketEngine::acknowledge(std::uint32_t id, std::uint8_t flags) {
     Flow& f = flows_[packet.flow];
     f.unacknowledged = 0;
     if (selective()) acknowledges_[id] = packet.number;
+    if (unordered()) {
+        unordered_receivers_[packet.flow].report(packet.number, f.expected, reports_[id]);
+    }
     if (f.routing != PacketRouting::path) turn_way(packet);
     packet.number = f.expected;
     packet.bytes = static_cast<std::uint16_t>(spec_.ack_bytes);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <set>
@@ -231,9 +232,7 @@ PacketNetwork packet_network(Catalogue& catalogue, const Topology& topology,
     return network;
 }
 
-std::unique_ptr<Congestion> make_congestion(Catalogue& catalogue, const Topology& topology,
-                                            const PacketProfile& profile) {
-    Bandwidth line = topology.line_rate(topology.up_links(0)[0]);
+Picoseconds unloaded_round_trip(const Topology& topology, const PacketSpec& spec) {
     const auto& links = topology.links();
     const auto ps = [](std::int64_t bytes, Bandwidth rate) {
         return static_cast<std::int64_t>(static_cast<double>(bytes) / rate.bytes_per_second() *
@@ -242,23 +241,60 @@ std::unique_ptr<Congestion> make_congestion(Catalogue& catalogue, const Topology
     // Up to the highest level and down again, and back, by the slowest link from each level: there and back
     // a packet one way, an ACK the other.
     std::vector<std::int64_t> slowest(static_cast<std::size_t>(topology.levels()) + 1);
-    const std::int64_t packet_bytes = profile.spec.payload_bytes + profile.spec.header_bytes;
+    const std::int64_t packet_bytes = spec.payload_bytes + spec.header_bytes;
     for (VertexId v = 0; v < topology.vertex_count(); ++v) {
         for (const LinkId up : topology.up_links(v)) {
             const std::int64_t latency =
                 links[up].latency.count() + links[reverse_link(up)].latency.count();
             const Bandwidth rate = topology.line_rate(up);
             std::int64_t& of_level = slowest[static_cast<std::size_t>(topology.level(v))];
-            of_level = std::max(of_level, 2 * (latency + ps(packet_bytes, rate) +
-                                               ps(profile.spec.ack_bytes, rate)));
+            of_level = std::max(of_level,
+                                2 * (latency + ps(packet_bytes, rate) + ps(spec.ack_bytes, rate)));
         }
     }
-    const std::int64_t round_trip =
-        std::accumulate(slowest.begin(), slowest.end(), std::int64_t{0});
+    return Picoseconds(std::accumulate(slowest.begin(), slowest.end(), std::int64_t{0}));
+}
+
+void set_up_ultra_ethernet(Catalogue& catalogue, Bandwidth line, Picoseconds round_trip,
+                           PacketProfile& profile) {
+    PacketSpec& spec = profile.spec;
+    const std::int64_t packet = spec.payload_bytes + spec.header_bytes;
+    const double product =
+        static_cast<double>(round_trip.count()) * 1e-12 * line.bytes_per_second();
+    const auto products = [&](const char* key) {  // in whole packets
+        const double bytes = catalogue.number("ultra_ethernet", "", key) * product;
+        return static_cast<std::int64_t>(std::ceil(bytes / static_cast<double>(packet))) * packet;
+    };
+    spec.recovery = Recovery::unordered;
+    spec.ack_bytes_due = catalogue.data("ultra_ethernet", "", "ack_bytes_due").count();
+    if (spec.lossy_queue_bytes == INT64_MAX) {
+        spec.lossy_queue_bytes = products(spec.trimming.enabled ? "queue_trimming" : "queue");
+    }
+    EcnRule marks;
+    marks.kmin_bytes = static_cast<double>(products("ecn_kmin"));
+    marks.kmax_bytes = static_cast<double>(products("ecn_kmax"));
+    marks.pmax = 1;
+    profile.ecn = marks;
+    const double drain_ps = static_cast<double>(spec.lossy_queue_bytes) / line.bytes_per_second() *
+                            catalogue.number("ultra_ethernet", "", "timeout_queues") * 1e12;
+    spec.retransmission_timeout = catalogue.time("ultra_ethernet", "", "timeout_base") +
+                                  Picoseconds(static_cast<std::int64_t>(drain_ps));
+    spec.retries = catalogue.integer("ultra_ethernet", "", "retries");
+    // What line rate sends until a packet times out, and a largest window on either side of it.
+    const double open =
+        static_cast<double>(spec.retransmission_timeout.count()) * 1e-12 * line.bytes_per_second() +
+        4 * product;
+    spec.recovery_window = std::bit_ceil(
+        static_cast<std::uint32_t>(std::max(64.0, open / static_cast<double>(packet))));
+}
+
+std::unique_ptr<Congestion> make_congestion(Catalogue& catalogue, const Topology& topology,
+                                            const PacketProfile& profile) {
+    const CongestionGiven given = {profile.parameters, topology.line_rate(topology.up_links(0)[0]),
+                                   unloaded_round_trip(topology, profile.spec),
+                                   profile.spec.trimming.enabled};
     for (const CongestionKind& kind : congestion_kinds()) {
-        if (kind.name == profile.congestion) {
-            return kind.make(catalogue, profile.parameters, line, Picoseconds(round_trip));
-        }
+        if (kind.name == profile.congestion) return kind.make(catalogue, given);
     }
     RY_UNREACHABLE("a congestion control that the scenario's reader would have refused");
 }

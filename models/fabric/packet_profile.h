@@ -77,7 +77,14 @@ std::vector<BufferPlan> plan_buffers(Catalogue& catalogue, const Topology& topol
 
 PacketNetwork packet_network(Catalogue& catalogue, const Topology& topology,
                              const PacketProfile& profile);
-// For NICs of this topology. Its unloaded round trip is that of the slowest way up to the top and down.
+// Of the slowest way up to the top and down.
+Picoseconds unloaded_round_trip(const Topology& topology, const PacketSpec& spec);
+// The queues, marks, acknowledgements and timeouts of Ultra Ethernet, in bandwidth-delay products of NICs of
+// this rate. The profile knows packets' sizes already, whether switches trim, and perhaps how long a queue
+// may be.
+void set_up_ultra_ethernet(Catalogue& catalogue, Bandwidth line, Picoseconds round_trip,
+                           PacketProfile& profile);
+// For NICs of this topology.
 std::unique_ptr<Congestion> make_congestion(Catalogue& catalogue, const Topology& topology,
                                             const PacketProfile& profile);
 

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <set>
 
@@ -42,12 +43,45 @@ std::vector<std::string> congestion_names() {
     return names;
 }
 
+std::vector<std::string> entropy_names() {
+    std::vector<std::string> names;
+    for (const EntropyKind& kind : entropy_kinds()) names.emplace_back(kind.name);
+    return names;
+}
+
+FlowControl flow_control_of(NetworkKind kind) {
+    switch (kind) {
+        case NetworkKind::infiniband:
+            return FlowControl::credits;
+        case NetworkKind::roce:
+            return FlowControl::pfc;
+        case NetworkKind::tcp:
+        case NetworkKind::ultra_ethernet:
+            break;
+    }
+    return FlowControl::none;
+}
+
+const char* control_of(NetworkKind kind) {
+    switch (kind) {
+        case NetworkKind::infiniband:
+            break;
+        case NetworkKind::roce:
+            return "dcqcn";
+        case NetworkKind::tcp:
+            return "tcp";
+        case NetworkKind::ultra_ethernet:
+            return "nscc";
+    }
+    return "none";
+}
+
 }  // namespace
 
-PacketReader::PacketReader(Section& network, FlowControl flow_control,
-                           std::optional<Routing> routing)
+PacketReader::PacketReader(Section& network, NetworkKind kind, std::optional<Routing> routing)
     : network_(network),
-      flow_control_(flow_control),
+      kind_(kind),
+      flow_control_(flow_control_of(kind)),
       routing_given_(routing.has_value()),
       routing_(routing.value_or(Routing::ecmp)) {
     network.read("mtu", mtu_, "Payload of a full packet",
@@ -70,6 +104,7 @@ PacketReader::PacketReader(Section& network, FlowControl flow_control,
     read_watchdog_keys(watchdog_.emplace(table("watchdog")));
     read_transport(transport_.emplace(table("transport")));
     read_credit_keys(credits_.emplace(table("credits")));
+    read_trimming(trimming_.emplace(table("trimming")));
     read_switches(network);
 }
 
@@ -81,6 +116,10 @@ void PacketReader::read_buffer(Section& buffer) {
                 {.bound = Bound::positive, .otherwise = "from the catalogue"});
     buffer.read("reserve", reserve_, "What each (port, class) has before it takes from the shared pool",
                 {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
+    buffer.read("queue", queue_, "What an output queue holds at most (ultra_ethernet)",
+                {.bound = Bound::positive,
+                 .otherwise = "bandwidth-delay products of the network, from the catalogue"});
+    keep_within(buffer, "queue", queue_, packet_buffer_max);
     keep_within(buffer, "size", buffer_size_, packet_buffer_max);
     keep_within(buffer, "reserve", reserve_, packet_buffer_max);
     constexpr double alpha_max = 1024;
@@ -127,12 +166,12 @@ void PacketReader::read_ecn_keys(Section& ecn) {
 }
 
 void PacketReader::read_congestion(Section& congestion) {
-    control_ = flow_control_ == FlowControl::pfc    ? "dcqcn"
-               : flow_control_ == FlowControl::none ? "tcp"
-                                                    : "none";
-    congestion.name("control", control_, congestion_names(), "a congestion control",
-                    "What senders make of marks and acknowledgements",
-                    {.otherwise = "dcqcn on RoCE, none on InfiniBand, tcp on plain Ethernet"});
+    control_ = control_of(kind_);
+    congestion.name(
+        "control", control_, congestion_names(), "a congestion control",
+        "What senders make of marks and acknowledgements",
+        {.otherwise = "dcqcn on RoCE, none on InfiniBand, tcp on plain Ethernet, nscc on "
+                      "Ultra Ethernet"});
     parameters_ = "dcqcn_hpcc_repo_vendor";
     congestion.name("parameters", parameters_, Catalogue::names("dcqcn"),
                     "a set of DCQCN parameters", "DCQCN's parameters");
@@ -218,7 +257,35 @@ void PacketReader::read_transport(Section& transport) {
             {.bound = Bound::positive, .otherwise = "from the catalogue"});
     }
     keep_within(transport, "flowlet_gap", flowlet_gap_, packet_time_max);
+    if (routing_given_) read_entropy(transport);
     transport.finish();
+}
+
+void PacketReader::read_entropy(Section& transport) {
+    entropy_ = entropy_names().front();
+    transport.name("entropy", entropy_, entropy_names(), "a choice of entropy values",
+                   "How senders spread packets over paths (routing = \"entropy\")");
+    transport.read("entropy_values", entropy_values_,
+                   "Of a queue pair, a power of two (routing = \"entropy\")",
+                   {.bound = Bound::positive, .otherwise = "from the catalogue"});
+    constexpr std::int64_t values_max = 65536;
+    if (!entropy_values_) return;
+    const auto values = static_cast<std::uint64_t>(*entropy_values_);
+    if (*entropy_values_ <= values_max && std::has_single_bit(values)) return;
+    transport.error("entropy_values", fmt::format("expected a power of two up to {}, found {}",
+                                                  values_max, *entropy_values_));
+    entropy_values_.reset();
+}
+
+void PacketReader::read_trimming(Section& trimming) {
+    trimming.read("enabled", trims_,
+                  "A packet that finds no room loses its payload, and its header goes on first; "
+                  "false: it is lost (ultra_ethernet)");
+    trimming.read("size", trimmed_size_, "On the wire, of a trimmed packet",
+                  {.bound = Bound::positive, .otherwise = "from the catalogue"});
+    constexpr Bytes size_max = Bytes::of(1024);
+    keep_within(trimming, "size", trimmed_size_, size_max);
+    trimming.finish();
 }
 
 void PacketReader::read_credit_keys(Section& credits) {
@@ -276,12 +343,15 @@ PacketProfile PacketReader::profile(Catalogue& catalogue, const Topology& topolo
     p.buffer = buffer_size_;
     p.headroom = headroom_;
     PacketSpec& spec = p.spec;
-    const bool tcp = flow_control_ == FlowControl::none;
+    const bool tcp = kind_ == NetworkKind::tcp;
     spec.payload_bytes = (mtu_  ? *mtu_
                           : tcp ? catalogue.data("tcp", "", "segment")
                                 : catalogue.data("roce_transport", "", "mtu"))
                              .count();
     if (tcp) spec.header_bytes = catalogue.data("tcp", "", "header").count();
+    if (kind_ == NetworkKind::ultra_ethernet) {
+        spec.header_bytes = catalogue.data("ultra_ethernet", "", "header").count();
+    }
     // Without flow control, acknowledgements queue with the data, as TCP's do; InfiniBand's have credits too.
     const bool credits = p.flow_control == FlowControl::credits;
     spec.classes = {{}, {p.flow_control, !credits}};
@@ -299,6 +369,7 @@ PacketProfile PacketReader::profile(Catalogue& catalogue, const Topology& topolo
     warn_of_idle_tables();
     resolve_ecn(catalogue, p);
     resolve_congestion(catalogue, p);
+    if (kind_ == NetworkKind::ultra_ethernet) resolve_ultra_ethernet(catalogue, topology, p);
     if (p.flow_control == FlowControl::pfc) resolve_watchdog(catalogue, topology, p);
     resolve_switches(topology, p);
     warn_of_wrong_priorities(p);
@@ -360,7 +431,22 @@ void PacketReader::warn_of_idle_tables() {
     idle(*watchdog_, pfc && pfc_enabled_, "priority flow control has a watchdog");
     idle(*credits_, credits, "InfiniBand has credits");
     idle(*ecn_, !credits, "Ethernet marks packets here");
-    if (!credits && ecn_->present() && control_ != "dcqcn") {
+    const bool ultra = kind_ == NetworkKind::ultra_ethernet;
+    idle(*trimming_, ultra, "Ultra Ethernet's switches trim");
+    if (!ultra && buffer_->has("queue")) {
+        buffer_->warning("queue", "has no effect: the shared buffer's threshold bounds queues");
+    }
+    for (const char* key : {"entropy", "entropy_values"}) {
+        if (transport_->has(key) && routing_ != Routing::entropy) {
+            transport_->warning(key, "has no effect without routing = \"entropy\"");
+        }
+    }
+    for (const char* key : {"timeout", "recovery", "reordering", "ack_every", "flowlet_gap"}) {
+        if (ultra && transport_->has(key)) {
+            transport_->warning(key, "has no effect: Ultra Ethernet has its own");
+        }
+    }
+    if (!credits && ecn_->present() && control_ != "dcqcn" && control_ != "nscc") {
         ecn_->warning("", fmt::format("changes no rate: {} does not hear of marks", control_));
     }
     for (const char* key : {"alpha", "reserve"}) {
@@ -390,7 +476,8 @@ void PacketReader::warn_of_idle_tables() {
 
 void PacketReader::resolve_transport(Catalogue& catalogue, PacketProfile& p) {
     PacketSpec& spec = p.spec;
-    const bool tcp = flow_control_ == FlowControl::none;
+    if (kind_ == NetworkKind::ultra_ethernet) return;  // resolve_ultra_ethernet()
+    const bool tcp = kind_ == NetworkKind::tcp;
     const bool overtaken = routing_ == Routing::spray || routing_ == Routing::random_spray ||
                            routing_ == Routing::adaptive;
     spec.recovery = recovery_ >= 0     ? static_cast<Recovery>(recovery_)
@@ -482,11 +569,18 @@ void PacketReader::resolve_congestion(Catalogue& catalogue, PacketProfile& p) {
                            "HPCC compares each hop with itself: packets must stay on one path",
                            "routing = \"ecmp\", or another control");
     }
-    if (flow_control_ == FlowControl::none && control_ != "tcp") {
+    const bool ultra = kind_ == NetworkKind::ultra_ethernet;
+    if (kind_ == NetworkKind::tcp && control_ != "tcp") {
         congestion_->error("control", fmt::format("plain Ethernet has TCP, not {}", control_));
     }
-    if (flow_control_ != FlowControl::none && control_ == "tcp") {
+    if (kind_ != NetworkKind::tcp && control_ == "tcp") {
         congestion_->error("control", "TCP needs kind = \"tcp\"");
+    }
+    if (!ultra && control_ == "nscc") {
+        congestion_->error("control", "NSCC needs kind = \"ultra_ethernet\"");
+    }
+    if (ultra && control_ != "nscc" && control_ != "none" && control_ != "tcp") {
+        congestion_->error("control", fmt::format("Ultra Ethernet has nscc, not {}", control_));
     }
     for (const char* key : {"parameters", "cnp_interval", "cnp_delay"}) {
         if (congestion_->has(key) && control_ != "dcqcn") {
@@ -502,6 +596,42 @@ void PacketReader::resolve_congestion(Catalogue& catalogue, PacketProfile& p) {
     if (control_ == "dcqcn" && !p.ecn) {
         congestion_->warning("control", "DCQCN hears of congestion by marks, and nothing is marked",
                              "pauses alone will hold the queues");
+    }
+}
+
+// Queues, marks and timeouts follow from the network's bandwidth-delay product.
+void PacketReader::resolve_ultra_ethernet(Catalogue& catalogue, const Topology& topology,
+                                          PacketProfile& p) {
+    PacketSpec& spec = p.spec;
+    spec.trimming.enabled = trims_;
+    spec.trimming.bytes =
+        (trimmed_size_ ? *trimmed_size_ : catalogue.data("ultra_ethernet", "", "trimmed_bytes"))
+            .count();
+    if (!trims_ && trimming_->has("size")) {
+        trimming_->warning("size", "has no effect with enabled = false");
+    }
+    std::set<std::string> unable;
+    for (auto v = static_cast<VertexId>(topology.nic_count()); v < topology.vertex_count(); ++v) {
+        const SwitchModel& model = topology.switch_model(v);
+        if (trims_ && !model.trims) unable.insert(model.name);
+    }
+    if (!unable.empty()) {
+        trimming_->error("enabled",
+                         fmt::format("{} cannot trim packets", fmt::join(unable, " and ")),
+                         "false, or switches that trim");
+    }
+    if (!entropy_.empty()) spec.entropy.choice = entropy_;
+    spec.entropy.values = static_cast<std::uint32_t>(
+        entropy_values_ ? *entropy_values_
+                        : std::llround(catalogue.number("ultra_ethernet", "", "entropy_values")));
+    if (queue_) spec.lossy_queue_bytes = queue_->count();
+    const std::optional<EcnRule> marks = p.ecn;
+    set_up_ultra_ethernet(catalogue, topology.line_rate(topology.up_links(0)[0]),
+                          unloaded_round_trip(topology, spec), p);
+    if (ecn_->present()) p.ecn = marks;
+    if (retries_) spec.retries = *retries_;
+    if (routing_ == Routing::flowlet) {
+        spec.flowlet_gap = catalogue.time("roce_transport", "", "flowlet_gap");
     }
 }
 

@@ -11,6 +11,13 @@
 
 namespace railyard {
 
+enum class NetworkKind : std::uint8_t {
+    infiniband,
+    roce,
+    tcp,             // plain Ethernet: kernel sockets, drop-tail
+    ultra_ethernet,  // packets in any order, trimmed where they find no room
+};
+
 // The traffic class that storage has to itself on the compute network.
 struct StorageClass {
     std::int64_t weight = 0;  // against the job's; 0: there is none, it is in the job's
@@ -19,9 +26,8 @@ struct StorageClass {
 
 class PacketReader {
   public:
-    // Reads the keys of a network's section. `flow_control` is what its technology has; none: TCP. No
-    // routing: there is no choice, by hash.
-    PacketReader(Section& network, FlowControl flow_control, std::optional<Routing> routing);
+    // Reads the keys of a network's section. No routing: there is no choice, by hash.
+    PacketReader(Section& network, NetworkKind kind, std::optional<Routing> routing);
 
     // Whether the scenario has any of them.
     bool given() const { return given_; }
@@ -45,6 +51,8 @@ class PacketReader {
     void read_watchdog_keys(Section& watchdog);
     void read_transport(Section& transport);
     void read_credit_keys(Section& credits);
+    void read_trimming(Section& trimming);
+    void read_entropy(Section& transport);
     void read_switches(Section& network);
 
     void warn_of_idle_tables();
@@ -54,6 +62,8 @@ class PacketReader {
     void resolve_credits(Catalogue& catalogue, PacketProfile& profile);
     void resolve_ecn(Catalogue& catalogue, PacketProfile& profile);
     void resolve_congestion(Catalogue& catalogue, PacketProfile& profile);
+    void resolve_ultra_ethernet(Catalogue& catalogue, const Topology& topology,
+                                PacketProfile& profile);
     void resolve_watchdog(Catalogue& catalogue, const Topology& topology, PacketProfile& profile);
     void resolve_switches(const Topology& topology, PacketProfile& profile);
     static std::string who(const Topology& topology, const std::vector<BufferPlan>& plans);
@@ -64,7 +74,9 @@ class PacketReader {
                        const PacketProfile& profile);
 
     Section network_;
-    std::optional<Section> buffer_, pfc_, ecn_, congestion_, watchdog_, transport_, credits_;
+    std::optional<Section> buffer_, pfc_, ecn_, congestion_, watchdog_, transport_, credits_,
+        trimming_;
+    NetworkKind kind_;
     FlowControl flow_control_;
     bool routing_given_;
     Routing routing_;
@@ -72,7 +84,11 @@ class PacketReader {
     bool pfc_enabled_ = true;
     std::int64_t priority_ = 3;
     bool cut_through_ = false;
-    std::optional<Bytes> mtu_, buffer_size_, reserve_, headroom_, resume_offset_, kmin_, kmax_;
+    std::optional<Bytes> mtu_, buffer_size_, reserve_, headroom_, resume_offset_, kmin_, kmax_,
+        queue_, trimmed_size_;
+    bool trims_ = true;
+    std::string entropy_;
+    std::optional<std::int64_t> entropy_values_;
     std::int64_t headroom_oversubscription_ = 1;
     std::optional<double> alpha_, pmax_;
     std::string ecn_profile_, control_, parameters_, watchdog_profile_;

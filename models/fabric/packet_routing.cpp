@@ -6,6 +6,7 @@
 
 #include "models/fabric/packet_engine.h"
 #include "sim/check.h"
+#include "sim/fingerprint.h"
 
 namespace railyard {
 
@@ -47,6 +48,12 @@ bool PacketEngine::choose_link(std::uint32_t id) {
         next = choice.links[choice.turn];
     } else if (routing == PacketRouting::random_spray) {
         next = choice.links[static_cast<std::size_t>(spraying_.below(choice.links.size()))];
+    } else if (routing == PacketRouting::entropy) {
+        // The first of a switch's outputs tells it from others: no two hash alike.
+        const std::uint64_t key = std::uint64_t{packet.flow} << 16 | reports_[id].entropy;
+        const std::uint64_t hash =
+            mix_bits(mix_bits(key + spec_.seed) ^ choice.links.front()) >> 32;
+        next = choice.links[hash * choice.links.size() >> 32];
     } else if (routing == PacketRouting::adaptive) {
         next = soonest(choice, packet.traffic_class);
     } else {

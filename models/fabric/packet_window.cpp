@@ -252,12 +252,14 @@ std::uint64_t window_key(Catalogue& catalogue, const Topology& topology,
                 s.retransmission_timeout, s.retries, s.watchdog.poll, s.watchdog.detection,
                 s.watchdog.restoration, static_cast<int>(s.watchdog.action),
                 s.watchdog.polls_together, s.watchdog.drops_arrivals, s.flowlet_gap,
+                s.trimming.enabled, s.trimming.bytes, s.ack_bytes_due, s.entropy.values,
                 s.credits.block_bytes, s.credits.lifetime, s.credits.leaf_lifetime,
                 s.credits.stall_count, s.credits.leaf_stall_count, s.receive_buffer.bytes,
                 s.receive_buffer.xoff_bytes, s.receive_buffer.xon_bytes, s.seed);
     for (const PacketClass& c : s.classes) {
         key.add_all(static_cast<int>(c.flow_control), c.ecn, c.weight);
     }
+    key.add(s.entropy.choice);
     make_congestion(catalogue, topology, profile)->identify(key);
     for (const PacketFlow& f : window.flows) {
         for (const LinkId l : f.path) key.add(l);

@@ -53,8 +53,8 @@ void merge_usages(std::vector<Usage>& usages, std::size_t first) {
 }
 
 const std::vector<std::string>& routing_names() {
-    static const std::vector<std::string> names = {"destination", "ecmp",         "adaptive",
-                                                   "spray",       "random_spray", "flowlet"};
+    static const std::vector<std::string> names = {"destination",  "ecmp",    "adaptive", "spray",
+                                                   "random_spray", "flowlet", "entropy"};
     return names;
 }
 
@@ -65,7 +65,9 @@ Router::Router(const Topology& topology, RoutingSpec spec)
       shapes_(leaves_.size()),
       leaf_number_(topology.vertex_count()) {
     RY_CHECK(topology.levels() <= heights);
-    if (spec_.policy == Routing::random_spray) spec_.policy = Routing::spray;
+    if (spec_.policy == Routing::random_spray || spec_.policy == Routing::entropy) {
+        spec_.policy = Routing::spray;
+    }
     find_leaves();
     find_shapes();
     const bool adaptive = spec_.policy == Routing::adaptive;

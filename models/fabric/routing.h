@@ -31,6 +31,7 @@ enum class Routing : std::uint8_t {
     random_spray,  // likewise, by chance
     flowlet,  // likewise, but only after a pause of the flow: one that never pauses keeps the way that was
               // least loaded at each switch when it started
+    entropy,  // by a hash of what each packet carries, which its sender chooses (Ultra Ethernet)
 };
 const std::vector<std::string>& routing_names();
 // A hash decides something.

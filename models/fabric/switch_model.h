@@ -15,6 +15,7 @@ struct SwitchModel {
     bool infiniband = false;
     bool adaptive_routing = false;
     bool sharp = false;  // reduces in the network
+    bool trims = false;  // packets that find no room, to their headers
 
     // Ports at a link rate: a fast port splits into slower ones.
     std::int64_t ports_at(Bandwidth link) const {

@@ -34,6 +34,7 @@ SwitchModel read_switch(Catalogue& c, const std::string& name) {
     s.adaptive_routing =
         c.has("switch", name, "adaptive_routing") && c.flag("switch", name, "adaptive_routing");
     s.sharp = c.has("switch", name, "sharp");
+    s.trims = c.has("switch", name, "trimming") && c.flag("switch", name, "trimming");
     return s;
 }
 

@@ -361,10 +361,11 @@ struct PacketsRun {
     }
 };
 
-// PFC, ECN, DCQCN, an acknowledgement for each packet.
-PacketsRun run_packets(const std::string& traffic, const char* routing = "path") {
+// PFC, ECN, DCQCN, an acknowledgement for each packet; by entropy values Ultra Ethernet's trimming and NSCC.
+PacketsRun run_packets(const std::string& traffic, const std::string& routing = "path") {
+    const char* control = routing == "entropy" ? "nscc" : "dcqcn";
     const std::string command =
-        fmt::format("'{}' {} dcqcn 1 {}", RAILYARD_PACKETS, traffic, routing);
+        fmt::format("'{}' {} {} 1 {}", RAILYARD_PACKETS, traffic, control, routing);
     FILE* pipe = popen(command.c_str(), "r");
     PacketsRun run;
     char digest[17] = {};
@@ -860,7 +861,7 @@ int main(int argc, char** argv) {
         packets(rival, results);
     }
     for (const char* traffic : {"128_perm", "1024_perm"}) {
-        for (const char* routing : {"spray", "adaptive"}) {
+        for (const char* routing : {"spray", "adaptive", "entropy"}) {
             const std::string name = fmt::format("packets_{}_{}", traffic, routing);
             if (smoke || !name.starts_with(only)) continue;
             if (!json) fmt::print(stderr, "{} ...\n", name);

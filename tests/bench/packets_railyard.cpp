@@ -2,9 +2,9 @@
 //
 // The traffic packet by packet on a fat-tree of 1 us links, building and routing included: PFC, ECN and
 // `CONGESTION` (dcqcn) on, an acknowledgement for each so many packets (1). ROUTING: path (by hash), spray,
-// random_spray, adaptive or flowlet. Prints the CPU seconds, the MB of memory that
-// network, routes and packets took at the peak, data packet-hops, events, the
-// last flow's end and the mean one in us, and a digest.
+// random_spray, adaptive, flowlet, or entropy, which makes the network Ultra Ethernet: trimming and no PFC.
+// Prints the CPU seconds, the MB of memory that network, routes and packets took at the peak, data
+// packet-hops, events, the last flow's end and the mean one in us, and a digest.
 
 #include <algorithm>
 #include <array>
@@ -30,23 +30,31 @@ int main(int argc, char** argv) {
                  own.catalogue.data("ecn", "recommend_400g", "kmax").count(),
                  own.catalogue.number("ecn", "recommend_400g", "pmax")};
     }
-    const std::array<std::string, 5> routings = {"path", "spray", "random_spray", "adaptive",
-                                                 "flowlet"};
+    const std::array<std::string, 6> routings = {"path",     "spray",   "random_spray",
+                                                 "adaptive", "flowlet", "entropy"};
     const auto routing =
         std::find(routings.begin(), routings.end(), argc > 4 ? argv[4] : "path") - routings.begin();
     if (routing == std::ssize(routings)) return 2;
-    PacketSpec spec;
+    constexpr Picoseconds base_rtt = 12 * (link_latency + Picoseconds(82'000));
+    PacketProfile profile;
+    PacketSpec& spec = profile.spec;
     if (routing > 0) spec.recovery = Recovery::selective_repeat;
     spec.reordering = spec.recovery_window;  // in a lossless network what is missing is late
     spec.flowlet_gap = 50 * link_latency;
     spec.buffer.alpha = own.catalogue.number("pfc", "", "alpha_hpcc");
     if (argc > 3) spec.ack_every = std::atoi(argv[3]);
+    if (routings[static_cast<std::size_t>(routing)] == "entropy") {
+        spec.trimming.enabled = true;
+        spec.classes[1].flow_control = FlowControl::none;
+        spec.buffer.alpha = 8;
+        set_up_ultra_ethernet(own.catalogue, topology.line_rate(0), base_rtt, profile);
+        for (PacketLink& l : network.links) l.ecn = profile.ecn->at(l.rate);
+    }
     std::unique_ptr<Congestion> control;
     for (const CongestionKind& kind : congestion_kinds()) {
         if (kind.name == congestion) {
-            constexpr Picoseconds base_rtt = 12 * (link_latency + Picoseconds(82'000));
-            control =
-                kind.make(own.catalogue, "dcqcn_hpcc_repo_vendor", topology.line_rate(0), base_rtt);
+            control = kind.make(own.catalogue, {"dcqcn_hpcc_repo_vendor", topology.line_rate(0),
+                                                base_rtt, spec.trimming.enabled});
         }
     }
     if (!control) return 2;

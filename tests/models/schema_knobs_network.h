@@ -1,5 +1,6 @@
 #pragma once
-// For each key of a network whose parts break a value to set.
+// For each key of a network whose parts break a value to set; and for each of Ultra Ethernet's, as in
+// packet_knobs.
 
 #include "tests/models/schema_knobs.h"
 
@@ -14,6 +15,21 @@ inline const std::map<std::string, Knob> network_knobs = {
     {"inject.from", {{"inject.1.from=leaf-1"}, {}, "", "", broken_network.c_str()}},
     {"inject.to", {{"inject.1.to=spine-1"}, {}, "", "", broken_network.c_str()}},
     {"inject.speed", {{"inject.1.speed=0.5"}, {}, "", "", broken_network.c_str()}},
+};
+
+inline const std::map<std::string, Knob> ultra_ethernet_knobs = {
+    {"@.buffer.queue",
+     {{"@.buffer.queue=100 kB"}, {"@.kind=ultra_ethernet", "@.buffer.queue=20 kB"}}},
+    {"@.trimming.enabled",
+     {{"@.trimming.enabled=false"}, {"@.kind=ultra_ethernet", "@.buffer.queue=20 kB"}}},
+    {"@.trimming.size",
+     {{"@.trimming.size=512 B"}, {"@.kind=ultra_ethernet", "@.buffer.queue=20 kB"}}},
+    {"@.transport.entropy",
+     {{"@.transport.entropy=oblivious"},
+      {"fabric.compute.kind=ultra_ethernet", "fabric.compute.routing=entropy"}}},
+    {"@.transport.entropy_values",
+     {{"@.transport.entropy_values=1"},
+      {"fabric.compute.kind=ultra_ethernet", "fabric.compute.routing=entropy"}}},
 };
 
 }  // namespace railyard

@@ -44,8 +44,11 @@ const Knob* seen_in_windows(const std::string& key, std::string& section) {
     for (const char* each : {"fabric.compute", "fabric.storage"}) {
         section = each;
         if (!key.starts_with(section)) continue;
-        const auto found = packet_knobs.find(fmt::format("@{}", key.substr(section.size())));
-        if (found != packet_knobs.end()) return &found->second;
+        const std::string shared = fmt::format("@{}", key.substr(section.size()));
+        for (const auto* known : {&packet_knobs, &ultra_ethernet_knobs}) {
+            const auto found = known->find(shared);
+            if (found != known->end()) return &found->second;
+        }
     }
     return nullptr;
 }

@@ -214,6 +214,8 @@ Json to_json(const Scenario& s, const NetworkWindow& window, const WindowResult&
             {"lost_to_watchdog", r.totals.lost_to_watchdog},
             {"lost_to_lifetime", r.totals.lost_to_lifetime},
             {"lost_on_links", r.totals.lost_on_links},
+            {"trimmed", r.totals.trimmed},
+            {"trimmed_last_hop", r.totals.trimmed_last_hop},
             {"retransmitted", r.totals.retransmitted},
             {"timeouts", r.totals.timeouts},
             {"pause_frames", r.totals.pause_frames},
@@ -340,6 +342,10 @@ void print_window(const Scenario& s, const NetworkWindow& window, const WindowRe
         "  packets lost: {} of a lossless class, {} of a lossy one, {} to the watchdog, {} to "
         "their lifetime, {} on cables\n",
         t.lost_lossless, t.lost_lossy, t.lost_to_watchdog, t.lost_to_lifetime, t.lost_on_links);
+    if (t.trimmed > 0) {
+        fmt::print("  packets trimmed to their headers: {}, of these {} before a NIC\n", t.trimmed,
+                   t.trimmed_last_hop);
+    }
     if (t.lost_lossless > 0) {
         fmt::print("  no room for a lossless class at: {}\n",
                    where_text(window.network->topology, r));

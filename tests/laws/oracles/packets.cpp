@@ -9,6 +9,7 @@
 #include "sim/statistics.h"
 #include "tests/laws/oracles/dcqcn_runs.h"
 #include "tests/laws/oracles/ns3_runs.h"
+#include "tests/laws/oracles/uet_runs.h"
 #include "tools/program/pattern.h"
 
 namespace railyard {
@@ -161,6 +162,42 @@ void Ns3Table::add(const Fields& f, std::vector<VerifiedRow>& out) {
     put(name, metric.starts_with("ideal_us") ? "ideal_us" : metric, f.figure("value"));
 }
 
+// ---- 45: the Ultra Ethernet Consortium's simulator ----
+
+class UetTable {
+  public:
+    explicit UetTable(std::string folder) : folder_(std::move(folder)) {}
+    void add(const Fields& f, std::vector<VerifiedRow>& out);
+
+  private:
+    std::string folder_;
+    std::map<std::string, Metrics> known_;
+};
+
+// All draw: of entropy values, marks and what is trimmed.
+void UetTable::add(const Fields& f, std::vector<VerifiedRow>& out) {
+    constexpr int uet_draws = 3;
+    const UetCase given = {f.text("case"), f.text("cc"), f.text("path"), f.text("trimming")};
+    const std::string name =
+        fmt::format("{} {} {} {}", given.traffic, given.control, given.path, given.trimming);
+    const auto [at, is_new] = known_.try_emplace(name);
+    if (is_new) {
+        std::map<std::string, std::vector<double>> all;
+        for (int seed = 1; seed <= uet_draws; ++seed) {
+            for (const auto& [metric, value] :
+                 uet_run(given, folder_, static_cast<std::uint64_t>(seed))) {
+                all[metric].push_back(value);
+            }
+        }
+        for (auto& [metric, values] : all) at->second[metric] = median(std::move(values));
+    }
+    const std::string& metric = f.text("metric");
+    const auto found = at->second.find(metric);
+    if (found == at->second.end()) return;
+    const char* quantity = metric == "retransmitted" ? "sent again, packets" : "completion, us";
+    out.push_back({name + " " + metric, quantity, f.figure("value"), found->second});
+}
+
 // ---- 43: DCQCN's own figures, links of 40 Gbit/s ----
 
 std::string text_after(const std::string& text, std::string_view word) {
@@ -272,6 +309,10 @@ std::optional<VerifiedTable> verify_packets(const CsvTable& table) {
     } else if (table.name.starts_with("44")) {
         out.what = "ns-3: PFC, DCQCN, HPCC";
         Ns3Table runs(table.folder);
+        each_row(table, out.unused, [&](const Fields& f) { runs.add(f, out.expressed); });
+    } else if (table.name.starts_with("45")) {
+        out.what = "Ultra Ethernet's public simulator";
+        UetTable runs(table.folder);
         each_row(table, out.unused, [&](const Fields& f) { runs.add(f, out.expressed); });
     } else {
         return std::nullopt;

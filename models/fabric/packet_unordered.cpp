@@ -1,0 +1,190 @@
+// PacketEngine: trimming, and flows whose packets may come in any order (Ultra Ethernet).
+
+#include <algorithm>
+#include <utility>
+
+#include "models/fabric/packet_engine.h"
+
+namespace railyard {
+
+// ---- switches ----
+
+// A packet finds no room in the queue of `out` or in its switch's buffer.
+void PacketEngine::trim_one(LinkId in, LinkId out, std::uint32_t id) {
+    constexpr double of_last = 0.5;
+    if (!trimming_.chance(of_last) || !put_in_place_of_last(in, out, id)) return trim(out, id);
+    trim(out, id);  // what was the last
+}
+
+// The last packet of a queue and this one change places. False: there is none, or no room for this one.
+bool PacketEngine::put_in_place_of_last(LinkId in, LinkId out, std::uint32_t id) {
+    const std::size_t c = packets_[id].traffic_class;
+    Queue& queue = queues_[out * class_count_ + c];
+    if (queue.head == none) return false;
+    SwitchBuffer& buffer = buffers_[ports_[out].from];
+    if (!buffer.admit(ingress_[in * class_count_ + c], packets_[id].bytes)) return false;
+    const std::uint32_t last = queue.tail;
+    queue.bytes += packets_[id].bytes - packets_[last].bytes;
+    const LinkId its_in = paths_[packets_[last].place - 1];
+    buffer.release(ingress_[its_in * class_count_ + c], packets_[last].bytes);
+    swap_packets(id, last);
+    return true;
+}
+
+// All but their places in a queue.
+void PacketEngine::swap_packets(std::uint32_t a, std::uint32_t b) {
+    std::swap(packets_[a], packets_[b]);
+    std::swap(reports_[a], reports_[b]);
+    if (round_trips_wanted_) std::swap(sent_at_[a], sent_at_[b]);
+    if (!ways_.empty()) std::swap(ways_[a], ways_[b]);
+}
+
+// The header goes on among the acknowledgements, whose class goes first.
+void PacketEngine::trim(LinkId out, std::uint32_t id) {
+    Packet& packet = packets_[id];
+    ++totals_.trimmed;
+    packet.flags = static_cast<std::uint8_t>((packet.flags | flag_trimmed) & ~flag_last_hop);
+    if (to_nic_[out] != 0) {
+        ++totals_.trimmed_last_hop;
+        packet.flags |= flag_last_hop;
+    }
+    packet.bytes = static_cast<std::uint16_t>(spec_.trimming.bytes);
+    packet.traffic_class = static_cast<std::uint8_t>(spec_.ack_class);
+    if (send_at_once(out, id)) return;
+    const std::size_t s = slot(out, packet.traffic_class);
+    const LinkId in = paths_[packet.place - 1];
+    if (queues_[s].bytes + packet.bytes > spec_.lossy_queue_bytes ||
+        !buffers_[ports_[out].from].admit(ingress_[slot(in, packet.traffic_class)], packet.bytes)) {
+        return lose(id, totals_.lost_lossy);
+    }
+    enqueue(out, id);
+}
+
+// ---- the sender ----
+
+// A packet of `flow`, the first time or again, is about to leave. An acknowledgement is asked for when
+// no other packet will follow soon.
+void PacketEngine::send_unordered(std::uint32_t id) {
+    Packet& packet = packets_[id];
+    const std::uint32_t flow = packet.flow;
+    Flow& f = flows_[flow];
+    UnorderedSender& sender = unordered_senders_[flow];
+    const bool again = f.to_send < f.sent;
+    DeliveryReport& report = reports_[id];
+    report.entropy = f.routing == PacketRouting::entropy ? entropy_->next(flow, now()) : 0;
+    sender.send(f.to_send, report.entropy, packet.bytes, now_, again);
+    if (again) {
+        ++totals_.retransmitted;
+    } else {
+        f.sent = f.to_send + 1;
+    }
+    aim(flow);
+    if (again || f.to_send == f.packets || window_is_full(flow)) packet.flags |= flag_asks;
+    if (f.timeout_at == unset) await_oldest(flow);
+}
+
+// Acknowledgements and reports of trimmed packets. The latter make a packet lost.
+void PacketEngine::receive_report(std::uint32_t id) {
+    const Packet packet = packets_[id];
+    const std::uint32_t flow = packet.flow;
+    Flow& f = flows_[flow];
+    if (f.phase != Phase::moving) return free_packet(id);
+    f.acknowledged = std::max(f.acknowledged, packet.number);
+    const DeliveryReport& report = reports_[id];
+    UnorderedSender& sender = unordered_senders_[flow];
+    Acknowledgement ack;
+    ack.now = now();
+    ack.congestion = (packet.flags & flag_marked) != 0;
+    ack.came_bytes = sender.heard(f.acknowledged, report);
+    if (ack.came_bytes > 0) f.retries = 0;
+    const bool trimmed = (packet.flags & flag_nack) != 0;
+    if (trimmed && report.number >= f.acknowledged) {
+        bool last = false;
+        const std::int64_t bytes = payload_of(f, report.number, last) + spec_.header_bytes;
+        ack.trimmed = sender.lose(report.number, bytes);
+    }
+    ack.under_way_bytes = sender.under_way_bytes();
+    if (f.routing == PacketRouting::entropy) tell_of_path(packet, report.entropy);
+    if (round_trips_wanted_) ack.round_trip = Picoseconds(now_ - sent_at_[id]);
+    if (!follows_marks_alone_) congestion_->acknowledged(flow, ack, f.pace);
+    aim(flow);
+    await_oldest(flow);
+    free_packet(id);
+    if (f.acknowledged >= f.oldest_ends) end_flows(flow);
+    offer(flow);
+}
+
+// The last link says nothing of the path before it.
+void PacketEngine::tell_of_path(const Packet& packet, std::uint16_t entropy) {
+    PathNews news = (packet.flags & flag_marked) != 0 ? PathNews::marked : PathNews::good;
+    const bool trimmed = (packet.flags & flag_nack) != 0;
+    if (trimmed && (packet.flags & flag_last_hop) == 0) news = PathNews::trimmed;
+    entropy_->heard(packet.flow, entropy, news, now());
+}
+
+// Its timeout is that of the packet under way which was sent first. While nothing comes back, what is sent
+// again has twice as long after each that has passed for the packet that the receiver waits for.
+void PacketEngine::await_oldest(std::uint32_t flow) {
+    Flow& f = flows_[flow];
+    const UnorderedSender::Sent* oldest = unordered_senders_[flow].oldest();
+    if (oldest == nullptr || spec_.retransmission_timeout.count() == 0) {
+        f.timeout_at = unset;
+        return;
+    }
+    const int doublings = oldest->again ? f.retries : 0;
+    f.timeout_at = oldest->at + (spec_.retransmission_timeout.count() << doublings);
+    await_timeout(flow);
+}
+
+void PacketEngine::time_out_oldest(std::uint32_t flow) {
+    Flow& f = flows_[flow];
+    UnorderedSender& sender = unordered_senders_[flow];
+    const UnorderedSender::Sent* oldest = sender.oldest();
+    if (oldest == nullptr) return;
+    ++totals_.timeouts;
+    const UnorderedSender::Sent sent = *oldest;
+    if (sent.number == f.acknowledged) {
+        if (f.retries == spec_.retries) return fail_queue_pair(flow);
+        ++f.retries;
+    }
+    bool last = false;
+    sender.lose(sent.number, payload_of(f, sent.number, last) + spec_.header_bytes);
+    if (f.routing == PacketRouting::entropy) {
+        entropy_->heard(flow, sent.entropy, PathNews::timed_out, now());
+    }
+    if (!follows_marks_alone_) {
+        congestion_->timed_out(flow, {now(), f.acknowledged, f.sent}, f.pace);
+    }
+    aim(flow);
+    await_oldest(flow);
+    offer(flow);
+}
+
+// ---- the receiver ----
+
+void PacketEngine::receive_unordered(std::uint32_t id) {
+    const Packet& packet = packets_[id];
+    Flow& f = flows_[packet.flow];
+    UnorderedReceiver& receiver = unordered_receivers_[packet.flow];
+    std::uint8_t flags = packet.flags & flag_marked;
+    if ((packet.flags & flag_trimmed) != 0) {
+        if (!receiver.has(packet.number, f.expected)) {
+            flags |= flag_nack | static_cast<std::uint8_t>(packet.flags & flag_last_hop);
+        }
+        return acknowledge(id, flags);
+    }
+    const bool first = receiver.first();
+    const bool fresh = receiver.take(packet.number, packet.bytes, f.expected);
+    if (fresh) f.received_bytes += packet.bytes - spec_.header_bytes;
+    const bool asks = (packet.flags & flag_asks) != 0;
+    if (asks) receiver.ask();
+    const bool owes = receiver.owes();
+    if (fresh && !first && !asks && !owes && flags == 0 &&
+        receiver.unreported_bytes() < spec_.ack_bytes_due) {
+        return free_packet(id);
+    }
+    receiver.reported();
+    acknowledge(id, flags);
+}
+
+}  // namespace railyard

@@ -1,0 +1,97 @@
+#include "models/fabric/unordered_delivery.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace railyard {
+
+bool UnorderedReceiver::take(std::uint32_t number, std::int64_t bytes, std::uint32_t& expected) {
+    if (number < expected || !came_.set(number)) return false;
+    ++came_count_;
+    while (came_.clear(expected)) {
+        ++expected;
+        --came_count_;
+    }
+    received_bytes_ += bytes;
+    unreported_bytes_ += bytes;
+    return true;
+}
+
+void UnorderedReceiver::report(std::uint32_t number, std::uint32_t expected,
+                               DeliveryReport& out) const {
+    constexpr std::uint32_t before = 63;  // the 64 packets that end with the one that caused it
+    out.first = std::max(expected + 1, number > before ? number - before : 0);
+    out.came = came_.word(out.first);
+    out.received_bytes = received_bytes_;
+    out.number = number;
+    out.out_of_order = came_count_;
+}
+
+void UnorderedSender::send(std::uint32_t number, std::uint16_t entropy, std::int64_t bytes,
+                           std::int64_t now, bool again) {
+    if (again) {
+        lost_count_ -= lost_.clear(number) ? 1 : 0;
+        // The transmission that was lost, unless it has been forgotten.
+        for (std::uint32_t i = sent_first_; i != sent_last_; ++i) {
+            Sent& sent = sent_[i & (sent_.size() - 1)];
+            if (sent.number != number || sent.replaced) continue;
+            sent.replaced = true;
+            break;
+        }
+    }
+    under_way_bytes_ += bytes;
+    remember({now, number, entropy, again, false});
+}
+
+void UnorderedSender::remember(const Sent& sent) {
+    if (sent_last_ - sent_first_ == sent_.size()) {
+        std::vector<Sent> larger(std::max<std::size_t>(16, 2 * sent_.size()));
+        const std::uint32_t count = sent_last_ - sent_first_;
+        for (std::uint32_t i = 0; i < count; ++i) {
+            larger[i] = sent_[(sent_first_ + i) & (sent_.size() - 1)];
+        }
+        sent_ = std::move(larger);
+        sent_first_ = 0;
+        sent_last_ = count;
+    }
+    sent_[sent_last_++ & (sent_.size() - 1)] = sent;
+}
+
+const UnorderedSender::Sent* UnorderedSender::oldest() {
+    for (; sent_first_ != sent_last_; ++sent_first_) {
+        const Sent& sent = sent_[sent_first_ & (sent_.size() - 1)];
+        if (open(sent)) return &sent;
+    }
+    return nullptr;
+}
+
+std::int64_t UnorderedSender::heard(std::uint32_t next, const DeliveryReport& report) {
+    for (; base_ < next; ++base_) {
+        came_.clear(base_);
+        lost_count_ -= lost_.clear(base_) ? 1 : 0;
+    }
+    std::uint64_t came = report.came;
+    std::uint32_t first = report.first;
+    if (first < base_) {
+        came = base_ - first < 64 ? came >> (base_ - first) : 0;
+        first = base_;
+    }
+    for (came &= ~came_.word(first); came != 0; came &= came - 1) {
+        const std::uint32_t number = first + static_cast<std::uint32_t>(std::countr_zero(came));
+        came_.set(number);
+        lost_count_ -= lost_.clear(number) ? 1 : 0;
+    }
+    const std::int64_t more = std::max<std::int64_t>(0, report.received_bytes - received_bytes_);
+    received_bytes_ += more;
+    under_way_bytes_ = std::max<std::int64_t>(0, under_way_bytes_ - more);
+    return more;
+}
+
+bool UnorderedSender::lose(std::uint32_t number, std::int64_t bytes) {
+    if (number < base_ || came_.test(number) || !lost_.set(number)) return false;
+    ++lost_count_;
+    under_way_bytes_ = std::max<std::int64_t>(0, under_way_bytes_ - bytes);
+    return true;
+}
+
+}  // namespace railyard

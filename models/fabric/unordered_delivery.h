@@ -1,0 +1,105 @@
+#pragma once
+// Delivery in any order (Ultra Ethernet's): only a report of a packet makes it lost.
+//
+// Packets that take different paths overtake each other, so one that is missing is not lost. It is when its
+// header comes without its payload (trimmed by a switch), or when nothing was heard of it for a timeout after
+// it was last sent. Acknowledgements say which of 64 packets have come, and how many bytes ever: those
+// that the sender has under way follow from the latter.
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "models/fabric/selective_repeat.h"
+#include "sim/units.h"
+
+namespace railyard {
+
+// What an acknowledgement, or a report of a trimmed packet, says beside the packet waited for.
+struct DeliveryReport {
+    std::uint64_t came = 0;           // bit i: packet `first` + i has come
+    std::int64_t received_bytes = 0;  // on the wire, of different packets, ever
+    std::uint32_t first = 0;
+    std::uint32_t number = 0;        // the packet that caused it
+    std::uint16_t entropy = 0;       // of that packet
+    std::uint32_t out_of_order = 0;  // packets that have come beyond the one waited for
+};
+
+class UnorderedReceiver {
+  public:
+    explicit UnorderedReceiver(std::uint32_t window) : came_(window) {}
+
+    // Packet `number` of so many bytes has come; moves `expected` beyond all that came in order. False: it
+    // was known.
+    bool take(std::uint32_t number, std::int64_t bytes, std::uint32_t& expected);
+    bool has(std::uint32_t number, std::uint32_t expected) const {
+        return number < expected || came_.test(number);
+    }
+    std::int64_t unreported_bytes() const { return unreported_bytes_; }
+    // The sender has asked for an acknowledgement: it gets one now, and another when nothing is out of order.
+    void ask() { asked_ = true; }
+    bool owes() {
+        if (!asked_ || came_count_ > 0) return false;
+        asked_ = false;
+        return true;
+    }
+    bool first() const { return received_bytes_ == 0; }
+    // Of all that has come, because of packet `number`.
+    void report(std::uint32_t number, std::uint32_t expected, DeliveryReport& out) const;
+    // An acknowledgement has told of all.
+    void reported() { unreported_bytes_ = 0; }
+
+  private:
+    PacketBits came_;  // out of order
+    std::uint32_t came_count_ = 0;
+    std::int64_t received_bytes_ = 0;
+    std::int64_t unreported_bytes_ = 0;
+    bool asked_ = false;
+};
+
+class UnorderedSender {
+  public:
+    explicit UnorderedSender(std::uint32_t window) : came_(window), lost_(window) {}
+
+    // A packet leaves, for the first time or again.
+    void send(std::uint32_t number, std::uint16_t entropy, std::int64_t bytes, std::int64_t now,
+              bool again);
+    // All before `next` has come, and what the report says. How many bytes are no longer under way.
+    std::int64_t heard(std::uint32_t next, const DeliveryReport& report);
+    // It must be sent again, and is no longer under way. False: it has come, or that was known.
+    bool lose(std::uint32_t number, std::int64_t bytes);
+
+    bool has_lost() const { return lost_count_ > 0; }
+    std::uint32_t first_lost() const { return lost_.first(base_); }
+    std::int64_t under_way_bytes() const { return under_way_bytes_; }
+
+    struct Sent {
+        std::int64_t at = 0;
+        std::uint32_t number = 0;
+        std::uint16_t entropy = 0;
+        bool again = false;     // not the first time
+        bool replaced = false;  // by a later transmission of the same packet
+    };
+    // Of those that may still be under way the one sent first.
+    const Sent* oldest();
+
+  private:
+    bool open(const Sent& sent) const {
+        return !sent.replaced && sent.number >= base_ && !came_.test(sent.number) &&
+               !lost_.test(sent.number);
+    }
+    void remember(const Sent& sent);
+
+    PacketBits came_;  // out of order
+    PacketBits lost_;  // and not sent again yet
+    std::uint32_t lost_count_ = 0;
+    std::uint32_t base_ = 0;  // all before it have come
+    std::int64_t under_way_bytes_ = 0;
+    std::int64_t received_bytes_ = 0;  // the receiver's count, as last heard of
+    // Transmissions in their order, in a ring of a power of two.
+    std::vector<Sent> sent_;
+    std::uint32_t sent_first_ = 0;
+    std::uint32_t sent_last_ = 0;
+};
+
+}  // namespace railyard

@@ -1,0 +1,115 @@
+#include "tests/laws/oracles/uet_runs.h"
+
+#include <algorithm>
+
+#include "sim/check.h"
+#include "tests/bench/fat_tree.h"
+#include "tools/program/csv_table.h"
+
+namespace railyard {
+
+namespace {
+
+constexpr int hosts = 128;
+constexpr double mib = 1 << 20;
+
+// Of the file's columns `src`, `dst`, `bytes`.
+std::vector<Flow> listed(const std::string& path) {
+    std::vector<Flow> flows;
+    std::vector<Diagnostic> wrong;
+    each_row(read_csv_table(path), wrong, [&](const Fields& f) {
+        flows.push_back({static_cast<int>(f.integer("src")), static_cast<int>(f.integer("dst")),
+                         f.number("bytes")});
+    });
+    if (!wrong.empty()) throw ScenarioError(wrong);
+    return flows;
+}
+
+std::vector<Flow> flows_of(const std::string& name, const std::string& folder) {
+    if (name == "one") return {{16, 0, 8 * mib}};
+    if (name == "two") return {{16, 0, 8 * mib}, {32, 0, 8 * mib, 50e-6}};
+    if (name == "incast16") {
+        std::vector<Flow> flows;
+        for (int i = 0; i < 16; ++i) flows.push_back({8 + 7 * i, 0, 2 * mib});
+        return flows;
+    }
+    if (name == "incast128" || name == "perm128") {
+        return listed(folder + "/traces/uet_" + name + ".csv");
+    }
+    if (name == "a2aflat64of128") return traffic("128_a2aflat64").flows;
+    if (name == "ring64of128") return traffic("128_ring64").flows;
+    return {};
+}
+
+}  // namespace
+
+Metrics uet_run(const UetCase& given, const std::string& folder, std::uint64_t seed) {
+    const std::size_t variant = given.traffic.find("_mtu4160");
+    const std::vector<Flow> flows = flows_of(given.traffic.substr(0, variant), folder);
+    if (flows.empty() || given.control != "nscc") return {};
+    const bool trims = given.trimming == "on";
+    if (!trims && given.trimming != "off_q1bdp" && given.trimming != "off_q5bdp") return {};
+    StandaloneCatalogue own;
+    Traffic shape;
+    shape.half = 4;
+    shape.pods = hosts / 16;
+    const Topology topology = fat_tree(shape);
+    PacketProfile profile;
+    profile.congestion = given.control;
+    profile.spec.seed = seed;
+    profile.spec.payload_bytes = variant == std::string::npos ? 4032 : 4096;
+    PacketRouting routing = PacketRouting::entropy;
+    if (given.path == "switch_ar_queue") {
+        routing = PacketRouting::adaptive;
+    } else if (given.path == "single_path_ecmp") {
+        profile.spec.entropy.values = 1;
+    } else {
+        profile.spec.entropy.choice = given.path;
+    }
+    profile.spec.trimming.enabled = trims;
+    constexpr std::int64_t short_queue = 153;  // packets of it
+    const std::int64_t packet = profile.spec.payload_bytes + 64;
+    if (given.trimming == "off_q1bdp") profile.spec.lossy_queue_bytes = short_queue * packet;
+    profile.spec.header_bytes = own.catalogue.data("ultra_ethernet", "", "header").count();
+    profile.spec.classes = {{FlowControl::none, false, 0}, {FlowControl::none, true, 1}};
+    constexpr Picoseconds link_latency(1'000'000);
+    PacketNetwork network = PacketNetwork::of(topology, 1'000'000'000);
+    for (PacketLink& l : network.links) l.latency = link_latency;
+    // Six links there and back: a packet one way, an acknowledgement the other.
+    const std::int64_t bytes =
+        profile.spec.payload_bytes + profile.spec.header_bytes + profile.spec.ack_bytes;
+    const Picoseconds round_trip = 12 * link_latency + Picoseconds(6 * 20 * bytes);
+    set_up_ultra_ethernet(own.catalogue, topology.line_rate(0), round_trip, profile);
+    for (PacketLink& l : network.links) {
+        if (!network.is_nic(l.from)) l.ecn = profile.ecn->at(l.rate);
+    }
+    profile.spec.buffer.alpha =
+        1024;  // a queue of one bandwidth-delay product and no shared buffer
+    std::unique_ptr<Congestion> control =
+        nscc(read_nscc(own.catalogue, {"", topology.line_rate(0), round_trip, trims}));
+    PacketEngine engine(network, profile.spec, std::move(control));
+    engine.choose_from(NextHops(topology));
+    Router router(topology, {Routing::ecmp});
+    for (const Flow& flow : flows) {
+        PacketFlow f;
+        f.path = path_of(router, flow);
+        f.bytes = static_cast<std::int64_t>(flow.bytes);
+        f.start = Picoseconds(static_cast<std::int64_t>(flow.start_s * 1e12));
+        f.after = flow.after;
+        f.routing = routing;
+        engine.add(f);
+    }
+    RY_CHECK(engine.run(PacketEngine::never) && engine.audit().empty());
+    std::vector<double> completion;
+    for (std::size_t f = 0; f < flows.size(); ++f) {
+        const Picoseconds begun =
+            flows[f].after < 0 ? Picoseconds(static_cast<std::int64_t>(flows[f].start_s * 1e12))
+                               : engine.end(static_cast<std::size_t>(flows[f].after));
+        completion.push_back(static_cast<double>((engine.end(f) - begun).count()) * 1e-6);
+    }
+    return {{"fct_mean", mean(completion)},
+            {"fct_last", *std::max_element(completion.begin(), completion.end())},
+            {"retransmitted", static_cast<double>(engine.totals().retransmitted)}};
+}
+
+}  // namespace railyard

@@ -1,0 +1,306 @@
+// Ultra Ethernet: entropy values, trimming, delivery in any order, and NSCC's law.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "tests/models/windows.h"
+
+using namespace railyard;
+
+namespace {
+
+constexpr std::int64_t us = 1'000'000;
+constexpr Bandwidth line = Bandwidth::bits_per_second(400'000'000'000);
+
+// Senders and a receiver at one switch, 1 us of cable each.
+struct Star {
+    StandaloneCatalogue own;
+    PacketNetwork network;
+    PacketProfile profile;
+    NsccSpec control;
+    LinkId down = 0;
+
+    explicit Star(int senders, bool trims = true, std::int64_t queue_bytes = INT64_MAX) {
+        PacketSpec& spec = profile.spec;
+        spec.payload_bytes = 4032;
+        spec.header_bytes = 64;
+        spec.classes = {{FlowControl::none, false, 0}, {FlowControl::none, true, 1}};
+        spec.trimming.enabled = trims;
+        spec.lossy_queue_bytes = queue_bytes;
+        spec.buffer.alpha = 1024;
+        const VertexId at = network.add_switch(100'000'000);
+        down = network.add_cable(at, network.add_nic(), line, Picoseconds(us));
+        for (int i = 0; i < senders; ++i) {
+            network.add_cable(network.add_nic(), at, line, Picoseconds(us));
+        }
+        const Picoseconds round_trip(4 * us + 2 * 20 * (4096 + 64));
+        set_up_ultra_ethernet(own.catalogue, line, round_trip, profile);
+        network.links[down].ecn = profile.ecn->at(line);
+        control = read_nscc(own.catalogue, {"", line, round_trip, trims});
+    }
+    PacketEngine engine(std::int64_t bytes) {
+        PacketEngine e(network, profile.spec, nscc(control));
+        for (LinkId up = down + 2; up < network.links.size(); up += 2) {
+            PacketFlow f;
+            f.path = {up, down};
+            f.bytes = bytes;
+            e.add(f);
+        }
+        return e;
+    }
+    std::size_t flows() const { return network.links.size() / 2 - 1; }
+};
+
+// One flow of NSCC by itself, told what the test says.
+struct Told {
+    Star star{1};
+    std::unique_ptr<Congestion> control = nscc(star.control);
+    Pace pace;
+    std::int64_t now = us;
+
+    Told() { control->start(0, {400e9, 4032, 4096, 0}, pace); }
+    double window() const { return static_cast<double>(pace.window_bytes); }
+    double base() const { return static_cast<double>(star.control.base_rtt.count()); }
+    double target() const { return star.control.target_delay * base(); }
+    void ack(double delay, bool marked, std::int64_t bytes = 16384) {
+        now += 300'000;
+        Acknowledgement a;
+        a.now = Picoseconds(now);
+        a.congestion = marked;
+        a.came_bytes = bytes;
+        a.under_way_bytes = pace.window_bytes;
+        a.round_trip = star.control.base_rtt + Picoseconds(static_cast<std::int64_t>(delay));
+        control->acknowledged(0, a, pace);
+    }
+    void trim() {
+        Acknowledgement a;
+        a.now = Picoseconds(now += 1000);
+        a.trimmed = true;
+        a.under_way_bytes = pace.window_bytes;
+        a.round_trip = star.control.base_rtt;
+        control->acknowledged(0, a, pace);
+    }
+};
+
+std::set<int> next_values(EntropyChoice& choice, int count) {
+    std::set<int> values;
+    for (int i = 0; i < count; ++i) values.insert(choice.next(0, {}));
+    return values;
+}
+
+}  // namespace
+
+TEST_CASE("entropy values in turn are all different, round after round") {
+    for (const char* name : {"oblivious", "bitmap", "mixed"}) {
+        CAPTURE(name);
+        const auto choice = make_entropy_choice({name, 64, 7});
+        choice->start(0);
+        for (int round = 0; round < 3; ++round) CHECK(next_values(*choice, 64).size() == 64);
+    }
+}
+
+TEST_CASE("a value that was trimmed is passed over four times, one that timed out fifteen times") {
+    for (const auto& [news, rounds] :
+         {std::pair(PathNews::marked, 1), {PathNews::trimmed, 4}, {PathNews::timed_out, 15}}) {
+        const auto choice = make_entropy_choice({"bitmap", 64, 7});
+        choice->start(0);
+        choice->heard(0, 5, news, {});
+        int without = 0;
+        while (next_values(*choice, 63).count(5) == 0) ++without;
+        CHECK(without == rounds);
+    }
+}
+
+TEST_CASE(
+    "REPS uses each good value once more, the oldest first, and replays them after a timeout") {
+    const auto choice = make_entropy_choice({"reps", 64, 7});
+    choice->start(0);
+    for (const std::uint16_t value : {11, 12, 13}) choice->heard(0, value, PathNews::good, {});
+    for (const int value : {11, 12, 13}) CHECK(choice->next(0, {}) == value);
+    choice->heard(0, 40, PathNews::timed_out, {});
+    for (const int value : {11, 12, 13, 11}) CHECK(choice->next(0, {}) == value);
+}
+
+TEST_CASE(
+    "NSCC's window rests where delay is at its target and marks are balanced by fair increase") {
+    Told told;
+    for (int i = 0; i < 40; ++i)
+        told.ack(1.5 * told.target(), true);  // away from the largest window
+    const double before = told.window();
+    // Marked below the target: left to the choice of paths.
+    const std::int64_t begun = told.now;
+    for (int i = 0; i < 10; ++i) told.ack(0.5 * told.target(), true);
+    const double steady =
+        0.15 * 4032 * told.star.control.line_bits_per_s / 8 * told.base() * 1e-12 / 150'000;
+    const double rounds = static_cast<double>(told.now - begun) / told.base();
+    CHECK(told.window() - before <= steady * (rounds + 1));
+    CHECK(told.window() >= before);
+}
+
+TEST_CASE("NSCC cuts by gamma (D - T) / D, once in a round trip, and by no more than half") {
+    Told told;
+    for (int i = 0; i < 2000; ++i)
+        told.ack(0.9 * told.target(), true);  // the average is that: no cut
+    CHECK(told.window() == doctest::Approx(1.5 * told.base() * 0.05).epsilon(0.001));
+    double least = 1;
+    for (int i = 0; i < 2000; ++i) {
+        const double before = told.window();
+        told.ack(8 * told.target(), true);
+        least = std::min(least, told.window() / before);
+    }
+    CHECK(least == doctest::Approx(0.5).epsilon(0.001));  // windows are whole bytes
+}
+
+TEST_CASE("after trims and with little achieved NSCC's window is what has come in the period") {
+    Told told;
+    told.ack(0, false);
+    told.trim();  // begins a period
+    told.now += 100 * us;
+    told.ack(0.5 * told.target(), true, 4096);
+    told.trim();
+    told.now += 10 * us;
+    told.trim();
+    CHECK(told.pace.window_bytes <= 3 * 4096);
+}
+
+TEST_CASE("two to eight flows of NSCC share a link, fill it and none of them starves") {
+    for (const int n : {2, 3, 4, 6, 8}) {
+        CAPTURE(n);
+        Star star(n);
+        PacketEngine e = star.engine(std::int64_t{1} << 40);
+        e.run(Picoseconds(1000 * us));
+        std::vector<double> before;
+        for (std::size_t f = 0; f < star.flows(); ++f) {
+            before.push_back(static_cast<double>(e.received_bytes(f)));
+        }
+        double queue = 0;
+        constexpr int samples = 4000;
+        for (int i = 1; i <= samples; ++i) {
+            e.run(Picoseconds((1000 + i) * us));
+            queue += static_cast<double>(e.queue_bytes(star.down, 1)) / samples;
+        }
+        // Cuts come beyond the target and nothing else lowers the window; increases end at it.
+        const double target_bytes = star.control.target_delay * 1e-12 * 400e9 / 8 *
+                                    static_cast<double>(star.control.base_rtt.count());
+        CHECK(queue > 0.6 * target_bytes);
+        CHECK(queue < 1.1 * target_bytes);
+        double sum = 0;
+        double squares = 0;
+        double least = 1e30;
+        for (std::size_t f = 0; f < star.flows(); ++f) {
+            const double rate = static_cast<double>(e.received_bytes(f)) - before[f];
+            sum += rate;
+            squares += rate * rate;
+            least = std::min(least, rate);
+        }
+        CHECK(sum * 8 / 4e-3 / 400e9 > 0.98 * 4032 / 4096);
+        CHECK(sum * sum / squares / n > 0.98);
+        CHECK(least > 0.7 * sum / n);
+        CHECK(e.audit().empty());
+    }
+}
+
+TEST_CASE("trimmed packets are sent again, once each, and all books agree after every event") {
+    for (const bool trims : {true, false}) {
+        CAPTURE(trims);
+        Star star(6, trims, 10 * 4096);
+        PacketEngine e = star.engine(400'000);
+        while (!e.run(PacketEngine::never, 1)) {
+            const std::string wrong = e.audit();
+            REQUIRE_MESSAGE(wrong.empty(), wrong);
+        }
+        for (std::size_t f = 0; f < star.flows(); ++f) CHECK(e.received_bytes(f) == 400'000);
+        const PacketEngine::Totals& t = e.totals();
+        CHECK(t.retransmitted == (trims ? t.trimmed : t.timeouts));
+        CHECK(t.retransmitted >= t.lost_lossy);  // some were only late
+        CHECK((trims ? t.trimmed : t.lost_lossy) > 100);
+        CHECK((trims ? t.lost_lossy : t.trimmed) == 0);
+        CHECK(t.trimmed_last_hop == t.trimmed);
+        CHECK((t.timeouts > 0) != trims);
+    }
+}
+
+TEST_CASE("a flow into a dead cable fails after its timeouts, each twice as long") {
+    Star star(1);
+    PacketEngine e = star.engine(4032);
+    e.flap(star.down, Picoseconds(0), Picoseconds(1'000'000 * us));
+    e.run(PacketEngine::never);
+    REQUIRE(e.failed(0));
+    const std::int64_t timeouts = (std::int64_t{2} << star.profile.spec.retries) - 1;
+    const std::int64_t first = star.profile.spec.retransmission_timeout.count();
+    CHECK(std::abs(e.failed_at(0).count() - timeouts * first) < timeouts * us);
+}
+
+TEST_CASE("an Ultra Ethernet window trims an incast, and without trimming loses it") {
+    const std::string text = one_switch + R"(
+[[window.traffic]]
+kind = "incast"
+senders = 7
+bytes = "2 MB"
+)";
+    const auto run = [&](const std::vector<std::string>& more) {
+        std::vector<std::string> settings = {"fabric.compute.kind=ultra_ethernet"};
+        settings.insert(settings.end(), more.begin(), more.end());
+        return run_first_window(text, settings);
+    };
+    const WindowResult trimmed = run({});
+    CHECK(trimmed.totals.trimmed > 0);
+    CHECK(trimmed.totals.lost_lossy == 0);
+    CHECK(trimmed.totals.timeouts == 0);
+    const WindowResult lost =
+        run({"fabric.compute.trimming.enabled=false", "fabric.compute.buffer.queue=64 KiB"});
+    CHECK(lost.totals.trimmed == 0);
+    CHECK(lost.totals.lost_lossy > 0);
+    CHECK(lost.end > trimmed.end);
+    // Each key changes what happens.
+    for (const char* key :
+         {"fabric.compute.buffer.queue=64 KiB", "fabric.compute.trimming.size=256 B",
+          "fabric.compute.congestion.control=none", "fabric.compute.ecn.kmin=1 B"}) {
+        CAPTURE(key);
+        std::vector<std::string> settings = {key};
+        if (std::string_view(key).find("kmin") != std::string_view::npos) {
+            settings.emplace_back("fabric.compute.ecn.kmax=2 B");
+        }
+        CHECK(run(settings).digest != trimmed.digest);
+    }
+}
+
+TEST_CASE("entropy values and their number decide which paths packets take") {
+    const std::string text = R"(
+[run]
+duration = "1 h"
+[cluster]
+nodes = 16
+nics_per_node = 1
+[fabric.compute]
+kind = "ultra_ethernet"
+nodes_per_leaf = 4
+[job]
+step.time = "1 s"
+checkpoint.mode = "none"
+[[window.traffic]]
+kind = "permutation"
+bytes = "2 MB"
+)";
+    std::set<std::string> digests;
+    for (const char* entropy : {"mixed", "bitmap", "reps", "oblivious"}) {
+        digests.insert(
+            run_first_window(text, {fmt::format("fabric.compute.transport.entropy={}", entropy)})
+                .digest);
+    }
+    digests.insert(run_first_window(text, {"fabric.compute.transport.entropy_values=1"}).digest);
+    CHECK(digests.size() == 5);
+    const auto mean = [&](const std::vector<std::string>& settings) {
+        const WindowResult r = run_first_window(text, settings);
+        return static_cast<double>(
+                   std::accumulate(r.ends.begin(), r.ends.end(), Picoseconds{}).count()) /
+               static_cast<double>(r.ends.size());
+    };
+    // One value is one path, chosen by hash: flows collide.
+    CHECK(mean({"fabric.compute.transport.entropy_values=1"}) > 1.1 * mean({}));
+}
