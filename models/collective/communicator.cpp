@@ -61,6 +61,7 @@ TunerConstants read_tuner(Catalogue& catalogue, const std::string& generation, b
     t.tree_nvlink_s = all.times("tree_nvlink");
     t.tree_network_s = all.times("tree_network");
     t.nvls_s = all.time("nvls");
+    t.nvls_network_s = all.time("nvls_network");
     t.nvls_tree_network_s = all.time("nvls_tree_network");
     t.collnet_nvlink_s = all.time("collnet_nvlink");
     t.collnet_per_rank_s = all.time("collnet_per_rank");
@@ -123,6 +124,14 @@ MeasuredConstants read_measured(Catalogue& catalogue, const std::string& generat
     return m;
 }
 
+// Where each pair of GPUs has its own link, the links of all pairs are as many rings through all GPUs as each
+// GPU has peers, but of four and of six GPUs one ring fewer. Source: T. W. Tillson, "A Hamiltonian
+// decomposition of K*_2m, 2m >= 8", J. Comb. Theory B 29 (1980).
+double mesh_ring_share(std::int64_t gpus) {
+    const bool one_fewer = gpus == 4 || gpus == 6;
+    return one_fewer ? static_cast<double>(gpus - 2) / static_cast<double>(gpus - 1) : 1;
+}
+
 }  // namespace
 
 CollectiveConstants read_collective_constants(Catalogue& catalogue, const Node& node) {
@@ -158,6 +167,7 @@ Communicator make_communicator(const CollectiveConstants& constants, const Node&
         // Each pair of GPUs has its own link, and a ring uses those to its members.
         c.nvlink =
             constants.pair_bytes_per_s * static_cast<double>(std::max<std::int64_t>(1, domain - 1));
+        c.ring_share = mesh_ring_share(domain);
     }
     const double share = static_cast<double>(on_node) / static_cast<double>(node.gpus);
     c.set_network(

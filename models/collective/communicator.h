@@ -22,6 +22,7 @@ struct TunerConstants {
     ByProtocol ring_base_s{}, ring_nvlink_s{}, ring_network_s{};
     ByProtocol tree_base_s{}, tree_nvlink_s{}, tree_network_s{};
     double nvls_s = 0;
+    double nvls_network_s = 0;  // where the switches of the network reduce, too
     double nvls_tree_network_s = 0;
     double collnet_nvlink_s = 0;
     double collnet_per_rank_s = 0;
@@ -78,6 +79,7 @@ struct Communicator {
     std::int64_t domains = 1;    // NVLink domains that they spread over, evenly
     double per_domain = 1;       // ranks / domains
     double nvlink = 0;           // bytes/s per GPU and direction, as NCCL counts it
+    double ring_share = 1;       // of it, what rings can use that share no link
     double network = 0;          // bytes/s per domain and direction that this communicator can use
     double nominal_network = 0;  // what NCCL takes that for, which sees NICs and no contention
     double tree_network = 0;     // bytes/s of an all-reduce by a double tree between domains

@@ -35,7 +35,8 @@ class Model {
           wire_(simple_ ? 1
                 : ll_   ? 0.5
                         : 120.0 / 128),
-          nvlink_(c.nvlink * m_.ring_efficiency * (simple_ || ll_ ? wire_ : m_.ll128_efficiency)),
+          nvlink_(c.nvlink * c.ring_share * m_.ring_efficiency *
+                  (simple_ || ll_ ? wire_ : m_.ll128_efficiency)),
           net_(c.network * wire_) {}
 
     Pace pace(Algorithm algorithm) const {
@@ -45,8 +46,10 @@ class Model {
             case Algorithm::tree:
                 return tree();
             case Algorithm::nvls:
+                return nvls(m_.network_hop_s + c_.tuner.nvls_network_s, c_.sharp_network);
             case Algorithm::nvls_tree:
-                return nvls();
+                return nvls(2 * c_.tree_depth * (c_.tuner.nvls_tree_network_s + m_.network_hop_s),
+                            c_.tree_network);
             case Algorithm::collnet_direct:
                 return collnet();
             case Algorithm::pat:
@@ -99,15 +102,16 @@ class Model {
     }
 
     // The switch adds the buffers up on the way to the rank that owns a part and copies its result
-    // to all: a GPU sends and receives the buffer once, and its own part once more.
-    Pace nvls() const {
+    // to all: a GPU sends and receives the buffer once, and its own part once more. Between domains, where
+    // there are several, trees or switches add up.
+    Pace nvls(double network_latency_s, double network_bytes_per_s) const {
         const double g = c_.per_domain;
         const double wire = all_reduce() ? 1 + 1 / g : 1;
         const double nvlink = (wire + m_.nvls_rank_cost * g) / (c_.nvlink * m_.nvls_efficiency);
         Pace pace{m_.launch_s + m_.nvls_setup_s, nvlink, nvlink, domain_bytes()};
         if (network_) {
-            pace.latency_s += 2 * c_.tree_depth * (c_.tuner.nvls_tree_network_s + m_.network_hop_s);
-            pace.s_per_byte = std::max(nvlink, 1 / c_.tree_network);
+            pace.latency_s += network_latency_s;
+            pace.s_per_byte = std::max(nvlink, 1 / network_bytes_per_s);
             pace.fill_s_per_byte = std::max(nvlink, 1 / c_.network);
         }
         pace.fill_s_per_byte *= m_.fill_share * stages();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -31,6 +32,12 @@ std::size_t tree_parent(std::size_t rank, std::size_t ranks) {
 // Who has this rank of the second tree, in which leaves of the first are above others.
 std::size_t second_tree(std::size_t rank, std::size_t ranks) {
     return ranks % 2 == 0 ? ranks - 1 - rank : (rank + 1) % ranks;
+}
+
+// What a group moves out of a node for each byte that one of its GPUs there sends, `g` GPUs of `n`; inside
+// one node, what a GPU moves.
+double moved_outside(double g, double n) {
+    return g < n ? g * (n - g) / (n - 1) : 1;
 }
 
 }  // namespace
@@ -375,17 +382,33 @@ LinkLoads GpuNetwork::loads_of(const Streams& streams, double group_bytes_per_s)
     return out;
 }
 
-GroupRate GpuNetwork::slowest(const Streams& streams, std::span<const GpuGroup> groups) {
-    heed_cancel();
-    GroupRate out;
+double GpuNetwork::nvlink_left(std::span<const GpuGroup> groups) const {
+    double left = 1;
     for (const PartFault& fault : nvlink_faults_) {
         const std::int64_t gpu = fault.node * gpus_per_node_ + fault.index;
         for (const GpuGroup& group : groups) {
             if (std::find(group.begin(), group.end(), gpu) != group.end()) {
-                out.nvlink_left = std::min(out.nvlink_left, fault.speed);
+                left = std::min(left, fault.speed);
             }
         }
     }
+    return left;
+}
+
+double GpuNetwork::extra_hop_s() {
+    const Picoseconds longest = std::exchange(longest_, {});
+    router_.forget_loads();
+    if (longest <= Picoseconds{}) return 0;
+    const LinkId up = topology_.up_links(0)[0];
+    const Picoseconds one_leaf =
+        topology_.links()[up].latency + topology_.links()[reverse_link(up)].latency;
+    return static_cast<double>(std::max(longest - one_leaf, Picoseconds{}).count()) * 1e-12;
+}
+
+GroupRate GpuNetwork::slowest(const Streams& streams, std::span<const GpuGroup> groups) {
+    heed_cancel();
+    GroupRate out;
+    out.nvlink_left = nvlink_left(groups);
     if (streams.ends.empty()) return out;
     MaxMin shares(capacity_);
     std::size_t first = 0;
@@ -403,15 +426,7 @@ GroupRate GpuNetwork::slowest(const Streams& streams, std::span<const GpuGroup> 
     out.bottleneck = link_name(shares.bottleneck(slowest));
     if (closer_) look_closer(streams, shares.bottleneck(slowest), out);
     if (keep_loads_) out.loads = loads_of(streams, out.bytes_per_s);
-    if (longest_ > Picoseconds{}) {
-        const LinkId up = topology_.up_links(0)[0];
-        const Picoseconds one_leaf =
-            topology_.links()[up].latency + topology_.links()[reverse_link(up)].latency;
-        out.extra_hop_s =
-            static_cast<double>(std::max(longest_ - one_leaf, Picoseconds{}).count()) * 1e-12;
-    }
-    longest_ = {};
-    router_.forget_loads();
+    out.extra_hop_s = extra_hop_s();
     return out;
 }
 
@@ -498,21 +513,72 @@ GroupRate GpuNetwork::reduction(std::span<const GpuGroup> groups) {
     });
 }
 
+// Without the links of each stream, which of many thousands would fill the memory: while all keep one pace it
+// is the busiest link's, and max-min fairness gives the slowest no more.
+GroupRate GpuNetwork::all_to_all_by_loads(std::span<const GpuGroup> groups) {
+    std::vector<double> load(capacity_.size());
+    std::vector<Usage> path;
+    double factor = 0;
+    for (const GpuGroup& group : groups) {
+        const float share = 1 / static_cast<float>(group.size() - 1);
+        for (const std::int64_t from : group) {
+            heed_cancel();
+            std::int64_t neighbours = 0;
+            for (const std::int64_t to : group) {
+                neighbours += node_of(to) == node_of(from);
+                if (to == from) continue;
+                path.clear();
+                connect_by_receiver(from, to, share, path);
+                for (const Usage& usage : path) load[usage.link] += usage.share;
+            }
+            const double moved =
+                moved_outside(static_cast<double>(neighbours), static_cast<double>(group.size()));
+            factor = factor > 0 ? std::min(factor, moved) : moved;
+        }
+    }
+    GroupRate out;
+    out.nvlink_left = nvlink_left(groups);
+    LinkId busiest = 0;
+    const auto pace = [&](LinkId link) {
+        return load[link] > 0 ? capacity_[link] / load[link] : HUGE_VAL;
+    };
+    for (LinkId link = 1; link < load.size(); ++link) {
+        if (pace(link) < pace(busiest)) busiest = link;
+    }
+    if (load[busiest] == 0) return out;
+    out.bytes_per_s = pace(busiest) * factor;
+    out.bottleneck = link_name(busiest);
+    if (keep_loads_) {
+        out.loads.flow_bytes_per_s = pace(busiest);
+        for (LinkId link = 0; link < gpu_first_; ++link) {
+            const Link& of = topology_.links()[link];
+            const bool of_nic = topology_.level(of.from) == 0 || topology_.level(of.to) == 0;
+            if (load[link] == 0 || (of_nic && !loads_of_nics_)) continue;
+            out.loads.links.push_back({link, load[link], capacity_[link]});
+        }
+    }
+    out.extra_hop_s = extra_hop_s();
+    return out;
+}
+
 GroupRate GpuNetwork::all_to_all(std::span<const GpuGroup> groups) {
     return once(3, groups, [&]() -> GroupRate {
         double pairs = 0;
         for (const GpuGroup& group : groups) {
             pairs += static_cast<double>(group.size()) * static_cast<double>(group.size());
         }
-        constexpr double pairs_max = 8e6;
-        if (pairs > pairs_max) {
+        constexpr double pairs_apart_max = 8e6;
+        constexpr double pairs_max = 3e8;
+        const double most = closer_ ? pairs_apart_max : pairs_max;
+        if (pairs > most) {
             throw ScenarioError(
                 fmt::format(
-                    "an all-to-all of {:.3g} pairs of GPUs: the flow scale takes at most {:.0g}",
-                    pairs, pairs_max),
+                    "an all-to-all of {:.3g} pairs of GPUs: the {} scale takes at most {:.0g}",
+                    pairs, closer_ ? "packet" : "flow", most),
                 "run.fidelity = \"analytic\", or fewer ranks");
         }
         if (!keep_loads_) router_.let_one_stand_for_all();
+        if (pairs > pairs_apart_max) return all_to_all_by_loads(groups);
         Streams streams;
         for (const GpuGroup& group : groups) {
             for (const std::int64_t from : group) {
@@ -523,9 +589,10 @@ GroupRate GpuNetwork::all_to_all(std::span<const GpuGroup> groups) {
                     neighbours += node_of(to) == node_of(from);
                     if (to != from) connect_by_receiver(from, to, share, streams.usages);
                 }
-                const auto n = static_cast<double>(group.size());
-                const auto g = static_cast<double>(neighbours);
-                streams.close(first, g < n ? g * (n - g) / (n - 1) : 1, hops_);
+                streams.close(first,
+                              moved_outside(static_cast<double>(neighbours),
+                                            static_cast<double>(group.size())),
+                              hops_);
             }
         }
         return slowest(streams, groups);

@@ -108,7 +108,8 @@ class GpuNetwork {
 
     // The slowest group's rate when all of them run a ring at once, double trees (what an all-reduce adds up
     // in a second), an all-to-all at once, or each GPU of a group sends to the next, cyclically. Every group
-    // has at least two GPUs. Throws NoPath, and ScenarioError for an all-to-all that is too large.
+    // has at least two GPUs. Throws NoPath, and ScenarioError for an all-to-all that is too large. Of a large
+    // one all streams of all groups keep one pace, that of the busiest link.
     GroupRate ring(std::span<const GpuGroup> groups);
     GroupRate tree(std::span<const GpuGroup> groups);
     GroupRate all_to_all(std::span<const GpuGroup> groups);
@@ -183,6 +184,9 @@ class GpuNetwork {
     bool add_switch_trees(const GpuGroup& group, Streams& streams);
     void look_closer(const Streams& streams, LinkId bottleneck, GroupRate& rate);
     GroupRate slowest(const Streams& streams, std::span<const GpuGroup> groups);
+    GroupRate all_to_all_by_loads(std::span<const GpuGroup> groups);
+    double nvlink_left(std::span<const GpuGroup> groups) const;
+    double extra_hop_s();  // since it was last asked
     LinkLoads loads_of(const Streams& streams, double group_bytes_per_s) const;
 
     LinkId gpu_link(std::int64_t gpu, int which) const {

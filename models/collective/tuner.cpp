@@ -43,7 +43,11 @@ const char* obstacle(const Communicator& c, Collective collective, Choice choice
             if (collective != Collective::all_reduce && !gathers_or_scatters(collective)) {
                 return "NVLS is for all_reduce, all_gather and reduce_scatter";
             }
-            if (c.domains > 1) return "NVLS stays in one NVLink domain: nvls_tree spans several";
+            if (c.domains > 1 &&
+                !(c.sharp && c.per_domain > 2 && collective == Collective::all_reduce)) {
+                return "NVLS stays in one NVLink domain, but for an all_reduce with SHARP: "
+                       "nvls_tree spans several";
+            }
             return c.ranks >= c.tuner.nvls_ranks_min ? nullptr
                                                      : "too few GPUs: a ring is faster than NVLS";
         case Algorithm::collnet_direct:
@@ -138,6 +142,9 @@ double tuner_seconds(const Communicator& c, Collective collective, double bytes,
                 latency += 2 * c.tree_depth * t.nvls_tree_network_s;
                 bandwidth = std::min(
                     {bandwidth, t.nvls_tree_max, c.nominal_network * (c.domains == 2 ? 2 : 1)});
+            } else if (network) {
+                latency += t.nvls_network_s;
+                bandwidth = std::min(bandwidth, c.nominal_network);
             }
             bandwidth *= n / steps;
             break;

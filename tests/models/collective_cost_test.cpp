@@ -1,6 +1,10 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <string>
+#include <vector>
 
 #include "models/collective/collective.h"
 
@@ -193,6 +197,77 @@ TEST_CASE("a full mesh of links gives a pair one link") {
     const Communicator pair = communicator("mi300x_8", 2, 8);
     const Communicator all = communicator("mi300x_8", 8, 8);
     CHECK(near(all.nvlink / pair.nvlink, 7, 1e-9));
+}
+
+namespace {
+
+// Rings through all `n` of a full mesh, each link in one direction used by one of them at most.
+class MeshRings {
+  public:
+    explicit MeshRings(int n) : n_(n) {
+        std::vector<int> order(static_cast<std::size_t>(n));
+        std::iota(order.begin(), order.end(), 0);
+        do {
+            rings_.push_back(order);
+        } while (std::next_permutation(order.begin() + 1, order.end()));
+        used_.assign(static_cast<std::size_t>(n * n), false);
+        search(0, 0);
+    }
+    int most() const { return most_; }
+
+  private:
+    bool mark(const std::vector<int>& ring, bool on) {
+        for (std::size_t i = 0; i < ring.size(); ++i) {
+            const int link = ring[i] * n_ + ring[(i + 1) % ring.size()];
+            if (on && used_[static_cast<std::size_t>(link)]) {
+                for (std::size_t k = 0; k < i; ++k) {
+                    used_[static_cast<std::size_t>(ring[k] * n_ + ring[k + 1])] = false;
+                }
+                return false;
+            }
+            used_[static_cast<std::size_t>(link)] = on;
+        }
+        return true;
+    }
+    void search(std::size_t from, int found) {
+        most_ = std::max(most_, found);
+        for (std::size_t i = from; i < rings_.size() && most_ < n_ - 1; ++i) {
+            if (!mark(rings_[i], true)) continue;
+            search(i + 1, found + 1);
+            mark(rings_[i], false);
+        }
+    }
+
+    int n_;
+    int most_ = 0;
+    std::vector<std::vector<int>> rings_;
+    std::vector<bool> used_;
+};
+
+}  // namespace
+
+TEST_CASE("rings of a full mesh use as many links of a GPU as share none, by trying all") {
+    const double pair = bus_bandwidth(communicator("mi300x_8", 2, 8), Collective::all_gather, large,
+                                      Algorithm::ring);
+    for (int gpus = 3; gpus <= 6; ++gpus) {
+        CAPTURE(gpus);
+        const Communicator c = communicator("mi300x_8", gpus, 8);
+        CHECK(bus_bandwidth(c, Collective::all_gather, large, Algorithm::ring) ==
+              doctest::Approx(MeshRings(gpus).most() * pair));
+    }
+}
+
+TEST_CASE("NVLS with SHARP stays at NVLink's rate on any number of nodes") {
+    const Communicator one = communicator("dgx_h100", 8, 8);
+    const Communicator many = communicator("dgx_h100", 128, 8, true);
+    CHECK(near(time_of(many, Collective::all_reduce, large, Algorithm::nvls),
+               time_of(one, Collective::all_reduce, large, Algorithm::nvls), 1e-3));
+    CHECK(time_of(many, Collective::all_reduce, large, Algorithm::nvls) <
+          0.8 * time_of(many, Collective::all_reduce, large, Algorithm::nvls_tree));
+    const Communicator plain = communicator("dgx_h100", 128, 8);
+    CHECK(why_unavailable(plain, Collective::all_reduce, {Algorithm::nvls, Protocol::simple})
+              .find("SHARP") != std::string::npos);
+    CHECK(!available(many, Collective::all_gather, {Algorithm::nvls, Protocol::simple}));
 }
 
 TEST_CASE("half the network takes an all-reduce between nodes twice as long") {
