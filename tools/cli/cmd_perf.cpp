@@ -16,6 +16,7 @@
 #include "tools/cli/terminal_observer.h"
 #include "tools/language/names.h"
 #include "tools/program/json_text.h"
+#include "tools/verify/collective_error.h"
 
 namespace railyard {
 
@@ -405,9 +406,7 @@ void PerfTest::print_head() const {
 Prediction perf_prediction(const Scenario& s, const PerfArguments& args,
                            const ScenarioChanges& changes, const PerfTest& test,
                            const std::vector<PerfRow>& rows) {
-    constexpr std::int64_t small = 1048576;
     StandaloneCatalogue own = s.open_catalogue();
-    const bool between = test.communicator().domains > 1;
     std::vector<std::size_t> which = {0, rows.size() / 2, rows.size() - 1};
     which.erase(std::unique(which.begin(), which.end()), which.end());
     std::vector<Question> questions;
@@ -416,10 +415,10 @@ Prediction perf_prediction(const Scenario& s, const PerfArguments& args,
         const PerfRow& row = rows[i];
         if (row.cost.seconds <= 0) continue;
         sizes.push_back(row.size);
-        const std::string kind = fmt::format("collective_{}{}", between ? "between" : "inside",
-                                             row.size < small ? "_small" : "");
+        const ModelError error = read_collective_error(own.catalogue, test.communicator(),
+                                                       static_cast<double>(row.size));
         questions.push_back({fmt::format("{} B", row.size), row.cost.seconds,
-                             test.times_on_draws(row.size), read_model_error(own.catalogue, kind),
+                             test.times_on_draws(row.size), error,
                              "a run of nccl-tests on this network", false});
     }
     return predict(questions, s.estimates, draws_of(s), s.seed,

@@ -90,7 +90,7 @@ std::vector<VerifiedRow> with_widths_of_others(const std::vector<VerifiedTable>&
     std::set<std::string> stacks;
     for (const VerifiedTable& table : tables) {
         for (const VerifiedRow& row : table.expressed) {
-            if (!says_width(row)) continue;
+            if (!says_width(row) || row.software.empty()) continue;
             rows.push_back(row);
             stacks.insert(row.software);
         }
@@ -264,6 +264,10 @@ std::string verified_json(const std::vector<VerifiedTable>& tables) {
                             {"simulated", row.simulated},
                             {"error", row.error()}});
             if (!row.software.empty()) rows.back()["software"] = row.software;
+            if (row.half > 0) {
+                rows.back()["half"] = row.half;
+                rows.back()["nine_tenths"] = row.nine_tenths;
+            }
             for (const auto& [part, seconds] : row.parts) {
                 rows.back()["parts_s"][part] = seconds;
             }

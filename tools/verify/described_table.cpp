@@ -58,8 +58,17 @@ std::optional<double> interruptions_of(const Trial& trial, const std::string& na
     return std::nullopt;
 }
 
+// What all nodes of a job read or write together, in bytes/s; nothing for another name.
+using StoreFigure = Bandwidth (*)(const StoreLimits& limits, std::int64_t clients);
+StoreFigure store_figure(const std::string& name) {
+    if (name == "store_read_bandwidth") return read_bandwidth;
+    if (name == "store_write_bandwidth") return write_bandwidth;
+    return nullptr;
+}
+
 bool is_metric(const std::string& name) {
-    return !name.starts_with("memory_") && !name.starts_with(of_cause) && !step_figure(name);
+    return !name.starts_with("memory_") && !name.starts_with(of_cause) && !step_figure(name) &&
+           store_figure(name) == nullptr;
 }
 
 // What a row is held to, its columns filled in.
@@ -138,8 +147,7 @@ void TableRuns::add(std::size_t number) {
     columns.add("row", fmt::format("{}", number + 1));
     columns.add("about", table_.about);
     for (const Part& part : d_.parts) {
-        const Found found = find_pattern(columns.text(part.column), part.pattern.c_str());
-        columns.add(part.name, found.size() > 1 && !found[1].empty() ? found[1] : part.otherwise);
+        columns.add(part.name, part.text(columns));
     }
     add_sums(columns, number);
     for (const Expectation& e : d_.expected) {
@@ -216,7 +224,8 @@ void TableRuns::add_collective(const RowRun& run) {
         [&](const char* name) { return d_.nccl_tests.at(name).column(); });
     for (const auto& [e, simulated] : run.expected) {
         VerifiedRow out = expected(run, *e);
-        out.model_error = figures.at("model_error");
+        out.half = figures.at("model_error_half");
+        out.nine_tenths = out.model_error = figures.at("model_error");
         out.simulated = simulated.value([&](const std::string& name) {
             const auto found = figures.find(name);
             if (found != figures.end()) return found->second;
@@ -348,7 +357,8 @@ ScenarioError TableRuns::no_such_value(const std::string& name) const {
     return ScenarioError(
         fmt::format("{}: table.expect: there is no {}", d_.file, name),
         "columns, metrics of 'railyard run --json', memory_per_gpu, memory_weights and "
-        "the like of a model; of nccl-tests time, busbw and framework_launch");
+        "the like of a model, store_read_bandwidth and store_write_bandwidth; of nccl-tests time, "
+        "busbw and framework_launch");
 }
 
 // What is known of a step whose stack is: how far off such steps are, what it and its memory are made of.
@@ -375,11 +385,14 @@ void TableRuns::finish(const RowRun& row) {
     const Trial* const base = row.base ? &*trials_[*row.base] : nullptr;
     if (base != nullptr && !base->possible()) return refuse(row, *base);
     const Trial* best = nullptr;
+    std::size_t chosen = 0;
     for (const std::size_t i : row.variants) {
         const Trial& trial = *trials_[i];
         if (!trial.possible()) continue;
         const auto step = [&](const Trial& t) { return t.summary(metric("step_time")).mean; };
-        if (best == nullptr || step(trial) < step(*best)) best = &trial;
+        if (best != nullptr && step(trial) >= step(*best)) continue;
+        best = &trial;
+        chosen = i;
     }
     if (best == nullptr) return refuse(row, *trials_[row.variants[0]]);
     for (const auto& [e, simulated] : row.expected) {
@@ -387,11 +400,16 @@ void TableRuns::finish(const RowRun& row) {
         const std::vector<std::string>& read = simulated.names();
         const bool of_a_step = std::ranges::find(read, "step_time") != read.end();
         if (best->step && of_a_step) out.model_error = best->step->error.nine_tenths;
-        const auto value = [&](const Trial& trial, const std::string& name) {
+        const auto value = [&](std::size_t variant, const std::string& name) {
+            const Trial& trial = *trials_[variant];
             if (const auto figure = step_figure(name); figure && trial.step) {
                 return (*trial.step).*figure;
             }
             if (const auto count = interruptions_of(trial, name)) return *count;
+            if (const StoreFigure figure = store_figure(name)) {
+                const Scenario s = load_scenario(d_.text, d_.file, variants_[variant]);
+                return figure(s.store().limits({}), s.job.nodes).bytes_per_second();
+            }
             const std::optional<double> memory = memory_of(trial, name);
             if (memory) return *memory;
             if (trial.values[metric(name)].empty()) throw no_such_value(name);
@@ -400,9 +418,9 @@ void TableRuns::finish(const RowRun& row) {
         out.simulated = simulated.value([&](const std::string& name) {
             if (row.columns.has(name)) return row.columns.figure(name);
             if (base != nullptr && name.starts_with(of_base)) {
-                return value(*base, name.substr(of_base.size()));
+                return value(*row.base, name.substr(of_base.size()));
             }
-            return value(*best, name);
+            return value(chosen, name);
         });
         // A mean of replicas by itself has an interval, which a limit is not asked to be in.
         const bool alone = e->as == Published::figure && simulated.names().size() == 1 &&

@@ -11,6 +11,7 @@
 #include "tools/language/names.h"
 #include "tools/program/csv_table.h"
 #include "tools/program/pattern.h"
+#include "tools/verify/collective_error.h"
 
 namespace railyard {
 
@@ -60,11 +61,23 @@ const char* nic_of(const std::string& network, double gbit) {
     return gbit < 400 ? "cx6_hdr200" : "cx7_ndr400";
 }
 
+// So many NICs of so many Gbit/s each, of the transport that the text names.
+void set_nics(Catalogue& catalogue, const std::string& network, std::int64_t count, double gbit,
+              Node& node) {
+    node.nics = count;
+    set_nic(catalogue, node, nic_of(network, gbit));
+    const Bandwidth printed = Bandwidth::bits_per_second(std::llround(gbit * 1e9));
+    node.nic_bandwidth =
+        printed * (node.nic_bandwidth.bytes_per_second() / node.nic_line_rate.bytes_per_second());
+    node.nic_line_rate = printed;
+}
+
+constexpr const char* counted_nics = R"((\d+)\s*x\s*([a-z]*)\s*(\d+(?:\.\d+)?)\s*(g\w*(?:/s)?)?)";
+
 // Sets the NICs that the network's column counts, "8x NDR400 IB" or "4x100G": so many Gbit/s each.
 void read_network(Catalogue& catalogue, const std::string& column, Node& node) {
     const std::string network = lower(column);
-    const std::vector<Found> nics =
-        find_all(network, R"((\d+)\s*x\s*([a-z]*)\s*(\d+(?:\.\d+)?)\s*(g\w*(?:/s)?)?)");
+    const std::vector<Found> nics = find_all(network, counted_nics);
     if (nics.size() != 1) {
         throw RowError{"network",
                        fmt::format("expected one kind of NIC, as in '8x400G', found '{}'", column)};
@@ -72,13 +85,46 @@ void read_network(Catalogue& catalogue, const std::string& column, Node& node) {
     if (nics[0][4].starts_with("gb/") && mentions(column, "GB/s")) {
         throw RowError{"network", fmt::format("expected NICs in Gbit/s, found '{}'", column)};
     }
-    const double gbit = std::stod(nics[0][3]);
-    node.nics = std::stoll(nics[0][1]);
-    set_nic(catalogue, node, nic_of(network, gbit));
-    const Bandwidth printed = Bandwidth::bits_per_second(std::llround(gbit * 1e9));
-    node.nic_bandwidth =
-        printed * (node.nic_bandwidth.bytes_per_second() / node.nic_line_rate.bytes_per_second());
-    node.nic_line_rate = printed;
+    set_nics(catalogue, network, std::stoll(nics[0][1]), std::stod(nics[0][3]), node);
+}
+
+// Of racks that are one NVLink domain each: "4x400G" of a tray, "1x400G" or "NDR400" of a GPU; what isn't
+// said is the catalogue's.
+void read_rack_network(Catalogue& catalogue, const std::string& column, Node& node) {
+    const std::string network = lower(column);
+    const std::vector<Found> counted = find_all(network, counted_nics);
+    const std::vector<Found> rate =
+        find_all(network, R"((?:hdr|ndr|xdr) ?(\d{3})\b|\b(\d{3}) ?g(?:b\w*)?(?:/s)?\b)");
+    const auto trays = node.gpus / catalogue.integer("node", node.name, "gpus_per_tray");
+    if (counted.size() == 1) {
+        const std::int64_t count = std::stoll(counted[0][1]);
+        const std::int64_t parts = count == 1 ? node.gpus : count == node.gpus ? 1 : trays;
+        set_nics(catalogue, network, count * parts, std::stod(counted[0][3]), node);
+    } else if (rate.size() == 1) {
+        const std::string& gbit = rate[0][1].empty() ? rate[0][2] : rate[0][1];
+        set_nics(catalogue, network, node.gpus, std::stod(gbit), node);
+    }
+}
+
+// Over how many racks a run goes, as its text counts them; else the fewest that hold its GPUs.
+std::int64_t racks_of(const std::string& words, std::int64_t gpus, const Node& node) {
+    static const std::vector<std::pair<std::string, std::int64_t>> numbers = {
+        {"one", 1},   {"two", 2},   {"three", 3}, {"four", 4}, {"five", 5},    {"six", 6},
+        {"seven", 7}, {"eight", 8}, {"nine", 9},  {"ten", 10}, {"twelve", 12}, {"twenty", 20}};
+    const std::int64_t least = (gpus + node.gpus - 1) / node.gpus;
+    const std::string text = lower(words);
+    for (const Found& found :
+         find_all(text, R"((\w+?)x?[ _-]*(?:(?:full )?nvl\d+[ _-]*)?racks?\b)")) {
+        if (found[1].find_first_not_of("0123456789") == std::string::npos) {
+            return std::max<std::int64_t>(least, std::stoll(found[1]));
+        }
+        for (const auto& [word, count] : numbers) {
+            if (found[1] == word) return std::max(least, count);
+        }
+    }
+    const bool apart =
+        !find_pattern(text, R"((?:across|between|inter|cross|different)[ _-]*racks?\b)").empty();
+    return std::max<std::int64_t>(least, apart ? 2 : 1);
 }
 
 template <class Word>
@@ -91,10 +137,10 @@ Word named(const std::string& word, const std::vector<std::string>& words) {
 // a size and another above, is not expressed.
 Wish wish_of(const std::string& column) {
     const std::string text = lower(column);
-    const char* nothing = R"(|-|[nr]ccl|default\s*(\([^()]*\))?|\w+\s*\(default\))";
+    const char* nothing = R"(|-|[nr]ccl|sharp|default\s*(\([^()]*\))?|\w+\s*\(default\))";
     if (!match_pattern(text, nothing).empty()) return {};
-    const char* forced =
-        R"((ring|tree|nvlstree|nvls|pat)(?: (ll128|ll|simple))?(?: \(nvls off\))?)";
+    const char* forced = R"((ring|tree|nvls_?tree|nvls|pat|collnet)(?: (ll128|ll|simple))?)"
+                         R"((?: \(nvls off\)|(?: ?\+ ?| \(?)(?:ib )?sharp\)?)?)";
     const Found found = match_pattern(text, forced);
     if (found.empty()) {
         throw RowError{"algo",
@@ -102,7 +148,9 @@ Wish wish_of(const std::string& column) {
                                    "'Ring LL', or 'default', found '{}'",
                                    column)};
     }
-    const std::string algorithm = found[1] == "nvlstree" ? "nvls_tree" : found[1];
+    const std::string algorithm = found[1] == "nvlstree"  ? "nvls_tree"
+                                  : found[1] == "collnet" ? "collnet_direct"
+                                                          : found[1];
     Wish wish;
     wish.algorithm = named<Algorithm>(algorithm, algorithm_names());
     if (!found[2].empty()) wish.protocol = named<Protocol>(found[2], protocol_names());
@@ -119,15 +167,15 @@ double number_of(const char* what, const std::string& text) {
 
 // A run of nccl-tests, in the words of its table.
 struct NcclTests::Run {
-    std::string device, network, collective, algorithm;
+    std::string device, network, racks, collective, algorithm;
     std::int64_t nodes = 1;
     std::int64_t gpus = 1;
     double bytes = 0;
 };
 
 const Communicator& NcclTests::communicator(const Run& run, const Texts& column) {
-    const std::string key =
-        fmt::format("{}\n{}\n{}\n{}", run.device, run.network, run.nodes, run.gpus);
+    const std::string key = fmt::format("{}\n{}\n{}\n{}\n{}\n{}", run.device, run.network,
+                                        run.racks, run.algorithm, run.nodes, run.gpus);
     const auto known = communicators_.find(key);
     if (known != communicators_.end()) return known->second;
     const std::string kind = node_of(run.device, run.network);
@@ -138,9 +186,14 @@ const Communicator& NcclTests::communicator(const Run& run, const Texts& column)
     Node node = read_node(own_.catalogue, kind);
     // A rack that is one NVLink domain is one node here, whatever the number of its trays.
     const bool rack = node.nvlink_domain > 8;
-    if (!rack && run.nodes > 1) read_network(own_.catalogue, run.network, node);
-    const CommunicatorShape shape{run.gpus,
-                                  rack ? node.gpus : (run.gpus + run.nodes - 1) / run.nodes, false};
+    const std::int64_t domains = rack ? racks_of(run.racks, run.gpus, node) : run.nodes;
+    if (domains > 1) {
+        (rack ? read_rack_network : read_network)(own_.catalogue, run.network, node);
+    }
+    const std::string words = lower(run.network + " " + run.algorithm);
+    const bool sharp =
+        mentions(words, "sharp") && find_pattern(words, "(no|without) sharp|sharp off").empty();
+    const CommunicatorShape shape{run.gpus, (run.gpus + domains - 1) / domains, sharp};
     return communicators_.emplace(key, read_communicator(own_.catalogue, node, shape))
         .first->second;
 }
@@ -156,6 +209,7 @@ std::map<std::string, double> NcclTests::figures(const Texts& text, const Texts&
     };
     const Run run{text("device"),
                   text("network"),
+                  text("racks"),
                   text("collective"),
                   text("algorithm"),
                   std::llround(number("nodes")),
@@ -176,14 +230,13 @@ std::map<std::string, double> NcclTests::figures(const Texts& text, const Texts&
                        fmt::format("'{}' can't run {} here", run.algorithm, run.collective)};
     }
     const double time = collective_cost(c, *collective, run.bytes, *choice)->seconds;
+    const ModelError error = read_collective_error(own_.catalogue, c, run.bytes);
     own_.diagnostics.raise_if_any();
-    constexpr double small = 1048576;
-    const std::string kind_of_error = fmt::format(
-        "collective_{}{}", c.domains > 1 ? "between" : "inside", run.bytes < small ? "_small" : "");
     return {{"time", time},
             {"busbw", run.bytes * bus_factor(*collective, run.gpus) / time},
             {"framework_launch", read_framework_launch(own_.catalogue)},
-            {"model_error", read_model_error(own_.catalogue, kind_of_error).nine_tenths}};
+            {"model_error_half", error.half},
+            {"model_error", error.nine_tenths}};
 }
 
 }  // namespace railyard

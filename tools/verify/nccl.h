@@ -20,9 +20,10 @@ class NcclTests {
 
     const std::vector<Estimate>& estimates() const { return own_.reader.estimates(); }
 
-    // `text` has a run's device, network, collective, algorithm, nodes, gpus and bytes, `column` where each
-    // is from. Returns time in seconds, busbw in bytes/s, framework_launch, the seconds that a call through
-    // PyTorch adds, and model_error, the share that nine in ten such times are within. Throws RowError.
+    // `text` has a run's device, network, racks, collective, algorithm, nodes, gpus and bytes, `column` where
+    // each is from. Returns time in seconds, busbw in bytes/s, framework_launch, the seconds that a call
+    // through PyTorch adds, and model_error_half and model_error, the shares that half of such times and nine
+    // in ten are within. Throws RowError.
     std::map<std::string, double> figures(const Texts& text, const Texts& column);
 
   private:

@@ -94,6 +94,7 @@ class Storage {
 
     void verify(std::size_t index, std::vector<VerifiedRow>& out) {
         const Run& run = runs_[index];
+        const std::size_t first = out.size();
         const DataSupply supply = limits_for(index);
         const std::optional<std::int64_t> workers = workers_for(index);
         const DataEpoch epoch =
@@ -112,6 +113,11 @@ class Storage {
         if (known && at_its_bound(run)) {
             add("accelerators", static_cast<double>(run.accelerators),
                 static_cast<double>(most_accelerators(run, supply, workers)));
+        }
+        const ModelError error = read_model_error(catalogue_, "store");
+        for (std::size_t i = first; i < out.size(); ++i) {
+            out[i].half = error.half;
+            out[i].nine_tenths = error.nine_tenths;
         }
     }
     void check() const { own_.diagnostics.raise_if_any(); }

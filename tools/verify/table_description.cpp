@@ -49,6 +49,8 @@ class DescriptionReader {
     void read_changes();
     void read_open();
     void read_nccl_tests();
+    std::vector<std::pair<std::string, std::string>> read_word_values(Section& section,
+                                                                      const char* doc);
     void read_words(Section& section);
     void read_expectation(Section& section);
     void read_tolerance(Section& section, const std::string& quantity);
@@ -213,20 +215,27 @@ void DescriptionReader::read_words(Section& section) {
         {.required = true});
     section.read("otherwise", out.otherwise, "What the key is where no column has a word",
                  {.otherwise = "a row without a word can't be expressed"});
-    const Value* values = section.open_table("values", "What the key is, by word");
+    out.values = read_word_values(section, "What the key is, by word");
     section.finish();
     if (section.describing()) return;
     check_columns(section, "columns", out.columns);
     if (const auto help = help_for_unknown_key(out.key); help && section.ok()) {
         section.error("key", fmt::format("no scenario has the key {}", out.key), *help);
     }
+    out_.words.push_back(std::move(out));
+}
+
+std::vector<std::pair<std::string, std::string>> DescriptionReader::read_word_values(
+    Section& section, const char* doc) {
+    std::vector<std::pair<std::string, std::string>> out;
+    const Value* values = section.open_table("values", doc);
     for (const Member& m : values != nullptr ? values->members : std::vector<Member>()) {
-        out.values.emplace_back(m.key, m.value.text);
+        out.emplace_back(m.key, m.value.text);
         if (m.value.kind == Value::Kind::string) continue;
         values_.error(m.value.at, section.path("values") + "." + m.key,
                       fmt::format("expected text, found {}", m.value.describe()));
     }
-    out_.words.push_back(std::move(out));
+    return out;
 }
 
 // Rows that are runs of nccl-tests and no scenarios.
@@ -245,6 +254,7 @@ void DescriptionReader::read_nccl_tests() {
         {"bytes", nullptr, "What nccl-tests calls size"},
         {"nodes", "1", "Nodes"},
         {"network", "", "The NICs of a node, as in \"8x NDR400 IB\""},
+        {"racks", "", "Of racks that are one NVLink domain, a text that counts them: \"2 racks\""},
         {"algorithm", "default", "The algorithm that was forced and its protocol: \"Ring LL\""}};
     for (const Field& field : fields) {
         std::string text = field.otherwise != nullptr ? field.otherwise : "";
@@ -265,11 +275,16 @@ void DescriptionReader::read_parts() {
         section.read("name", part.name, "The new column", {.required = true});
         section.read("column", part.column, "Of whose text it is a part", {.required = true});
         section.read("pattern", part.pattern, "A regular expression whose first group is the part",
-                     {.required = true});
-        section.read("otherwise", part.otherwise, "What it is where the pattern finds nothing",
+                     {.otherwise = "words decide"});
+        section.read("otherwise", part.otherwise, "What it is where nothing is found",
                      {.otherwise = "empty"});
+        part.words.columns = {part.column};
+        part.words.values = read_word_values(section, "What the column is, by word");
         section.finish();
         if (section.describing()) continue;
+        if (part.pattern.empty() == part.words.values.empty()) {
+            section.error("pattern", "expected a pattern or values by word, one of the two");
+        }
         check_columns(section, "column", {part.column});
         columns_.push_back(part.name);
         out_.parts.push_back(std::move(part));

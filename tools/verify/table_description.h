@@ -137,12 +137,44 @@ struct RowTest {
     }
 };
 
-// A column that is made of a text's part.
+// What the words of a row's texts decide, a key or a column: of the first of the columns that has any, the
+// longest.
+struct Words {
+    std::string key;
+    std::vector<std::string> columns;
+    std::string otherwise;
+    std::vector<std::pair<std::string, std::string>> values;  // by word
+
+    // Nothing where there is neither a word nor what to take otherwise.
+    const std::string* value(const Columns& row) const {
+        for (const std::string& column : columns) {
+            const std::pair<std::string, std::string>* best = nullptr;
+            for (const auto& word : values) {
+                const bool longer = best == nullptr || word.first.size() > best->first.size();
+                if (longer && mentions(row.text(column), word.first)) best = &word;
+            }
+            if (best != nullptr) return &best->second;
+        }
+        return otherwise.empty() ? nullptr : &otherwise;
+    }
+};
+
+// A column that is made of a text's part, or of the words in it.
 struct Part {
     std::string name;
     std::string column;
     std::string pattern;
+    Words words;
     std::string otherwise;
+
+    std::string text(const Columns& row) const {
+        if (pattern.empty()) {
+            const std::string* value = words.value(row);
+            return value != nullptr ? *value : otherwise;
+        }
+        const Found found = find_pattern(row.text(column), pattern.c_str());
+        return found.size() > 1 && !found[1].empty() ? found[1] : otherwise;
+    }
 };
 
 // A column with the sum of another over rows that have the same text in a third: of all, without one.
@@ -163,27 +195,6 @@ struct Change {
 struct Open {
     std::string key;
     std::vector<std::string> values;  // TOML
-};
-
-// A key that the words of a row's texts decide: of the first of the columns that has any, the longest.
-struct Words {
-    std::string key;
-    std::vector<std::string> columns;
-    std::string otherwise;
-    std::vector<std::pair<std::string, std::string>> values;  // by word
-
-    // Nothing where there is neither a word nor what to take otherwise.
-    const std::string* value(const Columns& row) const {
-        for (const std::string& column : columns) {
-            const std::pair<std::string, std::string>* best = nullptr;
-            for (const auto& word : values) {
-                const bool longer = best == nullptr || word.first.size() > best->first.size();
-                if (longer && mentions(row.text(column), word.first)) best = &word;
-            }
-            if (best != nullptr) return &best->second;
-        }
-        return otherwise.empty() ? nullptr : &otherwise;
-    }
 };
 
 struct Expectation {

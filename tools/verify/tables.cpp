@@ -6,9 +6,7 @@
 #include <cmath>
 
 #include "tools/verify/described_table.h"
-#include "tools/verify/megatron_text.h"
 #include "tools/verify/storage.h"
-#include "tools/verify/stores.h"
 
 namespace railyard {
 
@@ -56,11 +54,8 @@ std::vector<VerifiedTable> verify_table(const CsvTable& table, const VerifyOptio
     const std::optional<std::string> description =
         options.description.empty() ? description_of(table) : options.description;
     if (description) return {verify_described(table, *description, options)};
-    const Value* overrides = options.overrides;
     // A run's limits are known from others of the same table.
     if (table.name.starts_with("50")) return {verify_mlperf_storage(table, options)};
-    if (table.name.starts_with("03")) return {verify_megatron_text(table, overrides)};
-    if (auto stores = verify_stores(table, overrides)) return {std::move(*stores)};
     return {};
 }
 
