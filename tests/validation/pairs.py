@@ -286,7 +286,7 @@ def collectives(railyard):
         for r in rows:
             error = r["simulated"] / r["published"] - 1
             size = int(re.search(r"(\d+) B", r["row"])[1])
-            left_out.append((size, error, r.get("half", 0), r.get("nine_tenths", 0), over[out]))
+            left_out.append((size, error, *r.get("model_error", (0, 0)), over[out]))
             if size >= 64 << 20:
                 of.append(abs(error))
         if of:

@@ -264,10 +264,7 @@ std::string verified_json(const std::vector<VerifiedTable>& tables) {
                             {"simulated", row.simulated},
                             {"error", row.error()}});
             if (!row.software.empty()) rows.back()["software"] = row.software;
-            if (row.half > 0) {
-                rows.back()["half"] = row.half;
-                rows.back()["nine_tenths"] = row.nine_tenths;
-            }
+            if (row.half > 0) rows.back()["model_error"] = {row.half, row.nine_tenths};
             for (const auto& [part, seconds] : row.parts) {
                 rows.back()["parts_s"][part] = seconds;
             }

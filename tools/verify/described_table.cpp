@@ -118,6 +118,7 @@ class TableRuns {
     std::size_t variant(std::vector<std::string> settings, bool must_run);
     void add_sums(Columns& columns, std::size_t number) const;
     void run_variants();
+    double of_store(StoreFigure figure, std::size_t variant) const;
     void finish(const RowRun& row);
     void add_step(const RowRun& row, const Trial& trial, VerifiedRow& out) const;
     const Template* source_of(const RowRun& row, const std::string& key) const;
@@ -376,6 +377,11 @@ void TableRuns::add_step(const RowRun& row, const Trial& trial, VerifiedRow& out
     out.memory_capacity = trial.step->memory_capacity;
 }
 
+double TableRuns::of_store(StoreFigure figure, std::size_t variant) const {
+    const Scenario s = load_scenario(d_.text, d_.file, variants_[variant]);
+    return figure(s.store().limits({}), s.job.nodes).bytes_per_second();
+}
+
 void TableRuns::finish(const RowRun& row) {
     const auto metric = [&](const std::string& name) {
         const auto found = std::ranges::find(metrics_, name);
@@ -406,10 +412,7 @@ void TableRuns::finish(const RowRun& row) {
                 return (*trial.step).*figure;
             }
             if (const auto count = interruptions_of(trial, name)) return *count;
-            if (const StoreFigure figure = store_figure(name)) {
-                const Scenario s = load_scenario(d_.text, d_.file, variants_[variant]);
-                return figure(s.store().limits({}), s.job.nodes).bytes_per_second();
-            }
+            if (const StoreFigure figure = store_figure(name)) return of_store(figure, variant);
             const std::optional<double> memory = memory_of(trial, name);
             if (memory) return *memory;
             if (trial.values[metric(name)].empty()) throw no_such_value(name);
