@@ -132,14 +132,33 @@ class DocumentWalk {
 
 constexpr std::size_t depth_max = 100;  // no key of a scenario is a tenth as deep
 
+std::string too_deep(std::size_t depth) {
+    return fmt::format("tables and lists are nested {} deep, and {} is the most", depth, depth_max);
+}
+
+// Dots of the longest dotted key, or of a text that looks like one.
+std::size_t dots_most(std::string_view text) {
+    std::size_t most = 0;
+    std::size_t dots = 0;
+    for (const char c : text) {
+        const bool of_key = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                            (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '"' ||
+                            c == '\'' || c == ' ' || c == '\t';
+        if (c == '.') {
+            most = std::max(most, ++dots);
+        } else if (!of_key) {
+            dots = 0;
+        }
+    }
+    return most;
+}
+
 // What is wrong with a document that is TOML; empty: nothing.
 std::pair<std::string, toml::source_position> unfit(toml::table& root) {
     DocumentWalk walk(root);
     if (walk.deepest() > depth_max) {
         walk.take_apart();
-        return {fmt::format("tables and lists are nested {} deep, and {} is the most",
-                            walk.deepest(), depth_max),
-                {}};
+        return {too_deep(walk.deepest()), {}};
     }
     if (walk.unreadable()) {
         const auto& [text, at] = *walk.unreadable();
@@ -202,6 +221,12 @@ Value* item(Value& array, const std::string& index) {
 Document parse_document(std::string_view text, std::string name, Diagnostics& diagnostics) {
     Document out;
     out.name = std::move(name);
+    // toml++ goes into a dotted key by recursion: the stack must hold it.
+    constexpr std::size_t dots_max = 10'000;
+    if (const std::size_t dots = dots_most(text); dots > dots_max) {
+        diagnostics.error(out.name, {}, "", too_deep(dots + 1));
+        return out;
+    }
     toml::parse_result result = toml::parse(text);
     if (!result) {
         const toml::parse_error& error = result.error();
