@@ -30,7 +30,7 @@ struct KeptBound {
     double down_s = 0;          // after one, at least, in their mean
     double campaign_s = 0;
 
-    // Of the campaign's time, the share of kept steps, at their shortest, at most.
+    // An upper bound on the share of the campaign's time in kept steps, each at its shortest.
     double share(std::int64_t steps_between_saves) const;
 };
 // None: the job may save at other times than these, has no interval in steps, or no given end; nothing is

@@ -15,7 +15,7 @@ namespace {
 class KindList {
   public:
     void add(Kind kind) { kinds_.push_back(std::move(kind)); }
-    // Of a closed list, in its order.
+    // Adds the words of a closed list, in its order.
     void words(const char* group, const std::vector<std::string>& list,
                std::initializer_list<const char*> docs) {
         std::size_t i = 0;

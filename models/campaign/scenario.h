@@ -194,7 +194,7 @@ struct ScenarioChanges {
 // all that is wrong, and Interrupted when its windows are.
 Scenario load_scenario(std::string_view text, const std::string& name,
                        const ScenarioChanges& changes = {});
-// Of a document that was parsed, its includes with it.
+// Reads a document that was parsed, with its includes.
 Scenario load_scenario(Document document, const ScenarioChanges& changes = {});
 Scenario load_scenario_file(const std::string& path, const ScenarioChanges& changes = {});
 

@@ -356,6 +356,13 @@ void GpuNetwork::look_closer(const Streams& streams, LinkId bottleneck, GroupRat
     }
 }
 
+bool GpuNetwork::tells_load_of(LinkId link) const {
+    if (link >= gpu_first_) return false;
+    const Link& of = topology_.links()[link];
+    const bool of_nic = topology_.level(of.from) == 0 || topology_.level(of.to) == 0;
+    return loads_of_nics_ || !of_nic;
+}
+
 // All streams of a collective keep the pace of the slowest.
 LinkLoads GpuNetwork::loads_of(const Streams& streams, double group_bytes_per_s) const {
     const double factor = *std::min_element(streams.factor.begin(), streams.factor.end());
@@ -367,11 +374,7 @@ LinkLoads GpuNetwork::loads_of(const Streams& streams, double group_bytes_per_s)
         const auto flows = static_cast<float>(factor / streams.factor[f]);
         for (std::size_t i = first; i < streams.ends[f]; ++i) {
             const Usage& usage = streams.usages[i];
-            if (usage.link >= gpu_first_) continue;
-            const Link& link = topology_.links()[usage.link];
-            const bool of_nic = topology_.level(link.from) == 0 || topology_.level(link.to) == 0;
-            if (of_nic && !loads_of_nics_) continue;
-            all.push_back({usage.link, usage.share * flows});
+            if (tells_load_of(usage.link)) all.push_back({usage.link, usage.share * flows});
         }
         first = streams.ends[f];
     }
@@ -551,9 +554,7 @@ GroupRate GpuNetwork::all_to_all_by_loads(std::span<const GpuGroup> groups) {
     if (keep_loads_) {
         out.loads.flow_bytes_per_s = pace(busiest);
         for (LinkId link = 0; link < gpu_first_; ++link) {
-            const Link& of = topology_.links()[link];
-            const bool of_nic = topology_.level(of.from) == 0 || topology_.level(of.to) == 0;
-            if (load[link] == 0 || (of_nic && !loads_of_nics_)) continue;
+            if (load[link] == 0 || !tells_load_of(link)) continue;
             out.loads.links.push_back({link, load[link], capacity_[link]});
         }
     }

@@ -186,7 +186,8 @@ class GpuNetwork {
     GroupRate slowest(const Streams& streams, std::span<const GpuGroup> groups);
     GroupRate all_to_all_by_loads(std::span<const GpuGroup> groups);
     double nvlink_left(std::span<const GpuGroup> groups) const;
-    double extra_hop_s();  // since it was last asked
+    double extra_hop_s();                   // since it was last asked
+    bool tells_load_of(LinkId link) const;  // whether LinkLoads have it
     LinkLoads loads_of(const Streams& streams, double group_bytes_per_s) const;
 
     LinkId gpu_link(std::int64_t gpu, int which) const {

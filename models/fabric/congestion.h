@@ -52,8 +52,8 @@ struct Acknowledgement {
     std::int64_t bytes = 0;     // of payload, newly acknowledged
     Picoseconds round_trip{};   // since the packet that it answers was sent; 0 unless wanted
     std::span<const HopTelemetry> hops;  // of the data packet; empty unless wanted and on its path
-    // Of delivery in any order, on the wire: what has come that was not known to, and what may still be on
-    // its way; and whether this is the report of a packet that a switch has trimmed.
+    // Delivery in any order counts bytes on the wire: those that this report is the first to tell of, and
+    // those that may still be on their way; and whether it reports a packet that a switch has trimmed.
     std::int64_t came_bytes = 0;
     std::int64_t under_way_bytes = 0;
     bool trimmed = false;
@@ -159,8 +159,8 @@ struct NsccSpec {
     double line_bits_per_s = 0;
     double target_delay = 0;  // of queues, in base round trips
     double window_max = 0;    // and first, in bandwidth-delay products
-    // Of the window, in payloads of a packet for each window acknowledged, at the reference's product:
-    // without delay, beyond the target, and once in a round trip whatever comes.
+    // How the window changes, in payloads of a packet for each window acknowledged, at the reference's
+    // product: without delay, beyond the target, and once in a round trip whatever comes.
     double proportional = 0;
     double fair = 0;
     double steady = 0;

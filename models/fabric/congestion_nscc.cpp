@@ -62,7 +62,7 @@ class Nscc final : public Congestion {
         set(s, pace);
     }
 
-    // Of one packet.
+    // One packet has timed out.
     void timed_out(std::uint32_t flow, const Loss&, Pace& pace) override {
         State& s = flows_[flow];
         s.window -= s.packet;

@@ -22,7 +22,7 @@ class EntropyChoice {
     virtual ~EntropyChoice() = default;
     // A queue pair of this index begins.
     virtual void start(std::uint32_t flow) = 0;
-    // Of its next packet.
+    // The value that the flow's next packet carries.
     virtual std::uint16_t next(std::uint32_t flow, Picoseconds now) = 0;
     virtual void heard(std::uint32_t flow, std::uint16_t value, PathNews news, Picoseconds now) = 0;
 };

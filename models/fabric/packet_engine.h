@@ -108,7 +108,7 @@ struct PacketSpec {
     // that keeps the order: 1.
     std::uint32_t recovery_window = 1024;
     std::uint32_t reordering = 1;
-    // Of unordered recovery: bytes on the wire that one acknowledgement covers.
+    // Bytes on the wire that one acknowledgement covers, with unordered recovery.
     std::int64_t ack_bytes_due = 16384;
     EntropySpec entropy;                   // of flows that are routed by it
     Picoseconds retransmission_timeout{};  // 0: there is none

@@ -293,7 +293,7 @@ bool PacketEngine::send_in_turn(LinkId link, std::size_t traffic_class) {
     return sent;
 }
 
-// Of a packet that is not acknowledged; and whether it is the last of its flow.
+// The payload of a packet that is not acknowledged, and whether it is the last of its flow.
 std::int64_t PacketEngine::payload_of(const Flow& f, std::uint32_t number, bool& last) const {
     if (number >= f.last_begins) {
         last = number + 1 == f.packets;

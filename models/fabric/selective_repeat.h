@@ -21,7 +21,7 @@ class PacketBits {
     // Whether that changed it.
     bool set(std::uint32_t number);
     bool clear(std::uint32_t number);
-    // Of 64 packets from `from` on, the first in the lowest bit.
+    // The bits of 64 packets from `from` on, the first in the lowest bit.
     std::uint64_t word(std::uint32_t from) const {
         const std::uint64_t low = words_[from / 64 & mask_] >> (from % 64);
         if (from % 64 == 0) return low;

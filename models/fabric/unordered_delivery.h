@@ -44,7 +44,7 @@ class UnorderedReceiver {
         return true;
     }
     bool first() const { return received_bytes_ == 0; }
-    // Of all that has come, because of packet `number`.
+    // Packet `number` makes it report all that has come.
     void report(std::uint32_t number, std::uint32_t expected, DeliveryReport& out) const;
     // An acknowledgement has told of all.
     void reported() { unreported_bytes_ = 0; }
@@ -80,7 +80,7 @@ class UnorderedSender {
         bool again = false;     // not the first time
         bool replaced = false;  // by a later transmission of the same packet
     };
-    // Of those that may still be under way the one sent first.
+    // The packet sent first, among those that may still be under way.
     const Sent* oldest();
 
   private:

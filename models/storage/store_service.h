@@ -82,7 +82,7 @@ class StoreService : public CampaignEngine::Component {
     // A stream asks for spec.cap for as long as it is open. Its client is told what it gets, at once and
     // whenever that changes.
     TransferId open_stream(std::size_t client, const TransferSpec& spec, Client& told);
-    // Of a transfer, or what a stream asks for.
+    // Changes what a transfer may take at most, or what a stream asks for.
     void change_cap(TransferId transfer, Bandwidth cap, Wall wall);
     struct Progress {
         Bytes moved;  // rounded down

@@ -64,7 +64,8 @@ class SharedLinks {
         bool can_be_full() const { return load_bytes_per_s > capacity_bytes_per_s * (1 + 1e-6); }
     };
 
-    // Of jobs that are joined, ascending: who sends what, and what each then takes longer, by place.
+    // What the jobs that are joined send, and each one's pause, in ascending order of members. `Solved` is
+    // what each of them then takes longer, by place.
     using Together = std::vector<std::pair<std::shared_ptr<const StepTraffic>, double>>;
     struct Solved {
         double longer_s = 0;

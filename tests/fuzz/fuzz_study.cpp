@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::string& path = file.holding({reinterpret_cast<const char*>(data), size});
     try {
         const Study study = read_study(path, {});
-        // Of ten million points a few say what all do.
+        // A study may have ten million points: a few say what all do.
         for (std::size_t point = 0; point < std::min<std::size_t>(study.points.size(), 10);
              ++point) {
             study.settings(point);

@@ -309,7 +309,7 @@ double Kineto::mean(double Step::*of) const {
     return sum / static_cast<double>(steps_.size());
 }
 
-// Of what a rank computes in a step, over the step: waiting for others is not its own.
+// The deviation of what a rank computes in a step, over the step: waiting for others is not its own.
 double Kineto::deviation() const {
     const double middle = mean(&Step::compute);
     double sum = 0;

@@ -51,7 +51,7 @@ class DesignReader {
         std::vector<std::string> settings;
         std::int64_t tried = 0;
     };
-    // Of all designs that differ in how often they save alone.
+    // What all designs share that differ only in how often they save.
     struct Shared {
         DesignFacts facts;
         std::optional<KeptBound> kept;

@@ -30,13 +30,13 @@ struct DesignAxis {
     bool free = false;  // it costs nothing: tuned for each design before designs are compared
     std::vector<DesignCondition> when;
     std::vector<DesignValue> values;
-    // Of a free axis that takes any value of a range: this, of which `values` has some, where `at` says.
+    // The range of a free axis that takes any value of it; `values` has some, where `at` says.
     std::optional<Axis> range{};
     std::vector<double> at{};  // fractions of the range
 
     // The value at a fraction of the range, added when it is new.
     std::size_t value_at(double fraction);
-    // Of `values`, those with which all combinations are made.
+    // How many of `values` all combinations are made with.
     std::size_t combined() const {
         return range ? std::min(values.size(), range_values) : values.size();
     }

@@ -198,7 +198,7 @@ double EstimateEffect::swing() const {
 
 namespace {
 
-// Of each of these, over so many replicas; none when the design itself is impossible.
+// The effect of each of these, over so many replicas; none when the design itself is impossible.
 std::vector<EstimateEffect> effects_over(std::int64_t replicas, const TrialOptions& like,
                                          const JudgedDesign& design, bool many_jobs,
                                          const std::vector<Estimate>& estimates) {

@@ -88,7 +88,7 @@ void read_network(Catalogue& catalogue, const std::string& column, Node& node) {
     set_nics(catalogue, network, std::stoll(nics[0][1]), std::stod(nics[0][3]), node);
 }
 
-// Of racks that are one NVLink domain each: "4x400G" of a tray, "1x400G" or "NDR400" of a GPU; what isn't
+// Racks that are one NVLink domain each say "4x400G" of a tray, "1x400G" or "NDR400" of a GPU; what isn't
 // said is the catalogue's.
 void read_rack_network(Catalogue& catalogue, const std::string& column, Node& node) {
     const std::string network = lower(column);

@@ -72,8 +72,8 @@ struct VerifyOptions {
     std::string description;            // the table's, TOML; empty: the one that it comes with
     std::vector<std::string> settings;  // "override.gpu.h100_sxm.hbm_efficiency=0.8"
     const Value* overrides = nullptr;   // the same, as a scenario's [override] table
-    // Of described tables and of MLPerf Storage's: numbers scaled in all rows; where to add the estimates
-    // that rows read; whether rows without a published figure are simulated, too.
+    // Described tables and MLPerf Storage's take these: numbers scaled in all rows; where to add the
+    // estimates that rows read; whether rows without a published figure are simulated, too.
     Perturbations perturbations = {};
     std::vector<Estimate>* estimates = nullptr;
     bool unmeasured = false;

@@ -13,7 +13,7 @@ namespace {
 constexpr int hosts = 128;
 constexpr double mib = 1 << 20;
 
-// Of the file's columns `src`, `dst`, `bytes`.
+// Reads the file's columns `src`, `dst`, `bytes`.
 std::vector<Flow> listed(const std::string& path) {
     std::vector<Flow> flows;
     std::vector<Diagnostic> wrong;
