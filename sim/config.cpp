@@ -315,31 +315,17 @@ std::string read_file(const std::string& path) {
     return text.str();
 }
 
-void apply_setting(Document& document, std::string_view setting, Diagnostics& diagnostics) {
-    const std::string origin = fmt::format("--set {}", setting);
-    const std::size_t equals = setting.find('=');
-    if (equals == std::string_view::npos || equals == 0) {
-        diagnostics.error(origin, {}, "", "expected key.path=value");
-        return;
-    }
-    const std::string_view name = setting.substr(0, equals);
-    const auto deep = static_cast<std::size_t>(std::count(name.begin(), name.end(), '.'));
-    if (deep > depth_max) {
-        diagnostics.error("--set", {}, "",
-                          fmt::format("the key has {} dots, and {} is the most", deep, depth_max));
-        return;
-    }
-    if (visible(setting) != setting) {
-        diagnostics.error(origin, {}, "", "control characters, or bytes that are not UTF-8");
-        return;
-    }
-    const std::string value(setting.substr(equals + 1));
+namespace {
+
+// What stands behind the equals sign: TOML, else a string without its quotes.
+std::optional<Value> setting_value(const std::string& value, const std::string& origin,
+                                   Diagnostics& diagnostics) {
     toml::parse_result parsed = toml::parse("v = " + value);
     Value leaf;
     if (parsed && parsed.table().size() == 1) {
         if (const std::string problem = unfit(parsed.table()).first; !problem.empty()) {
             diagnostics.error(origin, {}, "", problem);
-            return;
+            return std::nullopt;
         }
         leaf = convert(*parsed.table().get("v"));
     } else {
@@ -352,9 +338,12 @@ void apply_setting(Document& document, std::string_view setting, Diagnostics& di
         for (Value& item : v.items) self(item, self);
     };
     without_position(leaf, without_position);
+    return leaf;
+}
 
-    Value* table = &document.root;
-    std::string_view path = name;
+void set_member(Value& root, std::string_view path, Value leaf, const std::string& origin,
+                Diagnostics& diagnostics) {
+    Value* table = &root;
     for (;;) {
         const std::size_t dot = path.find('.');
         const std::string key(path.substr(0, dot));
@@ -385,6 +374,31 @@ void apply_setting(Document& document, std::string_view setting, Diagnostics& di
         table = found;
         path.remove_prefix(dot + 1);
     }
+}
+
+}  // namespace
+
+void apply_setting(Document& document, std::string_view setting, Diagnostics& diagnostics) {
+    const std::string origin = fmt::format("--set {}", setting);
+    const std::size_t equals = setting.find('=');
+    if (equals == std::string_view::npos || equals == 0) {
+        diagnostics.error(origin, {}, "", "expected key.path=value");
+        return;
+    }
+    const std::string_view name = setting.substr(0, equals);
+    const auto deep = static_cast<std::size_t>(std::count(name.begin(), name.end(), '.'));
+    if (deep > depth_max) {
+        diagnostics.error("--set", {}, "",
+                          fmt::format("the key has {} dots, and {} is the most", deep, depth_max));
+        return;
+    }
+    if (visible(setting) != setting) {
+        diagnostics.error(origin, {}, "", "control characters, or bytes that are not UTF-8");
+        return;
+    }
+    std::optional<Value> leaf =
+        setting_value(std::string(setting.substr(equals + 1)), origin, diagnostics);
+    if (leaf) set_member(document.root, name, std::move(*leaf), origin, diagnostics);
 }
 
 // ---- numbers ----

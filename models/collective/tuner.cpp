@@ -68,6 +68,115 @@ const char* obstacle(const Communicator& c, Collective collective, Choice choice
     return nullptr;
 }
 
+// What the tuner's formulas have in common. Their bandwidths are the algorithm's: bytes / time of a large
+// message.
+struct Call {
+    Call(const Communicator& communicator, Collective collective, double of_bytes, Choice which)
+        : c(communicator),
+          t(communicator.tuner),
+          choice(which),
+          p(static_cast<std::size_t>(which.protocol)),
+          all_reduce(collective == Collective::all_reduce),
+          network(communicator.domains > 1),
+          bytes(of_bytes),
+          n(static_cast<double>(communicator.ranks)),
+          steps(all_reduce                        ? 2 * (n - 1)
+                : gathers_or_scatters(collective) ? n - 1
+                                                  : n),
+          link(network ? std::min(c.nvlink, c.nominal_network) : c.nvlink) {}
+
+    double seconds(double latency, double bandwidth) const { return latency + bytes / bandwidth; }
+    // Between two domains each carries the tree in one direction only.
+    double tree_network() const { return c.nominal_network * (c.domains == 2 ? 2 : 1); }
+
+    const Communicator& c;
+    const TunerConstants& t;
+    Choice choice;
+    std::size_t p;
+    bool all_reduce;
+    bool network;
+    double bytes;
+    double n;
+    double steps;
+    double link;
+};
+
+double ring_seconds(const Call& call) {
+    const TunerConstants& t = call.t;
+    const Protocol protocol = call.choice.protocol;
+    const double domains = static_cast<double>(call.c.domains);
+    const double network_steps = call.network ? (call.all_reduce ? 2 : 1) * (domains - 1) : 0;
+    const double overhead =
+        call.network ? t.network_overhead_s * (protocol == Protocol::simple ? 3 : 1) : 0;
+    double latency = t.ring_base_s[call.p] +
+                     (call.steps - network_steps) * std::max(t.ring_nvlink_s[call.p], overhead) +
+                     network_steps * t.ring_network_s[call.p];
+    double bandwidth = call.link;
+    if (protocol == Protocol::ll) {
+        bandwidth = std::min(t.ll_max, 0.5 * call.link);
+    } else if (protocol == Protocol::ll128) {
+        bandwidth = std::min(t.ll128_share * call.link, t.ring_ll128_max);
+    } else if (call.network && call.all_reduce && call.bytes / (t.channels * call.n) >= 64) {
+        latency *= t.network_plateau;
+    }
+    return call.seconds(latency, bandwidth * (call.n / call.steps));
+}
+
+double tree_seconds(const Call& call) {
+    const TunerConstants& t = call.t;
+    const Communicator& c = call.c;
+    const double latency =
+        t.tree_base_s[call.p] + 2 * ((c.per_domain - 1) * t.tree_nvlink_s[call.p] +
+                                     c.tree_depth * t.tree_network_s[call.p]);
+    const double link = call.network ? std::min(c.nvlink, call.tree_network()) : c.nvlink;
+    double bandwidth = std::min(t.tree_bandwidth * link, t.tree_max);
+    if (call.choice.protocol == Protocol::ll) {
+        bandwidth = std::min(bandwidth * t.tree_ll_share, t.ll_max);
+    } else if (call.choice.protocol == Protocol::ll128) {
+        bandwidth *= t.tree_ll128_share;
+    }
+    bandwidth *= 0.5;
+    const auto size = static_cast<std::uint64_t>(call.bytes) / 64;
+    if (size > 0) {
+        const auto at = static_cast<std::size_t>(std::bit_width(size) - 1);
+        if (at < t.tree_correction[call.p].size()) bandwidth *= t.tree_correction[call.p][at];
+    }
+    return call.seconds(latency, bandwidth);
+}
+
+double nvls_seconds(const Call& call) {
+    const TunerConstants& t = call.t;
+    const Communicator& c = call.c;
+    double latency = t.nvls_s;
+    double bandwidth = c.nvlink * t.nvls_efficiency * (t.channels - 1) / t.channels *
+                       (call.all_reduce ? 2 : (c.per_domain - 1) / c.per_domain);
+    if (call.choice.algorithm == Algorithm::nvls_tree) {
+        latency += 2 * c.tree_depth * t.nvls_tree_network_s;
+        bandwidth = std::min({bandwidth, t.nvls_tree_max, call.tree_network()});
+    } else if (call.network) {
+        latency += t.nvls_network_s;
+        bandwidth = std::min(bandwidth, c.nominal_network);
+    }
+    return call.seconds(latency, bandwidth * (call.n / call.steps));
+}
+
+double collnet_seconds(const Call& call) {
+    const TunerConstants& t = call.t;
+    const double latency =
+        2 * (t.collnet_nvlink_s + t.collnet_per_rank_s * (call.c.per_domain - 1)) +
+        t.collnet_network_s;
+    const double factor = std::max(1.0, call.c.per_domain / t.channels);
+    return call.seconds(latency,
+                        0.5 * call.link * t.collnet_bandwidth / (factor - (factor - 1) / 2));
+}
+
+double pat_seconds(const Call& call) {
+    const TunerConstants& t = call.t;
+    return call.seconds(
+        t.pat_base_s + call.c.tree_depth * t.pat_network_s + t.pat_per_rank_s * call.n,
+        t.pat_bandwidth * call.link);
+}
+
 }  // namespace
 
 std::string why_unavailable(const Communicator& communicator, Collective collective,
@@ -81,89 +190,23 @@ bool available(const Communicator& communicator, Collective collective, Choice c
 }
 
 double tuner_seconds(const Communicator& c, Collective collective, double bytes, Choice choice) {
-    const TunerConstants& t = c.tuner;
-    const auto p = static_cast<std::size_t>(choice.protocol);
-    const bool all_reduce = collective == Collective::all_reduce;
-    const double n = static_cast<double>(c.ranks);
-    const double domains = static_cast<double>(c.domains);
-    const bool network = c.domains > 1;
-    const double steps = all_reduce ? 2 * (n - 1) : gathers_or_scatters(collective) ? n - 1 : n;
-    const double link = network ? std::min(c.nvlink, c.nominal_network) : c.nvlink;
-    double latency = 0;
-    double bandwidth = 0;  // of the algorithm: bytes / time of a large message
+    const Call call(c, collective, bytes, choice);
     switch (choice.algorithm) {
-        case Algorithm::ring: {
-            const double network_steps = network ? (all_reduce ? 2 : 1) * (domains - 1) : 0;
-            const double overhead =
-                network ? t.network_overhead_s * (choice.protocol == Protocol::simple ? 3 : 1) : 0;
-            latency = t.ring_base_s[p] +
-                      (steps - network_steps) * std::max(t.ring_nvlink_s[p], overhead) +
-                      network_steps * t.ring_network_s[p];
-            if (choice.protocol == Protocol::ll) {
-                bandwidth = std::min(t.ll_max, 0.5 * link);
-            } else if (choice.protocol == Protocol::ll128) {
-                bandwidth = std::min(t.ll128_share * link, t.ring_ll128_max);
-            } else {
-                bandwidth = link;
-                if (network && all_reduce && bytes / (t.channels * n) >= 64) {
-                    latency *= t.network_plateau;
-                }
-            }
-            bandwidth *= n / steps;
-            break;
-        }
-        case Algorithm::tree: {
-            latency = t.tree_base_s[p] + 2 * ((c.per_domain - 1) * t.tree_nvlink_s[p] +
-                                              c.tree_depth * t.tree_network_s[p]);
-            // Between two domains each carries the tree in one direction only.
-            const double tree_link =
-                network ? std::min(c.nvlink, c.nominal_network * (c.domains == 2 ? 2 : 1))
-                        : c.nvlink;
-            bandwidth = std::min(t.tree_bandwidth * tree_link, t.tree_max);
-            if (choice.protocol == Protocol::ll) {
-                bandwidth = std::min(bandwidth * t.tree_ll_share, t.ll_max);
-            } else if (choice.protocol == Protocol::ll128) {
-                bandwidth *= t.tree_ll128_share;
-            }
-            bandwidth *= 0.5;
-            const auto size = static_cast<std::uint64_t>(bytes) / 64;
-            if (size > 0) {
-                const auto at = static_cast<std::size_t>(std::bit_width(size) - 1);
-                if (at < t.tree_correction[p].size()) bandwidth *= t.tree_correction[p][at];
-            }
-            break;
-        }
+        case Algorithm::ring:
+            return ring_seconds(call);
+        case Algorithm::tree:
+            return tree_seconds(call);
         case Algorithm::nvls:
-        case Algorithm::nvls_tree: {
-            latency = t.nvls_s;
-            bandwidth = c.nvlink * t.nvls_efficiency * (t.channels - 1) / t.channels *
-                        (all_reduce ? 2 : (c.per_domain - 1) / c.per_domain);
-            if (choice.algorithm == Algorithm::nvls_tree) {
-                latency += 2 * c.tree_depth * t.nvls_tree_network_s;
-                bandwidth = std::min(
-                    {bandwidth, t.nvls_tree_max, c.nominal_network * (c.domains == 2 ? 2 : 1)});
-            } else if (network) {
-                latency += t.nvls_network_s;
-                bandwidth = std::min(bandwidth, c.nominal_network);
-            }
-            bandwidth *= n / steps;
-            break;
-        }
-        case Algorithm::collnet_direct: {
-            latency = 2 * (t.collnet_nvlink_s + t.collnet_per_rank_s * (c.per_domain - 1)) +
-                      t.collnet_network_s;
-            const double factor = std::max(1.0, c.per_domain / t.channels);
-            bandwidth = 0.5 * link * t.collnet_bandwidth / (factor - (factor - 1) / 2);
-            break;
-        }
+        case Algorithm::nvls_tree:
+            return nvls_seconds(call);
+        case Algorithm::collnet_direct:
+            return collnet_seconds(call);
         case Algorithm::pat:
-            latency = t.pat_base_s + c.tree_depth * t.pat_network_s + t.pat_per_rank_s * n;
-            bandwidth = t.pat_bandwidth * link;
-            break;
+            return pat_seconds(call);
         case Algorithm::pairwise:
             break;
     }
-    return latency + bytes / bandwidth;
+    return call.seconds(0, 0);
 }
 
 std::optional<Choice> choose(const Communicator& communicator, Collective collective, double bytes,

@@ -78,22 +78,11 @@ PacketEngine::PacketEngine(const PacketNetwork& network, PacketSpec spec,
     std::vector<std::int64_t> pool = network.buffer_bytes;
     std::vector<std::int64_t> headroom(pool.size());
     for (LinkId l = 0; l < links_.size(); ++l) {
-        const PacketLink& link = links_[l];
-        Port& port = ports_[l];
-        port.latency = link.latency.count();
-        if (link.rate.bits_per_second() > 0) port.ps_per_byte = ps_per_byte_of(link.rate);
-        port.from = link.from;
-        port.kmin_bytes = link.ecn.kmin_bytes;
-        port.at_nic = network.is_nic(link.from);
-        to_nic_[l] = network.is_nic(link.to) ? to_nic : 0;
-        if (link.bit_error_rate > 0) faults_of(l);
+        set_up_port(network, l);
+        const VertexId to = links_[l].to;
         for (std::size_t c = 0; c < class_count_; ++c) {
-            if (!heeds_pauses(l, c)) {
-                port.unpausable |= static_cast<std::uint8_t>(1U << c);
-                ++ignored_pauses_;
-            }
-            pool[link.to] -= set_apart(l, c);
-            headroom[link.to] += ingress_[slot(l, static_cast<int>(c))].headroom_size;
+            pool[to] -= set_apart(l, c);
+            headroom[to] += ingress_[slot(l, static_cast<int>(c))].headroom_size;
         }
     }
     for (VertexId v = 0; v < pool.size(); ++v) {
@@ -102,15 +91,35 @@ PacketEngine::PacketEngine(const PacketNetwork& network, PacketSpec spec,
         RY_CHECK(network.is_nic(v) || pool[v] >= 0);  // what is set apart fits
         buffers_.emplace_back(spec_.buffer, pool[v], headroom[v]);
     }
-    if (spec_.watchdog.action != WatchdogAction::none) {
-        RY_CHECK(spec_.watchdog.poll.count() > 0);
-        watchdogs_.resize(queues_.size());
-        rounds_.resize(pool.size());
-        for (VertexId v = 0; v < pool.size() && !spec_.watchdog.polls_together; ++v) {
-            RandomStream random(spec_.seed, 0, fmt::format("packet/watchdog/{}", v));
-            rounds_[v].offset = static_cast<std::int64_t>(
-                random.below(static_cast<std::uint64_t>(spec_.watchdog.poll.count())));
+    if (spec_.watchdog.action != WatchdogAction::none) set_up_watchdogs(pool.size());
+}
+
+void PacketEngine::set_up_port(const PacketNetwork& network, LinkId l) {
+    const PacketLink& link = links_[l];
+    Port& port = ports_[l];
+    port.latency = link.latency.count();
+    if (link.rate.bits_per_second() > 0) port.ps_per_byte = ps_per_byte_of(link.rate);
+    port.from = link.from;
+    port.kmin_bytes = link.ecn.kmin_bytes;
+    port.at_nic = network.is_nic(link.from);
+    to_nic_[l] = network.is_nic(link.to) ? to_nic : 0;
+    if (link.bit_error_rate > 0) faults_of(l);
+    for (std::size_t c = 0; c < class_count_; ++c) {
+        if (!heeds_pauses(l, c)) {
+            port.unpausable |= static_cast<std::uint8_t>(1U << c);
+            ++ignored_pauses_;
         }
+    }
+}
+
+void PacketEngine::set_up_watchdogs(std::size_t vertices) {
+    RY_CHECK(spec_.watchdog.poll.count() > 0);
+    watchdogs_.resize(queues_.size());
+    rounds_.resize(vertices);
+    for (VertexId v = 0; v < vertices && !spec_.watchdog.polls_together; ++v) {
+        RandomStream random(spec_.seed, 0, fmt::format("packet/watchdog/{}", v));
+        rounds_[v].offset = static_cast<std::int64_t>(
+            random.below(static_cast<std::uint64_t>(spec_.watchdog.poll.count())));
     }
 }
 

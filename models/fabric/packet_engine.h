@@ -519,6 +519,8 @@ class PacketEngine {
     bool stays_stopped(std::size_t s, bool room) const;
     std::vector<std::uint8_t> frozen() const;
     // Faults.
+    void set_up_port(const PacketNetwork& network, LinkId link);
+    void set_up_watchdogs(std::size_t vertices);
     LinkFaults& faults_of(LinkId link);
     void on_link_down(LinkId link);
     void on_link_up(LinkId link);

@@ -114,7 +114,8 @@ void PacketReader::read_buffer(Section& buffer) {
     buffer.read("alpha", alpha_,
                 "Dynamic threshold: what one queue may take of what is left of the shared pool",
                 {.bound = Bound::positive, .otherwise = "from the catalogue"});
-    buffer.read("reserve", reserve_, "What each (port, class) has before it takes from the shared pool",
+    buffer.read("reserve", reserve_,
+                "What each (port, class) has before it takes from the shared pool",
                 {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
     buffer.read("queue", queue_, "What an output queue holds at most (ultra_ethernet)",
                 {.bound = Bound::positive,
@@ -134,7 +135,8 @@ void PacketReader::read_buffer(Section& buffer) {
 void PacketReader::read_pfc(Section& pfc) {
     pfc.read("enabled", pfc_enabled_, "false: what finds no room is lost");
     read_priority(pfc, "priority", priority_, "IEEE 802.1p priority of the job's packets, 0 to 7");
-    pfc.read("headroom", headroom_, "What each lossless (port, class) has for what arrives after XOFF",
+    pfc.read("headroom", headroom_,
+             "What each lossless (port, class) has for what arrives after XOFF",
              {.bound = Bound::non_negative,
               .otherwise = "what the switch, the rate and the cable need, by SONiC's formula"});
     keep_within(pfc, "headroom", headroom_, packet_buffer_max);
@@ -722,76 +724,95 @@ void PacketReader::warn_of_wrong_priorities(const PacketProfile& p) {
     }
 }
 
-void PacketReader::check_buffers(Catalogue& catalogue, const Topology& topology,
-                                 const PacketProfile& p) {
+namespace {
+
+// What all ports of a switch have for their headroom together.
+Bytes shared_headroom(const Topology& topology, const PacketProfile& p, const BufferPlan& plan) {
+    return Bytes::of(plan.headroom.count() * topology.ports_used(plan.at) * p.headrooms(plan.at) /
+                     p.spec.buffer.headroom_oversubscription);
+}
+
+// The switches that have each problem.
+struct BufferProblems {
     std::vector<BufferPlan> full;
     std::vector<BufferPlan> short_of_headroom;
     std::vector<BufferPlan> pausing_first;
     std::vector<BufferPlan> sharing_too_little;
     std::vector<BufferPlan> resuming_late;
-    const auto shared_headroom = [&](const BufferPlan& plan) {
-        return Bytes::of(plan.headroom.count() * topology.ports_used(plan.at) *
-                         p.headrooms(plan.at) / p.spec.buffer.headroom_oversubscription);
-    };
+};
+
+BufferProblems buffer_problems(Catalogue& catalogue, const Topology& topology,
+                               const PacketProfile& p) {
+    BufferProblems found;
     for (const BufferPlan& plan : plan_buffers(catalogue, topology, p)) {
         if (plan.reserved >= plan.buffer) {
-            full.push_back(plan);
+            found.full.push_back(plan);
         } else if (p.has_pfc(plan.at)) {
             if (p.pausing(plan.at) == 0) continue;
-            if (plan.headroom < plan.headroom_need) short_of_headroom.push_back(plan);
+            if (plan.headroom < plan.headroom_need) found.short_of_headroom.push_back(plan);
             if (p.spec.buffer.headroom_oversubscription > 1 &&
-                shared_headroom(plan) < plan.headroom_need) {
-                sharing_too_little.push_back(plan);
+                shared_headroom(topology, p, plan) < plan.headroom_need) {
+                found.sharing_too_little.push_back(plan);
             }
             if (plan.xoff_threshold.count() <= p.spec.buffer.resume_offset_bytes) {
-                resuming_late.push_back(plan);
+                found.resuming_late.push_back(plan);
             }
             const bool marks = plan.ecn.kmin_bytes != INT64_MAX && p.congestion == "dcqcn";
             if (marks && plan.ecn.kmax_bytes > plan.xoff_threshold.count()) {
-                pausing_first.push_back(plan);
+                found.pausing_first.push_back(plan);
             }
         }
     }
-    if (!full.empty()) {
+    return found;
+}
+
+}  // namespace
+
+void PacketReader::check_buffers(Catalogue& catalogue, const Topology& topology,
+                                 const PacketProfile& p) {
+    const BufferProblems found = buffer_problems(catalogue, topology, p);
+    if (!found.full.empty()) {
         const bool credits = p.flow_control == FlowControl::credits;
         (credits ? *credits_ : *buffer_)
             .error(credits ? "vl_buffer" : "size",
                    fmt::format("{}: a buffer of {}, of which its ports set apart {}",
-                               who(topology, full), to_text(full[0].buffer),
-                               to_text(full[0].reserved)),
+                               who(topology, found.full), to_text(found.full[0].buffer),
+                               to_text(found.full[0].reserved)),
                    "shorter cables, fewer lossless classes, less headroom, or a larger buffer");
     }
-    if (!short_of_headroom.empty()) {
-        const BufferPlan& plan = short_of_headroom[0];
+    if (!found.short_of_headroom.empty()) {
+        const BufferPlan& plan = found.short_of_headroom[0];
         headroom_section(p, plan.at)
             .warning("headroom",
                      fmt::format("{}: {} for each port and class, its rate and cable need {}: "
                                  "packets will be lost",
-                                 who(topology, short_of_headroom), to_text(plan.headroom),
+                                 who(topology, found.short_of_headroom), to_text(plan.headroom),
                                  to_text(plan.headroom_need)));
     }
-    if (!sharing_too_little.empty()) {
-        const BufferPlan& plan = sharing_too_little[0];
-        pfc_->warning("headroom_oversubscription",
-                      fmt::format("{}: {} for all ports and classes together, one alone needs {}: "
-                                  "packets will be lost",
-                                  who(topology, sharing_too_little), to_text(shared_headroom(plan)),
-                                  to_text(plan.headroom_need)));
+    if (!found.sharing_too_little.empty()) {
+        const BufferPlan& plan = found.sharing_too_little[0];
+        pfc_->warning(
+            "headroom_oversubscription",
+            fmt::format("{}: {} for all ports and classes together, one alone needs {}: "
+                        "packets will be lost",
+                        who(topology, found.sharing_too_little),
+                        to_text(shared_headroom(topology, p, plan)), to_text(plan.headroom_need)));
     }
-    if (!resuming_late.empty()) {
-        const BufferPlan& plan = resuming_late[0];
-        pfc_->warning("resume_offset",
-                      fmt::format("{}: a lone hot port is paused at {}, and resumed when nothing "
-                                  "is left",
-                                  who(topology, resuming_late), to_text(plan.xoff_threshold)));
+    if (!found.resuming_late.empty()) {
+        const BufferPlan& plan = found.resuming_late[0];
+        pfc_->warning(
+            "resume_offset",
+            fmt::format("{}: a lone hot port is paused at {}, and resumed when nothing "
+                        "is left",
+                        who(topology, found.resuming_late), to_text(plan.xoff_threshold)));
     }
-    if (!pausing_first.empty()) {
-        const BufferPlan& plan = pausing_first[0];
+    if (!found.pausing_first.empty()) {
+        const BufferPlan& plan = found.pausing_first[0];
         ecn_->warning(
             "kmax",
             fmt::format("{}: everything is marked from {} on, but a lone hot port is "
                         "paused at {}: PFC will dominate",
-                        who(topology, pausing_first), to_text(Bytes::of(plan.ecn.kmax_bytes)),
+                        who(topology, found.pausing_first), to_text(Bytes::of(plan.ecn.kmax_bytes)),
                         to_text(plan.xoff_threshold)));
     }
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "models/fabric/aggregation_tree.h"
 #include "models/fabric/link_failover.h"
@@ -214,6 +215,79 @@ std::string node_name(const Topology& topology, const PacketWindow& window, std:
     return topology.name(window.aggregating[node]) + ".sharp";
 }
 
+// The errors that a cable has all the time.
+void set_bit_errors(PacketNetwork& network, const PacketWindow& window) {
+    for (const WindowFault& fault : window.faults) {
+        if (fault.kind != WindowFault::Kind::bit_errors) continue;
+        for (const LinkId l : {fault.link, reverse_link(fault.link)}) {
+            network.links[l].bit_error_rate = fault.bit_error_rate;
+        }
+    }
+}
+
+// Adds the flows and the faults; when the first fault begins.
+Picoseconds fill(PacketEngine& engine, const Topology& topology, const PacketSpec& spec,
+                 const PacketWindow& window) {
+    const bool chooses = std::any_of(window.flows.begin(), window.flows.end(), [](const auto& f) {
+        return f.routing != PacketRouting::path;
+    });
+    if (chooses) engine.choose_from(NextHops(topology, spec.seed));
+    engine.expect(window.flows.size());
+    for (const PacketFlow& flow : window.flows) engine.add(flow);
+    Picoseconds first_fault = PacketEngine::never;
+    for (const WindowFault& fault : window.faults) {
+        begin_fault(engine, fault, spec);
+        if (fault.kind == WindowFault::Kind::bit_errors) continue;  // all the time
+        first_fault = std::min(first_fault, fault.start);
+    }
+    return first_fault;
+}
+
+void note(const PacketEngine& engine, const Topology& topology, const Watcher& watcher,
+          const WindowSample& sample, WindowResult& result) {
+    result.timeline.push_back(sample);
+    result.still_max = std::max(result.still_max, sample.still);
+    if (sample.paused_links > result.paused_most) {
+        result.paused_most = sample.paused_links;
+        result.paused_most_at = sample.at;
+        result.pauser_chain = describe_waits(topology, watcher.pauser_chain());
+    }
+    if (result.deadlock.empty() && sample.still > 0 && sample.paused_links > 0) {
+        result.deadlock = describe_waits(topology, engine.deadlock());
+        result.deadlock_seen = engine.now();
+    }
+}
+
+void note_flows(const PacketEngine& engine, const PacketWindow& window, WindowResult& result) {
+    std::map<std::int64_t, Picoseconds> joint_ends;
+    for (std::size_t f = 0; f < window.flows.size(); ++f) {
+        const PacketFlow& flow = window.flows[f];
+        Picoseconds waited = flow.start;
+        if (flow.after >= 0) waited = engine.end(static_cast<std::size_t>(flow.after));
+        if (flow.after_joint >= 0) waited = joint_ends.at(flow.after_joint);
+        if (flow.joins >= 0) {
+            Picoseconds& last = joint_ends[flow.joins];
+            last = std::max(last, engine.end(f));
+        }
+        result.begun.push_back(std::max(flow.start, waited));
+        result.ends.push_back(engine.end(f));
+        result.failed.push_back(engine.failed(f));
+        result.failures += engine.failed(f);
+        result.received_bytes.push_back(engine.received_bytes(f));
+    }
+}
+
+// Why a window that has not resolved ends now.
+std::optional<WindowEnding> why_over(PacketEngine& engine, const LinkFailover& failover,
+                                     const PacketWindow& window, const WindowObserver& observer) {
+    if (engine.stuck() && failover.next() == PacketEngine::never) return WindowEnding::stuck;
+    if (observer.cancelled == nullptr) heed_cancel();
+    if (observer.cancelled != nullptr && *observer.cancelled) return WindowEnding::cancelled;
+    if (engine.totals().events >= window.events_max) return WindowEnding::out_of_events;
+    if (engine.now() >= window.time_max) return WindowEnding::out_of_time;
+    return std::nullopt;
+}
+
 }  // namespace
 
 std::string source_name(const Topology& topology, const PacketWindow& window,
@@ -285,25 +359,9 @@ WindowResult run_window(Catalogue& catalogue, const Topology& topology,
                         const WindowObserver& observer, WindowRecord* record) {
     PacketNetwork network = packet_network(catalogue, topology, profile);
     add_aggregation_nodes(network, topology, profile, window.aggregating);
-    for (const WindowFault& fault : window.faults) {
-        if (fault.kind != WindowFault::Kind::bit_errors) continue;
-        for (const LinkId l : {fault.link, reverse_link(fault.link)}) {
-            network.links[l].bit_error_rate = fault.bit_error_rate;
-        }
-    }
+    set_bit_errors(network, window);
     PacketEngine engine(network, profile.spec, make_congestion(catalogue, topology, profile));
-    const bool chooses = std::any_of(window.flows.begin(), window.flows.end(), [](const auto& f) {
-        return f.routing != PacketRouting::path;
-    });
-    if (chooses) engine.choose_from(NextHops(topology, profile.spec.seed));
-    engine.expect(window.flows.size());
-    for (const PacketFlow& flow : window.flows) engine.add(flow);
-    Picoseconds first_fault = PacketEngine::never;
-    for (const WindowFault& fault : window.faults) {
-        begin_fault(engine, fault, profile.spec);
-        if (fault.kind == WindowFault::Kind::bit_errors) continue;  // all the time
-        first_fault = std::min(first_fault, fault.start);
-    }
+    const Picoseconds first_fault = fill(engine, topology, profile.spec, window);
 
     LinkFailover failover(topology, window.routing, failover_times(catalogue, profile, window),
                           outages_of(window), window.flows, profile.spec.seed);
@@ -324,37 +382,14 @@ WindowResult run_window(Catalogue& catalogue, const Topology& topology,
         const bool done = engine.run(until, left);
         if (!done && engine.now() == failover.next()) failover.act(engine);
         const WindowSample sample = watcher.look(result);
-        result.timeline.push_back(sample);
+        note(engine, topology, watcher, sample, result);
         if (record != nullptr) queues.look(record->queues);
-        result.still_max = std::max(result.still_max, sample.still);
-        if (sample.paused_links > result.paused_most) {
-            result.paused_most = sample.paused_links;
-            result.paused_most_at = sample.at;
-            result.pauser_chain = describe_waits(topology, watcher.pauser_chain());
-        }
-        if (result.deadlock.empty() && sample.still > 0 && sample.paused_links > 0) {
-            result.deadlock = describe_waits(topology, engine.deadlock());
-            result.deadlock_seen = engine.now();
-        }
         if (done || watcher.foreground_ended() ||
             (window.until_failure && result.first_failure != PacketEngine::never))
             break;
-        if (engine.stuck() && failover.next() == PacketEngine::never) {
-            result.ending = WindowEnding::stuck;
-            break;
-        }
         if (observer.progress) observer.progress(watcher.ended(), flows);
-        if (observer.cancelled == nullptr) heed_cancel();
-        if (observer.cancelled != nullptr && *observer.cancelled) {
-            result.ending = WindowEnding::cancelled;
-            break;
-        }
-        if (engine.totals().events >= window.events_max) {
-            result.ending = WindowEnding::out_of_events;
-            break;
-        }
-        if (engine.now() >= window.time_max) {
-            result.ending = WindowEnding::out_of_time;
+        if (const auto ending = why_over(engine, failover, window, observer)) {
+            result.ending = *ending;
             break;
         }
     }
@@ -367,22 +402,7 @@ WindowResult run_window(Catalogue& catalogue, const Topology& topology,
     result.end = engine.now();
     const Picoseconds frozen = frozen_at(result.timeline, first_fault);
     if (frozen != PacketEngine::never) result.frozen_after = frozen - first_fault;
-    std::map<std::int64_t, Picoseconds> joint_ends;
-    for (std::size_t f = 0; f < window.flows.size(); ++f) {
-        const PacketFlow& flow = window.flows[f];
-        Picoseconds waited = flow.start;
-        if (flow.after >= 0) waited = engine.end(static_cast<std::size_t>(flow.after));
-        if (flow.after_joint >= 0) waited = joint_ends.at(flow.after_joint);
-        if (flow.joins >= 0) {
-            Picoseconds& last = joint_ends[flow.joins];
-            last = std::max(last, engine.end(f));
-        }
-        result.begun.push_back(std::max(flow.start, waited));
-        result.ends.push_back(engine.end(f));
-        result.failed.push_back(engine.failed(f));
-        result.failures += engine.failed(f);
-        result.received_bytes.push_back(engine.received_bytes(f));
-    }
+    note_flows(engine, window, result);
     result.links = look_at_links(engine, links, classes);
     result.deadlock_left = !result.deadlock.empty() && !engine.deadlock().empty();
     // Those that were in it have failed, and it is still there.

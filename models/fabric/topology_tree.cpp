@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
+#include <span>
 
 #include "models/fabric/topology.h"
 #include "sim/integers.h"
@@ -48,6 +50,92 @@ FanOut fan_out(std::int64_t groups, std::int64_t least, std::int64_t most, std::
 }
 
 using Leaves = std::vector<std::vector<VertexId>>;
+
+// What is above the leaves. `pods` is 0 where two tiers do, or one.
+struct TreePlan {
+    std::int64_t up = 0;  // links of a leaf
+    FanOut spines;        // of two tiers
+    // Three tiers: pods of leaves under one spine per leaf uplink.
+    std::int64_t pods = 0;
+    std::int64_t pod_leaves = 0;
+    FanOut cores;  // of each group
+};
+
+std::optional<TreePlan> plan_three_tiers(const TopologySpec& spec, std::int64_t leaf_count,
+                                         std::int64_t up, Bandwidth port, std::string& problem) {
+    TreePlan plan;
+    plan.up = up;
+    const std::int64_t spine_ports = spec.spine.ports_at(port);
+    const std::int64_t pod_leaves_max = down_ports_max(spine_ports, spec.spine_oversubscription);
+    if (pod_leaves_max == 0) {
+        problem =
+            fmt::format("a spine ({}) has no port at {}", spec.spine.name, line_rate_text(port));
+        return std::nullopt;
+    }
+    plan.pods = ceil_div(leaf_count, pod_leaves_max);
+    plan.pod_leaves = ceil_div(leaf_count, plan.pods);
+    const std::int64_t core_ports = spec.core.ports_at(port);
+    plan.cores = fan_out(plan.pods, up_ports_for(plan.pod_leaves, spec.spine_oversubscription),
+                         spine_ports - plan.pod_leaves, core_ports);
+    if (plan.cores.switches == 0) {
+        problem = fmt::format(
+            "{} pods are more than the {} ports at {} of a core switch ({}) can join in three "
+            "tiers",
+            plan.pods, core_ports, line_rate_text(port), spec.core.name);
+        return std::nullopt;
+    }
+    return plan;
+}
+
+std::optional<TreePlan> plan_tree(const TopologySpec& spec, const Leaves& leaves, Bandwidth port,
+                                  std::string& problem) {
+    TreePlan plan;
+    std::size_t fullest = 0;
+    for (const auto& nics : leaves) fullest = std::max(fullest, nics.size());
+    const auto leaf_count = static_cast<std::int64_t>(leaves.size());
+    const auto down = static_cast<std::int64_t>(fullest);
+    plan.up = leaf_count == 1 ? 0 : up_ports_for(down, spec.oversubscription);
+    const std::int64_t leaf_ports = spec.leaf.ports_at(port);
+    if (down + plan.up > leaf_ports) {
+        problem = fmt::format("a leaf needs {} ports down and {} up, {} has {} at {}", down,
+                              plan.up, spec.leaf.name, leaf_ports, line_rate_text(port));
+        return std::nullopt;
+    }
+    if (leaf_count == 1) return plan;
+    const std::int64_t spine_ports = spec.spine.ports_at(port);
+    plan.spines = fan_out(leaf_count, plan.up, leaf_ports - down, spine_ports);
+    if (spec.tiers != 3 && plan.spines.switches > 0) return plan;
+    if (spec.tiers != 2) return plan_three_tiers(spec, leaf_count, plan.up, port, problem);
+    problem = fmt::format(
+        "{} leaves are more than the {} ports at {} of a spine ({}) can join in two tiers",
+        leaf_count, spine_ports, line_rate_text(port), spec.spine.name);
+    return std::nullopt;
+}
+
+// How many of the nodes' NICs a leaf takes: as few leaves, or units, as the ports allow, and these filled
+// evenly. `total` is of all NICs.
+std::int64_t fitting_leaf(const TopologySpec& spec, bool by_rail, std::int64_t total,
+                          std::int64_t server_nics, std::int64_t leaf_ports) {
+    const std::int64_t most =
+        std::max<std::int64_t>(1, down_ports_max(leaf_ports, spec.oversubscription));
+    if (by_rail) {
+        // Servers take a part of every leaf's ports.
+        std::int64_t units = 1;
+        const auto ports = [&] {
+            return ceil_div(spec.nodes, units) * (spec.nics_per_node / spec.rail_count()) +
+                   ceil_div(server_nics, units * spec.rail_count());
+        };
+        while (ports() > most && units < spec.nodes) ++units;
+        return spec.nodes_per_leaf > 0 ? spec.nodes_per_leaf : ceil_div(spec.nodes, units);
+    }
+    const auto even = [](std::int64_t all, std::int64_t most_each) {
+        return ceil_div(all, ceil_div(all, most_each));
+    };
+    if (spec.nodes_per_leaf > 0) return spec.nodes_per_leaf * spec.nics_per_node;
+    if (most < spec.nics_per_node) return even(total, most);
+    const std::int64_t boxes = ceil_div(total, spec.nics_per_node);
+    return even(boxes, most / spec.nics_per_node) * spec.nics_per_node;
+}
 
 struct Shape {
     const TopologySpec& spec;
@@ -132,89 +220,45 @@ const std::vector<TopologyKind>& topology_kinds() {
 
 bool Topology::add_tree(const TopologySpec& spec, const std::vector<std::vector<VertexId>>& leaves,
                         Bandwidth port, std::string& problem) {
-    std::size_t fullest = 0;
+    const std::optional<TreePlan> plan = plan_tree(spec, leaves, port, problem);
+    if (!plan) return false;
     std::uint32_t position = 0;
-    for (const auto& nics : leaves) {
-        fullest = std::max(fullest, nics.size());
-        for (const VertexId nic : nics) position_[nic] = position++;
-    }
-    const auto leaf_count = static_cast<std::int64_t>(leaves.size());
     std::vector<VertexId> leaf_of;
     for (const auto& nics : leaves) {
+        for (const VertexId nic : nics) position_[nic] = position++;
         leaf_of.push_back(add_switch(1, spec.leaf));
         for (const VertexId nic : nics) add_cable(nic, leaf_of.back(), port, spec.endpoint_cable);
     }
-    const auto down = static_cast<std::int64_t>(fullest);
-    const std::int64_t up = leaf_count == 1 ? 0 : up_ports_for(down, spec.oversubscription);
-    const std::int64_t leaf_ports = spec.leaf.ports_at(port);
-    if (down + up > leaf_ports) {
-        problem = fmt::format("a leaf needs {} ports down and {} up, {} has {} at {}", down, up,
-                              spec.leaf.name, leaf_ports, line_rate_text(port));
-        return false;
-    }
-    if (leaf_count == 1) return true;
-    const std::int64_t spine_ports = spec.spine.ports_at(port);
-    const FanOut two_tiers = fan_out(leaf_count, up, leaf_ports - down, spine_ports);
-    if (spec.tiers != 3 && two_tiers.switches > 0) {
-        for (std::int64_t s = 0; s < two_tiers.switches; ++s) {
-            const VertexId spine = add_switch(2, spec.spine);
-            for (const VertexId leaf : leaf_of) {
-                for (std::int64_t k = 0; k < two_tiers.links / two_tiers.switches; ++k) {
-                    add_cable(leaf, spine, port, spec.switch_cable);
+    const auto add_above = [&](int level, const SwitchModel& model, const FanOut& fan,
+                               std::span<const VertexId> below) {
+        for (std::int64_t s = 0; s < fan.switches; ++s) {
+            const VertexId above = add_switch(level, model);
+            for (const VertexId v : below) {
+                for (std::int64_t k = 0; k < fan.links / fan.switches; ++k) {
+                    add_cable(v, above, port, spec.switch_cable);
                 }
             }
         }
+    };
+    if (plan->pods == 0) {
+        add_above(2, spec.spine, plan->spines, leaf_of);
         return true;
     }
-    if (spec.tiers == 2) {
-        problem = fmt::format(
-            "{} leaves are more than the {} ports at {} of a spine ({}) can join in two tiers",
-            leaf_count, spine_ports, line_rate_text(port), spec.spine.name);
-        return false;
-    }
-
-    // Three tiers: pods of leaves under one spine per leaf uplink; spine j of every pod meets the others
-    // in core group j.
-    const std::int64_t pod_leaves_max = down_ports_max(spine_ports, spec.spine_oversubscription);
-    if (pod_leaves_max == 0) {
-        problem =
-            fmt::format("a spine ({}) has no port at {}", spec.spine.name, line_rate_text(port));
-        return false;
-    }
-    const std::int64_t pods = ceil_div(leaf_count, pod_leaves_max);
-    const std::int64_t pod_leaves = ceil_div(leaf_count, pods);
-    const std::int64_t core_ports = spec.core.ports_at(port);
-    const FanOut above = fan_out(pods, up_ports_for(pod_leaves, spec.spine_oversubscription),
-                                 spine_ports - pod_leaves, core_ports);
-    if (above.switches == 0) {
-        problem = fmt::format(
-            "{} pods are more than the {} ports at {} of a core switch ({}) can join in three "
-            "tiers",
-            pods, core_ports, line_rate_text(port), spec.core.name);
-        return false;
-    }
-    std::vector<VertexId> spine_of;  // pod by pod
-    for (std::int64_t pod = 0; pod < pods; ++pod) {
-        for (std::int64_t j = 0; j < up; ++j) {
-            spine_of.push_back(add_switch(2, spec.spine));
-            const std::int64_t end = std::min((pod + 1) * pod_leaves, leaf_count);
-            for (std::int64_t l = pod * pod_leaves; l < end; ++l) {
-                add_cable(leaf_of[static_cast<std::size_t>(l)], spine_of.back(), port,
+    // Spine j of every pod meets the others in core group j.
+    const auto leaf_count = static_cast<std::int64_t>(leaf_of.size());
+    std::vector<std::vector<VertexId>> group(static_cast<std::size_t>(plan->up));
+    for (std::int64_t pod = 0; pod < plan->pods; ++pod) {
+        const std::int64_t first = pod * plan->pod_leaves;
+        const std::int64_t end = std::min(first + plan->pod_leaves, leaf_count);
+        for (auto& spines : group) {
+            spines.push_back(add_switch(2, spec.spine));
+            for (std::int64_t l = first; l < end; ++l) {
+                add_cable(leaf_of[static_cast<std::size_t>(l)], spines.back(), port,
                           spec.switch_cable);
             }
         }
     }
-    for (std::int64_t j = 0; j < up; ++j) {
-        for (std::int64_t c = 0; c < above.switches; ++c) {
-            const VertexId core = add_switch(3, spec.core);
-            for (std::int64_t pod = 0; pod < pods; ++pod) {
-                for (std::int64_t k = 0; k < above.links / above.switches; ++k) {
-                    add_cable(spine_of[static_cast<std::size_t>(pod * up + j)], core, port,
-                              spec.switch_cable);
-                }
-            }
-        }
-    }
+    for (const auto& spines : group) add_above(3, spec.core, plan->cores, spines);
     return true;
 }
 
@@ -244,30 +288,7 @@ Topology Topology::build(const TopologySpec& spec, std::string& problem) {
             return t;
         }
     } else {
-        const std::int64_t most =
-            std::max<std::int64_t>(1, down_ports_max(leaf_ports, spec.oversubscription));
-        // As few leaves, or units, as the ports allow, and these filled evenly.
-        const auto even = [](std::int64_t all, std::int64_t most_each) {
-            return ceil_div(all, ceil_div(all, most_each));
-        };
-        if (by_rail) {
-            // Servers take a part of every leaf's ports.
-            std::int64_t units = 1;
-            const auto ports = [&] {
-                return ceil_div(spec.nodes, units) * (spec.nics_per_node / spec.rail_count()) +
-                       ceil_div(server_nics, units * spec.rail_count());
-            };
-            while (ports() > most && units < spec.nodes) ++units;
-            shape.nics_per_leaf =
-                spec.nodes_per_leaf > 0 ? spec.nodes_per_leaf : ceil_div(spec.nodes, units);
-        } else if (spec.nodes_per_leaf > 0) {
-            shape.nics_per_leaf = spec.nodes_per_leaf * spec.nics_per_node;
-        } else if (most >= spec.nics_per_node) {
-            const std::int64_t boxes = ceil_div(total, spec.nics_per_node);
-            shape.nics_per_leaf = even(boxes, most / spec.nics_per_node) * spec.nics_per_node;
-        } else {
-            shape.nics_per_leaf = even(total, most);
-        }
+        shape.nics_per_leaf = fitting_leaf(spec, by_rail, total, server_nics, leaf_ports);
     }
     if (spec.kind == "rail_only") {
         for (std::int64_t rail = 0; rail < spec.rail_count(); ++rail) {

@@ -74,6 +74,52 @@ const std::vector<std::string>& window_fault_names() {
     return names;
 }
 
+namespace {
+
+const std::string& name_of(WindowFault::Kind kind) {
+    return window_fault_names()[static_cast<std::size_t>(kind)];
+}
+
+// Each kind says where it is in its own way.
+bool place_fits(Section& section, const WindowFault& fault, const std::string& nic,
+                const std::string& from, const std::string& to) {
+    const bool at_nic = !nic.empty();
+    const bool needs_nic =
+        fault.kind == WindowFault::Kind::pause || fault.kind == WindowFault::Kind::slow_receiver;
+    if (at_nic == (!from.empty() || !to.empty()) || (!at_nic && (from.empty() || to.empty()))) {
+        section.error("", "expected nic, or from and to");
+        return false;
+    }
+    if (needs_nic && !at_nic) {
+        section.error("from", fmt::format("{} is of a NIC", name_of(fault.kind)),
+                      "nic = \"node-0.nic-0\"");
+        return false;
+    }
+    return true;
+}
+
+void check_own_keys(Section& section, const WindowFault& fault,
+                    const std::optional<double>& bit_error_rate) {
+    const auto belongs = [&](const char* key, WindowFault::Kind owner) {
+        const std::string& its = name_of(owner);
+        if (fault.kind == owner && !section.has(key)) {
+            section.error(key, fmt::format("is missing: kind = \"{}\" needs it", its));
+        } else if (fault.kind != owner && section.has(key)) {
+            section.error(key, fmt::format("belongs to kind = \"{}\", this is a {}", its,
+                                           name_of(fault.kind)));
+        }
+    };
+    belongs("rate", WindowFault::Kind::slow_receiver);
+    belongs("bit_error_rate", WindowFault::Kind::bit_errors);
+    if (bit_error_rate && *bit_error_rate >= 1) {
+        section.error("bit_error_rate",
+                      "expected less than 1: a cable that carries nothing is "
+                      "kind = \"link_down\"");
+    }
+}
+
+}  // namespace
+
 std::optional<FaultSpec> read_window_fault(Section& section,
                                            const std::vector<ClusterNetwork>& networks) {
     FaultSpec out;
@@ -104,33 +150,8 @@ std::optional<FaultSpec> read_window_fault(Section& section,
     if (section.describing()) return std::nullopt;
     fault.start = start;
     if (duration) fault.end = start + *duration;
-    const bool at_nic = !nic.empty();
-    const bool needs_nic =
-        fault.kind == WindowFault::Kind::pause || fault.kind == WindowFault::Kind::slow_receiver;
-    const std::string name = window_fault_names()[static_cast<std::size_t>(kind)];
-    if (at_nic == (!from.empty() || !to.empty()) || (!at_nic && (from.empty() || to.empty()))) {
-        section.error("", "expected nic, or from and to");
-        return std::nullopt;
-    }
-    if (needs_nic && !at_nic) {
-        section.error("from", fmt::format("{} is of a NIC", name), "nic = \"node-0.nic-0\"");
-        return std::nullopt;
-    }
-    const auto belongs = [&](const char* key, WindowFault::Kind owner) {
-        const std::string& its = window_fault_names()[static_cast<std::size_t>(owner)];
-        if (fault.kind == owner && !section.has(key)) {
-            section.error(key, fmt::format("is missing: kind = \"{}\" needs it", its));
-        } else if (fault.kind != owner && section.has(key)) {
-            section.error(key, fmt::format("belongs to kind = \"{}\", this is a {}", its, name));
-        }
-    };
-    belongs("rate", WindowFault::Kind::slow_receiver);
-    belongs("bit_error_rate", WindowFault::Kind::bit_errors);
-    if (bit_error_rate && *bit_error_rate >= 1) {
-        section.error("bit_error_rate",
-                      "expected less than 1: a cable that carries nothing is "
-                      "kind = \"link_down\"");
-    }
+    if (!place_fits(section, fault, nic, from, to)) return std::nullopt;
+    check_own_keys(section, fault, bit_error_rate);
     if (rate) fault.rate = *rate;
     fault.bit_error_rate = bit_error_rate.value_or(0);
     if (network == nullptr) return std::nullopt;

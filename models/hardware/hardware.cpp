@@ -69,6 +69,29 @@ double cast_bytes(Precision precision) {
 
 namespace {
 
+// What kernels reach of the datasheet, and what the software around them costs.
+void read_kernels(Catalogue& c, Gpu& g) {
+    const std::string& generation = g.generation;
+    g.sustained_fraction = c.number("step_model", generation, "sustained_fraction");
+    g.fused_attention_efficiency = c.number("attention_kernel", "flash_2", generation);
+    g.exponential_width = c.number("step_model", generation, "exponential_width");
+    g.batched_gemm_efficiency = c.number("step_model", "all", "batched_gemm_efficiency");
+    g.unaligned_efficiency = c.number("step_model", "all", "unaligned_efficiency");
+    g.score_traffic = c.number("step_model", "all", "score_traffic");
+    g.elementwise_traffic = c.number("step_model", "all", "elementwise_traffic");
+    g.expert_traffic = c.number("software", "megatron_lm", "expert_traffic");
+    g.loss_traffic = c.number("software", "megatron_lm", "loss_traffic");
+    g.overlap_tax = c.number("software", "megatron_lm", "overlap_tax");
+    g.piecewise_overlap = c.number("step_model", "all", "piecewise_overlap");
+    g.kernel_gap = c.time("software", "megatron_lm", "kernel_gap");
+    g.layer_launch_forward = c.time("software", "megatron_lm", "layer_launch_forward");
+    g.layer_launch_backward = c.time("software", "megatron_lm", "layer_launch_backward");
+    g.recompute_overhead = c.time("step_model", "all", "recompute_overhead");
+    g.step_overhead = c.time("step_model", "all", "step_overhead");
+    g.reserved_memory = c.data("kernel_overheads", "", "context_memory") +
+                        c.data("kernel_overheads", "", "nccl_memory");
+}
+
 Gpu read_gpu(Catalogue& c, const std::string& name) {
     Gpu g;
     g.id = name;
@@ -115,25 +138,7 @@ Gpu read_gpu(Catalogue& c, const std::string& name) {
                            ? c.bandwidth("gpu", name, "pcie_bandwidth")
                            : c.bandwidth("pcie_p2p", "", "pcie5_x16_bandwidth");
     g.generation = c.text("gpu", name, "arch");
-    const std::string& generation = g.generation;
-    g.sustained_fraction = c.number("step_model", generation, "sustained_fraction");
-    g.fused_attention_efficiency = c.number("attention_kernel", "flash_2", generation);
-    g.exponential_width = c.number("step_model", generation, "exponential_width");
-    g.batched_gemm_efficiency = c.number("step_model", "all", "batched_gemm_efficiency");
-    g.unaligned_efficiency = c.number("step_model", "all", "unaligned_efficiency");
-    g.score_traffic = c.number("step_model", "all", "score_traffic");
-    g.elementwise_traffic = c.number("step_model", "all", "elementwise_traffic");
-    g.expert_traffic = c.number("software", "megatron_lm", "expert_traffic");
-    g.loss_traffic = c.number("software", "megatron_lm", "loss_traffic");
-    g.overlap_tax = c.number("software", "megatron_lm", "overlap_tax");
-    g.piecewise_overlap = c.number("step_model", "all", "piecewise_overlap");
-    g.kernel_gap = c.time("software", "megatron_lm", "kernel_gap");
-    g.layer_launch_forward = c.time("software", "megatron_lm", "layer_launch_forward");
-    g.layer_launch_backward = c.time("software", "megatron_lm", "layer_launch_backward");
-    g.recompute_overhead = c.time("step_model", "all", "recompute_overhead");
-    g.step_overhead = c.time("step_model", "all", "step_overhead");
-    g.reserved_memory = c.data("kernel_overheads", "", "context_memory") +
-                        c.data("kernel_overheads", "", "nccl_memory");
+    read_kernels(c, g);
     return g;
 }
 

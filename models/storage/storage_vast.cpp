@@ -133,6 +133,40 @@ void check_boxes(Section& own, const VastStore::Spec& spec, int model, std::int6
                     ha_min));
 }
 
+void read_rates(Section& own, Catalogue& c, const std::string& name, VastStore::Spec& spec) {
+    spec.box_read = c.bandwidth("storage", name, "dbox_read_bandwidth");
+    spec.box_write = c.bandwidth("storage", name, "dbox_write_bandwidth");
+    spec.box_drain = c.bandwidth("storage", name, "dbox_drain_bandwidth");
+    spec.box_buffer = c.data("storage", name, "scm_capacity_per_dbox");
+    own.read("dbox_read_bandwidth", spec.box_read, "What one DBox gives",
+             {.bound = Bound::positive, .otherwise = "from the catalogue"});
+    own.read("dbox_write_bandwidth", spec.box_write, "What one DBox's SCM takes, copies included",
+             {.bound = Bound::positive, .otherwise = "from the catalogue"});
+    own.read("drain_bandwidth", spec.box_drain, "What one DBox moves from SCM to its drives",
+             {.bound = Bound::positive, .otherwise = "from the catalogue"});
+    own.read("write_buffer", spec.box_buffer, "SCM of one DBox that takes writes",
+             {.bound = Bound::positive, .otherwise = "from the catalogue"});
+}
+
+// Keys that a DBox has no use for, and a network that can't reach it.
+void check_surroundings(Section& storage, const StoreSite& site) {
+    for (const char* key :
+         {"drive_read_bandwidth", "drive_write_bandwidth", "drive_rebuild_bandwidth"}) {
+        if (!storage.has(key)) continue;
+        storage.warning(key,
+                        "has no effect with storage.system = \"vast\": a DBox is described as a "
+                        "whole, by storage.vast.dbox_read_bandwidth and its like");
+    }
+    if (!site.rdma && !storage.describing()) {
+        storage.error(
+            "system",
+            fmt::format("VAST's CNodes reach their DBoxes over NVMe-oF, which needs RoCE or "
+                        "InfiniBand: {} is \"tcp\"",
+                        site.network),
+            fmt::format("{} = \"roce\" or \"infiniband\"", site.network));
+    }
+}
+
 }  // namespace
 
 std::unique_ptr<StorageSystem> build_vast(Section& storage, Section& own, Catalogue& c,
@@ -169,18 +203,7 @@ std::unique_ptr<StorageSystem> build_vast(Section& storage, Section& own, Catalo
                       fmt::format("at least {} drives", data_min + spec.parity + 4));
         spec.data = data_min;
     }
-    spec.box_read = c.bandwidth("storage", name, "dbox_read_bandwidth");
-    spec.box_write = c.bandwidth("storage", name, "dbox_write_bandwidth");
-    spec.box_drain = c.bandwidth("storage", name, "dbox_drain_bandwidth");
-    spec.box_buffer = c.data("storage", name, "scm_capacity_per_dbox");
-    own.read("dbox_read_bandwidth", spec.box_read, "What one DBox gives",
-             {.bound = Bound::positive, .otherwise = "from the catalogue"});
-    own.read("dbox_write_bandwidth", spec.box_write, "What one DBox's SCM takes, copies included",
-             {.bound = Bound::positive, .otherwise = "from the catalogue"});
-    own.read("drain_bandwidth", spec.box_drain, "What one DBox moves from SCM to its drives",
-             {.bound = Bound::positive, .otherwise = "from the catalogue"});
-    own.read("write_buffer", spec.box_buffer, "SCM of one DBox that takes writes",
-             {.bound = Bound::positive, .otherwise = "from the catalogue"});
+    read_rates(own, c, name, spec);
     // RAID 6 over the boxes, where there are enough of them; else each write is there twice.
     const bool raid = spec.boxes >= c.integer("storage", name, "write_buffer_raid_min_dboxes");
     const auto boxes = static_cast<double>(spec.boxes);
@@ -190,21 +213,7 @@ std::unique_ptr<StorageSystem> build_vast(Section& storage, Section& own, Catalo
     spec.rebuild_time = c.time("storage", name, "rebuild_time_per_ssd");
     spec.read_latency = c.time("storage", name, "read_latency");
     spec.write_latency = c.time("storage", name, "write_latency");
-    for (const char* key :
-         {"drive_read_bandwidth", "drive_write_bandwidth", "drive_rebuild_bandwidth"}) {
-        if (!storage.has(key)) continue;
-        storage.warning(key,
-                        "has no effect with storage.system = \"vast\": a DBox is described as a "
-                        "whole, by storage.vast.dbox_read_bandwidth and its like");
-    }
-    if (!design.site.rdma && !own.describing()) {
-        storage.error(
-            "system",
-            fmt::format("VAST's CNodes reach their DBoxes over NVMe-oF, which needs RoCE or "
-                        "InfiniBand: {} is \"tcp\"",
-                        design.site.network),
-            fmt::format("{} = \"roce\" or \"infiniband\"", design.site.network));
-    }
+    check_surroundings(storage, design.site);
     return std::make_unique<VastStore>(design, spec);
 }
 

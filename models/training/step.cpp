@@ -215,50 +215,65 @@ void collectives_of_layer(const TransformerModel& m, const ParallelPlan& p, Comm
     }
 }
 
-LayerWork layer_work(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
-                     bool experts) {
-    const Gpu& gpu = groups.node().gpu;
+// What the matrices and the elementwise kernels of a layer come to, before the latter become time.
+struct LayerSum {
+    LayerSum(const Gpu& gpu, const ParallelPlan& plan, LayerWork& out)
+        : linear(gpu, plan, out), parts(plan.recompute_parts) {}
+    void part(RecomputePart which, double forward) {
+        if ((parts & which) != 0) again += forward;
+    }
+
+    Linear linear;
+    unsigned parts;    // RecomputePart
+    double again = 0;  // multiplications of the parts that are computed again
+    // Activations that elementwise kernels move, by element: those of each token, then those that the
+    // tensor-parallel ranks share out.
+    double moved = 0;
+    double kernels = plain_kernels;
+};
+
+void attention_matrices(const TransformerModel& m, const ParallelPlan& p, LayerSum& sum) {
     const double t = static_cast<double>(p.tensor);
     const double tokens = p.rank_tokens();
     const double h = static_cast<double>(m.hidden);
     const double q = m.query_width();
-    const double gates = m.glu ? 2 : 1;
-    LayerWork out;
-    Linear linear(gpu, p, out);
-    double again = 0;  // multiplications of the parts that are computed again
-    const auto part = [&](RecomputePart which, double forward) {
-        if ((p.recompute_parts & which) != 0) again += forward;
-    };
-    // Activations that elementwise kernels move, by element: those of each token, then those that the
-    // tensor-parallel ranks share out.
-    double moved =
-        gpu.elementwise_traffic * h * (m.parallel_block ? 0.5 : 1) / (p.sequence_parallel ? t : 1);
-    double kernels = plain_kernels;
+    Linear& linear = sum.linear;
     if (m.kv_rank > 0) {
         const double query = static_cast<double>(m.query_rank);
         const double latent = static_cast<double>(m.kv_rank);
         const double rotary = static_cast<double>(m.rotary_dim);
         if (query > 0) linear(tokens, query, h);
-        part(recompute_latent_up, linear(tokens, q / t, query > 0 ? query : h));
+        sum.part(recompute_latent_up, linear(tokens, q / t, query > 0 ? query : h));
         linear(tokens, latent + rotary, h);
-        part(recompute_latent_up,
-             linear(
-                 tokens,
-                 (static_cast<double>(m.heads * (m.head_dim - m.rotary_dim)) + m.value_width()) / t,
-                 latent));
-        moved += 2 * (query + latent) + 4 * q / t;  // their norms; queries and keys put together
-        kernels += 8;
+        sum.part(
+            recompute_latent_up,
+            linear(
+                tokens,
+                (static_cast<double>(m.heads * (m.head_dim - m.rotary_dim)) + m.value_width()) / t,
+                latent));
+        sum.moved +=
+            2 * (query + latent) + 4 * q / t;  // their norms; queries and keys put together
+        sum.kernels += 8;
     } else {
         linear(tokens, (q + 2 * m.kv_width()) / t, h);
     }
-    part(recompute_attention, linear(tokens, h, m.value_width() / t));
+    sum.part(recompute_attention, linear(tokens, h, m.value_width() / t));
     if (p.adapter_rank > 0) {
         const double rank = static_cast<double>(p.adapter_rank);
         linear.adapter(rank, tokens, (q + 2 * m.kv_width()) / t, h);
         linear.adapter(rank, tokens, h, m.value_width() / t);
-        moved += 4 * h;  // their inputs go through dropout, their outputs are added
-        kernels += 8;
+        sum.moved += 4 * h;  // their inputs go through dropout, their outputs are added
+        sum.kernels += 8;
     }
+}
+
+void feed_forward_matrices(const TransformerModel& m, const ParallelPlan& p, const Gpu& gpu,
+                           bool experts, LayerSum& sum) {
+    const double t = static_cast<double>(p.tensor);
+    const double tokens = p.rank_tokens();
+    const double h = static_cast<double>(m.hidden);
+    const double gates = m.glu ? 2 : 1;
+    Linear& linear = sum.linear;
     if (experts) {
         const double f = static_cast<double>(m.expert_ffn);
         const double shared = static_cast<double>(m.shared_experts) * f;
@@ -268,43 +283,33 @@ LayerWork layer_work(const TransformerModel& m, const ParallelPlan& p, Communica
         const double copied = tokens * copies / local * split / t;
         const double products =
             linear(copied, gates * f / split, h, local) + linear(copied, h, f / split, local);
-        part(recompute_experts, products);
+        sum.part(recompute_experts, products);
         if (shared > 0) {
             linear(tokens, gates * shared / t, h);
             linear(tokens, h, shared / t);
         }
-        moved += gpu.expert_traffic * copies * h / t + (gates + 1) * (copies * f + shared) / t;
-        kernels += 30;
+        sum.moved += gpu.expert_traffic * copies * h / t + (gates + 1) * (copies * f + shared) / t;
+        sum.kernels += 30;
     } else {
         const double f = static_cast<double>(m.ffn);
         const double products = linear(tokens, gates * f / t, h) + linear(tokens, h, f / t);
-        part(recompute_feed_forward, products);
-        moved += (gates + 1) * f / t;
+        sum.part(recompute_feed_forward, products);
+        sum.moved += (gates + 1) * f / t;
     }
+}
+
+// Gradients of shared weights leave at once; others are added to those of the microbatches before.
+double accumulation_seconds(const TransformerModel& m, const ParallelPlan& p, const Gpu& gpu,
+                            bool experts) {
+    if (p.zero >= 3 || p.adapter_rank > 0) return 0;
     const LayerParameters parameters = layer_parameters(m);
     double weights = parameters.attention + (experts ? parameters.shared : parameters.ffn);
     if (experts) weights += parameters.routed / static_cast<double>(p.expert);
-    // Gradients of shared weights leave at once; others are added to those of the microbatches before.
-    const double accumulation = p.zero >= 3 || p.adapter_rank > 0
-                                    ? 0
-                                    : memory_seconds(gpu, gpu.accumulation_traffic * weights / t);
-    // Scales and casts are kernels of their own, two for each product.
-    if (p.precision != Precision::bf16) kernels += 2 * (experts ? 6 : 4);
-    double elementwise = activation_element_bytes * tokens * moved;
-    elementwise += cast_bytes(p.precision) * linear.inputs();
-    out.forward.elementwise = memory_seconds(gpu, elementwise) + kernels * seconds(gpu.kernel_gap);
-    out.backward.elementwise = 1.5 * out.forward.elementwise + accumulation;
-    attention_seconds(m, p, gpu, out);
-    collectives_of_layer(m, p, groups, experts, out);
-    // A GPU that finishes a layer before the framework has launched the next one waits for it.
-    // Its launch time is that of a plain layer; one with more kernels takes as much longer.
-    const double launches = kernels / plain_kernels;
-    const auto wait = [&](Pass& pass, Duration launch) {
-        if (p.cuda_graphs) return;
-        pass.launch_wait = std::max(0.0, launches * seconds(launch) - pass.total());
-    };
-    wait(out.forward, gpu.layer_launch_forward);
-    wait(out.backward, gpu.layer_launch_backward);
+    return memory_seconds(gpu, gpu.accumulation_traffic * weights / static_cast<double>(p.tensor));
+}
+
+// `again`: multiplications of the parts that are computed again.
+void recompute(const ParallelPlan& p, const Gpu& gpu, bool experts, double again, LayerWork& out) {
     if (p.recompute == Recompute::full) {
         // Entering a layer again restores its random state, which lets the queue of kernels run dry.
         out.recompute = out.forward;
@@ -312,25 +317,56 @@ LayerWork layer_work(const TransformerModel& m, const ParallelPlan& p, Communica
             out.recompute.launch_wait =
                 std::max(out.forward.launch_wait, seconds(gpu.recompute_overhead));
         }
-    } else {
-        const bool core =
-            p.recompute != Recompute::none && p.recompute_parts == 0 && !p.fused_attention;
-        if (core || (p.recompute_parts & recompute_attention) != 0) {
-            out.recompute.attention = out.forward.attention;
-        }
-        const bool whole =
-            p.recompute == Recompute::elementwise || p.recompute == Recompute::alternate;
-        // Norms are half of it, activation functions the other; parts with matrices bring their own.
-        const double share = ((p.recompute_parts & recompute_norms) != 0 ? 0.5 : 0) +
-                             ((p.recompute_parts & recompute_activation) != 0 ? 0.5 : 0);
-        out.recompute.elementwise = (whole ? 1 : share) * out.forward.elementwise;
-        out.recompute.multiplications =
-            again + (p.recompute == Recompute::alternate ? 0.5 * out.forward.multiplications : 0);
-        if (experts && (p.recompute_parts & recompute_experts) != 0) {
-            out.recompute.elementwise = out.forward.elementwise;
-            out.recompute.expert = out.forward.expert;
-        }
+        return;
     }
+    const bool core =
+        p.recompute != Recompute::none && p.recompute_parts == 0 && !p.fused_attention;
+    if (core || (p.recompute_parts & recompute_attention) != 0) {
+        out.recompute.attention = out.forward.attention;
+    }
+    const bool whole = p.recompute == Recompute::elementwise || p.recompute == Recompute::alternate;
+    // Norms are half of it, activation functions the other; parts with matrices bring their own.
+    const double share = ((p.recompute_parts & recompute_norms) != 0 ? 0.5 : 0) +
+                         ((p.recompute_parts & recompute_activation) != 0 ? 0.5 : 0);
+    out.recompute.elementwise = (whole ? 1 : share) * out.forward.elementwise;
+    out.recompute.multiplications =
+        again + (p.recompute == Recompute::alternate ? 0.5 * out.forward.multiplications : 0);
+    if (experts && (p.recompute_parts & recompute_experts) != 0) {
+        out.recompute.elementwise = out.forward.elementwise;
+        out.recompute.expert = out.forward.expert;
+    }
+}
+
+LayerWork layer_work(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
+                     bool experts) {
+    const Gpu& gpu = groups.node().gpu;
+    LayerWork out;
+    LayerSum sum(gpu, p, out);
+    sum.moved = gpu.elementwise_traffic * static_cast<double>(m.hidden) *
+                (m.parallel_block ? 0.5 : 1) /
+                (p.sequence_parallel ? static_cast<double>(p.tensor) : 1);
+    attention_matrices(m, p, sum);
+    feed_forward_matrices(m, p, gpu, experts, sum);
+    // Scales and casts are kernels of their own, two for each product.
+    if (p.precision != Precision::bf16) sum.kernels += 2 * (experts ? 6 : 4);
+    double elementwise = activation_element_bytes * p.rank_tokens() * sum.moved;
+    elementwise += cast_bytes(p.precision) * sum.linear.inputs();
+    out.forward.elementwise =
+        memory_seconds(gpu, elementwise) + sum.kernels * seconds(gpu.kernel_gap);
+    out.backward.elementwise =
+        1.5 * out.forward.elementwise + accumulation_seconds(m, p, gpu, experts);
+    attention_seconds(m, p, gpu, out);
+    collectives_of_layer(m, p, groups, experts, out);
+    // A GPU that finishes a layer before the framework has launched the next one waits for it.
+    // Its launch time is that of a plain layer; one with more kernels takes as much longer.
+    const double launches = sum.kernels / plain_kernels;
+    const auto wait = [&](Pass& pass, Duration launch) {
+        if (p.cuda_graphs) return;
+        pass.launch_wait = std::max(0.0, launches * seconds(launch) - pass.total());
+    };
+    wait(out.forward, gpu.layer_launch_forward);
+    wait(out.backward, gpu.layer_launch_backward);
+    recompute(p, gpu, experts, sum.again, out);
     return out;
 }
 
@@ -399,21 +435,21 @@ struct DataParallel {
     double weights = 0;
 };
 
-// What the exchange of gradients and weights leaves visible in a step.
-DataParallel data_parallel(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
-                           const ParameterBytes& bytes, const Stage& stage) {
-    // The gradients of adapters are too small to be seen; frozen weights are gathered where they are shared.
+// How many exchanges a stage's parameters leave in: ZeRO-3 layer by layer or matrix by matrix, gradients in
+// the weights' precision; the others in large buckets.
+double exchange_pieces(const ParallelPlan& p, double layers) {
+    constexpr double matrices = 4;
+    return p.zero < 3 ? 1 : layers * (p.flat_parameters ? 1 : matrices);
+}
+
+// One exchange of all gradients, and one of all weights.
+DataParallel exchange_seconds(const TransformerModel& m, const ParallelPlan& p,
+                              Communicators& groups, const ParameterBytes& bytes,
+                              const StageLayers& layers, double pieces) {
     const bool frozen = p.adapter_rank > 0;
-    if (p.replica_ranks() == 1 || (frozen && p.zero < 3)) return {};
-    const Gpu& gpu = groups.node().gpu;
-    const RankParameters params = rank_parameters(m, p, stage.layers);
+    const RankParameters params = rank_parameters(m, p, layers);
     // Gathers of one parameter after another run over one channel, which has one NIC.
     const std::int64_t NICs = p.zero >= 3 && !p.flat_parameters ? 1 : 0;
-    // ZeRO-3 exchanges layer by layer or matrix by matrix, gradients in the weights' precision; the
-    // others in large buckets.
-    constexpr double matrices = 4;
-    const double layers = std::max(1.0, stage.layers.dense + stage.layers.expert);
-    const double pieces = p.zero < 3 ? 1 : layers * (p.flat_parameters ? 1 : matrices);
     const double gradient_bytes = p.zero >= 3 || !p.reduce_in_fp32 ? bytes.weight : bytes.gradient;
     const double weight_bytes =
         p.gather_in_fp8 && p.precision != Precision::bf16 ? 1 : bytes.weight;
@@ -447,6 +483,19 @@ DataParallel data_parallel(const TransformerModel& m, const ParallelPlan& p, Com
     };
     exchange(params.common, p.replica_stride(), p.replica_ranks());
     exchange(params.routed, p.expert_stride() * p.expert, p.expert_replica_ranks() / p.expert);
+    return once;
+}
+
+// What the exchange of gradients and weights leaves visible in a step.
+DataParallel data_parallel(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
+                           const ParameterBytes& bytes, const Stage& stage) {
+    // The gradients of adapters are too small to be seen; frozen weights are gathered where they are shared.
+    const bool frozen = p.adapter_rank > 0;
+    if (p.replica_ranks() == 1 || (frozen && p.zero < 3)) return {};
+    const Gpu& gpu = groups.node().gpu;
+    const double layers = std::max(1.0, stage.layers.dense + stage.layers.expert);
+    const double pieces = exchange_pieces(p, layers);
+    const DataParallel once = exchange_seconds(m, p, groups, bytes, stage.layers, pieces);
     const double passes = static_cast<double>(p.microbatches());
     const LayerWork& work = stage.work;
     const Cover forward{work.forward.kernels() + stage.head / 3, work.forward.launch_wait};
@@ -470,6 +519,33 @@ DataParallel data_parallel(const TransformerModel& m, const ParallelPlan& p, Com
             visible(once.weights, forward)};
 }
 
+// Filling and draining the pipeline waits for one send per boundary each way; without overlap, so does every
+// microbatch in every virtual stage.
+double boundary_sends(const ParallelPlan& p) {
+    if (p.pipeline == 1) return 0;
+    const double every = static_cast<double>(p.microbatches()) * static_cast<double>(p.interleave);
+    return 2 * (static_cast<double>(p.pipeline) - 1 + (p.overlap_pipeline ? 0 : every));
+}
+
+double boundary_seconds(const TransformerModel& m, const ParallelPlan& p, Communicators& groups) {
+    const double bytes = p.rank_tokens() * static_cast<double>(m.hidden) *
+                         activation_element_bytes / static_cast<double>(p.tensor);
+    return seconds(Collective::send_recv,
+                   groups.of(Collective::send_recv, p.pipeline_stride(), p.pipeline), bytes);
+}
+
+double optimizer_seconds(const TransformerModel& m, const ParallelPlan& p, const Gpu& gpu,
+                         const StageLayers& layers, double optimizer_traffic) {
+    if (p.adapter_rank > 0) return 0;
+    const RankParameters params = rank_parameters(m, p, layers);
+    const double shards = static_cast<double>(p.shards());
+    const double updated =
+        p.zero == 0 ? params.common + params.routed
+                    : params.common / shards +
+                          params.routed / std::max(1.0, shards / static_cast<double>(p.expert));
+    return memory_seconds(gpu, updated * optimizer_traffic);
+}
+
 }  // namespace
 
 CriticalPath critical_path(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
@@ -479,32 +555,14 @@ CriticalPath critical_path(const TransformerModel& m, const ParallelPlan& p, Com
     const Stage& stage = pipeline.slowest;
     const LayerWork& work = stage.work;
     const double count = static_cast<double>(p.microbatches());
-    const double virtual_stages = static_cast<double>(p.interleave);
-    const double stages = static_cast<double>(p.pipeline);
     const double passes = count * (stage.layers.dense + stage.layers.expert);
     const double expert_passes = count * stage.layers.expert;
     const auto sum = [](const LayerWork& w, double Pass::*part) {
         return w.forward.*part + w.recompute.*part + w.backward.*part;
     };
 
-    // Filling and draining the pipeline waits for one send per boundary each way; without overlap,
-    // so does every microbatch in every virtual stage.
-    double sends = 0;
-    if (p.pipeline > 1) {
-        sends = 2 * (stages - 1 + (p.overlap_pipeline ? 0 : count * virtual_stages));
-    }
-    const double boundary = p.rank_tokens() * static_cast<double>(m.hidden) *
-                            activation_element_bytes / static_cast<double>(p.tensor);
+    const double sends = boundary_sends(p);
     const DataParallel data = data_parallel(m, p, groups, bytes, stage);
-
-    const RankParameters params = rank_parameters(m, p, stage.layers);
-    const double shards = static_cast<double>(p.shards());
-    const double updated =
-        p.zero == 0 ? params.common + params.routed
-                    : params.common / shards +
-                          params.routed / std::max(1.0, shards / static_cast<double>(p.expert));
-    const double optimizer =
-        p.adapter_rank > 0 ? 0 : memory_seconds(gpu, updated * optimizer_traffic);
 
     CriticalPath path{{
         {"matrix multiplications", StepKind::compute, passes,
@@ -518,7 +576,9 @@ CriticalPath critical_path(const TransformerModel& m, const ParallelPlan& p, Com
          true},
         {"output layer and loss", StepKind::compute, stage.head > 0 ? count : 0,
          count * stage.head},
-        {"optimizer", StepKind::compute, 1, optimizer + seconds(gpu.step_overhead), true},
+        {"optimizer", StepKind::compute, 1,
+         optimizer_seconds(m, p, gpu, stage.layers, optimizer_traffic) + seconds(gpu.step_overhead),
+         true},
         {"tensor-parallel collectives", StepKind::communication, p.tensor > 1 ? passes : 0,
          count * sum(work, &Pass::tensor)},
         {"context-parallel exchange", StepKind::communication, p.context > 1 ? passes : 0,
@@ -526,15 +586,11 @@ CriticalPath critical_path(const TransformerModel& m, const ParallelPlan& p, Com
         {"expert all-to-all", StepKind::communication, p.expert > 1 ? expert_passes : 0,
          count * sum(work, &Pass::expert)},
         {"sends between stages", StepKind::communication, sends,
-         sends > 0
-             ? sends * seconds(Collective::send_recv,
-                               groups.of(Collective::send_recv, p.pipeline_stride(), p.pipeline),
-                               boundary)
-             : 0},
+         sends > 0 ? sends * boundary_seconds(m, p, groups) : 0},
         {"gradients and weights", StepKind::communication,
          data.gradients + data.weights > 0 ? 1.0 : 0, data.gradients + data.weights},
-        {"pipeline bubble", StepKind::bubble, stages - 1,
-         (pipeline.all - stage.total()) / virtual_stages},
+        {"pipeline bubble", StepKind::bubble, static_cast<double>(p.pipeline - 1),
+         (pipeline.all - stage.total()) / static_cast<double>(p.interleave)},
         {"waiting for stragglers", StepKind::straggler, p.jitter > 0 ? 1.0 : 0, 0},
     }};
     if (p.jitter > 0) {

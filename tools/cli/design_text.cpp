@@ -378,50 +378,65 @@ void print_decision(const Decision& decision) {
     }
 }
 
+namespace {
+
+Json pair_json(const Interval& i) {
+    return Json{json_number(i.low), json_number(i.high)};
+}
+
+Json next_json(const NextDesign& next) {
+    Json lines = Json::array();
+    for (const CostStep& line : next.lines) {
+        lines.push_back({{"what", line.what}, {"usd_per_year", line.usd}});
+    }
+    return {{"cost_per_year_usd", next.cost_per_year},
+            {"work_factor", json_number(next.work)},
+            {"difference", json_number(next.pairs.difference)},
+            {"ci95", pair_json(next.pairs.interval)},
+            {"verdict", verdict_name(next.pairs.verdict)},
+            {"lines", lines}};
+}
+
+Json order_json(const Scenario& winner) {
+    Json order = Json::array();
+    for (const OrderLine& line : order_of(winner)) {
+        order.push_back({{"what", line.what}, {"quantity", line.quantity}, {"per", line.per}});
+        if (line.usd) order.back()["usd"] = *line.usd;
+    }
+    return order;
+}
+
+Json design_json(const DesignQuestion& q, const DesignSearch& search, const AnsweredDesign& a,
+                 const Scenario& winner) {
+    const SearchedDesign& d = search.designs[a.design];
+    const Summary s = summarise(d.values, dealt_over(d.values.size(), d.facts.draws));
+    Json one = {{"design", d.label},
+                {"settings", own_settings(q, d)},
+                {"figure", json_number(s.mean)},
+                {"ci95", pair_json(s.ci95)},
+                {"nine_tenths_within", pair_json(a.nine_tenths)},
+                {"half_within", pair_json(a.half)},
+                {"replicas", d.values.size()},
+                {"capital_usd", d.facts.capital},
+                {"power_w", d.facts.power},
+                {"racks", d.facts.racks},
+                {"gpus", d.facts.gpus},
+                {"regret",
+                 {{"mean", a.regret.mean},
+                  {"high95", a.regret.high},
+                  {"best_share", a.regret.best_share}}}};
+    if (a.next) one["next"] = next_json(*a.next);
+    one["bill_of_materials"] = order_json(winner);
+    return one;
+}
+
+}  // namespace
+
 Json decision_json(const DesignQuestion& q, const DesignSearch& search, const DesignAnswer& answer,
                    const std::vector<Scenario>& winners) {
-    const auto pair = [](const Interval& i) {
-        return Json{json_number(i.low), json_number(i.high)};
-    };
     Json best = Json::array();
     for (std::size_t i = 0; i < answer.designs.size(); ++i) {
-        const AnsweredDesign& a = answer.designs[i];
-        const SearchedDesign& d = search.designs[a.design];
-        const Summary s = summarise(d.values, dealt_over(d.values.size(), d.facts.draws));
-        Json one = {{"design", d.label},
-                    {"settings", own_settings(q, d)},
-                    {"figure", json_number(s.mean)},
-                    {"ci95", pair(s.ci95)},
-                    {"nine_tenths_within", pair(a.nine_tenths)},
-                    {"half_within", pair(a.half)},
-                    {"replicas", d.values.size()},
-                    {"capital_usd", d.facts.capital},
-                    {"power_w", d.facts.power},
-                    {"racks", d.facts.racks},
-                    {"gpus", d.facts.gpus},
-                    {"regret",
-                     {{"mean", a.regret.mean},
-                      {"high95", a.regret.high},
-                      {"best_share", a.regret.best_share}}}};
-        if (a.next) {
-            Json lines = Json::array();
-            for (const CostStep& line : a.next->lines) {
-                lines.push_back({{"what", line.what}, {"usd_per_year", line.usd}});
-            }
-            one["next"] = {{"cost_per_year_usd", a.next->cost_per_year},
-                           {"work_factor", json_number(a.next->work)},
-                           {"difference", json_number(a.next->pairs.difference)},
-                           {"ci95", pair(a.next->pairs.interval)},
-                           {"verdict", verdict_name(a.next->pairs.verdict)},
-                           {"lines", lines}};
-        }
-        Json order = Json::array();
-        for (const OrderLine& line : order_of(winners[i])) {
-            order.push_back({{"what", line.what}, {"quantity", line.quantity}, {"per", line.per}});
-            if (line.usd) order.back()["usd"] = *line.usd;
-        }
-        one["bill_of_materials"] = order;
-        best.push_back(std::move(one));
+        best.push_back(design_json(q, search, answer.designs[i], winners[i]));
     }
     Json front = Json::array();
     for (const std::size_t i : search.front) {

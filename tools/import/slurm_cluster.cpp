@@ -449,9 +449,8 @@ bool is_run(const std::vector<std::size_t>& seen) {
     return *high - *low + 1 == seen.size();
 }
 
-}  // namespace
-
-void order_slurm_nodes(SlurmCluster& cluster, ImportedPart& part, Diagnostics& diagnostics) {
+// The nodes group by group, by partition within one if asked, and then leaf by leaf.
+std::vector<std::size_t> node_order(const SlurmCluster& cluster, bool by_partition) {
     const std::size_t count = cluster.nodes.size();
     std::vector<std::string> groups;
     for (const SlurmNode& node : cluster.nodes) {
@@ -469,57 +468,68 @@ void order_slurm_nodes(SlurmCluster& cluster, ImportedPart& part, Diagnostics& d
     for (std::size_t p = 0; p < by_size.size(); ++p) {
         for (const std::size_t node : by_size[p]->nodes) in[node][p] = true;
     }
-    const auto order = [&](bool by_partition) {
-        std::vector<std::size_t> out(count);
-        std::iota(out.begin(), out.end(), 0);
-        std::stable_sort(out.begin(), out.end(), [&](std::size_t a, std::size_t b) {
-            const SlurmNode& left = cluster.nodes[a];
-            const SlurmNode& right = cluster.nodes[b];
-            const auto group_a = std::find(groups.begin(), groups.end(), left.group);
-            const auto group_b = std::find(groups.begin(), groups.end(), right.group);
-            if (group_a != group_b) return group_a < group_b;
-            if (by_partition && in[a] != in[b]) return in[a] > in[b];
-            return static_cast<unsigned>(left.leaf) < static_cast<unsigned>(right.leaf);
-        });
-        return out;
-    };
-    const auto first_broken =
-        [&](const std::vector<std::size_t>& order_of) -> const SlurmPartition* {
-        std::vector<std::size_t> place(count);
-        for (std::size_t i = 0; i < count; ++i) place[order_of[i]] = i;
-        for (const SlurmPartition& p : cluster.partitions) {
-            std::vector<std::size_t> seen;
-            for (const std::size_t node : p.nodes) seen.push_back(place[node]);
-            if (!seen.empty() && !is_run(seen)) return &p;
-        }
-        return nullptr;
-    };
-    std::vector<std::size_t> chosen = order(false);
-    if (first_broken(chosen) != nullptr) {
-        chosen = order(true);
-        part.note("Nodes are counted partition by partition, not as the files list them.");
-        if (!cluster.leaves.empty()) {
-            part.note("So they are not in the order of their leaves: which share one is lost.");
-        }
+    std::vector<std::size_t> out(count);
+    std::iota(out.begin(), out.end(), 0);
+    std::stable_sort(out.begin(), out.end(), [&](std::size_t a, std::size_t b) {
+        const SlurmNode& left = cluster.nodes[a];
+        const SlurmNode& right = cluster.nodes[b];
+        const auto group_a = std::find(groups.begin(), groups.end(), left.group);
+        const auto group_b = std::find(groups.begin(), groups.end(), right.group);
+        if (group_a != group_b) return group_a < group_b;
+        if (by_partition && in[a] != in[b]) return in[a] > in[b];
+        return static_cast<unsigned>(left.leaf) < static_cast<unsigned>(right.leaf);
+    });
+    return out;
+}
+
+// A partition that would not be a run of nodes.
+const SlurmPartition* first_broken(const SlurmCluster& cluster,
+                                   const std::vector<std::size_t>& order) {
+    const std::size_t count = cluster.nodes.size();
+    std::vector<std::size_t> place(count);
+    for (std::size_t i = 0; i < count; ++i) place[order[i]] = i;
+    for (const SlurmPartition& p : cluster.partitions) {
+        std::vector<std::size_t> seen;
+        for (const std::size_t node : p.nodes) seen.push_back(place[node]);
+        if (!seen.empty() && !is_run(seen)) return &p;
     }
-    if (const SlurmPartition* broken = first_broken(chosen)) {
-        return diagnostics.error(
-            broken->record->file, broken->record->at(), "Nodes",
-            fmt::format("partition {} can't be a run of nodes while the others are, too",
-                        broken->name),
-            "a partition here is a run of nodes: leave one out, or make them nest");
-    }
+    return nullptr;
+}
+
+void put_in_order(SlurmCluster& cluster, const std::vector<std::size_t>& order) {
+    const std::size_t count = cluster.nodes.size();
     std::vector<SlurmNode> sorted;
     std::vector<std::size_t> place(count);
     for (std::size_t i = 0; i < count; ++i) {
-        place[chosen[i]] = i;
-        sorted.push_back(cluster.nodes[chosen[i]]);
+        place[order[i]] = i;
+        sorted.push_back(cluster.nodes[order[i]]);
     }
     cluster.nodes = std::move(sorted);
     for (SlurmPartition& p : cluster.partitions) {
         for (std::size_t& node : p.nodes) node = place[node];
         std::sort(p.nodes.begin(), p.nodes.end());
     }
+}
+
+}  // namespace
+
+void order_slurm_nodes(SlurmCluster& cluster, ImportedPart& part, Diagnostics& diagnostics) {
+    std::vector<std::size_t> chosen = node_order(cluster, false);
+    if (first_broken(cluster, chosen) != nullptr) {
+        chosen = node_order(cluster, true);
+        part.note("Nodes are counted partition by partition, not as the files list them.");
+        if (!cluster.leaves.empty()) {
+            part.note("So they are not in the order of their leaves: which share one is lost.");
+        }
+    }
+    if (const SlurmPartition* broken = first_broken(cluster, chosen)) {
+        return diagnostics.error(
+            broken->record->file, broken->record->at(), "Nodes",
+            fmt::format("partition {} can't be a run of nodes while the others are, too",
+                        broken->name),
+            "a partition here is a run of nodes: leave one out, or make them nest");
+    }
+    put_in_order(cluster, chosen);
 }
 
 }  // namespace railyard

@@ -62,9 +62,11 @@ class SlurmEvents : private Importer {
     void read(const std::string& file);
     void read_header(const FileLine& line);
     void read_row(const FileLine& line);
+    bool read_times(int line, const std::vector<std::string>& cells, EventRow& row);
     void read_cluster_row(const EventRow& row, const std::vector<std::string>& cells);
     std::optional<std::size_t> column(const char* name) const;
     void bad(int line, std::string message, std::string help = {});
+    bool refused(int line, std::string message);
     void check_causes();
     const CauseWords* cause_of(const std::string& reason);
     void chain_rows();
@@ -144,6 +146,39 @@ void SlurmEvents::read_cluster_row(const EventRow& row, const std::vector<std::s
     }
 }
 
+bool SlurmEvents::refused(int line, std::string message) {
+    bad(line, std::move(message));
+    return false;
+}
+
+bool SlurmEvents::read_times(int line, const std::vector<std::string>& cells, EventRow& row) {
+    const auto start = time_value(cells[*column("timestart")]);
+    const std::string& end = cells[*column("timeend")];
+    if (!start) {
+        return refused(line, fmt::format("TimeStart: expected a time such as "
+                                         "2026-01-03T11:02:00, found '{}'",
+                                         cells[*column("timestart")]));
+    }
+    row.start = *start;
+    if (!end.empty() && end != "Unknown" && end != "None") {
+        row.end = time_value(end);
+        if (!row.end) {
+            return refused(line, fmt::format("TimeEnd: expected a time, found '{}'", end));
+        }
+        constexpr std::int64_t hour = 3600;
+        if (*row.end < row.start && row.start - *row.end <= hour) {
+            ++clock_;
+            row.end = row.start;
+        }
+        if (*row.end < row.start) {
+            return refused(line, fmt::format("TimeEnd {} is before TimeStart {}", end,
+                                             cells[*column("timestart")]));
+        }
+        last_ = std::max(last_, *row.end);
+    }
+    return true;
+}
+
 void SlurmEvents::read_row(const FileLine& line) {
     std::vector<std::string> cells = split_text(line.text, '|');
     if (cells.size() == header_.size() + 1 && cells.back().empty()) cells.pop_back();
@@ -166,30 +201,7 @@ void SlurmEvents::read_row(const FileLine& line) {
                  {},
                  capitals(cells[*column("state")]),
                  cells[reason]};
-    const auto start = time_value(cells[*column("timestart")]);
-    const std::string& end = cells[*column("timeend")];
-    if (!start) {
-        return bad(line.number, fmt::format("TimeStart: expected a time such as "
-                                            "2026-01-03T11:02:00, found '{}'",
-                                            cells[*column("timestart")]));
-    }
-    row.start = *start;
-    if (!end.empty() && end != "Unknown" && end != "None") {
-        row.end = time_value(end);
-        if (!row.end) {
-            return bad(line.number, fmt::format("TimeEnd: expected a time, found '{}'", end));
-        }
-        constexpr std::int64_t hour = 3600;
-        if (*row.end < row.start && row.start - *row.end <= hour) {
-            ++clock_;
-            row.end = row.start;
-        }
-        if (*row.end < row.start) {
-            return bad(line.number, fmt::format("TimeEnd {} is before TimeStart {}", end,
-                                                cells[*column("timestart")]));
-        }
-        last_ = std::max(last_, *row.end);
-    }
+    if (!read_times(line.number, cells, row)) return;
     ++row_count_;
     first_ = std::min(first_, row.start);
     last_ = std::max(last_, row.start);
