@@ -124,7 +124,7 @@ void add_neighbour_metrics(const NeighbourSpec& spec, const NeighbourOutcome& n,
     out.push_back(mean_metric(prefix + "_reads_got", "1", n.read, n.asked));
 }
 
-// Of what the scenario asks for beyond interruptions, in the order of the language.
+// Metrics of what the scenario asks for beyond interruptions, in the order of its sections.
 void add_failure_metrics(const Scenario& s, const ReplicaResult& r, std::vector<Metric>& out) {
     const auto count = [&](const char* name, std::int64_t n) {
         out.push_back(plain_metric(name, "1", static_cast<double>(n)));
@@ -191,7 +191,7 @@ WorkDone work_of(const Scenario& s, const StepTime& step, const ReplicaResult& r
     if (!s.job.stages.empty()) return work_of_stages(s, r);
     const JobOutcome& job = r.job;
     WorkDone out;
-    // Of a job that shrank, with the batches that were not there taken off.
+    // A job that shrank left out batches: they are taken off.
     out.steps =
         static_cast<double>(job.steps_kept) -
         static_cast<double>(job.replica_steps_missing) / static_cast<double>(s.job.replicas);
@@ -233,22 +233,53 @@ void add_stage_metrics(const Scenario& s, const ReplicaResult& r, std::vector<Me
     out.push_back(plain_metric("pause_time", "s", seconds(r.job.paused)));
 }
 
-std::vector<Metric> metrics_of(const Scenario& s, const StepTime& step, const ReplicaResult& r) {
-    const JobOutcome& job = r.job;
-    const double total = static_cast<double>(r.ledger.total());
-    const double job_seconds = seconds(job.job_time);
-    const WorkDone work = work_of(s, step, r);
-    const double steps = work.steps;
-    const double job_gpus = static_cast<double>(s.job.gpus());
-    const double days = seconds(r.simulated) / 86400;
-    double interruptions = 0;
-    for (const std::int64_t n : job.interruptions) interruptions += static_cast<double>(n);
+// What an interruption costs, on average.
+void add_interruption_metrics(const JobOutcome& job, double interruptions,
+                              std::vector<Metric>& out) {
     const auto per_interruption = [&](const char* phase, Duration d) {
         return mean_metric(fmt::format("{}_per_interruption", phase), "s", seconds(d),
                            interruptions);
     };
     const Duration recovery =
         job.detection + job.replacement + job.requeue_wait + job.restart + job.restore;
+    out.insert(out.end(), {
+                              mean_metric("mean_time_between_interruptions", "s",
+                                          seconds(job.job_time), interruptions),
+                              per_interruption("lost_work", job.lost_work),
+                              per_interruption("detection", job.detection),
+                              per_interruption("replacement", job.replacement),
+                              per_interruption("requeue_wait", job.requeue_wait),
+                              per_interruption("restart", job.restart),
+                              per_interruption("restore", job.restore),
+                              per_interruption("recovery", recovery),
+                          });
+}
+
+void add_data_metrics(const Scenario& s, const ReplicaResult& r, double steps,
+                      std::vector<Metric>& out) {
+    const double job_gpus = static_cast<double>(s.job.gpus());
+    const double fetched = s.data->bytes_fetched(steps);
+    out.push_back(
+        plain_metric("data_wait_time", "s",
+                     static_cast<double>(r.ledger.booked(Category::data_wait)) * 1e-9 / job_gpus));
+    if (s.data->shuffle_buffers > Bytes{}) {
+        out.push_back(plain_metric("data_first_batch_time", "s",
+                                   static_cast<double>(r.job.first_batch) * 1e-9 / job_gpus));
+    }
+    out.push_back(plain_metric("data_starved_time", "s", seconds(r.job.data_starved)));
+    out.push_back(plain_metric("data_utilisation", "1", s.data->flow.utilisation));
+    out.push_back(plain_metric("data_fetched", "B", fetched));
+    out.push_back(plain_metric("data_egress_cost", "USD", fetched * s.data->egress_usd_per_byte));
+}
+
+std::vector<Metric> metrics_of(const Scenario& s, const StepTime& step, const ReplicaResult& r) {
+    const JobOutcome& job = r.job;
+    const double total = static_cast<double>(r.ledger.total());
+    const double job_seconds = seconds(job.job_time);
+    const WorkDone work = work_of(s, step, r);
+    const double days = seconds(r.simulated) / 86400;
+    double interruptions = 0;
+    for (const std::int64_t n : job.interruptions) interruptions += static_cast<double>(n);
     std::vector<Metric> metrics = {
         plain_metric("goodput", "1",
                      ratio(static_cast<double>(r.ledger.booked(Category::productive)), total)),
@@ -256,10 +287,10 @@ std::vector<Metric> metrics_of(const Scenario& s, const StepTime& step, const Re
         plain_metric("mfu", "bf16 peak", ratio(work.model_flops, work.peak_flops)),
         plain_metric("mfu_step", "bf16 peak", work.step_mfu),
         plain_metric("step_time", "s", work.step_s),
-        plain_metric("steps", "steps", steps),
+        plain_metric("steps", "steps", work.steps),
         plain_metric("steps_lost", "steps", static_cast<double>(job.steps_lost)),
         plain_metric("tokens", "tokens", work.tokens),
-        plain_metric("steps_per_day", "steps/day", ratio(steps, days)),
+        plain_metric("steps_per_day", "steps/day", ratio(work.steps, days)),
         plain_metric("tokens_per_day", "tokens/day", ratio(work.tokens, days)),
         plain_metric("training_time", "s", work.trained_s),
         plain_metric("wall_time", "s", job_seconds),
@@ -272,15 +303,8 @@ std::vector<Metric> metrics_of(const Scenario& s, const StepTime& step, const Re
         plain_metric("storms", "1", static_cast<double>(job.storms)),
         plain_metric("storm_stall_time", "s", seconds(job.storm_stall)),
         plain_metric("failures_while_down", "1", static_cast<double>(job.strikes_while_down)),
-        mean_metric("mean_time_between_interruptions", "s", job_seconds, interruptions),
-        per_interruption("lost_work", job.lost_work),
-        per_interruption("detection", job.detection),
-        per_interruption("replacement", job.replacement),
-        per_interruption("requeue_wait", job.requeue_wait),
-        per_interruption("restart", job.restart),
-        per_interruption("restore", job.restore),
-        per_interruption("recovery", recovery),
     };
+    add_interruption_metrics(job, interruptions, metrics);
     add_stage_metrics(s, r, metrics);
     add_failure_metrics(s, r, metrics);
     add_checkpoint_metrics(s, job.checkpoint, metrics);
@@ -294,21 +318,7 @@ std::vector<Metric> metrics_of(const Scenario& s, const StepTime& step, const Re
     add_power_metrics(s.power, energy_use(s.power, r.energy, r.simulated, draw), draw.swing, tokens,
                       metrics);
     add_facility_metrics(s.power, s.job.nodes, r.feeds, metrics);
-    if (s.data) {
-        const double fetched = s.data->bytes_fetched(steps);
-        metrics.push_back(plain_metric(
-            "data_wait_time", "s",
-            static_cast<double>(r.ledger.booked(Category::data_wait)) * 1e-9 / job_gpus));
-        if (s.data->shuffle_buffers > Bytes{}) {
-            metrics.push_back(plain_metric("data_first_batch_time", "s",
-                                           static_cast<double>(job.first_batch) * 1e-9 / job_gpus));
-        }
-        metrics.push_back(plain_metric("data_starved_time", "s", seconds(job.data_starved)));
-        metrics.push_back(plain_metric("data_utilisation", "1", s.data->flow.utilisation));
-        metrics.push_back(plain_metric("data_fetched", "B", fetched));
-        metrics.push_back(
-            plain_metric("data_egress_cost", "USD", fetched * s.data->egress_usd_per_byte));
-    }
+    if (s.data) add_data_metrics(s, r, work.steps, metrics);
     return metrics;
 }
 
@@ -361,100 +371,9 @@ void add_node_counts(const Scenario& s, const NodeFailureCounts& nodes, std::vec
     count("repair_queue_max", static_cast<std::int64_t>(nodes.repair.queue_max));
 }
 
-ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events,
-                          ReplicaTrace* record) {
-    if (s.fleet) return run_fleet_replica(s, index, log_events);
-    ReplicaResult result;
-    RY_CHECK(s.no_path.empty());
-    RY_CHECK(s.windows);  // what they say has been read
-    result.index = index;
-    const auto replica = static_cast<std::uint64_t>(index);
+namespace {
 
-    CampaignEngine engine;
-    NodePool nodes(engine, s.nodes, s.causes, result.ledger, s.seed, replica);
-    StoreService stores(engine);
-    for (const StoreSetup& store : s.stores) stores.add_store(store.name, store.supply);
-    const JobSpec job_spec = job_of_replica(s, index);
-    TrainingJob job(engine, job_spec, s.causes, nodes, stores, result.ledger,
-                    log_events ? &result.log : nullptr);
-    nodes.set_waiter(job);
-    if (record != nullptr) {
-        job.log_phases(record->phases);
-        stores.log_rates(record->store_rates);
-        nodes.log_absences(record->absences);
-    }
-    std::optional<FailingStore> failing;
-    if (s.stores[0].failures) {
-        failing.emplace(engine, stores, 0, s.store(), *s.stores[0].failures, job, s.seed, replica);
-        failing->start();
-    }
-    std::vector<std::unique_ptr<Neighbour>> neighbours;
-    for (const NeighbourSpec& spec : s.neighbours) {
-        neighbours.push_back(std::make_unique<Neighbour>(engine, stores, spec, s.seed, replica));
-        neighbours.back()->start();
-    }
-    std::vector<std::unique_ptr<FailureSource>> failures;
-    for (std::size_t i = 0; i < s.causes.size(); ++i) {
-        failures.push_back(std::make_unique<FailureSource>(engine, job, i, s.causes[i], s.job.nodes,
-                                                           s.nodes.lemons.rate_multiplier, s.seed,
-                                                           replica));
-        failures.back()->start();
-    }
-    nodes.start();
-    std::optional<NetworkParts> network;
-    if (s.network_faults.any()) {
-        network.emplace(engine, s.network_faults, job, s.seed, replica);
-        job.set_network(*network);
-        network->start();
-    }
-    std::optional<Feeds> feeds;
-    if (s.power.breaker || s.power.pump) {
-        feeds.emplace(engine, nodes, s.power, s.nodes, s.seed, replica);
-        job.set_watcher(*feeds);
-        feeds->start();
-    }
-
-    const bool bounded = s.duration > Duration{};
-    const Instant end(bounded ? s.duration : campaign_length_max);
-    job.begin();
-    const CampaignEngine::Outcome ended =
-        run_cancellable(engine, end, static_cast<std::uint64_t>(s.events_max));
-    if (ended == CampaignEngine::Outcome::limit) {
-        result.ending = Ending::limit;
-    } else if (!bounded && ended != CampaignEngine::Outcome::stopped) {
-        result.ending = Ending::stuck;
-    }
-    const bool waits_for_network = job.waits_for_network();
-    job.end();
-    nodes.end();
-    result.repairs = nodes.repairs();
-    result.repairs.resize(s.causes.size());
-    if (failing) {
-        failing->end();
-        result.store = failing->counts();
-    }
-    for (const auto& neighbour : neighbours) result.neighbours.push_back(neighbour->outcome());
-
-    result.simulated = engine.now().time_since_epoch();
-    result.job = job.outcome();
-    result.nodes = nodes.outcome();
-    if (result.ending == Ending::stuck) {
-        result.stuck_report = stuck_report(s, result.job);
-        if (waits_for_network) {
-            result.stuck_report +=
-                fmt::format("\nno way is left over the compute network: {} is out",
-                            network->names(network->broken()));
-        }
-    }
-    result.events = engine.events();
-    result.trajectory = engine.trajectory().value();
-    RY_CHECK(result.ledger.total() == GpuNanoseconds{s.gpus()} * result.simulated.count());
-
-    if (feeds) result.feeds = feeds->counts();
-    const NodeEnergy nodes_energy =
-        node_energy([&s](Category c) { return s.power.of(c); }, result.ledger, s.node.gpus);
-    result.energy = energy_of(s.power, nodes_energy, result.simulated);
-
+std::uint64_t outcome_digest(const ReplicaResult& result) {
     Fingerprint outcome;
     for (std::size_t i = 0; i < job_category_count; ++i) {
         // A category that most campaigns have nothing in leaves their digests as they were before it.
@@ -468,13 +387,149 @@ ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events
           result.job.checkpoint.lost, result.job.planned_interruptions, result.simulated.count()}) {
         outcome.add(n);
     }
-    result.outcome = outcome.value();
-    result.metrics = metrics_of(s, job_spec.step, result);
-    if (network) {
-        result.metrics.push_back(
-            plain_metric("network_outages", "1", static_cast<double>(network->outages())));
+    return outcome.value();
+}
+
+// A campaign of one job, with all that happens to it.
+class Replica {
+  public:
+    Replica(const Scenario& s, ReplicaResult& result, bool log_events)
+        : s_(s),
+          result_(result),
+          replica_(static_cast<std::uint64_t>(result.index)),
+          nodes_(engine_, s.nodes, s.causes, result.ledger, s.seed, replica_),
+          stores_(engine_),
+          job_spec_(job_of_replica(s, result.index)),
+          job_(engine_, job_spec_, s.causes, nodes_, add_stores(), result.ledger,
+               log_events ? &result.log : nullptr) {
+        nodes_.set_waiter(job_);
     }
-    if (s.cost) add_cost_metrics(s, result);
+
+    void log_to(ReplicaTrace& record) {
+        job_.log_phases(record.phases);
+        stores_.log_rates(record.store_rates);
+        nodes_.log_absences(record.absences);
+    }
+
+    void run() {
+        start_parts();
+        job_.begin();
+        const bool bounded = s_.duration > Duration{};
+        const CampaignEngine::Outcome ended =
+            run_cancellable(engine_, Instant(bounded ? s_.duration : campaign_length_max),
+                            static_cast<std::uint64_t>(s_.events_max));
+        if (ended == CampaignEngine::Outcome::limit) {
+            result_.ending = Ending::limit;
+        } else if (!bounded && ended != CampaignEngine::Outcome::stopped) {
+            result_.ending = Ending::stuck;
+        }
+        const bool waits_for_network = job_.waits_for_network();
+        job_.end();
+        nodes_.end();
+        if (failing_) failing_->end();
+        note_outcome();
+        if (result_.ending != Ending::stuck) return;
+        result_.stuck_report = stuck_report(s_, result_.job);
+        if (waits_for_network) {
+            result_.stuck_report +=
+                fmt::format("\nno way is left over the compute network: {} is out",
+                            network_->names(network_->broken()));
+        }
+    }
+
+    void add_metrics() {
+        result_.metrics = metrics_of(s_, job_spec_.step, result_);
+        if (network_) {
+            result_.metrics.push_back(
+                plain_metric("network_outages", "1", static_cast<double>(network_->outages())));
+        }
+        if (s_.cost) add_cost_metrics(s_, result_);
+    }
+
+  private:
+    StoreService& add_stores() {
+        for (const StoreSetup& store : s_.stores) stores_.add_store(store.name, store.supply);
+        return stores_;
+    }
+
+    // In this order, which decides what happens first of what happens at once.
+    void start_parts() {
+        if (s_.stores[0].failures) {
+            failing_.emplace(engine_, stores_, 0, s_.store(), *s_.stores[0].failures, job_, s_.seed,
+                             replica_);
+            failing_->start();
+        }
+        for (const NeighbourSpec& spec : s_.neighbours) {
+            neighbours_.push_back(
+                std::make_unique<Neighbour>(engine_, stores_, spec, s_.seed, replica_));
+            neighbours_.back()->start();
+        }
+        for (std::size_t i = 0; i < s_.causes.size(); ++i) {
+            failures_.push_back(std::make_unique<FailureSource>(
+                engine_, job_, i, s_.causes[i], s_.job.nodes, s_.nodes.lemons.rate_multiplier,
+                s_.seed, replica_));
+            failures_.back()->start();
+        }
+        nodes_.start();
+        if (s_.network_faults.any()) {
+            network_.emplace(engine_, s_.network_faults, job_, s_.seed, replica_);
+            job_.set_network(*network_);
+            network_->start();
+        }
+        if (s_.power.breaker || s_.power.pump) {
+            feeds_.emplace(engine_, nodes_, s_.power, s_.nodes, s_.seed, replica_);
+            job_.set_watcher(*feeds_);
+            feeds_->start();
+        }
+    }
+
+    void note_outcome() {
+        ReplicaResult& r = result_;
+        r.repairs = nodes_.repairs();
+        r.repairs.resize(s_.causes.size());
+        if (failing_) r.store = failing_->counts();
+        for (const auto& neighbour : neighbours_) r.neighbours.push_back(neighbour->outcome());
+        r.simulated = engine_.now().time_since_epoch();
+        r.job = job_.outcome();
+        r.nodes = nodes_.outcome();
+        r.events = engine_.events();
+        r.trajectory = engine_.trajectory().value();
+        RY_CHECK(r.ledger.total() == GpuNanoseconds{s_.gpus()} * r.simulated.count());
+        if (feeds_) r.feeds = feeds_->counts();
+        const NodeEnergy nodes_energy =
+            node_energy([this](Category c) { return s_.power.of(c); }, r.ledger, s_.node.gpus);
+        r.energy = energy_of(s_.power, nodes_energy, r.simulated);
+        r.outcome = outcome_digest(r);
+    }
+
+    const Scenario& s_;
+    ReplicaResult& result_;
+    std::uint64_t replica_;
+    CampaignEngine engine_;
+    NodePool nodes_;
+    StoreService stores_;
+    JobSpec job_spec_;
+    TrainingJob job_;
+    std::optional<FailingStore> failing_;
+    std::vector<std::unique_ptr<Neighbour>> neighbours_;
+    std::vector<std::unique_ptr<FailureSource>> failures_;
+    std::optional<NetworkParts> network_;
+    std::optional<Feeds> feeds_;
+};
+
+}  // namespace
+
+ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events,
+                          ReplicaTrace* record) {
+    if (s.fleet) return run_fleet_replica(s, index, log_events);
+    RY_CHECK(s.no_path.empty());
+    RY_CHECK(s.windows);  // what they say has been read
+    ReplicaResult result;
+    result.index = index;
+    Replica replica(s, result, log_events);
+    if (record != nullptr) replica.log_to(*record);
+    replica.run();
+    replica.add_metrics();
     return result;
 }
 

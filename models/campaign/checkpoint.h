@@ -22,7 +22,7 @@ using BurstPenalty = std::function<Duration()>;
 // `burst_penalty` is empty where packets don't tell.
 void read_checkpoint(Section& job, Catalogue& catalogue, Scenario& s,
                      const BurstPenalty& burst_penalty);
-const std::vector<std::string>& recovery_policy_names();  // in the order of RecoveryPolicy
-void read_recovery(Section& job, Catalogue& catalogue, Scenario& s);
+// [job.recovery], after the job, its steps and checkpoints.
+void join_recovery(Section& job, Catalogue& catalogue, Scenario& s);
 
 }  // namespace railyard

@@ -14,84 +14,6 @@ namespace railyard {
 
 namespace {
 
-const std::vector<std::string> facility_names = {"colocation", "own"};
-const std::vector<std::string> tenure_names = {"buy", "on_demand", "reserved"};
-enum Tenure { buy, on_demand, reserved };
-
-// How the nodes with their network are had.
-struct Tenancy {
-    int tenure = Tenure::buy;
-    Duration term{};  // reserved: each time for so long
-    bool rented() const { return tenure != Tenure::buy; }
-};
-
-// A part of the day that has a price of its own.
-struct TariffHours {
-    std::int64_t from = 0;
-    std::int64_t until = 0;
-    double factor = 1;
-};
-
-// What an even draw over a day costs, in prices of a kWh.
-double read_tariff(Section& cost) {
-    constexpr std::int64_t day = 24;
-    std::vector<bool> taken(day);
-    double sum = day;
-    for (Section& each : cost.sections(
-             "tariff",
-             "Hours of a day in which electricity has another price; power is drawn evenly")) {
-        TariffHours hours;
-        each.read("from", hours.from, "The hour of the day at which it begins",
-                  {.bound = Bound::non_negative, .required = true});
-        each.read("until", hours.until,
-                  "The hour at which it ends, the next day's if not after from",
-                  {.bound = Bound::non_negative, .required = true});
-        each.read("factor", hours.factor, "What a kWh costs in them, in prices of electricity_kwh",
-                  {.bound = Bound::non_negative, .required = true});
-        each.finish();
-        if (each.describing()) continue;
-        bool sound = each.has("from") && each.has("until");
-        for (const auto& [key, hour] : {std::pair("from", hours.from), {"until", hours.until}}) {
-            if (hour > day) each.error(key, "a day has 24 hours");
-            sound &= hour >= 0 && hour <= day;
-        }
-        if (!sound) continue;
-        const std::int64_t length =
-            hours.until > hours.from ? hours.until - hours.from : hours.until + day - hours.from;
-        for (std::int64_t h = hours.from; h < hours.from + length; ++h) {
-            const auto hour = static_cast<std::size_t>(h % day);
-            if (taken[hour]) {
-                each.error("from", fmt::format("the hour from {} o'clock has two tariffs", hour));
-                break;
-            }
-            taken[hour] = true;
-            sum += hours.factor - 1;
-        }
-    }
-    return sum / static_cast<double>(day);
-}
-
-Tenancy read_tenancy(Section& cost) {
-    Tenancy out;
-    cost.choose(
-        "tenure", out.tenure, tenure_names,
-        "buy: nodes and networks are bought and kept; on_demand: GPUs are rented for the share of "
-        "the year in which they are used, at gpu_hour_rental; reserved: for all hours of whole "
-        "terms, at gpu_hour_reserved. Rent has power, place, networks and repairs in it");
-    std::optional<Duration> term;
-    cost.read("term", term, "Reserved: each time for so long, and paid whether used or not",
-              {.bound = Bound::positive, .otherwise = "needed with reserved"});
-    if (cost.describing()) return out;
-    if (out.tenure == Tenure::reserved && !cost.has("term")) {
-        cost.error("term", "is missing: for how long are GPUs reserved?");
-    }
-    if (out.tenure != Tenure::reserved && term) {
-        cost.warning("term", "has no effect unless GPUs are reserved");
-    }
-    out.term = term.value_or(Duration{});
-    return out;
-}
-
 // What the kind of a cable is paid by, and its transceivers; the slowest row that is fast enough.
 struct CablePrices {
     double gbit_per_s;
@@ -369,54 +291,18 @@ void CostLines::use(bool rented, double tariff) {
     paid();
 }
 
-void read_keys(Section& cost, Catalogue& catalogue, CostPlan& plan) {
-    std::optional<Money> budget;
-    cost.read("budget", budget, "What may be spent on buying the cluster: more is warned of",
-              {.bound = Bound::positive});
-    if (budget) plan.budget = budget->usd;
-    Duration years = catalogue.time("price", "depreciation_years", "time");
-    cost.read("years", years, "Over which what was bought is written off, the same each year",
-              {.bound = Bound::positive, .otherwise = "5 years"});
-    plan.years = seconds(years) / (hours_per_year * 3600);
-    cost.read("residual", plan.residual, "Share of what was paid that is left at the end of them",
-              {.bound = Bound::fraction});
-    cost.read("utilisation", plan.utilisation,
-              "Share of a year in which the cluster does what it does in this campaign; else it is "
-              "idle",
-              {.bound = Bound::fraction});
-    if (plan.utilisation <= 0)
-        cost.error("utilisation", "a cluster that is never used gives nothing");
-    plan.draws = 4000;
-    cost.read("draws", plan.draws, "Draws of all prices, for the intervals",
-              {.bound = Bound::count});
-    keep_within(cost, "draws", plan.draws, std::int64_t{100'000});
-    cost.read("discount", plan.discount,
-              "What money is worth less a year later: capital then costs the annuity of the day of "
-              "purchase",
-              {.bound = Bound::fraction});
-}
-
 }  // namespace
 
 CostSetup read_cost_plan(Section& top, Section& cost, ValueReader& values, const Scenario& s) {
-    CostSetup setup;
-    CostPlan& plan = setup.plan;
     StandaloneCatalogue own = s.open_catalogue();
-    read_keys(cost, own.catalogue, plan);
-    int facility = 0;
-    cost.choose("facility", facility, facility_names,
-                "colocation: the kW that nodes and switches are rated for are rented by the month; "
-                "own: the building is there and costs nothing here");
-    cost.read("parts_covered", setup.parts_covered,
-              "Support replaces broken parts; false: each costs its price");
-    const Tenancy tenancy = read_tenancy(cost);
+    const CostKeys keys = read_cost_keys(cost, own.catalogue);
+    const Tenancy& tenancy = keys.tenancy;
+    CostSetup setup;
+    setup.plan = keys.plan;
     setup.rented = tenancy.rented();
-    if (setup.rented && !cost.describing()) {
-        for (const char* key : {"facility", "parts_covered", "tariff"}) {
-            if (cost.has(key)) cost.warning(key, "has no effect: it is in the rent");
-        }
-    }
-    setup.tariff = read_tariff(cost);
+    setup.parts_covered = keys.parts_covered;
+    setup.tariff = keys.tariff;
+    CostPlan& plan = setup.plan;
     QuoteBook quotes(top, cost);
     PriceBook book(cost, values, own.catalogue, quotes);
     if (cost.describing()) return setup;
@@ -433,7 +319,7 @@ CostSetup read_cost_plan(Section& top, Section& cost, ValueReader& values, const
         lines.rent(bill, tenancy);
     } else {
         lines.buy(bill, s.layout.nodes_per_rack);
-        lines.keep(bill, facility == 0);
+        lines.keep(bill, keys.colocated);
     }
     lines.use(tenancy.rented(), setup.tariff);
     setup.power = read_cluster_power(bill, own.catalogue);

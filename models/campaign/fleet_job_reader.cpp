@@ -42,6 +42,10 @@ class FleetJobReader {
     void move_over(const StoreSetup& store, const std::shared_ptr<Scenario>& job,
                    FleetJobKind& kind);
     void read_stream(Section& section, JobSource& source);
+    void read_queue(Section& section, FleetJob& job);
+    void read_arrivals(Section& section, JobSource& source);
+    void read_sizes(Section& section, JobSource& source);
+    void read_work(Section& section, JobSource& source);
     void read_as_of_one(Section& section, JobSource& source);
     void read_published(Section& section, JobSource& source);
     void read_requires(Section& kind_section, FleetJobKind& kind);
@@ -58,6 +62,9 @@ class FleetJobReader {
                source.like.gpus_per_pod == 0 && spec_.groups.size() == 1;
     }
     void read_trace(Section& jobs);
+    FleetJob job_of_trace(Section& jobs, const std::string& name,
+                          const std::vector<std::string>& kinds);
+    void add_trace(const JobTrace& trace, const FleetJob& like);
 
     Section& top_;
     ValueReader& values_;
@@ -162,8 +169,7 @@ void FleetJobReader::move_over(const StoreSetup& store, const std::shared_ptr<Sc
     kind.transfer_traffic = steps_by_placement(job, {}, {}).transfer;
 }
 
-void FleetJobReader::read_stream(Section& section, JobSource& source) {
-    FleetJob& job = source.like;
+void FleetJobReader::read_queue(Section& section, FleetJob& job) {
     std::string partition = spec_.partitions[0].name;
     std::string qos = spec_.slurm.qos[0].name;
     std::string account = spec_.accounts[0];
@@ -179,10 +185,13 @@ void FleetJobReader::read_stream(Section& section, JobSource& source) {
     job.partition = index_of(names_of(spec_.partitions), partition);
     job.qos = index_of(names_of(spec_.slurm.qos), qos);
     job.account = index_of(spec_.accounts, account);
+}
+
+void FleetJobReader::read_arrivals(Section& section, JobSource& source) {
     Duration at{};
     section.read("at", at, "When the first is submitted; of a stream, when it begins",
                  {.bound = Bound::non_negative});
-    job.submit = Instant(at);
+    source.like.submit = Instant(at);
     section.read("rate", source.rate, "How often one is submitted, at random",
                  {.bound = Bound::non_negative, .otherwise = "all at once"});
     source.count = source.rate.per_second > 0 ? jobs_max : 1;
@@ -193,7 +202,10 @@ void FleetJobReader::read_stream(Section& section, JobSource& source) {
                       fmt::format("expected at most {}, found {}", jobs_max, source.count));
         source.count = 1;
     }
-    section.read("gpus", job.gpus, "GPUs of each", {.bound = Bound::count});
+}
+
+void FleetJobReader::read_sizes(Section& section, JobSource& source) {
+    section.read("gpus", source.like.gpus, "GPUs of each", {.bound = Bound::count});
     for (Section& size : section.sections("size", "One of several sizes, instead of gpus")) {
         JobSource::Size one;
         size.read("gpus", one.gpus, "GPUs", {.bound = Bound::count, .required = true});
@@ -205,10 +217,10 @@ void FleetJobReader::read_stream(Section& section, JobSource& source) {
     if (!source.sizes.empty() && section.has("gpus")) {
         section.error("gpus", "has no effect beside [[jobs.kind.size]]");
     }
-    if (source.sizes.empty()) source.sizes.push_back({job.gpus, 1, {}});
-    job.gpus_per_pod = 0;
-    section.read("gpus_per_pod", job.gpus_per_pod, "GPUs of a job on each of its nodes",
-                 {.bound = Bound::count, .otherwise = "all of a node"});
+    if (source.sizes.empty()) source.sizes.push_back({source.like.gpus, 1, {}});
+}
+
+void FleetJobReader::read_work(Section& section, JobSource& source) {
     source.mean = std::chrono::hours(1);
     section.read("work", source.mean, "Productive time of each, on average",
                  {.bound = Bound::positive});
@@ -220,6 +232,17 @@ void FleetJobReader::read_stream(Section& section, JobSource& source) {
                       "expected no more than work, the mean of a log-normal distribution");
         source.median = source.mean;
     }
+}
+
+void FleetJobReader::read_stream(Section& section, JobSource& source) {
+    FleetJob& job = source.like;
+    read_queue(section, job);
+    read_arrivals(section, source);
+    read_sizes(section, source);
+    job.gpus_per_pod = 0;
+    section.read("gpus_per_pod", job.gpus_per_pod, "GPUs of a job on each of its nodes",
+                 {.bound = Bound::count, .otherwise = "all of a node"});
+    read_work(section, source);
     section.read("limit", job.limit, "Time limit of each run",
                  {.bound = Bound::positive, .otherwise = "the partition's"});
     section.read("limit_factor", source.limit_factor, "Time limit in proportion to the work",
@@ -413,7 +436,7 @@ void FleetJobReader::read_saving(Section& section, const JobSource& source,
     job.job.step.compute = kind.given_step > Duration{} ? kind.given_step : Duration(1);
     if (kind.step && section.ok()) job.job.step = usual_step(kind, job.job.nodes, 0);
     if (saves) read_checkpoint(section, catalogue_, job, {});
-    if (recovers) read_recovery(section, catalogue_, job);
+    if (recovers) join_recovery(section, catalogue_, job);
     of_one_size_.insert(kind.name);
     if (saves) save_as(section, view, kind);
     if (recovers) recover_as(section, job, kind);
@@ -484,27 +507,8 @@ void FleetJobReader::recover_as(Section& section, const Scenario& job, FleetJobK
     kind.restore = r.restore.value_or(Duration{});
 }
 
-// Jobs from a file are of the kind that jobs.trace_kind names.
-void FleetJobReader::read_trace(Section& jobs) {
-    const std::string path =
-        jobs.file("trace",
-                  "A file of jobs: CSV, sacct -P, or the Standard Workload Format; its folder is "
-                  "the scenario's");
-    TraceReading reading;
-    jobs.read("time_unit", reading.time_unit, "Unit of the times in a CSV",
-              {.bound = Bound::positive});
-    jobs.read("skip_bad", reading.skip_bad, "Malformed lines are left out");
-    const std::vector<std::string> kinds = names_of(spec_.kinds);
-    std::string name;
-    jobs.name("trace_kind", name, own_names(jobs, kinds), "a [[jobs.kind]]",
-              "What its jobs are like",
-              {.otherwise = "they save nothing and wait in the first partition"});
-    if (path.empty()) {
-        for (const char* key : {"time_unit", "skip_bad", "trace_kind"}) {
-            if (jobs.has(key)) jobs.error(key, "has no effect without jobs.trace");
-        }
-        return;
-    }
+FleetJob FleetJobReader::job_of_trace(Section& jobs, const std::string& name,
+                                      const std::vector<std::string>& kinds) {
     FleetJob like;
     like.gpus_per_pod = 0;
     if (name.empty()) {
@@ -528,11 +532,10 @@ void FleetJobReader::read_trace(Section& jobs) {
                        "a trace says how many GPUs its jobs have; a slice is less than one");
         }
     }
-    const JobTrace trace = read_job_trace(path, reading);
-    for (const std::string& text : trace.warnings()) jobs.warning("trace", text);
-    if (jobs.has("time_unit") && trace.format != TraceFormat::csv) {
-        jobs.warning("time_unit", "has no effect: the trace is no CSV");
-    }
+    return like;
+}
+
+void FleetJobReader::add_trace(const JobTrace& trace, const FleetJob& like) {
     spec_.trace_ids = trace.ids;
     const std::vector<std::string> partitions = names_of(spec_.partitions);
     for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
@@ -556,6 +559,36 @@ void FleetJobReader::read_trace(Section& jobs) {
     if (fleet_.trace.empty()) return;
     const Instant first = fleet_.trace.front().submit;  // the campaign begins with it
     for (FleetJob& job : fleet_.trace) job.submit -= first - Instant{};
+}
+
+// Jobs from a file are of the kind that jobs.trace_kind names.
+void FleetJobReader::read_trace(Section& jobs) {
+    const std::string path =
+        jobs.file("trace",
+                  "A file of jobs: CSV, sacct -P, or the Standard Workload Format; its folder is "
+                  "the scenario's");
+    TraceReading reading;
+    jobs.read("time_unit", reading.time_unit, "Unit of the times in a CSV",
+              {.bound = Bound::positive});
+    jobs.read("skip_bad", reading.skip_bad, "Malformed lines are left out");
+    const std::vector<std::string> kinds = names_of(spec_.kinds);
+    std::string name;
+    jobs.name("trace_kind", name, own_names(jobs, kinds), "a [[jobs.kind]]",
+              "What its jobs are like",
+              {.otherwise = "they save nothing and wait in the first partition"});
+    if (path.empty()) {
+        for (const char* key : {"time_unit", "skip_bad", "trace_kind"}) {
+            if (jobs.has(key)) jobs.error(key, "has no effect without jobs.trace");
+        }
+        return;
+    }
+    const FleetJob like = job_of_trace(jobs, name, kinds);
+    const JobTrace trace = read_job_trace(path, reading);
+    for (const std::string& text : trace.warnings()) jobs.warning("trace", text);
+    if (jobs.has("time_unit") && trace.format != TraceFormat::csv) {
+        jobs.warning("time_unit", "has no effect: the trace is no CSV");
+    }
+    add_trace(trace, like);
 }
 
 }  // namespace

@@ -97,7 +97,7 @@ double alone_seconds(const FleetScenario& fleet, const FleetJob& job) {
     return static_cast<double>(kind.steps) * seconds(step.duration());
 }
 
-// How many times as long as alone; whoever is not done at the campaign's end has waited until then, and
+// How many times as long as alone; a job that is not done at the campaign's end has waited until then, and
 // has all that it lacks before it.
 double bounded_slowdown(double alone, const FleetJob& job, const FleetJobRun& run, Instant end) {
     double took = seconds(run.end - job.submit);
@@ -134,22 +134,19 @@ void add_waits(const FleetScenario& fleet, const FleetJobs& jobs, const FleetOut
     add_distribution("bounded_slowdown", "1", slowdowns, out);
 }
 
-// What became of the jobs of each kind, and of the time of their GPUs.
-void add_kinds(const Scenario& s, const FleetJobs& jobs, const FleetRunResult& r,
-               std::vector<Metric>& out) {
-    const FleetScenario& fleet = *s.fleet;
-    const FleetSpec& spec = fleet.spec;
-    if (spec.kinds.size() < 2) return;
+struct KindSums {
+    double submitted = 0, wait_s = 0, over = 0, jct_s = 0, slowdown = 0;
+};
+
+std::vector<KindSums> sums_of_kinds(const FleetScenario& fleet, const FleetJobs& jobs,
+                                    const FleetRunResult& r) {
     const Instant campaign_end(r.simulated);
-    struct Sums {
-        double submitted = 0, wait_s = 0, over = 0, jct_s = 0, slowdown = 0;
-    };
-    std::vector<Sums> sums(spec.kinds.size());
+    std::vector<KindSums> sums(fleet.spec.kinds.size());
     for (std::size_t i = 0; i < static_cast<std::size_t>(r.outcome.submitted); ++i) {
         const FleetJob& job = jobs.jobs[i];
         const FleetJobRun& run = r.outcome.runs[i];
         if (run.over && run.how == JobEnd::refused) continue;
-        Sums& sum = sums[job.kind];
+        KindSums& sum = sums[job.kind];
         sum.submitted += 1;
         sum.wait_s += seconds(waited_until(run, campaign_end) - job.submit);
         sum.slowdown += bounded_slowdown(alone_seconds(fleet, job), job, run, campaign_end);
@@ -157,9 +154,35 @@ void add_kinds(const Scenario& s, const FleetJobs& jobs, const FleetRunResult& r
         sum.over += 1;
         sum.jct_s += seconds(run.end - job.submit);
     }
+    return sums;
+}
+
+// Whom a kind waited for, as shares of it; steps that were lost later count too.
+void add_contention(const FleetScenario& fleet, const FleetOutcome& outcome, std::size_t kind,
+                    std::vector<Metric>& out) {
+    const FleetSpec& spec = fleet.spec;
+    double all = 0;
+    for (std::size_t by = 0; by < spec.kinds.size(); ++by) {
+        all += outcome.contention_by.at(kind, by);
+    }
+    for (std::size_t by = 0; by < spec.kinds.size(); ++by) {
+        if (!spec.kinds[by].traffic) continue;
+        out.push_back(
+            mean_metric("contention_kind_" + fleet.kind_key(kind) + "_by_" + fleet.kind_key(by),
+                        "1", outcome.contention_by.at(kind, by), all));
+    }
+}
+
+// What became of the jobs of each kind, and of the time of their GPUs.
+void add_kinds(const Scenario& s, const FleetJobs& jobs, const FleetRunResult& r,
+               std::vector<Metric>& out) {
+    const FleetScenario& fleet = *s.fleet;
+    const FleetSpec& spec = fleet.spec;
+    if (spec.kinds.size() < 2) return;
+    const std::vector<KindSums> sums = sums_of_kinds(fleet, jobs, r);
     for (std::size_t k = 0; k < spec.kinds.size(); ++k) {
         const std::string name = fleet.kind_key(k);
-        const Sums& sum = sums[k];
+        const KindSums& sum = sums[k];
         Ledger booked;
         for (std::size_t g = 0; g < spec.groups.size(); ++g) {
             for (std::size_t c = 0; c < category_count; ++c) {
@@ -185,21 +208,11 @@ void add_kinds(const Scenario& s, const FleetJobs& jobs, const FleetRunResult& r
             share("degraded_kind_", Category::degraded);
             share("storm_stall_kind_", Category::storm_stall);
         }
-        if (!spec.kinds[k].traffic) continue;
-        // Whom it waited for, as shares of it; steps that were lost later count too.
-        double all = 0;
-        for (std::size_t by = 0; by < spec.kinds.size(); ++by) {
-            all += r.outcome.contention_by.at(k, by);
-        }
-        for (std::size_t by = 0; by < spec.kinds.size(); ++by) {
-            if (!spec.kinds[by].traffic) continue;
-            out.push_back(mean_metric("contention_kind_" + name + "_by_" + fleet.kind_key(by), "1",
-                                      r.outcome.contention_by.at(k, by), all));
-        }
+        if (spec.kinds[k].traffic) add_contention(fleet, r.outcome, k, out);
     }
 }
 
-// Of the time of GPUs that are cut into slices, what no instance could have had.
+// Time of GPUs cut into slices that no instance could have used, as a share of all their time.
 Metric stranded_part(const FleetSpec& spec, const FleetRunResult& r) {
     std::int64_t gpus = 0;
     for (const NodeGroup& group : spec.groups) {
@@ -279,6 +292,37 @@ std::vector<JobRecord> job_records(const FleetSpec& spec, const FleetJobs& jobs,
     return out;
 }
 
+void note_ending(const FleetRunResult& r, bool bounded, ReplicaResult& result) {
+    if (r.ended == CampaignEngine::Outcome::limit) {
+        result.ending = Ending::limit;
+    } else if (!bounded && r.ended == CampaignEngine::Outcome::drained) {
+        const auto waiting = std::count_if(r.outcome.runs.begin(), r.outcome.runs.end(),
+                                           [](const FleetJobRun& j) { return !j.over; });
+        if (waiting > 0) {
+            result.ending = Ending::stuck;
+            result.stuck_report =
+                fmt::format("{} of {} jobs wait, and nothing will happen any more", waiting,
+                            r.outcome.runs.size());
+            if (!r.outcome.stuck.empty()) result.stuck_report += "\n" + r.outcome.stuck;
+        }
+    }
+}
+
+std::uint64_t outcome_digest(const FleetRunResult& r) {
+    Fingerprint outcome;
+    for (std::size_t i = 0; i < category_count; ++i) {
+        const auto category = static_cast<Category>(i);
+        const GpuNanoseconds booked = r.ledger.booked(category);
+        // What shares no link has the digest that it had before jobs could.
+        if (category != Category::contention || booked != 0) outcome.add(booked);
+    }
+    for (const FleetJobRun& job : r.outcome.runs) {
+        outcome.add_all(job.first_start.time_since_epoch(), job.end.time_since_epoch(),
+                        job.interruptions, job.held, job.kept, static_cast<int>(job.how));
+    }
+    return outcome.value();
+}
+
 }  // namespace
 
 ReplicaResult run_fleet_replica(const Scenario& s, std::int64_t index, bool log_events) {
@@ -303,19 +347,7 @@ ReplicaResult run_fleet_replica(const Scenario& s, std::int64_t index, bool log_
     const bool fed = s.power.breaker || s.power.pump;
     run.listener = fed ? static_cast<FleetListener*>(&feeds) : &peak;
     const FleetRunResult r = run_fleet(run);
-    if (r.ended == CampaignEngine::Outcome::limit) {
-        result.ending = Ending::limit;
-    } else if (!bounded && r.ended == CampaignEngine::Outcome::drained) {
-        const auto waiting = std::count_if(r.outcome.runs.begin(), r.outcome.runs.end(),
-                                           [](const FleetJobRun& j) { return !j.over; });
-        if (waiting > 0) {
-            result.ending = Ending::stuck;
-            result.stuck_report =
-                fmt::format("{} of {} jobs wait, and nothing will happen any more", waiting,
-                            r.outcome.runs.size());
-            if (!r.outcome.stuck.empty()) result.stuck_report += "\n" + r.outcome.stuck;
-        }
-    }
+    note_ending(r, bounded, result);
     for (CampaignEvent& event : result.log) {
         if (event.job < 0) continue;  // of a node alone
         const FleetJob& job = jobs.jobs[static_cast<std::size_t>(event.job - 1)];
@@ -329,18 +361,7 @@ ReplicaResult run_fleet_replica(const Scenario& s, std::int64_t index, bool log_
     result.trajectory = r.trajectory.value();
     result.refused = r.outcome.refused;
 
-    Fingerprint outcome;
-    for (std::size_t i = 0; i < category_count; ++i) {
-        const auto category = static_cast<Category>(i);
-        const GpuNanoseconds booked = r.ledger.booked(category);
-        // What shares no link has the digest that it had before jobs could.
-        if (category != Category::contention || booked != 0) outcome.add(booked);
-    }
-    for (const FleetJobRun& job : r.outcome.runs) {
-        outcome.add_all(job.first_start.time_since_epoch(), job.end.time_since_epoch(),
-                        job.interruptions, job.held, job.kept, static_cast<int>(job.how));
-    }
-    result.outcome = outcome.value();
+    result.outcome = outcome_digest(r);
     result.metrics = metrics_of(s, jobs, r);
     if (log_events) {
         result.jobs = job_records(spec, jobs, r.outcome, Instant(result.simulated));

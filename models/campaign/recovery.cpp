@@ -1,14 +1,9 @@
-// [job.recovery]: what a job does about a failure, and how long that takes.
+// What a job does about a failure, beside what it runs and saves.
 
 #include "models/campaign/checkpoint.h"
 #include "models/campaign/conditions.h"
 
 namespace railyard {
-
-const std::vector<std::string>& recovery_policy_names() {
-    static const std::vector<std::string> names = {"spare", "requeue", "in_process", "shrink"};
-    return names;
-}
 
 namespace {
 
@@ -48,36 +43,6 @@ void read_smaller_jobs(Section& recovery, std::int64_t replicas_min, Scenario& s
     }
 }
 
-// Set up in order, groups wait for each other once: the time grows with the ranks, not with their square.
-Duration communicators_set_up(Catalogue& c, std::int64_t gpus) {
-    const char* measured = "nccl_init_2048_tuned";
-    const double share = static_cast<double>(gpus) / c.number("restart", measured, "gpus");
-    return from_seconds(seconds(c.time("restart", measured, "time")) * share);
-}
-
-// What the scenario doesn't say of how long it takes to come back, from the catalogue.
-void settle_times(Catalogue& c, Scenario& s, std::optional<Duration> replacement,
-                  std::optional<Duration> restart) {
-    RecoverySpec& r = s.job.recovery;
-    const bool requeue = r.policy == RecoveryPolicy::requeue;
-    if (!replacement) {
-        replacement = c.time("restart", requeue ? "job_requeue_cold" : "hot_spare_swap", "time");
-    }
-    if (!restart) {
-        restart = c.time("restart", "python_import", "time") +
-                  c.time("restart", "framework_init", "time") +
-                  communicators_set_up(c, s.job.gpus()) +
-                  c.time("restart", "first_step_warmup", "time");
-        if (r.policy != RecoveryPolicy::in_process) {
-            *restart += c.time("restart", "slurm_launch", "time") +
-                        c.time("restart", "slurm_launch", "time_per_node") * s.job.nodes +
-                        c.time("restart", "container_pull", requeue ? "time" : "warm_time");
-        }
-    }
-    r.replacement = *replacement;
-    r.restart = *restart;
-}
-
 // What every node and rank reads from the store as the job starts.
 void settle_start(Section& recovery, Scenario& s) {
     const RecoverySpec& r = s.job.recovery;
@@ -106,50 +71,20 @@ void settle_start(Section& recovery, Scenario& s) {
 
 }  // namespace
 
-void read_recovery(Section& job, Catalogue& catalogue, Scenario& s) {
+void join_recovery(Section& job, Catalogue& catalogue, Scenario& s) {
     Section recovery = job.section("recovery");
-    std::optional<Duration> replacement;
-    std::optional<Duration> restart;
-    RecoverySpec& r = s.job.recovery;
-    auto policy = static_cast<int>(r.policy);
-    recovery.choose("policy", policy, recovery_policy_names(),
-                    "What the job does about a failure: 'railyard list kinds' has a line on each");
-    r.policy = static_cast<RecoveryPolicy>(policy);
-    std::int64_t replicas_min = 0;
-    recovery.read("replicas_min", replicas_min,
-                  "With policy = \"shrink\": data-parallel replicas that the job needs to go on",
-                  {.bound = Bound::count, .otherwise = "half of job.parallel.data"});
-    recovery.read("replacement", replacement, "Draining a broken node and swapping in a spare",
-                  {.bound = Bound::non_negative,
-                   .otherwise = "a hot spare's, or a requeue's, from the catalogue"});
-    recovery.read("restart", restart, "Launch, imports, communicator set-up and warm-up",
-                  {.bound = Bound::non_negative,
-                   .otherwise = "the sum of their catalogue values at this size"});
-    recovery.read("restore", r.restore, "Reading the checkpoint back",
-                  {.bound = Bound::non_negative,
-                   .otherwise = "what the tier that has it takes, at the share of its read "
-                                "bandwidth that a load gets"});
-    Bytes image;
-    Bytes index;
-    recovery.read("image", image,
-                  "Container image that each node reads from [storage] as it starts",
-                  {.bound = Bound::non_negative, .otherwise = "every node has it"});
-    recovery.read("dataset_index", index, "Index of the data that each rank reads as it starts",
-                  {.bound = Bound::non_negative});
-    recovery.read(
-        "recompute", r.recompute,
-        "Steps since the last safe checkpoint are lost and done again; false charges only the "
-        "time to come back");
-    recovery.finish();
+    const RecoveryKeys keys = read_recovery(recovery);
     if (!recovery.ok() || recovery.describing()) return;
-
-    settle_times(catalogue, s, replacement, restart);
-    if (recovery.has("replicas_min") && r.policy != RecoveryPolicy::shrink) {
-        recovery.warning("replicas_min", "has no effect without policy = \"shrink\"");
-    }
-    if (r.policy == RecoveryPolicy::shrink) read_smaller_jobs(recovery, replicas_min, s);
-    s.image = image;
-    s.dataset_index = index;
+    const RecoveryTimes times = recovery_times(catalogue, keys, s.job.nodes, s.job.gpus());
+    RecoverySpec& r = s.job.recovery;
+    r.policy = keys.policy;
+    r.replacement = times.replacement;
+    r.restart = times.restart;
+    r.restore = keys.restore;
+    r.recompute = keys.recompute;
+    if (r.policy == RecoveryPolicy::shrink) read_smaller_jobs(recovery, keys.replicas_min, s);
+    s.image = keys.image;
+    s.dataset_index = keys.dataset_index;
     settle_start(recovery, s);
     if (!r.recompute && s.job.checkpoint.mode == CheckpointMode::async) {
         recovery.error("recompute",

@@ -478,7 +478,7 @@ void ScenarioReader::read_job(Section job) {
     if (changes_.must_run && ok() && !job.describing()) {
         check_host_memory(job, *catalogue_, s_);
     }
-    read_recovery(job, *catalogue_, s_);
+    join_recovery(job, *catalogue_, s_);
     if (ok()) check_planned_stops(job, s_);
     job.finish();
 }

@@ -4,6 +4,7 @@
 #include "models/facility/breaker.h"
 #include "models/facility/cooling.h"
 #include "models/facility/cost.h"
+#include "models/facility/cost_keys.h"
 #include "models/facility/energy.h"
 #include "models/facility/gpu_heat.h"
 #include "models/facility/independent_power.h"

@@ -12,6 +12,7 @@
 #include "models/training/plan_check.h"
 #include "models/training/plan_reader.h"
 #include "models/training/plan_search.h"
+#include "models/training/recovery_reader.h"
 #include "models/training/shared_links.h"
 #include "models/training/software.h"
 #include "models/training/stages.h"
