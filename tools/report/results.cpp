@@ -257,6 +257,8 @@ Json Reader::metrics() {
         if (high.is_null()) low = nullptr;
         out.push_back({{"name", name},
                        {"unit", m.unit},
+                       {"share", is_share(name)},
+                       {"higher_is_better", better_of(name) == Better::higher},
                        {"mean", std::move(means[name])},
                        {"low", std::move(low)},
                        {"high", std::move(high)}});
@@ -306,7 +308,7 @@ Json Reader::scenarios() {
     return out;
 }
 
-// Of the newest run: all of a few points, or the best and the worst of many.
+// Scenarios of the newest run: all points if they are few, else the best and the worst.
 std::vector<FeaturedPoint> Reader::featured(std::size_t count) {
     std::vector<FeaturedPoint> all;
     db_.query(

@@ -29,6 +29,8 @@ function openMetric(metric, count) {
   return {
     name: metric.name,
     unit: metric.unit,
+    share: metric.share,
+    higherIsBetter: metric.higher_is_better,
     mean: lazily(modelled.has(metric.name) ? () => mean().map((v) => v || null) : mean),
     low: lazily(() => numbers(metric.low, count)),
     high: lazily(() => numbers(metric.high, count)),

@@ -3,7 +3,7 @@
 import { axisStyle, figure, ink, narrow } from "./charts.js";
 import { cellScale, lineScale } from "./colours.js";
 import { bold, choice, csvButton, h, lines, section } from "./dom.js";
-import { metricTitle, value } from "./format.js";
+import { metricTitle, percent, value } from "./format.js";
 import { nameOf, ranked } from "./summary.js";
 
 const cells = 40; // an axis with more values is drawn as points, not as cells
@@ -99,7 +99,7 @@ function axisFor(quantity, more) {
   return axisStyle({ ...scaleOf(quantity), axisLabel: { color: ink().faint, formatter: (v) => quantity.show(v), hideOverlap: true }, name: quantity.title, nameLocation: "middle", ...more });
 }
 
-const details = (data, run, at) => [nameOf(run, at), `goodput ${value({ name: "goodput", unit: "1" }, data.mean("goodput", run.points[at]))}`];
+const details = (data, run, at) => [nameOf(run, at), `goodput ${percent(data.mean("goodput", run.points[at]))}`];
 
 function scatterOptions(data, run, x, y, z) {
   const drawn = run.points.map((_, at) => [x.number(at), y.number(at), z.number(at), at]).filter((d) => d[0] !== null && d[1] !== null && d[2] !== null);
@@ -163,7 +163,7 @@ function parallelOptions(run, chosen, colour) {
   };
 }
 
-const lessIsBetter = (q) => (q.metric ? q.metric.unit.startsWith("USD") || /lost|wait|time|interruption|stall/.test(q.metric.name) : true);
+const lessIsBetter = (q) => !q.metric?.higherIsBetter;
 
 function heatPart(data, run, { axes, metrics, all }) {
   const at = { x: axes[0].id, y: (axes[1] ?? metrics[0]).id, z: "metric:goodput" };

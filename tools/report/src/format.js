@@ -52,18 +52,15 @@ function money(v) {
   return `$${digits(v / scale, 3)}${unit}`;
 }
 
-const shares = new Set(["goodput", "ettr", "mfu", "mfu_step", "job_finished", "data_utilisation", "utilisation", "occupancy"]);
-export const isShare = (metric) => shares.has(metric.name);
-
 export function percent(fraction, places = 2) {
   if (fraction === null) return nothing;
   return `${(100 * fraction).toFixed(places)} %`;
 }
 
-// A metric's value with its unit.
+// A metric's value with its unit; of a share in per cent.
 export function value(metric, v) {
   if (v === null || v === undefined || !Number.isFinite(v)) return nothing;
-  if (isShare(metric)) return percent(v);
+  if (metric.share) return percent(v);
   if (metric.unit === "s") return time(v);
   if (metric.unit === "B") return bytes(v);
   if (metric.unit === "1" || metric.unit === "") return digits(v);
@@ -77,7 +74,7 @@ export function difference(metric, v) {
   if (v === null) return nothing;
   const sign = v > 0 ? "+" : v < 0 ? "−" : "±";
   const size = Math.abs(v);
-  if (isShare(metric)) return `${sign}${(100 * size).toFixed(2)} points`;
+  if (metric.share) return `${sign}${(100 * size).toFixed(2)} points`;
   return `${sign}${value(metric, size)}`;
 }
 

@@ -1,7 +1,7 @@
 // The top of the page: verdicts in sentences, then the figures that people ask for.
 
 import { h, section } from "./dom.js";
-import { difference, isShare, metricTitle, percent, spelled, value } from "./format.js";
+import { difference, metricTitle, percent, spelled, value } from "./format.js";
 
 // The run's points that have a result, the best first: by what decides between them.
 export function ranked(data, run) {
@@ -148,7 +148,7 @@ export function verdicts(data, run) {
 // A mean within its interval, on a scale from 0 to 1 or around it.
 function whisker(metric, mean, interval) {
   const [low, high] = interval;
-  const span = isShare(metric) ? [0, 1] : [Math.min(0, low), Math.max(high, mean) * 1.15 || 1];
+  const span = metric.share ? [0, 1] : [Math.min(0, low), Math.max(high, mean) * 1.15 || 1];
   const x = (v) => 2 + (96 * (v - span[0])) / (span[1] - span[0]);
   const at = (tag, attributes) => {
     const shape = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -165,7 +165,7 @@ function whisker(metric, mean, interval) {
 }
 
 // A symmetric interval may reach beyond what can be.
-const possible = (metric, v) => Math.min(Math.max(v, 0), isShare(metric) ? 1 : Infinity);
+const possible = (metric, v) => Math.min(Math.max(v, 0), metric.share ? 1 : Infinity);
 
 function card(data, name, point) {
   const metric = data.metrics.get(name);
