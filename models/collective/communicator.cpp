@@ -186,8 +186,8 @@ void Communicator::set_network(double bytes_per_s) {
     network = bytes_per_s;
     nominal_network = bytes_per_s;
     sharp_network = bytes_per_s;
-    // Of the two trees together the busiest domain has so many neighbours, and sends half the data to each:
-    // one in either of two domains; three of three; else three in one tree and one in the other.
+    // Neighbours of the busiest domain in both trees together; it sends half the data to each. Of two
+    // domains each has one per tree; of three, three in all; else three in one tree and one in the other.
     const double neighbours = domains == 2 ? 2 : domains == 3 ? 3 : 4;
     tree_network = bytes_per_s / (neighbours / 2);
 }

@@ -40,7 +40,7 @@ struct TunerConstants {
     double tree_ll_share = 0;
     double tree_ll128_share = 0;
     std::array<std::vector<double>, 3> tree_correction;  // by protocol and log2(bytes / 64)
-    // Of the GPU generation and the number of domains, bytes/s.
+    // Bytes/s, by GPU generation and number of domains.
     double channels = 0;
     double ll_max = 0;
     double ring_ll128_max = 0;
@@ -52,7 +52,7 @@ struct TunerConstants {
 
 // What nccl-tests measure. README.md has the equations and what each number was fitted on.
 struct MeasuredConstants {
-    // Of the GPU generation.
+    // By GPU generation.
     double launch_s = 0;
     double hop_s = 0;                // one step of LL over NVLink
     double ring_efficiency = 0;      // of the bandwidth that NCCL counts
@@ -60,7 +60,7 @@ struct MeasuredConstants {
     double copy_bytes_per_s = 0;     // through the GPU's multiprocessors, Simple and LL128
     double ll_copy_bytes_per_s = 0;  // likewise, LL
     double peer_bytes_per_s = 0;     // to one peer
-    // Of all.
+    // The same for all.
     double ll128_hop = 0, simple_hop = 0;  // hops of these protocols, in hops of LL
     double ll128_efficiency = 0;
     double nvls_setup_s = 0;

@@ -151,7 +151,7 @@ class Model {
             pace.fill_bytes = m_.fill_bytes / part;
         }
         if (network_) {
-            // Of send_recv, the one rank of a domain whose next is elsewhere: it has a GPU's share.
+            // In send_recv one rank of a domain sends to another domain, with a GPU's share of the NICs.
             const double outside = all ? n_ - c_.per_domain : 1;
             pace.latency_s += c_.tuner.ring_network_s[p_] + m_.network_hop_s;
             pace.s_per_byte = std::max(nvlink, part * outside * c_.per_domain / c_.network);

@@ -25,7 +25,7 @@ struct CollectiveCost {
 CollectiveCost collective_cost(const Communicator& communicator, Collective collective,
                                double bytes);
 
-// Of a choice that is made for it. nullopt when it is not available.
+// The cost with this algorithm and protocol; nullopt when they are not available.
 std::optional<CollectiveCost> collective_cost(const Communicator& communicator,
                                               Collective collective, double bytes, Choice choice);
 

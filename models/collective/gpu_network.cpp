@@ -16,7 +16,7 @@ namespace railyard {
 
 namespace {
 
-// Of a node's GPU, counted in its node: the first sockets have the first GPUs.
+// The socket of a GPU, both counted within a node: the first sockets have the first GPUs.
 std::int64_t socket_of(const Pcie& pcie, std::int64_t gpu, std::int64_t gpus) {
     return gpu * pcie.sockets / gpus;
 }

@@ -55,8 +55,8 @@ struct LinkLoads {
 };
 
 struct GroupRate {
-    // Of a group over several nodes: what it moves out of each of its nodes. Of one inside a node without
-    // NVLink, and of send(): what each GPU moves. 0 where nothing leaves NVLink.
+    // For a group over several nodes: what it moves out of each node. For one inside a node without NVLink,
+    // and for send(): what each GPU moves. 0 where nothing leaves NVLink.
     double bytes_per_s = 0;
     double extra_hop_s =
         0;  // latency of the longest way through the network beyond that of one leaf
@@ -197,7 +197,7 @@ class GpuNetwork {
     LinkId nic_link(std::int64_t nic, int which) const {
         return nic_first_ + static_cast<LinkId>(nic * 2 + which);
     }
-    // Of the PCIe switch above a GPU; 0: up to the root complex, 1: down.
+    // The link of the PCIe switch above a GPU; 0: up to the root complex, 1: down.
     LinkId switch_link(std::int64_t gpu, int which) const;
     // Between the sockets of a node, per direction.
     LinkId socket_link(std::int64_t node, int which) const {

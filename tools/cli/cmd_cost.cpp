@@ -72,18 +72,30 @@ std::string price_text(double v, const std::string& unit) {
     return unit.empty() || unit == "/year" ? fmt::format("{:g} %", 100 * v) : number_text(v);
 }
 
-// A row for each line that pays for something.
-void add_lines(Table& table, const CostPlan& plan, const std::vector<CostLine>& lines,
-               const std::vector<double>& quantities, Cents& sum) {
+struct PaidLine {
+    CostLine line;
+    Cents paid;
+};
+
+// The lines that pay for something, at typical prices.
+std::vector<PaidLine> paid_lines(const CostPlan& plan, const std::vector<CostLine>& lines,
+                                 const std::vector<double>& quantities) {
     const std::vector<double> prices = typical_prices(plan.prices);
     const Cents hardware =
         &lines == &plan.yearly ? supported_sum(plan, prices) : hardware_sum(plan, prices);
+    std::vector<PaidLine> out;
     for (std::size_t i = 0; i < lines.size(); ++i) {
         CostLine line = lines[i];
         line.quantity = quantities[i];
-        if (line.quantity <= 0) continue;
+        if (line.quantity > 0) out.push_back({line, line_sum(line, prices, hardware)});
+    }
+    return out;
+}
+
+void add_lines(Table& table, const CostPlan& plan, const std::vector<CostLine>& lines,
+               const std::vector<double>& quantities, Cents& sum) {
+    for (const auto& [line, paid] : paid_lines(plan, lines, quantities)) {
         const Price& price = plan.prices[line.price];
-        const Cents paid = line_sum(line, prices, hardware);
         sum += paid;
         table.add({line.what, line.of_hardware ? "" : number_text(line.quantity), line.per,
                    price_text(price.typical, price.unit),
@@ -101,7 +113,7 @@ std::vector<double> quantities_of(const std::vector<CostLine>& lines) {
     return out;
 }
 
-// Of a year, as the campaign uses it and the rest of it idle.
+// The cost of a year: the campaign as it was, and idle for the rest.
 std::vector<double> used_per_year(const Costed& c) {
     const CostPlan& plan = c.scenario.cost->plan;
     const CampaignUse all = together(c.result.uses);
@@ -157,14 +169,8 @@ void print_lines(const Costed& c) {
 
 Json lines_json(const CostPlan& plan, const std::vector<CostLine>& lines,
                 const std::vector<double>& quantities) {
-    const std::vector<double> prices = typical_prices(plan.prices);
-    const Cents hardware =
-        &lines == &plan.yearly ? supported_sum(plan, prices) : hardware_sum(plan, prices);
     Json out = Json::array();
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-        CostLine line = lines[i];
-        line.quantity = quantities[i];
-        if (line.quantity <= 0) continue;
+    for (const auto& [line, paid] : paid_lines(plan, lines, quantities)) {
         const Price& price = plan.prices[line.price];
         out.push_back({{"what", line.what},
                        {"quantity", line.quantity},
@@ -174,7 +180,7 @@ Json lines_json(const CostPlan& plan, const std::vector<CostLine>& lines,
                        {"low", price.low},
                        {"typical", price.typical},
                        {"high", price.high},
-                       {"sum_usd", usd(line_sum(line, prices, hardware))},
+                       {"sum_usd", usd(paid)},
                        {"source", price.origin}});
     }
     return out;

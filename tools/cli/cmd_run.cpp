@@ -19,6 +19,7 @@
 #include "tools/cli/run_power.h"
 #include "tools/cli/run_stages.h"
 #include "tools/cli/run_storage.h"
+#include "tools/cli/study_arguments.h"
 #include "tools/cli/terminal.h"
 #include "tools/cli/terminal_observer.h"
 #include "tools/program/json_text.h"
@@ -406,11 +407,7 @@ struct RunArguments {
 
 void add_run_options(CommandLine& line) {
     line.positional("scenario", 1);
-    line.add_settings();
-    line.add()("seed", po::value<std::string>(), "Seed of all random streams (run.seed)");
-    line.add()("replicas", po::value<std::string>(), "Number of replicas (run.replicas)");
-    line.add_threads();
-    line.add_json();
+    add_study_options(line);
     line.add()("db", po::value<std::string>(),
                "Write runs, metrics, ledger and events to this SQLite file");
     line.add()("db-events", po::value<std::int64_t>()->default_value(1),

@@ -7,6 +7,7 @@
 #include "tools/import/text_file.h"
 #include "tools/import/training_plan.h"
 #include "tools/import/yaml_tree.h"
+#include "tools/language/settings_diff.h"
 
 namespace railyard {
 
@@ -27,21 +28,6 @@ class Nemo : private TrainingPlan {
     std::map<std::string, std::string> paths_;   // of arguments
 };
 
-std::string text_of(const Value& value) {
-    switch (value.kind) {
-        case Value::Kind::string:
-            return value.text;
-        case Value::Kind::integer:
-            return fmt::format("{}", value.integer);
-        case Value::Kind::real:
-            return fmt::format("{}", value.real);
-        case Value::Kind::boolean:
-            return value.integer != 0 ? "true" : "false";
-        default:
-            return {};
-    }
-}
-
 void Nemo::take(const Value& table, const std::string& path, int depth) {
     constexpr int deepest = 20;
     if (depth > deepest) return;
@@ -51,7 +37,8 @@ void Nemo::take(const Value& table, const std::string& path, int depth) {
             take(value, full, depth + 1);
             continue;
         }
-        const std::string text = text_of(value);
+        if (value.kind == Value::Kind::array || value.kind == Value::Kind::other) continue;
+        const std::string text = value_text(value);
         if (text.empty()) continue;
         values_[full] = text;
         // Of several keys of one name the model's own counts.

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "sim/statistics.h"
+#include "tests/laws/oracles/alpha_beta.h"
 #include "tests/laws/oracles/bench.h"
 #include "tests/laws/oracles/queueing.h"
 
@@ -211,11 +212,11 @@ RowResult alpha_beta(Bench&, QueueRuns&, const Fields& f) {
     if (name == "ring all_reduce") {
         time = ring_all_reduce_seconds(n, bytes, link);
     } else if (name == "ring all_gather / reduce_scatter") {
-        time = ring_all_gather_seconds(n, bytes, link);
+        time = one_pass_seconds(n, bytes, link);
     } else if (name == "recursive halving-doubling all_reduce") {
         time = halving_doubling_all_reduce_seconds(n, bytes, link);
     } else if (name == "pairwise alltoall") {
-        time = pairwise_all_to_all_seconds(n, bytes, link);
+        time = one_pass_seconds(n, bytes, link);
     } else {
         return std::nullopt;
     }
