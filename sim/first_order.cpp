@@ -90,7 +90,7 @@ std::vector<double> indices(const Fit& fit) {
     return out;
 }
 
-// Of each input, sorted indices of points drawn again with replacement.
+// For each input, sorted indices of points drawn again with replacement.
 std::vector<std::vector<double>> resampled_indices(const MatrixXd& x, const VectorXd& y,
                                                    std::size_t degree, RandomStream& random) {
     const auto inputs = static_cast<std::size_t>(x.cols() - 1) / degree;

@@ -81,7 +81,7 @@ void FleetFeeds::promised(JobIndex job, Instant now, Instant start) {
     next_.promised(job, now, start);
 }
 
-// Of the breakers in front of these.
+// The loads of the breakers in front of these GPUs.
 void FleetFeeds::renew_loads(const Allocation& gpus) {
     std::optional<std::size_t> last;
     for (const NodeShare& share : gpus) {

@@ -19,7 +19,7 @@ Watts idle_nodes(const FleetPower& power, const FleetSpec& spec);
 // What a job of this kind adds to an idle node of a group, for each part of a GPU, while it computes.
 Watts part_over_idle(const FleetPower& power, const FleetSpec& spec, std::size_t group,
                      std::size_t kind);
-// Of the nodes alone, by category: the ledgers' time, each at what its GPUs then draw.
+// Energy of the nodes alone, by category: the ledgers' time at what the GPUs then draw.
 NodeEnergy node_energy(const FleetPower& power, const FleetSpec& spec, const FleetLedger& ledgers);
 
 // Listens to a fleet: what all its nodes draw at the highest instant, all jobs that run then computing.

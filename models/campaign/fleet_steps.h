@@ -21,7 +21,7 @@ struct PlacedSteps {
 PlacedSteps steps_by_placement(std::shared_ptr<const Scenario> job,
                                std::vector<PartFault> slow_parts, std::vector<PartFault> throttled);
 
-// Of a kind of jobs on the cluster's first nodes; without a model, or a path, all of it is computing.
+// The step of a kind of jobs on the cluster's first nodes; without a model, or a path, it only computes.
 StepTime usual_step(const FleetJobKind& kind, std::int64_t nodes, std::uint32_t conditions);
 
 }  // namespace railyard

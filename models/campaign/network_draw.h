@@ -34,7 +34,7 @@ bool hashes_are_drawn(const Scenario& scenario);
 // As many as run.network_draws says; none where no step depends on any luck. Their steps are not set.
 std::vector<NetworkDraw> draw_networks(const Scenario& scenario);
 
-// Drops all draws when they come to the same, for then there is no luck in them.
+// Drops all draws when they come to the same: then the network has nothing random.
 void drop_equal_draws(std::vector<NetworkDraw>& draws);
 
 // The one in the middle, whose step stands for all where one must; none without draws.

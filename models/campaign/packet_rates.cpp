@@ -72,7 +72,7 @@ class PacketRates final : public NetworkModel {
         std::vector<std::int64_t> last;
     };
 
-    // Of each stream.
+    // By stream.
     struct Measurement {
         WindowEnding ending = WindowEnding::resolved;
         std::vector<double> bytes;
@@ -89,7 +89,7 @@ class PacketRates final : public NetworkModel {
         return std::vector<double>(streams.size(), std::numeric_limits<double>::infinity());
     }
 
-    // Of the slowest as said above; of the others in proportion to when they end.
+    // The slowest stream's as said above; the others' in proportion to when they end.
     static std::vector<double> rates_between(const Measurement& half, const Measurement& whole) {
         const double end = *std::max_element(whole.seconds.begin(), whole.seconds.end());
         const double half_end = *std::max_element(half.seconds.begin(), half.seconds.end());
@@ -177,7 +177,7 @@ class PacketRates final : public NetworkModel {
         for (const std::int64_t f : stream.last) end = std::max(end, result.ends[index(f)]);
         return static_cast<double>(end.count()) * 1e-12;
     }
-    // Of a stream whose flows are [first, last).
+    // The rate of a stream whose flows are [first, last).
     static double rate_so_far(const StreamFlows& stream, std::int64_t first, std::int64_t last,
                               const WindowResult& result) {
         double received = 0;

@@ -7,8 +7,8 @@
 
 namespace railyard {
 
-// Of the scenario's compute network, whose packets must be read. Outlived by the scenario. `burst`: all
-// nodes of the job write a checkpoint at the same time, to servers on that network.
+// Rates on the scenario's compute network, whose packets must be read; the scenario must live longer.
+// `burst`: all nodes of the job write a checkpoint at the same time, to servers on that network.
 std::shared_ptr<NetworkModel> packet_rates(const Scenario& scenario, bool burst);
 
 }  // namespace railyard

@@ -48,7 +48,7 @@ void NextHops::find_destinations(const Topology& topology) {
     to_nic_first_.push_back(static_cast<std::uint32_t>(to_nic_.size()));
 }
 
-// Of each switch: how many levels a shortest way to the destination still goes up.
+// For each switch: how many levels a shortest way to the destination still goes up.
 std::vector<std::uint8_t> NextHops::heights_to(const Topology& topology,
                                                std::uint32_t destination) const {
     std::vector<std::uint8_t> height(topology.vertex_count() - nics_, out_of_reach);

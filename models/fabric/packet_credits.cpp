@@ -87,7 +87,7 @@ void PacketEngine::return_withheld(LinkId link, std::size_t traffic_class) {
     return_credits(link, traffic_class, std::exchange(credits.withheld, 0));
 }
 
-// Of queues of this link: 0: packets there wait as long as they must.
+// The lifetime limit of this link's queues; 0: packets there wait as long as they must.
 std::int64_t PacketEngine::hoq_lifetime(LinkId link) const {
     if (ports_[link].at_nic) return 0;
     return (to_nic_[link] != 0 ? spec_.credits.leaf_lifetime : spec_.credits.lifetime).count();

@@ -77,7 +77,7 @@ std::vector<BufferPlan> plan_buffers(Catalogue& catalogue, const Topology& topol
 
 PacketNetwork packet_network(Catalogue& catalogue, const Topology& topology,
                              const PacketProfile& profile);
-// Of the slowest way up to the top and down.
+// The round trip of the slowest way up to the top and down.
 Picoseconds unloaded_round_trip(const Topology& topology, const PacketSpec& spec);
 // The queues, marks, acknowledgements and timeouts of Ultra Ethernet, in bandwidth-delay products of NICs of
 // this rate. The profile knows packets' sizes already, whether switches trim, and perhaps how long a queue

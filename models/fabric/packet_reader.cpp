@@ -663,7 +663,7 @@ void PacketReader::resolve_watchdog(Catalogue& catalogue, const Topology& topolo
     if (poll_) w.poll = *poll_;
     if (detection_) w.detection = *detection_;
     if (restoration_) w.restoration = *restoration_;
-    // Whoever sets a detection time below the profile's poll wants to be polled as often.
+    // A detection time below the profile's poll asks for as short a poll.
     if (!poll_ && detection_ && w.detection < w.poll) w.poll = w.detection;
     if (w.detection < w.poll) {
         const auto text = [](Picoseconds t) {

@@ -100,7 +100,7 @@ void PacketEngine::fetch_ways() const {
     }
 }
 
-// Of equals the one whose turn comes first.
+// Among equals, the one whose turn comes first.
 LinkId PacketEngine::soonest(const NextHops::Choice& choice, std::size_t traffic_class) const {
     const std::size_t count = choice.links.size();
     LinkId best = choice.links[choice.turn];

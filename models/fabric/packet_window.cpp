@@ -68,7 +68,7 @@ class Watcher {
         return sample;
     }
 
-    // Of the first link that is paused.
+    // From the first link that is paused.
     std::vector<LinkId> pauser_chain() const {
         for (LinkId l = 0; l < links_; ++l) {
             for (int c = 0; c < classes_; ++c) {

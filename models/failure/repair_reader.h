@@ -6,7 +6,7 @@
 
 namespace railyard {
 
-// Reads failures.lemon. Whoever fails as often as the others is none.
+// Reads failures.lemon. A node that fails as often as the others is none.
 void read_lemons(Section& failures, LemonNodes& lemons);
 
 // Reads failures.misdiagnosis, .repair, .quarantine and .search; `anything_slow`: some cause has slow parts.

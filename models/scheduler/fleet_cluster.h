@@ -31,7 +31,7 @@ class NodeSet {
     explicit NodeSet(std::size_t nodes = 0) : words_((nodes + 63) / 64) {}
     void add(NodeIndex node) { words_[node / 64] |= bit(node); }
     void remove(NodeIndex node) { words_[node / 64] &= ~bit(node); }
-    // Of the same nodes.
+    // Both sets must be over the same nodes.
     void add(const NodeSet& others) {
         for (std::size_t w = 0; w < words_.size(); ++w) words_[w] |= others.words_[w];
     }

@@ -14,8 +14,8 @@ NetworkState FleetSimulation::broken_on_routes(JobIndex index) const {
     return kind.routes(nodes_of(index), {run_.hashes, network_->broken()});
 }
 
-// Of the kind's model; nothing when no way is left between nodes that have to talk. What is no way on a
-// sound network is nobody's wait.
+// The step by the kind's model; nothing when no way is left between nodes that have to talk. Where a sound
+// network has no way either, no job waits for one.
 std::optional<StepTime> FleetSimulation::step_over_network(JobIndex index,
                                                            std::uint32_t conditions) const {
     const FleetJobKind& kind = spec().kinds[job(index).kind];

@@ -65,7 +65,7 @@ class FleetRepair : public CampaignEngine::Component,
         return !cluster_.node(node).broken || !causes_[cause(node)].silences;
     }
     bool lemon(NodeIndex node) const { return !lemon_.empty() && lemon_[node]; }
-    // Of slow parts, as bits.
+    // The conditions of slow parts, as bits.
     std::uint32_t slow_conditions(NodeIndex node) const {
         return slow_ ? slow_->conditions(node) : 0;
     }

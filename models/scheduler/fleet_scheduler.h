@@ -38,7 +38,7 @@ enum class JobEnd : std::uint8_t {
 };
 const char* job_end_name(JobEnd how);
 
-// Of each run of a job, from its own limit or its partition's; without one a year, as Slurm plans it.
+// The limit of each run: the job's own, else its partition's, else a year, as Slurm plans it.
 Duration time_limit(const FleetSpec& spec, const FleetJob& job);
 
 // What a kind may know of a job while it is about.

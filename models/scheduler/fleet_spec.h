@@ -58,7 +58,7 @@ using PlacedStep = std::function<StepTime(const std::vector<NodeIndex>& nodes,
 // What such a step sends between switches; null on an ideal network.
 using PlacedTraffic = std::function<std::shared_ptr<const StepTraffic>(
     const std::vector<NodeIndex>& nodes, const NetworkNow& network)>;
-// Of what is broken, what such a step's routes meet, those round broken cables too.
+// The broken parts that such a step's routes meet, detours round broken cables included.
 using PlacedRoutes =
     std::function<NetworkState(const std::vector<NodeIndex>& nodes, const NetworkNow& network)>;
 
@@ -211,7 +211,7 @@ struct FleetSpec : NodeFailures {
     // The ledger counts in these: compute slices in a fleet that has any, else GPUs.
     std::int64_t parts_per_gpu() const;
     std::int64_t parts_of(const FleetJob& job) const;  // of each of its GPUs, or its slice
-    // Of the first of its nodes; of an empty pool the partition's.
+    // GPUs of the pool's first node; if the pool is empty, of the partition's.
     std::int64_t gpus_of_pool_node(std::uint32_t pool) const;
     // Why a pool is empty, and which nodes come nearest; nothing of one that isn't.
     std::optional<std::string> why_empty(std::uint32_t pool) const;

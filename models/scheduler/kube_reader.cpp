@@ -88,7 +88,7 @@ void read_kueue(Section& scheduler, KueueSpec& kueue) {
     }
 }
 
-// Of a resource that a queue has a part of: whole GPUs, unless it names a slice.
+// The resource that a queue has a part of: whole GPUs, unless it names a slice.
 std::string read_slice(Section& section, const FleetSpec& spec, bool required) {
     std::string slice;
     section.name("slice", slice, own_names(section, slices_of(spec)), "a slice of the fleet's GPUs",

@@ -330,8 +330,8 @@ void Kueue::pass_before(std::uint32_t queue, const Turn& turn) {
     }
 }
 
-// Of the queues' next workloads one that needn't borrow comes first, then the highest priority, then the
-// oldest. One that can't be admitted keeps nobody else waiting (BestEffortFIFO).
+// Among the queues' next workloads, those that needn't borrow come first, then the highest priority, then
+// the oldest. One that can't be admitted does not block the others (BestEffortFIFO).
 void Kueue::admit_all() {
     from_.assign(waiting_.size(), std::nullopt);
     ++round_;

@@ -23,7 +23,7 @@ int blocked_by(const MigProfile& profile, int start) {
     return std::min(mig_compute_slices, start + profile.memory) - start - profile.compute;
 }
 
-// Of a GPU on which these are taken.
+// How many places for it are left on a GPU on which these are taken.
 std::int64_t places_for(const MigProfile& profile, MemorySlices taken) {
     return std::count_if(profile.starts.begin(), profile.starts.end(),
                          [&](int start) { return (memory_of(profile, start) & taken) == 0; });

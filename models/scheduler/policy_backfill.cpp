@@ -116,7 +116,7 @@ class Backfill : public QueuePolicy {
     }
 
   private:
-    // Of a running job.
+    // When a running job is planned to end.
     Duration planned_end(std::size_t job) const {
         return rounded_up(cluster_.started(job) + cluster_.expected(job));
     }

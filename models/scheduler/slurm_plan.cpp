@@ -90,7 +90,7 @@ std::size_t SlurmPlan::device_of(JobIndex job) const {
     return memory_.pools_[spec_.pool(fleet_.job(job))].device;
 }
 
-// Of nodes that are up: those have at least no GPU free.
+// Nodes that are up count, even with no GPU free.
 const SlurmPlan::Nodes& SlurmPlan::up_nodes(const Allocation& allocation, std::size_t device) {
     const std::uint64_t* up = slots_.front().free.at_least(0, 0);
     Nodes& out = up_nodes_;

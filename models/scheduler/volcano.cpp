@@ -39,7 +39,7 @@ class Volcano : public KubeScheduler {
     }
 
   private:
-    // Of one resource: whole GPUs, or slices of a profile.
+    // For one resource: whole GPUs, or slices of a profile.
     struct Account {
         std::int64_t allocated = 0;   // by those that run
         std::int64_t wanted = 0;      // by these and by those that wait
@@ -232,7 +232,7 @@ void Volcano::share_out() {
     }
 }
 
-// Of the resource of which that is most.
+// For the resource in which the share is the largest.
 Volcano::Part Volcano::most_of(const Queue& queue, Counted counted) {
     Part most;
     for (const Account& a : queue.of) {

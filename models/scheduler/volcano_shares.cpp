@@ -26,7 +26,7 @@ std::vector<std::int64_t> deserved_shares(std::int64_t gpus,
             if (lacks(q) <= 0) continue;
             const auto part =
                 static_cast<std::int64_t>(__int128{left} * queues[q].weight / weights);
-            // Of less than a thousandth each, the first gets all.
+            // When each would get less than a thousandth, the first gets it all.
             const std::int64_t more =
                 std::min(std::max<std::int64_t>(part, given == 0 ? 1 : 0), lacks(q));
             deserved[q] += more;

@@ -62,7 +62,7 @@ bool StoreReader::accepts(const StorageKind& kind) const {
            (kind.section != nullptr && std::string_view(kind.section) == "object");
 }
 
-// Of an object store, the section itself.
+// For an object store, the section itself.
 Section StoreReader::own_section(const StorageKind& kind) {
     return role_ == StoreRole::shared ? storage_.section(kind.section) : storage_;
 }

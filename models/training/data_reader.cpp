@@ -177,7 +177,7 @@ DataDemand demand_of(const DataKeys& k, Catalogue& c, const DataContext& context
     return d;
 }
 
-// Of the samples of each worker; no more than are its own in an epoch.
+// A worker's buffer of samples holds no more than it reads in an epoch.
 std::int64_t shuffle_buffer_of(const DataKeys& k, const DataContext& context, double sample_bytes) {
     if (!k.dataset) return k.shuffle_buffer;
     const auto workers = static_cast<double>(k.workers * context.nodes * context.gpus_per_node);

@@ -38,7 +38,7 @@ Category category_of(JobPhase phase) {
     RY_UNREACHABLE("a phase that is not booked as a whole");
 }
 
-// Of a step's time, in the order of ShrunkWork::gpu_time.
+// Where each part of a step's time is booked, in the order of ShrunkWork::gpu_time.
 constexpr Category category_of_part[] = {Category::productive,      Category::exposed_communication,
                                          Category::pipeline_bubble, Category::straggler_wait,
                                          Category::degraded,        Category::throttled,

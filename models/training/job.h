@@ -172,7 +172,7 @@ struct JobOutcome {
     Duration lost_work{};            // of unexpected interruptions, as time of the job
     Duration job_time{};             // from begin to the end
     bool finished = false;           // target_steps reached, or the end of the last stage
-    // Of a job with stages.
+    // For a job with stages.
     struct Stage {
         StepSchedule::Done kept;
         Duration wall{};  // from its beginning to the next one's

@@ -50,7 +50,7 @@ void NetworkParts::begin(std::size_t part, double speed, std::optional<Duration>
     take_stock();
 }
 
-// Of outages that overlap the worst counts.
+// Where outages overlap, the worst counts.
 void NetworkParts::take_stock() {
     std::map<std::uint32_t, double> speeds;
     for (const Outage& outage : outages_) {

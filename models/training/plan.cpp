@@ -322,7 +322,7 @@ double activation_bytes_per_layer(const TransformerModel& m, const ParallelPlan&
     const auto again = [&](unsigned part) { return (p.recompute_parts & part) != 0; };
     const bool elementwise_kept = !all_elementwise && !again(recompute_norms);
     const bool activation_kept = !all_elementwise && !again(recompute_activation);
-    // Of what a product multiplies by weights that need gradients: kept as it is read.
+    // The inputs of products with weights that need gradients are kept as they are read.
     const double input_bytes =
         p.adapter_rank > 0 ? 0 : std::min(2.0, std::ceil(element_bytes(p.precision)));
     // "alternate" keeps the outputs of every second product.
@@ -451,7 +451,7 @@ StageMemory stage_memory(const TransformerModel& m, const ParallelPlan& p,
     return out;
 }
 
-// Of stages that hold the same layers the first has the most microbatches in flight.
+// Among stages with the same layers, the first has the most microbatches in flight.
 std::pair<StageRun, StageMemory> fullest_stage(const TransformerModel& m, const ParallelPlan& p,
                                                const ParameterBytes& bytes, const Gpu& gpu) {
     std::pair<StageRun, StageMemory> out;

@@ -135,7 +135,7 @@ class Sharing {
         std::vector<std::pair<std::size_t, double>> uses;  // part, flows; ascending
     };
 
-    // Of a link's capacity, what each part's flows take of it for each byte/s that they have.
+    // A link: what share of its capacity each part's flows take per byte/s that they have.
     struct Bound {
         std::vector<std::pair<std::size_t, double>> takes;  // part, share; ascending
 
@@ -193,7 +193,7 @@ class Sharing {
     std::vector<Part> parts_;
     std::vector<std::size_t> first_;
     std::vector<std::vector<std::size_t>> on_link_;  // parts, of each link that binds
-    // Of the paces that are being found.
+    // While paces are being found:
     std::vector<double> left_;          // of each link that is touched
     std::vector<double> rising_;        // shares of its parts that still rise
     std::vector<int> rising_count_;     // these; none between two calls
@@ -260,8 +260,8 @@ class DriftingPhases {
         const std::size_t silent = jobs_[job]->endless ? 0 : 1;
         return way < silent ? Sharing::nowhere : sharing_.first(job) + way - silent;
     }
-    // Of a step at the present slowdowns, what the job doesn't send: nothing at least, where parts of one
-    // job run at once.
+    // The time in a step, at the present slowdowns, in which the job doesn't send. At least 0: parts of one
+    // job may run at once.
     double idle_s(std::size_t job) const {
         const double step = jobs_[job]->step_s + pause_s_[job] + longer_s(job);
         double idle = step;

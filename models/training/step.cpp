@@ -53,7 +53,7 @@ struct Pass {
     }
 };
 
-// Of one layer, or of a stage's layers together, over one microbatch on one GPU.
+// One layer's time, or that of a stage's layers together, for one microbatch on one GPU.
 struct LayerWork {
     Pass forward;
     Pass recompute;

@@ -402,7 +402,7 @@ void PerfTest::print_head() const {
     }
 }
 
-// Of the smallest, the middle and the largest size.
+// For the smallest, the middle and the largest size.
 Prediction perf_prediction(const Scenario& s, const PerfArguments& args,
                            const ScenarioChanges& changes, const PerfTest& test,
                            const std::vector<PerfRow>& rows) {

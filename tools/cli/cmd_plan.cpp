@@ -219,7 +219,7 @@ Json stacks_json(const StackRange& range) {
             {"high_s", seconds(range.high)}, {"slowest", range.slowest}};
 }
 
-// Of a ramp, the last level.
+// The last level of a ramp.
 Json stages_json(const Scenario& s) {
     Json out = Json::array();
     for (std::size_t i = 0; i < s.stages.size(); ++i) {
@@ -289,7 +289,7 @@ class Planner {
     ScenarioChanges changes_;
 };
 
-// Of the modelled step of the plan as given.
+// The modelled step of the plan as given.
 Prediction plan_prediction(const Scenario& s, const std::string& path, ScenarioChanges changes) {
     Question step{"step", seconds(s.job.step.duration()), {}, s.step_error, "", false};
     step.measure = s.step_error.named ? "a measured step (job.step.time)"

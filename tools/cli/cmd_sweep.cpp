@@ -36,7 +36,7 @@ struct SweepArguments {
     std::int64_t tasks = 16;
     std::string sbatch;
     double poll_s = 2;
-    // Of a task of the array:
+    // For a task of the array:
     std::string task_folder;
     std::int64_t task = 0;
 };

@@ -42,7 +42,7 @@ Errors errors_of(const std::vector<VerifiedRow>& rows) {
     return out;
 }
 
-// Of rows with an interval, and how many of these have what is published in it.
+// Rows with an interval, and how many of them contain the published value.
 struct Inside {
     std::size_t rows = 0;
     std::size_t inside = 0;
@@ -57,7 +57,7 @@ Inside inside_of(const std::vector<VerifiedRow>& rows) {
     return out;
 }
 
-// Of rows that say how far they may be off, how many are no further.
+// Rows with a tolerance, and how many keep it.
 struct Coverage {
     std::size_t rows = 0;
     std::size_t half = 0;
@@ -125,7 +125,7 @@ double median_width(const std::vector<VerifiedRow>& rows) {
     return sorted_quantile(widths, 0.5);
 }
 
-// Of runs whose memory is known, how many fit: all of them ran.
+// Runs whose memory is known, and how many fit by the model: in fact all of them ran.
 struct Room {
     std::size_t rows = 0;
     std::size_t fit = 0;

@@ -26,7 +26,7 @@ void FleetHistory::follow(State& state, const CampaignEvent& e) {
     const std::string_view kind = e.kind;
     const bool waits_again = kind == "requeued" || kind == "suspended";
     if (kind == "started") {
-        // Of a gang whose pods are retried one by one, the others held on to theirs.
+        // In a gang whose pods are retried one by one, the others kept their nodes.
         const bool again = state.runs;
         if (again) {
             close(state, e.at, "started again");

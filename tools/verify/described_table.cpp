@@ -50,7 +50,7 @@ double TrialStep::*step_figure(const std::string& name) {
 constexpr std::string_view of_base = "base_";
 constexpr std::string_view of_cause = "interruptions_";
 
-// Of one cause, in the mean of the replicas; nothing for another name.
+// Interruptions by one cause, averaged over replicas; nothing for another name.
 std::optional<double> interruptions_of(const Trial& trial, const std::string& name) {
     for (const auto& [cause, count] : trial.interruptions) {
         if (name == std::string(of_cause) + cause) return count;
@@ -370,7 +370,7 @@ void TableRuns::add_step(const RowRun& row, const Trial& trial, VerifiedRow& out
     out.half = trial.step->error.half;
     out.nine_tenths = trial.step->error.nine_tenths;
     out.parts = trial.step->parts;
-    // Of a row that does not say what it recomputes nobody knows what it kept.
+    // A row that does not say what it recomputes does not say what it kept either.
     if (d_.memory_known && !d_.memory_known->holds(row.columns)) return;
     for (const MemoryUse& use : trial.memory)
         out.memory_bytes.emplace_back(use.component, use.bytes);

@@ -136,7 +136,7 @@ RowTest DescriptionReader::read_test(Section& section, bool needed) {
     return test;
 }
 
-// Of the rows of a quantity; "": of all.
+// The tolerance of a quantity's rows; "": of all rows.
 void DescriptionReader::read_tolerance(Section& section, const std::string& quantity) {
     Tolerance out{quantity};
     Section tolerance = section.section("tolerance");

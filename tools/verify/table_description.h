@@ -40,7 +40,7 @@ class Columns {
     CsvRow row_;
 };
 
-// Of an expression over columns; throws RowError for what is no finite number.
+// The value of an expression over columns; throws RowError for what is no finite number.
 double value_of(const Expression& expression, const std::function<double(const std::string&)>& of);
 
 std::string number_text(double value);
@@ -191,7 +191,7 @@ struct Change {
     bool skip = false;
 };
 
-// Of these values the fastest that is possible.
+// The fastest of these values that is possible.
 struct Open {
     std::string key;
     std::vector<std::string> values;  // TOML
