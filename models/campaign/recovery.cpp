@@ -74,14 +74,14 @@ void settle_start(Section& recovery, Scenario& s) {
 void join_recovery(Section& job, Catalogue& catalogue, Scenario& s) {
     Section recovery = job.section("recovery");
     const RecoveryKeys keys = read_recovery(recovery);
-    if (!recovery.ok() || recovery.describing()) return;
-    const RecoveryTimes times = recovery_times(catalogue, keys, s.job.nodes, s.job.gpus());
     RecoverySpec& r = s.job.recovery;
     r.policy = keys.policy;
-    r.replacement = times.replacement;
-    r.restart = times.restart;
     r.restore = keys.restore;
     r.recompute = keys.recompute;
+    if (!recovery.ok() || recovery.describing()) return;
+    const RecoveryTimes times = recovery_times(catalogue, keys, s.job.nodes, s.job.gpus());
+    r.replacement = times.replacement;
+    r.restart = times.restart;
     if (r.policy == RecoveryPolicy::shrink) read_smaller_jobs(recovery, keys.replicas_min, s);
     s.image = keys.image;
     s.dataset_index = keys.dataset_index;
