@@ -245,8 +245,8 @@ class Storage {
         return runs_[index].au < starved_below * unlimited_[index];
     }
 
-    // The limit with which a starved run gets what it got: a little more than that, since loaders cannot
-    // keep a store busy all the time.
+    // The limit with which a starved run has its AU: a little more than what it got, since loaders cannot
+    // keep a store busy all the time, and AU leaves out how long they take to start.
     double limit_behind(const Run& run, bool opens) {
         const double seen = opens ? run.samples_per_s : bytes_per_s(run);
         double low = seen;
@@ -256,8 +256,8 @@ class Storage {
             DataSupply supply;
             (opens ? supply.opens_per_s : supply.store_bandwidth) = middle;
             const double got =
-                predict(run, run.accelerators, supply, workers_behind(run)).samples_per_s;
-            (got < run.samples_per_s ? low : high) = middle;
+                predict(run, run.accelerators, supply, workers_behind(run)).utilisation;
+            (100 * got < run.au ? low : high) = middle;
         }
         return high;
     }
