@@ -48,8 +48,8 @@ class Constants {
     std::string name_;
 };
 
-TunerConstants read_tuner(Catalogue& catalogue, const std::string& generation, bool amd_host,
-                          std::int64_t domains) {
+TunerConstants read_tuner(Catalogue& catalogue, const std::string& generation,
+                          const std::string& nic, bool amd_host, std::int64_t domains) {
     Constants all(catalogue, "tuner");
     Constants gpu(catalogue, generation);
     const bool network = domains > 1;
@@ -79,7 +79,9 @@ TunerConstants read_tuner(Catalogue& catalogue, const std::string& generation, b
     t.tree_ll128_share = all.number(network ? "tree_ll128_network_share" : "tree_ll128_share");
     t.tree_correction = {all.numbers("tree_correction_ll"), all.numbers("tree_correction_ll128"),
                          all.numbers("tree_correction_simple")};
-    t.channels = static_cast<double>(gpu.integer("channels"));
+    t.channels = static_cast<double>(network && catalogue.has("nic", nic, "nccl_channels")
+                                         ? catalogue.integer("nic", nic, "nccl_channels")
+                                         : gpu.integer("channels"));
     t.ll_max =
         network ? by_domains(all.speeds(amd_host ? "ll_max_network_amd" : "ll_max_network_intel"),
                              std::min<std::int64_t>(domains, 3) - 1)
@@ -139,8 +141,8 @@ CollectiveConstants read_collective_constants(Catalogue& catalogue, const Node& 
     const bool amd_host = catalogue.has("node", node.name, "cpu") &&
                           catalogue.text("node", node.name, "cpu").find("AMD") != std::string::npos;
     for (std::size_t i = 0; i < c.tuner.size(); ++i) {
-        c.tuner[i] =
-            read_tuner(catalogue, node.gpu.generation, amd_host, static_cast<std::int64_t>(i) + 1);
+        c.tuner[i] = read_tuner(catalogue, node.gpu.generation, node.nic, amd_host,
+                                static_cast<std::int64_t>(i) + 1);
     }
     c.measured = read_measured(catalogue, node.gpu.generation, node.nic);
     if (catalogue.has("node", node.name, "intra_topology") &&

@@ -12,9 +12,12 @@ struct Pace {
     double s_per_byte = 0;
     double fill_s_per_byte = 0;
     double fill_bytes = 0;
+    double window_s_per_byte = 0;  // where buffers wait for the network's answers
 
     double seconds(double bytes) const {
-        return latency_s + bytes * s_per_byte + std::min(bytes, fill_bytes) * fill_s_per_byte;
+        return std::max(
+            latency_s + bytes * s_per_byte + std::min(bytes, fill_bytes) * fill_s_per_byte,
+            bytes * window_s_per_byte);
     }
 };
 
@@ -80,7 +83,15 @@ class Model {
         const double copy = ll_ ? m_.ll_copy_bytes_per_s : m_.copy_bytes_per_s;
         return {m_.launch_s + (hops - network_hops) * hop_s_ +
                     network_hops * (c_.tuner.ring_network_s[p_] + m_.network_hop_s),
-                std::max(links / link, copies / copy) / n_, 0, 0};
+                std::max(links / link, copies / copy) / n_, 0, 0,
+                links / n_ * window_s_per_byte(c_.tuner.ring_network_s[p_])};
+    }
+
+    // No more is on its way than the buffers of all channels hold, until a hop is over.
+    double window_s_per_byte(double hop_s) const {
+        constexpr double buffer_bytes = 4194304;  // NCCL_BUFFSIZE, of a channel's connection
+        if (!network_ || !simple_) return 0;
+        return (hop_s + m_.network_hop_s) / (c_.tuner.channels * buffer_bytes);
     }
 
     Pace tree() const {
@@ -89,6 +100,7 @@ class Model {
                          2 * c_.tree_depth * (c_.tuner.tree_network_s[p_] + m_.network_hop_s);
         const double nvlink = 2 / nvlink_;
         pace.s_per_byte = network_ ? std::max(nvlink, 1 / (c_.tree_network * wire_)) : nvlink;
+        pace.window_s_per_byte = window_s_per_byte(c_.tuner.tree_network_s[p_]);
         if (ll_) {
             if (network_) {
                 pace.s_per_byte =
@@ -108,7 +120,7 @@ class Model {
         const double g = c_.per_domain;
         const double wire = all_reduce() ? 1 + 1 / g : 1;
         const double nvlink = (wire + m_.nvls_rank_cost * g) / (c_.nvlink * m_.nvls_efficiency);
-        Pace pace{m_.launch_s + m_.nvls_setup_s, nvlink, nvlink, domain_bytes()};
+        Pace pace{m_.launch_s + m_.nvls_setup_s, nvlink, nvlink, domain_bytes(), 0};
         if (network_) {
             pace.latency_s += network_latency_s;
             pace.s_per_byte = std::max(nvlink, 1 / network_bytes_per_s);
@@ -126,14 +138,14 @@ class Model {
         return {m_.launch_s +
                     2 * (t.collnet_nvlink_s + t.collnet_per_rank_s * (c_.per_domain - 1)) +
                     t.collnet_network_s + m_.network_hop_s,
-                s_per_byte, m_.fill_share * stages() * s_per_byte, domain_bytes()};
+                s_per_byte, m_.fill_share * stages() * s_per_byte, domain_bytes(), 0};
     }
 
     Pace pat() const {
         const TunerConstants& t = c_.tuner;
         return {m_.launch_s + c_.tree_depth * (t.pat_network_s + m_.network_hop_s) +
                     t.pat_per_rank_s * n_,
-                (n_ - 1) / n_ / (t.pat_bandwidth * c_.network), 0, 0};
+                (n_ - 1) / n_ / (t.pat_bandwidth * c_.network), 0, 0, 0};
     }
 
     // All at once: what leaves a GPU over NVLink, what goes to any one peer, and what the GPUs of a
@@ -145,7 +157,7 @@ class Model {
         const double peer = ll_ ? m_.peer_ll_bytes_per_s : m_.peer_bytes_per_s;
         const double nvlink =
             part * std::max(peers / (c_.nvlink * m_.pairwise_efficiency), 1 / peer);
-        Pace pace{m_.launch_s + hop_s_ + m_.peer_hop * m_.hop_s * (peers - 1), nvlink, 0, 0};
+        Pace pace{m_.launch_s + hop_s_ + m_.peer_hop * m_.hop_s * (peers - 1), nvlink, 0, 0, 0};
         if (!ll_) {
             pace.fill_s_per_byte = m_.fill_share * nvlink;
             pace.fill_bytes = m_.fill_bytes / part;
@@ -178,7 +190,7 @@ CollectiveCost cost_of(const Communicator& c, Collective collective, double byte
     out.channels = static_cast<std::int64_t>(c.tuner.channels);
     if (c.ranks == 1) return out;
     out.latency_s = pace.latency_s;
-    out.bytes_per_s = 1 / pace.s_per_byte;
+    out.bytes_per_s = 1 / std::max(pace.s_per_byte, pace.window_s_per_byte);
     if (bytes > 0) out.seconds = pace.seconds(bytes);
     return out;
 }

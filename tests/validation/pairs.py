@@ -19,6 +19,7 @@ import json
 import math
 import pathlib
 import re
+import statistics
 import subprocess
 import sys
 import tomllib
@@ -229,7 +230,7 @@ def numbers_of_collectives():
 
 def collectives(railyard):
     """Each system of table 30 with numbers that were fitted without it, from where nothing is known of it: a
-    number begins at the mean of its siblings, the catalogue's other values of that key; the slopes are those at
+    number begins at the median of its siblings, the catalogue's other values of that key; the slopes are those at
     the catalogue's numbers, the errors are run again after each step."""
     from leave_out import solve
 
@@ -260,7 +261,7 @@ def collectives(railyard):
     prior = {}
     for path in paths:
         others = [math.log(v) for other, v in of_key[path.split(".")[-1]].items() if other != path and v > 0]
-        prior[path] = sum(others) / len(others) if others else math.log(start[path][0])
+        prior[path] = statistics.median(others) if others else math.log(start[path][0])
     left_out = []
     with open(NCCL[0]) as file:
         over = {row["id"]: "inside a domain" if row["nodes"] == "1" or row["device"].startswith("GB") else
@@ -286,7 +287,7 @@ def collectives(railyard):
         for r in rows:
             error = r["simulated"] / r["published"] - 1
             size = int(re.search(r"(\d+) B", r["row"])[1])
-            left_out.append((size, error, *r.get("model_error", (0, 0)), over[out]))
+            left_out.append((size, error, *r.get("model_error", (0, 0)), over[out], out))
             if size >= 64 << 20:
                 of.append(abs(error))
         if of:
@@ -298,15 +299,23 @@ def collectives(railyard):
           f"nine tenths within {100 * every[math.ceil(0.9 * len(every)) - 1]:.1f} %")
     for kind in sorted(set(over.values())):
         for name, least, most in (("below 1 MiB", 0, 1 << 20), ("below 1 GiB", 1 << 20, 1 << 30), ("from 1 GiB", 1 << 30, 1 << 60)):
-            of = sorted(abs(e) for size, e, _, _, of_kind in left_out if of_kind == kind and least <= size < most)
+            of = sorted(math.expm1(abs(math.log1p(e))) for size, e, _, _, of_kind, _ in left_out if of_kind == kind and least <= size < most)
             if of:
                 print(f"  {kind}, {name}: {len(of)} rows, half within {100 * of[len(of) // 2]:.1f} %, nine tenths "
                       f"within {100 * of[math.ceil(0.9 * len(of)) - 1]:.1f} %")
-    said = [(abs(math.log1p(error)), half, most) for _, error, half, most, _ in left_out if half > 0]
+    said = [(abs(math.log1p(error)), half, most) for _, error, half, most, *_ in left_out if half > 0]
     if said:
         inside = [sum(off <= math.log1p(width[i]) for off, *width in said) for i in (0, 1)]
         print(f"30 with each system left out, {len(said)} rows of any size: {100 * inside[0] / len(said):.1f} % inside "
               f"the model error's 50 %, {100 * inside[1] / len(said):.1f} % inside its 90 %")
+    # The same with widths from the other systems of a kind alone.
+    inside = [0, 0]
+    for _, error, _, _, kind, system in left_out:
+        others = sorted(abs(math.log1p(e)) for _, e, _, _, k, s in left_out if k == kind and s != system)
+        for i, share in enumerate((0.5, 0.9)):
+            inside[i] += abs(math.log1p(error)) <= others[math.ceil(share * len(others)) - 1]
+    print(f"with widths from the other systems: {100 * inside[0] / len(left_out):.1f} % inside their 50 %, "
+          f"{100 * inside[1] / len(left_out):.1f} % inside their 90 %")
 
 
 def main():

@@ -169,7 +169,8 @@ std::string percent_text(double share) {
 
 // What a table is called in few words: the number that its name begins with, else all of it.
 std::string short_name(const VerifiedTable& table) {
-    return match_pattern(table.name, R"(\d\d\D.*)").empty() ? table.name : table.name.substr(0, 2);
+    const Found number = match_pattern(table.name, R"((\d{2,3})\D.*)");
+    return number.empty() ? table.name : number[1];
 }
 
 std::string rows_text(const std::vector<VerifiedTable>& tables) {

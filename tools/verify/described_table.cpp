@@ -468,16 +468,15 @@ std::optional<std::string> description_of(const CsvTable& table) {
     namespace fs = std::filesystem;
     const fs::path beside = fs::path(table.path).replace_extension(".toml");
     if (fs::exists(beside)) return beside.string();
-    constexpr std::size_t digits = 2;
-    const bool numbered = !match_pattern(table.name, R"(\d\d\D.*)").empty();
+    const Found number = match_pattern(table.name, R"((\d{2,3})\D.*)");
     std::vector<std::string> shipped;
     for (const auto& entry : fs::directory_iterator(shipped_file("tests/validation"))) {
         if (entry.path().extension() == ".toml") shipped.push_back(entry.path().string());
     }
     std::ranges::sort(shipped);
     for (const std::string& path : shipped) {
-        const bool of_number = numbered && fs::path(path).stem().string().starts_with(
-                                               table.name.substr(0, digits) + "_");
+        const bool of_number =
+            !number.empty() && fs::path(path).stem().string().starts_with(number[1] + "_");
         if (of_number || describes_columns(path, table.columns)) return path;
     }
     return std::nullopt;
