@@ -7,6 +7,7 @@ The parsers hold each file against what the format asks for: counts that must ag
 must ascend.
 """
 
+import json
 import pathlib
 import re
 import subprocess
@@ -137,6 +138,88 @@ def case_htsim_files_multiply_out(program, folder):
     check(all(int(r[5]) < 2**31 and int(r[4]) >= 0 and int(r[1]) != int(r[2]) for r in rows), "sizes")
     check([int(r[3]) for r in rows] == list(range(1, len(rows) + 1)), "ids, of which 0 is none")
     check(sum(int(r[5]) for r in rows) == 7 * 3_000_000_000, "bytes")
+
+
+def parse_openmetrics(text):
+    """By family: type, and by labels a list of (time, value)."""
+    lines = text.split("\n")
+    check(lines[-2:] == ["# EOF", ""], "the end")
+    families, name = {}, None
+    for line in lines[:-2]:
+        if head := re.fullmatch(r"# HELP ([a-zA-Z_:][a-zA-Z0-9_:]*) .+", line):
+            name = head[1]
+            check(name not in families, f"{name} is not in one place")
+            families[name] = [None, {}]
+        elif kind := re.fullmatch(r"# TYPE (\S+) (gauge|counter)", line):
+            check(kind[1] == name and families[name] == [None, {}], line)
+            families[name][0] = kind[2]
+        else:
+            sample = re.fullmatch(r'([a-zA-Z_:][a-zA-Z0-9_:]*)(?:{((?:[a-zA-Z_]\w*="(?:[^"\\\n]|\\[\\"n])*",?)+)})?'
+                                  r" (-?[\d.e+-]+) (\d+)", line)
+            check(sample, line)
+            check(sample[1] == name + "_total" * (families[name][0] == "counter"), line)
+            series = families[name][1]
+            check(sample[2] not in series or sample[2] == list(series)[-1], f"{line}: a series is not in one place")
+            series.setdefault(sample[2], []).append((int(sample[4]), float(sample[3])))
+    for kind, series in families.values():
+        for samples in series.values():
+            times, values = zip(*samples)
+            check(all(a < b for a, b in zip(times, times[1:])), "times ascend")
+            check(kind == "gauge" or list(values) == sorted(values), "a counter goes back")
+    return families
+
+
+def held_against_metrics(program, scenario, families):
+    """What is exported has the ledger of the replica."""
+    result = json.loads(program.run("run", scenario, "--replicas", 1, "--json"))
+    ledger = {labels: samples[-1][1] for labels, samples in families["railyard_ledger_seconds"][1].items()}
+    shares = {f'entry="{name}"': share for name, share in result["ledger"].items() if share > 0}
+    check(ledger.keys() == shares.keys(), f"{ledger}\n{shares}")
+    for entry, share in shares.items():
+        check(abs(ledger[entry] / sum(ledger.values()) - share) < 1e-4, f"{entry}: {ledger[entry]} {share}")
+
+
+def case_openmetrics_of_one_job(program, folder):
+    text = (FOLDER / "one_job.toml").read_text().replace('name = "link"', 'name = "li\\"n\\\\k"')
+    text = text.replace("nodes = 36", "nodes = 6").replace("nodes = 32", "nodes = 4")
+    scenario = folder / "s.toml"
+    scenario.write_text(text)
+    program.run("export", "openmetrics", scenario, "-o", folder / "m.txt")
+    families = parse_openmetrics((folder / "m.txt").read_text())
+    gpus = families["DCGM_FI_DEV_GPU_UTIL"][1]
+    check(len(gpus) == 4 * 8 and len(set(map(tuple, gpus.values()))) == 1, f"{len(gpus)} GPUs")
+    labels = 'gpu="3",UUID="GPU-node00003-3",device="nvidia3",modelName="NVIDIA H100 SXM5 80GB",Hostname="node00003",instance="node00003"'
+    samples = gpus[labels]
+    check(samples[0][0] == 1767225600 and samples[-1][0] == 1767225600 + 360 * 86400, "the clock")
+    check({value for _, value in samples} == {0, 100}, "busy or not")
+    busy = sum(value == 100 for _, value in samples) / len(samples)
+    check(0.97 < busy < 1, f"busy {busy}")
+    watts = dict(families["DCGM_FI_DEV_POWER_USAGE"][1][labels])
+    check(all((watts[at] > 200) == (value == 100) for at, value in samples), "power goes with work")
+    nodes = [dict(families[f"slurm_nodes_{state}"][1][None]) for state in ("alloc", "down", "idle")]
+    check(all(0 <= sum(state[at] for state in nodes) - 6 <= 1 for at in nodes[0]), "6 nodes, of which one may be "
+          "broken in a job that has not noticed")
+    check(max(nodes[1].values()) >= 1 and max(nodes[0].values()) == 4, "states")
+    causes = families["railyard_interruptions"][1]
+    check(set(causes) == {'cause="gpu"', 'cause="li\\"n\\\\k"'}, str(list(causes)))
+    check(12 < causes['cause="gpu"'][-1][1] < 50, f"4 nodes, 360 days, 0.02 a day: {causes}")
+    held_against_metrics(program, scenario, families)
+    dashboard = json.loads((folder / "m.txt.dashboard.json").read_text())
+    check(dashboard["id"] is None and dashboard["__inputs"][0]["name"] == "DS_PROMETHEUS", "dashboard")
+    asked = {re.search(r"\w+(?=[{[])", panel["targets"][0]["expr"].split("(")[1])[0] for panel in dashboard["panels"]}
+    check(asked == {name + "_total" * (kind == "counter") for name, (kind, _) in families.items()}, str(asked))
+    check(len({panel["id"] for panel in dashboard["panels"]}) == len(families), "panels' ids")
+    check(dashboard["time"]["from"] == "1767225600000", str(dashboard["time"]))
+
+
+def case_openmetrics_of_many_jobs(program, folder):
+    program.run("export", "openmetrics", FOLDER / "many_jobs.toml", "-o", folder / "m.txt")
+    families = parse_openmetrics((folder / "m.txt").read_text())
+    check(not any(name.startswith("DCGM") for name in families), "whose GPUs work is not known")
+    held = dict(families["slurm_gpus_alloc"][1][None])
+    running = dict(families["slurm_queue_running"][1][None])
+    check(all(value == 32 * running[at] for at, value in held.items()) and max(held.values()) > 32, "GPUs of jobs")
+    held_against_metrics(program, FOLDER / "many_jobs.toml", families)
 
 
 def case_what_a_form_cannot_say_is_refused(program, folder):

@@ -13,12 +13,21 @@ const std::vector<ExportKind>& export_kinds() {
          false, true, export_htsim},
         {"ns3", "topology (FILE), FILE.flow.txt and FILE.config.txt of HPCC's ns-3, of the window",
          false, true, export_ns3},
+        {"openmetrics",
+         "a replica as Prometheus has it, by DCGM's and Slurm's exporters, and a dashboard for "
+         "Grafana (FILE.dashboard.json)",
+         true, false, export_openmetrics},
         {"sacct",
          "a replica as 'sacct -P -D' has it and, of one job, its nodes' outages as "
          "'sacctmgr -P show event' has them (FILE.events.txt)",
          true, false, export_sacct},
     };
     return kinds;
+}
+
+bool holds_nodes(JobPhase phase) {
+    return phase != JobPhase::replacement && phase != JobPhase::requeue_wait &&
+           phase != JobPhase::done;
 }
 
 NetworkWindow compute_window(const Scenario& s, const char* form) {

@@ -1,6 +1,7 @@
 #pragma once
 // What was simulated, in the forms that other programs and real clusters have.
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -25,10 +26,17 @@ const std::vector<ExportKind>& export_kinds();
 
 // sacct.cpp: 'sacct -P -D' of a replica, and of one job 'sacctmgr -P show event' of its nodes.
 std::vector<ExportedFile> export_sacct(const Scenario& scenario, std::int64_t replica);
+// openmetrics.cpp: a replica for Prometheus, and a dashboard for Grafana.
+std::vector<ExportedFile> export_openmetrics(const Scenario& scenario, std::int64_t replica);
 // htsim.cpp: csg-htsim's topology and connection matrix, of the compute network's window.
 std::vector<ExportedFile> export_htsim(const Scenario& scenario, std::int64_t replica);
 // ns3.cpp: topology, flows and configuration of HPCC's ns-3, of the same.
 std::vector<ExportedFile> export_ns3(const Scenario& scenario, std::int64_t replica);
+
+// The first second of a replica, UTC.
+constexpr std::chrono::sys_days export_epoch = std::chrono::year(2026) / std::chrono::January / 1;
+// Whether Slurm would say that the job runs.
+bool holds_nodes(JobPhase phase);
 
 // The compute network's window, whose flows all start at a time of their own. Throws ScenarioError, which
 // says what `form` can't have.

@@ -1,4 +1,4 @@
-// A replica in Slurm's words. Its first second is 2026-01-01T00:00:00, UTC.
+// A replica in Slurm's words.
 
 #include <fmt/format.h>
 
@@ -15,8 +15,7 @@ namespace {
 std::string time_text(Instant at) {
     namespace chrono = std::chrono;
     const auto since = chrono::floor<chrono::seconds>(at.time_since_epoch());
-    const chrono::sys_seconds stamp =
-        chrono::sys_days(chrono::year(2026) / chrono::January / 1) + since;
+    const chrono::sys_seconds stamp = export_epoch + since;
     const auto day = chrono::floor<chrono::days>(stamp);
     const chrono::year_month_day date(day);
     const chrono::hh_mm_ss clock(stamp - day);
@@ -100,10 +99,6 @@ std::vector<SacctRow> rows_of_fleet(const Scenario& s, const ReplicaResult& resu
     return out;
 }
 
-bool has_no_nodes(JobPhase phase) {
-    return phase == JobPhase::replacement || phase == JobPhase::requeue_wait;
-}
-
 // One job: it runs from each restart until its failure is detected; a requeue sets its submission anew.
 std::vector<SacctRow> rows_of_job(const Scenario& s, const ReplicaResult& result,
                                   const ReplicaTrace& record) {
@@ -116,7 +111,7 @@ std::vector<SacctRow> rows_of_job(const Scenario& s, const ReplicaResult& result
     bool runs = false;
     JobPhase before = JobPhase::done;
     for (const PhaseStart& phase : record.phases) {
-        const bool ends = runs && (has_no_nodes(phase.phase) || phase.phase == JobPhase::done ||
+        const bool ends = runs && (!holds_nodes(phase.phase) ||
                                    (before == JobPhase::detection && phase.phase != before));
         if (ends) {
             row.end = phase.at;
@@ -128,7 +123,7 @@ std::vector<SacctRow> rows_of_job(const Scenario& s, const ReplicaResult& result
             row.submit = phase.at;
             runs = false;
         }
-        if (!runs && !has_no_nodes(phase.phase) && phase.phase != JobPhase::done) {
+        if (!runs && holds_nodes(phase.phase)) {
             row.start = phase.at;
             runs = true;
         }
