@@ -605,6 +605,32 @@ def case_a_cell_of_two_algorithms_is_not_its_first(program):
     check(not wrong, f"{wrong}")
 
 
+def case_estimates_of_own_entries_are_fitted_too(program):
+    # One wrote 4 GB/s with a wide range, and measured checkpoints that need some four times that.
+    own = DENSE + """
+[storage_system.mine]
+like = "generic"
+write_bandwidth = { value = "4 GB/s", class = "estimate", source = "a guess", low = "1 GB/s", high = "40 GB/s" }
+[storage]
+system = "mine"
+"""
+    program.file("table.toml", own + """
+[table]
+row = "{id}"
+[[table.expect]]
+quantity = "s a checkpoint"
+published = "s"
+simulated = "checkpoint_stall_time / checkpoints"
+""")
+    scenario, table = program.file("own.toml", own), program.file("table.csv", "id,s\na,12\nb,12.2\n")
+    fitted = program.folder / "fitted.toml"
+    out = program.text("calibrate", scenario, program.folder / "table.toml", table, "-o", fitted)
+    check("storage_system.mine.write_bandwidth" in out and "[override.storage.mine]" in fitted.read_text(), out)
+    found = program.file("with.toml", f'include = ["{fitted.name}"]\n' + own)
+    stall = program.metric("checkpoint_stall_time", found) / program.metric("checkpoints", found)
+    check(abs(stall / 12.1 - 1) < 0.03, f"{stall} s a checkpoint, measured were 12 and 12.2")
+
+
 # ---- what is refused, and said ----
 
 

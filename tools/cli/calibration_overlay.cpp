@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <map>
 
-#include "models/catalogue/catalogue.h"
 #include "sim/error.h"
 #include "tools/program/program.h"
 #include "tools/study/axis.h"
@@ -51,13 +50,20 @@ std::string one_comment(const std::string& text) {
 
 }  // namespace
 
-std::optional<CataloguePlace> catalogue_place(const std::string& path) {
+std::optional<CataloguePlace> catalogue_place(const std::string& path, const OwnEntries* own) {
     const std::size_t first = path.find('.');
     const std::size_t last = path.rfind('.');
     if (first == std::string::npos) return std::nullopt;
     CataloguePlace out{path.substr(0, first), "", path.substr(last + 1)};
     if (last > first) out.name = path.substr(first + 1, last - first - 1);
     const Value* entry = Catalogue::entry(out.kind, out.name);
+    for (const OpenKind& open : open_kinds()) {
+        if (own == nullptr || (out.kind != open.section && out.kind != open.kind)) continue;
+        const Value* mine = own->find(open.kind, out.name);
+        if (mine == nullptr) continue;
+        out.kind = open.kind;  // as an [override] has it
+        entry = mine;
+    }
     const Value* value = entry != nullptr ? entry->find(out.key) : nullptr;
     const Value* inner = value != nullptr ? value->find("value") : nullptr;
     const bool number = inner != nullptr &&
@@ -76,7 +82,7 @@ bool found_new(const FittedNumber& number) {
 }
 
 std::string calibration_overlay(const Calibrated& found, const std::vector<Estimate>& before,
-                                const std::string& scenario,
+                                const std::string& scenario, const OwnEntries* own,
                                 const std::vector<std::string>& files) {
     std::vector<std::string> names;
     for (const std::string& file : files) {
@@ -86,7 +92,7 @@ std::string calibration_overlay(const Calibrated& found, const std::vector<Estim
     std::map<std::string, std::string> sections;
     for (std::size_t i = 0; i < before.size(); ++i) {
         const FittedNumber& number = found.numbers[i];
-        const std::optional<CataloguePlace> place = catalogue_place(number.number.path);
+        const std::optional<CataloguePlace> place = catalogue_place(number.number.path, own);
         if (!place || !found_new(number)) continue;
         const Interval factor = number.factor90();
         const auto times = [&](double by) { return value_times(before[i].value, by); };

@@ -88,9 +88,11 @@ std::optional<CalibrateArguments> parse_calibrate(const std::vector<std::string>
     return out;
 }
 
-// The estimates of rows and scenario that are numbers of the catalogue, under the catalogue's names.
+// The estimates of rows and scenario that are numbers of the catalogue or of the scenario's own entries,
+// under the catalogue's names.
 std::vector<Estimate> catalogue_estimates(std::vector<Estimate> of_rows,
-                                          const std::vector<Estimate>& of_scenario) {
+                                          const std::vector<Estimate>& of_scenario,
+                                          const OwnEntries* own) {
     constexpr std::string_view overridden = "override.";
     of_rows.insert(of_rows.end(), of_scenario.begin(), of_scenario.end());
     std::vector<Estimate> out;
@@ -98,7 +100,7 @@ std::vector<Estimate> catalogue_estimates(std::vector<Estimate> of_rows,
     for (Estimate& each : of_rows) {
         if (each.path.starts_with(overridden)) each.path.erase(0, overridden.size());
         const bool range = free_number(each).spread > 0 && each.high_factor > 0;
-        if (range && catalogue_place(each.path) && seen.insert(each.path).second) {
+        if (range && catalogue_place(each.path, own) && seen.insert(each.path).second) {
             out.push_back(std::move(each));
         }
     }
@@ -111,7 +113,8 @@ class Calibration {
                 const Measurements& measurements)
         : args_(args), scenario_(scenario), measurements_(measurements) {
         estimates_ = catalogue_estimates(measurements.estimates(),
-                                         args.next ? scenario.estimates : std::vector<Estimate>{});
+                                         args.next ? scenario.estimates : std::vector<Estimate>{},
+                                         scenario.own_entries.get());
         for (const Estimate& each : estimates_) numbers_.push_back(free_number(each));
     }
 
@@ -207,7 +210,8 @@ void Calibration::ask(const std::string& metric) {
 std::string Calibration::overlay() const {
     std::vector<std::string> files;
     for (const TableFiles& table : args_.tables) files.push_back(table.csv);
-    return calibration_overlay(found_, estimates_, args_.scenario, files);
+    return calibration_overlay(found_, estimates_, args_.scenario, scenario_.own_entries.get(),
+                               files);
 }
 
 void Calibration::print_numbers() const {
@@ -463,11 +467,12 @@ void warn_of_hidden(const Scenario& scenario) {
 }
 
 // The overlay must be one: whatever is wrong with it is said before it is written.
-void try_overlay(const std::string& text) {
+void try_overlay(const std::string& text, const Scenario& scenario) {
     Diagnostics diagnostics;
     const Document document = parse_document(text, "overlay", diagnostics);
     diagnostics.raise_if_any();
-    StandaloneCatalogue own(ValueChoice::corrected, document.root.find("override"));
+    StandaloneCatalogue own(ValueChoice::corrected, document.root.find("override"), "overlay", {},
+                            nullptr, scenario.own_entries);
     own.diagnostics.raise_if_any();
 }
 
@@ -517,7 +522,7 @@ int cmd_calibrate(const std::vector<std::string>& arguments) {
     calibration.ask(metric);
     if (file) {
         const std::string text = calibration.overlay();
-        try_overlay(text);
+        try_overlay(text, scenario);
         warn_of_hidden(scenario);
         file->write(text);
         file->keep();
