@@ -140,6 +140,84 @@ def case_htsim_files_multiply_out(program, folder):
     check(sum(int(r[5]) for r in rows) == 7 * 3_000_000_000, "bytes")
 
 
+def parse_goal(text):
+    """Of each rank, by label: (op, arguments, what it waits for). A label stands before it is named."""
+    lines = [line for line in text.splitlines() if line]
+    count = int(re.fullmatch(r"num_ranks (\d+)", lines[0])[1])
+    ranks = []
+    for line in lines[1:]:
+        if begin := re.fullmatch(r"rank (\d+) {", line):
+            check(int(begin[1]) == len(ranks), line)
+            ranks.append({})
+        elif wait := re.fullmatch(r"(\w+) requires (\w+)", line):
+            check(wait[2] in ranks[-1] and wait[1] != wait[2], line)
+            ranks[-1][wait[1]][2].append(wait[2])
+        elif line != "}":
+            op = re.fullmatch(r"([a-zA-Z]\w*): (calc (\d+) cpu 1|(send|recv) (\d+)b (?:to|from) (\d+) tag (\d+))", line)
+            check(op and op[1] not in ranks[-1], line)
+            ranks[-1][op[1]] = ("calc", (int(op[3]),), []) if op[3] else (op[4], tuple(map(int, op.groups()[4:])), [])
+    check(len(ranks) == count, "ranks")
+    sends = {(r, peer, tag): size for r, ops in enumerate(ranks) for op, (size, *end), _ in ops.values()
+             if op == "send" for peer, tag in [end]}
+    recvs = {(peer, r, tag): size for r, ops in enumerate(ranks) for op, (size, *end), _ in ops.values()
+             if op == "recv" for peer, tag in [end]}
+    check(sends == recvs and len({tag for _, _, tag in sends}) == len(sends), "each message is sent and received once")
+    return ranks
+
+
+def goal_seconds(ranks, bytes_per_s):
+    """When the last receives has ended, were a NIC all that a message needs: it sends one after another."""
+    done, free, left = {}, [0.0] * len(ranks), True
+    while left:
+        left, moved = False, False
+        for r, ops in enumerate(ranks):
+            for label, (op, (size, *end), waits) in ops.items():
+                if (r, label) in done:
+                    continue
+                begin = None if op == "recv" or any((r, w) not in done for w in waits) else max(
+                    [0.0] + [done[r, w] for w in waits])
+                if begin is None:
+                    left = True
+                elif op == "calc":
+                    done[r, label], moved = begin + size * 1e-9, True
+                else:
+                    free[r] = max(begin, free[r]) + size / bytes_per_s
+                    done[r, label] = done[end[0], f"r{end[1]}"] = free[r]
+                    moved = True
+        check(moved or not left, "nothing can go on")
+    return max(done.values())
+
+
+def case_goal_takes_as_long_as_the_window(program, folder):
+    ring = (FOLDER / "window.toml").read_text().replace('"incast"', '"ring"').replace('"3 GB"', '"3 MB"')
+    ring = ring.replace("oversubscription = 2\n", "")
+    (folder / "ring.toml").write_text(ring)
+    program.run("export", "goal", folder / "ring.toml", "-o", folder / "g.goal")
+    ranks = parse_goal((folder / "g.goal").read_text())
+    check([sum(op[0] == "send" for op in ops.values()) for ops in ranks] == [8] * 8, "eight steps on eight nodes")
+    last = json.loads(program.run("window", folder / "ring.toml", "--json"))
+    ends = max(flow["last_end_s"] for network in last["windows"] for flow in network["traffic"])
+    modelled = goal_seconds(ranks, 50e9)
+    check(abs(modelled - 8 * 3e6 / 50e9) < 1e-9 and modelled < ends < 1.15 * modelled, f"{ends} s, GOAL has {modelled}")
+
+
+def case_goal_has_starts(program, folder):
+    later = (FOLDER / "window.toml").read_text() + 'start = "2 us"\n[[window.traffic]]\nkind = "permutation"\nbytes = "1 MB"\n'
+    later += 'start = "7 us"\n'
+    (folder / "later.toml").write_text(later)
+    program.run("export", "goal", folder / "later.toml", "-o", folder / "g.goal")
+    ranks = parse_goal((folder / "g.goal").read_text())
+    for ops in ranks:
+        for label, (op, (size, *_), waits) in ops.items():
+            if op == "send":
+                clock, = waits
+                total, at = 0, [clock]
+                while at:
+                    total += ops[at[0]][1][0]
+                    at = ops[at[0]][2]
+                check(total == (2000 if size > 1_000_000 else 7000), f"{label}: {total} ns")
+
+
 def parse_openmetrics(text):
     """By family: type, and by labels a list of (time, value)."""
     lines = text.split("\n")

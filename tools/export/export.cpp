@@ -8,6 +8,9 @@ namespace railyard {
 
 const std::vector<ExportKind>& export_kinds() {
     static const std::vector<ExportKind> kinds = {
+        {"goal",
+         "the window's flows as a schedule of GOAL (LogGOPSim, ATLAHS), a rank for each NIC", false,
+         true, export_goal},
         {"htsim",
          "csg-htsim's topology (FILE) and the window's flows as its connection matrix (FILE.cm)",
          false, true, export_htsim},
@@ -30,7 +33,7 @@ bool holds_nodes(JobPhase phase) {
            phase != JobPhase::done;
 }
 
-NetworkWindow compute_window(const Scenario& s, const char* form) {
+NetworkWindow compute_window(const Scenario& s, const char* form, bool orders) {
     std::vector<NetworkWindow> windows = packet_windows(s);
     const auto compute = std::find_if(windows.begin(), windows.end(), [](const NetworkWindow& w) {
         return w.network->name == "compute";
@@ -44,7 +47,7 @@ NetworkWindow compute_window(const Scenario& s, const char* form) {
                             "fabric.compute.sharp = false");
     }
     for (const PacketFlow& flow : compute->window.flows) {
-        if (flow.after >= 0 || flow.after_joint >= 0) {
+        if (!orders && (flow.after >= 0 || flow.after_joint >= 0)) {
             throw ScenarioError(
                 fmt::format(
                     "{}: the file for {} has the times at which flows start, and some start "

@@ -28,6 +28,8 @@ const std::vector<ExportKind>& export_kinds();
 std::vector<ExportedFile> export_sacct(const Scenario& scenario, std::int64_t replica);
 // openmetrics.cpp: a replica for Prometheus, and a dashboard for Grafana.
 std::vector<ExportedFile> export_openmetrics(const Scenario& scenario, std::int64_t replica);
+// goal.cpp: what each NIC sends, receives and waits for, of the compute network's window.
+std::vector<ExportedFile> export_goal(const Scenario& scenario, std::int64_t replica);
 // htsim.cpp: csg-htsim's topology and connection matrix, of the compute network's window.
 std::vector<ExportedFile> export_htsim(const Scenario& scenario, std::int64_t replica);
 // ns3.cpp: topology, flows and configuration of HPCC's ns-3, of the same.
@@ -38,8 +40,8 @@ constexpr std::chrono::sys_days export_epoch = std::chrono::year(2026) / std::ch
 // Whether Slurm would say that the job runs.
 bool holds_nodes(JobPhase phase);
 
-// The compute network's window, whose flows all start at a time of their own. Throws ScenarioError, which
-// says what `form` can't have.
-NetworkWindow compute_window(const Scenario& scenario, const char* form);
+// The compute network's window. Throws ScenarioError, which says what `form` can't have: flows that wait for
+// others unless it `orders` them.
+NetworkWindow compute_window(const Scenario& scenario, const char* form, bool orders = false);
 
 }  // namespace railyard
