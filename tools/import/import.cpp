@@ -9,24 +9,26 @@
 
 namespace railyard {
 
+constexpr const char* a_table =
+    "a table of measurements (CSV, and TOML beside it) that verify reads";
+
 const std::vector<ImportKind>& import_kinds() {
     static const std::vector<ImportKind> kinds = {
+        {"chakra", "execution traces of Chakra, a rank each (*.et) [the groups' JSON] a scenario",
+         "", "[job] with its step's time, replayed on the scenario's GPUs and network",
+         import_chakra},
         {"containerlab", "a topology of containerlab (*.clab.yml)", "network node",
          "[fabric.compute] as it is cabled", import_containerlab},
-        {"dlio", "summary.json of DLIO or MLPerf Storage", "hosts node",
-         "a table of measurements (CSV, and TOML beside it) that verify reads", import_dlio},
-        {"elbencho", "elbencho's CSV (--csvfile)", "hosts node",
-         "a table of measurements (CSV, and TOML beside it) that verify reads", import_elbencho},
-        {"fio", "fio's JSON (--output-format=json)", "hosts node",
-         "a table of measurements (CSV, and TOML beside it) that verify reads", import_fio},
+        {"dlio", "summary.json of DLIO or MLPerf Storage", "hosts node", a_table, import_dlio},
+        {"elbencho", "elbencho's CSV (--csvfile)", "hosts node", a_table, import_elbencho},
+        {"fio", "fio's JSON (--output-format=json)", "hosts node", a_table, import_fio},
         {"huggingface", "config.json [model.safetensors.index.json]", "name sequence-length",
          "a model: [model.NAME] from its shape; the index of its weights checks the parameters",
          import_huggingface},
         {"ibnetdiscover", "ibnetdiscover's output [iblinkinfo's] [a --node-name-map]",
          "node skip-bad", "[fabric.compute] as it is cabled, with missing, slow and swapped cables",
          import_ibnetdiscover},
-        {"io500", "what io500 prints, or result_summary.txt", "hosts node",
-         "a table of measurements (CSV, and TOML beside it) that verify reads", import_io500},
+        {"io500", "what io500 prints, or result_summary.txt", "hosts node", a_table, import_io500},
         {"kineto", "traces of PyTorch's profiler, a rank each (*.pt.trace.json[.gz])", "skip-bad",
          "[job] with its step's time and jitter; -o mine.csv: a table of measurements",
          import_kineto},
@@ -34,8 +36,8 @@ const std::vector<ImportKind>& import_kinds() {
          import_kueue},
         {"megatron", "a script with Megatron-LM's arguments, or a log that has them", "",
          "a plan: [job.parallel] and [job.checkpoint]", import_megatron},
-        {"nccl_tests", "what nccl-tests or rccl-tests prints", "collective network",
-         "a table of measurements (CSV, and TOML beside it) that verify reads", import_nccl_tests},
+        {"nccl_tests", "what nccl-tests or rccl-tests prints", "collective network", a_table,
+         import_nccl_tests},
         {"nccl_topology", "NCCL_TOPO_DUMP_FILE's XML, or RCCL's", "node skip-bad",
          "[cluster] of a node as NCCL sees it, and which GPU has lost links", import_nccl_topology},
         {"nemo", "a configuration of NeMo, in YAML", "",

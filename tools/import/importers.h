@@ -17,6 +17,7 @@ class Importer {
     Diagnostics& diagnostics_;
 };
 
+void import_chakra(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_containerlab(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_dlio(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_elbencho(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
