@@ -26,6 +26,14 @@ nics_per_node = 8
 step.time = "1 s"
 checkpoint.mode = "none"
 """
+MANY = SCENARIO[:SCENARIO.index("[job]")] + """
+[scheduler]
+[[jobs.kind]]
+name = "any"
+rate = "1 /h"
+gpus = 8
+work = "1 h"
+"""
 # A leaf for each node, an eighth of what its NICs bring above it.
 NARROW = """
 [fabric.compute]
@@ -151,6 +159,9 @@ def cases(t):
         "comm_size does not say": dict(nodes=(node(0, COLL, is_cpu_op=False, comm_type=ALL_REDUCE),)),
         "said to run on the host": dict(nodes=(node(0, COLL, comm_type=ALL_REDUCE, comm_size=5, is_cpu_op=True),)),
         "two ranks below 32": dict(nodes=(node(0, RECV, comm_src=3, comm_dst=3, comm_size=5),)),
+        "two ranks below 32) and comm_size": dict(nodes=(node(0, SEND, comm_src=3, comm_dst=3.5, comm_size=5),)),
+        "neither duration_micros nor num_ops nor tensor_size": dict(nodes=(node(0, COMP, num_ops=-5.0, **kernel),)),
+        "which one is traced": dict(nodes=(node(0, COMP, (), 5),), scenario=MANY),
         "more than an hour": dict(nodes=(node(0, COMP, (), 10 ** 10, **kernel),)),
         "no node has the type 0": dict(nodes=(node(0, 0),)),
         "the step takes no time": dict(nodes=(node(0, 1),)),

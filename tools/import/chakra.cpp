@@ -197,6 +197,10 @@ void Chakra::load(const std::string& file) {
     changes.must_run = false;
     changes.build_networks = true;
     scenario_ = load_scenario_file(file, changes);
+    if (scenario_->fleet) {
+        throw ScenarioError(fmt::format("{}: many jobs: which one is traced is not known", file),
+                            "a scenario with one [job]");
+    }
     StandaloneCatalogue own = scenario_->open_catalogue();
     scenario_->collective_constants = read_collective_constants(own.catalogue, scenario_->node);
     communicators_.emplace(communicators(*scenario_, scenario_->fidelity, scenario_->faults));
@@ -258,17 +262,16 @@ Chakra::Work Chakra::compute(const RankTrace& trace, const chakra::Node& node) {
     if (node.duration_micros() > 0) {
         return {"kernels", whole(trace, node, static_cast<double>(node.duration_micros()) * 1e-6)};
     }
-    const std::optional<double> flops = number_of(node, "num_ops");
-    const std::optional<double> bytes = number_of(node, "tensor_size");
-    if (!flops && !bytes) {
+    const double flops = number_of(node, "num_ops").value_or(0);
+    const double bytes = number_of(node, "tensor_size").value_or(0);
+    if (!(flops >= 0 && bytes >= 0 && flops + bytes > 0)) {
         error(trace, node,
               "neither duration_micros nor num_ops nor tensor_size says how long it is");
     }
     ++modelled_;
     const Gpu& gpu = scenario_->node.gpu;
     return {"kernels", whole(trace, node,
-                             std::max(flops.value_or(0) / gpu.sustained_flops(),
-                                      memory_seconds(gpu, bytes.value_or(0))))};
+                             std::max(flops / gpu.sustained_flops(), memory_seconds(gpu, bytes)))};
 }
 
 // comm_size is what each rank puts in: of a gather the output is as many times larger.
@@ -309,18 +312,20 @@ Chakra::Work Chakra::communicate(const RankTrace& trace, const chakra::Node& nod
         return {"group " + (group != nullptr ? group->string_val() : std::string()),
                 whole(trace, node, collective_seconds(trace, node))};
     }
-    const std::optional<double> from = number_of(node, "comm_src");
-    const std::optional<double> to = number_of(node, "comm_dst");
     const std::optional<double> bytes = number_of(node, "comm_size");
     const std::int64_t all = scenario_->job.gpus();
-    const auto rank = [&](std::optional<double> of) {
-        return of && *of >= 0 && *of < static_cast<double>(all);
+    const auto rank = [&](const char* name) {
+        const double number = number_of(node, name).value_or(-1);
+        return number >= 0 && number < static_cast<double>(all) ? static_cast<std::int64_t>(number)
+                                                                : -1;
     };
-    if (!rank(from) || !rank(to) || *from == *to || !bytes || !(*bytes >= 0)) {
+    const std::int64_t from = rank("comm_src");
+    const std::int64_t to = rank("comm_dst");
+    if (from < 0 || to < 0 || from == to || !bytes || !(*bytes >= 0)) {
         error(trace, node,
               fmt::format("expected comm_src, comm_dst (two ranks below {}) and comm_size", all));
     }
-    const auto stride = static_cast<std::int64_t>(std::abs(*to - *from));
+    const std::int64_t stride = std::abs(to - from);
     if (all % (2 * stride) != 0) {
         error(trace, node, fmt::format("{} ranks are no pairs that are {} apart", all, stride));
     }
