@@ -208,6 +208,31 @@ def case_every_study_is_answered(program, folder):
         check(answer["impossible"] == [], f"{question.name}: {answer['impossible']}")
 
 
+def case_regret_is_over_worlds_in_which_the_plan_is_another(program, folder):
+    """In many worlds the fastest plan of these nodes needs more memory than there is: another has to do."""
+    question = str(ROOT / "scenarios" / "questions" / "twenty_million.toml")
+    small = ["--json", "--set", "design.replicas_most=4", "--set", "design.worlds=16"]
+    out, _ = program.run(folder, ["design", question, "--db", "x.sqlite", *small])
+    check(json.loads(out)["worlds"] == 16, out)
+
+
+def case_plans_are_searched_on_flows_when_asked(program, folder):
+    text = QUESTION.replace('[run]', '[run]\nfidelity = "flow"\nnetwork_draws = 1')
+    text = text.replace('topology = "fat_tree"', 'topology = "fat_tree"\noversubscription = 8\nrouting = "ecmp"')
+    text = text.replace("[16, 17, 18, 20]", "[32]").replace("shown = 3", "shown = 1\nfinalists = 1")
+    text = text.replace('"llama2_7b"', '"mixtral_8x7b"').replace("nodes = 16", "nodes = 32")
+    text = text.replace("global_batch = 512", "global_batch = 512\nsequence_length = 4096")
+    days = {}
+    for plan in ("search", "search_flow"):
+        (folder / "question.toml").write_text(text.replace("shown = 1", f'shown = 1\nplan = "{plan}"'))
+        out, _ = ask(program, folder, "--db", f"{plan}.sqlite", "--json")
+        days[plan] = json.loads(out)["best"][0]["figure"]
+    check(days["search_flow"] < days["search"], str(days))
+    (folder / "question.toml").write_text(QUESTION.replace("shown = 3", 'plan = "search_flow"'))
+    _, error = ask(program, folder, "--db", "x.sqlite", code=2)
+    check("search_flow has no effect: run.fidelity is analytic" in error, error)
+
+
 def main():
     program = sweeps.Program(sys.argv[1])
     cases = {name[5:]: case for name, case in globals().items() if name.startswith("case_")}

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Sweeps on a real Slurm: slurmctld, slurmd and munge from Debian's packages, on the loopback address.
+"""Sweeps and questions on a real Slurm: slurmctld, slurmd and munge from Debian's packages, on the loopback address.
 
     run.py PATH_TO_RAILYARD
 
@@ -24,6 +24,10 @@ spec = importlib.util.spec_from_file_location("sweeps", HERE.parent / "sweep" / 
 sweeps = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(sweeps)
 check, content, same, query = sweeps.check, sweeps.content, sweeps.same, sweeps.query
+
+spec = importlib.util.spec_from_file_location("designs", HERE.parent / "design" / "run.py")
+designs = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(designs)
 
 ON_SLURM = ["--on", "slurm", "--poll", "0.3", "--tasks", "4"]
 
@@ -108,6 +112,14 @@ def case_a_task_that_always_fails_is_named(program, folder):
     said = (folder / "x.sqlite.slurm" / "task-0.log").read_text()
     check("is no manifest of a sweep, or a damaged one" in said, said)
     program.sweep(folder, "x.sqlite", *ON_SLURM)
+
+
+def case_a_question_is_answered_as_on_one_machine(program, folder):
+    (folder / "question.toml").write_text(designs.QUESTION.replace("[16, 17, 18, 20]", "[16, 18]"))
+    answers = [program.run(folder, ["design", "question.toml", "--db", f"{name}.sqlite", "--json", *more], 0)[0]
+               for name, more in (("slurm", ON_SLURM), ("here", []))]
+    check(answers[0] == answers[1], "\n".join(answers))
+    check(not (folder / "slurm.sqlite.slurm").exists(), "the folder is still there")
 
 
 def case_no_slurm_is_said(program, folder):

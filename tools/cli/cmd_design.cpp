@@ -26,6 +26,7 @@ struct DesignArguments {
     std::string folder;
     unsigned threads = 1;
     bool json = false;
+    std::optional<SlurmOptions> slurm;
 };
 
 std::optional<DesignArguments> parse_design(const std::vector<std::string>& arguments) {
@@ -40,6 +41,7 @@ std::optional<DesignArguments> parse_design(const std::vector<std::string>& argu
     line.add()(
         "output,o", po::value<std::string>(),
         "A folder for the best designs' scenarios and the decision as a page, decision.html");
+    add_slurm_options(line);
     const auto values = line.parse(arguments);
     if (!values) return std::nullopt;
     DesignArguments out;
@@ -55,6 +57,7 @@ std::optional<DesignArguments> parse_design(const std::vector<std::string>& argu
     out.json = study.json;
     out.db = std::filesystem::path(out.question).stem().string() + ".sqlite";
     if (values->count("db")) out.db = file_option(*values, "db");
+    out.slurm = slurm_options(*values, out.db);
     if (values->count("output")) {
         out.folder = (*values)["output"].as<std::string>();
         if (out.folder.empty()) throw ScenarioError("--output: expected a folder, found nothing");
@@ -107,6 +110,12 @@ int cmd_design(const std::vector<std::string>& arguments) {
     ResultsDb db(args->db);
     Line line;
     SearchOptions options;
+    if (args->slurm) {
+        take_over(args->slurm->folder, db);
+        options.run = [&](std::vector<SweepPoint> points, const SweepOptions& sweep) {
+            run_on_slurm(points, sweep, result_version(), *args->slurm, db);
+        };
+    }
     options.threads = args->threads;
     options.cancelled = &interrupted();
     options.windows = watched_windows();

@@ -10,14 +10,13 @@
 #include "sim/check.h"
 #include "tools/cli/cmd.h"
 #include "tools/cli/metric_text.h"
-#include "tools/cli/options.h"
+#include "tools/cli/study_arguments.h"
 #include "tools/cli/terminal.h"
 #include "tools/cli/terminal_observer.h"
 #include "tools/cli/verdict_table.h"
 #include "tools/program/json_text.h"
 #include "tools/study/run_verdict.h"
 #include "tools/study/sweep_plan.h"
-#include "tools/study/sweep_slurm.h"
 #include "tools/study/sweep_task.h"
 
 namespace railyard {
@@ -32,10 +31,7 @@ struct SweepArguments {
     bool json = false;
     bool estimates = true;
     std::string metric;  // that decides; empty: deciding_metric says
-    bool slurm = false;
-    std::int64_t tasks = 16;
-    std::string sbatch;
-    double poll_s = 2;
+    std::optional<SlurmOptions> slurm;
     // For a task of the array:
     std::string task_folder;
     std::int64_t task = 0;
@@ -54,13 +50,7 @@ std::optional<SweepArguments> parse_sweep(const std::vector<std::string>& argume
     line.add()("no-estimates", "Don't try the estimates that the best point hangs on");
     line.add()("metric", po::value<std::string>()->default_value(""),
                "What decides which point is best, as for compare");
-    line.add()("on", po::value<std::string>(),
-               "slurm: run as a Slurm job array, from and on shared folders");
-    line.add()("tasks", po::value<std::int64_t>()->default_value(16),
-               "Tasks of the array, at most");
-    line.add()("sbatch", po::value<std::string>()->default_value(""),
-               "Further options for sbatch: --sbatch \"--partition=cpu --cpus-per-task=4\"");
-    line.add()("poll", po::value<double>()->default_value(2), "Seconds between looks at the array");
+    add_slurm_options(line);
     line.add()("task", po::value<std::string>(),
                "What a task of the array runs: the sweep's folder");
     line.add()("index", po::value<std::int64_t>()->default_value(0), "and the task's number");
@@ -83,14 +73,7 @@ std::optional<SweepArguments> parse_sweep(const std::vector<std::string>& argume
     out.db = std::filesystem::path(out.study).stem().string() + ".sqlite";
     if (values->count("db")) out.db = file_option(*values, "db");
     out.threads = threads_of(*values);
-    if (values->count("on")) {
-        const std::string on = (*values)["on"].as<std::string>();
-        if (on != "slurm") throw ScenarioError(fmt::format("--on: expected slurm, found {}", on));
-        out.slurm = true;
-    }
-    out.tasks = count_option(*values, "tasks", 1);
-    out.sbatch = (*values)["sbatch"].as<std::string>();
-    out.poll_s = std::max(0.05, (*values)["poll"].as<double>());
+    out.slurm = slurm_options(*values, out.db);
     out.json = values->count("json") > 0;
     out.metric = (*values)["metric"].as<std::string>();
     out.estimates = values->count("no-estimates") == 0;
@@ -314,8 +297,7 @@ int cmd_sweep(const std::vector<std::string>& arguments) {
     }
     const Study study = read_study(args->study, args->settings);
     ResultsDb db(args->db);
-    const std::string folder = args->db + ".slurm";
-    if (args->slurm) take_over(folder, db);
+    if (args->slurm) take_over(args->slurm->folder, db);
     const SweepPlan plan = plan_sweep(study, result_version(), db);
     const auto to_do = static_cast<std::int64_t>(plan.to_do.size());
     if (to_do < plan.points && !args->json) {
@@ -334,15 +316,12 @@ int cmd_sweep(const std::vector<std::string>& arguments) {
     try {
         std::optional<Progress> progress("points");
         const auto update = [&](std::int64_t done) { progress->update(done, to_do); };
+        const SweepOptions sweep = {study.scenario_text, study.scenario_file, study.rule,
+                                    args->threads,       &interrupted(),      update};
         if (args->slurm) {
-            run_on_slurm(study, plan, result_version(), folder,
-                         {args->tasks, args->sbatch, args->poll_s, 3, &interrupted(), update}, db);
+            run_on_slurm(plan.to_do, sweep, result_version(), *args->slurm, db);
         } else {
-            const SweepWorkDone work =
-                run_points(plan.to_do,
-                           {study.scenario_text, study.scenario_file, study.rule, args->threads,
-                            &interrupted(), update},
-                           db);
+            const SweepWorkDone work = run_points(plan.to_do, sweep, db);
             db.add_times(plan.run, process_cpu_seconds() - cpu_before, work.database_s);
         }
         progress.reset();

@@ -310,16 +310,20 @@ DecisionSection Teller::seen() const {
         if (named < which.size()) names += fmt::format(" and {} more", which.size() - named);
         out.notes.push_back(fmt::format("{} impossible: {}: {}", which.size(), names, reason));
     }
-    if (search.on_flows) {
+    if (search.finalists > 0) {
         out.sentences.push_back(
-            fmt::format("All were raced on an ideal network, the best {} again on the scenario's "
-                        "own: the chance "
-                        "holds within each race, not across them.",
-                        search.finalists));
+            fmt::format("All were raced on an ideal network, the best {} again on their own{}: the "
+                        "chance holds within each race, not across them.",
+                        search.finalists,
+                        search.on_packets > 0
+                            ? fmt::format(", and of these {} packet by packet", search.on_packets)
+                            : ""));
     }
-    if (q.search_plans && search.plans_tried > 0) {
+    if (q.plans != DesignQuestion::Plans::given && search.plans_tried > 0) {
         out.sentences.push_back(fmt::format(
-            "Parallel plans were found on an ideal network, out of {}.", search.plans_tried));
+            "Parallel plans were found on an ideal network{}, out of {}.",
+            q.plans == DesignQuestion::Plans::flow ? ", those of the last on their own" : "",
+            search.plans_tried));
     }
     if (search.tuned > 0) {
         out.sentences.push_back(fmt::format(

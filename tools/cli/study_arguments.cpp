@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tools/cli/terminal_observer.h"
 #include "tools/program/program.h"
 
@@ -13,6 +15,28 @@ void add_study_options(CommandLine& line) {
     line.add()("replicas", po::value<std::string>(), "Number of replicas (run.replicas)");
     line.add_threads();
     line.add_json();
+}
+
+void add_slurm_options(CommandLine& line) {
+    line.add()("on", po::value<std::string>(),
+               "slurm: run as Slurm job arrays, from and on shared folders");
+    line.add()("tasks", po::value<std::int64_t>()->default_value(16), "Tasks of an array, at most");
+    line.add()("sbatch", po::value<std::string>()->default_value(""),
+               "Further options for sbatch: --sbatch \"--partition=cpu --cpus-per-task=4\"");
+    line.add()("poll", po::value<double>()->default_value(2), "Seconds between looks at the array");
+}
+
+std::optional<SlurmOptions> slurm_options(const po::variables_map& values, const std::string& db) {
+    SlurmOptions out;
+    out.folder = db + ".slurm";
+    out.tasks = count_option(values, "tasks", 1);
+    out.sbatch = values["sbatch"].as<std::string>();
+    constexpr double poll_least_s = 0.05;
+    out.poll_s = std::max(poll_least_s, values["poll"].as<double>());
+    if (!values.count("on")) return std::nullopt;
+    const std::string on = values["on"].as<std::string>();
+    if (on != "slurm") throw ScenarioError(fmt::format("--on: expected slurm, found {}", on));
+    return out;
 }
 
 std::string only_scenario(const po::variables_map& values, const std::string& verb) {

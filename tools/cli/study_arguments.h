@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tools/cli/options.h"
+#include "tools/study/sweep_slurm.h"
 #include "tools/study/trials.h"
 
 namespace railyard {
@@ -18,6 +19,10 @@ struct StudyArguments {
 void add_study_options(CommandLine& line);
 // Reads them, and the scenario's text. Throws ScenarioError.
 StudyArguments study_arguments(const po::variables_map& values, const std::string& path);
+// --on, --tasks, --sbatch and --poll.
+void add_slurm_options(CommandLine& line);
+// None: here. The folder lies beside the database.
+std::optional<SlurmOptions> slurm_options(const po::variables_map& values, const std::string& db);
 // The only scenario of the command line. Throws ScenarioError when there is none, or more.
 std::string only_scenario(const po::variables_map& values, const std::string& verb);
 

@@ -27,7 +27,7 @@ class Answerer {
         : q_(question),
           search_(search),
           options_(options),
-          reader_(question.text, question.file, false, options.windows) {}
+          reader_(question.text, question.file, options.windows) {}
 
     DesignAnswer answer();
 
@@ -45,6 +45,8 @@ class Answerer {
     bool know_designs();
     bool run_worlds();
     ScenarioChanges in_world(std::size_t design, std::int64_t world);
+    // Those that are not possible with the plan that they have, with another that fits; others as they are.
+    bool replan(std::vector<ScenarioChanges>& variants, std::vector<std::optional<Trial>>& found);
     double share_of(std::size_t design, const UncertainInput& input, std::int64_t world) const;
     void predict_figures();
     void explain_next();
@@ -137,12 +139,32 @@ ScenarioChanges Answerer::in_world(std::size_t design, std::int64_t world) {
     return out;
 }
 
+bool Answerer::replan(std::vector<ScenarioChanges>& variants,
+                      std::vector<std::optional<Trial>>& found) {
+    if (q_.plans == DesignQuestion::Plans::given) return true;
+    std::vector<std::size_t> again;
+    std::vector<ScenarioChanges> changed;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        if (!found[i]) return false;
+        if (found[i]->possible()) continue;
+        const auto plan = reader_.replanned(variants[i]);
+        if (!plan) continue;
+        again.push_back(i);
+        changed.push_back(variants[i]);
+        changed.back().settings.insert(changed.back().settings.end(), plan->begin(), plan->end());
+    }
+    const auto better = run_trials(trials(1, "worlds with another plan"), changed);
+    for (std::size_t k = 0; k < again.size(); ++k) found[again[k]] = better[k];
+    return true;
+}
+
 bool Answerer::run_worlds() {
     std::vector<ScenarioChanges> variants;
     for (std::size_t d = 0; d < known_.size(); ++d) {
         for (std::int64_t w = 0; w < q_.worlds; ++w) variants.push_back(in_world(d, w));
     }
-    const auto found = run_trials(trials(1, "worlds"), variants);
+    auto found = run_trials(trials(1, "worlds"), variants);
+    if (!replan(variants, found)) return false;
     const auto each = static_cast<std::size_t>(q_.worlds);
     worlds_.values.assign(known_.size(), std::vector<double>(each, NAN));
     for (std::size_t i = 0; i < found.size(); ++i) {

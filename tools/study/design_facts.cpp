@@ -11,11 +11,9 @@
 
 namespace railyard {
 
-DesignReader::DesignReader(const std::string& text, const std::string& file, bool search_plans,
+DesignReader::DesignReader(const std::string& text, const std::string& file,
                            std::shared_ptr<WindowCache> windows)
-    : base_(document_with(text, file, {})),
-      search_plans_(search_plans),
-      windows_(std::move(windows)) {}
+    : base_(document_with(text, file, {})), windows_(std::move(windows)) {}
 
 Document DesignReader::document(const std::vector<std::string>& settings) const {
     Document out = base_;
@@ -110,6 +108,8 @@ std::int64_t interval_steps(Document& design, const KeptBound& usual) {
     return steps > 0 ? steps : ceil_div(time.count(), usual.step.count());
 }
 
+constexpr std::int64_t splits_on_flows = 64;  // as `plan` tries
+
 std::string why_no_plan(const Scenario& s, const PlanTask& task, const PlanSearch& found) {
     if (found.tried == 0) {
         return fmt::format(
@@ -123,7 +123,8 @@ std::string why_no_plan(const Scenario& s, const PlanTask& task, const PlanSearc
 }  // namespace
 
 // Whatever plan the file has: one that fits the file's nodes may fit no others.
-DesignReader::Planned DesignReader::plan_of(Document design) const {
+DesignReader::Planned DesignReader::plan_of(Document design, ScenarioChanges changes,
+                                            bool on_flows) const {
     Planned out;
     std::optional<std::int64_t> batch;
     if (Value* parallel = table_in(design, {"job", "parallel"})) {
@@ -134,8 +135,7 @@ DesignReader::Planned DesignReader::plan_of(Document design) const {
         std::erase_if(parallel->members,
                       [](const Member& m) { return decided_by_plan("job.parallel." + m.key); });
     }
-    ScenarioChanges changes;
-    changes.settings = {"run.fidelity=analytic"};
+    changes.settings = {on_flows ? "run.fidelity=flow" : "run.fidelity=analytic"};
     changes.must_run = false;
     changes.windows = windows_;
     try {
@@ -152,19 +152,30 @@ DesignReader::Planned DesignReader::plan_of(Document design) const {
             return out;
         }
         out.settings = settings_of_plan(found.best[0].plan);
+        if (!on_flows) return out;
+        Communicators network = communicators(s, s.fidelity, {}, false, usual_draw(s));
+        const NetworkSearch on_links = search_on_network(task, found, network, 1, splits_on_flows);
+        out.tried = on_links.splits;
+        if (!on_links.best.empty()) out.settings = settings_of_plan(on_links.best[0].plan);
     } catch (const ScenarioError& error) {
         out.problem = error.what();
     }
     return out;
 }
 
-DesignFacts DesignReader::read(std::vector<std::string> settings) {
-    if (!search_plans_) return facts_of(std::move(settings));
+std::optional<std::vector<std::string>> DesignReader::replanned(ScenarioChanges changes) const {
+    Document design = document(changes.settings);
+    Planned found = plan_of(std::move(design), std::move(changes), false);
+    if (!found.problem.empty() || found.settings.empty()) return std::nullopt;
+    return std::move(found.settings);
+}
+
+DesignFacts DesignReader::read_planned(std::vector<std::string> settings, bool on_flows) {
     std::string key;
     Document design;
     try {
         design = document(settings);
-        key = plan_key(design);
+        key = on_flows ? "flow\n" + facts_key(design) : plan_key(design);
     } catch (const ScenarioError& error) {
         DesignFacts out;
         out.problem = error.what();
@@ -178,7 +189,7 @@ DesignFacts DesignReader::read(std::vector<std::string> settings) {
     }
     // Two threads may search the same plan: they find the same.
     if (!planned) {
-        planned = std::make_shared<Planned>(plan_of(std::move(design)));
+        planned = std::make_shared<Planned>(plan_of(std::move(design), {}, on_flows));
         const std::lock_guard lock(mutex_);
         if (plans_.emplace(key, planned).second) plans_tried_ += planned->tried;
     }

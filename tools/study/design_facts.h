@@ -31,12 +31,14 @@ struct DesignFacts {
 // Reads designs of one scenario; from any thread.
 class DesignReader {
   public:
-    DesignReader(const std::string& text, const std::string& file, bool search_plans,
+    DesignReader(const std::string& text, const std::string& file,
                  std::shared_ptr<WindowCache> windows);
 
-    // `settings` without a plan's; one is found where plans are searched, once for all designs on which the
-    // same job runs on the same nodes.
-    DesignFacts read(std::vector<std::string> settings);
+    // `settings` without a plan's: one is found, on an ideal network once for all designs on which the same
+    // job runs on the same nodes, or `on_flows`.
+    DesignFacts read_planned(std::vector<std::string> settings, bool on_flows);
+    // The settings of the fastest plan of a changed scenario, found on an ideal network. None: there is none.
+    std::optional<std::vector<std::string>> replanned(ScenarioChanges changes) const;
     // With a plan already. Designs that differ in how often they save alone are read once: what is wrong with
     // one of these shows when it is run.
     DesignFacts facts_of(std::vector<std::string> settings);
@@ -59,10 +61,9 @@ class DesignReader {
         double utilisation = 0;   // of a year; 0: nothing is priced
     };
     Shared read_shared(const std::vector<std::string>& settings) const;
-    Planned plan_of(Document design) const;
+    Planned plan_of(Document design, ScenarioChanges changes, bool on_flows) const;
 
     Document base_;
-    bool search_plans_;
     std::shared_ptr<WindowCache> windows_;
     std::mutex mutex_;  // of what is below
     std::map<std::string, std::shared_ptr<Planned>> plans_;

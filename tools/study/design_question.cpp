@@ -198,18 +198,24 @@ void QuestionReader::read_limits() {
 }
 
 void QuestionReader::read_search() {
-    int plan = 0;
-    top_.choose("plan", plan, {"search", "given"},
+    int plan = static_cast<int>(q_.plans);
+    top_.choose("plan", plan, {"given", "search", "search_flow"},
                 "search: each design has the fastest parallel plan that fits, found on an ideal "
-                "network; given: [job.parallel]");
-    q_.search_plans = plan == 0;
+                "network; search_flow: each finalist then the fastest on the flows of its own; "
+                "given: [job.parallel]");
+    q_.plans = static_cast<DesignQuestion::Plans>(plan);
+    const bool analytic = q_.fidelity == Fidelity::analytic && !top_.describing();
+    if (analytic && q_.plans == DesignQuestion::Plans::flow) {
+        top_.error("plan", "search_flow has no effect: run.fidelity is analytic",
+                   "run.fidelity = \"flow\"");
+    }
     std::optional<std::int64_t> finalists;
     top_.read("finalists", finalists,
               "Designs that go on to run.fidelity; all are tried on an ideal network before",
               {.bound = Bound::count, .otherwise = "50"});
     constexpr std::int64_t usual_finalists = 50;
     q_.finalists = finalists.value_or(usual_finalists);
-    if (finalists && !q_.flows_last && !top_.describing()) {
+    if (finalists && analytic) {
         top_.error("finalists", "has no effect: run.fidelity is analytic for all designs");
     }
     top_.read("replicas_first", q_.replicas_first,
@@ -369,7 +375,7 @@ void QuestionReader::check_space() {
                                        q_.space.size_at_most(), designs_max));
     }
     for (const DesignAxis& axis : q_.space.axes) {
-        if (!q_.search_plans) break;
+        if (q_.plans == DesignQuestion::Plans::given) break;
         for (const DesignValue& value : axis.values) {
             for (const std::string& setting : value.settings) {
                 if (!decided_by_plan(key_of(setting))) continue;
@@ -392,11 +398,14 @@ void QuestionReader::check_space() {
     }
 }
 
-// Whether the scenario's own network is more than an ideal one.
-bool has_network(const Document& document) {
+// The scenario's own; what is no fidelity is said of each design.
+Fidelity fidelity_of(const Document& document) {
     const Value* run = document.root.find("run");
     const Value* fidelity = run != nullptr ? run->find("fidelity") : nullptr;
-    return fidelity != nullptr && fidelity->text != fidelity_names()[0];
+    if (fidelity == nullptr) return Fidelity::analytic;
+    const auto found = std::ranges::find(fidelity_names(), fidelity->text);
+    if (found == fidelity_names().end()) return Fidelity::flow;
+    return static_cast<Fidelity>(found - fidelity_names().begin());
 }
 
 }  // namespace
@@ -426,7 +435,7 @@ DesignQuestion read_question(const std::string& path, const std::vector<std::str
     question.title = std::move(file.title);
     question.base_settings = std::move(file.base_settings);
     question.priced = document.root.find("cost") != nullptr;
-    question.flows_last = has_network(document);
+    question.fidelity = fidelity_of(document);
     QuestionReader(question, document).read();
     return question;
 }

@@ -38,11 +38,13 @@ struct DesignQuestion {
     std::vector<std::string> base_settings;  // of all designs
     DesignObjective objective;
     DesignLimits limits;
-    double tokens = 0;           // to be trained; 0: not given
-    double over_s = 0;           // what is spent, and tokens counted, over
-    bool search_plans = false;   // each design's parallel plan is the fastest that fits
-    bool flows_last = false;     // the scenario's own fidelity is for the last ones only
-    std::int64_t finalists = 0;  // those
+    double tokens = 0;  // to be trained; 0: not given
+    double over_s = 0;  // what is spent, and tokens counted, over
+    // The parallel plan of each design: that of the file, or the fastest that fits, on an ideal network or,
+    // of the finalists, on the flows of their own.
+    enum class Plans : std::uint8_t { given, ideal, flow } plans = Plans::ideal;
+    Fidelity fidelity = Fidelity::analytic;  // the scenario's own, for the last ones only
+    std::int64_t finalists = 0;              // on flows
     std::int64_t replicas_first = 4;
     std::int64_t replicas_most = 64;
     double chance = 0.05;  // of having dropped the best, at most

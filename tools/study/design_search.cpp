@@ -9,7 +9,6 @@
 #include "tools/program/program.h"
 #include "tools/study/design_front.h"
 #include "tools/study/design_limits.h"
-#include "tools/study/sweep_work.h"
 
 namespace railyard {
 
@@ -94,7 +93,11 @@ bool Stage::run(const std::vector<std::int64_t>& points, std::int64_t replicas,
     sweep.progress = [&](std::int64_t done) {
         if (options_.progress) options_.progress(what, done, total);
     };
-    if (total > 0) run_points(std::move(to_do), sweep, db_);
+    if (total > 0 && options_.run) {
+        options_.run(std::move(to_do), sweep);
+    } else if (total > 0) {
+        run_points(std::move(to_do), sweep, db_);
+    }
     return options_.cancelled == nullptr || !*options_.cancelled;
 }
 
@@ -123,16 +126,16 @@ class Searcher {
           options_(options),
           db_(db),
           space_(question.space),
-          reader_(question.text, question.file, question.search_plans, options.windows) {}
+          reader_(question.text, question.file, options.windows) {}
 
     DesignSearch run();
 
   private:
-    std::vector<std::string> settings_of(const DesignSpace::Point& point, bool flows) const;
+    std::vector<std::string> settings_of(const DesignSpace::Point& point, Fidelity fidelity) const;
     void begin_run();
     bool read_designs();
-    bool tune(const std::vector<std::size_t>& all, bool flows);
-    bool tune_group(const std::vector<std::size_t>& group, bool flows);
+    bool tune(const std::vector<std::size_t>& all, Fidelity fidelity);
+    bool tune_group(const std::vector<std::size_t>& group, Fidelity fidelity);
     // A design with free axes so.
     struct Tuning {
         std::size_t design = 0;
@@ -141,10 +144,13 @@ class Searcher {
         std::int64_t stored = 0;
     };
     // Each design gets the best of these and what it had, whose figures `best` has.
-    bool try_tunings(std::vector<Tuning> tried, bool flows, std::map<std::size_t, double>& best);
-    DesignFacts facts_of(const SearchedDesign& design, const DesignSpace::Point& point, bool flows);
+    bool try_tunings(std::vector<Tuning> tried, Fidelity fidelity,
+                     std::map<std::size_t, double>& best);
+    DesignFacts facts_of(const SearchedDesign& design, const DesignSpace::Point& point,
+                         Fidelity fidelity);
     bool race(const std::vector<std::size_t>& field, Stage& stage);
-    bool race_on_flows();
+    // Of the best so many, whatever it was judged on before.
+    bool race_on(Fidelity fidelity, std::int64_t most);
     Racer racer_of(const SearchedDesign& design) const;
     RaceRules rules_of(const std::vector<std::size_t>& field) const;
     void take(SearchedDesign& design, const std::vector<StoredReplica>& replicas);
@@ -164,12 +170,15 @@ class Searcher {
 };
 
 // What prices leave open is not raced on: one draw is enough of it there.
-std::vector<std::string> Searcher::settings_of(const DesignSpace::Point& point, bool flows) const {
+std::vector<std::string> Searcher::settings_of(const DesignSpace::Point& point,
+                                               Fidelity fidelity) const {
     std::vector<std::string> out = q_.base_settings;
     const std::vector<std::string> own = space_.settings(point);
     out.insert(out.end(), own.begin(), own.end());
     if (q_.priced) out.emplace_back("cost.draws=1");
-    if (q_.flows_last && !flows) out.emplace_back("run.fidelity=analytic");
+    if (fidelity != q_.fidelity) {
+        out.push_back("run.fidelity=" + fidelity_names()[static_cast<std::size_t>(fidelity)]);
+    }
     return out;
 }
 
@@ -204,7 +213,7 @@ bool Searcher::read_designs() {
     parallel_for(out_.designs.size(), options_.threads,
                  options_.cancelled ? *options_.cancelled : never, [&](std::size_t i) {
                      SearchedDesign& design = out_.designs[i];
-                     design.facts = reader_.read(settings_of(design.point, false));
+                     design.facts = facts_of(design, design.point, Fidelity::analytic);
                      design.limit = broken_limit(q_, design.facts);
                      const std::lock_guard lock(mutex);
                      if (options_.progress) options_.progress("designs read", ++done, total);
@@ -221,21 +230,24 @@ std::vector<std::size_t> Searcher::able() const {
     return out;
 }
 
-// On the scenario's own network a design keeps the plan that it has.
+// On a network of links a design keeps the plan that it has, unless one is searched there.
 DesignFacts Searcher::facts_of(const SearchedDesign& design, const DesignSpace::Point& point,
-                               bool flows) {
-    std::vector<std::string> settings = settings_of(point, flows);
-    if (!flows) return reader_.read(std::move(settings));
+                               Fidelity fidelity) {
+    std::vector<std::string> settings = settings_of(point, fidelity);
+    using Plans = DesignQuestion::Plans;
+    if (q_.plans == Plans::given) return reader_.facts_of(std::move(settings));
+    const bool flow = fidelity == Fidelity::flow && q_.plans == Plans::flow;
+    if (flow || fidelity == Fidelity::analytic) return reader_.read_planned(settings, flow);
     for (const std::string& setting : design.facts.settings) {
         const std::string key = setting.substr(0, setting.find('='));
         const bool planned = decided_by_plan(key) || key == "job.parallel.global_batch";
-        if (planned && q_.search_plans) settings.push_back(setting);
+        if (planned) settings.push_back(setting);
     }
     return reader_.facts_of(std::move(settings));
 }
 
 // Each design gets the free settings with the best mean of a few replicas on luck of their own.
-bool Searcher::tune(const std::vector<std::size_t>& all, bool flows) {
+bool Searcher::tune(const std::vector<std::size_t>& all, Fidelity fidelity) {
     constexpr std::size_t together = 512;
     const bool any = std::ranges::any_of(space_.axes, &DesignAxis::free);
     if (!any) return true;
@@ -243,13 +255,13 @@ bool Searcher::tune(const std::vector<std::size_t>& all, bool flows) {
         const auto first = all.begin() + static_cast<std::ptrdiff_t>(from);
         const auto last =
             all.begin() + static_cast<std::ptrdiff_t>(std::min(from + together, all.size()));
-        if (!tune_group({first, last}, flows)) return false;
+        if (!tune_group({first, last}, fidelity)) return false;
     }
     return true;
 }
 
 // First all combinations, of ranges five values; then closer and closer to the best of a range.
-bool Searcher::tune_group(const std::vector<std::size_t>& group, bool flows) {
+bool Searcher::tune_group(const std::vector<std::size_t>& group, Fidelity fidelity) {
     std::vector<Tuning> tried;
     for (const std::size_t i : group) {
         for (DesignSpace::Point& point : space_.tunings(out_.designs[i].point)) {
@@ -257,7 +269,7 @@ bool Searcher::tune_group(const std::vector<std::size_t>& group, bool flows) {
         }
     }
     std::map<std::size_t, double> best;
-    if (!try_tunings(std::move(tried), flows, best)) return false;
+    if (!try_tunings(std::move(tried), fidelity, best)) return false;
     for (double step = 0.125; step >= 0.03; step /= 2) {
         tried.clear();
         for (const std::size_t i : group) {
@@ -267,18 +279,18 @@ bool Searcher::tune_group(const std::vector<std::size_t>& group, bool flows) {
             }
         }
         if (tried.empty()) break;
-        if (!try_tunings(std::move(tried), flows, best)) return false;
+        if (!try_tunings(std::move(tried), fidelity, best)) return false;
     }
     return true;
 }
 
-bool Searcher::try_tunings(std::vector<Tuning> tried, bool flows,
+bool Searcher::try_tunings(std::vector<Tuning> tried, Fidelity fidelity,
                            std::map<std::size_t, double>& best) {
     static const std::atomic<bool> never{false};
     parallel_for(tried.size(), options_.threads, options_.cancelled ? *options_.cancelled : never,
                  [&](std::size_t i) {
                      tried[i].facts =
-                         facts_of(out_.designs[tried[i].design], tried[i].point, flows);
+                         facts_of(out_.designs[tried[i].design], tried[i].point, fidelity);
                  });
     if (!go_on()) return false;
     Stage stage(q_, reader_, options_, db_, run_);
@@ -465,23 +477,21 @@ void Searcher::rank(const std::vector<std::size_t>& field) {
     std::stable_sort(out_.best.begin(), out_.best.end(), before);
 }
 
-bool Searcher::race_on_flows() {
+bool Searcher::race_on(Fidelity fidelity, std::int64_t most) {
     std::vector<std::size_t> field(
         out_.best.begin(),
-        out_.best.begin() + std::min(static_cast<std::ptrdiff_t>(out_.best.size()),
-                                     static_cast<std::ptrdiff_t>(q_.finalists)));
+        out_.best.begin() + std::min(std::ssize(out_.best), static_cast<std::ptrdiff_t>(most)));
     std::sort(field.begin(), field.end());
     static const std::atomic<bool> never{false};
     parallel_for(field.size(), options_.threads, options_.cancelled ? *options_.cancelled : never,
                  [&](std::size_t i) {
                      SearchedDesign& design = out_.designs[field[i]];
-                     design.facts = facts_of(design, design.point, true);
+                     design.facts = facts_of(design, design.point, fidelity);
                  });
     if (!go_on()) return false;
     std::erase_if(field, [&](std::size_t i) { return !out_.designs[i].facts.problem.empty(); });
-    if (!tune(field, true)) return false;
-    out_.on_flows = true;
-    out_.finalists = field.size();
+    if (!tune(field, fidelity)) return false;
+    (fidelity == Fidelity::flow ? out_.finalists : out_.on_packets) = field.size();
     Stage stage(q_, reader_, options_, db_, run_);
     if (!race(field, stage)) return false;
     rank(field);
@@ -498,7 +508,7 @@ DesignSearch Searcher::run() {
     begin_run();
     check_limits(q_, out_.designs);
     const std::vector<std::size_t> field = able();
-    if (!tune(field, false)) return stop();
+    if (!tune(field, Fidelity::analytic)) return stop();
     bool over = false;
     {
         Stage stage(q_, reader_, options_, db_, run_);
@@ -520,7 +530,10 @@ DesignSearch Searcher::run() {
     out_.plans_tried = reader_.plans_tried();
     if (!over) return stop();
     check_outcome(q_, out_.designs, field);
-    if (q_.flows_last && !race_on_flows()) return stop();
+    const bool flows = q_.fidelity != Fidelity::analytic;
+    if (flows && !race_on(Fidelity::flow, q_.finalists)) return stop();
+    const bool packets = q_.fidelity == Fidelity::packet;
+    if (packets && !race_on(Fidelity::packet, q_.shown)) return stop();
     db_.finish_run(run_, "complete", "", "");
     db_.commit();
     for (const std::size_t i : out_.best) {

@@ -9,6 +9,7 @@
 #include "tools/study/design_facts.h"
 #include "tools/study/design_question.h"
 #include "tools/study/design_race.h"
+#include "tools/study/sweep_work.h"
 
 namespace railyard {
 
@@ -40,9 +41,9 @@ struct DesignSearch {
     std::int64_t replicas = 0;    // that were looked at
     std::int64_t exhaustive = 0;  // that all designs with as many as the last ones take
     std::int64_t looks = 0;
-    double level = 0;           // of one comparison
-    bool on_flows = false;      // the last were raced on run.fidelity
-    std::size_t finalists = 0;  // those
+    double level = 0;            // of one comparison
+    std::size_t finalists = 0;   // that were raced on flows
+    std::size_t on_packets = 0;  // of them, on packets
     bool interrupted = false;
 };
 
@@ -53,6 +54,8 @@ struct SearchOptions {
     // "84 designs in the race, best 31.2 MUSD", so many of so many points done.
     std::function<void(const std::string& what, std::int64_t done, std::int64_t total)> progress;
     std::function<std::string(double)> figure_text;  // of the objective
+    // Simulates points into the database; none: run_points, here.
+    std::function<void(std::vector<SweepPoint>, const SweepOptions&)> run;
 };
 
 // Throws ScenarioError when no design can be the answer: each is impossible, or breaks a limit (which, and

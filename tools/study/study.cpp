@@ -240,7 +240,8 @@ void StudyReader::read_rule() {
         rule.replicas_max = 1000;
     }
     stop.read("metric", rule.metric, "Whose interval must be narrow");
-    stop.read("half_width", rule.half_width, "Half width of its 95 % interval, relative to the mean",
+    stop.read("half_width", rule.half_width,
+              "Half width of its 95 % interval, relative to the mean",
               {.bound = Bound::positive,
                .required = stop.present(),
                .otherwise = "the section needs it"});

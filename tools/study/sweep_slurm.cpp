@@ -70,9 +70,9 @@ void cancel(const std::string& job) {
 
 class Coordinator {
   public:
-    Coordinator(const SweepManifest& manifest, const std::string& folder,
+    Coordinator(const SweepManifest& manifest, const std::string& folder, const SweepOptions& sweep,
                 const SlurmOptions& options, ResultsDb& db)
-        : manifest_(manifest), folder_(folder), options_(options), db_(db) {
+        : manifest_(manifest), folder_(folder), sweep_(sweep), options_(options), db_(db) {
         for (std::size_t i = 0; i < manifest.tasks.size(); ++i) missing_.insert(i);
     }
     ~Coordinator() {
@@ -82,7 +82,7 @@ class Coordinator {
 
     void run() {
         submit();
-        while (!missing_.empty() && !*options_.cancelled) {
+        while (!missing_.empty() && !*sweep_.cancelled) {
             std::this_thread::sleep_for(std::chrono::duration<double>(options_.poll_s));
             // First who is still there, then what they left: a task that ends in between is not called dead.
             const bool over = array_is_over();
@@ -99,6 +99,7 @@ class Coordinator {
 
     const SweepManifest& manifest_;
     const std::string& folder_;
+    const SweepOptions& sweep_;
     const SlurmOptions& options_;
     ResultsDb& db_;
     std::set<std::size_t> missing_;
@@ -152,25 +153,25 @@ void Coordinator::harvest() {
         db_.merge(shard_path(folder_, *task));
         drop_shard(folder_, *task);
         points_done_ += static_cast<std::int64_t>(manifest_.tasks[*task].size());
-        if (options_.progress) options_.progress(points_done_);
+        if (sweep_.progress) sweep_.progress(points_done_);
         task = missing_.erase(task);
     }
 }
 
-SweepManifest manifest_of(const Study& study, const SweepPlan& plan, const std::string& version,
-                          std::int64_t tasks_max) {
+SweepManifest manifest_of(const std::vector<SweepPoint>& points, const SweepOptions& sweep,
+                          const std::string& version, std::int64_t tasks_max) {
     SweepManifest out;
     out.version = version;
-    out.scenario_file = fs::absolute(study.scenario_file).string();
-    out.scenario_text = study.scenario_text;
-    out.rule = study.rule;
-    const std::size_t points = plan.to_do.size();
+    out.scenario_file = fs::absolute(sweep.scenario_file).string();
+    out.scenario_text = sweep.scenario_text;
+    out.rule = sweep.rule;
+    const std::size_t all = points.size();
     const std::size_t tasks =
-        std::min(points, static_cast<std::size_t>(std::max<std::int64_t>(1, tasks_max)));
+        std::min(all, static_cast<std::size_t>(std::max<std::int64_t>(1, tasks_max)));
     for (std::size_t t = 0; t < tasks; ++t) {
         out.tasks.emplace_back();
-        for (std::size_t i = points * t / tasks; i < points * (t + 1) / tasks; ++i) {
-            const SweepPoint& p = plan.to_do[i];
+        for (std::size_t i = all * t / tasks; i < all * (t + 1) / tasks; ++i) {
+            const SweepPoint& p = points[i];
             PointSpec spec;
             spec.settings = p.settings;
             spec.key.text = p.key;
@@ -182,20 +183,20 @@ SweepManifest manifest_of(const Study& study, const SweepPlan& plan, const std::
 
 }  // namespace
 
-void run_on_slurm(const Study& study, const SweepPlan& plan, const std::string& version,
-                  const std::string& folder, const SlurmOptions& options, ResultsDb& db) {
+void run_on_slurm(const std::vector<SweepPoint>& points, const SweepOptions& sweep,
+                  const std::string& version, const SlurmOptions& options, ResultsDb& db) {
     check_slurm();
-    if (plan.to_do.empty()) return;
-    const std::string absolute = fs::absolute(folder).lexically_normal().string();
+    if (points.empty()) return;
+    const std::string absolute = fs::absolute(options.folder).lexically_normal().string();
     std::error_code failure;
     fs::create_directories(absolute, failure);
     if (failure)
         throw ScenarioError(
             fmt::format("can't make the folder {}: {}", absolute, failure.message()));
-    const SweepManifest manifest = manifest_of(study, plan, version, options.tasks);
+    const SweepManifest manifest = manifest_of(points, sweep, version, options.tasks);
     write_manifest(absolute, manifest);
-    Coordinator(manifest, absolute, options, db).run();
-    if (!*options.cancelled) drop_folder(absolute);
+    Coordinator(manifest, absolute, sweep, options, db).run();
+    if (!*sweep.cancelled) drop_folder(absolute);
 }
 
 void take_over(const std::string& given, ResultsDb& db) {
