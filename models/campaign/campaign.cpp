@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "models/campaign/feeds.h"
+#include "models/campaign/phases.h"
 #include "sim/cancel.h"
 #include "sim/check.h"
 #include "sim/parallel.h"
@@ -522,6 +523,7 @@ class Replica {
 ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events,
                           ReplicaTrace* record) {
     if (s.fleet) return run_fleet_replica(s, index, log_events);
+    if (!s.phases.empty()) return run_phases(s, index);
     RY_CHECK(s.no_path.empty());
     RY_CHECK(s.windows);  // what they say has been read
     ReplicaResult result;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "models/campaign/campaign.h"
+#include "models/campaign/phases.h"
 #include "sim/check.h"
 
 namespace railyard {
@@ -81,9 +82,20 @@ CampaignUse campaign_use(const Scenario& s, std::span<const Metric> metrics, Dur
     CampaignUse usage;
     // A replica that ended at once has used and given nothing, in no time: that is no division by it.
     usage.years = std::max(seconds(simulated), 1e-9) / seconds_per_year;
-    usage.goodput_gpu_hours =
-        value_of(metrics, "goodput") * static_cast<double>(s.gpus()) * seconds(simulated) / 3600;
+    usage.goodput_gpu_hours = value_of(metrics, "goodput") * s.gpu_seconds(simulated) / 3600;
     usage.tokens = value_of(metrics, "tokens");
+    const CostPlan& plan = s.cost->plan;
+    for (std::size_t k = 0; k < s.phases.size(); ++k) {
+        const CostPhase& phase = plan.phases[k];
+        const double lasts = phase.until - phase.from;
+        const double worth = share_of_years(plan, phase.from, phase.until) / lasts * plan.horizon;
+        for (const UsedMetric& used : used_metrics) {
+            usage.used.push_back(worth * value_of(metrics, phase_metric(k, used.name)));
+        }
+        double& energy = *(usage.used.end() - used_line_count);
+        energy = energy / joules_per_kilowatt_hour * s.phases[k].as->cost->tariff;
+    }
+    if (!s.phases.empty()) return usage;
     for (const UsedMetric& used : used_metrics) {
         usage.used.push_back(value_of(metrics, used.name));
     }
@@ -97,7 +109,7 @@ CampaignUse usage_of(const Scenario& s, const ReplicaResult& r) {
 }
 
 void add_cost_metrics(const Scenario& s, ReplicaResult& r) {
-    add_used_metrics(s, r);
+    if (s.phases.empty()) add_used_metrics(s, r);
     const CostPlan& plan = s.cost->plan;
     const YearlyCost cost = yearly_cost(plan, typical_prices(plan.prices), usage_of(s, r));
     for (const CostMetric& metric : cost_metrics) {

@@ -37,7 +37,7 @@ void ReplicaTally::add(const ReplicaFigures& r) {
     digest_.add(r.outcome);
     trajectory_.add(r.trajectory);
     if (r.ending == Ending::stuck || sums_.worst == Ending::complete) sums_.worst = r.ending;
-    const double gpu_s = static_cast<double>(scenario_.gpus()) * seconds(r.simulated);
+    const double gpu_s = scenario_.gpu_seconds(r.simulated);
     for (std::size_t c = 0; c < category_count; ++c) {
         ledger_[c].add(r.ledger[c]);
         gpu_s_[c].add(r.ledger[c] * gpu_s);

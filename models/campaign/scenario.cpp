@@ -18,6 +18,7 @@
 #include "models/campaign/network_faults.h"
 #include "models/campaign/outline.h"
 #include "models/campaign/packet_rates.h"
+#include "models/campaign/phases.h"
 #include "models/campaign/power_reader.h"
 #include "models/campaign/stages.h"
 #include "models/scheduler/scheduler.h"
@@ -158,6 +159,7 @@ Scenario ScenarioReader::read() {
     read_networks_and_stores();
     read_work();
     s_.cost = read_cost(top_, values_, s_);
+    for (Section& phase : phase_sections(top_)) read_phase(phase);
     top_.finish();
     derive();
     if (!changes_.overrides_read) {
@@ -304,6 +306,7 @@ void ScenarioReader::read_run() {
     if (duration) s_.duration = *duration;
     run_duration_given_ = run.has("duration");
     network_draws_given_ = run.has("network_draws");
+    read_phase_days(run, false);
     s_.events_max = 50'000'000;
     run.read("events_max", s_.events_max,
              "Events after which a replica stops, unfinished and marked",
@@ -722,6 +725,9 @@ Scenario build(Document& document, Diagnostics& diagnostics, const ScenarioChang
         return m.key == "sweep" || m.key == "design" || m.key == "table";
     });
     ValueReader values(diagnostics, document.name, changes.perturbations);
+    const std::vector<PhaseSpec> phases = take_phases(document, values, changes.phases);
+    diagnostics.raise_if_any();
+    if (!phases.empty()) return load_phases(document, phases, changes);
     const DedicatedJob job = take_dedicated_job(document.root, values);
     Scenario scenario = ScenarioReader(values, &document.root, nullptr, changes).read();
     if (job.was_a_kind && !(diagnostics.ok() && diagnostics.warnings().empty())) {
@@ -753,6 +759,16 @@ Scenario load_scenario(Document document, const ScenarioChanges& changes) {
 
 Scenario load_scenario_file(const std::string& path, const ScenarioChanges& changes) {
     return load_scenario(read_file(path), path, changes);
+}
+
+double Scenario::gpu_seconds(Duration simulated) const {
+    if (phases.empty()) return static_cast<double>(gpus()) * seconds(simulated);
+    double out = 0;
+    for (const ScenarioPhase& phase : phases) {
+        const Duration there = std::min(simulated, phase.until) - phase.from;
+        out += static_cast<double>(phase.as->gpus()) * std::max(0.0, seconds(there));
+    }
+    return out;
 }
 
 std::vector<Diagnostic> unread_overrides(const Scenario& scenario) {

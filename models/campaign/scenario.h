@@ -50,6 +50,17 @@ struct ClusterLayout {
     std::int64_t nodes_per_wave = 32;
 };
 
+struct Scenario;
+
+// From a day until another; the times are after the campaign's first day.
+struct ScenarioPhase {
+    std::string name;
+    Duration from{};
+    Duration until{};
+    Duration stop{};                       // that its job stands still first
+    std::shared_ptr<const Scenario> as{};  // all that is there
+};
+
 struct Scenario {
     // The compiler's own, made once, in scenario.cpp: each source that uses one would make them again.
     Scenario();
@@ -97,6 +108,9 @@ struct Scenario {
     std::optional<CostSetup> cost;  // with [cost]
     std::int64_t fleet_gpus = 0;
     std::shared_ptr<const FleetScenario> fleet;  // many jobs instead of `job`: with [scheduler]
+    // Of a cluster that changes on some days: all of it is there, and what stands here is as in the first
+    // phase but for the length, the estimates, the causes and the cost. Empty: it stays as it is.
+    std::vector<ScenarioPhase> phases;
 
     // For people, and for metrics that need them.
     TransformerModel model;  // name empty: the step was given, not modelled
@@ -140,6 +154,7 @@ struct Scenario {
     // The shared store, whose limits and protection are pure functions of what is broken.
     const StorageSystem& store() const { return *stores[0].system; }
     std::int64_t gpus() const { return fleet ? fleet_gpus : nodes.nodes * node.gpus; }
+    double gpu_seconds(Duration simulated) const;  // of the GPUs that are there
     // What MFU is measured against: the dense bf16 peak of the job's GPUs together, whatever they compute in.
     double peak_flops() const {
         return node.gpu.bf16_dense.per_second * static_cast<double>(job.gpus());
@@ -175,6 +190,8 @@ struct ScenarioChanges {
     LossCauses without{};  // these are taken away
     // False: no replica is run, so the model need not fit into memory, and nothing needs to end a campaign.
     bool must_run = true;
+    // Phases may be there: who asks looks at replicas' metrics and costs, not at one cluster.
+    bool phases = false;
     // The model is split so, whatever job.parallel says, and the step is modelled: one that was
     // measured is of another plan.
     std::optional<ParallelPlan> plan{};

@@ -90,6 +90,159 @@ double capital_a_year(const CostPlan& plan, double capital) {
     return capital * (1 - plan.residual * worth) * plan.discount / (1 - worth);
 }
 
+double share_of_years(const CostPlan& plan, double from, double until) {
+    if (plan.discount <= 0) return (until - from) / plan.horizon;
+    return (worth_of_year(plan, from) - worth_of_year(plan, until)) /
+           (1 - worth_of_year(plan, plan.horizon));
+}
+
+double bought_a_year(const CostPlan& plan, const BoughtLine& bought) {
+    const double age = std::min(1.0, (bought.until - bought.from) / plan.years);
+    const double left = 1 - (1 - plan.residual) * age;
+    if (plan.discount <= 0) return (1 - left) / plan.horizon;
+    return (worth_of_year(plan, bought.from) - left * worth_of_year(plan, bought.until)) *
+           plan.discount / (1 - worth_of_year(plan, plan.horizon));
+}
+
+Cents hardware_bought(const CostPhase& phase, std::span<const double> prices) {
+    Cents sum = 0;
+    for (const BoughtLine& b : phase.bought) {
+        if (!b.line.of_hardware) sum += line_sum(b.line, prices, 0);
+    }
+    return sum;
+}
+
+namespace {
+
+// What is there, and since when: lines of the same thing at the same price.
+class Inventory {
+  public:
+    explicit Inventory(std::vector<CostPhase>& phases) : phases_(phases) {}
+
+    void begin(std::size_t k, double horizon) {
+        CostPhase& phase = phases_[k];
+        std::vector<CostLine> missing;
+        for (const CostLine& line : phase.plan.capital) {
+            if (line.of_hardware) continue;
+            const double more = line.quantity - have(line);
+            if (more > 0) {
+                missing.push_back(line);
+                missing.back().quantity = more;
+            }
+        }
+        retire(phase);
+        for (CostLine& line : missing) held_.push_back({std::move(line), k});
+        if (missing.empty()) return;
+        for (const CostLine& line : phase.plan.capital) {
+            if (line.of_hardware) phase.bought.push_back({line, phase.from, horizon});
+        }
+    }
+    void end(double horizon) {
+        for (const Held& held : held_) sell(held, held.line.quantity, horizon);
+    }
+
+  private:
+    struct Held {
+        CostLine line;
+        std::size_t since = 0;  // phase
+    };
+    static bool same(const CostLine& a, const CostLine& b) {
+        return a.what == b.what && a.price == b.price;
+    }
+    double have(const CostLine& line) const {
+        double sum = 0;
+        for (const Held& held : held_) sum += same(held.line, line) ? held.line.quantity : 0;
+        return sum;
+    }
+    void sell(const Held& held, double quantity, double until) {
+        CostPhase& phase = phases_[held.since];
+        phase.bought.push_back({held.line, phase.from, until});
+        phase.bought.back().line.quantity = quantity;
+    }
+    void retire(const CostPhase& phase) {
+        for (Held& held : held_) {
+            double wanted = 0;
+            for (const CostLine& line : phase.plan.capital) {
+                if (!line.of_hardware && same(line, held.line)) wanted += line.quantity;
+            }
+            const double out = std::min(held.line.quantity, have(held.line) - wanted);
+            if (out <= 0) continue;
+            sell(held, out, phase.from);
+            held.line.quantity -= out;
+        }
+        std::erase_if(held_, [](const Held& held) { return held.line.quantity <= 0; });
+    }
+
+    std::vector<CostPhase>& phases_;
+    std::vector<Held> held_;
+};
+
+// The number of an equal price among `all`, added where there is none.
+std::size_t number_of(const Price& price, std::vector<Price>& all) {
+    const auto same = [&](const Price& other) {
+        return other.name == price.name && other.low == price.low &&
+               other.typical == price.typical && other.high == price.high;
+    };
+    const auto found = std::ranges::find_if(all, same);
+    if (found == all.end()) all.push_back(price);
+    return static_cast<std::size_t>(std::ranges::find_if(all, same) - all.begin());
+}
+
+YearlyCost cost_of_phases(const CostPlan& plan, std::span<const double> prices) {
+    YearlyCost out;
+    for (const CostPhase& phase : plan.phases) {
+        const Cents hardware = hardware_bought(phase, prices);
+        for (const BoughtLine& b : phase.bought) {
+            const double paid = usd(line_sum(b.line, prices, hardware));
+            out.capital += paid;
+            out.depreciation += paid * bought_a_year(plan, b);
+        }
+        const Cents supported = supported_sum(phase.plan, prices);
+        Cents kept = 0;
+        for (const CostLine& line : phase.plan.yearly) kept += line_sum(line, prices, supported);
+        out.kept += usd(kept) * share_of_years(plan, phase.from, phase.until);
+    }
+    return out;
+}
+
+}  // namespace
+
+CostPlan join_phases(std::vector<CostPhase> phases, double horizon) {
+    RY_CHECK(!phases.empty());
+    CostPlan out = phases[0].plan;
+    std::vector<Price> prices;
+    out.capital.clear();
+    out.yearly.clear();
+    out.used.clear();
+    out.left_out.clear();
+    out.rental.reset();
+    out.horizon = horizon;
+    for (CostPhase& phase : phases) {
+        std::vector<std::size_t> numbers;
+        for (const Price& price : phase.plan.prices) numbers.push_back(number_of(price, prices));
+        for (auto* lines : {&phase.plan.capital, &phase.plan.yearly, &phase.plan.used}) {
+            for (CostLine& line : *lines) line.price = numbers[line.price];
+        }
+        const double share = share_of_years(out, phase.from, phase.until);
+        for (CostLine line : phase.plan.used) {
+            line.quantity *= share;
+            out.used.push_back(std::move(line));
+        }
+        for (const std::string& what : phase.plan.left_out) {
+            if (std::ranges::find(out.left_out, what) == out.left_out.end())
+                out.left_out.push_back(what);
+        }
+        out.gpus = std::max(out.gpus, phase.plan.gpus);
+        phase.plan.prices.clear();
+    }
+    Inventory there(phases);
+    for (std::size_t k = 0; k < phases.size(); ++k) there.begin(k, horizon);
+    there.end(horizon);
+    out.prices = std::move(prices);
+    out.phases = std::move(phases);
+    return out;
+}
+
 Cents capital_sum(const CostPlan& plan, std::span<const double> prices) {
     const Cents hardware = hardware_sum(plan, prices);
     Cents sum = hardware;
@@ -107,13 +260,15 @@ double used_in_a_year(const CostPlan& plan, std::size_t line, const CampaignUse&
 YearlyCost yearly_cost(const CostPlan& plan, std::span<const double> prices,
                        const CampaignUse& campaign) {
     RY_CHECK(campaign.years > 0 && campaign.used.size() == plan.used.size());
-    YearlyCost out;
-    out.capital = usd(capital_sum(plan, prices));
-    out.depreciation = capital_a_year(plan, out.capital);
-    Cents kept = 0;
-    const Cents supported = supported_sum(plan, prices);
-    for (const CostLine& line : plan.yearly) kept += line_sum(line, prices, supported);
-    out.kept = usd(kept);
+    YearlyCost out = cost_of_phases(plan, prices);
+    if (plan.phases.empty()) {
+        out.capital = usd(capital_sum(plan, prices));
+        out.depreciation = capital_a_year(plan, out.capital);
+        Cents kept = 0;
+        const Cents supported = supported_sum(plan, prices);
+        for (const CostLine& line : plan.yearly) kept += line_sum(line, prices, supported);
+        out.kept = usd(kept);
+    }
     const double scale = plan.utilisation / campaign.years;
     for (std::size_t i = 0; i < plan.used.size(); ++i) {
         out.used += used_in_a_year(plan, i, campaign) * prices[plan.used[i].price];

@@ -25,6 +25,15 @@ struct CostLine {
     bool own_support = false;  // bought with support that has a line of its own
 };
 
+// What is bought of a line on a day, and kept until another.
+struct BoughtLine {
+    CostLine line;
+    double from = 0;  // years after the first day
+    double until = 0;
+};
+
+struct CostPhase;
+
 // The lines of a cluster. What has no price is named in left_out and is in no sum.
 struct CostPlan {
     // The compiler's own, made once, in cost.cpp: each source that uses one would make them again.
@@ -50,7 +59,29 @@ struct CostPlan {
     std::optional<std::size_t> rental;  // price of one GPU-hour elsewhere
     std::uint64_t seed = 1;
     std::int64_t draws = 0;  // of prices
+    // Of a cluster that changes on some days; empty: it stays as it is. Then `used` has the lines of one
+    // phase after those of another, and there are no other lines here.
+    std::vector<CostPhase> phases;
+    double horizon = 0;  // years that they last together
 };
+
+// What is there from a day until another.
+struct CostPhase {
+    std::string name;
+    double from = 0;  // years after the first day
+    double until = 0;
+    CostPlan plan;                   // of all of it, at the whole's prices
+    std::vector<BoughtLine> bought;  // on its first day
+};
+// Makes one plan of those of phases, which follow each other until `horizon`: what one has more of than the
+// one before is bought on its first day, what it has less of is sold, what came first first.
+CostPlan join_phases(std::vector<CostPhase> phases, double horizon);
+// The same every year of the horizon, what is paid at a constant rate from one time until another.
+double share_of_years(const CostPlan& plan, double from, double until);
+Cents hardware_bought(const CostPhase& phase, std::span<const double> prices);
+// What a purchase costs a year of the horizon, for a dollar: its price less what it is then sold for, or
+// still worth: written off straight over CostPlan::years down to the residual.
+double bought_a_year(const CostPlan& plan, const BoughtLine& bought);
 
 // What one campaign used and gave.
 struct CampaignUse {

@@ -143,11 +143,15 @@ bool another_may_pay(const Catalogue& catalogue, const std::string& price) {
 std::optional<Day> read_day(Section& section, const char* key, const char* doc) {
     std::optional<std::string> text;
     section.read(key, text, doc);
-    if (!text) return std::nullopt;
-    const std::optional<Day> day = day_of(*text);
+    return day_of(section, key, text.value_or(""));
+}
+
+std::optional<Day> day_of(Section& section, const char* key, const std::string& text) {
+    if (text.empty() && !section.has(key)) return std::nullopt;
+    const std::optional<Day> day = day_of(text);
     if (!day) {
         section.error(key,
-                      fmt::format("expected a day such as \"2027-03-01\", found \"{}\"", *text));
+                      fmt::format("expected a day such as \"2027-03-01\", found \"{}\"", text));
     }
     return day;
 }

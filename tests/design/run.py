@@ -152,7 +152,8 @@ def case_the_page_runs_nothing_that_somebody_typed(program, folder):
 
 # Where the whole of it takes too long.
 SMALL = {"four_thousand_gpus.toml": ["--set", "cluster.nodes=40", "--set", "job.nodes=32",
-                                     "--set", "job.parallel.global_batch=256"]}
+                                     "--set", "job.parallel.global_batch=256"],
+         "grow_or_wait.toml": ["--set", "run.duration=800 day"]}
 
 
 def case_a_plan_of_the_file_rules_out_no_other_nodes(program, folder):

@@ -102,6 +102,92 @@ Cents bought(const Scenario& s) {
 
 }  // namespace
 
+TEST_CASE("phases that change nothing cost what one plan does, and growth is bought and sold") {
+    CostPlan plan = small_plan();
+    plan.residual = 0.1;
+    const std::vector<double> prices = typical_prices(plan.prices);
+    CampaignUse nothing;
+    nothing.years = plan.years;
+    nothing.used.assign(1, 0);
+    for (const double discount : {0.0, 0.08}) {
+        plan.discount = discount;
+        const YearlyCost whole = yearly_cost(plan, prices, nothing);
+        const CostPlan same =
+            join_phases({{"now", 0, 2, plan, {}}, {"then", 2, plan.years, plan, {}}}, plan.years);
+        CampaignUse both = nothing;
+        both.used.assign(2, 0);
+        const YearlyCost joined = yearly_cost(same, typical_prices(same.prices), both);
+        CHECK(joined.capital == doctest::Approx(whole.capital));
+        CHECK(joined.depreciation == doctest::Approx(whole.depreciation));
+        CHECK(joined.kept == doctest::Approx(whole.kept));
+        CHECK(same.phases[1].bought.empty());
+    }
+    // Half of the nodes come later and two leaves go: each is paid for the time that it is there.
+    plan.discount = 0;
+    CostPlan less = plan;
+    less.capital[0].quantity = 4;
+    CostPlan more = plan;
+    more.capital.pop_back();
+    const CostPlan grown = join_phases({{"now", 0, 1, less, {}}, {"then", 1, 3, more, {}}}, 3);
+    const double node = prices[0];
+    const double leaf = prices[1];
+    const YearlyCost cost =
+        yearly_cost(grown, prices, {.years = 3, .used = std::vector<double>(2, 0)});
+    CHECK(cost.capital == doctest::Approx(10 * node + 2 * leaf));
+    const double written_off = 0.9 / plan.years;
+    CHECK(cost.depreciation ==
+          doctest::Approx(written_off * (4 * node * 3 + 6 * node * 2 + 2 * leaf) / 3));
+    const double support = prices[2];
+    CHECK(cost.kept == doctest::Approx(support * ((4 * node + 2 * leaf) + 2 * 10 * node) / 3));
+}
+
+TEST_CASE("what phases have done is added up, and a cluster that is not there yet costs nothing") {
+    const std::string text = R"(
+[run]
+start = "2026-06-01"
+duration = "30 day"
+replicas = 4
+[[phase]]
+at = "2026-06-21"
+set = { cluster.nodes = 16, job.nodes = 16 }
+stop = "1 day"
+[cluster]
+nodes = 8
+[job]
+nodes = 8
+model = "llama2_7b"
+[job.parallel]
+global_batch = 512
+[failures]
+profile = "meta_rsc1"
+[cost]
+)";
+    ScenarioChanges changes;
+    CHECK_THROWS_WITH(load_scenario(text, "phases", changes), doctest::Contains("stays as it is"));
+    changes.phases = true;
+    const Scenario s = load_scenario(text, "phases", changes);
+    REQUIRE(s.phases.size() == 2);
+    const ReplicaResult r = run_replica(s, 1, false);
+    const ReplicaResult first = run_replica(*s.phases[0].as, 1, false);
+    const auto value = [](const ReplicaResult& of, const char* name) {
+        return std::ranges::find(of.metrics, name, &Metric::name)->value;
+    };
+    CHECK(value(r, "phase_1_goodput") == value(first, "goodput"));
+    CHECK(value(r, "tokens") > value(first, "tokens") * 1.7);
+    CHECK(static_cast<double>(r.ledger.total()) * 1e-9 ==
+          doctest::Approx(s.gpu_seconds(s.duration)));
+    CHECK(first.simulated == 20 * std::chrono::hours(24));
+    changes.settings = {"run.ready=\"2026-06-11\""};
+    const Scenario late = load_scenario(text, "phases", changes);
+    const ReplicaResult waited = run_replica(late, 1, false);
+    CHECK(value(waited, "cost_capital") == doctest::Approx(value(r, "cost_capital")));
+    CHECK(value(waited, "cost_per_year") < 0.8 * value(r, "cost_per_year"));
+    CHECK(value(waited, "tokens") < value(r, "tokens"));
+    changes.settings = {"run.start=\"2026-07-01\""};
+    CHECK_THROWS_WITH(load_scenario(text, "phases", changes),
+                      doctest::Contains("comes before the phase before it"));
+}
+
 TEST_CASE(
     "with a discount capital costs an annuity that is worth what was paid less what is left") {
     CostPlan plan = small_plan();

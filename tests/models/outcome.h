@@ -108,6 +108,7 @@ inline std::string outcome_of(const Scenario& s) {
 }
 inline std::string outcome_of(const std::string& text, const std::vector<std::string>& settings) {
     ScenarioChanges changes;
+    changes.phases = true;
     changes.settings = settings;
     return outcome_of(load_scenario(text, "knobs", changes));
 }

@@ -55,7 +55,36 @@ profile = "meta_rsc1"
 rate_scale = 40
 )";
 
+// A cluster that grows, and whose job stands still for it.
+inline const char* const phased = R"(
+[run]
+replicas = 2
+start = "2026-06-01"
+duration = "40 day"
+[[phase]]
+at = "2026-06-11"
+stop = "1 day"
+set = { "cluster.nodes" = 12 }
+[cluster]
+nodes = 6
+[job]
+nodes = 4
+[job.step]
+time = "10 s"
+[job.checkpoint]
+size = "1 TB"
+[failures]
+profile = "meta_rsc1"
+rate_scale = 40
+)";
+
 inline const std::map<std::string, Knob> stage_knobs = {
+    {"phase", {{}, {}, "set = { \"cluster.nodes\" = 12 }\n", "", phased}},
+    {"phase.at", {{}, {}, "2026-06-11", "2026-06-21", phased}},
+    {"phase.stop", {{}, {}, "stop = \"1 day\"", "stop = \"2 day\"", phased}},
+    {"phase.set", {{}, {}, "= 12", "= 14", phased}},
+    {"run.start", {{}, {}, "2026-06-01", "2026-06-02", phased}},
+    {"run.ready", {{"run.ready=\"2026-06-05\""}, {}, {}, {}, phased}},
     {"job.stage",
      {{}, {}, "[[job.stage]]\nuntil = \"5 day\"\nparallel = { zero = 0 }\n", "", staged}},
     {"job.pause",

@@ -25,6 +25,7 @@ int cmd_check(const std::vector<std::string>& arguments) {
     ScenarioChanges changes;
     changes.settings = settings_of(*values);
     changes.run_windows = false;
+    changes.phases = true;
     bool ok = true;
     bool stuck = false;
     const auto paths = (*values)["scenario"].as<std::vector<std::string>>();

@@ -100,6 +100,19 @@ void write_folder(const DesignArguments& args, const DesignQuestion& question,
     write_file(args.folder + "/decision.html", decision_page(decision), {args.question, args.db});
 }
 
+std::vector<Scenario> scenarios_of(const DesignQuestion& question, const DesignSearch& search,
+                                   const DesignAnswer& answer, const SearchOptions& options) {
+    std::vector<Scenario> winners;
+    for (const AnsweredDesign& each : answer.designs) {
+        const ScenarioChanges changes{
+            .settings = own_settings(question, search.designs[each.design]),
+            .phases = true,
+            .windows = options.windows};
+        winners.push_back(load_scenario(question.text, question.file, changes));
+    }
+    return winners;
+}
+
 }  // namespace
 
 int cmd_design(const std::vector<std::string>& arguments) {
@@ -112,7 +125,7 @@ int cmd_design(const std::vector<std::string>& arguments) {
     SearchOptions options;
     if (args->slurm) {
         take_over(args->slurm->folder, db);
-        options.run = [&](std::vector<SweepPoint> points, const SweepOptions& sweep) {
+        options.run = [&](const auto& points, const auto& sweep) {
             run_on_slurm(points, sweep, result_version(), *args->slurm, db);
         };
     }
@@ -145,13 +158,7 @@ int cmd_design(const std::vector<std::string>& arguments) {
                    visible(args->db));
         return exit_interrupted;
     }
-    std::vector<Scenario> winners;
-    for (const AnsweredDesign& each : answer.designs) {
-        ScenarioChanges changes;
-        changes.settings = own_settings(question, search.designs[each.design]);
-        changes.windows = options.windows;
-        winners.push_back(load_scenario(question.text, question.file, changes));
-    }
+    const std::vector<Scenario> winners = scenarios_of(question, search, answer, options);
     Decision decision = tell_decision(question, search, answer, winners);
     decision.footer = fmt::format("railyard {}, {}", result_version(), question.file);
     if (!args->folder.empty()) write_folder(*args, question, search, answer, decision);

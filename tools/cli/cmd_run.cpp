@@ -435,6 +435,7 @@ std::optional<RunArguments> parse_run(const std::vector<std::string>& arguments)
     out.changes.settings = settings_of(*values);
     // One for all that is tried beside the scenario itself: most of it has the same windows.
     out.changes.windows = watched_windows();
+    out.changes.phases = true;
     for (const char* key : {"seed", "replicas"}) {
         if (values->count(key)) {
             out.changes.settings.push_back(
@@ -470,8 +471,30 @@ CampaignResult simulate(const RunArguments& args, const Scenario& scenario, Save
     return run_campaign(scenario, options);
 }
 
+void print_phases(const Scenario& scenario, const CampaignResult& result) {
+    Table table({{"from", Table::Align::left},
+                 {"nodes", Table::Align::left},
+                 {"goodput", Table::Align::right},
+                 {"tokens a day", Table::Align::right}});
+    for (std::size_t k = 0; k < scenario.phases.size(); ++k) {
+        const ScenarioPhase& phase = scenario.phases[k];
+        const auto mean = [&](const char* name) {
+            return result.metric(fmt::format("phase_{}_{}", k + 1, name)).summary.mean;
+        };
+        table.add({phase.name, fmt::format("{} {}", phase.as->nodes.nodes, phase.as->node.name),
+                   percent(mean("goodput")), fmt::format("{:.4g}", mean("tokens_per_day"))});
+    }
+    fmt::print("{}\n{}", visible(scenario.title), table.text());
+    fmt::print("  goodput {} of the GPUs that are there, {:.4g} tokens\n\n",
+               percent(result.metric("goodput").summary.mean),
+               result.metric("tokens").summary.mean);
+}
+
 void print_result(const Scenario& scenario, const CampaignResult& result) {
-    if (scenario.fleet) {
+    if (!scenario.phases.empty()) {
+        print_phases(scenario, result);
+        print_ledger(result);
+    } else if (scenario.fleet) {
         print_fleet_design(scenario);
         print_fleet(scenario, result);
         print_ledger(result);
@@ -500,7 +523,8 @@ void print_answer(const RunArguments& args, const Scenario& scenario, const Camp
     like.threads = args.threads;
     like.cancelled = &interrupted();
     const auto predicted = [&]() -> std::optional<Prediction> {
-        if (args.quiet_estimates || result.cancelled) return std::nullopt;
+        const bool one_cluster = scenario.phases.empty();
+        if (args.quiet_estimates || result.cancelled || !one_cluster) return std::nullopt;
         return run_prediction(scenario, result, like, args.changes);
     };
     if (args.json) {
@@ -510,7 +534,8 @@ void print_answer(const RunArguments& args, const Scenario& scenario, const Camp
         return;
     }
     print_result(scenario, result);
-    if (!result.cancelled) print_other_clock(scenario, result, text, args.changes, args.threads);
+    if (!result.cancelled && scenario.phases.empty())
+        print_other_clock(scenario, result, text, args.changes, args.threads);
     if (const auto prediction = predicted()) {
         std::vector<ShowNumber> show;
         for (const Predicted& answer : prediction->answers) {

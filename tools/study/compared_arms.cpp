@@ -14,6 +14,7 @@ ComparedArm load_arm(std::string name, std::string file, std::vector<std::string
     ScenarioChanges changes;
     changes.settings = arm.settings;
     changes.windows = windows;
+    changes.phases = true;
     arm.scenario = load_scenario(arm.toml, arm.file, changes);
     arm.document = document_with(arm.toml, arm.file, arm.settings);
     return arm;

@@ -213,6 +213,18 @@ std::vector<CostStep> Answerer::lines_of(std::size_t design) const {
     const std::vector<double> prices = typical_prices(plan.prices);
     const Cents hardware = hardware_sum(plan, prices);
     const CampaignUse all = together(known.uses);
+    for (const CostPhase& phase : plan.phases) {
+        const Cents of_phase = hardware_bought(phase, prices);
+        for (const BoughtLine& b : phase.bought) {
+            out.push_back(
+                {b.line.what, usd(line_sum(b.line, prices, of_phase)) * bought_a_year(plan, b)});
+        }
+        const Cents supported = supported_sum(phase.plan, prices);
+        for (const CostLine& line : phase.plan.yearly) {
+            out.push_back({line.what, usd(line_sum(line, prices, supported)) *
+                                          share_of_years(plan, phase.from, phase.until)});
+        }
+    }
     for (const CostLine& line : plan.capital) {
         out.push_back({line.what, capital_a_year(plan, usd(line_sum(line, prices, hardware)))});
     }

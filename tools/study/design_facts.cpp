@@ -54,6 +54,7 @@ bool decided_by_plan(const std::string& key) {
 Scenario DesignReader::scenario(const std::vector<std::string>& settings) const {
     ScenarioChanges changes;
     changes.windows = windows_;
+    changes.phases = true;
     return load_scenario(document(settings), changes);
 }
 
@@ -246,6 +247,27 @@ YearlyCost cost_with(const Scenario& s, double joules_per_year) {
     return yearly_cost(s.cost->plan, typical_prices(s.cost->plan.prices), use);
 }
 
+// The most of all phases; no bound of what they train is proven, so all such designs run.
+void facts_of_phases(const Scenario& s, DesignFacts& out) {
+    for (const ScenarioPhase& phase : s.phases) {
+        DesignFacts there;
+        if (!(phase.as->cost && phase.as->cost->rented)) add_hardware(*phase.as, there);
+        out.power = std::max(out.power, there.power);
+        out.racks = std::max(out.racks, there.racks);
+        out.gpus = std::max(out.gpus, phase.as->gpus());
+        out.tokens_per_day_most += tokens_per_day_most(*phase.as) *
+                                   seconds(phase.until - phase.from) / seconds(s.duration);
+    }
+    if (!s.cost) return;
+    CampaignUse nothing;
+    nothing.years = 1;
+    nothing.used.assign(s.cost->plan.used.size(), 0);
+    const YearlyCost least =
+        yearly_cost(s.cost->plan, typical_prices(s.cost->plan.prices), nothing);
+    out.capital = least.capital;
+    out.cost_per_year_least = least.total();
+}
+
 }  // namespace
 
 DesignReader::Shared DesignReader::read_shared(const std::vector<std::string>& settings) const {
@@ -259,6 +281,10 @@ DesignReader::Shared DesignReader::read_shared(const std::vector<std::string>& s
         }
         facts.gpus = s.gpus();
         facts.draws = s.draws.size();
+        if (!s.phases.empty()) {
+            facts_of_phases(s, facts);
+            return out;
+        }
         const bool elsewhere = s.cost && s.cost->rented;
         if (!elsewhere) add_hardware(s, facts);
         facts.tokens_per_day_most = tokens_per_day_most(s);

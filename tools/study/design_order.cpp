@@ -15,6 +15,13 @@ std::vector<OrderLine> order_of(const Scenario& s) {
     if (s.cost) {
         const CostPlan& plan = s.cost->plan;
         const std::vector<double> prices = typical_prices(plan.prices);
+        for (const CostPhase& phase : plan.phases) {
+            const Cents of_phase = hardware_bought(phase, prices);
+            for (const BoughtLine& b : phase.bought) {
+                out.push_back({phase.name + ": " + b.line.what, b.line.quantity, b.line.per,
+                               usd(line_sum(b.line, prices, of_phase))});
+            }
+        }
         const Cents hardware = hardware_sum(plan, prices);
         for (const CostLine& line : plan.capital) {
             out.push_back(

@@ -251,6 +251,11 @@ void QuestionReader::read_search() {
 }
 
 void QuestionReader::check_key(Section& section, const std::string& where, const std::string& key) {
+    // What a phase sets are keys themselves.
+    constexpr std::string_view set = ".set.";
+    if (const std::size_t at = key.find(set); key.starts_with("phase.") && at != key.npos) {
+        return check_key(section, where, key.substr(at + set.size()));
+    }
     if (key == "run.replicas" || key == "run.seed" || key == "run.fidelity") {
         section.error(where, fmt::format("{} is no part of a design", key),
                       "[design] says how many replicas there are");

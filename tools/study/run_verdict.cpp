@@ -81,6 +81,7 @@ std::optional<RunVerdict> run_verdict(std::int64_t run, const DecidingMetric& by
         ScenarioChanges changes;
         changes.settings = point.settings;
         changes.windows = windows;
+        changes.phases = true;
         arm.scenario = load_scenario(arm.toml, arm.file, changes);
         ReplicaTally tally(arm.scenario);
         db.each_replica(point.point, [&](const StoredReplica& r) {

@@ -280,6 +280,7 @@ Sweep::Place Sweep::open(SweepPoint& from) {
         ScenarioChanges changes;
         changes.settings = std::move(from.settings);
         changes.windows = windows_;
+        changes.phases = true;
         point = std::make_shared<OpenPoint>(
             from.id, from.described,
             load_scenario(options_.scenario_text, options_.scenario_file, changes));

@@ -35,7 +35,9 @@ Trial run_one(const TrialOptions& options, const ScenarioChanges& changes, unsig
     Trial trial;
     std::optional<Scenario> scenario;
     try {
-        scenario = load_scenario(options.text, options.file, changes);
+        ScenarioChanges with_phases = changes;
+        with_phases.phases = true;
+        scenario = load_scenario(options.text, options.file, with_phases);
     } catch (const ScenarioError& error) {
         trial.problem = error.what();
         trial.problems = error.diagnostics();

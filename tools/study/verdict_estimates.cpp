@@ -84,9 +84,15 @@ DesignMeans means_over(std::int64_t replicas, const TrialOptions& like, const Ju
     return out;
 }
 
+Scenario scenario_of(const JudgedDesign& design) {
+    ScenarioChanges changes = design.changes;
+    changes.phases = true;
+    return load_scenario(design.text, design.file, changes);
+}
+
 DesignMeans means_of(const TrialOptions& like, const JudgedDesign& design,
                      const std::string& metric) {
-    const Scenario scenario = load_scenario(design.text, design.file, design.changes);
+    const Scenario scenario = scenario_of(design);
     const std::int64_t enough =
         like.replicas > 0 ? std::min(like.replicas, replicas_enough) : replicas_enough;
     const std::vector<UncertainInput> inputs = uncertain_inputs(scenario, metric);
@@ -236,7 +242,7 @@ std::vector<EstimateEffect> rank_estimates(const TrialOptions& like, const Judge
     constexpr std::int64_t few = 2;
     constexpr std::size_t leading = 3;
     constexpr double worth_more = 0.25;  // of what the last of the leading ones moves
-    const Scenario scenario = load_scenario(design.text, design.file, design.changes);
+    const Scenario scenario = scenario_of(design);
     JudgedDesign on_one_draw = design;
     on_one_draw.changes.one_draw = true;  // what an estimate changes, it changes on any
     const auto over = [&](std::int64_t replicas, const std::vector<Estimate>& estimates) {
