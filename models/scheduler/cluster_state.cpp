@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "sim/error.h"
 
 namespace railyard {
@@ -32,9 +34,7 @@ void ClusterState::start(std::size_t index, Allocation allocation) {
 }
 
 void ClusterState::end(std::size_t index) {
-    Allocation allocation;
-    allocation.swap(stream_.allocations[index]);
-    placement_->release(allocation);
+    placement_->release(std::exchange(stream_.allocations[index], {}));
     if (stream_.listener != nullptr) stream_.listener->ended(index, now());
 }
 

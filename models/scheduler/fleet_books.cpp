@@ -1,5 +1,7 @@
 #include "models/scheduler/fleet_books.h"
 
+#include <bit>
+
 namespace railyard {
 
 FleetBooks::FleetBooks(const FleetSpec& spec, const FleetCluster& cluster, FleetLedger& ledger)
@@ -22,40 +24,56 @@ FleetBooks::FleetBooks(const FleetSpec& spec, const FleetCluster& cluster, Fleet
     for (NodeIndex node = 0; node < home_.size(); ++node) count(node, 1);
 }
 
-bool FleetBooks::in_service(NodeIndex index) const {
-    const FleetNode& node = cluster_.node(index);
-    return node.state == NodeState::up && !under_maintenance_[index] && !node.broken;
-}
-
 std::int64_t& FleetBooks::class_of(NodeIndex index) {
     const FleetNode& node = cluster_.node(index);
     Unheld& unheld = unheld_[node.group];
     if (node.state == NodeState::repair) return unheld.repair;
     if (node.state == NodeState::drained) return unheld.drained;
-    if (under_maintenance_[index]) return unheld.maintenance;
+    if (under_maintenance_.has(index)) return unheld.maintenance;
     if (node.broken) return unheld.undetected;
     return unheld.free[home_[index]];
 }
 
 void FleetBooks::count(NodeIndex node, int sign) {
     std::int64_t& unheld = class_of(node);
-    if (!cluster_.node(node).jobs.empty()) {
+    if (cluster_.in_use(node)) {
         parts_in_use_ += sign * parts_of_node_[cluster_.node(node).group];
     }
     if (!any_slices_) {  // what every start and end of a large job does to each of its nodes
-        unheld += sign * cluster_.node(node).free;
+        unheld += sign * cluster_.free(node, 0);
         return;
     }
     const std::int64_t stranded = cluster_.stranded_parts_of(node);
     unheld += sign * cluster_.free_parts_of(node);
     std::int64_t& out_of_reach = unheld_[cluster_.node(node).group].stranded;
-    (in_service(node) ? out_of_reach : unheld) += sign * stranded;
+    const bool in_service = !cluster_.ailing().has(node) && !under_maintenance_.has(node);
+    (in_service ? out_of_reach : unheld) += sign * stranded;
 }
 
 void FleetBooks::set_maintenance(NodeIndex node, bool under) {
     count(node, -1);
-    under_maintenance_[node] = under;
+    if (under) {
+        under_maintenance_.add(node);
+    } else {
+        under_maintenance_.remove(node);
+    }
     count(node, 1);
+}
+
+void FleetBooks::moved_whole(const NodeRun& run, int sign) {
+    const std::uint32_t group = cluster_.node(run.first).group;
+    const std::int64_t each = sign * parts_of_node_[group];
+    std::int64_t in_service = run.count;
+    each_word(run, [&](std::size_t w, std::uint64_t nodes) {
+        std::uint64_t others = nodes & (cluster_.ailing().word(w) | under_maintenance_.word(w));
+        in_service -= std::popcount(others);
+        for (; others != 0; others &= others - 1) {
+            const auto bit = static_cast<std::size_t>(std::countr_zero(others));
+            class_of(static_cast<NodeIndex>(w * 64 + bit)) += each;
+        }
+    });
+    unheld_[group].free[home_[run.first]] += in_service * each;
+    parts_in_use_ -= run.count * each;
 }
 
 void FleetBooks::book(Instant now, const Needs& needs) {

@@ -15,6 +15,8 @@ class FleetBooks {
     // Around every change of a node.
     void before_change(NodeIndex node) { count(node, -1); }
     void after_change(NodeIndex node) { count(node, 1); }
+    // All GPUs of the nodes of a run, as FleetCluster cuts them, were taken (-1) or given back (1).
+    void moved_whole(const NodeRun& run, int sign);
     void set_maintenance(NodeIndex node, bool under);
 
     // What the first of each partition's queue waits for.
@@ -32,7 +34,6 @@ class FleetBooks {
 
   private:
     void count(NodeIndex node, int sign);
-    bool in_service(NodeIndex node) const;
     std::int64_t& class_of(NodeIndex node);
 
     const FleetCluster& cluster_;
@@ -49,7 +50,7 @@ class FleetBooks {
         std::int64_t maintenance = 0;
     };
     std::vector<Unheld> unheld_;  // by group
-    std::vector<bool> under_maintenance_;
+    NodeSet under_maintenance_;
     std::vector<std::int64_t> parts_of_node_;  // by group
     std::int64_t parts_in_use_ = 0;            // all parts of nodes with a job
     GpuNanoseconds node_busy_ = 0;

@@ -1,6 +1,7 @@
 #include "models/scheduler/fleet_cluster.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "sim/check.h"
@@ -16,13 +17,30 @@ FleetCluster::FleetCluster(const FleetSpec& spec) : parts_per_gpu_(spec.parts_pe
         for (std::int64_t i = 0; i < group.nodes; ++i) {
             FleetNode node;
             node.group = g;
-            node.gpus = node.free = group.mig ? 0 : group.gpus_per_node;
+            node.gpus = group.mig ? 0 : group.gpus_per_node;
             if (!spec.places.empty()) node.place = spec.places[nodes_.size()];
             nodes_.push_back(node);
             mig_.emplace_back();
             if (group.mig) mig_.back().emplace(group.gpus_per_node, *group.mig);
         }
     }
+    std::size_t group_end = 0;
+    alike_until_.assign(nodes_.size(), static_cast<NodeIndex>(nodes_.size()));
+    const auto ends_at = [this](std::size_t end) {
+        for (std::size_t n = end; n-- > 0 && alike_until_[n] > end;) {
+            alike_until_[n] = static_cast<NodeIndex>(end);
+        }
+    };
+    for (const NodeGroup& group : spec.groups) {
+        ends_at(group_end += static_cast<std::size_t>(group.nodes));
+    }
+    for (const PartitionSpec& partition : spec.partitions) {
+        ends_at(partition.first_node);
+        ends_at(partition.first_node + static_cast<std::size_t>(partition.nodes));
+    }
+    alone_.assign(nodes_.size(), no_fleet_job);
+    jobs_.resize(nodes_.size());
+    ailing_ = NodeSet(nodes_.size());
     add_device(spec, "");
     pools_.resize(nodes_.size());
     parts_.resize(spec.pools());
@@ -96,21 +114,75 @@ std::int64_t FleetCluster::nodes_with(std::uint32_t pool, std::int64_t gpus) con
 }
 
 void FleetCluster::set_free(NodeIndex index, std::int64_t gpus) {
-    FleetNode& node = nodes_[index];
-    const auto before = static_cast<std::size_t>(std::exchange(node.free, gpus));
-    devices_[0].free[index] = gpus;
-    if (node.state != NodeState::up) return;
-    const auto after = static_cast<std::size_t>(gpus);
-    devices_[0].by_free[before].remove(index);
-    devices_[0].by_free[after].add(index);
+    const std::int64_t before = std::exchange(devices_[0].free[index], gpus);
+    if (nodes_[index].state != NodeState::up) return;
+    devices_[0].by_free[static_cast<std::size_t>(before)].remove(index);
+    devices_[0].by_free[static_cast<std::size_t>(gpus)].add(index);
+    move_free(index, 1, before, gpus);
+}
+
+// Counts so many nodes like this one, all up, anew.
+void FleetCluster::move_free(NodeIndex index, std::int64_t nodes, std::int64_t before,
+                             std::int64_t after) {
     for (const std::uint32_t p : pools_[index]) {
         Part& part = parts_[p];
-        const auto more = static_cast<std::int64_t>(after) - static_cast<std::int64_t>(before);
+        const std::int64_t more = nodes * (after - before);
         part.free_gpus += more;
         part.free_parts += more * parts_per_gpu_;
-        --part.count[before];
-        ++part.count[after];
+        part.count[static_cast<std::size_t>(before)] -= nodes;
+        part.count[static_cast<std::size_t>(after)] += nodes;
     }
+}
+
+void FleetCluster::take_whole(const NodeRun& run, JobIndex job) {
+    Device& gpus = devices_[0];
+    NodeSet& free = gpus.by_free[static_cast<std::size_t>(run.gpus)];
+    each_word(run, [&](std::size_t w, std::uint64_t nodes) {
+        RY_CHECK((nodes & ~free.word(w)) == 0);
+        free.word(w) &= ~nodes;
+        gpus.by_free[0].word(w) |= nodes;
+    });
+    std::fill_n(gpus.free.begin() + run.first, run.count, 0);
+    std::fill_n(alone_.begin() + run.first, run.count, job);
+    move_free(run.first, run.count, run.gpus, 0);
+}
+
+void FleetCluster::give_back_whole(const NodeRun& run, JobIndex job) {
+    Device& gpus = devices_[0];
+    std::int64_t up = run.count;
+    each_word(run, [&](std::size_t w, std::uint64_t nodes) {
+        for (std::uint64_t ail = nodes & ailing_.word(w); ail != 0; ail &= ail - 1) {
+            const auto bit = static_cast<std::size_t>(std::countr_zero(ail));
+            if (nodes_[w * 64 + bit].state == NodeState::up) continue;
+            nodes &= ~(std::uint64_t{1} << bit);
+            --up;
+        }
+        gpus.by_free[0].word(w) &= ~nodes;
+        gpus.by_free[static_cast<std::size_t>(run.gpus)].word(w) |= nodes;
+    });
+    JobIndex others = 0;
+    for (NodeIndex n = run.first; n < run.end(); ++n) others |= alone_[n] ^ job;
+    RY_CHECK(others == 0);
+    std::fill_n(gpus.free.begin() + run.first, run.count, run.gpus);
+    std::fill_n(alone_.begin() + run.first, run.count, no_fleet_job);
+    move_free(run.first, up, 0, run.gpus);
+}
+
+std::vector<JobIndex> FleetCluster::jobs_on(NodeIndex node) const {
+    return alone_[node] == no_fleet_job ? jobs_[node] : std::vector<JobIndex>{alone_[node]};
+}
+
+std::vector<NodeIndex> FleetCluster::ailing(const Allocation& gpus) const {
+    std::vector<NodeIndex> out;
+    for (const NodeRun& run : gpus.runs()) {
+        each_word(run, [&](std::size_t w, std::uint64_t nodes) {
+            for (std::uint64_t ail = nodes & ailing_.word(w); ail != 0; ail &= ail - 1) {
+                const auto bit = static_cast<std::size_t>(std::countr_zero(ail));
+                out.push_back(static_cast<NodeIndex>(w * 64 + bit));
+            }
+        });
+    }
+    return out;
 }
 
 void FleetCluster::count_slices(NodeIndex index) {
@@ -121,7 +193,8 @@ void FleetCluster::count_slices(NodeIndex index) {
 }
 
 void FleetCluster::take(NodeIndex index, JobIndex job, std::int64_t gpus, std::uint32_t pool) {
-    FleetNode& node = nodes_[index];
+    const FleetNode& node = nodes_[index];
+    std::vector<JobIndex>& jobs = jobs_[index];
     RY_CHECK(gpus > 0 && node.state == NodeState::up);
     if (mig_[index]) {
         const auto profile = devices_[device_of_pool_[pool]].profile[node.group];
@@ -131,27 +204,28 @@ void FleetCluster::take(NodeIndex index, JobIndex job, std::int64_t gpus, std::u
         count_slices(index);
         list(index, 1);
     } else {
-        RY_CHECK(node.free >= gpus);
-        set_free(index, node.free - gpus);
+        RY_CHECK(free(index, 0) >= gpus);
+        set_free(index, free(index, 0) - gpus);
     }
-    if (std::find(node.jobs.begin(), node.jobs.end(), job) == node.jobs.end()) {
-        node.jobs.push_back(job);
-    }
+    if (std::find(jobs.begin(), jobs.end(), job) == jobs.end()) jobs.push_back(job);
+    if (mig_[index] || free(index, 0) > 0 || jobs.size() > 1) return;
+    alone_[index] = job;
+    jobs.clear();
 }
 
 void FleetCluster::give_back(NodeIndex index, JobIndex job, std::int64_t gpus) {
-    FleetNode& node = nodes_[index];
-    const auto found = std::find(node.jobs.begin(), node.jobs.end(), job);
-    RY_CHECK(found != node.jobs.end());
-    node.jobs.erase(found);
+    std::vector<JobIndex>& jobs = jobs_[index];
+    const auto found = std::find(jobs.begin(), jobs.end(), job);
+    RY_CHECK(found != jobs.end());
+    jobs.erase(found);
     if (mig_[index]) {
         list(index, -1);
         mig_[index]->give_back(job);
         count_slices(index);
         list(index, 1);
     } else {
-        RY_CHECK(node.free + gpus <= node.gpus);
-        set_free(index, node.free + gpus);
+        RY_CHECK(free(index, 0) + gpus <= nodes_[index].gpus);
+        set_free(index, free(index, 0) + gpus);
     }
 }
 
@@ -159,6 +233,20 @@ void FleetCluster::set_state(NodeIndex index, NodeState state) {
     list(index, -1);
     nodes_[index].state = state;
     list(index, 1);
+    note_ailing(index);
+}
+
+void FleetCluster::set_broken(NodeIndex index, bool broken) {
+    nodes_[index].broken = broken;
+    note_ailing(index);
+}
+
+void FleetCluster::note_ailing(NodeIndex index) {
+    if (nodes_[index].broken || nodes_[index].state != NodeState::up) {
+        ailing_.add(index);
+    } else {
+        ailing_.remove(index);
+    }
 }
 
 }  // namespace railyard

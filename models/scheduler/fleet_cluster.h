@@ -19,10 +19,7 @@ struct FleetNode {
     bool broken = false;  // whether anybody knows or not: not for kinds to look at
     std::uint32_t group = 0;
     NodePlace place;
-    // Whole ones: a node whose GPUs are cut into slices has none.
-    std::int64_t gpus = 0;
-    std::int64_t free = 0;
-    std::vector<JobIndex> jobs{};  // that hold GPUs of it
+    std::int64_t gpus = 0;  // whole ones: a node whose GPUs are cut into slices has none
 };
 
 // A set of nodes: a bit for each.
@@ -47,6 +44,17 @@ class NodeSet {
     static std::uint64_t bit(NodeIndex node) { return std::uint64_t{1} << (node % 64); }
     std::vector<std::uint64_t> words_;
 };
+
+// Calls visit(word, bits) for each word of a NodeSet that a run reaches into.
+template <class Visit>
+void each_word(const NodeRun& run, const Visit& visit) {
+    constexpr std::uint64_t all = ~std::uint64_t{0};
+    const std::size_t last = (run.end() - 1) / 64;
+    for (std::size_t w = run.first / 64; w <= last; ++w) {
+        const std::uint64_t from = w == run.first / 64 ? all << (run.first % 64) : all;
+        visit(w, w == last ? from & (all >> (63 - (run.end() - 1) % 64)) : from);
+    }
+}
 
 class FleetCluster {
   public:
@@ -73,6 +81,15 @@ class FleetCluster {
     std::int64_t free(NodeIndex node, std::size_t device) const {
         return devices_[device].free[node];
     }
+    // That hold GPUs of it.
+    std::vector<JobIndex> jobs_on(NodeIndex node) const;
+    bool in_use(NodeIndex node) const {
+        return alone_[node] != no_fleet_job || !jobs_[node].empty();
+    }
+    // Nodes that are not both up and sound.
+    const NodeSet& ailing() const { return ailing_; }
+    // Those of an allocation, in its order.
+    std::vector<NodeIndex> ailing(const Allocation& gpus) const;
     // By pool (FleetSpec::pool).
     const NodeSet& members(std::uint32_t pool) const { return members_[pool]; }
     const std::vector<std::uint32_t>& pools_of(NodeIndex node) const { return pools_[node]; }
@@ -81,7 +98,7 @@ class FleetCluster {
     // In sevenths where slices are.
     std::int64_t free_parts(std::uint32_t pool) const { return parts_[pool].free_parts; }
     std::int64_t free_parts_of(NodeIndex node) const {
-        return mig_[node] ? mig_[node]->free() : nodes_[node].free * parts_per_gpu_;
+        return mig_[node] ? mig_[node]->free() : free(node, 0) * parts_per_gpu_;
     }
     std::int64_t stranded_parts_of(NodeIndex node) const {
         return mig_[node] ? mig_[node]->stranded() : 0;
@@ -89,11 +106,28 @@ class FleetCluster {
     // How many of them have at least so many free.
     std::int64_t nodes_with(std::uint32_t pool, std::int64_t gpus) const;
 
+    // Cuts it into runs whose nodes are all of one group and in the same partitions. Calls visit(run, whole);
+    // whole: these are all GPUs of the nodes.
+    template <class Visit>
+    void each_run(const Allocation& gpus, const Visit& visit) const {
+        for (NodeRun left : gpus.runs()) {
+            while (left.count > 0) {
+                NodeRun run = left;
+                run.count = std::min(left.end(), alike_until_[left.first]) - left.first;
+                left.first += run.count;
+                left.count -= run.count;
+                visit(run, run.gpus == nodes_[run.first].gpus);
+            }
+        }
+    }
+    // A job takes all GPUs of such a run, and gives them back.
+    void take_whole(const NodeRun& run, JobIndex job);
+    void give_back_whole(const NodeRun& run, JobIndex job);
     // A job of a pool takes GPUs, or one instance.
     void take(NodeIndex node, JobIndex job, std::int64_t gpus, std::uint32_t pool);
     void give_back(NodeIndex node, JobIndex job, std::int64_t gpus);
     void set_state(NodeIndex node, NodeState state);
-    void set_broken(NodeIndex node, bool broken) { nodes_[node].broken = broken; }
+    void set_broken(NodeIndex node, bool broken);
 
   private:
     struct Device {
@@ -109,11 +143,18 @@ class FleetCluster {
         std::vector<std::int64_t> count{};  // of nodes that are up, by free GPUs
     };
     void list(NodeIndex node, int sign);  // enters a node into what is counted, or takes it out
+    void note_ailing(NodeIndex node);
     void set_free(NodeIndex node, std::int64_t gpus);
+    void move_free(NodeIndex node, std::int64_t nodes, std::int64_t before, std::int64_t after);
     void add_device(const FleetSpec& spec, const std::string& slice);
     void count_slices(NodeIndex node);  // after its instances have changed
 
     std::vector<FleetNode> nodes_;
+    std::vector<NodeIndex>
+        alike_until_;              // by node: whose group and partitions all up to there have
+    std::vector<JobIndex> alone_;  // by node: who has all GPUs of it
+    std::vector<std::vector<JobIndex>> jobs_;  // by node: who has some
+    NodeSet ailing_;
     std::int64_t gpus_max_ = 0;
     std::int64_t parts_per_gpu_ = 1;
     std::vector<std::optional<MigGpus>> mig_;  // by node

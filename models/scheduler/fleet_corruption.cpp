@@ -8,7 +8,7 @@
 namespace railyard {
 
 void FleetSimulation::corrupted(NodeIndex node, std::size_t corruption) {
-    for (const JobIndex index : cluster_.node(node).jobs) {
+    for (const JobIndex index : cluster_.jobs_on(node)) {
         if (jobs_[index].status.phase == FleetPhase::running) corrupt(index, corruption);
     }
 }
@@ -34,8 +34,8 @@ void FleetSimulation::forget_if_clean(JobIndex index) {
 // A job starts; a node that corrupts goes on.
 void FleetSimulation::meet_corruption(JobIndex index) {
     forget_if_clean(index);
-    for (const NodeShare& share : jobs_[index].status.held) {
-        if (const auto corruption = repair_.corruption(share.node)) corrupt(index, *corruption);
+    for (const auto& [node, corruption] : repair_.corrupting()) {
+        if (jobs_[index].status.held.has(node)) corrupt(index, corruption);
     }
 }
 
@@ -44,11 +44,8 @@ void FleetSimulation::corruption_found(std::size_t corruption, NodeIndex node,
     book_free();
     std::vector<JobIndex> affected;
     for (const auto& [index, suspect] : suspects_) {
-        const Allocation& held = jobs_[index].status.held;
-        if (suspect.corruption == corruption ||
-            std::ranges::find(held, node, &NodeShare::node) != held.end()) {
-            affected.push_back(index);
-        }
+        const bool on_it = jobs_[index].status.held.has(node);
+        if (suspect.corruption == corruption || on_it) affected.push_back(index);
     }
     for (const JobIndex index : affected) go_back(index, node, strike.cause);
     if (node != no_node && run_.causes[strike.cause].remedy != Remedy::restart) {
@@ -75,9 +72,7 @@ void FleetSimulation::go_back(JobIndex index, NodeIndex node, std::size_t cause)
     record("corruption_found", index, run_.causes[cause].name, node, j.steps_left);
     if (!running) return;
     j.status.phase = FleetPhase::gathering;
-    const auto& held = j.status.held;
-    const bool on_it = std::ranges::find(held, node, &NodeShare::node) != held.end();
-    scheduler_->failed(index, on_it ? node : no_node);
+    scheduler_->failed(index, j.status.held.has(node) ? node : no_node);
 }
 
 // True if there was any.

@@ -54,13 +54,13 @@ void FleetSimulation::change_paces_on_links() {
 // ---- slow parts ----
 
 void FleetSimulation::pace_changed(NodeIndex node) {
-    for (const JobIndex index : cluster_.node(node).jobs) change_pace_soon(index);
+    for (const JobIndex index : cluster_.jobs_on(node)) change_pace_soon(index);
 }
 
 // Those that save leave it, as their scheduler has it; the others go on to their end.
 void FleetSimulation::leave_slow_node(NodeIndex node) {
     book_free();
-    for (const JobIndex index : cluster_.node(node).jobs) {
+    for (const JobIndex index : cluster_.jobs_on(node)) {
         const FleetJobKind& kind = spec().kinds[job(index).kind];
         Job& j = jobs_[index];
         if (j.status.phase != FleetPhase::running || j.slow_node != no_node) continue;

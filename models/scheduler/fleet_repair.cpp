@@ -78,7 +78,7 @@ void FleetRepair::failed(const Strike& strike) {
     if (cause.slow) {
         const FleetNode& struck = cluster_.node(node);
         const bool gone = struck.broken || struck.state == NodeState::repair;
-        if (!gone) slow_->strike(node, strike, !struck.jobs.empty());
+        if (!gone) slow_->strike(node, strike, cluster_.in_use(node));
         return;
     }
     if (!breaks(node, {strike, false})) return;
@@ -127,9 +127,10 @@ void FleetRepair::corrupt(NodeIndex node, const Strike& strike) {
 // else.
 void FleetRepair::find_corruption(std::size_t number) {
     const Corruption found = corruptions_[number];
-    const bool goes_on = corruption(found.node) == number;
+    const auto at = corrupting_.find(found.node);
+    const bool goes_on = at != corrupting_.end() && at->second == number;
     if (goes_on) {
-        corrupting_.erase(found.node);
+        corrupting_.erase(at);
         breaks(found.node, {found.strike, false});
         check(found.node);
     }
@@ -180,10 +181,9 @@ NodeIndex FleetRepair::diagnose(NodeIndex node, const Allocation& together) {
     if (!cluster_.node(node).broken) return no_node;
     if (cluster_.node(node).state != NodeState::up) return node;  // somebody has found it already
     Ailment& ailment = ails_[node];
-    const auto out = [&](const NodeShare& share) {
-        return share.node == ailment.blamed && cluster_.node(share.node).state != NodeState::up;
-    };
-    if (std::ranges::any_of(together, out)) return ailment.blamed;  // one search a failure
+    const bool searched =  // once a failure
+        together.has(ailment.blamed) && cluster_.node(ailment.blamed).state != NodeState::up;
+    if (searched) return ailment.blamed;
     std::vector<NodeIndex> sound;
     if (!ailment.shared && ailment.strike.misleads(spec_.misdiagnosis)) {
         for (const NodeShare& share : together) {
@@ -214,7 +214,7 @@ void FleetRepair::drain(NodeIndex node) {
 
 void FleetRepair::settle(NodeIndex index) {
     const FleetNode& node = cluster_.node(index);
-    if (node.state != NodeState::drained || !node.jobs.empty()) return;
+    if (node.state != NodeState::drained || cluster_.in_use(index)) return;
     owner_.before_node_changes(index);
     const auto slow = known_slow_.find(index);
     bool goes_by_itself = false;  // no strike has taken it
@@ -318,7 +318,7 @@ void FleetRepair::end_outage(std::size_t number) {
         const FleetNode& n = cluster_.node(node);
         if (n.state == NodeState::repair) {
             if (mended_[node]) come_back(node, *mended_[node]);
-        } else if (n.broken && ails_[node].shared && n.jobs.empty()) {
+        } else if (n.broken && ails_[node].shared && !cluster_.in_use(node)) {
             owner_.before_node_changes(node);
             cluster_.set_broken(node, false);
             engine_.cancel(silence_[node]);

@@ -73,11 +73,8 @@ class FleetRepair : public CampaignEngine::Component,
     void compare(NodeIndex node) {
         if (slow_) slow_->compare(node);
     }
-    // The corruption that goes on in a node.
-    std::optional<std::size_t> corruption(NodeIndex node) const {
-        const auto found = corrupting_.find(node);
-        return found == corrupting_.end() ? std::nullopt : std::optional(found->second);
-    }
+    // The corruptions that go on, by node.
+    const std::map<NodeIndex, std::size_t>& corrupting() const { return corrupting_; }
     SlowPartCounts slow_part_counts() const { return slow_ ? slow_->counts() : SlowPartCounts{}; }
     NodeFailureCounts counts() const;
     std::int64_t nodes_blamed() const { return nodes_blamed_; }

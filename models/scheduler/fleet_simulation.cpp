@@ -148,8 +148,8 @@ void FleetSimulation::handle(std::uint32_t event) {
 
 void FleetSimulation::prolog_finds(JobIndex index) {
     const Allocation held = jobs_[index].status.held;
-    for (const NodeShare& share : held) {
-        const NodeIndex found = repair_.diagnose(share.node, held);
+    for (const NodeIndex node : cluster_.ailing(held)) {
+        const NodeIndex found = repair_.diagnose(node, held);
         if (found == no_node) continue;
         scheduler_->prolog_failed(index, found);
         break;
@@ -188,25 +188,37 @@ void FleetSimulation::wait(JobIndex index) {
 void FleetSimulation::take(JobIndex index, const Allocation& gpus) {
     FleetJobStatus& status = jobs_[index].status;
     power_.take(index);
-    for (const NodeShare& share : gpus) {
-        books_.before_change(share.node);
-        cluster_.take(share.node, index, share.gpus, spec().pool(job(index)));
-        books_.after_change(share.node);
-        status.gpus += share.gpus;
-        if (status.held.empty() || status.held.back().node < share.node) {
-            status.held.push_back(share);
-            continue;
+    cluster_.each_run(gpus, [&](const NodeRun& run, bool whole) {
+        status.gpus += run.gpus * run.count;
+        if (whole) {
+            cluster_.take_whole(run, index);
+            books_.moved_whole(run, -1);
+            return;
         }
-        const auto at = std::lower_bound(
-            status.held.begin(), status.held.end(), share.node,
-            [](const NodeShare& held, NodeIndex node) { return held.node < node; });
-        if (at != status.held.end() && at->node == share.node) {
-            at->gpus += share.gpus;
-        } else {
-            status.held.insert(at, share);
+        for (NodeIndex node = run.first; node < run.end(); ++node) {
+            books_.before_change(node);
+            cluster_.take(node, index, run.gpus, spec().pool(job(index)));
+            books_.after_change(node);
         }
-    }
+    });
+    status.held.insert(gpus);
     RY_CHECK(status.gpus <= job(index).gpus);
+}
+
+void FleetSimulation::give_back(JobIndex index, const Allocation& gpus) {
+    cluster_.each_run(gpus, [&](const NodeRun& run, bool whole) {
+        jobs_[index].status.gpus -= run.gpus * run.count;
+        if (whole) {
+            cluster_.give_back_whole(run, index);
+            books_.moved_whole(run, 1);
+            return;
+        }
+        for (NodeIndex node = run.first; node < run.end(); ++node) {
+            books_.before_change(node);
+            cluster_.give_back(node, index, run.gpus);
+            books_.after_change(node);
+        }
+    });
 }
 
 void FleetSimulation::bind(JobIndex index, const Allocation& gpus) {
@@ -225,16 +237,8 @@ void FleetSimulation::unbind(JobIndex index, NodeIndex node) {
     Job& j = jobs_[index];
     RY_CHECK(j.status.phase == FleetPhase::gathering || j.status.phase == FleetPhase::stalled);
     book_phase(index);
-    Allocation& held = j.status.held;
-    const auto share = std::find_if(held.begin(), held.end(),
-                                    [node](const NodeShare& s) { return s.node == node; });
-    RY_CHECK(share != held.end());
-    books_.before_change(node);
-    cluster_.give_back(node, index, share->gpus);
-    books_.after_change(node);
-    j.status.gpus -= share->gpus;
-    held.erase(share);
-    if (held.empty()) {
+    give_back(index, j.status.held.erase(node));
+    if (j.status.held.empty()) {
         engine_.cancel(j.event);
         j.status.phase = FleetPhase::waiting;
         power_.give_back(index);
@@ -245,14 +249,9 @@ void FleetSimulation::unbind(JobIndex index, NodeIndex node) {
 }
 
 void FleetSimulation::release(JobIndex index) {
-    FleetJobStatus& status = jobs_[index].status;
-    for (const NodeShare& share : status.held) {
-        books_.before_change(share.node);
-        cluster_.give_back(share.node, index, share.gpus);
-        books_.after_change(share.node);
-    }
-    for (const NodeShare& share : std::exchange(status.held, {})) repair_.settle(share.node);
-    status.gpus = 0;
+    const Allocation held = std::exchange(jobs_[index].status.held, {});
+    give_back(index, held);
+    for (const NodeIndex node : cluster_.ailing(held)) repair_.settle(node);
     power_.give_back(index);
     decide_soon();
 }
@@ -347,18 +346,18 @@ void FleetSimulation::start_run(JobIndex index) {
     record("started", index, "", j.status.held.front().node, j.steps_left);
     if (run_.listener) run_.listener->started(index, now(), j.status.held);
 
-    for (const NodeShare& share : j.status.held) {
-        if (!cluster_.node(share.node).broken) continue;
+    for (const NodeIndex node : cluster_.ailing(j.status.held)) {
+        if (!cluster_.node(node).broken) continue;
         if (spec().health.prolog) {
             schedule_for(index, now() + j.run.prolog, prolog_fails);
             j.pace_changes_at = now();  // and nothing else will
         } else {
-            j.failed_node = share.node;
-            ++outcome_.interruptions[repair_.cause(share.node)];
+            j.failed_node = node;
+            ++outcome_.interruptions[repair_.cause(node)];
             ++result.interruptions;
             settle_run(index, Unsaved::lost);
             j.status.phase = FleetPhase::stalled;
-            schedule_for(index, now() + repair_.detection(share.node), notices);
+            schedule_for(index, now() + repair_.detection(node), notices);
         }
         return;
     }
@@ -518,10 +517,9 @@ void FleetSimulation::book_in_memory(JobIndex index, bool kept) {
 FleetSimulation::PartsByGroup FleetSimulation::parts_by_group(JobIndex index,
                                                               const Allocation& gpus) const {
     PartsByGroup out(run_.spec.groups.size());
-    const bool one = out.size() == 1;  // whose nodes needn't be looked at
-    for (const NodeShare& share : gpus) {
-        out[one ? 0 : cluster_.node(share.node).group] += share.gpus;
-    }
+    cluster_.each_run(gpus, [&](const NodeRun& run, bool) {
+        out[cluster_.node(run.first).group] += run.gpus * run.count;
+    });
     for (std::int64_t& sum : out) sum = parts(index, sum);
     return out;
 }
@@ -630,7 +628,7 @@ void FleetSimulation::after_epilog(JobIndex index) {
     book_phase(index);
     if (spec().health.epilog) {
         const Allocation held = j.status.held;
-        for (const NodeShare& share : held) repair_.diagnose(share.node, held);
+        for (const NodeIndex node : cluster_.ailing(held)) repair_.diagnose(node, held);
     }
     release(index);
     if (j.next.how != JobEnd::refused) scheduler_->released(index);
@@ -690,7 +688,7 @@ void FleetSimulation::struck(NodeIndex node, const Strike& strike) {
     book_free();
     const FailureCause& cause = run_.causes[strike.cause];
     bool idle = true;
-    for (const JobIndex index : std::vector<JobIndex>(cluster_.node(node).jobs)) {
+    for (const JobIndex index : cluster_.jobs_on(node)) {
         Job& j = jobs_[index];
         if (cause.remedy == Remedy::restart && strike.job.value_or(index) != index) continue;
         if (j.status.phase == FleetPhase::stalled) idle = false;  // by another node, or this one
@@ -711,11 +709,7 @@ void FleetSimulation::struck(NodeIndex node, const Strike& strike) {
 // What they have in memory is on a node that leaves.
 void FleetSimulation::lose_suspended(NodeIndex node) {
     for (const JobIndex index : std::vector<JobIndex>(suspended_)) {
-        const Allocation& held = jobs_[index].status.held;
-        if (std::none_of(held.begin(), held.end(),
-                         [node](const NodeShare& share) { return share.node == node; })) {
-            continue;
-        }
+        if (!jobs_[index].status.held.has(node)) continue;
         jobs_[index].status.held.clear();
         scheduler_->failed(index, node);
     }

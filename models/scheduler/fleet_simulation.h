@@ -144,6 +144,7 @@ class FleetSimulation : public Fleet,
     void submit_next();
     void wait(JobIndex job);
     void take(JobIndex job, const Allocation& gpus);
+    void give_back(JobIndex job, const Allocation& gpus);
     void release(JobIndex job);
     void start_run(JobIndex job);
     // So many GPUs of a job, as the ledger counts.

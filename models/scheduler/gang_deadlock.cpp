@@ -66,13 +66,13 @@ std::string circle(const Fleet& fleet, const std::vector<JobIndex>& jobs) {
 
 std::string node_list(const Allocation& held) {
     std::string out;
-    for (std::size_t i = 0; i < held.size();) {
-        std::size_t last = i;
-        while (last + 1 < held.size() && held[last + 1].node == held[last].node + 1) ++last;
+    const std::vector<NodeRun>& runs = held.runs();
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+        const NodeIndex first = runs[i].first;
+        while (i + 1 < runs.size() && runs[i + 1].first == runs[i].end()) ++i;
         if (!out.empty()) out += ",";
-        out += i == last ? fmt::format("{}", held[i].node)
-                         : fmt::format("{}-{}", held[i].node, held[last].node);
-        i = last + 1;
+        out += runs[i].end() == first + 1 ? fmt::format("{}", first)
+                                          : fmt::format("{}-{}", first, runs[i].end() - 1);
     }
     return out;
 }

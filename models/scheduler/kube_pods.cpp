@@ -158,7 +158,7 @@ void KubePods::bind_next(JobIndex job, NodeIndex node, std::int64_t gpus) {
         gang.batches.erase(gang.batches.begin() + (&batch - gang.batches.data()));
     }
     --gang.waiting;
-    fleet_.bind(job, {{node, gpus}});
+    fleet_.bind(job, Allocation(NodeShare{node, gpus}));
     list_next(job);
 }
 

@@ -24,7 +24,7 @@ void KubeScheduler::evict_what_is_due() {
     }
     for (const NodeIndex node : due) {
         evictions_.erase(node);
-        for (const JobIndex job : std::vector<JobIndex>(fleet_.cluster().node(node).jobs)) {
+        for (const JobIndex job : fleet_.cluster().jobs_on(node)) {
             const FleetPhase phase = fleet_.status(job).phase;
             if (phase == FleetPhase::completing) continue;
             if (phase == FleetPhase::running) fleet_.halt(job);

@@ -206,7 +206,7 @@ void Kueue::prolog_failed(JobIndex job, NodeIndex node) {
 
 // A topology request doesn't wait for the eviction of pods.
 void Kueue::silent(NodeIndex node) {
-    const std::vector<JobIndex> jobs = fleet_.cluster().node(node).jobs;
+    const std::vector<JobIndex> jobs = fleet_.cluster().jobs_on(node);
     KubeScheduler::silent(node);
     for (const JobIndex job : jobs) {
         const FleetPhase phase = fleet_.status(job).phase;

@@ -90,8 +90,10 @@ std::optional<Allocation> TopologyPlacement::fill(PodRequest pods, std::vector<N
     Allocation out;
     const FreeGpus before = free_;
     const auto add = [&](const Allocation& more) {
-        for (const NodeShare& share : more) free_[share.node] -= share.gpus;
-        out.insert(out.end(), more.begin(), more.end());
+        for (const NodeShare& share : more) {
+            free_[share.node] -= share.gpus;
+            out.push_back(share);
+        }
     };
     while (true) {
         if (const auto last = best_fit(pods, domains, level)) {

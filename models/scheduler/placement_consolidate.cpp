@@ -85,7 +85,7 @@ class Consolidate : public Placement {
     }
     void take_one(std::uint32_t node, std::int64_t gpus, Allocation& out) {
         change(node, -gpus);
-        out.push_back({node, gpus});
+        out.push_back(NodeShare{node, gpus});
     }
     void change(std::uint32_t node, std::int64_t gpus) {
         const std::int64_t free = nodes_.free(node) + gpus;

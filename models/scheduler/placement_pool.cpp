@@ -18,17 +18,19 @@ class Pool : public Placement {
 
     std::int64_t largest() const override { return free_; }
     Allocation place(std::int64_t gpus) override {
-        Allocation out{{0, gpus}};
+        Allocation out(NodeShare{0, gpus});
         take(out);
         return out;
     }
-    bool holds(const Allocation& allocation) const override { return allocation[0].gpus <= free_; }
+    bool holds(const Allocation& allocation) const override {
+        return allocation.front().gpus <= free_;
+    }
     void take(const Allocation& allocation) override {
-        free_ -= allocation[0].gpus;
+        free_ -= allocation.front().gpus;
         RY_CHECK(free_ >= 0);
     }
     void release(const Allocation& allocation) override {
-        free_ += allocation[0].gpus;
+        free_ += allocation.front().gpus;
         RY_CHECK(free_ <= gpus_);
     }
     void limit_to(const Placement& other) override { free_ = std::min(free_, other.free_gpus()); }

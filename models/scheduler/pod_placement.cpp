@@ -138,7 +138,7 @@ std::optional<Allocation> place_pods(const FleetCluster& cluster, const PodReque
             const NodeIndex node = nodes.take();
             if (node == no_node) return false;
             left[node] -= size;
-            out.push_back({node, size});
+            out.push_back(NodeShare{node, size});
             offer(node);
         }
         return true;

@@ -168,7 +168,7 @@ void Slurm::prolog_failed(JobIndex job, NodeIndex) {
 
 void Slurm::silent(NodeIndex node) {
     fleet_.drain(node);
-    for (const JobIndex job : std::vector<JobIndex>(fleet_.cluster().node(node).jobs)) {
+    for (const JobIndex job : fleet_.cluster().jobs_on(node)) {
         if (fleet_.status(job).phase == FleetPhase::completing) continue;
         fleet_.requeue(job, fleet_.now(), JobEnd::node_fail);
     }

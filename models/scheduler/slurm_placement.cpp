@@ -21,6 +21,23 @@ bool each_in_both(const NodeSet& a, const NodeSet& b, const Visit& visit) {
     return true;
 }
 
+// The first nodes, as many at once as lie side by side. False: `pods` are still to be placed.
+bool pick_any(std::int64_t& pods, std::int64_t gpus, const NodeSet& level, const NodeSet& allowed,
+              Allocation& out) {
+    for (std::size_t w = 0; w < level.words(); ++w) {
+        for (std::uint64_t nodes = level.word(w) & allowed.word(w); nodes != 0;) {
+            const int first = std::countr_zero(nodes);
+            const auto count = std::min<std::int64_t>(std::countr_one(nodes >> first), pods);
+            out.push_back(NodeRun{static_cast<NodeIndex>(w * 64) + static_cast<NodeIndex>(first),
+                                  static_cast<NodeIndex>(count), gpus});
+            pods -= count;
+            if (pods == 0) return true;
+            nodes &= nodes + (std::uint64_t{1} << first);
+        }
+    }
+    return false;
+}
+
 }  // namespace
 
 SlurmPlacement::SlurmPlacement(const FleetCluster& cluster, SlurmTopology topology)
@@ -117,16 +134,17 @@ bool SlurmPlacement::pick(std::int64_t pods, std::int64_t gpus, const Levels& le
                           const NodeSet& allowed, bool by_leaf, Allocation& out) const {
     if (pods == 0) return true;
     LeafCounts left = by_leaf ? quota_ : LeafCounts();
-    const std::size_t before = out.size();
+    const bool beside = !out.empty();
     for (const NodeSet* level : levels) {
+        if (!by_leaf && !beside) {
+            if (pick_any(pods, gpus, *level, allowed, out)) return true;
+            continue;
+        }
         const bool more = each_in_both(*level, allowed, [&](NodeIndex node) {
             if (by_leaf && left[cluster_.node(node).place.leaf]-- <= 0) return true;
-            const auto taken =
-                std::find_if(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(before),
-                             [node](const NodeShare& s) { return s.node == node; });
-            if (taken != out.begin() + static_cast<std::ptrdiff_t>(before)) return true;
-            out.push_back({node, gpus});
-            return static_cast<std::int64_t>(out.size() - before) < pods;
+            if (beside && out.has(node)) return true;
+            out.push_back(NodeShare{node, gpus});
+            return --pods > 0;
         });
         if (!more) return true;
     }
@@ -143,7 +161,6 @@ std::optional<Allocation> SlurmPlacement::place(const FleetJob& job, const Allow
         if (!choose_leaves(full)) return std::nullopt;
     }
     Allocation out;
-    out.reserve(static_cast<std::size_t>(job.pods()));
     if (!pick(full, job.gpus_per_pod, pods, allowed.pods, by_leaf, out)) return std::nullopt;
     if (left_over > 0 && !pick(1, left_over, rest, allowed.rest, false, out)) return std::nullopt;
     return out;

@@ -95,13 +95,14 @@ const SlurmPlan::Nodes& SlurmPlan::up_nodes(const Allocation& allocation, std::s
     const std::uint64_t* up = slots_.front().free.at_least(0, 0);
     Nodes& out = up_nodes_;
     out.clear();
-    for (const NodeShare& share : allocation) {
-        const std::size_t word = share.node / 64;
-        if ((up[word] >> (share.node % 64) & 1) == 0) continue;
-        if (out.empty() || out.back().word != word || out.back().gpus != share.gpus) {
-            out.push_back({word, 0, share.gpus, device});
-        }
-        out.back().nodes |= std::uint64_t{1} << (share.node % 64);
+    for (const NodeRun& run : allocation.runs()) {
+        each_word(run, [&](std::size_t word, std::uint64_t nodes) {
+            if ((nodes &= up[word]) == 0) return;
+            if (out.empty() || out.back().word != word || out.back().gpus != run.gpus) {
+                out.push_back({word, 0, run.gpus, device});
+            }
+            out.back().nodes |= nodes;
+        });
     }
     return out;
 }
