@@ -67,10 +67,11 @@ SlurmPlan::SlurmPlan(const Fleet& fleet, const Ends& ends, Memory& memory)
             now.count.push_back(static_cast<std::int32_t>(cluster.nodes_with(p, g)));
         }
     }
+    slots_.reserve(memory.slots_.size() + 1);
     slots_.push_back(std::move(now));
     for (const Reservation& r : fleet.spec().reservations) {  // a start may wait for a window's end
         const Instant end = next_end(r, fleet.now());
-        if (end > fleet.now()) planned_ends_.emplace(end, Nodes());
+        if (end > fleet.now()) end_later(end, {});
     }
 }
 
@@ -91,9 +92,9 @@ std::size_t SlurmPlan::device_of(JobIndex job) const {
 }
 
 // Nodes that are up count, even with no GPU free.
-const SlurmPlan::Nodes& SlurmPlan::up_nodes(const Allocation& allocation, std::size_t device) {
+SlurmPlan::Nodes SlurmPlan::up_nodes(const Allocation& allocation, std::size_t device) {
     const std::uint64_t* up = slots_.front().free.at_least(0, 0);
-    Nodes& out = up_nodes_;
+    std::vector<NodesOfWord>& out = up_nodes_;
     out.clear();
     for (const NodeRun& run : allocation.runs()) {
         each_word(run, [&](std::size_t word, std::uint64_t nodes) {
@@ -111,28 +112,33 @@ bool SlurmPlan::extend() {
     const bool any_planned = !planned_ends_.empty();
     const bool any_end = next_end_ != ends_.end();
     if (!any_planned && !any_end) return false;
-    Instant at = any_end ? next_end_->first : planned_ends_.begin()->first;
-    if (any_planned) at = std::min(at, planned_ends_.begin()->first);
+    Instant at = any_end ? next_end_->first : planned_ends_.top().at;
+    if (any_planned) at = std::min(at, planned_ends_.top().at);
     // What should have ended by now is expected to any time.
     at = std::max(at, fleet_.now() + spec_.slurm.backfill.resolution);
     RY_CHECK(at > slots_.back().begin);
     Slot slot = copy_of(slots_.back());
     slot.begin = at;
-    slot.planned = false;
+    slot.lost = 0;
     for (; next_end_ != ends_.end() && next_end_->first <= at; ++next_end_) {
         const JobIndex job = next_end_->second;
         if (std::find(taken_.begin(), taken_.end(), job) != taken_.end()) continue;
         give_back(slot, up_nodes(fleet_.status(job).held, device_of(job)));
     }
-    while (!planned_ends_.empty() && planned_ends_.begin()->first <= at) {
-        give_back(slot, planned_ends_.begin()->second);
-        planned_ends_.erase(planned_ends_.begin());
+    for (; !planned_ends_.empty() && planned_ends_.top().at <= at; planned_ends_.pop()) {
+        const PlannedEnd& end = planned_ends_.top();
+        give_back(slot, Nodes(planned_nodes_).subspan(end.first, end.count));
     }
     slots_.push_back(std::move(slot));
     return true;
 }
 
-void SlurmPlan::give_back(Slot& slot, const Nodes& nodes) const {
+void SlurmPlan::end_later(Instant at, Nodes nodes) {
+    planned_ends_.push({at, planned_nodes_.size(), nodes.size()});
+    planned_nodes_.insert(planned_nodes_.end(), nodes.begin(), nodes.end());
+}
+
+void SlurmPlan::give_back(Slot& slot, Nodes nodes) const {
     for (const NodesOfWord& n : nodes) {
         slot.free.give_back(n, [&](std::int64_t first, std::int64_t last, std::uint64_t gain) {
             count(slot, n, first, last, gain, 1);
@@ -140,7 +146,7 @@ void SlurmPlan::give_back(Slot& slot, const Nodes& nodes) const {
     }
 }
 
-void SlurmPlan::take(Slot& slot, const Nodes& nodes) const {
+void SlurmPlan::take(Slot& slot, Nodes nodes) const {
     for (const NodesOfWord& n : nodes) {
         slot.free.take(n, [&](std::int64_t first, std::int64_t last, std::uint64_t loss) {
             count(slot, n, first, last, loss, -1);
@@ -170,22 +176,28 @@ bool SlurmPlan::enough(const Asked& what, const Slot& slot) const {
 bool SlurmPlan::free_all_along(std::uint32_t pool, std::int64_t gpus, std::int64_t least,
                                std::size_t first, std::size_t end, NodeSet& nodes,
                                std::size_t& short_of) const {
-    nodes = *memory_.pools_[pool].members;
-    const std::size_t device = memory_.pools_[pool].device;
-    const std::size_t words = nodes.words();
-    for (std::size_t s = end; s-- > first;) {
-        if (s > first && !slots_[s].planned) continue;
-        const std::uint64_t* free = slots_[s].free.at_least(gpus, device);
-        std::uint64_t lost = 0;
-        for (std::size_t w = 0; w < words; ++w) {
-            lost |= nodes.word(w) & ~free[w];
-            nodes.word(w) &= free[w];
+    const Memory::Pool& of = memory_.pools_[pool];
+    const std::size_t words = of.members->words();
+    const auto keep = [&](const Slot& slot, std::size_t from, std::size_t step) {
+        const std::uint64_t* free = slot.free.at_least(gpus, of.device);
+        for (std::size_t w = from; w < words; w += step) nodes.word(w) &= free[w];
+    };
+    nodes = *of.members;
+    keep(slots_[first], 0, 1);
+    for (std::size_t s = first + 1; s < end; ++s) {
+        for (std::uint64_t lost = slots_[s].lost; lost != 0; lost &= lost - 1) {
+            keep(slots_[s], static_cast<std::size_t>(std::countr_zero(lost)), 64);
         }
-        if (lost == 0 || count_of(nodes) >= least) continue;
-        short_of = s;
-        return false;
     }
-    return true;
+    if (count_of(nodes) >= least) return true;
+    nodes = *of.members;
+    for (short_of = end; count_of(nodes) >= least;) {
+        do {
+            --short_of;
+        } while (short_of > first && slots_[short_of].lost == 0);
+        keep(slots_[short_of], 0, 1);
+    }
+    return false;
 }
 
 bool SlurmPlan::fits(const Asked& what, std::size_t first, std::size_t end, Start& start,
@@ -240,7 +252,7 @@ void SlurmPlan::start_at(const Asked& what, std::size_t first, Start& start, std
     end = slot_from(start.until);
     short_of = no_slot;
     for (std::size_t s = end; s-- > first;) {
-        if ((s > first && !slots_[s].planned) || enough(what, slots_[s])) continue;
+        if ((s > first && slots_[s].lost == 0) || enough(what, slots_[s])) continue;
         short_of = s;
         return;
     }
@@ -321,7 +333,7 @@ void SlurmPlan::take_first(JobIndex index, const Start& start) {
     take(index, up_nodes_, start);
 }
 
-void SlurmPlan::take(JobIndex job, const Nodes& nodes, const Start& start) {
+void SlurmPlan::take(JobIndex job, Nodes nodes, const Start& start) {
     RY_CHECK(start.until > start.at);
     taken_.push_back(job);
     if (start.at < fitting_.until) {
@@ -335,15 +347,17 @@ void SlurmPlan::take(JobIndex job, const Nodes& nodes, const Start& start) {
         if (slots_[after].begin != start.until) {
             Slot split = copy_of(slots_[after - 1]);
             split.begin = start.until;
-            split.planned = false;
+            split.lost = 0;
             slots_.insert(slots_.begin() + static_cast<std::ptrdiff_t>(after), std::move(split));
         }
     } else {
-        planned_ends_.emplace(start.until, nodes);
+        end_later(start.until, nodes);
     }
     for (std::size_t s = slot_from(start.at); s < slots_.size() && slots_[s].begin < start.until;
          ++s) {
-        if (slots_[s].begin == start.at) slots_[s].planned = true;
+        if (slots_[s].begin == start.at) {
+            for (const NodesOfWord& n : nodes) slots_[s].lost |= std::uint64_t{1} << (n.word % 64);
+        }
         take(slots_[s], nodes);
     }
 }

@@ -6,9 +6,10 @@
 // somebody asks: beyond the last one GPUs can only be given back, so what fits at its end fits later.
 
 #include <functional>
-#include <map>
 #include <optional>
+#include <queue>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "models/scheduler/fleet_scheduler.h"
@@ -45,12 +46,13 @@ class SlurmPlan {
     void take_first(JobIndex job, const Start& start);
 
   private:
-    using Nodes = std::vector<NodesOfWord>;
+    using Nodes = std::span<const NodesOfWord>;
     struct Slot {
         Instant begin{};
         FreeLevels free;
         std::vector<std::int32_t> count;  // by pool and GPUs: nodes with at least so many free
-        bool planned = false;             // less is free than before on some nodes
+        // Less is free than in the slot before on some nodes of words whose place ends in these 6 bits.
+        std::uint64_t lost = 0;
     };
     // A search that is over. What asks for no less, for no less time, starts no earlier: since then less
     // has become free.
@@ -62,16 +64,25 @@ class SlurmPlan {
 
         bool no_less_than(const Asked& other) const;
     };
+    // What was taken and ends after the last slot: where its nodes are among all of these.
+    struct PlannedEnd {
+        Instant at{};
+        std::size_t first = 0;
+        std::size_t count = 0;
+
+        bool operator<(const PlannedEnd& other) const { return at > other.at; }  // the first on top
+    };
     static constexpr std::size_t no_slot = SIZE_MAX;
     std::size_t device_of(JobIndex job) const;
-    const Nodes& up_nodes(const Allocation& allocation,
-                          std::size_t device);  // stands until the next call
+    // Stands until the next call.
+    Nodes up_nodes(const Allocation& allocation, std::size_t device);
+    void end_later(Instant at, Nodes nodes);
     bool extend();  // one slot more, if anything ends after the last one
-    void give_back(Slot& slot, const Nodes& nodes) const;
-    void take(Slot& slot, const Nodes& nodes) const;
+    void give_back(Slot& slot, Nodes nodes) const;
+    void take(Slot& slot, Nodes nodes) const;
     void count(Slot& slot, const NodesOfWord& where, std::int64_t first, std::int64_t last,
                std::uint64_t nodes, std::int32_t sign) const;
-    void take(JobIndex job, const Nodes& nodes, const Start& start);
+    void take(JobIndex job, Nodes nodes, const Start& start);
     std::size_t slot_from(Instant at) const;
     Instant not_before(const Asked& asked) const;
     void remember(const Asked& asked);
@@ -92,12 +103,13 @@ class SlurmPlan {
     const Ends& ends_;
     Memory& memory_;
     Ends::const_iterator next_end_;
-    std::multimap<Instant, Nodes> planned_ends_;  // of what was taken, after the last slot
-    std::vector<JobIndex> taken_;                 // who started since, and ends as planned here
+    std::priority_queue<PlannedEnd> planned_ends_;
+    std::vector<NodesOfWord> planned_nodes_;
+    std::vector<JobIndex> taken_;  // who started since, and ends as planned here
     std::vector<Slot> slots_;
     std::vector<Asked> asked_;  // the latest first
     Start tried_;               // scratch
-    Nodes up_nodes_;
+    std::vector<NodesOfWord> up_nodes_;
     // Who may start now, and on which nodes even after all that has been taken since.
     JobIndex known_to_fit_ = no_fleet_job;
     Start fitting_;
