@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "models/storage/metadata_queue.h"
 #include "sim/check.h"
@@ -119,13 +120,46 @@ void BurstTraffic::add_connection(Direction direction, std::int64_t node, std::i
         VertexId from = topology_.nic(node, (nic + i % nics) % nics);
         VertexId to = topology_.server_nic(server, (server_nic + i / nics) % theirs);
         if (direction == Direction::read) std::swap(from, to);
-        found = router_.route(from, to, 0, route_);
+        found = route(from, to);
     }
     if (!found && no_path_.empty()) {
         no_path_ = fmt::format("{} and {}", topology_.name(topology_.nic(node, nic)),
                                topology_.name(topology_.server_nic(server, server_nic)));
     }
     add_route(share);
+}
+
+// What is sprayed goes the same ways between all NICs of two leaves, but for their own cables.
+bool BurstTraffic::route(VertexId from, VertexId to) {
+    const Routing policy = spec_.routing.policy;
+    const bool sprays =
+        policy == Routing::spray || policy == Routing::random_spray || policy == Routing::entropy;
+    const auto ups = topology_.up_links(from);
+    const auto above = topology_.up_links(to);
+    if (!sprays || from == to || ups.size() != 1 || above.size() != 1) {
+        return router_.route(from, to, 0, route_);
+    }
+    const LinkId first = ups[0];
+    const LinkId last = reverse_link(above[0]);
+    const auto& links = topology_.links();
+    const std::pair leaves(links[first].to, links[last].from);
+    const auto at = [this](LinkId link) {
+        return std::ranges::lower_bound(route_, link, {}, &Usage::link);
+    };
+    if (const auto known = sprayed_.find(leaves); known != sprayed_.end()) {
+        if (links[first].bytes_per_s <= 0 || links[last].bytes_per_s <= 0) return false;
+        route_ = known->second.between;
+        route_.insert(at(first), {first, 1});
+        route_.insert(at(last), {last, known->second.last});
+        return true;
+    }
+    if (!router_.route(from, to, 0, route_)) return false;
+    Sprayed& sprayed = sprayed_[leaves];
+    sprayed.last = at(last)->share;
+    std::ranges::copy_if(route_, std::back_inserter(sprayed.between), [&](const Usage& usage) {
+        return usage.link != first && usage.link != last;
+    });
+    return true;
 }
 
 void BurstTraffic::add_route(float share) {
@@ -301,7 +335,7 @@ void BurstTraffic::add_node_files(BurstStream stream, const BurstLoad& load, std
 
 void BurstTraffic::add_neighbour(const NeighbourFlow& flow) {
     route_.clear();
-    if (!router_.route(flow.from, flow.to, 0, route_)) {
+    if (!route(flow.from, flow.to)) {
         if (no_path_.empty()) {
             no_path_ = fmt::format("{} and {}", topology_.name(flow.from), topology_.name(flow.to));
         }

@@ -1,7 +1,9 @@
 #pragma once
 // What moves in a burst, and over what: streams of files, each on a path of links and ceilings.
 
+#include <map>
 #include <span>
+#include <utility>
 
 #include "models/storage/burst.h"
 
@@ -61,6 +63,7 @@ class BurstTraffic {
                                std::int64_t stripes);
     void add_connection(Direction direction, std::int64_t node, std::int64_t nic,
                         std::int64_t server, std::int64_t server_nic, float share);
+    bool route(VertexId from, VertexId to);
     void add_route(float share);
     void add_part(LinkId link, double share);
     void add_neighbour(const NeighbourFlow& flow);
@@ -83,7 +86,12 @@ class BurstTraffic {
     std::vector<Duration> latency_;
     std::vector<double> part_;    // of the path under way, by link
     std::vector<LinkId> parted_;  // those that are not 0
-    std::vector<Usage> route_;
+    std::vector<Usage> route_;    // sorted by link
+    struct Sprayed {              // all ways between two leaves
+        std::vector<Usage> between;
+        float last = 1;  // what the sums of shares leave for the last cable
+    };
+    std::map<std::pair<VertexId, VertexId>, Sprayed> sprayed_;
     std::size_t way_links_ = 0;  // of the route with the most links
     Picoseconds way_{};
     std::string no_path_;
