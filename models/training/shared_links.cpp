@@ -459,40 +459,46 @@ void SharedLinks::join(Member job, std::shared_ptr<const StepTraffic> traffic, d
     State& state = members_[job];
     state.traffic = std::move(traffic);
     state.pause_s = pause_s;
-    change_links(job, true);
+    state.peaks = peaks_of(*state.traffic);
+    changed_.push_back(job);
+    if (!state.peaks.empty() && links_.size() <= state.peaks.back().link) {
+        links_.resize(state.peaks.back().link + std::size_t{1});
+    }
+    for (const Peak& peak : state.peaks) {
+        LinkState& link = links_[peak.link];
+        link.capacity_bytes_per_s = peak.capacity_bytes_per_s;
+        link.jobs.insert(std::ranges::lower_bound(link.jobs, job), job);
+        link.load_bytes_per_s += peak.bytes_per_s;
+    }
 }
 
 void SharedLinks::leave(Member job) {
-    change_links(job, false);
+    for (const Peak& peak : members_.at(job).peaks) {
+        LinkState& link = links_[peak.link];
+        if (link.can_be_full()) {
+            changed_.insert(changed_.end(), link.jobs.begin(), link.jobs.end());
+        }
+        link.jobs.erase(std::ranges::lower_bound(link.jobs, job));
+        link.load_bytes_per_s -= peak.bytes_per_s;
+        if (link.jobs.empty()) link.load_bytes_per_s = 0;  // no rounding is left
+    }
     members_.erase(job);
 }
 
-void SharedLinks::change_links(Member job, bool joins) {
-    std::map<LinkId, double> most;  // bytes/s of the part that sends most
-    std::map<LinkId, double> capacity;
-    for (const TrafficPart& part : members_.at(job).traffic->parts) {
+std::vector<SharedLinks::Peak> SharedLinks::peaks_of(const StepTraffic& traffic) {
+    std::vector<Peak> all;
+    for (const TrafficPart& part : traffic.parts) {
         for (const LinkLoads::Load& load : part.loads.links) {
-            double& bytes_per_s = most[load.link];
-            bytes_per_s = std::max(bytes_per_s, load.flows * part.loads.flow_bytes_per_s);
-            capacity[load.link] = load.capacity_bytes_per_s;
+            all.push_back(
+                {load.link, load.flows * part.loads.flow_bytes_per_s, load.capacity_bytes_per_s});
         }
     }
-    if (joins) changed_.push_back(job);
-    for (const auto& [id, bytes_per_s] : most) {
-        LinkState& link = links_[id];
-        link.capacity_bytes_per_s = capacity[id];
-        if (!joins && link.can_be_full()) {
-            changed_.insert(changed_.end(), link.jobs.begin(), link.jobs.end());
-        }
-        if (joins) {
-            link.jobs.insert(std::lower_bound(link.jobs.begin(), link.jobs.end(), job), job);
-            link.load_bytes_per_s += bytes_per_s;
-        } else {
-            link.jobs.erase(std::lower_bound(link.jobs.begin(), link.jobs.end(), job));
-            link.load_bytes_per_s -= bytes_per_s;
-            if (link.jobs.empty()) links_.erase(id);
-        }
-    }
+    std::ranges::sort(all, [](const Peak& a, const Peak& b) {
+        return a.link != b.link ? a.link < b.link : a.bytes_per_s > b.bytes_per_s;
+    });
+    const auto same = [](const Peak& a, const Peak& b) { return a.link == b.link; };
+    all.erase(std::unique(all.begin(), all.end(), same), all.end());
+    return all;
 }
 
 // Those that the job is joined to by links that can be full, and those that these are; itself too.
@@ -502,7 +508,7 @@ std::vector<SharedLinks::Member> SharedLinks::component(Member first) const {
     for (std::size_t i = 0; i < out.size(); ++i) {
         for (const TrafficPart& part : members_.at(out[i]).traffic->parts) {
             for (const LinkLoads::Load& load : part.loads.links) {
-                const LinkState& link = links_.at(load.link);
+                const LinkState& link = links_[load.link];
                 if (link.jobs.size() == 1 || !link.can_be_full()) continue;
                 for (const Member other : link.jobs) {
                     if (std::exchange(seen[other], true)) continue;

@@ -48,8 +48,14 @@ class SharedLinks {
     std::span<const Share> caused_by(Member job) const { return members_.at(job).told_shares; }
 
   private:
+    struct Peak {  // on a link, in the part that sends most
+        LinkId link = 0;
+        double bytes_per_s = 0;
+        double capacity_bytes_per_s = 0;
+    };
     struct State {
         std::shared_ptr<const StepTraffic> traffic;
+        std::vector<Peak> peaks;  // ascending by link
         double pause_s = 0;
         double longer_s = 0;
         double told_s = 0;
@@ -72,13 +78,13 @@ class SharedLinks {
         std::vector<double> waits_for;  // by place
     };
 
-    void change_links(Member job, bool joins);
+    static std::vector<Peak> peaks_of(const StepTraffic& traffic);
     std::vector<Member> component(Member first) const;
     void solve(const std::vector<Member>& jobs);
     const std::vector<Solved>& solved(const Together& jobs);
 
     std::map<Member, State> members_;
-    std::map<LinkId, LinkState> links_;
+    std::vector<LinkState> links_;  // by id
     std::map<Together, std::vector<Solved>> solved_;
     std::size_t remembered_ = 0;   // numbers there
     std::vector<Member> changed_;  // joined, or beside one that came or went
