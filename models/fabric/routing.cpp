@@ -71,7 +71,9 @@ Router::Router(const Topology& topology, RoutingSpec spec)
     find_leaves();
     find_shapes();
     const bool adaptive = spec_.policy == Routing::adaptive;
-    if (adaptive) way_of_.resize(topology.vertex_count(), whole);
+    if (adaptive || spec_.policy == Routing::spray) {
+        way_of_.resize(topology.vertex_count(), whole);
+    }
     // Where all ways are alike, packets that choose load all of them alike, and there is nothing to remember.
     if (spec_.policy == Routing::flowlet || (adaptive && !all_ways_alike())) {
         load_.resize(topology.links().size());
@@ -357,14 +359,28 @@ void Router::walk(VertexId from, int height, std::uint64_t queue_pair, float sha
     }
 }
 
-void Router::spray(VertexId v, int height, float share, std::vector<Usage>& usages) {
-    if (v == target_) return;
-    find_candidates(v, height);
-    const std::vector<LinkId> out(candidates_.begin(), candidates_.end());
-    for (const LinkId l : out) {
-        const float part = share / static_cast<float>(out.size());
-        usages.push_back({l, part});
-        spray(topology_.links()[l].to, height - 1, part, usages);
+// Each link once, sorted: they come in a few runs that are.
+void Router::spray(VertexId from, int height, float share, std::vector<Usage>& usages) {
+    ways_.clear();
+    outputs_.clear();
+    ways_.push_back({from, 0, 0, double{share}, 0});
+    find_ways(height, 0);
+    const auto begin = std::ssize(usages);
+    for (const Way& way : ways_) {
+        const double part = way.share / static_cast<double>(way.end - way.first);
+        for (std::uint32_t o = way.first; o < way.end; ++o) {
+            usages.push_back({outputs_[o], static_cast<float>(part)});
+            ways_[way_of_[topology_.links()[outputs_[o]].to]].share += part;
+        }
+        way_of_[way.at] = whole;
+    }
+    const auto by_link = [](const Usage& a, const Usage& b) { return a.link < b.link; };
+    const auto first = usages.begin() + begin;
+    for (auto sorted = std::is_sorted_until(first, usages.end(), by_link);
+         sorted != usages.end();) {
+        const auto next = std::is_sorted_until(sorted, usages.end(), by_link);
+        std::inplace_merge(first, sorted, next, by_link);
+        sorted = next;
     }
 }
 
@@ -420,7 +436,9 @@ void Router::find_ways(int height, std::uint64_t queue_pair) {
         const VertexId at = ways_[i].at;
         if (at == target_) continue;
         find_candidates(at, height);
-        if (i == 0) candidates_ = candidates_.subspan(queue_pair % candidates_.size(), 1);
+        if (i == 0 && spec_.policy == Routing::adaptive) {
+            candidates_ = candidates_.subspan(queue_pair % candidates_.size(), 1);
+        }
         ways_[i].first = static_cast<std::uint32_t>(outputs_.size());
         outputs_.insert(outputs_.end(), candidates_.begin(), candidates_.end());
         ways_[i].end = static_cast<std::uint32_t>(outputs_.size());
@@ -481,6 +499,7 @@ bool Router::route(VertexId from, VertexId to, std::uint64_t label, std::vector<
     const std::size_t first = usages.size();
     if (spec_.policy == Routing::spray) {
         spray(from, height, 1, usages);
+        return true;
     } else if (spec_.policy == Routing::adaptive) {
         // A NIC binds queue pairs to its ports; what leaves by the same port goes the same ways.
         const std::int64_t pairs = topology_.up_links(from).size() > 1 ? spec_.queue_pairs : 1;
