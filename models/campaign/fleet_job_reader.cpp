@@ -39,8 +39,7 @@ class FleetJobReader {
     void read_kind(Section& section);
     void share_store(Section& section, Bytes size, const std::shared_ptr<Scenario>& job,
                      FleetJobKind& kind);
-    void move_over(const StoreSetup& store, const std::shared_ptr<Scenario>& job,
-                   FleetJobKind& kind);
+    void move_over(const std::shared_ptr<Scenario>& job, FleetJobKind& kind);
     void read_stream(Section& section, JobSource& source);
     void read_queue(Section& section, FleetJob& job);
     void read_arrivals(Section& section, JobSource& source);
@@ -153,17 +152,17 @@ void FleetJobReader::share_store(Section& section, Bytes size, const std::shared
         .files = catalogue_.integer("checkpoint", "", "creates_per_rank"),
         .serialization =
             catalogue_.bandwidth("checkpoint", "", "serialization_bandwidth_per_rank")};
-    kind.transfers = transfers_over_storage(s_, size, each_rank);
+    kind.saving = saves_to_storage(s_, size, each_rank);
     job->checkpoint_size = size;
     job->checkpoint_writers = each_rank;
     job->checkpoint_writers.ranks = job->job.gpus();
     job->checkpoint_writers.files *= job->job.gpus();
-    move_over(store, job, kind);
+    move_over(job, kind);
 }
 
 // What the kind's jobs save and restore, on the network that leads to the store.
-void FleetJobReader::move_over(const StoreSetup& store, const std::shared_ptr<Scenario>& job,
-                               FleetJobKind& kind) {
+void FleetJobReader::move_over(const std::shared_ptr<Scenario>& job, FleetJobKind& kind) {
+    const StoreSetup& store = s_.stores[shared_store];
     if (spec_.stores.empty()) spec_.stores.push_back({store.name, store.supply});
     if (!shares_network_with_store(*job)) return;
     kind.transfer_traffic = steps_by_placement(job, {}, {}).transfer;
@@ -451,33 +450,27 @@ void FleetJobReader::save_as(Section& section, const std::shared_ptr<Scenario>& 
         if (section.has(key)) section.error(key, "has no effect beside [jobs.kind.checkpoint]");
     }
     if (c.mode == CheckpointMode::none) return;
-    const auto refuse = [&](bool wrong, const char* key, const char* text) {
-        if (wrong) {
-            checkpoint.error(key, fmt::format("{}, under {}", text, spec_.scheduler),
-                             "scheduler.kind = \"dedicated\", with this kind alone");
-        }
-    };
-    refuse(c.mode == CheckpointMode::async, "mode", "of many jobs none saves behind its steps");
-    refuse(c.full_every > 1, "full_every", "many jobs save all of their state");
-    if (!c.tiers.empty()) {  // it is settled
-        refuse(c.tiers.size() > 1 || c.tiers[0].place != Place::storage, "tier",
-               "many jobs save to [storage], over the network, and nowhere else");
-        refuse(c.interval_wall > Duration{}, "clock", "many jobs count training time");
-    }
     const bool steps = kind.step || kind.given_step > Duration{};
-    if (!steps && job.checkpoint_clock.empty()) {
+    if (!steps && c.mode == CheckpointMode::async) {
+        checkpoint.error("mode", "work without steps has none that an upload could slow down",
+                         "give a model, or step.time");
+    }
+    if (!steps && c.interval_steps > 0 && job.checkpoint_clock.empty()) {
         checkpoint.error("interval", "work without steps has none to count",
                          "give it as a time, or a model, or step.time");
     }
     if (!section.ok()) return;
+    check_host_memory(section, catalogue_, job);
     constexpr double never_s = 1e9;
     kind.checkpoint_interval = from_seconds(std::min(
         never_s, seconds(job.job.step.duration()) * static_cast<double>(c.interval_steps)));
     if (steps) kind.checkpoint_steps = c.interval_steps;
-    JobTransfers transfers{c.tiers[0].write, c.tiers[0].read, c.stall_alone};
-    transfers.save.bytes = transfers.restore.bytes = c.size;
-    kind.transfers = [transfers](std::int64_t, std::int64_t) { return transfers; };
-    move_over(s_.stores[shared_store], view, kind);
+    kind.by_wall_clock = c.interval_wall > Duration{};
+    if (kind.by_wall_clock) kind.checkpoint_interval = c.interval_wall;
+    const auto spec = std::make_shared<const CheckpointSpec>(c);
+    kind.saving = {[spec](std::int64_t, std::int64_t) { return spec; }, job.job.network,
+                   job.job.store_paths};
+    move_over(view, kind);
 }
 
 void FleetJobReader::recover_as(Section& section, const Scenario& job, FleetJobKind& kind) {
@@ -499,7 +492,7 @@ void FleetJobReader::recover_as(Section& section, const Scenario& job, FleetJobK
                        "policy = \"requeue\"");
     }
     if (!r.recompute) recovery.error("recompute", "many jobs lose what they have not saved");
-    if (kind.transfers && r.restore) {
+    if (kind.saving && r.restore) {
         recovery.error("restore", "has no effect: the store says how long it takes",
                        "leave it out, or [jobs.kind.checkpoint]");
     }

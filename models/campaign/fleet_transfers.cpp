@@ -6,34 +6,33 @@
 
 namespace railyard {
 
-std::function<JobTransfers(std::int64_t, std::int64_t)> transfers_over_storage(
-    const Scenario& s, Bytes size, const CheckpointWriters& each_rank) {
+FleetSaving saves_to_storage(const Scenario& s, Bytes size, const CheckpointWriters& each_rank) {
     const StoreSetup store = s.stores[shared_store];
     const bool fair_by_job = s.fair_by_job;
-    return [=](std::int64_t gpus, std::int64_t nodes) {
+    return {[=](std::int64_t gpus, std::int64_t nodes) {
         const StoreLimits& limits = store.limits;
         const std::int64_t files = gpus * each_rank.files;
-        JobTransfers out;
-        for (TransferSpec* transfer : {&out.save, &out.restore}) {
+        CheckpointSpec out;
+        out.size = size;
+        TierSpec& tier = out.tiers.emplace_back();
+        for (TransferSpec* transfer : {&tier.write, &tier.read}) {
             transfer->store = shared_store;
-            transfer->bytes = size;
             transfer->files = files;
             transfer->weight = fair_by_job ? 1 : nodes;
             transfer->cap = unlimited;
         }
-        out.save.direction = Direction::write;
-        lower(out.save, each_rank.serialization * gpus, Wall::serialisation);
-        lower(out.save, limits.client_write * nodes, Wall::client);
-        lower(out.save, limits.file_write * files, Wall::files);
-        out.save.files_per_s = files_per_second(gpus, limits.create_latency);
-        out.restore.direction = Direction::read;
-        lower(out.restore, limits.client_read * nodes, Wall::client);
-        lower(out.restore, limits.file_read * files, Wall::files);
-        out.restore.files_per_s = files_per_second(gpus, limits.open_latency);
-        const Bandwidth alone = std::min(out.save.cap, store.supply.write);
-        out.save_alone = transfer_time(size, alone);
-        return out;
-    };
+        tier.write.direction = Direction::write;
+        lower(tier.write, each_rank.serialization * gpus, Wall::serialisation);
+        lower(tier.write, limits.client_write * nodes, Wall::client);
+        lower(tier.write, limits.file_write * files, Wall::files);
+        tier.write.files_per_s = files_per_second(gpus, limits.create_latency);
+        tier.read.direction = Direction::read;
+        lower(tier.read, limits.client_read * nodes, Wall::client);
+        lower(tier.read, limits.file_read * files, Wall::files);
+        tier.read.files_per_s = files_per_second(gpus, limits.open_latency);
+        out.stall_alone = transfer_time(size, std::min(tier.write.cap, store.supply.write));
+        return std::make_shared<const CheckpointSpec>(std::move(out));
+    }};
 }
 
 }  // namespace railyard

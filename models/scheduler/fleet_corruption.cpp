@@ -17,16 +17,20 @@ void FleetSimulation::corrupted(NodeIndex node, std::size_t corruption) {
 void FleetSimulation::corrupt(JobIndex index, std::size_t corruption) {
     const Job& j = jobs_[index];
     const RunProgress p = j.run.after(now() - j.run_since);
-    Suspect suspect{.corruption = corruption};
-    suspect.clean = p.saving ? p.steps : p.saved;
-    suspect.memory_clean = p.saving || p.saved > 0;
-    suspects_.try_emplace(index, std::move(suspect));
+    std::int64_t clean = done_steps(index);
+    if (p.saving || parts_of(index) != nullptr) {  // what is saved from now on has more
+        clean += p.steps;
+    } else {
+        clean = p.saved > 0 ? clean + p.saved : kept_steps(index);
+    }
+    suspects_.try_emplace(index, Suspect{corruption, clean});
 }
 
 // What a job that does not run has is clean if nothing that is wrong was saved.
 void FleetSimulation::forget_if_clean(JobIndex index) {
     const auto suspect = suspects_.find(index);
-    if (suspect != suspects_.end() && suspect->second.kept.empty() && jobs_[index].in_memory == 0) {
+    if (suspect != suspects_.end() && suspect->second.kept.empty() &&
+        done_steps(index) <= suspect->second.clean) {
         suspects_.erase(suspect);
     }
 }
@@ -65,7 +69,7 @@ void FleetSimulation::go_back(JobIndex index, NodeIndex node, std::size_t cause)
         ++outcome_.runs[index].interruptions;
         settle_run(index, Unsaved::lost);
     } else {
-        book_in_memory(index, false);
+        lose_unsaved(index, {});
     }
     if (!lose_suspect(index) && !running) return;
     ++outcome_.corruptions_found;
@@ -79,21 +83,25 @@ void FleetSimulation::go_back(JobIndex index, NodeIndex node, std::size_t cause)
 bool FleetSimulation::lose_suspect(JobIndex index) {
     const auto found = suspects_.extract(index);
     if (found.empty()) return false;
-    for (const Suspect::Work& work : found.mapped().kept) {
-        book(index, work.parts, Category::lost_work, work.time.duration());
-        jobs_[index].steps_left += work.steps;
-        outcome_.runs[index].kept -= work.time.duration();
+    const std::int64_t before = done_steps(index);
+    for (const Done& done : found.mapped().kept) {
+        const Duration time = done.each.duration() * done.steps;
+        book(index, done.parts, Category::lost_work, time);
+        jobs_[index].steps_left += done.steps;
+        outcome_.runs[index].kept -= time;
     }
-    return !found.mapped().kept.empty();
+    if (FleetParts::Parts* parts = parts_of(index)) {
+        parts->checkpointer.give_up_after(found.mapped().clean);
+        lose_after(index, parts->checkpointer.newest().work.steps);
+    }
+    return done_steps(index) < before;
 }
 
 // Nobody has found out. True if any of the job's work is wrong.
 bool FleetSimulation::accept_suspect(JobIndex index) {
     const auto found = suspects_.extract(index);
     if (found.empty()) return false;
-    for (const Suspect::Work& work : found.mapped().kept) {
-        book_steps(index, work.parts, work.time);
-    }
+    for (const Done& done : found.mapped().kept) book_steps(index, done);
     return !found.mapped().kept.empty();
 }
 

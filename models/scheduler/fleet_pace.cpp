@@ -23,7 +23,7 @@ void FleetSimulation::join_links(JobIndex index) {
     auto traffic = kind.traffic(nodes_of(index), {run_.hashes, j.broken});
     if (!traffic || traffic->parts.empty()) return;
     // Saves over other links are pauses between its steps.
-    Duration stall = kind.transfers ? transfers_of(index).save_alone : kind.checkpoint_stall;
+    Duration stall = kind.saving ? parts_of(index)->spec().stall_alone : kind.checkpoint_stall;
     if (kind.transfer_traffic) stall = {};
     const double every = static_cast<double>(j.save_every);
     links_.join(index, std::move(traffic), every > 0 ? seconds(stall) / every : 0);
@@ -92,13 +92,9 @@ void FleetSimulation::change_pace(JobIndex index) {
     const FleetJobKind& kind = spec().kinds[job(index).kind];
     j.run_since = now();
     set_step(index);
-    j.in_memory_on = j.status.held;
     record(j.slow_node == no_node ? "pace_changed" : "leaves_slow_node", index, "",
            j.status.held.front().node, j.steps_left);
-    if (j.stage == Stage::working) {
-        const bool save = j.in_memory == j.save_every || j.slow_node != no_node;
-        return save && j.in_memory > 0 ? begin_save(index) : begin_work(index);
-    }
+    if (j.stage == Stage::working) return after_steps(index);
     const RunPlan before = std::exchange(j.run, {});
     j.run.step = j.step.duration();
     if (j.slow_node != no_node) {

@@ -29,6 +29,7 @@ constexpr std::pair<Category, Duration StepTime::*> step_parts[] = {
     {Category::throttled, &StepTime::throttled},
     {Category::data_wait, &StepTime::data_wait},
     {Category::contention, &StepTime::contention},
+    {Category::checkpoint_stall, &StepTime::upload},
 };
 
 bool has_time_limit(const FleetSpec& spec, const FleetJob& job) {
@@ -36,11 +37,9 @@ bool has_time_limit(const FleetSpec& spec, const FleetJob& job) {
     return std::max({job.limit, partition.limit_default, partition.limit_max}) > Duration{};
 }
 
-// So many of them, part by part.
-StepTime times(const StepTime& step, std::int64_t count) {
-    StepTime out = step;
-    for (const auto& [category, part] : step_parts) out.*part *= count;
-    return out;
+bool alike(const StepTime& a, const StepTime& b) {
+    return std::ranges::all_of(step_parts,
+                               [&](const auto& part) { return a.*part.second == b.*part.second; });
 }
 
 }  // namespace
@@ -65,7 +64,10 @@ FleetSimulation::FleetSimulation(CampaignEngine& engine, const FleetRun& run, Fl
     if (FleetJobStrikes::any(run.causes)) {
         job_strikes_.emplace(engine, *this, run.causes, repair_, run.seed, run.replica);
     }
-    if (!run.spec.stores.empty()) saves_.emplace(engine, run.spec, *this);
+    if (std::ranges::any_of(run.spec.kinds, &FleetJobKind::has_parts)) {
+        parts_.emplace(engine, run.spec, *this);
+    }
+    goes_back_far_ = std::ranges::any_of(run.causes, &FailureCause::silent);
     if (run.network != nullptr && run.network->any()) {
         network_.emplace(engine, *run.network, *this, run.seed, run.replica);
     }
@@ -237,6 +239,7 @@ void FleetSimulation::unbind(JobIndex index, NodeIndex node) {
     Job& j = jobs_[index];
     RY_CHECK(j.status.phase == FleetPhase::gathering || j.status.phase == FleetPhase::stalled);
     book_phase(index);
+    if (parts_of(index) != nullptr) lose_unsaved(index, loss_of(index, node));
     give_back(index, j.status.held.erase(node));
     if (j.status.held.empty()) {
         engine_.cancel(j.event);
@@ -296,6 +299,10 @@ void FleetSimulation::set_step(JobIndex index) {
     j.broken = broken_on_routes(index);
     j.cut_off = !j.broken.empty() && !step_over_network(index, 0);
     j.step = step_of(index);
+    if (FleetParts::Parts* parts = parts_of(index)) {
+        parts->slowed = parts->checkpointer.uploading();
+        if (parts->slowed) j.step.upload = parts->spec().upload_step_penalty;
+    }
     j.waits_for.clear();
     if (!links_.has(index)) return;
     const auto shares = links_.caused_by(index);
@@ -325,14 +332,15 @@ void FleetSimulation::start_run(JobIndex index) {
     set_step(index);
     const Duration step = j.step.duration();
     j.save_every = kind.checkpoint_steps;
-    if (j.save_every == 0 && kind.checkpoint_interval > Duration{}) {
+    if (j.save_every == 0 && kind.checkpoint_interval > Duration{} && !kind.by_wall_clock) {
         j.save_every = ceil_div(kind.checkpoint_interval.count(), step.count());
     }
     j.run = {};
     j.run.prolog = spec().health.prolog_time;
     j.run.restart = kind.restart;
     j.run.step = step;
-    j.stage = kind.transfers ? Stage::setting_up : Stage::whole;
+    j.stage = kind.saving ? Stage::setting_up : Stage::whole;
+    if (kind.saving) parts_->of(index, job(index).kind, job(index).gpus, j.status.held);
     if (j.stage == Stage::whole) {
         j.run.restore = j.steps_left < total_steps(index) ? kind.restore : Duration{};
         j.run.steps = j.steps_left;
@@ -383,7 +391,8 @@ void FleetSimulation::expect_end(JobIndex index) {
     const Instant limit =
         endless ? Instant::max() : at(j.status.started, time_limit(spec(), job(index)));
     const Instant first = std::min({done, limit, j.own_failure, j.pace_changes_at});
-    const bool leaves = j.slow_node != no_node && j.pace_changes_at == Instant::max();
+    const bool leaves =
+        j.slow_node != no_node && j.pace_changes_at == Instant::max() && j.stage == Stage::whole;
     const bool last = j.stage == Stage::whole || (j.stage == Stage::working && j.run.ends_safe);
     j.run_end = first == done            ? (!last    ? RunEnd::stage_over
                                             : leaves ? RunEnd::left_slow_node
@@ -428,28 +437,39 @@ void FleetSimulation::end_run(JobIndex index) {
 }
 
 void FleetSimulation::left_slow_node(JobIndex index) {
-    settle_run(index, Unsaved::kept);
+    settle_run(index, parts_of(index) == nullptr ? Unsaved::kept : Unsaved::lost);
     jobs_[index].status.phase = FleetPhase::gathering;
     scheduler_->failed(index, jobs_[index].slow_node);
     decide_soon();
 }
 
 // The run is over.
-void FleetSimulation::settle_run(JobIndex index, Unsaved unsaved) {
-    book_run(index, unsaved);
+void FleetSimulation::settle_run(JobIndex index, Unsaved unsaved, const StateLoss& loss) {
+    FleetParts::Parts* parts = parts_of(index);
+    leave_stage(index);
+    book_run(index, unsaved, loss);
+    if (parts != nullptr && unsaved == Unsaved::held_in_memory) {
+        parts->checkpointer.fail({});  // who stands still sends nothing
+        parts->suspended = true;
+        parts->saved = parts->checkpointer.newest().work.steps;
+    }
     forget_if_clean(index);
     jobs_[index].phase_since = now();
     engine_.cancel(jobs_[index].event);
     leave_links(index);
-    if (saves_) saves_->stop(index);
     if (job_strikes_) job_strikes_->stopped(index);
     if (run_.listener) run_.listener->stopped(index, now());
 }
 
 // Since it began, or its pace changed last.
-void FleetSimulation::book_run(JobIndex index, Unsaved unsaved) {
+void FleetSimulation::book_run(JobIndex index, Unsaved unsaved, const StateLoss& loss) {
+    book_run_until(index, now(), unsaved, loss);
+}
+
+void FleetSimulation::book_run_until(JobIndex index, Instant end, Unsaved unsaved,
+                                     const StateLoss& loss) {
     Job& j = jobs_[index];
-    const Duration elapsed = now() - j.run_since;
+    const Duration elapsed = end - j.run_since;
     const RunProgress p = j.run.after(elapsed);
     const PartsByGroup gpus = parts_by_group(index, j.status.held);
     book(index, gpus, Category::health_check, p.prolog);
@@ -458,60 +478,88 @@ void FleetSimulation::book_run(JobIndex index, Unsaved unsaved) {
     book(index, gpus, j.run.stands_still ? Category::storm_stall : Category::checkpoint_stall,
          p.stall);
     outcome_.runs[index].held += elapsed;
-    j.steps_left -= p.steps;
     outcome_.runs[index].contention += j.step.contention * p.steps;
     for (const SharedLinks::Share& share : j.waits_for) {
         outcome_.contention_by.at(job(index).kind, job(share.job).kind) +=
             seconds(j.step.contention) * share.share *
             static_cast<double>(p.steps * job(index).gpus);
     }
-    const std::int64_t open = p.steps - p.saved;
-    if (p.saved > 0 || unsaved == Unsaved::kept) {
-        book_in_memory(index, true);
-    } else if (unsaved == Unsaved::lost) {
-        book_in_memory(index, false);
+    if (p.steps > 0) {
+        const bool more =
+            !j.open.empty() && j.open.back().parts == gpus && alike(j.open.back().each, j.step);
+        if (!more) j.open.push_back({0, gpus, j.step});
+        j.open.back().steps += p.steps;
+        j.steps_left -= p.steps;
     }
-    const std::int64_t kept = unsaved == Unsaved::kept ? p.steps : p.saved;
-    const auto suspect = suspects_.find(index);
-    const bool sound = suspect == suspects_.end();
-    const std::int64_t clean = sound ? kept : std::min(kept, suspect->second.clean);
-    keep(index, gpus, clean, times(j.step, clean), true);
-    keep(index, gpus, kept - clean, times(j.step, kept - clean), false);
-    if (!sound) {
-        suspect->second.clean = 0;
-        suspect->second.memory_clean = false;
+    const std::int64_t done = done_steps(index);
+    if (p.saved > 0) keep_until(index, done - p.steps + p.saved);
+    if (unsaved == Unsaved::kept) {
+        keep_until(index, done);
+        return book_partial(index, gpus, p.partial);
     }
-    switch (unsaved) {
-        case Unsaved::kept:
-            book_partial(index, gpus, p.partial);
-            break;
-        case Unsaved::lost:
-            book(index, gpus, Category::lost_work, p.partial + j.run.step * open);
-            j.steps_left += open;
-            break;
-        case Unsaved::held_in_memory: {
-            book(index, gpus, Category::lost_work, p.partial);
-            j.in_memory += open;
-            const StepTime more = times(j.step, open);
-            for (const auto& [category, part] : step_parts) j.in_memory_time.*part += more.*part;
-            break;
-        }
+    book(index, gpus, Category::lost_work, p.partial);
+    if (unsaved == Unsaved::lost) lose_unsaved(index, loss);
+}
+
+// That nothing can take away any more.
+std::int64_t FleetSimulation::kept_steps(JobIndex index) const {
+    std::int64_t steps = done_steps(index);
+    for (const Done& done : jobs_[index].open) steps -= done.steps;
+    return steps;
+}
+
+// The oldest of them.
+void FleetSimulation::keep_until(JobIndex index, std::int64_t steps) {
+    std::vector<Done>& open = jobs_[index].open;
+    std::int64_t kept = kept_steps(index);
+    auto first = open.begin();
+    while (first != open.end() && kept < steps) {
+        const auto suspect = suspects_.find(index);
+        const std::int64_t part = std::min(first->steps, steps - kept);
+        const std::int64_t clean =
+            suspect == suspects_.end()
+                ? part
+                : std::clamp(suspect->second.clean - kept, std::int64_t{0}, part);
+        keep(index, {clean, first->parts, first->each}, true);
+        keep(index, {part - clean, first->parts, first->each}, false);
+        kept += part;
+        first->steps -= part;
+        if (first->steps == 0) ++first;
+    }
+    open.erase(open.begin(), first);
+}
+
+// The newest of them.
+void FleetSimulation::lose_after(JobIndex index, std::int64_t steps) {
+    std::vector<Done>& open = jobs_[index].open;
+    std::int64_t lost = done_steps(index) - steps;
+    while (lost > 0) {
+        RY_CHECK(!open.empty());
+        Done& last = open.back();
+        const std::int64_t part = std::min(last.steps, lost);
+        book(index, last.parts, Category::lost_work, last.each.duration() * part);
+        jobs_[index].steps_left += part;
+        lost -= part;
+        last.steps -= part;
+        if (last.steps == 0) open.pop_back();
     }
 }
 
-void FleetSimulation::book_in_memory(JobIndex index, bool kept) {
-    Job& j = jobs_[index];
-    const std::int64_t steps = std::exchange(j.in_memory, 0);
-    if (steps == 0) return;
-    const StepTime time = std::exchange(j.in_memory_time, {});
-    const PartsByGroup gpus = parts_by_group(index, j.in_memory_on);
-    if (kept) {
-        const auto suspect = suspects_.find(index);
-        keep(index, gpus, steps, time, suspect == suspects_.end() || suspect->second.memory_clean);
-    } else {
-        book(index, gpus, Category::lost_work, time.duration());
-        j.steps_left += steps;
-    }
+// Its processes are gone, or more than these: it goes back to what is left.
+void FleetSimulation::lose_unsaved(JobIndex index, const StateLoss& loss) {
+    FleetParts::Parts* parts = parts_of(index);
+    if (parts == nullptr) return lose_after(index, kept_steps(index));
+    parts->checkpointer.fail(loss);
+    parts->suspended = false;
+    const std::int64_t left = parts->checkpointer.newest().work.steps;
+    lose_after(index, std::max(left, kept_steps(index)));
+}
+
+// Of one of its nodes, which leaves.
+StateLoss FleetSimulation::loss_of(JobIndex index, NodeIndex node) const {
+    const FleetParts::Parts* parts = parts_of(index);
+    if (parts == nullptr) return {};
+    return {StateLoss::Scope::node, parts->slot_of(node)};
 }
 
 FleetSimulation::PartsByGroup FleetSimulation::parts_by_group(JobIndex index,
@@ -531,17 +579,18 @@ void FleetSimulation::book(JobIndex index, const PartsByGroup& parts, Category c
     }
 }
 
-void FleetSimulation::book_steps(JobIndex index, const PartsByGroup& parts, const StepTime& steps) {
-    for (const auto& [category, part] : step_parts) book(index, parts, category, steps.*part);
+void FleetSimulation::book_steps(JobIndex index, const Done& done) {
+    for (const auto& [category, part] : step_parts) {
+        book(index, done.parts, category, done.each.*part * done.steps);
+    }
 }
 
 // Steps are kept; those of a job whose numbers are wrong, until somebody finds out.
-void FleetSimulation::keep(JobIndex index, const PartsByGroup& parts, std::int64_t steps,
-                           const StepTime& time, bool clean) {
-    if (steps == 0) return;
-    outcome_.runs[index].kept += time.duration();
-    if (clean) return book_steps(index, parts, time);
-    suspects_.at(index).kept.push_back({steps, parts, time});
+void FleetSimulation::keep(JobIndex index, const Done& done, bool clean) {
+    if (done.steps == 0) return;
+    outcome_.runs[index].kept += done.each.duration() * done.steps;
+    if (clean) return book_steps(index, done);
+    suspects_.at(index).kept.push_back(done);
 }
 
 // A step cut off, that nobody will do again: in the order of a step's parts.
@@ -583,7 +632,7 @@ void FleetSimulation::stop(JobIndex index, Unsaved unsaved) {
     } else {
         book_phase(index);
         engine_.cancel(j.event);
-        book_in_memory(index, false);  // it was suspended, and is not to go on
+        lose_unsaved(index, {});  // it was suspended, and is not to go on
         std::erase(suspended_, index);
     }
 }
@@ -630,6 +679,9 @@ void FleetSimulation::after_epilog(JobIndex index) {
         const Allocation held = j.status.held;
         for (const NodeIndex node : cluster_.ailing(held)) repair_.diagnose(node, held);
     }
+    if (j.next.waits && parts_of(index) != nullptr) {
+        lose_unsaved(index, {StateLoss::Scope::all_nodes});
+    }
     release(index);
     if (j.next.how != JobEnd::refused) scheduler_->released(index);
     if (!j.next.waits) {
@@ -638,6 +690,8 @@ void FleetSimulation::after_epilog(JobIndex index) {
         result.over = true;
         result.end = now();
         result.how = j.next.how;
+        keep_until(index, done_steps(index));
+        if (parts_) parts_->forget(index);
         if (accept_suspect(index) && j.next.how == JobEnd::completed) ++outcome_.corrupted_results;
         record("over", index, job_end_name(j.next.how), no_node, j.steps_left);
         if (++over_ == jobs_.size() && run_.end == Instant::max()) engine_.stop();
@@ -662,7 +716,7 @@ void FleetSimulation::suspend(JobIndex index) {
     ++outcome_.preemptions;
     const Allocation held = j.status.held;
     release(index);
-    j.status.held = j.in_memory_on = held;  // what it comes back to
+    j.status.held = held;  // what it comes back to
     j.status.phase = FleetPhase::suspended;
     suspended_.push_back(index);
     record("suspended", index, "", no_node, j.steps_left);
@@ -692,11 +746,15 @@ void FleetSimulation::struck(NodeIndex node, const Strike& strike) {
         Job& j = jobs_[index];
         if (cause.remedy == Remedy::restart && strike.job.value_or(index) != index) continue;
         if (j.status.phase == FleetPhase::stalled) idle = false;  // by another node, or this one
-        if (j.status.phase != FleetPhase::running) continue;
+        const StateLoss loss = cause.remedy == Remedy::restart ? StateLoss{} : loss_of(index, node);
+        if (j.status.phase != FleetPhase::running) {
+            if (parts_of(index) != nullptr) lose_unsaved(index, loss);
+            continue;
+        }
         idle = false;
         ++outcome_.interruptions[strike.cause];
         ++outcome_.runs[index].interruptions;
-        settle_run(index, Unsaved::lost);
+        settle_run(index, Unsaved::lost, loss);
         j.failed_node = node;
         j.status.phase = FleetPhase::stalled;
         record("interruption", index, cause.name, node, j.steps_left);
@@ -766,7 +824,7 @@ void FleetSimulation::end_campaign() {
             settle_run(index, Unsaved::kept);
         } else {
             book_phase(index);
-            book_in_memory(index, true);
+            keep_until(index, done_steps(index));
         }
         accept_suspect(index);
     }

@@ -7,9 +7,9 @@
 #include "models/scheduler/fleet.h"
 #include "models/scheduler/fleet_books.h"
 #include "models/scheduler/fleet_job_strikes.h"
+#include "models/scheduler/fleet_parts.h"
 #include "models/scheduler/fleet_progress.h"
 #include "models/scheduler/fleet_repair.h"
-#include "models/scheduler/fleet_saves.h"
 #include "models/scheduler/power_room.h"
 
 namespace railyard {
@@ -17,7 +17,7 @@ namespace railyard {
 class FleetSimulation : public Fleet,
                         public CampaignEngine::Component,
                         public FleetRepair::Owner,
-                        public FleetSaves::Owner,
+                        public FleetParts::Owner,
                         public NetworkParts::Owner {
   public:
     FleetSimulation(CampaignEngine& engine, const FleetRun& run, FleetLedger& ledger);
@@ -57,7 +57,10 @@ class FleetSimulation : public Fleet,
     void memory_lost(NodeIndex node) override;
     void corrupted(NodeIndex node, std::size_t corruption) override;
     void corruption_found(std::size_t corruption, NodeIndex node, const Strike& strike) override;
-    void transfer_over(JobIndex job) override;
+    void stall_over(JobIndex job) override;
+    void restored(JobIndex job) override;
+    void moved_on(JobIndex job) override;
+    void uploads_changed(JobIndex job) override;
     void network_changed() override;
 
   private:
@@ -76,7 +79,7 @@ class FleetSimulation : public Fleet,
         kinds,
     };
     // new_pace: another plan takes its place.
-    // stage_over: of a job that shares a store.
+    // stage_over: of a job with parts.
     enum class RunEnd : std::uint8_t {
         done,
         limit,
@@ -93,6 +96,13 @@ class FleetSimulation : public Fleet,
         Instant eligible{};
         JobEnd how = JobEnd::completed;
     };
+    using PartsByGroup = std::vector<std::int64_t>;
+    // Steps that are alike.
+    struct Done {
+        std::int64_t steps = 0;
+        PartsByGroup parts{};
+        StepTime each{};
+    };
     struct Job {
         FleetJobStatus status;
         RunPlan run;
@@ -101,10 +111,7 @@ class FleetSimulation : public Fleet,
         Instant run_since{};          // of the plan: it began, or its pace has changed
         StepTime step;
         std::int64_t steps_left = 0;
-        // Steps done and not saved, when it was suspended or its pace changed, what they took, and where.
-        std::int64_t in_memory = 0;
-        StepTime in_memory_time;
-        Allocation in_memory_on;
+        std::vector<Done> open;  // steps whose fate is not known: they may be lost. The newest last
         Instant own_failure = Instant::max();
         Instant sends_from = Instant::max();        // of a run that shares links
         std::vector<SharedLinks::Share> waits_for;  // with this step
@@ -124,16 +131,8 @@ class FleetSimulation : public Fleet,
     // Of a job whose numbers are wrong: what it keeps, as long as nobody knows.
     struct Suspect {
         std::size_t corruption = 0;
-        // Of the run under way, since it began or its pace changed last: steps that a checkpoint from
-        // before holds, and whether it holds what was in memory then.
-        std::int64_t clean = 0;
-        bool memory_clean = false;
-        struct Work {
-            std::int64_t steps = 0;
-            std::vector<std::int64_t> parts{};  // by group
-            StepTime time{};
-        };
-        std::vector<Work> kept{};
+        std::int64_t clean = 0;  // steps of the job that a checkpoint from before holds
+        std::vector<Done> kept{};
     };
 
     void schedule(Instant at, Kind kind, std::uint32_t index);
@@ -167,12 +166,25 @@ class FleetSimulation : public Fleet,
     void change_paces_on_links();
     Duration until_own_failure(JobIndex job);
     void expect_end(JobIndex job);
+    std::int64_t done_steps(JobIndex job) const { return total_steps(job) - jobs_[job].steps_left; }
     std::int64_t kept_steps(JobIndex job) const;
-    JobTransfers transfers_of(JobIndex job) const;
-    void begin_stage(JobIndex job, Stage stage, const RunPlan& plan);
+    void keep_until(JobIndex job, std::int64_t steps);
+    void lose_after(JobIndex job, std::int64_t steps);
+    void lose_unsaved(JobIndex job, const StateLoss& loss);
+    void keep_what_lasts(JobIndex job);
+    FleetParts::Parts* parts_of(JobIndex job) const { return parts_ ? parts_->find(job) : nullptr; }
+    void begin_stage(JobIndex job, Stage stage, const RunPlan& plan, Duration already = {});
     void begin_work(JobIndex job);
+    std::int64_t steps_to_save(JobIndex job) const;
     void begin_save(JobIndex job);
-    TransferSpec transfer_of(JobIndex job) const;
+    void begin_stall(JobIndex job);
+    void begin_interval(JobIndex job);
+    void after_steps(JobIndex job);
+    void part_with_slow_node(JobIndex job);
+    void leave_stage(JobIndex job);
+    void book_stage(JobIndex job);
+    StateLoss loss_of(JobIndex job, NodeIndex node) const;
+    const TransferSpec* transfer_of(JobIndex job) const;
     void begin_transfer(JobIndex job);
     void change_transfer(JobIndex job);
     bool moves_bytes(JobIndex job) const {
@@ -184,16 +196,14 @@ class FleetSimulation : public Fleet,
     void change_pace_soon(JobIndex job);
     void change_pace(JobIndex job);
     enum class Unsaved : std::uint8_t { lost, kept, held_in_memory };
-    void settle_run(JobIndex job, Unsaved unsaved);
-    void book_run(JobIndex job, Unsaved unsaved);
-    void book_in_memory(JobIndex job, bool kept);
+    void settle_run(JobIndex job, Unsaved unsaved, const StateLoss& loss = {});
+    void book_run(JobIndex job, Unsaved unsaved, const StateLoss& loss = {});
+    void book_run_until(JobIndex job, Instant end, Unsaved unsaved, const StateLoss& loss = {});
     // Time of these GPUs, for a job.
-    using PartsByGroup = std::vector<std::int64_t>;
     PartsByGroup parts_by_group(JobIndex job, const Allocation& gpus) const;
     void book(JobIndex job, const PartsByGroup& parts, Category category, Duration time);
-    void book_steps(JobIndex job, const PartsByGroup& parts, const StepTime& steps);
-    void keep(JobIndex job, const PartsByGroup& parts, std::int64_t steps, const StepTime& time,
-              bool clean);
+    void book_steps(JobIndex job, const Done& done);
+    void keep(JobIndex job, const Done& done, bool clean);
     void corrupt(JobIndex job, std::size_t corruption);
     void forget_if_clean(JobIndex job);
     void meet_corruption(JobIndex job);
@@ -227,7 +237,8 @@ class FleetSimulation : public Fleet,
     JobIndex submitted_ = 0;
     JobIndex over_ = 0;
     bool deciding_ = false;
-    std::optional<FleetSaves> saves_;
+    std::optional<FleetParts> parts_;
+    bool goes_back_far_ = false;  // numbers may be wrong: what is saved can be lost as well
     std::optional<NetworkParts> network_;
     SharedLinks links_;
     bool links_changing_ = false;

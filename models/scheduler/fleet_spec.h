@@ -66,11 +66,14 @@ using PlacedRoutes =
 using PlacedTransfer = std::function<std::shared_ptr<const StepTraffic>(
     const std::vector<NodeIndex>& nodes, const NetworkNow& network, const TransferSpec& transfer)>;
 
-// What a job moves to and from a store that all jobs share.
-struct JobTransfers {
-    TransferSpec save;
-    TransferSpec restore;
-    Duration save_alone{};  // with the store to itself
+// How jobs of a kind save to stores that all jobs share, and to tiers before them.
+struct FleetSaving {
+    // Of a job of so many GPUs on so many nodes.
+    std::function<std::shared_ptr<const CheckpointSpec>(std::int64_t gpus, std::int64_t nodes)>
+        checkpoint;
+    // What a job's nodes move together: to and from all stores, and by store.
+    JobSpec::StorePath network{unlimited, unlimited};
+    std::vector<JobSpec::StorePath> store_paths{};
 };
 struct FleetStore {
     std::string name;
@@ -84,11 +87,10 @@ struct FleetJobKind {
     std::int64_t checkpoint_steps =
         0;  // from one to the next, whatever a step takes; 0: by the interval
     Duration checkpoint_stall{};
-    // What a job of so many GPUs on so many nodes moves when it saves and restores; without it a stall and a
-    // restore take always the same.
-    std::function<JobTransfers(std::int64_t gpus, std::int64_t nodes)> transfers{};
-    Duration restart{};  // each start: launch, imports, communicators
-    Duration restore{};  // each start with a saved state: reading it back
+    bool by_wall_clock = false;           // the interval is one from start to start
+    std::optional<FleetSaving> saving{};  // without it a stall and a restore take always the same
+    Duration restart{};                   // each start: launch, imports, communicators
+    Duration restore{};                   // each start with a saved state: reading it back
     Rate
         own_failure_rate_per_gpu{};  // while it runs: its own code, data, mounts; no node is to blame
     bool requeue = true;             // when it fails, or its nodes do; else that is its end
@@ -105,6 +107,8 @@ struct FleetJobKind {
     double throttled = 0;    // likewise: what work takes longer because its GPUs are hot
     KubeJobKind kube{};
     std::uint32_t request = 0;  // of FleetSpec::requests
+
+    bool has_parts() const { return saving.has_value(); }
 };
 
 // GPUs come in pods, each on one node: gpus_per_pod of them, the last pod what is left over.

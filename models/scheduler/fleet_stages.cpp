@@ -1,45 +1,87 @@
-// Jobs that share a store: a run goes from stage to stage.
+// Jobs that save to stores and tiers: a run goes from stage to stage, as its parts say.
 
 #include <algorithm>
+#include <utility>
 
 #include "models/scheduler/fleet_simulation.h"
+#include "sim/integers.h"
 
 namespace railyard {
 
 namespace {
 
-constexpr Duration open_ended = Duration::max() / 4;  // the store says when
+constexpr Duration open_ended = Duration::max() / 4;  // the stores say when
 
 }  // namespace
 
-// That a store has.
-std::int64_t FleetSimulation::kept_steps(JobIndex index) const {
-    return total_steps(index) - jobs_[index].steps_left - jobs_[index].in_memory;
-}
-
-JobTransfers FleetSimulation::transfers_of(JobIndex index) const {
-    const auto nodes = static_cast<std::int64_t>(jobs_[index].status.held.size());
-    return spec().kinds[job(index).kind].transfers(job(index).gpus, nodes);
-}
-
-void FleetSimulation::begin_stage(JobIndex index, Stage stage, const RunPlan& plan) {
+void FleetSimulation::begin_stage(JobIndex index, Stage stage, const RunPlan& plan,
+                                  Duration already) {
     Job& j = jobs_[index];
     j.stage = stage;
     j.run = plan;
     j.run.step = j.step.duration();
-    j.run_since = now();
+    j.run_since = now() - already;
+    parts_of(index)->checkpointer.steps_run(stage == Stage::working && !plan.stands_still);
     expect_end(index);
+}
+
+// The run is over: what its parts do from now on changes no step of it.
+void FleetSimulation::leave_stage(JobIndex index) {
+    FleetParts::Parts* parts = parts_of(index);
+    if (parts == nullptr) return;
+    jobs_[index].stage = Stage::setting_up;
+    parts->waits = FleetParts::Parts::Waits::nothing;
+    parts->checkpointer.steps_run(false);
+}
+
+// What is done in it; the next stage begins.
+void FleetSimulation::book_stage(JobIndex index) {
+    engine_.cancel(jobs_[index].event);
+    book_run(index, Unsaved::held_in_memory);
+    jobs_[index].run_since = now();
+}
+
+void FleetSimulation::end_stage(JobIndex index) {
+    book_stage(index);
+    if (jobs_[index].stage == Stage::working) return after_steps(index);
+    FleetParts::Parts& parts = *parts_of(index);
+    const bool has_state = std::exchange(parts.suspended, false);
+    if (has_state) return begin_work(index);
+    if (parts.checkpointer.newest().number == 0) return begin_interval(index);
+    begin_stage(index, Stage::restoring, {.restore = open_ended});
+    parts.checkpointer.restore();
+    begin_transfer(index);
+}
+
+// ---- steps ----
+
+// Its state is in GPU memory and saved: as if it had saved just now.
+void FleetSimulation::begin_interval(JobIndex index) {
+    FleetParts::Parts& parts = *parts_of(index);
+    parts.saved = done_steps(index);
+    parts.due = now() + parts.spec().interval_wall - parts.spec().stall_alone;
+    begin_work(index);
+}
+
+std::int64_t FleetSimulation::steps_to_save(JobIndex index) const {
+    const Job& j = jobs_[index];
+    const FleetParts::Parts& parts = *parts_of(index);
+    const std::int64_t unsaved = done_steps(index) - parts.saved;
+    if (parts.spec().interval_wall == Duration{}) {
+        return std::max<std::int64_t>(0, j.save_every - unsaved);
+    }
+    if (unsaved > 0 && now() >= parts.due) return 0;
+    return std::max<std::int64_t>(1,
+                                  ceil_div((parts.due - now()).count(), j.step.duration().count()));
 }
 
 // To the next save, or to the end.
 void FleetSimulation::begin_work(JobIndex index) {
     Job& j = jobs_[index];
-    if (j.slow_node != no_node) return left_slow_node(index);
+    if (j.slow_node != no_node && j.steps_left > 0) return part_with_slow_node(index);
     set_step(index);
-    j.in_memory_on = j.status.held;
     RunPlan plan;
-    const std::int64_t to_save = j.save_every > 0 ? j.save_every - j.in_memory : j.steps_left;
-    plan.steps = std::min(j.steps_left, to_save);
+    plan.steps = std::min(j.steps_left, steps_to_save(index));
     plan.ends_safe = plan.steps == j.steps_left;
     j.rerouted = false;
     if (j.cut_off) stand_still(index, plan);
@@ -47,26 +89,130 @@ void FleetSimulation::begin_work(JobIndex index) {
     send_from(index, now());
 }
 
+// All that are done are whole.
+void FleetSimulation::after_steps(JobIndex index) {
+    const bool saves = steps_to_save(index) == 0 || jobs_[index].slow_node != no_node;
+    const bool unsaved = done_steps(index) > parts_of(index)->saved;
+    saves&& unsaved&& jobs_[index].steps_left > 0 ? begin_save(index) : begin_work(index);
+}
+
+// What is left of the step under way takes as long as things are now.
+void FleetSimulation::uploads_changed(JobIndex index) {
+    Job& j = jobs_[index];
+    if (j.status.phase != FleetPhase::running || j.stage != Stage::working) return;
+    if (j.run.stands_still) return;
+    book_free();
+    const Duration partial = j.run.after(now() - j.run_since).partial;
+    engine_.cancel(j.event);
+    book_run_until(index, now() - partial, Unsaved::held_in_memory);
+    j.run_since = now();
+    j.pace_changes_at = Instant::max();  // it is looked at again after this step
+    if (partial == Duration{}) return after_steps(index);
+    FleetParts::Parts& parts = *parts_of(index);
+    const Duration penalty = parts.spec().upload_step_penalty;
+    const auto step = [&](bool slowed) {
+        return j.step.duration() - j.step.upload + (slowed ? penalty : Duration{});
+    };
+    const bool slowed = parts.checkpointer.uploading();
+    const Duration left = j.step.duration() - partial;
+    if (std::exchange(parts.slowed, slowed) != slowed) {
+        using Wide = __int128;
+        const Wide before = step(!slowed).count();
+        const Wide scaled = (Wide{left.count()} * step(slowed).count() + before - 1) / before;
+        j.step.upload += Duration(static_cast<std::int64_t>(scaled)) - left;
+    }
+    begin_stage(index, Stage::working, {.steps = 1, .ends_safe = j.steps_left == 1}, partial);
+}
+
+// ---- saves and restores ----
+
 void FleetSimulation::begin_save(JobIndex index) {
-    jobs_[index].in_memory_on = jobs_[index].status.held;
+    FleetParts::Parts& parts = *parts_of(index);
     begin_stage(index, Stage::saving, {.last_stall = open_ended});
+    if (const Duration interval = parts.spec().interval_wall; interval > Duration{}) {
+        const Duration late = now() - parts.due;
+        if (late >= Duration{}) parts.due += (late / interval + 1) * interval;
+    }
+    if (!parts.checkpointer.can_begin()) {
+        parts.waits = FleetParts::Parts::Waits::buffer;
+        return;
+    }
+    begin_stall(index);
+}
+
+void FleetSimulation::begin_stall(JobIndex index) {
+    FleetParts::Parts& parts = *parts_of(index);
+    parts.waits = FleetParts::Parts::Waits::nothing;
+    parts.saved = done_steps(index);
+    parts.checkpointer.begin({.steps = parts.saved}, jobs_[index].slow_node != no_node);
     begin_transfer(index);
 }
 
-TransferSpec FleetSimulation::transfer_of(JobIndex index) const {
-    const JobTransfers all = transfers_of(index);
-    return jobs_[index].stage == Stage::saving ? all.save : all.restore;
+void FleetSimulation::stall_over(JobIndex index) {
+    book_free();
+    book_stage(index);
+    if (transfer_of(index) != nullptr) leave_links(index);
+    keep_what_lasts(index);
+    begin_work(index);
 }
 
-// Over the network of the steps, it is on their links while it lasts.
+void FleetSimulation::restored(JobIndex index) {
+    book_free();
+    book_stage(index);
+    if (transfer_of(index) != nullptr) leave_links(index);
+    begin_interval(index);
+}
+
+// What is in a store stays there.
+void FleetSimulation::keep_what_lasts(JobIndex index) {
+    if (!goes_back_far_) keep_until(index, parts_of(index)->checkpointer.stored_steps());
+}
+
+void FleetSimulation::moved_on(JobIndex index) {
+    using Waits = FleetParts::Parts::Waits;
+    book_free();
+    keep_what_lasts(index);
+    FleetParts::Parts& parts = *parts_of(index);
+    if (parts.waits == Waits::buffer && parts.checkpointer.can_begin()) return begin_stall(index);
+    if (parts.waits != Waits::upload || !parts.checkpointer.idle()) return;
+    parts.waits = Waits::nothing;
+    book_stage(index);
+    part_with_slow_node(index);
+}
+
+// It leaves when its state is where nothing takes it away.
+void FleetSimulation::part_with_slow_node(JobIndex index) {
+    FleetParts::Parts& parts = *parts_of(index);
+    if (!parts.checkpointer.idle()) {
+        begin_stage(index, Stage::saving, {.last_stall = open_ended});
+        parts.waits = FleetParts::Parts::Waits::upload;
+    } else if (parts.checkpointer.lasting_steps() < done_steps(index)) {
+        begin_save(index);
+    } else {
+        left_slow_node(index);
+    }
+}
+
+// Over the network of the steps, what it waits for is on their links while it lasts.
+const TransferSpec* FleetSimulation::transfer_of(JobIndex index) const {
+    if (!spec().kinds[job(index).kind].transfer_traffic) return nullptr;
+    const FleetParts::Parts& parts = *parts_of(index);
+    const CheckpointSpec& checkpoint = parts.spec();
+    const bool saves = jobs_[index].stage == Stage::saving;
+    if (!saves && jobs_[index].stage != Stage::restoring) return nullptr;
+    if (saves && checkpoint.mode == CheckpointMode::async) return nullptr;
+    const TierSpec& tier = checkpoint.tiers[saves ? 0 : parts.checkpointer.newest().tier];
+    if (tier.place != Place::storage) return nullptr;
+    return saves ? &tier.write : &tier.read;
+}
+
 void FleetSimulation::begin_transfer(JobIndex index) {
-    const TransferSpec transfer = transfer_of(index);
-    saves_->start(index, transfer);
-    const FleetJobKind& kind = spec().kinds[job(index).kind];
-    if (!kind.transfer_traffic) return;
+    const TransferSpec* transfer = transfer_of(index);
+    if (transfer == nullptr) return;
     leave_links(index);
     const NetworkState broken = network_ ? network_->broken() : NetworkState{};
-    auto traffic = kind.transfer_traffic(nodes_of(index), {run_.hashes, broken}, transfer);
+    auto traffic = spec().kinds[job(index).kind].transfer_traffic(nodes_of(index),
+                                                                  {run_.hashes, broken}, *transfer);
     if (!traffic) return;
     links_.join(index, std::move(traffic), 0);
     links_change_soon();
@@ -74,31 +220,14 @@ void FleetSimulation::begin_transfer(JobIndex index) {
 
 // What the links leave it, from now on.
 void FleetSimulation::change_transfer(JobIndex index) {
-    const TransferSpec transfer = transfer_of(index);
-    const StoreSupply& supply = spec().stores[transfer.store].supply;
+    const TransferSpec* transfer = transfer_of(index);
+    if (transfer == nullptr) return;
+    Checkpointer& checkpointer = parts_of(index)->checkpointer;
+    const StoreSupply& supply = spec().stores[transfer->store].supply;
     const double longer_s = links_.longer_s(index);
-    if (longer_s == 0) return saves_->change_cap(index, transfer.cap, transfer.cap_wall);
-    const Bandwidth most = transfer.direction == Direction::write ? supply.write : supply.read;
-    saves_->change_cap(index, beside_others(std::min(transfer.cap, most), longer_s), Wall::network);
-}
-
-void FleetSimulation::end_stage(JobIndex index) {
-    Job& j = jobs_[index];
-    book_run(index, Unsaved::held_in_memory);
-    if (j.stage == Stage::working) return begin_save(index);
-    if (kept_steps(index) == 0 || j.in_memory > 0) return begin_work(index);
-    begin_stage(index, Stage::restoring, {.restore = open_ended});
-    begin_transfer(index);
-}
-
-void FleetSimulation::transfer_over(JobIndex index) {
-    book_free();
-    engine_.cancel(jobs_[index].event);
-    book_run(index, Unsaved::held_in_memory);
-    if (jobs_[index].stage == Stage::saving) book_in_memory(index, true);
-    jobs_[index].run_since = now();  // all of it is booked
-    if (spec().kinds[job(index).kind].transfer_traffic) leave_links(index);
-    begin_work(index);
+    if (longer_s == 0) return checkpointer.limit(transfer->cap, transfer->cap_wall);
+    const Bandwidth most = transfer->direction == Direction::write ? supply.write : supply.read;
+    checkpointer.limit(beside_others(std::min(transfer->cap, most), longer_s), Wall::network);
 }
 
 }  // namespace railyard

@@ -12,12 +12,16 @@ using Copy = SavedStates::State::Copy;
 
 Checkpointer::Checkpointer(CampaignEngine& engine, StoreService& stores, std::size_t client,
                            const CheckpointSpec& spec, std::int64_t nodes, Job& job)
-    : engine_(engine),
+    : Checkpointer(PartClock{engine, engine.add(*this, "checkpoints")}, stores, client, spec, nodes,
+                   job) {}
+
+Checkpointer::Checkpointer(const PartClock& clock, StoreService& stores, std::size_t client,
+                           const CheckpointSpec& spec, std::int64_t nodes, Job& job)
+    : clock_(clock),
       stores_(stores),
       client_(client),
       spec_(spec),
       job_(job),
-      id_(engine.add(*this, "checkpoints")),
       states_(spec, nodes),
       safe_tier_(spec.safe_tier()),
       lasting_tier_(spec.lasting_tier()),
@@ -42,18 +46,17 @@ bool Checkpointer::can_begin() const {
 void Checkpointer::begin(const Work& work, bool before_stop) {
     RY_CHECK(stall_ == Stall::none && can_begin());
     ++outcome_.begun;
-    SavedStates::State& state = states_.begin(work, engine_.now());
+    SavedStates::State& state = states_.begin(work, clock_.now());
     stalling_ = state.number;
     state.before_stop = before_stop;
     state.copies[0] = Copy::waiting;
-    stall_since_ = engine_.now();
+    stall_since_ = clock_.now();
     if (spec_.mode == CheckpointMode::sync && !spec_.snapshot_is_a_copy()) {
         stall_ = Stall::write;
         start_move(stalling_, 0, true);
     } else {
         stall_ = Stall::snapshot;
-        stall_ends_ =
-            engine_.schedule_cancellable(engine_.now() + spec_.snapshot, id_, snapshot_done);
+        stall_ends_ = clock_.schedule(clock_.now() + spec_.snapshot, snapshot_done);
     }
 }
 
@@ -69,7 +72,7 @@ std::optional<StoreService::Undisturbed> Checkpointer::undisturbed() const {
 }
 
 void Checkpointer::pass(const Work& work, const StoreService::Undisturbed& stall) {
-    states_.add_complete(work, engine_.now());
+    states_.add_complete(work, clock_.now());
     TransferSpec spec = spec_.tiers[0].write;
     spec.bytes = spec_.size;
     stores_.pass(client_, spec, stall);
@@ -90,13 +93,13 @@ void Checkpointer::end_stall() {
     stall_ = Stall::none;
     ++outcome_.stalls_ended;
     outcome_.to_stall_end +=
-        std::exchange(waited_for_buffer_, Duration{}) + (engine_.now() - stall_since_);
+        std::exchange(waited_for_buffer_, Duration{}) + (clock_.now() - stall_since_);
     job_.stall_over();
 }
 
 void Checkpointer::handle(std::uint32_t kind) {
     if (kind == snapshot_done) {
-        outcome_.stall[Wall::snapshot] += engine_.now() - stall_since_;
+        outcome_.stall[Wall::snapshot] += clock_.now() - stall_since_;
         if (spec_.snapshot_is_a_copy()) {
             arrived(stalling_, 0);
         } else {
@@ -105,13 +108,13 @@ void Checkpointer::handle(std::uint32_t kind) {
         }
         end_stall();
     } else if (kind == restore_done) {
-        outcome_.restore[Wall::local] += engine_.now() - restore_since_;
+        outcome_.restore[Wall::local] += clock_.now() - restore_since_;
         reading_locally_ = false;
         restore_part_done();
     } else {
         WallTimes walls;
         const std::size_t tier = kind - tier_done;
-        walls[spec_.tiers[tier].write_wall] = engine_.now() - moves_[tier].begun;
+        walls[spec_.tiers[tier].write_wall] = clock_.now() - moves_[tier].begun;
         moved(tier, walls);
     }
 }
@@ -132,7 +135,7 @@ void Checkpointer::start_move(std::int64_t number, std::size_t tier, bool stalls
     move.number = number;
     move.stalls = stalls;
     move.from_nodes = tier == 0 || !to_store(tier - 1);
-    move.begun = engine_.now();
+    move.begun = clock_.now();
     if (to_store(tier)) {
         TransferSpec spec = spec_.tiers[tier].write;
         spec.bytes = state.bytes;
@@ -140,8 +143,8 @@ void Checkpointer::start_move(std::int64_t number, std::size_t tier, bool stalls
         move.transfer = stores_.start(client_, spec, *this);
     } else {
         const Duration time = part_of(spec_.tiers[tier].write_time, state.bytes);
-        move.ends = engine_.schedule_cancellable(engine_.now() + time, id_,
-                                                 tier_done + static_cast<std::uint32_t>(tier));
+        move.ends =
+            clock_.schedule(clock_.now() + time, tier_done + static_cast<std::uint32_t>(tier));
     }
     count_uploads();
 }
@@ -215,7 +218,7 @@ void Checkpointer::arrived(std::int64_t number, std::size_t tier) {
     if (tier >= safe_tier_ && !state.safe && states_.restorable(state, tier)) {
         state.safe = true;
         ++outcome_.made_safe;
-        outcome_.to_safe += engine_.now() - state.begun;
+        outcome_.to_safe += clock_.now() - state.begun;
         job_.safe(state);
     }
     const std::size_t below = tier + 1;
@@ -242,6 +245,17 @@ void Checkpointer::count_uploads() {
     if (uploading() != before) job_.uploads_changed();
 }
 
+void Checkpointer::limit(Bandwidth cap, Wall wall) {
+    if (stall_ == Stall::write && to_store(0)) stores_.change_cap(moves_[0].transfer, cap, wall);
+    for (const StoreService::TransferId read : reads_) stores_.change_cap(read, cap, wall);
+}
+
+std::int64_t Checkpointer::stored_steps() const {
+    std::size_t tier = 0;
+    while (tier < moves_.size() && !to_store(tier)) ++tier;
+    return states_.newest_steps(tier);
+}
+
 bool Checkpointer::idle() const {
     for (std::size_t tier = 0; tier <= lasting_tier_ && tier < moves_.size(); ++tier) {
         if (moves_[tier].number != 0 || waiting_[tier] != 0) return false;
@@ -258,7 +272,7 @@ void Checkpointer::hold(bool held) {
 Bytes Checkpointer::moved_by_now(std::size_t tier) {
     const Move& move = moves_[tier];
     if (to_store(tier)) return stores_.progress(move.transfer).moved;
-    const Duration elapsed = engine_.now() - move.begun;
+    const Duration elapsed = clock_.now() - move.begun;
     const Duration whole = spec_.tiers[tier].write_time;
     const double share = whole > Duration{} ? seconds(elapsed) / seconds(whole) : 0;
     const Bytes bytes = states_.find(move.number)->bytes;
@@ -269,7 +283,7 @@ Bytes Checkpointer::moved_by_now(std::size_t tier) {
 WallTimes Checkpointer::walls_by_now(std::size_t tier) {
     if (to_store(tier)) return stores_.progress(moves_[tier].transfer).walls;
     WallTimes walls;
-    walls[spec_.tiers[tier].write_wall] = engine_.now() - moves_[tier].begun;
+    walls[spec_.tiers[tier].write_wall] = clock_.now() - moves_[tier].begun;
     return walls;
 }
 
@@ -280,7 +294,7 @@ void Checkpointer::break_off(std::size_t tier) {
     if (to_store(tier)) {
         stores_.cancel(move.transfer);
     } else {
-        engine_.cancel(move.ends);
+        clock_.cancel(move.ends);
     }
     (move.stalls ? outcome_.stall : outcome_.upload).add(walls);
     states_.break_off(*states_.find(move.number), tier, reached);
@@ -299,8 +313,8 @@ void Checkpointer::stop_without_source(std::size_t tier) {
 
 void Checkpointer::fail(const StateLoss& loss) {
     if (stall_ == Stall::snapshot) {
-        engine_.cancel(stall_ends_);
-        outcome_.stall[Wall::snapshot] += engine_.now() - stall_since_;
+        clock_.cancel(stall_ends_);
+        outcome_.stall[Wall::snapshot] += clock_.now() - stall_since_;
         states_.find(stalling_)->copies[0] = Copy::gone;
     }
     stall_ = Stall::none;
@@ -310,8 +324,8 @@ void Checkpointer::fail(const StateLoss& loss) {
     }
     reads_.clear();
     if (std::exchange(reading_locally_, false)) {
-        engine_.cancel(restore_ends_);
-        outcome_.restore[Wall::local] += engine_.now() - restore_since_;
+        clock_.cancel(restore_ends_);
+        outcome_.restore[Wall::local] += clock_.now() - restore_since_;
     }
     states_.lose(loss);
     const bool nodes_touched = loss.scope != StateLoss::Scope::processes;
@@ -359,7 +373,7 @@ void Checkpointer::forget_after(std::int64_t number) {
 void Checkpointer::restore() {
     give_up_newer();
     const SavedStates::Choice choice = states_.newest();
-    restore_since_ = engine_.now();
+    restore_since_ = clock_.now();
     restore_tier_ = choice.tier;
     restore_bytes_ = choice.bytes;
     if (spec_.read_at_start.bytes > Bytes{}) {
@@ -372,7 +386,7 @@ void Checkpointer::restore() {
     } else {
         const Duration time = part_of(spec_.tiers[choice.tier].read_time, choice.bytes);
         reading_locally_ = true;
-        restore_ends_ = engine_.schedule_cancellable(engine_.now() + time, id_, restore_done);
+        restore_ends_ = clock_.schedule(clock_.now() + time, restore_done);
     }
 }
 
@@ -384,7 +398,7 @@ void Checkpointer::restore_part_done() {
 }
 
 void Checkpointer::end() {
-    if (stall_ == Stall::snapshot) outcome_.stall[Wall::snapshot] += engine_.now() - stall_since_;
+    if (stall_ == Stall::snapshot) outcome_.stall[Wall::snapshot] += clock_.now() - stall_since_;
     for (std::size_t tier = 0; tier < moves_.size(); ++tier) {
         TierBytes bytes = states_.bytes(tier);
         if (moves_[tier].number != 0) {

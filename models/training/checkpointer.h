@@ -1,6 +1,7 @@
 #pragma once
 // Moves the bytes of checkpoints, from the stall that the job sees to the tiers behind it, and back.
 
+#include "models/training/part_clock.h"
 #include "models/training/saved_states.h"
 
 namespace railyard {
@@ -37,6 +38,9 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
     // `client`: the job's nodes among the store's clients. All references must outlive it.
     Checkpointer(CampaignEngine& engine, StoreService& stores, std::size_t client,
                  const CheckpointSpec& spec, std::int64_t nodes, Job& job);
+    // Of a job among many: it is made while the clock runs, and hears of its events from its owner.
+    Checkpointer(const PartClock& clock, StoreService& stores, std::size_t client,
+                 const CheckpointSpec& spec, std::int64_t nodes, Job& job);
 
     bool can_begin() const;  // else buffer_free() will tell
     // The stall starts now. Before a stop, no tier up to the one that outlasts it passes this one over.
@@ -50,6 +54,9 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
     void steps_run(bool run);  // beside what is uploaded
     // The stall, or the restore, waits for a store.
     bool on_a_store() const { return (stall_ == Stall::write && to_store(0)) || !reads_.empty(); }
+    // What the job waits for moves no faster to or from a store.
+    void limit(Bandwidth cap, Wall wall);
+    std::int64_t stored_steps() const;  // of the newest state in a store
     std::int64_t lasting_steps() const { return states_.newest_steps(lasting_tier_); }
     bool idle() const;  // nothing that a planned stop would have to wait for is on its way
 
@@ -98,12 +105,11 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
     Bytes moved_by_now(std::size_t tier);
     WallTimes walls_by_now(std::size_t tier);
 
-    CampaignEngine& engine_;
+    PartClock clock_;
     StoreService& stores_;
     std::size_t client_;
     const CheckpointSpec& spec_;
     Job& job_;
-    CampaignEngine::ComponentId id_;
     SavedStates states_;
     std::size_t safe_tier_;
     std::size_t lasting_tier_;

@@ -202,6 +202,7 @@ void SavedStates::expire(std::size_t tier) {
 void SavedStates::lose(const StateLoss& loss) {
     if (loss.scope == StateLoss::Scope::processes) return;
     const bool node = loss.scope == StateLoss::Scope::node;
+    const bool drives = node || loss.scope == StateLoss::Scope::all_nodes;
     for (State& state : states_) {
         bool neighbour_lost = false;
         if (node) {
@@ -216,7 +217,7 @@ void SavedStates::lose(const StateLoss& loss) {
             const Place place = spec_.tiers[tier].place;
             const bool gone = place == Place::host_memory ||
                               (place == Place::peer_memory && (neighbour_lost || !node)) ||
-                              (place == Place::local_nvme && node);
+                              (place == Place::local_nvme && drives);
             if (gone) drop(state, tier, &TierBytes::lost);
         }
     }

@@ -35,7 +35,12 @@ struct Work {
 
 // What a failure takes away.
 struct StateLoss {
-    enum class Scope : std::uint8_t { processes, node, all_memory } scope = Scope::processes;
+    enum class Scope : std::uint8_t {
+        processes,
+        node,
+        all_memory,
+        all_nodes
+    } scope = Scope::processes;
     std::int64_t slot = 0;  // of the node
 };
 

@@ -20,11 +20,12 @@ struct StepTime {
     Duration throttled{};    // waiting for clocks or memory that heat has slowed
     Duration data_wait{};    // waiting for the next batch
     Duration contention{};   // waiting for other jobs' traffic on the same links
+    Duration upload{};       // longer for a checkpoint that is uploaded beside it
     double model_flops = 0;  // of the whole step on all GPUs, recomputation not counted
 
     Duration duration() const {
         return compute + exposed_communication + bubble + straggler_wait + degraded + throttled +
-               data_wait + contention;
+               data_wait + contention + upload;
     }
 };
 

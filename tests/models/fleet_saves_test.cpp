@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "models/campaign/campaign.h"
 #include "tests/models/small_fleet.h"
 
 using namespace railyard;
@@ -16,25 +17,27 @@ constexpr Bandwidth own_rate = Bandwidth::bits_per_second(8'000'000'000);  // of
 
 // Each save takes 10 min alone, each restore 5.
 struct Sharing : SmallFleet {
-    Sharing(std::int64_t nodes, std::size_t causes, Bandwidth store) : SmallFleet(nodes, causes) {
+    Sharing(std::int64_t nodes, std::size_t cause_count, Bandwidth store)
+        : SmallFleet(nodes, cause_count) {
         StoreSupply supply;
-        supply.read = supply.write = store;
+        supply.read = store * std::int64_t{2};
+        supply.write = store;
         spec.stores = {{"store", supply}};
         spec.kinds[0].checkpoint_interval = 1h;
-        spec.kinds[0].transfers = [](std::int64_t, std::int64_t) {
-            JobTransfers out;
-            out.save.bytes = Bytes::of(600'000'000'000);
-            out.restore.bytes = Bytes::of(300'000'000'000);
-            out.restore.direction = Direction::read;
-            out.save.cap = out.restore.cap = own_rate;
-            out.save_alone = 10min;
-            return out;
-        };
+        auto saved = std::make_shared<CheckpointSpec>();
+        saved->size = Bytes::of(600'000'000'000);
+        saved->stall_alone = 10min;
+        TierSpec& tier = saved->tiers.emplace_back();
+        tier.keep = 100;
+        tier.read.direction = Direction::read;
+        tier.write.cap = own_rate;
+        tier.read.cap = own_rate * std::int64_t{2};
+        spec.kinds[0].saving = {[saved](std::int64_t, std::int64_t) { return saved; }};
     }
     // The same with saves and restores that take what they take alone.
     void forget_the_store() {
         spec.stores.clear();
-        spec.kinds[0].transfers = {};
+        spec.kinds[0].saving = {};
         spec.kinds[0].checkpoint_stall = 10min;
         spec.kinds[0].restore = 5min;
     }
@@ -117,6 +120,147 @@ TEST_CASE("a save that a failure breaks off is lost, and leaves the store to the
     CHECK(node_hours(r, Category::lost_work) == doctest::Approx(1).epsilon(1e-9));
     // Begins again, with nothing to read.
     CHECK(r.outcome.runs[1].end == Instant(1h + 10min + 90min + 10min));
+}
+
+namespace {
+
+// A job of 1,000 steps of a second, which saves each 100 of them: 5 s to host memory, then 40 s to the store,
+// beside steps that take a tenth longer.
+struct Behind : Sharing {
+    std::shared_ptr<CheckpointSpec> saved = std::make_shared<CheckpointSpec>();
+
+    explicit Behind(std::size_t cause_count) : Sharing(4, cause_count, own_rate) {
+        FleetJobKind& kind = spec.kinds[0];
+        kind.given_step = 1s;
+        kind.checkpoint_interval = 100s;
+        kind.checkpoint_steps = 100;
+        saved->mode = CheckpointMode::async;
+        saved->size = Bytes::of(40'000'000'000);
+        saved->snapshot = saved->stall_alone = 5s;
+        saved->upload_step_penalty = 100ms;
+        TierSpec& store = saved->tiers.emplace_back();
+        store.read.direction = Direction::read;
+        store.write.cap = own_rate;
+        store.read.cap = own_rate * std::int64_t{2};
+        const auto given = saved;
+        kind.saving = {[given](std::int64_t, std::int64_t) { return given; }};
+    }
+    void save_to_drives_first() {
+        TierSpec drives;
+        drives.place = Place::local_nvme;
+        drives.write_time = 10s;
+        drives.read_time = 10s;
+        saved->tiers.insert(saved->tiers.begin(), drives);
+        saved->tiers[1].every = 2;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("saves behind the steps cost their snapshots, and the steps beside their uploads") {
+    Behind f(0);
+    f.submit(8, 1000s);
+    const FleetRunResult r = f.run(100h);
+    const double stalls_s = 9 * (5 + 40 * 0.1 / 1.1);
+    CHECK(seconds(r.outcome.runs[0].end - Instant(1000s)) ==
+          doctest::Approx(stalls_s).epsilon(1e-9));
+    CHECK(node_hours(r, Category::checkpoint_stall) ==
+          doctest::Approx(stalls_s / 3600).epsilon(1e-9));
+    CHECK(node_hours(r, Category::productive) == doctest::Approx(1000.0 / 3600).epsilon(1e-12));
+}
+
+TEST_CASE("uploads of several jobs share the store, and those behind wait for a buffer") {
+    Behind f(0);
+    for (int i = 0; i < 4; ++i) f.submit(8, 250s);
+    const FleetRunResult r = f.run(100h);
+    // Each upload takes 160 s. From the first to the second save there are 100 steps of 1.1 s, then 50 s in
+    // which the buffer is not free; after it 50 steps beside the second upload.
+    for (const FleetJobRun& run : r.outcome.runs) {
+        CHECK(seconds(run.end - Instant{}) ==
+              doctest::Approx(100 + 5 + 160 + 5 + 50 * 1.1).epsilon(1e-9));
+    }
+}
+
+TEST_CASE("a job that fails goes back to what its nodes don't take with them") {
+    Behind f(1);
+    f.save_to_drives_first();
+    f.submit(8, 350s);
+    const double slowed = 0.1 / 1.1;  // of an upload's time
+    SUBCASE("a drive's copy is gone with the job's nodes, the store's is not") {
+        f.inject(340s, 0);  // saves at 100, 200 and 300 steps; the second is in the store
+        const FleetRunResult r = f.run(100h);
+        // From the store 20 s, then 150 steps with a save at 300, the fourth, that goes to the store too.
+        CHECK(seconds(r.outcome.runs[0].end - Instant(340s)) ==
+              doctest::Approx(20 + 150 + 5 + (10 + 40) * slowed).epsilon(1e-9));
+        CHECK(node_hours(r, Category::restore) == doctest::Approx(20.0 / 3600).epsilon(1e-9));
+        // All but three stalls and the 200 steps, with what the first upload cost them.
+        CHECK(node_hours(r, Category::lost_work) * 3600 ==
+              doctest::Approx(340 - 3 * 5 - 200 - 10 * slowed).epsilon(1e-9));
+    }
+    SUBCASE("nothing is in the store yet: it begins again") {
+        f.inject(150s, 0);
+        const FleetRunResult r = f.run(100h);
+        CHECK(node_hours(r, Category::restore) == 0);
+        CHECK(seconds(r.outcome.runs[0].end - Instant(150s)) ==
+              doctest::Approx(350 + 3 * 5 + (3 * 10 + 2 * 40) * slowed).epsilon(1e-9));
+    }
+}
+
+TEST_CASE("wrong numbers take back what has been saved since, and no more") {
+    Behind f(1);
+    f.causes[0].silent = true;
+    f.causes[0].detection = 150s;
+    f.saved->tiers[0].keep = 10;
+    f.submit(8, 1000s);
+    f.inject(250s, 0);  // two states are clean; at 400 s there are three
+    const FleetRunResult r = f.run(100h);
+    CHECK(r.outcome.corruptions_found == 1);
+    CHECK(node_hours(r, Category::restore) == doctest::Approx(20.0 / 3600).epsilon(1e-9));
+    CHECK(node_hours(r, Category::productive) == doctest::Approx(1000.0 / 3600).epsilon(1e-12));
+    // Found at 400 s, back at 200 steps, 800 more with seven saves, and no other time than these.
+    CHECK(seconds(r.outcome.runs[0].end - Instant(400s)) ==
+          doctest::Approx(20 + 800 + 7 * (5 + 40 * 0.1 / 1.1)).epsilon(1e-9));
+}
+
+namespace {
+
+// With the job's own tables, which JOB stands for.
+Ledger ledger_of(std::string text, const std::string& job) {
+    for (std::size_t at = 0; (at = text.find("JOB", at)) != std::string::npos;) {
+        text.replace(at, 3, job);
+    }
+    const Scenario s = load_scenario(text, "either way", {});
+    return s.fleet ? run_fleet_replica(s, 0, false).ledger : run_replica(s, 0, false).ledger;
+}
+
+}  // namespace
+
+TEST_CASE("one job saves alike, written as a [job] or as the only one of a kind") {
+    std::string saves = "interval = '7 min'\nmode = 'async'\n";
+    SUBCASE("behind its steps") {}
+    SUBCASE("while it stands still") {
+        saves = "interval = '31 steps'\n";
+    }
+    SUBCASE("by the wall clock, what has changed") {
+        saves += "clock = 'wall'\nfull_every = 3\nchanged_fraction = 0.5\n";
+    }
+    SUBCASE("into the neighbours' memory, the store now and then") {
+        saves += "buffers = 2\n[[JOB.checkpoint.tier]]\nplace = 'peer_memory'\nkeep = 1\n";
+        saves += "[[JOB.checkpoint.tier]]\nplace = 'storage'\nevery = 2\n";
+    }
+    SUBCASE("more often than they can be written") {
+        saves = "interval = '90 s'\nmode = 'async'\nupload_slowdown = 0.2\n";
+    }
+    const std::string cluster = "run.replicas = 1\ncluster.nodes = 4\nstorage.system = 'vast'\n";
+    const std::string job = "nodes = 4\nlength = '3 h'\nstep.time = '9 s'\n";
+    const std::string rest = job + "[JOB.checkpoint]\nsize = '2 TB'\n" + saves;
+    const Ledger one = ledger_of(cluster + "[job]\n" + rest, "job");
+    const Ledger many =
+        ledger_of(cluster + "[scheduler]\n[[jobs.kind]]\nname = 'one'\n" + rest, "jobs.kind");
+    CHECK(one.booked(Category::checkpoint_stall) > 0);
+    for (const Category same : {Category::productive, Category::checkpoint_stall}) {
+        CHECK(static_cast<double>(one.booked(same)) == static_cast<double>(many.booked(same)));
+    }
 }
 
 TEST_CASE("restores share the store as well") {

@@ -1,0 +1,88 @@
+#pragma once
+// The parts of jobs that save to stores and tiers: as many as have begun and are not over. All share the
+// stores. The parts are those of one job (models/training).
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "models/scheduler/fleet_cluster.h"
+#include "models/scheduler/fleet_spec.h"
+
+namespace railyard {
+
+class FleetParts : public CampaignEngine::Component {
+  public:
+    // All but uploads_changed() as events of their own.
+    class Owner {
+      public:
+        virtual ~Owner() = default;
+        virtual void stall_over(JobIndex job) = 0;
+        virtual void restored(JobIndex job) = 0;
+        virtual void moved_on(JobIndex job) = 0;  // behind its back
+        virtual void uploads_changed(JobIndex job) = 0;
+    };
+
+    class Parts : Checkpointer::Job {
+      public:
+        Parts(FleetParts& all, JobIndex job, std::size_t client, std::uint32_t first,
+              std::shared_ptr<const CheckpointSpec> checkpoint, std::int64_t nodes);
+
+        const CheckpointSpec& spec() const { return *spec_; }
+        // Nodes keep their numbers from run to run, and new ones get those of who has left.
+        void place(const Allocation& held);
+        std::int64_t slot_of(NodeIndex node) const;
+
+        enum class Waits : std::uint8_t { nothing, buffer, upload };
+        std::int64_t saved = 0;  // steps done when it last began to save, or was read back
+        Instant due{};           // of a save by the wall clock
+        Waits waits = Waits::nothing;
+        bool suspended = false;  // its state is still in GPU memory
+        bool slowed = false;     // its steps, by an upload
+
+      private:
+        friend class FleetParts;
+        void safe(const SavedStates::State&) override {}
+        void stall_over() override { owner_.stall_over(job_); }
+        void uploads_changed() override { owner_.uploads_changed(job_); }
+        void moved_on() override { owner_.moved_on(job_); }
+        void restored() override { owner_.restored(job_); }
+
+        Owner& owner_;
+        JobIndex job_;
+        std::shared_ptr<const CheckpointSpec> spec_;
+        std::vector<NodeIndex> slots_;
+
+      public:
+        Checkpointer checkpointer;
+    };
+
+    FleetParts(CampaignEngine& engine, const FleetSpec& spec, Owner& owner);
+
+    // Of a job that starts; made when it starts first.
+    Parts& of(JobIndex job, std::uint32_t kind, std::int64_t gpus, const Allocation& held);
+    Parts* find(JobIndex job) const;
+    void forget(JobIndex job);  // it is over
+
+    void handle(std::uint32_t event) override;
+
+  private:
+    // Jobs of one kind use it one after another.
+    struct Slot {
+        std::uint32_t kind = 0;  // of these jobs
+        std::size_t client = 0;  // of the stores
+        std::unique_ptr<Parts> parts{};
+    };
+    static constexpr std::uint32_t kinds = 16;  // of events, of each slot
+
+    CampaignEngine& engine_;
+    const FleetSpec& spec_;
+    Owner& owner_;
+    StoreService stores_;
+    CampaignEngine::ComponentId id_;
+    std::vector<Slot> slots_;
+    std::vector<std::vector<std::uint32_t>> free_;  // by kind of jobs
+    std::map<JobIndex, std::uint32_t> slot_of_;
+};
+
+}  // namespace railyard
