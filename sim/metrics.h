@@ -24,6 +24,10 @@ struct Metric {
 // A plain value, and a mean of `sum` over `count` things.
 Metric plain_metric(std::string name, std::string unit, double value);
 Metric mean_metric(std::string name, std::string unit, double sum, double count);
+// a / b; 0 where there is nothing to divide by.
+inline double ratio(double a, double b) {
+    return b > 0 ? a / b : 0;
+}
 
 struct MetricSummary {
     std::string name;

@@ -43,10 +43,6 @@ double process_cpu_seconds() {
 
 namespace {
 
-double ratio(double a, double b) {
-    return b > 0 ? a / b : 0;
-}
-
 // What checkpoints in an object store cost by use.
 void add_object_store_costs(const StorePrices& prices, const TierBytes& bytes, Bytes read,
                             std::vector<Metric>& out) {

@@ -15,10 +15,6 @@ namespace railyard {
 
 namespace {
 
-double ratio(double a, double b) {
-    return b > 0 ? a / b : 0;
-}
-
 // Mean, median and 95th percentile.
 void add_distribution(const std::string& name, const char* unit, std::vector<double> values,
                       std::vector<Metric>& out) {

@@ -387,9 +387,9 @@ void FleetSimulation::expect_end(JobIndex index) {
     };
     const Instant done = at(j.run_since, j.run.finish_after());
     // What Slurm takes for a limit where none is given ends nobody that can't go on.
-    const bool endless = j.run.stands_still && !has_time_limit(spec(), job(index));
+    const bool for_ever = j.run.stands_still && !has_time_limit(spec(), job(index));
     const Instant limit =
-        endless ? Instant::max() : at(j.status.started, time_limit(spec(), job(index)));
+        for_ever ? Instant::max() : at(j.status.started, time_limit(spec(), job(index)));
     const Instant first = std::min({done, limit, j.own_failure, j.pace_changes_at});
     const bool leaves =
         j.slow_node != no_node && j.pace_changes_at == Instant::max() && j.stage == Stage::whole;

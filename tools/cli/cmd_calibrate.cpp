@@ -388,13 +388,8 @@ void Calibration::print() const {
     print_outliers();
 }
 
-// To six digits: the last ones of a fit are the compiler's.
-Json rounded(double value) {
-    return std::isfinite(value) ? Json(std::stod(fmt::format("{:.6g}", value))) : Json(nullptr);
-}
-
 Json interval_json(const Interval& interval) {
-    return {rounded(interval.low), rounded(interval.high)};
+    return {six_digits(interval.low), six_digits(interval.high)};
 }
 
 Json number_json(const FittedNumber& number, const Estimate& before) {
@@ -402,9 +397,9 @@ Json number_json(const FittedNumber& number, const Estimate& before) {
                 {"before", before.value},
                 {"found_anew", found_new(number)},
                 {"read", number.read},
-                {"factor", rounded(std::exp(number.log))},
+                {"factor", six_digits(std::exp(number.log))},
                 {"factor_90", interval_json(number.factor90())}};
-    if (number.correlation != 0) out["correlation"] = rounded(number.correlation);
+    if (number.correlation != 0) out["correlation"] = six_digits(number.correlation);
     return out;
 }
 
@@ -414,12 +409,12 @@ Json measurement_json(const Measurement& of, const FittedMeasurement& row) {
     Json out = {{"where", of.place()},
                 {"row", of.row},
                 {"quantity", of.quantity},
-                {"measured", row.used ? rounded(of.measured.value) : Json(nullptr)},
-                {"before", rounded(unit * std::exp(row.before))},
-                {"fitted", rounded(unit * std::exp(row.after))}};
+                {"measured", row.used ? six_digits(of.measured.value) : Json(nullptr)},
+                {"before", six_digits(unit * std::exp(row.before))},
+                {"fitted", six_digits(unit * std::exp(row.after))}};
     if (!row.used) return out;
-    out["left_out"] = rounded(unit * std::exp(row.left_out));
-    out["deviation"] = rounded(row.deviation);
+    out["left_out"] = six_digits(unit * std::exp(row.left_out));
+    out["deviation"] = six_digits(row.deviation);
     out["outlier"] = row.outlier();
     return out;
 }
@@ -432,8 +427,8 @@ std::string Calibration::json() const {
                 {"measurements", Json::array()},
                 {"answer",
                  {{"metric", metric_.name},
-                  {"before", rounded(answers_[0])},
-                  {"with_these_numbers", rounded(answers_[1])}}}};
+                  {"before", six_digits(answers_[0])},
+                  {"with_these_numbers", six_digits(answers_[1])}}}};
     for (std::size_t i = 0; i < estimates_.size(); ++i) {
         out["numbers"].push_back(number_json(found_.numbers[i], estimates_[i]));
         if (found_.numbers[i].correlation == 0) continue;
@@ -444,14 +439,14 @@ std::string Calibration::json() const {
             measurement_json(measurements_.rows()[i], found_.measurements[i]));
     }
     if (args_.next) {
-        out["answer"]["share_90"] = rounded(share90(found_.variance(slopes_)));
+        out["answer"]["share_90"] = six_digits(share90(found_.variance(slopes_)));
         out["measure_next"] = Json::array();
         for (const std::size_t row : next_rows()) {
             const double left = share90(found_.variance_with(row, slopes_));
             out["measure_next"].push_back({{"where", measurements_.rows()[row].place()},
                                            {"row", measurements_.rows()[row].row},
                                            {"quantity", measurements_.rows()[row].quantity},
-                                           {"then_share_90", rounded(left)}});
+                                           {"then_share_90", six_digits(left)}});
         }
     }
     return one_line(out);

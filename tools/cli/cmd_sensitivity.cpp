@@ -104,30 +104,27 @@ std::vector<UncertainInput> inputs_of(const SensitivityArguments& args, const Sc
     return inputs;
 }
 
-// Six digits: the last ones of a regression depend on the processor's vectors.
-Json rounded(double v) {
-    if (!std::isfinite(v)) return nullptr;
-    return std::stod(fmt::format("{:.6g}", v));
-}
-
-Json rounded(const std::optional<double>& v) {
-    return v ? rounded(*v) : Json(nullptr);
+Json six_digits(const std::optional<double>& v) {
+    return v ? six_digits(*v) : Json(nullptr);
 }
 
 Json json_of(const Sensitivity& r, std::size_t i) {
     const TornadoBar& bar = r.bars[i];
-    Json out = {{"name", bar.input.name()},          {"low", bar.input.at(0)},
-                {"high", bar.input.at(1)},           {"range_given", bar.input.range_given()},
-                {"change_at_low", rounded(bar.low)}, {"change_at_high", rounded(bar.high)}};
+    Json out = {{"name", bar.input.name()},
+                {"low", bar.input.at(0)},
+                {"high", bar.input.at(1)},
+                {"range_given", bar.input.range_given()},
+                {"change_at_low", six_digits(bar.low)},
+                {"change_at_high", six_digits(bar.high)}};
     if (i < r.effects.size()) {
-        out["mu_star"] = rounded(r.effects[i].mean_absolute);
-        out["mu"] = rounded(r.effects[i].mean);
-        out["sigma"] = rounded(r.effects[i].deviation);
+        out["mu_star"] = six_digits(r.effects[i].mean_absolute);
+        out["mu"] = six_digits(r.effects[i].mean);
+        out["sigma"] = six_digits(r.effects[i].deviation);
     }
     if (r.fit && i < r.deciding) {
         const FirstOrderIndex& index = r.fit->inputs[i];
-        out["first_order"] = rounded(index.index);
-        out["first_order_ci95"] = {rounded(index.ci95.low), rounded(index.ci95.high)};
+        out["first_order"] = six_digits(index.index);
+        out["first_order_ci95"] = {six_digits(index.ci95.low), six_digits(index.ci95.high)};
     }
     return out;
 }
@@ -145,15 +142,16 @@ void print_json(const Scenario& s, const SensitivityArguments& args, const Sensi
                 {"seed", s.seed},
                 {"replicas", r.base.count},
                 {"metric", args.options.metric},
-                {"base", rounded(r.base.mean)},
+                {"base", six_digits(r.base.mean)},
                 {"inputs", inputs},
                 {"dead_keys", dead},
                 {"runs", r.runs},
                 {"complete", !r.interrupted}};
     if (r.fit) {
-        out["fit"] = {{"samples", r.samples_possible}, {"degree", r.fit->degree},
-                      {"r2", rounded(r.fit->r2)},      {"q2", rounded(r.fit->q2)},
-                      {"mean", rounded(r.fit->mean)},  {"deviation", rounded(r.fit->deviation)}};
+        out["fit"] = {
+            {"samples", r.samples_possible},   {"degree", r.fit->degree},
+            {"r2", six_digits(r.fit->r2)},     {"q2", six_digits(r.fit->q2)},
+            {"mean", six_digits(r.fit->mean)}, {"deviation", six_digits(r.fit->deviation)}};
     }
     fmt::print("{}\n", one_line(out));
 }

@@ -69,8 +69,7 @@ std::optional<std::size_t> Comparison::winner() const {
 namespace {
 
 using Column = Table::Column;
-constexpr auto left = Table::Align::left;
-constexpr auto right = Table::Align::right;
+using enum Table::Align;
 
 std::string interval_text(const MetricComparison& m, int decimals = 2) {
     if (!std::isfinite(m.pairs.interval.low)) return "one pair: none";

@@ -12,12 +12,13 @@ namespace railyard {
 
 namespace {
 
+using enum Table::Align;
+
 std::string count_text(double v) {
     return v < 1000 ? fmt::format("{:.1f}", v) : grouped(std::round(v));
 }
 
 void print_waits(const CampaignResult& r) {
-    constexpr auto right = Table::Align::right;
     Table table({{"jobs"}, {"mean", right}, {"median", right}, {"p95", right}});
     const auto row = [&](const char* label, const std::string& name, const auto& show) {
         table.add({label, show(r.metric(name + "_mean").summary.mean),
@@ -97,7 +98,6 @@ void print_nodes(const CampaignResult& r) {
 }
 
 void print_sizes(const CampaignResult& r) {
-    constexpr auto right = Table::Align::right;
     Table table({{"GPUs of a job", right}, {"MTTF", right}, {"ETTR", right}});
     bool any = false;
     for (const MetricSummary& m : r.metrics) {
@@ -118,20 +118,19 @@ void print_sizes(const CampaignResult& r) {
 void print_kinds(const FleetScenario& fleet, const CampaignResult& r) {
     const std::vector<FleetJobKind>& kinds = fleet.spec.kinds;
     if (kinds.size() < 2) return;
-    constexpr auto right = Table::Align::right;
     const auto of = [&](const char* metric, std::size_t k) {
         return r.metric(metric + fleet.kind_key(k)).summary.mean;
     };
-    struct Column {
+    struct Share {
         const char* title;
         const char* metric;
         bool always;
     };
-    std::vector<Column> shares = {{"productive", "goodput_kind_", true},
-                                  {"saving", "checkpoint_stall_kind_", false},
-                                  {"lost work", "lost_work_kind_", false},
-                                  {"contention", "contention_kind_", false}};
-    std::erase_if(shares, [&](const Column& column) {
+    std::vector<Share> shares = {{"productive", "goodput_kind_", true},
+                                 {"saving", "checkpoint_stall_kind_", false},
+                                 {"lost work", "lost_work_kind_", false},
+                                 {"contention", "contention_kind_", false}};
+    std::erase_if(shares, [&](const Share& column) {
         for (std::size_t k = 0; k < kinds.size(); ++k) {
             if (column.always || of(column.metric, k) > 0) return false;
         }
@@ -139,7 +138,7 @@ void print_kinds(const FleetScenario& fleet, const CampaignResult& r) {
     });
     std::vector<Table::Column> columns = {
         {"kind"}, {"jobs", right}, {"wait", right}, {"JCT", right}, {"slowdown", right}};
-    for (const Column& column : shares) columns.push_back({column.title, right});
+    for (const Share& column : shares) columns.push_back({column.title, right});
     Table table(columns);
     const auto time = [](double v) { return std::isnan(v) ? std::string("-") : time_text(v); };
     const auto share = [](double v) { return std::isnan(v) ? std::string("-") : percent(v); };
@@ -149,7 +148,7 @@ void print_kinds(const FleetScenario& fleet, const CampaignResult& r) {
             kinds[k].name, count_text(of("jobs_kind_", k)), time(of("wait_mean_kind_", k)),
             time(of("jct_mean_kind_", k)),
             std::isnan(slowdown) ? "-" : fmt::format("{:.2f}", slowdown)};
-        for (const Column& column : shares) row.push_back(share(of(column.metric, k)));
+        for (const Share& column : shares) row.push_back(share(of(column.metric, k)));
         table.add(row);
     }
     fmt::print("\n{}", table.text());

@@ -259,11 +259,11 @@ void facts_of_phases(const Scenario& s, DesignFacts& out) {
                                    seconds(phase.until - phase.from) / seconds(s.duration);
     }
     if (!s.cost) return;
-    CampaignUse nothing;
-    nothing.years = 1;
-    nothing.used.assign(s.cost->plan.used.size(), 0);
+    CampaignUse idle;
+    idle.years = 1;
+    idle.used.assign(s.cost->plan.used.size(), 0);
     const YearlyCost least =
-        yearly_cost(s.cost->plan, typical_prices(s.cost->plan.prices), nothing);
+        yearly_cost(s.cost->plan, typical_prices(s.cost->plan.prices), idle);
     out.capital = least.capital;
     out.cost_per_year_least = least.total();
 }
