@@ -73,7 +73,7 @@ void settle_start(Section& recovery, Scenario& s) {
 
 void join_recovery(Section& job, Catalogue& catalogue, Scenario& s) {
     Section recovery = job.section("recovery");
-    const RecoveryKeys keys = read_recovery(recovery);
+    const RecoveryKeys keys = read_recovery(recovery, s.job.recovery.policy);
     RecoverySpec& r = s.job.recovery;
     r.policy = keys.policy;
     r.restore = keys.restore;

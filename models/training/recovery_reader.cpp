@@ -7,9 +7,9 @@ const std::vector<std::string>& recovery_policy_names() {
     return names;
 }
 
-RecoveryKeys read_recovery(Section& recovery) {
+RecoveryKeys read_recovery(Section& recovery, RecoveryPolicy usual) {
     RecoveryKeys out;
-    auto policy = static_cast<int>(out.policy);
+    auto policy = static_cast<int>(usual);
     recovery.choose("policy", policy, recovery_policy_names(),
                     "What the job does about a failure: 'railyard list kinds' has a line on each");
     out.policy = static_cast<RecoveryPolicy>(policy);

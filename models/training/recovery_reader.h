@@ -20,7 +20,8 @@ struct RecoveryKeys {
     Bytes dataset_index;  // and each rank
     bool recompute = true;
 };
-RecoveryKeys read_recovery(Section& recovery);
+// `usual`: the policy where the section names none.
+RecoveryKeys read_recovery(Section& recovery, RecoveryPolicy usual);
 
 // What the section doesn't say of how long it takes to come back, from the catalogue.
 struct RecoveryTimes {

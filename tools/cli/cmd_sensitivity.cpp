@@ -105,7 +105,7 @@ std::vector<UncertainInput> inputs_of(const SensitivityArguments& args, const Sc
 }
 
 Json six_digits(const std::optional<double>& v) {
-    return v ? six_digits(*v) : Json(nullptr);
+    return v ? railyard::six_digits(*v) : Json(nullptr);
 }
 
 Json json_of(const Sensitivity& r, std::size_t i) {
