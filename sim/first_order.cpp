@@ -50,7 +50,7 @@ struct Fit {
     double left_out = 0;                   // of points that the fit has not seen
 };
 
-// Of y on x, whose columns are those of basis(). False when x has not as many independent rows as columns.
+// Fits y to x, whose columns are those of basis(). False when x has fewer independent rows than columns.
 bool fit(const MatrixXd& x, const VectorXd& y, std::size_t degree, Fit& out) {
     const Eigen::ColPivHouseholderQR<MatrixXd> qr(x);
     if (qr.rank() < x.cols() || x.rows() <= x.cols()) return false;

@@ -25,7 +25,7 @@ struct PhaseDays {
     std::string start;
     std::string ready;
 };
-// Of [run]; without phases they have no effect, which is said.
+// Read from [run]. Without phases they have no effect, and a warning says so.
 PhaseDays read_phase_days(Section& run, bool phased);
 
 // Reads the phases and takes their keys out of the document. Empty: the cluster stays as it is. The first is

@@ -108,7 +108,7 @@ struct Scenario {
     std::optional<CostSetup> cost;  // with [cost]
     std::int64_t fleet_gpus = 0;
     std::shared_ptr<const FleetScenario> fleet;  // many jobs instead of `job`: with [scheduler]
-    // Of a cluster that changes on some days: all of it is there, and what stands here is as in the first
+    // When the cluster changes on some days: all its phases. What else stands here is as in the first
     // phase but for the length, the estimates, the causes and the cost. Empty: it stays as it is.
     std::vector<ScenarioPhase> phases;
 

@@ -44,7 +44,7 @@ enum class FlowControl : std::uint8_t {
 struct PacketClass {
     FlowControl flow_control = FlowControl::pfc;
     bool ecn = true;  // data packets may be marked
-    // Of its turn, in full packets, among those that share a link by deficit round robin. 0: it goes before
+    // Its turn, in full packets, among those that share a link by deficit round robin. 0: it goes before
     // all of these, and before strict ones of higher number.
     std::int64_t weight = 1;
 
@@ -103,7 +103,7 @@ struct PacketSpec {
     Picoseconds cnp_interval{};    // between CNPs of one flow, at least
     Picoseconds cnp_delay{};  // from a marked packet's arrival; 0: its acknowledgement is the CNP
     Recovery recovery = Recovery::go_back_n;
-    // Of selective repeat: packets open at once, a power of two, at least 64; and how many places later than
+    // For selective repeat: packets open at once, a power of two, at least 64; and how many places later than
     // a packet another must have been sent, when it comes first, for the former to be lost. In a network
     // that keeps the order: 1.
     std::uint32_t recovery_window = 1024;

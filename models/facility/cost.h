@@ -59,7 +59,7 @@ struct CostPlan {
     std::optional<std::size_t> rental;  // price of one GPU-hour elsewhere
     std::uint64_t seed = 1;
     std::int64_t draws = 0;  // of prices
-    // Of a cluster that changes on some days; empty: it stays as it is. Then `used` has the lines of one
+    // When the cluster changes on some days; empty: it stays as it is. Then `used` has the lines of one
     // phase after those of another, and there are no other lines here.
     std::vector<CostPhase> phases;
     double horizon = 0;  // years that they last together

@@ -16,7 +16,7 @@ using Day = std::chrono::sys_days;
 
 // "2027-03-01"; none, and said, when the key's text is no such day.
 std::optional<Day> read_day(Section& section, const char* key, const char* doc);
-// Of a key's text that was read already; none of an empty one.
+// The day that a key's text names (it was read already); none when it is empty.
 std::optional<Day> day_of(Section& section, const char* key, const std::string& text);
 std::string day_text(Day day);
 

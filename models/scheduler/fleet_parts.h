@@ -59,7 +59,7 @@ class FleetParts : public CampaignEngine::Component {
 
     FleetParts(CampaignEngine& engine, const FleetSpec& spec, Owner& owner);
 
-    // Of a job that starts; made when it starts first.
+    // The parts of a job that starts; made when it starts for the first time.
     Parts& of(JobIndex job, std::uint32_t kind, std::int64_t gpus, const Allocation& held);
     Parts* find(JobIndex job) const;
     void forget(JobIndex job);  // it is over

@@ -55,7 +55,7 @@ class FleetRepair : public CampaignEngine::Component,
     void drain(NodeIndex node);
     // A drained node without jobs goes out of service, or is up again if nothing ails it.
     void settle(NodeIndex node);
-    // Of a broken node: until a job on it notices. Of one that has made numbers wrong everybody knows.
+    // How long until a job on a broken node notices. Wrong numbers are known at once when found.
     Duration detection(NodeIndex node) const {
         const FailureCause& of = causes_[cause(node)];
         return of.silent ? Duration{} : of.detection;

@@ -555,7 +555,7 @@ void FleetSimulation::lose_unsaved(JobIndex index, const StateLoss& loss) {
     lose_after(index, std::max(left, kept_steps(index)));
 }
 
-// Of one of its nodes, which leaves.
+// What the job loses when one of its nodes leaves.
 StateLoss FleetSimulation::loss_of(JobIndex index, NodeIndex node) const {
     const FleetParts::Parts* parts = parts_of(index);
     if (parts == nullptr) return {};

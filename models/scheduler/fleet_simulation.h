@@ -128,7 +128,7 @@ class FleetSimulation : public Fleet,
         std::uint64_t own_failures = 0;
     };
 
-    // Of a job whose numbers are wrong: what it keeps, as long as nobody knows.
+    // What a job whose numbers are wrong keeps, as long as nobody knows.
     struct Suspect {
         std::size_t corruption = 0;
         std::int64_t clean = 0;  // steps of the job that a checkpoint from before holds

@@ -68,7 +68,7 @@ using PlacedTransfer = std::function<std::shared_ptr<const StepTraffic>(
 
 // How jobs of a kind save to stores that all jobs share, and to tiers before them.
 struct FleetSaving {
-    // Of a job of so many GPUs on so many nodes.
+    // How a job of so many GPUs on so many nodes saves.
     std::function<std::shared_ptr<const CheckpointSpec>(std::int64_t gpus, std::int64_t nodes)>
         checkpoint;
     // What a job's nodes move together: to and from all stores, and by store.

@@ -73,7 +73,7 @@ class Allocation {
     void clear() { runs_.clear(); }
     void push_back(const NodeShare& share) { push_back(NodeRun{share.node, 1, share.gpus}); }
     void push_back(const NodeRun& run);
-    // Of one that is sorted by node, and stays so: more GPUs, also of nodes that it has.
+    // Adds GPUs, also on nodes that it has. It must be sorted by node, and stays so.
     void insert(const Allocation& more);
     // Takes a node out that it has, and returns what it had of it.
     Allocation erase(std::uint32_t node);

@@ -93,7 +93,7 @@ class Slurm : public FleetScheduler {
     Instant woken_for_{};
     mutable std::vector<JobIndex> first_;  // of each partition
     mutable bool firsts_known_ = false;
-    // Of each pool: how many nodes have so many GPUs, up to the largest.
+    // By pool: how many nodes have so many GPUs, up to the largest.
     std::vector<std::vector<std::int64_t>> node_sizes_;
 };
 

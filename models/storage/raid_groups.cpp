@@ -28,8 +28,8 @@ Bandwidth rebuild_rate(const StoreDesign& design, const RaidGroups& groups) {
     return design.drives.rebuild * groups.rebuild_speedup;
 }
 
-// Of a drive's time, what a rebuild leaves: in a group of its own each drive is read as fast as the lost one
-// is written, in an array d reads of each byte are spread over all.
+// The share of a drive's time that a rebuild leaves: in a group of its own each drive is read as fast as the
+// lost one is written, in an array d reads of each byte are spread over all.
 double free_time(const StoreDesign& design, const RaidGroups& groups, const StoreState& state) {
     if (state.rebuilds == 0) return 1;
     const double of_one = groups.array_drives == 0 ? 1

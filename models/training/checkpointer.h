@@ -38,7 +38,7 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
     // `client`: the job's nodes among the store's clients. All references must outlive it.
     Checkpointer(CampaignEngine& engine, StoreService& stores, std::size_t client,
                  const CheckpointSpec& spec, std::int64_t nodes, Job& job);
-    // Of a job among many: it is made while the clock runs, and hears of its events from its owner.
+    // For a job among many: it is made while the clock runs, and its owner passes its events on.
     Checkpointer(const PartClock& clock, StoreService& stores, std::size_t client,
                  const CheckpointSpec& spec, std::int64_t nodes, Job& job);
 

@@ -533,7 +533,7 @@ inline const std::map<std::string, Knob> knobs = {
      {{"fabric.compute.switch_cable=50 m"},
       {"cluster.nodes=80", "fabric.compute.nodes_per_leaf=8"}}},
     {"fabric.compute.routing",
-     {{"fabric.compute.routing=spray"}, {"cluster.nodes=80", "fabric.compute.nodes_per_leaf=8"}}},
+     {{"fabric.compute.routing=ecmp"}, {"cluster.nodes=80", "fabric.compute.nodes_per_leaf=8"}}},
     {"fabric.compute.queue_pairs",
      {{"fabric.compute.queue_pairs=4"},
       {"cluster.nodes=80", "fabric.compute.nodes_per_leaf=8", "fabric.compute.routing=ecmp"}}},

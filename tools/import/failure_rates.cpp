@@ -28,14 +28,14 @@ double poisson_tail(std::int64_t count, double mean) {
 
 namespace {
 
-// Of times whose end is not known in some: what all are out together, over those that ended.
+// The mean time out when some have no known end: what all are out together, over those that ended.
 double mean_outage_s(const SeenCause& cause) {
     double all = static_cast<double>(cause.open_s);
     for (const std::int64_t s : cause.outages_s) all += static_cast<double>(s);
     return all / static_cast<double>(std::max<std::size_t>(1, cause.outages_s.size()));
 }
 
-// Of the logarithms of all times that ended; 0 with fewer than ten.
+// The deviation of the logarithms of all times that ended; 0 with fewer than ten.
 double log_deviation(const std::vector<SeenCause>& causes) {
     double sum = 0;
     double squares = 0;

@@ -27,7 +27,7 @@ class Megatron : private TrainingPlan {
     bool skips() const;
     void find_zero();
 
-    // Of a variable of the shell.
+    // A variable of the shell.
     struct Variable {
         std::string value;
         bool by_default = false;  // of ${NAME:-value}: the environment may say otherwise

@@ -41,7 +41,7 @@ void Nemo::take(const Value& table, const std::string& path, int depth) {
         const std::string text = value_text(value);
         if (text.empty()) continue;
         values_[full] = text;
-        // Of several keys of one name the model's own counts.
+        // Where several keys have one name, the model's own counts.
         std::string name = key;
         if (key.starts_with("activations_checkpoint_")) name = "recompute_" + key.substr(23);
         const bool own = full == "model." + key || full == "trainer.precision" ||

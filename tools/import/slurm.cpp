@@ -97,7 +97,7 @@ class SlurmImport : private Importer {
     SlurmCluster cluster_;
     std::vector<std::string> yaml_;
     std::map<std::string, const SlurmRecord*> globals_;
-    // Of SchedulerParameters.
+    // From SchedulerParameters.
     std::map<std::string, std::string> parameters_;
     std::string qos_file_;
     std::vector<std::map<std::string, std::string>> qos_;

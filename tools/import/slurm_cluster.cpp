@@ -240,7 +240,7 @@ void ClusterReader::name_groups() {
     }
 }
 
-// Of "Nodes=a[1-3],set,ALL".
+// The nodes that "Nodes=a[1-3],set,ALL" names.
 std::vector<std::string> ClusterReader::members(const SlurmRecord& record,
                                                 const std::string& nodes) {
     std::vector<std::string> out;

@@ -73,7 +73,7 @@ void Fio::read_job(const Value& job, bool from_client) {
         return error(job.at, text_in(job, "jobname"),
                      fmt::format("ended with error {}", stated_number(job, "error")));
     }
-    // Of clients their sum, which comes with them, is the rate of all.
+    // Where clients are listed, the sum that comes with them is the rate of all.
     if (from_client && text_in(job, "jobname") != "All clients") return;
     add_rate(job, "read", StoreOperation::read);
     add_rate(job, "write", StoreOperation::write);

@@ -34,9 +34,9 @@ double reach(const FreeNumber& number) {
     return std::clamp(0.2 * number.spread, 0.002, 0.05);
 }
 
-// Of figures whose logarithms these are, at either end of a number's move and between; an end that can't be
-// had is empty. Where the two sides say different things one of them has a jump, as where another algorithm
-// is chosen: the gentler holds.
+// How figures, given as logarithms, change with a number, from its two ends and its middle; an end that can't
+// be had is empty. Where the two sides say different things one of them has a jump, as where another
+// algorithm is chosen: the gentler holds.
 std::vector<double> slope(const std::vector<double>& low, const std::vector<double>& middle,
                           const std::vector<double>& high, double step) {
     std::vector<double> out(middle.size(), 0.0);

@@ -53,7 +53,7 @@ struct DesignAnswer {
     bool interrupted = false;
 };
 
-// Of a search that came to its end.
+// What a search that came to its end answers.
 DesignAnswer answer_question(const DesignQuestion& question, const DesignSearch& search,
                              const SearchOptions& options);
 

@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "models/campaign/campaign.h"
 #include "sim/comparison.h"
 #include "tools/study/design_space.h"
 

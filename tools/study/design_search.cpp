@@ -149,7 +149,7 @@ class Searcher {
     DesignFacts facts_of(const SearchedDesign& design, const DesignSpace::Point& point,
                          Fidelity fidelity);
     bool race(const std::vector<std::size_t>& field, Stage& stage);
-    // Of the best so many, whatever it was judged on before.
+    // Races the best so many, whatever they were judged on before.
     bool race_on(Fidelity fidelity, std::int64_t most);
     Racer racer_of(const SearchedDesign& design) const;
     RaceRules rules_of(const std::vector<std::size_t>& field) const;

@@ -38,7 +38,7 @@ double at(const std::vector<double>& logs, double share) {
     return logs.size() < 2 ? 0 : sorted_quantile(logs, share);
 }
 
-// Of what was drawn, the estimate that goes with the answer most closely; none: it goes with no one of them.
+// The drawn estimate that goes with the answer most closely; none: the answer goes with no one of them.
 std::size_t closest(const UnitPoints& points, const std::vector<double>& answers) {
     constexpr double worth_naming = 0.1;  // of the variance
     std::size_t best = SIZE_MAX;

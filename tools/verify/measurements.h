@@ -38,7 +38,7 @@ class Measurements {
     }  // rows that only say at most or at least so much
     std::size_t guessed() const { return guessed_; }  // rows whose error nobody knows
 
-    // Of all rows, with numbers scaled so. `done` counts the tables that were run.
+    // The figures of all rows, with numbers scaled so. `done` counts the tables that were run.
     std::vector<std::vector<double>> figures(const std::vector<Perturbations>& variants,
                                              const std::function<void()>& done) const;
 
