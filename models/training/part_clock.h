@@ -1,6 +1,6 @@
 #pragma once
-// The clock of a part of a job. Parts of many jobs share one component of the engine: each has a few kinds
-// of events of its own.
+// The clock of a part of a job. Parts of many jobs share one component of the engine; each part has
+// a few kinds of events.
 
 #include "models/failure/failure.h"
 

@@ -41,8 +41,8 @@ struct DesignQuestion {
     DesignLimits limits;
     double tokens = 0;  // to be trained; 0: not given
     double over_s = 0;  // what is spent, and tokens counted, over
-    // The parallel plan of each design: that of the file, or the fastest that fits, on an ideal network or,
-    // of the finalists, on the flows of their own.
+    // The parallel plan of each design: the file's, or the fastest that fits on an ideal network, or for
+    // finalists the fastest on their own flows.
     enum class Plans : std::uint8_t { given, ideal, flow } plans = Plans::ideal;
     Fidelity fidelity = Fidelity::analytic;  // the scenario's own, for the last ones only
     std::int64_t finalists = 0;              // on flows
