@@ -25,7 +25,7 @@ struct PhaseDays {
     std::string start;
     std::string ready;
 };
-// Read from [run]. Without phases they have no effect, and a warning says so.
+// Read from [run]. Given without phases, run.start is an error.
 PhaseDays read_phase_days(Section& run, bool phased);
 
 // Reads the phases and takes their keys out of the document. Empty: the cluster stays as it is. The first is

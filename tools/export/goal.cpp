@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "tools/export/export.h"
 
@@ -40,13 +41,13 @@ class GoalRanks {
 
     // Times are lengths there: a processor of its own counts from one start to the next.
     void start_clocks() {
-        std::vector<std::map<std::int64_t, bool>> starts(ranks_.size());
+        std::vector<std::set<std::int64_t>> starts(ranks_.size());
         for (std::size_t f = 0; f < flows_.size(); ++f) {
-            if (start_ns(f) > 0) starts[from(f)][start_ns(f)] = true;
+            if (start_ns(f) > 0) starts[from(f)].insert(start_ns(f));
         }
         for (std::size_t r = 0; r < ranks_.size(); ++r) {
             std::int64_t before = 0;
-            for (const auto& [at, used] : starts[r]) {
+            for (const std::int64_t at : starts[r]) {
                 ranks_[r] += fmt::format("t{}: calc {} cpu 1\n", at, at - before);
                 if (before > 0) ranks_[r] += fmt::format("t{} requires t{}\n", at, before);
                 before = at;
