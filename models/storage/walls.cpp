@@ -6,33 +6,14 @@ namespace railyard {
 
 namespace {
 
-struct WallText {
-    const char* name;
-    const char* doc;
-};
-constexpr std::array<WallText, wall_count> wall_texts{{
-    {"serialisation", "the ranks turn tensors into files no faster"},
-    {"files", "a file reaches no more than its stripes or parts"},
-    {"network", "the path between nodes and servers carries no more"},
-    {"client", "the nodes' own NICs, or the system's client, carry no more"},
-    {"store", "the servers give or take no more"},
-    {"neighbours", "the servers are shared with other jobs"},
-    {"metadata", "files are created or opened no faster"},
-    {"outage", "nobody serves"},
-    {"snapshot", "the state is copied to host memory"},
-    {"local", "drives or memory of the nodes take no more"},
-    {"back_pressure", "the checkpoint before is not out yet"},
-    {"planned_stop", "a stop waits until a copy that outlasts it is there"},
-}};
+constexpr std::array<std::string_view, wall_count> wall_names{
+    "serialisation", "files", "network", "client", "store", "neighbours", "metadata", "outage",
+    "snapshot", "local", "back_pressure", "planned_stop"};
 
 }  // namespace
 
 std::string_view wall_name(Wall wall) {
-    return wall_texts[static_cast<std::size_t>(wall)].name;
-}
-
-std::string_view wall_doc(Wall wall) {
-    return wall_texts[static_cast<std::size_t>(wall)].doc;
+    return wall_names[static_cast<std::size_t>(wall)];
 }
 
 void WallTimes::add(const WallTimes& other) {

@@ -26,7 +26,6 @@ enum class Wall : std::uint8_t {
 };
 constexpr std::size_t wall_count = 12;
 std::string_view wall_name(Wall wall);
-std::string_view wall_doc(Wall wall);
 
 // Time by what it was spent waiting for.
 class WallTimes {
