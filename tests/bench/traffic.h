@@ -106,7 +106,7 @@ inline Traffic traffic(const std::string& name) {
     return t;
 }
 
-// Of this process, ever.
+// The most memory that this process has ever held.
 inline double peak_megabytes() {
     double peak_kb = 0;
     std::ifstream status("/proc/self/status");

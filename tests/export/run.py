@@ -141,7 +141,7 @@ def case_htsim_files_multiply_out(program, folder):
 
 
 def parse_goal(text):
-    """Of each rank, by label: (op, arguments, what it waits for). A label stands before it is named."""
+    """For each rank, by label: (op, arguments, what it waits for). A label stands before it is named."""
     lines = [line for line in text.splitlines() if line]
     count = int(re.fullmatch(r"num_ranks (\d+)", lines[0])[1])
     ranks = []

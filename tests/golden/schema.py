@@ -20,7 +20,7 @@ import jsonschema
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCHEMA = ROOT / "scenarios" / "schema.json"
-# Of errors that one key's value makes, whatever the others say.
+# Errors that the value of one key makes, whatever the others say.
 REFUSED = re.compile(r"unknown key|found .* without a unit|expected one of|expected (more than zero|zero or more|"
                      r"a fraction|true or false|text in quotes|a whole number|a number)|which has the unknown unit|"
                      r"no such (kind|entry) in the catalogue|expected the name of")
@@ -50,7 +50,7 @@ def placed(path, value):
 # A study that names its scenario, and one that contains it.
 NAMED = {"sweep": {"scenario": "base.toml", "axis": [{"key": "cluster.nodes", "values": [16, 18]}]}}
 CONTAINED = {"cluster": {"nodes": 16}, "sweep": {"axis": [{"key": "cluster.nodes", "from": 16, "to": 18, "steps": 2}]}}
-# Of a study's own: what the schema must refuse, besides unknown keys.
+# Keys of studies that the schema must refuse, besides unknown ones.
 NO_STUDIES = [{"sweep": {"axis": []}}, {"sweep": {"axis": [{"key": "cluster.nodes"}]}}, {"sweep": {}},
               {"sweep": {"axis": [{"key": "cluster.nodes", "values": [1], "from": 1, "to": 2}]}},
               {"sweep": {"axis": [{"values": [1]}]}}]

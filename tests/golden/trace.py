@@ -135,7 +135,7 @@ def replica(railyard, folder, scenario, number, settings=()):
                    check=True, capture_output=True)
     rows = sqlite3.connect(db)
     simulated = rows.execute("SELECT simulated_ns FROM replicas WHERE replica = ?", [number]).fetchone()[0]
-    # Of a mean per interruption all of its seconds.
+    # Where a metric is a mean per interruption, the sum of its seconds.
     metrics = dict(rows.execute("SELECT name, coalesce(sum, value) FROM metrics WHERE replica = ?", [number]))
     trace = Trace(path)
     phases = trace.of("phase")

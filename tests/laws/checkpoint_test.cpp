@@ -189,7 +189,7 @@ TEST_CASE("an upload slows the steps beside it, and that is booked to the checkp
         scenario(saving("1 h", "training", "1000 h"),
                  {"job.checkpoint.mode=async", "job.checkpoint.upload_slowdown=0.1"});
     const ReplicaResult r = run_replica(s, 0, false);
-    // Of each cycle, 700 s run at 1/1.1 of the speed.
+    // In each cycle, 700 s run at 1/1.1 of the speed.
     const double lost = 700 - 700 / 1.1 + seconds(s.job.checkpoint.stall_alone);
     CHECK(r.ledger.fraction(Category::checkpoint_stall) ==
           doctest::Approx(lost / (3600 + lost)).epsilon(0.005));

@@ -86,7 +86,7 @@ struct Fleet : Renewals::Target, RepairShop::Customer {
     Instant since{};
 };
 
-// Of n units with c crews, the shares of time with 0 .. n down: the chain's balance, solved.
+// n units and c crews: the shares of time with 0 .. n down, from the balance of the chain.
 Eigen::VectorXd shares_of_time(int n, double life, double repair, int crews) {
     Eigen::MatrixXd q = Eigen::MatrixXd::Zero(n + 1, n + 1);
     for (int down = 0; down <= n; ++down) {

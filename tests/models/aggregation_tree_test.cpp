@@ -140,7 +140,7 @@ TEST_CASE("a NIC that takes a quarter of the rate holds the reduction up for all
     const double took = static_cast<double>(r.end.count()) * 1e-12;
     CHECK(took > 4 * once);
     CHECK(took < 4 * once * 1.1 + 3.0 * piece / 50e9);
-    // Of the topology's links: those of aggregation nodes have no name.
+    // Only links of the topology: those of aggregation nodes have no name.
     REQUIRE(!record.pauses.empty());
     for (const PauseEdge& e : record.pauses) {
         REQUIRE(e.link < w.network->topology.links().size());

@@ -403,7 +403,7 @@ TEST_CASE("Tree: the leaf that fits best; more than a leaf: as few leaves as wil
     FleetSpec spec = fleet(16);
     for (std::uint32_t n = 0; n < 16; ++n) spec.places.push_back({n / 4, 0});
     spec.slurm.topology = SlurmTopology::tree;
-    // Of leaf 0 one node is taken, of leaf 1 two: two nodes fit leaf 1 best.
+    // One node of leaf 0 is taken and two of leaf 1: two nodes fit leaf 1 best.
     std::map<JobIndex, Allocation> got;
     FleetCluster cluster(spec);
     SlurmPlacement placement(cluster, SlurmTopology::tree);

@@ -265,7 +265,7 @@ TEST_CASE("No scheduler gives out more slices than there are, on nodes that die"
             if (scheduler == "slurm" && !beforehand) continue;
             CAPTURE(scheduler);
             CAPTURE(beforehand);
-            // Of each GPU: 4g, 2g, 1g.
+            // Each GPU is cut into 4g, 2g, 1g.
             FleetSpec spec = fleet(scheduler, beforehand ? cut({g4, g2, g1}) : MigSpec{}, 5, 4);
             spec.kube.backoff_limit = 1000;
             for (FleetJobKind& kind : spec.kinds) kind.checkpoint_interval = 600s;

@@ -15,7 +15,7 @@ using std::chrono_literals::operator""h;
 
 namespace {
 
-// Of mig_profiles().
+// Places in mig_profiles().
 constexpr ProfileIndex one = 0, one_with_two = 1, two = 2, three = 3, four = 4, seven = 5;
 const MigSpec as_they_come{};
 const MigSpec first_place{.placement = MigPlacement::first};

@@ -108,6 +108,6 @@ TEST_CASE("the first checkpoint of a neighbour falls anywhere within its interva
         s.run_until(1000);
         sum += static_cast<double>(other.outcome().written);
     }
-    // Of 1,000 s, 60 s apart and 10 s long: 16.5 fit on average, +- 0.05 by draws.
+    // In 1,000 s, 60 s apart and 10 s long: 16.5 fit on average, +- 0.05 by draws.
     CHECK(sum / draws == doctest::Approx(16.5).epsilon(0.01));
 }

@@ -71,7 +71,7 @@ double share(const ReplicaResult& r, Category category) {
     return r.ledger.fraction(category);
 }
 
-// Of all cables between the job's leaves and the spine, from the start.
+// Outages of all cables between the job's leaves and the spine, from the start.
 std::string same_from_the_start(std::int64_t leaves) {
     std::string out;
     for (std::int64_t leaf = 0; leaf < leaves; ++leaf) {
@@ -137,7 +137,7 @@ TEST_CASE("a cable at half its rate is between a sound one and a dead one") {
     const double dead = steps(outage(cable, "0 s"));
     CHECK(dead < slow);
     CHECK(slow < sound);
-    // Of outages that overlap the worst counts.
+    // Where outages overlap, the worst counts.
     CHECK(steps(outage(cable + "speed = 0.5", "0 s") + outage(cable, "0 s")) == dead);
     // Who sprays evenly waits for the slow cable, and would be better off without it.
     const ReplicaResult even = run(cluster + job_on(8) + outage(cable + "speed = 0.5", "0 s"));

@@ -129,7 +129,7 @@ struct Permutation {
     }
 };
 
-// Of two hundred pairs.
+// For two hundred pairs of nodes drawn at random.
 void check_next_hops(const Topology& t, RandomStream& random) {
     Router router(t, {Routing::spray});
     NextHops next(t);

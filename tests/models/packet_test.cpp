@@ -217,7 +217,7 @@ TEST_CASE("a pause spreads against the traffic, a hop in threshold / rate + dela
     PacketEngine e(chain.network, spec);
     e.add(chain.flow(std::int64_t{1} << 40));
     e.storm(chain.path[3], 1, Picoseconds(100 * us), PacketEngine::never);
-    // Of the pool, alone: x = alpha (pool - x); and the reserve.
+    // Alone it takes x = alpha (pool - x) of the pool, and its reserve.
     const double pool = 16e6 - 2 * (200e3 + 2 * 4096);
     const double share = pool * spec.buffer.alpha / (1 + spec.buffer.alpha) + 4096;
     const double hop_us = share / 12.5e3 + 1;

@@ -104,7 +104,7 @@ TEST_CASE("a power budget holds back jobs: as many run as it carries, under ever
         CAPTURE(kind.name);
         const std::string text = under(kind.name);
         const Scenario free = scenario(text);
-        // Of eight jobs three run at once: they take three turns of ten hours.
+        // Three of eight jobs run at once: they take three turns of ten hours.
         const double most = draw(free, 3.5);
         const Scenario held = scenario(text, budget(most, "hold"));
         const ReplicaResult r = run_replica(held, 0, false);

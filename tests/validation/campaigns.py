@@ -31,7 +31,7 @@ class Answer:
         return eval(compile(text, "campaigns.csv", "eval"), {"__builtins__": {}}, self.means)
 
     def interval(self, name, value, shrinks):
-        """Of a figure that goes as the predicted answer does, or as one over it."""
+        """The interval of a figure that goes as the predicted answer does, or as one over it."""
         found = self.prediction.get(name)
         if found is None:
             return None

@@ -59,7 +59,7 @@ class Model:
         return json.loads(done.stdout)["rows"]
 
     def errors(self, numbers):
-        """Of each row: the logarithm of how much too long its step is."""
+        """For each row: the logarithm of how much too long its step is."""
         return [math.log(row["simulated"] / row["published"]) * (1 if row["quantity"].startswith("step") else -1)
                 for row in self.rows(numbers)]
 

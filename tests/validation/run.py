@@ -40,7 +40,7 @@ def too_large(table, figures):
             yield quantity, worst, bound
 
 
-# Of published figures, the shares that are to be inside intervals whose widths were learned from other stacks.
+# The shares of published figures that are to be inside intervals whose widths were learned from other stacks.
 INSIDE = {"inside_50": (0.42, 0.58), "inside_90": (0.85, 0.95)}
 WIDTH_MAX = 0.15  # the median of the interval of nine in ten, to either side
 

@@ -32,7 +32,7 @@ TransformerModel gpt(std::int64_t layers, std::int64_t hidden, std::int64_t head
     return m;
 }
 
-// Of one step.
+// FLOPs of one step: forward and, twice as many, backward.
 double model_flops(const TransformerModel& m, const ParallelPlan& p) {
     return 3 * forward_flops_per_token(m, p.sequence_length) *
            static_cast<double>(p.global_batch * p.sequence_length);

@@ -216,7 +216,7 @@ struct HeadroomRun {
         PacketSpec spec = bare_packets(mtu, mtu);
         spec.buffer.alpha = 0;
         spec.buffer.reserve_bytes = trigger;
-        // Of a byte: then the last packet may begin just when a frame of none would come.
+        // A frame of one byte: the last packet may begin just when a frame without any length would come.
         spec.pause_frame_bytes = 1;
         PacketEngine e(network, spec);
         e.storm(down, 1, {}, PacketEngine::never);

@@ -101,7 +101,7 @@ class Splitting {
         });
         return out;
     }
-    // Of one stay above the last level.
+    // What is counted in one stay above the last level.
     struct Value {
         double longer = 0;  // arrivals that wait longer
         double waits_s = 0;
@@ -235,7 +235,7 @@ std::vector<std::int64_t> levels_to(std::int64_t last, std::int64_t first, Split
     return out;
 }
 
-// Of estimates whose logarithms are spread evenly about the true one's.
+// For estimates whose logarithms are spread evenly about the logarithm of the true value.
 Summary summarise_products(const std::vector<double>& estimates) {
     Summary out = summarise(estimates);
     if (out.mean == 0) return out;
