@@ -150,7 +150,7 @@ struct Coverage {
     double told = 0;
 };
 
-// Draws clusters from the prior and measurements that are off by `error`; counts intervals that hold the truth.
+// Draws clusters from the prior, and measurements off by `error`; counts intervals that hold the truth.
 Coverage coverage(const std::vector<FreeNumber>& numbers, const Figures& figures, int clusters) {
     constexpr double error = 0.03;
     std::mt19937_64 random(20);

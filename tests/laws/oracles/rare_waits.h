@@ -37,7 +37,7 @@ struct RareMeans {
     Summary wait;   // in seconds, nothing for the others
 };
 
-// The first `warm_up` arrivals of the run are left out; each of `batches` equal parts of the rest gives an estimate.
+// Leaves out the first `warm_up` arrivals; each of `batches` equal parts of the others gives an estimate.
 // Products of many means are nearly log-normal: the intervals are those of the logarithm.
 RareMeans rare_means(const TextbookQueue& queue, double w_s, std::span<const ServedJob> run,
                      std::size_t warm_up, std::size_t batches, std::uint64_t seed,
