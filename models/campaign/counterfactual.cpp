@@ -58,7 +58,7 @@ void remove_causes(Scenario& s, const LossCauses& without) {
         }
     };
     renumber(s.nodes.injected);
-    if (s.power.pump) renumber(s.power.pump->injected);
+    renumber(s.power.injected_pump_losses);
     renumber_feed(s.power.breaker);
     renumber_feed(s.power.pump);
 }
@@ -73,7 +73,7 @@ void make_recovery_instant(Scenario& s) {
         }
     };
     at_once(s.nodes.injected);
-    if (s.power.pump) at_once(s.power.pump->injected);
+    at_once(s.power.injected_pump_losses);
     s.nodes.repair.lead_time = s.nodes.repair.burn_in = Duration{};
     if (s.nodes.quarantine.inspection) s.nodes.quarantine.inspection = Duration{};
     s.job.recovery.replacement = s.job.recovery.restart = Duration{};

@@ -115,7 +115,7 @@ PumpWatch::PumpWatch(CampaignEngine& engine, Renewals::Target& target, const Pow
 
 void PumpWatch::start() {
     pumps_.start();
-    const std::vector<InjectedStrike>& injected = power_.pump->injected;
+    const std::vector<InjectedStrike>& injected = power_.injected_pump_losses;
     for (std::uint32_t i = 0; i < injected.size(); ++i) {
         engine_.schedule(Instant(injected[i].at), id_, first_injected + i);
     }
@@ -137,7 +137,7 @@ void PumpWatch::failed(const Strike& strike) {
 
 void PumpWatch::handle(std::uint32_t loop) {
     if (loop >= first_injected) {
-        const InjectedStrike& injected = power_.pump->injected[loop - first_injected];
+        const InjectedStrike& injected = power_.injected_pump_losses[loop - first_injected];
         Strike strike;
         strike.cause = injected.cause;
         strike.slot = injected.unit;

@@ -51,7 +51,7 @@ FleetPeak::FleetPeak(const FleetPower& power, const FleetSpec& spec, const Fleet
             shares_[g].push_back({part_over_idle(power, spec, g, k).value,
                                   (step.peak().value - step.low().value) / parts});
         }
-        design_ += nodes * power.draws[g][0].node_design().value;
+        design_ += nodes * power.draws[g][0].node.design().value;
         group_of_node_.insert(group_of_node_.end(), static_cast<std::size_t>(group.nodes), g);
     }
     idle_ = idle_nodes(power, spec).value;

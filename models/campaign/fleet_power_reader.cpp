@@ -18,9 +18,9 @@ void PowerReader::check_fleet() {
             section.error(key, "speaks of one kind of nodes, and the [[node_group]]s are several");
         }
     };
-    one_kind(power_, {"gpu_cap", "cap_exponent", "supplies", "supply_rating", "redundancy"});
-    if (throttles()) one_kind(power_, {"budget"});
-    one_kind(facility_, {"cooling", "inlet_temperature", "thermal_resistance",
+    one_kind(sections_.power, {"gpu_cap", "cap_exponent", "supplies", "supply_rating", "redundancy"});
+    if (throttles()) one_kind(sections_.power, {"budget"});
+    one_kind(sections_.facility, {"cooling", "inlet_temperature", "thermal_resistance",
                          "throttle_temperature", "rack_power_max", "breaker", "pump"});
 }
 
@@ -37,7 +37,7 @@ std::vector<PartFault> PowerReader::throttled_parts(const FleetJobKind& kind, No
     draw.heat = settled(draw.node.gpu, draw.step);
     const std::vector<PartFault> parts = slowed_parts(draw.heat, "the GPUs of " + kind.name);
     if (!parts.empty() && s_.fleet->nodes.size() > 1) {
-        facility_.error("inlet_temperature",
+        sections_.facility.error("inlet_temperature",
                         fmt::format("the GPUs of {} throttle: what that takes is not modelled for "
                                     "[[node_group]]s of several kinds",
                                     kind.name),

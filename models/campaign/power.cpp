@@ -52,12 +52,6 @@ Watts NodeDraw::without_job(Category category) const {
     return category == Category::repair ? repairing : node.at(Activity::idle);
 }
 
-Watts NodeDraw::node_design() const {
-    const double held_back =
-        static_cast<double>(node.gpus) * (node.gpu.max.value - node.gpu.cap.value);
-    return {std::max(node.rated.value, node.full().value) - held_back / node.supply_efficiency};
-}
-
 Picojoules CampaignEnergy::total() const {
     return std::accumulate(nodes.begin(), nodes.end(), network + storage);
 }
@@ -81,7 +75,7 @@ NodesDraw nodes_draw(const PowerSpec& power, std::int64_t nodes, std::int64_t jo
     const auto spares = static_cast<double>(nodes - job_nodes);
     return {in_job * power.node_step.peak().value + spares * power.node.at(Activity::idle).value,
             in_job * (power.node_step.peak().value - power.node_step.low().value),
-            static_cast<double>(nodes) * power.node_design().value};
+            static_cast<double>(nodes) * power.node.design().value};
 }
 
 EnergyUse energy_use(const PowerSpec& power, const CampaignEnergy& energy, Duration simulated,

@@ -5,6 +5,7 @@
 #include <array>
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "models/fabric/fabric.h"
 #include "models/facility/facility.h"
@@ -13,35 +14,7 @@
 
 namespace railyard {
 
-// What a site does that would draw more than it may.
-enum class OverBudget : std::uint8_t {
-    throttle,  // all clocks stay low enough for all nodes to compute at once
-    hold,      // jobs wait until there is power for them
-};
-
-// What the nodes hang on: breakers, or PDUs with their limits, each with the same number of nodes behind it.
-struct BreakerSpec {
-    Watts rating{};
-    std::int64_t nodes = 0;
-    double tolerance = 0;  // standard deviation of the load at which one trips, relative
-    Duration reset{};      // until its nodes are back
-    TripCurve curve;
-    std::size_t cause = 0;  // of the scenario's
-};
-
-// Loops of coolant, each with a pump: the cluster's CDUs.
-struct PumpSpec {
-    std::int64_t loops = 0;
-    Rate failure_rate;  // of one loop
-    bool standby = false;
-    Duration failover{};       // until the standby pump runs
-    double heat_capacity = 0;  // J/K for each GPU
-    Duration repair{};         // until its nodes are back
-    std::size_t cause = 0;     // of the scenario's
-    std::vector<InjectedStrike> injected;
-};
-
-// What became of them in one replica.
+// What became of breakers and loops in one replica.
 struct FeedCounts {
     std::int64_t breaker_trips = 0;
     std::int64_t pump_losses = 0;
@@ -49,10 +22,7 @@ struct FeedCounts {
 };
 
 // A node of one kind, under jobs of one kind.
-struct NodeDraw {
-    NodePower node;
-    Watts repairing;  // while it is out of service
-
+struct NodeDraw : PoweredNode {
     // The jobs' step on it.
     GpuStep step;
     HeatState heat;
@@ -64,28 +34,14 @@ struct NodeDraw {
     // What it draws while its time is booked so.
     Watts of(Category category) const;
     Watts without_job(Category category) const;
-    // The most that a node may draw: its rating, or its GPUs at their cap with all else at full.
-    Watts node_design() const;
 };
 
-struct PowerSpec : NodeDraw {
-    bool given = false;           // the scenario has [power] or [facility]
-    bool facility_given = false;  // heat, racks and what feeds them are modelled
-    double supplies_load =
-        0;  // of the supplies that are left when the redundant ones are gone; 0: not known
-    Cooling cooling;
-    std::int64_t nodes_per_rack = 0;
-    std::optional<GramsPerKilowattHour> carbon;
+struct PowerSpec : NodeDraw, FacilitySpec {
     Watts network;  // switches and transceivers
     Watts network_design;
-    Watts storage;                // servers
-    std::optional<Watts> budget;  // of the site, at the meter
-    OverBudget over_budget = OverBudget::throttle;
-    double budget_speed = 1;  // of the clocks, which keeps to it
-    ThrottleLaw throttle;
-    std::optional<BreakerSpec> breaker;
-    std::optional<PumpSpec> pump;
-    Duration edge{};  // from one level of the swing to the other
+    Watts storage;            // servers
+    double budget_speed = 1;  // of the clocks, which keeps to the site's budget
+    std::vector<InjectedStrike> injected_pump_losses;
 };
 
 using NodeEnergy = std::array<Picojoules, category_count>;

@@ -72,10 +72,10 @@ PowerBudget PowerReader::jobs_budget(const FleetPower& power, const FleetSpec& s
 }
 
 void PowerReader::check_budget(Watts idle_nodes) {
-    if (!p_.budget || !power_.ok()) return;
+    if (!p_.budget || !sections_.power.ok()) return;
     const Watts idle = at_meter(idle_nodes);
     if (idle > *p_.budget) {
-        power_.error(
+        sections_.power.error(
             "budget",
             fmt::format(
                 "below the idle power of the cluster: {} at the meter (nodes {}, network {}, "
@@ -86,7 +86,7 @@ void PowerReader::check_budget(Watts idle_nodes) {
     }
     const Watts least = draw_at(least_cap());
     if (!throttles() || least <= *p_.budget) return;
-    power_.error(
+    sections_.power.error(
         "budget",
         fmt::format(
             "GPUs are throttled to {} at the least, and the cluster then draws {}; found {}",

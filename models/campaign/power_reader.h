@@ -1,5 +1,5 @@
 #pragma once
-// The sections [power] and [facility] of a scenario.
+// Joins [power] and [facility] with the scenario's jobs: caps, heat, budgets, and what feeds them as causes.
 
 #include <string>
 #include <vector>
@@ -10,9 +10,6 @@ namespace railyard {
 
 struct FleetPower;
 
-const std::vector<std::string>& power_redundancies();
-const std::vector<std::string>& over_budget_names();  // in the order of OverBudget
-
 // What each GPU of the scenario's job does in this step of it.
 GpuStep gpu_step(const Scenario& job, const StepTime& step);
 
@@ -21,8 +18,8 @@ NodePowerSpec node_power_spec(const Node& node);
 
 class PowerReader {
   public:
-    // Reads both sections and checks what needs no step: supplies, racks, breakers, inlets. Slows the node's
-    // multiplications for a power cap. Without either section the scenario's estimates are not touched.
+    // Reads both sections. Slows the node's multiplications for a power cap. Without either section the
+    // scenario's estimates are not touched.
     PowerReader(Section& top, Catalogue& catalogue, const std::string& node_name,
                 Scenario& scenario);
 
@@ -40,12 +37,6 @@ class PowerReader {
     void finish();
 
   private:
-    void read_power(Section& power);
-    void read_facility(Section& facility);
-    void read_breaker(Section& breaker);
-    void read_pump(Section& pump);
-    void check_supplies(Section& power);
-    void check_racks(Section& facility);
     void check_breaker();
     // What the site's budget asks for.
     bool throttles() const { return p_.budget && p_.over_budget == OverBudget::throttle; }
@@ -69,10 +60,7 @@ class PowerReader {
     StandaloneCatalogue aside_;
     Scenario& s_;
     PowerSpec& p_;
-    Section power_;
-    Section facility_;
-    Section breaker_;
-    Section pump_;
+    PowerSections sections_;
 };
 
 }  // namespace railyard

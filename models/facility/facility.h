@@ -9,6 +9,7 @@
 #include "models/facility/gpu_heat.h"
 #include "models/facility/independent_power.h"
 #include "models/facility/node_power.h"
+#include "models/facility/power_keys.h"
 #include "models/facility/power_profile.h"
 #include "models/facility/price_book.h"
 #include "models/facility/quote_book.h"

@@ -73,6 +73,11 @@ Watts NodePower::at(Activity activity) const {
     return activity == Activity::off ? Watts{} : at(gpu.at(activity).value);
 }
 
+Watts NodePower::design() const {
+    const double held_back = static_cast<double>(gpus) * (gpu.max.value - gpu.cap.value);
+    return {std::max(rated.value, full().value) - held_back / supply_efficiency};
+}
+
 NodePower read_node_power(Catalogue& c, const NodePowerSpec& spec, double liquid_fraction) {
     NodePower out;
     out.gpus = spec.gpus;

@@ -64,6 +64,8 @@ class NodePower {
     Watts at(Activity activity) const;
     Watts full() const { return at(gpu.max.value); }  // all GPUs at their TDP, whatever the cap
     Watts peak() const { return at(Activity::compute); }
+    // The most that it may draw: its rating, or its GPUs at their cap with all else at full.
+    Watts design() const;
 };
 
 // The node of the catalogue, with so many GPUs and NICs of these kinds. Fans move what `liquid_fraction`

@@ -50,7 +50,7 @@ void print_feeds(const Scenario& s, const CampaignResult& r) {
     fmt::print(
         "  racks: {} nodes each, {} at the peak of a step, {} at most; {} cooling carries {}\n",
         p.nodes_per_rack, to_text(Watts{mean(r, "rack_power_peak")}),
-        to_text(Watts{static_cast<double>(p.nodes_per_rack) * p.node_design().value}),
+        to_text(Watts{static_cast<double>(p.nodes_per_rack) * p.node.design().value}),
         cooling_names()[static_cast<std::size_t>(p.cooling.kind)],
         to_text(p.cooling.rack_power_max));
     fmt::print("  GPUs at {:.1f} degC, HBM at {:.1f} degC; they throttle from {:.1f} and {:.1f}\n",
