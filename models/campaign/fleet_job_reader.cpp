@@ -9,6 +9,7 @@
 #include <set>
 
 #include "models/campaign/checkpoint.h"
+#include "models/campaign/data_loading.h"
 #include "models/campaign/fleet_steps.h"
 #include "models/campaign/fleet_transfers.h"
 #include "models/campaign/host_memory.h"
@@ -51,9 +52,12 @@ class FleetJobReader {
     std::shared_ptr<Scenario> alone(const JobSource& source) const;
     void read_model(Section& section, const JobSource& source, const std::shared_ptr<Scenario>& job,
                     FleetJobKind& kind);
-    void read_local_data(Section& section, const StepTime& step, Scenario& job);
-    void read_saving(Section& section, const JobSource& source,
-                     const std::shared_ptr<Scenario>& view, FleetJobKind& kind);
+    void read_kind_data(Section& section, const StepTime& step, Scenario& job);
+    void read_given_data(Section& section, JobSource& source, Scenario& job, FleetJobKind& kind);
+    void read_saving(Section& section, JobSource& source, const std::shared_ptr<Scenario>& view,
+                     FleetJobKind& kind);
+    void read_as(Section& section, const Scenario& job, FleetJobKind& kind);
+    void share_stores();
     void save_as(Section& section, const std::shared_ptr<Scenario>& view, FleetJobKind& kind);
     void recover_as(Section& section, const Scenario& job, FleetJobKind& kind);
     bool whole_nodes(const JobSource& source) const {
@@ -153,6 +157,10 @@ void FleetJobReader::share_store(Section& section, Bytes size, const std::shared
         .serialization =
             catalogue_.bandwidth("checkpoint", "", "serialization_bandwidth_per_rank")};
     kind.saving = saves_to_storage(s_, size, each_rank);
+    if (kind.data) {  // both move over the same paths
+        kind.saving->network = job->job.network;
+        kind.saving->store_paths = job->job.store_paths;
+    }
     job->checkpoint_size = size;
     job->checkpoint_writers = each_rank;
     job->checkpoint_writers.ranks = job->job.gpus();
@@ -162,8 +170,7 @@ void FleetJobReader::share_store(Section& section, Bytes size, const std::shared
 
 // What the kind's jobs save and restore, on the network that leads to the store.
 void FleetJobReader::move_over(const std::shared_ptr<Scenario>& job, FleetJobKind& kind) {
-    const StoreSetup& store = s_.stores[shared_store];
-    if (spec_.stores.empty()) spec_.stores.push_back({store.name, store.supply});
+    share_stores();
     if (!shares_network_with_store(*job)) return;
     kind.transfer_traffic = steps_by_placement(job, {}, {}).transfer;
 }
@@ -358,7 +365,7 @@ void FleetJobReader::read_model(Section& section, const JobSource& source,
         "steps", kind.steps, "Steps of each job",
         {.bound = Bound::positive, .otherwise = "work, with all of the cluster's first nodes"});
     if (model.empty()) {
-        for (const char* key : {"steps", "parallel", "data"}) {
+        for (const char* key : {"steps", "parallel"}) {
             if (section.has(key)) section.error(key, "has no effect without model");
         }
         return;
@@ -368,6 +375,7 @@ void FleetJobReader::read_model(Section& section, const JobSource& source,
                       "a job with a model has one size and whole nodes of the cluster's one kind");
     }
     if (!section.ok() || top_.describing()) return;
+    view->tokens_per_step = view->plan.global_batch * view->plan.sequence_length;
     view->optimizer_traffic = catalogue_.number("bytes_per_param", "", "optimizer_step_traffic");
     view->collective_constants = read_collective_constants(catalogue_, s_.node);
     PlacedSteps placed = steps_by_placement(view, {}, {});
@@ -379,7 +387,7 @@ void FleetJobReader::read_model(Section& section, const JobSource& source,
     if (kind.steps > 0 && !reads) return;
     std::vector<NodeIndex> nodes;
     for (std::int64_t n = 0; n < view->job.nodes; ++n) nodes.push_back(static_cast<NodeIndex>(n));
-    if (reads) read_local_data(section, kind.step(nodes, 0, {}), *view);
+    if (reads) read_kind_data(section, kind.step(nodes, 0, {}), *view);
     if (kind.steps > 0) return;
     const StepTime step = kind.step(nodes, 0, {});  // with its wait for data
     if (section.has("length")) {
@@ -391,31 +399,38 @@ void FleetJobReader::read_model(Section& section, const JobSource& source,
 
 // ---- what [job] says of its data, of saving and of coming back ----
 
-// From the nodes' own drives; what many jobs together read of a store is not modelled.
-void FleetJobReader::read_local_data(Section& section, const StepTime& step, Scenario& job) {
-    DataContext context;
-    context.node = job.node.name;
-    context.nodes = job.job.nodes;
-    context.gpus_per_node = job.job.gpus_per_node;
-    context.step = step.duration();
-    context.tokens_per_step = job.plan.global_batch * job.plan.sequence_length;
-    context.store.store_bandwidth = context.store.node_bandwidth = 1;  // nobody will read there
-    job.data = read_data(section, catalogue_, context);
+// For a step that has its data at hand.
+void FleetJobReader::read_kind_data(Section& section, const StepTime& step, Scenario& job) {
+    job.job.step = step;
+    join_data(section, catalogue_, {}, job);
     if (!job.data) return;
-    Section data = section.section("data");
-    const std::string under =
-        fmt::format("is not modelled of many jobs, under {}", spec_.scheduler);
-    if (job.data->source != DataSource::local) {
-        data.error("source", "what they read of a store " + under, "source = \"local\"");
+    if (job.data->source == DataSource::object_store) {
+        section.section("data").error(
+            "source",
+            fmt::format("an object store is not modelled of many jobs, under {}", spec_.scheduler),
+            "source = \"storage\", or \"local\"");
     }
-    if (job.data->shuffle_buffers > Bytes{}) data.error("shuffle_buffer", "its filling " + under);
     check_host_memory(section, catalogue_, job);
-    constexpr double wait_max_s = 1e7;
-    job.job.step.data_wait = from_seconds(std::min(job.data->flow.data_wait_s, wait_max_s));
+}
+
+// Without a model: a step that was measured.
+void FleetJobReader::read_given_data(Section& section, JobSource& source, Scenario& job,
+                                     FleetJobKind& kind) {
+    if (kind.given_step == Duration{}) {
+        section.error("data", "has no effect without model or step.time");
+        return;
+    }
+    StepTime step;
+    step.compute = kind.given_step;
+    read_kind_data(section, step, job);
+    kind.data_wait = job.job.step.data_wait;
+    if (!section.has("length")) return;
+    source.mean = source.median =
+        ceil_div(source.mean.count(), job.job.step.duration().count()) * kind.given_step;
 }
 
 // Read as of one job, and refused where many can't do it yet.
-void FleetJobReader::read_saving(Section& section, const JobSource& source,
+void FleetJobReader::read_saving(Section& section, JobSource& source,
                                  const std::shared_ptr<Scenario>& view, FleetJobKind& kind) {
     Scenario& job = *view;
     if (section.has("data")) section.section("data");  // beside another mistake nobody has read it
@@ -425,20 +440,52 @@ void FleetJobReader::read_saving(Section& section, const JobSource& source,
     }
     const bool saves = section.has("checkpoint");
     const bool recovers = section.has("recovery");
-    if (section.describing() || (!saves && !recovers)) return;
+    const bool reads = section.has("data");
+    if (section.describing() || (!saves && !recovers && !reads)) return;
     if (!whole_nodes(source)) {
-        section.error(saves ? "checkpoint" : "recovery",
+        section.error(saves      ? "checkpoint"
+                      : recovers ? "recovery"
+                                 : "data",
                       "a job with it has one size and whole nodes of the cluster's one kind");
     }
     join_stores(job);
+    if (reads && !section.has("model")) read_given_data(section, source, job, kind);
+    const Duration data_wait = job.job.step.data_wait;
     // Work without steps can end at any instant.
     job.job.step.compute = kind.given_step > Duration{} ? kind.given_step : Duration(1);
     if (kind.step && section.ok()) job.job.step = usual_step(kind, job.job.nodes, 0);
+    job.job.step.data_wait = data_wait;
     if (saves) read_checkpoint(section, catalogue_, job, {});
     if (recovers) join_recovery(section, catalogue_, job);
     of_one_size_.insert(kind.name);
     if (saves) save_as(section, view, kind);
     if (recovers) recover_as(section, job, kind);
+    if (job.job.data && section.ok()) read_as(section, job, kind);
+}
+
+// From a store that all jobs share, or through shuffle buffers: a run goes stage by stage.
+void FleetJobReader::read_as(Section& section, const Scenario& job, FleetJobKind& kind) {
+    kind.data = std::make_shared<const DataFeedSpec>(*job.job.data);
+    if (!kind.data->alone) share_stores();
+    if (kind.saving) return;
+    for (const char* key : {"checkpoint_interval", "checkpoint_stall"}) {
+        if (!section.has(key) || section.has("checkpoint_size")) continue;
+        section.error(key, "stalls that are given don't go with data that is read from a store",
+                      "[jobs.kind.checkpoint], or checkpoint_size");
+    }
+    CheckpointSpec none;
+    none.mode = CheckpointMode::none;
+    none.tiers.emplace_back();  // where it would go
+    const auto nothing = std::make_shared<const CheckpointSpec>(std::move(none));
+    kind.saving = {[nothing](std::int64_t, std::int64_t) { return nothing; }};
+    if (kind.data->alone) return;
+    kind.saving->network = job.job.network;
+    kind.saving->store_paths = job.job.store_paths;
+}
+
+void FleetJobReader::share_stores() {
+    const StoreSetup& store = s_.stores[shared_store];
+    if (spec_.stores.empty()) spec_.stores.push_back({store.name, store.supply});
 }
 
 void FleetJobReader::save_as(Section& section, const std::shared_ptr<Scenario>& view,

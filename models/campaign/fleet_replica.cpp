@@ -88,7 +88,10 @@ void add_counts(const FleetOutcome& outcome, std::vector<Metric>& out) {
 // make no job's waiting look small. Of a kind whose steps are modelled, on the cluster's first nodes.
 double alone_seconds(const FleetScenario& fleet, const FleetJob& job) {
     const FleetJobKind& kind = fleet.spec.kinds[job.kind];
-    if (!kind.step) return seconds(job.work) / fleet.power.work_factor;
+    if (!kind.step) {
+        const double waits = seconds(kind.data_wait) / seconds(fleet.spec.tick(kind));
+        return seconds(job.work) * (1 + waits) / fleet.power.work_factor;
+    }
     const StepTime step = usual_step(kind, fleet.models[job.kind]->job.nodes, 0);
     return static_cast<double>(kind.steps) * seconds(step.duration());
 }

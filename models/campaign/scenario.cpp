@@ -9,6 +9,7 @@
 
 #include "models/campaign/checkpoint.h"
 #include "models/campaign/conditions.h"
+#include "models/campaign/data_loading.h"
 #include "models/campaign/domains.h"
 #include "models/campaign/failures.h"
 #include "models/campaign/fleet.h"
@@ -60,17 +61,6 @@ NodePorts ports_of(const Node& node) {
     return ports;
 }
 
-// What a store gives to readers.
-DataSupply supply_of_data(const StoreLimits& limits) {
-    DataSupply supply;
-    supply.store_bandwidth = least(limits.read).bandwidth.bytes_per_second();
-    supply.node_bandwidth = limits.client_read.bytes_per_second();
-    if (limits.opens_per_s > 0) supply.opens_per_s = limits.opens_per_s;
-    supply.open_latency = limits.open_latency;
-    supply.first_byte = limits.first_byte;
-    return supply;
-}
-
 // The scenario's own models and nodes must be whole, used or not.
 void check_own_entries(ValueReader& values, const Scenario& s) {
     if (s.own_entries == nullptr || s.own_entries->empty() || !values.diagnostics().ok()) return;
@@ -120,7 +110,6 @@ class ScenarioReader {
     void reach_all_ranks();
     void model_steps();
     void step_on_draws(std::vector<StepModel>& models);
-    void read_data_loading(Section& job);
     Duration burst_penalty();
     void read_maintenance();
     void check_fleet();
@@ -468,7 +457,7 @@ void ScenarioReader::read_job(Section job) {
     }
     read_pauses(job, s_);
     check_end(job);
-    read_data_loading(job);
+    join_data(job, *catalogue_, changes_.without, s_);
     if (job_length_ && ok()) {
         s_.job.target_steps = (job_length_->count() + s_.job.step.duration().count() - 1) /
                               s_.job.step.duration().count();
@@ -531,47 +520,6 @@ void ScenarioReader::read_step(Section& job) {
         }
     }
     if (!model_name_.empty()) s_.tokens_per_step = s_.plan.global_batch * s_.plan.sequence_length;
-}
-
-void ScenarioReader::read_data_loading(Section& job) {
-    DataContext context;
-    context.node = node_name_;
-    context.nodes = s_.job.nodes;
-    context.gpus_per_node = s_.job.gpus_per_node;
-    context.step = s_.job.step.duration();
-    context.tokens_per_step = s_.tokens_per_step;
-    if (ok() && job.has("data")) {
-        context.store = supply_of_data(s_.stores[shared_store].limits);
-        if (s_.stores.size() > object_store_index) {
-            const StoreSetup& objects = s_.stores[object_store_index];
-            context.objects = supply_of_data(objects.limits);
-            context.egress_usd_per_byte = objects.system->prices().per_egress_byte;
-        }
-    }
-    s_.data = read_data(job, *catalogue_, context);
-    remove_from_data(s_, changes_.without);
-    if (s_.data) {
-        s_.job.step.data_wait = from_seconds(std::min(s_.data->flow.data_wait_s, step_seconds_max));
-        const bool objects = s_.data->source == DataSource::object_store;
-        const std::size_t store = objects ? object_store_index : shared_store;
-        const bool alone = s_.data->source == DataSource::local || store >= s_.stores.size();
-        const bool shuffles = s_.data->shuffle_buffers > Bytes{};
-        if ((!alone || shuffles) && !has(changes_.without, LossCause::storage)) {
-            s_.job.data = DataFeedSpec{.loader = s_.data->loader,
-                                       .supply = s_.data->supply,
-                                       .store = store,
-                                       .weight = s_.fair_by_job ? 1 : s_.job.nodes,
-                                       .cold = s_.data->supply,
-                                       .alone = alone};
-            s_.job.data->cold.memory_share = s_.job.data->cold.local_share = 0;
-            const auto epoch_steps = static_cast<std::int64_t>(
-                std::min(9e15, s_.data->dataset_bytes / s_.data->bytes_per_step));
-            if (s_.data->hit_rate > 0 && !alone) s_.job.data->cold_steps = epoch_steps;
-            if (shuffles && s_.data->dataset_bytes > 0) {
-                s_.job.data->epoch_steps = std::max<std::int64_t>(1, epoch_steps);
-            }
-        }
-    }
 }
 
 // Throws NoPath when dead cables part two ranks that have to talk, whatever the step's fidelity.

@@ -9,12 +9,19 @@
 namespace railyard {
 
 FleetParts::Parts::Parts(FleetParts& all, JobIndex job, std::size_t client, std::uint32_t first,
-                         std::shared_ptr<const CheckpointSpec> checkpoint, std::int64_t nodes)
+                         const FleetJobKind& kind, std::int64_t gpus, std::int64_t nodes)
     : owner_(all.owner_),
       job_(job),
-      spec_(std::move(checkpoint)),
+      spec_(kind.saving->checkpoint(gpus, nodes)),
+      data_(kind.data),
       checkpointer(PartClock{all.engine_, all.id_, first}, all.stores_, client, *spec_, nodes,
-                   *this) {}
+                   *this) {
+    if (!data_) return;
+    const PartClock clock{all.engine_, all.id_, first + first_of_data};
+    DataFeed::Job& job_of_feed = *this;
+    feed.emplace(clock, all.stores_, client, *data_, job_of_feed);
+    feed->begin(DataFeed::Use::no_loaders);
+}
 
 void FleetParts::Parts::place(const Allocation& held) {
     if (std::ranges::none_of(spec_->tiers, [](const TierSpec& t) { return on_nodes(t.place); })) {
@@ -66,7 +73,7 @@ FleetParts::Parts& FleetParts::of(JobIndex job, std::uint32_t kind, std::int64_t
         free_[kind].pop_back();
         Slot& slot = slots_[known->second];
         slot.parts = std::make_unique<Parts>(*this, job, slot.client, known->second * kinds,
-                                             saving.checkpoint(gpus, nodes), nodes);
+                                             spec_.kinds[kind], gpus, nodes);
     }
     Parts& parts = *slots_[known->second].parts;
     parts.place(held);
@@ -86,11 +93,15 @@ void FleetParts::forget(JobIndex job) {
     slot_of_.erase(found);
     slots_[slot].parts->checkpointer.fail({StateLoss::Scope::all_nodes});
     slots_[slot].parts->checkpointer.give_up_after(0);
+    if (slots_[slot].parts->feed) slots_[slot].parts->feed->change(DataFeed::Use::no_loaders);
     free_[slots_[slot].kind].push_back(slot);
 }
 
 void FleetParts::handle(std::uint32_t event) {
-    slots_[event / kinds].parts->checkpointer.handle(event % kinds);
+    Parts& parts = *slots_[event / kinds].parts;
+    const std::uint32_t kind = event % kinds;
+    kind < first_of_data ? parts.checkpointer.handle(kind)
+                         : parts.feed->handle(kind - first_of_data);
 }
 
 }  // namespace railyard

@@ -1,9 +1,10 @@
 #pragma once
-// The parts of jobs that save to stores and tiers: as many as have begun and are not over. All share the
-// stores. The parts are those of one job (models/training).
+// The parts of jobs that save to stores and tiers, or read their data from a store: as many as have begun and
+// are not over. All share the stores. The parts are those of one job (models/training).
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "models/scheduler/fleet_cluster.h"
@@ -13,20 +14,21 @@ namespace railyard {
 
 class FleetParts : public CampaignEngine::Component {
   public:
-    // All but uploads_changed() as events of their own.
+    // All but pace_of_parts_changed() as events of their own.
     class Owner {
       public:
         virtual ~Owner() = default;
         virtual void stall_over(JobIndex job) = 0;
         virtual void restored(JobIndex job) = 0;
-        virtual void moved_on(JobIndex job) = 0;  // behind its back
-        virtual void uploads_changed(JobIndex job) = 0;
+        virtual void moved_on(JobIndex job) = 0;               // behind its back
+        virtual void pace_of_parts_changed(JobIndex job) = 0;  // what slows its steps has
+        virtual void first_batch_there(JobIndex job) = 0;
     };
 
-    class Parts : Checkpointer::Job {
+    class Parts : Checkpointer::Job, DataFeed::Job {
       public:
         Parts(FleetParts& all, JobIndex job, std::size_t client, std::uint32_t first,
-              std::shared_ptr<const CheckpointSpec> checkpoint, std::int64_t nodes);
+              const FleetJobKind& kind, std::int64_t gpus, std::int64_t nodes);
 
         const CheckpointSpec& spec() const { return *spec_; }
         // Nodes keep their numbers from run to run, and new ones get those of who has left.
@@ -39,22 +41,27 @@ class FleetParts : public CampaignEngine::Component {
         Waits waits = Waits::nothing;
         bool suspended = false;  // its state is still in GPU memory
         bool slowed = false;     // its steps, by an upload
+        Duration wait{};  // of each step for data, beside what it has with the store to itself
 
       private:
         friend class FleetParts;
         void safe(const SavedStates::State&) override {}
         void stall_over() override { owner_.stall_over(job_); }
-        void uploads_changed() override { owner_.uploads_changed(job_); }
+        void uploads_changed() override { owner_.pace_of_parts_changed(job_); }
+        void data_wait_changed() override { owner_.pace_of_parts_changed(job_); }
+        void first_batch_there() override { owner_.first_batch_there(job_); }
         void moved_on() override { owner_.moved_on(job_); }
         void restored() override { owner_.restored(job_); }
 
         Owner& owner_;
         JobIndex job_;
         std::shared_ptr<const CheckpointSpec> spec_;
+        std::shared_ptr<const DataFeedSpec> data_;
         std::vector<NodeIndex> slots_;
 
       public:
         Checkpointer checkpointer;
+        std::optional<DataFeed> feed;
     };
 
     FleetParts(CampaignEngine& engine, const FleetSpec& spec, Owner& owner);
@@ -74,6 +81,8 @@ class FleetParts : public CampaignEngine::Component {
         std::unique_ptr<Parts> parts{};
     };
     static constexpr std::uint32_t kinds = 16;  // of events, of each slot
+    static constexpr std::uint32_t first_of_data =
+        12;  // of these; the others are the checkpointer's
 
     CampaignEngine& engine_;
     const FleetSpec& spec_;

@@ -16,6 +16,7 @@ RunProgress RunPlan::after(Duration elapsed) const {
     out.prolog = spend(prolog);
     out.restart = spend(restart);
     out.restore = spend(restore);
+    out.first_batch = spend(first_batch);
     elapsed += step * done;  // as if they were of this plan
     const std::int64_t all = done + steps;
     if (stalls() > 0) {

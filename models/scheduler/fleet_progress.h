@@ -7,6 +7,7 @@ namespace railyard {
 
 struct RunProgress {
     Duration prolog{}, restart{}, restore{};
+    Duration first_batch{};  // its loaders fill their shuffle buffers
     Duration stall{};        // for checkpoints, finished or not
     std::int64_t steps = 0;  // whole ones
     std::int64_t saved = 0;  // of these, safe
@@ -17,7 +18,7 @@ struct RunProgress {
 // From the instant at which a job has all its GPUs. A step has a length; a stall follows each
 // `interval` steps but the last.
 struct RunPlan {
-    Duration prolog{}, restart{}, restore{};
+    Duration prolog{}, restart{}, restore{}, first_batch{};
     Duration step{};
     std::int64_t steps = 0;
     std::int64_t interval = 0;  // 0: nothing is saved on the way
@@ -28,7 +29,7 @@ struct RunPlan {
     // After its set-up it waits, without a step, until another plan takes its place.
     bool stands_still = false;
 
-    Duration setup() const { return prolog + restart + restore; }
+    Duration setup() const { return prolog + restart + restore + first_batch; }
     std::int64_t stalls() const {
         return interval > 0 && steps > 0 ? (done + steps - 1) / interval : 0;
     }

@@ -279,6 +279,7 @@ StepTime FleetSimulation::step_of(JobIndex index) const {
         tick.compute = spec().tick(kind);
         tick.degraded = from_seconds(seconds(tick.compute) * spec().slowdown(conditions));
         tick.throttled = from_seconds(seconds(tick.compute) * kind.throttled);
+        tick.data_wait = kind.data_wait;
         return tick;
     }
     const std::optional<StepTime> found = step_over_network(index, conditions);
@@ -302,6 +303,8 @@ void FleetSimulation::set_step(JobIndex index) {
     if (FleetParts::Parts* parts = parts_of(index)) {
         parts->slowed = parts->checkpointer.uploading();
         if (parts->slowed) j.step.upload = parts->spec().upload_step_penalty;
+        parts->wait = wait_for_data(index);
+        j.step.data_wait += parts->wait;
     }
     j.waits_for.clear();
     if (!links_.has(index)) return;
@@ -475,6 +478,7 @@ void FleetSimulation::book_run_until(JobIndex index, Instant end, Unsaved unsave
     book(index, gpus, Category::health_check, p.prolog);
     book(index, gpus, Category::restart, p.restart);
     book(index, gpus, Category::restore, p.restore);
+    book(index, gpus, Category::data_wait, p.first_batch);
     book(index, gpus, j.run.stands_still ? Category::storm_stall : Category::checkpoint_stall,
          p.stall);
     outcome_.runs[index].held += elapsed;

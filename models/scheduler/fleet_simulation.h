@@ -60,7 +60,8 @@ class FleetSimulation : public Fleet,
     void stall_over(JobIndex job) override;
     void restored(JobIndex job) override;
     void moved_on(JobIndex job) override;
-    void uploads_changed(JobIndex job) override;
+    void pace_of_parts_changed(JobIndex job) override;
+    void first_batch_there(JobIndex job) override;
     void network_changed() override;
 
   private:
@@ -89,7 +90,7 @@ class FleetSimulation : public Fleet,
         stage_over
     };
     // What a run is doing. `whole`: all of it, with stalls that always take the same.
-    enum class Stage : std::uint8_t { whole, setting_up, restoring, working, saving };
+    enum class Stage : std::uint8_t { whole, setting_up, restoring, first_batch, working, saving };
     // What becomes of a job when its epilog is over.
     struct Next {
         bool waits = false;
@@ -176,6 +177,8 @@ class FleetSimulation : public Fleet,
     void begin_stage(JobIndex job, Stage stage, const RunPlan& plan, Duration already = {});
     void begin_work(JobIndex job);
     std::int64_t steps_to_save(JobIndex job) const;
+    Duration wait_for_data(JobIndex job) const;
+    void use_loaders(JobIndex job);
     void begin_save(JobIndex job);
     void begin_stall(JobIndex job);
     void begin_interval(JobIndex job);

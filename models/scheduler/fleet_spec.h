@@ -89,8 +89,11 @@ struct FleetJobKind {
     Duration checkpoint_stall{};
     bool by_wall_clock = false;           // the interval is one from start to start
     std::optional<FleetSaving> saving{};  // without it a stall and a restore take always the same
-    Duration restart{};                   // each start: launch, imports, communicators
-    Duration restore{};                   // each start with a saved state: reading it back
+    // What its steps read from a store, or through shuffle buffers. It then has `saving` too, if only to save
+    // nothing.
+    std::shared_ptr<const DataFeedSpec> data{};
+    Duration restart{};  // each start: launch, imports, communicators
+    Duration restore{};  // each start with a saved state: reading it back
     Rate
         own_failure_rate_per_gpu{};  // while it runs: its own code, data, mounts; no node is to blame
     bool requeue = true;             // when it fails, or its nodes do; else that is its end
@@ -104,6 +107,7 @@ struct FleetJobKind {
     PlacedTransfer transfer_traffic{};
     std::int64_t steps = 0;  // with `step`: its length
     Duration given_step{};   // without it: what one was measured to take; 0: work has none
+    Duration data_wait{};    // likewise: of each step for data, with the store to its job alone
     double throttled = 0;    // likewise: what work takes longer because its GPUs are hot
     KubeJobKind kube{};
     std::uint32_t request = 0;  // of FleetSpec::requests

@@ -1,4 +1,4 @@
-// Jobs that save to stores and tiers: a run goes from stage to stage, as its parts say.
+// Jobs that save to stores and tiers, or read from a store: a run goes from stage to stage, as its parts say.
 
 #include <algorithm>
 #include <utility>
@@ -14,6 +14,17 @@ constexpr Duration open_ended = Duration::max() / 4;  // the stores say when
 
 }  // namespace
 
+// Loaders live in the job's processes.
+void FleetSimulation::use_loaders(JobIndex index) {
+    std::optional<DataFeed>& feed = parts_of(index)->feed;
+    if (!feed) return;
+    const Job& j = jobs_[index];
+    const bool steps = j.stage == Stage::working && !j.run.stands_still;
+    feed->change(j.stage == Stage::setting_up ? DataFeed::Use::no_loaders
+                 : steps                      ? DataFeed::Use::steps
+                                              : DataFeed::Use::loaders_only);
+}
+
 void FleetSimulation::begin_stage(JobIndex index, Stage stage, const RunPlan& plan,
                                   Duration already) {
     Job& j = jobs_[index];
@@ -22,6 +33,7 @@ void FleetSimulation::begin_stage(JobIndex index, Stage stage, const RunPlan& pl
     j.run.step = j.step.duration();
     j.run_since = now() - already;
     parts_of(index)->checkpointer.steps_run(stage == Stage::working && !plan.stands_still);
+    use_loaders(index);
     expect_end(index);
 }
 
@@ -32,6 +44,7 @@ void FleetSimulation::leave_stage(JobIndex index) {
     jobs_[index].stage = Stage::setting_up;
     parts->waits = FleetParts::Parts::Waits::nothing;
     parts->checkpointer.steps_run(false);
+    use_loaders(index);
 }
 
 // What is done in it; the next stage begins.
@@ -60,12 +73,14 @@ void FleetSimulation::begin_interval(JobIndex index) {
     FleetParts::Parts& parts = *parts_of(index);
     parts.saved = done_steps(index);
     parts.due = now() + parts.spec().interval_wall - parts.spec().stall_alone;
+    if (parts.feed) parts.feed->resume_at(parts.saved);
     begin_work(index);
 }
 
 std::int64_t FleetSimulation::steps_to_save(JobIndex index) const {
     const Job& j = jobs_[index];
     const FleetParts::Parts& parts = *parts_of(index);
+    if (parts.spec().mode == CheckpointMode::none) return std::max<std::int64_t>(1, j.steps_left);
     const std::int64_t unsaved = done_steps(index) - parts.saved;
     if (parts.spec().interval_wall == Duration{}) {
         return std::max<std::int64_t>(0, j.save_every - unsaved);
@@ -79,9 +94,20 @@ std::int64_t FleetSimulation::steps_to_save(JobIndex index) const {
 void FleetSimulation::begin_work(JobIndex index) {
     Job& j = jobs_[index];
     if (j.slow_node != no_node && j.steps_left > 0) return part_with_slow_node(index);
+    std::optional<DataFeed>& feed = parts_of(index)->feed;
+    if (feed) {
+        feed->change(DataFeed::Use::steps);
+        feed->look_at_epoch(done_steps(index));
+    }
+    if (feed && !feed->ready()) {
+        set_step(index);
+        return begin_stage(index, Stage::first_batch, {.first_batch = open_ended});
+    }
+    if (feed) feed->look_at_caches(done_steps(index));
     set_step(index);
     RunPlan plan;
     plan.steps = std::min(j.steps_left, steps_to_save(index));
+    if (feed) plan.steps = std::min(plan.steps, feed->steps_ahead(done_steps(index)));
     plan.ends_safe = plan.steps == j.steps_left;
     j.rerouted = false;
     if (j.cut_off) stand_still(index, plan);
@@ -91,13 +117,14 @@ void FleetSimulation::begin_work(JobIndex index) {
 
 // All that are done are whole.
 void FleetSimulation::after_steps(JobIndex index) {
+    if (auto& feed = parts_of(index)->feed) feed->look_at_epoch(done_steps(index));
     const bool saves = steps_to_save(index) == 0 || jobs_[index].slow_node != no_node;
     const bool unsaved = done_steps(index) > parts_of(index)->saved;
     saves&& unsaved&& jobs_[index].steps_left > 0 ? begin_save(index) : begin_work(index);
 }
 
 // What is left of the step under way takes as long as things are now.
-void FleetSimulation::uploads_changed(JobIndex index) {
+void FleetSimulation::pace_of_parts_changed(JobIndex index) {
     Job& j = jobs_[index];
     if (j.status.phase != FleetPhase::running || j.stage != Stage::working) return;
     if (j.run.stands_still) return;
@@ -110,18 +137,36 @@ void FleetSimulation::uploads_changed(JobIndex index) {
     if (partial == Duration{}) return after_steps(index);
     FleetParts::Parts& parts = *parts_of(index);
     const Duration penalty = parts.spec().upload_step_penalty;
+    j.step.data_wait -= parts.wait;
     const auto step = [&](bool slowed) {
         return j.step.duration() - j.step.upload + (slowed ? penalty : Duration{});
     };
     const bool slowed = parts.checkpointer.uploading();
     const Duration left = j.step.duration() - partial;
-    if (std::exchange(parts.slowed, slowed) != slowed) {
+    if (std::exchange(parts.slowed, slowed) != slowed && left > Duration{}) {
         using Wide = __int128;
         const Wide before = step(!slowed).count();
         const Wide scaled = (Wide{left.count()} * step(slowed).count() + before - 1) / before;
         j.step.upload += Duration(static_cast<std::int64_t>(scaled)) - left;
     }
+    // A step that has waited long enough, as things are now, is over.
+    parts.wait = std::max(wait_for_data(index), partial - j.step.duration());
+    j.step.data_wait += parts.wait;
     begin_stage(index, Stage::working, {.steps = 1, .ends_safe = j.steps_left == 1}, partial);
+}
+
+// Beside what it waits with the store to itself, which its step has by now.
+Duration FleetSimulation::wait_for_data(JobIndex index) const {
+    const std::optional<DataFeed>& feed = parts_of(index)->feed;
+    return feed ? feed->extra_wait(jobs_[index].step.data_wait) : Duration{};
+}
+
+void FleetSimulation::first_batch_there(JobIndex index) {
+    const Job& j = jobs_[index];
+    if (j.status.phase != FleetPhase::running || j.stage != Stage::first_batch) return;
+    book_free();
+    book_stage(index);
+    begin_work(index);
 }
 
 // ---- saves and restores ----

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "sim/check.h"
@@ -33,12 +34,11 @@ DataSupply with_store(DataSupply supply, double bytes_per_second) {
 
 DataFeed::DataFeed(CampaignEngine& engine, StoreService& stores, std::size_t client,
                    const DataFeedSpec& spec, Job& job)
-    : engine_(engine),
-      stores_(stores),
-      client_(client),
-      spec_(spec),
-      job_(job),
-      id_(engine.add(*this, "data")) {
+    : DataFeed(PartClock{engine, engine.add(*this, "data")}, stores, client, spec, job) {}
+
+DataFeed::DataFeed(const PartClock& clock, StoreService& stores, std::size_t client,
+                   const DataFeedSpec& spec, Job& job)
+    : clock_(clock), stores_(stores), client_(client), spec_(spec), job_(job) {
     base_wait_ =
         from_seconds(std::min(spec.loader->flow(spec.supply).data_wait_s, seconds(longest)));
     cold_ = spec.cold_steps > 0;
@@ -74,6 +74,7 @@ DataFeed::Pace DataFeed::pace_by(const DataSupply& supply) const {
     pace.wait_alone = from_seconds(std::min(flow.data_wait_s, seconds(longest)));
     return pace;
 }
+
 void DataFeed::warm_up() {
     advance();
     cold_ = false;
@@ -103,7 +104,7 @@ void DataFeed::change(Use use) {
         told_ready_ = false;
         asked_ = given_ = 0;
         extra_wait_ = {};
-        engine_.cancel(next_);
+        clock_.cancel(next_);
         return;
     }
     ask();
@@ -117,8 +118,8 @@ std::int64_t DataFeed::taken() const {
 }
 
 void DataFeed::advance() {
-    const std::int64_t elapsed = (engine_.now() - advanced_to_).count();
-    advanced_to_ = engine_.now();
+    const std::int64_t elapsed = (clock_.now() - advanced_to_).count();
+    advanced_to_ = clock_.now();
     if (starving()) starved_ += Duration(elapsed);
     if (!reading_) return;
     if (filling()) {
@@ -139,7 +140,7 @@ bool DataFeed::starving() const {
 }
 
 Duration DataFeed::starved() const {
-    return starved_ + (starving() ? engine_.now() - advanced_to_ : Duration{});
+    return starved_ + (starving() ? clock_.now() - advanced_to_ : Duration{});
 }
 
 void DataFeed::begin_epoch() {
@@ -164,6 +165,35 @@ std::int64_t DataFeed::steps_at_hand() const {
     const Amount held = queue_ + shuffled_;
     const Amount all = alone() ? amount(spec_.loader->bytes_per_step()) : step_;
     return static_cast<std::int64_t>(held / std::max<Amount>(1, all));
+}
+
+std::int64_t DataFeed::epoch_ends_after(std::int64_t steps) const {
+    if (spec_.epoch_steps == 0) return 0;
+    return (steps / spec_.epoch_steps + 1) * spec_.epoch_steps;
+}
+
+void DataFeed::look_at_epoch(std::int64_t steps) {
+    if (epoch_ends_ == 0) return;
+    if (steps >= epoch_ends_) {
+        epoch_ends_ = epoch_ends_after(steps);
+        begin_epoch();
+    } else if (reading_ && ready() && steps_at_hand() >= epoch_ends_ - steps) {
+        end_reading();
+    }
+}
+
+void DataFeed::look_at_caches(std::int64_t steps) {
+    if (cold_ && steps >= spec_.cold_steps) warm_up();
+}
+
+std::int64_t DataFeed::steps_ahead(std::int64_t steps) const {
+    std::int64_t ahead = std::numeric_limits<std::int64_t>::max();
+    if (cold_) ahead = spec_.cold_steps - steps;
+    if (epoch_ends_ > 0) {  // until it ends, or until all that is left of it is read
+        const std::int64_t left = epoch_ends_ - steps;
+        ahead = std::min(ahead, reading_ ? steps_to_read(left) : left);
+    }
+    return ahead;
 }
 
 std::int64_t DataFeed::steps_to_read(std::int64_t left) const {
@@ -199,7 +229,7 @@ void DataFeed::ask() {
 }
 
 void DataFeed::plan() {
-    engine_.cancel(next_);
+    clock_.cancel(next_);
     if (!reading_) return;
     Amount after = time_max.count();
     const auto until = [&](Amount way, std::int64_t speed) {
@@ -214,8 +244,7 @@ void DataFeed::plan() {
         if (growing()) until(shuffle_full_ - shuffled_, given_ - leaves);
     }
     if (after == time_max.count()) return;
-    next_ = engine_.schedule_cancellable(engine_.now() + Duration(static_cast<std::int64_t>(after)),
-                                         id_, queue_ends);
+    next_ = clock_.schedule(clock_.now() + Duration(static_cast<std::int64_t>(after)), queue_ends);
 }
 
 bool DataFeed::update_wait() {

@@ -12,10 +12,12 @@
 // loaders start and when an epoch begins; towards an epoch's end all of it is read and they are used up.
 // Ignores: opens (they are not shared with others here); the caches of a node that replaces another.
 
+#include <algorithm>
 #include <memory>
 
 #include "models/storage/storage.h"
 #include "models/training/data_loader.h"
+#include "models/training/part_clock.h"
 
 namespace railyard {
 
@@ -45,28 +47,33 @@ class DataFeed : public CampaignEngine::Component, public StoreService::Client {
     // `client`: the job's nodes among the stores' clients. All references must outlive it.
     DataFeed(CampaignEngine& engine, StoreService& stores, std::size_t client,
              const DataFeedSpec& spec, Job& job);
+    // For a job among many: it is made while the clock runs, and its owner passes its events on.
+    DataFeed(const PartClock& clock, StoreService& stores, std::size_t client,
+             const DataFeedSpec& spec, Job& job);
 
     // begin: with full queues, but with empty shuffle buffers where there are any. Without loaders nothing is
     // read and the queue is gone.
     enum class Use : std::uint8_t { no_loaders, loaders_only, steps };
     void begin(Use use);
     void change(Use use);
-    // The caches have what they can hold. Call between two steps.
-    void warm_up();
-    bool cold() const { return cold_; }
     bool ready() const { return !filling(); }  // no shuffle buffer holds batches back
-    // How many of an epoch's last `left` steps pass until all that they need is read; at least one.
-    std::int64_t steps_to_read(std::int64_t left) const;
-    // Call both between two steps. An epoch ends when what is left of it is at hand.
-    void begin_epoch();
-    void end_reading();
-    bool reading() const { return reading_; }
-    std::int64_t steps_at_hand() const;  // that buffers and queue last for
+
+    // The job goes on after so many steps, from the beginning or from a state that it has read.
+    void resume_at(std::int64_t steps) { epoch_ends_ = epoch_ends_after(steps); }
+    // Between two steps, when so many are done. Towards an epoch's end all of it is read; at its end the next
+    // one begins with empty buffers.
+    void look_at_epoch(std::int64_t steps);
+    // Likewise, before more steps: after the first epoch the caches have what they can hold.
+    void look_at_caches(std::int64_t steps);
+    // How many steps may follow before somebody has to look again.
+    std::int64_t steps_ahead(std::int64_t steps) const;
 
     // What a step waits longer for data than with the store to the job alone and warm caches, as things are
     // now; longest where nothing comes.
     static constexpr Duration longest = std::chrono::hours(24 * 365);
     Duration extra_wait() const { return extra_wait_; }
+    // The same, for a step that counts so much of a wait: never more than that is saved.
+    Duration extra_wait(Duration counted) const { return std::max(extra_wait_, -counted); }
     Duration starved() const;  // so long, up to now, the queue was empty and the store too slow
 
     void handle(std::uint32_t kind) override;
@@ -88,6 +95,14 @@ class DataFeed : public CampaignEngine::Component, public StoreService::Client {
     std::int64_t reads() const { return growing() ? 2 : 1; }  // for each sample that leaves
     bool alone() const { return steady_.consumed == 0; }      // no store behind the loaders
 
+    // How many of an epoch's last `left` steps pass until all that they need is read; at least one.
+    std::int64_t steps_to_read(std::int64_t left) const;
+    std::int64_t steps_at_hand() const;  // that buffers and queue last for
+    std::int64_t epoch_ends_after(std::int64_t steps) const;
+    void begin_epoch();
+    void end_reading();
+    void warm_up();
+
     void advance();  // to the present
     std::int64_t taken() const;
     std::int64_t wanted() const;
@@ -100,12 +115,11 @@ class DataFeed : public CampaignEngine::Component, public StoreService::Client {
     void plan();         // when the queue is full or empty next
     bool update_wait();  // whether it differs
 
-    CampaignEngine& engine_;
+    PartClock clock_;
     StoreService& stores_;
     std::size_t client_;
     const DataFeedSpec& spec_;
     Job& job_;
-    CampaignEngine::ComponentId id_;
 
     DataSupply supply_;  // that counts now
     bool cold_ = false;
@@ -123,8 +137,9 @@ class DataFeed : public CampaignEngine::Component, public StoreService::Client {
     std::int64_t asked_ = 0;
     std::int64_t given_ = 0;
     Amount queue_ = 0;
-    Amount shuffled_ = 0;  // in the shuffle buffers
-    bool reading_ = true;  // not all of the epoch is read
+    Amount shuffled_ = 0;          // in the shuffle buffers
+    bool reading_ = true;          // not all of the epoch is read
+    std::int64_t epoch_ends_ = 0;  // at so many steps; 0: there are no epochs
     bool told_ready_ = false;
     Instant advanced_to_{};
     EventId next_;

@@ -157,7 +157,7 @@ void TrainingJob::resume() {
             engine_.now() + spec_.checkpoint.interval_wall - spec_.checkpoint.stall_alone;
     }
     record("resumed", "", -1, done_.steps);
-    epoch_ends_ = epoch_ends_after(done_.steps);
+    if (feed_) feed_->resume_at(done_.steps);
     if (could_grow()) change_pending_ = true;
     start_segment();
     if (!outcome_.finished) reconsider_corruption();
@@ -185,7 +185,7 @@ Duration TrainingJob::step_duration(bool slowed) const {
 
 Duration TrainingJob::next_step_duration() const {
     return step_duration(checkpointer_.uploading()) + slowed_by_parts() +
-           (feed_ ? std::max(feed_->extra_wait(), -step().data_wait) : Duration{});
+           (feed_ ? feed_->extra_wait(step().data_wait) : Duration{});
 }
 
 Duration TrainingJob::segment_step() const {
@@ -214,7 +214,7 @@ void TrainingJob::start_segment() {
         engine_.stop();
         return;
     }
-    if (feed_) look_at_epoch();
+    if (feed_) feed_->look_at_epoch(done_.steps);
     // The step that a storm stopped comes first.
     if (spec_.recovery.recompute && carried_ > Duration{}) {
         resume_step(std::exchange(carried_, {}));
@@ -236,7 +236,7 @@ void TrainingJob::start_segment() {
         enter(JobPhase::first_batch);
         return;
     }
-    if (feed_ && feed_->cold() && done_.steps >= spec_.data->cold_steps) feed_->warm_up();
+    if (feed_) feed_->look_at_caches(done_.steps);
     const Duration next = next_step_duration();
     std::int64_t steps = steps_ahead(next);
     if (carried_ > next) steps = 1;  // it waited long for data, and is over
@@ -257,8 +257,7 @@ std::int64_t TrainingJob::steps_ahead(Duration each) const {
     steps =
         std::min({steps, schedule_.steps_left(done_.steps), pauses_.steps_until_next(done_.steps)});
     if (saves()) steps = std::min(steps, steps_until_due());
-    if (feed_ && feed_->cold()) steps = std::min(steps, spec_.data->cold_steps - done_.steps);
-    if (epoch_ends_ > 0) steps = std::min(steps, steps_of_epoch());
+    if (feed_) steps = std::min(steps, feed_->steps_ahead(done_.steps));
     if (spec_.target_steps > 0) steps = std::min(steps, steps_to_target());
     return steps;
 }
@@ -297,7 +296,7 @@ void TrainingJob::run_steps(std::int64_t steps, Duration already_done) {
     segment_start_ = engine_.now() - already_done;
     segment_steps_ = steps;
     // A step that has waited long enough, as things are now, is over.
-    segment_wait_ = std::max(feed_ ? std::max(feed_->extra_wait(), -step().data_wait) : Duration{},
+    segment_wait_ = std::max(feed_ ? feed_->extra_wait(step().data_wait) : Duration{},
                              already_done - step().duration() - segment_penalty_ - segment_slow_);
     phase_event_ =
         engine_.schedule_cancellable(segment_start_ + steps * segment_step(), id_, segment_end);
@@ -448,6 +447,14 @@ void TrainingJob::after_checkpoint() {
 
 void TrainingJob::uploads_changed() {
     if (phase_ == JobPhase::running) finish_step_under_way();
+}
+
+void TrainingJob::data_wait_changed() {
+    if (phase_ == JobPhase::running) finish_step_under_way();
+}
+
+void TrainingJob::first_batch_there() {
+    if (phase_ == JobPhase::first_batch) start_segment();
 }
 
 void TrainingJob::moved_on() {

@@ -331,10 +331,6 @@ class TrainingJob : public CampaignEngine::Component,
     void release_network();
     void after_checkpoint();
     void begin_restore();
-    // The data that it reads.
-    std::int64_t epoch_ends_after(std::int64_t steps) const;
-    void look_at_epoch();
-    std::int64_t steps_of_epoch() const;
     bool on_the_store() const;  // what it waits for now is bytes to or from there
     void hold_up(const Strike& strike, const Storm& storm);
     void go_on();
@@ -387,7 +383,6 @@ class TrainingJob : public CampaignEngine::Component,
     std::size_t client_;  // its nodes, among the stores'
     Checkpointer checkpointer_;
     std::optional<DataFeed> feed_;
-    std::int64_t epoch_ends_ = 0;   // at so many steps; 0: there are no epochs
     Work done_;                     // since the campaign began, less what was lost
     std::int64_t saved_steps_ = 0;  // of these, covered by a checkpoint that has begun
     Saving saving_ = Saving::nothing;

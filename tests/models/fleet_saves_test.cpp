@@ -263,6 +263,106 @@ TEST_CASE("one job saves alike, written as a [job] or as the only one of a kind"
     }
 }
 
+TEST_CASE("one job reads alike, written as a [job] or as the only one of a kind") {
+    std::string more = "[JOB.checkpoint]\nmode = 'none'\n";
+    std::string data = "sample_size = '10 MB'\nbatch = 100\nworkers = 2\nprefetch = 2\n";
+    std::string store = "24 GB/s";
+    bool waits = true;
+    SUBCASE("from a store that keeps up") {
+        waits = false;
+    }
+    SUBCASE("from one that does not") {
+        store = "9 GB/s";
+    }
+    SUBCASE("through shuffle buffers, which fill before each epoch") {
+        data += "shuffle_buffer = 200\ndataset = '9 TB'\n";
+    }
+    SUBCASE("from the nodes' own drives, through shuffle buffers") {
+        data += "shuffle_buffer = 200\nsource = 'local'\n";
+    }
+    SUBCASE("that the nodes' memory keeps, after the first epoch") {
+        store = "9 GB/s";
+        data += "dataset = '9 TB'\ncache = '4 TB'\nsampler = 'node_shard'\n";
+    }
+    SUBCASE("beside saves that take the store's time") {
+        more = "[JOB.checkpoint]\nsize = '2 TB'\ninterval = '7 min'\nmode = 'async'\n";
+    }
+    SUBCASE("beside saves, through shuffle buffers, which fill while it stands still") {
+        more = "[JOB.checkpoint]\nsize = '2 TB'\ninterval = '7 min'\n";
+        data += "shuffle_buffer = 200\ndataset = '9 TB'\n";
+    }
+    const std::string cluster =
+        "run.replicas = 1\ncluster.nodes = 2\n[storage]\n"
+        "server_read_bandwidth = '" +
+        store +
+        "'\n"
+        "server_write_bandwidth = '16 GB/s'\n"
+        "client_bandwidth = '100 GB/s'\n";
+    const std::string job = "nodes = 2\nlength = '3 h'\nstep.time = '1 s'\n";
+    const std::string rest = job + more + "[JOB.data]\n" + data;
+    const Ledger one = ledger_of(cluster + "[job]\n" + rest, "job");
+    const Ledger many =
+        ledger_of(cluster + "[scheduler]\n[[jobs.kind]]\nname = 'one'\n" + rest, "jobs.kind");
+    CHECK((one.booked(Category::data_wait) > 0) == waits);
+    for (const Category same :
+         {Category::productive, Category::data_wait, Category::checkpoint_stall}) {
+        CAPTURE(category_name(same));
+        CHECK(static_cast<double>(one.booked(same)) == static_cast<double>(many.booked(same)));
+    }
+}
+
+TEST_CASE("jobs that read from one store wait as long as it takes to give all of them a batch") {
+    // Each reads 8 GB for a step of 1 s.
+    const char* const text = R"(
+run.replicas = 1
+cluster.nodes = 3
+storage.server_read_bandwidth = "12 GB/s"
+storage.client_bandwidth = "100 GB/s"
+[scheduler]
+[[jobs.kind]]
+name = "reads"
+count = 3
+nodes = 1
+work = "10 h"
+step.time = "1 s"
+data = { sample_size = "10 MB", batch = 100, prefetch = 2 }
+)";
+    const Ledger r = ledger_of(text, "");
+    const double waits = static_cast<double>(r.booked(Category::data_wait));
+    CHECK(waits / static_cast<double>(r.booked(Category::productive)) ==
+          doctest::Approx(3 * 8.0 / 12 - 1).epsilon(0.001));
+}
+
+TEST_CASE("a job that fails finds its loaders' queues empty, and leaves the store to the others") {
+    const char* const text = R"(
+run.replicas = 1
+cluster.nodes = 2
+storage.server_read_bandwidth = "16 GB/s"
+storage.client_bandwidth = "100 GB/s"
+[scheduler]
+[failures]
+profile = "none"
+[[jobs.kind]]
+name = "reads"
+count = 2
+nodes = 1
+work = "1 h"
+step.time = "1 s"
+restart = "100 s"
+data = { sample_size = "10 MB", batch = 100, workers = 2, prefetch = 2, shuffle_buffer = 200 }
+[[inject]]
+at = "30 min"
+cause = "software"
+)";
+    const Ledger r = ledger_of(text, "");
+    // 32 GB: 4 s of half the store when both start, 2 s of all of it, or less what the other's steps take
+    // of it, when one comes back.
+    const double waits = static_cast<double>(r.booked(Category::data_wait)) * 1e-9 / 8;
+    CHECK(waits >= 2 * 4 + 2);
+    CHECK(waits <= 2 * 4 + 4);
+    CHECK(r.booked(Category::lost_work) > 0);
+}
+
 TEST_CASE("restores share the store as well") {
     Sharing f(2, 1, own_rate);
     f.causes[0].remedy = Remedy::restart;
