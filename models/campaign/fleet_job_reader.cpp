@@ -514,10 +514,16 @@ void FleetJobReader::save_as(Section& section, const std::shared_ptr<Scenario>& 
     if (steps) kind.checkpoint_steps = c.interval_steps;
     kind.by_wall_clock = c.interval_wall > Duration{};
     if (kind.by_wall_clock) kind.checkpoint_interval = c.interval_wall;
-    const auto spec = std::make_shared<const CheckpointSpec>(c);
+    move_over(view, kind);
+    CheckpointSpec saves = c;
+    kind.uploads_on_links = kind.transfer_traffic && !checkpoint.has("upload_slowdown");
+    if (kind.uploads_on_links) {  // they say what each costs whom
+        saves.upload_step_penalty = {};
+        for (TierSpec& tier : saves.tiers) tier.beside_steps = unlimited;
+    }
+    const auto spec = std::make_shared<const CheckpointSpec>(std::move(saves));
     kind.saving = {[spec](std::int64_t, std::int64_t) { return spec; }, job.job.network,
                    job.job.store_paths};
-    move_over(view, kind);
 }
 
 void FleetJobReader::recover_as(Section& section, const Scenario& job, FleetJobKind& kind) {

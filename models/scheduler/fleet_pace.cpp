@@ -46,9 +46,63 @@ void FleetSimulation::links_change_soon() {
 
 void FleetSimulation::change_paces_on_links() {
     links_changing_ = false;
-    for (const JobIndex index : links_.settle()) {
-        moves_bytes(index) ? change_transfer(index) : change_pace_soon(index);
+    for (const SharedLinks::Member member : links_.settle()) {
+        if (member >= jobs_.size()) {
+            change_upload(member - static_cast<JobIndex>(jobs_.size()));
+        } else {
+            moves_bytes(member) ? change_transfer(member) : change_pace_soon(member);
+        }
     }
+}
+
+// Whom its step waits for there. What its own upload costs it is part of saving.
+void FleetSimulation::wait_on_links(JobIndex index) {
+    Job& j = jobs_[index];
+    j.waits_for.clear();
+    if (!links_.has(index)) return;
+    double others = 1;
+    for (const SharedLinks::Share& share : links_.caused_by(index)) {
+        if (share.job == uploads_of(index)) {
+            others -= share.share;
+        } else {
+            j.waits_for.push_back(share);
+        }
+    }
+    if (j.waits_for.size() == links_.caused_by(index).size()) return;
+    const Duration all = j.step.contention;
+    j.step.contention = j.waits_for.empty() ? Duration{} : from_seconds(seconds(all) * others);
+    j.step.upload += all - j.step.contention;
+    for (SharedLinks::Share& share : j.waits_for) share.share /= others;
+}
+
+// An upload is on the links of steps while it lasts, whoever's these are.
+void FleetSimulation::send_uploads(JobIndex index) {
+    const FleetJobKind& kind = spec().kinds[job(index).kind];
+    if (!kind.uploads_on_links) return;
+    FleetParts::Parts* parts = parts_of(index);
+    const TransferSpec* upload = parts == nullptr ? nullptr : parts->checkpointer.upload();
+    const SharedLinks::Member member = uploads_of(index);
+    if ((upload != nullptr) == links_.has(member)) return;
+    if (upload == nullptr) {
+        links_.leave(member);
+        if (parts != nullptr) parts->checkpointer.limit_uploads(unlimited);
+    } else {
+        const NetworkState broken = network_ ? network_->broken() : NetworkState{};
+        auto traffic = kind.transfer_traffic(nodes_of(index), {run_.hashes, broken}, *upload);
+        if (!traffic) return;
+        links_.join(member, std::move(traffic), 0);
+    }
+    links_change_soon();
+}
+
+// What the links leave it, from now on.
+void FleetSimulation::change_upload(JobIndex index) {
+    FleetParts::Parts* parts = parts_of(index);
+    const TransferSpec* upload = parts == nullptr ? nullptr : parts->checkpointer.upload();
+    if (upload == nullptr) return;
+    const double longer_s = links_.longer_s(uploads_of(index));
+    const Bandwidth most = std::min(upload->cap, spec().stores[upload->store].supply.write);
+    parts->checkpointer.limit_uploads(longer_s == 0 ? unlimited : beside_others(most, longer_s));
 }
 
 // ---- slow parts ----

@@ -306,10 +306,7 @@ void FleetSimulation::set_step(JobIndex index) {
         parts->wait = wait_for_data(index);
         j.step.data_wait += parts->wait;
     }
-    j.waits_for.clear();
-    if (!links_.has(index)) return;
-    const auto shares = links_.caused_by(index);
-    j.waits_for.assign(shares.begin(), shares.end());
+    wait_on_links(index);
 }
 
 Duration FleetSimulation::until_own_failure(JobIndex index) {
@@ -484,7 +481,9 @@ void FleetSimulation::book_run_until(JobIndex index, Instant end, Unsaved unsave
     outcome_.runs[index].held += elapsed;
     outcome_.runs[index].contention += j.step.contention * p.steps;
     for (const SharedLinks::Share& share : j.waits_for) {
-        outcome_.contention_by.at(job(index).kind, job(share.job).kind) +=
+        const auto by =
+            share.job % static_cast<JobIndex>(jobs_.size());  // its steps, or its uploads
+        outcome_.contention_by.at(job(index).kind, job(by).kind) +=
             seconds(j.step.contention) * share.share *
             static_cast<double>(p.steps * job(index).gpus);
     }

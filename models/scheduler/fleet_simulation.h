@@ -188,6 +188,13 @@ class FleetSimulation : public Fleet,
     void book_stage(JobIndex job);
     StateLoss loss_of(JobIndex job, NodeIndex node) const;
     const TransferSpec* transfer_of(JobIndex job) const;
+    // Of links that jobs share: as such a member a job uploads, beside its steps.
+    SharedLinks::Member uploads_of(JobIndex job) const {
+        return job + static_cast<JobIndex>(jobs_.size());
+    }
+    void send_uploads(JobIndex job);
+    void change_upload(JobIndex job);
+    void wait_on_links(JobIndex job);
     void begin_transfer(JobIndex job);
     void change_transfer(JobIndex job);
     bool moves_bytes(JobIndex job) const {

@@ -105,6 +105,8 @@ struct FleetJobKind {
     PlacedTraffic traffic{};
     PlacedRoutes routes{};
     PlacedTransfer transfer_traffic{};
+    // Uploads behind the steps are on the links too; else they slow their own job's steps alone.
+    bool uploads_on_links = false;
     std::int64_t steps = 0;  // with `step`: its length
     Duration given_step{};   // without it: what one was measured to take; 0: work has none
     Duration data_wait{};    // likewise: of each step for data, with the store to its job alone

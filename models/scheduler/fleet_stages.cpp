@@ -126,6 +126,7 @@ void FleetSimulation::after_steps(JobIndex index) {
 // What is left of the step under way takes as long as things are now.
 void FleetSimulation::pace_of_parts_changed(JobIndex index) {
     Job& j = jobs_[index];
+    send_uploads(index);
     if (j.status.phase != FleetPhase::running || j.stage != Stage::working) return;
     if (j.run.stands_still) return;
     book_free();
@@ -136,7 +137,9 @@ void FleetSimulation::pace_of_parts_changed(JobIndex index) {
     j.pace_changes_at = Instant::max();  // it is looked at again after this step
     if (partial == Duration{}) return after_steps(index);
     FleetParts::Parts& parts = *parts_of(index);
-    const Duration penalty = parts.spec().upload_step_penalty;
+    // On the links of steps its own upload costs this step what it has by now.
+    const bool on_links = spec().kinds[job(index).kind].uploads_on_links;
+    const Duration penalty = on_links ? j.step.upload : parts.spec().upload_step_penalty;
     j.step.data_wait -= parts.wait;
     const auto step = [&](bool slowed) {
         return j.step.duration() - j.step.upload + (slowed ? penalty : Duration{});

@@ -151,8 +151,9 @@ void Checkpointer::start_move(std::int64_t number, std::size_t tier, bool stalls
 
 // Steps on the same network leave an upload less.
 void Checkpointer::cap(std::size_t tier, TransferSpec& write) const {
-    if (!steps_run_ || moves_[tier].stalls || !moves_[tier].from_nodes) return;
-    const Bandwidth beside = spec_.tiers[tier].beside_steps;
+    if (!uploads(moves_[tier])) return;
+    const Bandwidth steps_leave = steps_run_ ? spec_.tiers[tier].beside_steps : unlimited;
+    const Bandwidth beside = std::min(steps_leave, uploads_cap_);
     if (beside >= write.cap) return;
     write.cap = beside;
     write.cap_wall = Wall::network;
@@ -161,12 +162,29 @@ void Checkpointer::cap(std::size_t tier, TransferSpec& write) const {
 void Checkpointer::steps_run(bool run) {
     if (std::exchange(steps_run_, run) == run) return;
     for (std::size_t tier = 0; tier < moves_.size(); ++tier) {
-        if (moves_[tier].number == 0 || !to_store(tier)) continue;
-        if (spec_.tiers[tier].beside_steps == unlimited) continue;
-        TransferSpec spec = spec_.tiers[tier].write;
-        cap(tier, spec);
-        stores_.change_cap(moves_[tier].transfer, spec.cap, spec.cap_wall);
+        if (spec_.tiers[tier].beside_steps != unlimited) cap_upload(tier);
     }
+}
+
+void Checkpointer::limit_uploads(Bandwidth cap) {
+    if (std::exchange(uploads_cap_, cap) == cap) return;
+    for (std::size_t tier = 0; tier < moves_.size(); ++tier) {
+        if (uploads(moves_[tier])) cap_upload(tier);
+    }
+}
+
+const TransferSpec* Checkpointer::upload() const {
+    for (std::size_t tier = 0; tier < moves_.size(); ++tier) {
+        if (to_store(tier) && uploads(moves_[tier])) return &spec_.tiers[tier].write;
+    }
+    return nullptr;
+}
+
+void Checkpointer::cap_upload(std::size_t tier) {
+    if (moves_[tier].number == 0 || !to_store(tier)) return;
+    TransferSpec spec = spec_.tiers[tier].write;
+    cap(tier, spec);
+    stores_.change_cap(moves_[tier].transfer, spec.cap, spec.cap_wall);
 }
 
 // What goes next into a tier that is free: of the host buffers the oldest, of a tier above the newest.
@@ -236,10 +254,7 @@ void Checkpointer::arrived(std::int64_t number, std::size_t tier) {
 }
 
 void Checkpointer::count_uploads() {
-    const auto behind_its_back = [](const Move& move) {
-        return move.number != 0 && move.from_nodes && !move.stalls;
-    };
-    const auto now = std::count_if(moves_.begin(), moves_.end(), behind_its_back);
+    const auto now = std::ranges::count_if(moves_, [&](const Move& move) { return uploads(move); });
     const bool before = uploading();
     uploads_ = now;
     if (uploading() != before) job_.uploads_changed();

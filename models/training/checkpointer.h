@@ -52,6 +52,10 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
     void pass(const Work& work, const StoreService::Undisturbed& stall);
     bool uploading() const { return uploads_ > 0; }
     void steps_run(bool run);  // beside what is uploaded
+    // What is uploaded to a store now, of several tiers the first; nullptr: nothing.
+    const TransferSpec* upload() const;
+    // What is uploaded moves no faster, from now on.
+    void limit_uploads(Bandwidth cap);
     // The stall, or the restore, waits for a store.
     bool on_a_store() const { return (stall_ == Stall::write && to_store(0)) || !reads_.empty(); }
     // What the job waits for moves no faster to or from a store.
@@ -92,7 +96,11 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
                      Bytes bytes) const;  // whole: for a whole state
     bool to_store(std::size_t tier) const { return !on_nodes(spec_.tiers[tier].place); }
     void start_move(std::int64_t number, std::size_t tier, bool stalls);
+    bool uploads(const Move& move) const {
+        return move.number != 0 && move.from_nodes && !move.stalls;
+    }
     void cap(std::size_t tier, TransferSpec& write) const;
+    void cap_upload(std::size_t tier);
     void moved(std::size_t tier, const WallTimes& walls);
     void arrived(std::int64_t number, std::size_t tier);
     void break_off(std::size_t tier);
@@ -124,6 +132,7 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
     std::vector<std::int64_t> reached_;  // by tier: how many were offered
     std::vector<std::int64_t> buffers_;  // states in host buffers
     std::int64_t uploads_ = 0;
+    Bandwidth uploads_cap_ = unlimited;
     bool steps_run_ = false;
 
     // Reading back: the state, from a store or from the nodes, and what else is read at the start.

@@ -263,6 +263,29 @@ TEST_CASE("one job saves alike, written as a [job] or as the only one of a kind"
     }
 }
 
+TEST_CASE("an upload costs one job's own steps alike on one fabric, written either way") {
+    const std::string cluster = R"(
+run.replicas = 1
+run.fidelity = "flow"
+cluster.nodes = 10
+storage = { system = "weka", servers = 8, network = "compute" }
+fabric.compute = { topology = "fat_tree", nodes_per_leaf = 4, oversubscription = 4, routing = "spray" }
+)";
+    const std::string job = R"(nodes = 10
+model = "llama2_70b"
+length = "18 h"
+parallel = { tensor = 8, global_batch = 40, sequence_length = 4096, zero = 3 }
+checkpoint = { mode = "async", interval = "30 min" }
+)";
+    const Ledger one = ledger_of(cluster + "failures.profile = 'none'\n[job]\n" + job, "");
+    const Ledger many = ledger_of(cluster + "[scheduler]\n[[jobs.kind]]\nname = 'a'\n" + job, "");
+    CHECK(
+        static_cast<double>(many.booked(Category::checkpoint_stall)) ==
+        doctest::Approx(static_cast<double>(one.booked(Category::checkpoint_stall))).epsilon(0.1));
+    CHECK(static_cast<double>(many.booked(Category::productive)) ==
+          static_cast<double>(one.booked(Category::productive)));
+}
+
 TEST_CASE("one job reads alike, written as a [job] or as the only one of a kind") {
     std::string more = "[JOB.checkpoint]\nmode = 'none'\n";
     std::string data = "sample_size = '10 MB'\nbatch = 100\nworkers = 2\nprefetch = 2\n";
@@ -425,6 +448,42 @@ TEST_CASE("a save on the network of steps makes both longer, while it lasts") {
           doctest::Approx(0).epsilon(3));
     CHECK(node_hours(r, Category::contention) == doctest::Approx(600.0 / 3600).epsilon(0.01));
     CHECK(r.outcome.contention_by.at(1, 0) / r.outcome.contention_by.at(1, 1) > 1e6);
+}
+
+TEST_CASE("an upload on the network of steps slows whoever sends there, as a joint window has it") {
+    OneFabric f(1);
+    const auto saved = std::make_shared<CheckpointSpec>(*f.spec.kinds[0].saving->checkpoint(8, 1));
+    saved->mode = CheckpointMode::async;
+    saved->stall_alone = {};
+    f.spec.kinds[0].saving = {[saved](std::int64_t, std::int64_t) { return saved; }};
+    f.spec.kinds[0].uploads_on_links = true;
+    const StepTraffic steps = *f.spec.kinds[1].traffic({}, {});
+    const StepTraffic upload = *f.spec.kinds[0].transfer_traffic({}, {}, {});
+    SUBCASE("of another job") {
+        const FleetRunResult r = f.run(100h);
+        CHECK(r.outcome.runs[0].end == Instant(3h));  // its own work sends nothing
+        CHECK(node_hours(r, Category::checkpoint_stall) == 0);
+        const std::vector<StepTraffic> both = {steps, upload};
+        const std::vector<double> offsets = {0, 0.1};
+        const double window_s = joint_window(both, offsets, {.jitter = 0.05})[0];
+        // Two uploads, which have what the steps leave them: 10 min each alone, 15 beside steps.
+        const double longer_s = 3600 * node_hours(r, Category::contention);
+        CHECK(longer_s == doctest::Approx(30 * 60 / window_s * (window_s - 1)).epsilon(0.1));
+        CHECK(seconds(r.outcome.runs[1].end - Instant(20'000s)) ==
+              doctest::Approx(longer_s).epsilon(1e-6));
+        CHECK(r.outcome.contention_by.at(1, 0) == doctest::Approx(8 * longer_s).epsilon(1e-6));
+    }
+    SUBCASE("of its own, which is part of saving") {
+        f.jobs.jobs.erase(f.jobs.jobs.begin());
+        f.spec.kinds[1].saving = f.spec.kinds[0].saving;
+        f.spec.kinds[1].checkpoint_steps = 5000;
+        f.spec.kinds[1].transfer_traffic = f.spec.kinds[0].transfer_traffic;
+        f.spec.kinds[1].uploads_on_links = true;
+        const FleetRunResult r = f.run(100h);
+        CHECK(node_hours(r, Category::contention) == 0);
+        // Three saves of 15 min, in each of which 600 steps take 1.5 s.
+        CHECK(node_hours(r, Category::checkpoint_stall) == doctest::Approx(0.25).epsilon(0.01));
+    }
 }
 
 TEST_CASE("a save that leaves the links room costs the steps on them nothing") {
