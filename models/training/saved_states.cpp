@@ -93,7 +93,7 @@ void SavedStates::add_complete(const Work& work, Instant now) {
     if (static_cast<std::int64_t>(states_.size()) > spec_.tiers[0].keep) {
         bytes.safe = bytes.safe - oldest->bytes;
         bytes.expired = bytes.expired + oldest->bytes;
-        std::rotate(oldest, oldest + 1, states_.end());
+        std::move(oldest + 1, states_.end(), oldest);  // the last one is written anew
     } else {
         states_.emplace_back();
     }
