@@ -11,6 +11,17 @@
 
 namespace railyard {
 
+// A collective that a step asks for, `count` times one after another.
+enum class CallPurpose : std::uint8_t { tensor, context, expert, gradients, weights };
+struct CollectiveCall {
+    CallPurpose purpose = CallPurpose::tensor;
+    Collective collective = Collective::all_reduce;
+    std::int64_t stride = 1;
+    std::int64_t ranks = 1;
+    double bytes = 0;  // as collective_cost() counts them
+    double count = 1;
+};
+
 class Communicators {
   public:
     // On an ideal network: each group has its GPUs' share of the nodes' NICs, and nobody else's traffic
@@ -29,6 +40,12 @@ class Communicators {
     const Communicator& of(Collective collective, std::int64_t stride, std::int64_t ranks,
                            std::int64_t nics = 0);
 
+    // Calls that a step makes are added to `calls` from now on; null: no longer.
+    void note_calls(std::vector<CollectiveCall>* calls) { calls_ = calls; }
+    void note(const CollectiveCall& call) {
+        if (calls_ != nullptr) calls_->push_back(call);
+    }
+
     // Those that have been asked for and whose traffic passes between switches. To be slowed down.
     std::vector<Communicator*> between_switches();
 
@@ -41,6 +58,7 @@ class Communicators {
     std::optional<GpuNetwork> network_;
     std::vector<std::int64_t> gpu_of_rank_;
     std::map<std::tuple<Traffic, std::int64_t, std::int64_t, std::int64_t>, Communicator> known_;
+    std::vector<CollectiveCall>* calls_ = nullptr;
 };
 
 }  // namespace railyard

@@ -139,11 +139,15 @@ class Linear {
 
 // What each rank of an expert-parallel group sends to the experts, or gets back from them.
 double expert_exchange_seconds(const TransformerModel& m, const ParallelPlan& p,
-                               const Communicator& group, double token_bytes) {
+                               Communicators& groups, double token_bytes) {
+    const Communicator& group = groups.of(Collective::all_to_all, p.expert_stride(), p.expert);
     const double tokens = p.rank_tokens() * p.imbalance();
     const double k = static_cast<double>(m.topk);
     if (p.dispatch == ExpertDispatch::all_to_all) {
-        return seconds(Collective::all_to_all, group, tokens * k * token_bytes);
+        const double bytes = tokens * k * token_bytes;
+        groups.note(
+            {CallPurpose::expert, Collective::all_to_all, p.expert_stride(), p.expert, bytes, 2});
+        return seconds(Collective::all_to_all, group, bytes);
     }
     // How many of `places`, all equally likely, have at least one of a token's experts.
     const auto met = [&](double places) { return places * (1 - std::pow(1 - 1 / places, k)); };
@@ -159,6 +163,19 @@ double expert_exchange_seconds(const TransformerModel& m, const ParallelPlan& p,
     return std::max(network, nvlink) + seconds(Collective::all_to_all, group, 1);
 }
 
+// Keys and values of the other ranks; backward again, and their gradients home.
+double context_gather_seconds(const TransformerModel& m, const ParallelPlan& p,
+                              Communicators& groups) {
+    const double keys_values = static_cast<double>(m.kv_heads * (m.head_dim + m.value_dim)) /
+                               static_cast<double>(p.tensor);
+    const double bytes =
+        static_cast<double>(p.context) * p.rank_tokens() * keys_values * activation_element_bytes;
+    groups.note(
+        {CallPurpose::context, Collective::all_gather, p.replica_stride(), p.context, bytes});
+    return seconds(Collective::all_gather,
+                   groups.of(Collective::all_gather, p.replica_stride(), p.context), bytes);
+}
+
 void collectives_of_layer(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
                           bool experts, LayerWork& out) {
     const Gpu& gpu = groups.node().gpu;
@@ -170,7 +187,12 @@ void collectives_of_layer(const TransformerModel& m, const ParallelPlan& p, Comm
         // Attention and feed-forward each gather their input and scatter their output; without
         // sequence parallelism an all-reduce, which moves the same. Experts gather every copy.
         const Communicator& group = groups.of(Collective::all_reduce, p.tensor_stride(), p.tensor);
+        const auto note = [&](Collective collective, double size) {
+            groups.note({CallPurpose::tensor, collective, p.tensor_stride(), p.tensor, size});
+        };
         const auto exchange = [&](double size) {
+            note(p.sequence_parallel ? Collective::all_gather : Collective::all_reduce, size);
+            if (p.sequence_parallel) note(Collective::reduce_scatter, size);
             return p.sequence_parallel ? seconds(Collective::all_gather, group, size) +
                                              seconds(Collective::reduce_scatter, group, size)
                                        : seconds(Collective::all_reduce, group, size);
@@ -188,13 +210,7 @@ void collectives_of_layer(const TransformerModel& m, const ParallelPlan& p, Comm
         out.backward.tensor = visible(out.backward.multiplications);
     }
     if (p.context > 1) {
-        // Keys and values of the other ranks; backward again, and their gradients home.
-        const Communicator& group =
-            groups.of(Collective::all_gather, p.replica_stride(), p.context);
-        const double keys_values = static_cast<double>(m.kv_heads * (m.head_dim + m.value_dim)) / t;
-        const double gather = seconds(
-            Collective::all_gather, group,
-            static_cast<double>(p.context) * tokens * keys_values * activation_element_bytes);
+        const double gather = context_gather_seconds(m, p, groups);
         const auto visible = [&](double time, double attention) {
             return p.overlap_context ? exposed_seconds(gpu, time, {attention}) : time;
         };
@@ -203,10 +219,9 @@ void collectives_of_layer(const TransformerModel& m, const ParallelPlan& p, Comm
     }
     if (experts && p.expert > 1) {
         // To the experts and back.
-        const Communicator& group = groups.of(Collective::all_to_all, p.expert_stride(), p.expert);
         const double both =
             2 * expert_exchange_seconds(
-                    m, p, group, static_cast<double>(m.hidden) * activation_element_bytes / t);
+                    m, p, groups, static_cast<double>(m.hidden) * activation_element_bytes / t);
         const auto visible = [&](const Pass& pass) {
             return p.overlap_expert ? exposed_seconds(gpu, both, {pass.kernels()}) : both;
         };
@@ -460,25 +475,28 @@ DataParallel exchange_seconds(const TransformerModel& m, const ParallelPlan& p,
         const std::int64_t shards =
             std::clamp<std::int64_t>(p.shards() * p.replica_stride() / stride, 1, ranks);
         const auto time = [&](Collective collective, std::int64_t from, std::int64_t size,
-                              double each) {
-            return seconds(collective, groups.of(collective, from, size, NICs), each);
+                              double each, double times) {
+            const bool weights = collective == Collective::all_gather;
+            groups.note({weights ? CallPurpose::weights : CallPurpose::gradients, collective, from,
+                         size, each, times});
+            return times * seconds(collective, groups.of(collective, from, size, NICs), each);
         };
         const double gradient = count * gradient_bytes;
         if (p.zero == 0) {
-            once.gradients += time(Collective::all_reduce, stride, ranks, gradient);
+            once.gradients += time(Collective::all_reduce, stride, ranks, gradient, 1);
             return;
         }
         if (shards > 1) {
             if (!frozen) {
                 once.gradients +=
-                    pieces * time(Collective::reduce_scatter, stride, shards, gradient / pieces);
+                    time(Collective::reduce_scatter, stride, shards, gradient / pieces, pieces);
             }
-            once.weights += pieces * time(Collective::all_gather, stride, shards,
-                                          count * weight_bytes / pieces);
+            once.weights +=
+                time(Collective::all_gather, stride, shards, count * weight_bytes / pieces, pieces);
         }
         if (shards < ranks && !frozen) {
             once.gradients += time(Collective::all_reduce, stride * shards, ranks / shards,
-                                   gradient / static_cast<double>(shards));
+                                   gradient / static_cast<double>(shards), 1);
         }
     };
     exchange(params.common, p.replica_stride(), p.replica_ranks());
@@ -527,11 +545,15 @@ double boundary_sends(const ParallelPlan& p) {
     return 2 * (static_cast<double>(p.pipeline) - 1 + (p.overlap_pipeline ? 0 : every));
 }
 
+double boundary_bytes(const TransformerModel& m, const ParallelPlan& p) {
+    return p.rank_tokens() * static_cast<double>(m.hidden) * activation_element_bytes /
+           static_cast<double>(p.tensor);
+}
+
 double boundary_seconds(const TransformerModel& m, const ParallelPlan& p, Communicators& groups) {
-    const double bytes = p.rank_tokens() * static_cast<double>(m.hidden) *
-                         activation_element_bytes / static_cast<double>(p.tensor);
     return seconds(Collective::send_recv,
-                   groups.of(Collective::send_recv, p.pipeline_stride(), p.pipeline), bytes);
+                   groups.of(Collective::send_recv, p.pipeline_stride(), p.pipeline),
+                   boundary_bytes(m, p));
 }
 
 double optimizer_seconds(const TransformerModel& m, const ParallelPlan& p, const Gpu& gpu,
@@ -546,7 +568,61 @@ double optimizer_seconds(const TransformerModel& m, const ParallelPlan& p, const
     return memory_seconds(gpu, updated * optimizer_traffic);
 }
 
+PassOutline outline_of(const Pass& pass, std::vector<CollectiveCall> calls) {
+    return {pass.attention, pass.multiplications + pass.elementwise + pass.launch_wait,
+            std::move(calls)};
+}
+
+// Backward, keys and values are gathered again and their gradients go home.
+LayerOutline layer_outline(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
+                           bool experts) {
+    std::vector<CollectiveCall> calls;
+    groups.note_calls(&calls);
+    const LayerWork work = layer_work(m, p, groups, experts);
+    groups.note_calls(nullptr);
+    std::vector<CollectiveCall> back;
+    std::vector<CollectiveCall> again;
+    for (const CollectiveCall& call : calls) {
+        back.push_back(call);
+        if (call.purpose == CallPurpose::context) {
+            back.push_back(call);
+            back.back().collective = Collective::reduce_scatter;
+        }
+        if (p.recompute == Recompute::full ||
+            (call.purpose == CallPurpose::expert && work.recompute.expert > 0)) {
+            again.push_back(call);
+        }
+    }
+    return {outline_of(work.forward, std::move(calls)),
+            outline_of(work.recompute, std::move(again)),
+            outline_of(work.backward, std::move(back))};
+}
+
 }  // namespace
+
+StepOutline step_outline(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
+                         const ParameterBytes& bytes, double optimizer_traffic) {
+    const Gpu& gpu = groups.node().gpu;
+    StepOutline out;
+    if (m.expert_layers() < m.layers) out.dense = layer_outline(m, p, groups, false);
+    if (m.experts > 0) out.expert = layer_outline(m, p, groups, true);
+    out.head_s = head_seconds(m, p, gpu);
+    out.boundary_bytes = boundary_bytes(m, p);
+    const bool exchanged = p.replica_ranks() > 1 && (p.adapter_rank == 0 || p.zero >= 3);
+    for (const StageRun& run : stage_runs(m, p)) {
+        StageOutline stage{run, {}, 0};
+        const double layers = std::max(1.0, run.layers.dense + run.layers.expert);
+        groups.note_calls(&stage.exchanges);
+        if (exchanged) {
+            exchange_seconds(m, p, groups, bytes, run.layers, exchange_pieces(p, layers));
+        }
+        groups.note_calls(nullptr);
+        stage.optimizer_s = optimizer_seconds(m, p, gpu, run.layers, optimizer_traffic) +
+                            seconds(gpu.step_overhead);
+        out.stages.push_back(std::move(stage));
+    }
+    return out;
+}
 
 CriticalPath critical_path(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
                            const ParameterBytes& bytes, double optimizer_traffic) {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <string_view>
+#include <vector>
 
 #include "models/training/communicators.h"
 #include "models/training/plan.h"
@@ -49,6 +50,34 @@ using CriticalPath = std::array<PathPart, path_parts>;
 CriticalPath critical_path(const TransformerModel& model, const ParallelPlan& plan,
                            Communicators& groups, const ParameterBytes& bytes,
                            double optimizer_traffic);
+
+// The same work before it is added up: what a rank does in a pass of one microbatch through one layer, and
+// in an exchange of gradients and weights. What may hide behind what is the plan's to say.
+struct PassOutline {
+    double attention_s = 0;
+    double other_s = 0;  // its other kernels, and waiting for launches
+    std::vector<CollectiveCall> calls;
+};
+struct LayerOutline {
+    PassOutline forward;
+    PassOutline recompute;
+    PassOutline backward;
+};
+struct StageOutline {
+    StageRun run;
+    std::vector<CollectiveCall> exchanges;  // each once; with ZeRO-3 `count` over all layers
+    double optimizer_s = 0;
+};
+struct StepOutline {
+    LayerOutline dense;
+    LayerOutline expert;
+    double head_s = 0;  // of the last stage, there and back; once more for each further token
+    double boundary_bytes = 0;
+    std::vector<StageOutline> stages;
+};
+StepOutline step_outline(const TransformerModel& model, const ParallelPlan& plan,
+                         Communicators& groups, const ParameterBytes& bytes,
+                         double optimizer_traffic);
 
 // The same, summed by kind. A sum longer than step_part_max, or not a number because a rate in the
 // catalogue is zero, is cut to that.

@@ -1,12 +1,14 @@
 #!/usr/bin/python3
 """What 'railyard export' writes, read by parsers of its own and, where there is one, by 'railyard import'.
 
-    run.py PATH_TO_RAILYARD
+    run.py PATH_TO_RAILYARD [--update]
 
+golden/ has the head and the digest of a small file of each kind; --update rewrites these.
 The parsers hold each file against what the format asks for: counts that must agree, numbers that must fit, times that
 must ascend.
 """
 
+import hashlib
 import json
 import pathlib
 import re
@@ -15,6 +17,10 @@ import sys
 import tempfile
 
 FOLDER = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(FOLDER))
+
+import chakra_files  # noqa: E402
+
 RATES = {"gpu": 0.02, "link": 0.01}  # of one_job.toml, per node and day
 
 
@@ -300,6 +306,178 @@ def case_openmetrics_of_many_jobs(program, folder):
     held_against_metrics(program, FOLDER / "many_jobs.toml", families)
 
 
+def astra_sim(program, scenario, out, *settings):
+    program.run("export", "astra-sim", scenario, "-o", out, *(word for s in settings for word in ("--set", s)))
+    groups = json.loads((out / "groups.json").read_text())
+    count = len(list(out.glob("workload.*.et")))
+    ranks = [chakra_files.read_trace(out / f"workload.{rank}.et") for rank in range(count)]
+    check(list(groups) == [str(i) for i in range(1, len(groups) + 1)], "groups are numbered from 1")
+    return ranks, groups
+
+
+def planned(program, scenario, *settings):
+    """Seconds of the step that 'railyard plan' says: kernels, what is seen of communication, the bubble."""
+    plan = json.loads(program.run("plan", scenario, "--json", *(word for s in settings for word in ("--set", s))))
+    parts = {part["name"]: part["seconds"] for part in plan["critical_path"]}
+    bubble = parts.pop("pipeline bubble")
+    parts.pop("waiting for stragglers")
+    talk = sum(parts.pop(name) for name in list(parts) if name in {
+        "tensor-parallel collectives", "context-parallel exchange", "expert all-to-all", "sends between stages",
+        "gradients and weights"})
+    return sum(parts.values()), talk, bubble
+
+
+def bytes_by_kind(nodes, groups):
+    """(kind, ranks, apart): [count, bytes] of one rank's collectives."""
+    out = {}
+    for one in nodes:
+        if one["type"] == chakra_files.COLL:
+            members = groups[one["pg_name"]]
+            key = chakra_files.COLLECTIVES[one["comm_type"]], len(members), members[1] - members[0]
+            total = out.setdefault(key, [0, 0])
+            total[0] += 1
+            total[1] += one["comm_size"]
+    return out
+
+
+def case_astra_sim_has_the_step(program, folder):
+    scenario, out = FOLDER / "step.toml", folder / "d"
+    ranks, groups = astra_sim(program, scenario, out)
+    check(len(ranks) == 32, f"{len(ranks)} ranks")
+    check(chakra_files.check_together(ranks, groups) == 2 * 16 * 4, "four microbatches there and back on 16 pairs")
+    # Each pass of a layer gathers and scatters twice: 8192 tokens x 4096 x 2 bytes. Of weights 2 bytes, of gradients 4.
+    act = 8192 * 4096 * 2
+    weights = (4 * (2 * 4096 * 5120 + 3 * 4096 * 14336 + 2 * 4096) + (2 * 128256 + 1) * 4096 / 2) / 8
+    found = bytes_by_kind(ranks[0], groups)
+    layers = 4 * 4 * 2 * 2
+    expected = {("ALL_GATHER", 8, 1): (layers, layers * act / 8), ("REDUCE_SCATTER", 8, 1): (layers, layers * act),
+                ("ALL_GATHER", 2, 8): (1, weights * 2 / 2), ("REDUCE_SCATTER", 2, 8): (1, weights * 4)}
+    check(found.keys() == expected.keys(), str(found))
+    for kind, (count, size) in expected.items():
+        check(found[kind][0] == count and abs(found[kind][1] / size - 1) < 1e-4, f"{kind}: {found[kind]}, {size} bytes")
+    sent = [one["comm_size"] for one in ranks[0] if one["type"] == chakra_files.SEND]
+    check(sent == [act // 8] * 4, f"{sent}")
+    # Imported again: the same counts and bytes.
+    text = program.run("import", "chakra", out / "workload.0.et", out / "groups.json", scenario)
+    again = {(kind, int(n), int(apart)): [int(count), int(size)] for count, kind, n, apart, size in
+             re.findall(r"# (\d+) ([A-Z_]+) of (\d+) ranks, (\d+) apart: (\d+) bytes", text)}
+    check(again == found, f"{again}\n{found}")
+    check(f"# 4 sends: {sum(sent)} bytes" in text, text)
+    # And the last stage, which has the loss, as long as 'railyard plan' has it without the others' wait. What hidden
+    # collectives take from the kernels beside them no trace says.
+    kernels, talk, bubble = planned(program, scenario)
+    text = program.run("import", "chakra", *out.glob("workload.*.et"), out / "groups.json", scenario)
+    step = float(re.search(r'step.time = "([\d.]+) ms"', text)[1]) / 1e3
+    check(0.98 < step / (kernels + talk) < 1, f"imported {step} s, planned {kernels + talk} s")
+    together = chakra_files.seconds_together(ranks)
+    check(kernels < together < kernels + bubble, f"together {together} s, kernels {kernels} s, bubble {bubble} s")
+
+
+def case_astra_sim_collectives_take_as_long_as_perf_says(program, folder):
+    """A rank that only talks: its collectives, one after another, at the sizes that perf is asked for."""
+    settings = ("job.parallel.tensor=1", "job.parallel.pipeline=1", "job.parallel.data=32", "job.parallel.zero=0",
+                "job.parallel.global_batch=32", "job.parallel.overlap_data=false")
+    ranks, groups = astra_sim(program, FOLDER / "step.toml", folder / "d", *settings)
+    reduce, = [one for one in ranks[0] if one["type"] == chakra_files.COLL]
+    size = reduce["comm_size"]
+    rows = json.loads(program.run("perf", "all_reduce", FOLDER / "step.toml", "-b", size, "-e", size, "--json"))["rows"]
+    out = folder / "d"
+    text = program.run("import", "chakra", out / "workload.0.et", out / "groups.json", FOLDER / "step.toml")
+    talked = float(re.search(r"communication takes ([\d.]+) ms", text)[1])
+    check(abs(talked / (rows[0]["time_s"] * 1e3) - 1) < 1e-3, f"{talked} ms, perf {rows[0]['time_s']} s")
+
+
+def case_astra_sim_of_other_plans_goes_on(program, folder):
+    """Every rank comes to its end, whatever the plan: messages and groups meet."""
+    plans = {
+        "interleaved": "tensor=2 pipeline=4 data=4 interleave=2 global_batch=32",
+        "not overlapped": "overlap_data=false overlap_pipeline=false zero=0",
+        "zero 2": "zero=2 recompute=full",
+        "zero 3, by shards": "tensor=1 pipeline=1 data=32 zero=3 shard_ranks=8 global_batch=64",
+        "experts": "tensor=2 context=2 data=4 expert=8 overlap_expert=true sequence_parallel=false",
+    }
+    for name, plan in plans.items():
+        settings = [f"job.parallel.{word}" for word in plan.split()]
+        settings += ["job.model=mixtral_8x7b"] * (name == "experts")
+        ranks, groups = astra_sim(program, FOLDER / "step.toml", folder / name, *settings)
+        chakra_files.check_together(ranks, groups)
+        kernels, _, bubble = planned(program, FOLDER / "step.toml", *settings)
+        together = chakra_files.seconds_together(ranks)
+        check(0.99 * kernels < together < 1.01 * (kernels + bubble),
+              f"{name}: together {together} s, kernels {kernels} s, bubble {bubble} s")
+
+
+def case_astra_sim_files_are_its_readers(program, folder):
+    program.run("export", "astra-sim", FOLDER / "step.toml", "-o", folder / "d")
+    lines = [re.fullmatch(r"(\w+): \[ (.*) \](?:  # .*)?", line)
+             for line in (folder / "d" / "network.yml").read_text().splitlines() if not line.startswith("#")]
+    network = {line[1]: line[2].split(", ") for line in lines}
+    check(network["topology"] == ["Switch"] * 2 and network["npus_count"] == ["8", "4"], str(network))
+    check(network["bandwidth"] == ["370.8", "48.5"] and len(network["latency"]) == 2, str(network))
+    system = json.loads((folder / "d" / "system.json").read_text())
+    check(all(len(system[f"{kind}-implementation"]) == 2 for kind in
+              ("all-reduce", "all-gather", "reduce-scatter", "all-to-all")), str(system))
+    check(system["local-mem-bw"] == 3350 and system["roofline-enabled"] == 0, str(system))
+    check(json.loads((folder / "d" / "memory.json").read_text()) == {"memory-type": "NO_MEMORY_EXPANSION"}, "memory")
+    check(json.loads((folder / "d" / "logical_topology.json").read_text()) == {"logical-dims": ["8", "4"]}, "logical")
+
+
+def case_astra_sim_refuses(program, folder):
+    step = (FOLDER / "step.toml").read_text()
+    fault = '\n[[cluster.fault]]\nnode = 1\npart = "nic"\nindex = 0\nspeed = 0.5\n'
+    (folder / "fault.toml").write_text(step + fault)
+    for scenario, said in ((FOLDER / "many_jobs.toml", "many jobs"), (folder / "fault.toml", "no slow parts"),
+                           (FOLDER / "one_job.toml", "what a step of the job consists of")):
+        out = program.run("export", "astra-sim", scenario, "-o", folder / "x", code=2)
+        check(said in out and not (folder / "x").exists(), out)
+
+
+# Settings that keep it small.
+GOLDEN = {
+    "astra-sim": ("step.toml", ("model.small.layers=2", "job.parallel.global_batch=4", "job.parallel.tensor=2",
+                                "job.parallel.data=4", "cluster.nodes=2")),
+    "goal": ("window.toml", ()),
+    "htsim": ("window.toml", ()),
+    "ns3": ("window.toml", ()),
+    "openmetrics": ("one_job.toml", ("cluster.nodes=3", "job.nodes=2", "run.duration=90 day")),
+    "openmetrics_of_many_jobs": ("many_jobs.toml", ("run.duration=2 day",)),
+    "sacct": ("one_job.toml", ("cluster.nodes=3", "job.nodes=2", "run.duration=90 day")),
+    "sacct_of_many_jobs": ("many_jobs.toml", ("run.duration=10 day",)),
+}
+
+
+def golden_text(program, kind, folder):
+    """Each file's digest, and its head as people read it."""
+    scenario, settings = GOLDEN[kind]
+    program.run("export", kind.split("_")[0], FOLDER / scenario, "-o", folder / "x",
+                *(word for s in settings for word in ("--set", s)))
+    files = sorted((folder / "x").iterdir()) if (folder / "x").is_dir() else sorted(folder.glob("x*"))
+    lines = []
+    for path in files:
+        data = path.read_bytes()
+        lines.append(f"== {path.name}, {len(data)} bytes, SHA-256 {hashlib.sha256(data).hexdigest()}")
+        if path.name in {"workload.0.et", f"workload.{len(files) - 6}.et"}:
+            lines += [", ".join(f"{key} {value}" for key, value in one.items())
+                      for one in chakra_files.read_trace(path)]
+        elif path.suffix != ".et":
+            text = path.read_text().splitlines()
+            lines += text[:60] + ["..."] * (len(text) > 60)
+    return "\n".join(lines) + "\n"
+
+
+def case_bytes_are_those_recorded(program, folder):
+    kinds = set(re.findall(r"^  ([\w-]+) ", program.run("export", "--list"), re.M)) - {"kind"}
+    check(kinds == {kind.split("_")[0] for kind in GOLDEN}, f"a golden for each of {kinds}")
+    for kind in GOLDEN:
+        (folder / kind).mkdir()
+        found, path = golden_text(program, kind, folder / kind), FOLDER / "golden" / f"{kind}.txt"
+        if "--update" in sys.argv:
+            path.write_text(found)
+        recorded = path.read_text() if path.exists() else ""
+        changed = [f"- {old}\n+ {new}" for old, new in zip(recorded.splitlines(), found.splitlines()) if old != new]
+        check(found == recorded, f"{path.name} (--update rewrites it):\n" + "\n".join(changed[:5]))
+
+
 def case_what_a_form_cannot_say_is_refused(program, folder):
     window = (FOLDER / "window.toml").read_text()
     (folder / "rails.toml").write_text(window.replace('"fat_tree"', '"single_switch"').replace("nodes_per_leaf = 4\n", "")
@@ -323,7 +501,7 @@ def main():
             try:
                 run(program, pathlib.Path(folder))
                 passed += 1
-            except Failure as failure:
+            except (Failure, chakra_files.Malformed) as failure:
                 failed += 1
                 print(f"--- {name.removeprefix('case_')}\n{failure}")
     print(f"{passed} passed, {failed} failed")

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <system_error>
+
 #include "tools/cli/cmd.h"
 #include "tools/cli/options.h"
 #include "tools/cli/terminal.h"
@@ -28,6 +31,14 @@ void list_kinds_of_export() {
     fmt::print("{}", table.text());
 }
 
+void make_folder(const std::string& path) {
+    std::error_code failed;
+    std::filesystem::create_directories(path, failed);
+    if (failed) {
+        throw ScenarioError(fmt::format("{}: can't be made a folder: {}", path, failed.message()));
+    }
+}
+
 }  // namespace
 
 int cmd_export(const std::vector<std::string>& arguments) {
@@ -37,7 +48,7 @@ int cmd_export(const std::vector<std::string>& arguments) {
     line.add_settings();
     line.add()("list", "What can be exported")(
         "output,o", po::value<std::string>(),
-        "The file to write; others get its name and an ending")(
+        "The file to write, others get its name and an ending; for astra-sim the folder")(
         "replica", po::value<std::int64_t>()->default_value(0), "Which replica, counted from 0");
     line.positional("what", -1);
     const auto values = line.parse(arguments);
@@ -72,8 +83,10 @@ int cmd_export(const std::vector<std::string>& arguments) {
     }
     const std::string output = (*values)["output"].as<std::string>();
     const std::vector<std::string> inputs = files_of(what[1], changes.settings);
-    for (const ExportedFile& file : kind.run(s, replica)) {
-        write_file(output + file.ending, file.text, inputs);
+    const std::vector<ExportedFile> files = kind.run(s, replica);
+    if (kind.folder) make_folder(output);
+    for (const ExportedFile& file : files) {
+        write_file(output + (kind.folder ? "/" : "") + file.ending, file.text, inputs);
     }
     return exit_ok;
 }

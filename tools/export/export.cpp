@@ -8,22 +8,26 @@ namespace railyard {
 
 const std::vector<ExportKind>& export_kinds() {
     static const std::vector<ExportKind> kinds = {
+        {"astra-sim",
+         "a folder for ASTRA-sim 3: network, system, memory, groups, and a step of the job as a "
+         "Chakra trace of each rank",
+         false, false, true, export_astra_sim},
         {"goal",
          "the window's flows as a schedule of GOAL (LogGOPSim, ATLAHS), a rank for each NIC", false,
-         true, export_goal},
+         true, false, export_goal},
         {"htsim",
          "csg-htsim's topology (FILE) and the window's flows as its connection matrix (FILE.cm)",
-         false, true, export_htsim},
+         false, true, false, export_htsim},
         {"ns3", "topology (FILE), FILE.flow.txt and FILE.config.txt of HPCC's ns-3, of the window",
-         false, true, export_ns3},
+         false, true, false, export_ns3},
         {"openmetrics",
          "a replica as Prometheus has it, by DCGM's and Slurm's exporters, and a dashboard for "
          "Grafana (FILE.dashboard.json)",
-         true, false, export_openmetrics},
+         true, false, false, export_openmetrics},
         {"sacct",
          "a replica as 'sacct -P -D' has it and, of one job, its nodes' outages as "
          "'sacctmgr -P show event' has them (FILE.events.txt)",
-         true, false, export_sacct},
+         true, false, false, export_sacct},
     };
     return kinds;
 }

@@ -19,11 +19,14 @@ struct ExportKind {
     const char* doc;
     bool replica;  // it is of one, with its log
     bool window;   // it is of the packet window
+    bool folder;   // -o is a folder, and each ending a name in it
     // Throws ScenarioError when the form can't say it.
     std::vector<ExportedFile> (*run)(const Scenario& scenario, std::int64_t replica);
 };
 const std::vector<ExportKind>& export_kinds();
 
+// astra_sim.cpp: ASTRA-sim's network, system, memory and groups, and Chakra's trace of each rank's step.
+std::vector<ExportedFile> export_astra_sim(const Scenario& scenario, std::int64_t replica);
 // sacct.cpp: 'sacct -P -D' of a replica, and of one job 'sacctmgr -P show event' of its nodes.
 std::vector<ExportedFile> export_sacct(const Scenario& scenario, std::int64_t replica);
 // openmetrics.cpp: a replica for Prometheus, and a dashboard for Grafana.

@@ -60,6 +60,7 @@ class Chakra : Importer {
     Work compute(const RankTrace& trace, const chakra::Node& node);
     Work communicate(const RankTrace& trace, const chakra::Node& node);
     double collective_seconds(const RankTrace& trace, const chakra::Node& node);
+    void count(const RankTrace& trace);
     Work work_of(const RankTrace& trace, const chakra::Node& node);
     Replay replay(const RankTrace& trace);
 
@@ -396,6 +397,28 @@ Chakra::Replay Chakra::replay(const RankTrace& trace) {
     return out;
 }
 
+// What a rank sends and receives, by kind and group.
+void Chakra::count(const RankTrace& trace) {
+    std::map<std::string, std::pair<std::int64_t, double>> sums;
+    for (const chakra::Node& node : trace.nodes) {
+        std::string what = node.type() == chakra::COMM_SEND_NODE ? "sends" : "receives";
+        if (node.type() == chakra::COMM_COLL_NODE) {
+            const ChakraGroup group = group_of(trace, node);
+            const auto type = static_cast<int>(number_of(node, "comm_type").value_or(0));
+            what = fmt::format("{} of {} ranks, {} apart", chakra::CollectiveCommType_Name(type),
+                               group.ranks, group.stride);
+        } else if (node.type() != chakra::COMM_SEND_NODE && node.type() != chakra::COMM_RECV_NODE) {
+            continue;
+        }
+        auto& [times, bytes] = sums[what];
+        ++times;
+        bytes += number_of(node, "comm_size").value_or(0);
+    }
+    for (const auto& [what, sum] : sums) {
+        part_.note(fmt::format("{} {}: {:.0f} bytes", sum.first, what, sum.second));
+    }
+}
+
 void Chakra::run() {
     std::string scenario;
     for (const std::string& file : options_.files) {
@@ -413,19 +436,20 @@ void Chakra::run() {
     }
     load(scenario);
     Replay longest;
-    std::string of;
+    const RankTrace* of = nullptr;
     try {
         for (const RankTrace& trace : traces_) {
             const Replay each = replay(trace);
-            if (each.length > longest.length || of.empty()) {
+            if (each.length > longest.length || of == nullptr) {
                 longest = each;
-                of = trace.file;
+                of = &trace;
             }
         }
     } catch (const NoPath& no_path) {
         throw ScenarioError(fmt::format("{}: {}", scenario, no_path.what()));
     }
-    if (longest.length == 0) throw ScenarioError(fmt::format("{}: the step takes no time", of));
+    if (longest.length == 0)
+        throw ScenarioError(fmt::format("{}: the step takes no time", of->file));
     const double length = static_cast<double>(longest.length);
     part_.note(
         fmt::format("Replayed on {} GPUs, {}.", scenario_->job.gpus(), network_text(*scenario_)));
@@ -434,6 +458,7 @@ void Chakra::run() {
                     "hidden or not.",
                     100 * static_cast<double>(longest.kernels) / length,
                     static_cast<double>(longest.collectives) * 1e-6));
+    count(*of);
     if (traces_.size() > 1) part_.note(fmt::format("The longest of {} ranks.", traces_.size()));
     if (modelled_ > 0) {
         part_.note(
@@ -447,7 +472,7 @@ void Chakra::run() {
     part_.left_out("the model and its plan; how long ranks wait for each other");
     part_.section("job");
     part_.value("step.time", toml_text(fmt::format("{:.6g} ms", length * 1e-6)),
-                fmt::format("{}, replayed on {}", of, scenario));
+                fmt::format("{}, replayed on {}", of->file, scenario));
 }
 
 }  // namespace
