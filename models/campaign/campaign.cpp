@@ -518,7 +518,7 @@ class Replica {
 
 ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events,
                           ReplicaTrace* record) {
-    if (s.fleet) return run_fleet_replica(s, index, log_events);
+    if (s.fleet) return run_fleet_replica(s, index, log_events, record);
     if (!s.phases.empty()) return run_phases(s, index);
     RY_CHECK(s.no_path.empty());
     RY_CHECK(s.windows);  // what they say has been read

@@ -70,11 +70,20 @@ struct ReplicaResult {
     std::vector<RefusedJob> refused;  // of a fleet, by number of submission
 };
 
+// Of many jobs: one runs on these nodes from a start to a stop.
+struct JobHold {
+    std::size_t kind = 0;
+    Instant from;
+    Instant until;
+    Allocation gpus;  // or instances of them
+};
+
 // A replica from minute to minute, for those that look at one. Rates stand until the next change.
 struct ReplicaTrace {
     std::vector<PhaseStart> phases;
     std::vector<StoreRates> store_rates;  // by index into Scenario::stores
     std::vector<NodeAbsence> absences;
+    std::vector<JobHold> holds;  // by their start
 };
 
 // One replica of a scenario whose ranks reach each other, alone: the same scenario and index give
@@ -94,7 +103,8 @@ void add_node_counts(const Scenario& scenario, const NodeFailureCounts& nodes,
                      std::vector<Metric>& out);
 
 // The same of a scenario with a fleet.
-ReplicaResult run_fleet_replica(const Scenario& scenario, std::int64_t index, bool log_events);
+ReplicaResult run_fleet_replica(const Scenario& scenario, std::int64_t index, bool log_events,
+                                ReplicaTrace* record = nullptr);
 
 struct CampaignOptions {
     unsigned threads = 1;

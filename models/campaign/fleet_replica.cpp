@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <map>
+#include <optional>
 
 #include "models/campaign/campaign.h"
 #include "models/campaign/fleet_feeds.h"
@@ -307,6 +309,40 @@ void note_ending(const FleetRunResult& r, bool bounded, ReplicaResult& result) {
     }
 }
 
+// Keeps where each job runs, and lets the next listen too.
+class HoldRecorder : public FleetListener {
+  public:
+    HoldRecorder(const FleetJobs& jobs, FleetListener& next, std::vector<JobHold>& holds)
+        : jobs_(jobs), next_(next), holds_(holds) {}
+    void begins(CampaignEngine& engine, Renewals::Target& nodes) override {
+        next_.begins(engine, nodes);
+    }
+    void started(JobIndex job, Instant now, const Allocation& gpus) override {
+        next_.started(job, now, gpus);
+        close(job, now);  // a gang that stood still starts again
+        running_[job] = holds_.size();
+        holds_.push_back({jobs_.jobs[job].kind, now, Instant::max(), gpus});
+    }
+    void stopped(JobIndex job, Instant now) override {
+        next_.stopped(job, now);
+        close(job, now);
+    }
+    void promised(JobIndex job, Instant now, Instant start) override {
+        next_.promised(job, now, start);
+    }
+
+  private:
+    void close(JobIndex job, Instant now) {
+        const auto was = running_.extract(job);
+        if (!was.empty()) holds_[was.mapped()].until = now;
+    }
+
+    const FleetJobs& jobs_;
+    FleetListener& next_;
+    std::vector<JobHold>& holds_;
+    std::map<JobIndex, std::size_t> running_;  // places in holds_
+};
+
 std::uint64_t outcome_digest(const FleetRunResult& r) {
     Fingerprint outcome;
     for (std::size_t i = 0; i < category_count; ++i) {
@@ -324,7 +360,8 @@ std::uint64_t outcome_digest(const FleetRunResult& r) {
 
 }  // namespace
 
-ReplicaResult run_fleet_replica(const Scenario& s, std::int64_t index, bool log_events) {
+ReplicaResult run_fleet_replica(const Scenario& s, std::int64_t index, bool log_events,
+                                ReplicaTrace* record) {
     ReplicaResult result;
     result.index = index;
     const bool bounded = s.duration > Duration{};
@@ -345,6 +382,8 @@ ReplicaResult run_fleet_replica(const Scenario& s, std::int64_t index, bool log_
     FleetFeeds feeds(s, jobs, replica, peak);
     const bool fed = s.power.breaker || s.power.pump;
     run.listener = fed ? static_cast<FleetListener*>(&feeds) : &peak;
+    std::optional<HoldRecorder> recorder;
+    if (record != nullptr) run.listener = &recorder.emplace(jobs, *run.listener, record->holds);
     const FleetRunResult r = run_fleet(run);
     note_ending(r, bounded, result);
     for (CampaignEvent& event : result.log) {

@@ -299,11 +299,19 @@ def case_openmetrics_of_one_job(program, folder):
 def case_openmetrics_of_many_jobs(program, folder):
     program.run("export", "openmetrics", FOLDER / "many_jobs.toml", "-o", folder / "m.txt")
     families = parse_openmetrics((folder / "m.txt").read_text())
-    check(not any(name.startswith("DCGM") for name in families), "whose GPUs work is not known")
+    gpus = families["DCGM_FI_DEV_GPU_UTIL"][1]
+    check(len(gpus) == 16 * 8 and not any("FB_USED" in name for name in families), f"{len(gpus)} GPUs; no model, no memory")
     held = dict(families["slurm_gpus_alloc"][1][None])
     running = dict(families["slurm_queue_running"][1][None])
     check(all(value == 32 * running[at] for at, value in held.items()) and max(held.values()) > 32, "GPUs of jobs")
     held_against_metrics(program, FOLDER / "many_jobs.toml", families)
+    # At each time as many GPUs are busy as Slurm has given out, but for those of jobs that are being stopped.
+    busy = {at: sum(dict(samples)[at] == 100 for samples in gpus.values()) for at in held}
+    check(all(busy[at] <= held[at] for at in held), "no more GPUs are busy than are held")
+    check(sum(busy.values()) > 0.97 * sum(held.values()), f"{sum(busy.values())} of {sum(held.values())} GPU samples")
+    watts = families["DCGM_FI_DEV_POWER_USAGE"][1]
+    check(all((dict(watts[name])[at] > 200) == (value == 100) for name, samples in gpus.items() for at, value in samples),
+          "power goes with work")
 
 
 def astra_sim(program, scenario, out, *settings):

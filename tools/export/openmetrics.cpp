@@ -1,5 +1,6 @@
 // A replica as Prometheus would have scraped it: OpenMetrics under the names of the exporters of DCGM and
-// Slurm, and a dashboard for Grafana. All GPUs of a job take the same step: its hosts are its node slots.
+// Slurm, and a dashboard for Grafana. All GPUs of a job take the same step: the hosts of a scenario with one
+// job are its node slots, of many the cluster's nodes.
 
 #include <fmt/format.h>
 
@@ -7,6 +8,7 @@
 #include <chrono>
 #include <map>
 
+#include "sim/check.h"
 #include "tools/export/export.h"
 #include "tools/program/json_text.h"
 #include "tools/trace/fleet_history.h"
@@ -45,7 +47,7 @@ struct Family {
     const char* unit;  // as Grafana calls it
     std::string help;
     std::vector<Series> series;
-    bool of_gpus = false;  // each series is that of every GPU of the hosts
+    bool of_gpus = false;  // a series without labels is that of every GPU of the hosts
 };
 
 // The hosts whose GPUs are told of one by one.
@@ -54,6 +56,14 @@ struct Hosts {
     std::int64_t gpus_per_node = 0;
     std::string model;
 };
+
+std::string gpu_labels(std::int64_t node, std::int64_t gpu, const std::string& model) {
+    const std::string host = fmt::format("node{:05}", node);
+    return fmt::format("{},{},{},{},{},{}", label("gpu", std::to_string(gpu)),
+                       label("UUID", fmt::format("GPU-{}-{}", host, gpu)),
+                       label("device", fmt::format("nvidia{}", gpu)), label("modelName", model),
+                       label("Hostname", host), label("instance", host));
+}
 
 class Exposition {
   public:
@@ -64,7 +74,11 @@ class Exposition {
         families_.push_back({name, type, unit, help, std::move(series)});
     }
     void add_gpus(const char* name, const char* unit, const char* help, Steps steps) {
-        families_.push_back({name, "gauge", unit, help, {{"", std::move(steps)}}, true});
+        add_gpus(name, unit, help, std::vector<Series>{{"", std::move(steps)}});
+    }
+    void add_gpus(const char* name, const char* unit, const char* help,
+                  std::vector<Series> series) {
+        families_.push_back({name, "gauge", unit, help, std::move(series), true});
     }
     std::string text() const;
     std::string dashboard(const std::string& title) const;
@@ -85,7 +99,8 @@ std::chrono::seconds Exposition::interval() const {
     constexpr std::int64_t samples_max = 500'000;
     std::int64_t series = 0;
     for (const Family& family : families_) {
-        series += family.of_gpus ? hosts_.nodes * hosts_.gpus_per_node : std::ssize(family.series);
+        const bool all = family.of_gpus && family.series.front().labels.empty();
+        series += all ? hosts_.nodes * hosts_.gpus_per_node : std::ssize(family.series);
     }
     for (const std::int64_t s : {15, 30, 60, 300, 900, 3600, 21'600, 86'400}) {
         const std::chrono::seconds each(s);
@@ -129,16 +144,10 @@ std::string Exposition::family_text(const Family& family) const {
     };
     for (const Series& series : family.series) {
         const std::string tail = samples(series.steps);
-        if (!family.of_gpus) put(series.labels, tail);
-        for (std::int64_t i = 0; family.of_gpus && i < hosts_.nodes * hosts_.gpus_per_node; ++i) {
-            const std::int64_t gpu = i % hosts_.gpus_per_node;
-            const std::string host = fmt::format("node{:05}", i / hosts_.gpus_per_node);
-            put(fmt::format("{},{},{},{},{},{}", label("gpu", std::to_string(gpu)),
-                            label("UUID", fmt::format("GPU-{}-{}", host, gpu)),
-                            label("device", fmt::format("nvidia{}", gpu)),
-                            label("modelName", hosts_.model), label("Hostname", host),
-                            label("instance", host)),
-                tail);
+        const bool all = family.of_gpus && series.labels.empty();
+        if (!all) put(series.labels, tail);
+        for (std::int64_t i = 0; all && i < hosts_.nodes * hosts_.gpus_per_node; ++i) {
+            put(gpu_labels(i / hosts_.gpus_per_node, i % hosts_.gpus_per_node, hosts_.model), tail);
         }
     }
     return out;
@@ -351,6 +360,114 @@ void add_fleet(Exposition& out, const Scenario& s, const ReplicaResult& result) 
             {{"", {{Instant{}, static_cast<double>(s.gpus())}}}});
 }
 
+// What each GPU of the cluster does, from a job's start to its stop; which of a node's GPUs a job has is not
+// simulated: it has the first that are free.
+class FleetGpus {
+  public:
+    FleetGpus(const Scenario& s, const ReplicaTrace& record);
+    void add(Exposition& out) const;
+
+  private:
+    struct Hold {
+        Instant from;
+        Instant until;
+        std::size_t kind;
+    };
+    struct Card {
+        std::int64_t node;
+        std::int64_t place;
+        std::size_t group;
+        std::vector<Hold> holds;
+    };
+    // Of each GPU: `value` of its group and a kind of jobs while one runs, else of its group.
+    template <class Busy, class Idle>
+    std::vector<Series> series(Busy busy, Idle idle) const;
+
+    const Scenario& s_;
+    std::vector<Card> cards_;
+};
+
+FleetGpus::FleetGpus(const Scenario& s, const ReplicaTrace& record) : s_(s) {
+    std::vector<std::size_t> first;  // card of each node
+    const std::vector<NodeGroup>& groups = s.fleet->spec.groups;
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+        for (std::int64_t n = 0; n < groups[g].nodes; ++n) {
+            const auto node = std::ssize(first);
+            first.push_back(cards_.size());
+            for (std::int64_t i = 0; i < groups[g].gpus_per_node; ++i) {
+                cards_.push_back({node, i, g, {}});
+            }
+        }
+    }
+    for (const JobHold& hold : record.holds) {
+        for (const NodeShare& share : hold.gpus) {
+            std::size_t card = first[share.node];
+            for (std::int64_t left = share.gpus; left > 0; ++card) {
+                RY_CHECK(card < cards_.size() && cards_[card].node == share.node);
+                std::vector<Hold>& holds = cards_[card].holds;
+                if (!holds.empty() && holds.back().until > hold.from) continue;
+                holds.push_back({hold.from, hold.until, hold.kind});
+                --left;
+            }
+        }
+    }
+}
+
+template <class Busy, class Idle>
+std::vector<Series> FleetGpus::series(Busy busy, Idle idle) const {
+    std::vector<Series> out;
+    for (const Card& card : cards_) {
+        Steps steps = {{Instant{}, idle(card.group)}};
+        for (const Hold& hold : card.holds) {
+            steps[hold.from] = busy(card.group, hold.kind);
+            steps[hold.until] = idle(card.group);
+        }
+        out.push_back({gpu_labels(card.node, card.place, s_.fleet->nodes[card.group].gpu.name),
+                       std::move(steps)});
+    }
+    return out;
+}
+
+void FleetGpus::add(Exposition& out) const {
+    const FleetScenario& fleet = *s_.fleet;
+    const auto step_of = [&](std::size_t kind) -> const StepTime* {
+        return fleet.models[kind] ? &fleet.models[kind]->job.step : nullptr;
+    };
+    const auto active = [&](std::size_t, std::size_t kind) {
+        const StepTime* step = step_of(kind);
+        const double length = step ? seconds(step->duration()) : 0;
+        return length > 0 ? 1 - seconds(step->data_wait) / length : 1.0;
+    };
+    const auto none = [](std::size_t) { return 0.0; };
+    out.add_gpus("DCGM_FI_DEV_GPU_UTIL", "percent", "GPU utilization (in %).",
+                 series([&](std::size_t g, std::size_t k) { return 100 * active(g, k); }, none));
+    out.add_gpus("DCGM_FI_PROF_GR_ENGINE_ACTIVE", "percentunit",
+                 "Ratio of time the graphics engine is active.", series(active, none));
+    const std::vector<std::vector<NodeDraw>>& draws = fleet.power.draws;
+    out.add_gpus(
+        "DCGM_FI_DEV_POWER_USAGE", "watt", "Power draw (in W).",
+        series([&](std::size_t g, std::size_t k) { return draws[g][k].gpu_mean.value; },
+               [&](std::size_t g) { return draws[g][0].node.gpu.at(Activity::idle).value; }));
+    const bool modelled = std::ranges::all_of(fleet.models, [](const auto& model) {
+        return model && !model->memory.empty() && model->job.step.model_flops > 0;
+    });
+    if (!modelled) return;
+    const auto used = [&](std::size_t, std::size_t kind) {
+        return total_bytes(fleet.models[kind]->memory) / (1024 * 1024);
+    };
+    out.add_gpus("DCGM_FI_DEV_FB_USED", "mbytes", "Framebuffer memory used (in MiB).",
+                 series(used, none));
+    const auto share = [&](std::size_t, std::size_t kind) {
+        const Scenario& model = *fleet.models[kind];
+        return model.job.step.model_flops /
+               (model.peak_flops() * seconds(model.job.step.duration()));
+    };
+    out.add_gpus("DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", "percentunit",
+                 "Ratio of cycles the tensor (HMMA) pipe is active: here the MFU, without "
+                 "recomputation.",
+                 series(share, none));
+}
+
 // Known when all is over: counted there.
 void add_ledger(Exposition& out, const ReplicaResult& result) {
     std::vector<Series> series;
@@ -369,10 +486,14 @@ void add_ledger(Exposition& out, const ReplicaResult& result) {
 
 std::vector<ExportedFile> export_openmetrics(const Scenario& s, std::int64_t replica) {
     ReplicaTrace record;
-    const ReplicaResult result = run_replica(s, replica, true, s.fleet ? nullptr : &record);
+    const ReplicaResult result = run_replica(s, replica, true, &record);
     Hosts hosts;
+    // Instances of GPUs are no devices of DCGM's there.
+    const bool whole = s.fleet && s.fleet->spec.parts_per_gpu() == 1;
     if (!s.fleet) hosts = {s.job.nodes, s.job.gpus_per_node, s.node.gpu.name};
+    if (whole) hosts.nodes = s.fleet->spec.nodes();
     Exposition out(hosts, result.simulated);
+    if (whole) FleetGpus(s, record).add(out);
     if (s.fleet) {
         add_fleet(out, s, result);
     } else {
