@@ -16,6 +16,7 @@ railyard::ImportOptions options_for(const std::vector<std::string>& files, bool 
     options.nodes = {"dgx_h100"};
     options.output = "mine.toml";
     options.nic = "cx7_ndr400";
+    options.network = "1x400G";
     options.hosts = 4;
     options.node_days = 100;
     options.skip_bad = skip_bad;

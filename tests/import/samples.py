@@ -72,6 +72,8 @@ SAMPLES = [
     ("containerlab network/containerlab_clos02.clab.yml -o {out}/mine.toml", 2, ["does not say how fast a cable is"]),
     ("containerlab network/containerlab_clos02.clab.yml --network 1x100G -o {out}/mine.toml", 0,
      ["nodes = 4 ", "nics_per_node = 1 ", 'name = "superspine2"\ntier = 3', 'from = "leaf4"\nto = "spine4"\ncount = 1']),
+    ("infragraph network/infragraph_clos_OLD_connections_syntax.yaml -o {out}/mine.toml", 2,
+     ["superseded 'connections' syntax"]),
     ("containerlab network/infragraph_clos_OLD_connections_syntax.yaml", 2, ["superseded 'connections' syntax"]),
     # A step lasts from ProfilerStep#1 at 603187.439 us to #2 at 612512.74 us; its 14 kernels compute for 111 us.
     ("kineto training/kineto_mi250_minitoy_train.json.gz", 0, ['step.time = "9.3253 ms"', "compute 1.2 %"]),

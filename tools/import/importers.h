@@ -24,9 +24,11 @@ void import_elbencho(const ImportOptions& options, ImportedPart& part, Diagnosti
 void import_fio(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_huggingface(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_ibnetdiscover(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
+void import_infragraph(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_io500(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_kineto(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_kueue(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
+void import_lldp(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_megatron(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_nccl_tests(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_nccl_topology(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
