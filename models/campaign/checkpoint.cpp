@@ -525,7 +525,7 @@ void CheckpointReader::settle_stall() {
 // Uploads over the compute network and the steps beside them slow each other down, by flow. What they do to
 // each other where packets are asked for, packets have told.
 void CheckpointReader::share_network_with_steps() {
-    const bool steps_known = !s_.model.name.empty() && !s_.given_step && s_.no_path.empty();
+    const bool steps_known = step_is_computed(s_) && s_.no_path.empty();
     if (s_.fidelity != Fidelity::flow || !steps_known || slowdown_given_) return;
     if (!shares_network_with_store(s_)) return;
     for (std::size_t i = 0; i < c().tiers.size(); ++i) {

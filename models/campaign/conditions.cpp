@@ -48,10 +48,9 @@ std::vector<Duration> given_slowdowns(const Scenario& s) {
 void model_conditions_on(const Scenario& s, const NetworkDraw* draw, std::vector<Duration>& slowed,
                          std::vector<SmallerJob>& smaller) {
     const auto steps_of = [draw](const Scenario& of) {
-        return StepModel(of.model, of.parameter_bytes, of.optimizer_traffic,
-                         [&of, draw](const auto& faults) {
-                             return communicators(of, of.fidelity, faults, false, draw);
-                         });
+        return StepModel(step_work(of), [&of, draw](const auto& faults) {
+            return communicators(of, of.fidelity, faults, false, draw);
+        });
     };
     StepModel whole = steps_of(s);
     slowed = slowed_steps(s, whole, s.plan);

@@ -53,8 +53,7 @@ class StepMemo {
         if (!known) {
             const NetworkNotes notes{.loads = true, .cables = {}};
             Communicators groups = groups_on(nodes, faults_on(nodes), network, notes);
-            known = std::make_shared<StepTraffic>(
-                step_traffic(s.model, s.plan, groups, s.parameter_bytes, s.optimizer_traffic));
+            known = std::make_shared<StepTraffic>(step_traffic(step_work(s), s.plan, groups));
         }
         return known;
     }
@@ -125,7 +124,7 @@ class StepMemo {
             std::make_shared<CablesUsed>(topology(network.broken), s.networks[0].routing.policy);
         try {
             Communicators groups = groups_on(nodes, {}, network, notes);
-            model_step(s.model, s.plan, groups, s.parameter_bytes, s.optimizer_traffic);
+            step_of(step_work(s), s.plan, groups);
             known->second = notes.cables->take();
         } catch (const NoPath&) {
             known->second.clear();
@@ -174,7 +173,7 @@ class StepMemo {
                   const NetworkNow& network) {
         const Scenario& s = *job_;
         Communicators groups = groups_on(nodes, faults, network, {});
-        return model_step(s.model, s.plan, groups, s.parameter_bytes, s.optimizer_traffic);
+        return step_of(step_work(s), s.plan, groups);
     }
 
     Communicators groups_on(const std::vector<NodeIndex>& nodes,

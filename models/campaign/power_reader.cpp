@@ -33,7 +33,7 @@ PowerReader::PowerReader(Section& top, Catalogue& catalogue, const std::string& 
 GpuStep gpu_step(const Scenario& s, const StepTime& step) {
     GpuStep out;
     out.compute = step.compute;
-    if (!s.model.name.empty() && s.optimizer_traffic > 0) {
+    if (step_is_modelled(s) && s.optimizer_traffic > 0) {
         Communicators groups = communicators(s, Fidelity::analytic);
         double all = 0;
         double memory = 0;

@@ -13,9 +13,9 @@ void read_smaller_jobs(Section& recovery, std::int64_t replicas_min, Scenario& s
     if (!s.job.recovery.recompute) {
         recovery.error("policy", "a job that shrinks goes back to a checkpoint",
                        "recompute = true");
-    } else if (s.model.name.empty() || s.no_path.size() > 0 || step_is_given(s)) {
+    } else if (!step_is_modelled(s) || !s.no_path.empty()) {
         recovery.error("policy", "how long a step takes on fewer nodes must be modelled",
-                       "give job.model and job.parallel, and not job.step.time");
+                       "give job.model and job.parallel, and neither job.step.time nor job.trace");
     } else {
         const ParallelPlan& plan = s.plan;
         s.job.replicas = plan.data;

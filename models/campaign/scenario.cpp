@@ -107,6 +107,7 @@ class ScenarioReader {
     void read_job(Section job);
     void check_end(Section& job);
     void read_step(Section& job);
+    void read_trace(Section& job);
     void reach_all_ranks();
     void model_steps();
     void step_on_draws(std::vector<StepModel>& models);
@@ -463,8 +464,8 @@ void ScenarioReader::read_job(Section job) {
                               s_.job.step.duration().count();
     }
     join_stores(s_);
-    const bool burst = s_.fidelity == Fidelity::packet && s_.converged && !model_name_.empty() &&
-                       !given_step_ && s_.no_path.empty();
+    const bool burst = s_.fidelity == Fidelity::packet && s_.converged && step_is_computed(s_) &&
+                       s_.no_path.empty();
     read_checkpoint(job, *catalogue_, s_,
                     burst ? BurstPenalty([&] { return burst_penalty(); }) : BurstPenalty());
     if (changes_.must_run && ok() && !job.describing()) {
@@ -485,6 +486,7 @@ void ScenarioReader::check_end(Section& job) {
 
 void ScenarioReader::read_step(Section& job) {
     given_step_ = read_given_step(job);
+    read_trace(job);
     if (changes_.plan) given_step_.reset();
     if (given_step_) {
         s_.given_step = true;
@@ -501,25 +503,40 @@ void ScenarioReader::read_step(Section& job) {
                 3 * forward_flops_per_token(s_.model, s_.plan.sequence_length) *
                 static_cast<double>(s_.plan.global_batch * s_.plan.sequence_length);
         }
-    } else if (model_name_.empty()) {
-        if (!top_.describing() && !job.has("model") && !outline_.find({"job", "step", "time"})) {
+    } else if (model_name_.empty() && !s_.trace) {
+        if (!top_.describing() && !job.has("model") && !job.has("trace") &&
+            !outline_.find({"job", "step", "time"})) {
             job.error("step", "the step is neither given nor can it be modelled",
-                      "give job.step.time, or job.model with job.parallel");
+                      "give job.step.time, job.trace, or job.model with job.parallel");
         }
         return;
     } else if (ok()) {
-        s_.optimizer_traffic = catalogue_->number("bytes_per_param", "", "optimizer_step_traffic");
+        s_.optimizer_traffic =
+            s_.trace ? 0 : catalogue_->number("bytes_per_param", "", "optimizer_step_traffic");
         s_.collective_constants = read_collective_constants(*catalogue_, s_.node);
         model_steps();
         remove_from_step(s_, changes_.without);
         if (seconds(s_.job.step.duration()) > step_seconds_max) {
             job.error(
-                "parallel", "one step takes more than 116 days",
+                s_.trace ? "trace" : "parallel", "one step takes more than 116 days",
                 "a bandwidth, a rate of the GPU, global_batch or sequence_length is far from any "
                 "training run's");
         }
     }
     if (!model_name_.empty()) s_.tokens_per_step = s_.plan.global_batch * s_.plan.sequence_length;
+}
+
+// The kernels' times are those of GPUs without a power cap.
+void ScenarioReader::read_trace(Section& job) {
+    Gpu uncapped = s_.node.gpu;
+    constexpr Duration second = std::chrono::seconds(1);
+    uncapped.sustained_fraction *= seconds(power_->slowed(second)) / seconds(second);
+    s_.trace = read_step_trace(job, values_, s_.node, s_.job.gpus(), uncapped);
+    if (s_.trace && given_step_) {
+        job.error("trace", "job.step.time is given too: one of the two is the step",
+                  "leave out one of them");
+    }
+    if (changes_.plan) s_.trace.reset();
 }
 
 // Throws NoPath when dead cables part two ranks that have to talk, whatever the step's fidelity.
@@ -528,7 +545,7 @@ void ScenarioReader::reach_all_ranks() {
     const bool cut = std::any_of(links.begin(), links.end(),
                                  [](const Link& link) { return link.bytes_per_s == 0; });
     if (!cut || has(changes_.without, LossCause::network) || s_.gpus() > flow_gpus_max) return;
-    StepModel(s_.model, s_.parameter_bytes, s_.optimizer_traffic, [&](const auto& faults) {
+    StepModel(step_work(s_), [&](const auto& faults) {
         return communicators(s_, Fidelity::flow, faults);
     }).step(s_.plan);
 }
@@ -536,10 +553,9 @@ void ScenarioReader::reach_all_ranks() {
 // The step as it is: on the scenario's network, held up by its faults.
 void ScenarioReader::model_steps() {
     const auto model = [&](Fidelity fidelity, const NetworkDraw* draw) {
-        return StepModel(s_.model, s_.parameter_bytes, s_.optimizer_traffic,
-                         [this, fidelity, draw](const auto& faults) {
-                             return communicators(s_, fidelity, faults, false, draw);
-                         });
+        return StepModel(step_work(s_), [this, fidelity, draw](const auto& faults) {
+            return communicators(s_, fidelity, faults, false, draw);
+        });
     };
     s_.analytic_step = model(Fidelity::analytic, nullptr).step(s_.plan, s_.faults);
     s_.job.step = s_.analytic_step;
@@ -584,7 +600,7 @@ void ScenarioReader::step_on_draws(std::vector<StepModel>& models) {
 }
 
 Duration ScenarioReader::burst_penalty() {
-    StepModel beside(s_.model, s_.parameter_bytes, s_.optimizer_traffic, [&](const auto& faults) {
+    StepModel beside(step_work(s_), [&](const auto& faults) {
         return communicators(s_, s_.fidelity, faults, true);
     });
     try {
@@ -765,6 +781,18 @@ GpuNetwork gpu_network(const Scenario& s, Fidelity fidelity, const std::vector<P
 
 std::vector<NetworkWindow> packet_windows(const Scenario& s) {
     return lay_out(s.window, window_context(s));
+}
+
+StepWork step_work(const Scenario& s) {
+    return {s.model, s.parameter_bytes, s.optimizer_traffic, s.trace};
+}
+
+bool step_is_computed(const Scenario& s) {
+    return s.trace || step_is_modelled(s);
+}
+
+bool step_is_modelled(const Scenario& s) {
+    return !s.model.name.empty() && !s.given_step && !s.trace;
 }
 
 std::string network_text(const Scenario& s) {

@@ -103,7 +103,8 @@ struct Scenario {
     std::vector<PartFault> slow_parts;    // what the conditions of causes are, by bit
     std::vector<double> given_slowdowns;  // of a step that was given: by these, as shares
 
-    bool given_step = false;  // job.step.time: nothing models a step
+    bool given_step = false;                 // job.step.time: nothing models a step
+    std::shared_ptr<const StepTrace> trace;  // job.trace: the step, instead of the model's
     PowerSpec power;
     std::optional<CostSetup> cost;  // with [cost]
     std::int64_t fleet_gpus = 0;
@@ -163,6 +164,12 @@ struct Scenario {
 
 // The job is done one day: it has a length, or its last stage has.
 bool has_an_end(const Scenario& scenario);
+
+// What the steps of its one job, or of its jobs of one kind, are made of.
+StepWork step_work(const Scenario& scenario);
+// A step is computed, from the job's model or its trace; and it is the model's.
+bool step_is_computed(const Scenario& scenario);
+bool step_is_modelled(const Scenario& scenario);
 
 // What a step is computed on: "an ideal network", "flows on fat_tree (ecmp)".
 std::string network_text(const Scenario& scenario);

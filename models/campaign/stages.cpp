@@ -395,9 +395,9 @@ void read_stages(Section& job, const Value* job_table, ValueReader& values, Cata
         reader.read(stages[i], i + 1 == stages.size());
     }
     if (stages.empty() || job.describing()) return;
-    if (s.model.name.empty() || s.given_step) {
+    if (!step_is_modelled(s)) {
         job.error("stage", "how long a step takes in each stage must be modelled",
-                  "give job.model, and not job.step.time");
+                  "give job.model, and neither job.step.time nor job.trace");
     }
     for (const char* key : {"length", "data"}) {
         if (!job.has(key)) continue;

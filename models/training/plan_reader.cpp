@@ -21,7 +21,7 @@ struct Planned {
 
 // What has no effect.
 void warn_of_idle_keys(Section& parallel, const Planned& s, bool imbalance_given,
-                       bool step_measured) {
+                       const char* step_from) {
     const ParallelPlan& p = s.spec.plan;
     if (p.shard_ranks > 0 && p.zero == 0) {
         parallel.warning("shard_ranks", "has no effect with zero = 0");
@@ -30,7 +30,7 @@ void warn_of_idle_keys(Section& parallel, const Planned& s, bool imbalance_given
         parallel.warning("expert_imbalance",
                          "has no effect with expert = 1: one rank has all tokens");
     }
-    if (step_measured) {
+    if (step_from != nullptr) {
         std::vector<const char*> of_time = {"reduce_in_fp32",   "order",          "flat_parameters",
                                             "overlap_data",     "overlap_tensor", "overlap_context",
                                             "overlap_pipeline", "fused_loss",     "cuda_graphs",
@@ -39,7 +39,8 @@ void warn_of_idle_keys(Section& parallel, const Planned& s, bool imbalance_given
         if (p.recompute != Recompute::none) of_time.push_back("fused_attention");
         for (const char* key : of_time) {
             if (parallel.has(key)) {
-                parallel.warning(key, "has no effect beside job.step.time: the step is measured");
+                parallel.warning(
+                    key, fmt::format("has no effect beside {}: the step is measured", step_from));
             }
         }
     }
@@ -460,8 +461,11 @@ void PlanReader::check() {
         read_step_error(catalogue_, context_.model.experts > 0, job_.has("software"), node_.gpu);
     if (context_.instead) p_ = *context_.instead;
     // 'plan' models the step of the same plan.
-    const bool step_measured = context_.must_run && !context_.instead && job_.has("step");
-    warn_of_idle_keys(parallel_, all, imbalance_.has_value(), step_measured);
+    const bool told = context_.must_run && !context_.instead;
+    const char* const step_from = told && job_.has("trace")  ? "job.trace"
+                                  : told && job_.has("step") ? "job.step.time"
+                                                             : nullptr;
+    warn_of_idle_keys(parallel_, all, imbalance_.has_value(), step_from);
     check_precision(parallel_, all);
     for (const PlanProblem& problem : plan_problems(context_.model, p_)) {
         // With other GPUs than the job's nobody knows how many replicas are meant.

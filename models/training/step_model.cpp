@@ -2,6 +2,18 @@
 
 namespace railyard {
 
+StepTime step_of(const StepWork& work, const ParallelPlan& plan, Communicators& groups) {
+    if (!work.trace) {
+        return model_step(work.model, plan, groups, work.bytes, work.optimizer_traffic);
+    }
+    StepTime step = trace_step(*work.trace, groups);
+    if (!work.model.name.empty()) {
+        step.model_flops = 3 * forward_flops_per_token(work.model, plan.sequence_length) *
+                           static_cast<double>(plan.global_batch * plan.sequence_length);
+    }
+    return step;
+}
+
 const StepTime& StepModel::step(const ParallelPlan& plan, const std::vector<PartFault>& faults,
                                 const std::vector<PartFault>& everywhere) {
     std::tuple condition(plan, faults, everywhere);
@@ -10,7 +22,7 @@ const StepTime& StepModel::step(const ParallelPlan& plan, const std::vector<Part
     std::vector<PartFault> all = everywhere;
     all.insert(all.end(), faults.begin(), faults.end());
     Communicators groups = groups_(all);
-    StepTime step = model_step(model_, plan, groups, bytes_, optimizer_traffic_);
+    StepTime step = step_of(work_, plan, groups);
     if (!faults.empty()) step = with_one_slow_stage(step, this->step(plan, {}, everywhere));
     return known_.emplace(std::move(condition), step).first->second;
 }

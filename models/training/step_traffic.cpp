@@ -56,15 +56,13 @@ Bandwidth beside_others(Bandwidth alone, double longer_s) {
         std::min(alone.bits_per_second(), static_cast<std::int64_t>(std::ceil(left)) + 1));
 }
 
-StepTraffic step_traffic(const TransformerModel& model, const ParallelPlan& plan,
-                         Communicators& groups, const ParameterBytes& bytes,
-                         double optimizer_traffic) {
-    const auto step = [&] {
-        return seconds(model_step(model, plan, groups, bytes, optimizer_traffic).duration());
-    };
+StepTraffic step_traffic(const StepWork& work, const ParallelPlan& plan, Communicators& groups) {
+    const auto step = [&] { return seconds(step_of(work, plan, groups).duration()); };
     const ParallelPlan bare = without_overlap(plan);
     const auto communication = [&] {
-        return communication_seconds(critical_path(model, bare, groups, bytes, optimizer_traffic));
+        if (work.trace) return trace_message_seconds(*work.trace, groups);
+        return communication_seconds(
+            critical_path(work.model, bare, groups, work.bytes, work.optimizer_traffic));
     };
     StepTraffic out;
     out.step_s = step();

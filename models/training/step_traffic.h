@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "models/training/communicators.h"
-#include "models/training/step.h"
+#include "models/training/step_model.h"
 
 namespace railyard {
 
@@ -40,9 +40,7 @@ Bandwidth beside_others(Bandwidth alone, double longer_s);
 // From 1 on, ascending.
 const std::vector<double>& traffic_slowdowns();
 
-// The traffic of model_step(), on a network that keeps loads. The communicators are as before afterwards.
-StepTraffic step_traffic(const TransformerModel& model, const ParallelPlan& plan,
-                         Communicators& groups, const ParameterBytes& bytes,
-                         double optimizer_traffic);
+// The traffic of step_of(), on a network that keeps loads. The communicators are as before afterwards.
+StepTraffic step_traffic(const StepWork& work, const ParallelPlan& plan, Communicators& groups);
 
 }  // namespace railyard

@@ -18,4 +18,6 @@
 #include "models/training/stages.h"
 #include "models/training/step.h"
 #include "models/training/step_model.h"
+#include "models/training/step_trace.h"
 #include "models/training/step_traffic.h"
+#include "models/training/trace_reader.h"

@@ -80,7 +80,7 @@ SAMPLES = [
     ("kineto training/kineto_event_sync.json.gz", 2, ["1 ProfilerStep: a step lasts from its begin"]),
     ("kineto training/kineto_rank_non_gpu.json.gz", 2, ["no kernel events: the trace has only CPU activity"]),
     # 84 bytes: one all-reduce of 1 MiB, whose id 0 is not on the wire.
-    ("chakra export/astra-sim/all_reduce.0.et", 2, ["the scenario whose network"]),
+    ("chakra export/astra-sim/all_reduce.0.et", 2, ["the scenario on whose network"]),
     ("huggingface training/hf_qwen3-8B_config.json --sequence-length 4096", 0, ["8.191e+09 parameters"]),
     ("huggingface training/hf_qwen3-235B-A22B_config.json --sequence-length 4096", 0, ["2.351e+11 parameters"]),
     ("huggingface training/hf_deepseek_v3_config.json --sequence-length 4096", 2, ["n_routed_experts"]),

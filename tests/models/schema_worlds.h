@@ -215,15 +215,15 @@ inline std::pair<Tried, Tried> in_one_job(const std::string& key, const Knob& kn
     Tried first{knob.base ? knob.base : base};
     if (knob.base == nullptr && tier) first.text += tiers;
     std::string& text = first.text;
-    const bool of_step =
-        key == "job.model" || key == "job.step.time" || key.starts_with("job.parallel");
+    const bool is_step = key == "job.step.time" || key == "job.trace";
+    const bool of_step = is_step || key == "job.model" || key.starts_with("job.parallel");
     if (kind == Step::plain && !of_step) {
         const std::size_t at = text.find("[job.parallel]");
         if (at != std::string::npos) text.erase(at, text.find("[job.checkpoint]") - at);
         replace_once(text, "model = \"llama2_13b\"\n", "");
         replace_once(text, "[job.checkpoint]\n", "[job.checkpoint]\nsize = \"200 GB\"\n");
     }
-    if (kind != Step::modelled && key != "job.step.time") {
+    if (kind != Step::modelled && !is_step) {
         replace_once(text, "[job]\nnodes = 8\n", "[job]\nnodes = 8\nstep.time = \"1 s\"\n");
         replace_once(text, "speed = 0.1\n", "slowdown = 0.1\n");
     }

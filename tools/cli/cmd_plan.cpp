@@ -466,7 +466,7 @@ int cmd_plan(const std::vector<std::string>& arguments) {
             fmt::format("{} has no job.model: there is nothing to plan", given.file));
     }
     std::optional<Duration> measured;
-    if (given.given_step) measured = given.job.step.duration();
+    if (given.given_step || given.trace) measured = given.job.step.duration();
     const Scenario s = measured ? planner.with(given.plan) : given;
     if (!s.no_path.empty()) {
         fmt::print(stderr, "railyard: stuck: the job can't take its first step: {}\n", s.no_path);

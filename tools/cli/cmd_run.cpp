@@ -43,11 +43,6 @@ std::string fault_text(const Scenario& s) {
 
 using Json = nlohmann::ordered_json;
 
-// The model's error is said of a step that the model made.
-bool step_modelled(const Scenario& s) {
-    return !s.model.name.empty() && !s.given_step;
-}
-
 std::string json_text(const Scenario& s, const CampaignResult& r, const Prediction* prediction) {
     Json metrics = Json::object();
     std::vector<MetricSummary> summaries = r.metrics;
@@ -91,7 +86,7 @@ std::string json_text(const Scenario& s, const CampaignResult& r, const Predicti
         {"planned_interruptions", r.planned_interruptions},
         {"simulated_s", r.simulated_s},
         {"cpu_s", r.cpu_s}};
-    if (step_modelled(s)) {
+    if (step_is_modelled(s)) {
         out["step_model_error"] = {{"software_named", s.step_error.named},
                                    {"half_within", s.step_error.half},
                                    {"nine_tenths_within", s.step_error.nine_tenths}};
@@ -122,7 +117,7 @@ void print_design(const Scenario& s) {
         "  step {}: compute {:.1f} %, exposed communication {:.1f} %, pipeline bubble {:.1f} %\n",
         to_text(step.duration()), 100 * seconds(step.compute) / whole,
         100 * seconds(step.exposed_communication) / whole, 100 * seconds(step.bubble) / whole);
-    if (step_modelled(s)) {
+    if (step_is_modelled(s)) {
         fmt::print(
             "  published runs {}: half within {:g} % of their step, nine in ten within {:g} %\n",
             s.step_error.named ? "of named software" : "whatever their software",
@@ -141,7 +136,7 @@ void print_design(const Scenario& s) {
                    100 * seconds(step.throttled) / whole);
     }
     if (s.data) print_data(s);
-    if (s.fidelity != Fidelity::analytic && !s.model.name.empty()) {
+    if (s.fidelity != Fidelity::analytic && (s.trace || !s.model.name.empty())) {
         fmt::print("  network: {}; on an ideal one the step takes {} ({:+.2f} %)\n",
                    network_text(s), to_text(s.analytic_step.duration()),
                    100 * (seconds(s.analytic_step.duration()) / whole - 1));
@@ -350,7 +345,7 @@ std::vector<Question> run_questions(const Scenario& s, const CampaignResult& r) 
         ask("utilisation", {}, "");
         return out;
     }
-    const ModelError step = step_modelled(s) ? ModelError(s.step_error) : ModelError{};
+    const ModelError step = step_is_modelled(s) ? ModelError(s.step_error) : ModelError{};
     const char* measure = s.step_error.named ? "a measured step (job.step.time)"
                                              : "a measured step (job.step.time), or the software's "
                                                "name (job.software)";

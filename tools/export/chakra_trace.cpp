@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "sim/check.h"
-#include "tools/import/chakra.pb.h"
+#include "models/training/chakra.pb.h"
 
 namespace railyard {
 

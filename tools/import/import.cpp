@@ -15,8 +15,10 @@ constexpr const char* a_table =
 namespace {
 
 constexpr ImportKind known_kinds[] = {
-    {"chakra", "execution traces of Chakra, a rank each (*.et) [the groups' JSON] a scenario", "",
-     "[job] with its step's time, replayed on the scenario's GPUs and network", import_chakra},
+    {"chakra",
+     "a folder of Chakra's execution traces (NAME.0.et, ...), or one for all ranks; a scenario", "",
+     "[job] with the traces as its step, replayed on the scenario's GPUs and network",
+     import_chakra},
     {"containerlab", "a topology of containerlab (*.clab.yml)", "network node",
      "[fabric.compute] as it is cabled", import_containerlab},
     {"dlio", "summary.json of DLIO or MLPerf Storage", "hosts node", a_table, import_dlio},

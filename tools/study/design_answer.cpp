@@ -186,7 +186,7 @@ void Answerer::predict_figures() {
     constexpr int errors = 32;
     for (std::size_t d = 0; d < known_.size(); ++d) {
         const Scenario& s = known_[d].scenario;
-        const bool modelled = !s.model.name.empty() && !s.given_step;
+        const bool modelled = step_is_modelled(s);
         const ModelError error = modelled ? ModelError(s.step_error) : ModelError{};
         std::vector<double> all;
         for (const double value : worlds_.values[d]) {

@@ -141,7 +141,7 @@ DesignReader::Planned DesignReader::plan_of(Document design, ScenarioChanges cha
     changes.windows = windows_;
     try {
         const Scenario s = load_scenario(std::move(design), changes);
-        if (s.fleet || s.model.name.empty() || s.given_step)
+        if (s.fleet || !step_is_modelled(s))
             return out;  // there is nothing to plan
         PlanTask task{s.model, s.plan, s.plan.gpus(), s.parameter_bytes, s.optimizer_traffic};
         task.base.global_batch = batch.value_or(task.base.global_batch);

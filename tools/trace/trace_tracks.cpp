@@ -223,7 +223,7 @@ void trace_step(PerfettoTrace& trace, const Scenario& s) {
     parts.add("straggler wait", seconds(step.straggler_wait));
     parts.add("waiting for silent faults", seconds(step.degraded));
     parts.add("data wait", seconds(step.data_wait));
-    if (s.model.name.empty() || s.given_step) return;
+    if (!step_is_modelled(s)) return;
     Communicators groups = communicators(s, s.fidelity);
     const CriticalPath path =
         critical_path(s.model, s.plan, groups, s.parameter_bytes, s.optimizer_traffic);
