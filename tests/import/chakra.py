@@ -256,9 +256,12 @@ def in_a_job(t):
         code, out = t.run("run", "k.toml")
         assert code == 2 and said in out, out
     (t.folder / "k.toml").write_text(SCENARIO + 'model = "llama3_8b"\nparallel.tensor = 8\nparallel.jitter = 0.01\n'
-                                     'trace = "t/s.0.et"\n')
+                                     'software = "megatron_lm"\ntrace = "t/s.0.et"\n'
+                                     '[[cluster.fault]]\npart = "hbm"\nspeed = 0.5\n')
     code, out = t.run("run", "k.toml")
-    assert code == 0 and "has no effect beside job.trace" in out and "MFU" in out, out
+    said = ("job.parallel.jitter: has no effect beside job.trace", "its kernels have their times",
+            "the fault of hbm 0 of node 0 at 50 % slows nothing", "MFU of a step")
+    assert code == 0 and all(text in " ".join(out.split()) for text in said), out
 
 
 def refused(t):
