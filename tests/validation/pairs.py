@@ -176,6 +176,11 @@ def gpus(all_runs):
         say(f"  {table} {kind}", of)
 
 
+def compiled(run):
+    """Whether a compiler fused the kernels, where a row says so: with and without are two programs."""
+    return "eager" not in run.case and ("compile" in run.case or "torch.compile" in run.cells["notes"])
+
+
 def scaling(all_runs):
     groups = collections.defaultdict(list)
     for run in all_runs:
@@ -183,7 +188,8 @@ def scaling(all_runs):
             continue
         per_gpu = round(float(run.cells["global_batch"]) / float(run.cells["gpus"]), 6)
         plan = [name for name in PLAN if name not in ("gpus", "dp", "global_batch")]
-        groups[(run.table, release(run), run.software, per_gpu, *run.key("gpu", "precision", *SHAPE, *plan))].append(run)
+        groups[(run.table, release(run), run.software, compiled(run), per_gpu,
+                *run.key("gpu", "precision", *SHAPE, *plan))].append(run)
     errors = collections.defaultdict(list)
     for of in groups.values():
         of.sort(key=lambda r: float(r.cells["gpus"]))
