@@ -140,6 +140,7 @@ struct ParallelPlan {
     Recompute recompute = Recompute::selective;
     std::int64_t recompute_layers = 0;  // full: the first ones of a stage; 0: all
     unsigned recompute_parts = 0;       // RecomputePart
+    bool recompute_stops_early = false;  // full: as soon as the backward pass has what it needs
     std::int64_t adapter_rank = 0;  // LoRA: the model's own weights are frozen. 0: all are trained
     bool gather_in_fp8 = false;     // weights of 8-bit products are gathered as 8 bits
     bool keep_in_fp8 = false;       // with 8-bit products, what an activation function reads too

@@ -45,6 +45,7 @@ struct Software {
     bool keep_in_fp8 =
         false;  // beside fp8 products, inputs of activation functions are kept in 8 bits
     bool reduce_in_fp32 = true;
+    bool recompute_stops_early = false;
 };
 
 // The stacks as scenarios call them, in the catalogue's order: a version has its dot, "nemo_25.09", where the

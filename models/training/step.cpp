@@ -53,6 +53,14 @@ struct Pass {
     }
 };
 
+// The end of a layer's forward pass, which its backward pass needs nothing of: the last product, whose input
+// is needed and whose output is not, the collective behind it and the sum with the residual.
+struct Ending {
+    double multiplications = 0;
+    double elementwise = 0;
+    double tensor = 0;
+};
+
 // One layer's time, or that of a stage's layers together, for one microbatch on one GPU.
 struct LayerWork {
     Pass forward;
@@ -177,7 +185,7 @@ double context_gather_seconds(const TransformerModel& m, const ParallelPlan& p,
 }
 
 void collectives_of_layer(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
-                          bool experts, LayerWork& out) {
+                          bool experts, LayerWork& out, Ending& ending) {
     const Gpu& gpu = groups.node().gpu;
     const double t = static_cast<double>(p.tensor);
     const double tokens = p.rank_tokens();
@@ -207,6 +215,11 @@ void collectives_of_layer(const TransformerModel& m, const ParallelPlan& p, Comm
                        : each_way;
         };
         out.forward.tensor = visible(out.forward.multiplications);
+        // The last collective hides as much as all do.
+        const double last =
+            seconds(p.sequence_parallel ? Collective::reduce_scatter : Collective::all_reduce,
+                    group, bytes);
+        ending.tensor = out.forward.tensor * last / each_way;
         out.backward.tensor = visible(out.backward.multiplications);
     }
     if (p.context > 1) {
@@ -241,6 +254,7 @@ struct LayerSum {
     Linear linear;
     unsigned parts;    // RecomputePart
     double again = 0;  // multiplications of the parts that are computed again
+    double last = 0;   // the last product
     // Activations that elementwise kernels move, by element: those of each token, then those that the
     // tensor-parallel ranks share out.
     double moved = 0;
@@ -307,8 +321,9 @@ void feed_forward_matrices(const TransformerModel& m, const ParallelPlan& p, con
         sum.kernels += 30;
     } else {
         const double f = static_cast<double>(m.ffn);
-        const double products = linear(tokens, gates * f / t, h) + linear(tokens, h, f / t);
-        sum.part(recompute_feed_forward, products);
+        const double first = linear(tokens, gates * f / t, h);
+        sum.last = linear(tokens, h, f / t);
+        sum.part(recompute_feed_forward, first + sum.last);
         sum.moved += (gates + 1) * f / t;
     }
 }
@@ -324,10 +339,17 @@ double accumulation_seconds(const TransformerModel& m, const ParallelPlan& p, co
 }
 
 // `again`: multiplications of the parts that are computed again.
-void recompute(const ParallelPlan& p, const Gpu& gpu, bool experts, double again, LayerWork& out) {
+void recompute(const ParallelPlan& p, const Gpu& gpu, bool experts, double again,
+               const Ending& ending, LayerWork& out) {
     if (p.recompute == Recompute::full) {
         // Entering a layer again restores its random state, which lets the queue of kernels run dry.
         out.recompute = out.forward;
+        // What experts give is needed: the gradient of their weights in the sum is made of it.
+        if (p.recompute_stops_early && !experts) {
+            out.recompute.multiplications -= ending.multiplications;
+            out.recompute.elementwise -= ending.elementwise;
+            out.recompute.tensor -= ending.tensor;
+        }
         if (!p.cuda_graphs) {
             out.recompute.launch_wait =
                 std::max(out.forward.launch_wait, seconds(gpu.recompute_overhead));
@@ -357,9 +379,9 @@ LayerWork layer_work(const TransformerModel& m, const ParallelPlan& p, Communica
     const Gpu& gpu = groups.node().gpu;
     LayerWork out;
     LayerSum sum(gpu, p, out);
-    sum.moved = gpu.elementwise_traffic * static_cast<double>(m.hidden) *
-                (m.parallel_block ? 0.5 : 1) /
-                (p.sequence_parallel ? static_cast<double>(p.tensor) : 1);
+    const double width = static_cast<double>(m.hidden) /
+                         (p.sequence_parallel ? static_cast<double>(p.tensor) : 1);
+    sum.moved = gpu.elementwise_traffic * width * (m.parallel_block ? 0.5 : 1);
     attention_matrices(m, p, sum);
     feed_forward_matrices(m, p, gpu, experts, sum);
     // Scales and casts are kernels of their own, two for each product.
@@ -371,7 +393,10 @@ LayerWork layer_work(const TransformerModel& m, const ParallelPlan& p, Communica
     out.backward.elementwise =
         1.5 * out.forward.elementwise + accumulation_seconds(m, p, gpu, experts);
     attention_seconds(m, p, gpu, out);
-    collectives_of_layer(m, p, groups, experts, out);
+    // A sum reads two activations and writes one.
+    Ending ending{sum.last,
+                  memory_seconds(gpu, 3 * activation_element_bytes * p.rank_tokens() * width)};
+    collectives_of_layer(m, p, groups, experts, out, ending);
     // A GPU that finishes a layer before the framework has launched the next one waits for it.
     // Its launch time is that of a plain layer; one with more kernels takes as much longer.
     const double launches = sum.kernels / plain_kernels;
@@ -381,7 +406,7 @@ LayerWork layer_work(const TransformerModel& m, const ParallelPlan& p, Communica
     };
     wait(out.forward, gpu.layer_launch_forward);
     wait(out.backward, gpu.layer_launch_backward);
-    recompute(p, gpu, experts, sum.again, out);
+    recompute(p, gpu, experts, sum.again, ending, out);
     return out;
 }
 

@@ -206,6 +206,37 @@ TEST_CASE_FIXTURE(Stack, "what is computed again is paid for, part by part") {
           doctest::Approx(again(Recompute::full, 0) / 4));
 }
 
+TEST_CASE_FIXTURE(Stack, "recomputation that stops early leaves a dense layer's ending out") {
+    const TransformerModel m = read_model(catalogue, "llama3_70b");
+    const Node n = node("dgx_h100");
+    const CollectiveConstants constants = read_collective_constants(catalogue, n);
+    Communicators groups(constants, n);
+    ParallelPlan whole = on_64();
+    whole.recompute = Recompute::full;
+    ParallelPlan early = whole;
+    early.recompute_stops_early = true;
+    const double layers = static_cast<double>(whole.microbatches() * m.layers);
+    const double h = static_cast<double>(m.hidden);
+    const double tokens = whole.rank_tokens();
+    const auto saved = [&](const TransformerModel& model, std::string_view name) {
+        return part(model, whole, n, name) - part(model, early, n, name);
+    };
+    // The product that brings the feed-forward back, and the sum of two activations.
+    CHECK(saved(m, "recomputation") ==
+          doctest::Approx(layers *
+                          (gemm_seconds(n.gpu, {tokens, h, static_cast<double>(m.ffn) / 4}) +
+                           memory_seconds(n.gpu, 3 * 2 * tokens * h / 4))));
+    CHECK(saved(m, "tensor-parallel collectives") ==
+          doctest::Approx(layers *
+                          seconds(Collective::reduce_scatter,
+                                  groups.of(Collective::reduce_scatter, 1, 4), 2 * tokens * h)));
+    CHECK(saved(m, "matrix multiplications") == 0);
+    // A mixture's router learns from what the experts gave.
+    CHECK(saved(read_model(catalogue, "mixtral_8x7b"), "") == 0);
+    whole.recompute = early.recompute = Recompute::alternate;
+    CHECK(saved(m, "") == 0);
+}
+
 TEST_CASE_FIXTURE(Stack, "stages that are said one by one are the same stages") {
     const TransformerModel m = read_model(catalogue, "llama3_405b");  // 126 layers
     const Node n = node("dgx_h100");
