@@ -143,7 +143,8 @@ struct ParallelPlan {
     bool recompute_stops_early = false;  // full: as soon as the backward pass has what it needs
     std::int64_t adapter_rank = 0;  // LoRA: the model's own weights are frozen. 0: all are trained
     bool gather_in_fp8 = false;     // weights of 8-bit products are gathered as 8 bits
-    bool keep_in_fp8 = false;       // with 8-bit products, what an activation function reads too
+    bool quantize_before_gather = false;  // what tensor-parallel ranks gather for such products
+    bool keep_in_fp8 = false;             // with 8-bit products, what an activation function reads too
     bool fold_experts = false;      // expert ranks are tensor ranks too, and none splits an expert
     bool overlap_expert = false;    // all-to-all behind another microbatch's computation
     ExpertDispatch dispatch = ExpertDispatch::all_to_all;

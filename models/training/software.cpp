@@ -86,6 +86,7 @@ Software read_software(Catalogue& c, const std::string& id, const Gpu& gpu) {
     flag("two_stage_dispatch", s.two_stage_dispatch);
     flag("gather_in_fp8", s.gather_in_fp8);
     flag("keep_in_fp8", s.keep_in_fp8);
+    flag("quantize_before_gather", s.quantize_before_gather);
     flag("reduce_in_fp32", s.reduce_in_fp32);
     flag("recompute_stops_early", s.recompute_stops_early);
     return s;
@@ -127,6 +128,7 @@ void take_habits(const Software& s, ParallelPlan& p) {
     p.cuda_graphs = s.cuda_graphs;
     p.gather_in_fp8 = s.gather_in_fp8;
     p.keep_in_fp8 = s.keep_in_fp8;
+    p.quantize_before_gather = s.quantize_before_gather;
     p.reduce_in_fp32 = s.reduce_in_fp32;
     p.recompute_stops_early = s.recompute_stops_early;
     p.fold_experts = s.fold_experts;

@@ -44,6 +44,7 @@ struct Software {
     bool gather_in_fp8 = false;  // weights of fp8 products are gathered in 8 bits
     bool keep_in_fp8 =
         false;  // beside fp8 products, inputs of activation functions are kept in 8 bits
+    bool quantize_before_gather = false;  // what tensor-parallel ranks gather for fp8 products
     bool reduce_in_fp32 = true;
     bool recompute_stops_early = false;
 };

@@ -184,6 +184,14 @@ double context_gather_seconds(const TransformerModel& m, const ParallelPlan& p,
                    groups.of(Collective::all_gather, p.replica_stride(), p.context), bytes);
 }
 
+// Bytes of an element that tensor-parallel ranks gather before a product, forward its input and backward its
+// output's gradient. Adapters read the input too, in 16 bits; scales of rows are made after the gather.
+double gathered_width(const ParallelPlan& p) {
+    const bool narrow = p.quantize_before_gather && p.adapter_rank == 0 &&
+                        p.precision != Precision::fp8_rowwise;
+    return narrow ? element_bytes(p.precision) : activation_element_bytes;
+}
+
 void collectives_of_layer(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
                           bool experts, LayerWork& out, Ending& ending) {
     const Gpu& gpu = groups.node().gpu;
@@ -198,16 +206,19 @@ void collectives_of_layer(const TransformerModel& m, const ParallelPlan& p, Comm
         const auto note = [&](Collective collective, double size) {
             groups.note({CallPurpose::tensor, collective, p.tensor_stride(), p.tensor, size});
         };
-        const auto exchange = [&](double size) {
-            note(p.sequence_parallel ? Collective::all_gather : Collective::all_reduce, size);
+        const auto exchange = [&](double size, double gathered) {
+            note(p.sequence_parallel ? Collective::all_gather : Collective::all_reduce,
+                 p.sequence_parallel ? gathered : size);
             if (p.sequence_parallel) note(Collective::reduce_scatter, size);
-            return p.sequence_parallel ? seconds(Collective::all_gather, group, size) +
+            return p.sequence_parallel ? seconds(Collective::all_gather, group, gathered) +
                                              seconds(Collective::reduce_scatter, group, size)
                                        : seconds(Collective::all_reduce, group, size);
         };
-        double each_way = exchange(bytes);
+        const double gathered = bytes * gathered_width(p) / activation_element_bytes;
+        double each_way = exchange(bytes, gathered);
         if (!m.parallel_block && !(experts && p.fold_experts)) {
-            each_way += exchange(experts ? copies * bytes : bytes);
+            each_way += experts ? exchange(copies * bytes, copies * bytes)
+                                : exchange(bytes, gathered);
         }
         const auto visible = [&](double multiplications) {
             return p.overlap_tensor

@@ -186,6 +186,39 @@ TEST_CASE_FIXTURE(Stack, "narrower products are faster, and their scales cost wh
     CHECK(node("dgx_h100").gpu.achievable(Precision::nvfp4).per_second == 0);
 }
 
+TEST_CASE_FIXTURE(Stack, "what is quantized before it is gathered travels as narrow as it is") {
+    const TransformerModel m = read_model(catalogue, "llama3_70b");
+    const Node n = node("dgx_b200");
+    const CollectiveConstants constants = read_collective_constants(catalogue, n);
+    Communicators groups(constants, n);
+    ParallelPlan p = on_64();
+    p.cuda_graphs = true;  // nothing waits for launches instead
+    const auto saved = [&](Precision precision, std::int64_t adapters = 0) {
+        p.precision = precision;
+        p.adapter_rank = adapters;
+        ParallelPlan narrow = p;
+        narrow.quantize_before_gather = true;
+        return part(m, p, n, "") - part(m, narrow, n, "");
+    };
+    // Inputs of two products forward and gradients of two outputs backward; what is scattered is a sum.
+    const auto gathers = [&](double width) {
+        const double layers = static_cast<double>(p.microbatches() * m.layers);
+        return 4 * layers *
+               seconds(Collective::all_gather, groups.of(Collective::all_gather, 1, 4),
+                       width * p.rank_tokens() * static_cast<double>(m.hidden));
+    };
+    CHECK(saved(Precision::fp8) == doctest::Approx(gathers(2) - gathers(1)).epsilon(1e-6));
+    CHECK(saved(Precision::mxfp8) ==
+          doctest::Approx(gathers(2) - gathers(1 + 1.0 / 32)).epsilon(1e-6));
+    CHECK(saved(Precision::nvfp4) ==
+          doctest::Approx(gathers(2) - gathers(0.5 + 1.0 / 16)).epsilon(1e-6));
+    CHECK(saved(Precision::bf16) == 0);
+    CHECK(saved(Precision::fp8_rowwise) == 0);
+    CHECK(saved(Precision::fp8, 16) == 0);
+    p.sequence_parallel = false;  // what is summed up is not gathered
+    CHECK(saved(Precision::fp8) == 0);
+}
+
 TEST_CASE_FIXTURE(Stack, "what is computed again is paid for, part by part") {
     const TransformerModel m = read_model(catalogue, "llama3_70b");
     const Node n = node("dgx_h100");
