@@ -330,6 +330,12 @@ void feed_forward_matrices(const TransformerModel& m, const ParallelPlan& p, con
         }
         sum.moved += gpu.expert_traffic * copies * h / t + (gates + 1) * (copies * f + shared) / t;
         sum.kernels += 30;
+        if (m.linear_bias) {
+            // A router weighs what experts give, so their bias is weighed too and no product adds it: expert
+            // after expert it is weighed (written), added (two read, one written) and all put together.
+            sum.moved += 6 * copies * split / t * h;
+            sum.kernels += 2 * local + 1;
+        }
     } else {
         const double f = static_cast<double>(m.ffn);
         const double first = linear(tokens, gates * f / t, h);

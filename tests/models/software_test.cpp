@@ -297,6 +297,28 @@ TEST_CASE_FIXTURE(Stack, "a window on every other layer is looked at by half of 
     CHECK(attended_tokens(m, 4096) == doctest::Approx((all + windowed) / 2));
 }
 
+TEST_CASE_FIXTURE(Stack, "the biases of experts are added expert by expert") {
+    TransformerModel m = read_model(catalogue, "gpt_oss_120b");
+    REQUIRE(m.linear_bias);
+    const Node n = node("dgx_h100");
+    ParallelPlan p = experts_on_64();
+    const auto elementwise = [&](bool bias) {
+        m.linear_bias = bias;
+        return part(m, p, n, "elementwise kernels");
+    };
+    const auto added = [&] { return elementwise(true) - elementwise(false); };
+    // Forward once, backward half as much again; 128 experts over 64 ranks are two on each.
+    const double layers = static_cast<double>(p.microbatches() * m.layers);
+    const double h = static_cast<double>(m.hidden);
+    const double traffic = memory_seconds(n.gpu, 2 * 6 * p.rank_tokens() * 4 * h);
+    const double gap = seconds(n.gpu.kernel_gap);
+    CHECK(added() == doctest::Approx(layers * 2.5 * (traffic + 5 * gap)).epsilon(1e-3));
+    p.expert = 8;  // 16 on each
+    CHECK(added() == doctest::Approx(layers * 2.5 * (traffic + 33 * gap)).epsilon(1e-3));
+    m = read_model(catalogue, "gpt3_175b");
+    CHECK(added() == 0);
+}
+
 TEST_CASE_FIXTURE(Stack, "fused attention of narrow heads waits for exponentials") {
     TransformerModel m = read_model(catalogue, "llama3_8b");
     const Node n = node("dgx_h100");
