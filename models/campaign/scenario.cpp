@@ -200,9 +200,9 @@ void ScenarioReader::read_networks_and_stores() {
     power_->read_network_and_storage(store.servers());
     warn_of_late_strikes();
     if (s_.networks[0].kind_given) {
-        // Ultra Ethernet NICs start a message as RoCE's do.
+        // NICs of Ultra Ethernet and EFA start a message as RoCE's do.
         NetworkKind kind = s_.networks[0].kind;
-        if (kind == NetworkKind::ultra_ethernet) kind = NetworkKind::roce;
+        if (any_order(kind)) kind = NetworkKind::roce;
         s_.node.transport = network_kinds()[static_cast<std::size_t>(kind)];
     }
     // A socket is as fast as the core that serves it.

@@ -42,6 +42,22 @@ const std::vector<CongestionKind>& congestion_kinds() {
          }},
         {"nscc", "a window from marks and delay (Ultra Ethernet)",
          [](Catalogue& catalogue, Given given) { return nscc(read_nscc(catalogue, given)); }},
+        {"rccc", "credits that receivers pace (Ultra Ethernet)",
+         [](Catalogue& catalogue, Given given) {
+             return receiver_credits(read_rccc(catalogue, given));
+         }},
+        {"infiniband_cc", "gaps between packets from a table: FECN, BECN, CCT (InfiniBand)",
+         [](Catalogue& catalogue, Given given) {
+             return infiniband_congestion(read_infiniband_congestion(catalogue, given));
+         }},
+        {"srd", "a window from delay over many paths (EFA; an estimate)",
+         [](Catalogue& catalogue, Given given) {
+             return delay_control(read_delay_control(catalogue, "srd", given));
+         }},
+        {"spectrum_x", "a window from the NIC's round trips (Spectrum-X; an estimate)",
+         [](Catalogue& catalogue, Given given) {
+             return delay_control(read_delay_control(catalogue, "spectrum_x", given));
+         }},
     };
     return kinds;
 }

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,6 +35,7 @@ struct FlowStart {
     std::int64_t payload_bytes = 0;  // of a full packet
     std::int64_t packet_bytes = 0;   // likewise, on the wire
     std::uint32_t destination = 0;   // vertex
+    std::uint32_t source = 0;        // likewise
 };
 
 // What one switch on the path wrote into a data packet as it left.
@@ -57,6 +59,8 @@ struct Acknowledgement {
     std::int64_t came_bytes = 0;
     std::int64_t under_way_bytes = 0;
     bool trimmed = false;
+    std::int64_t sent_bytes = 0;     // ever, with what was sent again
+    std::int64_t backlog_bytes = 0;  // to be sent, for the first time or again
 };
 
 struct Loss {
@@ -178,14 +182,56 @@ struct NsccSpec {
 };
 std::unique_ptr<Congestion> nscc(const NsccSpec& spec);
 
+// InfiniBand's: switches at the root of a congestion mark (FECN), receivers say so (BECN), and each of these
+// moves the sender on in a table of gaps between packets (CCT). A timer moves it back.
+struct InfinibandCongestionSpec {
+    Picoseconds timer{};        // per place back in the table
+    std::int64_t limit = 127;   // the table's last place
+    std::int64_t increase = 1;  // places for each BECN
+    double gap = 0;             // that each place adds, in packets' own time
+};
+std::unique_ptr<Congestion> infiniband_congestion(const InfinibandCongestionSpec& spec);
+
+// A window that holds the delay of queues at a target, as the round trip shows it.
+struct DelayControlSpec {
+    std::string name;        // of the fabric whose control it stands for
+    Picoseconds base_rtt{};  // the network's longest, unloaded
+    double line_bits_per_s = 0;
+    double target_delay = 0;  // of queues, in base round trips
+    double window_max = 0;    // and first, in bandwidth-delay products
+    double increase = 0;      // packets for each window acknowledged
+    double beta = 0;          // of a cut
+    double cut_max = 0;       // of the window
+};
+std::unique_ptr<Congestion> delay_control(const DelayControlSpec& spec);
+
+// RCCC, Ultra Ethernet's receiver credits.
+struct RcccSpec {
+    Picoseconds base_rtt{};  // the network's longest, unloaded
+    double line_bits_per_s = 0;
+    double window_max = 0;         // sent before any credit, and credit not used, in products
+    std::int64_t grant_bytes = 0;  // of one credit packet
+    double share = 0;              // of the receiver's rate that credits are given for
+};
+std::unique_ptr<Congestion> receiver_credits(const RcccSpec& spec);
+
 // What a control is made for.
 struct CongestionGiven {
     std::string set;  // the name of the catalogue's parameter set, where there are several
     Bandwidth line;
     Picoseconds base_rtt{};  // the network's longest, unloaded
     bool trims = false;      // its switches
+    // A scenario's own, of infiniband_cc.
+    std::optional<Duration> cct_timer{};
+    std::optional<std::int64_t> cct_limit{};
 };
 NsccSpec read_nscc(Catalogue& catalogue, const CongestionGiven& given);
+InfinibandCongestionSpec read_infiniband_congestion(Catalogue& catalogue,
+                                                    const CongestionGiven& given);
+// The catalogue's set of this name.
+DelayControlSpec read_delay_control(Catalogue& catalogue, const std::string& name,
+                                    const CongestionGiven& given);
+RcccSpec read_rccc(Catalogue& catalogue, const CongestionGiven& given);
 
 struct CongestionKind {
     const char* name;

@@ -7,15 +7,16 @@
 
 namespace railyard {
 
-// p = 0 up to kmin, rising to pmax at kmax, 1 beyond. kmin <= kmax; equal: a step.
+// p = 0 up to kmin, rising to pmax at kmax, `beyond` above it. kmin <= kmax; equal: a step.
 struct EcnProfile {
     std::int64_t kmin_bytes = INT64_MAX;  // INT64_MAX: nothing is marked
     std::int64_t kmax_bytes = INT64_MAX;
     double pmax = 0;
+    double beyond = 1;
 
     bool marks(std::int64_t queue_bytes, RandomStream& random) const {
         if (queue_bytes <= kmin_bytes) return false;
-        if (queue_bytes > kmax_bytes) return true;
+        if (queue_bytes > kmax_bytes) return beyond >= 1 || random.chance(beyond);
         return random.chance(pmax * static_cast<double>(queue_bytes - kmin_bytes) /
                              static_cast<double>(kmax_bytes - kmin_bytes));
     }

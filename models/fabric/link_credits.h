@@ -75,12 +75,13 @@ class LinkCredits {
         return sum;
     }
 
-    std::int64_t withheld = 0;      // blocks that the receiver could give back and does not
-    std::int64_t wake_at = never;   // the sender waits for an update that arrives then
-    std::int64_t waits_since = 0;   // if it waits: the packet at the head
-    bool lifetime_pending = false;  // an event will look how long
-    bool stalled = false;           // it throws away what it is to send
-    std::int64_t outlived = 0;      // packets in a row that waited for a lifetime
+    std::int64_t withheld = 0;       // blocks that the receiver could give back and does not
+    std::int64_t wake_at = never;    // the sender waits for an update that arrives then
+    std::int64_t waits_since = 0;    // if it waits: the packet at the head
+    std::int64_t waited_until = -1;  // the last time that it did
+    bool lifetime_pending = false;   // an event will look how long
+    bool stalled = false;            // it throws away what it is to send
+    std::int64_t outlived = 0;       // packets in a row that waited for a lifetime
 
   private:
     struct Update {

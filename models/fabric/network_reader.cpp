@@ -127,17 +127,17 @@ void NetworkReader::read_routing(Section& section, ClusterNetwork& network) {
     RoutingSpec& routing = network.routing;
     // A NIC with a port in either of two planes has a queue pair for each.
     if (network.spec.kind == "dual_plane") routing.queue_pairs = 2;
-    const bool ultra = network.kind == NetworkKind::ultra_ethernet;
-    int policy = static_cast<int>(ultra ? Routing::entropy
+    const bool hashed = any_order(network.kind);
+    int policy = static_cast<int>(hashed ? Routing::entropy
                                   : network.infiniband() && network.spec.leaf.adaptive_routing
                                       ? Routing::adaptive
                                       : Routing::ecmp);
     section.choose("routing", policy, routing_names(),
                    "How flows choose among equal paths; adaptive by default on InfiniBand switches "
-                   "that can, entropy on Ultra Ethernet");
+                   "that can, entropy on Ultra Ethernet and EFA");
     routing.policy = static_cast<Routing>(policy);
-    if (routing.policy == Routing::entropy && !ultra) {
-        section.error("routing", "entropy values need kind = \"ultra_ethernet\"",
+    if (routing.policy == Routing::entropy && !hashed) {
+        section.error("routing", "entropy values need kind = \"ultra_ethernet\" or \"efa\"",
                       "routing = \"random_spray\" also spreads packets by chance");
         routing.policy = Routing::ecmp;
     }
@@ -396,7 +396,8 @@ bool NetworkReader::build(Section& section, ClusterNetwork& network, const std::
 }  // namespace
 
 const std::vector<std::string>& network_kinds() {
-    static const std::vector<std::string> names = {"infiniband", "roce", "tcp", "ultra_ethernet"};
+    static const std::vector<std::string> names = {"infiniband", "roce", "tcp", "ultra_ethernet",
+                                                   "efa"};
     return names;
 }
 

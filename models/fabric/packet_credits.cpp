@@ -58,7 +58,9 @@ void PacketEngine::on_credits(LinkId link, std::size_t traffic_class) {
 }
 
 void PacketEngine::stop_starving(LinkId link, std::size_t traffic_class) {
-    credits_[link * class_count_ + traffic_class].wake_at = LinkCredits::never;
+    LinkCredits& credits = credits_[link * class_count_ + traffic_class];
+    credits.wake_at = LinkCredits::never;
+    credits.waited_until = now_;
     on_xon(link, traffic_class);
 }
 

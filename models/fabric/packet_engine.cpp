@@ -417,7 +417,7 @@ void PacketEngine::leave_switch(LinkId link, std::uint32_t id) {
     if ((packet.flags & flag_ack) != 0) return;
     const std::int64_t behind = queues_[slot(link, packet.traffic_class)].bytes;
     if (behind > ports_[link].kmin_bytes && spec_.classes[packet.traffic_class].ecn &&
-        links_[link].ecn.marks(behind, marking_)) {
+        !is_victim(link, packet.traffic_class) && links_[link].ecn.marks(behind, marking_)) {
         packet.flags |= flag_marked;
     }
     if (telemetry_wanted_) write_telemetry(link, id, behind);

@@ -110,11 +110,16 @@ struct PacketSpec {
     std::uint32_t reordering = 1;
     // Bytes on the wire that one acknowledgement covers, with unordered recovery.
     std::int64_t ack_bytes_due = 16384;
-    EntropySpec entropy;                   // of flows that are routed by it
+    EntropySpec entropy;  // of flows that are routed by it
+    // A value whose packet took longer, there and its acknowledgement back, counts as marked; 0: none does.
+    Picoseconds late_round_trip{};
     Picoseconds retransmission_timeout{};  // 0: there is none
     std::int64_t retries = 7;              // timeouts without progress before the flow fails
     WatchdogSpec watchdog;
     Picoseconds flowlet_gap{};  // between a flow's packets at a switch: then it may change its way
+    // How finely switches know their queues when packets choose among them: in steps of so many bytes; of
+    // those of the same step any, by chance. 0: to the byte, and of equals the one whose turn it is.
+    std::int64_t queue_step_bytes = 0;
     CreditSpec credits;
     ReceiveBuffer receive_buffer;  // of a NIC that is made slow
     std::uint64_t seed = 1;        // of marking and bit errors
@@ -471,7 +476,7 @@ class PacketEngine {
     void start_way(std::uint32_t id);
     bool choose_link(std::uint32_t id);
     void fetch_ways() const;
-    LinkId soonest(const NextHops::Choice& choice, std::size_t traffic_class) const;
+    LinkId soonest(const NextHops::Choice& choice, std::size_t traffic_class);
     std::int64_t wait_at(LinkId link, std::size_t traffic_class) const;
     void turn_way(Packet& packet);
     std::size_t way_of(const Packet& packet) const { return packet.place & ~(way_places_ - 1); }
@@ -509,6 +514,11 @@ class PacketEngine {
     void stall(LinkId link, std::size_t traffic_class);
     void on_stall_over(LinkId link, std::size_t traffic_class);
     std::int64_t& discarded(const Port& port, std::size_t traffic_class);
+    // What leaves now has waited for credits: another switch's queue is the cause.
+    bool is_victim(LinkId link, std::size_t traffic_class) const {
+        return has_credits(traffic_class) &&
+               credits_[link * class_count_ + traffic_class].waited_until == now_;
+    }
     void on_hoq_lifetime(LinkId link, std::size_t traffic_class);
     std::string audit_credits() const;
 
@@ -557,7 +567,7 @@ class PacketEngine {
     void send_unordered(std::uint32_t id);
     void receive_unordered(std::uint32_t id);
     void receive_report(std::uint32_t id);
-    void tell_of_path(const Packet& packet, std::uint16_t entropy);
+    void tell_of_path(const Packet& packet, std::uint16_t entropy, Picoseconds round_trip);
     void await_oldest(std::uint32_t flow);
     void time_out_oldest(std::uint32_t flow);
     void acknowledge(std::uint32_t id, std::uint8_t flags);

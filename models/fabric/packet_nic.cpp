@@ -133,7 +133,7 @@ void PacketEngine::start_flow(std::uint32_t index) {
         congestion_->start(r.queue_pair,
                            {static_cast<double>(links_[paths_[f.first]].rate.bits_per_second()),
                             spec_.payload_bytes, spec_.payload_bytes + spec_.header_bytes,
-                            links_[paths_[f.first + f.hops - 1U]].to},
+                            links_[paths_[f.first + f.hops - 1U]].to, links_[paths_[f.first]].from},
                            f.pace);
     } else if (f.phase == Phase::ended) {
         congestion_->resumed(r.queue_pair, Picoseconds(rarely.idle_since), Picoseconds(now_),

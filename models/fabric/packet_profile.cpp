@@ -99,7 +99,7 @@ EcnProfile EcnRule::at(Bandwidth rate) const {
     const double scale =
         per_25_gbit ? static_cast<double>(rate.bits_per_second()) / (25.0 * gbit) : 1;
     return {static_cast<std::int64_t>(kmin_bytes * scale),
-            static_cast<std::int64_t>(kmax_bytes * scale), pmax};
+            static_cast<std::int64_t>(kmax_bytes * scale), pmax, beyond};
 }
 
 EcnRule read_ecn(Catalogue& catalogue, const std::string& name) {
@@ -215,7 +215,9 @@ PacketNetwork packet_network(Catalogue& catalogue, const Topology& topology,
     std::vector<std::int64_t> idle_headroom(network.buffer_bytes.size());
     for (LinkId l = 0; l < network.links.size(); ++l) {
         PacketLink& link = network.links[l];
-        if (profile.ecn && !network.is_nic(link.from)) {
+        // Receivers that give credits see their own last link: nothing is marked there.
+        const bool receiver_knows = profile.congestion == "rccc" && network.is_nic(link.to);
+        if (profile.ecn && !network.is_nic(link.from) && !receiver_knows) {
             const DeviatingSwitch* d = deviation(profile, link.from);
             if (d == nullptr || d->ecn) link.ecn = profile.ecn->at(topology.line_rate(l));
         }
@@ -290,9 +292,12 @@ void set_up_ultra_ethernet(Catalogue& catalogue, Bandwidth line, Picoseconds rou
 
 std::unique_ptr<Congestion> make_congestion(Catalogue& catalogue, const Topology& topology,
                                             const PacketProfile& profile) {
-    const CongestionGiven given = {profile.parameters, topology.line_rate(topology.up_links(0)[0]),
+    const CongestionGiven given = {profile.parameters,
+                                   topology.line_rate(topology.up_links(0)[0]),
                                    unloaded_round_trip(topology, profile.spec),
-                                   profile.spec.trimming.enabled};
+                                   profile.spec.trimming.enabled,
+                                   profile.cct_timer,
+                                   profile.cct_limit};
     for (const CongestionKind& kind : congestion_kinds()) {
         if (kind.name == profile.congestion) return kind.make(catalogue, given);
     }

@@ -20,6 +20,7 @@ struct EcnRule {
     double kmax_bytes = 0;
     double pmax = 0;
     bool per_25_gbit = false;
+    double beyond = 1;  // share marked above kmax
 
     EcnProfile at(Bandwidth rate) const;
 };
@@ -38,13 +39,15 @@ struct DeviatingSwitch {
 struct PacketProfile {
     FlowControl flow_control = FlowControl::pfc;
     std::optional<EcnRule> ecn;
-    std::optional<Bytes> buffer;       // of each switch; absent: its model's
-    std::optional<Bytes> headroom;     // of each lossless (port, class); absent: needed_headroom()
-    Bytes vl_buffer;                   // of each (port, class) with credits
-    std::string congestion = "dcqcn";  // a name in congestion_kinds()
-    std::string parameters;            // the catalogue's set for it
-    PacketSpec spec;                   // all else
-    std::vector<int> priorities;       // IEEE 802.1p, of each class with PFC; of others -1
+    std::optional<Bytes> buffer;        // of each switch; absent: its model's
+    std::optional<Bytes> headroom;      // of each lossless (port, class); absent: needed_headroom()
+    Bytes vl_buffer;                    // of each (port, class) with credits
+    std::string congestion = "dcqcn";   // a name in congestion_kinds()
+    std::string parameters;             // the catalogue's set for it
+    std::optional<Duration> cct_timer;  // of infiniband_cc; absent: the catalogue's
+    std::optional<std::int64_t> cct_limit;  // likewise
+    PacketSpec spec;                        // all else
+    std::vector<int> priorities;            // IEEE 802.1p, of each class with PFC; of others -1
     std::vector<DeviatingSwitch> deviating;
 
     bool has_pfc(VertexId at) const;

@@ -57,6 +57,7 @@ FlowControl flow_control_of(NetworkKind kind) {
             return FlowControl::pfc;
         case NetworkKind::tcp:
         case NetworkKind::ultra_ethernet:
+        case NetworkKind::efa:
             break;
     }
     return FlowControl::none;
@@ -72,6 +73,8 @@ const char* control_of(NetworkKind kind) {
             return "tcp";
         case NetworkKind::ultra_ethernet:
             return "nscc";
+        case NetworkKind::efa:
+            return "srd";
     }
     return "none";
 }
@@ -173,7 +176,7 @@ void PacketReader::read_congestion(Section& congestion) {
         "control", control_, congestion_names(), "a congestion control",
         "What senders make of marks and acknowledgements",
         {.otherwise = "dcqcn on RoCE, none on InfiniBand, tcp on plain Ethernet, nscc on "
-                      "Ultra Ethernet"});
+                      "Ultra Ethernet, srd on EFA"});
     parameters_ = "dcqcn_hpcc_repo_vendor";
     congestion.name("parameters", parameters_, Catalogue::names("dcqcn"),
                     "a set of DCQCN parameters", "DCQCN's parameters");
@@ -185,7 +188,27 @@ void PacketReader::read_congestion(Section& congestion) {
                     "acknowledgement says it",
                     {.bound = Bound::non_negative});
     keep_within(congestion, "cnp_delay", cnp_delay_, packet_time_max);
+    read_cct(congestion);
     congestion.finish();
+}
+
+void PacketReader::read_cct(Section& congestion) {
+    congestion.read("cct_timer", cct_timer_,
+                    "After so long a sender goes back by one place in its table of gaps "
+                    "(infiniband_cc)",
+                    {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
+    keep_within(congestion, "cct_timer", cct_timer_, packet_time_max);
+    if (cct_timer_ && cct_timer_->count() == 0) {
+        congestion.error(
+            "cct_timer",
+            "expected more than 0 s: a sender that was slowed down would never recover",
+            "a manager's usual choice is 20 us to 500 us");
+        cct_timer_.reset();
+    }
+    congestion.read("cct_limit", cct_limit_, "Last place of that table (infiniband_cc)",
+                    {.bound = Bound::count, .otherwise = "from the catalogue"});
+    constexpr std::int64_t limit_max = 16383;  // 14 bits
+    keep_within(congestion, "cct_limit", cct_limit_, limit_max);
 }
 
 void PacketReader::read_watchdog_keys(Section& watchdog) {
@@ -259,6 +282,15 @@ void PacketReader::read_transport(Section& transport) {
             {.bound = Bound::positive, .otherwise = "from the catalogue"});
     }
     keep_within(transport, "flowlet_gap", flowlet_gap_, packet_time_max);
+    if (routing_given_) {
+        transport.read("queue_step", queue_step_,
+                       "How finely switches know the queues that packets choose from "
+                       "(routing = \"adaptive\" or \"flowlet\")",
+                       {.bound = Bound::positive,
+                        .otherwise = "to the byte; on Ultra Ethernet a share of a full queue, from "
+                                     "the catalogue"});
+    }
+    keep_within(transport, "queue_step", queue_step_, packet_buffer_max);
     if (routing_given_) read_entropy(transport);
     transport.finish();
 }
@@ -351,8 +383,9 @@ PacketProfile PacketReader::profile(Catalogue& catalogue, const Topology& topolo
                                 : catalogue.data("roce_transport", "", "mtu"))
                              .count();
     if (tcp) spec.header_bytes = catalogue.data("tcp", "", "header").count();
-    if (kind_ == NetworkKind::ultra_ethernet) {
-        spec.header_bytes = catalogue.data("ultra_ethernet", "", "header").count();
+    if (any_order(kind_)) {
+        const char* its = kind_ == NetworkKind::efa ? "efa" : "ultra_ethernet";
+        spec.header_bytes = catalogue.data(its, "", "header").count();
     }
     // Without flow control, acknowledgements queue with the data, as TCP's do; InfiniBand's have credits too.
     const bool credits = p.flow_control == FlowControl::credits;
@@ -372,6 +405,8 @@ PacketProfile PacketReader::profile(Catalogue& catalogue, const Topology& topolo
     resolve_ecn(catalogue, p);
     resolve_congestion(catalogue, p);
     if (kind_ == NetworkKind::ultra_ethernet) resolve_ultra_ethernet(catalogue, topology, p);
+    if (kind_ == NetworkKind::efa) resolve_efa(catalogue, topology, p);
+    resolve_queue_step(catalogue, p);
     if (p.flow_control == FlowControl::pfc) resolve_watchdog(catalogue, topology, p);
     resolve_switches(topology, p);
     warn_of_wrong_priorities(p);
@@ -435,7 +470,7 @@ void PacketReader::warn_of_idle_tables() {
     idle(*ecn_, !credits, "Ethernet marks packets here");
     const bool ultra = kind_ == NetworkKind::ultra_ethernet;
     idle(*trimming_, ultra, "Ultra Ethernet's switches trim");
-    if (!ultra && buffer_->has("queue")) {
+    if (!any_order(kind_) && buffer_->has("queue")) {
         buffer_->warning("queue", "has no effect: the shared buffer's threshold bounds queues");
     }
     for (const char* key : {"entropy", "entropy_values"}) {
@@ -444,8 +479,9 @@ void PacketReader::warn_of_idle_tables() {
         }
     }
     for (const char* key : {"timeout", "recovery", "reordering", "ack_every", "flowlet_gap"}) {
-        if (ultra && transport_->has(key)) {
-            transport_->warning(key, "has no effect: Ultra Ethernet has its own");
+        if (any_order(kind_) && transport_->has(key)) {
+            transport_->warning(key, fmt::format("has no effect: {} has its own",
+                                                 ultra ? "Ultra Ethernet" : "EFA"));
         }
     }
     if (!credits && ecn_->present() && control_ != "dcqcn" && control_ != "nscc") {
@@ -478,7 +514,7 @@ void PacketReader::warn_of_idle_tables() {
 
 void PacketReader::resolve_transport(Catalogue& catalogue, PacketProfile& p) {
     PacketSpec& spec = p.spec;
-    if (kind_ == NetworkKind::ultra_ethernet) return;  // resolve_ultra_ethernet()
+    if (any_order(kind_)) return;  // resolve_ultra_ethernet(), resolve_efa()
     const bool tcp = kind_ == NetworkKind::tcp;
     const bool overtaken = routing_ == Routing::spray || routing_ == Routing::random_spray ||
                            routing_ == Routing::adaptive;
@@ -560,81 +596,6 @@ void PacketReader::resolve_ecn(Catalogue& catalogue, PacketProfile& p) {
     }
     if (pmax_) rule.pmax = *pmax_;
     p.ecn = rule;
-}
-
-void PacketReader::resolve_congestion(Catalogue& catalogue, PacketProfile& p) {
-    p.congestion = control_;
-    p.parameters = parameters_;
-    const bool chooses = routing_ != Routing::ecmp && routing_ != Routing::destination;
-    if (control_ == "hpcc" && chooses) {
-        congestion_->error("control",
-                           "HPCC compares each hop with itself: packets must stay on one path",
-                           "routing = \"ecmp\", or another control");
-    }
-    const bool ultra = kind_ == NetworkKind::ultra_ethernet;
-    if (kind_ == NetworkKind::tcp && control_ != "tcp") {
-        congestion_->error("control", fmt::format("plain Ethernet has TCP, not {}", control_));
-    }
-    if (kind_ != NetworkKind::tcp && control_ == "tcp") {
-        congestion_->error("control", "TCP needs kind = \"tcp\"");
-    }
-    if (!ultra && control_ == "nscc") {
-        congestion_->error("control", "NSCC needs kind = \"ultra_ethernet\"");
-    }
-    if (ultra && control_ != "nscc" && control_ != "none" && control_ != "tcp") {
-        congestion_->error("control", fmt::format("Ultra Ethernet has nscc, not {}", control_));
-    }
-    for (const char* key : {"parameters", "cnp_interval", "cnp_delay"}) {
-        if (congestion_->has(key) && control_ != "dcqcn") {
-            congestion_->warning(key, "has no effect without control = \"dcqcn\"");
-        }
-    }
-    const std::string set = catalogue.has("dcqcn", parameters_, "cnp_interval")
-                                ? parameters_
-                                : std::string("dcqcn_nvidia_default");
-    if (control_ == "dcqcn") p.spec.cnp_delay = cnp_delay_;
-    p.spec.cnp_interval =
-        cnp_interval_ ? *cnp_interval_ : catalogue.time("dcqcn", set, "cnp_interval");
-    if (control_ == "dcqcn" && !p.ecn) {
-        congestion_->warning("control", "DCQCN hears of congestion by marks, and nothing is marked",
-                             "pauses alone will hold the queues");
-    }
-}
-
-// Queues, marks and timeouts follow from the network's bandwidth-delay product.
-void PacketReader::resolve_ultra_ethernet(Catalogue& catalogue, const Topology& topology,
-                                          PacketProfile& p) {
-    PacketSpec& spec = p.spec;
-    spec.trimming.enabled = trims_;
-    spec.trimming.bytes =
-        (trimmed_size_ ? *trimmed_size_ : catalogue.data("ultra_ethernet", "", "trimmed_bytes"))
-            .count();
-    if (!trims_ && trimming_->has("size")) {
-        trimming_->warning("size", "has no effect with enabled = false");
-    }
-    std::set<std::string> unable;
-    for (auto v = static_cast<VertexId>(topology.nic_count()); v < topology.vertex_count(); ++v) {
-        const SwitchModel& model = topology.switch_model(v);
-        if (trims_ && !model.trims) unable.insert(model.name);
-    }
-    if (!unable.empty()) {
-        trimming_->error("enabled",
-                         fmt::format("{} cannot trim packets", fmt::join(unable, " and ")),
-                         "false, or switches that trim");
-    }
-    if (!entropy_.empty()) spec.entropy.choice = entropy_;
-    spec.entropy.values = static_cast<std::uint32_t>(
-        entropy_values_ ? *entropy_values_
-                        : std::llround(catalogue.number("ultra_ethernet", "", "entropy_values")));
-    if (queue_) spec.lossy_queue_bytes = queue_->count();
-    const std::optional<EcnRule> marks = p.ecn;
-    set_up_ultra_ethernet(catalogue, topology.line_rate(topology.up_links(0)[0]),
-                          unloaded_round_trip(topology, spec), p);
-    if (ecn_->present()) p.ecn = marks;
-    if (retries_) spec.retries = *retries_;
-    if (routing_ == Routing::flowlet) {
-        spec.flowlet_gap = catalogue.time("roce_transport", "", "flowlet_gap");
-    }
 }
 
 void PacketReader::resolve_watchdog(Catalogue& catalogue, const Topology& topology,

@@ -16,7 +16,12 @@ enum class NetworkKind : std::uint8_t {
     roce,
     tcp,             // plain Ethernet: kernel sockets, drop-tail
     ultra_ethernet,  // packets in any order, trimmed where they find no room
+    efa,             // AWS: packets in any order over many paths (SRD), drop-tail
 };
+// Whether NICs take packets in any order, and a loss is known by what comes back or does not.
+constexpr bool any_order(NetworkKind kind) {
+    return kind == NetworkKind::ultra_ethernet || kind == NetworkKind::efa;
+}
 
 // The traffic class that storage has to itself on the compute network.
 struct StorageClass {
@@ -53,6 +58,7 @@ class PacketReader {
     void read_credit_keys(Section& credits);
     void read_trimming(Section& trimming);
     void read_entropy(Section& transport);
+    void read_cct(Section& congestion);
     void read_switches(Section& network);
 
     void warn_of_idle_tables();
@@ -62,6 +68,11 @@ class PacketReader {
     void resolve_credits(Catalogue& catalogue, PacketProfile& profile);
     void resolve_ecn(Catalogue& catalogue, PacketProfile& profile);
     void resolve_congestion(Catalogue& catalogue, PacketProfile& profile);
+    void require_control();
+    void resolve_cct(Catalogue& catalogue, PacketProfile& profile);
+    void resolve_efa(Catalogue& catalogue, const Topology& topology, PacketProfile& profile);
+    void require_trimming(const Topology& topology);
+    void resolve_queue_step(Catalogue& catalogue, PacketProfile& profile);
     void resolve_ultra_ethernet(Catalogue& catalogue, const Topology& topology,
                                 PacketProfile& profile);
     void resolve_watchdog(Catalogue& catalogue, const Topology& topology, PacketProfile& profile);
@@ -98,7 +109,9 @@ class PacketReader {
     std::optional<Duration> cnp_interval_, poll_, detection_, restoration_;
     int action_ = -1;
     int recovery_ = -1;
-    std::optional<std::int64_t> reordering_;
+    std::optional<std::int64_t> reordering_, cct_limit_;
+    std::optional<Duration> cct_timer_;
+    std::optional<Bytes> queue_step_;
     std::optional<Duration> flowlet_gap_;
     std::optional<Bytes> vl_buffer_;
     std::optional<Duration> lifetime_, leaf_lifetime_;

@@ -100,14 +100,16 @@ void PacketEngine::fetch_ways() const {
     }
 }
 
-// Among equals, the one whose turn comes first.
-LinkId PacketEngine::soonest(const NextHops::Choice& choice, std::size_t traffic_class) const {
+// Among equals, the one whose turn comes first; by steps, the turn begins at one drawn for each packet.
+LinkId PacketEngine::soonest(const NextHops::Choice& choice, std::size_t traffic_class) {
     const std::size_t count = choice.links.size();
-    LinkId best = choice.links[choice.turn];
+    const std::size_t begin = spec_.queue_step_bytes == 0
+                                  ? choice.turn
+                                  : static_cast<std::size_t>(spraying_.below(count));
+    LinkId best = choice.links[begin];
     std::int64_t least = wait_at(best, traffic_class);
     for (std::size_t i = 1; i < count && least > 0; ++i) {
-        const std::size_t turn =
-            choice.turn + i < count ? choice.turn + i : choice.turn + i - count;
+        const std::size_t turn = begin + i < count ? begin + i : begin + i - count;
         const std::int64_t wait = wait_at(choice.links[turn], traffic_class);
         if (wait >= least) continue;
         best = choice.links[turn];
@@ -122,9 +124,12 @@ std::int64_t PacketEngine::wait_at(LinkId link, std::size_t traffic_class) const
     constexpr std::int64_t stopped = std::int64_t{1} << 60;
     constexpr std::int64_t down = 2 * stopped;
     const Port& port = ports_[link];
-    const std::int64_t queued =
-        transfer_ps(queues_[link * class_count_ + traffic_class].bytes, port.ps_per_byte);
-    const std::int64_t busy = std::min(std::max<std::int64_t>(0, port.busy_until - now_), down);
+    const std::int64_t bytes = queues_[link * class_count_ + traffic_class].bytes;
+    const std::int64_t step = spec_.queue_step_bytes;
+    const std::int64_t known = step == 0 ? bytes : bytes / step * step;
+    const std::int64_t queued = transfer_ps(known, port.ps_per_byte);
+    std::int64_t busy = std::min(std::max<std::int64_t>(0, port.busy_until - now_), down);
+    if (step != 0 && !port.cut) busy = 0;  // what is being sent is no queue
     const unsigned stops = port.discarding | (unsigned{port.paused} & ~unsigned{port.unpausable});
     return queued + busy + ((stops >> traffic_class & 1) != 0 ? stopped : 0);
 }

@@ -104,9 +104,16 @@ void PacketEngine::receive_report(std::uint32_t id) {
         ack.trimmed = sender.lose(report.number, bytes);
     }
     ack.under_way_bytes = sender.under_way_bytes();
-    if (f.routing == PacketRouting::entropy) tell_of_path(packet, report.entropy);
+    ack.sent_bytes = sender.sent_bytes();
+    ack.backlog_bytes = (std::int64_t{f.packets - f.sent} + sender.lost_count()) *
+                        (spec_.payload_bytes + spec_.header_bytes);
     if (round_trips_wanted_) ack.round_trip = Picoseconds(now_ - sent_at_[id]);
-    if (!follows_marks_alone_) congestion_->acknowledged(flow, ack, f.pace);
+    if (f.routing == PacketRouting::entropy) tell_of_path(packet, report.entropy, ack.round_trip);
+    const double rate_before = f.pace.bits_per_s;
+    if (!follows_marks_alone_) {
+        congestion_->acknowledged(flow, ack, f.pace);
+        follow_pace(flow, rate_before);
+    }
     aim(flow);
     await_oldest(flow);
     free_packet(id);
@@ -115,8 +122,10 @@ void PacketEngine::receive_report(std::uint32_t id) {
 }
 
 // The last link says nothing of the path before it.
-void PacketEngine::tell_of_path(const Packet& packet, std::uint16_t entropy) {
-    PathNews news = (packet.flags & flag_marked) != 0 ? PathNews::marked : PathNews::good;
+void PacketEngine::tell_of_path(const Packet& packet, std::uint16_t entropy,
+                                Picoseconds round_trip) {
+    const bool late = spec_.late_round_trip.count() > 0 && round_trip > spec_.late_round_trip;
+    PathNews news = late || (packet.flags & flag_marked) != 0 ? PathNews::marked : PathNews::good;
     const bool trimmed = (packet.flags & flag_nack) != 0;
     if (trimmed && (packet.flags & flag_last_hop) == 0) news = PathNews::trimmed;
     entropy_->heard(packet.flow, entropy, news, now());

@@ -40,6 +40,7 @@ void UnorderedSender::send(std::uint32_t number, std::uint16_t entropy, std::int
         }
     }
     under_way_bytes_ += bytes;
+    sent_bytes_ += bytes;
     remember({now, number, entropy, again, false});
 }
 

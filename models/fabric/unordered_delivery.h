@@ -72,6 +72,8 @@ class UnorderedSender {
     bool has_lost() const { return lost_count_ > 0; }
     std::uint32_t first_lost() const { return lost_.first(base_); }
     std::int64_t under_way_bytes() const { return under_way_bytes_; }
+    std::int64_t sent_bytes() const { return sent_bytes_; }  // ever, again and again
+    std::uint32_t lost_count() const { return lost_count_; }
 
     struct Sent {
         std::int64_t at = 0;
@@ -95,6 +97,7 @@ class UnorderedSender {
     std::uint32_t lost_count_ = 0;
     std::uint32_t base_ = 0;  // all before it have come
     std::int64_t under_way_bytes_ = 0;
+    std::int64_t sent_bytes_ = 0;
     std::int64_t received_bytes_ = 0;  // the receiver's count, as last heard of
     // Transmissions in their order, in a ring of a power of two.
     std::vector<Sent> sent_;

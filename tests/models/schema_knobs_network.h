@@ -17,7 +17,14 @@ inline const std::map<std::string, Knob> network_knobs = {
     {"inject.speed", {{"inject.1.speed=0.5"}, {}, "", "", broken_network.c_str()}},
 };
 
-inline const std::map<std::string, Knob> ultra_ethernet_knobs = {
+inline const std::map<std::string, Knob> transport_knobs = {
+    {"@.transport.queue_step",
+     {{"@.transport.queue_step=1 MB"}, {"fabric.compute.routing=adaptive"}}},
+    {"@.congestion.cct_timer",
+     {{"@.congestion.cct_timer=2 us"},
+      {"@.kind=infiniband", "@.congestion.control=infiniband_cc"}}},
+    {"@.congestion.cct_limit",
+     {{"@.congestion.cct_limit=1"}, {"@.kind=infiniband", "@.congestion.control=infiniband_cc"}}},
     {"@.buffer.queue",
      {{"@.buffer.queue=100 kB"}, {"@.kind=ultra_ethernet", "@.buffer.queue=20 kB"}}},
     {"@.trimming.enabled",

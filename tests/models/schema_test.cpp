@@ -45,7 +45,7 @@ const Knob* seen_in_windows(const std::string& key, std::string& section) {
         section = each;
         if (!key.starts_with(section)) continue;
         const std::string shared = fmt::format("@{}", key.substr(section.size()));
-        for (const auto* known : {&packet_knobs, &ultra_ethernet_knobs}) {
+        for (const auto* known : {&packet_knobs, &transport_knobs}) {
             const auto found = known->find(shared);
             if (found != known->end()) return &found->second;
         }

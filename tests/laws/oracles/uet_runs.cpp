@@ -1,6 +1,7 @@
 #include "tests/laws/oracles/uet_runs.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/check.h"
 #include "tests/bench/fat_tree.h"
@@ -46,7 +47,8 @@ std::vector<Flow> flows_of(const std::string& name, const std::string& folder) {
 Metrics uet_run(const UetCase& given, const std::string& folder, std::uint64_t seed) {
     const std::size_t variant = given.traffic.find("_mtu4160");
     const std::vector<Flow> flows = flows_of(given.traffic.substr(0, variant), folder);
-    if (flows.empty() || given.control != "nscc") return {};
+    const bool receivers = given.control == "rccc";
+    if (flows.empty() || (given.control != "nscc" && !receivers)) return {};
     const bool trims = given.trimming == "on";
     if (!trims && given.trimming != "off_q1bdp" && given.trimming != "off_q5bdp") return {};
     StandaloneCatalogue own;
@@ -81,12 +83,19 @@ Metrics uet_run(const UetCase& given, const std::string& folder, std::uint64_t s
     const Picoseconds round_trip = 12 * link_latency + Picoseconds(6 * 20 * bytes);
     set_up_ultra_ethernet(own.catalogue, topology.line_rate(0), round_trip, profile);
     for (PacketLink& l : network.links) {
-        if (!network.is_nic(l.from)) l.ecn = profile.ecn->at(l.rate);
+        // Receivers that give credits see their own last link: nothing is marked there.
+        const bool receiver_knows = receivers && network.is_nic(l.to);
+        if (!network.is_nic(l.from) && !receiver_knows) l.ecn = profile.ecn->at(l.rate);
     }
+    profile.spec.queue_step_bytes =
+        std::llround(own.catalogue.number("adaptive_routing", "", "queue_step") *
+                     static_cast<double>(profile.spec.lossy_queue_bytes));
     profile.spec.buffer.alpha =
         1024;  // a queue of one bandwidth-delay product and no shared buffer
-    std::unique_ptr<Congestion> control =
-        nscc(read_nscc(own.catalogue, {"", topology.line_rate(0), round_trip, trims}));
+    const CongestionGiven ends = {"", topology.line_rate(0), round_trip, trims};
+    std::unique_ptr<Congestion> control = receivers
+                                              ? receiver_credits(read_rccc(own.catalogue, ends))
+                                              : nscc(read_nscc(own.catalogue, ends));
     PacketEngine engine(network, profile.spec, std::move(control));
     engine.choose_from(NextHops(topology));
     Router router(topology, {Routing::ecmp});

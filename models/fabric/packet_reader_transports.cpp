@@ -1,0 +1,169 @@
+// PacketReader: which control and which transport a network has, and what follows from its round trip.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <set>
+
+#include "models/fabric/packet_reader.h"
+
+namespace railyard {
+
+void PacketReader::resolve_congestion(Catalogue& catalogue, PacketProfile& p) {
+    p.congestion = control_;
+    p.parameters = parameters_;
+    const bool chooses = routing_ != Routing::ecmp && routing_ != Routing::destination;
+    if (control_ == "hpcc" && chooses) {
+        congestion_->error("control",
+                           "HPCC compares each hop with itself: packets must stay on one path",
+                           "routing = \"ecmp\", or another control");
+    }
+    require_control();
+    for (const char* key : {"parameters", "cnp_interval", "cnp_delay"}) {
+        if (congestion_->has(key) && control_ != "dcqcn") {
+            congestion_->warning(key, "has no effect without control = \"dcqcn\"");
+        }
+    }
+    const std::string set = catalogue.has("dcqcn", parameters_, "cnp_interval")
+                                ? parameters_
+                                : std::string("dcqcn_nvidia_default");
+    if (control_ == "dcqcn") p.spec.cnp_delay = cnp_delay_;
+    p.spec.cnp_interval =
+        cnp_interval_ ? *cnp_interval_ : catalogue.time("dcqcn", set, "cnp_interval");
+    if (control_ == "infiniband_cc") resolve_cct(catalogue, p);
+    for (const char* key : {"cct_timer", "cct_limit"}) {
+        if (congestion_->has(key) && control_ != "infiniband_cc") {
+            congestion_->warning(key, "has no effect without control = \"infiniband_cc\"");
+        }
+    }
+    if (control_ == "dcqcn" && !p.ecn) {
+        congestion_->warning("control", "DCQCN hears of congestion by marks, and nothing is marked",
+                             "pauses alone will hold the queues");
+    }
+}
+
+// Which network has which control.
+void PacketReader::require_control() {
+    const bool ultra = kind_ == NetworkKind::ultra_ethernet;
+    if (kind_ == NetworkKind::tcp && control_ != "tcp") {
+        congestion_->error("control", fmt::format("plain Ethernet has TCP, not {}", control_));
+    }
+    if (kind_ == NetworkKind::efa && control_ != "srd" && control_ != "none") {
+        congestion_->error("control", fmt::format("EFA has srd, not {}", control_));
+    }
+    if (ultra && control_ != "nscc" && control_ != "rccc" && control_ != "none" &&
+        control_ != "tcp") {
+        congestion_->error("control",
+                           fmt::format("Ultra Ethernet has nscc and rccc, not {}", control_));
+    }
+    const auto needs = [&](const char* control, const char* name, NetworkKind kind,
+                           const char* kind_name) {
+        if (control_ != control || kind_ == kind) return;
+        congestion_->error("control", fmt::format("{} needs kind = \"{}\"", name, kind_name));
+    };
+    needs("tcp", "TCP", NetworkKind::tcp, "tcp");
+    needs("nscc", "NSCC", NetworkKind::ultra_ethernet, "ultra_ethernet");
+    needs("rccc", "RCCC", NetworkKind::ultra_ethernet, "ultra_ethernet");
+    needs("infiniband_cc", "InfiniBand's control", NetworkKind::infiniband, "infiniband");
+    needs("srd", "SRD", NetworkKind::efa, "efa");
+    needs("spectrum_x", "Spectrum-X", NetworkKind::roce, "roce");
+}
+
+// One packet in so many is marked beyond a share of the lane's buffer, and each mark comes back.
+void PacketReader::resolve_cct(Catalogue& catalogue, PacketProfile& p) {
+    p.cct_timer = cct_timer_;
+    p.cct_limit = cct_limit_;
+    const auto setting = [&](const char* key) {
+        return catalogue.integer("infiniband_congestion", "", key);
+    };
+    constexpr std::int64_t steps = 16;
+    EcnRule marks;
+    marks.kmin_bytes = marks.kmax_bytes =
+        static_cast<double>(p.vl_buffer.count() * (steps - setting("threshold")) / steps);
+    marks.pmax = marks.beyond = 1.0 / static_cast<double>(1 + setting("marking_rate"));
+    p.ecn = marks;
+    p.spec.cnp_interval = {};
+    for (std::size_t c = 1; c < p.spec.classes.size(); ++c) p.spec.classes[c].ecn = true;
+}
+
+// By default to the byte, but where a switch's queues have a size of their own.
+void PacketReader::resolve_queue_step(Catalogue& catalogue, PacketProfile& p) {
+    const bool looks = routing_ == Routing::adaptive || routing_ == Routing::flowlet;
+    if (queue_step_ && !looks) {
+        transport_->warning("queue_step",
+                            "has no effect without routing = \"adaptive\" or \"flowlet\"");
+    }
+    if (!looks) return;
+    if (queue_step_) {
+        p.spec.queue_step_bytes = queue_step_->count();
+    } else if (kind_ == NetworkKind::ultra_ethernet) {
+        p.spec.queue_step_bytes =
+            std::llround(catalogue.number("adaptive_routing", "", "queue_step") *
+                         static_cast<double>(p.spec.lossy_queue_bytes));
+    }
+}
+
+// Queues, marks and timeouts follow from the network's bandwidth-delay product.
+void PacketReader::resolve_ultra_ethernet(Catalogue& catalogue, const Topology& topology,
+                                          PacketProfile& p) {
+    PacketSpec& spec = p.spec;
+    spec.trimming.enabled = trims_;
+    spec.trimming.bytes =
+        (trimmed_size_ ? *trimmed_size_ : catalogue.data("ultra_ethernet", "", "trimmed_bytes"))
+            .count();
+    if (!trims_ && trimming_->has("size")) {
+        trimming_->warning("size", "has no effect with enabled = false");
+    }
+    require_trimming(topology);
+    if (!entropy_.empty()) spec.entropy.choice = entropy_;
+    spec.entropy.values = static_cast<std::uint32_t>(
+        entropy_values_ ? *entropy_values_
+                        : std::llround(catalogue.number("ultra_ethernet", "", "entropy_values")));
+    if (queue_) spec.lossy_queue_bytes = queue_->count();
+    const std::optional<EcnRule> marks = p.ecn;
+    set_up_ultra_ethernet(catalogue, topology.line_rate(topology.up_links(0)[0]),
+                          unloaded_round_trip(topology, spec), p);
+    if (ecn_->present()) p.ecn = marks;
+    if (retries_) spec.retries = *retries_;
+    if (routing_ == Routing::flowlet) {
+        spec.flowlet_gap = catalogue.time("roce_transport", "", "flowlet_gap");
+    }
+}
+
+void PacketReader::require_trimming(const Topology& topology) {
+    std::set<std::string> unable;
+    for (auto v = static_cast<VertexId>(topology.nic_count()); v < topology.vertex_count(); ++v) {
+        const SwitchModel& model = topology.switch_model(v);
+        if (trims_ && !model.trims) unable.insert(model.name);
+    }
+    if (unable.empty()) return;
+    trimming_->error("enabled", fmt::format("{} cannot trim packets", fmt::join(unable, " and ")),
+                     "false, or switches that trim");
+}
+
+// Drop-tail queues; a sender avoids paths whose packets come back late, and nothing is marked.
+void PacketReader::resolve_efa(Catalogue& catalogue, const Topology& topology, PacketProfile& p) {
+    PacketSpec& spec = p.spec;
+    const Bandwidth line = topology.line_rate(topology.up_links(0)[0]);
+    const Picoseconds round_trip = unloaded_round_trip(topology, spec);
+    const auto round_trip_ps = static_cast<double>(round_trip.count());
+    spec.entropy.choice = transport_->has("entropy") ? entropy_ : "bitmap";
+    spec.entropy.values = static_cast<std::uint32_t>(
+        entropy_values_.value_or(std::llround(catalogue.number("efa", "", "paths"))));
+    spec.lossy_queue_bytes = queue_ ? queue_->count()
+                                    : std::llround(catalogue.number("efa", "", "queue") *
+                                                   round_trip_ps * 1e-12 * line.bytes_per_second());
+    spec.late_round_trip =
+        Picoseconds(std::llround(catalogue.number("efa", "", "late") * round_trip_ps));
+    const std::optional<EcnRule> marks = p.ecn;
+    set_up_ultra_ethernet(catalogue, line, round_trip, p);
+    p.ecn.reset();
+    if (ecn_->present()) p.ecn = marks;
+    if (retries_) spec.retries = *retries_;
+    if (routing_ == Routing::flowlet) {
+        spec.flowlet_gap = catalogue.time("roce_transport", "", "flowlet_gap");
+    }
+}
+
+}  // namespace railyard

@@ -1,0 +1,340 @@
+// The controls of InfiniBand, EFA, Spectrum-X and Ultra Ethernet's receivers: their laws, what they rest at,
+// and that books agree.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "tests/models/windows.h"
+
+using namespace railyard;
+
+namespace {
+
+constexpr std::int64_t us = 1'000'000;
+constexpr std::int64_t unending = std::int64_t{1} << 40;
+constexpr Bandwidth line = Bandwidth::bits_per_second(400'000'000'000);
+constexpr Picoseconds round_trip(4 * us + 2 * 20 * (4096 + 64));
+
+CongestionGiven given(bool trims = false) {
+    return {"", line, round_trip, trims};
+}
+
+// Senders and a receiver at one switch, 1 us of cable each.
+struct Star {
+    StandaloneCatalogue own;
+    PacketNetwork network;
+    PacketProfile profile;
+    LinkId down = 0;
+    std::size_t senders;
+
+    Star(std::size_t count, FlowControl flow_control, std::int64_t switch_buffer = 100'000'000)
+        : senders(count) {
+        PacketSpec& spec = profile.spec;
+        spec.payload_bytes = 4032;
+        spec.header_bytes = 64;
+        const bool credits = flow_control == FlowControl::credits;
+        spec.classes = {{credits ? flow_control : FlowControl::none, false, 0},
+                        {flow_control, true, 1}};
+        spec.buffer.alpha = 1024;
+        const VertexId at = network.add_switch(switch_buffer);
+        down = network.add_cable(at, network.add_nic(), line, Picoseconds(us));
+        for (std::size_t i = 0; i < senders; ++i) {
+            network.add_cable(network.add_nic(), at, line, Picoseconds(us));
+        }
+        for (PacketLink& l : network.links) l.vl_buffer_bytes = 128'000;
+    }
+    PacketEngine engine(std::unique_ptr<Congestion> control, std::int64_t bytes = unending) const {
+        PacketEngine e(network, profile.spec, std::move(control));
+        for (LinkId up = down + 2; up < network.links.size(); up += 2) {
+            PacketFlow f;
+            f.path = {up, down};
+            f.bytes = bytes;
+            e.add(f);
+        }
+        return e;
+    }
+};
+
+struct Shares {
+    double sum = 0;    // bit/s of payload
+    double jain = 0;   // index of fairness
+    double least = 0;  // over the mean
+    double queue = 0;  // mean, bytes
+};
+
+// Over so many microseconds after the first so many.
+Shares shares(PacketEngine& e, const Star& star, int from_us, int for_us) {
+    e.run(Picoseconds(from_us * us));
+    std::vector<double> before;
+    for (std::size_t f = 0; f < star.senders; ++f) {
+        before.push_back(static_cast<double>(e.received_bytes(f)));
+    }
+    Shares s;
+    for (int i = 1; i <= for_us; ++i) {
+        e.run(Picoseconds((from_us + i) * us));
+        s.queue += static_cast<double>(e.queue_bytes(star.down, 1)) / for_us;
+    }
+    double squares = 0;
+    double least = 1e30;
+    for (std::size_t f = 0; f < star.senders; ++f) {
+        const double bytes = static_cast<double>(e.received_bytes(f)) - before[f];
+        s.sum += bytes;
+        squares += bytes * bytes;
+        least = std::min(least, bytes);
+    }
+    const auto n = static_cast<double>(star.senders);
+    s.jain = s.sum * s.sum / squares / n;
+    s.least = least / (s.sum / n);
+    s.sum *= 8 / (for_us * 1e-6);
+    return s;
+}
+
+void audit_every_event(PacketEngine& e) {
+    while (!e.run(PacketEngine::never, 1)) {
+        const std::string wrong = e.audit();
+        REQUIRE_MESSAGE(wrong.empty(), wrong);
+    }
+}
+
+// Marks one packet in `rate` + 1 beyond a sixteenth of the lane's buffer.
+void mark_lanes(Star& star) {
+    for (PacketLink& l : star.network.links) l.ecn = {8000, 8000, 1.0 / 11, 1.0 / 11};
+}
+
+}  // namespace
+
+// ---- InfiniBand ----
+
+TEST_CASE("each BECN moves a sender up its table of gaps, and each timer one place back") {
+    StandaloneCatalogue own;
+    const InfinibandCongestionSpec spec = read_infiniband_congestion(own.catalogue, given());
+    const auto control = infiniband_congestion(spec);
+    Pace pace;
+    control->start(0, {400e9, 4032, 4096, 0, 1}, pace);
+    CHECK(pace.bits_per_s == 400e9);
+    Acknowledgement becn;
+    becn.now = Picoseconds(us);
+    becn.congestion = true;
+    for (int i = 1; i <= 12; ++i) {
+        control->acknowledged(0, becn, pace);
+        CHECK(pace.bits_per_s == doctest::Approx(400e9 / (1 + spec.gap * i)));
+    }
+    const Picoseconds begun = becn.now;
+    for (int place = 11; place >= 0; --place) {
+        REQUIRE(pace.wake != Picoseconds::max());
+        const Picoseconds due = pace.wake;
+        control->timer(0, due, pace);
+        CHECK(due == begun + (12 - place) * spec.timer);
+        CHECK(pace.bits_per_s == doctest::Approx(400e9 / (1 + spec.gap * place)));
+    }
+    CHECK(pace.wake == Picoseconds::max());
+    for (int i = 0; i < 1000; ++i) control->acknowledged(0, becn, pace);
+    CHECK(pace.bits_per_s ==
+          doctest::Approx(400e9 / (1 + spec.gap * static_cast<double>(spec.limit))));
+}
+
+TEST_CASE(
+    "two to eight flows under InfiniBand's control share a link fairly, and waste a quarter at "
+    "most") {
+    for (const std::size_t n : {2, 4, 8}) {
+        CAPTURE(n);
+        Star star(n, FlowControl::credits);
+        mark_lanes(star);
+        PacketEngine e = star.engine(
+            infiniband_congestion(read_infiniband_congestion(star.own.catalogue, given())));
+        const Shares s = shares(e, star, 5000, 5000);
+        CHECK(s.sum > 0.75 * 400e9 * 4032 / 4096);
+        CHECK(s.jain > 0.95);
+        CHECK(s.least > 0.6);
+        CHECK(e.audit().empty());
+    }
+}
+
+TEST_CASE("InfiniBand's control frees a victim of a slow receiver, and no packet is lost") {
+    const auto victim_share = [](bool controlled) {
+        StandaloneCatalogue own;
+        PacketNetwork network;
+        const VertexId near = network.add_switch(16'000'000);
+        const VertexId far = network.add_switch(16'000'000);
+        const LinkId trunk = network.add_cable(near, far, line, Picoseconds(us));
+        const LinkId slow = network.add_cable(
+            far, network.add_nic(), Bandwidth::bits_per_second(50'000'000'000), Picoseconds(us));
+        const LinkId free = network.add_cable(far, network.add_nic(), line, Picoseconds(us));
+        PacketSpec spec;
+        spec.classes = {{FlowControl::credits, false, 0}, {FlowControl::credits, true, 1}};
+        std::vector<PacketFlow> flows;
+        for (int i = 0; i < 5; ++i) {
+            const LinkId up = network.add_cable(network.add_nic(), near, line, Picoseconds(us));
+            PacketFlow f;
+            f.path = {up, trunk, i < 4 ? slow : free};
+            f.bytes = unending;
+            flows.push_back(f);
+        }
+        for (PacketLink& l : network.links) {
+            l.vl_buffer_bytes = 128'000;
+            l.ecn = {8000, 8000, 1.0 / 11, 1.0 / 11};
+        }
+        PacketEngine e(
+            network, spec,
+            controlled ? infiniband_congestion(read_infiniband_congestion(own.catalogue, given()))
+                       : no_congestion_control());
+        for (const PacketFlow& f : flows) e.add(f);
+        e.run(Picoseconds(5000 * us));
+        const std::int64_t before = e.received_bytes(4);
+        e.run(Picoseconds(10'000 * us));
+        CHECK(e.totals().lost_lossless == 0);
+        CHECK(e.audit().empty());
+        return static_cast<double>(e.received_bytes(4) - before) * 8 / 5e-3 / 400e9;
+    };
+    const double without = victim_share(false);
+    CHECK(without < 0.2);
+    CHECK(victim_share(true) > 2 * without);
+}
+
+TEST_CASE("books of credits and marks agree after every event under InfiniBand's control") {
+    Star star(4, FlowControl::credits);
+    mark_lanes(star);
+    PacketEngine e = star.engine(
+        infiniband_congestion(read_infiniband_congestion(star.own.catalogue, given())), 400'000);
+    audit_every_event(e);
+    for (std::size_t f = 0; f < star.senders; ++f) CHECK(e.received_bytes(f) == 400'000);
+}
+
+// ---- windows from delay ----
+
+TEST_CASE("a window from delay grows below its target, and falls by beta (d - T) / d above it") {
+    StandaloneCatalogue own;
+    for (const char* name : {"srd", "spectrum_x"}) {
+        CAPTURE(name);
+        const DelayControlSpec spec = read_delay_control(own.catalogue, name, given());
+        const auto control = delay_control(spec);
+        Pace pace;
+        control->start(0, {400e9, 4032, 4096, 0, 1}, pace);
+        const double base = static_cast<double>(round_trip.count());
+        CHECK(static_cast<double>(pace.window_bytes) ==
+              doctest::Approx(spec.window_max * base * 0.05).epsilon(0.001));
+        std::int64_t now = us;
+        const auto ack = [&](double targets, std::int64_t bytes) {
+            Acknowledgement a;
+            now += 2 * round_trip.count();
+            a.now = Picoseconds(now);
+            a.came_bytes = bytes;
+            a.round_trip =
+                round_trip +
+                Picoseconds(static_cast<std::int64_t>(targets * spec.target_delay * base));
+            const auto before = static_cast<double>(pace.window_bytes);
+            control->acknowledged(0, a, pace);
+            return static_cast<double>(pace.window_bytes) / before;
+        };
+        CHECK(ack(2, 4096) == doctest::Approx(1 - spec.beta / 2).epsilon(0.001));
+        CHECK(ack(100, 4096) == doctest::Approx(1 - spec.cut_max).epsilon(0.001));
+        const std::int64_t window = pace.window_bytes;
+        ack(0.5, window);
+        CHECK(pace.window_bytes - window == doctest::Approx(spec.increase * 4096).epsilon(0.001));
+    }
+}
+
+TEST_CASE("two to eight flows of SRD rest with the queue near its target, fair and full") {
+    for (const std::size_t n : {2, 4, 8}) {
+        CAPTURE(n);
+        Star star(n, FlowControl::none);
+        set_up_ultra_ethernet(star.own.catalogue, line, round_trip, star.profile);
+        const DelayControlSpec spec = read_delay_control(star.own.catalogue, "srd", given());
+        PacketEngine e = star.engine(delay_control(spec));
+        e.run(Picoseconds(1000 * us));
+        const std::int64_t lost = e.totals().lost_lossy;  // of the first windows
+        const Shares s = shares(e, star, 2000, 4000);
+        const double target = spec.target_delay * static_cast<double>(round_trip.count()) * 0.05;
+        CHECK(s.sum > 0.97 * 400e9 * 4032 / 4096);
+        CHECK(s.jain > 0.95);
+        CHECK(s.queue > 0.4 * target);
+        CHECK(s.queue < 1.6 * target);
+        CHECK(e.totals().lost_lossy == lost);
+        CHECK(e.audit().empty());
+    }
+}
+
+// ---- receiver credits ----
+
+TEST_CASE("receivers' credits share a link evenly among their senders, and hold no queue") {
+    for (const std::size_t n : {2, 4, 8}) {
+        CAPTURE(n);
+        Star star(n, FlowControl::none);
+        star.profile.spec.trimming.enabled = true;
+        set_up_ultra_ethernet(star.own.catalogue, line, round_trip, star.profile);
+        const RcccSpec spec = read_rccc(star.own.catalogue, given(true));
+        PacketEngine e = star.engine(receiver_credits(spec));
+        const Shares s = shares(e, star, 1000, 3000);
+        CHECK(s.sum > 0.98 * spec.share * 400e9 * 4032 / 4096);
+        CHECK(s.sum < 1.001 * spec.share * 400e9 * 4032 / 4096);
+        CHECK(s.jain > 0.999);
+        CHECK(s.queue < static_cast<double>(n) * 16384);
+        CHECK(e.audit().empty());
+    }
+}
+
+TEST_CASE("what receivers give is sent, and books agree after every event") {
+    Star star(6, FlowControl::none);
+    star.profile.spec.trimming.enabled = true;
+    star.profile.spec.lossy_queue_bytes = 10 * 4096;
+    set_up_ultra_ethernet(star.own.catalogue, line, round_trip, star.profile);
+    PacketEngine e =
+        star.engine(receiver_credits(read_rccc(star.own.catalogue, given(true))), 400'000);
+    audit_every_event(e);
+    for (std::size_t f = 0; f < star.senders; ++f) CHECK(e.received_bytes(f) == 400'000);
+    CHECK(e.totals().retransmitted == e.totals().trimmed);
+    CHECK(e.totals().trimmed > 0);
+}
+
+// ---- as scenarios ask for them ----
+
+TEST_CASE("each fabric of 2026 runs an incast beside a permutation, and no two alike") {
+    const std::string text = R"(
+[run]
+duration = "1 h"
+[cluster]
+nodes = 16
+nics_per_node = 1
+[fabric.compute]
+topology = "fat_tree"
+nodes_per_leaf = 4
+[job]
+step.time = "1 s"
+checkpoint.mode = "none"
+[[window.traffic]]
+kind = "permutation"
+bytes = "1 MB"
+[[window.traffic]]
+kind = "incast"
+senders = 8
+bytes = "1 MB"
+)";
+    using Settings = std::vector<std::string>;
+    const std::string control = "fabric.compute.congestion.control=";
+    std::set<std::string> digests;
+    for (const Settings& settings :
+         {Settings{"fabric.compute.kind=infiniband"},
+          Settings{"fabric.compute.kind=infiniband", control + "infiniband_cc"},
+          Settings{"fabric.compute.kind=infiniband", control + "infiniband_cc",
+                   "fabric.compute.congestion.cct_timer=20 us"},
+          Settings{"fabric.compute.kind=infiniband", control + "infiniband_cc",
+                   "fabric.compute.congestion.cct_limit=2"},
+          Settings{"fabric.compute.kind=roce", "fabric.compute.routing=adaptive",
+                   control + "spectrum_x"},
+          Settings{"fabric.compute.kind=roce", "fabric.compute.routing=adaptive",
+                   control + "spectrum_x", "fabric.compute.transport.queue_step=64 KiB"},
+          Settings{"fabric.compute.kind=ultra_ethernet"},
+          Settings{"fabric.compute.kind=ultra_ethernet", control + "rccc"},
+          Settings{"fabric.compute.kind=efa"}}) {
+        CAPTURE(fmt::format("{} {}", settings[0], settings.back()));
+        const WindowResult r = run_first_window(text, settings);
+        CHECK(r.totals.lost_lossless == 0);
+        CHECK(std::none_of(r.ends.begin(), r.ends.end(),
+                           [](Picoseconds end) { return end == PacketEngine::never; }));
+        CHECK(digests.insert(r.digest).second);
+    }
+}
