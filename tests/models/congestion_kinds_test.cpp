@@ -140,7 +140,7 @@ TEST_CASE("each BECN moves a sender up its table of gaps, and each timer one pla
 TEST_CASE(
     "two to eight flows under InfiniBand's control share a link fairly, and waste a quarter at "
     "most") {
-    for (const std::size_t n : {2, 4, 8}) {
+    for (const std::size_t n : {2U, 4U, 8U}) {
         CAPTURE(n);
         Star star(n, FlowControl::credits);
         mark_lanes(star);
@@ -239,7 +239,7 @@ TEST_CASE("a window from delay grows below its target, and falls by beta (d - T)
 }
 
 TEST_CASE("two to eight flows of SRD rest with the queue near its target, fair and full") {
-    for (const std::size_t n : {2, 4, 8}) {
+    for (const std::size_t n : {2U, 4U, 8U}) {
         CAPTURE(n);
         Star star(n, FlowControl::none);
         set_up_ultra_ethernet(star.own.catalogue, line, round_trip, star.profile);
@@ -261,7 +261,7 @@ TEST_CASE("two to eight flows of SRD rest with the queue near its target, fair a
 // ---- receiver credits ----
 
 TEST_CASE("receivers' credits share a link evenly among their senders, and hold no queue") {
-    for (const std::size_t n : {2, 4, 8}) {
+    for (const std::size_t n : {2U, 4U, 8U}) {
         CAPTURE(n);
         Star star(n, FlowControl::none);
         star.profile.spec.trimming.enabled = true;
