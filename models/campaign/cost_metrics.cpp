@@ -17,7 +17,8 @@ constexpr std::array cost_metrics = {
     CostMetric{"cost_per_year", [](const YearlyCost& c) { return c.total(); }},
     CostMetric{"cost_per_goodput_gpu_hour",
                [](const YearlyCost& c) { return c.per_goodput_gpu_hour(); }},
-    CostMetric{"cost_per_1e12_tokens", [](const YearlyCost& c) { return c.per_1e12_tokens(); }}};
+    CostMetric{"cost_per_1e12_tokens", [](const YearlyCost& c) { return c.per_1e12_tokens(); }},
+    CostMetric{"cost_per_work", [](const YearlyCost& c) { return c.per_work(); }}};
 
 double value_of(std::span<const Metric> metrics, std::string_view name) {
     const auto found = std::find_if(metrics.begin(), metrics.end(),
@@ -84,6 +85,7 @@ CampaignUse campaign_use(const Scenario& s, std::span<const Metric> metrics, Dur
     usage.years = std::max(seconds(simulated), 1e-9) / seconds_per_year;
     usage.goodput_gpu_hours = value_of(metrics, "goodput") * s.gpu_seconds(simulated) / 3600;
     usage.tokens = value_of(metrics, "tokens");
+    usage.work = value_of(metrics, "work_done");
     const CostPlan& plan = s.cost->plan;
     for (std::size_t k = 0; k < s.phases.size(); ++k) {
         const CostPhase& phase = plan.phases[k];
@@ -114,6 +116,7 @@ void add_cost_metrics(const Scenario& s, ReplicaResult& r) {
     const YearlyCost cost = yearly_cost(plan, typical_prices(plan.prices), usage_of(s, r));
     for (const CostMetric& metric : cost_metrics) {
         if (metric.name == "cost_per_1e12_tokens" && s.tokens_per_step == 0) continue;
+        if (metric.name == "cost_per_work" && !s.counts_work()) continue;
         const double value = metric.of(cost);
         r.metrics.push_back(
             plain_metric(std::string(metric.name), "USD", std::isfinite(value) ? value : NAN));

@@ -82,6 +82,12 @@ void need_one_job(const Scenario& scenario, const char* verb) {
         "railyard run takes it; a scenario with [job] has one");
 }
 
+double FleetScenario::worth_of(const FleetJob& job) const {
+    const JobWorth& worth = worths[job.kind];
+    const double gpu_hours = static_cast<double>(job.gpus) * seconds(job.work) / 3600;
+    return worth.job + worth.gpu_hour * gpu_hours / power.work_factor;
+}
+
 FleetJobs draw_jobs(const FleetScenario& fleet, std::uint64_t seed, std::uint64_t replica,
                     Duration until) {
     FleetJobs out = draw_jobs(fleet.spec, fleet.sources, fleet.trace, seed, replica, until);

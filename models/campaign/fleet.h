@@ -9,6 +9,12 @@
 
 namespace railyard {
 
+// What work counts in `work_done`.
+struct JobWorth {
+    double job = 0;       // of one that is done
+    double gpu_hour = 0;  // of its work, without a model
+};
+
 struct FleetScenario {
     FleetSpec spec;
     std::vector<JobSource> sources;
@@ -17,8 +23,11 @@ struct FleetScenario {
     std::vector<Node> nodes;                              // by group
     std::vector<std::shared_ptr<const Scenario>> models;  // by kind of jobs; null: without a model
     std::vector<std::vector<PartFault>> throttled;  // likewise: what heat slows of their nodes
+    std::vector<JobWorth> worths;                   // likewise; empty: nobody counts work
     FleetPower power;
 
+    // What the job counts when all of its work is kept.
+    double worth_of(const FleetJob& job) const;
     // A kind's name as metrics have it: small letters, digits and "_"; with its number where two would be
     // alike.
     std::string kind_key(std::size_t kind) const;

@@ -42,6 +42,9 @@ class FleetJobReader {
                      FleetJobKind& kind);
     void move_over(const std::shared_ptr<Scenario>& job, FleetJobKind& kind);
     void read_stream(Section& section, JobSource& source);
+    void read_worth(Section& section);
+    void read_service(Section& section, const JobSource& source,
+                      const std::shared_ptr<Scenario>& job, FleetJobKind& kind);
     void read_queue(Section& section, FleetJob& job);
     void read_arrivals(Section& section, JobSource& source);
     void read_sizes(Section& section, JobSource& source);
@@ -75,6 +78,7 @@ class FleetJobReader {
     const Scenario& s_;
     FleetScenario& fleet_;
     FleetSpec& spec_;
+    std::vector<JobWorth> worths_;       // by kind
     std::set<std::string> of_one_size_;  // kinds whose saves and launches are worked out
 };
 
@@ -83,6 +87,10 @@ void FleetJobReader::read() {
     for (Section& section : jobs.sections("kind", "Jobs that are alike")) read_kind(section);
     read_trace(jobs);
     jobs.finish();
+    if (std::ranges::any_of(worths_, [](const JobWorth& w) { return w.job + w.gpu_hour > 0; })) {
+        worths_.resize(spec_.kinds.size());
+        fleet_.worths = std::move(worths_);
+    }
     if (!top_.describing() && top_.has("scheduler") && fleet_.sources.empty() &&
         fleet_.trace.empty()) {
         jobs.error("", "there are no jobs", "give a [[jobs.kind]], or jobs.trace");
@@ -123,6 +131,8 @@ void FleetJobReader::read_kind(Section& section) {
     const std::shared_ptr<Scenario> job = alone(source);
     read_model(section, source, job, kind);
     read_saving(section, source, job, kind);
+    read_service(section, source, job, kind);
+    read_worth(section);
     read_kube_jobs(section, spec_, kind, source);
     section.finish();
     if (size) share_store(section, *size, job, kind);
@@ -134,6 +144,54 @@ void FleetJobReader::read_kind(Section& section) {
     source.like.kind = static_cast<std::uint32_t>(spec_.kinds.size());
     spec_.kinds.push_back(kind);
     if (source.count > 0) fleet_.sources.push_back(source);
+}
+
+void FleetJobReader::read_worth(Section& section) {
+    JobWorth& worth = worths_.emplace_back();
+    section.read("worth", worth.job,
+                 "What a job of it counts in work_done when it is done; in part, what is kept of it",
+                 {.bound = Bound::non_negative});
+    section.read("worth_per_gpu_hour", worth.gpu_hour,
+                 "What each GPU-hour of its work counts in work_done, as far as it is kept",
+                 {.bound = Bound::non_negative});
+    if (section.has("worth_per_gpu_hour") && section.has("model")) {
+        section.error("worth_per_gpu_hour",
+                      "an hour of faster GPUs is more of a model's work than one of slower ones",
+                      "worth: of a whole job");
+    }
+}
+
+// What a service does between requests, and what it sends. Its step is the tick of work without a model.
+void FleetJobReader::read_service(Section& section, const JobSource& source,
+                                  const std::shared_ptr<Scenario>& job, FleetJobKind& kind) {
+    section.read("duty", kind.duty,
+                 "Without a model: the share of its work in which its GPUs compute; else they wait "
+                 "for requests (data_wait)",
+                 {.bound = Bound::fraction});
+    double share = 0;
+    section.read("fabric_share", share,
+                 "Without a model: the share of its work in which it sends, over a ring through its "
+                 "GPUs, as fast as its NICs are when nobody else does",
+                 {.bound = Bound::fraction});
+    if (section.describing()) return;
+    for (const char* key : {"duty", "fabric_share"}) {
+        if (section.has(key) && section.has("model")) {
+            section.error(key, "has no effect beside model: its steps say it");
+        }
+    }
+    if (kind.duty <= 0) section.error("duty", "expected more than 0: such jobs do nothing");
+    if (share <= 0 || !section.ok()) return;
+    if (!whole_nodes(source)) {
+        section.error("fabric_share",
+                      "a job with it has one size and whole nodes of the cluster's one kind");
+    } else if (s_.fidelity == Fidelity::analytic) {
+        section.warning("fabric_share", "has no effect with run.fidelity = \"analytic\"");
+    } else {
+        job->collective_constants = read_collective_constants(catalogue_, s_.node);
+        constexpr double tick_s = 1e-3;
+        const double step_s = kind.given_step > Duration{} ? seconds(kind.given_step) : tick_s;
+        kind.traffic = share_by_placement(job, share, step_s);
+    }
 }
 
 void FleetJobReader::share_store(Section& section, Bytes size, const std::shared_ptr<Scenario>& job,

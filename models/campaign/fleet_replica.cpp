@@ -213,6 +213,26 @@ void add_kinds(const Scenario& s, const FleetJobs& jobs, const FleetRunResult& r
     }
 }
 
+// What the kept part of each job counts, also of one that is never done.
+void add_work(const FleetScenario& fleet, const FleetJobs& jobs, const FleetRunResult& r,
+              std::vector<Metric>& out) {
+    if (fleet.worths.empty()) return;
+    std::vector<double> by_kind(fleet.spec.kinds.size());
+    double all = 0;
+    for (std::size_t i = 0; i < jobs.jobs.size(); ++i) {
+        const FleetJob& job = jobs.jobs[i];
+        const double done = ratio(static_cast<double>(r.outcome.runs[i].kept_steps),
+                                  static_cast<double>(fleet.spec.steps_of(job)));
+        by_kind[job.kind] += done * fleet.worth_of(job);
+        all += done * fleet.worth_of(job);
+    }
+    out.push_back(plain_metric("work_done", "1", all));
+    out.push_back(mean_metric("work_per_day", "1/day", all, seconds(r.simulated) / 86400));
+    for (std::size_t k = 0; k < by_kind.size() && by_kind.size() > 1; ++k) {
+        out.push_back(plain_metric("work_done_kind_" + fleet.kind_key(k), "1", by_kind[k]));
+    }
+}
+
 // Time of GPUs cut into slices that no instance could have used, as a share of all their time.
 Metric stranded_part(const FleetSpec& spec, const FleetRunResult& r) {
     std::int64_t gpus = 0;
@@ -259,6 +279,7 @@ std::vector<Metric> metrics_of(const Scenario& s, const FleetJobs& jobs, const F
     }
     add_waits(*s.fleet, jobs, r.outcome, Instant(r.simulated), out);
     add_kinds(s, jobs, r, out);
+    add_work(*s.fleet, jobs, r, out);
     for (const SizeClass& c : size_classes(spec, jobs, r.outcome, Instant(r.simulated))) {
         out.push_back(
             mean_metric(fmt::format("mttf_gpus_{}", c.gpus), "s", c.held_s, c.interruptions));

@@ -58,6 +58,31 @@ class StepMemo {
         return known;
     }
 
+    // A ring through all GPUs of the job that takes this share of its time, alone; nothing hides it.
+    std::shared_ptr<const StepTraffic> share_on(const std::vector<NodeIndex>& nodes,
+                                                const NetworkNow& network, double share,
+                                                double step_s) {
+        if (job_->fidelity == Fidelity::analytic) return {};
+        const std::lock_guard lock(mutex_);
+        std::shared_ptr<const StepTraffic>& known =
+            traffic_[{nodes, network.hashes, network.broken}];
+        if (known) return known;
+        StepTraffic out;
+        out.step_s = step_s;
+        Communicators groups =
+            groups_on(nodes, faults_on(nodes), network, {.loads = true, .cables = {}});
+        groups.of(Collective::all_gather, 1, std::ssize(nodes) * job_->node.gpus);
+        for (const Communicator* ring : groups.between_switches()) {
+            TrafficPart part{.loads = ring->loads, .busy_s = share * step_s, .longer_s = {}};
+            for (const double slowdown : traffic_slowdowns()) {
+                part.longer_s.push_back(part.busy_s * (slowdown - 1));
+            }
+            out.parts.push_back(std::move(part));
+        }
+        known = std::make_shared<StepTraffic>(std::move(out));
+        return known;
+    }
+
     // Nothing where it goes over a network of its own, or has no way.
     std::shared_ptr<const StepTraffic> transfer_on(const std::vector<NodeIndex>& nodes,
                                                    const NetworkNow& network,
@@ -236,9 +261,18 @@ PlacedSteps steps_by_placement(std::shared_ptr<const Scenario> job,
             }};
 }
 
+PlacedTraffic share_by_placement(std::shared_ptr<const Scenario> job, double share, double step_s) {
+    const auto memo = std::make_shared<StepMemo>(std::move(job), std::vector<PartFault>(),
+                                                 std::vector<PartFault>());
+    return [=](const std::vector<NodeIndex>& nodes, const NetworkNow& network) {
+        return memo->share_on(nodes, network, share, step_s);
+    };
+}
+
 StepTime usual_step(const FleetJobKind& kind, std::int64_t nodes, std::uint32_t conditions) {
     StepTime computing;
-    computing.compute = std::chrono::seconds(1);
+    computing.compute = from_seconds(kind.duty);
+    computing.data_wait = std::chrono::seconds(1) - computing.compute;
     if (!kind.step) return computing;
     std::vector<NodeIndex> first(static_cast<std::size_t>(nodes));
     std::iota(first.begin(), first.end(), NodeIndex{0});

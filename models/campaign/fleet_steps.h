@@ -21,6 +21,10 @@ struct PlacedSteps {
 PlacedSteps steps_by_placement(std::shared_ptr<const Scenario> job,
                                std::vector<PartFault> slow_parts, std::vector<PartFault> throttled);
 
+// What work without a model sends, in steps that take so long: a ring through all of the job's GPUs for a
+// share of its time, as fast as its NICs are while nobody else sends.
+PlacedTraffic share_by_placement(std::shared_ptr<const Scenario> job, double share, double step_s);
+
 // The step of a kind of jobs on the cluster's first nodes; without a model, or a path, it only computes.
 StepTime usual_step(const FleetJobKind& kind, std::int64_t nodes, std::uint32_t conditions);
 

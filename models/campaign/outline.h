@@ -39,10 +39,11 @@ class Outline {
 
     bool many_jobs() const { return find({"scheduler"}); }
 
-    // Whether anything has steps: of many jobs only those with a model do.
+    // Whether anything has steps: of many jobs only those with a model do, or that say what they send.
     bool any_steps() const {
-        return !many_jobs() ||
-               any_of({"jobs", "kind"}, [](const Value& kind) { return kind.find("model"); });
+        return !many_jobs() || any_of({"jobs", "kind"}, [](const Value& kind) {
+                   return kind.find("model") || kind.find("fabric_share");
+               });
     }
     const char* without_steps() const {
         return any_steps() ? "" : "on jobs without a model: no [[jobs.kind]] has one";

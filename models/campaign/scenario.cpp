@@ -737,6 +737,11 @@ Scenario load_scenario_file(const std::string& path, const ScenarioChanges& chan
     return load_scenario(read_file(path), path, changes);
 }
 
+bool Scenario::counts_work() const {
+    const Scenario& first = phases.empty() ? *this : *phases[0].as;
+    return first.fleet && !first.fleet->worths.empty();
+}
+
 double Scenario::gpu_seconds(Duration simulated) const {
     if (phases.empty()) return static_cast<double>(gpus()) * seconds(simulated);
     double out = 0;

@@ -156,6 +156,7 @@ struct Scenario {
     const StorageSystem& store() const { return *stores[0].system; }
     std::int64_t gpus() const { return fleet ? fleet_gpus : nodes.nodes * node.gpus; }
     double gpu_seconds(Duration simulated) const;  // of the GPUs that are there
+    bool counts_work() const;  // some of its kinds of jobs say what they are worth
     // What MFU is measured against: the dense bf16 peak of the job's GPUs together, whatever they compute in.
     double peak_flops() const {
         return node.gpu.bf16_dense.per_second * static_cast<double>(job.gpus());

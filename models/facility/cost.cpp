@@ -46,6 +46,7 @@ CampaignUse together(std::span<const CampaignUse> campaigns) {
         sum.years += c.years;
         sum.goodput_gpu_hours += c.goodput_gpu_hours;
         sum.tokens += c.tokens;
+        sum.work += c.work;
         for (std::size_t i = 0; i < c.used.size(); ++i) sum.used[i] += c.used[i];
     }
     return sum;
@@ -57,6 +58,10 @@ double YearlyCost::per_goodput_gpu_hour() const {
 
 double YearlyCost::per_1e12_tokens() const {
     return per(total(), tokens * 1e-12);
+}
+
+double YearlyCost::per_work() const {
+    return per(total(), work);
 }
 
 Cents line_sum(const CostLine& line, std::span<const double> prices, Cents hardware) {
@@ -275,6 +280,7 @@ YearlyCost yearly_cost(const CostPlan& plan, std::span<const double> prices,
     }
     out.goodput_gpu_hours = campaign.goodput_gpu_hours * scale;
     out.tokens = campaign.tokens * scale;
+    out.work = campaign.work * scale;
     return out;
 }
 

@@ -88,6 +88,7 @@ struct CampaignUse {
     double years = 0;
     double goodput_gpu_hours = 0;
     double tokens = 0;
+    double work = 0;           // of a mix of jobs, as their kinds' worths count it
     std::vector<double> used;  // quantities of CostPlan::used
 };
 // The use of several campaigns, one after the other.
@@ -101,9 +102,11 @@ struct YearlyCost {
     double used = 0;          // paid by use
     double goodput_gpu_hours = 0;
     double tokens = 0;
+    double work = 0;
     double total() const { return depreciation + kept + used; }
     double per_goodput_gpu_hour() const;  // infinite without goodput
     double per_1e12_tokens() const;
+    double per_work() const;
 };
 Cents line_sum(const CostLine& line, std::span<const double> prices, Cents hardware);
 Cents hardware_sum(const CostPlan& plan, std::span<const double> prices);

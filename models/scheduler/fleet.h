@@ -27,6 +27,7 @@ struct FleetJobRun {
     std::int64_t interruptions = 0;  // by failures, of a node or its own
     Duration held{};                 // all its GPUs
     Duration kept{};                 // steps that were kept
+    std::int64_t kept_steps = 0;
     Duration contention{};           // of all its steps: waiting for others on shared links
 };
 

@@ -89,6 +89,7 @@ bool FleetSimulation::lose_suspect(JobIndex index) {
         book(index, done.parts, Category::lost_work, time);
         jobs_[index].steps_left += done.steps;
         outcome_.runs[index].kept -= time;
+        outcome_.runs[index].kept_steps -= done.steps;
     }
     if (FleetParts::Parts* parts = parts_of(index)) {
         parts->checkpointer.give_up_after(found.mapped().clean);

@@ -262,8 +262,7 @@ void FleetSimulation::release(JobIndex index) {
 // ---- running ----
 
 std::int64_t FleetSimulation::total_steps(JobIndex index) const {
-    const FleetJobKind& kind = spec().kinds[job(index).kind];
-    return kind.step ? kind.steps : ceil_div(job(index).work.count(), spec().tick(kind).count());
+    return spec().steps_of(job(index));
 }
 
 StepTime FleetSimulation::step_of(JobIndex index) const {
@@ -277,9 +276,11 @@ StepTime FleetSimulation::step_of(JobIndex index) const {
     if (!kind.step) {
         StepTime tick;
         tick.compute = spec().tick(kind);
+        if (kind.duty < 1) tick.compute = from_seconds(seconds(tick.compute) * kind.duty);
+        tick.data_wait = spec().tick(kind) - tick.compute + kind.data_wait;
         tick.degraded = from_seconds(seconds(tick.compute) * spec().slowdown(conditions));
         tick.throttled = from_seconds(seconds(tick.compute) * kind.throttled);
-        tick.data_wait = kind.data_wait;
+        if (links_.has(index)) tick.contention = from_seconds(links_.longer_s(index));
         return tick;
     }
     const std::optional<StepTime> found = step_over_network(index, conditions);
@@ -592,6 +593,7 @@ void FleetSimulation::book_steps(JobIndex index, const Done& done) {
 void FleetSimulation::keep(JobIndex index, const Done& done, bool clean) {
     if (done.steps == 0) return;
     outcome_.runs[index].kept += done.each.duration() * done.steps;
+    outcome_.runs[index].kept_steps += done.steps;
     if (clean) return book_steps(index, done);
     suspects_.at(index).kept.push_back(done);
 }

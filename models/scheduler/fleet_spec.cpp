@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/check.h"
+#include "sim/integers.h"
 
 namespace railyard {
 
@@ -33,6 +34,11 @@ double FleetSpec::slowdown(std::uint32_t conditions) const {
         if (conditions >> i & 1) most = std::max(most, slowdowns[i]);
     }
     return most;
+}
+
+std::int64_t FleetSpec::steps_of(const FleetJob& job) const {
+    const FleetJobKind& kind = kinds[job.kind];
+    return kind.step ? kind.steps : ceil_div(job.work.count(), tick(kind).count());
 }
 
 std::int64_t FleetSpec::nodes() const {

@@ -111,6 +111,8 @@ struct FleetJobKind {
     Duration given_step{};   // without it: what one was measured to take; 0: work has none
     Duration data_wait{};    // likewise: of each step for data, with the store to its job alone
     double throttled = 0;    // likewise: what work takes longer because its GPUs are hot
+    // Likewise: the share of its time in which it computes; else it waits for requests, say.
+    double duty = 1;
     KubeJobKind kube{};
     std::uint32_t request = 0;  // of FleetSpec::requests
 
@@ -191,9 +193,11 @@ struct FleetSpec : NodeFailures {
     // A step of work without a model: short enough to be none, and long enough to be slowed.
     Duration tick(const FleetJobKind& kind) const {
         if (kind.given_step > Duration{}) return kind.given_step;
-        const bool slowed = !slowdowns.empty() || kind.throttled > 0;
+        const bool slowed = !slowdowns.empty() || kind.throttled > 0 || kind.duty < 1 ||
+                            static_cast<bool>(kind.traffic);
         return slowed ? Duration(std::chrono::milliseconds(1)) : Duration(1);
     }
+    std::int64_t steps_of(const FleetJob& job) const;  // all that it has to do
     // What such work takes longer under these conditions: a synchronous job waits for its slowest part.
     double slowdown(std::uint32_t conditions) const;
     std::int64_t nodes() const;

@@ -209,6 +209,26 @@ def case_every_study_is_answered(program, folder):
         check(answer["impossible"] == [], f"{question.name}: {answer['impossible']}")
 
 
+def case_a_limit_of_a_metric_that_no_design_keeps_names_the_nearest(program, folder):
+    question = str(ROOT / "scenarios" / "questions" / "shared_cluster.toml")
+    small = ["--set", "design.replicas_most=4", "--set", "run.duration=10 day"]
+    limit = 'design.limits.most={ wait_mean_kind_evaluation = "1 ms" }'
+    _, error = program.run(folder, ["design", question, "--db", "x.sqlite", *small, "--set", limit], 2)
+    check("design.limits.most.wait_mean_kind_evaluation: no design keeps the limits" in error, error)
+    limit = "design.limits.most={ goodness = 1 }"
+    _, error = program.run(folder, ["design", question, "--db", "x.sqlite", *small, "--set", limit], 2)
+    check("design.limits.most.goodness: no replica has this metric" in error, error)
+
+
+def case_an_objective_that_no_replica_has_is_named(program, folder):
+    question = ROOT / "scenarios" / "questions" / "shared_cluster.toml"
+    lines = question.read_text().splitlines(keepends=True)
+    (folder / "x.toml").write_text("".join(line for line in lines if not line.startswith("worth")))
+    _, error = program.run(folder, ["design", "x.toml", "--db", "x.sqlite", "--set", "design.replicas_most=4",
+                                    "--set", "run.duration=10 day"], 2)
+    check("no replica has the metric 'cost_per_work'" in error and "jobs.kind.worth" in error, error)
+
+
 def case_regret_is_over_worlds_in_which_the_plan_is_another(program, folder):
     """In many worlds the fastest plan of these nodes needs more memory than there is: another has to do."""
     question = str(ROOT / "scenarios" / "questions" / "twenty_million.toml")

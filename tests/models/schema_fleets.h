@@ -244,6 +244,34 @@ count = 4
 work = "10 h"
 )";
 
+// Two services across both leaves, and what they send over the same uplinks.
+inline const char* const fleet_shares = R"(
+[run]
+replicas = 1
+duration = "1 day"
+fidelity = "flow"
+network_draws = 1
+[cluster]
+nodes = 4
+[fabric.compute]
+topology = "fat_tree"
+nodes_per_leaf = 2
+oversubscription = 2
+[scheduler]
+topology = "none"
+[[jobs.kind]]
+name = "filler"
+gpus = 8
+work = "1 h"
+[[jobs.kind]]
+name = "j"
+at = "1 min"
+count = 2
+nodes = 2
+work = "40 day"
+fabric_share = 0.5
+)";
+
 struct FleetKnob {
     const char* text;
     const char* by;
@@ -361,6 +389,11 @@ inline const std::map<std::string, FleetKnob> fleet_knobs = {
       "[[jobs.kind.size]]\ngpus = 4\nshare = 1\n[[jobs.kind.size]]\ngpus = 8"}},
     {"jobs.kind.size.gpus", {"gpus = 1\n", "gpus = 2\n"}},
     {"jobs.kind.size.share", {"share = 2", "share = 3"}},
+    {"jobs.kind.worth", {"name = \"large\"", "name = \"large\"\nworth = 2"}},
+    {"jobs.kind.worth_per_gpu_hour",
+     {"name = \"large\"", "name = \"large\"\nworth_per_gpu_hour = 2"}},
+    {"jobs.kind.duty", {"name = \"large\"", "name = \"large\"\nduty = 0.5"}},
+    {"jobs.kind.fabric_share", {"fabric_share = 0.5", "fabric_share = 0.9", fleet_shares}},
     {"jobs.kind.stream", {"gpus = 8\nwork = \"3 h\"", "stream = \"philly\""}},
     {"jobs.kind.gpus_per_pod", {"gpus = 12", "gpus = 12\ngpus_per_pod = 4"}},
     {"jobs.kind.work", {"work = \"6 h\"", "work = \"7 h\""}},

@@ -91,9 +91,10 @@ bool Answerer::know_designs() {
         const CampaignResult result = run_campaign(few, campaign);
         if (result.cancelled) return false;
         known.uses = result.uses;
-        const char* work = known.scenario.tokens_per_step > 0 && !known.scenario.fleet
-                               ? "tokens_per_day"
-                               : "goodput";
+        const Scenario& s = known.scenario;
+        const char* work = s.counts_work()                         ? "work_per_day"
+                           : s.tokens_per_step > 0 && !s.fleet ? "tokens_per_day"
+                                                                   : "goodput";
         known.work = result.metric(work).summary.mean;
         known_.push_back(std::move(known));
     }

@@ -138,21 +138,24 @@ std::string broken_limit(const DesignQuestion& q, const DesignFacts& facts) {
 
 bool keeps_limits(const DesignQuestion& q, std::span<const Metric> metrics) {
     if (q.limits.deadline_s) {
-        const double time = q.tokens / named_value(metrics, "tokens_per_day") * seconds_per_day;
+        const DesignQuestion::Job job = *q.job();
+        const double time = job.amount / named_value(metrics, job.per_day) * seconds_per_day;
         if (!(time <= *q.limits.deadline_s)) return false;
     }
     if (q.limits.spend) {
         const double spent = named_value(metrics, "cost_per_year") * years_of(q);
         if (!(spent <= *q.limits.spend)) return false;
     }
-    return true;
+    return std::ranges::all_of(q.limits.metrics, [&](const MetricLimit& limit) {
+        const double value = named_value(metrics, limit.metric);
+        return limit.at_most ? value <= limit.value : value >= limit.value;
+    });
 }
 
 std::vector<std::string> figure_names(const DesignQuestion& q) {
     std::vector<std::string> out;
-    if (q.priced) out.emplace_back(q.tokens > 0 ? "cost" : "cost a year");
-    if (q.tokens > 0) out.emplace_back("days");
-    if (q.tokens <= 0) out.push_back(q.objective.name);
+    if (q.priced) out.emplace_back(q.job() ? "cost" : "cost a year");
+    out.push_back(q.job() ? "days" : q.objective.name);
     out.emplace_back("power");
     return out;
 }
@@ -160,13 +163,14 @@ std::vector<std::string> figure_names(const DesignQuestion& q) {
 std::vector<double> figures_of_replica(const DesignQuestion& q, const DesignFacts& facts,
                                        std::span<const Metric> metrics) {
     std::vector<double> out;
-    if (q.priced && q.tokens > 0) {
-        out.push_back(named_value(metrics, "cost_per_1e12_tokens") * q.tokens * 1e-12);
+    const std::optional<DesignQuestion::Job> job = q.job();
+    if (q.priced && job) {
+        out.push_back(named_value(metrics, job->unit_cost) * job->amount * job->units);
     } else if (q.priced) {
         out.push_back(named_value(metrics, "cost_per_year"));
     }
-    if (q.tokens > 0) {
-        out.push_back(q.tokens / named_value(metrics, "tokens_per_day"));
+    if (job) {
+        out.push_back(job->amount / named_value(metrics, job->per_day));
     } else {
         const double figure = q.objective.of(named_value(metrics, q.objective.metric));
         out.push_back(q.objective.better == Better::higher ? -figure : figure);
@@ -210,8 +214,9 @@ void check_limits(const DesignQuestion& q, const std::vector<SearchedDesign>& de
 void check_outcome(const DesignQuestion& q, const std::vector<SearchedDesign>& designs,
                    const std::vector<std::size_t>& field) {
     const SearchedDesign* nearest_one = nullptr;
-    bool kept = !q.limits.deadline_s && !q.limits.spend;
+    bool kept = !q.limits.deadline_s && !q.limits.spend && q.limits.metrics.empty();
     bool differs = false;
+    bool known = false;  // somebody has the figure
     std::optional<double> first;
     for (const std::size_t i : field) {
         const SearchedDesign& d = designs[i];
@@ -220,6 +225,7 @@ void check_outcome(const DesignQuestion& q, const std::vector<SearchedDesign>& d
             continue;
         }
         const double value = d.mean();
+        known |= std::isfinite(value);
         differs |= first && value != *first;
         if (!first) first = value;
         kept |= d.kept_share() >= q.limits.probability;
@@ -230,20 +236,28 @@ void check_outcome(const DesignQuestion& q, const std::vector<SearchedDesign>& d
                             fmt::format("the first, {}: {}", visible(designs[field[0]].label),
                                         visible(designs[field[0]].problem)));
     }
-    if (!std::isfinite(*first) && !differs) {
+    if (!known) {
+        const bool work = q.objective.metric == "work_per_day" || q.work > 0;
         fail(q, "design.objective",
              fmt::format("no replica has the metric '{}'", visible(q.objective.metric)),
-             "'railyard run SCENARIO.toml --json' prints all of them");
+             work ? "jobs.kind.worth says what work counts"
+                  : "'railyard run SCENARIO.toml --json' prints all of them");
     }
     if (!kept) {
-        const std::string key = q.limits.deadline_s ? "deadline" : "spend";
+        const std::string key = q.limits.deadline_s ? "deadline"
+                                : q.limits.spend    ? "spend"
+                                : q.limits.metrics[0].at_most
+                                    ? "most." + q.limits.metrics[0].metric
+                                    : "least." + q.limits.metrics[0].metric;
         fail(
             q, "design.limits." + key,
             fmt::format("no design keeps the limits with a probability of {:.3g}: the nearest, {}, "
                         "does in {:.3g} % of its replicas",
                         q.limits.probability, visible(nearest_one->label),
                         100 * nearest_one->kept_share()),
-            "a later deadline, more to spend, or a lower design.limits.probability");
+            q.limits.metrics.empty()
+                ? "a later deadline, more to spend, or a lower design.limits.probability"
+                : "a wider limit, a lower design.limits.probability, or a metric that replicas have");
     }
     if (!differs && field.size() > 1) {
         fail(q, "design.objective",

@@ -14,10 +14,10 @@ namespace railyard {
 
 namespace {
 
-enum class Aim : std::uint8_t { least_cost, least_time, most_tokens, metric };
+enum class Aim : std::uint8_t { least_cost, least_time, most_tokens, most_work, metric };
 const std::vector<std::string>& aim_names() {
     static const std::vector<std::string> names = {"least_cost", "least_time", "most_tokens",
-                                                   "metric"};
+                                                   "most_work", "metric"};
     return names;
 }
 
@@ -65,7 +65,7 @@ class QuestionReader {
     void read_objective();
     void check_objective(Aim aim);
     void read_limits();
-    void check_limits();
+    void read_metric_limits(Section& limits, const char* key, const char* doc);
     void read_search();
     void read_axes();
     void read_axis(Section& section, const AxisBounds& bounds);
@@ -85,12 +85,15 @@ class QuestionReader {
 void QuestionReader::read_objective() {
     int aim = 0;
     top_.choose("objective", aim, aim_names(),
-                "What is wanted: least_cost of training `tokens`, least_time to them, most_tokens "
-                "trained `over` a time, or the best of a metric");
+                "What is wanted: least_cost of training `tokens` or of `work`, least_time to them, "
+                "most_tokens trained or most_work done `over` a time, or the best of a metric");
     top_.read("tokens", q_.tokens, "Tokens that are to be trained",
               {.bound = Bound::positive, .otherwise = "not given"});
+    top_.read("work", q_.work,
+              "Work of a mix of jobs that is to be done, as jobs.kind.worth counts it",
+              {.bound = Bound::positive, .otherwise = "not given"});
     Duration over{};
-    top_.read("over", over, "The time over which money is spent and tokens are counted",
+    top_.read("over", over, "The time over which money is spent, and tokens or work counted",
               {.bound = Bound::positive, .otherwise = "not given"});
     q_.over_s = seconds(over);
     top_.read("metric", metric_, "With objective = \"metric\": the metric of 'railyard run --json'",
@@ -108,26 +111,32 @@ void QuestionReader::check_objective(Aim aim) {
     };
     switch (aim) {
         case Aim::least_cost:
-            need("tokens", "tokens = 1e12");
+            if (q_.work <= 0) need("tokens", "tokens = 1e12");
             if (!q_.priced) {
                 top_.error("objective", "prices are missing: the scenario has no [cost]",
                            "[cost] with its prices, or objective = \"least_time\"");
             }
-            q_.objective = {fmt::format("cost of {:.3g} tokens", q_.tokens),
-                            "cost_per_1e12_tokens",
-                            q_.tokens * 1e-12,
-                            false,
-                            Better::lower,
-                            "USD"};
+            if (const auto job = q_.job()) {
+                q_.objective = {
+                    fmt::format("cost of {:.3g} {}", job->amount, q_.work > 0 ? "work" : "tokens"),
+                    job->unit_cost,
+                    job->amount * job->units,
+                    false,
+                    Better::lower,
+                    "USD"};
+            }
             break;
         case Aim::least_time:
-            need("tokens", "tokens = 1e12");
-            q_.objective = {fmt::format("days to {:.3g} tokens", q_.tokens),
-                            "tokens_per_day",
-                            q_.tokens,
-                            true,
-                            Better::lower,
-                            "days"};
+            if (q_.work <= 0) need("tokens", "tokens = 1e12");
+            if (const auto job = q_.job()) {
+                q_.objective = {
+                    fmt::format("days to {:.3g} {}", job->amount, q_.work > 0 ? "work" : "tokens"),
+                    job->per_day,
+                    job->amount,
+                    true,
+                    Better::lower,
+                    "days"};
+            }
             break;
         case Aim::most_tokens:
             need("over", "over = \"730 day\"");
@@ -138,10 +147,22 @@ void QuestionReader::check_objective(Aim aim) {
                             Better::higher,
                             "tokens"};
             break;
+        case Aim::most_work:
+            need("over", "over = \"365 day\"");
+            q_.objective = {fmt::format("work in {}", to_text(from_seconds(q_.over_s))),
+                            "work_per_day",
+                            q_.over_s / seconds_per_day,
+                            false,
+                            Better::higher,
+                            ""};
+            break;
         case Aim::metric:
             need("metric", "metric = \"goodput\"");
             q_.objective = {metric_, metric_, 1, false, better_of(metric_), ""};
             break;
+    }
+    if (q_.work > 0 && q_.tokens > 0) {
+        top_.error("work", "has no effect beside tokens: one of them is to be done");
     }
     if (aim != Aim::metric && top_.has("metric")) {
         top_.error("metric", "has no effect without objective = \"metric\"");
@@ -163,19 +184,23 @@ void QuestionReader::read_limits() {
                 "What the site can deliver: ratings of nodes and switches, times PUE",
                 {.bound = Bound::positive});
     limits.read("racks", l.racks, "Racks that there is floor for", {.bound = Bound::positive});
-    limits.read("deadline", deadline, "By when the tokens must be trained",
+    limits.read("deadline", deadline, "By when the tokens must be trained, or the work done",
                 {.bound = Bound::positive});
+    read_metric_limits(limits, "most",
+                       "What metrics of a replica may be at most: { wait_p95 = \"4 h\" }");
+    read_metric_limits(limits, "least",
+                       "What they must be at least: { goodput = 0.9 }");
     limits.read("probability", l.probability,
-                "Of keeping the deadline, and what may be spent, at least",
+                "Of keeping the deadline, what may be spent, and the metrics, at least",
                 {.bound = Bound::fraction});
     if (capital) l.capital = capital->usd;
     if (spend) l.spend = spend->usd;
     if (power) l.power = power->value;
     if (deadline) l.deadline_s = seconds(*deadline);
     if (!top_.describing()) {
-        if (l.deadline_s && q_.tokens <= 0) {
+        if (l.deadline_s && !q_.job()) {
             limits.error("deadline", "a deadline of what? design.tokens is missing",
-                         "tokens = 1e12");
+                         "tokens = 1e12, or work = 1000");
         }
         if (l.spend && q_.over_s <= 0) {
             limits.error("spend", "spent in which time? design.over is missing",
@@ -186,15 +211,43 @@ void QuestionReader::read_limits() {
                 limits.error(key, "prices are missing: the scenario has no [cost]");
             }
         }
-        const bool open = l.deadline_s || l.spend;
+        const bool open = l.deadline_s || l.spend || !l.metrics.empty();
         if (limits.has("probability") && !open) {
-            limits.error("probability", "has no effect without a deadline or a limit to spend");
+            limits.error("probability",
+                         "has no effect without a deadline, or a limit to spend or of a metric");
         }
         if (l.probability >= 1) {
             limits.error("probability", "expected less than 1: no number of replicas shows that");
         }
     }
     limits.finish();
+}
+
+void QuestionReader::read_metric_limits(Section& limits, const char* key, const char* doc) {
+    const Value* table = limits.open_table(key, doc);
+    if (table == nullptr || limits.describing()) return;
+    for (const Member& member : table->members) {
+        const std::string path = fmt::format("design.limits.{}.{}", key, member.key);
+        MetricLimit limit{member.key, 0, std::string_view(key) == "most", value_text(member.value)};
+        if (find_metric_name(member.key) == nullptr) {
+            values_.error(member.value.at, path, "no replica has this metric",
+                          "'railyard list metrics' has all of them");
+            continue;
+        }
+        if (member.value.kind == Value::Kind::string) {
+            std::string why;
+            const std::optional<Quantity> quantity = parse_quantity(member.value.text, why);
+            if (!quantity) {
+                values_.error(member.value.at, path, why, "a number, or a quantity as \"4 h\"");
+                continue;
+            }
+            const bool time = quantity->dimension == Dimension::time;
+            limit.value = quantity->value * (time ? 1e-9 : 1);
+        } else if (const auto number = values_.number(member.value, path, Bound::any)) {
+            limit.value = *number;
+        }
+        q_.limits.metrics.push_back(std::move(limit));
+    }
 }
 
 void QuestionReader::read_search() {
@@ -422,6 +475,12 @@ std::vector<SchemaRow> design_schema() {
     QuestionReader(question, empty, &rows).read_keys();
     AxisBounds::describe("design.axis", rows);
     return rows;
+}
+
+std::optional<DesignQuestion::Job> DesignQuestion::job() const {
+    if (work > 0) return Job{work, "work_per_day", 1, "cost_per_work"};
+    if (tokens > 0) return Job{tokens, "tokens_per_day", 1e-12, "cost_per_1e12_tokens"};
+    return std::nullopt;
 }
 
 DesignQuestion read_question(const std::string& path, const std::vector<std::string>& settings) {

@@ -22,14 +22,23 @@ struct DesignObjective {
     double of(double value) const { return inverse ? scale / value : scale * value; }
 };
 
+// What a replica's metric may be.
+struct MetricLimit {
+    std::string metric;
+    double value = 0;     // in the metric's own unit
+    bool at_most = true;  // else at least
+    std::string text;     // as the file has it
+};
+
 // What a design must keep. The first three are known before anything runs.
 struct DesignLimits {
     std::optional<double> capital;  // USD, at typical prices
     std::optional<double> power;    // W, what nodes and switches are rated for, at the meter
     std::optional<double> racks;
     std::optional<double> spend;       // USD over `over`
-    std::optional<double> deadline_s;  // to the tokens
-    double probability = 0.9;          // of the deadline, and of what is spent
+    std::optional<double> deadline_s;  // to the tokens, or the work
+    std::vector<MetricLimit> metrics;
+    double probability = 0.9;  // of the deadline, of what is spent, and of the metrics
 };
 
 struct DesignQuestion {
@@ -40,7 +49,16 @@ struct DesignQuestion {
     DesignObjective objective;
     DesignLimits limits;
     double tokens = 0;  // to be trained; 0: not given
-    double over_s = 0;  // what is spent, and tokens counted, over
+    double work = 0;    // of a mix of jobs, to be done; 0: not given
+    double over_s = 0;  // what is spent, and tokens or work counted, over
+    // What is to be done, if anything is: how much, what a day does of it, and what a unit of it costs.
+    struct Job {
+        double amount = 0;
+        const char* per_day = nullptr;
+        double units = 1;  // of what unit_cost is the cost of, in one
+        const char* unit_cost = nullptr;
+    };
+    std::optional<Job> job() const;
     // The parallel plan of each design: the file's, or the fastest that fits on an ideal network, or for
     // finalists the fastest on their own flows.
     enum class Plans : std::uint8_t { given, ideal, flow } plans = Plans::ideal;
