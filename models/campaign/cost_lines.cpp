@@ -245,7 +245,8 @@ void CostLines::rent(const BillOfMaterials& bill, const Tenancy& tenancy) {
     double share = plan_.utilisation;
     if (reserves) {
         const double term = seconds(tenancy.term) / seconds_per_year;
-        share = std::ceil(plan_.years / term * (1 - 1e-12)) * term / plan_.years;
+        const double whole = std::ceil(plan_.years / term * (1 - 1e-12)) * term;
+        share = (plan_.years + tenancy.early_end * (whole - plan_.years)) / plan_.years;
     }
     add(plan_.yearly, reserves ? "reserved GPUs" : "GPUs on demand", gpus * hours_per_year * share,
         "GPU-hour", *price);
@@ -293,6 +294,31 @@ void CostLines::use(bool rented, double tariff) {
 
 }  // namespace
 
+namespace {
+
+// Products that are sold for another share of their price than the rest.
+void resell(const Value* table, ValueReader& values, const std::string& path, CostPlan& plan) {
+    if (table == nullptr) return;
+    std::vector<std::string> bought;
+    for (const CostLine& line : plan.capital) {
+        if (!line.of_hardware) bought.push_back(plan.prices[line.price].name);
+    }
+    for (const Member& member : table->members) {
+        const std::string key = path + "." + member.key;
+        const auto share = values.number(member.value, key, Bound::fraction);
+        if (std::ranges::find(bought, member.key) == bought.end()) {
+            values.warning(member.value.at, key, "has no effect: nothing here is bought at this price",
+                           suggest(member.key, bought));
+        }
+        for (CostLine& line : plan.capital) {
+            if (line.of_hardware || plan.prices[line.price].name != member.key) continue;
+            line.resale = share;
+        }
+    }
+}
+
+}  // namespace
+
 CostSetup read_cost_plan(Section& top, Section& cost, ValueReader& values, const Scenario& s) {
     StandaloneCatalogue own = s.open_catalogue();
     const CostKeys keys = read_cost_keys(cost, own.catalogue);
@@ -304,6 +330,10 @@ CostSetup read_cost_plan(Section& top, Section& cost, ValueReader& values, const
     setup.tariff = keys.tariff;
     CostPlan& plan = setup.plan;
     QuoteBook quotes(top, cost);
+    const Value* resale = cost.open_table(
+        "resale",
+        "What is left of a product at the end of cost.years, in place of cost.residual, by the name "
+        "of its price: { dgx_h100 = 0.2 }, each a share or { value, low, high, source }");
     PriceBook book(cost, values, own.catalogue, quotes);
     if (cost.describing()) return setup;
     if (!cost.ok()) {
@@ -334,6 +364,7 @@ CostSetup read_cost_plan(Section& top, Section& cost, ValueReader& values, const
     book.finish();
     plan.prices = book.prices();
     quotes.apply(plan, book.set_by_hand(), own.catalogue);
+    resell(resale, values, cost.path("resale"), plan);
     return setup;
 }
 

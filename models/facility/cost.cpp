@@ -89,10 +89,11 @@ double worth_of_year(const CostPlan& plan, double year) {
     return portable_exp(-year * portable_log(1 + plan.discount));
 }
 
-double capital_a_year(const CostPlan& plan, double capital) {
-    if (plan.discount <= 0) return capital * (1 - plan.residual) / plan.years;
+double capital_a_year(const CostPlan& plan, double capital, std::optional<double> resale) {
+    const double residual = resale.value_or(plan.residual);
+    if (plan.discount <= 0) return capital * (1 - residual) / plan.years;
     const double worth = worth_of_year(plan, plan.years);
-    return capital * (1 - plan.residual * worth) * plan.discount / (1 - worth);
+    return capital * (1 - residual * worth) * plan.discount / (1 - worth);
 }
 
 double share_of_years(const CostPlan& plan, double from, double until) {
@@ -103,7 +104,7 @@ double share_of_years(const CostPlan& plan, double from, double until) {
 
 double bought_a_year(const CostPlan& plan, const BoughtLine& bought) {
     const double age = std::min(1.0, (bought.until - bought.from) / plan.years);
-    const double left = 1 - (1 - plan.residual) * age;
+    const double left = 1 - (1 - bought.line.resale.value_or(plan.residual)) * age;
     if (plan.discount <= 0) return (1 - left) / plan.horizon;
     return (worth_of_year(plan, bought.from) - left * worth_of_year(plan, bought.until)) *
            plan.discount / (1 - worth_of_year(plan, plan.horizon));
@@ -262,13 +263,30 @@ double used_in_a_year(const CostPlan& plan, std::size_t line, const CampaignUse&
            plan.used[line].quantity * (1 - plan.utilisation);
 }
 
+namespace {
+
+// A year of all capital: of products with a resale of their own, each by its own.
+double depreciation(const CostPlan& plan, std::span<const double> prices, double capital) {
+    double of_products = 0;
+    double rest = capital;
+    for (const CostLine& line : plan.capital) {
+        if (!line.resale) continue;
+        const double paid = usd(line_sum(line, prices, 0));
+        of_products += capital_a_year(plan, paid, line.resale);
+        rest -= paid;
+    }
+    return of_products + capital_a_year(plan, rest);
+}
+
+}  // namespace
+
 YearlyCost yearly_cost(const CostPlan& plan, std::span<const double> prices,
                        const CampaignUse& campaign) {
     RY_CHECK(campaign.years > 0 && campaign.used.size() == plan.used.size());
     YearlyCost out = cost_of_phases(plan, prices);
     if (plan.phases.empty()) {
         out.capital = usd(capital_sum(plan, prices));
-        out.depreciation = capital_a_year(plan, out.capital);
+        out.depreciation = depreciation(plan, prices, out.capital);
         Cents kept = 0;
         const Cents supported = supported_sum(plan, prices);
         for (const CostLine& line : plan.yearly) kept += line_sum(line, prices, supported);

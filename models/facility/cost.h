@@ -23,6 +23,7 @@ struct CostLine {
     std::size_t price = 0;     // among CostPlan's
     bool of_hardware = false;  // the price is a share of all capital lines without this mark
     bool own_support = false;  // bought with support that has a line of its own
+    std::optional<double> resale{};  // what is left of it; none: CostPlan::residual
 };
 
 // What is bought of a line on a day, and kept until another.
@@ -88,8 +89,8 @@ struct CampaignUse {
     double years = 0;
     double goodput_gpu_hours = 0;
     double tokens = 0;
-    double work = 0;           // of a mix of jobs, as their kinds' worths count it
     std::vector<double> used;  // quantities of CostPlan::used
+    double work = 0;           // of a mix of jobs, as their kinds' worths count it
 };
 // The use of several campaigns, one after the other.
 CampaignUse together(std::span<const CampaignUse> campaigns);
@@ -114,7 +115,7 @@ Cents hardware_sum(const CostPlan& plan, std::span<const double> prices);
 Cents supported_sum(const CostPlan& plan, std::span<const double> prices);
 // The same every year, what an amount of capital costs over CostPlan::years less what is left of it then:
 // with a discount, the annuity of the day of purchase.
-double capital_a_year(const CostPlan& plan, double capital);
+double capital_a_year(const CostPlan& plan, double capital, std::optional<double> resale = {});
 // What something paid at the end of year k = 1, 2, ... is worth on the day of purchase, as a share.
 double worth_of_year(const CostPlan& plan, double year);
 Cents capital_sum(const CostPlan& plan, std::span<const double> prices);

@@ -12,7 +12,8 @@ enum class Tenure : std::uint8_t { buy, on_demand, reserved };
 // How the nodes with their network are had.
 struct Tenancy {
     Tenure tenure = Tenure::buy;
-    Duration term{};  // reserved: each time for so long
+    Duration term{};       // reserved: each time for so long
+    double early_end = 1;  // and so much of the rest of the last term is paid that is not used
     bool rented() const { return tenure != Tenure::buy; }
 };
 

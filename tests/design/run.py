@@ -229,6 +229,12 @@ def case_an_objective_that_no_replica_has_is_named(program, folder):
     check("no replica has the metric 'cost_per_work'" in error and "jobs.kind.worth" in error, error)
 
 
+def case_phases_need_the_plan_of_the_file(program, folder):
+    question = str(ROOT / "scenarios" / "questions" / "grow_or_wait.toml")
+    _, error = program.run(folder, ["design", question, "--db", "x.sqlite", "--set", "design.plan=search"], 2)
+    check("design.plan: a plan is searched for one cluster" in error and 'plan = "given"' in error, error)
+
+
 def case_regret_is_over_worlds_in_which_the_plan_is_another(program, folder):
     """In many worlds the fastest plan of these nodes needs more memory than there is: another has to do."""
     question = str(ROOT / "scenarios" / "questions" / "twenty_million.toml")

@@ -265,6 +265,18 @@ TEST_CASE("capital is an exact sum of cents, and is written off straight") {
     CHECK(cost.kept == doctest::Approx(0.08 * 3'072'001.02).epsilon(1e-8));
 }
 
+TEST_CASE("a product with a resale of its own is written off down to that") {
+    CostPlan plan = small_plan();
+    const std::vector<double> prices = typical_prices(plan.prices);
+    plan.residual = 0.1;
+    plan.capital[0].resale = 0.3;
+    const YearlyCost cost = yearly_cost(plan, prices, half_a_year());
+    CHECK(cost.depreciation == doctest::Approx((3'000'001 * 0.7 + 72'000.02 * 0.9) / 5));
+    plan.horizon = 2;
+    const BoughtLine nodes{plan.capital[0], 0, 2};
+    CHECK(bought_a_year(plan, nodes) == doctest::Approx(0.7 * 2 / 5 / 2));
+}
+
 TEST_CASE("a year is the campaign's use as often as it fits, and idle for the rest") {
     CostPlan plan = small_plan();
     const std::vector<double> prices = typical_prices(plan.prices);

@@ -104,6 +104,8 @@ inline const std::map<std::string, FleetKnob> quote_knobs = {
     {"cost.tenure",
      {"tenure = \"reserved\"\nterm = \"1 year\"", "tenure = \"buy\"", reserved_scenario}},
     {"cost.term", {"term = \"1 year\"", "term = \"2 years\"", reserved_scenario}},
+    {"cost.early_end",
+     {"term = \"1 year\"", "term = \"2 years\"\nearly_end = 0.5", reserved_scenario}},
     {"cost.tariff",
      {"[[cost.tariff]]", "[[cost.tariff]]\nfrom = 8\nuntil = 9\nfactor = 3\n[[cost.tariff]]",
       quoted_scenario}},

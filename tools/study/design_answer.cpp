@@ -227,7 +227,8 @@ std::vector<CostStep> Answerer::lines_of(std::size_t design) const {
         }
     }
     for (const CostLine& line : plan.capital) {
-        out.push_back({line.what, capital_a_year(plan, usd(line_sum(line, prices, hardware)))});
+        const double paid = usd(line_sum(line, prices, hardware));
+        out.push_back({line.what, capital_a_year(plan, paid, line.resale)});
     }
     const Cents supported = supported_sum(plan, prices);
     for (const CostLine& line : plan.yearly) {

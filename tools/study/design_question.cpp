@@ -262,6 +262,11 @@ void QuestionReader::read_search() {
         top_.error("plan", "search_flow has no effect: run.fidelity is analytic",
                    "run.fidelity = \"flow\"");
     }
+    if (q_.phased && q_.plans != DesignQuestion::Plans::given && !top_.describing()) {
+        top_.error("plan",
+                   "a plan is searched for one cluster, and [[phase]] or run.ready makes several",
+                   "plan = \"given\", and job.parallel in the `set` of a phase that needs another");
+    }
     std::optional<std::int64_t> finalists;
     top_.read("finalists", finalists,
               "Designs that go on to run.fidelity; all are tried on an ideal network before",
@@ -500,6 +505,8 @@ DesignQuestion read_question(const std::string& path, const std::vector<std::str
     question.base_settings = std::move(file.base_settings);
     question.priced = document.root.find("cost") != nullptr;
     question.fidelity = fidelity_of(document);
+    const Value* run = document.root.find("run");
+    question.phased = document.root.find("phase") || (run && run->find("ready"));
     QuestionReader(question, document).read();
     return question;
 }

@@ -72,6 +72,7 @@ struct DesignQuestion {
     std::int64_t shown = 5;
     DesignSpace space;
     bool priced = false;  // it has [cost]
+    bool phased = false;  // the cluster changes on some days
 };
 
 constexpr double designs_max = 1'000'000;
