@@ -10,8 +10,10 @@ must ascend.
 
 import hashlib
 import json
+import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -60,6 +62,26 @@ def case_rates_come_back_within_their_intervals(program, folder):
         mean = float(re.search(r'name = "gpu"(?:.*\n){3}repair_time = "(\d+) s"', text)[1]) / 3600
         check(8 < mean < 17, f"repairs take {mean} h, expected about 12")
     check(missed <= 2, f"{missed} of 10 intervals miss the rate that went in")
+
+
+def case_slurm_reads_the_nodes_of_outages(program, folder):
+    """Slurm's own scontrol, where it is installed, folds the names and unfolds them again."""
+    if not shutil.which("scontrol"):
+        return
+    program.run("export", "sacct", FOLDER / "one_job.toml", "-o", folder / "j.txt")
+    names = sorted({line.split("|")[1] for line in (folder / "j.txt.events.txt").read_text().splitlines()[1:]} - {""})
+    (folder / "slurm.conf").write_text("ClusterName=railyard\nSlurmctldHost=localhost\nNodeName=node[00000-00035]\n"
+                                       "PartitionName=all Nodes=ALL Default=YES\n")
+
+    def scontrol(*arguments):
+        done = subprocess.run(["scontrol", "show", *arguments], capture_output=True, text=True, timeout=60,
+                              env={**os.environ, "SLURM_CONF": str(folder / "slurm.conf")})
+        check(done.returncode == 0, done.stderr)
+        return done.stdout.split()
+
+    folded = scontrol("hostlist", ",".join(names))
+    check(len(names) > 20 and len(folded) == 1, f"{folded}")
+    check(scontrol("hostnames", folded[0]) == names, f"{folded} is not {names}")
 
 
 def case_one_job_is_a_row_for_each_run(program, folder):
