@@ -147,8 +147,12 @@ CollectiveConstants read_collective_constants(Catalogue& catalogue, const Node& 
     c.measured = read_measured(catalogue, node.gpu.generation, node.nic);
     if (catalogue.has("node", node.name, "intra_topology") &&
         catalogue.text("node", node.name, "intra_topology") == "full_mesh") {
+        // A full mesh has as many links to each of the others, where nothing else is said.
         c.pair_bytes_per_s =
-            catalogue.bandwidth("gpu", node.gpu.id, "p2p_link_bandwidth").bytes_per_second();
+            catalogue.has("gpu", node.gpu.id, "p2p_link_bandwidth")
+                ? catalogue.bandwidth("gpu", node.gpu.id, "p2p_link_bandwidth").bytes_per_second()
+                : node.gpu.nvlink_bandwidth.bytes_per_second() /
+                      static_cast<double>(std::max<std::int64_t>(1, node.gpus - 1));
     }
     return c;
 }

@@ -188,6 +188,14 @@ def case_a_printed_count_is_a_check(program):
         check((code == 0) == right and ("params" in stderr or right), f"{count} parameters: exit {code}\n{stderr}")
 
 
+def case_a_mesh_that_says_nothing_of_one_pair_splits_its_links(program):
+    for node in ("gh200_4", "mi250x_8"):
+        mesh = DENSE.replace("[cluster]", f'[cluster]\nnode = "{node}"').replace("tensor = 8", "tensor = 4")
+        scenario = program.file("mesh.toml", mesh)
+        code, _, stderr = program.run("check", scenario)
+        check(code == 0, f"{node}: exit {code}\n{stderr}")
+
+
 # ---- experts ----
 
 
