@@ -71,7 +71,7 @@ void Candidates::add_routing() {
 
 // The same GPUs, batch and split: in another order, in other microbatches, with more or less computed again.
 void Candidates::add_plans() {
-    if (s_.model.name.empty()) return;
+    if (s_.model.name.empty() || s_.trace) return;
     const ParallelPlan& plan = s_.plan;
     for (std::size_t i = 0; i < rank_order_names().size(); ++i) {
         if (static_cast<RankOrder>(i) == plan.order) continue;
@@ -94,7 +94,8 @@ void Candidates::add_plans() {
 
 // Nodes of as many GPUs: the plan stays.
 void Candidates::add_nodes() {
-    if (s_.model.name.empty()) return;  // a step that was measured is measured on these
+    // A step that was measured is measured on these.
+    if (s_.model.name.empty() || s_.trace) return;
     for (const std::string& name : catalogue_.all_names("node")) {
         if (name == s_.node.name || !catalogue_.has("node", name, "gpu")) continue;
         const Node node = read_node(catalogue_, name);
