@@ -692,7 +692,7 @@ void step_16384(bool smoke, std::vector<Result>& results) {
     }
     results.push_back(
         {"step_point_16384", point_s, "CPU s", "budget", 0.05, 0.05 / point_s, digest.hex()});
-    StepModel model(s->model, s->parameter_bytes, s->optimizer_traffic,
+    StepModel model(step_work(*s),
                     [&](const auto& faults) { return communicators(*s, Fidelity::flow, faults); });
     if (model.step(s->plan).duration() != s->job.step.duration()) {
         fail("the step is another one the second time");

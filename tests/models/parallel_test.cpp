@@ -271,7 +271,7 @@ TEST_CASE_FIXTURE(Split, "a window bounds what attention costs") {
 TEST_CASE_FIXTURE(Split,
                   "a step is computed once for each condition, and every condition is its own") {
     int computed = 0;
-    StepModel model(dense, bytes, 30, [&](const std::vector<PartFault>& faults) {
+    StepModel model({dense, bytes, 30}, [&](const std::vector<PartFault>& faults) {
         ++computed;
         return Communicators(constants, with_faults(node, faults));
     });
@@ -347,7 +347,7 @@ TEST_CASE_FIXTURE(Split,
     p.pipeline = 8;
     p.data = 1;
     p.global_batch = 8;
-    StepModel steps(dense, bytes, 30, [&](const std::vector<PartFault>& faults) {
+    StepModel steps({dense, bytes, 30}, [&](const std::vector<PartFault>& faults) {
         return Communicators(constants, with_faults(node, faults));
     });
     const std::vector<PartFault> slow = {{Part::gpu, 0, 0, 0.5}};
