@@ -6,6 +6,7 @@
 
 #include "models/facility/facility.h"
 #include "sim/fingerprint.h"
+#include "sim/rng.h"
 
 namespace railyard {
 
@@ -203,7 +204,7 @@ Scenario load_phases(const Document& document, const std::vector<PhaseSpec>& pha
             Scenario part = load_scenario(there, changes);
             if (k == 0) whole = part;
             // Luck of its own, the same for all designs.
-            part.seed = whole.seed + 1'000'003 * k;
+            if (k > 0) part.seed = RandomStream(whole.seed, k, "phase").next_u64();
             add_phase(whole, phase, std::move(part));
         } catch (const ScenarioError& error) {
             std::vector<Diagnostic> said = error.diagnostics();
