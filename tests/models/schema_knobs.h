@@ -111,7 +111,6 @@ inline const std::map<std::string, Knob> knobs = {
     {"cost.budget", {{"cost.budget=1 MUSD"}, priced}},
     {"cost.years", {{"cost.years=4 years"}, priced}},
     {"cost.residual", {{"cost.residual=0.1"}, priced}},
-    {"cost.resale", {{"cost.resale.h100_8gpu_node=0.3"}, priced}},
     {"cost.utilisation", {{"cost.utilisation=0.5"}, priced}},
     {"cost.draws", {{"cost.draws=300"}, priced}},
     {"cost.facility", {{"cost.facility=own"}, priced}},

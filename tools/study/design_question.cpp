@@ -37,6 +37,15 @@ std::string key_of(const std::string& setting) {
     return setting.substr(0, setting.find('='));
 }
 
+// The least time or cost of what is to be done.
+DesignObjective least_of_job(const DesignQuestion& q, bool time) {
+    const DesignQuestion::Job job = *q.job();
+    const std::string what = fmt::format("{:.3g} {}", job.amount, q.work > 0 ? "work" : "tokens");
+    if (time) return {"days to " + what, job.per_day, job.amount, true, Better::lower, "days"};
+    const double units = job.amount * job.units;
+    return {"cost of " + what, job.unit_cost, units, false, Better::lower, "USD"};
+}
+
 class QuestionReader {
   public:
     QuestionReader(DesignQuestion& question, Document& document,
@@ -116,27 +125,11 @@ void QuestionReader::check_objective(Aim aim) {
                 top_.error("objective", "prices are missing: the scenario has no [cost]",
                            "[cost] with its prices, or objective = \"least_time\"");
             }
-            if (const auto job = q_.job()) {
-                q_.objective = {
-                    fmt::format("cost of {:.3g} {}", job->amount, q_.work > 0 ? "work" : "tokens"),
-                    job->unit_cost,
-                    job->amount * job->units,
-                    false,
-                    Better::lower,
-                    "USD"};
-            }
+            if (q_.job()) q_.objective = least_of_job(q_, false);
             break;
         case Aim::least_time:
             if (q_.work <= 0) need("tokens", "tokens = 1e12");
-            if (const auto job = q_.job()) {
-                q_.objective = {
-                    fmt::format("days to {:.3g} {}", job->amount, q_.work > 0 ? "work" : "tokens"),
-                    job->per_day,
-                    job->amount,
-                    true,
-                    Better::lower,
-                    "days"};
-            }
+            if (q_.job()) q_.objective = least_of_job(q_, true);
             break;
         case Aim::most_tokens:
             need("over", "over = \"730 day\"");
