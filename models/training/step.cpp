@@ -187,9 +187,24 @@ double context_gather_seconds(const TransformerModel& m, const ParallelPlan& p,
 // Bytes of an element that tensor-parallel ranks gather before a product, forward its input and backward its
 // output's gradient. Adapters read the input too, in 16 bits; scales of rows are made after the gather.
 double gathered_width(const ParallelPlan& p) {
-    const bool narrow = p.quantize_before_gather && p.adapter_rank == 0 &&
-                        p.precision != Precision::fp8_rowwise;
+    const bool narrow =
+        p.quantize_before_gather && p.adapter_rank == 0 && p.precision != Precision::fp8_rowwise;
     return narrow ? element_bytes(p.precision) : activation_element_bytes;
+}
+
+void expert_collectives(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
+                        LayerWork& out) {
+    const double t = static_cast<double>(p.tensor);
+    // To the experts and back.
+    const Communicator& group = groups.of(Collective::all_to_all, p.expert_stride(), p.expert);
+    const double both =
+        2 * expert_exchange_seconds(m, p, group,
+                                    static_cast<double>(m.hidden) * activation_element_bytes / t);
+    const auto visible = [&](const Pass& pass) {
+        return p.overlap_expert ? exposed_seconds(groups.node().gpu, both, {pass.kernels()}) : both;
+    };
+    out.forward.expert = visible(out.forward);
+    out.backward.expert = visible(out.backward);
 }
 
 void collectives_of_layer(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
@@ -217,8 +232,8 @@ void collectives_of_layer(const TransformerModel& m, const ParallelPlan& p, Comm
         const double gathered = bytes * gathered_width(p) / activation_element_bytes;
         double each_way = exchange(bytes, gathered);
         if (!m.parallel_block && !(experts && p.fold_experts)) {
-            each_way += experts ? exchange(copies * bytes, copies * bytes)
-                                : exchange(bytes, gathered);
+            each_way +=
+                experts ? exchange(copies * bytes, copies * bytes) : exchange(bytes, gathered);
         }
         const auto visible = [&](double multiplications) {
             return p.overlap_tensor
@@ -241,17 +256,7 @@ void collectives_of_layer(const TransformerModel& m, const ParallelPlan& p, Comm
         out.forward.context = visible(gather, out.forward.attention);
         out.backward.context = visible(2 * gather, out.backward.attention);
     }
-    if (experts && p.expert > 1) {
-        // To the experts and back.
-        const double both =
-            2 * expert_exchange_seconds(
-                    m, p, groups, static_cast<double>(m.hidden) * activation_element_bytes / t);
-        const auto visible = [&](const Pass& pass) {
-            return p.overlap_expert ? exposed_seconds(gpu, both, {pass.kernels()}) : both;
-        };
-        out.forward.expert = visible(out.forward);
-        out.backward.expert = visible(out.backward);
-    }
+    if (experts && p.expert > 1) expert_collectives(m, p, groups, out);
 }
 
 // What the matrices and the elementwise kernels of a layer come to, before the latter become time.
@@ -396,8 +401,8 @@ LayerWork layer_work(const TransformerModel& m, const ParallelPlan& p, Communica
     const Gpu& gpu = groups.node().gpu;
     LayerWork out;
     LayerSum sum(gpu, p, out);
-    const double width = static_cast<double>(m.hidden) /
-                         (p.sequence_parallel ? static_cast<double>(p.tensor) : 1);
+    const double width =
+        static_cast<double>(m.hidden) / (p.sequence_parallel ? static_cast<double>(p.tensor) : 1);
     sum.moved = gpu.elementwise_traffic * width * (m.parallel_block ? 0.5 : 1);
     attention_matrices(m, p, sum);
     feed_forward_matrices(m, p, gpu, experts, sum);

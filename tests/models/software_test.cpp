@@ -255,14 +255,14 @@ TEST_CASE_FIXTURE(Stack, "recomputation that stops early leaves a dense layer's 
         return part(model, whole, n, name) - part(model, early, n, name);
     };
     // The product that brings the feed-forward back, and the sum of two activations.
-    CHECK(saved(m, "recomputation") ==
-          doctest::Approx(layers *
-                          (gemm_seconds(n.gpu, {tokens, h, static_cast<double>(m.ffn) / 4}) +
-                           memory_seconds(n.gpu, 3 * 2 * tokens * h / 4))));
+    CHECK(
+        saved(m, "recomputation") ==
+        doctest::Approx(layers * (gemm_seconds(n.gpu, {tokens, h, static_cast<double>(m.ffn) / 4}) +
+                                  memory_seconds(n.gpu, 3 * 2 * tokens * h / 4))));
     CHECK(saved(m, "tensor-parallel collectives") ==
-          doctest::Approx(layers *
-                          seconds(Collective::reduce_scatter,
-                                  groups.of(Collective::reduce_scatter, 1, 4), 2 * tokens * h)));
+          doctest::Approx(layers * seconds(Collective::reduce_scatter,
+                                           groups.of(Collective::reduce_scatter, 1, 4),
+                                           2 * tokens * h)));
     CHECK(saved(m, "matrix multiplications") == 0);
     // A mixture's router learns from what the experts gave.
     CHECK(saved(read_model(catalogue, "mixtral_8x7b"), "") == 0);
