@@ -70,7 +70,7 @@ struct ReplicaResult {
     std::vector<RefusedJob> refused;  // of a fleet, by number of submission
 };
 
-// Of many jobs: one runs on these nodes from a start to a stop.
+// With many jobs: one of them runs on these nodes from a start to a stop.
 struct JobHold {
     std::size_t kind = 0;
     Instant from;

@@ -51,7 +51,7 @@ struct PoweredNode {
 struct FacilitySpec {
     bool given = false;           // the scenario has [power] or [facility]
     bool facility_given = false;  // heat, racks and what feeds them are modelled
-    // Of the supplies that are left when the redundant ones are gone; 0: not known.
+    // How much of what the supplies carry without the redundant ones a node needs; 0: not known.
     double supplies_load = 0;
     Cooling cooling;
     std::int64_t nodes_per_rack = 0;

@@ -188,7 +188,7 @@ class FleetSimulation : public Fleet,
     void book_stage(JobIndex job);
     StateLoss loss_of(JobIndex job, NodeIndex node) const;
     const TransferSpec* transfer_of(JobIndex job) const;
-    // Of links that jobs share: as such a member a job uploads, beside its steps.
+    // The member of shared links that a job's uploads are, beside its steps.
     SharedLinks::Member uploads_of(JobIndex job) const {
         return job + static_cast<JobIndex>(jobs_.size());
     }

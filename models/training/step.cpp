@@ -196,9 +196,8 @@ void expert_collectives(const TransformerModel& m, const ParallelPlan& p, Commun
                         LayerWork& out) {
     const double t = static_cast<double>(p.tensor);
     // To the experts and back.
-    const Communicator& group = groups.of(Collective::all_to_all, p.expert_stride(), p.expert);
     const double both =
-        2 * expert_exchange_seconds(m, p, group,
+        2 * expert_exchange_seconds(m, p, groups,
                                     static_cast<double>(m.hidden) * activation_element_bytes / t);
     const auto visible = [&](const Pass& pass) {
         return p.overlap_expert ? exposed_seconds(groups.node().gpu, both, {pass.kernels()}) : both;
@@ -210,7 +209,6 @@ void expert_collectives(const TransformerModel& m, const ParallelPlan& p, Commun
 void collectives_of_layer(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
                           bool experts, LayerWork& out, Ending& ending) {
     const Gpu& gpu = groups.node().gpu;
-    const double t = static_cast<double>(p.tensor);
     const double tokens = p.rank_tokens();
     const double bytes = tokens * static_cast<double>(m.hidden) * activation_element_bytes;
     const double copies = static_cast<double>(m.topk) * p.imbalance();

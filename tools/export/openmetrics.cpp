@@ -379,7 +379,7 @@ class FleetGpus {
         std::size_t group;
         std::vector<Hold> holds;
     };
-    // Of each GPU: `value` of its group and a kind of jobs while one runs, else of its group.
+    // A series for each GPU: busy(group, kind) while a job of that kind runs there, else idle(group).
     template <class Busy, class Idle>
     std::vector<Series> series(Busy busy, Idle idle) const;
 

@@ -108,7 +108,7 @@ class RankStep {
     void send(const Unit& unit);
     void message(const Unit& unit, bool sent, std::int64_t chunk, std::int64_t by,
                  const Ids& after);
-    // Of the layers' exchanges with ZeRO-3, one layer's.
+    // One layer's share of what the layers exchange with ZeRO-3.
     double layer_share() const {
         return 1.0 / static_cast<double>(std::max<std::int64_t>(1, own_layers()));
     }
