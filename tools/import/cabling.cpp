@@ -9,9 +9,24 @@
 #include <tuple>
 
 #include "tools/import/text_file.h"
+#include "tools/import/yaml_tree.h"
 #include "tools/program/pattern.h"
 
 namespace railyard {
+
+Document read_topology(const ImportOptions& options, Diagnostics& diagnostics) {
+    const std::string& file = options.files.front();
+    if (options.files.size() > 1) {
+        diagnostics.error(options.files[1], {}, "", "a second file: give one topology");
+        diagnostics.raise_if_any();
+    }
+    std::string text;
+    for (const FileLine& line : read_lines(file, diagnostics)) text += line.text + "\n";
+    diagnostics.raise_if_any();
+    Document document = parse_yaml(text, file, diagnostics);
+    diagnostics.raise_if_any();
+    return document;
+}
 
 SaidNics Cabling::read_rate(const std::string& file, const std::string& form) {
     const Found found = match_pattern(options_.network, R"((\d{1,3})x(\d{1,4})G)");

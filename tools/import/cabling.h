@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/config.h"
 #include "tools/import/importers.h"
 
 namespace railyard {
@@ -28,6 +29,9 @@ struct SaidNics {
     std::size_t count = 0;
     std::string rate;
 };
+
+// The only file of an import, in YAML. Throws ScenarioError on a second one, and on what is no YAML.
+Document read_topology(const ImportOptions& options, Diagnostics& diagnostics);
 
 class Cabling : private Importer {
   public:

@@ -6,8 +6,6 @@
 
 #include "tools/import/cabling.h"
 #include "tools/import/json_tree.h"
-#include "tools/import/text_file.h"
-#include "tools/import/yaml_tree.h"
 
 namespace railyard {
 
@@ -97,14 +95,7 @@ void Containerlab::read_links(const Value& links, const std::string& rate) {
 
 void Containerlab::run() {
     file_ = options_.files.front();
-    if (options_.files.size() > 1) {
-        return diagnostics_.error(options_.files[1], {}, "", "a second file: give one topology");
-    }
-    std::string text;
-    for (const FileLine& line : read_lines(file_, diagnostics_)) text += line.text + "\n";
-    diagnostics_.raise_if_any();
-    const Document document = parse_yaml(text, file_, diagnostics_);
-    diagnostics_.raise_if_any();
+    const Document document = read_topology(options_, diagnostics_);
     if (const Value* infra = at_path(&document.root, {"infrastructure"})) {
         const Value* old = at_path(infra, {"connections"});
         return error(

@@ -5,8 +5,6 @@
 
 #include "tools/import/cabling.h"
 #include "tools/import/json_tree.h"
-#include "tools/import/text_file.h"
-#include "tools/import/yaml_tree.h"
 #include "tools/program/pattern.h"
 
 namespace railyard {
@@ -262,14 +260,7 @@ void InfraGraph::read_edges(const Value& infra) {
 
 void InfraGraph::run() {
     file_ = options_.files.front();
-    if (options_.files.size() > 1) {
-        return diagnostics_.error(options_.files[1], {}, "", "a second file: give one topology");
-    }
-    std::string text;
-    for (const FileLine& line : read_lines(file_, diagnostics_)) text += line.text + "\n";
-    diagnostics_.raise_if_any();
-    const Document document = parse_yaml(text, file_, diagnostics_);
-    diagnostics_.raise_if_any();
+    const Document document = read_topology(options_, diagnostics_);
     // Its own tools write the infrastructure with and without this word over it.
     const Value* below = at_path(&document.root, {"infrastructure"});
     const Value& infra = below != nullptr ? *below : document.root;
