@@ -1,6 +1,5 @@
 #include "sim/first_order.h"
 
-#include <Eigen/LU>
 #include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
@@ -56,12 +55,16 @@ bool fit(const MatrixXd& x, const VectorXd& y, std::size_t degree, Fit& out) {
     if (qr.rank() < x.cols() || x.rows() <= x.cols()) return false;
     const VectorXd coefficients = qr.solve(y);
     const VectorXd residual = y - x * coefficients;
-    const MatrixXd inverse = (x.transpose() * x).inverse();
+    // root root' is the inverse of x' x.
+    const MatrixXd triangle = qr.matrixR().topRows(x.cols());
+    const MatrixXd root =
+        qr.colsPermutation() *
+        triangle.triangularView<Eigen::Upper>().solve(MatrixXd::Identity(x.cols(), x.cols()));
     out.residual = residual.squaredNorm();
     out.noise = out.residual / static_cast<double>(x.rows() - x.cols());
     out.left_out = 0;
     for (Eigen::Index row = 0; row < x.rows(); ++row) {
-        const double leverage = x.row(row) * inverse * x.row(row).transpose();
+        const double leverage = (x.row(row) * root).squaredNorm();
         const double off = residual(row) / std::max(1e-9, 1 - leverage);
         out.left_out += off * off;
     }
@@ -69,7 +72,7 @@ bool fit(const MatrixXd& x, const VectorXd& y, std::size_t degree, Fit& out) {
     out.partial_variance.clear();
     for (Eigen::Index first = 1; first < x.cols(); first += d) {
         const double squares = coefficients.segment(first, d).squaredNorm();
-        const double from_noise = out.noise * inverse.diagonal().segment(first, d).sum();
+        const double from_noise = out.noise * root.middleRows(first, d).squaredNorm();
         out.partial_variance.push_back(std::max(0.0, squares - from_noise));
     }
     return true;
