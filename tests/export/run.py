@@ -387,18 +387,16 @@ def case_astra_sim_has_the_step(program, folder):
         check(found[kind][0] == count and abs(found[kind][1] / size - 1) < 1e-4, f"{kind}: {found[kind]}, {size} bytes")
     sent = [one["comm_size"] for one in ranks[0] if one["type"] == chakra_files.SEND]
     check(sent == [act // 8] * 4, f"{sent}")
-    # Imported again: the same counts and bytes.
-    text = program.run("import", "chakra", out / "workload.0.et", out / "groups.json", scenario)
+    # Imported again: the same counts and bytes of the first rank, and the step that 'railyard plan' has without
+    # stragglers. What hidden collectives take from the kernels beside them no trace says.
+    text = program.run("import", "chakra", out, scenario)
     again = {(kind, int(n), int(apart)): [int(count), int(size)] for count, kind, n, apart, size in
              re.findall(r"# (\d+) ([A-Z_]+) of (\d+) ranks, (\d+) apart: (\d+) bytes", text)}
     check(again == found, f"{again}\n{found}")
     check(f"# 4 sends: {sum(sent)} bytes" in text, text)
-    # And the last stage, which has the loss, as long as 'railyard plan' has it without the others' wait. What hidden
-    # collectives take from the kernels beside them no trace says.
     kernels, talk, bubble = planned(program, scenario)
-    text = program.run("import", "chakra", *out.glob("workload.*.et"), out / "groups.json", scenario)
-    step = float(re.search(r'step.time = "([\d.]+) ms"', text)[1]) / 1e3
-    check(0.98 < step / (kernels + talk) < 1, f"imported {step} s, planned {kernels + talk} s")
+    step = float(re.search(r"a step of ([\d.]+) ms", text)[1]) / 1e3
+    check(0.98 < step / (kernels + talk + bubble) < 1, f"imported {step} s, planned {kernels + talk + bubble} s")
     together = chakra_files.seconds_together(ranks)
     check(kernels < together < kernels + bubble, f"together {together} s, kernels {kernels} s, bubble {bubble} s")
 
