@@ -142,6 +142,24 @@ def case_ns3_files_agree(program, folder):
     check(config["KMAX_MAP"].split()[2] == "1600" and config["PMAX_MAP"].split()[2] == "0.2", str(config))
 
 
+def case_simai_has_a_gpu_for_each_nic(program, folder):
+    program.run("export", "simai", FOLDER / "window.toml", "--set", "cluster.nics_per_node=8", "-o", folder / "t.txt")
+    lines = [line.split() for line in (folder / "t.txt").read_text().splitlines()]
+    nodes, per_server, nvswitches, switches, links = map(int, lines[0][:5])
+    check((per_server, nvswitches, switches, lines[0][5]) == (8, 8, 3, "H100"), str(lines[0]))
+    gpus = nodes - nvswitches - switches
+    check(gpus == 64 and lines[1] == [str(i) for i in range(gpus, nodes)], "switches follow the GPUs, NVSwitches first")
+    check(len(lines) == 2 + links, f"{len(lines)} lines, {links} links")
+    cables = [(int(a), int(b), rate) for a, b, rate, _, _ in lines[2:]]
+    for gpu in range(gpus):
+        own = sorted((b, rate) for a, b, rate in cables if a == gpu)
+        check(own == [(gpus + gpu // 8, "3600Gbps"), (gpus + nvswitches + gpu // 32, "400Gbps")], f"GPU {gpu}: {own}")
+    check(all(a >= gpus + nvswitches and b >= gpus + nvswitches for a, b, _ in cables if a >= gpus), "no cable between NVSwitches")
+    program.run("export", "ns3", FOLDER / "window.toml", "-o", folder / "n.txt")
+    check((folder / "t.txt.config.txt").read_text() == (folder / "n.txt.config.txt").read_text(), "the configuration of ns-3")
+    check("one NIC for each GPU" in program.run("export", "simai", FOLDER / "window.toml", "-o", folder / "x", code=2), "one NIC a node")
+
+
 def case_htsim_files_multiply_out(program, folder):
     program.run("export", "htsim", FOLDER / "window.toml", "-o", folder / "t.topo")
     tiers, head, tier = [], {}, None
@@ -471,6 +489,7 @@ GOLDEN = {
     "openmetrics_of_many_jobs": ("many_jobs.toml", ("run.duration=2 day",)),
     "sacct": ("one_job.toml", ("cluster.nodes=3", "job.nodes=2", "run.duration=90 day")),
     "sacct_of_many_jobs": ("many_jobs.toml", ("run.duration=10 day",)),
+    "simai": ("window.toml", ("cluster.nics_per_node=8",)),
 }
 
 

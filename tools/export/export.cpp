@@ -28,6 +28,10 @@ const std::vector<ExportKind>& export_kinds() {
          "a replica as 'sacct -P -D' has it and, of one job, its nodes' outages as "
          "'sacctmgr -P show event' has them (FILE.events.txt)",
          true, false, false, export_sacct},
+        {"simai",
+         "SimAI's topology of GPUs, NVSwitches and the compute network (FILE) and its "
+         "configuration (FILE.config.txt)",
+         false, true, false, export_simai},
     };
     return kinds;
 }

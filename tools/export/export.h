@@ -37,6 +37,8 @@ std::vector<ExportedFile> export_goal(const Scenario& scenario, std::int64_t rep
 std::vector<ExportedFile> export_htsim(const Scenario& scenario, std::int64_t replica);
 // ns3.cpp: topology, flows and configuration of HPCC's ns-3, of the same.
 std::vector<ExportedFile> export_ns3(const Scenario& scenario, std::int64_t replica);
+// ns3.cpp: SimAI's topology, of GPUs and NVSwitches too, and its configuration.
+std::vector<ExportedFile> export_simai(const Scenario& scenario, std::int64_t replica);
 
 // The first second of a replica, UTC.
 constexpr std::chrono::sys_days export_epoch = std::chrono::year(2026) / std::chrono::January / 1;
