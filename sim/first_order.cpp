@@ -57,9 +57,8 @@ bool fit(const MatrixXd& x, const VectorXd& y, std::size_t degree, Fit& out) {
     const VectorXd residual = y - x * coefficients;
     // root root' is the inverse of x' x.
     const MatrixXd triangle = qr.matrixR().topRows(x.cols());
-    const MatrixXd root =
-        qr.colsPermutation() *
-        triangle.triangularView<Eigen::Upper>().solve(MatrixXd::Identity(x.cols(), x.cols()));
+    const MatrixXd root = qr.colsPermutation() * triangle.triangularView<Eigen::Upper>().solve(
+                                                     MatrixXd::Identity(x.cols(), x.cols()));
     out.residual = residual.squaredNorm();
     out.noise = out.residual / static_cast<double>(x.rows() - x.cols());
     out.left_out = 0;

@@ -307,7 +307,8 @@ void resell(const Value* table, ValueReader& values, const std::string& path, Co
         const std::string key = path + "." + member.key;
         const auto share = values.number(member.value, key, Bound::fraction);
         if (std::ranges::find(bought, member.key) == bought.end()) {
-            values.warning(member.value.at, key, "has no effect: nothing here is bought at this price",
+            values.warning(member.value.at, key,
+                           "has no effect: nothing here is bought at this price",
                            suggest(member.key, bought));
         }
         for (CostLine& line : plan.capital) {
@@ -332,7 +333,8 @@ CostSetup read_cost_plan(Section& top, Section& cost, ValueReader& values, const
     QuoteBook quotes(top, cost);
     const Value* resale = cost.open_table(
         "resale",
-        "What is left of a product at the end of cost.years, in place of cost.residual, by the name "
+        "What is left of a product at the end of cost.years, in place of cost.residual, by the "
+        "name "
         "of its price: { dgx_h100 = 0.2 }, each a share or { value, low, high, source }");
     PriceBook book(cost, values, own.catalogue, quotes);
     if (cost.describing()) return setup;

@@ -148,9 +148,10 @@ void FleetJobReader::read_kind(Section& section) {
 
 void FleetJobReader::read_worth(Section& section) {
     JobWorth& worth = worths_.emplace_back();
-    section.read("worth", worth.job,
-                 "What a job of it counts in work_done when it is done; in part, what is kept of it",
-                 {.bound = Bound::non_negative});
+    section.read(
+        "worth", worth.job,
+        "What a job of it counts in work_done when it is done; in part, what is kept of it",
+        {.bound = Bound::non_negative});
     section.read("worth_per_gpu_hour", worth.gpu_hour,
                  "What each GPU-hour of its work counts in work_done, as far as it is kept",
                  {.bound = Bound::non_negative});
@@ -169,10 +170,11 @@ void FleetJobReader::read_service(Section& section, const JobSource& source,
                  "for requests (data_wait)",
                  {.bound = Bound::fraction});
     double share = 0;
-    section.read("fabric_share", share,
-                 "Without a model: the share of its work in which it sends, over a ring through its "
-                 "GPUs, as fast as its NICs are when nobody else does",
-                 {.bound = Bound::fraction});
+    section.read(
+        "fabric_share", share,
+        "Without a model: the share of its work in which it sends, over a ring through its "
+        "GPUs, as fast as its NICs are when nobody else does",
+        {.bound = Bound::fraction});
     if (section.describing()) return;
     for (const char* key : {"duty", "fabric_share"}) {
         if (section.has(key) && section.has("model")) {

@@ -18,10 +18,11 @@ void PowerReader::check_fleet() {
             section.error(key, "speaks of one kind of nodes, and the [[node_group]]s are several");
         }
     };
-    one_kind(sections_.power, {"gpu_cap", "cap_exponent", "supplies", "supply_rating", "redundancy"});
+    one_kind(sections_.power,
+             {"gpu_cap", "cap_exponent", "supplies", "supply_rating", "redundancy"});
     if (throttles()) one_kind(sections_.power, {"budget"});
     one_kind(sections_.facility, {"cooling", "inlet_temperature", "thermal_resistance",
-                         "throttle_temperature", "rack_power_max", "breaker", "pump"});
+                                  "throttle_temperature", "rack_power_max", "breaker", "pump"});
 }
 
 NodePower PowerReader::node_power(const Node& node) {
@@ -37,11 +38,12 @@ std::vector<PartFault> PowerReader::throttled_parts(const FleetJobKind& kind, No
     draw.heat = settled(draw.node.gpu, draw.step);
     const std::vector<PartFault> parts = slowed_parts(draw.heat, "the GPUs of " + kind.name);
     if (!parts.empty() && s_.fleet->nodes.size() > 1) {
-        sections_.facility.error("inlet_temperature",
-                        fmt::format("the GPUs of {} throttle: what that takes is not modelled for "
-                                    "[[node_group]]s of several kinds",
-                                    kind.name),
-                        "a cooler inlet, or nodes of one kind");
+        sections_.facility.error(
+            "inlet_temperature",
+            fmt::format("the GPUs of {} throttle: what that takes is not modelled for "
+                        "[[node_group]]s of several kinds",
+                        kind.name),
+            "a cooler inlet, or nodes of one kind");
     }
     return parts;
 }

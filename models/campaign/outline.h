@@ -42,8 +42,8 @@ class Outline {
     // Whether anything has steps: of many jobs only those with a model do, or that say what they send.
     bool any_steps() const {
         return !many_jobs() || any_of({"jobs", "kind"}, [](const Value& kind) {
-                   return kind.find("model") || kind.find("fabric_share");
-               });
+            return kind.find("model") || kind.find("fabric_share");
+        });
     }
     const char* without_steps() const {
         return any_steps() ? "" : "on jobs without a model: no [[jobs.kind]] has one";

@@ -21,9 +21,9 @@ PowerReader::PowerReader(Section& top, Catalogue& catalogue, const std::string& 
       sections_(top) {
     const std::optional<std::int64_t> per_rack =
         s_.layout.nodes_per_rack_given ? std::optional(s_.layout.nodes_per_rack) : std::nullopt;
-    const PowerKeys keys = read_power_keys(
-        top, sections_, catalogue_, aside_.catalogue,
-        {node_name, node_power_spec(s_.node), s_.nodes.nodes, per_rack});
+    const PowerKeys keys =
+        read_power_keys(top, sections_, catalogue_, aside_.catalogue,
+                        {node_name, node_power_spec(s_.node), s_.nodes.nodes, per_rack});
     static_cast<PoweredNode&>(p_) = keys;
     static_cast<FacilitySpec&>(p_) = keys;
     s_.node.gpu.sustained_fraction *= p_.node.gpu.speed_at(p_.node.gpu.cap);
@@ -74,8 +74,8 @@ std::vector<PartFault> PowerReader::slowed_parts(const HeatState& heat, const st
     std::vector<PartFault> out;
     if (heat.shuts_down) {
         sections_.facility.error("inlet_temperature",
-                        fmt::format("{} reach {:.1f} degC: they switch off at {:g} degC", whose,
-                                    heat.gpu.value, p_.throttle.shutdown.value));
+                                 fmt::format("{} reach {:.1f} degC: they switch off at {:g} degC",
+                                             whose, heat.gpu.value, p_.throttle.shutdown.value));
         return out;
     }
     if (heat.speed < 1) out.push_back({Part::gpu, 0, 0, heat.speed});
@@ -185,8 +185,8 @@ void PowerReader::finish() {
     if (s_.fleet && !top_.describing()) check_fleet();
     if (!s_.fleet && holds_jobs()) {
         sections_.power.error("over_budget",
-                     "holds back jobs from starting, and there is one, on all its nodes",
-                     "over_budget = \"throttle\", or many jobs under a [scheduler]");
+                              "holds back jobs from starting, and there is one, on all its nodes",
+                              "over_budget = \"throttle\", or many jobs under a [scheduler]");
     }
     if (!top_.ok() || top_.describing()) return;
     if (s_.fleet) return finish_fleet();

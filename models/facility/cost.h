@@ -19,10 +19,10 @@ constexpr double seconds_per_year = hours_per_year * 3600;
 struct CostLine {
     std::string what;
     double quantity = 0;
-    std::string per;           // what is counted: "node", "usable TB"
-    std::size_t price = 0;     // among CostPlan's
-    bool of_hardware = false;  // the price is a share of all capital lines without this mark
-    bool own_support = false;  // bought with support that has a line of its own
+    std::string per;                 // what is counted: "node", "usable TB"
+    std::size_t price = 0;           // among CostPlan's
+    bool of_hardware = false;        // the price is a share of all capital lines without this mark
+    bool own_support = false;        // bought with support that has a line of its own
     std::optional<double> resale{};  // what is left of it; none: CostPlan::residual
 };
 

@@ -69,10 +69,11 @@ Tenancy read_tenancy(Section& cost) {
     std::optional<Duration> term;
     cost.read("term", term, "Reserved: each time for so long, and paid whether used or not",
               {.bound = Bound::positive, .otherwise = "needed with reserved"});
-    cost.read("early_end", out.early_end,
-              "Reserved: what must be paid of the rest of the last term, which is given back at the "
-              "end of cost.years",
-              {.bound = Bound::fraction});
+    cost.read(
+        "early_end", out.early_end,
+        "Reserved: what must be paid of the rest of the last term, which is given back at the "
+        "end of cost.years",
+        {.bound = Bound::fraction});
     out.tenure = static_cast<Tenure>(tenure);
     if (cost.describing()) return out;
     if (out.tenure == Tenure::reserved && !cost.has("term")) {

@@ -28,7 +28,7 @@ struct FleetJobRun {
     Duration held{};                 // all its GPUs
     Duration kept{};                 // steps that were kept
     std::int64_t kept_steps = 0;
-    Duration contention{};           // of all its steps: waiting for others on shared links
+    Duration contention{};  // of all its steps: waiting for others on shared links
 };
 
 // For tests, and for what is built on a fleet.

@@ -7,8 +7,8 @@ namespace railyard {
 namespace {
 
 constexpr std::array<std::string_view, wall_count> wall_names{
-    "serialisation", "files", "network", "client", "store", "neighbours", "metadata", "outage",
-    "snapshot", "local", "back_pressure", "planned_stop"};
+    "serialisation", "files",  "network",  "client", "store",         "neighbours",
+    "metadata",      "outage", "snapshot", "local",  "back_pressure", "planned_stop"};
 
 }  // namespace
 

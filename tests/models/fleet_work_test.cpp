@@ -85,7 +85,8 @@ work = "40 h"
 
 // Each ring alone fills the eight uplinks of both leaves; two of computing c and sending m take
 // (c^2 + 2 c m + 2 m^2) / (c + m) in the mean.
-TEST_CASE("two services that send half of the time over the same uplinks slow each other by a quarter") {
+TEST_CASE(
+    "two services that send half of the time over the same uplinks slow each other by a quarter") {
     const ReplicaResult r = ran(R"(
 [run]
 replicas = 1

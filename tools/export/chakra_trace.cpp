@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/check.h"
 #include "models/training/chakra.pb.h"
+#include "sim/check.h"
 
 namespace railyard {
 

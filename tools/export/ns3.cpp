@@ -69,9 +69,10 @@ std::string simai_topology(const Scenario& s, const Topology& t) {
         static_cast<std::int64_t>(t.links().size()) / 2 + (nvswitches > 0 ? gpus : 0);
     std::string type = node.gpu.id.substr(0, node.gpu.id.find('_'));
     std::ranges::transform(type, type.begin(), [](unsigned char c) { return std::toupper(c); });
-    std::string out = fmt::format("{} {} {} {} {} {}\n", gpus + nvswitches + switches,
-                                  domain > 1 ? domain : node.gpus, nvswitches, switches, links, type) +
-                      numbers_from(gpus, nvswitches + switches);
+    std::string out =
+        fmt::format("{} {} {} {} {} {}\n", gpus + nvswitches + switches,
+                    domain > 1 ? domain : node.gpus, nvswitches, switches, links, type) +
+        numbers_from(gpus, nvswitches + switches);
     for (std::int64_t gpu = 0; nvswitches > 0 && gpu < gpus; ++gpu) {
         out += fmt::format("{} {} {}Gbps {:.4f}us 0\n", gpu, gpus + gpu / domain,
                            gigabits(node.gpu.nvlink_bandwidth), nvlink_delay_us);

@@ -92,9 +92,9 @@ bool Answerer::know_designs() {
         if (result.cancelled) return false;
         known.uses = result.uses;
         const Scenario& s = known.scenario;
-        const char* work = s.counts_work()                         ? "work_per_day"
+        const char* work = s.counts_work()                     ? "work_per_day"
                            : s.tokens_per_step > 0 && !s.fleet ? "tokens_per_day"
-                                                                   : "goodput";
+                                                               : "goodput";
         known.work = result.metric(work).summary.mean;
         known_.push_back(std::move(known));
     }

@@ -141,8 +141,7 @@ DesignReader::Planned DesignReader::plan_of(Document design, ScenarioChanges cha
     changes.windows = windows_;
     try {
         const Scenario s = load_scenario(std::move(design), changes);
-        if (s.fleet || !step_is_modelled(s))
-            return out;  // there is nothing to plan
+        if (s.fleet || !step_is_modelled(s)) return out;  // there is nothing to plan
         PlanTask task{s.model, s.plan, s.plan.gpus(), s.parameter_bytes, s.optimizer_traffic};
         task.base.global_batch = batch.value_or(task.base.global_batch);
         Communicators groups = communicators(s, Fidelity::analytic);
@@ -262,8 +261,7 @@ void facts_of_phases(const Scenario& s, DesignFacts& out) {
     CampaignUse idle;
     idle.years = 1;
     idle.used.assign(s.cost->plan.used.size(), 0);
-    const YearlyCost least =
-        yearly_cost(s.cost->plan, typical_prices(s.cost->plan.prices), idle);
+    const YearlyCost least = yearly_cost(s.cost->plan, typical_prices(s.cost->plan.prices), idle);
     out.capital = least.capital;
     out.cost_per_year_least = least.total();
 }

@@ -257,7 +257,8 @@ void check_outcome(const DesignQuestion& q, const std::vector<SearchedDesign>& d
                         100 * nearest_one->kept_share()),
             q.limits.metrics.empty()
                 ? "a later deadline, more to spend, or a lower design.limits.probability"
-                : "a wider limit, a lower design.limits.probability, or a metric that replicas have");
+                : "a wider limit, a lower design.limits.probability, or a metric that replicas "
+                  "have");
     }
     if (!differs && field.size() > 1) {
         fail(q, "design.objective",

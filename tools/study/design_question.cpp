@@ -181,8 +181,7 @@ void QuestionReader::read_limits() {
                 {.bound = Bound::positive});
     read_metric_limits(limits, "most",
                        "What metrics of a replica may be at most: { wait_p95 = \"4 h\" }");
-    read_metric_limits(limits, "least",
-                       "What they must be at least: { goodput = 0.9 }");
+    read_metric_limits(limits, "least", "What they must be at least: { goodput = 0.9 }");
     limits.read("probability", l.probability,
                 "Of keeping the deadline, what may be spent, and the metrics, at least",
                 {.bound = Bound::fraction});
