@@ -70,6 +70,8 @@ class PacketReader {
     void resolve_congestion(Catalogue& catalogue, PacketProfile& profile);
     void require_control();
     void resolve_cct(Catalogue& catalogue, PacketProfile& profile);
+    void resolve_any_order(Catalogue& catalogue, Bandwidth line, Picoseconds round_trip,
+                           PacketProfile& profile);
     void resolve_efa(Catalogue& catalogue, const Topology& topology, PacketProfile& profile);
     void require_trimming(const Topology& topology);
     void resolve_queue_step(Catalogue& catalogue, PacketProfile& profile);

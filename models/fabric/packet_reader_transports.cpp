@@ -121,13 +121,19 @@ void PacketReader::resolve_ultra_ethernet(Catalogue& catalogue, const Topology& 
         entropy_values_ ? *entropy_values_
                         : std::llround(catalogue.number("ultra_ethernet", "", "entropy_values")));
     if (queue_) spec.lossy_queue_bytes = queue_->count();
+    resolve_any_order(catalogue, topology.line_rate(topology.up_links(0)[0]),
+                      unloaded_round_trip(topology, spec), p);
+}
+
+// Windows, timeouts and retries of NICs that take packets in any order; the scenario's own marks go before.
+void PacketReader::resolve_any_order(Catalogue& catalogue, Bandwidth line, Picoseconds round_trip,
+                                     PacketProfile& p) {
     const std::optional<EcnRule> marks = p.ecn;
-    set_up_ultra_ethernet(catalogue, topology.line_rate(topology.up_links(0)[0]),
-                          unloaded_round_trip(topology, spec), p);
+    set_up_ultra_ethernet(catalogue, line, round_trip, p);
     if (ecn_->present()) p.ecn = marks;
-    if (retries_) spec.retries = *retries_;
+    if (retries_) p.spec.retries = *retries_;
     if (routing_ == Routing::flowlet) {
-        spec.flowlet_gap = catalogue.time("roce_transport", "", "flowlet_gap");
+        p.spec.flowlet_gap = catalogue.time("roce_transport", "", "flowlet_gap");
     }
 }
 
@@ -156,14 +162,8 @@ void PacketReader::resolve_efa(Catalogue& catalogue, const Topology& topology, P
                                                    round_trip_ps * 1e-12 * line.bytes_per_second());
     spec.late_round_trip =
         Picoseconds(std::llround(catalogue.number("efa", "", "late") * round_trip_ps));
-    const std::optional<EcnRule> marks = p.ecn;
-    set_up_ultra_ethernet(catalogue, line, round_trip, p);
-    p.ecn.reset();
-    if (ecn_->present()) p.ecn = marks;
-    if (retries_) spec.retries = *retries_;
-    if (routing_ == Routing::flowlet) {
-        spec.flowlet_gap = catalogue.time("roce_transport", "", "flowlet_gap");
-    }
+    resolve_any_order(catalogue, line, round_trip, p);
+    if (!ecn_->present()) p.ecn.reset();
 }
 
 }  // namespace railyard
