@@ -265,8 +265,7 @@ std::int64_t TrainingJob::steps_ahead(Duration each) const {
 // Nobody listens to what it does, and but for events of others nothing comes between two saves.
 bool TrainingJob::only_steps_and_saves() const {
     return events_ == nullptr && watcher_ == nullptr && !feed_ && !staged() && pauses_.none() &&
-           !stop_pending() &&
-           (network_ == nullptr || network_->broken().empty() || slowed_by_network());
+           !stop_pending() && slowed_by_network();
 }
 
 // A segment has ended. Saves and segments up to the next event of anybody else: each does what its events

@@ -319,7 +319,11 @@ class TrainingJob : public CampaignEngine::Component,
     void change_nodes();
     // Slow parts and silent corruption.
     Duration slowed_by_parts() const;
-    std::optional<Duration> slowed_by_network() const;
+    // What a step takes longer on a network of which something is broken; nothing when no way is left.
+    std::optional<Duration> slowed_by_network() const {
+        if (network_ == nullptr || network_->broken().empty()) return Duration{};
+        return spec_.over_network(network_->broken(), size_, conditions_);
+    }
     void stand_still();
     void slow_down(const NodeSupply::Struck& struck);
     void slow_part_changes(std::uint32_t event);

@@ -11,8 +11,7 @@ namespace railyard {
 // ---- slow parts ----
 
 Duration TrainingJob::slowed_by_parts() const {
-    const bool broken = network_ != nullptr && !network_->broken().empty();
-    const Duration over_network = broken ? slowed_by_network().value_or(Duration{}) : Duration{};
+    const Duration over_network = slowed_by_network().value_or(Duration{});
     if (conditions_ == 0) return over_network;
     return over_network + (size_ == 0 ? schedule_.level_at(done_.steps).slowed
                                       : spec_.smaller[size_ - 1].slowed)[conditions_];

@@ -4,12 +4,6 @@
 
 namespace railyard {
 
-// What a step takes longer; nothing when no way is left.
-std::optional<Duration> TrainingJob::slowed_by_network() const {
-    if (network_ == nullptr || network_->broken().empty()) return Duration{};
-    return spec_.over_network(network_->broken(), size_, conditions_);
-}
-
 void TrainingJob::network_changed() {
     if (phase_ == JobPhase::running) {
         finish_step_under_way();
