@@ -76,6 +76,11 @@ void refuse(Section& top, Section& run, bool allowed) {
 
 }  // namespace
 
+bool has_phases(const Document& document) {
+    const Value* run = document.root.find("run");
+    return document.root.find("phase") || (run && run->find("ready"));
+}
+
 std::vector<Section> phase_sections(Section& top) {
     return top.sections("phase", "From a day on the cluster is another one, each a [[phase]]");
 }
@@ -108,8 +113,7 @@ PhaseDays read_phase_days(Section& run, bool phased) {
 }
 
 std::vector<PhaseSpec> take_phases(Document& document, ValueReader& values, bool allowed) {
-    Value* run_table = document.root.find("run");
-    if (!document.root.find("phase") && !(run_table && run_table->find("ready"))) return {};
+    if (!has_phases(document)) return {};
     Section top(values, &document.root, "", {});
     Section run = top.section("run");
     refuse(top, run, allowed);

@@ -168,6 +168,8 @@ bool has_an_end(const Scenario& scenario);
 
 // What the steps of its one job, or of its jobs of one kind, are made of.
 StepWork step_work(const Scenario& scenario);
+// Whether a document has phases, if only a first one that begins late (phases.cpp).
+bool has_phases(const Document& document);
 // A step is computed, from the job's model or its trace; and it is the model's.
 bool step_is_computed(const Scenario& scenario);
 bool step_is_modelled(const Scenario& scenario);

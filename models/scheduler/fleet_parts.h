@@ -80,9 +80,9 @@ class FleetParts : public CampaignEngine::Component {
         std::size_t client = 0;  // of the stores
         std::unique_ptr<Parts> parts{};
     };
-    static constexpr std::uint32_t kinds = 16;  // of events, of each slot
-    static constexpr std::uint32_t first_of_data =
-        12;  // of these; the others are the checkpointer's
+    // Events of each slot: the checkpointer's, then the data feed's.
+    static constexpr std::uint32_t kinds = 16;
+    static constexpr std::uint32_t first_of_data = 12;
 
     CampaignEngine& engine_;
     const FleetSpec& spec_;

@@ -611,8 +611,7 @@ std::shared_ptr<const StepTrace> read_step_trace(Section& job, ValueReader& valu
     const std::string path =
         job.file("trace",
                  "The step as Chakra's execution traces: a folder with NAME.0.et, NAME.1.et, ... "
-                 "of all ranks "
-                 "and groups.json, or one file that all ranks follow");
+                 "of all ranks and groups.json, or one file that all ranks follow");
     if (path.empty() || !job.ok()) return nullptr;
     try {
         auto trace = std::make_shared<StepTrace>(read_traces(path, node, gpus));

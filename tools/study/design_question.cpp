@@ -497,8 +497,7 @@ DesignQuestion read_question(const std::string& path, const std::vector<std::str
     question.base_settings = std::move(file.base_settings);
     question.priced = document.root.find("cost") != nullptr;
     question.fidelity = fidelity_of(document);
-    const Value* run = document.root.find("run");
-    question.phased = document.root.find("phase") || (run && run->find("ready"));
+    question.phased = has_phases(document);
     QuestionReader(question, document).read();
     return question;
 }
