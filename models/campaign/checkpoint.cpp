@@ -9,6 +9,7 @@
 #include "models/campaign/fleet_steps.h"
 #include "models/campaign/save_walls.h"
 #include "models/campaign/store_traffic.h"
+#include "models/training/checkpoint_reader.h"
 #include "sim/integers.h"
 
 namespace railyard {
@@ -25,26 +26,25 @@ struct NodePlace {
     Bytes capacity;           // of one node; 0: not known
 };
 
-class CheckpointReader {
+class CheckpointJoin {
   public:
-    CheckpointReader(Section& job, Catalogue& catalogue, Scenario& s)
-        : job_(job), checkpoint_(job.section("checkpoint")), catalogue_(catalogue), s_(s) {}
+    CheckpointJoin(Section& job, Catalogue& catalogue, Scenario& s)
+        : job_(job),
+          sections_(job),
+          checkpoint_(sections_.checkpoint),
+          keys_(read_checkpoint_keys(sections_)),
+          catalogue_(catalogue),
+          s_(s) {}
 
-    void read(const BurstPenalty& burst_penalty);
+    void join(const BurstPenalty& burst_penalty);
 
   private:
     bool good() const { return checkpoint_.ok() && !checkpoint_.describing(); }
     bool async() const { return c().mode == CheckpointMode::async; }
     CheckpointSpec& c() const { return s_.job.checkpoint; }
-    void read_interval();
-    void read_size();
-    void read_writers();
-    void read_snapshot();
-    void read_changes();
-    void read_tier(Section& section);
-    bool check_tier(Section& section, const TierSpec& tier, bool bandwidth_given,
-                    bool keep_for_given) const;
-    void warn_of_what_has_no_effect();
+    void join_tiers();
+    void join_tier(Section& section, const TierKeys& keys);
+    bool check_tier(Section& section, const TierKeys& keys, Place place) const;
     void settle_size();
     void settle_interval();
     void warn_of_late_copies(Duration interval);
@@ -54,8 +54,7 @@ class CheckpointReader {
     void share_network_with_steps();
     Place where(Place place) const;
     void put_at(TierSpec& tier, Place place) const;
-    void settle_on_nodes(TierSpec& tier, std::optional<Bandwidth> write,
-                         std::optional<Bandwidth> read);
+    void settle_on_nodes(TierSpec& tier, const TierKeys& keys);
     NodePlace node_place(Place place);
     void check_room(Section& section, const TierSpec& tier, Bytes copy, Bytes capacity,
                     const std::string& of) const;
@@ -65,61 +64,43 @@ class CheckpointReader {
     Duration time_per_checkpoint() const;
 
     Section& job_;
-    Section checkpoint_;
+    CheckpointSections sections_;
+    Section& checkpoint_;
+    const CheckpointKeys keys_;
     Catalogue& catalogue_;
     Scenario& s_;
 
-    Duration interval_ = std::chrono::minutes(30);
-    std::int64_t interval_steps_ = 0;
-    int clock_ = 0;
-    std::optional<Bytes> size_;
-    std::optional<double> per_param_;
-    bool gradients_ = false;
-    int layout_ = 0;
-    std::optional<std::int64_t> files_per_rank_;
-    std::optional<Bandwidth> serialization_;
     CheckpointWriters writers_;
-    std::optional<double> d2h_fraction_;
-    std::optional<double> slowdown_;
-    bool slowdown_given_ = false;
-    Bandwidth d2h_;              // of one GPU
-    bool checks_tiers_ = false;  // what they refer to is known
-    std::int64_t taken_ = 1;     // every so-many-th checkpoint reaches the tier that is read now
+    Bandwidth d2h_;           // of one GPU
+    std::int64_t taken_ = 1;  // every so-many-th checkpoint reaches the tier that is looked at
 };
 
-void CheckpointReader::read(const BurstPenalty& burst_penalty) {
-    int mode = 1;
-    checkpoint_.choose(
-        "mode", mode, checkpoint_modes(),
-        "sync: the job stands still until the first tier has it all; async: until a copy is in "
-        "host memory");
-    c().mode = static_cast<CheckpointMode>(mode);
-    read_interval();
-    read_size();
-    read_writers();
-    read_snapshot();
-    read_changes();
-    std::vector<Section> tiers = checkpoint_.sections(
-        "tier", "A place that copies go to, the hottest first; without any, the store alone");
-    if (good()) {
-        warn_of_what_has_no_effect();
-        if (c().mode != CheckpointMode::none) {
-            settle_size();
-            if (checkpoint_.ok()) settle_snapshot(burst_penalty);
-        }
-    }
-    checks_tiers_ = good() && c().mode != CheckpointMode::none;
-    for (Section& tier : tiers) read_tier(tier);
-    checkpoint_.finish();
+void CheckpointJoin::join(const BurstPenalty& burst_penalty) {
+    c().mode = keys_.mode;
     if (!good()) return;
+    c().buffers = keys_.buffers;
+    c().full_every = keys_.full_every;
+    c().changed_fraction = keys_.changed_fraction;
     if (c().mode == CheckpointMode::none) {
         s_.checkpoint_description = "no checkpoints";
         return;
     }
+    settle_size();
+    if (checkpoint_.ok()) settle_snapshot(burst_penalty);
+    if (checkpoint_.ok()) join_tiers();
+    settle_stall();
+    if (checkpoint_.ok()) share_network_with_steps();
+    settle_interval();
+}
+
+void CheckpointJoin::join_tiers() {
+    for (std::size_t i = 0; i < keys_.tiers.size(); ++i) {
+        join_tier(sections_.tiers[i], keys_.tiers[i]);
+    }
     if (c().tiers.empty()) {
         TierSpec store;
         put_at(store, Place::storage);
-        if (on_nodes(store.place)) settle_on_nodes(store, std::nullopt, std::nullopt);
+        if (on_nodes(store.place)) settle_on_nodes(store, {});
         settle_tier(checkpoint_, store, std::nullopt);
         c().tiers.push_back(store);
     }
@@ -131,84 +112,15 @@ void CheckpointReader::read(const BurstPenalty& burst_penalty) {
                             "no tier survives the loss of a node: the job then starts again",
                             "add a tier in peer_memory, storage or object_store");
     }
-    settle_stall();
-    if (checkpoint_.ok()) share_network_with_steps();
-    settle_interval();
 }
 
-void CheckpointReader::read_interval() {
-    checkpoint_.read_time_or_steps("interval", interval_, interval_steps_,
-                                   "Time or steps between checkpoints", {.bound = Bound::positive});
-    checkpoint_.choose(
-        "clock", clock_, interval_clocks(),
-        "What the interval counts: training time since the last checkpoint, or wall-clock "
-        "time from start to start");
-}
-
-void CheckpointReader::read_size() {
-    checkpoint_.read("size", size_, "Bytes of one checkpoint",
-                     {.bound = Bound::positive, .otherwise = "parameters x bytes_per_param"});
-    checkpoint_.read(
-        "bytes_per_param", per_param_, "Bytes that are saved per parameter",
-        {.bound = Bound::positive, .otherwise = "weights and optimizer state, from the catalogue"});
-    checkpoint_.read("gradients", gradients_,
-                     "Gradients are saved too, at the precision of the weights");
-}
-
-void CheckpointReader::read_writers() {
-    checkpoint_.choose("layout", layout_, checkpoint_layouts(),
-                       "sharded: every rank writes its part; consolidated: one rank writes all");
-    checkpoint_.read("files_per_rank", files_per_rank_, "Files that each writing rank creates",
-                     {.bound = Bound::count, .otherwise = "from the catalogue"});
-    checkpoint_.read("serialization", serialization_,
-                     "What one rank turns from tensors into a file",
-                     {.bound = Bound::positive, .otherwise = "from the catalogue"});
-}
-
-void CheckpointReader::read_snapshot() {
-    checkpoint_.read("snapshot_fraction", d2h_fraction_,
-                     "Share of the PCIe bandwidth that a snapshot to host memory gets (async)",
-                     {.bound = Bound::fraction, .otherwise = "from the catalogue"});
-    checkpoint_.read("buffers", c().buffers,
-                     "Snapshots that host memory holds while they are uploaded (async)",
-                     {.bound = Bound::count});
-    checkpoint_.read(
-        "upload_slowdown", slowdown_, "What a step takes longer while an upload runs (async)",
-        {.bound = Bound::fraction,
-         .otherwise = "from the catalogue; with storage.network = \"compute\" also what both "
-                      "have of the links at run.fidelity = \"flow\", and at \"packet\" what "
-                      "a packet window shows"});
-}
-
-void CheckpointReader::read_changes() {
-    checkpoint_.read("full_every", c().full_every,
-                     "Every so-many-th checkpoint is whole; those between hold what has changed",
-                     {.bound = Bound::count});
-    checkpoint_.read("changed_fraction", c().changed_fraction,
-                     "Share of the state that changes between two checkpoints",
-                     {.bound = Bound::fraction});
-}
-
-void CheckpointReader::warn_of_what_has_no_effect() {
-    for (const char* key : {"snapshot_fraction", "upload_slowdown", "buffers"}) {
-        if (!async() && checkpoint_.has(key)) {
-            checkpoint_.warning(
-                key, fmt::format("has no effect without {} = \"async\"", checkpoint_.path("mode")));
-        }
-    }
-    if (checkpoint_.has("changed_fraction") && c().full_every == 1) {
-        checkpoint_.warning("changed_fraction", fmt::format("has no effect without {} above 1",
-                                                            checkpoint_.path("full_every")));
-    }
-}
-
-void CheckpointReader::settle_size() {
-    if (size_ && (per_param_ || gradients_)) {
-        checkpoint_.error(per_param_ ? "bytes_per_param" : "gradients",
+void CheckpointJoin::settle_size() {
+    if (keys_.size && (keys_.bytes_per_param || keys_.gradients)) {
+        checkpoint_.error(keys_.bytes_per_param ? "bytes_per_param" : "gradients",
                           "size is given too: one of the two decides", "leave out one of them");
     }
-    if (size_) {
-        c().size = *size_;
+    if (keys_.size) {
+        c().size = *keys_.size;
     } else if (s_.model.name.empty()) {
         checkpoint_.error(
             "size",
@@ -218,11 +130,12 @@ void CheckpointReader::settle_size() {
                         job_.path("model"), checkpoint_.path("mode")));
         return;
     } else {
-        if (!per_param_) {
-            per_param_ = catalogue_.number("checkpoint", "", "persisted_bytes_per_param");
-        }
+        const double per_param =
+            keys_.bytes_per_param
+                ? *keys_.bytes_per_param
+                : catalogue_.number("checkpoint", "", "persisted_bytes_per_param");
         const double bytes = parameter_count(s_.model) *
-                             (*per_param_ + (gradients_ ? s_.parameter_bytes.weight : 0));
+                             (per_param + (keys_.gradients ? s_.parameter_bytes.weight : 0));
         if (bytes > 9e18) {
             checkpoint_.error("bytes_per_param", "overflow: the checkpoint is larger than 9 EB");
             return;
@@ -231,25 +144,26 @@ void CheckpointReader::settle_size() {
     }
     s_.checkpoint_size = c().size;
 
-    const bool sharded = layout_ == 0;
+    const bool sharded = keys_.layout == CheckpointLayout::sharded;
     writers_.ranks = sharded ? s_.job.gpus() : 1;
     writers_.nodes = sharded ? s_.job.nodes : 1;
-    if (!files_per_rank_) {
-        files_per_rank_ = catalogue_.integer("checkpoint", "", "creates_per_rank");
-    }
-    writers_.files = writers_.ranks * *files_per_rank_;
+    writers_.files =
+        writers_.ranks * (keys_.files_per_rank
+                              ? *keys_.files_per_rank
+                              : catalogue_.integer("checkpoint", "", "creates_per_rank"));
     writers_.serialization =
-        serialization_ ? *serialization_
-                       : catalogue_.bandwidth("checkpoint", "", "serialization_bandwidth_per_rank");
+        keys_.serialization
+            ? *keys_.serialization
+            : catalogue_.bandwidth("checkpoint", "", "serialization_bandwidth_per_rank");
     s_.checkpoint_writers = writers_;
 }
 
-void CheckpointReader::settle_snapshot(const BurstPenalty& burst_penalty) {
-    if (!d2h_fraction_) {
-        d2h_fraction_ = catalogue_.number("checkpoint", "", "d2h_sustained_fraction");
-    }
+void CheckpointJoin::settle_snapshot(const BurstPenalty& burst_penalty) {
+    const double sustained = keys_.snapshot_fraction
+                                 ? *keys_.snapshot_fraction
+                                 : catalogue_.number("checkpoint", "", "d2h_sustained_fraction");
     const double achieved = catalogue_.number("pcie_p2p", "", "pcie5_achieved_fraction");
-    d2h_ = s_.node.gpu.pcie_bandwidth * (achieved * *d2h_fraction_);
+    d2h_ = s_.node.gpu.pcie_bandwidth * (achieved * sustained);
     if (d2h_.bits_per_second() <= 0) {
         checkpoint_.error("snapshot_fraction",
                           "a snapshot needs some of the PCIe bandwidth, found 0");
@@ -257,50 +171,33 @@ void CheckpointReader::settle_snapshot(const BurstPenalty& burst_penalty) {
     }
     const Bytes per_gpu = Bytes::of(c().size.count() / writers_.ranks + 1);
     c().snapshot = transfer_time(per_gpu, d2h_);
-    slowdown_given_ = slowdown_.has_value();
     if (!async()) return;
     // On a network that both share, packets tell what an upload costs a step.
-    if (!slowdown_ && burst_penalty) {
+    if (!keys_.upload_slowdown && burst_penalty) {
         c().upload_step_penalty = burst_penalty();
         return;
     }
-    if (!slowdown_) slowdown_ = catalogue_.number("checkpoint", "", "async_background_slowdown");
+    const double slowdown = keys_.upload_slowdown
+                                ? *keys_.upload_slowdown
+                                : catalogue_.number("checkpoint", "", "async_background_slowdown");
     c().upload_step_penalty =
-        from_seconds(std::min(seconds(s_.job.step.duration()) * *slowdown_, step_seconds_max));
+        from_seconds(std::min(seconds(s_.job.step.duration()) * slowdown, step_seconds_max));
 }
 
-void CheckpointReader::read_tier(Section& section) {
+void CheckpointJoin::join_tier(Section& section, const TierKeys& keys) {
     TierSpec tier;
-    int place = static_cast<int>(tier.place);
-    section.choose("place", place, place_names(),
-                   "Memory of the node or of its neighbour, drives of the node, [storage], or "
-                   "[object_store]");
-    put_at(tier, static_cast<Place>(place));
-    section.read("every", tier.every,
-                 "It takes every so-many-th checkpoint of the tier above; the first takes all",
-                 {.bound = Bound::count});
-    section.read("keep", tier.keep, "Newest complete copies that stay", {.bound = Bound::count});
-    std::optional<Duration> keep_for;
-    section.read("keep_for", keep_for, "How long a copy stays, instead of `keep`",
-                 {.bound = Bound::positive});
-    std::optional<Bandwidth> write;
-    std::optional<Bandwidth> read;
-    section.read("write_bandwidth", write, "What one node writes there, of a place on the nodes",
-                 {.bound = Bound::positive, .otherwise = "the node's, from the catalogue"});
-    section.read("read_bandwidth", read, "What one node reads back from there",
-                 {.bound = Bound::positive, .otherwise = "the node's, from the catalogue"});
-    section.finish();
-    if (!checks_tiers_) return;
-    const bool fits = check_tier(section, tier, write || read, keep_for.has_value());
+    put_at(tier, keys.place);
+    tier.every = keys.every;
+    tier.keep = keys.keep;
+    const bool fits = check_tier(section, keys, tier.place);
     taken_ *= tier.every;
-    if (fits && on_nodes(tier.place)) settle_on_nodes(tier, write, read);
-    if (fits) settle_tier(section, tier, keep_for);
+    if (fits && on_nodes(tier.place)) settle_on_nodes(tier, keys);
+    if (fits) settle_tier(section, tier, keys.keep_for);
     c().tiers.push_back(tier);
 }
 
 // Whether it can be, after those before it.
-bool CheckpointReader::check_tier(Section& section, const TierSpec& tier, bool bandwidth_given,
-                                  bool keep_for_given) const {
+bool CheckpointJoin::check_tier(Section& section, const TierKeys& tier, Place place) const {
     bool wrong = false;
     const auto refuse = [&](const char* key, std::string text, std::string help = {}) {
         wrong = true;
@@ -316,26 +213,26 @@ bool CheckpointReader::check_tier(Section& section, const TierSpec& tier, bool b
                            "since the one before",
                            checkpoint_.path("full_every")));
     }
-    if (keep_for_given && section.has("keep")) {
+    if (tier.keep_for && section.has("keep")) {
         refuse("keep_for", "keep is given too: one of the two decides");
     }
     for (const TierSpec& hotter : c().tiers) {
-        if (hotter.place == tier.place) {
+        if (hotter.place == place) {
             refuse("place", "is the place of a hotter tier already");
-        } else if (!on_nodes(hotter.place) && on_nodes(tier.place)) {
+        } else if (!on_nodes(hotter.place) && on_nodes(place)) {
             refuse("place", "a place on the nodes comes before the stores");
         }
     }
-    if (tier.place == Place::peer_memory && s_.job.nodes < 2) {
+    if (place == Place::peer_memory && s_.job.nodes < 2) {
         refuse("place", "one node has no neighbour to keep its copy");
     }
-    if (tier.place == Place::host_memory && !first) {
+    if (place == Place::host_memory && !first) {
         refuse("place", "host memory comes first: what is there came from the GPUs");
     }
-    if (tier.place == Place::object_store && s_.stores.size() <= object_store_index) {
+    if (place == Place::object_store && s_.stores.size() <= object_store_index) {
         refuse("place", "there is no object store", "add a section [object_store]");
     }
-    if (!on_nodes(tier.place) && bandwidth_given) {
+    if (!on_nodes(place) && (tier.write || tier.read)) {
         refuse(section.has("write_bandwidth") ? "write_bandwidth" : "read_bandwidth",
                "is of places on the nodes; a store has its own", "[storage]");
     }
@@ -343,24 +240,23 @@ bool CheckpointReader::check_tier(Section& section, const TierSpec& tier, bool b
 }
 
 // [storage] itself may be in the nodes, and is then lost with them.
-Place CheckpointReader::where(Place place) const {
+Place CheckpointJoin::where(Place place) const {
     if (place != Place::storage || !good()) return place;
     const StoreSetup& store = s_.stores[shared_store];
     if (store.limits.over_network) return place;
     return store.kind == "host_memory" ? Place::host_memory : Place::local_nvme;
 }
 
-void CheckpointReader::put_at(TierSpec& tier, Place place) const {
+void CheckpointJoin::put_at(TierSpec& tier, Place place) const {
     tier.place = where(place);
     tier.files = place == Place::storage || tier.place == Place::local_nvme;
 }
 
-void CheckpointReader::settle_on_nodes(TierSpec& tier, std::optional<Bandwidth> write,
-                                       std::optional<Bandwidth> read) {
+void CheckpointJoin::settle_on_nodes(TierSpec& tier, const TierKeys& keys) {
     const NodePlace node = node_place(tier.place);
     const Bytes share = Bytes::of(ceil_div(c().size.count(), writers_.nodes));
-    const Bandwidth in = write.value_or(node.write);
-    const Bandwidth out = read.value_or(node.read);
+    const Bandwidth in = keys.write.value_or(node.write);
+    const Bandwidth out = keys.read.value_or(node.read);
     if (std::min(in, out).bits_per_second() == 0) {
         checkpoint_.error("tier", "a place on the nodes moves nothing: one of its bandwidths is 0");
         return;
@@ -377,11 +273,11 @@ void CheckpointReader::settle_on_nodes(TierSpec& tier, std::optional<Bandwidth> 
 }
 
 // Loading is slower than reading: tensors are made, and moved to the GPUs.
-double CheckpointReader::load_share() const {
+double CheckpointJoin::load_share() const {
     return catalogue_.number("checkpoint", "", "load_fraction_of_read_bandwidth");
 }
 
-NodePlace CheckpointReader::node_place(Place place) {
+NodePlace CheckpointJoin::node_place(Place place) {
     if (where(Place::storage) == place) {
         const StoreLimits& limits = s_.stores[shared_store].limits;
         return {limits.client_write, limits.client_read, limits.create_latency,
@@ -410,8 +306,8 @@ NodePlace CheckpointReader::node_place(Place place) {
     }
 }
 
-void CheckpointReader::settle_tier(Section& section, TierSpec& tier,
-                                   std::optional<Duration> keep_for) {
+void CheckpointJoin::settle_tier(Section& section, TierSpec& tier,
+                                 std::optional<Duration> keep_for) {
     if (keep_for) {
         const Duration apart = time_per_checkpoint() * taken_;
         tier.keep = std::max<std::int64_t>(1, ceil_div(keep_for->count(), apart.count()));
@@ -451,8 +347,8 @@ void CheckpointReader::settle_tier(Section& section, TierSpec& tier,
 }
 
 // `capacity` 0: not known.
-void CheckpointReader::check_room(Section& section, const TierSpec& tier, Bytes copy,
-                                  Bytes capacity, const std::string& of) const {
+void CheckpointJoin::check_room(Section& section, const TierSpec& tier, Bytes copy, Bytes capacity,
+                                const std::string& of) const {
     if (capacity == Bytes{}) return;
     const double fits = std::floor(static_cast<double>(capacity.count()) /
                                    static_cast<double>(std::max<std::int64_t>(1, copy.count())));
@@ -474,7 +370,7 @@ void CheckpointReader::check_room(Section& section, const TierSpec& tier, Bytes 
         fmt::format("at most {:.0f} fit", fits));
 }
 
-void CheckpointReader::cap_read(TransferSpec& read, const StoreLimits& limits) const {
+void CheckpointJoin::cap_read(TransferSpec& read, const StoreLimits& limits) const {
     const Bandwidth clients = limits.client_read * s_.job.nodes;
     read.cap = std::min(least(limits.read).bandwidth, clients) * load_share();
     read.cap_wall = clients < least(limits.read).bandwidth ? Wall::client : Wall::store;
@@ -484,7 +380,7 @@ void CheckpointReader::cap_read(TransferSpec& read, const StoreLimits& limits) c
 }
 
 // What all ranks reach at once over the links between, where those are modelled.
-void CheckpointReader::cap_by_network(TierSpec& tier) {
+void CheckpointJoin::cap_by_network(TierSpec& tier) {
     const bool all_ranks = writers_.ranks == s_.job.gpus();
     const bool over_network = s_.stores[shared_store].limits.over_network;
     if (!all_ranks || !over_network || storage_network(s_) == nullptr) return;
@@ -497,8 +393,9 @@ void CheckpointReader::cap_by_network(TierSpec& tier) {
     lower(tier.read, reached.read, reached.read_wall);
 }
 
-Duration CheckpointReader::time_per_checkpoint() const {
-    return interval_steps_ > 0 ? s_.job.step.duration() * interval_steps_ : interval_;
+Duration CheckpointJoin::time_per_checkpoint() const {
+    return keys_.interval_steps > 0 ? s_.job.step.duration() * keys_.interval_steps
+                                    : keys_.interval;
 }
 
 namespace {
@@ -511,7 +408,7 @@ Duration time_alone(const TierSpec& tier, const Scenario& s) {
 
 }  // namespace
 
-void CheckpointReader::settle_stall() {
+void CheckpointJoin::settle_stall() {
     if (!checkpoint_.ok()) return;
     const bool memory_first = c().snapshot_is_a_copy();
     c().stall_alone = async() || memory_first ? c().snapshot : time_alone(c().tiers[0], s_);
@@ -524,9 +421,9 @@ void CheckpointReader::settle_stall() {
 
 // Uploads over the compute network and the steps beside them slow each other down, by flow. What they do to
 // each other where packets are asked for, packets have told.
-void CheckpointReader::share_network_with_steps() {
+void CheckpointJoin::share_network_with_steps() {
     const bool steps_known = step_is_computed(s_) && s_.no_path.empty();
-    if (s_.fidelity != Fidelity::flow || !steps_known || slowdown_given_) return;
+    if (s_.fidelity != Fidelity::flow || !steps_known || keys_.upload_slowdown) return;
     if (!shares_network_with_store(s_)) return;
     for (std::size_t i = 0; i < c().tiers.size(); ++i) {
         TierSpec& tier = c().tiers[i];
@@ -550,7 +447,7 @@ void CheckpointReader::share_network_with_steps() {
 }
 
 // Behind the first tier nothing waits: of the checkpoints that do the newest goes next.
-void CheckpointReader::warn_of_late_copies(Duration interval) {
+void CheckpointJoin::warn_of_late_copies(Duration interval) {
     for (std::size_t i = 1; i < c().tiers.size(); ++i) {
         const TierSpec& tier = c().tiers[i];
         interval = from_seconds(seconds(interval) * static_cast<double>(tier.every));
@@ -564,21 +461,21 @@ void CheckpointReader::warn_of_late_copies(Duration interval) {
     }
 }
 
-void CheckpointReader::settle_interval() {
+void CheckpointJoin::settle_interval() {
     if (!checkpoint_.ok()) return;
     const Duration step = s_.job.step.duration();
-    if (interval_steps_ == 0)
-        s_.checkpoint_clock = interval_clocks()[static_cast<std::size_t>(clock_)];
-    if (interval_steps_ > 0) {
-        if (clock_ == 1) {
+    if (keys_.interval_steps == 0)
+        s_.checkpoint_clock = interval_clocks()[static_cast<std::size_t>(keys_.clock)];
+    if (keys_.interval_steps > 0) {
+        if (keys_.clock == IntervalClock::wall) {
             checkpoint_.error("clock",
                               "an interval in steps is counted in training, not on the wall clock");
         }
-        c().interval_steps = interval_steps_;
-    } else if (clock_ == 0) {
-        c().interval_steps = ceil_div(interval_.count(), step.count());
+        c().interval_steps = keys_.interval_steps;
+    } else if (keys_.clock == IntervalClock::training) {
+        c().interval_steps = ceil_div(keys_.interval.count(), step.count());
     } else {
-        c().interval_wall = interval_;
+        c().interval_wall = keys_.interval;
     }
     const Duration interval = time_per_checkpoint();
     const Duration write = std::max(c().stall_alone, time_alone(c().tiers[0], s_));
@@ -590,29 +487,16 @@ void CheckpointReader::settle_interval() {
                                     : "the job will do little else than save");
     }
     warn_of_late_copies(std::max(interval, step));
-    s_.checkpoint_description = fmt::format(
-        "{} {} every {}", async() ? "asynchronous" : "synchronous", to_text(c().size),
-        interval_steps_ > 0 ? fmt::format("{} steps", interval_steps_)
-                            : fmt::format("{} {}", to_text(interval_),
-                                          clock_ == 0 ? "of training" : "start to start"));
+    s_.checkpoint_description =
+        fmt::format("{} {} every {}", async() ? "asynchronous" : "synchronous", to_text(c().size),
+                    keys_.interval_steps > 0
+                        ? fmt::format("{} steps", keys_.interval_steps)
+                        : fmt::format("{} {}", to_text(keys_.interval),
+                                      keys_.clock == IntervalClock::training ? "of training"
+                                                                             : "start to start"));
 }
 
 }  // namespace
-
-const std::vector<std::string>& checkpoint_modes() {
-    static const std::vector<std::string> modes = {"none", "sync", "async"};
-    return modes;
-}
-
-const std::vector<std::string>& interval_clocks() {
-    static const std::vector<std::string> clocks = {"training", "wall"};
-    return clocks;
-}
-
-const std::vector<std::string>& checkpoint_layouts() {
-    static const std::vector<std::string> layouts = {"sharded", "consolidated"};
-    return layouts;
-}
 
 void join_stores(Scenario& s) {
     for (const StoreSetup& store : s.stores) {
@@ -626,7 +510,7 @@ void join_stores(Scenario& s) {
 
 void read_checkpoint(Section& job, Catalogue& catalogue, Scenario& s,
                      const BurstPenalty& burst_penalty) {
-    CheckpointReader(job, catalogue, s).read(burst_penalty);
+    CheckpointJoin(job, catalogue, s).join(burst_penalty);
 }
 
 }  // namespace railyard

@@ -8,10 +8,6 @@
 
 namespace railyard {
 
-const std::vector<std::string>& checkpoint_modes();  // in the order of CheckpointMode
-const std::vector<std::string>& interval_clocks();
-const std::vector<std::string>& checkpoint_layouts();
-
 // Notes what the nodes of the job in `s`, which must be known, move together to and from its stores.
 void join_stores(Scenario& s);
 

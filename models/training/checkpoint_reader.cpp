@@ -1,0 +1,135 @@
+#include "models/training/checkpoint_reader.h"
+
+#include <fmt/format.h>
+
+namespace railyard {
+
+namespace {
+
+void read_size(Section& checkpoint, CheckpointKeys& keys) {
+    checkpoint.read_time_or_steps("interval", keys.interval, keys.interval_steps,
+                                  "Time or steps between checkpoints", {.bound = Bound::positive});
+    int clock = 0;
+    checkpoint.choose(
+        "clock", clock, interval_clocks(),
+        "What the interval counts: training time since the last checkpoint, or wall-clock "
+        "time from start to start");
+    keys.clock = static_cast<IntervalClock>(clock);
+    checkpoint.read("size", keys.size, "Bytes of one checkpoint",
+                    {.bound = Bound::positive, .otherwise = "parameters x bytes_per_param"});
+    checkpoint.read(
+        "bytes_per_param", keys.bytes_per_param, "Bytes that are saved per parameter",
+        {.bound = Bound::positive, .otherwise = "weights and optimizer state, from the catalogue"});
+    checkpoint.read("gradients", keys.gradients,
+                    "Gradients are saved too, at the precision of the weights");
+}
+
+void read_writers(Section& checkpoint, CheckpointKeys& keys) {
+    int layout = 0;
+    checkpoint.choose("layout", layout, checkpoint_layouts(),
+                      "sharded: every rank writes its part; consolidated: one rank writes all");
+    keys.layout = static_cast<CheckpointLayout>(layout);
+    checkpoint.read("files_per_rank", keys.files_per_rank, "Files that each writing rank creates",
+                    {.bound = Bound::count, .otherwise = "from the catalogue"});
+    checkpoint.read("serialization", keys.serialization,
+                    "What one rank turns from tensors into a file",
+                    {.bound = Bound::positive, .otherwise = "from the catalogue"});
+}
+
+void read_snapshot(Section& checkpoint, CheckpointKeys& keys) {
+    checkpoint.read("snapshot_fraction", keys.snapshot_fraction,
+                    "Share of the PCIe bandwidth that a snapshot to host memory gets (async)",
+                    {.bound = Bound::fraction, .otherwise = "from the catalogue"});
+    checkpoint.read("buffers", keys.buffers,
+                    "Snapshots that host memory holds while they are uploaded (async)",
+                    {.bound = Bound::count});
+    checkpoint.read(
+        "upload_slowdown", keys.upload_slowdown,
+        "What a step takes longer while an upload runs (async)",
+        {.bound = Bound::fraction,
+         .otherwise = "from the catalogue; with storage.network = \"compute\" also what both "
+                      "have of the links at run.fidelity = \"flow\", and at \"packet\" what "
+                      "a packet window shows"});
+    checkpoint.read("full_every", keys.full_every,
+                    "Every so-many-th checkpoint is whole; those between hold what has changed",
+                    {.bound = Bound::count});
+    checkpoint.read("changed_fraction", keys.changed_fraction,
+                    "Share of the state that changes between two checkpoints",
+                    {.bound = Bound::fraction});
+}
+
+void warn_of_what_has_no_effect(Section& checkpoint, const CheckpointKeys& keys) {
+    for (const char* key : {"snapshot_fraction", "upload_slowdown", "buffers"}) {
+        if (keys.mode != CheckpointMode::async && checkpoint.has(key)) {
+            checkpoint.warning(
+                key, fmt::format("has no effect without {} = \"async\"", checkpoint.path("mode")));
+        }
+    }
+    if (checkpoint.has("changed_fraction") && keys.full_every == 1) {
+        checkpoint.warning("changed_fraction", fmt::format("has no effect without {} above 1",
+                                                           checkpoint.path("full_every")));
+    }
+}
+
+TierKeys read_tier(Section& section) {
+    TierKeys tier;
+    int place = static_cast<int>(tier.place);
+    section.choose("place", place, place_names(),
+                   "Memory of the node or of its neighbour, drives of the node, [storage], or "
+                   "[object_store]");
+    tier.place = static_cast<Place>(place);
+    section.read("every", tier.every,
+                 "It takes every so-many-th checkpoint of the tier above; the first takes all",
+                 {.bound = Bound::count});
+    section.read("keep", tier.keep, "Newest complete copies that stay", {.bound = Bound::count});
+    section.read("keep_for", tier.keep_for, "How long a copy stays, instead of `keep`",
+                 {.bound = Bound::positive});
+    section.read("write_bandwidth", tier.write,
+                 "What one node writes there, of a place on the nodes",
+                 {.bound = Bound::positive, .otherwise = "the node's, from the catalogue"});
+    section.read("read_bandwidth", tier.read, "What one node reads back from there",
+                 {.bound = Bound::positive, .otherwise = "the node's, from the catalogue"});
+    section.finish();
+    return tier;
+}
+
+}  // namespace
+
+const std::vector<std::string>& checkpoint_modes() {
+    static const std::vector<std::string> modes = {"none", "sync", "async"};
+    return modes;
+}
+
+const std::vector<std::string>& interval_clocks() {
+    static const std::vector<std::string> clocks = {"training", "wall"};
+    return clocks;
+}
+
+const std::vector<std::string>& checkpoint_layouts() {
+    static const std::vector<std::string> layouts = {"sharded", "consolidated"};
+    return layouts;
+}
+
+CheckpointSections::CheckpointSections(Section& job) : checkpoint(job.section("checkpoint")) {}
+
+CheckpointKeys read_checkpoint_keys(CheckpointSections& sections) {
+    Section& checkpoint = sections.checkpoint;
+    CheckpointKeys keys;
+    int mode = static_cast<int>(keys.mode);
+    checkpoint.choose(
+        "mode", mode, checkpoint_modes(),
+        "sync: the job stands still until the first tier has it all; async: until a copy is in "
+        "host memory");
+    keys.mode = static_cast<CheckpointMode>(mode);
+    read_size(checkpoint, keys);
+    read_writers(checkpoint, keys);
+    read_snapshot(checkpoint, keys);
+    sections.tiers = checkpoint.sections(
+        "tier", "A place that copies go to, the hottest first; without any, the store alone");
+    for (Section& tier : sections.tiers) keys.tiers.push_back(read_tier(tier));
+    checkpoint.finish();
+    if (checkpoint.ok() && !checkpoint.describing()) warn_of_what_has_no_effect(checkpoint, keys);
+    return keys;
+}
+
+}  // namespace railyard
