@@ -64,6 +64,24 @@ def case_rates_come_back_within_their_intervals(program, folder):
     check(missed <= 2, f"{missed} of 10 intervals miss the rate that went in")
 
 
+def case_xids_come_back_at_their_rates(program, folder):
+    """Of ten intervals of 95 % two at most miss; what strikes while the job is down is no interruption."""
+    text = (FOLDER / "one_job.toml").read_text().replace('"gpu"', '"gpu_gsp"').replace('"link"', '"nvlink"')
+    (folder / "s.toml").write_text(text.replace("nodes = 36", "nodes = 10").replace("nodes = 32", "nodes = 8"))
+    missed = 0
+    for replica in range(5):
+        program.run("export", "openmetrics", folder / "s.toml", "--replica", replica, "-o", folder / "m.txt")
+        out = program.run("import", "dcgm", folder / "m.txt", "--node-days", 8 * 360)
+        check("8 hosts" in out and "samples cover 2880 node-days" in out and "warning" not in out, out)
+        metrics = parse_openmetrics((folder / "m.txt").read_text())
+        struck = {cause: samples[-1][1] for cause, samples in metrics["railyard_interruptions"][1].items()}
+        for name, rate in {"gpu_gsp": 0.02, "nvlink": 0.01}.items():
+            found = re.search(rf'name = "{name}".*\n.*# (\d+) in 2880 node-days: ([\d.e-]+) to ([\d.e-]+) with', out)
+            check(found and int(found[1]) == struck[f'cause="{name}"'], f"{name}: {struck}\n{out}")
+            missed += not float(found[2]) <= rate <= float(found[3])
+    check(missed <= 2, f"{missed} of 10 intervals miss the rate that went in")
+
+
 def case_slurm_reads_the_nodes_of_outages(program, folder):
     """Slurm's own scontrol, where it is installed, folds the names and unfolds them again."""
     if not shutil.which("scontrol"):

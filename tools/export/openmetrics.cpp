@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <set>
 
 #include "sim/check.h"
 #include "tools/export/export.h"
+#include "tools/import/xid_faults.h"
 #include "tools/program/json_text.h"
 #include "tools/trace/fleet_history.h"
 
@@ -48,6 +50,7 @@ struct Family {
     std::string help;
     std::vector<Series> series;
     bool of_gpus = false;  // a series without labels is that of every GPU of the hosts
+    bool changes = false;  // each is written when it comes, too: between two samples it may be over
 };
 
 // The hosts whose GPUs are told of one by one.
@@ -76,16 +79,16 @@ class Exposition {
     void add_gpus(const char* name, const char* unit, const char* help, Steps steps) {
         add_gpus(name, unit, help, std::vector<Series>{{"", std::move(steps)}});
     }
-    void add_gpus(const char* name, const char* unit, const char* help,
-                  std::vector<Series> series) {
-        families_.push_back({name, "gauge", unit, help, std::move(series), true});
+    void add_gpus(const char* name, const char* unit, const char* help, std::vector<Series> series,
+                  bool changes = false) {
+        families_.push_back({name, "gauge", unit, help, std::move(series), true, changes});
     }
     std::string text() const;
     std::string dashboard(const std::string& title) const;
 
   private:
     std::chrono::seconds interval() const;
-    std::string samples(const Steps& steps) const;
+    std::string samples(const Steps& steps, bool changes) const;
     std::string family_text(const Family& family) const;
     Json panel(const Family& family, std::size_t place) const;
 
@@ -112,14 +115,19 @@ std::chrono::seconds Exposition::interval() const {
 }
 
 // What follows a series' labels, at each time: a value and when it was so.
-std::string Exposition::samples(const Steps& steps) const {
+std::string Exposition::samples(const Steps& steps, bool changes) const {
     std::string out;
     const std::chrono::seconds every = interval();
     const auto end = std::chrono::ceil<std::chrono::seconds>(length_);
+    std::set<std::chrono::seconds> times = {end};
+    for (std::chrono::seconds at{}; at < end; at += every) times.insert(at);
+    for (const auto& [at, value] : steps) {
+        const auto seen = std::chrono::ceil<std::chrono::seconds>(at.time_since_epoch());
+        if (changes && seen < end) times.insert(seen);
+    }
     double value = 0;
     auto next = steps.begin();
-    for (std::chrono::seconds at{}; at <= end;
-         at = at < end ? std::min(at + every, end) : end + every) {
+    for (const std::chrono::seconds at : times) {
         for (; next != steps.end() && next->first <= Instant(at); ++next) value = next->second;
         out += fmt::format("\n {:.9g} {}", value,
                            (export_epoch.time_since_epoch() + at) / std::chrono::seconds(1));
@@ -143,7 +151,7 @@ std::string Exposition::family_text(const Family& family) const {
         }
     };
     for (const Series& series : family.series) {
-        const std::string tail = samples(series.steps);
+        const std::string tail = samples(series.steps, family.changes);
         const bool all = family.of_gpus && series.labels.empty();
         if (!all) put(series.labels, tail);
         for (std::int64_t i = 0; all && i < hosts_.nodes * hosts_.gpus_per_node; ++i) {
@@ -270,6 +278,33 @@ void add_gpus(Exposition& out, const Scenario& s, const ReplicaTrace& record) {
     const double used = total_bytes(s.memory) / (1024 * 1024);
     out.add_gpus("DCGM_FI_DEV_FB_USED", "mbytes", "Framebuffer memory used (in MiB).",
                  by_phase(record, [&](JobPhase phase) { return holds_nodes(phase) ? used : 0; }));
+}
+
+// Which GPU of a node fails is not simulated: it is the first. Its Xid stays until the job is back.
+void add_xids(Exposition& out, const Scenario& s, const ReplicaResult& result) {
+    std::map<std::int64_t, Steps> slots;
+    std::set<std::int64_t> held;
+    for (const CampaignEvent& event : result.log) {
+        const std::string_view kind = event.kind;
+        if (kind == "resumed") {
+            for (const std::int64_t slot : held) slots[slot][event.at] = 0;
+            held.clear();
+        }
+        const int code = kind == "interruption" ? xid_of(event.cause) : 0;
+        if (code == 0) continue;
+        slots[event.slot][event.at] = code;
+        held.insert(event.slot);
+    }
+    if (slots.empty()) return;
+    std::vector<Series> series;
+    for (std::int64_t i = 0; i < s.job.nodes * s.job.gpus_per_node; ++i) {
+        const std::int64_t slot = i / s.job.gpus_per_node;
+        const std::int64_t gpu = i % s.job.gpus_per_node;
+        series.push_back({gpu_labels(slot, gpu, s.node.gpu.name), {{Instant{}, 0}}});
+        if (gpu == 0) series.back().steps.merge(slots[slot]);
+    }
+    out.add_gpus("DCGM_FI_DEV_XID_ERRORS", "short", "Value of the last XID error encountered.",
+                 std::move(series), true);
 }
 
 // How many nodes are out of service.
@@ -498,6 +533,7 @@ std::vector<ExportedFile> export_openmetrics(const Scenario& s, std::int64_t rep
         add_fleet(out, s, result);
     } else {
         add_gpus(out, s, record);
+        add_xids(out, s, result);
         add_slurm(out, s, record);
         add_events(out, result);
         add_stores(out, s, record);

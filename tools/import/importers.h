@@ -20,6 +20,7 @@ class Importer {
 void import_chakra(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_containerlab(const ImportOptions& options, ImportedPart& part,
                          Diagnostics& diagnostics);
+void import_dcgm(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_dlio(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_elbencho(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
 void import_fio(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
