@@ -406,6 +406,7 @@ class Replica {
         job_.log_phases(record.phases);
         stores_.log_rates(record.store_rates);
         nodes_.log_absences(record.absences);
+        nodes_.log_moves(record.moves);
     }
 
     void run() {

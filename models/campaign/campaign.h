@@ -72,6 +72,7 @@ struct ReplicaResult {
 
 // With many jobs: one of them runs on these nodes from a start to a stop.
 struct JobHold {
+    std::int64_t job = 0;  // its id
     std::size_t kind = 0;
     Instant from;
     Instant until;
@@ -83,7 +84,8 @@ struct ReplicaTrace {
     std::vector<PhaseStart> phases;
     std::vector<StoreRates> store_rates;  // by index into Scenario::stores
     std::vector<NodeAbsence> absences;
-    std::vector<JobHold> holds;  // by their start
+    std::vector<NodeMove> moves;  // of one job's nodes
+    std::vector<JobHold> holds;   // by their start
 };
 
 // One replica of a scenario whose ranks reach each other, alone: the same scenario and index give

@@ -342,7 +342,7 @@ class HoldRecorder : public FleetListener {
         next_.started(job, now, gpus);
         close(job, now);  // a gang that stood still starts again
         running_[job] = holds_.size();
-        holds_.push_back({jobs_.jobs[job].kind, now, Instant::max(), gpus});
+        holds_.push_back({jobs_.jobs[job].id, jobs_.jobs[job].kind, now, Instant::max(), gpus});
     }
     void stopped(JobIndex job, Instant now) override {
         next_.stopped(job, now);

@@ -77,6 +77,7 @@ std::int64_t NodePool::node_in(std::int64_t slot) const {
 void NodePool::leave_job(std::int64_t slot) {
     place_[slots_[static_cast<std::size_t>(slot)]] = out;
     slots_[static_cast<std::size_t>(slot)] = no_node;
+    if (moves_ != nullptr) moves_->push_back({engine_.now(), slot, -1});
 }
 
 void NodePool::remove(const Strike& strike, const FailureCause& cause) {
@@ -117,6 +118,7 @@ bool NodePool::fill(std::int64_t slot) {
     spares_.pop_back();
     slots_[static_cast<std::size_t>(slot)] = node;
     place_[node] = static_cast<std::int32_t>(slot);
+    if (moves_ != nullptr) moves_->push_back({engine_.now(), slot, node});
     return true;
 }
 

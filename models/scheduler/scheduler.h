@@ -35,6 +35,13 @@ struct NodeAbsence {
     std::string cause;
 };
 
+// A node that has come into a slot of the job, or has left it. At the start node n is in slot n.
+struct NodeMove {
+    Instant at;
+    std::int64_t slot = 0;
+    std::int64_t node = -1;  // -1: none is there
+};
+
 // The nodes of a cluster: in the job, spare, or out of service. Books the spare and repair categories.
 //
 // Strikes on nodes come here (parts with an age, domains, injected ones); a node in the job is the job's to
@@ -63,6 +70,8 @@ class NodePool : public CampaignEngine::Component,
 
     // Keeps every absence from now on; one may end after the campaign does.
     void log_absences(std::vector<NodeAbsence>& log) { absences_ = &log; }
+    // Keeps every change of the job's nodes.
+    void log_moves(std::vector<NodeMove>& log) { moves_ = &log; }
 
     double acceptance(std::int64_t slot) const override;
     void remove(const Strike& strike, const FailureCause& cause) override;
@@ -131,6 +140,7 @@ class NodePool : public CampaignEngine::Component,
     std::vector<std::int64_t> repairs_;
     Instant booked_until_{};
     std::vector<NodeAbsence>* absences_ = nullptr;
+    std::vector<NodeMove>* moves_ = nullptr;
     std::map<std::uint32_t, std::size_t> absence_of_;  // that last still
     Outcome outcome_;
 };

@@ -82,6 +82,58 @@ def case_xids_come_back_at_their_rates(program, folder):
     check(missed <= 2, f"{missed} of 10 intervals miss the rate that went in")
 
 
+class Scontrol:
+    def __init__(self, conf):
+        self.conf = str(conf)
+
+    def show(self, *arguments):
+        done = subprocess.run(["scontrol", "show", *arguments], capture_output=True, text=True, timeout=60,
+                              env={**os.environ, "SLURM_CONF": self.conf})
+        check(done.returncode == 0, done.stderr)
+        return done.stdout.split()
+
+
+def unfolded(nodes):
+    """The nodes' numbers, by a reader of its own."""
+    folded = re.fullmatch(r"node(?:(\d{5})|\[([\d,-]+)\])", nodes)
+    check(folded, f"{nodes} is no list of Slurm's")
+    ends = [part.split("-") for part in (folded[1] or folded[2]).split(",")]
+    return [number for end in ends for number in range(int(end[0]), int(end[-1]) + 1)]
+
+
+def case_jobs_name_their_nodes(program, folder):
+    """As many as they hold, none twice at a time, none that is out of service; Slurm's scontrol folds them alike."""
+    (folder / "slurm.conf").write_text("ClusterName=railyard\nSlurmctldHost=localhost\nNodeName=node[00000-00035]\n"
+                                       "PartitionName=all Nodes=ALL Default=YES\n")
+    for scenario, nodes in (("one_job.toml", 32), ("many_jobs.toml", 4)):
+        program.run("export", "sacct", FOLDER / scenario, "-o", folder / "j.txt")
+        lines = [line.split("|") for line in (folder / "j.txt").read_text().splitlines()]
+        rows = [dict(zip(lines[0], line)) for line in lines[1:]]
+        held = [unfolded(row["NodeList"]) for row in rows]
+        check(all(len(set(numbers)) == len(numbers) == int(row["NNodes"]) == nodes for numbers, row in zip(held, rows)),
+              f"{scenario}: {nodes} nodes each")
+        times = sorted({row["Start"] for row in rows})
+        for at in times:
+            now = [number for numbers, row in zip(held, rows) if row["Start"] <= at < row["End"] for number in numbers]
+            check(len(set(now)) == len(now), f"{scenario}: a node is in two jobs at {at}")
+        check(len({row["NodeList"] for row in rows}) > 10, f"{scenario}: jobs move")
+        if nodes == 32:
+            out = [line.split("|") for line in (folder / "j.txt.events.txt").read_text().splitlines()[2:]]
+            for name, begin, end in ((row[1], row[2], row[3]) for row in out):
+                check(not any(int(name[4:]) in numbers for numbers, row in zip(held, rows) if begin < row["Start"] < end),
+                      f"{name} is out from {begin} to {end}")
+        text = program.run("import", "sacct", folder / "j.txt", "-o", folder / "back.toml")
+        text += (folder / "back.toml").read_text()
+        used = sorted({number for numbers in held for number in numbers})
+        check(f"{len(used)} nodes have run jobs: node{used[0]:05} to node{used[-1]:05}" in text, text)
+        if shutil.which("scontrol"):
+            for numbers, row in list(zip(held, rows))[:20]:
+                names = [f"node{number:05}" for number in numbers]
+                show = Scontrol(folder / "slurm.conf").show
+                check(show("hostnames", row["NodeList"]) == names, row["NodeList"])
+                check(show("hostlist", ",".join(names)) == [row["NodeList"]], row["NodeList"])
+
+
 def case_slurm_reads_the_nodes_of_outages(program, folder):
     """Slurm's own scontrol, where it is installed, folds the names and unfolds them again."""
     if not shutil.which("scontrol"):
@@ -91,12 +143,7 @@ def case_slurm_reads_the_nodes_of_outages(program, folder):
     (folder / "slurm.conf").write_text("ClusterName=railyard\nSlurmctldHost=localhost\nNodeName=node[00000-00035]\n"
                                        "PartitionName=all Nodes=ALL Default=YES\n")
 
-    def scontrol(*arguments):
-        done = subprocess.run(["scontrol", "show", *arguments], capture_output=True, text=True, timeout=60,
-                              env={**os.environ, "SLURM_CONF": str(folder / "slurm.conf")})
-        check(done.returncode == 0, done.stderr)
-        return done.stdout.split()
-
+    scontrol = Scontrol(folder / "slurm.conf").show
     folded = scontrol("hostlist", ",".join(names))
     check(len(names) > 20 and len(folded) == 1, f"{folded}")
     check(scontrol("hostnames", folded[0]) == names, f"{folded} is not {names}")

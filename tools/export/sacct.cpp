@@ -4,7 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
+#include <map>
+#include <set>
 
+#include "sim/check.h"
 #include "tools/export/export.h"
 #include "tools/trace/fleet_history.h"
 
@@ -40,26 +44,43 @@ struct SacctRow {
     const char* state = "COMPLETED";
     Duration limit{};
     std::int64_t gpus = 0;
-    std::int64_t nodes = 0;
+    std::vector<std::int64_t> nodes;
 };
+
+std::string node_text(std::int64_t node) {
+    return fmt::format("node{:05}", node);
+}
+
+// Sorted nodes as Slurm folds their names: node[00000-00003,00007].
+std::string folded_nodes(const std::vector<std::int64_t>& nodes) {
+    if (nodes.empty()) return "None assigned";
+    if (nodes.size() == 1) return node_text(nodes.front());
+    std::string out;
+    for (std::size_t begin = 0, end = 0; begin < nodes.size(); begin = end) {
+        for (end = begin + 1; end < nodes.size() && nodes[end] == nodes[end - 1] + 1;) ++end;
+        out += fmt::format("{}{:05}", out.empty() ? "" : ",", nodes[begin]);
+        if (end > begin + 1) out += fmt::format("-{:05}", nodes[end - 1]);
+    }
+    return fmt::format("node[{}]", out);
+}
 
 std::string sacct_text(const std::vector<SacctRow>& rows) {
     std::string out =
         "JobIDRaw|JobID|User|Partition|QOS|Submit|Start|End|ElapsedRaw|State|TimelimitRaw|"
         "AllocTRES|ReqTRES|"
-        "NNodes\n";
+        "NNodes|NodeList\n";
     for (const SacctRow& row : rows) {
         const bool runs = std::string_view(row.state) == "RUNNING";
-        const std::string tres = fmt::format("gres/gpu={},node={}", row.gpus, row.nodes);
+        const std::string tres = fmt::format("gres/gpu={},node={}", row.gpus, row.nodes.size());
         const std::string limit =
             row.limit > Duration{} ? fmt::format("{}", (whole_seconds(row.limit) + 59) / 60) : "";
         // Elapsed is the difference of what is printed, as Slurm's is.
         const std::int64_t elapsed =
             whole_seconds(row.end.time_since_epoch()) - whole_seconds(row.start.time_since_epoch());
-        out += fmt::format("{0}|{0}|{1}|{2}|{3}|{4}|{5}|{6}|{7}|{8}|{9}|{10}|{10}|{11}\n", row.id,
-                           row.user, row.partition, row.qos, time_text(row.submit),
+        out += fmt::format("{0}|{0}|{1}|{2}|{3}|{4}|{5}|{6}|{7}|{8}|{9}|{10}|{10}|{11}|{12}\n",
+                           row.id, row.user, row.partition, row.qos, time_text(row.submit),
                            time_text(row.start), runs ? "Unknown" : time_text(row.end), elapsed,
-                           row.state, limit, tres, row.nodes);
+                           row.state, limit, tres, row.nodes.size(), folded_nodes(row.nodes));
     }
     return out;
 }
@@ -75,8 +96,23 @@ const char* state_of(const std::string& how) {
     return "FAILED";
 }
 
-std::vector<SacctRow> rows_of_fleet(const Scenario& s, const ReplicaResult& result) {
+// Where each run of a job was, by the job's id and the run's start.
+using RunNodes = std::map<std::pair<std::int64_t, Instant>, std::vector<std::int64_t>>;
+
+RunNodes nodes_of_fleet(const ReplicaTrace& record) {
+    RunNodes out;
+    for (const JobHold& hold : record.holds) {
+        std::set<std::int64_t> nodes;
+        for (const NodeShare& share : hold.gpus) nodes.insert(share.node);
+        out[{hold.job, hold.from}].assign(nodes.begin(), nodes.end());
+    }
+    return out;
+}
+
+std::vector<SacctRow> rows_of_fleet(const Scenario& s, const ReplicaResult& result,
+                                    const ReplicaTrace& record) {
     const FleetHistory history(s, result);
+    const RunNodes nodes = nodes_of_fleet(record);
     std::vector<SacctRow> out;
     for (const JobStint& stint : history.stints()) {
         SacctRow row;
@@ -89,8 +125,9 @@ std::vector<SacctRow> rows_of_fleet(const Scenario& s, const ReplicaResult& resu
         row.state = state_of(stint.how);
         row.limit = stint.job->limit;
         row.gpus = stint.job->gpus;
-        row.nodes = std::max<std::int64_t>(
-            1, (stint.job->gpus + s.job.gpus_per_node - 1) / s.job.gpus_per_node);
+        const auto held = nodes.find({row.id, row.start});
+        RY_CHECK(held != nodes.end());
+        row.nodes = held->second;
         out.push_back(row);
     }
     std::stable_sort(out.begin(), out.end(), [](const SacctRow& a, const SacctRow& b) {
@@ -98,6 +135,28 @@ std::vector<SacctRow> rows_of_fleet(const Scenario& s, const ReplicaResult& resu
     });
     return out;
 }
+
+// One job's nodes, from one time to a later one.
+class JobNodes {
+  public:
+    JobNodes(const Scenario& s, const ReplicaTrace& record) : moves_(record.moves) {
+        for (std::int64_t i = 0; i < s.job.nodes; ++i) slots_.push_back(i);
+    }
+    std::vector<std::int64_t> at(Instant now) {
+        for (; next_ < moves_.size() && moves_[next_].at <= now; ++next_) {
+            slots_[static_cast<std::size_t>(moves_[next_].slot)] = moves_[next_].node;
+        }
+        std::vector<std::int64_t> out;
+        std::ranges::copy_if(slots_, std::back_inserter(out), [](auto node) { return node >= 0; });
+        std::ranges::sort(out);
+        return out;
+    }
+
+  private:
+    const std::vector<NodeMove>& moves_;
+    std::size_t next_ = 0;
+    std::vector<std::int64_t> slots_;
+};
 
 // One job: it runs from each restart until its failure is detected; a requeue sets its submission anew.
 std::vector<SacctRow> rows_of_job(const Scenario& s, const ReplicaResult& result,
@@ -107,7 +166,7 @@ std::vector<SacctRow> rows_of_job(const Scenario& s, const ReplicaResult& result
     row.id = 1;
     row.partition = "all";
     row.gpus = s.job.gpus();
-    row.nodes = s.job.nodes;
+    JobNodes nodes(s, record);
     bool runs = false;
     JobPhase before = JobPhase::done;
     for (const PhaseStart& phase : record.phases) {
@@ -125,6 +184,7 @@ std::vector<SacctRow> rows_of_job(const Scenario& s, const ReplicaResult& result
         }
         if (!runs && holds_nodes(phase.phase)) {
             row.start = phase.at;
+            row.nodes = nodes.at(phase.at);
             runs = true;
         }
         before = phase.phase;
@@ -147,9 +207,10 @@ std::string events_of(const Scenario& s, const ReplicaResult& result, const Repl
     std::stable_sort(absences.begin(), absences.end(),
                      [](const NodeAbsence& a, const NodeAbsence& b) { return a.from < b.from; });
     for (const NodeAbsence& absence : absences) {
-        out += fmt::format(
-            "railyard|node{:05}|{}|{}|DOWN|{}|root(0)|\n", absence.node, time_text(absence.from),
-            absence.until < end ? time_text(absence.until) : "Unknown", absence.cause);
+        out +=
+            fmt::format("railyard|{}|{}|{}|DOWN|{}|root(0)|\n", node_text(absence.node),
+                        time_text(absence.from),
+                        absence.until < end ? time_text(absence.until) : "Unknown", absence.cause);
     }
     return out;
 }
@@ -157,12 +218,11 @@ std::string events_of(const Scenario& s, const ReplicaResult& result, const Repl
 }  // namespace
 
 std::vector<ExportedFile> export_sacct(const Scenario& s, std::int64_t replica) {
-    if (s.fleet) {
-        const ReplicaResult result = run_replica(s, replica, true);
-        return {{"", sacct_text(rows_of_fleet(s, result))}};
-    }
     ReplicaTrace record;
     const ReplicaResult result = run_replica(s, replica, true, &record);
+    if (s.fleet) {
+        return {{"", sacct_text(rows_of_fleet(s, result, record))}};
+    }
     return {{"", sacct_text(rows_of_job(s, result, record))},
             {".events.txt", events_of(s, result, record)}};
 }

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "models/scheduler/scheduler.h"
 #include "tools/import/importers.h"
 #include "tools/import/json_tree.h"
+#include "tools/import/slurm_records.h"
 #include "tools/import/text_file.h"
 #include "tools/import/trace_part.h"
 
@@ -23,6 +25,7 @@ class Sacct : private Importer {
   private:
     void read_text(const std::string& file, const std::string& text);
     void read_states(const std::string& text);
+    void check_nodes(const std::string& list, const std::string& count, int line);
     void read_json(const std::string& file, const std::string& text);
     void read_job(const Value& job);
     std::int64_t gpus_in(const Value& job) const;
@@ -35,6 +38,8 @@ class Sacct : private Importer {
     TraceCounts counts_;
     std::map<std::string, std::int64_t> states_;
     std::int64_t repeated_ = 0;
+    std::int64_t odd_nodes_ = 0;
+    std::set<std::string> nodes_;  // that have run jobs
 };
 
 double number_in(const Value& value, double otherwise) {
@@ -142,27 +147,54 @@ void Sacct::read_json(const std::string& file, const std::string& text) {
     for (const Value& job : jobs->items) read_job(job);
 }
 
+// A list that is cut off, or folded by other rules than Slurm's, has not as many names as the job has nodes.
+void Sacct::check_nodes(const std::string& list, const std::string& count, int line) {
+    if (list.empty() || list == "None assigned" || list == "Unknown") return;
+    std::string problem;
+    const std::vector<std::string> names = expand_hostlist(list, problem);
+    const auto expected = whole_value(count);
+    if (problem.empty() && expected && *expected != std::ssize(names)) {
+        problem = fmt::format("names {} nodes, and NNodes is {}", names.size(), *expected);
+    }
+    if (problem.empty()) {
+        nodes_.insert(names.begin(), names.end());
+        return;
+    }
+    ++odd_nodes_;
+    if (options_.skip_bad) return;
+    diagnostics_.error(file_, {line, 1}, "NodeList", std::move(problem),
+                       "cut off? sacct -P prints all of it; --skip-bad goes on without the nodes");
+}
+
 // What the rows' states and numbers say of the file itself.
 void Sacct::read_states(const std::string& text) {
     std::vector<std::string> header;
     std::size_t state = 0;
     std::size_t id = 0;
+    std::size_t nodes = 0;
+    std::size_t count = 0;
+    int number = 0;
     std::map<std::string, int> seen;
+    const auto column = [&](std::initializer_list<const char*> names) {
+        return static_cast<std::size_t>(std::ranges::find_first_of(header, names) - header.begin());
+    };
     for (const std::string& line : split_text(text, '\n')) {
         const std::vector<std::string> cells = split_text(line, '|');
+        ++number;
         if (header.empty()) {
             header = cells;
-            state = static_cast<std::size_t>(std::find(header.begin(), header.end(), "State") -
-                                             header.begin());
-            id = static_cast<std::size_t>(
-                std::find_if(header.begin(), header.end(),
-                             [](const std::string& c) { return c == "JobID" || c == "JobIDRaw"; }) -
-                header.begin());
+            state = column({"State"});
+            id = column({"JobID", "JobIDRaw"});
+            nodes = column({"NodeList"});
+            count = column({"NNodes"});
             continue;
         }
         if (id < cells.size() && cells[id].find('.') != std::string::npos) continue;
         if (state < cells.size()) ++states_[cells[state].substr(0, cells[state].find(' '))];
         if (id < cells.size() && seen[cells[id]]++ == 1) ++repeated_;
+        if (nodes < cells.size()) {
+            check_nodes(cells[nodes], count < cells.size() ? cells[count] : "", number);
+        }
     }
 }
 
@@ -201,6 +233,14 @@ void Sacct::say_window() {
     } else {
         part_.note(fmt::format(
             "{} jobs are there more than once: requeued, each run a job of its own.", repeated_));
+    }
+    if (odd_nodes_ > 0) {
+        part_.note(
+            fmt::format("{} lists of nodes are malformed; their jobs are kept.", odd_nodes_));
+    }
+    if (!nodes_.empty()) {
+        part_.note(fmt::format("{} nodes have run jobs: {} to {}.", nodes_.size(), *nodes_.begin(),
+                               *nodes_.rbegin()));
     }
     if (jobs_.empty()) return;
     double first = jobs_.front().submit_s;
