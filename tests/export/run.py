@@ -225,6 +225,63 @@ def case_simai_has_a_gpu_for_each_nic(program, folder):
     check("one NIC for each GPU" in program.run("export", "simai", FOLDER / "window.toml", "-o", folder / "x", code=2), "one NIC a node")
 
 
+COMMUNICATION = {"NONE", "ALLREDUCE", "ALLGATHER", "REDUCESCATTER", "ALLTOALL", "ALLTOALL_EP", "ALLGATHER_DP_EP",
+                 "REDUCESCATTER_DP_EP", "ALLREDUCE_DP_EP"}
+
+
+def parse_simai_workload(text):
+    """The head's words, and rows: name, [(ns, kind, bytes)] forward, of the input's and of the weights' gradients."""
+    lines = text.splitlines()
+    words = lines[0].split()
+    check(words[0] == "HYBRID_TRANSFORMER_FWD_IN_BCKWD" and text.endswith("\n"), lines[0])
+    names = ["model_parallel_NPU_group:", "ep:", "pp:", "vpp:", "ga:", "all_gpus:", "checkpoints:", "checkpoint_initiates:"]
+    check(words[1:17:2] == names and words[17:18] in ([], ["pp_comm"]), lines[0])
+    rows = []
+    for line in lines[2:]:
+        cells = line.split("\t")
+        check(len(cells) == 12 and cells[1] == "-1" and cells[11] == "100", line)
+        passes = [(int(cells[i]), cells[i + 1], int(cells[i + 2])) for i in (2, 5, 8)]
+        check(all(ns >= 1 and kind in COMMUNICATION and (size > 0) == (kind != "NONE") for ns, kind, size in passes), line)
+        rows.append((cells[0], passes))
+    check(int(lines[1]) == len(rows), f"{lines[1]} rows, found {len(rows)}")
+    return dict(zip(names, map(int, words[2:17:2]))) | {"pp_comm": int(words[18]) if len(words) > 17 else 0}, rows
+
+
+def case_simai_workload_is_the_step(program, folder):
+    """Kernels of a rank as 'railyard plan' has them; collectives as the Chakra trace of the same step has them."""
+    scenario = FOLDER / "simai.toml"
+    for settings in (["job.parallel.pipeline=1", "job.parallel.data=4"], []):
+        words = [word for one in settings for word in ("--set", one)]
+        program.run("export", "simai", scenario, "-o", folder / "t.txt", *words)
+        head, rows = parse_simai_workload((folder / "t.txt.workload.txt").read_text())
+        stages = head["pp:"]
+        check((head["model_parallel_NPU_group:"], head["all_gpus:"], head["ga:"]) == (8, 32, 8 // (4 // stages)), str(head))
+        check(head["pp_comm"] == (8192 * 4096 * 2 // 8 if stages == 2 else 0), str(head))
+        ns = sum(forward[0] * (forward[0] > 1) + back[0] * (back[0] > 1) for _, (forward, back, _) in rows)
+        if stages == 1:
+            kernels, _, _ = planned(program, scenario, *settings)
+            check(abs(ns * 1e-9 / kernels - 1) < 1e-3, f"{ns} ns of kernels, planned {kernels} s")
+        found = {}
+        for _, passes in rows:
+            for _, kind, size in passes:
+                if kind != "NONE":
+                    total = found.setdefault(kind, [0, 0])
+                    total[0], total[1] = total[0] + 1, total[1] + size
+        ranks, groups = astra_sim(program, scenario, folder / f"d{stages}", *settings)
+        traced = {}
+        for (kind, members, _), (count, size) in bytes_by_kind(ranks[0], groups).items():
+            total = traced.setdefault(kind.replace("_", ""), [0, 0])
+            total[0] += count
+            total[1] += size * (members if kind == "ALL_GATHER" else 1)
+        check(found.keys() == traced.keys(), f"{found}\n{traced}")
+        check(all(found[kind][0] == traced[kind][0] and abs(found[kind][1] / traced[kind][1] - 1) < 1e-6 for kind in found),
+              f"{found}\n{traced}")
+    for setting, said in (("job.parallel.zero=3", "layer by layer"), ("job.parallel.context=2", "keys and values")):
+        words = ["--set", setting] + ["--set", "job.parallel.data=1"] * ("context" in setting)
+        out = program.run("export", "simai", scenario, "-o", folder / "x", *words, code=2)
+        check(said in out, out)
+
+
 def case_htsim_files_multiply_out(program, folder):
     program.run("export", "htsim", FOLDER / "window.toml", "-o", folder / "t.topo")
     tiers, head, tier = [], {}, None
@@ -555,6 +612,8 @@ GOLDEN = {
     "sacct": ("one_job.toml", ("cluster.nodes=3", "job.nodes=2", "run.duration=90 day")),
     "sacct_of_many_jobs": ("many_jobs.toml", ("run.duration=10 day",)),
     "simai": ("window.toml", ("cluster.nics_per_node=8",)),
+    "simai_of_a_step": ("simai.toml", ("model.small.layers=2", "job.parallel.global_batch=4", "cluster.nodes=2",
+                                       "job.parallel.pipeline=1")),
 }
 
 

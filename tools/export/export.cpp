@@ -29,8 +29,8 @@ const std::vector<ExportKind>& export_kinds() {
          "'sacctmgr -P show event' has them (FILE.events.txt)",
          true, false, false, export_sacct},
         {"simai",
-         "SimAI's topology of GPUs, NVSwitches and the compute network (FILE) and its "
-         "configuration (FILE.config.txt)",
+         "SimAI's topology of GPUs, NVSwitches and the compute network (FILE), its configuration "
+         "(FILE.config.txt) and, of a job with a model, a step (FILE.workload.txt)",
          false, true, false, export_simai},
     };
     return kinds;

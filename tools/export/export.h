@@ -39,6 +39,8 @@ std::vector<ExportedFile> export_htsim(const Scenario& scenario, std::int64_t re
 std::vector<ExportedFile> export_ns3(const Scenario& scenario, std::int64_t replica);
 // ns3.cpp: SimAI's topology, of GPUs and NVSwitches too, and its configuration.
 std::vector<ExportedFile> export_simai(const Scenario& scenario, std::int64_t replica);
+// simai_workload.cpp: a step of the scenario's one job; empty where nothing says what it consists of.
+std::string simai_workload(const Scenario& scenario);
 
 // The first second of a replica, UTC.
 constexpr std::chrono::sys_days export_epoch = std::chrono::year(2026) / std::chrono::January / 1;

@@ -155,7 +155,12 @@ std::vector<ExportedFile> export_simai(const Scenario& s, std::int64_t /*replica
         throw ScenarioError(fmt::format("{}: an ideal network has no topology", s.file),
                             "fabric.compute.topology = \"fat_tree\", and run.fidelity = \"flow\"");
     }
-    return {{"", simai_topology(s, network.topology)}, {".config.txt", ns3_config(network)}};
+    std::vector<ExportedFile> out = {{"", simai_topology(s, network.topology)},
+                                     {".config.txt", ns3_config(network)}};
+    if (std::string step = simai_workload(s); !step.empty()) {
+        out.push_back({".workload.txt", std::move(step)});
+    }
+    return out;
 }
 
 }  // namespace railyard
