@@ -564,9 +564,10 @@ void ScenarioReader::reach_all_ranks() {
 
 // The step as it is: on the scenario's network, held up by its faults.
 void ScenarioReader::model_steps() {
+    std::optional<GpuNetwork> sound;  // what draws of its hashes have in common
     const auto model = [&](Fidelity fidelity, const NetworkDraw* draw) {
-        return StepModel(step_work(s_), [this, fidelity, draw](const auto& faults) {
-            return communicators(s_, fidelity, faults, false, draw);
+        return StepModel(step_work(s_), [this, fidelity, draw, &sound](const auto& faults) {
+            return communicators(s_, fidelity, faults, false, draw, sound ? &*sound : nullptr);
         });
     };
     s_.analytic_step = model(Fidelity::analytic, nullptr).step(s_.plan, s_.faults);
@@ -574,6 +575,7 @@ void ScenarioReader::model_steps() {
     try {
         if (s_.fidelity == Fidelity::analytic) reach_all_ranks();
         s_.draws = draw_networks(s_);
+        if (s_.draws.size() > 1) sound.emplace(gpu_network(s_, Fidelity::flow, {}));
         std::vector<StepModel> models;
         for (const NetworkDraw& draw : s_.draws) models.push_back(model(s_.fidelity, &draw));
         if (models.empty()) models.push_back(model(s_.fidelity, nullptr));
@@ -760,7 +762,7 @@ std::vector<Diagnostic> unread_overrides(const Scenario& scenario) {
 
 Communicators communicators(const Scenario& s, Fidelity fidelity,
                             const std::vector<PartFault>& faults, bool burst,
-                            const NetworkDraw* draw) {
+                            const NetworkDraw* draw, GpuNetwork* sound) {
     // A link's fault is where it is on the flow scale; a GPU's slows all that wait for it on either.
     const bool flow = fidelity != Fidelity::analytic;
     std::vector<PartFault> everywhere;
@@ -781,16 +783,19 @@ Communicators communicators(const Scenario& s, Fidelity fidelity,
                 if (!draw->nodes.empty()) gpu = draw->nodes[slot] * s.node.gpus + gpu % s.node.gpus;
             }
         }
-        groups.run_on(gpu_network(s, fidelity, faults, burst, hashes), std::move(gpu_of_rank));
+        groups.run_on(gpu_network(s, fidelity, faults, burst, hashes, nullptr, sound),
+                      std::move(gpu_of_rank));
     }
     return groups;
 }
 
 GpuNetwork gpu_network(const Scenario& s, Fidelity fidelity, const std::vector<PartFault>& faults,
-                       bool burst, HashSeed hashes, const Topology* topology) {
+                       bool burst, HashSeed hashes, const Topology* topology, GpuNetwork* sound) {
     RoutingSpec routing = s.networks[0].routing;
     if (hashes) routing.hash_seed = *hashes;
-    GpuNetwork network(s.node, topology != nullptr ? *topology : s.networks[0].topology, routing);
+    const Topology& cables = topology != nullptr ? *topology : s.networks[0].topology;
+    GpuNetwork network =
+        sound != nullptr ? sound->rehashed(routing.hash_seed) : GpuNetwork(s.node, cables, routing);
     if (fidelity == Fidelity::packet) network.look_closer(packet_rates(s, burst));
     for (const PartFault& fault : faults) network.degrade(fault);
     return network;

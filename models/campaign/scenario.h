@@ -183,11 +183,13 @@ std::string network_text(const Scenario& scenario);
 // Burst: beside a checkpoint that all nodes write to servers on the same network, packet by packet.
 Communicators communicators(const Scenario& scenario, Fidelity fidelity,
                             const std::vector<PartFault>& faults = {}, bool burst = false,
-                            const NetworkDraw* draw = nullptr);
-// On this topology, which outlives it, if one is given.
+                            const NetworkDraw* draw = nullptr, GpuNetwork* sound = nullptr);
+// On this topology, which outlives it, if one is given. `sound`: the same network on the flow scale without
+// faults, with any hashes, from which this one is made quicker than anew.
 GpuNetwork gpu_network(const Scenario& scenario, Fidelity fidelity,
                        const std::vector<PartFault>& faults, bool burst = false,
-                       HashSeed hashes = {}, const Topology* topology = nullptr);
+                       HashSeed hashes = {}, const Topology* topology = nullptr,
+                       GpuNetwork* sound = nullptr);
 
 // The scenario's packet windows, one for each network that has traffic; the networks must be built with their
 // packets.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -69,6 +70,14 @@ GpuNetwork::GpuNetwork(const Node& node, const Topology& topology, RoutingSpec r
     nic_first_ = section(nodes * nics_per_node_ * 2, node.nic_bandwidth.bytes_per_second());
     switch_first_ = section(nodes * switches_per_node_ * 2, pcie_.link_bytes_per_s);
     socket_first_ = section(nodes * 2, pcie_.socket_bytes_per_s);
+}
+
+GpuNetwork GpuNetwork::rehashed(std::uint64_t seed) {
+    if (!likeness_) likeness_ = likeness();
+    GpuNetwork out = *this;
+    out.routing_.hash_seed = seed;
+    out.router_.rehash(seed);
+    return out;
 }
 
 void GpuNetwork::degrade(const PartFault& fault) {
@@ -408,11 +417,24 @@ double GpuNetwork::extra_hop_s() {
     return static_cast<double>(std::max(longest - one_leaf, Picoseconds{}).count()) * 1e-12;
 }
 
-GroupRate GpuNetwork::slowest(const Streams& streams, std::span<const GpuGroup> groups) {
-    heed_cancel();
-    GroupRate out;
-    out.nvlink_left = nvlink_left(groups);
-    if (streams.ends.empty()) return out;
+// Max-min fairness gives the slowest flow what the first link to fill up gives to each of its flows. So no
+// other flow's rate is needed while all flows move as much of their groups' bytes.
+std::pair<LinkId, double> GpuNetwork::slowest_flow(const Streams& streams) const {
+    const std::vector<double>& factor = streams.factor;
+    if (std::adjacent_find(factor.begin(), factor.end(), std::not_equal_to<>()) == factor.end()) {
+        std::vector<double> load(capacity_.size());
+        for (const Usage& usage : streams.usages) load[usage.link] += double{usage.share};
+        LinkId first = 0;
+        double slowest = HUGE_VAL;
+        for (const Usage& usage : streams.usages) {
+            const double pace = capacity_[usage.link] / load[usage.link];
+            if (pace < slowest) {
+                first = usage.link;
+                slowest = pace;
+            }
+        }
+        return {first, slowest * factor[0]};
+    }
     MaxMin shares(capacity_);
     std::size_t first = 0;
     for (const std::size_t end : streams.ends) {
@@ -421,13 +443,22 @@ GroupRate GpuNetwork::slowest(const Streams& streams, std::span<const GpuGroup> 
     }
     shares.solve();
     FlowId slowest = 0;
-    const auto rate = [&](FlowId f) { return shares.rate(f) * streams.factor[f]; };
+    const auto rate = [&](FlowId f) { return shares.rate(f) * factor[f]; };
     for (FlowId f = 1; f < streams.ends.size(); ++f) {
         if (rate(f) < rate(slowest)) slowest = f;
     }
-    out.bytes_per_s = rate(slowest);
-    out.bottleneck = link_name(shares.bottleneck(slowest));
-    if (closer_) look_closer(streams, shares.bottleneck(slowest), out);
+    return {shares.bottleneck(slowest), rate(slowest)};
+}
+
+GroupRate GpuNetwork::slowest(const Streams& streams, std::span<const GpuGroup> groups) {
+    heed_cancel();
+    GroupRate out;
+    out.nvlink_left = nvlink_left(groups);
+    if (streams.ends.empty()) return out;
+    const auto [link, rate] = slowest_flow(streams);
+    out.bytes_per_s = rate;
+    out.bottleneck = link_name(link);
+    if (closer_) look_closer(streams, link, out);
     if (keep_loads_) out.loads = loads_of(streams, out.bytes_per_s);
     out.extra_hop_s = extra_hop_s();
     return out;
@@ -448,7 +479,7 @@ GpuNetwork::Likeness GpuNetwork::likeness() const {
     }
     for (const double bytes_per_s : capacity_) speed.add(bytes_per_s);
     shape.add_all(static_cast<std::int64_t>(routing_.policy), routing_.queue_pairs,
-                  routing_.hash_seed, routing_.hash_polarized);
+                  routing_.hash_polarized);
     shape.add_all(topology_.nodes(), gpus_per_node_, nics_per_node_, domain_, pcie_.gpus_per_switch,
                   pcie_.sockets, pcie_.acs, pcie_.peer_to_peer);
     for (const PartFault& fault : nvlink_faults_) {
@@ -468,6 +499,7 @@ GroupRate GpuNetwork::once(std::uint64_t which, std::span<const GpuGroup> groups
     if (!likeness_) likeness_ = likeness();
     Fingerprint asked;
     asked.add(which);
+    asked.add(routing_.hash_seed);
     for (const GpuGroup& group : groups) {
         asked.add(static_cast<std::uint64_t>(group.size()));
         for (const std::int64_t gpu : group) asked.add(gpu);

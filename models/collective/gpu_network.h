@@ -16,6 +16,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/collective/algorithm.h"
@@ -95,6 +96,10 @@ class GpuNetwork {
     // `topology` has the NICs of `nodes` nodes of this kind, and must outlive this.
     GpuNetwork(const Node& node, const Topology& topology, RoutingSpec routing);
 
+    // The same network with another seed of its switches' hashes. What does not follow from hashes is not
+    // worked out again.
+    GpuNetwork rehashed(std::uint64_t seed);
+
     void degrade(const PartFault& fault);
     // From now on rates come with their loads; `of_nics`: those between NICs and leaves too.
     void keep_loads(bool of_nics = false) {
@@ -126,8 +131,8 @@ class GpuNetwork {
     std::string link_name(LinkId link) const;
 
   private:
-    // What rates follow from: equal networks are equal here, in any scenario. Two halves, of the links and of
-    // what they carry.
+    // What rates follow from, the hashes' seed apart: equal networks are equal here, in any scenario. Two
+    // halves, of the links and of what they carry.
     using Likeness = std::array<std::uint64_t, 2>;
     Likeness likeness() const;
     // The rate, measured once for all networks that are alike in this process: a sweep asks again and again.
@@ -183,6 +188,8 @@ class GpuNetwork {
     void add_double_tree(const GpuGroup& group, Streams& streams);
     bool add_switch_trees(const GpuGroup& group, Streams& streams);
     void look_closer(const Streams& streams, LinkId bottleneck, GroupRate& rate);
+    // The link that holds the slowest up, and what its group moves in a second.
+    std::pair<LinkId, double> slowest_flow(const Streams& streams) const;
     GroupRate slowest(const Streams& streams, std::span<const GpuGroup> groups);
     GroupRate all_to_all_by_loads(std::span<const GpuGroup> groups);
     double nvlink_left(std::span<const GpuGroup> groups) const;

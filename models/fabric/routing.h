@@ -84,6 +84,8 @@ class Router {
     // The sum of latencies along the connection's longest path.
     Picoseconds latency(std::span<const Usage> usages) const;
 
+    // From now on switches hash with this seed.
+    void rehash(std::uint64_t seed) { spec_.hash_seed = seed; }
     // As if no connection had been routed yet.
     void forget_loads();
     // For packets that are sprayed: from now on one cable of each hop stands for all that are alike, as for

@@ -350,6 +350,29 @@ TEST_CASE("under adaptive routing a slow cable costs no more than a dead one") {
     }
 }
 
+TEST_CASE("a network with other hashes is the one that is made with them") {
+    const auto pairs = groups(256, 8, 32);
+    const Cluster c("fat_tree", 32);
+    const auto made = [&](std::uint64_t seed) {
+        return GpuNetwork(c.node, c.topology, {.policy = Routing::ecmp, .hash_seed = seed});
+    };
+    GpuNetwork first = made(0);
+    bool differ = false;
+    for (const std::uint64_t seed : {11, 12, 13}) {
+        CAPTURE(seed);
+        GpuNetwork copy = first.rehashed(seed);
+        copy.note_cables(std::make_shared<CablesUsed>(c.topology, Routing::ecmp));  // measures anew
+        const GroupRate a = first.rehashed(seed).ring(pairs);
+        const GroupRate b = made(seed).ring(pairs);
+        const GroupRate anew = copy.ring(pairs);
+        CHECK(a.bytes_per_s == b.bytes_per_s);
+        CHECK(a.bytes_per_s == anew.bytes_per_s);
+        CHECK(a.bottleneck == anew.bottleneck);
+        differ |= a.bottleneck != first.ring(pairs).bottleneck;
+    }
+    CHECK(differ);
+}
+
 TEST_CASE("a rate is measured once for networks that are alike, and anew where anything differs") {
     const auto ring = groups(256, 1, 256);
     const auto pairs = groups(256, 8, 32);
