@@ -9,7 +9,8 @@
 #include "models/storage/metadata_queue.h"
 #include "models/storage/restart_storm.h"
 
-namespace railyard {
+using namespace railyard;
+
 namespace {
 
 constexpr std::int64_t gigabyte = 1'000'000'000;
@@ -428,4 +429,3 @@ TEST_CASE("a store that gives nothing never ends a burst, and says so") {
 }
 
 }  // namespace
-}  // namespace railyard

@@ -6,7 +6,8 @@
 
 #include "models/storage/storage.h"
 
-namespace railyard {
+using namespace railyard;
+
 namespace {
 
 constexpr Bandwidth gigabytes_per_s(std::int64_t n) {
@@ -304,4 +305,3 @@ TEST_CASE(
 }
 
 }  // namespace
-}  // namespace railyard

@@ -3,7 +3,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-namespace railyard {
+using namespace railyard;
+
 namespace {
 
 const char* const base = R"(
@@ -101,5 +102,3 @@ TEST_CASE("files of one stripe meet on servers that a hash picks; with more stri
         CHECK(written(system, 8) >= 1 - 1e-5);
     }
 }
-
-}  // namespace railyard
