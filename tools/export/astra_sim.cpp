@@ -125,8 +125,9 @@ std::vector<ExportedFile> export_astra_sim(const Scenario& s, std::int64_t /*rep
     constexpr std::size_t bytes_max = std::size_t{1} << 30;
     check_expressible(s);
     Communicators groups = communicators(s, s.fidelity);
-    const StepOutline outline =
-        step_outline(s.model, s.plan, groups, s.parameter_bytes, s.optimizer_traffic);
+    const StepOutline outline = slowed_by_hidden(
+        step_outline(s.model, s.plan, groups, s.parameter_bytes, s.optimizer_traffic), s.plan,
+        groups);
     const std::vector<NetworkLevel> network = network_levels(s, groups);
     std::vector<ExportedFile> out = {
         {"network.yml", network_yml(s, network)},
@@ -137,7 +138,7 @@ std::vector<ExportedFile> export_astra_sim(const Scenario& s, std::int64_t /*rep
     ProcessGroups numbers;
     std::size_t bytes = 0;
     for (std::int64_t rank = 0; rank < s.plan.gpus(); ++rank) {
-        std::string trace = step_trace(s.model, s.plan, outline, rank, numbers);
+        std::string trace = step_trace(s.model, s.plan, outline, rank, numbers, groups);
         bytes += trace.size();
         if (bytes > bytes_max) {
             refuse(s,

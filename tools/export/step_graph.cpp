@@ -64,24 +64,84 @@ std::vector<Unit> schedule(const ParallelPlan& p, std::int64_t stage) {
     return out;
 }
 
+double seconds_of(const std::vector<CollectiveCall>& calls, CallPurpose purpose,
+                  Communicators& network) {
+    double sum = 0;
+    for (const CollectiveCall& call : calls) {
+        if (call.purpose != purpose || call.ranks == 1) continue;
+        sum +=
+            call.count * seconds(call.collective,
+                                 network.of(call.collective, call.stride, call.ranks), call.bytes);
+    }
+    return sum;
+}
+
+// Tensor-parallel collectives: the first, with so much of all bytes, and the others. One at most is cut.
+std::pair<std::vector<CollectiveCall>, std::vector<CollectiveCall>> cut_tensor(
+    const std::vector<CollectiveCall>& calls, double share) {
+    std::pair<std::vector<CollectiveCall>, std::vector<CollectiveCall>> out;
+    double left = 0;
+    for (const CollectiveCall& call : calls) {
+        if (call.purpose == CallPurpose::tensor) left += share * call.bytes;
+    }
+    for (CollectiveCall call : calls) {
+        if (call.purpose != CallPurpose::tensor) continue;
+        const double bytes = call.bytes;
+        call.bytes = std::min(left, bytes);
+        left -= call.bytes;
+        if (call.bytes > 0) out.first.push_back(call);
+        call.bytes = bytes - call.bytes;
+        if (call.bytes > 0) out.second.push_back(call);
+    }
+    return out;
+}
+
+// A layer's kernels and what hides behind them, of the collectives that may.
+void slow_layer(PassOutline& pass, const ParallelPlan& p, Communicators& network) {
+    const Gpu& gpu = network.node().gpu;
+    const auto beside = [&](bool hides, CallPurpose purpose, double work) {
+        return hides ? std::min(work, seconds_of(pass.calls, purpose, network)) : 0;
+    };
+    const double work = pass.attention_s + pass.other_s;
+    const double experts = beside(p.overlap_expert, CallPurpose::expert, work);
+    const double keys = beside(p.overlap_context, CallPurpose::context, pass.attention_s);
+    const double tensor =
+        gpu.piecewise_overlap * beside(p.overlap_tensor, CallPurpose::tensor, pass.other_s);
+    if (work <= 0) return;
+    const double each = gpu.overlap_tax * experts / work;
+    pass.attention_s += each * pass.attention_s + gpu.overlap_tax * keys;
+    pass.other_s += each * pass.other_s + gpu.overlap_tax * tensor;
+}
+
 class RankStep {
   public:
     RankStep(const TransformerModel& model, const ParallelPlan& plan, const StepOutline& outline,
-             std::int64_t rank, ProcessGroups& groups)
+             std::int64_t rank, ProcessGroups& groups, Communicators& network)
         : m_(model),
           p_(plan),
           outline_(outline),
           rank_(rank),
           groups_(groups),
+          piecewise_(network.node().gpu.piecewise_overlap),
           stage_(rank / plan.pipeline_stride() % plan.pipeline) {
         const auto& stages = outline.stages;
         here_ = &*std::find_if(stages.begin(), stages.end(), [&](const StageOutline& each) {
             return stage_ < each.run.first + each.run.count;
         });
+        slow_down(network);
     }
     std::string trace();
 
   private:
+    // Kernels of one microbatch on a stage, there and back.
+    struct Kernels {
+        double forward = 0;
+        double backward = 0;
+        double both() const { return forward + backward; }
+    };
+    Kernels kernels_of(const StageOutline& stage) const;
+    void slow_down(Communicators& network);
+    double slowness(const Unit& unit, std::int64_t i, std::int64_t last) const;
     void forward(const Unit& unit);
     void backward(const Unit& unit);
     void layer(const PassOutline& pass, const std::string& name);
@@ -120,8 +180,11 @@ class RankStep {
     const StepOutline& outline_;
     std::int64_t rank_;
     ProcessGroups& groups_;
+    double piecewise_;  // share of a collective in pieces that can hide
     std::int64_t stage_;
     const StageOutline* here_;
+    Kernels slow_;  // how much longer they take beside gradients and weights
+    double slow_now_ = 1;
     ChakraTrace out_;
     Ids tail_;         // what the next of the chain waits for
     Ids before_work_;  // what the last kernels waited for
@@ -162,16 +225,17 @@ void RankStep::layer(const PassOutline& pass, const std::string& name) {
         tail_ = collectives(pass.calls, CallPurpose::context, name + " context", tail_);
     }
     if (pass.attention_s > 0) {
-        chain(out_.compute(name + " attention", pass.attention_s, tail_));
+        chain(out_.compute(name + " attention", pass.attention_s * slow_now_, tail_));
     }
     for (const Id id : keys) wait(id);
-    if (p_.overlap_tensor) {
-        for (const Id id : beside(CallPurpose::tensor, " tensor", tail_)) hidden.push_back(id);
-    }
-    if (pass.other_s > 0) chain(out_.compute(name + " products", pass.other_s, tail_));
-    if (!p_.overlap_tensor) {
-        tail_ = collectives(pass.calls, CallPurpose::tensor, name + " tensor", tail_);
-    }
+    const Ids before_products = tail_;
+    if (pass.other_s > 0) chain(out_.compute(name + " products", pass.other_s * slow_now_, tail_));
+    const auto [beside_products, behind] =
+        cut_tensor(pass.calls, p_.overlap_tensor ? piecewise_ : 0);
+    const Ids end =
+        collectives(beside_products, CallPurpose::tensor, name + " tensor", before_products);
+    if (!beside_products.empty()) hidden.insert(hidden.end(), end.begin(), end.end());
+    tail_ = collectives(behind, CallPurpose::tensor, name + " tensor", tail_);
     if (!p_.overlap_expert) {
         tail_ = collectives(pass.calls, CallPurpose::expert, name + " experts", tail_);
     }
@@ -180,7 +244,51 @@ void RankStep::layer(const PassOutline& pass, const std::string& name) {
 
 void RankStep::head(double seconds, const std::string& name) {
     before_work_ = tail_;
-    chain(out_.compute(name + " output and loss", seconds, tail_));
+    chain(out_.compute(name + " output and loss", seconds * slow_now_, tail_));
+}
+
+RankStep::Kernels RankStep::kernels_of(const StageOutline& stage) const {
+    Kernels out;
+    const auto add = [&](const LayerOutline& layer, double count) {
+        const auto work = [](const PassOutline& pass) { return pass.attention_s + pass.other_s; };
+        out.forward += count * work(layer.forward);
+        out.backward += count * (work(layer.recompute) + work(layer.backward));
+    };
+    add(outline_.dense, stage.run.layers.dense);
+    add(outline_.expert, stage.run.layers.expert);
+    if (stage.run.first + stage.run.count == p_.pipeline) {
+        const double head = outline_.head_s * static_cast<double>(1 + m_.mtp_layers);
+        out.forward += head / 3;
+        out.backward += head * 2 / 3;
+    }
+    return out;
+}
+
+// Gradients and weights hide behind the pass beside them: models/training/step.cpp says by how much.
+void RankStep::slow_down(Communicators& network) {
+    const auto slowest = std::ranges::max_element(
+        outline_.stages, {}, [&](const StageOutline& each) { return kernels_of(each).both(); });
+    if (!p_.overlap_data || stage_ != slowest->run.first) return;
+    const Gpu& gpu = network.node().gpu;
+    const Kernels work = kernels_of(*here_);
+    const double gradients = seconds_of(here_->exchanges, CallPurpose::gradients, network);
+    double weights = seconds_of(here_->exchanges, CallPurpose::weights, network);
+    if (layered()) weights *= 1 - layer_share();
+    const double share = layered() && !p_.flat_parameters ? gpu.piecewise_overlap : 1;
+    const auto taken = [&](double beside, double by) {
+        return by > 0 ? gpu.overlap_tax * std::min(share * beside, by) / by : 0;
+    };
+    slow_.forward = taken(weights, work.forward);
+    slow_.backward = taken(gradients + (layered() ? weights : 0), work.backward);
+}
+
+// Weights come beside the first pass, a part of the layers when stages are interleaved; gradients leave beside
+// the last, with ZeRO-2 beside each.
+double RankStep::slowness(const Unit& unit, std::int64_t i, std::int64_t last) const {
+    const auto parts = static_cast<double>(p_.interleave);
+    if (layered()) return 1 + (unit.backward ? slow_.backward : slow_.forward);
+    if (unit.backward) return 1 + (p_.zero == 2 || i >= last ? slow_.backward : 0);
+    return 1 + (i == 0 ? parts * slow_.forward : 0);
 }
 
 std::pair<std::int64_t, std::int64_t> RankStep::layers_of(std::int64_t chunk) const {
@@ -315,6 +423,7 @@ std::string RankStep::trace() {
                                     place(unit) + " gradients", tail_);
             if (scattered == tail_) scattered.clear();
         }
+        slow_now_ = slowness(unit, i, last);
         unit.backward ? backward(unit) : forward(unit);
         send(unit);
         if (i == 0) {
@@ -337,9 +446,20 @@ std::string RankStep::trace() {
 
 }  // namespace
 
+StepOutline slowed_by_hidden(StepOutline outline, const ParallelPlan& plan,
+                             Communicators& network) {
+    for (LayerOutline* layer : {&outline.dense, &outline.expert}) {
+        for (PassOutline* pass : {&layer->forward, &layer->recompute, &layer->backward}) {
+            slow_layer(*pass, plan, network);
+        }
+    }
+    return outline;
+}
+
 std::string step_trace(const TransformerModel& model, const ParallelPlan& plan,
-                       const StepOutline& outline, std::int64_t rank, ProcessGroups& groups) {
-    return RankStep(model, plan, outline, rank, groups).trace();
+                       const StepOutline& outline, std::int64_t rank, ProcessGroups& groups,
+                       Communicators& network) {
+    return RankStep(model, plan, outline, rank, groups, network).trace();
 }
 
 }  // namespace railyard
