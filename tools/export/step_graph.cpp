@@ -282,8 +282,8 @@ void RankStep::slow_down(Communicators& network) {
     slow_.backward = taken(gradients + (layered() ? weights : 0), work.backward);
 }
 
-// Weights come beside the first pass, a part of the layers when stages are interleaved; gradients leave beside
-// the last, with ZeRO-2 beside each.
+// Weights come beside the first pass, a part of the layers when stages are interleaved; gradients leave
+// beside the last, with ZeRO-2 beside each.
 double RankStep::slowness(const Unit& unit, std::int64_t i, std::int64_t last) const {
     const auto parts = static_cast<double>(p_.interleave);
     if (layered()) return 1 + (unit.backward ? slow_.backward : slow_.forward);

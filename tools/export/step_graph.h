@@ -6,10 +6,10 @@
 // behind and is waited for at that work's end: tensor-parallel collectives with a layer's products,
 // context-parallel ones with its attention, expert-parallel ones with the layer, gradients with the last
 // backward pass and weights with the first forward pass (of ZeRO-3 with the layer before), a message between
-// stages with the pass before. What a hidden collective takes from the kernels beside it makes these longer, as
-// in the step model: a layer's own on every stage, gradients and weights on the slowest, whose time is the
-// step's. Of a tensor-parallel collective a share can't hide: so many of its bytes follow the products. Ignored:
-// such shares of ZeRO-3's, gathers over one channel, jitter.
+// stages with the pass before. What a hidden collective takes from the kernels beside it makes these longer,
+// as in the step model: a layer's own on every stage, gradients and weights on the slowest, whose time is
+// the step's. Of a tensor-parallel collective a share can't hide: so many of its bytes follow the products.
+// Ignored: such shares of ZeRO-3's, gathers over one channel, jitter.
 
 #include <map>
 #include <string>
