@@ -11,6 +11,7 @@
 #include "models/failure/failure_history.h"
 #include "models/failure/failure_spec.h"
 #include "models/failure/hazard.h"
+#include "models/failure/node_faults.h"
 #include "models/failure/renewals.h"
 #include "models/failure/repair_reader.h"
 #include "models/failure/repair_shop.h"
@@ -18,12 +19,6 @@
 #include "sim/rng.h"
 
 namespace railyard {
-
-struct NodeFailureCounts {
-    RepairShopOutcome repair;
-    std::int64_t quarantined = 0;
-    std::int64_t domain_failures = 0;
-};
 
 // How long a strike takes out what it breaks, if nobody is short of crews: as injected, a reset, or the
 // repair that it drew, at most ten years.

@@ -10,69 +10,40 @@ namespace railyard {
 FleetRepair::FleetRepair(CampaignEngine& engine, const FleetSpec& spec,
                          const std::vector<FailureCause>& causes, FleetCluster& cluster,
                          Owner& owner, std::uint64_t seed, std::uint64_t replica)
-    : engine_(engine),
+    : NodeFaults(engine, spec, causes, std::ssize(cluster.nodes()), seed, replica),
       spec_(spec),
-      causes_(causes),
       cluster_(cluster),
       owner_(owner),
-      id_(engine.add(*this, "nodes")),
-      history_(spec.quarantine, static_cast<std::int64_t>(cluster.nodes().size())),
       ails_(cluster.nodes().size()),
       silence_(cluster.nodes().size()),
       outages_on_(cluster.nodes().size()),
-      mended_(cluster.nodes().size()),
-      repairs_(causes.size()) {
-    const auto nodes = static_cast<std::int64_t>(cluster.nodes().size());
+      mended_(cluster.nodes().size()) {
     for (std::size_t i = 0; i < causes.size(); ++i) {
-        const FailureCause& cause = causes[i];
         sources_.push_back(std::make_unique<FailureSource>(
-            engine, *this, i, cause, nodes, spec.lemons.rate_multiplier, seed, replica));
-        if (cause.life.rate.per_second <= 0) continue;
-        const bool of_nodes = cause.domain == DomainKind::node;
-        const std::int64_t units =
-            of_nodes ? nodes : spec.domains[static_cast<std::size_t>(cause.domain)].count();
-        lives_.push_back(std::make_unique<Renewals>(engine, *this, i, cause.name, cause.life, units,
-                                                    cause.age, seed, replica));
+            engine, *this, i, causes[i], std::ssize(cluster.nodes()), spec.lemons.rate_multiplier,
+            seed, replica));
     }
     if (std::ranges::any_of(causes, [](const FailureCause& c) { return c.slow.has_value(); })) {
         slow_.emplace(engine, spec, causes, *this, cluster.nodes().size());
-    }
-    if (spec.repair.limited()) shop_.emplace(engine, spec.repair, *this, seed, replica);
-    if (spec.lemons.fraction > 0) {
-        RandomStream stream(seed, replica, "lemon");
-        lemon_.resize(cluster.nodes().size());
-        for (std::size_t i = 0; i < lemon_.size(); ++i) {
-            lemon_[i] = stream.chance(spec.lemons.fraction);
-        }
     }
 }
 
 void FleetRepair::start(Duration heartbeat) {
     heartbeat_ = heartbeat;
     for (const auto& source : sources_) source->start();
-    for (const auto& lives : lives_) lives->start();
-    for (std::size_t i = 0; i < spec_.injected.size(); ++i) {
-        schedule(spec_.injected[i].at, injected, i);
-    }
-}
-
-void FleetRepair::schedule(Duration after, Kind kind, std::size_t index) {
-    const EventId event = engine_.schedule_cancellable(
-        engine_.now() + after, id_, static_cast<std::uint32_t>(index * kinds + kind));
-    if (kind == fell_silent) silence_[index] = event;
+    start_faults();
 }
 
 // ---- strikes ----
 
 void FleetRepair::strike(const Strike& strike) {
     const auto node = static_cast<NodeIndex>(strike.slot);
-    if (strike.acceptance >= (lemon(node) ? 1.0 : 1.0 / spec_.lemons.rate_multiplier)) return;
+    if (strike.acceptance >= acceptance_of(node)) return;
     failed(strike);
 }
 
-void FleetRepair::failed(const Strike& strike) {
-    const FailureCause& cause = causes_[strike.cause];
-    if (cause.domain != DomainKind::node) return strike_domain(strike, cause.staged.further);
+void FleetRepair::strike_node(const Strike& strike) {
+    const FailureCause& cause = cause_of(strike);
     const auto node = static_cast<NodeIndex>(strike.slot);
     if (cause.silent) return corrupt(node, strike);
     if (cause.slow) {
@@ -139,31 +110,26 @@ void FleetRepair::find_corruption(std::size_t number) {
 
 // By the heartbeat, if its host is gone, and by the next periodic check.
 void FleetRepair::expect_to_be_found(NodeIndex node) {
-    if (causes_[cause(node)].silences) schedule(heartbeat_, fell_silent, node);
+    if (causes_[cause(node)].silences) silence_[node] = schedule(heartbeat_, fell_silent, node);
     const Duration every = spec_.health.interval;
     if (every == Duration::zero()) return;
     const Duration now = engine_.now().time_since_epoch();
     schedule(every - now % every, periodic_check, node);
 }
 
-void FleetRepair::strike_domain(const Strike& strike, std::int64_t waves_left) {
-    const FailureCause& cause = causes_[strike.cause];
-    const FailureDomains& domains = spec_.domains[static_cast<std::size_t>(cause.domain)];
-    const std::size_t number = outages_.size();
-    ++counts_.domain_failures;
-    outages_.push_back({strike, waves_left});
-    if (waves_left > 0 && strike.slot + 1 < domains.count()) {
-        schedule(cause.staged.every, next_wave, number);
-    }
-    std::vector<NodeIndex> struck;
-    for (const std::int64_t member : domains.nodes(strike.slot)) {
+void FleetRepair::outage_begins(std::size_t number) {
+    const Outage& it = outage(number);
+    felt_.resize(number + 1);
+    for (const std::int64_t member : nodes_of(it)) {
         const auto node = static_cast<NodeIndex>(member);
-        if (breaks(node, {strike, true})) struck.push_back(node);
-        if (cause.remedy != Remedy::restart) ++outages_on_[node];
+        if (breaks(node, {it.strike, true})) felt_[number].push_back(node);
+        if (takes_nodes(it.strike)) ++outages_on_[node];
     }
-    if (cause.remedy != Remedy::restart) {
-        mend(static_cast<std::int64_t>(ails_.size() + number), strike);
-    }
+}
+
+void FleetRepair::outage_is_felt(std::size_t number) {
+    const Strike strike = outage(number).strike;
+    const std::vector<NodeIndex> struck = std::exchange(felt_[number], {});
     for (const NodeIndex node : struck) owner_.struck(node, strike);
     for (const NodeIndex node : struck) settle(node);
 }
@@ -229,7 +195,7 @@ void FleetRepair::settle(NodeIndex index) {
         go_out(index);
     } else if (const auto blamed = blamed_.extract(index)) {
         cluster_.set_state(index, NodeState::repair);
-        if (!lock_out(index)) schedule(blamed.mapped(), back, index);  // nothing is found
+        if (!lock_out(index)) schedule(blamed.mapped(), node_is_back, index);  // nothing is found
         goes_by_itself = true;
     } else {
         cluster_.set_state(index, NodeState::up);
@@ -248,49 +214,15 @@ void FleetRepair::go_out(NodeIndex node) {
     const Ailment& ailment = ails_[node];
     if (ailment.shared) {
         mended_[node] = true;
-        if (outages_on_[node] == 0) schedule({}, back, node);
+        if (outages_on_[node] == 0) schedule({}, node_is_back, node);
         return;
     }
-    const Strike& strike = ailment.strike;
-    const bool repair = out_of_service(strike, causes_[strike.cause], spec_.repair_sigma).repaired;
-    if (repair) ++repairs_[strike.cause];
-    if (repair && !lemon_.empty() && strike.cure < spec_.lemons.cured_by_repair) {
-        lemon_[node] = false;
-    }
-    if (!lock_out(node)) mend(node, strike);
-}
-
-// One that fails too often stays out: for good, or until it has been inspected.
-bool FleetRepair::lock_out(NodeIndex node) {
-    if (!history_.too_many(node, engine_.now())) return false;
-    ++counts_.quarantined;
-    if (!spec_.quarantine.inspection) return true;
-    if (!lemon_.empty()) lemon_[node] = false;
-    schedule(*spec_.quarantine.inspection, back, node);
-    return true;
-}
-
-// Resets or repairs a node, or an outage: numbered after the nodes.
-void FleetRepair::mend(std::int64_t item, const Strike& strike) {
-    const OutOfService service = out_of_service(strike, causes_[strike.cause], spec_.repair_sigma);
-    const auto number = static_cast<std::size_t>(item);
-    if (shop_ && service.repaired && !strike.out_for) {
-        shop_->admit(item, {service.time, true});
-    } else if (number < ails_.size()) {
-        schedule(service.time, back, number);
-    } else {
-        schedule(service.time, outage_over, number - ails_.size());
-    }
-}
-
-void FleetRepair::repaired(std::int64_t item, bool sound) {
-    const auto number = static_cast<std::size_t>(item);
-    if (number >= ails_.size()) return end_outage(number - ails_.size());
-    come_back(static_cast<NodeIndex>(item), sound);
+    send_away(node, ailment.strike);
 }
 
 // One that is not sound fails the job that gets it, unless a check comes first, or makes its numbers wrong.
-void FleetRepair::come_back(NodeIndex node, bool sound) {
+void FleetRepair::come_back(std::size_t index, bool sound) {
+    const auto node = static_cast<NodeIndex>(index);
     mended_[node] = sound;
     if (outages_on_[node] > 0) return;
     mended_[node].reset();
@@ -308,11 +240,8 @@ void FleetRepair::come_back(NodeIndex node, bool sound) {
 
 // Nodes that nobody has taken out meanwhile, and nobody uses, are sound again. On those in use jobs have
 // failed: whoever looks finds them broken, and they are back at once.
-void FleetRepair::end_outage(std::size_t number) {
-    const Outage& outage = outages_[number];
-    const FailureCause& cause = causes_[outage.strike.cause];
-    for (const std::int64_t member :
-         spec_.domains[static_cast<std::size_t>(cause.domain)].nodes(outage.strike.slot)) {
+void FleetRepair::outage_ends(std::size_t number) {
+    for (const std::int64_t member : nodes_of(outage(number))) {
         const auto node = static_cast<NodeIndex>(member);
         if (--outages_on_[node] > 0) continue;
         const FleetNode& n = cluster_.node(node);
@@ -327,44 +256,18 @@ void FleetRepair::end_outage(std::size_t number) {
     }
 }
 
-NodeFailureCounts FleetRepair::counts() const {
-    NodeFailureCounts all = counts_;
-    if (shop_) all.repair = shop_->outcome();
-    return all;
-}
-
-void FleetRepair::handle(std::uint32_t event) {
-    const std::uint32_t index = event / kinds;
-    switch (event % kinds) {
+void FleetRepair::handle_own(std::uint32_t kind, std::size_t index) {
+    const auto node = static_cast<NodeIndex>(index);
+    switch (kind) {
         case fell_silent:
-            if (cluster_.node(index).state != NodeState::repair) owner_.silent(index);
+            if (cluster_.node(node).state != NodeState::repair) owner_.silent(node);
             break;
         case periodic_check:
-            check(index);
+            check(node);
             break;
-        case back:
-            come_back(index, true);
-            break;
-        case outage_over:
-            end_outage(index);
-            break;
-        case next_wave: {
-            Strike next = outages_[index].strike;
-            ++next.slot;
-            strike_domain(next, outages_[index].waves_left - 1);
-            break;
-        }
         case corruption_shows:
             find_corruption(index);
             break;
-        case injected: {
-            Strike strike;
-            strike.cause = spec_.injected[index].cause;
-            strike.slot = spec_.injected[index].unit;
-            strike.out_for = spec_.injected[index].duration;
-            failed(strike);
-            break;
-        }
         default:
             RY_UNREACHABLE("a kind of event that repair schedules");
     }

@@ -13,11 +13,7 @@ namespace railyard {
 
 // Strikes come at random, from parts that age, from domains whose nodes fail together, or as injected. What
 // is struck is broken until it has been out of service, whether anybody knows of it or not.
-class FleetRepair : public CampaignEngine::Component,
-                    public FailureSource::Target,
-                    public Renewals::Target,
-                    public RepairShop::Customer,
-                    public FleetSlowParts::Owner {
+class FleetRepair : public NodeFaults, public FailureSource::Target, public FleetSlowParts::Owner {
   public:
     class Owner {
       public:
@@ -64,7 +60,6 @@ class FleetRepair : public CampaignEngine::Component,
     bool answers(NodeIndex node) const {
         return !cluster_.node(node).broken || !causes_[cause(node)].silences;
     }
-    bool lemon(NodeIndex node) const { return !lemon_.empty() && lemon_[node]; }
     // The conditions of slow parts, as bits.
     std::uint32_t slow_conditions(NodeIndex node) const {
         return slow_ ? slow_->conditions(node) : 0;
@@ -76,81 +71,52 @@ class FleetRepair : public CampaignEngine::Component,
     // The corruptions that go on, by node.
     const std::map<NodeIndex, std::size_t>& corrupting() const { return corrupting_; }
     SlowPartCounts slow_part_counts() const { return slow_ ? slow_->counts() : SlowPartCounts{}; }
-    NodeFailureCounts counts() const;
     std::int64_t nodes_blamed() const { return nodes_blamed_; }
-    // Nodes that went to repair, by cause.
-    const std::vector<std::int64_t>& repairs() const { return repairs_; }
 
     void strike(const Strike& strike) override;  // of a node, at random
-    void failed(const Strike& strike) override;  // a part of a node, or a domain
-    void repaired(std::int64_t item, bool sound) override;
     void pace_changed(NodeIndex node) override { owner_.pace_changed(node); }
     void slow_part_found(NodeIndex node, const Strike& strike) override;
-    void handle(std::uint32_t event) override;
 
   private:
-    enum Kind : std::uint32_t {
-        fell_silent,
-        back,
-        periodic_check,
-        outage_over,
-        next_wave,
-        injected,
-        corruption_shows,
-        kinds
-    };
+    enum OwnKind : std::uint32_t { fell_silent = first_of_heir, periodic_check, corruption_shows };
     // What ails a broken node.
     struct Ailment {
         Strike strike;
         bool shared = false;         // it is back when what it shares with others is
         NodeIndex blamed = no_node;  // instead, last
     };
-    // A failure of a domain.
-    struct Outage {
-        Strike strike;
-        std::int64_t waves_left = 0;
-    };
     struct Corruption {
         NodeIndex node = 0;
         Strike strike;
     };
-    void schedule(Duration after, Kind kind, std::size_t index);
+    void strike_node(const Strike& strike) override;
+    void outage_begins(std::size_t outage) override;
+    void outage_is_felt(std::size_t outage) override;
+    void outage_ends(std::size_t outage) override;
+    void come_back(std::size_t node, bool sound) override;
+    void handle_own(std::uint32_t kind, std::size_t index) override;
     void corrupt(NodeIndex node, const Strike& strike);
     void find_corruption(std::size_t number);
-    void strike_domain(const Strike& strike, std::int64_t waves_left);
     bool breaks(NodeIndex node, const Ailment& ailment);
     void expect_to_be_found(NodeIndex node);
     void go_out(NodeIndex node);
-    bool lock_out(NodeIndex node);
-    void mend(std::int64_t item, const Strike& strike);
-    void come_back(NodeIndex node, bool sound);
-    void end_outage(std::size_t outage);
 
-    CampaignEngine& engine_;
     const FleetSpec& spec_;
-    const std::vector<FailureCause>& causes_;
     FleetCluster& cluster_;
     Owner& owner_;
-    CampaignEngine::ComponentId id_;
     std::vector<std::unique_ptr<FailureSource>> sources_;
-    std::vector<std::unique_ptr<Renewals>> lives_;
-    std::optional<RepairShop> shop_;
     std::optional<FleetSlowParts> slow_;
     std::map<NodeIndex, Strike> known_slow_;  // nodes that leave for it when they are empty
     std::map<NodeIndex, Duration> blamed_;    // sound ones that do, for a reset
     std::int64_t nodes_blamed_ = 0;
     std::vector<Corruption> corruptions_;          // all that ever were
     std::map<NodeIndex, std::size_t> corrupting_;  // those that go on
-    FailureHistory history_;
-    std::vector<Ailment> ails_;     // of each broken node
-    std::vector<EventId> silence_;  // of each
-    std::vector<Outage> outages_;
-    std::vector<std::int32_t> outages_on_;  // of each node: how many are not over
+    std::vector<Ailment> ails_;                    // of each broken node
+    std::vector<EventId> silence_;                 // of each
+    std::vector<std::vector<NodeIndex>> felt_;     // of each outage: the nodes that it broke
+    std::vector<std::int32_t> outages_on_;         // of each node: how many are not over
     std::vector<std::optional<bool>>
         mended_;  // of each that waits for their end: whether it is sound
-    std::vector<bool> lemon_;
-    std::vector<std::int64_t> repairs_;
-    NodeFailureCounts counts_;
     Duration heartbeat_{};
 };
 

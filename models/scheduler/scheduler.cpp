@@ -7,24 +7,10 @@
 
 namespace railyard {
 
-// What the pool schedules for itself: a node or an outage (numbered after the nodes) comes back, an
-// injected strike (numbered from the end) falls.
-namespace {
-
-constexpr std::uint32_t first_injected = 1U << 31;
-constexpr std::uint32_t first_staged = 3U << 30;
-
-}  // namespace
-
 NodePool::NodePool(CampaignEngine& engine, const Spec& spec,
                    const std::vector<FailureCause>& causes, Ledger& ledger, std::uint64_t seed,
                    std::uint64_t replica)
-    : engine_(engine),
-      spec_(spec),
-      causes_(causes),
-      ledger_(ledger),
-      id_(engine.add(*this, "nodes")),
-      history_(spec.quarantine, spec.nodes) {
+    : NodeFaults(engine, spec, causes, spec.nodes, seed, replica), spec_(spec), ledger_(ledger) {
     RY_CHECK(spec.job_nodes > 0 && spec.job_nodes <= spec.nodes);
     for (std::int64_t i = 0; i < spec.job_nodes; ++i) {
         slots_.push_back(static_cast<std::uint32_t>(i));
@@ -34,39 +20,13 @@ NodePool::NodePool(CampaignEngine& engine, const Spec& spec,
     for (std::int64_t i = spec.nodes; i-- > spec.job_nodes;) {
         spares_.push_back(static_cast<std::uint32_t>(i));
     }
-    if (spec.lemons.fraction > 0) {
-        RandomStream stream(seed, replica, "lemon");
-        lemon_.resize(static_cast<std::size_t>(spec.nodes));
-        for (std::size_t i = 0; i < lemon_.size(); ++i) {
-            lemon_[i] = stream.chance(spec.lemons.fraction);
-        }
-    }
-    if (spec.repair.limited()) shop_.emplace(engine, spec.repair, *this, seed, replica);
-    for (std::size_t i = 0; i < causes.size(); ++i) {
-        const FailureCause& cause = causes[i];
-        if (cause.life.rate.per_second <= 0) continue;
-        const bool of_nodes = cause.domain == DomainKind::node;
-        const std::int64_t units =
-            of_nodes ? spec.nodes : spec.domains[static_cast<std::size_t>(cause.domain)].count();
-        lives_.push_back(std::make_unique<Renewals>(engine, *this, i, cause.name, cause.life, units,
-                                                    cause.age, seed, replica));
-    }
-}
-
-void NodePool::start() {
-    for (const auto& lives : lives_) lives->start();
-    for (std::uint32_t i = 0; i < spec_.injected.size(); ++i) {
-        engine_.schedule(Instant(spec_.injected[i].at), id_, first_injected + i);
-    }
 }
 
 // ---- the job's side ----
 
 double NodePool::acceptance(std::int64_t slot) const {
     const std::uint32_t node = slots_[static_cast<std::size_t>(slot)];
-    if (node == no_node) return 0;
-    const bool lemon = !lemon_.empty() && lemon_[node];
-    return lemon ? 1.0 : 1.0 / spec_.lemons.rate_multiplier;
+    return node == no_node ? 0 : acceptance_of(node);
 }
 
 std::int64_t NodePool::node_in(std::int64_t slot) const {
@@ -88,13 +48,13 @@ void NodePool::remove(const Strike& strike, const FailureCause& cause) {
     go_out(node, cause);
     const auto shaded = shaded_.find(node);
     if (shaded == shaded_.end()) {
-        send_away(node, strike, cause);
+        send_away(node, strike);
         return;
     }
-    Outage& outage = outages_[shaded->second];
+    Shade& shade = shades_[shaded->second];
     shaded_.erase(shaded);
-    outage.out.push_back(node);
-    if (outage.over) schedule({}, node);
+    shade.out.push_back(node);
+    if (shade.over) schedule({}, node_is_back, node);
 }
 
 void NodePool::misjudge(const Strike& strike, std::int64_t blamed, const FailureCause& cause) {
@@ -107,8 +67,7 @@ void NodePool::misjudge(const Strike& strike, std::int64_t blamed, const Failure
     leave_job(blamed);
     go_out(node, cause);
     ++outcome_.blamed;
-    if (history_.too_many(node, engine_.now())) ++outcome_.quarantined;
-    schedule(cause.reset_time, node);  // nothing is found
+    if (!lock_out(node)) schedule(cause.reset_time, node_is_back, node);  // nothing is found
 }
 
 bool NodePool::fill(std::int64_t slot) {
@@ -147,90 +106,62 @@ NodeSupply::Struck NodePool::still_broken() {
         }
         return struck;
     }
-    for (const auto& [node, outage] : shaded_) {
-        if (outages_[outage].over || outages_[outage].noticed) continue;
-        add(node, outages_[outage].strike);
+    for (const auto& [node, number] : shaded_) {
+        if (shades_[number].over || shades_[number].noticed) continue;
+        add(node, outage(number).strike);
     }
     for (const std::int64_t slot : struck.slots) {
         const auto shaded = shaded_.find(slots_[static_cast<std::size_t>(slot)]);
-        if (shaded != shaded_.end()) outages_[shaded->second].noticed = true;
+        if (shaded != shaded_.end()) shades_[shaded->second].noticed = true;
     }
     return struck;
 }
 
 // ---- strikes on nodes ----
 
-void NodePool::failed(const Strike& strike) {
-    if (causes_[strike.cause].domain == DomainKind::node) {
-        strike_node(static_cast<std::uint32_t>(strike.slot), strike);
-    } else {
-        strike_domain(strike, causes_[strike.cause].staged.further);
-    }
-}
-
-void NodePool::strike_node(std::uint32_t node, Strike strike) {
+void NodePool::strike_node(const Strike& strike) {
+    const auto node = static_cast<std::uint32_t>(strike.slot);
     if (place_[node] == out) return;
     if (place_[node] == spare) {
         ++outcome_.spares_failed;
         take_spare(node);
-        go_out(node, causes_[strike.cause]);
-        send_away(node, strike, causes_[strike.cause]);
+        go_out(node, cause_of(strike));
+        send_away(node, strike);
         return;
     }
-    strike.slot = place_[node];
-    const bool noticed = waiter_->nodes_failed({strike, {strike.slot}});
-    const bool stays_broken = causes_[strike.cause].remedy != Remedy::restart;
-    if (!noticed && stays_broken) broken_[node] = strike;
+    Strike of_job = strike;
+    of_job.slot = place_[node];
+    const bool noticed = waiter_->nodes_failed({of_job, {of_job.slot}});
+    if (!noticed && takes_nodes(strike)) broken_[node] = of_job;
 }
 
-void NodePool::strike_domain(Strike strike, std::int64_t waves_left) {
-    const FailureCause& cause = causes_[strike.cause];
-    const FailureDomains& domains = spec_.domains[static_cast<std::size_t>(cause.domain)];
-    const std::int64_t domain = strike.slot;
-    ++outcome_.domain_failures;
-    if (waves_left > 0 && domain + 1 < domains.count()) {
-        Strike next = strike;
-        ++next.slot;
-        staged_.push_back({next, waves_left - 1});
-        engine_.schedule(engine_.now() + cause.staged.every, id_,
-                         first_staged + static_cast<std::uint32_t>(staged_.size() - 1));
-    }
-    const bool nodes_leave = cause.remedy != Remedy::restart;
-    const std::size_t number = outages_.size();
-    if (nodes_leave) outages_.push_back({.strike = strike, .out = {}});
-    Struck struck{strike, {}};
-    for (const std::int64_t member : domains.nodes(domain)) {
+void NodePool::outage_begins(std::size_t number) {
+    const Outage& it = outage(number);
+    const bool leave = takes_nodes(it.strike);
+    shades_.resize(number + 1);
+    for (const std::int64_t member : nodes_of(it)) {
         const auto node = static_cast<std::uint32_t>(member);
-        if (place_[node] >= 0) {
-            struck.slots.push_back(place_[node]);
-            if (nodes_leave) shaded_[node] = number;
-        } else if (place_[node] == spare && nodes_leave) {
-            take_spare(node);
-            go_out(node, cause);
-            outages_[number].out.push_back(node);
-        }
+        if (place_[node] >= 0 && leave) shaded_[node] = number;
+        if (place_[node] != spare || !leave) continue;
+        take_spare(node);
+        go_out(node, cause_of(it.strike));
+        shades_[number].out.push_back(node);
     }
-    if (nodes_leave) {
-        const std::int64_t item = spec_.nodes + static_cast<std::int64_t>(number);
-        const OutOfService service = out_of_service(strike, cause, spec_.repair_sigma);
-        if (shop_ && service.repaired && !strike.out_for) {
-            shop_->admit(item, {service.time, true});
-        } else {
-            schedule(service.time, item);
-        }
+}
+
+void NodePool::outage_is_felt(std::size_t number) {
+    Struck struck{outage(number).strike, {}};
+    for (const std::int64_t member : nodes_of(outage(number))) {
+        const std::int32_t place = place_[static_cast<std::size_t>(member)];
+        if (place >= 0) struck.slots.push_back(place);
     }
     if (struck.slots.empty()) return;
     struck.strike.slot = struck.slots.front();
     const bool noticed = waiter_->nodes_failed(struck);
-    if (nodes_leave) outages_[number].noticed = noticed;
+    shades_[number].noticed = noticed && takes_nodes(struck.strike);
 }
 
 // ---- out of service ----
-
-void NodePool::schedule(Duration after, std::int64_t item) {
-    if (item < spec_.nodes) expect_back(item, engine_.now() + after);
-    engine_.schedule(engine_.now() + after, id_, static_cast<std::uint32_t>(item));
-}
 
 void NodePool::take_spare(std::uint32_t node) {
     book();
@@ -239,59 +170,26 @@ void NodePool::take_spare(std::uint32_t node) {
     broken_.erase(node);
 }
 
-void NodePool::send_away(std::uint32_t node, const Strike& strike, const FailureCause& cause) {
-    const OutOfService service = out_of_service(strike, cause, spec_.repair_sigma);
-    if (service.repaired) {
-        if (repairs_.size() <= strike.cause) repairs_.resize(strike.cause + 1);
-        ++repairs_[strike.cause];
-    }
-    if (service.repaired && !lemon_.empty() && strike.cure < spec_.lemons.cured_by_repair) {
-        lemon_[node] = false;
-    }
-    if (history_.too_many(node, engine_.now())) {
-        ++outcome_.quarantined;
-        if (!spec_.quarantine.inspection) return;
-        if (!lemon_.empty()) lemon_[node] = false;
-        schedule(*spec_.quarantine.inspection, node);
-    } else if (shop_ && service.repaired && !strike.out_for) {
-        broken_[node] = strike;  // until the repair has helped
-        shop_->admit(node, {service.time, true});
-    } else {
-        schedule(service.time, node);
-    }
+// It is broken until the repair has helped.
+void NodePool::in_shop(std::size_t node, const Strike& strike) {
+    broken_[static_cast<std::uint32_t>(node)] = strike;
 }
 
 void NodePool::repaired(std::int64_t item, bool sound) {
-    if (item >= spec_.nodes) return end_outage(static_cast<std::size_t>(item - spec_.nodes));
-    const auto node = static_cast<std::uint32_t>(item);
-    if (sound) broken_.erase(node);
-    come_back(node);
+    if (sound) broken_.erase(static_cast<std::uint32_t>(item));
+    NodeFaults::repaired(item, sound);
 }
 
-void NodePool::end_outage(std::size_t number) {
-    outages_[number].over = true;
-    for (const std::uint32_t node : std::exchange(outages_[number].out, {})) come_back(node);
+void NodePool::outage_ends(std::size_t number) {
+    shades_[number].over = true;
+    for (const std::size_t node : std::exchange(shades_[number].out, {})) come_back(node, true);
     // A job that was down meanwhile never knew.
-    if (outages_[number].noticed) return;
+    if (shades_[number].noticed) return;
     std::erase_if(shaded_, [&](const auto& shaded) { return shaded.second == number; });
 }
 
-void NodePool::handle(std::uint32_t kind) {
-    if (kind >= first_staged) {
-        const NextWave next = staged_[kind - first_staged];
-        strike_domain(next.strike, next.waves_left);
-    } else if (kind >= first_injected) {
-        const InjectedStrike& injected = spec_.injected[kind - first_injected];
-        Strike strike;
-        strike.cause = injected.cause;
-        strike.slot = injected.unit;
-        strike.out_for = injected.duration;
-        failed(strike);
-    } else if (kind >= spec_.nodes) {
-        end_outage(kind - static_cast<std::size_t>(spec_.nodes));
-    } else {
-        come_back(kind);
-    }
+void NodePool::handle_own(std::uint32_t, std::size_t) {
+    RY_UNREACHABLE("the pool has no events of its own");
 }
 
 void NodePool::go_out(std::uint32_t node, const FailureCause& cause) {
@@ -301,18 +199,18 @@ void NodePool::go_out(std::uint32_t node, const FailureCause& cause) {
     absence_of_[node] = absences_->size() - 1;
 }
 
-void NodePool::expect_back(std::int64_t node, Instant at) {
-    const auto absence = absence_of_.find(static_cast<std::uint32_t>(node));
+void NodePool::back_at(std::size_t node, Instant at) {
+    const auto absence = absence_of_.find(node);
     if (absence != absence_of_.end()) (*absences_)[absence->second].until = at;
 }
 
-void NodePool::come_back(std::uint32_t node) {
-    expect_back(node, engine_.now());
+void NodePool::come_back(std::size_t node, bool) {
+    back_at(node, engine_.now());
     absence_of_.erase(node);
     book();
     --in_repair_;
     place_[node] = spare;
-    spares_.push_front(node);  // the node that has rested longest goes first
+    spares_.push_front(static_cast<std::uint32_t>(node));  // the one that has rested longest first
     if (waiter_ != nullptr) waiter_->node_available();
 }
 
@@ -324,7 +222,7 @@ void NodePool::end() {
 
 NodePool::Outcome NodePool::outcome() const {
     Outcome all = outcome_;
-    if (shop_) all.repair = shop_->outcome();
+    static_cast<NodeFailureCounts&>(all) = counts();
     return all;
 }
 

@@ -46,10 +46,7 @@ struct NodeMove {
 //
 // Strikes on nodes come here (parts with an age, domains, injected ones); a node in the job is the job's to
 // notice, a spare leaves at once, one that is out already feels nothing.
-class NodePool : public CampaignEngine::Component,
-                 public NodeSupply,
-                 public Renewals::Target,
-                 public RepairShop::Customer {
+class NodePool : public NodeFaults, public NodeSupply {
   public:
     struct Spec : NodeFailures {
         std::int64_t nodes = 0;      // of the cluster
@@ -66,7 +63,7 @@ class NodePool : public CampaignEngine::Component,
              Ledger& ledger, std::uint64_t seed, std::uint64_t replica);
     // Who is told when a node comes back or fails. Set before the engine runs.
     void set_waiter(Waiter& waiter) { waiter_ = &waiter; }
-    void start();  // the strikes that the pool itself makes
+    void start() { start_faults(); }  // the strikes that the pool itself makes
 
     // Keeps every absence from now on; one may end after the campaign does.
     void log_absences(std::vector<NodeAbsence>& log) { absences_ = &log; }
@@ -82,66 +79,49 @@ class NodePool : public CampaignEngine::Component,
     std::int64_t node_in(std::int64_t slot) const override;
     Struck still_broken() override;
 
-    void failed(const Strike& strike) override;  // a part of a node, or a domain
     void repaired(std::int64_t item, bool sound) override;
-    void handle(std::uint32_t kind) override;
     void end();  // books up to the engine's present instant
     Outcome outcome() const;
-    // Nodes that went to repair, by cause; shorter than the causes when the last had none.
-    const std::vector<std::int64_t>& repairs() const { return repairs_; }
 
   private:
-    // A failure of a domain: its nodes are back when what they share is.
-    struct Outage {
-        Strike strike;
-        std::vector<std::uint32_t> out;  // that wait for its end
+    // Of a domain: its nodes are back when what they share is.
+    struct Shade {
+        std::vector<std::size_t> out{};  // that wait for its end
         bool noticed = false;            // by the job, which will let go of its nodes
         bool over = false;
-    };
-    struct NextWave {
-        Strike strike;
-        std::int64_t waves_left = 0;
     };
     static constexpr std::int32_t spare = -1;
     static constexpr std::int32_t out = -2;
     static constexpr std::uint32_t no_node = UINT32_MAX;
 
+    void strike_node(const Strike& strike) override;
+    void outage_begins(std::size_t outage) override;
+    void outage_is_felt(std::size_t outage) override;
+    void outage_ends(std::size_t outage) override;
+    void come_back(std::size_t node, bool sound) override;
+    void handle_own(std::uint32_t kind, std::size_t index) override;
+    void in_shop(std::size_t node, const Strike& strike) override;
+    void back_at(std::size_t node, Instant at) override;
     void book();
-    void come_back(std::uint32_t node);
     void go_out(std::uint32_t node, const FailureCause& cause);
-    void expect_back(std::int64_t node, Instant at);
-    void send_away(std::uint32_t node, const Strike& strike, const FailureCause& cause);
     void take_spare(std::uint32_t node);
     void leave_job(std::int64_t slot);
-    void strike_node(std::uint32_t node, Strike strike);
-    void strike_domain(Strike strike, std::int64_t waves_left);
-    void end_outage(std::size_t outage);
-    void schedule(Duration after, std::int64_t item);
 
-    CampaignEngine& engine_;
     const Spec& spec_;
-    const std::vector<FailureCause>& causes_;
     Ledger& ledger_;
-    CampaignEngine::ComponentId id_;
     Waiter* waiter_ = nullptr;
-    std::vector<std::unique_ptr<Renewals>> lives_;
-    std::optional<RepairShop> shop_;
-    FailureHistory history_;
 
-    std::vector<std::uint32_t> slots_;  // the job's node in each slot
-    std::vector<std::int32_t> place_;   // of each node: its slot, or spare, or out
-    std::deque<std::uint32_t> spares_;  // taken from the back, returned to the front
-    std::vector<bool> lemon_;
+    std::vector<std::uint32_t> slots_;             // the job's node in each slot
+    std::vector<std::int32_t> place_;              // of each node: its slot, or spare, or out
+    std::deque<std::uint32_t> spares_;             // taken from the back, returned to the front
     std::map<std::uint32_t, Strike> broken_;       // in the job or spare, and nobody knows
     std::map<std::uint32_t, std::size_t> shaded_;  // nodes in an outage that have not left the job
-    std::vector<Outage> outages_;
-    std::vector<NextWave> staged_;
+    std::vector<Shade> shades_;                    // by outage
     std::int64_t in_repair_ = 0;
-    std::vector<std::int64_t> repairs_;
     Instant booked_until_{};
     std::vector<NodeAbsence>* absences_ = nullptr;
     std::vector<NodeMove>* moves_ = nullptr;
-    std::map<std::uint32_t, std::size_t> absence_of_;  // that last still
+    std::map<std::size_t, std::size_t> absence_of_;  // that last still
     Outcome outcome_;
 };
 

@@ -1,0 +1,101 @@
+#pragma once
+// What strikes a cluster's nodes and how they come back, whoever uses them: parts with an age, domains and
+// their waves, injected strikes; which nodes are lemons; repairs, resets and quarantine.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "models/failure/failure_spec.h"
+#include "models/failure/renewals.h"
+
+namespace railyard {
+
+struct NodeFailureCounts {
+    RepairShopOutcome repair;
+    std::int64_t quarantined = 0;
+    std::int64_t domain_failures = 0;
+};
+
+// An heir knows who uses a node, and says what a strike does there.
+class NodeFaults : public CampaignEngine::Component,
+                   public Renewals::Target,
+                   public RepairShop::Customer {
+  public:
+    bool lemon(std::size_t node) const { return !lemon_.empty() && lemon_[node]; }
+    NodeFailureCounts counts() const;
+    // Nodes that went to repair, by cause.
+    const std::vector<std::int64_t>& repairs() const { return repairs_; }
+
+    void failed(const Strike& strike) override;  // a part of a node, or a domain
+    void repaired(std::int64_t item, bool sound) override;
+    void handle(std::uint32_t event) final;
+
+  protected:
+    // What is scheduled, each with a number: of a node, an outage or an injected strike. An heir's own kinds
+    // of events come after these.
+    enum Kind : std::uint32_t { node_is_back, outage_is_over, next_wave, injected, first_of_heir };
+    // A failure of a domain.
+    struct Outage {
+        Strike strike;
+        std::int64_t waves_left = 0;
+    };
+
+    // References must outlive it.
+    NodeFaults(CampaignEngine& engine, const NodeFailures& spec,
+               const std::vector<FailureCause>& causes, std::int64_t nodes, std::uint64_t seed,
+               std::uint64_t replica);
+    void start_faults();
+
+    virtual void strike_node(const Strike& strike) = 0;
+    // All nodes of the outage's domain fail together: first they break, then whoever uses them is told.
+    virtual void outage_begins(std::size_t outage) = 0;
+    virtual void outage_is_felt(std::size_t outage) = 0;
+    virtual void outage_ends(std::size_t outage) = 0;
+    virtual void come_back(std::size_t node, bool sound) = 0;
+    virtual void handle_own(std::uint32_t kind, std::size_t index) = 0;
+    // A node waits in the repair shop, as broken as it is.
+    virtual void in_shop(std::size_t, const Strike&) {}
+    // Nobody is in its way until then.
+    virtual void back_at(std::size_t, Instant) {}
+
+    // How likely a strike at the worst node's rate is one at this node's.
+    double acceptance_of(std::size_t node) const {
+        return lemon(node) ? 1.0 : 1.0 / spec_.lemons.rate_multiplier;
+    }
+    EventId schedule(Duration after, std::uint32_t kind, std::size_t index);
+    // A node that was struck leaves: to quarantine, repair or a reset.
+    void send_away(std::size_t node, const Strike& strike);
+    // One that fails too often stays out, for good or until it has been inspected. True if it does.
+    bool lock_out(std::size_t node);
+    const Outage& outage(std::size_t number) const { return outages_[number]; }
+    const FailureCause& cause_of(const Strike& strike) const { return causes_[strike.cause]; }
+    // Nodes leave for it.
+    bool takes_nodes(const Strike& strike) const {
+        return cause_of(strike).remedy != Remedy::restart;
+    }
+    std::span<const std::int64_t> nodes_of(const Outage& outage) const;
+
+    CampaignEngine& engine_;
+    const std::vector<FailureCause>& causes_;
+
+  private:
+    static constexpr std::uint32_t kinds = 8;
+    void strike_domain(const Strike& strike, std::int64_t waves_left);
+    void mend(std::size_t item, const Strike& strike);  // outages are numbered after the nodes
+
+    const NodeFailures& spec_;
+    CampaignEngine::ComponentId id_;
+    std::size_t nodes_;
+    std::vector<std::unique_ptr<Renewals>> lives_;
+    std::optional<RepairShop> shop_;
+    FailureHistory history_;
+    std::vector<bool> lemon_;
+    std::vector<Outage> outages_;
+    std::vector<std::int64_t> repairs_;
+    NodeFailureCounts counts_;
+};
+
+}  // namespace railyard
