@@ -36,6 +36,8 @@ void SlurmQueue::sort() {
         e = entry(e.job);
         priority_[e.job] = e.priority;
     }
+    // Those who wait grow older together, and mostly keep their order.
+    if (std::is_sorted(entries_.begin(), entries_.end(), before)) return;
     std::sort(entries_.begin(), entries_.end(), before);
 }
 
