@@ -1,8 +1,10 @@
 #include "models/scheduler/slurm_plan.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <iterator>
+#include <utility>
 
 #include "sim/check.h"
 #include "sim/integers.h"
@@ -157,7 +159,7 @@ void SlurmPlan::take(Slot& slot, Nodes nodes) const {
 // Nodes of a word that have now, or have no longer, at least so many free.
 inline void SlurmPlan::count(Slot& slot, const NodesOfWord& where, std::int64_t first,
                              std::int64_t last, std::uint64_t nodes, std::int32_t sign) const {
-    for (const Memory::Pool& pool : memory_.of_device_[where.device]) {
+    for (const Pool& pool : memory_.of_device_[where.device]) {
         const std::int32_t change = sign * std::popcount(nodes & pool.members->word(where.word));
         std::int32_t* counts = &slot.count[pool.counts];
         for (std::int64_t g = first; g <= last; ++g) counts[g] += change;
@@ -175,8 +177,8 @@ bool SlurmPlan::enough(const Asked& what, const Slot& slot) const {
 // slot from which on there are not.
 bool SlurmPlan::free_all_along(std::uint32_t pool, std::int64_t gpus, std::int64_t least,
                                std::size_t first, std::size_t end, NodeSet& nodes,
-                               std::size_t& short_of) const {
-    const Memory::Pool& of = memory_.pools_[pool];
+                               std::size_t& short_of) {
+    const Pool& of = memory_.pools_[pool];
     const std::size_t words = of.members->words();
     const auto keep = [&](const Slot& slot, std::size_t from, std::size_t step) {
         const std::uint64_t* free = slot.free.at_least(gpus, of.device);
@@ -190,18 +192,46 @@ bool SlurmPlan::free_all_along(std::uint32_t pool, std::int64_t gpus, std::int64
         }
     }
     if (count_of(nodes) >= least) return true;
-    nodes = *of.members;
-    for (short_of = end; count_of(nodes) >= least;) {
-        do {
-            --short_of;
-        } while (short_of > first && slots_[short_of].lost == 0);
-        keep(slots_[short_of], 0, 1);
-    }
+    short_of = last_that_is_short(of, gpus, least, first, end, nodes);
     return false;
 }
 
+// From the end back, some slots at a time: only those among which it is are looked at one by one.
+std::size_t SlurmPlan::last_that_is_short(const Pool& of, std::int64_t gpus, std::int64_t least,
+                                          std::size_t first, std::size_t end, NodeSet& nodes) {
+    constexpr std::size_t most = 8;
+    std::array<const std::uint64_t*, most> free{};
+    std::array<std::size_t, most> which{};
+    nodes = *of.members;
+    for (std::size_t s = end;;) {
+        std::size_t some = 0;
+        for (; some < most && s > first; ++some) {
+            do {
+                --s;
+            } while (s > first && slots_[s].lost == 0);
+            which[some] = s;
+            free[some] = slots_[s].free.at_least(gpus, of.device);
+        }
+        RY_CHECK(some > 0);
+        along_ = nodes;
+        for (std::size_t w = 0; w < nodes.words(); ++w) {
+            std::uint64_t all = nodes.word(w);
+            for (std::size_t i = 0; i < some; ++i) all &= free[i][w];
+            along_.word(w) = all;
+        }
+        if (count_of(along_) >= least) {
+            std::swap(nodes, along_);
+            continue;
+        }
+        for (std::size_t i = 0;; ++i) {
+            for (std::size_t w = 0; w < nodes.words(); ++w) nodes.word(w) &= free[i][w];
+            if (count_of(nodes) < least) return which[i];
+        }
+    }
+}
+
 bool SlurmPlan::fits(const Asked& what, std::size_t first, std::size_t end, Start& start,
-                     std::size_t& short_of) const {
+                     std::size_t& short_of) {
     const auto find = [&](std::int64_t gpus, std::int64_t least, NodeSet& nodes) {
         if (!free_all_along(what.pool, gpus, least, first, end, nodes, short_of)) return false;
         leave_windows_out(spec_, start.at, what.length, nodes);

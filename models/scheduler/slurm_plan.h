@@ -72,6 +72,11 @@ class SlurmPlan {
 
         bool operator<(const PlannedEnd& other) const { return at > other.at; }  // the first on top
     };
+    struct Pool {
+        std::size_t device = 0;
+        const NodeSet* members = nullptr;
+        std::size_t counts = 0;  // of it in a slot: where they begin
+    };
     static constexpr std::size_t no_slot = SIZE_MAX;
     std::size_t device_of(JobIndex job) const;
     // Stands until the next call.
@@ -93,10 +98,11 @@ class SlurmPlan {
     bool enough(const Asked& what, const Slot& slot) const;
     static bool enough(const Asked& what, const Start& start);
     bool free_all_along(std::uint32_t pool, std::int64_t gpus, std::int64_t least,
-                        std::size_t first, std::size_t end, NodeSet& nodes,
-                        std::size_t& short_of) const;
+                        std::size_t first, std::size_t end, NodeSet& nodes, std::size_t& short_of);
+    std::size_t last_that_is_short(const Pool& of, std::int64_t gpus, std::int64_t least,
+                                   std::size_t first, std::size_t end, NodeSet& nodes);
     bool fits(const Asked& what, std::size_t first, std::size_t end, Start& start,
-              std::size_t& short_of) const;
+              std::size_t& short_of);
 
     const Fleet& fleet_;
     const FleetSpec& spec_;
@@ -109,6 +115,7 @@ class SlurmPlan {
     std::vector<Slot> slots_;
     std::vector<Asked> asked_;  // the latest first
     Start tried_;               // scratch
+    NodeSet along_;             // scratch
     std::vector<NodesOfWord> up_nodes_;
     // Who may start now, and on which nodes even after all that has been taken since.
     JobIndex known_to_fit_ = no_fleet_job;
@@ -122,11 +129,6 @@ class SlurmPlan::Memory {
 
   private:
     friend class SlurmPlan;
-    struct Pool {
-        std::size_t device = 0;
-        const NodeSet* members = nullptr;
-        std::size_t counts = 0;  // of it in a slot: where they begin
-    };
     LevelTable levels_;
     std::vector<Pool> pools_;
     std::vector<std::vector<Pool>> of_device_;  // the same
