@@ -64,12 +64,17 @@ void FailureReader::read_storm(Section& section) {
     section.finish();
     if (top_.describing()) return;
     cause.rate_per_node = rate.per_node(section, s_.node.nics, s_.job.nodes);
+    if (s_.fleet && rate.given() == 1 && rate.per_job()) {
+        cause.rate_per_job = *rate.per_job();
+        cause.rate_per_node = {};
+    }
     cause.remedy = Remedy::reset;
     storm.found_after = found_after ? *found_after : catalogue_.time("detection", "human", "time");
     cause.reset_time = reset_time ? *reset_time : catalogue_.time("restart", "node_reboot", "time");
-    if (s_.fleet) {
-        section.error("", "not modelled for the jobs of a [scheduler]");
-        return;
+    if (s_.fleet && s_.converged) {
+        section.error(
+            "", "on a network that carries storage too, not modelled for the jobs of a [scheduler]",
+            "storage.network = \"own\"");
     }
     if (!section.ok()) return;
     find_nic(section, nic, storm);

@@ -174,6 +174,10 @@ void add_contention(const FleetScenario& fleet, const FleetOutcome& outcome, std
     }
 }
 
+bool any_storms(const Scenario& s) {
+    return std::ranges::any_of(s.causes, [](const FailureCause& c) { return c.storm.has_value(); });
+}
+
 // What became of the jobs of each kind, and of the time of their GPUs.
 void add_kinds(const Scenario& s, const FleetJobs& jobs, const FleetRunResult& r,
                std::vector<Metric>& out) {
@@ -205,8 +209,8 @@ void add_kinds(const Scenario& s, const FleetJobs& jobs, const FleetRunResult& r
         share("checkpoint_stall_kind_", Category::checkpoint_stall);
         share("lost_work_kind_", Category::lost_work);
         share("contention_kind_", Category::contention);
-        if (s.network_faults.any()) {
-            share("degraded_kind_", Category::degraded);
+        if (s.network_faults.any()) share("degraded_kind_", Category::degraded);
+        if (s.network_faults.any() || any_storms(s)) {
             share("storm_stall_kind_", Category::storm_stall);
         }
         if (spec.kinds[k].traffic) add_contention(fleet, r.outcome, k, out);
@@ -270,6 +274,9 @@ std::vector<Metric> metrics_of(const Scenario& s, const FleetJobs& jobs, const F
                                    static_cast<double>(r.outcome.corruptions_found)));
         out.push_back(plain_metric("corrupted_results", "1",
                                    static_cast<double>(r.outcome.corrupted_results)));
+    }
+    if (any_storms(s)) {
+        out.push_back(plain_metric("storms", "1", static_cast<double>(r.outcome.storms)));
     }
     if (s.network_faults.any()) {
         out.push_back(

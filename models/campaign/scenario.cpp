@@ -634,11 +634,12 @@ void ScenarioReader::check_fleet() {
         top_.error(key, "is about one job: it has no effect with [scheduler]",
                    "[[jobs.kind]] has the jobs, [[reservation]] maintenance");
     }
-    if (top_.has("window") && s_.fidelity != Fidelity::packet) {
+    const bool storms = outline_.find({"failures", "storm"}) != nullptr;  // a window has them
+    if (top_.has("window") && s_.fidelity != Fidelity::packet && !storms) {
         top_.error("window", "has no effect with [scheduler] unless jobs' steps run on packets",
                    "run.fidelity = \"packet\"");
     }
-    const Value* window = outline_.find({"window"});
+    const Value* window = storms ? nullptr : outline_.find({"window"});
     for (const char* key : {"traffic", "fault", "route"}) {
         if (window == nullptr || !window->find(key)) continue;
         top_.error("window", fmt::format("window.{} is about one job: with [scheduler] a window "

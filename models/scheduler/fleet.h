@@ -73,6 +73,7 @@ struct FleetOutcome {
     std::vector<RefusedJob> refused;
     SlowPartCounts slow_parts;
     ContentionByKind contention_by;
+    std::int64_t storms = 0;  // that held up jobs, or ended them
     std::int64_t network_outages = 0;
     std::int64_t network_stalls = 0;     // of jobs that had no way left
     std::int64_t corruptions_found = 0;  // jobs that went back for one

@@ -128,6 +128,10 @@ void FleetSimulation::leave_slow_node(NodeIndex node) {
 void FleetSimulation::change_pace_soon(JobIndex index) {
     Job& j = jobs_[index];
     if (j.status.phase != FleetPhase::running) return;
+    if (j.storm) {
+        j.storm->pace_changes = true;
+        return;
+    }
     // It leaves a slow node, moves data, or sets up: what it does next is done at the new pace.
     if (j.run.steps == 0 && !j.run.stands_still) return;
     if (j.pace_changes_at < Instant::max()) return;
@@ -141,6 +145,7 @@ void FleetSimulation::change_pace_soon(JobIndex index) {
 void FleetSimulation::change_pace(JobIndex index) {
     Job& j = jobs_[index];
     j.pace_changes_at = Instant::max();
+    if (j.storm) return storm_over(index);
     const std::int64_t into = j.run.after(now() - j.run_since).steps + j.run.done;
     book_run(index, Unsaved::held_in_memory);
     const FleetJobKind& kind = spec().kinds[job(index).kind];

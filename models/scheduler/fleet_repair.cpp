@@ -46,15 +46,21 @@ void FleetRepair::strike_node(const Strike& strike) {
     const FailureCause& cause = cause_of(strike);
     const auto node = static_cast<NodeIndex>(strike.slot);
     if (cause.silent) return corrupt(node, strike);
-    if (cause.slow) {
-        const FleetNode& struck = cluster_.node(node);
-        const bool gone = struck.broken || struck.state == NodeState::repair;
-        if (!gone) slow_->strike(node, strike, cluster_.in_use(node));
+    if (!cause.slow && !cause.storm) {
+        break_down(node, strike);
         return;
     }
-    if (!breaks(node, {strike, false})) return;
+    const FleetNode& struck = cluster_.node(node);
+    if (struck.broken || struck.state == NodeState::repair) return;
+    if (cause.storm) return owner_.storm(node, strike);
+    slow_->strike(node, strike, cluster_.in_use(node));
+}
+
+bool FleetRepair::break_down(NodeIndex node, const Strike& strike) {
+    if (!breaks(node, {strike, false})) return false;
     owner_.struck(node, strike);
     settle(node);
+    return true;
 }
 
 // False when there is nothing left to break.

@@ -23,6 +23,8 @@ class FleetRepair : public NodeFaults, public FailureSource::Target, public Flee
         // The jobs there have failed.
         virtual void struck(NodeIndex node, const Strike& strike) = 0;
         virtual void silent(NodeIndex node) = 0;
+        // A NIC of it pauses the network of the jobs there.
+        virtual void storm(NodeIndex node, const Strike& strike) = 0;
         // One that was not struck goes out of service, and with it what suspended jobs have in its memory.
         virtual void memory_lost(NodeIndex node) = 0;
         // The jobs there are slower, or faster, from now on.
@@ -48,6 +50,8 @@ class FleetRepair : public NodeFaults, public FailureSource::Target, public Flee
     // Somebody looks for what has broken among nodes that work together: if this one has, it is drained, or a
     // sound one that is blamed instead. Which of them was; no_node: this one is sound.
     NodeIndex diagnose(NodeIndex node, const Allocation& together);
+    // The strike breaks it, and who is there is told. False when there is nothing left to break.
+    bool break_down(NodeIndex node, const Strike& strike);
     void drain(NodeIndex node);
     // A drained node without jobs goes out of service, or is up again if nothing ails it.
     void settle(NodeIndex node);

@@ -455,6 +455,7 @@ void FleetSimulation::settle_run(JobIndex index, Unsaved unsaved, const StateLos
         parts->saved = parts->checkpointer.newest().work.steps;
     }
     forget_if_clean(index);
+    jobs_[index].storm.reset();
     jobs_[index].phase_since = now();
     engine_.cancel(jobs_[index].event);
     leave_links(index);
@@ -471,7 +472,9 @@ void FleetSimulation::book_run_until(JobIndex index, Instant end, Unsaved unsave
                                      const StateLoss& loss) {
     Job& j = jobs_[index];
     const Duration elapsed = end - j.run_since;
-    const RunProgress p = j.run.after(elapsed);
+    RunProgress p = j.run.after(elapsed);
+    const Duration carried = std::exchange(j.carried, {});
+    p.partial += carried;
     const PartsByGroup gpus = parts_by_group(index, j.status.held);
     book(index, gpus, Category::health_check, p.prolog);
     book(index, gpus, Category::restart, p.restart);
@@ -479,7 +482,7 @@ void FleetSimulation::book_run_until(JobIndex index, Instant end, Unsaved unsave
     book(index, gpus, Category::data_wait, p.first_batch);
     book(index, gpus, j.run.stands_still ? Category::storm_stall : Category::checkpoint_stall,
          p.stall);
-    outcome_.runs[index].held += elapsed;
+    outcome_.runs[index].held += elapsed + carried;
     outcome_.runs[index].contention += j.step.contention * p.steps;
     for (const SharedLinks::Share& share : j.waits_for) {
         const auto by =

@@ -52,6 +52,7 @@ class FleetSimulation : public Fleet,
     void after_node_changed(NodeIndex node) override;
     void struck(NodeIndex node, const Strike& strike) override;
     void silent(NodeIndex node) override;
+    void storm(NodeIndex node, const Strike& strike) override;
     void pace_changed(NodeIndex node) override;
     void leave_slow_node(NodeIndex node) override;
     void memory_lost(NodeIndex node) override;
@@ -104,6 +105,13 @@ class FleetSimulation : public Fleet,
         PartsByGroup parts{};
         StepTime each{};
     };
+    // By a storm, until its pace changes.
+    struct HeldUp {
+        NodeIndex node = 0;  // whose NIC pauses
+        Strike strike;
+        RunPlan rest;               // of its run, from the step that was stopped on
+        bool pace_changes = false;  // at the end of that step
+    };
     struct Job {
         FleetJobStatus status;
         RunPlan run;
@@ -120,6 +128,8 @@ class FleetSimulation : public Fleet,
         NodeIndex slow_node = no_node;  // that it leaves when its pace changes
         NetworkState broken;            // that its routes meet, with this step
         bool cut_off = false;           // no way is left: it stands still
+        std::optional<HeldUp> storm{};
+        Duration carried{};     // done of the step that a storm stopped
         bool rerouted = false;  // it left its links, and comes back to others with its next pace
         RunEnd run_end = RunEnd::done;
         EventId event;  // that ends its phase
@@ -153,6 +163,11 @@ class FleetSimulation : public Fleet,
     }
     bool any_slow_parts() const { return !run_.spec.slowdowns.empty(); }
     std::int64_t total_steps(JobIndex job) const;
+    std::vector<JobIndex> reached_by_storm(NodeIndex node, const Strike& strike) const;
+    bool steps_now(JobIndex job) const;
+    void hold_up(JobIndex job, NodeIndex node, const Strike& strike);
+    void storm_over(JobIndex job);
+    void resume_step(JobIndex job, Duration partial);
     StepTime step_of(JobIndex job) const;
     NetworkState broken_on_routes(JobIndex job) const;
     std::optional<StepTime> step_over_network(JobIndex job, std::uint32_t conditions) const;

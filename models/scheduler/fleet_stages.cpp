@@ -135,7 +135,11 @@ void FleetSimulation::pace_of_parts_changed(JobIndex index) {
     book_run_until(index, now() - partial, Unsaved::held_in_memory);
     j.run_since = now();
     j.pace_changes_at = Instant::max();  // it is looked at again after this step
-    if (partial == Duration{}) return after_steps(index);
+    partial == Duration{} ? after_steps(index) : resume_step(index, partial);
+}
+
+void FleetSimulation::resume_step(JobIndex index, Duration partial) {
+    Job& j = jobs_[index];
     FleetParts::Parts& parts = *parts_of(index);
     // On the links of steps its own upload costs this step what it has by now.
     const bool on_links = spec().kinds[job(index).kind].uploads_on_links;

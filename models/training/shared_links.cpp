@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "sim/check.h"
@@ -502,6 +503,15 @@ std::vector<SharedLinks::Peak> SharedLinks::peaks_of(const StepTraffic& traffic)
 }
 
 // Those that the job is joined to by links that can be full, and those that these are; itself too.
+std::vector<SharedLinks::Member> SharedLinks::beside(Member job) const {
+    std::set<Member> out;
+    for (const Peak& peak : members_.at(job).peaks) {
+        out.insert(links_[peak.link].jobs.begin(), links_[peak.link].jobs.end());
+    }
+    out.erase(job);
+    return {out.begin(), out.end()};
+}
+
 std::vector<SharedLinks::Member> SharedLinks::component(Member first) const {
     std::vector<Member> out = {first};
     std::map<Member, bool> seen = {{first, true}};

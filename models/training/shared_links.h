@@ -34,6 +34,8 @@ class SharedLinks {
     void join(Member job, std::shared_ptr<const StepTraffic> traffic, double pause_s);
     void leave(Member job);
     bool has(Member job) const { return members_.contains(job); }
+    // Who else sends over one of its links, ascending.
+    std::vector<Member> beside(Member job) const;
     // Brings slowdowns up to date. Those whose step is other by more than step_tolerance than when they
     // were last named, ascending.
     std::vector<Member> settle();

@@ -121,6 +121,9 @@ TEST_CASE("jobs on links that they can't fill keep their steps exactly") {
     elsewhere.flow_bytes_per_s = link_bytes_per_s;
     shared.join(4, std::make_shared<StepTraffic>(traffic_of(elsewhere)), 0);
     CHECK(shared.settle().empty());
+    // Who sends over the same links, whether they can be full or not.
+    CHECK(shared.beside(1) == std::vector<SharedLinks::Member>{3});
+    CHECK(shared.beside(4).empty());
 }
 
 TEST_CASE("what is hidden is slowed first") {

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "models/campaign/campaign.h"
+#include "tests/models/small_fleet.h"
 
 using namespace railyard;
 
@@ -269,4 +270,133 @@ TEST_CASE("a storm on the network of the store holds up a restore") {
     CHECK(jobs.apart.storms < jobs.training.storms);
     CHECK(jobs.shared.storms == jobs.training.storms);
     CHECK(jobs.shared.storm_stall == jobs.shared.storms * jobs.stall);
+}
+
+namespace {
+
+// Under Slurm: ten nodes, with a storm that holds a job up for so long.
+struct Stormy : SmallFleet {
+    explicit Stormy(Duration stall, bool fatal = false) : SmallFleet(10, 1) {
+        causes[0].storm = Storm{.stall = stall, .fatal = fatal};
+        spec.kinds[0].given_step = std::chrono::seconds(7);
+        spec.kinds[0].checkpoint_interval = std::chrono::seconds(70);
+        spec.kinds[0].checkpoint_stall = std::chrono::seconds(10);
+    }
+};
+
+double job_s(const FleetRunResult& r, Category category) {
+    return node_hours(r, category) * 3600;
+}
+
+}  // namespace
+
+TEST_CASE("of many jobs a storm holds up those on its node, and nothing of them is lost") {
+    using namespace std::chrono_literals;
+    Stormy f(3s);
+    f.submit(8, 700s);
+    f.submit(8, 700s);
+    f.inject(100s, 0);            // in a step
+    f.inject(Duration(101s), 0);  // it stands still already
+    f.inject(Duration(152s), 0);  // before 153 s, in the step that ends then, on the first job
+    f.inject(Duration(75s), 1);   // while the second job saves: nothing of it is on the links
+    f.inject(Duration(30s), 5);   // nobody is there
+    const FleetRunResult r = f.run(10h);
+    CHECK(r.outcome.storms == 2);
+    CHECK(r.outcome.strikes_on_idle == 1);
+    CHECK(seconds(r.outcome.runs[0].end.time_since_epoch()) == 700 + 9 * 10 + 2 * 3);
+    CHECK(seconds(r.outcome.runs[1].end.time_since_epoch()) == 700 + 9 * 10);
+    CHECK(job_s(r, Category::storm_stall) == doctest::Approx(6));
+    CHECK(job_s(r, Category::productive) == doctest::Approx(1400));
+    CHECK(r.ledger.booked(Category::lost_work) == 0);
+}
+
+TEST_CASE("of many jobs a storm reaches those that send over a link of one on its node") {
+    using namespace std::chrono_literals;
+    Stormy f(3s);
+    f.spec.kinds[0].traffic = [](const std::vector<NodeIndex>& nodes, const NetworkNow&) {
+        auto out = std::make_shared<StepTraffic>();
+        out->step_s = 7;
+        TrafficPart part;
+        part.busy_s = 1;
+        part.loads.flow_bytes_per_s = 1e9;
+        part.loads.links = {{nodes[0] < 2 ? LinkId{0} : LinkId{1}, 1, 50e9}};  // never full
+        for (const double slowdown : traffic_slowdowns()) part.longer_s.push_back(slowdown - 1);
+        out->parts = {part};
+        return out;
+    };
+    for (int i = 0; i < 3; ++i) f.submit(8, 700s);  // on nodes 0, 1 and 2
+    f.inject(100s, 0);
+    const FleetRunResult r = f.run(10h);
+    CHECK(r.outcome.storms == 1);
+    CHECK(job_s(r, Category::storm_stall) == doctest::Approx(6));
+    CHECK(r.outcome.runs[1].end - r.outcome.runs[2].end == Duration(3s));
+}
+
+TEST_CASE("of many jobs a storm that their connections give up in takes its node") {
+    using namespace std::chrono_literals;
+    Stormy f(3s, true);
+    f.causes[0].detection = 20s;
+    f.submit(8, 700s);
+    f.inject(100s, 0);  // the second step after the first save, at 80 s
+    const FleetRunResult r = f.run(10h);
+    CHECK(r.outcome.storms == 1);
+    CHECK(r.outcome.interruptions[0] == 1);
+    CHECK(job_s(r, Category::storm_stall) == doctest::Approx(3));
+    CHECK(job_s(r, Category::detection) == doctest::Approx(20));
+    CHECK(job_s(r, Category::lost_work) == doctest::Approx(20));
+    CHECK(job_s(r, Category::repair) == doctest::Approx(3600));  // a reset takes an hour
+    CHECK(job_s(r, Category::productive) == doctest::Approx(700));
+}
+
+TEST_CASE("a storm whose job is stopped meanwhile loses what was done of the step, once") {
+    using namespace std::chrono_literals;
+    Stormy f(50s);
+    f.submit(8, 700s, {}, 120s);
+    f.inject(100s, 0);
+    f.spec.kinds[0].resubmit = true;
+    const FleetRunResult r = f.run(Duration(120s));
+    CHECK(job_s(r, Category::storm_stall) == doctest::Approx(20));
+    CHECK(job_s(r, Category::lost_work) == doctest::Approx(20));
+    CHECK(job_s(r, Category::productive) == doctest::Approx(70));
+}
+
+TEST_CASE("one job is held up alike by storms, written as a [job] or as the only one of a kind") {
+    std::string storm = "duration = '300 ms'\n";
+    bool fatal = false;
+    SUBCASE("that pass") {}
+    SUBCASE("that end it") {
+        storm = "found_after = '10 min'\n";
+        fatal = true;
+    }
+    const auto ledger = [&](const std::string& head, const std::string& name) {
+        const std::string text =
+            "run = { duration = '20 day', replicas = 1 }\n"
+            "cluster = { node = 'dgx_h100', nodes = 8 }\n"
+            "storage.system = 'vast'\n"
+            "[fabric.compute]\nkind = 'roce'\ntopology = 'fat_tree'\n"
+            "leaf = 'sn5600_spectrum4'\nnodes_per_leaf = 2\n"
+            "watchdog = { detection = '100 ms', restoration = '100 ms' }\n"
+            "transport.timeout = 14\n" +
+            head + "nodes = 8\nlength = '1000 day'\nstep.time = '7 s'\n[" + name +
+            ".checkpoint]\nsize = '1 TB'\ninterval = '1 h'\n"
+            "[[failures.storm]]\nrate_per_node = '1 /day'\n" +
+            storm + "[[window.traffic]]\nkind = 'all_to_all'\nbytes = '256 KiB'\n";
+        const Scenario s = load_scenario(text, "either way", {});
+        return run_replica(s, 0, false).ledger;
+    };
+    const Ledger one = ledger("[job]\n", "job");
+    const Ledger many = ledger("[scheduler]\n[[jobs.kind]]\nname = 'one'\n", "jobs.kind");
+    CHECK(one.booked(Category::storm_stall) > 0);
+    const auto booked = [](const Ledger& ledger, Category category) {
+        return static_cast<double>(ledger.booked(category));
+    };
+    if (fatal) {  // what follows an end is the scheduler's
+        CHECK(booked(many, Category::storm_stall) ==
+              doctest::Approx(booked(one, Category::storm_stall)).epsilon(0.1));
+        return;
+    }
+    for (const Category same :
+         {Category::storm_stall, Category::productive, Category::checkpoint_stall}) {
+        CHECK(booked(one, same) == booked(many, same));
+    }
 }
