@@ -255,6 +255,7 @@ def case_simai_workload_is_the_step(program, folder):
         program.run("export", "simai", scenario, "-o", folder / "t.txt", *words)
         head, rows = parse_simai_workload((folder / "t.txt.workload.txt").read_text())
         stages = head["pp:"]
+        check(head["vpp:"] * stages == 8, f"the stage's layers: {head}")
         check((head["model_parallel_NPU_group:"], head["all_gpus:"], head["ga:"]) == (8, 32, 8 // (4 // stages)), str(head))
         check(head["pp_comm"] == (8192 * 4096 * 2 // 8 if stages == 2 else 0), str(head))
         ns = sum(forward[0] * (forward[0] > 1) + back[0] * (back[0] > 1) for _, (forward, back, _) in rows)

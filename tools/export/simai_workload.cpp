@@ -49,7 +49,10 @@ class SimaiWorkload {
 
   private:
     void check() const;
-    void exchange(CallPurpose purpose, const char* name);
+    std::int64_t layers() const {
+        return static_cast<std::int64_t>(stage_->run.layers.dense + stage_->run.layers.expert);
+    }
+    void exchange(CallPurpose purpose, const char* name, const char* of_experts);
     void layer(const std::string& name, const LayerOutline& layer);
     std::vector<RowMessage> messages(const std::vector<CollectiveCall>& calls) const;
     std::string head(const StepOutline& outline) const;
@@ -91,10 +94,13 @@ std::vector<RowMessage> SimaiWorkload::messages(const std::vector<CollectiveCall
     return out;
 }
 
-void SimaiWorkload::exchange(CallPurpose purpose, const char* name) {
+void SimaiWorkload::exchange(CallPurpose purpose, const char* name, const char* of_experts) {
     std::vector<CollectiveCall> calls = stage_->exchanges;
     std::erase_if(calls, [&](const CollectiveCall& call) { return call.purpose != purpose; });
-    for (const RowMessage& each : messages(calls)) row(simai_row(name, 0, {}, 0, {}, each));
+    for (const RowMessage& each : messages(calls)) {
+        const bool experts = each.kind.ends_with("_EP");
+        row(simai_row(experts ? of_experts : name, 0, {}, 0, {}, each));
+    }
 }
 
 // A row has one collective for each direction: a layer is as many rows, which share its kernels' time. Rows
@@ -123,8 +129,7 @@ std::string SimaiWorkload::head(const StepOutline& outline) const {
     return fmt::format(
         "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: {} ep: {} pp: {} vpp: {} ga: {} "
         "all_gpus: {} checkpoints: 0 checkpoint_initiates: 0{}\n{}\n",
-        p_.tensor, p_.expert, p_.pipeline, s_.model.layers, p_.microbatches(), p_.gpus(), between,
-        count_);
+        p_.tensor, p_.expert, p_.pipeline, layers(), p_.microbatches(), p_.gpus(), between, count_);
 }
 
 std::string SimaiWorkload::text() {
@@ -133,13 +138,12 @@ std::string SimaiWorkload::text() {
     const StepOutline outline =
         step_outline(s_.model, p_, groups, s_.parameter_bytes, s_.optimizer_traffic);
     stage_ = &outline.stages.front();
-    exchange(CallPurpose::weights, "grad_gather");
-    exchange(CallPurpose::gradients, "grad_param_comm");
+    exchange(CallPurpose::weights, "grad_gather", "moe_grad_norm1");
+    exchange(CallPurpose::gradients, "grad_param_comm", "moe_grad_norm2");
     row(simai_row("grad_param_compute", 0, {}, stage_->optimizer_s, {}, {}));
     const auto dense = static_cast<std::int64_t>(stage_->run.layers.dense);
-    const auto all = dense + static_cast<std::int64_t>(stage_->run.layers.expert);
     for (std::int64_t microbatch = 0; microbatch < p_.microbatches(); ++microbatch) {
-        for (std::int64_t i = 0; i < all; ++i) {
+        for (std::int64_t i = 0; i < layers(); ++i) {
             layer(fmt::format("{}{}", i < dense ? "layer" : "moelayer", i),
                   i < dense ? outline.dense : outline.expert);
         }
