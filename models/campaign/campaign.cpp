@@ -390,13 +390,14 @@ std::uint64_t outcome_digest(const ReplicaResult& result) {
 // A campaign of one job, with all that happens to it.
 class Replica {
   public:
-    Replica(const Scenario& s, ReplicaResult& result, bool log_events)
+    // The job outlives it.
+    Replica(const Scenario& s, ReplicaResult& result, const JobSpec& job, bool log_events)
         : s_(s),
           result_(result),
           replica_(static_cast<std::uint64_t>(result.index)),
           nodes_(engine_, s.nodes, s.causes, result.ledger, s.seed, replica_),
           stores_(engine_),
-          job_spec_(job_of_replica(s, result.index)),
+          job_spec_(job),
           job_(engine_, job_spec_, s.causes, nodes_, add_stores(), result.ledger,
                log_events ? &result.log : nullptr) {
         nodes_.set_waiter(job_);
@@ -506,7 +507,7 @@ class Replica {
     CampaignEngine engine_;
     NodePool nodes_;
     StoreService stores_;
-    JobSpec job_spec_;
+    const JobSpec& job_spec_;
     TrainingJob job_;
     std::optional<FailingStore> failing_;
     std::vector<std::unique_ptr<Neighbour>> neighbours_;
@@ -518,17 +519,20 @@ class Replica {
 }  // namespace
 
 ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events,
-                          ReplicaTrace* record) {
+                          ReplicaTrace* record, JobSoFar* so_far) {
+    if (!s.phases.empty()) return run_phases(s, index, log_events);
     if (s.fleet) return run_fleet_replica(s, index, log_events, record);
-    if (!s.phases.empty()) return run_phases(s, index);
     RY_CHECK(s.no_path.empty());
     RY_CHECK(s.windows);  // what they say has been read
     ReplicaResult result;
     result.index = index;
-    Replica replica(s, result, log_events);
+    JobSpec job = job_of_replica(s, index);
+    if (so_far != nullptr) job = job_after(std::move(job), *so_far);
+    Replica replica(s, result, job, log_events);
     if (record != nullptr) replica.log_to(*record);
     replica.run();
     replica.add_metrics();
+    if (so_far != nullptr) add_to(*so_far, job, result.job);
     return result;
 }
 

@@ -91,8 +91,9 @@ struct ReplicaTrace {
 // One replica of a scenario whose ranks reach each other, alone: the same scenario and index give
 // the same bytes, always. Checks that the ledger sums to GPUs x time.
 // `record` is filled when it is given; it changes nothing else.
+// `so_far`: of a phase whose one job has that behind it, and is taken further.
 ReplicaResult run_replica(const Scenario& scenario, std::int64_t index, bool log_events,
-                          ReplicaTrace* record = nullptr);
+                          ReplicaTrace* record = nullptr, JobSoFar* so_far = nullptr);
 
 // Strikes on the nodes of the job, or of the fleet, whatever their cause; injected ones aside, and those that
 // come with jobs.
@@ -104,9 +105,18 @@ Rate strike_rate_per_job(const Scenario& scenario);
 void add_node_counts(const Scenario& scenario, const NodeFailureCounts& nodes,
                      std::vector<Metric>& out);
 
-// The same of a scenario with a fleet.
+// The same of a scenario with a fleet. Of one of its phases: with these jobs, on its own clock.
+struct FleetPart {
+    FleetJobs jobs;
+    bool off_at_end = false;  // as FleetRun has it
+    FleetRunResult ran;       // what has become of them
+};
 ReplicaResult run_fleet_replica(const Scenario& scenario, std::int64_t index, bool log_events,
-                                ReplicaTrace* record = nullptr);
+                                ReplicaTrace* record = nullptr, FleetPart* part = nullptr);
+std::vector<Metric> fleet_metrics(const Scenario& scenario, const FleetJobs& jobs,
+                                  const FleetRunResult& ran);
+std::vector<JobRecord> job_records(const FleetSpec& spec, const FleetJobs& jobs,
+                                   const FleetOutcome& outcome, Instant end);
 
 struct CampaignOptions {
     unsigned threads = 1;

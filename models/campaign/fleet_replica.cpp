@@ -41,10 +41,10 @@ struct SizeClass {
     double interruptions = 0;
 };
 
-std::vector<SizeClass> size_classes(const FleetSpec& spec, const FleetJobs& jobs,
+std::vector<SizeClass> size_classes(std::int64_t all, const FleetJobs& jobs,
                                     const FleetOutcome& outcome, Instant end) {
     std::vector<SizeClass> out;
-    const auto most = std::bit_ceil(static_cast<std::uint64_t>(spec.gpus()));
+    const auto most = std::bit_ceil(static_cast<std::uint64_t>(all));
     for (std::uint64_t gpus = 1; gpus <= most; gpus *= 2) {
         out.push_back({static_cast<std::int64_t>(gpus)});
     }
@@ -238,17 +238,16 @@ void add_work(const FleetScenario& fleet, const FleetJobs& jobs, const FleetRunR
 }
 
 // Time of GPUs cut into slices that no instance could have used, as a share of all their time.
-Metric stranded_part(const FleetSpec& spec, const FleetRunResult& r) {
-    std::int64_t gpus = 0;
-    for (const NodeGroup& group : spec.groups) {
-        if (group.mig) gpus += group.nodes * group.gpus_per_node;
-    }
-    const double all =
-        static_cast<double>(gpus * mig_compute_slices) * static_cast<double>(r.simulated.count());
-    return plain_metric("mig_stranded", "1", ratio(static_cast<double>(r.outcome.stranded), all));
+Metric stranded_part(const FleetOutcome& outcome) {
+    return plain_metric(
+        "mig_stranded", "1",
+        ratio(static_cast<double>(outcome.stranded), static_cast<double>(outcome.sliced)));
 }
 
-std::vector<Metric> metrics_of(const Scenario& s, const FleetJobs& jobs, const FleetRunResult& r) {
+}  // namespace
+
+std::vector<Metric> fleet_metrics(const Scenario& s, const FleetJobs& jobs,
+                                  const FleetRunResult& r) {
     const FleetSpec& spec = s.fleet->spec;
     const double total = static_cast<double>(r.ledger.total());
     const auto share = [&](GpuNanoseconds part) { return ratio(static_cast<double>(part), total); };
@@ -257,7 +256,7 @@ std::vector<Metric> metrics_of(const Scenario& s, const FleetJobs& jobs, const F
         plain_metric("utilisation", "1", share(r.outcome.held)),
         plain_metric("occupancy", "1", share(r.outcome.node_busy)),
     };
-    if (spec.parts_per_gpu() > 1) out.push_back(stranded_part(spec, r));
+    if (spec.parts_per_gpu() > 1) out.push_back(stranded_part(r.outcome));
     add_counts(r.outcome, out);
     if (!spec.slowdowns.empty()) {
         out.push_back(
@@ -287,7 +286,9 @@ std::vector<Metric> metrics_of(const Scenario& s, const FleetJobs& jobs, const F
     add_waits(*s.fleet, jobs, r.outcome, Instant(r.simulated), out);
     add_kinds(s, jobs, r, out);
     add_work(*s.fleet, jobs, r, out);
-    for (const SizeClass& c : size_classes(spec, jobs, r.outcome, Instant(r.simulated))) {
+    std::int64_t gpus = s.gpus();
+    for (const ScenarioPhase& phase : s.phases) gpus = std::max(gpus, phase.as->gpus());
+    for (const SizeClass& c : size_classes(gpus, jobs, r.outcome, Instant(r.simulated))) {
         out.push_back(
             mean_metric(fmt::format("mttf_gpus_{}", c.gpus), "s", c.held_s, c.interruptions));
         out.push_back(mean_metric(fmt::format("ettr_gpus_{}", c.gpus), "1", c.kept_s, c.span_s));
@@ -320,6 +321,8 @@ std::vector<JobRecord> job_records(const FleetSpec& spec, const FleetJobs& jobs,
     }
     return out;
 }
+
+namespace {
 
 void note_ending(const FleetRunResult& r, bool bounded, ReplicaResult& result) {
     if (r.ended == CampaignEngine::Outcome::limit) {
@@ -389,20 +392,22 @@ std::uint64_t outcome_digest(const FleetRunResult& r) {
 }  // namespace
 
 ReplicaResult run_fleet_replica(const Scenario& s, std::int64_t index, bool log_events,
-                                ReplicaTrace* record) {
+                                ReplicaTrace* record, FleetPart* part) {
     ReplicaResult result;
     result.index = index;
     const bool bounded = s.duration > Duration{};
     const auto replica = static_cast<std::uint64_t>(index);
     const FleetSpec& spec = s.fleet->spec;
-    const FleetJobs jobs =
-        draw_jobs(*s.fleet, s.seed, replica, bounded ? s.duration : campaign_length_max);
+    const FleetJobs jobs = part != nullptr ? part->jobs
+                                           : draw_jobs(*s.fleet, s.seed, replica,
+                                                       bounded ? s.duration : campaign_length_max);
     FleetRun run{
         .spec = spec, .jobs = jobs, .causes = s.causes, .seed = s.seed, .replica = replica};
     if (bounded) run.end = Instant(s.duration);
     if (!s.draws.empty()) {
         run.hashes = s.draws[static_cast<std::size_t>(index) % s.draws.size()].hash_seed;
     }
+    run.off_at_end = part != nullptr && part->off_at_end;
     run.events_max = static_cast<std::uint64_t>(s.events_max);
     if (s.network_faults.any()) run.network = &s.network_faults;
     if (log_events) run.events = &result.log;
@@ -412,7 +417,7 @@ ReplicaResult run_fleet_replica(const Scenario& s, std::int64_t index, bool log_
     run.listener = fed ? static_cast<FleetListener*>(&feeds) : &peak;
     std::optional<HoldRecorder> recorder;
     if (record != nullptr) run.listener = &recorder.emplace(jobs, *run.listener, record->holds);
-    const FleetRunResult r = run_fleet(run);
+    FleetRunResult r = run_fleet(run);
     note_ending(r, bounded, result);
     for (CampaignEvent& event : result.log) {
         if (event.job < 0) continue;  // of a node alone
@@ -428,7 +433,7 @@ ReplicaResult run_fleet_replica(const Scenario& s, std::int64_t index, bool log_
     result.refused = r.outcome.refused;
 
     result.outcome = outcome_digest(r);
-    result.metrics = metrics_of(s, jobs, r);
+    result.metrics = fleet_metrics(s, jobs, r);
     if (log_events) {
         result.jobs = job_records(spec, jobs, r.outcome, Instant(result.simulated));
     }
@@ -441,6 +446,7 @@ ReplicaResult run_fleet_replica(const Scenario& s, std::int64_t index, bool log_
     add_facility_metrics(s.power, spec.nodes(), feeds.counts(), result.metrics);
     result.repairs = r.outcome.repairs;
     if (s.cost) add_cost_metrics(s, result);
+    if (part != nullptr) part->ran = std::move(r);
     return result;
 }
 

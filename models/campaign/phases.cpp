@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "models/campaign/fleet_phases.h"
 #include "models/facility/facility.h"
 #include "sim/fingerprint.h"
 #include "sim/rng.h"
@@ -21,10 +22,15 @@ constexpr const char* summed[] = {"steps",
                                   "checkpoints_lost",
                                   "checkpoint_stall_time",
                                   "planned_interruptions",
-                                  "failures_while_down"};
+                                  "failures_while_down",
+                                  "pauses",
+                                  "pause_time"};
 constexpr const char* summed_and_told[] = {"interruptions", "energy",        "repair_visits",
                                            "gpus_replaced", "nics_replaced", "other_parts_replaced",
                                            "paid_by_use"};
+// By phase alone.
+constexpr const char* told[] = {"goodput", "tokens_per_day", "utilisation", "work_done",
+                                "jobs_completed"};
 
 Duration between(Day from, Day until) {
     return std::chrono::duration_cast<Duration>(until - from);
@@ -50,24 +56,10 @@ void put_into(Value& table, const std::string& path, const Value& value) {
     }
 }
 
-void set_text(Document& document, const std::string& path, std::string text) {
-    Value value;
-    value.kind = Value::Kind::string;
-    value.text = std::move(text);
-    put_into(document.root, path, value);
-}
-
 void refuse(Section& top, Section& run, bool allowed) {
     if (!allowed) {
         top.error("phase", "the cluster changes, and this looks at one that stays as it is",
                   "run, compare, sweep and design take phases");
-    }
-    for (const char* key : {"scheduler", "inject"}) {
-        if (top.has(key)) top.error(key, "is not there beside [[phase]]");
-    }
-    Section job = top.section("job");
-    for (const char* key : {"stage", "pause", "length"}) {
-        if (job.has(key)) job.error(key, "is not there beside [[phase]], whose days end campaigns");
     }
     for (const char* key : {"start", "duration"}) {
         if (!run.has(key)) run.error(key, "is missing: [[phase]] needs it");
@@ -118,8 +110,6 @@ std::vector<PhaseSpec> take_phases(Document& document, ValueReader& values, bool
     Section run = top.section("run");
     refuse(top, run, allowed);
     const PhaseDays days = read_phase_days(run, true);
-    Duration whole{};
-    run.read("duration", whole, "", {.bound = Bound::positive});
     const std::optional<Day> start = day_of(run, "start", days.start);
     const std::optional<Day> ready = days.ready.empty() ? start : day_of(run, "ready", days.ready);
     std::vector<PhaseSpec> out(1);
@@ -127,25 +117,24 @@ std::vector<PhaseSpec> take_phases(Document& document, ValueReader& values, bool
         out[0].name = day_text(*ready);
         out[0].from = between(*start, *ready);
         if (out[0].from < Duration{}) run.error("ready", "is before run.start");
-        if (out[0].from >= whole) run.error("ready", "the campaign has ended by then");
     }
+    const auto where = [&](const Value* table, const char* key, std::string path) {
+        const Value* value = table ? table->find(key) : nullptr;
+        return Diagnostic{document.name, value ? value->at : Position{}, std::move(path), {}, {}};
+    };
+    out[0].at = where(document.root.find("run"), "ready", "run.ready");
+    const Value* tables = document.root.find("phase");
+    std::size_t number = 0;
     for (Section& section : phase_sections(top)) {
         PhaseSpec phase = read_phase(section);
+        phase.at = where(&tables->items[number++], "at", section.path("at"));
         const std::optional<Day> day = day_of(section, "at", phase.day);
         if (!start || !day) continue;
         phase.name = day_text(*day);
         phase.from = between(*start, *day);
         if (phase.from <= out.back().from) section.error("at", "comes before the phase before it");
-        if (phase.from >= whole) section.error("at", "the campaign has ended by then");
         out.back().until = phase.from;
         out.push_back(std::move(phase));
-    }
-    out.back().until = whole;
-    for (const PhaseSpec& phase : out) {
-        if (phase.stop > Duration{} && phase.stop >= phase.until - phase.from) {
-            top.error("phase",
-                      fmt::format("the job stands still for all of that from {} on", phase.name));
-        }
     }
     std::erase_if(document.root.members, [](const Member& m) { return m.key == "phase"; });
     if (Value* there = document.root.find("run")) {
@@ -159,6 +148,112 @@ namespace {
 
 double years(Duration time) {
     return seconds(time) / seconds_per_year;
+}
+
+// What strikes at a known time: on the phase's clock, if it strikes in it.
+template <class Strikes>
+void cut_strikes(Strikes& strikes, Duration begin, Duration length) {
+    for (auto& strike : strikes) strike.at -= begin;
+    std::erase_if(
+        strikes, [&](const auto& strike) { return strike.at < Duration{} || strike.at >= length; });
+}
+
+// A part of the network that is out on the phase's first day is out from then on, as long as is left.
+void cut_outages(std::vector<NetworkOutage>& outages, Duration begin, Duration length) {
+    std::erase_if(outages, [&](NetworkOutage& outage) {
+        const Duration late = std::max(Duration{}, begin - outage.at);
+        outage.at = std::max(Duration{}, outage.at - begin);
+        if (outage.duration) *outage.duration -= late;
+        return outage.at >= length || (outage.duration && *outage.duration <= Duration{});
+    });
+}
+
+void cut_reservations(std::vector<Reservation>& reservations, Duration begin) {
+    std::vector<Reservation> out;
+    for (Reservation each : reservations) {
+        each.start -= begin;
+        if (const Duration gone = Instant{} - each.start; gone > Duration{}) {
+            if (each.every == Duration{} && gone >= each.length) continue;
+            const Duration into = each.every > Duration{} ? gone % each.every : gone;
+            if (into < each.length) {
+                Reservation rest = each;
+                rest.start = Instant{};
+                rest.length = each.length - into;
+                rest.every = {};
+                out.push_back(rest);
+            }
+            if (each.every == Duration{}) continue;
+            each.start = Instant(into == Duration{} ? into : each.every - into);
+            if (into == Duration{}) out.pop_back();
+        }
+        out.push_back(each);
+    }
+    reservations = std::move(out);
+}
+
+void cut_dates(std::vector<StageSpec>& stages, Duration begin) {
+    for (StageSpec& stage : stages) {
+        if (stage.until) *stage.until -= begin;
+    }
+}
+
+// From the whole campaign, of which it was read, to the days from `begin` to `end`.
+void cut_to(Scenario& part, Duration begin, Duration end) {
+    part.duration = end - begin;
+    cut_strikes(part.nodes.injected, begin, part.duration);
+    cut_strikes(part.power.injected_pump_losses, begin, part.duration);
+    cut_outages(part.network_faults.injected, begin, part.duration);
+    for (StoreSetup& store : part.stores) {
+        if (store.failures) cut_strikes(store.failures->strikes, begin, part.duration);
+    }
+    cut_dates(part.job.stages, begin);
+    for (NetworkDraw& draw : part.draws) cut_dates(draw.stages, begin);
+    for (PauseSpec& pause : part.job.pauses) {
+        if (pause.at) *pause.at -= begin;
+    }
+    part.job.maintenance.since = begin;
+    if (!part.fleet) return;
+    auto fleet = std::make_shared<FleetScenario>(*part.fleet);
+    fleet->spec.injected = part.nodes.injected;
+    cut_reservations(fleet->spec.reservations, begin);
+    part.fleet = std::move(fleet);
+}
+
+// Failures at times when nothing is switched on.
+void warn_of_unmet_strikes(const Document& document, const std::vector<PhaseSpec>& phases,
+                           const std::vector<InjectedStrike>& strikes, Scenario& whole) {
+    const Value* inject = document.root.find("inject");
+    for (const InjectedStrike& strike : strikes) {
+        const bool met = std::ranges::any_of(phases, [&](const PhaseSpec& phase) {
+            return strike.at >= phase.from + phase.stop && strike.at < phase.until;
+        });
+        if (met || strike.at >= whole.duration) continue;
+        whole.warnings.push_back({document.name,
+                                  inject ? inject->at : Position{},
+                                  "inject",
+                                  fmt::format("the failure after {} has no effect: nothing is "
+                                              "switched on then",
+                                              to_text(strike.at)),
+                                  {}});
+    }
+}
+
+// The days must be in the campaign, whose length is known once the first phase has been read.
+void set_ends(std::vector<PhaseSpec>& phases, Duration whole) {
+    Diagnostics diagnostics;
+    const auto wrong = [&](const PhaseSpec& phase, std::string what) {
+        diagnostics.error(phase.at.file, phase.at.at, phase.at.path, std::move(what));
+    };
+    phases.back().until = whole;
+    for (const PhaseSpec& phase : phases) {
+        if (phase.from >= whole) {
+            wrong(phase, "the campaign has ended by then");
+        } else if (phase.stop > Duration{} && phase.stop >= phase.until - phase.from) {
+            wrong(phase,
+                  fmt::format("the job stands still for all of that from {} on", phase.name));
+        }
+    }
+    diagnostics.raise_if_any();
 }
 
 // What the phases' own scenarios have, in the whole.
@@ -192,24 +287,20 @@ void join_costs(Scenario& whole) {
 
 }  // namespace
 
-Scenario load_phases(const Document& document, const std::vector<PhaseSpec>& phases,
+Scenario load_phases(const Document& document, std::vector<PhaseSpec> phases,
                      ScenarioChanges changes) {
     changes.settings.clear();
     Scenario whole;
+    std::vector<InjectedStrike> strikes;
     Document there = document;
     for (std::size_t k = 0; k < phases.size(); ++k) {
         const PhaseSpec& phase = phases[k];
         for (const Member& member : phase.set.members) {
             put_into(there.root, member.key, member.value);
         }
-        set_text(there, "run.duration",
-                 fmt::format("{} ns", (phase.until - phase.from - phase.stop).count()));
+        Scenario part;
         try {
-            Scenario part = load_scenario(there, changes);
-            if (k == 0) whole = part;
-            // Luck of its own, the same for all designs.
-            if (k > 0) part.seed = RandomStream(whole.seed, k, "phase").next_u64();
-            add_phase(whole, phase, std::move(part));
+            part = load_scenario(there, changes);
         } catch (const ScenarioError& error) {
             std::vector<Diagnostic> said = error.diagnostics();
             for (Diagnostic& each : said) {
@@ -217,8 +308,20 @@ Scenario load_phases(const Document& document, const std::vector<PhaseSpec>& pha
             }
             throw said.empty() ? error : ScenarioError(std::move(said));
         }
+        if (k == 0) {
+            set_ends(phases, part.duration);
+            whole = part;
+            strikes = part.nodes.injected;
+        }
+        cut_to(part, phase.from + phase.stop, phase.until);
+        // Luck of its own, the same for all designs.
+        if (k > 0) part.seed = RandomStream(whole.seed, k, "phase").next_u64();
+        add_phase(whole, phase, std::move(part));
     }
-    whole.duration = phases.back().until;
+    warn_of_unmet_strikes(document, phases, strikes, whole);
+    std::vector<Diagnostic> days;
+    for (const PhaseSpec& phase : phases) days.push_back(phase.at);
+    check_fleet_phases(whole, days);
     if (whole.cost) join_costs(whole);
     return whole;
 }
@@ -237,19 +340,17 @@ const Metric* metric_of(const ReplicaResult& r, std::string_view name) {
 // Its ledger, its energy and its counts.
 void add_counts(const Scenario& whole, const ScenarioPhase& phase, const ReplicaResult& r,
                 ReplicaResult& out) {
-    for (std::size_t c = 0; c < category_count; ++c) {
-        const auto category = static_cast<Category>(c);
-        out.ledger.book(category, r.ledger.booked(category));
-        out.energy.nodes[c] += r.energy.nodes[c];
-    }
-    out.ledger.book(Category::planned_maintenance, phase.as->gpus(), phase.stop);
+    out.ledger.add(r.ledger);
+    for (std::size_t c = 0; c < category_count; ++c) out.energy.nodes[c] += r.energy.nodes[c];
+    const std::int64_t parts = phase.as->fleet ? phase.as->fleet->spec.parts_per_gpu() : 1;
+    out.ledger.book(Category::planned_maintenance, phase.as->gpus() * parts, phase.stop);
     out.energy.network += r.energy.network;
     out.energy.storage += r.energy.storage;
     for (std::size_t i = 0; i < phase.as->causes.size(); ++i) {
         const auto same =
             std::ranges::find(whole.causes, phase.as->causes[i].name, &FailureCause::name);
         const auto at = static_cast<std::size_t>(same - whole.causes.begin());
-        out.job.interruptions[at] += r.job.interruptions[i];
+        if (!r.job.interruptions.empty()) out.job.interruptions[at] += r.job.interruptions[i];
         out.repairs[at] += r.repairs[i];
     }
     out.job.planned_interruptions += r.job.planned_interruptions;
@@ -258,63 +359,159 @@ void add_counts(const Scenario& whole, const ScenarioPhase& phase, const Replica
     if (!r.stuck_report.empty()) out.stuck_report = r.stuck_report;
 }
 
-std::vector<Metric> metrics_of(const std::vector<ReplicaResult>& parts, const ReplicaResult& out) {
+// The sum over phases of what any of them has.
+void add_sum(const std::vector<ReplicaResult>& parts, const std::string& name,
+             std::vector<Metric>& metrics) {
+    double sum = 0;
+    const Metric* last = nullptr;
+    for (const ReplicaResult& part : parts) {
+        const Metric* each = metric_of(part, name);
+        if (each == nullptr) continue;
+        last = each;
+        sum += each->value;
+    }
+    if (last != nullptr) metrics.push_back(plain_metric(name, last->unit, sum));
+}
+
+// What each phase has done; one after the job's end nothing.
+void tell_phases(const Scenario& s, const std::vector<ReplicaResult>& parts,
+                 std::vector<Metric>& metrics) {
+    for (std::size_t k = 0; k < s.phases.size(); ++k) {
+        const bool began = k < parts.size();
+        const auto tell = [&](const char* name) {
+            const Metric* each = metric_of(parts[began ? k : 0], name);
+            if (each == nullptr) return;
+            metrics.push_back(
+                plain_metric(phase_metric(k, name), each->unit, began ? each->value : 0));
+        };
+        for (const char* name : told) tell(name);
+        for (const char* name : summed_and_told) tell(name);
+    }
+}
+
+// Of one job that goes from phase to phase.
+std::vector<Metric> metrics_of(const Scenario& s, const std::vector<ReplicaResult>& parts,
+                               const ReplicaResult& out) {
     std::vector<Metric> metrics;
     const auto value = [&](std::string_view name) {
         return std::ranges::find(metrics, name, &Metric::name)->value;
     };
-    const auto add_sum = [&](const char* name) {
-        double sum = 0;
-        const Metric* last = nullptr;
-        for (const ReplicaResult& part : parts) {
-            const Metric* each = metric_of(part, name);
-            if (each == nullptr) continue;
-            last = each;
-            sum += each->value;
-        }
-        if (last != nullptr) metrics.push_back(plain_metric(name, last->unit, sum));
-    };
     const double days = seconds(out.simulated) / 86400;
     metrics.push_back(plain_metric("goodput", "1", out.ledger.fraction(Category::productive)));
-    for (const char* name : summed) add_sum(name);
-    for (const char* name : summed_and_told) add_sum(name);
+    for (const char* name : summed) add_sum(parts, name, metrics);
+    for (const char* name : summed_and_told) add_sum(parts, name, metrics);
+    for (std::size_t i = 0; i < s.job.stages.size(); ++i) {
+        for (const char* name : {"wall_time", "steps", "tokens"}) {
+            add_sum(parts, fmt::format("stage_{}_{}", i + 1, name), metrics);
+        }
+    }
     metrics.push_back(plain_metric("steps_per_day", "steps/day", value("steps") / days));
     metrics.push_back(plain_metric("tokens_per_day", "tokens/day", value("tokens") / days));
     metrics.push_back(plain_metric("wall_time", "s", seconds(out.simulated)));
-    for (std::size_t k = 0; k < parts.size(); ++k) {
-        const auto tell = [&](const char* name) {
-            if (const Metric* each = metric_of(parts[k], name)) {
-                metrics.push_back(plain_metric(phase_metric(k, name), each->unit, each->value));
-            }
-        };
-        for (const char* name : {"goodput", "tokens_per_day"}) tell(name);
-        for (const char* name : summed_and_told) tell(name);
-    }
+    tell_phases(s, parts, metrics);
     return metrics;
+}
+
+std::int64_t length_of(const StageSpec& stage) {
+    std::int64_t steps = 0;
+    for (const StageLevel& level : stage.levels) {
+        steps = std::min(endless, steps + std::min(endless, level.steps));
+    }
+    return steps;
+}
+
+// What is done of a length in steps, in the steps of another phase.
+void go_on_in(const Scenario& before, const Scenario& now, JobSoFar& so_far) {
+    so_far.steps_to_target =
+        in_proportion(so_far.steps_to_target, before.job.target_steps, now.job.target_steps);
+    for (std::size_t i = 0; i < so_far.by_stage.size() && i < now.job.stages.size(); ++i) {
+        so_far.by_stage[i] = in_proportion(so_far.by_stage[i], length_of(before.job.stages[i]),
+                                           length_of(now.job.stages[i]));
+    }
+}
+
+// Runs phases one after another and adds them up.
+class PhaseRun {
+  public:
+    PhaseRun(const Scenario& s, std::int64_t index, bool log_events)
+        : s_(s), log_events_(log_events) {
+        out_.index = index;
+        out_.job.interruptions.assign(s.causes.size(), 0);
+        out_.repairs.assign(s.causes.size(), 0);
+        out_.simulated = s.duration;
+    }
+
+    ReplicaResult run() {
+        s_.fleet ? run_many() : run_one();
+        for (const ReplicaResult& part : parts_) {
+            outcome_.add(part.outcome);
+            trajectory_.add(part.trajectory);
+        }
+        out_.outcome = outcome_.value();
+        out_.trajectory = trajectory_.value();
+        if (s_.cost) add_cost_metrics(s_, out_);
+        return std::move(out_);
+    }
+
+  private:
+    void run_one();
+    void run_many();
+    void add(const ScenarioPhase& phase, ReplicaResult part) {
+        add_counts(s_, phase, part, out_);
+        for (CampaignEvent& event : part.log) {
+            event.at += phase.from + phase.stop;
+            out_.log.push_back(std::move(event));
+        }
+        parts_.push_back(std::move(part));
+    }
+
+    const Scenario& s_;
+    bool log_events_;
+    ReplicaResult out_;
+    std::vector<ReplicaResult> parts_;
+    Fingerprint outcome_;
+    Fingerprint trajectory_;
+};
+
+void PhaseRun::run_one() {
+    JobSoFar so_far;
+    for (std::size_t k = 0; k < s_.phases.size(); ++k) {
+        const ScenarioPhase& phase = s_.phases[k];
+        if (k > 0) go_on_in(*s_.phases[k - 1].as, *phase.as, so_far);
+        so_far.pause_left = std::max(Duration{}, so_far.pause_left - phase.stop);
+        ReplicaResult part = run_replica(*phase.as, out_.index, log_events_, nullptr, &so_far);
+        const bool finished = part.job.finished;
+        if (finished) out_.simulated = phase.from + phase.stop + part.simulated;
+        add(phase, std::move(part));
+        if (finished) break;
+    }
+    out_.metrics = metrics_of(s_, parts_, out_);
+}
+
+void PhaseRun::run_many() {
+    FleetPhases phases(s_, out_.index);
+    for (std::size_t k = 0; k < s_.phases.size(); ++k) {
+        FleetPart part = phases.part(k);
+        add(s_.phases[k],
+            run_fleet_replica(*s_.phases[k].as, out_.index, log_events_, nullptr, &part));
+        phases.take(k, std::move(part));
+    }
+    const FleetRunResult ran = phases.ran();
+    out_.refused = ran.outcome.refused;
+    out_.metrics = fleet_metrics(s_, phases.jobs(), ran);
+    if (log_events_) {
+        out_.jobs = job_records(s_.fleet->spec, phases.jobs(), ran.outcome, Instant(s_.duration));
+    }
+    for (const char* name : summed_and_told) {
+        if (name != std::string_view("interruptions")) add_sum(parts_, name, out_.metrics);
+    }
+    tell_phases(s_, parts_, out_.metrics);
 }
 
 }  // namespace
 
-ReplicaResult run_phases(const Scenario& s, std::int64_t index) {
-    ReplicaResult out;
-    out.index = index;
-    out.job.interruptions.assign(s.causes.size(), 0);
-    out.repairs.assign(s.causes.size(), 0);
-    out.simulated = s.duration;
-    std::vector<ReplicaResult> parts;
-    Fingerprint outcome;
-    Fingerprint trajectory;
-    for (const ScenarioPhase& phase : s.phases) {
-        parts.push_back(run_replica(*phase.as, index, false));
-        outcome.add(parts.back().outcome);
-        trajectory.add(parts.back().trajectory);
-        add_counts(s, phase, parts.back(), out);
-    }
-    out.outcome = outcome.value();
-    out.trajectory = trajectory.value();
-    out.metrics = metrics_of(parts, out);
-    if (s.cost) add_cost_metrics(s, out);
-    return out;
+ReplicaResult run_phases(const Scenario& s, std::int64_t index, bool log_events) {
+    return PhaseRun(s, index, log_events).run();
 }
 
 }  // namespace railyard

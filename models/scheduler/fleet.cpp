@@ -67,6 +67,11 @@ FleetRunResult run_fleet(const FleetRun& run) {
     const GpuNanoseconds all =
         GpuNanoseconds{run.spec.gpus() * run.spec.parts_per_gpu()} * result.simulated.count();
     FleetOutcome& out = result.outcome;
+    for (const NodeGroup& group : run.spec.groups) {
+        if (!group.mig) continue;
+        out.sliced += GpuNanoseconds{group.nodes * group.gpus_per_node * mig_compute_slices} *
+                      result.simulated.count();
+    }
     out.held = result.ledgers.held();
     RY_CHECK(result.ledger.total() == all);
     RY_CHECK(out.held <= out.node_busy && out.node_busy <= all);

@@ -28,7 +28,8 @@ struct FleetJobRun {
     Duration held{};                 // all its GPUs
     Duration kept{};                 // steps that were kept
     std::int64_t kept_steps = 0;
-    Duration contention{};  // of all its steps: waiting for others on shared links
+    Duration contention{};                // of all its steps: waiting for others on shared links
+    std::optional<Instant> runs_since{};  // when it runs as the campaign ends
 };
 
 // For tests, and for what is built on a fleet.
@@ -83,6 +84,7 @@ struct FleetOutcome {
     GpuNanoseconds held = 0;             // by jobs
     GpuNanoseconds node_busy = 0;        // of nodes that hold a job, all their GPUs
     GpuNanoseconds stranded = 0;         // sevenths of GPUs that no instance could have had
+    GpuNanoseconds sliced = 0;           // of all sevenths of GPUs that are cut
 };
 
 // Runs them from the clock's start to `end`, or until all are over if that is Instant::max().
@@ -98,6 +100,7 @@ struct FleetRun {
     std::uint64_t events_max = UINT64_MAX;
     FleetListener* listener = nullptr;
     std::vector<CampaignEvent>* events = nullptr;
+    bool off_at_end = false;  // what runs then stops, and loses what no store has
 };
 struct FleetRunResult {
     FleetOutcome outcome;

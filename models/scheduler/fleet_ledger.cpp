@@ -1,15 +1,17 @@
 #include "models/scheduler/fleet_ledger.h"
 
+#include "sim/check.h"
+
 namespace railyard {
+
+void FleetLedger::add(const FleetLedger& other) {
+    RY_CHECK(other.kinds_ == kinds_ && other.ledgers_.size() <= ledgers_.size());
+    for (std::size_t i = 0; i < other.ledgers_.size(); ++i) ledgers_[i].add(other.ledgers_[i]);
+}
 
 Ledger FleetLedger::total() const {
     Ledger out;
-    for (const Ledger& ledger : ledgers_) {
-        for (std::size_t i = 0; i < category_count; ++i) {
-            const auto category = static_cast<Category>(i);
-            out.book(category, ledger.booked(category));
-        }
-    }
+    for (const Ledger& ledger : ledgers_) out.add(ledger);
     return out;
 }
 

@@ -22,6 +22,8 @@ class FleetLedger {
     const Ledger& of(std::size_t group, std::size_t kind) const {
         return ledgers_[index(group, kind)];
     }
+    // That of another time, which has no more groups and the same kinds.
+    void add(const FleetLedger& other);
     Ledger total() const;
     GpuNanoseconds held() const;  // of all that, by jobs
 

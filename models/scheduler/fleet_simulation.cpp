@@ -58,8 +58,9 @@ FleetSimulation::FleetSimulation(CampaignEngine& engine, const FleetRun& run, Fl
       needs_(run.spec.partitions.size()) {
     RY_CHECK(jobs_.size() < UINT32_MAX / kinds);
     for (JobIndex i = 0; i < jobs_.size(); ++i) {
-        jobs_[i].steps_left = total_steps(i);
-        RY_CHECK(i == 0 || job(i - 1).submit <= job(i).submit);
+        jobs_[i].steps_left = total_steps(i) - job(i).done;
+        RY_CHECK(jobs_[i].steps_left > 0);
+        RY_CHECK(i == 0 || job(i - 1).goes_on || job(i - 1).submit <= job(i).submit);
     }
     if (FleetJobStrikes::any(run.causes)) {
         job_strikes_.emplace(engine, *this, run.causes, repair_, run.seed, run.replica);
@@ -77,7 +78,7 @@ FleetSimulation::FleetSimulation(CampaignEngine& engine, const FleetRun& run, Fl
 }
 
 void FleetSimulation::start() {
-    if (!jobs_.empty()) schedule(job(0).submit, submission, 0);
+    if (!jobs_.empty()) schedule(std::max(job(0).submit, Instant{}), submission, 0);
     for (std::uint32_t i = 0; i < spec().reservations.size(); ++i) {
         schedule(spec().reservations[i].start, window_begins, i);
     }
@@ -112,7 +113,7 @@ void FleetSimulation::handle(std::uint32_t event) {
             submit_next();
             break;
         case eligible:
-            wait(index);
+            wait(index, now());
             break;
         case prolog_fails:
             prolog_finds(index);
@@ -162,7 +163,9 @@ void FleetSimulation::prolog_finds(JobIndex index) {
 // ---- waiting ----
 
 void FleetSimulation::submit_next() {
-    while (submitted_ < jobs_.size() && job(submitted_).submit == now()) {
+    const auto goes_on = [this] { return job(submitted_).goes_on.has_value(); };
+    const bool first = goes_on();
+    while (submitted_ < jobs_.size() && job(submitted_).submit <= now() && goes_on() == first) {
         const JobIndex index = submitted_++;
         auto why = scheduler_->never(index);
         if (!why) why = power_.never(index);
@@ -172,15 +175,18 @@ void FleetSimulation::submit_next() {
             jobs_[index].status.phase = FleetPhase::completing;
             after_epilog(index);
         } else {
-            wait(index);
+            wait(index, std::min(job(index).submit, now()));
         }
     }
-    if (submitted_ < jobs_.size()) schedule(job(submitted_).submit, submission, 0);
+    if (submitted_ == jobs_.size()) return;
+    const Instant next =
+        now() + (first ? Duration(1) : Duration{});  // they have been placed by then
+    schedule(std::max(job(submitted_).submit, next), submission, 0);
 }
 
-void FleetSimulation::wait(JobIndex index) {
+void FleetSimulation::wait(JobIndex index, Instant since) {
     jobs_[index].status.phase = FleetPhase::waiting;
-    jobs_[index].status.eligible = now();
+    jobs_[index].status.eligible = since;
     scheduler_->submitted(index);
     decide_soon();
 }
@@ -327,7 +333,9 @@ void FleetSimulation::start_run(JobIndex index) {
     const FleetJobKind& kind = spec().kinds[job(index).kind];
     FleetJobRun& result = outcome_.runs[index];
     j.status.phase = FleetPhase::running;
+    const bool goes_on = job(index).goes_on && result.starts == 0;
     j.status.started = j.run_since = j.phase_since = now();
+    if (goes_on) j.status.started -= *job(index).goes_on;
     j.pace_changes_at = Instant::max();
     j.slow_node = no_node;
     set_step(index);
@@ -337,13 +345,14 @@ void FleetSimulation::start_run(JobIndex index) {
         j.save_every = ceil_div(kind.checkpoint_interval.count(), step.count());
     }
     j.run = {};
-    j.run.prolog = spec().health.prolog_time;
-    j.run.restart = kind.restart;
+    j.run.prolog = goes_on ? Duration{} : spec().health.prolog_time;
+    j.run.restart = goes_on ? Duration{} : kind.restart;
     j.run.step = step;
     j.stage = kind.saving ? Stage::setting_up : Stage::whole;
     if (kind.saving) parts_->of(index, job(index).kind, job(index).gpus, j.status.held);
     if (j.stage == Stage::whole) {
-        j.run.restore = j.steps_left < total_steps(index) ? kind.restore : Duration{};
+        const bool reads = j.steps_left < total_steps(index) && !goes_on;
+        j.run.restore = reads ? kind.restore : Duration{};
         j.run.steps = j.steps_left;
         j.run.stall = kind.checkpoint_stall;
         j.run.interval = j.save_every;
@@ -711,7 +720,7 @@ void FleetSimulation::after_epilog(JobIndex index) {
     if (j.next.eligible > now()) {
         schedule(j.next.eligible, eligible, index);
     } else {
-        wait(index);
+        wait(index, now());
     }
 }
 
@@ -828,12 +837,16 @@ void FleetSimulation::end_campaign() {
     book_free();
     for (JobIndex index = 0; index < submitted_; ++index) {
         Job& j = jobs_[index];
+        const StateLoss off{StateLoss::Scope::all_nodes};
         if (j.status.phase == FleetPhase::running) {
-            settle_run(index, Unsaved::kept);
+            outcome_.runs[index].runs_since = j.status.started;
+            settle_run(index, run_.off_at_end ? Unsaved::lost : Unsaved::kept, off);
         } else {
             book_phase(index);
-            keep_until(index, done_steps(index));
+            if (run_.off_at_end && j.status.phase == FleetPhase::suspended)
+                lose_unsaved(index, off);
         }
+        keep_until(index, done_steps(index));
         accept_suspect(index);
     }
     count_jobs();

@@ -152,7 +152,7 @@ class FleetSimulation : public Fleet,
     void book_free();
     void prolog_finds(JobIndex job);
     void submit_next();
-    void wait(JobIndex job);
+    void wait(JobIndex job, Instant since);
     void take(JobIndex job, const Allocation& gpus);
     void give_back(JobIndex job, const Allocation& gpus);
     void release(JobIndex job);

@@ -135,6 +135,10 @@ struct FleetJob {
     Duration limit{};               // of each run, from its start; 0: the partition's
     std::int64_t switches_max = 0;  // leaves that it wants to be on at most; 0: any number
     Duration switches_wait{};       // and how long it waits for that
+    std::int64_t done = 0;          // steps, before the campaign begins
+    // It has its GPUs as the campaign begins, and has had them for so long: it goes on as soon as it is placed,
+    // before all others are looked at.
+    std::optional<Duration> goes_on{};
 
     std::int64_t pods() const { return (gpus + gpus_per_pod - 1) / gpus_per_pod; }
 };

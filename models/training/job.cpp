@@ -107,10 +107,12 @@ TrainingJob::TrainingJob(CampaignEngine& engine, const JobSpec& spec,
 
 void TrainingJob::begin() {
     began_ = stage_since_ = engine_.now();
+    schedule_.look_at_date(0, engine_.now());
+    stage_ = schedule_.stage_at(0);
     return_nodes();
     schedule_dates();
-    if (spec_.maintenance.every > Duration{}) {
-        engine_.schedule(engine_.now() + spec_.maintenance.every, id_, maintenance_due);
+    if (const MaintenanceSpec& m = spec_.maintenance; m.every > Duration{}) {
+        engine_.schedule(engine_.now() + m.every - m.since % m.every, id_, maintenance_due);
     }
     if (feed_) feed_->begin(DataFeed::Use::loaders_only);
     resume();
@@ -528,6 +530,11 @@ void TrainingJob::end() {
         partial = stop_segment();
     } else if (phase_ != JobPhase::running && phase_ != JobPhase::done) {
         book_phase();
+    }
+    outcome_.had_pause = pauses_.had();
+    if (phase_ == JobPhase::pause || phase_ == JobPhase::maintenance) {
+        outcome_.pause_left = phase_ends_ - engine_.now();
+        outcome_.pause_restarts = phase_ == JobPhase::maintenance;
     }
     // The campaign's end loses nothing: what is done counts, saved or not.
     keep(done_);

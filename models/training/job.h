@@ -84,6 +84,7 @@ struct RecoverySpec {
 struct MaintenanceSpec {
     Duration every{};  // zero: none
     Duration duration{};
+    Duration since{};  // the campaign's start, when the first one counts from an earlier instant
 };
 
 struct JobSpec {
@@ -180,8 +181,16 @@ struct JobOutcome {
     std::vector<Stage> stages;
     Duration stepping{};  // of kept steps, without what checkpoints beside them cost
     std::int64_t pauses = 0;
-    Duration paused{};  // without those that ended in a restart
+    Duration paused{};      // without those that ended in a restart
+    Duration pause_left{};  // at the end, of the pause or the planned stop under way
+    bool pause_restarts = false;
+    std::vector<bool> had_pause;  // by pause
 };
+
+// The job with that behind it: it begins in the stage that it has come to.
+JobSpec job_after(JobSpec job, const JobSoFar& so_far);
+// Another campaign goes on with the job as this one has left it.
+void add_to(JobSoFar& so_far, const JobSpec& job, const JobOutcome& outcome);
 
 // Told when the job begins to do something else: what its nodes draw changes then.
 class PhaseWatcher {

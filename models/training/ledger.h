@@ -57,6 +57,9 @@ class Ledger {
     void book(Category category, GpuNanoseconds gpu_time) {
         booked_[static_cast<std::size_t>(category)] += gpu_time;
     }
+    void add(const Ledger& other) {
+        for (std::size_t i = 0; i < category_count; ++i) booked_[i] += other.booked_[i];
+    }
     GpuNanoseconds booked(Category category) const {
         return booked_[static_cast<std::size_t>(category)];
     }

@@ -77,11 +77,12 @@ std::optional<std::size_t> Pauses::due(std::int64_t steps, Instant now) const {
     for (std::size_t i = 0; i < specs_.size(); ++i) {
         const PauseSpec& pause = specs_[i];
         const bool was_here = last_[i] == steps;
-        const bool was = last_[i] != never;
-        const bool is_due = pause.every_steps > 0
-                                ? steps > 0 && steps % pause.every_steps == 0 && !was_here
-                            : pause.at_step > 0 ? steps >= pause.at_step && !was
-                                                : now >= *pause.at && !was;
+        const bool was = last_[i] != never || pause.over;
+        const bool is_due =
+            pause.every_steps > 0
+                ? steps > 0 && !was_here && (pause.steps_before + steps) % pause.every_steps == 0
+            : pause.at_step > 0 ? steps >= pause.at_step && !was
+                                : now >= *pause.at && !was;
         if (is_due) return i;
     }
     return std::nullopt;
@@ -91,12 +92,19 @@ std::int64_t Pauses::steps_until_next(std::int64_t steps) const {
     std::int64_t next = endless;
     for (const PauseSpec& pause : specs_) {
         if (pause.every_steps > 0) {
-            next = std::min(next, pause.every_steps - steps % pause.every_steps);
+            next = std::min(next,
+                            pause.every_steps - (pause.steps_before + steps) % pause.every_steps);
         } else if (pause.at_step > steps) {
             next = std::min(next, pause.at_step - steps);
         }
     }
     return next;
+}
+
+std::vector<bool> Pauses::had() const {
+    std::vector<bool> out;
+    for (const std::int64_t last : last_) out.push_back(last != never);
+    return out;
 }
 
 void Pauses::back_to(std::int64_t steps) {

@@ -93,6 +93,20 @@ struct PauseSpec {
     std::optional<Instant> at;
     Duration duration{};
     bool restart = false;
+    std::int64_t steps_before =
+        0;                 // with every_steps: steps that count too, of an earlier campaign
+    bool goes_on = false;  // it began in an earlier campaign, where it was counted
+    bool over = false;     // of those that come once: there
+};
+
+// What a job has behind it that goes on with another campaign.
+struct JobSoFar {
+    std::int64_t steps = 0;
+    std::int64_t steps_to_target = 0;    // of JobSpec::target_steps
+    std::vector<std::int64_t> by_stage;  // steps of each
+    std::vector<bool> had_pause;         // by pause
+    Duration pause_left{};               // of the pause, or the planned stop, under way
+    bool pause_restarts = false;
 };
 
 // Which pauses are due. Those of each so many steps come again when these are done again, the others once.
@@ -105,6 +119,7 @@ class Pauses {
     std::optional<std::size_t> due(std::int64_t steps, Instant now) const;
     std::int64_t steps_until_next(std::int64_t steps) const;  // at least one
     void began(std::size_t pause, std::int64_t steps) { last_[pause] = steps; }
+    std::vector<bool> had() const;  // by pause: it has begun, once or more
     void back_to(std::int64_t steps);
 
   private:

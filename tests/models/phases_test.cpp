@@ -1,0 +1,211 @@
+#include "models/campaign/phases.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "models/campaign/campaign.h"
+
+namespace railyard {
+
+namespace {
+
+Scenario load(const std::string& text) {
+    ScenarioChanges changes;
+    changes.phases = true;
+    return load_scenario(text, "phases", changes);
+}
+
+double value(const ReplicaResult& r, std::string_view name) {
+    const auto found = std::ranges::find(r.metrics, name, &Metric::name);
+    REQUIRE_MESSAGE(found != r.metrics.end(), std::string(name));
+    return found->value;
+}
+
+const std::string two_phases = R"(start = "2026-06-01"
+[[phase]]
+at = "2026-06-11"
+)";
+
+// 8 nodes for ten days, whose jobs take one each for a day and a half; then 16.
+std::string queue(const std::string& phase, const std::string& kind = "") {
+    return R"([run]
+duration = "12 day"
+start = "2026-06-01"
+[[phase]]
+at = "2026-06-11"
+set = { cluster.nodes = 16 }
+)" + phase +
+           R"(
+[cluster]
+nodes = 8
+[scheduler]
+kind = "slurm"
+[[jobs.kind]]
+name = "a"
+gpus = 8
+work = "36 h"
+count = 160
+)" + kind;
+}
+
+std::string stream(const std::string& scheduler, const std::string& phases) {
+    return fmt::format(R"([cluster]
+nodes = 8
+[scheduler]
+kind = "{}"
+[[jobs.kind]]
+name = "a"
+gpus = 16
+work = "20 h"
+count = 400
+rate = "16 /day"
+checkpoint_interval = "1 h"
+[[jobs.kind]]
+name = "b"
+gpus = 8
+work = "3 h"
+count = 400
+rate = "30 /day"
+[run]
+duration = "30 day"
+{})",
+                       scheduler, phases);
+}
+
+// One job, without failures of its own.
+std::string one_job(const std::string& phases, const std::string& more) {
+    return R"([cluster]
+nodes = 9
+[job]
+nodes = 8
+model = "llama2_7b"
+[job.parallel]
+global_batch = 512
+)" + more + "[run]\nduration = \"30 day\"\n" +
+           phases;
+}
+
+}  // namespace
+
+TEST_CASE("jobs that go on over two phases of the same cluster do what they do in one") {
+    for (const std::string scheduler : {"slurm", "volcano"}) {
+        INFO(scheduler);
+        const ReplicaResult once = run_replica(load(stream(scheduler, "")), 1, false);
+        const ReplicaResult twice = run_replica(load(stream(scheduler, two_phases)), 1, false);
+        for (const std::string name :
+             {"jobs", "jobs_completed", "jobs_running", "goodput", "utilisation", "wait_mean",
+              "jct_mean", "bounded_slowdown_mean"}) {
+            INFO(name);
+            CHECK(value(twice, name) == doctest::Approx(value(once, name)).epsilon(1e-9));
+        }
+        CHECK(twice.ledger.total() == once.ledger.total());
+    }
+}
+
+TEST_CASE("a queue is drained twice as quickly once the cluster is twice as large") {
+    const ReplicaResult r = run_replica(load(queue("")), 0, false);
+    // Six rounds of 8 by hour 216; the next 8 go on over hour 240 to 252, beside 8 more from 240 to 276, and
+    // those behind them are done at 288.
+    CHECK(value(r, "phase_1_jobs_completed") == 48);
+    CHECK(value(r, "phase_2_jobs_completed") == 24);
+    const double hours = 8.0 * (36 + 72 + 108 + 144 + 180 + 216 + 252 + 276 + 288) / 72;
+    CHECK(value(r, "jct_mean") == doctest::Approx(hours * 3600));
+    CHECK(value(r, "goodput") == doctest::Approx(1));
+    CHECK(r.ledger.total() == GpuNanoseconds{64 * 10 + 128 * 2} * 86'400'000'000'000);
+}
+
+TEST_CASE("what is switched off between phases is queued again and loses what it has not saved") {
+    const std::string stop = "stop = \"1 day\"";
+    const ReplicaResult lost = run_replica(load(queue(stop)), 0, false);
+    const double all = 64.0 * 10 + 128 * 2;  // GPU days
+    CHECK(lost.ledger.fraction(Category::lost_work) == doctest::Approx(64 / all));
+    CHECK(lost.ledger.fraction(Category::planned_maintenance) == doctest::Approx(128 / all));
+    CHECK(value(lost, "phase_2_jobs_completed") == 0);
+    const ReplicaResult saved =
+        run_replica(load(queue(stop, "checkpoint_interval = \"1 h\"\n")), 0, false);
+    CHECK(saved.ledger.booked(Category::lost_work) == 0);
+    CHECK(value(saved, "phase_2_jobs_completed") == 8);  // the 12 hours that they lacked
+    // They restart, and read back what they saved; whom nobody queues again ends there.
+    const ReplicaResult paid = run_replica(
+        load(queue(stop, "checkpoint_interval = \"1 h\"\nrestart = \"1 h\"\nrestore = \"2 h\"\n")),
+        0, false);
+    CHECK(paid.ledger.fraction(Category::restore) == doctest::Approx(64 * 2 / 24.0 / all));
+    const ReplicaResult gone = run_replica(load(queue(stop, "requeue = false\n")), 0, false);
+    CHECK(value(gone, "jobs_cancelled") == 8);
+}
+
+TEST_CASE("a failure at a known time strikes in the phase that has it") {
+    const std::string strike = R"([[inject]]
+at = "{}"
+cause = "gpu_hw"
+node = 1
+)";
+    const auto interruptions = [&](const char* at, int phase) {
+        const Scenario s = load(one_job(two_phases, fmt::format(fmt::runtime(strike), at)));
+        return value(run_replica(s, 0, false),
+                     phase_metric(static_cast<std::size_t>(phase), "interruptions"));
+    };
+    CHECK(interruptions("5 day", 0) == 1);
+    CHECK(interruptions("5 day", 1) == 0);
+    CHECK(interruptions("12 day", 0) == 0);
+    CHECK(interruptions("12 day", 1) == 1);
+    const Scenario off = load(
+        one_job(two_phases + "stop = \"1 day\"\n", fmt::format(fmt::runtime(strike), "250 h")));
+    REQUIRE(off.warnings.size() >= 1);
+    CHECK(off.warnings.back().message.find("nothing is switched on") != std::string::npos);
+}
+
+TEST_CASE("stages and pauses go on over the day on which a phase begins") {
+    const std::string plan = R"([job.checkpoint]
+mode = "none"
+[[job.pause]]
+every = "5000 steps"
+duration = "3 h"
+[[job.pause]]
+at = "239 h"
+duration = "5 h"
+[[job.pause]]
+at = "150000 steps"
+duration = "1 h"
+[[job.stage]]
+name = "first"
+steps = 160000
+[[job.stage]]
+name = "second"
+parallel = { global_batch = 1024 }
+)";
+    const ReplicaResult once = run_replica(load(one_job("", plan)), 0, false);
+    const ReplicaResult twice = run_replica(load(one_job(two_phases, plan)), 0, false);
+    // A step that the day cuts off is done again.
+    CHECK(value(twice, "steps") == doctest::Approx(value(once, "steps")).epsilon(1e-5));
+    for (const char* name : {"pauses", "pause_time", "stage_1_steps"}) {
+        INFO(name);
+        CHECK(value(twice, name) == doctest::Approx(value(once, name)).epsilon(1e-6));
+    }
+    CHECK(value(twice, "goodput") == doctest::Approx(value(once, "goodput")).epsilon(1e-4));
+}
+
+TEST_CASE("a campaign of phases ends when its job is done") {
+    const auto job = [&](int length) {
+        std::string text = one_job(two_phases, "");
+        text.insert(text.find("model ="), fmt::format("length = \"{} day\"\n", length));
+        return run_replica(load(text), 0, false);
+    };
+    CHECK(job(5).simulated < std::chrono::hours(24 * 10));
+    const ReplicaResult later = job(15);
+    CHECK(later.simulated > std::chrono::hours(24 * 15));
+    CHECK(later.simulated < std::chrono::hours(24 * 20));
+    CHECK(value(later, "phase_2_tokens_per_day") > 0);
+    CHECK(value(job(5), "phase_2_tokens_per_day") == 0);
+}
+
+TEST_CASE("jobs go from phase to phase by their kinds, which must be the same") {
+    std::string text = queue("");
+    text.replace(text.find("set = {"), 7,
+                 "set = { jobs.kind = [{ name = \"b\", gpus = 8, work = \"1 h\" }], ");
+    CHECK_THROWS_WITH(load(text), doctest::Contains("the kinds of jobs are b"));
+}
+
+}  // namespace railyard
