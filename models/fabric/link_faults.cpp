@@ -33,15 +33,15 @@ std::int64_t LinkFaults::up_after(std::int64_t now) const {
     return up;
 }
 
-bool LinkFaults::take(std::int64_t bytes, std::int64_t sent, std::int64_t there) {
-    const bool cut = std::any_of(outages_.begin(), outages_.end(),
-                                 [&](const Outage& o) { return o.down < there && sent < o.up; });
-    return flips(8 * bytes) || cut;
+bool LinkFaults::cut(std::int64_t sent, std::int64_t there) const {
+    return std::any_of(outages_.begin(), outages_.end(),
+                       [&](const Outage& o) { return o.down < there && sent < o.up; });
 }
 
 // One draw for each wrong bit, none for a packet. What follows a wrong bit is as if nothing had been.
-bool LinkFaults::flips(std::int64_t bits) {
+bool LinkFaults::flips(std::int64_t bytes) {
     if (rate_ == 0) return false;
+    const std::int64_t bits = 8 * bytes;
     if (good_bits_ >= bits) {
         good_bits_ -= bits;
         return false;

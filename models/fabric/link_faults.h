@@ -16,17 +16,17 @@ class LinkFaults {
     void add_outage(std::int64_t down, std::int64_t up) { outages_.push_back({down, up}); }
     // When the outage of this instant is over.
     std::int64_t up_after(std::int64_t now) const;
-    // Whether a packet of so many bytes is lost that is on the link from `sent` to `there`. One wrong bit
-    // is enough: 1 - (1 - rate)^bits. To be asked once for each packet.
-    bool take(std::int64_t bytes, std::int64_t sent, std::int64_t there);
+    // Whether an outage falls between these instants.
+    bool cut(std::int64_t sent, std::int64_t there) const;
+    // Whether a packet of so many bytes has wrong bits. One is enough: 1 - (1 - rate)^bits. To be asked
+    // once each time that a packet is sent.
+    bool flips(std::int64_t bytes);
 
   private:
     struct Outage {
         std::int64_t down;
         std::int64_t up;
     };
-    bool flips(std::int64_t bits);
-
     double rate_;  // of errors per bit, as an exponential's: -log(1 - bit error rate)
     RandomStream random_;
     std::int64_t good_bits_ = 0;  // until the next wrong one

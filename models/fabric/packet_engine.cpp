@@ -230,6 +230,8 @@ void PacketEngine::handle(const TimingWheel::Event& event) {
             return on_watchdog_poll(event.id);
         case What::stall_over:
             return on_stall_over(event.id, traffic_class);
+        case What::replay:
+            return on_replay(event.id);
     }
 }
 
@@ -447,20 +449,9 @@ void PacketEngine::transmit(LinkId link, std::uint32_t id) {
         ++totals_.data_hops;
     }
     ++packet.place;
-    std::int64_t until_there = transfer;
-    if (spec_.cut_through && to_nic_[link] == 0 &&
-        ports_[paths_[packet.place]].ps_per_byte >= port.ps_per_byte) {
-        until_there =
-            transfer_ps(std::min<std::int64_t>(spec_.header_bytes, packet.bytes), port.ps_per_byte);
-    }
-    const std::int64_t there = now_ + until_there + port.latency;
-    if (port.faults != none && faults_[port.faults].take(packet.bytes, now_, there)) {
-        // The receiver's count of blocks is put right by the next update.
-        if (has_credits(packet.traffic_class)) leave_lane(link, packet);
-        return lose(id, totals_.lost_on_links);
-    }
+    if (port.faults != none && !crosses(link, id, now_, 0)) return;
     ++on_links_;
-    schedule(there, What::arrival, id);
+    schedule(now_ + until_there(link, packet), What::arrival, id);
 }
 
 // Strict classes first. The others in turn: a class may go on until it has sent its weight in full packets.
@@ -535,6 +526,7 @@ std::string PacketEngine::digest() const {
     digest.add(totals_.lost_lossless + totals_.lost_lossy + totals_.lost_to_watchdog +
                totals_.lost_to_lifetime + totals_.lost_on_links);
     if (spec_.trimming.enabled) digest.add(totals_.trimmed);
+    if (spec_.link_retry.enabled) digest.add(totals_.replayed);
     return digest.hex();
 }
 
@@ -582,6 +574,9 @@ std::string PacketEngine::audit() const {
     std::uint64_t unused = 0;
     for (std::uint32_t id = free_packets_; id != none; id = next_packet_[id]) ++unused;
     if (packets_.size() - unused != queued + on_links_) return "a packet is astray";
+    if (spec_.link_retry.enabled) {
+        if (const std::string problem = audit_retries(); !problem.empty()) return problem;
+    }
     return audit_credits();
 }
 

@@ -19,6 +19,7 @@
 #include "models/fabric/entropy.h"
 #include "models/fabric/link_credits.h"
 #include "models/fabric/link_faults.h"
+#include "models/fabric/link_retry.h"
 #include "models/fabric/next_hops.h"
 #include "models/fabric/packet_network.h"
 #include "models/fabric/pfc_watchdog.h"
@@ -120,6 +121,7 @@ struct PacketSpec {
     // How finely switches know their queues when packets choose among them: in steps of so many bytes; of
     // those of the same step any, by chance. 0: to the byte, and of equals the one whose turn it is.
     std::int64_t queue_step_bytes = 0;
+    LinkRetrySpec link_retry;
     CreditSpec credits;
     ReceiveBuffer receive_buffer;  // of a NIC that is made slow
     std::uint64_t seed = 1;        // of marking and bit errors
@@ -242,6 +244,7 @@ class PacketEngine {
         // At the head of a queue that got no credits, and what a stalled lane threw away.
         std::int64_t lost_to_lifetime = 0;
         std::int64_t lost_on_links = 0;     // to bit errors and links that went down
+        std::int64_t replayed = 0;          // packets that a link sent again
         std::int64_t trimmed = 0;           // to their headers
         std::int64_t trimmed_last_hop = 0;  // of these, on the last link
         std::int64_t retransmitted = 0;     // packets
@@ -287,6 +290,7 @@ class PacketEngine {
         storm_end,
         watchdog_poll,  // of switch `id`
         stall_over,     // of a lane of link `id`
+        replay,         // the sender of link `id` hears of a packet that came with wrong bits
     };
     // An event's kind: what, and above it the class that it concerns.
     static constexpr int what_bits = 5;
@@ -464,6 +468,16 @@ class PacketEngine {
     void leave_switch(LinkId link, std::uint32_t id);
     void write_telemetry(LinkId link, std::uint32_t id, std::int64_t queue_bytes);
     void transmit(LinkId link, std::uint32_t id);
+    // From a packet's first bit sent until the other end can go on with it.
+    std::int64_t until_there(LinkId link, const Packet& packet) const {
+        const Port& port = ports_[link];
+        std::int64_t bytes = packet.bytes;
+        if (spec_.cut_through && to_nic_[link] == 0 &&
+            ports_[paths_[packet.place]].ps_per_byte >= port.ps_per_byte) {
+            bytes = bytes < spec_.header_bytes ? bytes : spec_.header_bytes;
+        }
+        return transfer_ps(bytes, port.ps_per_byte) + port.latency;
+    }
     void send_from_queue(LinkId link, std::size_t traffic_class);
     void serve(LinkId link);
     void kick(LinkId link);
@@ -534,6 +548,10 @@ class PacketEngine {
     LinkFaults& faults_of(LinkId link);
     void on_link_down(LinkId link);
     void on_link_up(LinkId link);
+    bool crosses(LinkId link, std::uint32_t id, std::int64_t sent, std::int64_t tries);
+    void on_replay(LinkId link);
+    void give_up_replay(LinkId link);
+    std::string audit_retries() const;
     void receive_slowly(LinkId link, std::uint32_t id);
     void on_host_took(LinkId link);
 
@@ -621,6 +639,7 @@ class PacketEngine {
     CacheLines<IngressShare> ingress_;  // of the link's receiving end
     std::vector<LinkCredits> credits_;  // empty: no class has any
     std::vector<LinkFaults> faults_;
+    std::vector<LinkRetry> retries_;       // of the same links
     std::vector<std::int64_t> overflows_;  // by link; empty: there was none
     std::vector<SlowReceiver> slow_receivers_;
     std::vector<std::uint32_t> slow_receiver_of_;  // by link; empty: there is none

@@ -11,6 +11,7 @@ LinkFaults& PacketEngine::faults_of(LinkId link) {
         port.faults = static_cast<std::uint32_t>(faults_.size());
         faults_.emplace_back(links_[link].bit_error_rate,
                              RandomStream(spec_.seed, link, "packet/bit errors"));
+        retries_.emplace_back();
     }
     return faults_[port.faults];
 }
@@ -30,6 +31,7 @@ void PacketEngine::on_link_down(LinkId link) {
     port.busy_until =
         std::max(port.busy_until, std::min(never_up, faults_[port.faults].up_after(now_)));
     mute(reverse_link(link));
+    give_up_replay(link);
     if (port.at_nic) return;
     port.cut = true;
     port.discarding = UINT8_MAX;

@@ -94,7 +94,10 @@ PacketReader::PacketReader(Section& network, NetworkKind kind, std::optional<Rou
     network.read("cut_through", cut_through_,
                  "Switches send a packet on when its header is there, where the way out is no "
                  "faster than the way in; false: when all of it is");
-    given_ = network.has("mtu") || network.has("cut_through");
+    network.read("link_level_retry", link_level_retry_,
+                 "A link sends again what came with wrong bits (InfiniBand and Ultra Ethernet, on "
+                 "switches that can); false: it is lost, and the transport finds that");
+    given_ = network.has("mtu") || network.has("cut_through") || network.has("link_level_retry");
     const auto table = [&](const char* key) {
         Section section = network.section(key);
         given_ = given_ || section.present();
@@ -397,6 +400,10 @@ PacketProfile PacketReader::profile(Catalogue& catalogue, const Topology& topolo
     resolve_priorities(p, storage);
     if (credits) resolve_credits(catalogue, p);
     spec.cut_through = cut_through_;
+    if (link_level_retry_) {
+        require_link_retry(topology);
+        spec.link_retry = read_link_retry(catalogue);
+    }
     resolve_buffer(catalogue, p);
     spec.ack_every =
         ack_every_ ? *ack_every_ : catalogue.integer("roce_transport", "", "ack_every_packets");

@@ -74,6 +74,8 @@ class PacketReader {
                            PacketProfile& profile);
     void resolve_efa(Catalogue& catalogue, const Topology& topology, PacketProfile& profile);
     void require_trimming(const Topology& topology);
+    void require_link_retry(const Topology& topology);
+    static std::string names_of_unable(const Topology& topology, bool SwitchModel::*can);
     void resolve_queue_step(Catalogue& catalogue, PacketProfile& profile);
     void resolve_ultra_ethernet(Catalogue& catalogue, const Topology& topology,
                                 PacketProfile& profile);
@@ -97,6 +99,7 @@ class PacketReader {
     bool pfc_enabled_ = true;
     std::int64_t priority_ = 3;
     bool cut_through_ = false;
+    bool link_level_retry_ = false;
     std::optional<Bytes> mtu_, buffer_size_, reserve_, headroom_, resume_offset_, kmin_, kmax_,
         queue_, trimmed_size_;
     bool trims_ = true;

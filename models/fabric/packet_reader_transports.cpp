@@ -137,15 +137,35 @@ void PacketReader::resolve_any_order(Catalogue& catalogue, Bandwidth line, Picos
     }
 }
 
-void PacketReader::require_trimming(const Topology& topology) {
+// Switches of the network that lack this ability; empty: all have it.
+std::string PacketReader::names_of_unable(const Topology& topology, bool SwitchModel::*can) {
     std::set<std::string> unable;
     for (auto v = static_cast<VertexId>(topology.nic_count()); v < topology.vertex_count(); ++v) {
         const SwitchModel& model = topology.switch_model(v);
-        if (trims_ && !model.trims) unable.insert(model.name);
+        if (!(model.*can)) unable.insert(model.name);
     }
-    if (unable.empty()) return;
-    trimming_->error("enabled", fmt::format("{} cannot trim packets", fmt::join(unable, " and ")),
+    return fmt::format("{}", fmt::join(unable, " and "));
+}
+
+void PacketReader::require_trimming(const Topology& topology) {
+    const std::string unable = names_of_unable(topology, &SwitchModel::trims);
+    if (!trims_ || unable.empty()) return;
+    trimming_->error("enabled", fmt::format("{} cannot trim packets", unable),
                      "false, or switches that trim");
+}
+
+void PacketReader::require_link_retry(const Topology& topology) {
+    if (kind_ != NetworkKind::infiniband && kind_ != NetworkKind::ultra_ethernet) {
+        network_.error("link_level_retry",
+                       "links send nothing again but with kind = \"infiniband\" or "
+                       "\"ultra_ethernet\"",
+                       "false, or another kind");
+        return;
+    }
+    const std::string unable = names_of_unable(topology, &SwitchModel::link_level_retry);
+    if (unable.empty()) return;
+    network_.error("link_level_retry", fmt::format("{} cannot send again on a link", unable),
+                   "false, or switches with link-level retry: qm9700_ndr, th6_64x1600");
 }
 
 // Drop-tail queues; a sender avoids paths whose packets come back late, and nothing is marked.

@@ -16,6 +16,7 @@ struct SwitchModel {
     bool adaptive_routing = false;
     bool sharp = false;  // reduces in the network
     bool trims = false;  // packets that find no room, to their headers
+    bool link_level_retry = false;
 
     // Ports at a link rate: a fast port splits into slower ones.
     std::int64_t ports_at(Bandwidth link) const {

@@ -31,10 +31,13 @@ SwitchModel read_switch(Catalogue& c, const std::string& name) {
     s.port_bandwidth = c.bandwidth("switch", name, "port_bandwidth");
     s.latency = c.time("switch", name, "latency");
     s.infiniband = c.text("switch", name, "tech") == "infiniband";
-    s.adaptive_routing =
-        c.has("switch", name, "adaptive_routing") && c.flag("switch", name, "adaptive_routing");
+    const auto can = [&](const char* key) {
+        return c.has("switch", name, key) && c.flag("switch", name, key);
+    };
+    s.adaptive_routing = can("adaptive_routing");
     s.sharp = c.has("switch", name, "sharp");
-    s.trims = c.has("switch", name, "trimming") && c.flag("switch", name, "trimming");
+    s.trims = can("trimming");
+    s.link_level_retry = can("link_level_retry");
     return s;
 }
 

@@ -223,7 +223,7 @@ TEST_CASE("a packet of b bits survives with (1 - rate)^b") {
         LinkFaults faults(rate, RandomStream(1, 0, "test/bits"));
         constexpr int packets = 2'000'000;
         int lost = 0;
-        for (int i = 0; i < packets; ++i) lost += faults.take(4154, i, i + 1) ? 1 : 0;
+        for (int i = 0; i < packets; ++i) lost += faults.flips(4154) ? 1 : 0;
         const double p = 1 - std::pow(1 - rate, 4154 * 8);
         CHECK(std::abs(lost - p * packets) < 4 * std::sqrt(p * packets));
     }

@@ -17,6 +17,15 @@ inline const std::map<std::string, Knob> network_knobs = {
     {"inject.speed", {{"inject.1.speed=0.5"}, {}, "", "", broken_network.c_str()}},
 };
 
+// Bit errors on a cable of either network.
+inline const std::string bad_cables = std::string(windows) + R"(
+[[window.fault]]
+kind = "bit_errors"
+nic = "server-0.nic-0"
+network = "storage"
+bit_error_rate = 1e-6
+)";
+
 inline const std::map<std::string, Knob> transport_knobs = {
     {"@.transport.queue_step",
      {{"@.transport.queue_step=1 MB"}, {"fabric.compute.routing=adaptive"}}},
@@ -31,6 +40,12 @@ inline const std::map<std::string, Knob> transport_knobs = {
      {{"@.trimming.enabled=false"}, {"@.kind=ultra_ethernet", "@.buffer.queue=20 kB"}}},
     {"@.trimming.size",
      {{"@.trimming.size=512 B"}, {"@.kind=ultra_ethernet", "@.buffer.queue=20 kB"}}},
+    {"@.link_level_retry",
+     {{"@.link_level_retry=true"},
+      {"@.kind=infiniband", "window.fault.1.bit_error_rate=1e-6"},
+      "",
+      "",
+      bad_cables.c_str()}},
     {"@.transport.entropy",
      {{"@.transport.entropy=oblivious"},
       {"fabric.compute.kind=ultra_ethernet", "fabric.compute.routing=entropy"}}},

@@ -214,6 +214,7 @@ Json to_json(const Scenario& s, const NetworkWindow& window, const WindowResult&
             {"lost_to_watchdog", r.totals.lost_to_watchdog},
             {"lost_to_lifetime", r.totals.lost_to_lifetime},
             {"lost_on_links", r.totals.lost_on_links},
+            {"sent_again_by_links", r.totals.replayed},
             {"trimmed", r.totals.trimmed},
             {"trimmed_last_hop", r.totals.trimmed_last_hop},
             {"retransmitted", r.totals.retransmitted},
@@ -346,6 +347,7 @@ void print_window(const Scenario& s, const NetworkWindow& window, const WindowRe
         fmt::print("  packets trimmed to their headers: {}, of these {} before a NIC\n", t.trimmed,
                    t.trimmed_last_hop);
     }
+    if (t.replayed > 0) fmt::print("  packets that links sent again: {}\n", t.replayed);
     if (t.lost_lossless > 0) {
         fmt::print("  no room for a lossless class at: {}\n",
                    where_text(window.network->topology, r));
