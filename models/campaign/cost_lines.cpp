@@ -20,12 +20,14 @@ struct CablePrices {
     const char* dac;
     const char* aoc;
     const char* transceiver;
+    const char* long_transceiver;      // to 10 km
+    const char* coherent_transceiver;  // beyond
 };
 constexpr CablePrices cable_prices[] = {
-    {10, "copper_1g", "copper_1g", "copper_1g"},
-    {200, "dac_200g", "aoc_hdr", "optic_200g"},
-    {400, "dac_400g", "aoc_400g", "optic_400g"},
-    {INFINITY, "dac_800g", "aoc_800g", "optic_800g_dr8"},
+    {10, "copper_1g", "copper_1g", "copper_1g", "optic_lr", "optic_zr"},
+    {200, "dac_200g", "aoc_hdr", "optic_200g", "optic_lr", "optic_zr"},
+    {400, "dac_400g", "aoc_400g", "optic_400g", "optic_lr", "optic_zr"},
+    {INFINITY, "dac_800g", "aoc_800g", "optic_800g_dr8", "optic_800g_lr", "optic_800g_zr"},
 };
 
 const CablePrices& prices_of(const CableOrder& cable) {
@@ -52,6 +54,8 @@ class CostLines {
     void keep_people();
     void buy_nodes(const NodeOrder& order, std::int64_t nodes_per_rack);
     void buy_network(const NetworkBill& bill);
+    void buy_long_cables(const CableOrder& cable, const std::string& what,
+                         const CablePrices& prices);
     void buy_storage();
     void add(std::vector<CostLine>& lines, std::string what, double quantity, const char* per,
              std::size_t price, bool of_hardware = false) {
@@ -117,6 +121,20 @@ void CostLines::buy_nodes(const NodeOrder& order, std::int64_t nodes_per_rack) {
     }
 }
 
+// Between buildings. Coherent ones are wavelengths: so many share a pair of fibres.
+void CostLines::buy_long_cables(const CableOrder& cable, const std::string& what,
+                                const CablePrices& prices) {
+    const bool coherent = cable.medium.starts_with("coherent");
+    add(plan_.capital, what + (coherent ? " coherent transceivers" : " long transceivers"),
+        static_cast<double>(cable.transceivers), "transceiver",
+        book_.price(coherent ? prices.coherent_transceiver : prices.long_transceiver));
+    const std::int64_t shared =
+        coherent ? catalogue_.integer("cable", "optic_zr", "wavelengths") : 1;
+    const auto pairs = static_cast<double>((cable.count + shared - 1) / shared);
+    add(plan_.capital, what + " dark fibre", pairs * cable.length.value, "m",
+        book_.price("long_fibre_metre"));
+}
+
 void CostLines::buy_network(const NetworkBill& bill) {
     for (const SwitchOrder& order : bill.materials.switches) {
         const auto price = price_of("switch", order.model);
@@ -128,6 +146,10 @@ void CostLines::buy_network(const NetworkBill& bill) {
         const CablePrices& prices = prices_of(cable);
         const auto count = static_cast<double>(cable.count);
         const std::string what = fmt::format("{} {}", bill.network->name, cable.where);
+        if (cable.medium.starts_with("long") || cable.medium.starts_with("coherent")) {
+            buy_long_cables(cable, what, prices);
+            continue;
+        }
         if (cable.transceivers == 0 || prices.transceiver == std::string_view(prices.aoc)) {
             add(plan_.capital, fmt::format("{} {}", what, cable.medium), count, "cable",
                 book_.price(cable.medium == "DAC" ? prices.dac : prices.aoc));

@@ -51,6 +51,26 @@ NetworkPart cable_part(const Topology& t, LinkId link) {
     return {fmt::format("{} to {}", t.name(cable.from), t.name(cable.to)), {link / 2}};
 }
 
+// "plane-1": the second port of each NIC, with all the switches above it. None: it is no plane's name.
+std::optional<NetworkPart> plane_part(const Topology& t, const std::string& name) {
+    const std::size_t planes = t.up_links(0).size();
+    std::size_t plane = 0;
+    while (plane < planes && name != fmt::format("plane-{}", plane)) ++plane;
+    if (t.kind() == "custom" || planes == 1 || plane == planes) return std::nullopt;
+    NetworkPart out{name, {}};
+    std::vector<bool> inside(t.vertex_count(), false);
+    for (VertexId v = 0; v < t.vertex_count(); ++v) {  // what is below comes first
+        const auto ups = t.up_links(v);
+        const bool nic = v < t.nic_count();
+        if (!nic && !inside[v]) continue;
+        for (const LinkId up : nic ? ups.subspan(plane, 1) : ups) {
+            inside[t.links()[up].to] = true;
+            out.cables.push_back(up / 2);
+        }
+    }
+    return out;
+}
+
 constexpr int cable_kind = 0;  // the others are a level and one more
 
 }  // namespace
@@ -87,7 +107,7 @@ void add_network_cause(Section& section, const FailureCause& cause, std::size_t 
 
 OutageKeys::OutageKeys(Section& section) {
     section.read("part", part_,
-                 "Instead of a cause: a switch or NIC of the compute network, spine-0",
+                 "Instead of a cause: a switch, NIC or plane of the compute network, spine-0",
                  {.otherwise = "cause, or from and to, say what"});
     section.read("from", from_, "Instead of a cause: one end of a cable of the compute network",
                  {.otherwise = "cause or part say what"});
@@ -112,13 +132,18 @@ void OutageKeys::add(Section& section, Duration at, std::optional<Duration> dura
     const char* const key = cable ? "from" : "part";
     if (!routed(section, key, s) || !section.ok()) return;
     const Topology& t = s.networks[0].topology;
+    NetworkFaults& faults = s.network_faults;
+    if (auto plane = cable ? std::nullopt : plane_part(t, part_)) {
+        faults.injected.push_back({at, duration, faults.parts.size(), speed_});
+        faults.parts.push_back(std::move(*plane));
+        return;
+    }
     const std::optional<VertexId> first = find_place(section, key, t, cable ? from_ : part_);
     const std::optional<VertexId> second = cable ? find_place(section, "to", t, to_) : first;
     if (!first || !second) return;
     const std::optional<LinkId> link =
         cable ? find_cable(section, "to", t, *first, *second) : std::optional<LinkId>(0);
     if (!link) return;
-    NetworkFaults& faults = s.network_faults;
     faults.injected.push_back({at, duration, faults.parts.size(), speed_});
     faults.parts.push_back(cable ? cable_part(t, *link) : part_at(t, *first));
 }

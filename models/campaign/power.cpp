@@ -153,11 +153,13 @@ NetworkPower network_power(const Topology& topology, Catalogue& c) {
     }
     const Bandwidth fast = c.bandwidth("nic", "cx7_ndr400", "bandwidth");
     for (const CableOrder& order : materials.cables) {
-        const std::string kind = order.medium == "DAC"          ? "dac"
-                                 : order.medium == "Cat6, RJ45" ? "cat6"
-                                 : order.medium == "AOC"        ? "aoc"
-                                 : order.bandwidth > fast       ? "optic_800g"
-                                                                : "optic_400g";
+        const std::string kind = order.medium == "DAC"                  ? "dac"
+                                 : order.medium == "Cat6, RJ45"         ? "cat6"
+                                 : order.medium == "AOC"                ? "aoc"
+                                 : order.medium.starts_with("long")     ? "optic_lr"
+                                 : order.medium.starts_with("coherent") ? "optic_zr"
+                                 : order.bandwidth > fast               ? "optic_800g"
+                                                                        : "optic_400g";
         const double each = c.power("cable", kind, "max_power").value;
         const double ends = static_cast<double>(2 * order.count);
         add(ends * each, 0);  // what a switch draws at most has its transceivers in it

@@ -56,6 +56,8 @@ NodePorts ports_of(const Node& node) {
     ports.nics = node.nics;
     if (node.nics % node.trays == 0) ports.rails = node.nics / node.trays;
     ports.storage_nics = node.storage_nics;
+    ports.nic = node.nic;
+    ports.nic_planes = node.nic_ports;
     ports.line_rate = node.nic_line_rate;
     ports.infiniband = node.transport == "infiniband";
     return ports;
@@ -580,6 +582,9 @@ void ScenarioReader::model_steps() {
         for (const NetworkDraw& draw : s_.draws) models.push_back(model(s_.fidelity, &draw));
         if (models.empty()) models.push_back(model(s_.fidelity, nullptr));
         step_on_draws(models);
+        if (s_.fidelity == Fidelity::packet) {
+            s_.fair_step = model(Fidelity::flow, nullptr).step(s_.plan, s_.faults);
+        }
     } catch (const NoPath& no_path) {
         s_.no_path = no_path.what();
     }

@@ -118,9 +118,10 @@ struct Scenario {
     ParallelPlan plan;
     std::vector<StagePlan> stages;  // of JobSpec::stages
     CollectiveConstants collective_constants;
-    StepError step_error;    // of a modelled step
-    StepTime analytic_step;  // of the same plan and faults, whatever the fidelity
-    std::string no_path;     // set when the network cuts the job's ranks off: nothing can advance
+    StepError step_error;               // of a modelled step
+    StepTime analytic_step;             // of the same plan and faults, whatever the fidelity
+    std::optional<StepTime> fair_step;  // likewise by fair shares; fidelity = "packet" only
+    std::string no_path;  // set when the network cuts the job's ranks off: nothing can advance
     ParameterBytes parameter_bytes;
     double optimizer_traffic = 0;     // bytes per parameter and step
     std::vector<MemoryUse> memory;    // per GPU; empty without a model

@@ -234,6 +234,8 @@ void measure(GpuNetwork& network, std::span<const GpuGroup> groups, Collective c
         c.network = rate.bytes_per_s * (collective == Collective::send_recv ? c.per_domain : 1);
         if (trees) c.tree_network = network.tree(groups).bytes_per_s;
         c.measured.network_hop_s += rate.extra_hop_s;
+        c.measured.far_hop_s = rate.far_hop_s;
+        c.measured.far_share = rate.far_share;
     } else {
         c.nvlink = rate.bytes_per_s;
     }

@@ -72,6 +72,8 @@ struct MeasuredConstants {
     double peer_ll_bytes_per_s = 0;  // to one peer by LL
     double network_ll_share = 0;     // of the tuner's limit for LL, what a tree gets
     double network_hop_s = 0;        // what a hop takes more than over InfiniBand
+    double far_hop_s = 0;            // what one to another building takes more than the others
+    double far_share = 0;            // of a ring's hops between nodes that go there
 };
 
 struct Communicator {

@@ -49,9 +49,11 @@ class Model {
             case Algorithm::tree:
                 return tree();
             case Algorithm::nvls:
-                return nvls(m_.network_hop_s + c_.tuner.nvls_network_s, c_.sharp_network);
+                return nvls(m_.network_hop_s + c_.tuner.nvls_network_s + there_and_back_s(),
+                            c_.sharp_network);
             case Algorithm::nvls_tree:
-                return nvls(2 * c_.tree_depth * (c_.tuner.nvls_tree_network_s + m_.network_hop_s),
+                return nvls(2 * c_.tree_depth * (c_.tuner.nvls_tree_network_s + m_.network_hop_s) +
+                                there_and_back_s(),
                             c_.tree_network);
             case Algorithm::collnet_direct:
                 return collnet();
@@ -64,6 +66,8 @@ class Model {
     }
 
   private:
+    // A tree's way up and down goes to another building once each.
+    double there_and_back_s() const { return 2 * m_.far_hop_s; }
     bool all_reduce() const { return collective_ == Collective::all_reduce; }
     double domain_bytes() const { return c_.per_domain * m_.fill_bytes; }
     // NVLink, network, NVLink: each has its chunks under way.
@@ -82,7 +86,8 @@ class Model {
         const double link = network_ ? std::min(nvlink_, net_) : nvlink_;
         const double copy = ll_ ? m_.ll_copy_bytes_per_s : m_.copy_bytes_per_s;
         return {m_.launch_s + (hops - network_hops) * hop_s_ +
-                    network_hops * (c_.tuner.ring_network_s[p_] + m_.network_hop_s),
+                    network_hops * (c_.tuner.ring_network_s[p_] + m_.network_hop_s +
+                                    m_.far_share * m_.far_hop_s),
                 std::max(links / link, copies / copy) / n_, 0, 0,
                 links / n_ * window_s_per_byte(c_.tuner.ring_network_s[p_])};
     }
@@ -91,13 +96,14 @@ class Model {
     double window_s_per_byte(double hop_s) const {
         constexpr double buffer_bytes = 4194304;  // NCCL_BUFFSIZE, of a channel's connection
         if (!network_ || !simple_) return 0;
-        return (hop_s + m_.network_hop_s) / (c_.tuner.channels * buffer_bytes);
+        return (hop_s + m_.network_hop_s + m_.far_hop_s) / (c_.tuner.channels * buffer_bytes);
     }
 
     Pace tree() const {
         Pace pace;
         pace.latency_s = m_.launch_s + 2 * (c_.per_domain - 1) * hop_s_ +
-                         2 * c_.tree_depth * (c_.tuner.tree_network_s[p_] + m_.network_hop_s);
+                         2 * c_.tree_depth * (c_.tuner.tree_network_s[p_] + m_.network_hop_s) +
+                         there_and_back_s();
         const double nvlink = 2 / nvlink_;
         pace.s_per_byte = network_ ? std::max(nvlink, 1 / (c_.tree_network * wire_)) : nvlink;
         pace.window_s_per_byte = window_s_per_byte(c_.tuner.tree_network_s[p_]);
@@ -137,14 +143,14 @@ class Model {
         const double s_per_byte = std::max(nvlink, 1 / c_.sharp_network);
         return {m_.launch_s +
                     2 * (t.collnet_nvlink_s + t.collnet_per_rank_s * (c_.per_domain - 1)) +
-                    t.collnet_network_s + m_.network_hop_s,
+                    t.collnet_network_s + m_.network_hop_s + there_and_back_s(),
                 s_per_byte, m_.fill_share * stages() * s_per_byte, domain_bytes(), 0};
     }
 
     Pace pat() const {
         const TunerConstants& t = c_.tuner;
         return {m_.launch_s + c_.tree_depth * (t.pat_network_s + m_.network_hop_s) +
-                    t.pat_per_rank_s * n_,
+                    t.pat_per_rank_s * n_ + m_.far_hop_s,
                 (n_ - 1) / n_ / (t.pat_bandwidth * c_.network), 0, 0, 0};
     }
 
@@ -165,7 +171,7 @@ class Model {
         if (network_) {
             // In send_recv one rank of a domain sends to another domain, with a GPU's share of the NICs.
             const double outside = all ? n_ - c_.per_domain : 1;
-            pace.latency_s += c_.tuner.ring_network_s[p_] + m_.network_hop_s;
+            pace.latency_s += c_.tuner.ring_network_s[p_] + m_.network_hop_s + m_.far_hop_s;
             pace.s_per_byte = std::max(nvlink, part * outside * c_.per_domain / c_.network);
         }
         return pace;

@@ -204,7 +204,7 @@ void GpuNetwork::connect(const Hop& hop, std::vector<Usage>& out) {
         throw NoPath(topology_.name(a), topology_.name(b));
     }
     const std::span<const Usage> route(out.data() + first, out.size() - first);
-    longest_ = std::max(longest_, router_.latency(route));
+    note_latency(route);
     if (cables_used_) cables_used_->add(a, b, route);
     for (std::size_t i = first; i < out.size(); ++i) out[i].share *= hop.share;
     if (closer_) hops_.push_back({a, b, hop.share, label});
@@ -407,14 +407,34 @@ double GpuNetwork::nvlink_left(std::span<const GpuGroup> groups) const {
     return left;
 }
 
-double GpuNetwork::extra_hop_s() {
+void GpuNetwork::note_latency(std::span<const Usage> route) {
+    const Picoseconds latency = router_.latency(route);
+    Picoseconds far{};
+    for (const Usage& usage : route) {
+        if (!topology_.between_sites(usage.link)) continue;
+        far = topology_.links()[usage.link].latency -
+              topology_.latency_at(usage.link, topology_.switch_cable());
+        // From a third building's core it is the same way again.
+        if (topology_.sites() > 2 && latency > 2 * far) far *= 2;
+        break;
+    }
+    longest_ = std::max(longest_, latency - far);
+    far_ = std::max(far_, far);
+    hops_of_ring_ += 1;
+    far_hops_of_ring_ += far > Picoseconds{} ? 1 : 0;
+}
+
+void GpuNetwork::take_latencies(GroupRate& out) {
     const Picoseconds longest = std::exchange(longest_, {});
+    const auto in_seconds = [](Picoseconds p) { return static_cast<double>(p.count()) * 1e-12; };
+    out.far_hop_s = in_seconds(std::exchange(far_, {}));
+    out.far_share = std::exchange(far_share_, 0);
     router_.forget_loads();
-    if (longest <= Picoseconds{}) return 0;
+    if (longest <= Picoseconds{}) return;
     const LinkId up = topology_.up_links(0)[0];
     const Picoseconds one_leaf =
         topology_.links()[up].latency + topology_.links()[reverse_link(up)].latency;
-    return static_cast<double>(std::max(longest - one_leaf, Picoseconds{}).count()) * 1e-12;
+    out.extra_hop_s = in_seconds(std::max(longest - one_leaf, Picoseconds{}));
 }
 
 // Max-min fairness gives the slowest flow what the first link to fill up gives to each of its flows. So no
@@ -460,7 +480,7 @@ GroupRate GpuNetwork::slowest(const Streams& streams, std::span<const GpuGroup> 
     out.bottleneck = link_name(link);
     if (closer_) look_closer(streams, link, out);
     if (keep_loads_) out.loads = loads_of(streams, out.bytes_per_s);
-    out.extra_hop_s = extra_hop_s();
+    take_latencies(out);
     return out;
 }
 
@@ -521,7 +541,13 @@ GroupRate GpuNetwork::ring(std::span<const GpuGroup> groups) {
         if (!keep_loads_) router_.let_one_stand_for_all();
         Streams streams;
         streams.kind = StreamKind::ring;
-        for (const GpuGroup& group : groups) add_ring(group, streams);
+        for (const GpuGroup& group : groups) {
+            hops_of_ring_ = far_hops_of_ring_ = 0;
+            add_ring(group, streams);
+            if (hops_of_ring_ > 0) {
+                far_share_ = std::max(far_share_, far_hops_of_ring_ / hops_of_ring_);
+            }
+        }
         return slowest(streams, groups);
     });
 }
@@ -590,7 +616,7 @@ GroupRate GpuNetwork::all_to_all_by_loads(std::span<const GpuGroup> groups) {
             out.loads.links.push_back({link, load[link], capacity_[link]});
         }
     }
-    out.extra_hop_s = extra_hop_s();
+    take_latencies(out);
     return out;
 }
 

@@ -59,8 +59,11 @@ struct GroupRate {
     // For a group over several nodes: what it moves out of each node. For one inside a node without NVLink,
     // and for send(): what each GPU moves. 0 where nothing leaves NVLink.
     double bytes_per_s = 0;
-    double extra_hop_s =
-        0;  // latency of the longest way through the network beyond that of one leaf
+    // Latency of the longest way through the network beyond that of one leaf, without the delay between
+    // buildings; that delay; and the part of a ring's hops between nodes that have it.
+    double extra_hop_s = 0;
+    double far_hop_s = 0;
+    double far_share = 0;
     double nvlink_left = 1;  // of the worst GPU's NVLink bandwidth
     std::string bottleneck;  // the link that sets the rate, for people
     // Where asked for: what crosses between switches.
@@ -193,7 +196,8 @@ class GpuNetwork {
     GroupRate slowest(const Streams& streams, std::span<const GpuGroup> groups);
     GroupRate all_to_all_by_loads(std::span<const GpuGroup> groups);
     double nvlink_left(std::span<const GpuGroup> groups) const;
-    double extra_hop_s();                   // since it was last asked
+    void note_latency(std::span<const Usage> route);
+    void take_latencies(GroupRate& out);    // since it was last asked
     bool tells_load_of(LinkId link) const;  // whether LinkLoads have it
     LinkLoads loads_of(const Streams& streams, double group_bytes_per_s) const;
 
@@ -216,7 +220,12 @@ class GpuNetwork {
     const Topology& topology_;
     RoutingSpec routing_;
     Router router_;
-    Picoseconds longest_{};  // way through the network since the last solve
+    // Ways through the network since the last solve: the longest, without the delay to another building.
+    Picoseconds longest_{};
+    Picoseconds far_{};  // that delay, of the longest
+    double far_share_ = 0;
+    double hops_of_ring_ = 0;
+    double far_hops_of_ring_ = 0;
     Pcie pcie_;
     std::int64_t gpus_per_node_;
     std::int64_t nics_per_node_;

@@ -17,7 +17,10 @@ class Media {
         const bool twisted = c.bandwidth.bits_per_second() <= 1'000'000'000;
         if (twisted && reaches(c, "cat6")) return "Cat6, RJ45";
         if (twisted) return "optics and fibre";
-        return reaches(c, "dac") ? "DAC" : reaches(c, "aoc") ? "AOC" : "optics and fibre";
+        if (reaches(c, "dac")) return "DAC";
+        if (reaches(c, "aoc")) return "AOC";
+        if (reaches(c, "optic_400g")) return "optics and fibre";
+        return reaches(c, "optic_lr") ? "long optics and fibre" : "coherent optics and fibre";
     }
 
   private:
@@ -75,7 +78,7 @@ Materials materials_of(const Topology& topology, Catalogue& catalogue) {
             .length = c.length,
             .bandwidth = c.bandwidth,
             .count = c.count};
-        if (order.medium == "optics and fibre") order.transceivers = 2 * c.count;
+        if (order.medium.ends_with("optics and fibre")) order.transceivers = 2 * c.count;
         out.cables.push_back(order);
     }
     for (VertexId nic = 0; nic < topology.nic(topology.nodes() / 2, 0); ++nic) {

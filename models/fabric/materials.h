@@ -18,8 +18,9 @@ struct SwitchOrder {
 };
 
 struct CableOrder {
-    std::string where;   // "NIC to leaf"
-    std::string medium;  // "Cat6, RJ45", "DAC", "AOC", "optics and fibre", by rate and reach
+    std::string where;  // "NIC to leaf"
+    // "Cat6, RJ45", "DAC", "AOC", "optics and fibre", "long ..." and "coherent ...", by rate and reach.
+    std::string medium;
     Metres length;
     Bandwidth bandwidth;
     std::int64_t count = 0;

@@ -31,7 +31,8 @@ MessageFlows::MessageFlows(const Topology& topology, RoutingSpec routing)
     : topology_(topology),
       router_(topology, routing),
       queue_pairs_(routing.queue_pairs),
-      routing_(packet_routing(routing.policy)) {}
+      routing_(packet_routing(routing.policy)),
+      sprays_ports_(goes_by_packet(routing.policy)) {}
 
 void MessageFlows::pin(VertexId from, VertexId to, std::vector<LinkId> path) {
     pinned_[{from, to}] = std::move(path);
@@ -48,6 +49,7 @@ MessageFlows::Handle MessageFlows::send(const Message& m) {
             flow.queue_pair = before.queue_pair;
             flow.path = before.path;
             flow.routing = before.routing;
+            flow.ports = before.ports;
             flow.continues = m.continues + q;
         } else {
             flow.queue_pair = Router::queue_pair(m.from, m.to, m.label, q);
@@ -59,6 +61,8 @@ MessageFlows::Handle MessageFlows::send(const Message& m) {
                 if (!router_.route_queue_pair(m.from, m.to, flow.queue_pair, usages_))
                     return nothing;
                 for (const Usage& u : usages_) flow.path.push_back(u.link);
+                if (sprays_ports_) flow.ports = router_.ports_towards(m.from, m.to);
+                if (flow.ports.size() > planes_max) flow.ports.resize(planes_max);
             }
         }
         flow.bytes =

@@ -58,6 +58,7 @@ class MessageFlows {
     Router router_;
     std::int64_t queue_pairs_;
     PacketRouting routing_;
+    bool sprays_ports_;
     std::map<std::pair<VertexId, VertexId>, std::vector<LinkId>> pinned_;
     std::vector<Usage> usages_;
     std::vector<PacketFlow> flows_;

@@ -77,6 +77,8 @@ class NetworkReader {
     void warn_of_idle_keys(Section& section, const ClusterNetwork& network);
     void check_switches(Section& section, const ClusterNetwork& network);
     void read_switches(Section& section, ClusterNetwork& network);
+    void read_planes(Section& section, TopologySpec& s) const;
+    static void read_sites(Section& network, TopologySpec& s);
     static void read_shape(Section& section, TopologySpec& s);
     static std::vector<LinkFault> read_faults(Section& section);
     void read_routing(Section& section, ClusterNetwork& network);
@@ -125,8 +127,6 @@ void NetworkReader::read_switches(Section& section, ClusterNetwork& network) {
 
 void NetworkReader::read_routing(Section& section, ClusterNetwork& network) {
     RoutingSpec& routing = network.routing;
-    // A NIC with a port in either of two planes has a queue pair for each.
-    if (network.spec.kind == "dual_plane") routing.queue_pairs = 2;
     const bool hashed = any_order(network.kind);
     int policy = static_cast<int>(hashed ? Routing::entropy
                                   : network.infiniband() && network.spec.leaf.adaptive_routing
@@ -141,6 +141,8 @@ void NetworkReader::read_routing(Section& section, ClusterNetwork& network) {
                       "routing = \"random_spray\" also spreads packets by chance");
         routing.policy = Routing::ecmp;
     }
+    // One whose packets stay together needs a queue pair for each of its ports.
+    if (!goes_by_packet(routing.policy)) routing.queue_pairs = network.spec.planes;
     section.read("queue_pairs", routing.queue_pairs,
                  "Queue pairs of one connection, which take different paths",
                  {.bound = Bound::positive});
@@ -265,6 +267,64 @@ void NetworkReader::check_switches(Section& section, const ClusterNetwork& netwo
     }
 }
 
+// A custom network says by its cables how many ports a NIC has.
+void NetworkReader::read_planes(Section& section, TopologySpec& s) const {
+    s.planes = s.plane_count();
+    section.read("planes", s.planes,
+                 "Networks side by side: each NIC has a port in each, of its rate's equal part",
+                 {.bound = Bound::positive, .otherwise = "1, or 2 with topology = \"dual_plane\""});
+    const char* key = section.has("planes") ? "planes" : "topology";
+    if (s.kind == "custom" && s.planes > 1) {
+        section.error(key, "has no effect with topology = \"custom\"",
+                      "an [[attach]] for each port");
+        s.planes = 1;
+    }
+    if (s.planes <= context_.ports.nic_planes || !section.ok()) return;
+    section.error(key,
+                  fmt::format("{} planes are more than the {} ports that a NIC ({}) can have",
+                              s.planes, context_.ports.nic_planes, context_.ports.nic),
+                  fmt::format("planes = {}", context_.ports.nic_planes));
+    s.planes = context_.ports.nic_planes;
+}
+
+// Buildings. One tree spans them, so it has to be cabled by rule.
+void NetworkReader::read_sites(Section& network, TopologySpec& s) {
+    Section section = network.section("sites");
+    section.read("count", s.sites,
+                 "Buildings, each with an equal part of the nodes, in their order",
+                 {.bound = Bound::positive});
+    section.read("distance", s.site_distance, "Length of a cable from one building to another",
+                 {.bound = Bound::positive, .otherwise = "none: needed with more than one"});
+    section.read("oversubscription", s.site_oversubscription,
+                 "A building's bandwidth below its spines over that to the others",
+                 {.bound = Bound::positive});
+    section.read("bandwidth", s.site_bandwidth, "Rate of one cable to the switches that join them",
+                 {.bound = Bound::positive, .otherwise = "that of a port"});
+    section.read("lossless", s.site_lossless,
+                 "Pauses on cables between buildings, with headroom for their length");
+    section.finish();
+    if (section.describing()) return;
+    if (s.sites == 1) {
+        if (section.present()) section.warning("", "has no effect with count = 1");
+        return;
+    }
+    const auto refuse = [&](const char* key, const std::string& text,
+                            const std::string& hint = "") {
+        section.error(key, text, hint);
+        s.sites = 1;
+    };
+    if (s.kind == "custom" || s.kind == "single_switch") {
+        refuse("count", fmt::format("topology = \"{}\" has one site", s.kind), "fat_tree");
+    } else if (!section.has("distance")) {
+        refuse("distance", "is missing: how far are the buildings from each other?",
+               "distance = \"10 km\"");
+    } else if (s.nodes % s.sites != 0 || s.servers % s.sites != 0) {
+        refuse("count", fmt::format("{} nodes and {} storage servers can't be split evenly over {} "
+                                    "sites",
+                                    s.nodes, s.servers, s.sites));
+    }
+}
+
 void NetworkReader::read_shape(Section& section, TopologySpec& s) {
     section.read("tiers", s.tiers, "Tiers of switches, 2 or 3",
                  {.bound = Bound::positive, .otherwise = "as many as it takes"});
@@ -321,8 +381,10 @@ ClusterNetwork NetworkReader::read(const char* name, std::optional<int> kind, To
     section.read("nic_bandwidth", spec.nic_bandwidth, "Line rate of a NIC, per direction",
                  {.bound = Bound::positive, .otherwise = "the NIC's, from the catalogue"});
     network.spec = spec;
+    if (kind) read_planes(section, network.spec);
     read_switches(section, network);
     read_shape(section, network.spec);
+    if (network.name == "compute") read_sites(section, network.spec);
     if (network.name == "compute") {
         read_routing(section, network);
         section.read("sharp", network.sharp, "Reduce in the network (SHARP), InfiniBand only");

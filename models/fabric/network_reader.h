@@ -33,6 +33,8 @@ struct NodePorts {
     std::int64_t nics = 0;
     std::int64_t rails = 0;  // NICs of one tray; 0: every NIC is on a rail of its own
     std::int64_t storage_nics = 0;
+    std::string nic;              // in the catalogue
+    std::int64_t nic_planes = 1;  // ports that one NIC can have
     Bandwidth line_rate;
     bool infiniband = false;
 };

@@ -38,6 +38,10 @@ class NextHops {
         entry.turn = turn + 1 == count ? 0 : turn + 1;
         return {{&blocks_[entry.block + 1], count}, turn};
     }
+    // Whether one that goes by `in` has a next hop there.
+    bool leads(LinkId in, VertexId to) const {
+        return table_[row_[in] + destination_[to]].block != 0;
+    }
     void fetch(LinkId in, VertexId to) const {
         __builtin_prefetch(&table_[row_[in] + destination_[to]]);
     }

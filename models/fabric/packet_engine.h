@@ -145,6 +145,9 @@ struct PacketFlow {
     // Other than `path`: of `path` the two ends count, and its first link; an acknowledgement goes back as
     // its packet came. Not with a congestion control that wants telemetry, which compares hop with hop.
     PacketRouting routing = PacketRouting::path;
+    // Links of the NIC that its packets may leave by, path.front() among them: each by the one that is free
+    // first. Empty: by path.front() alone. Only with a routing other than `path`.
+    std::vector<LinkId> ports;
 };
 
 // A class of a link begins to wait, or goes on.
@@ -154,6 +157,9 @@ struct PauseEdge {
     int traffic_class = 0;
     bool waits = false;
 };
+
+// Ports of a NIC that the packets of one flow may leave by, at most.
+constexpr std::size_t planes_max = 8;
 
 class PacketEngine {
   public:
@@ -369,7 +375,7 @@ class PacketEngine {
         std::uint8_t traffic_class = 0;
         Phase phase = Phase::waiting;
         PacketRouting routing = PacketRouting::path;
-        bool queued = false;  // it has its turn
+        std::uint8_t queued = 0;  // it has its turn, bit by bit at each of its ports
         std::uint8_t retries = 0;
         std::uint32_t oldest = none;   // flow that has started and not ended
         std::int64_t ready_at = 0;     // its pace allows the next packet
@@ -412,6 +418,8 @@ class PacketEngine {
         std::int64_t idle_since = 0;
         std::uint32_t newest = none;      // flow that has started
         std::uint32_t first_flowlet = 0;  // one for each hop
+        std::uint32_t first_port = 0;     // of its ports
+        std::uint32_t ports = 1;          // that its packets may leave by
     };
     struct Flowlet {
         LinkId link = none;
@@ -487,7 +495,7 @@ class PacketEngine {
     }
 
     // Ways (packet_routing.cpp).
-    void start_way(std::uint32_t id);
+    void start_way(std::uint32_t id, LinkId first);
     bool choose_link(std::uint32_t id);
     void fetch_ways() const;
     LinkId soonest(const NextHops::Choice& choice, std::size_t traffic_class);
@@ -573,7 +581,12 @@ class PacketEngine {
     void go_back(Flow& f, std::uint32_t number);
     void aim(std::uint32_t flow);
     void fetch_sender(std::uint32_t flow) const;
+    void add_ports(std::uint32_t flow, const PacketFlow& given);
     void offer(std::uint32_t flow);
+    void offer_to_ports(std::uint32_t flow);
+    void await_pace(std::uint32_t flow);
+    void take_turn(std::uint32_t flow, LinkId link, std::uint8_t bit);
+    std::uint8_t port_bit(std::uint32_t flow, LinkId link) const;
     bool send_in_turn(LinkId link, std::size_t traffic_class);
     void send_data(LinkId link, std::uint32_t flow);
     void receive_data(std::uint32_t id);
@@ -627,6 +640,7 @@ class PacketEngine {
     std::uint32_t way_places_ = 0;
     std::vector<std::uint32_t> ways_;  // of each packet that has chosen one, its place in paths_
     std::vector<Flowlet> flowlets_;
+    std::vector<LinkId> flow_ports_;  // of flows that have several, one after the other; else empty
     static constexpr std::uint8_t to_nic = 1;
     static constexpr std::uint8_t to_slow_nic = 2;
     std::vector<std::uint8_t> to_nic_;    // of each link: one of these, or 0

@@ -63,6 +63,7 @@ std::uint32_t PacketEngine::add_queue_pair(const PacketFlow& given) {
         rarely_[flow].first_flowlet = static_cast<std::uint32_t>(flowlets_.size());
         if (f.routing == PacketRouting::flowlet) flowlets_.resize(flowlets_.size() + way_places_);
     }
+    if (given.ports.size() > 1) add_ports(flow, given);
     RY_CHECK(unordered() || f.routing != PacketRouting::entropy);
     if (selective()) {
         senders_.emplace_back(spec_.recovery_window, spec_.reordering);
@@ -73,6 +74,14 @@ std::uint32_t PacketEngine::add_queue_pair(const PacketFlow& given) {
         if (f.routing == PacketRouting::entropy) entropy_->start(flow);
     }
     return flow;
+}
+
+// A bit for each in Flow::queued.
+void PacketEngine::add_ports(std::uint32_t flow, const PacketFlow& given) {
+    RY_CHECK(given.routing != PacketRouting::path && given.ports.size() <= planes_max);
+    rarely_[flow].first_port = static_cast<std::uint32_t>(flow_ports_.size());
+    rarely_[flow].ports = static_cast<std::uint32_t>(given.ports.size());
+    flow_ports_.insert(flow_ports_.end(), given.ports.begin(), given.ports.end());
 }
 
 void PacketEngine::set_path(std::uint32_t flow, const std::vector<LinkId>& path) {
@@ -130,11 +139,12 @@ void PacketEngine::start_flow(std::uint32_t index) {
     rarely.newest = index;
     const double rate_before = f.pace.bits_per_s;
     if (f.phase == Phase::waiting) {
-        congestion_->start(r.queue_pair,
-                           {static_cast<double>(links_[paths_[f.first]].rate.bits_per_second()),
-                            spec_.payload_bytes, spec_.payload_bytes + spec_.header_bytes,
-                            links_[paths_[f.first + f.hops - 1U]].to, links_[paths_[f.first]].from},
-                           f.pace);
+        congestion_->start(
+            r.queue_pair,
+            {static_cast<double>(links_[paths_[f.first]].rate.bits_per_second()) * rarely.ports,
+             spec_.payload_bytes, spec_.payload_bytes + spec_.header_bytes,
+             links_[paths_[f.first + f.hops - 1U]].to, links_[paths_[f.first]].from},
+            f.pace);
     } else if (f.phase == Phase::ended) {
         congestion_->resumed(r.queue_pair, Picoseconds(rarely.idle_since), Picoseconds(now_),
                              f.pace);
@@ -252,20 +262,53 @@ inline void PacketEngine::fetch_sender(std::uint32_t flow) const {
 
 // Puts the flow into its NIC's turn if it may send by the time the NIC can, else sets its alarm.
 void PacketEngine::offer(std::uint32_t flow) {
-    Flow& f = flows_[flow];
-    if (f.queued || f.phase != Phase::moving || f.to_send == f.packets || must_wait(flow)) return;
-    const LinkId link = paths_[f.first];
-    Port& port = ports_[link];
-    if (f.ready_at > std::max(now_, port.busy_until)) {
-        if (f.wake_at <= f.ready_at) return;  // it will be looked at again then
-        f.wake_at = f.ready_at;
-        schedule(f.wake_at, What::flow_ready, flow);
+    const Flow& f = flows_[flow];
+    if (!flow_ports_.empty() && rarely_[flow].ports > 1) return offer_to_ports(flow);
+    if (f.queued != 0 || f.phase != Phase::moving || f.to_send == f.packets || must_wait(flow)) {
         return;
     }
-    f.queued = true;
+    const LinkId link = paths_[f.first];
+    if (f.ready_at > std::max(now_, ports_[link].busy_until)) return await_pace(flow);
+    take_turn(flow, link, 1);
+}
+
+// Likewise into the turns of all ports that lead to its target: a packet goes by the one that is free first.
+void PacketEngine::offer_to_ports(std::uint32_t flow) {
+    const Flow& f = flows_[flow];
+    const Rarely& rarely = rarely_[flow];
+    const VertexId target = links_[paths_[f.first + f.hops - 1U]].to;
+    for (std::uint32_t p = 0; p < rarely.ports; ++p) {
+        // A packet that has left by one port may be the last that the window or the pace allows.
+        if (f.phase != Phase::moving || f.to_send == f.packets || must_wait(flow)) return;
+        if (f.ready_at > now_) return await_pace(flow);
+        const LinkId link = flow_ports_[rarely.first_port + p];
+        const auto bit = static_cast<std::uint8_t>(1U << p);
+        if ((f.queued & bit) == 0 && next_hops_.leads(link, target)) take_turn(flow, link, bit);
+    }
+}
+
+void PacketEngine::await_pace(std::uint32_t flow) {
+    Flow& f = flows_[flow];
+    if (f.wake_at <= f.ready_at) return;  // it will be looked at again then
+    f.wake_at = f.ready_at;
+    schedule(f.wake_at, What::flow_ready, flow);
+}
+
+void PacketEngine::take_turn(std::uint32_t flow, LinkId link, std::uint8_t bit) {
+    Flow& f = flows_[flow];
+    Port& port = ports_[link];
+    f.queued |= bit;
     turns_[slot(link, f.traffic_class)].push(flow);
     port.waiting |= static_cast<std::uint8_t>(1U << f.traffic_class);
     if (!port.pending) kick(link);
+}
+
+// What says in Flow::queued that it has its turn there.
+std::uint8_t PacketEngine::port_bit(std::uint32_t flow, LinkId link) const {
+    if (flow_ports_.empty() || rarely_[flow].ports == 1) return 1;
+    const auto first = flow_ports_.begin() + rarely_[flow].first_port;
+    return static_cast<std::uint8_t>(
+        1U << (std::find(first, first + rarely_[flow].ports, link) - first));
 }
 
 // One packet of the flow whose turn it is; false when none may send.
@@ -277,7 +320,7 @@ bool PacketEngine::send_in_turn(LinkId link, std::size_t traffic_class) {
         const std::uint32_t flow = turns.first();
         turns.pop();
         Flow& f = flows_[flow];
-        f.queued = false;
+        f.queued &= static_cast<std::uint8_t>(~port_bit(flow, link));
         if (turns.empty() && queues_[s].head == none) {
             ports_[link].waiting &= static_cast<std::uint8_t>(~(1U << traffic_class));
         }
@@ -314,7 +357,7 @@ void PacketEngine::send_data(LinkId link, std::uint32_t flow) {
                     f.to_send,       static_cast<std::uint16_t>(payload + spec_.header_bytes),
                     f.traffic_class, last ? flag_asks : std::uint8_t{0}};
     if (round_trips_wanted_) sent_at_[id] = now_;
-    if (f.routing != PacketRouting::path) start_way(id);
+    if (f.routing != PacketRouting::path) start_way(id, link);
     if (unordered()) {
         send_unordered(id);
         f.ready_at = now_ + transfer_ps(packets_[id].bytes, f.ps_per_byte);
@@ -527,7 +570,7 @@ void PacketEngine::prepare_cnp(std::uint32_t id) {
     if (flows_[packets_[id].flow].routing != PacketRouting::path) {
         const std::size_t came = way_of(packets_[id]);
         const std::size_t taken = packets_[id].place - came;
-        start_way(cnp);
+        start_way(cnp, paths_[came + 1]);
         std::copy_n(&paths_[came], taken, &paths_[ways_[cnp]]);
         packets_[cnp].place = static_cast<std::uint32_t>(ways_[cnp] + taken);
     }

@@ -49,25 +49,46 @@ std::optional<Bytes> shipped_headroom(Catalogue& catalogue, const std::string& m
     return best;
 }
 
+// What the link of this length needs.
+Bytes headroom_at(Catalogue& catalogue, const Topology& topology, LinkId link, Metres length) {
+    const SwitchModel& model = topology.switch_model(topology.links()[link].to);
+    const Bandwidth rate = topology.line_rate(link);
+    const std::int64_t speed = rate.bits_per_second() / gbit;
+    if (catalogue.has("switch", model.name, "cell") &&
+        catalogue.has("headroom_formula", "", fmt::format("pause_quanta_{}g", speed))) {
+        constexpr std::int64_t eight_lane_speed = 800;
+        return sonic_headroom(catalogue, model.name, rate, length, speed == eight_lane_speed).xoff;
+    }
+    if (const auto shipped = shipped_headroom(catalogue, model.name, rate, length)) return *shipped;
+    // Beside the cable's content, a full packet at either end.
+    const Bytes mtu = catalogue.data("headroom_formula", "", "port_mtu");
+    return headroom_by_delay(catalogue, rate, topology.latency_at(link, length)) +
+           Bytes::of(2 * mtu.count());
+}
+
 // Headroom is the same wherever switch, rate and cable are: asked for once each.
 class Headrooms {
   public:
-    Headrooms(Catalogue& catalogue, const Topology& topology)
-        : catalogue_(catalogue), topology_(topology) {}
+    // `site_distance`: as if buildings were so far from each other.
+    Headrooms(Catalogue& catalogue, const Topology& topology,
+              std::optional<Metres> site_distance = std::nullopt)
+        : catalogue_(catalogue), topology_(topology), site_distance_(site_distance) {}
 
     Bytes needed(LinkId link) {
         const VertexId at = topology_.links()[link].to;
-        const auto key =
-            std::tuple(topology_.switch_model(at).name, topology_.line_rate(link).bits_per_second(),
-                       topology_.cable_length(link).value);
+        const Metres length = site_distance_ && topology_.between_sites(link)
+                                  ? *site_distance_
+                                  : topology_.cable_length(link);
+        const auto key = std::tuple(topology_.switch_model(at).name,
+                                    topology_.line_rate(link).bits_per_second(), length.value);
         const auto known = known_.find(key);
         if (known != known_.end()) return known->second;
-        return known_.emplace(key, needed_headroom(catalogue_, topology_, link)).first->second;
+        return known_.emplace(key, headroom_at(catalogue_, topology_, link, length)).first->second;
     }
     // What the profile gives.
     Bytes given(const PacketProfile& profile, LinkId link) {
         const VertexId at = topology_.links()[link].to;
-        if (!profile.has_pfc(at)) return {};
+        if (!profile.has_pfc(at) || !topology_.pauses(link)) return {};
         const DeviatingSwitch* d = deviation(profile, at);
         if (d != nullptr && d->headroom) return *d->headroom;
         return profile.headroom ? *profile.headroom : needed(link);
@@ -76,6 +97,7 @@ class Headrooms {
   private:
     Catalogue& catalogue_;
     const Topology& topology_;
+    std::optional<Metres> site_distance_;
     std::map<std::tuple<std::string, std::int64_t, double>, Bytes> known_;
 };
 
@@ -140,26 +162,46 @@ std::int64_t PacketProfile::headrooms(VertexId at) const {
 }
 
 Bytes needed_headroom(Catalogue& catalogue, const Topology& topology, LinkId link) {
-    const SwitchModel& model = topology.switch_model(topology.links()[link].to);
-    const Bandwidth rate = topology.line_rate(link);
-    const Metres length = topology.cable_length(link);
-    const std::int64_t speed = rate.bits_per_second() / gbit;
-    if (catalogue.has("switch", model.name, "cell") &&
-        catalogue.has("headroom_formula", "", fmt::format("pause_quanta_{}g", speed))) {
-        constexpr std::int64_t eight_lane_speed = 800;
-        return sonic_headroom(catalogue, model.name, rate, length, speed == eight_lane_speed).xoff;
+    return headroom_at(catalogue, topology, link, topology.cable_length(link));
+}
+
+namespace {
+
+// What a switch's ports set apart: reserves or lane buffers, and headroom.
+std::int64_t set_apart(const Topology& topology, const PacketProfile& profile, VertexId at,
+                       Headrooms& headrooms) {
+    const auto classes = static_cast<std::int64_t>(profile.spec.classes.size());
+    const std::int64_t of_port = profile.flow_control == FlowControl::credits
+                                     ? classes * profile.vl_buffer.count()
+                                     : classes * profile.spec.buffer.reserve_bytes;
+    std::int64_t headroom = 0;
+    for (const LinkId l : links_into(topology, at)) {
+        headroom += profile.headrooms(at) * headrooms.given(profile, l).count();
     }
-    if (const auto shipped = shipped_headroom(catalogue, model.name, rate, length)) return *shipped;
-    // Beside the cable's content, a full packet at either end.
-    const Bytes mtu = catalogue.data("headroom_formula", "", "port_mtu");
-    return headroom_by_delay(catalogue, rate, topology.links()[link].latency) +
-           Bytes::of(2 * mtu.count());
+    return topology.ports_used(at) * of_port +
+           headroom / profile.spec.buffer.headroom_oversubscription;
+}
+
+}  // namespace
+
+std::optional<Metres> site_distance_max(Catalogue& catalogue, const Topology& topology,
+                                        const PacketProfile& profile, VertexId at) {
+    constexpr double step_m = 100;
+    const std::int64_t buffer = buffer_of(catalogue, topology, profile, at).count();
+    std::int64_t fits = -1;
+    auto beyond = static_cast<std::int64_t>(topology.site_distance().value / step_m) + 1;
+    while (beyond - fits > 1) {
+        const std::int64_t steps = fits + (beyond - fits) / 2;
+        Headrooms headrooms(catalogue, topology, Metres{static_cast<double>(steps) * step_m});
+        (set_apart(topology, profile, at, headrooms) < buffer ? fits : beyond) = steps;
+    }
+    if (fits <= 0) return std::nullopt;
+    return Metres{static_cast<double>(fits) * step_m};
 }
 
 std::vector<BufferPlan> plan_buffers(Catalogue& catalogue, const Topology& topology,
                                      const PacketProfile& profile) {
     Headrooms headrooms(catalogue, topology);
-    const auto classes = static_cast<std::int64_t>(profile.spec.classes.size());
     std::vector<BufferPlan> plans;
     std::set<std::tuple<std::string, const DeviatingSwitch*, std::int64_t, std::int64_t,
                         std::int64_t, std::int64_t, std::int64_t, std::int64_t>>
@@ -168,25 +210,19 @@ std::vector<BufferPlan> plan_buffers(Catalogue& catalogue, const Topology& topol
         BufferPlan plan;
         plan.at = v;
         plan.buffer = buffer_of(catalogue, topology, profile, v);
-        std::int64_t reserved = 0;
-        std::int64_t headroom = 0;
+        const std::int64_t reserved = set_apart(topology, profile, v, headrooms);
         std::int64_t least_left = INT64_MAX;
         Bandwidth fastest;
         for (const LinkId l : links_into(topology, v)) {
             const Bytes given = headrooms.given(profile, l);
-            reserved += profile.flow_control == FlowControl::credits
-                            ? classes * profile.vl_buffer.count()
-                            : classes * profile.spec.buffer.reserve_bytes;
-            headroom += profile.headrooms(v) * given.count();
             fastest = std::max(fastest, topology.line_rate(l));
-            if (!profile.has_pfc(v)) continue;
+            if (!profile.has_pfc(v) || !topology.pauses(l)) continue;
             const Bytes need = headrooms.needed(l);
             if (given.count() - need.count() >= least_left) continue;
             least_left = given.count() - need.count();
             plan.headroom = given;
             plan.headroom_need = need;
         }
-        reserved += headroom / profile.spec.buffer.headroom_oversubscription;
         plan.reserved = Bytes::of(reserved);
         const std::int64_t pool = plan.buffer.count() - reserved;
         if (profile.has_pfc(v) && pool > 0) {
@@ -224,8 +260,9 @@ PacketNetwork packet_network(Catalogue& catalogue, const Topology& topology,
         link.vl_buffer_bytes = profile.vl_buffer.count();
         if (network.is_nic(link.to)) continue;
         link.headroom_bytes = headrooms.given(profile, l).count();
-        link.pausing = profile.pausing(link.to);
-        const std::int64_t idle = profile.headrooms(link.to) - std::popcount(link.pausing);
+        link.pausing = topology.pauses(l) ? profile.pausing(link.to) : std::uint8_t{0};
+        const std::int64_t idle =
+            profile.headrooms(link.to) - std::popcount(profile.pausing(link.to));
         idle_headroom[link.to] += idle * link.headroom_bytes;
     }
     for (VertexId v = 0; v < idle_headroom.size(); ++v) {
@@ -253,6 +290,14 @@ Picoseconds unloaded_round_trip(const Topology& topology, const PacketSpec& spec
             of_level = std::max(of_level,
                                 2 * (latency + ps(packet_bytes, rate) + ps(spec.ack_bytes, rate)));
         }
+    }
+    // Of two buildings a core stands in one: a long cable on one side of it, a short one on the other.
+    if (topology.sites() == 2) {
+        const LinkId down =
+            topology.down_links(static_cast<VertexId>(topology.vertex_count() - 1))[0];
+        const Picoseconds spared = topology.latency_at(down, topology.site_distance()) -
+                                   topology.latency_at(down, topology.switch_cable());
+        slowest[static_cast<std::size_t>(topology.levels()) - 1] -= 2 * spared.count();
     }
     return Picoseconds(std::accumulate(slowest.begin(), slowest.end(), std::int64_t{0}));
 }
@@ -282,10 +327,11 @@ void set_up_ultra_ethernet(Catalogue& catalogue, Bandwidth line, Picoseconds rou
     spec.retransmission_timeout = catalogue.time("ultra_ethernet", "", "timeout_base") +
                                   Picoseconds(static_cast<std::int64_t>(drain_ps));
     spec.retries = catalogue.integer("ultra_ethernet", "", "retries");
-    // What line rate sends until a packet times out, and a largest window on either side of it.
-    const double open =
-        static_cast<double>(spec.retransmission_timeout.count()) * 1e-12 * line.bytes_per_second() +
-        4 * product;
+    // What all ports send until a packet times out, and a largest window on either side of it.
+    const double open = static_cast<double>(profile.ports) *
+                        (static_cast<double>(spec.retransmission_timeout.count()) * 1e-12 *
+                             line.bytes_per_second() +
+                         4 * product);
     spec.recovery_window = std::bit_ceil(
         static_cast<std::uint32_t>(std::max(64.0, open / static_cast<double>(packet))));
 }
@@ -293,7 +339,7 @@ void set_up_ultra_ethernet(Catalogue& catalogue, Bandwidth line, Picoseconds rou
 std::unique_ptr<Congestion> make_congestion(Catalogue& catalogue, const Topology& topology,
                                             const PacketProfile& profile) {
     const CongestionGiven given = {profile.parameters,
-                                   topology.line_rate(topology.up_links(0)[0]),
+                                   topology.line_rate(topology.up_links(0)[0]) * profile.ports,
                                    unloaded_round_trip(topology, profile.spec),
                                    profile.spec.trimming.enabled,
                                    profile.cct_timer,

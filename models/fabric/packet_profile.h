@@ -46,6 +46,7 @@ struct PacketProfile {
     std::string parameters;             // the catalogue's set for it
     std::optional<Duration> cct_timer;  // of infiniband_cc; absent: the catalogue's
     std::optional<std::int64_t> cct_limit;  // likewise
+    std::int64_t ports = 1;                 // of a NIC that one flow's packets leave by
     PacketSpec spec;                        // all else
     std::vector<int> priorities;            // IEEE 802.1p, of each class with PFC; of others -1
     std::vector<DeviatingSwitch> deviating;
@@ -62,6 +63,10 @@ struct PacketProfile {
 // formula where the switch's cells are known, else its shipped table, else what the link holds and two
 // packets.
 Bytes needed_headroom(Catalogue& catalogue, const Topology& topology, LinkId link);
+// How far apart buildings may be for this switch's buffer to hold the headroom of all its ports; none: not even
+// side by side.
+std::optional<Metres> site_distance_max(Catalogue& catalogue, const Topology& topology,
+                                        const PacketProfile& profile, VertexId at);
 
 // One switch's buffer under a profile.
 struct BufferPlan {

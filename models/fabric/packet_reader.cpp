@@ -379,6 +379,9 @@ PacketProfile PacketReader::profile(Catalogue& catalogue, const Topology& topolo
         flow_control_ == FlowControl::pfc && !pfc_enabled_ ? FlowControl::none : flow_control_;
     p.buffer = buffer_size_;
     p.headroom = headroom_;
+    if (goes_by_packet(routing_)) {
+        p.ports = static_cast<std::int64_t>(std::min(topology.up_links(0).size(), planes_max));
+    }
     PacketSpec& spec = p.spec;
     const bool tcp = kind_ == NetworkKind::tcp;
     spec.payload_bytes = (mtu_  ? *mtu_
@@ -736,9 +739,46 @@ BufferProblems buffer_problems(Catalogue& catalogue, const Topology& topology,
 
 }  // namespace
 
+// True: pauses can't reach as far as the next building.
+bool PacketReader::check_site_headroom(Catalogue& catalogue, const Topology& topology,
+                                       const PacketProfile& p,
+                                       const std::vector<BufferPlan>& full) {
+    const std::string without = "sites.lossless = false does without pauses there";
+    if (!full.empty()) {
+        const auto longest = site_distance_max(catalogue, topology, p, full[0].at);
+        buffer_->error(
+            "size",
+            fmt::format(
+                "{}: a buffer of {}, of which its ports set apart {} with buildings {:g} km "
+                "apart",
+                who(topology, full), to_text(full[0].buffer), to_text(full[0].reserved),
+                topology.site_distance().value / 1000),
+            longest ? fmt::format("sites.distance = \"{:g} km\" would do; {}",
+                                  longest->value / 1000, without)
+                    : without);
+        return true;
+    }
+    for (LinkId l = 0; l < topology.links().size(); ++l) {
+        if (!topology.between_sites(l) || !topology.pauses(l) || !p.headroom) continue;
+        const Bytes need = needed_headroom(catalogue, topology, l);
+        if (*p.headroom >= need) continue;
+        pfc_->error("headroom",
+                    fmt::format("{} for each port and class; a cable of {:g} km at {} needs {}",
+                                to_text(*p.headroom), topology.site_distance().value / 1000,
+                                line_rate_text(topology.line_rate(l)), to_text(need)),
+                    fmt::format("headroom = \"{}\"; {}", to_text(need), without));
+        return true;
+    }
+    return false;
+}
+
 void PacketReader::check_buffers(Catalogue& catalogue, const Topology& topology,
                                  const PacketProfile& p) {
     const BufferProblems found = buffer_problems(catalogue, topology, p);
+    if (topology.sites() > 1 && p.flow_control == FlowControl::pfc &&
+        check_site_headroom(catalogue, topology, p, found.full)) {
+        return;
+    }
     if (!found.full.empty()) {
         const bool credits = p.flow_control == FlowControl::credits;
         (credits ? *credits_ : *buffer_)

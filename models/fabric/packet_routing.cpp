@@ -18,20 +18,21 @@ void PacketEngine::choose_from(NextHops next_hops) {
 }
 
 // Gives the packet a path of its own to write its way into, a copy of its flow's. A packet's number keeps it
-// for good.
-void PacketEngine::start_way(std::uint32_t id) {
+// for good. It leaves by link `first`.
+void PacketEngine::start_way(std::uint32_t id, LinkId first) {
     Packet& packet = packets_[id];
     const Flow& f = flows_[packet.flow];
     if (ways_.size() <= id) ways_.resize(packets_.size(), none);
     if (ways_[id] == none) {
-        const std::size_t first = (paths_.size() + way_places_ - 1) & ~std::size_t{way_places_ - 1};
-        ways_[id] = static_cast<std::uint32_t>(first);
-        paths_.resize(first + way_places_);
+        const std::size_t place = (paths_.size() + way_places_ - 1) & ~std::size_t{way_places_ - 1};
+        ways_[id] = static_cast<std::uint32_t>(place);
+        paths_.resize(place + way_places_);
     }
     LinkId* way = &paths_[ways_[id]];
     const LinkId* path = &paths_[f.first];
     way[0] = links_[path[f.hops - 1]].to;
     std::copy(path, path + f.hops, way + 1);
+    way[1] = first;
     packet.place = ways_[id] + 1;
     packet.flags |= static_cast<std::uint8_t>(static_cast<unsigned>(f.routing) << routing_shift);
 }

@@ -337,6 +337,7 @@ std::uint64_t window_key(Catalogue& catalogue, const Topology& topology,
     make_congestion(catalogue, topology, profile)->identify(key);
     for (const PacketFlow& f : window.flows) {
         for (const LinkId l : f.path) key.add(l);
+        for (const LinkId l : f.ports) key.add(l);
         key.add_all(f.bytes, f.start, f.after, f.after_joint, f.joins, f.continues, f.traffic_class,
                     f.queue_pair, static_cast<int>(f.routing));
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include "sim/check.h"
 #include "sim/fingerprint.h"
@@ -91,11 +92,8 @@ bool Router::all_ways_alike() const {
            });
 }
 
-// A NIC of several ports sprays over them, and an adaptive one does not.
 void Router::let_one_stand_for_all() {
-    if (spec_.policy == Routing::spray && topology_.up_links(0).size() == 1 && all_ways_alike()) {
-        spec_.policy = Routing::adaptive;
-    }
+    if (spec_.policy == Routing::spray && all_ways_alike()) spec_.policy = Routing::adaptive;
 }
 
 // The union over working links of what their far ends reach.
@@ -248,13 +246,26 @@ int Router::height_from(VertexId nic) const {
     return -1;
 }
 
+// The only one of the target's leaves that a switch may have below it: its own plane's.
+std::optional<std::uint32_t> Router::target_leaf_below(VertexId v) const {
+    const Range hull = leaves_[v - topology_.nic_count()][0].hull;
+    std::optional<std::uint32_t> only;
+    for (const std::uint32_t leaf : target_leaves_) {
+        if (leaf < hull.first || leaf >= hull.end) continue;
+        if (only) return std::nullopt;
+        only = leaf;
+    }
+    return only;
+}
+
 // Those that can lead to the target's leaves, by bisection where they are in order.
 std::span<const LinkId> Router::down_links_near_target(VertexId v) const {
     const auto all = topology_.down_links(v);
     if (!shapes_[v - topology_.nic_count()].ordered_down) return all;
     const auto ends = std::minmax_element(target_leaves_.begin(), target_leaves_.end());
-    const std::uint32_t low = *ends.first;
-    const std::uint32_t high = *ends.second;
+    const auto only = target_leaf_below(v);
+    const std::uint32_t low = only.value_or(*ends.first);
+    const std::uint32_t high = only.value_or(*ends.second);
     const auto hull = [&](LinkId l) {
         return leaves_[topology_.links()[l].to - topology_.nic_count()][0].hull;
     };
@@ -283,11 +294,11 @@ void Router::find_candidates(VertexId v, int height) {
         candidates_ = topology_.up_links(v);
         return;
     }
-    const auto even_down = [&] { return shapes_[v - topology_.nic_count()].down_leaves > 0; };
-    if (height < 0 && target_leaves_.size() == 1 && even_down()) {
+    const auto leaf = height < 0 ? target_leaf_below(v) : std::nullopt;
+    if (leaf && shapes_[v - topology_.nic_count()].down_leaves > 0) {
         const Shape& shape = shapes_[v - topology_.nic_count()];
         const std::uint32_t first = leaves_[v - topology_.nic_count()][0].hull.first;
-        const std::uint32_t place = (target_leaves_[0] - first) / shape.down_leaves;
+        const std::uint32_t place = (*leaf - first) / shape.down_leaves;
         candidates_ = topology_.down_links(v).subspan(place * shape.down_cables, shape.down_cables);
         return;
     }
@@ -364,11 +375,18 @@ void Router::spray(VertexId from, int height, float share, std::vector<Usage>& u
     ways_.clear();
     outputs_.clear();
     ways_.push_back({from, 0, 0, double{share}, 0});
-    find_ways(height, 0);
+    find_ways(height);
     const auto begin = std::ssize(usages);
     for (const Way& way : ways_) {
-        const double part = way.share / static_cast<double>(way.end - way.first);
+        // A NIC sends by the port that is free: by their rates. A switch has all equal outputs in turn.
+        const bool of_nic = way.at < topology_.nic_count();
+        const auto weight = [&](std::uint32_t o) {
+            return of_nic ? topology_.links()[outputs_[o]].bytes_per_s : 1.0;
+        };
+        double all = 0;
+        for (std::uint32_t o = way.first; o < way.end; ++o) all += weight(o);
         for (std::uint32_t o = way.first; o < way.end; ++o) {
+            const double part = way.share * (weight(o) / all);
             usages.push_back({outputs_[o], static_cast<float>(part)});
             ways_[way_of_[topology_.links()[outputs_[o]].to]].share += part;
         }
@@ -385,30 +403,21 @@ void Router::spray(VertexId from, int height, float share, std::vector<Usage>& u
 }
 
 // Packets that choose at each switch: over all shortest ways at once. Where these are alike, one cable of
-// each hop stands for all that carry as much, the same one for all connections that share them.
-void Router::spread(VertexId from, int height, std::uint64_t queue_pair, float share,
-                    std::vector<Usage>& usages) {
+// each hop stands for all that carry as much, the same one for all connections that share them; of a NIC's
+// ports each for itself.
+void Router::spread(VertexId from, int height, std::vector<Usage>& usages) {
     if (load_.empty()) {
-        std::array<std::size_t, heights + 1> switches{1,
-                                                      1};  // by level: those that the packets cross
-        for (VertexId v = from; v != target_; --height) {
-            find_candidates(v, height);
-            const auto level = static_cast<std::size_t>(topology_.level(v));
-            const std::size_t port = v == from ? queue_pair % candidates_.size() : 0;
-            const std::size_t cables = v == from ? 1 : candidates_.size();
-            if (height >= 0 && v != from) {
-                switches[level + 1] = switches[level] * ends_of(topology_, candidates_);
-            }
-            const LinkId l = candidates_[port];
-            usages.push_back({l, share / static_cast<float>(switches[level] * cables)});
-            v = topology_.links()[l].to;
+        find_candidates(from, height);
+        const std::size_t ports = candidates_.size();
+        for (std::size_t port = 0; port < ports; ++port) {
+            spread_from_port(from, height, port, 1 / static_cast<float>(ports), usages);
         }
         return;
     }
     ways_.clear();
     outputs_.clear();
-    ways_.push_back({from, 0, 0, double{share}, 0});
-    find_ways(height, queue_pair);
+    ways_.push_back({from, 0, 0, 1, 0});
+    find_ways(height);
     // From the target back: what a way carries, its slowest part has.
     for (std::size_t i = ways_.size(); i-- > 0;) {
         Way& way = ways_[i];
@@ -425,8 +434,24 @@ void Router::spread(VertexId from, int height, std::uint64_t queue_pair, float s
     for (const Way& way : ways_) way_of_[way.at] = whole;
 }
 
+void Router::spread_from_port(VertexId from, int height, std::size_t port, float share,
+                              std::vector<Usage>& usages) {
+    std::array<std::size_t, heights + 1> switches{1, 1};  // by level: those that the packets cross
+    for (VertexId v = from; v != target_; --height) {
+        find_candidates(v, height);
+        const auto level = static_cast<std::size_t>(topology_.level(v));
+        const std::size_t cables = v == from ? 1 : candidates_.size();
+        if (height >= 0 && v != from) {
+            switches[level + 1] = switches[level] * ends_of(topology_, candidates_);
+        }
+        const LinkId l = candidates_[v == from ? port : 0];
+        usages.push_back({l, share / static_cast<float>(switches[level] * cables)});
+        v = topology_.links()[l].to;
+    }
+}
+
 // From ways_[0] on, hop by hop: shortest ways to a vertex are all as long.
-void Router::find_ways(int height, std::uint64_t queue_pair) {
+void Router::find_ways(int height) {
     std::size_t level_ends = 1;  // ways_ of the hop under way
     for (std::uint32_t i = 0; i < ways_.size(); ++i) {
         if (i == level_ends) {
@@ -436,9 +461,6 @@ void Router::find_ways(int height, std::uint64_t queue_pair) {
         const VertexId at = ways_[i].at;
         if (at == target_) continue;
         find_candidates(at, height);
-        if (i == 0 && spec_.policy == Routing::adaptive) {
-            candidates_ = candidates_.subspan(queue_pair % candidates_.size(), 1);
-        }
         ways_[i].first = static_cast<std::uint32_t>(outputs_.size());
         outputs_.insert(outputs_.end(), candidates_.begin(), candidates_.end());
         ways_[i].end = static_cast<std::uint32_t>(outputs_.size());
@@ -501,12 +523,7 @@ bool Router::route(VertexId from, VertexId to, std::uint64_t label, std::vector<
         spray(from, height, 1, usages);
         return true;
     } else if (spec_.policy == Routing::adaptive) {
-        // A NIC binds queue pairs to its ports; what leaves by the same port goes the same ways.
-        const std::int64_t pairs = topology_.up_links(from).size() > 1 ? spec_.queue_pairs : 1;
-        const float share = 1 / static_cast<float>(pairs);
-        for (std::int64_t q = 0; q < pairs; ++q) {
-            spread(from, height, queue_pair(from, to, label, q), share, usages);
-        }
+        spread(from, height, usages);
     } else {
         const float share = 1 / static_cast<float>(spec_.queue_pairs);
         for (std::int64_t q = 0; q < spec_.queue_pairs; ++q) {
@@ -533,9 +550,34 @@ bool Router::route_queue_pair(VertexId from, VertexId to, std::uint64_t queue_pa
     return true;
 }
 
+std::vector<LinkId> Router::ports_towards(VertexId from, VertexId to) {
+    aim_at(to);
+    const int height = height_from(from);
+    if (height < 0) return {};
+    find_candidates(from, height);
+    return {candidates_.begin(), candidates_.end()};
+}
+
 bool Router::reaches(VertexId from, VertexId to) {
     aim_at(to);
     return height_from(from) >= 0;
+}
+
+// Between buildings: a core that is near one end of the path is far from the other. The slowest of them.
+Picoseconds Router::latency_by_cores(std::span<const Usage> usages) const {
+    std::map<VertexId, std::array<Picoseconds, 2>> of_core;  // up to it, and down from it
+    for (const Usage& u : usages) {
+        const Link& link = topology_.links()[u.link];
+        const bool up = topology_.level(link.to) > topology_.level(link.from);
+        if (std::max(topology_.level(link.from), topology_.level(link.to)) != topology_.levels()) {
+            continue;
+        }
+        Picoseconds& slowest = of_core[up ? link.to : link.from][up ? 0 : 1];
+        slowest = std::max(slowest, link.latency);
+    }
+    Picoseconds slowest{};
+    for (const auto& [core, ways] : of_core) slowest = std::max(slowest, ways[0] + ways[1]);
+    return slowest;
 }
 
 Picoseconds Router::latency(std::span<const Usage> usages) const {
@@ -545,10 +587,11 @@ Picoseconds Router::latency(std::span<const Usage> usages) const {
         const Link& link = topology_.links()[u.link];
         const int below = std::min(topology_.level(link.from), topology_.level(link.to));
         const bool up = topology_.level(link.to) > topology_.level(link.from);
+        if (topology_.sites() > 1 && below + 1 == topology_.levels()) continue;
         auto& slot = slowest[static_cast<std::size_t>(2 * std::min(below, 3) + (up ? 1 : 0))];
         slot = std::max(slot, link.latency);
     }
-    Picoseconds sum{};
+    Picoseconds sum = topology_.sites() > 1 ? latency_by_cores(usages) : Picoseconds{};
     for (const Picoseconds p : slowest) sum += p;
     return sum;
 }

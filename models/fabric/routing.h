@@ -39,6 +39,12 @@ constexpr bool hashes(Routing policy) {
     return policy == Routing::ecmp || policy == Routing::flowlet;
 }
 
+// Its packets choose for themselves: those of a NIC with a port in several planes go over all of them. Others
+// are bound to a port with their queue pair.
+constexpr bool goes_by_packet(Routing policy) {
+    return !hashes(policy) && policy != Routing::destination;
+}
+
 // Two NICs that have to talk and between which no path is left: nothing that waits for them advances.
 class NoPath : public std::exception {
   public:
@@ -81,6 +87,8 @@ class Router {
     bool route_queue_pair(VertexId from, VertexId to, std::uint64_t queue_pair,
                           std::vector<Usage>& usages);
     bool reaches(VertexId from, VertexId to);
+    // The NIC's links on shortest ways to another.
+    std::vector<LinkId> ports_towards(VertexId from, VertexId to);
     // The sum of latencies along the connection's longest path.
     Picoseconds latency(std::span<const Usage> usages) const;
 
@@ -135,6 +143,8 @@ class Router {
     void find_shapes();
     void find_even_down(VertexId v);
     bool all_ways_alike() const;
+    Picoseconds latency_by_cores(std::span<const Usage> usages) const;
+    std::optional<std::uint32_t> target_leaf_below(VertexId v) const;
     std::span<const LinkId> down_links_near_target(VertexId v) const;
     Leaves join(std::span<const LinkId> links, int height);
     bool covers(VertexId v, int height) const;
@@ -146,9 +156,10 @@ class Router {
     void walk(VertexId from, int height, std::uint64_t queue_pair, float share,
               std::vector<Usage>& usages);
     void spray(VertexId v, int height, float share, std::vector<Usage>& usages);
-    void spread(VertexId from, int height, std::uint64_t queue_pair, float share,
-                std::vector<Usage>& usages);
-    void find_ways(int height, std::uint64_t queue_pair);
+    void spread(VertexId from, int height, std::vector<Usage>& usages);
+    void spread_from_port(VertexId from, int height, std::size_t port, float share,
+                          std::vector<Usage>& usages);
+    void find_ways(int height);
     void pour(std::vector<Usage>& usages);
     void fill(const Way& way);
 

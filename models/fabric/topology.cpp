@@ -44,6 +44,10 @@ SwitchModel read_switch(Catalogue& c, const std::string& name) {
 void Topology::start(const TopologySpec& spec) {
     kind_ = spec.kind;
     propagation_s_per_m_ = spec.propagation_s_per_m;
+    sites_ = spec.sites;
+    site_distance_ = spec.site_distance;
+    switch_cable_ = spec.switch_cable;
+    site_pauses_ = spec.site_lossless;
     nodes_ = spec.nodes;
     nics_per_node_ = spec.nics_per_node;
     servers_ = spec.servers;
@@ -74,8 +78,7 @@ VertexId Topology::add_switch(int level, const SwitchModel& model) {
 void Topology::add_cable(VertexId low, VertexId high, Bandwidth bandwidth, Metres length) {
     const auto latency = [&](VertexId to) {
         const Picoseconds in_switch = level_[to] == 0 ? Picoseconds{} : switch_model(to).latency;
-        return in_switch +
-               Picoseconds(static_cast<std::int64_t>(length.value * propagation_s_per_m_ * 1e12));
+        return in_switch + propagation(length);
     };
     const double rate = bandwidth.bytes_per_second();
     links_.push_back({low, high, rate, latency(high)});

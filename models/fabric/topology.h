@@ -3,7 +3,8 @@
 //
 // Every built-in kind is one Clos tree, or several side by side, over an order of the NICs; the kinds
 // differ in the order alone. A plain fat-tree takes them node by node, a rail-optimised one rail by rail
-// within a scalable unit, a rail-only one has a tree per rail, a dual-plane one a tree per port.
+// within a scalable unit, a rail-only one has a tree per rail. Planes are all of that again, once for each
+// port of a NIC.
 
 #include <cstdint>
 #include <optional>
@@ -29,6 +30,16 @@ struct TopologySpec {
     std::int64_t nics_per_node = 1;
     std::int64_t rails = 0;   // of a rack-size node, fewer than its NICs; 0: each NIC is on its own
     Bandwidth nic_bandwidth;  // line rate of a NIC, all its ports together, per direction
+    // Networks side by side: each NIC has a port in each of them, of its rate's equal part.
+    std::int64_t planes = 0;  // 0: one, or the two of a dual-plane network
+    // Buildings: each has an equal part of the nodes, in their order, and a tree of two tiers of its own.
+    // Core switches, which stand in one building or another, join the spines; a cable from another building
+    // is as long as the way.
+    std::int64_t sites = 1;
+    Metres site_distance{0};
+    double site_oversubscription = 1;  // a site's bandwidth to its spines over that to the cores
+    Bandwidth site_bandwidth;          // of a cable to the cores; 0: a port's
+    bool site_lossless = true;  // a cable between buildings has pauses, and headroom for them
     // Storage servers on the same network, with NICs of the same rate. They stand on the last leaves of a
     // network that is cabled node by node; rails spread them over all leaves.
     std::int64_t servers = 0;
@@ -45,6 +56,7 @@ struct TopologySpec {
     Metres switch_cable{30};               // between switches
 
     std::int64_t rail_count() const { return rails > 0 ? rails : nics_per_node; }
+    std::int64_t plane_count() const { return planes > 0 ? planes : kind == "dual_plane" ? 2 : 1; }
 };
 
 struct Link {
@@ -63,6 +75,14 @@ struct CableKind {
     Bandwidth bandwidth;
     std::int64_t count = 0;
 };
+
+// How groups of switches meet above: `links` up from each, spread evenly over `switches`; 0 of them when the
+// ports of those above don't do.
+struct FanOut {
+    std::int64_t links = 0;
+    std::int64_t switches = 0;
+};
+struct TreePlan;  // topology_tree.cpp
 
 class Topology {
   public:
@@ -115,6 +135,18 @@ class Topology {
     std::vector<double> capacities() const;  // bytes/s, by link, as it works
     Bandwidth line_rate(LinkId link) const { return rate_[link / 2]; }  // as it was bought
     Metres cable_length(LinkId link) const { return length_[link / 2]; }
+    std::int64_t sites() const { return sites_; }
+    Metres site_distance() const { return site_distance_; }
+    Metres switch_cable() const { return switch_cable_; }  // of a built-in kind
+    // The link's latency if its cable were so long.
+    Picoseconds latency_at(LinkId link, Metres length) const {
+        return links_[link].latency + propagation(length) - propagation(cable_length(link));
+    }
+    bool between_sites(LinkId link) const {
+        return sites_ > 1 && cable_length(link).value == site_distance_.value;
+    }
+    // Whether classes with pauses have them on this cable.
+    bool pauses(LinkId link) const { return site_pauses_ || !between_sites(link); }
     std::span<const LinkId> up_links(VertexId v) const { return slice(up_, up_first_, v); }
     std::span<const LinkId> down_links(VertexId v) const { return slice(down_, down_first_, v); }
     std::int64_t ports_used(VertexId v) const {
@@ -138,12 +170,22 @@ class Topology {
   private:
     class CustomReader;
 
+    Picoseconds propagation(Metres length) const {
+        return Picoseconds(static_cast<std::int64_t>(length.value * propagation_s_per_m_ * 1e12));
+    }
+
     VertexId add_switch(int level, const SwitchModel& model);
     void add_cable(VertexId low, VertexId high, Bandwidth bandwidth, Metres length);
     // A Clos tree over the NICs of each leaf, one port of this rate each; false, and why in `problem`, when
     // ports run out.
     bool add_tree(const TopologySpec& spec, const std::vector<std::vector<VertexId>>& leaves,
                   Bandwidth port, std::string& problem);
+    void add_pods(const TopologySpec& spec, const TreePlan& plan,
+                  const std::vector<VertexId>& leaf_of, Bandwidth port);
+    void add_above(int level, const SwitchModel& model, const FanOut& fan,
+                   std::span<const VertexId> below, Bandwidth port, Metres length);
+    void add_site_cores(const TopologySpec& spec, const FanOut& fan, std::size_t group,
+                        std::span<const VertexId> spines, Bandwidth port);
     void start(const TopologySpec& spec);
     void finish();  // sorts the links by vertex
 
@@ -154,6 +196,10 @@ class Topology {
 
     std::string kind_;
     double propagation_s_per_m_ = 0;
+    std::int64_t sites_ = 1;
+    Metres site_distance_{0};
+    Metres switch_cable_{0};
+    bool site_pauses_ = true;
     std::int64_t nodes_ = 0;
     std::int64_t nics_per_node_ = 0;
     std::int64_t servers_ = 0;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <optional>
 #include <span>
@@ -29,13 +30,6 @@ std::int64_t down_ports_max(std::int64_t ports, double oversubscription) {
     return fits;
 }
 
-// How `groups` switches meet above: `links` up from each, spread evenly over `switches`; 0 of them when
-// the ports of those above don't do.
-struct FanOut {
-    std::int64_t links = 0;
-    std::int64_t switches = 0;
-};
-
 // At least `least` links from each group, at most `most`; a few more when fewer switches then do.
 FanOut fan_out(std::int64_t groups, std::int64_t least, std::int64_t most, std::int64_t ports) {
     FanOut best;
@@ -51,6 +45,8 @@ FanOut fan_out(std::int64_t groups, std::int64_t least, std::int64_t most, std::
 
 using Leaves = std::vector<std::vector<VertexId>>;
 
+}  // namespace
+
 // What is above the leaves. `pods` is 0 where two tiers do, or one.
 struct TreePlan {
     std::int64_t up = 0;  // links of a leaf
@@ -60,6 +56,37 @@ struct TreePlan {
     std::int64_t pod_leaves = 0;
     FanOut cores;  // of each group
 };
+
+namespace {
+
+// A pod for each site.
+std::optional<TreePlan> plan_sites(const TopologySpec& spec, std::int64_t leaf_count,
+                                   std::int64_t up, Bandwidth port, std::string& problem) {
+    TreePlan plan;
+    plan.up = up;
+    plan.pods = spec.sites;
+    plan.pod_leaves = leaf_count / spec.sites;
+    const Bandwidth rate = spec.site_bandwidth.bits_per_second() > 0 ? spec.site_bandwidth : port;
+    const std::int64_t spine_ports = spec.spine.ports_at(port);
+    const double down =
+        static_cast<double>(plan.pod_leaves) * port.bytes_per_second() / rate.bytes_per_second();
+    const auto links = static_cast<std::int64_t>(std::ceil(down / spec.site_oversubscription));
+    if (plan.pod_leaves + links > spine_ports) {
+        problem = fmt::format(
+            "a site has two tiers: {} leaves and {} cables to other sites are more than the {} "
+            "ports at {} of a spine ({})",
+            plan.pod_leaves, links, spine_ports, line_rate_text(port), spec.spine.name);
+        return std::nullopt;
+    }
+    const std::int64_t core_ports = spec.core.ports_at(rate);
+    plan.cores = fan_out(plan.pods, links, spine_ports - plan.pod_leaves, core_ports);
+    if (plan.cores.switches == 0) {
+        problem = fmt::format("{} sites are more than the {} ports at {} of a core switch ({})",
+                              plan.pods, core_ports, line_rate_text(rate), spec.core.name);
+        return std::nullopt;
+    }
+    return plan;
+}
 
 std::optional<TreePlan> plan_three_tiers(const TopologySpec& spec, std::int64_t leaf_count,
                                          std::int64_t up, Bandwidth port, std::string& problem) {
@@ -101,6 +128,7 @@ std::optional<TreePlan> plan_tree(const TopologySpec& spec, const Leaves& leaves
                               plan.up, spec.leaf.name, leaf_ports, line_rate_text(port));
         return std::nullopt;
     }
+    if (spec.sites > 1) return plan_sites(spec, leaf_count, plan.up, port, problem);
     if (leaf_count == 1) return plan;
     const std::int64_t spine_ports = spec.spine.ports_at(port);
     plan.spines = fan_out(leaf_count, plan.up, leaf_ports - down, spine_ports);
@@ -141,7 +169,9 @@ struct Shape {
     const TopologySpec& spec;
     std::function<VertexId(std::int64_t node, std::int64_t nic)> nic;
     std::vector<VertexId> server_nics;
-    std::int64_t nics_per_leaf;  // the most
+    std::int64_t nics_per_leaf;   // the most
+    std::int64_t first_node = 0;  // of the site
+    std::int64_t end_node = 0;
 };
 
 Leaves node_by_node(const Shape& s) {
@@ -152,7 +182,7 @@ Leaves node_by_node(const Shape& s) {
         }
         leaves.back().push_back(nic);
     };
-    for (std::int64_t node = 0; node < s.spec.nodes; ++node) {
+    for (std::int64_t node = s.first_node; node < s.end_node; ++node) {
         for (std::int64_t i = 0; i < s.spec.nics_per_node; ++i) attach(s.nic(node, i));
     }
     for (const VertexId nic : s.server_nics) attach(nic);
@@ -179,8 +209,8 @@ void attach_rail(const Shape& s, std::int64_t node, std::int64_t rail,
 // A leaf per rail of each unit of `nics_per_leaf` nodes.
 Leaves rail_by_rail(const Shape& s) {
     Leaves leaves;
-    for (std::int64_t first = 0; first < s.spec.nodes; first += s.nics_per_leaf) {
-        const std::int64_t end = std::min(first + s.nics_per_leaf, s.spec.nodes);
+    for (std::int64_t first = s.first_node; first < s.end_node; first += s.nics_per_leaf) {
+        const std::int64_t end = std::min(first + s.nics_per_leaf, s.end_node);
         for (std::int64_t rail = 0; rail < s.spec.rail_count(); ++rail) {
             leaves.emplace_back();
             for (std::int64_t node = first; node < end; ++node) {
@@ -195,13 +225,44 @@ Leaves rail_by_rail(const Shape& s) {
 // The leaves of one rail alone.
 Leaves one_rail(const Shape& s, std::int64_t rail) {
     Leaves leaves;
-    for (std::int64_t node = 0; node < s.spec.nodes; ++node) {
-        if (node % s.nics_per_leaf == 0) leaves.emplace_back();
+    for (std::int64_t node = s.first_node; node < s.end_node; ++node) {
+        if ((node - s.first_node) % s.nics_per_leaf == 0) leaves.emplace_back();
         attach_rail(s, node, rail, leaves.back());
     }
     spread_servers(s, static_cast<std::size_t>(rail), static_cast<std::size_t>(s.spec.rail_count()),
                    leaves);
     return leaves;
+}
+
+bool by_rail(const TopologySpec& spec) {
+    return spec.kind != "fat_tree" && spec.kind != "single_switch";
+}
+
+// The nodes and servers of one site, and how many NICs its leaves take.
+std::optional<Shape> shape_of(const Topology& t, const TopologySpec& spec, std::int64_t site,
+                              Bandwidth port, std::string& problem) {
+    const std::int64_t leaf_ports = spec.leaf.ports_at(port);
+    TopologySpec own = spec;
+    own.nodes = spec.nodes / spec.sites;
+    own.servers = spec.servers / spec.sites;
+    const std::int64_t server_nics = own.servers * own.nics_per_server;
+    const std::int64_t total = own.nodes * own.nics_per_node + server_nics;
+    Shape shape{
+        spec, [&t](std::int64_t node, std::int64_t nic) { return t.nic(node, nic); }, {}, 0};
+    shape.first_node = site * own.nodes;
+    shape.end_node = shape.first_node + own.nodes;
+    for (std::int64_t i = 0; i < server_nics; ++i) {
+        shape.server_nics.push_back(t.server_nic(0, site * server_nics + i));
+    }
+    shape.nics_per_leaf = total;
+    if (spec.kind != "single_switch") {
+        shape.nics_per_leaf = fitting_leaf(own, by_rail(spec), total, server_nics, leaf_ports);
+    } else if (total > leaf_ports) {
+        problem = fmt::format("{} NICs on one switch, {} has {} ports at {}", total, spec.leaf.name,
+                              leaf_ports, line_rate_text(port));
+        return std::nullopt;
+    }
+    return shape;
 }
 
 }  // namespace
@@ -212,7 +273,7 @@ const std::vector<TopologyKind>& topology_kinds() {
         {"rail_optimized",
          "NIC i of every node of a unit on the unit's leaf i, leaves joined by spines"},
         {"rail_only", "a separate network per rail; other rails are reached over NVLink"},
-        {"dual_plane", "two separate networks; each NIC has one port of half its rate in either"},
+        {"dual_plane", "as rail_optimized, with planes = 2"},
         {"single_switch", "every NIC on one switch"},
     };
     return kinds;
@@ -229,27 +290,34 @@ bool Topology::add_tree(const TopologySpec& spec, const std::vector<std::vector<
         leaf_of.push_back(add_switch(1, spec.leaf));
         for (const VertexId nic : nics) add_cable(nic, leaf_of.back(), port, spec.endpoint_cable);
     }
-    const auto add_above = [&](int level, const SwitchModel& model, const FanOut& fan,
-                               std::span<const VertexId> below) {
-        for (std::int64_t s = 0; s < fan.switches; ++s) {
-            const VertexId above = add_switch(level, model);
-            for (const VertexId v : below) {
-                for (std::int64_t k = 0; k < fan.links / fan.switches; ++k) {
-                    add_cable(v, above, port, spec.switch_cable);
-                }
+    if (plan->pods == 0) {
+        add_above(2, spec.spine, plan->spines, leaf_of, port, spec.switch_cable);
+    } else {
+        add_pods(spec, *plan, leaf_of, port);
+    }
+    return true;
+}
+
+void Topology::add_above(int level, const SwitchModel& model, const FanOut& fan,
+                         std::span<const VertexId> below, Bandwidth port, Metres length) {
+    for (std::int64_t s = 0; s < fan.switches; ++s) {
+        const VertexId above = add_switch(level, model);
+        for (const VertexId v : below) {
+            for (std::int64_t k = 0; k < fan.links / fan.switches; ++k) {
+                add_cable(v, above, port, length);
             }
         }
-    };
-    if (plan->pods == 0) {
-        add_above(2, spec.spine, plan->spines, leaf_of);
-        return true;
     }
-    // Spine j of every pod meets the others in core group j.
+}
+
+// Spine j of every pod meets the others in core group j.
+void Topology::add_pods(const TopologySpec& spec, const TreePlan& plan,
+                        const std::vector<VertexId>& leaf_of, Bandwidth port) {
     const auto leaf_count = static_cast<std::int64_t>(leaf_of.size());
-    std::vector<std::vector<VertexId>> group(static_cast<std::size_t>(plan->up));
-    for (std::int64_t pod = 0; pod < plan->pods; ++pod) {
-        const std::int64_t first = pod * plan->pod_leaves;
-        const std::int64_t end = std::min(first + plan->pod_leaves, leaf_count);
+    std::vector<std::vector<VertexId>> group(static_cast<std::size_t>(plan.up));
+    for (std::int64_t pod = 0; pod < plan.pods; ++pod) {
+        const std::int64_t first = pod * plan.pod_leaves;
+        const std::int64_t end = std::min(first + plan.pod_leaves, leaf_count);
         for (auto& spines : group) {
             spines.push_back(add_switch(2, spec.spine));
             for (std::int64_t l = first; l < end; ++l) {
@@ -258,45 +326,56 @@ bool Topology::add_tree(const TopologySpec& spec, const std::vector<std::vector<
             }
         }
     }
-    for (const auto& spines : group) add_above(3, spec.core, plan->cores, spines);
-    return true;
+    for (std::size_t j = 0; j < group.size(); ++j) {
+        if (spec.sites > 1) {
+            add_site_cores(spec, plan.cores, j, group[j], port);
+        } else {
+            add_above(3, spec.core, plan.cores, group[j], port, spec.switch_cable);
+        }
+    }
+}
+
+// Each in a building of its own, in turn; the group's place sets where the turns begin.
+void Topology::add_site_cores(const TopologySpec& spec, const FanOut& fan, std::size_t group,
+                              std::span<const VertexId> spines, Bandwidth port) {
+    const Bandwidth rate = spec.site_bandwidth.bits_per_second() > 0 ? spec.site_bandwidth : port;
+    for (std::int64_t s = 0; s < fan.switches; ++s) {
+        const VertexId core = add_switch(3, spec.core);
+        const std::size_t home = (group + static_cast<std::size_t>(s)) % spines.size();
+        for (std::size_t site = 0; site < spines.size(); ++site) {
+            const Metres length = site == home ? spec.switch_cable : spec.site_distance;
+            for (std::int64_t k = 0; k < fan.links / fan.switches; ++k) {
+                add_cable(spines[site], core, rate, length);
+            }
+        }
+    }
 }
 
 Topology Topology::build(const TopologySpec& spec, std::string& problem) {
     Topology t;
     t.start(spec);
-    const bool planes = spec.kind == "dual_plane";
-    const Bandwidth port = planes ? spec.nic_bandwidth * 0.5 : spec.nic_bandwidth;
-    const std::int64_t leaf_ports = spec.leaf.ports_at(port);
-    if (leaf_ports == 0) {
+    const Bandwidth port = spec.nic_bandwidth * (1.0 / static_cast<double>(spec.plane_count()));
+    if (spec.leaf.ports_at(port) == 0) {
         problem = fmt::format("{} has ports of {}, slower than a NIC's {}", spec.leaf.name,
                               line_rate_text(spec.leaf.port_bandwidth), line_rate_text(port));
         return t;
     }
-    const bool by_rail = spec.kind != "fat_tree" && spec.kind != "single_switch";
-    const auto total = static_cast<std::int64_t>(t.nic_count());
-    const std::int64_t server_nics = spec.servers * spec.nics_per_server;
-    Shape shape{spec, [&](std::int64_t node, std::int64_t nic) { return t.nic(node, nic); }, {}, 0};
-    for (std::int64_t i = 0; i < server_nics; ++i) {
-        shape.server_nics.push_back(t.server_nic(0, i));
-    }
-    if (spec.kind == "single_switch") {
-        shape.nics_per_leaf = total;
-        if (total > leaf_ports) {
-            problem = fmt::format("{} NICs on one switch, {} has {} ports at {}", total,
-                                  spec.leaf.name, leaf_ports, line_rate_text(port));
-            return t;
+    // Leaves of one plane, tree by tree: those of a site, then those of the next.
+    std::vector<Leaves> trees;
+    const bool rails_apart = spec.kind == "rail_only";
+    trees.resize(rails_apart ? static_cast<std::size_t>(spec.rail_count()) : 1);
+    for (std::int64_t site = 0; site < spec.sites; ++site) {
+        const std::optional<Shape> shape = shape_of(t, spec, site, port, problem);
+        if (!shape) return t;
+        for (std::size_t tree = 0; tree < trees.size(); ++tree) {
+            const Leaves leaves = rails_apart ? one_rail(*shape, static_cast<std::int64_t>(tree))
+                                  : by_rail(spec) ? rail_by_rail(*shape)
+                                                  : node_by_node(*shape);
+            trees[tree].insert(trees[tree].end(), leaves.begin(), leaves.end());
         }
-    } else {
-        shape.nics_per_leaf = fitting_leaf(spec, by_rail, total, server_nics, leaf_ports);
     }
-    if (spec.kind == "rail_only") {
-        for (std::int64_t rail = 0; rail < spec.rail_count(); ++rail) {
-            if (!t.add_tree(spec, one_rail(shape, rail), port, problem)) return t;
-        }
-    } else {
-        const Leaves leaves = by_rail ? rail_by_rail(shape) : node_by_node(shape);
-        for (int plane = 0; plane < (planes ? 2 : 1); ++plane) {
+    for (std::int64_t plane = 0; plane < spec.plane_count(); ++plane) {
+        for (const Leaves& leaves : trees) {
             if (!t.add_tree(spec, leaves, port, problem)) return t;
         }
     }

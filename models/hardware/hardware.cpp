@@ -196,6 +196,7 @@ void set_nic(Catalogue& c, Node& node, const std::string& nic) {
     // An NIC without a measurement takes the ratio of one that has.
     const double achieved = c.number(
         "nic", c.has("nic", nic, "achieved_fraction") ? nic : "cx7_ndr400", "achieved_fraction");
+    node.nic_ports = c.has("nic", nic, "ports") ? c.integer("nic", nic, "ports") : 1;
     node.nic_line_rate = c.bandwidth("nic", nic, "bandwidth");
     node.nic_bandwidth = node.nic_line_rate * achieved;
     node.wire_share = achieved;

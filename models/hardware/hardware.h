@@ -120,9 +120,10 @@ struct Node {
     std::string nic;         // in the catalogue
     std::string transport;   // infiniband, roce, efa ...
     std::int64_t nics = 0;
-    Bandwidth nic_line_rate;  // one NIC, per direction
-    Bandwidth nic_bandwidth;  // likewise, after protocol overhead
-    double wire_share = 1;    // of a link's line rate, what that overhead leaves
+    std::int64_t nic_ports = 1;  // that one NIC can split into
+    Bandwidth nic_line_rate;     // one NIC, per direction
+    Bandwidth nic_bandwidth;     // likewise, after protocol overhead
+    double wire_share = 1;       // of a link's line rate, what that overhead leaves
     Pcie pcie;
     std::int64_t storage_nics = 0;  // 0: storage traffic uses the compute NICs
 };

@@ -425,3 +425,28 @@ TEST_CASE("a rate is measured once for networks that are alike, and anew where a
         check(c, {Routing::ecmp}, sound);
     }
 }
+
+TEST_CASE(
+    "a ring over two buildings crosses twice a round, and its all-reduce pays for that alone") {
+    Cluster c("rail_optimized", 32, "sn5400_spectrum4");
+    const auto all = groups(256, 1, 256);
+    const auto took = [&](double km, Collective collective, double bytes) {
+        c.spec.sites = 2;
+        c.spec.site_distance = km > 0 ? Metres{km * 1000} : c.spec.switch_cable;
+        c.build();
+        Communicator made = read_communicator(c.catalogue, c.node, {256, 8, false});
+        GpuNetwork network = c.network(Routing::spray);
+        measure(network, all, collective, made);
+        CHECK(made.measured.far_share == (km > 0 ? doctest::Approx(2.0 / 32) : doctest::Approx(0)));
+        return seconds(collective, made, bytes);
+    };
+    for (const double km : {2.0, 40.0}) {
+        CAPTURE(km);
+        const double delay = (km * 1000 - c.spec.switch_cable.value) * c.spec.propagation_s_per_m;
+        // 2 (n - 1) hops between nodes, 2 of each n of them to the other building. At 1 GB the buffers of
+        // NCCL's channels, not links, set the rate at 40 km.
+        const double more =
+            took(km, Collective::all_gather, 1e6) - took(0, Collective::all_gather, 1e6);
+        CHECK(more == doctest::Approx(31 * 2.0 / 32 * delay).epsilon(0.01));
+    }
+}

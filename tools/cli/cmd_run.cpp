@@ -137,9 +137,13 @@ void print_design(const Scenario& s) {
     }
     if (s.data) print_data(s);
     if (s.fidelity != Fidelity::analytic && (s.trace || !s.model.name.empty())) {
-        fmt::print("  network: {}; on an ideal one the step takes {} ({:+.2f} %)\n",
-                   network_text(s), to_text(s.analytic_step.duration()),
-                   100 * (seconds(s.analytic_step.duration()) / whole - 1));
+        const auto against = [&](const StepTime& other) {
+            return fmt::format("{} ({:+.2f} %)", to_text(other.duration()),
+                               100 * (seconds(other.duration()) / whole - 1));
+        };
+        fmt::print("  network: {}; on an ideal one the step takes {}{}\n", network_text(s),
+                   against(s.analytic_step),
+                   s.fair_step ? ", by fair shares without packets " + against(*s.fair_step) : "");
         if (const std::string luck = draws_text(s); !luck.empty()) fmt::print("  {}\n", luck);
     }
     for (const LimitReached& limit : s.limits->all()) {

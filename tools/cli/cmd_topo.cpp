@@ -39,9 +39,18 @@ std::string switches_text(const std::vector<SwitchOrder>& orders) {
     return switches.text();
 }
 
+// "rail_only in 8 planes on 2 sites".
+std::string shape_text(const ClusterNetwork& network) {
+    std::string text = network.topology.kind();
+    const std::int64_t planes = network.spec.plane_count();
+    if (planes > 1) text += fmt::format(" in {} planes", planes);
+    if (network.spec.sites > 1) text += fmt::format(" on {} sites", network.spec.sites);
+    return text;
+}
+
 void print_materials(const ClusterNetwork& network, const Materials& m) {
     fmt::print("{}  {}, {}, {} NICs of {}\n", coloured(network.name, Colour::bold),
-               network.topology.kind(), network.infiniband() ? "InfiniBand" : "Ethernet", m.nics,
+               shape_text(network), network.infiniband() ? "InfiniBand" : "Ethernet", m.nics,
                line_rate_text(network.spec.nic_bandwidth));
     Table cables({{"cables"},
                   {"medium"},
