@@ -66,6 +66,10 @@ Materials materials_of(const Topology& topology, Catalogue& catalogue) {
     for (std::size_t i = 0; i < sums.size(); ++i) {
         if (sums[i].up > 0) out.switches[i].oversubscription = sums[i].down / sums[i].up;
     }
+    // A NIC's ports leave by one module, whose fibres part on their way to the planes: bought by the module.
+    const auto planes = topology.kind() == "custom"
+                            ? std::int64_t{1}
+                            : static_cast<std::int64_t>(topology.up_links(0).size());
     Media media(catalogue);
     std::vector<CableKind> cables = topology.cables();
     std::stable_sort(cables.begin(), cables.end(), [](const CableKind& a, const CableKind& b) {
@@ -78,7 +82,12 @@ Materials materials_of(const Topology& topology, Catalogue& catalogue) {
             .length = c.length,
             .bandwidth = c.bandwidth,
             .count = c.count};
-        if (order.medium.ends_with("optics and fibre")) order.transceivers = 2 * c.count;
+        if (planes > 1 && !order.medium.ends_with(" optics and fibre")) {
+            order.medium = "split optics and fibre";
+            order.bandwidth = c.bandwidth * static_cast<double>(planes);
+            order.count = c.count / planes;
+        }
+        if (order.medium.ends_with("optics and fibre")) order.transceivers = 2 * order.count;
         out.cables.push_back(order);
     }
     for (VertexId nic = 0; nic < topology.nic(topology.nodes() / 2, 0); ++nic) {

@@ -314,7 +314,8 @@ void NetworkReader::read_sites(Section& network, TopologySpec& s) {
         s.sites = 1;
     };
     if (s.kind == "custom" || s.kind == "single_switch") {
-        refuse("count", fmt::format("topology = \"{}\" has one site", s.kind), "fat_tree");
+        refuse("count", fmt::format("topology = \"{}\" has one site", s.kind),
+               "topology = \"fat_tree\"");
     } else if (!section.has("distance")) {
         refuse("distance", "is missing: how far are the buildings from each other?",
                "distance = \"10 km\"");
