@@ -136,6 +136,7 @@ struct ParallelPlan {
     bool fused_attention = true;   // scores never reach memory
     bool fused_loss = false;       // one kernel over the logits
     bool cuda_graphs = false;      // kernels are launched by replay
+    bool launch_blocking = false;  // the host waits until each kernel that it launches has ended
     bool reduce_in_fp32 = true;    // false: gradients travel in the weights' precision
     Recompute recompute = Recompute::selective;
     std::int64_t recompute_layers = 0;   // full: the first ones of a stage; 0: all

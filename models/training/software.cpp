@@ -82,6 +82,7 @@ Software read_software(Catalogue& c, const std::string& id, const Gpu& gpu) {
     flag("overlap_tensor", s.overlap_tensor);
     flag("overlap_pipeline", s.overlap_pipeline);
     flag("cuda_graphs", s.cuda_graphs);
+    flag("launch_blocking", s.launch_blocking);
     flag("fold_experts", s.fold_experts);
     flag("two_stage_dispatch", s.two_stage_dispatch);
     flag("gather_in_fp8", s.gather_in_fp8);
@@ -126,6 +127,7 @@ void take_habits(const Software& s, ParallelPlan& p) {
     p.overlap_tensor = s.overlap_tensor;
     p.overlap_pipeline = s.overlap_pipeline;
     p.cuda_graphs = s.cuda_graphs;
+    p.launch_blocking = s.launch_blocking;
     p.gather_in_fp8 = s.gather_in_fp8;
     p.keep_in_fp8 = s.keep_in_fp8;
     p.quantize_before_gather = s.quantize_before_gather;

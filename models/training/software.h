@@ -39,6 +39,7 @@ struct Software {
     bool overlap_tensor = false;
     bool overlap_pipeline = true;
     bool cuda_graphs = false;
+    bool launch_blocking = false;
     bool fold_experts = false;
     bool two_stage_dispatch = false;
     bool gather_in_fp8 = false;  // weights of fp8 products are gathered in 8 bits

@@ -418,11 +418,13 @@ LayerWork layer_work(const TransformerModel& m, const ParallelPlan& p, Communica
                   memory_seconds(gpu, 3 * activation_element_bytes * p.rank_tokens() * width)};
     collectives_of_layer(m, p, groups, experts, out, ending);
     // A GPU that finishes a layer before the framework has launched the next one waits for it.
-    // Its launch time is that of a plain layer; one with more kernels takes as much longer.
+    // Its launch time is that of a plain layer; one with more kernels takes as much longer. Where launches
+    // block, none is made while a kernel runs, and all of that time is waited for.
     const double launches = sum.kernels / plain_kernels;
     const auto wait = [&](Pass& pass, Duration launch) {
         if (p.cuda_graphs) return;
-        pass.launch_wait = std::max(0.0, launches * seconds(launch) - pass.total());
+        const double hidden = p.launch_blocking ? 0 : pass.total();
+        pass.launch_wait = std::max(0.0, launches * seconds(launch) - hidden);
     };
     wait(out.forward, gpu.layer_launch_forward);
     wait(out.backward, gpu.layer_launch_backward);

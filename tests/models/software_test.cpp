@@ -270,6 +270,28 @@ TEST_CASE_FIXTURE(Stack, "recomputation that stops early leaves a dense layer's 
     CHECK(saved(m, "") == 0);
 }
 
+TEST_CASE_FIXTURE(Stack, "launches that block are waited for beside kernels of any length") {
+    const TransformerModel m = read_model(catalogue, "llama3_70b");
+    const Node n = node("dgx_h100");
+    ParallelPlan p = on_64();
+    p.recompute = Recompute::full;
+    p.overlap_data = false;  // gradients would hide behind these waits
+    const auto waits = [&](const Node& on) { return part(m, p, on, "waiting for launches"); };
+    const auto all = [&](const Node& on) { return part(m, p, on, ""); };
+    const double layers = static_cast<double>(p.microbatches() * m.layers);
+    // The kernels of this layer are longer: only what is computed again waits, for its random state.
+    CHECK(waits(n) == doctest::Approx(layers * seconds(n.gpu.recompute_overhead)));
+    const double before = all(n);
+    p.launch_blocking = true;
+    const double launches =
+        2 * seconds(n.gpu.layer_launch_forward) + seconds(n.gpu.layer_launch_backward);
+    CHECK(waits(n) == doctest::Approx(layers * launches));
+    CHECK(all(n) - before ==
+          doctest::Approx(layers * (launches - seconds(n.gpu.recompute_overhead))));
+    p.cuda_graphs = true;
+    CHECK(waits(n) == 0);
+}
+
 TEST_CASE_FIXTURE(Stack, "stages that are said one by one are the same stages") {
     const TransformerModel m = read_model(catalogue, "llama3_405b");  // 126 layers
     const Node n = node("dgx_h100");
