@@ -231,6 +231,7 @@ void GpuNetwork::Streams::close(std::size_t first, double group_bytes_per_byte,
 
 std::vector<GpuNetwork::Members> GpuNetwork::members_of(const GpuGroup& group) const {
     std::vector<Members> parts;
+    parts.reserve(group.size());
     for (std::size_t i = 0; i < group.size();) {
         std::size_t end = i + 1;
         while (end < group.size() && node_of(group[end]) == node_of(group[i])) ++end;

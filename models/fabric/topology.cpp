@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <boost/graph/adjacency_list.hpp>
-#include <boost/graph/connected_components.hpp>
 #include <boost/graph/push_relabel_max_flow.hpp>
+#include <boost/pending/disjoint_sets.hpp>
 #include <numeric>
 
 #include "sim/check.h"
@@ -189,24 +189,26 @@ void Topology::degrade(LinkId link, double factor) {
 }
 
 std::vector<VertexId> Topology::unreachable() const {
-    boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS> graph(vertex_count());
+    std::vector<VertexId> part(vertex_count());
+    std::vector<VertexId> rank(vertex_count());
+    boost::disjoint_sets<VertexId*, VertexId*> parts(rank.data(), part.data());
+    for (VertexId v = 0; v < vertex_count(); ++v) parts.make_set(v);
     for (LinkId l = 0; l < links_.size(); l += 2) {
-        if (links_[l].bytes_per_s > 0) boost::add_edge(links_[l].from, links_[l].to, graph);
+        if (links_[l].bytes_per_s > 0) parts.union_set(links_[l].from, links_[l].to);
     }
-    std::vector<int> part(vertex_count());
-    const int parts = boost::connected_components(graph, part.data());
+    for (VertexId v = 0; v < vertex_count(); ++v) part[v] = parts.find_set(v);
     // Other rails of a rail-only network are reached through a node, over NVLink: a part is cut off when
     // no node has NICs in it and in node 0's part.
-    std::vector<bool> joined(static_cast<std::size_t>(parts), false);
+    std::vector<bool> joined(vertex_count(), false);
     for (bool grew = true; grew;) {
         grew = false;
         for (std::int64_t node = 0; node < nodes_; ++node) {
             bool any = node == 0;
             for (std::int64_t i = 0; i < nics_per_node_; ++i) {
-                any = any || joined[static_cast<std::size_t>(part[nic(node, i)])];
+                any = any || joined[part[nic(node, i)]];
             }
             for (std::int64_t i = 0; any && i < nics_per_node_; ++i) {
-                const auto p = static_cast<std::size_t>(part[nic(node, i)]);
+                const VertexId p = part[nic(node, i)];
                 grew = grew || !joined[p];
                 joined[p] = true;
             }
@@ -214,7 +216,7 @@ std::vector<VertexId> Topology::unreachable() const {
     }
     std::vector<VertexId> out;
     for (VertexId v = 0; v < nic_count(); ++v) {
-        const auto p = static_cast<std::size_t>(part[v]);
+        const VertexId p = part[v];
         if (joined[p]) continue;
         out.push_back(v);
         joined[p] = true;

@@ -18,9 +18,11 @@ std::vector<GpuGroup> Communicators::groups(std::int64_t stride, std::int64_t ra
     const auto all = static_cast<std::int64_t>(gpu_of_rank_.size());
     RY_CHECK(all % (stride * ranks) == 0);
     std::vector<GpuGroup> out;
+    out.reserve(static_cast<std::size_t>(all / ranks));
     for (std::int64_t base = 0; base < all; base += stride * ranks) {
         for (std::int64_t offset = 0; offset < stride; ++offset) {
             GpuGroup& group = out.emplace_back();
+            group.reserve(static_cast<std::size_t>(ranks));
             for (std::int64_t k = 0; k < ranks; ++k) {
                 group.push_back(gpu_of_rank_[static_cast<std::size_t>(base + offset + k * stride)]);
             }
