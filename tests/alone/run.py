@@ -6,6 +6,7 @@ usage: run.py BUILD_FOLDER [SOURCE...] (a folder that is built: its generated he
 """
 
 import concurrent.futures
+import functools
 import json
 import os
 import pathlib
@@ -16,6 +17,27 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+# What many sources begin with, dear ones first: parsed once for all that do.
+COMMON = ("models/campaign/scenario.h", "models/scheduler/job_stream.h", "models/storage/burst.h",
+          "models/fabric/packet_engine.h", "models/catalogue/catalogue.h", "sim/config.h")
+
+
+@functools.cache
+def included(path):
+    """The project's headers that `path` includes itself, in order."""
+    return re.findall(r'^#include "(.*)"', path.read_text(), re.M) if path.exists() else []
+
+
+def begins_with(source):
+    """The header of COMMON that the first header in `source` includes, however deep. To have read it before says the same:
+    that first header brings it anyway. None of another header's: it could hide what the first one lacks."""
+    reached, left = set(), included(ROOT / source)[:1]
+    while left:
+        header = left.pop()
+        if header not in reached:
+            reached.add(header)
+            left += included(ROOT / header)
+    return next((header for header in COMMON if header in reached), None)
 
 
 def main():
@@ -34,13 +56,19 @@ def main():
     shared = re.search(r"set\(PRECOMPILED ([^)]*)\)", (ROOT / "CMakeLists.txt").read_text())[1].split()
     clang = ["clang++", "-std=c++20", "-w", "-mpopcnt", f"-I{ROOT}", *sorted(flags)]
     with tempfile.TemporaryDirectory() as folder:
-        header, compiled = pathlib.Path(folder) / "shared.h", pathlib.Path(folder) / "shared.pch"
-        header.write_text("".join(f"#include {name}\n" for name in shared))
-        subprocess.run([*clang, "-x", "c++-header", header, "-o", compiled], check=True)
+        def precompiled(name, headers):
+            header, compiled = pathlib.Path(folder) / f"{name}.h", pathlib.Path(folder) / f"{name}.pch"
+            header.write_text("".join(f"#include {each}\n" for each in headers))
+            subprocess.run([*clang, "-x", "c++-header", header, "-o", compiled], check=True)
+            return compiled
+
+        first = {source: begins_with(source) for source in sources}
+        compiled = {header: precompiled(number, [*shared, f'"{header}"'] if header else shared)
+                    for number, header in enumerate(dict.fromkeys(first.values()))}
 
         def problem_of(source):
-            done = subprocess.run([*clang, "-include-pch", compiled, "-fsyntax-only", source], cwd=ROOT, capture_output=True,
-                                  text=True)
+            done = subprocess.run([*clang, "-include-pch", compiled[first[source]], "-fsyntax-only", source], cwd=ROOT,
+                                  capture_output=True, text=True)
             return done.stderr if done.returncode != 0 else ""
 
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
