@@ -6,6 +6,7 @@
 #include <map>
 #include <vector>
 
+#include "tools/import/json_tree.h"
 #include "tools/import/text_file.h"
 
 namespace railyard {
@@ -59,6 +60,7 @@ class DcgmReader {
     void read_dmon_row(const FileLine& line, const std::vector<std::string>& columns);
     void read_sample(const FileLine& line);
     bool set_time(const std::string& word, const FileLine& line, DcgmSample& sample);
+    void refuse_snapshot(int line);
     void bad(int line, std::string message, std::string help);
 
     const std::string& file_;
@@ -197,6 +199,41 @@ void DcgmReader::read_dmon(const std::vector<FileLine>& lines) {
     }
 }
 
+// What 'dcgmi diag -j' says of GPUs: "GPU 3: memory". A GPU is entity_id, before DCGM 3 gpu_id.
+std::vector<std::string> failed_tests(const Value& root) {
+    std::vector<std::string> out;
+    const auto items = [](const Value& from, const char* key) {
+        const Value* list = from.find(key);
+        return list == nullptr ? std::vector<Value>{} : list->items;
+    };
+    const Value* diagnostic = root.find("DCGM Diagnostic");
+    if (diagnostic == nullptr) return out;
+    for (const Value& category : items(*diagnostic, "test_categories")) {
+        for (const Value& test : items(category, "tests")) {
+            for (const Value& result : items(test, "results")) {
+                const Value* gpu = result.find("entity_id");
+                if (gpu == nullptr) gpu = result.find("gpu_id");
+                if (gpu == nullptr || lower_case(text_in(result, "status")) != "fail") continue;
+                out.push_back(
+                    fmt::format("GPU {}: {}", gpu->integer, visible(text_in(test, "name"))));
+            }
+        }
+    }
+    return out;
+}
+
+void DcgmReader::refuse_snapshot(int line) {
+    Diagnostics unread;  // it is refused in any case
+    const std::vector<std::string> failed =
+        failed_tests(parse_json(read_file(file_), file_, unread).root);
+    diagnostics_.error(
+        file_, {line, 1}, "",
+        fmt::format("JSON, as of dcgmi diag and health: a snapshot, which says what fails now{} "
+                    "and no rate",
+                    failed.empty() ? "" : fmt::format(" ({})", some_of(failed))),
+        "give what dcgm-exporter exports, several times, or rows of dcgmi dmon");
+}
+
 DcgmFile DcgmReader::read() {
     host_ = file_.substr(file_.rfind('/') + 1);
     const std::vector<FileLine> lines = read_lines(file_, diagnostics_);
@@ -205,10 +242,7 @@ DcgmFile DcgmReader::read() {
     if (first == lines.end()) return out_;
     const std::string_view head = trimmed(first->text);
     if (head.starts_with('{') && !head.starts_with("{__name__")) {
-        diagnostics_.error(
-            file_, {first->number, 1}, "",
-            "JSON, as of dcgmi diag and health: a snapshot, which says what fails now and no rate",
-            "give what dcgm-exporter exports, several times, or rows of dcgmi dmon");
+        refuse_snapshot(first->number);
     } else if (head.starts_with('#') && head.find("Entity") != std::string_view::npos) {
         read_dmon(lines);
     } else {
