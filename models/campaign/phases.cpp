@@ -389,7 +389,7 @@ void tell_phases(const Scenario& s, const std::vector<ReplicaResult>& parts,
     }
 }
 
-// Of one job that goes from phase to phase.
+// For one job that goes from phase to phase.
 std::vector<Metric> metrics_of(const Scenario& s, const std::vector<ReplicaResult>& parts,
                                const ReplicaResult& out) {
     std::vector<Metric> metrics;

@@ -179,8 +179,7 @@ void FleetSimulation::submit_next() {
         }
     }
     if (submitted_ == jobs_.size()) return;
-    const Instant next =
-        now() + (first ? Duration(1) : Duration{});  // they have been placed by then
+    const Instant next = now() + Duration(first ? 1 : 0);  // they have been placed by then
     schedule(std::max(job(submitted_).submit, next), submission, 0);
 }
 
@@ -345,14 +344,12 @@ void FleetSimulation::start_run(JobIndex index) {
         j.save_every = ceil_div(kind.checkpoint_interval.count(), step.count());
     }
     j.run = {};
-    j.run.prolog = goes_on ? Duration{} : spec().health.prolog_time;
-    j.run.restart = goes_on ? Duration{} : kind.restart;
+    if (!goes_on) j.run = {.prolog = spec().health.prolog_time, .restart = kind.restart};
     j.run.step = step;
     j.stage = kind.saving ? Stage::setting_up : Stage::whole;
     if (kind.saving) parts_->of(index, job(index).kind, job(index).gpus, j.status.held);
     if (j.stage == Stage::whole) {
-        const bool reads = j.steps_left < total_steps(index) && !goes_on;
-        j.run.restore = reads ? kind.restore : Duration{};
+        if (!goes_on && j.steps_left < total_steps(index)) j.run.restore = kind.restore;
         j.run.steps = j.steps_left;
         j.run.stall = kind.checkpoint_stall;
         j.run.interval = j.save_every;

@@ -136,7 +136,7 @@ struct FleetJob {
     std::int64_t switches_max = 0;  // leaves that it wants to be on at most; 0: any number
     Duration switches_wait{};       // and how long it waits for that
     std::int64_t done = 0;          // steps, before the campaign begins
-    // It has its GPUs as the campaign begins, and has had them for so long: it goes on as soon as it is placed,
+    // It has its GPUs as the campaign begins, and has had them for so long: it goes on once it is placed,
     // before all others are looked at.
     std::optional<Duration> goes_on{};
 
