@@ -218,6 +218,10 @@ def case_a_limit_of_a_metric_that_no_design_keeps_names_the_nearest(program, fol
     limit = "design.limits.most={ goodness = 1 }"
     _, error = program.run(folder, ["design", question, "--db", "x.sqlite", *small, "--set", limit], 2)
     check("design.limits.most.goodness: no replica has this metric" in error, error)
+    limit = 'design.limits.most={ wait_mean_kind_evaluaton = "8 h" }'
+    _, error = program.run(folder, ["design", question, "--db", "y.sqlite", *small, "--set", limit], 2)
+    check("no design has the metric 'wait_mean_kind_evaluaton'" in error, error)
+    check("did you mean 'wait_mean_kind_evaluation'?" in error, error)
 
 
 def case_an_objective_that_no_replica_has_is_named(program, folder):

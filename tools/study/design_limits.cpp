@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 
 #include "tools/study/design_search.h"
 
@@ -211,10 +212,27 @@ void check_limits(const DesignQuestion& q, const std::vector<SearchedDesign>& de
                         "any two of them are kept by some design: relax one");
 }
 
+void check_metrics(const DesignQuestion& q, const std::set<std::string>& had) {
+    if (had.empty()) return;  // nothing has run
+    const std::vector<std::string> names(had.begin(), had.end());
+    Diagnostics diagnostics;
+    const auto check = [&](Position at, const std::string& path, const std::string& metric) {
+        if (had.contains(metric)) return;
+        const std::string near = did_you_mean(metric, names);
+        diagnostics.error(
+            q.file, std::move(at), path,
+            fmt::format("no design has the metric '{}'", visible(metric)),
+            near.empty() ? "'railyard run SCENARIO.toml --json' prints all of them" : near);
+    };
+    for (const MetricLimit& limit : q.limits.metrics) check(limit.at, limit.path, limit.metric);
+    if (q.objective.name == q.objective.metric) check({}, "design.metric", q.objective.metric);
+    diagnostics.raise_if_any();
+}
+
 void check_outcome(const DesignQuestion& q, const std::vector<SearchedDesign>& designs,
                    const std::vector<std::size_t>& field) {
     const SearchedDesign* nearest_one = nullptr;
-    bool kept = !q.limits.deadline_s && !q.limits.spend && q.limits.metrics.empty();
+    bool kept = !q.limits.open();
     bool differs = false;
     bool known = false;  // somebody has the figure
     std::optional<double> first;

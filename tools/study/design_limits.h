@@ -1,6 +1,7 @@
 #pragma once
 // A question's limits on its designs: which of them breaks which, and what to say when none keeps all.
 
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,6 +33,8 @@ std::vector<double> least_figures(const DesignQuestion& question, const DesignFa
 
 // Throws ScenarioError when no design is possible and keeps what is known before anything runs.
 void check_limits(const DesignQuestion& question, const std::vector<SearchedDesign>& designs);
+// Throws ScenarioError when a limit, or the objective, is of a metric that no replica has had so far.
+void check_metrics(const DesignQuestion& question, const std::set<std::string>& had);
 // Throws ScenarioError when none of those that ran keeps the limits, or all have the same figure.
 void check_outcome(const DesignQuestion& question, const std::vector<SearchedDesign>& designs,
                    const std::vector<std::size_t>& field);

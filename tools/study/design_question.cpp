@@ -14,6 +14,16 @@ namespace railyard {
 
 namespace {
 
+// Without those that have the name of a kind of jobs, or the number of something.
+std::vector<std::string> fixed_metric_names() {
+    std::vector<std::string> out;
+    for (const MetricName& each : metric_names()) {
+        const std::string_view pattern = each.pattern;
+        if (pattern.find('*') == std::string_view::npos) out.emplace_back(pattern);
+    }
+    return out;
+}
+
 enum class Aim : std::uint8_t { least_cost, least_time, most_tokens, most_work, metric };
 const std::vector<std::string>& aim_names() {
     static const std::vector<std::string> names = {"least_cost", "least_time", "most_tokens",
@@ -203,8 +213,7 @@ void QuestionReader::read_limits() {
                 limits.error(key, "prices are missing: the scenario has no [cost]");
             }
         }
-        const bool open = l.deadline_s || l.spend || !l.metrics.empty();
-        if (limits.has("probability") && !open) {
+        if (limits.has("probability") && !l.open()) {
             limits.error("probability",
                          "has no effect without a deadline, or a limit to spend or of a metric");
         }
@@ -220,10 +229,13 @@ void QuestionReader::read_metric_limits(Section& limits, const char* key, const 
     if (table == nullptr || limits.describing()) return;
     for (const Member& member : table->members) {
         const std::string path = fmt::format("design.limits.{}.{}", key, member.key);
-        MetricLimit limit{member.key, 0, std::string_view(key) == "most", value_text(member.value)};
+        MetricLimit limit{
+            member.key,     0, std::string_view(key) == "most", value_text(member.value), path,
+            member.value.at};
         if (find_metric_name(member.key) == nullptr) {
+            const std::string near = did_you_mean(member.key, fixed_metric_names());
             values_.error(member.value.at, path, "no replica has this metric",
-                          "'railyard list metrics' has all of them");
+                          near.empty() ? "'railyard list metrics' has all of them" : near);
             continue;
         }
         if (member.value.kind == Value::Kind::string) {

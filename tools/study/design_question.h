@@ -28,6 +28,8 @@ struct MetricLimit {
     double value = 0;     // in the metric's own unit
     bool at_most = true;  // else at least
     std::string text;     // as the file has it
+    std::string path;
+    Position at{};
 };
 
 // What a design must keep. The first three are known before anything runs.
@@ -39,6 +41,8 @@ struct DesignLimits {
     std::optional<double> deadline_s;  // to the tokens, or the work
     std::vector<MetricLimit> metrics;
     double probability = 0.9;  // of the deadline, of what is spent, and of the metrics
+    // Some are kept by luck.
+    bool open() const { return deadline_s || spend || !metrics.empty(); }
 };
 
 struct DesignQuestion {

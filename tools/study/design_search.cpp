@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <string>
 
 #include "sim/parallel.h"
 #include "tools/program/program.h"
@@ -166,6 +168,7 @@ class Searcher {
     DesignSpace space_;  // with the values of ranges that are tried
     DesignReader reader_;
     DesignSearch out_;
+    std::set<std::string> had_;  // metrics of the replicas so far
     std::int64_t run_ = 0;
 };
 
@@ -340,7 +343,7 @@ RaceRules Searcher::rules_of(const std::vector<std::size_t>& field) const {
     rules.chance = q_.chance;
     rules.first = q_.replicas_first;
     rules.most = q_.replicas_most;
-    if (q_.limits.deadline_s || q_.limits.spend) rules.probability = q_.limits.probability;
+    if (q_.limits.open()) rules.probability = q_.limits.probability;
     for (const std::size_t i : field) {
         const std::size_t draws = out_.designs[i].facts.draws;
         rules.draws =
@@ -385,6 +388,9 @@ void Searcher::take(SearchedDesign& design, const std::vector<StoredReplica>& re
     design.values = figures_of(replicas);
     design.kept.clear();
     std::vector<double> sums;
+    if (!replicas.empty()) {
+        for (const Metric& metric : replicas[0].metrics) had_.insert(metric.name);
+    }
     for (const StoredReplica& replica : replicas) {
         design.kept.push_back(keeps_limits(q_, replica.metrics));
         const std::vector<double> figures = figures_of_replica(q_, design.facts, replica.metrics);
@@ -448,6 +454,7 @@ bool Searcher::race(const std::vector<std::size_t>& field, Stage& stage) {
             racers[r] = racer_of(design);
             racers[r].long_values = std::move(long_values);
         }
+        check_metrics(q_, had_);
     }
     return true;
 }
@@ -460,8 +467,7 @@ void Searcher::rank(const std::vector<std::size_t>& field) {
         const SearchedDesign& design = out_.designs[i];
         const bool feasible =
             design.ran() && design.fate != Fate::misses && design.fate != Fate::out &&
-            (q_.limits.deadline_s || q_.limits.spend ? design.kept_share() >= q_.limits.probability
-                                                     : true);
+            (q_.limits.open() ? design.kept_share() >= q_.limits.probability : true);
         rows.push_back(feasible ? design.spent : std::vector<double>{});
         if (feasible && std::isfinite(design.mean())) out_.best.push_back(i);
     }
