@@ -471,27 +471,35 @@ CampaignResult simulate(const RunArguments& args, const Scenario& scenario, Save
 }
 
 void print_phases(const Scenario& scenario, const CampaignResult& result) {
+    const bool many = scenario.fleet != nullptr;
     Table table({{"from", Table::Align::left},
                  {"nodes", Table::Align::left},
                  {"goodput", Table::Align::right},
-                 {"tokens a day", Table::Align::right}});
+                 {many ? "utilisation" : "tokens a day", Table::Align::right},
+                 {many ? "jobs completed" : "interruptions", Table::Align::right}});
     for (std::size_t k = 0; k < scenario.phases.size(); ++k) {
         const ScenarioPhase& phase = scenario.phases[k];
         const auto mean = [&](const char* name) {
             return result.metric(fmt::format("phase_{}_{}", k + 1, name)).summary.mean;
         };
-        table.add({phase.name, fmt::format("{} {}", phase.as->nodes.nodes, phase.as->node.name),
-                   percent(mean("goodput")), fmt::format("{:.4g}", mean("tokens_per_day"))});
+        table.add(
+            {phase.name, fmt::format("{} {}", phase.as->nodes.nodes, phase.as->node.name),
+             percent(mean("goodput")),
+             many ? percent(mean("utilisation")) : fmt::format("{:.4g}", mean("tokens_per_day")),
+             fmt::format("{:.4g}", mean(many ? "jobs_completed" : "interruptions"))});
     }
     fmt::print("{}\n{}", visible(scenario.title), table.text());
-    fmt::print("  goodput {} of the GPUs that are there, {:.4g} tokens\n\n",
-               percent(result.metric("goodput").summary.mean),
-               result.metric("tokens").summary.mean);
+    const auto mean = [&](const char* name) { return result.metric(name).summary.mean; };
+    fmt::print(
+        "  goodput {} of the GPUs that are there, {}\n\n", percent(mean("goodput")),
+        many ? fmt::format("{:.4g} of {:.4g} jobs completed", mean("jobs_completed"), mean("jobs"))
+             : fmt::format("{:.4g} tokens", mean("tokens")));
 }
 
 void print_result(const Scenario& scenario, const CampaignResult& result) {
     if (!scenario.phases.empty()) {
         print_phases(scenario, result);
+        if (scenario.fleet) print_fleet(scenario, result);
         print_ledger(result);
     } else if (scenario.fleet) {
         print_fleet_design(scenario);

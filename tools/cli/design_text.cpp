@@ -66,6 +66,7 @@ struct Teller {
     DecisionSection front() const;
     DecisionSection regret() const;
     DecisionSection change() const;
+    DecisionSection phases(const std::vector<Scenario>& winners) const;
     DecisionSection order(const Scenario& winner) const;
     DecisionSection seen() const;
 };
@@ -253,6 +254,26 @@ DecisionSection Teller::change() const {
     return out;
 }
 
+DecisionSection Teller::phases(const std::vector<Scenario>& winners) const {
+    DecisionSection out{"What is there when", {}, {}, {}};
+    out.table = {{"", "from", "nodes", "bought that day", "kept, a year"},
+                 {false, false, false, true, true},
+                 {}};
+    for (std::size_t i = 0; i < winners.size(); ++i) {
+        for (const PhaseLine& line : phase_lines(winners[i])) {
+            out.table.rows.push_back({rank_text(i), line.from, line.nodes,
+                                      q.priced ? money_text(line.bought) : "-",
+                                      q.priced ? money_text(line.a_year) : "-"});
+        }
+    }
+    if (q.priced) {
+        out.notes.emplace_back(
+            "at typical prices; kept: support, place and what else is paid by "
+            "the year, without energy");
+    }
+    return out;
+}
+
 DecisionSection Teller::order(const Scenario& winner) const {
     DecisionSection out{"Bill of materials of the first", {}, {}, {}};
     out.table = {{"what", "quantity", "per", "USD"}, {false, true, false, true}, {}};
@@ -355,6 +376,7 @@ Decision tell_decision(const DesignQuestion& question, const DesignSearch& searc
     out.sections.push_back(teller.front());
     if (answer.worlds > 0 && answer.designs.size() > 1) out.sections.push_back(teller.regret());
     out.sections.push_back(teller.change());
+    if (question.phased) out.sections.push_back(teller.phases(winners));
     out.sections.push_back(teller.order(winners[0]));
     out.sections.push_back(teller.seen());
     return out;

@@ -11,6 +11,7 @@
 #include "models/campaign/campaign.h"
 #include "tools/program/program.h"
 #include "tools/report/topology_drawing.h"
+#include "tools/study/design_order.h"
 #include "tools/study/verdict_estimates.h"
 #include "tools/trace/fleet_history.h"
 
@@ -25,6 +26,7 @@ ScenarioChanges changes_of(const FeaturedPoint& point, const Windows& windows) {
     ScenarioChanges changes;
     changes.settings = point.settings;
     changes.windows = windows;
+    changes.phases = true;
     return changes;
 }
 
@@ -242,9 +244,22 @@ Json fleet_timeline(const FeaturedPoint& point, const Scenario& s) {
             {"events", fleet_events_json(result.log)}};
 }
 
+// A cluster that changes has no single replica to draw: what is there from which day on.
+Json phases_of(const FeaturedPoint& point, const Scenario& s) {
+    Json lines = Json::array();
+    for (const PhaseLine& line : phase_lines(s)) {
+        Json each = {{"from", line.from}, {"nodes", line.nodes}};
+        if (s.cost) each["bought"] = line.bought;
+        if (s.cost) each["a_year"] = line.a_year;
+        lines.push_back(std::move(each));
+    }
+    return {{"point", point.index}, {"cluster", std::move(lines)}};
+}
+
 Json timeline_of(const FeaturedPoint& point, const Windows& windows) {
     const Scenario s = load_scenario(point.toml, point.file, changes_of(point, windows));
     if (!s.no_path.empty()) throw ScenarioError(s.no_path);
+    if (!s.phases.empty()) return phases_of(point, s);
     if (s.fleet) return fleet_timeline(point, s);
     ReplicaTrace trace;
     const ReplicaResult result = run_replica(s, 0, true, &trace);

@@ -11,8 +11,9 @@
 namespace railyard {
 
 // Replica 0 from its first to its last moment: phases, events, nodes away, what the stores move; of many
-// jobs: GPUs held by jobs of each size, jobs that run and wait, events. `same`: its outcome is the
-// database's. Or { point, problem } when it can't be simulated here.
+// jobs: GPUs held by jobs of each size, jobs that run and wait, events; of a cluster that changes: what is
+// there from which day on. `same`: its outcome is the database's. Or { point, problem } when it can't be
+// simulated here.
 nlohmann::ordered_json report_timeline(const FeaturedPoint& point,
                                        const std::shared_ptr<WindowCache>& windows);
 

@@ -10,6 +10,28 @@
 
 namespace railyard {
 
+std::vector<PhaseLine> phase_lines(const Scenario& s) {
+    std::vector<PhaseLine> out;
+    for (const ScenarioPhase& phase : s.phases) {
+        out.push_back(
+            {phase.name, fmt::format("{} {}", phase.as->nodes.nodes, phase.as->node.name), 0, 0});
+    }
+    if (!s.cost) return out;
+    const std::vector<double> prices = typical_prices(s.cost->plan.prices);
+    for (std::size_t k = 0; k < out.size(); ++k) {
+        const CostPhase& phase = s.cost->plan.phases[k];
+        const Cents hardware = hardware_bought(phase, prices);
+        const Cents supported = supported_sum(phase.plan, prices);
+        for (const BoughtLine& b : phase.bought) {
+            out[k].bought += usd(line_sum(b.line, prices, hardware));
+        }
+        for (const CostLine& line : phase.plan.yearly) {
+            out[k].a_year += usd(line_sum(line, prices, supported));
+        }
+    }
+    return out;
+}
+
 std::vector<OrderLine> order_of(const Scenario& s) {
     std::vector<OrderLine> out;
     if (s.cost) {

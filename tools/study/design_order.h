@@ -14,6 +14,15 @@ struct OrderLine {
     std::string per;            // what is counted
     std::optional<double> usd;  // in all, at typical prices; none: no [cost]
 };
+// What is there from a day on, of a cluster that changes.
+struct PhaseLine {
+    std::string from;
+    std::string nodes;
+    double bought = 0;  // USD, that day
+    double a_year = 0;  // USD: what is paid every year from then on
+};
+std::vector<PhaseLine> phase_lines(const Scenario& scenario);
+
 std::vector<OrderLine> order_of(const Scenario& scenario);
 
 // The settings of a design without those that only the search needs.

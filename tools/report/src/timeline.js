@@ -5,7 +5,7 @@ import { axisStyle, clipToGrid, figure, ink, narrow } from "./charts.js";
 import { phaseColours, series } from "./colours.js";
 import { bold, choice, csvButton, h, lines, section } from "./dom.js";
 import { drawnFleet } from "./fleet_timeline.js";
-import { spelled, time } from "./format.js";
+import { metricTitle, spelled, time, value } from "./format.js";
 import { nameOf } from "./summary.js";
 import { clock, counted, day, instants, leftMargin, linkedPointer, sameOutcome, sliders, steps, timeAxes, valueAxis, zoomControls } from "./time_axis.js";
 
@@ -112,13 +112,37 @@ function drawn(raw) {
   return h("div", {}, h("div", { class: "controls" }, zoomControls(chart), csv), ...notes, element, rateKey(data));
 }
 
+// What is there from which day on, what it costs and what it has done, in the mean.
+function changing(data, raw) {
+  const told = ["goodput", "utilisation", "tokens_per_day", "jobs_completed", "work_done", "interruptions", "energy", "gpus_replaced"];
+  const of = (k, name) => data.metrics.get(`phase_${k + 1}_${name}`);
+  const names = told.filter((name) => of(0, name) && data.mean(of(0, name).name, raw.point) !== null);
+  const money = raw.cluster.some((line) => line.bought !== undefined);
+  const usd = (v) => value({ name: "cost_capital", unit: "USD" }, v);
+  const header = ["from", "nodes", ...(money ? ["bought that day", "kept, a year"] : []), ...names.map(metricTitle)];
+  const rows = raw.cluster.map((line, k) => [
+    line.from, line.nodes, ...(money ? [usd(line.bought), usd(line.a_year)] : []),
+    ...names.map((name) => value(of(k, name), data.mean(of(k, name).name, raw.point))),
+  ]);
+  const cell = (tag) => (text, i) => h(tag, i < 2 ? { class: "words" } : {}, text);
+  return h("div", {},
+    h("div", { class: "controls" }, csvButton("cluster", () => ({ header, rows }))),
+    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table: the cluster from day to day" },
+      h("table", {}, h("thead", {}, h("tr", {}, header.map(cell("th")))), h("tbody", {}, rows.map((row) => h("tr", {}, row.map(cell("td"))))))),
+    money ? h("p", { class: "meta" }, "At typical prices; kept: support, place and what else is paid by the year, without energy.") : null);
+}
+
 export function timeline(data, run) {
-  const of = data.timelines.filter((t) => run.points.includes(t.point) && (t.problem || t.curves || t.phases.at_ms.length > 1));
+  const of = data.timelines.filter((t) => run.points.includes(t.point) && (t.problem || t.curves || t.cluster || t.phases.at_ms.length > 1));
   if (of.length === 0) return null;
-  const draw = (raw) => (raw.curves ? drawnFleet(raw) : drawn(raw));
+  const draw = (raw) => (raw.cluster ? changing(data, raw) : raw.curves ? drawnFleet(raw) : drawn(raw));
   const holder = h("div", {}, draw(of[0]));
   const name = (t) => nameOf(run, run.points.indexOf(t.point));
   const pick = choice("Point", of.map((t, i) => [String(i), name(t)]), "0", (i) => holder.replaceChildren(draw(of[Number(i)])));
+  if (of[0].cluster) {
+    return section("timeline", ["The cluster's phases", "Phases"], "What is there from which day on, and what it has done.",
+      of.length > 1 ? h("div", { class: "controls" }, pick) : null, holder);
+  }
   const what = of[0].curves ? "What the jobs held and what they waited for" : "What the job did and what it waited for";
   return section("timeline", ["A replica's timeline", "Timeline"], `${what}, simulated again from the database: the same seed gives the same bytes.`,
     of.length > 1 ? h("div", { class: "controls" }, pick) : null, holder);
