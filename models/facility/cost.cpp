@@ -224,10 +224,10 @@ CostPlan join_phases(std::vector<CostPhase> phases, double horizon) {
     out.rental.reset();
     out.horizon = horizon;
     for (CostPhase& phase : phases) {
-        std::vector<std::size_t> numbers;
-        for (const Price& price : phase.plan.prices) numbers.push_back(number_of(price, prices));
         for (auto* lines : {&phase.plan.capital, &phase.plan.yearly, &phase.plan.used}) {
-            for (CostLine& line : *lines) line.price = numbers[line.price];
+            for (CostLine& line : *lines) {
+                line.price = number_of(phase.plan.prices[line.price], prices);
+            }
         }
         const double share = share_of_years(out, phase.from, phase.until);
         for (CostLine line : phase.plan.used) {

@@ -142,8 +142,11 @@ std::vector<UncertainInput> uncertain_inputs(const Scenario& scenario, const std
     std::vector<UncertainInput> out;
     for (const Estimate& estimate : scenario.estimates) out.emplace_back(estimate);
     if (!cost_metric(metric) || !scenario.cost) return out;
-    for (const Price& price : scenario.cost->plan.prices) {
-        if (const auto input = price_input(price)) out.push_back(*input);
+    // What renting would cost is in no cost of what is bought.
+    const CostPlan& plan = scenario.cost->plan;
+    for (std::size_t i = 0; i < plan.prices.size(); ++i) {
+        if (plan.rental == i) continue;
+        if (const auto input = price_input(plan.prices[i])) out.push_back(*input);
     }
     return out;
 }
