@@ -300,6 +300,18 @@ void GpuNetwork::add_double_tree(const GpuGroup& group, Streams& streams) {
     }
 }
 
+// False: one of its switches is part of as many trees as it can be.
+bool GpuNetwork::find_room(const AggregationTree& tree) {
+    std::vector<VertexId> switches;
+    for (const AggregationTree::Branch& branch : tree.branches) switches.push_back(branch.parent);
+    std::sort(switches.begin(), switches.end());
+    switches.erase(std::unique(switches.begin(), switches.end()), switches.end());
+    return std::all_of(switches.begin(), switches.end(), [&](VertexId v) {
+        const std::int64_t trees = topology_.switch_model(v).sharp_trees;
+        return ++trees_at_[v] <= trees;
+    });
+}
+
 // The GPUs of an NVLink domain add up there first: into each of its NICs goes the sum, from the GPU next to
 // it, over a tree for each port.
 bool GpuNetwork::add_switch_trees(const GpuGroup& group, Streams& streams) {
@@ -328,6 +340,7 @@ bool GpuNetwork::add_switch_trees(const GpuGroup& group, Streams& streams) {
             aggregation_trees(topology_, nics, streams.ends.size() / ports);
         if (trees.empty()) return false;
         for (const AggregationTree& tree : trees) {
+            if (!find_room(tree)) return false;
             const std::size_t first = streams.usages.size();
             streams.usages.insert(streams.usages.end(), inside.begin(), inside.end());
             const std::vector<Usage> links = tree.usages();
@@ -491,7 +504,11 @@ GpuNetwork::Likeness GpuNetwork::likeness() const {
     for (std::size_t v = 0; v < topology_.vertex_count(); ++v) {
         const auto vertex = static_cast<VertexId>(v);
         shape.add(std::int64_t{topology_.level(vertex)});
-        if (v < topology_.nic_count()) shape.add(topology_.position(vertex));
+        if (v < topology_.nic_count()) {
+            shape.add(topology_.position(vertex));
+        } else {
+            shape.add(topology_.switch_model(vertex).sharp_trees);
+        }
     }
     for (const Link& link : topology_.links()) {
         shape.add((std::uint64_t{link.from} << 32U) | link.to);
@@ -566,6 +583,7 @@ GroupRate GpuNetwork::reduction(std::span<const GpuGroup> groups) {
     return once(2, groups, [&]() -> GroupRate {
         Streams streams;
         streams.kind = StreamKind::reduction;
+        trees_at_.assign(topology_.vertex_count(), 0);
         for (const GpuGroup& group : groups) {
             if (add_switch_trees(group, streams)) continue;
             hops_.clear();

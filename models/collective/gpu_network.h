@@ -123,7 +123,8 @@ class GpuNetwork {
     GroupRate all_to_all(std::span<const GpuGroup> groups);
     GroupRate send(std::span<const GpuGroup> groups);
     // Likewise an all-reduce that switches add up (SHARP), over a tree for each ring that there would be:
-    // what each node moves out, once. Nothing when a group's NICs have no switch above all of them.
+    // what each node moves out, once. Nothing when a group's NICs have no switch above all of them, or a
+    // switch would be part of more trees than it can.
     GroupRate reduction(std::span<const GpuGroup> groups);
     GroupRate rate(Traffic traffic, std::span<const GpuGroup> groups) {
         return traffic == Traffic::all_to_all ? all_to_all(groups)
@@ -190,6 +191,7 @@ class GpuNetwork {
     void add_ring(const GpuGroup& group, Streams& streams);
     void add_double_tree(const GpuGroup& group, Streams& streams);
     bool add_switch_trees(const GpuGroup& group, Streams& streams);
+    bool find_room(const AggregationTree& tree);
     void look_closer(const Streams& streams, LinkId bottleneck, GroupRate& rate);
     // The link that holds the slowest up, and what its group moves in a second.
     std::pair<LinkId, double> slowest_flow(const Streams& streams) const;
@@ -238,7 +240,8 @@ class GpuNetwork {
     LinkId socket_first_;
     std::vector<double> capacity_;
     std::vector<PartFault> nvlink_faults_;
-    NetworkStream hops_;  // of the stream that is being put together
+    std::vector<std::int64_t> trees_at_;  // by vertex, of the reduction that is being put together
+    NetworkStream hops_;                  // of the stream that is being put together
     std::shared_ptr<NetworkModel> closer_;
     bool keep_loads_ = false;
     std::optional<Likeness> likeness_;

@@ -1,6 +1,7 @@
 #pragma once
 // What a switch is: ports, their rate, how long it holds a packet.
 
+#include <cstdint>
 #include <string>
 
 #include "models/catalogue/catalogue.h"
@@ -14,8 +15,9 @@ struct SwitchModel {
     Duration latency{};
     bool infiniband = false;
     bool adaptive_routing = false;
-    bool sharp = false;  // reduces in the network
-    bool trims = false;  // packets that find no room, to their headers
+    bool sharp = false;                    // reduces in the network
+    std::int64_t sharp_trees = INT64_MAX;  // that it can be part of at once
+    bool trims = false;                    // packets that find no room, to their headers
     bool link_level_retry = false;
 
     // Ports at a link rate: a fast port splits into slower ones.

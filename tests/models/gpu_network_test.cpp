@@ -295,6 +295,46 @@ TEST_CASE("trees of one group share no cable while there are others, and use bot
     CHECK(c.network().reduction(groups(128, 1, 128)).bytes_per_s == doctest::Approx(4 * c.nic()));
 }
 
+TEST_CASE("trees that share a cable share its rate, with each other and with what else is on it") {
+    // On one leaf a NIC's cable is all that trees can share: k groups on it get a k-th each.
+    Cluster c("single_switch", 8);
+    c.node.nics = c.spec.nics_per_node = 1;
+    c.build();
+    const double nic = c.nic();
+    for (const std::int64_t trees : {1, 2, 4, 8}) {
+        std::vector<GpuGroup> some = groups(64, 8, 8);
+        some.resize(static_cast<std::size_t>(trees));
+        CHECK(c.network().reduction(some).bytes_per_s ==
+              doctest::Approx(nic / static_cast<double>(trees)));
+    }
+    // Beside k flows into one of its NICs a tree gets 1 / (1 + k) of that cable, and so everywhere.
+    const Topology& t = c.topology;
+    std::vector<VertexId> nics;
+    for (std::int64_t node = 0; node < 8; ++node) nics.push_back(t.nic(node, 0));
+    const std::optional<AggregationTree> tree = aggregation_tree(t, nics, 0);
+    REQUIRE(tree);
+    for (const int others : {0, 1, 3}) {
+        MaxMin rates(t.capacities());
+        const auto of_tree = rates.add(tree->usages());
+        const LinkId into = reverse_link(t.up_links(nics[0])[0]);
+        for (int k = 0; k < others; ++k) rates.add(std::vector<Usage>{{into, 1}});
+        rates.solve();
+        CHECK(rates.rate(of_tree) == doctest::Approx(t.capacities()[into] / (1 + others)));
+    }
+}
+
+TEST_CASE(
+    "a switch that would be part of more trees than it can makes the network reduce nothing") {
+    Cluster c("fat_tree", 16);
+    const auto eight = groups(128, 8, 16);  // one tree each
+    c.spec.leaf.sharp_trees = c.spec.spine.sharp_trees = 8;
+    c.build();
+    CHECK(c.network().reduction(eight).bytes_per_s == doctest::Approx(c.nic()));
+    c.spec.leaf.sharp_trees = c.spec.spine.sharp_trees = 7;
+    c.build();
+    CHECK(c.network().reduction(eight).bytes_per_s == 0);
+}
+
 TEST_CASE("each NVLink domain of a node is a leaf of the tree") {
     Cluster c("fat_tree", 16);
     c.node.nvlink_domain = 4;
