@@ -150,13 +150,22 @@ void CostLines::buy_network(const NetworkBill& bill) {
             buy_long_cables(cable, what, prices);
             continue;
         }
-        if (cable.transceivers == 0 || prices.transceiver == std::string_view(prices.aoc)) {
+        if (!cable.optics.empty()) {
+            const char* of = prices.gbit_per_s > 400 ? "price_ref_800g" : "price_ref";
+            const std::size_t price = book_.price(catalogue_.text("optics", cable.optics, of));
+            const bool apart = cable.transceivers > 0;
+            add(plan_.capital, fmt::format("{} {}", what, cable.medium),
+                apart ? static_cast<double>(cable.transceivers) : count,
+                apart ? "transceiver" : "cable", price);
+            if (!apart) continue;
+        } else if (cable.transceivers == 0 || prices.transceiver == std::string_view(prices.aoc)) {
             add(plan_.capital, fmt::format("{} {}", what, cable.medium), count, "cable",
                 book_.price(cable.medium == "DAC" ? prices.dac : prices.aoc));
             continue;
+        } else {
+            add(plan_.capital, what + " transceivers", static_cast<double>(cable.transceivers),
+                "transceiver", book_.price(prices.transceiver));
         }
-        add(plan_.capital, what + " transceivers", static_cast<double>(cable.transceivers),
-            "transceiver", book_.price(prices.transceiver));
         add(plan_.capital, what + " fibres", count, "cable", book_.price("fibre_cable"));
         add(plan_.capital, what + " fibre", count * cable.length.value, "m",
             book_.price("fibre_metre"));

@@ -242,6 +242,7 @@ void FailureReader::read() {
          failures.sections("storm", "NICs that pause the network now and then")) {
         read_storm(section);
     }
+    if (!top_.describing()) add_optics_causes(catalogue_, s_);
     read_lemons(failures, s_.nodes.lemons);
     add_repair(failures);
     failures.finish();

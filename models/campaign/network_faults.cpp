@@ -105,6 +105,69 @@ void add_network_cause(Section& section, const FailureCause& cause, std::size_t 
     s.network_faults.causes.push_back(std::move(out));
 }
 
+namespace {
+
+// All cables from NICs to leaves, or all between switches; their places among the parts.
+std::vector<std::size_t> add_cables(bool endpoint, Scenario& s) {
+    const Topology& t = s.networks[0].topology;
+    const auto nodes_nics = static_cast<VertexId>(t.nodes() * t.nics_per_node());
+    std::vector<std::size_t> places;
+    for (LinkId link = 0; link < t.links().size(); link += 2) {
+        const VertexId low = std::min(t.links()[link].from, t.links()[link].to);
+        if ((t.level(low) == 0) != endpoint || (endpoint && low >= nodes_nics)) continue;
+        places.push_back(s.network_faults.parts.size());
+        s.network_faults.parts.push_back(cable_part(t, link));
+    }
+    return places;
+}
+
+// Of a cable of this kind that is dirty, what is left.
+double share_left_dirty(const Optics& optics, LinkId link, const ClusterNetwork& network) {
+    const Topology& t = network.topology;
+    const PacketSpec& packets = network.packets.spec;
+    const Picoseconds round_trip = t.links()[link].latency + t.links()[reverse_link(link)].latency;
+    return share_left(packets, rate_after_correction(optics.dirty_bit_error_rate),
+                      t.line_rate(link), round_trip, unloaded_round_trip(t, packets));
+}
+
+void add_causes_of(const Optics& optics, bool endpoint, Catalogue& catalogue, Scenario& s) {
+    const std::vector<std::size_t> cables = add_cables(endpoint, s);
+    if (cables.empty()) return;
+    const std::string whose = endpoint ? "endpoint_cable" : "switch_cable";
+    const auto add = [&](const char* what, Rate rate, Duration lasts, double speed) {
+        NetworkCause of{{}, cables, speed};
+        of.cause.name = fmt::format("{}_{}", whose, what);
+        of.cause.life.rate = rate;
+        of.cause.remedy = Remedy::reset;
+        of.cause.reset_time = lasts;
+        if (rate.per_second > 0) s.network_faults.causes.push_back(std::move(of));
+    };
+    const LinkId one = 2 * s.network_faults.parts[cables[0]].cables[0];
+    add("flap", optics.flap_rate, optics.flap_time, 0);
+    add("dirty", optics.dirty_rate, optics.dirty_time,
+        share_left_dirty(optics, one, s.networks[0]));
+    if (!endpoint) return add("dead", optics.failure_rate, optics.repair_time, 0);
+    // Nobody waits for a new cable where another node does as well.
+    FailureCause dead;
+    dead.name = whose + "_dead";
+    dead.rate_per_node = {optics.failure_rate.per_second *
+                          static_cast<double>(s.networks[0].topology.nics_per_node())};
+    dead.remedy = Remedy::replace;
+    dead.repair_time = optics.repair_time;
+    dead.detection = catalogue.time("detection", "nccl_ib_error", "time");
+    s.causes.push_back(std::move(dead));
+}
+
+}  // namespace
+
+void add_optics_causes(Catalogue& catalogue, Scenario& s) {
+    if (s.networks.empty() || s.networks[0].topology.vertex_count() == 0) return;
+    if (s.fidelity != Fidelity::flow || !any_step_modelled(s)) return;
+    const ClusterNetwork& network = s.networks[0];
+    if (network.endpoint_optics) add_causes_of(*network.endpoint_optics, true, catalogue, s);
+    if (network.switch_optics) add_causes_of(*network.switch_optics, false, catalogue, s);
+}
+
 OutageKeys::OutageKeys(Section& section) {
     section.read("part", part_,
                  "Instead of a cause: a switch, NIC or plane of the compute network, spine-0",

@@ -14,6 +14,9 @@ const std::vector<std::string>& network_part_kinds();
 void add_network_cause(Section& section, const FailureCause& cause, std::size_t kind, double speed,
                        Scenario& scenario);
 
+// What the compute network's cables do by what they are made of: flap, become dirty, die. Steps on flows.
+void add_optics_causes(Catalogue& catalogue, Scenario& scenario);
+
 // The keys of an [[inject]] that names a part instead of a cause.
 class OutageKeys {
   public:

@@ -160,7 +160,10 @@ NetworkPower network_power(const Topology& topology, Catalogue& c) {
                                  : order.medium.starts_with("coherent") ? "optic_zr"
                                  : order.bandwidth > fast               ? "optic_800g"
                                                                         : "optic_400g";
-        const double each = c.power("cable", kind, "max_power").value;
+        const double each = order.optics.empty()
+                                ? c.power("cable", kind, "max_power").value
+                                : c.power("optics", order.optics, "power_at_400_gbit").value *
+                                      order.bandwidth.bytes_per_second() / fast.bytes_per_second();
         const double ends = static_cast<double>(2 * order.count);
         add(ends * each, 0);  // what a switch draws at most has its transceivers in it
     }

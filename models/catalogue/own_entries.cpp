@@ -56,6 +56,8 @@ constexpr Reference references[] = {
     {"nic", "price_ref", "price"},
     {"switch", "price_ref", "price"},
     {"storage", "price_ref", "price"},
+    {"optics", "price_ref", "price"},
+    {"optics", "price_ref_800g", "price"},
 };
 
 // Keys whose text is for people: any will do, and none. What other keys' texts may say, our entries say.

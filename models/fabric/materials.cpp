@@ -87,7 +87,14 @@ Materials materials_of(const Topology& topology, Catalogue& catalogue) {
             order.bandwidth = c.bandwidth * static_cast<double>(planes);
             order.count = c.count / planes;
         }
-        if (order.medium.ends_with("optics and fibre")) order.transceivers = 2 * order.count;
+        bool fibre = order.medium.ends_with("optics and fibre");
+        const bool far = order.medium.starts_with("long") || order.medium.starts_with("coherent");
+        if (!far) order.optics = topology.optics(c.low_level);
+        if (!order.optics.empty()) {
+            order.medium = catalogue.text("optics", order.optics, "name");
+            fibre = catalogue.flag("optics", order.optics, "fibre");
+        }
+        if (fibre) order.transceivers = 2 * order.count;
         out.cables.push_back(order);
     }
     for (VertexId nic = 0; nic < topology.nic(topology.nodes() / 2, 0); ++nic) {

@@ -80,6 +80,9 @@ class NetworkReader {
     void read_planes(Section& section, TopologySpec& s) const;
     static void read_sites(Section& network, TopologySpec& s);
     static void read_shape(Section& section, TopologySpec& s);
+    void read_cables(Section& section, ClusterNetwork& network);
+    std::optional<Optics> read_optics_of(Section& section, const char* key, const std::string& name,
+                                         Metres length);
     static std::vector<LinkFault> read_faults(Section& section);
     void read_routing(Section& section, ClusterNetwork& network);
     void warn_of_idle_network(Section& section, const ClusterNetwork& network,
@@ -348,6 +351,35 @@ void NetworkReader::read_shape(Section& section, TopologySpec& s) {
                  {.bound = Bound::non_negative});
 }
 
+void NetworkReader::read_cables(Section& section, ClusterNetwork& network) {
+    TopologySpec& spec = network.spec;
+    const std::vector<std::string> known = catalogue_.all_names("optics");
+    constexpr const char* otherwise =
+        "by rate and length as they are bought; they neither flap nor become dirty";
+    section.name("endpoint_optics", spec.endpoint_optics, known, "a kind of optics",
+                 "What cables from NIC to leaf are made of", {.otherwise = otherwise});
+    section.name("switch_optics", spec.switch_optics, known, "a kind of optics",
+                 "What cables between switches are made of", {.otherwise = otherwise});
+    if (section.describing()) return;
+    network.endpoint_optics =
+        read_optics_of(section, "endpoint_optics", spec.endpoint_optics, spec.endpoint_cable);
+    network.switch_optics =
+        read_optics_of(section, "switch_optics", spec.switch_optics, spec.switch_cable);
+}
+
+std::optional<Optics> NetworkReader::read_optics_of(Section& section, const char* key,
+                                                    const std::string& name, Metres length) {
+    if (name.empty()) return std::nullopt;
+    const Metres reach = catalogue_.metres("optics", name, "reach");
+    if (length.value > reach.value) {
+        section.error(key,
+                      fmt::format("{} reaches {} m, and these cables are {} m long", name,
+                                  reach.value, length.value),
+                      "shorter cables, or optics that reach as far");
+    }
+    return read_optics(catalogue_, name);
+}
+
 std::vector<LinkFault> NetworkReader::read_faults(Section& section) {
     std::vector<LinkFault> faults;
     for (Section& each : section.sections("fault", "A cable that is broken, from the start")) {
@@ -386,9 +418,15 @@ ClusterNetwork NetworkReader::read(const char* name, std::optional<int> kind, To
     read_switches(section, network);
     read_shape(section, network.spec);
     if (network.name == "compute") read_sites(section, network.spec);
+    if (kind) read_cables(section, network);
     if (network.name == "compute") {
         read_routing(section, network);
         section.read("sharp", network.sharp, "Reduce in the network (SHARP), InfiniBand only");
+        if (network.sharp && !section.describing()) {
+            TopologySpec& s = network.spec;
+            s.leaf.sharp_trees = s.spine.sharp_trees = s.core.sharp_trees =
+                catalogue_.integer("sharp", "", "trees_per_switch");
+        }
     }
     std::vector<LinkFault> faults = read_faults(section);
     const bool built = build(section, network, file, faults);
@@ -404,7 +442,8 @@ ClusterNetwork NetworkReader::read(const char* name, std::optional<int> kind, To
     section.finish();
     warn_of_idle_network(section, network, faults);
     warn_of_idle_keys(section, network);
-    if (built && packets && (carries_window(network) || packets->given())) {
+    const bool errors = network.endpoint_optics || network.switch_optics;
+    if (built && packets && (carries_window(network) || packets->given() || errors)) {
         network.packets = packets->profile(catalogue_, network.topology, context_.storage_class);
     }
     return network;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "models/fabric/optics.h"
 #include "models/fabric/packet_reader.h"
 #include "models/fabric/routing.h"
 #include "models/fabric/topology.h"
@@ -22,8 +23,16 @@ struct ClusterNetwork {
     RoutingSpec routing;
     bool hash_given = false;  // with the seed of its hashes
     Topology topology;        // empty when it was not to be built
-    PacketProfile packets;    // when the topology is there and the packet scale was asked for
+    // What the scenario says cables are made of: from NICs to leaves, and between switches.
+    std::optional<Optics> endpoint_optics, switch_optics;
+    PacketProfile packets;  // when the topology is there and the packet scale was asked for
 
+    // Nothing where the scenario does not say.
+    const std::optional<Optics>& optics_of(LinkId link) const {
+        const Link& cable = topology.links()[link];
+        const bool at_nic = topology.level(cable.from) == 0 || topology.level(cable.to) == 0;
+        return at_nic ? endpoint_optics : switch_optics;
+    }
     bool infiniband() const { return kind == NetworkKind::infiniband; }
 };
 

@@ -43,6 +43,8 @@ SwitchModel read_switch(Catalogue& c, const std::string& name) {
 
 void Topology::start(const TopologySpec& spec) {
     kind_ = spec.kind;
+    endpoint_optics_ = spec.endpoint_optics;
+    switch_optics_ = spec.switch_optics;
     propagation_s_per_m_ = spec.propagation_s_per_m;
     sites_ = spec.sites;
     site_distance_ = spec.site_distance;

@@ -54,6 +54,8 @@ struct TopologySpec {
     double propagation_s_per_m = 5.05e-9;  // in fibre and copper alike
     Metres endpoint_cable{10};             // NIC to leaf
     Metres switch_cable{30};               // between switches
+    std::string endpoint_optics;           // entries of the catalogue; empty: by rate and length
+    std::string switch_optics;
 
     std::int64_t rail_count() const { return rails > 0 ? rails : nics_per_node; }
     std::int64_t plane_count() const { return planes > 0 ? planes : kind == "dual_plane" ? 2 : 1; }
@@ -153,6 +155,10 @@ class Topology {
         return static_cast<std::int64_t>(up_links(v).size() + down_links(v).size());
     }
     const std::vector<CableKind>& cables() const { return cables_; }
+    // What those from this level to the next are made of; empty: what their rate and length ask for.
+    const std::string& optics(int low_level) const {
+        return low_level == 0 ? endpoint_optics_ : switch_optics_;
+    }
 
     // Multiplies both directions of a cable's line rate; 0 kills it.
     void degrade(LinkId link, double factor);
@@ -215,6 +221,8 @@ class Topology {
     std::vector<Bandwidth> rate_;  // of each cable
     std::vector<Metres> length_;   // likewise
     std::vector<CableKind> cables_;
+    std::string endpoint_optics_;
+    std::string switch_optics_;
     std::vector<LinkId> up_;
     std::vector<LinkId> down_;
     std::vector<std::uint32_t> up_first_;

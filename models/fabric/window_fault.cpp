@@ -98,11 +98,13 @@ bool place_fits(Section& section, const WindowFault& fault, const std::string& n
     return true;
 }
 
+// `known`: what the cables are made of says how many bits come wrong.
 void check_own_keys(Section& section, const WindowFault& fault,
-                    const std::optional<double>& bit_error_rate) {
+                    const std::optional<double>& bit_error_rate, bool known) {
     const auto belongs = [&](const char* key, WindowFault::Kind owner) {
         const std::string& its = name_of(owner);
-        if (fault.kind == owner && !section.has(key)) {
+        const bool told = known && owner == WindowFault::Kind::bit_errors;
+        if (fault.kind == owner && !section.has(key) && !told) {
             section.error(key, fmt::format("is missing: kind = \"{}\" needs it", its));
         } else if (fault.kind != owner && section.has(key)) {
             section.error(key, fmt::format("belongs to kind = \"{}\", this is a {}", its,
@@ -143,7 +145,9 @@ std::optional<FaultSpec> read_window_fault(Section& section,
     std::optional<double> bit_error_rate;
     section.read("rate", rate, "What a slow receiver takes", {.bound = Bound::positive});
     section.read("bit_error_rate", bit_error_rate, "After error correction, of kind bit_errors",
-                 {.bound = Bound::fraction});
+                 {.bound = Bound::fraction,
+                  .otherwise = "that of a dirty cable, where fabric.compute.endpoint_optics or "
+                               "switch_optics says what it is made of"});
     keep_within(section, "start", start, packet_time_max);
     keep_within(section, "duration", duration, packet_time_max);
     section.finish();
@@ -151,12 +155,18 @@ std::optional<FaultSpec> read_window_fault(Section& section,
     fault.start = start;
     if (duration) fault.end = start + *duration;
     if (!place_fits(section, fault, nic, from, to)) return std::nullopt;
-    check_own_keys(section, fault, bit_error_rate);
     if (rate) fault.rate = *rate;
-    fault.bit_error_rate = bit_error_rate.value_or(0);
+    if (network != nullptr) out.links = links_of(section, network->topology, nic, from, to);
+    const bool known = !out.links.empty() && network->optics_of(out.links[0]).has_value();
+    check_own_keys(section, fault, bit_error_rate, known);
+    if (bit_error_rate) {
+        fault.bit_error_rate = *bit_error_rate;
+    } else if (known) {
+        fault.bit_error_rate =
+            rate_after_correction(network->optics_of(out.links[0])->dirty_bit_error_rate);
+    }
     if (network == nullptr) return std::nullopt;
     out.network = network->name;
-    out.links = links_of(section, network->topology, nic, from, to);
     check_fault(section, out, *network);
     return out;
 }

@@ -5,7 +5,12 @@
 namespace railyard {
 
 void TrainingJob::network_changed() {
-    if (phase_ == JobPhase::running) {
+    if (phase_ == JobPhase::running && !slowed_by_network()) {
+        // What is on its way goes no further: the step goes on when there is a way again.
+        engine_.cancel(phase_event_);
+        carried_ += stop_segment();
+        stand_still();
+    } else if (phase_ == JobPhase::running) {
         finish_step_under_way();
     } else if (waits_for_network_ && slowed_by_network()) {
         start_segment();

@@ -219,6 +219,45 @@ reset_time = "2 h"
     CHECK(metric(run(text), "network_outages") == 0);
 }
 
+TEST_CASE("a flap of a NIC's cable costs a job on it as long as it lasts, and no more") {
+    for (const std::int64_t lasts : {2, 7}) {
+        const std::string flap =
+            outage("from = \"node-0.nic-0\"\nto = \"leaf-0\"", "1 h", std::to_string(lasts) + " s");
+        const ReplicaResult flapped = run(cluster + job_on(8) + flap);
+        // 8 of 64 nodes, for so long of two days.
+        CHECK(share(flapped, Category::storm_stall) ==
+              doctest::Approx(static_cast<double>(lasts) / (8 * 172800.0)).epsilon(1e-9));
+        CHECK(share(flapped, Category::degraded) == 0);
+    }
+}
+
+TEST_CASE("cables of a kind of optics flap, become dirty and die at their kind's rates") {
+    std::string with_optics = cluster;
+    const std::string table = "[fabric.compute]\n";
+    with_optics.insert(with_optics.find(table) + table.size(),
+                       "endpoint_optics = \"dr\"\nswitch_optics = \"cpo\"\n");
+    const Scenario s = load_scenario(with_optics + job_on(8), "optics");
+    const auto cause = [&](const std::string& name) -> const NetworkCause& {
+        const auto found = std::ranges::find_if(
+            s.network_faults.causes, [&](const NetworkCause& of) { return of.cause.name == name; });
+        REQUIRE(found != s.network_faults.causes.end());
+        return *found;
+    };
+    CHECK(cause("endpoint_cable_flap").parts.size() == 64 * 8);
+    CHECK(cause("switch_cable_flap").parts.size() == 16 * 8);
+    CHECK(cause("endpoint_cable_flap").speed == 0);
+    const ClusterNetwork& network = s.networks[0];
+    REQUIRE(network.endpoint_optics);
+    const double left = cause("endpoint_cable_dirty").speed;
+    CHECK(left > 0.9);
+    CHECK(left < 1);
+    CHECK(cause("switch_cable_dead").cause.reset_time == network.switch_optics->repair_time);
+    const auto dead = std::ranges::find_if(
+        s.causes, [](const FailureCause& of) { return of.name == "endpoint_cable_dead"; });
+    REQUIRE(dead != s.causes.end());
+    CHECK(dead->remedy == Remedy::replace);
+}
+
 TEST_CASE("sprayed routes use all ways up to their height, others only their own") {
     const Scenario s = load_scenario(cluster + job_on(8), "network parts");
     const Topology& t = s.networks[0].topology;
