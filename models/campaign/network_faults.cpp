@@ -121,7 +121,7 @@ std::vector<std::size_t> add_cables(bool endpoint, Scenario& s) {
     return places;
 }
 
-// Of a cable of this kind that is dirty, what is left.
+// What is left of a cable of this kind that is dirty.
 double share_left_dirty(const Optics& optics, LinkId link, const ClusterNetwork& network) {
     const Topology& t = network.topology;
     const PacketSpec& packets = network.packets.spec;

@@ -30,6 +30,29 @@ class Media {
     Catalogue& catalogue_;
 };
 
+// By the planes that a NIC's cable serves and the kind of optics that the scenario has for it, if any; and its
+// transceivers. A long cable between buildings is none of these.
+void choose_medium(const std::string& optics, std::int64_t planes, Catalogue& catalogue,
+                   CableOrder& order) {
+    bool fibre = order.medium.ends_with("optics and fibre");
+    if (order.medium.starts_with("long") || order.medium.starts_with("coherent")) {
+        order.transceivers = fibre ? 2 * order.count : 0;
+        return;
+    }
+    if (planes > 1) {
+        order.medium = "split optics and fibre";
+        order.bandwidth = order.bandwidth * static_cast<double>(planes);
+        order.count /= planes;
+        fibre = true;
+    }
+    order.optics = optics;
+    if (!optics.empty()) {
+        order.medium = catalogue.text("optics", optics, "name");
+        fibre = catalogue.flag("optics", optics, "fibre");
+    }
+    if (fibre) order.transceivers = 2 * order.count;
+}
+
 }  // namespace
 
 Materials materials_of(const Topology& topology, Catalogue& catalogue) {
@@ -82,19 +105,7 @@ Materials materials_of(const Topology& topology, Catalogue& catalogue) {
             .length = c.length,
             .bandwidth = c.bandwidth,
             .count = c.count};
-        if (planes > 1 && !order.medium.ends_with(" optics and fibre")) {
-            order.medium = "split optics and fibre";
-            order.bandwidth = c.bandwidth * static_cast<double>(planes);
-            order.count = c.count / planes;
-        }
-        bool fibre = order.medium.ends_with("optics and fibre");
-        const bool far = order.medium.starts_with("long") || order.medium.starts_with("coherent");
-        if (!far) order.optics = topology.optics(c.low_level);
-        if (!order.optics.empty()) {
-            order.medium = catalogue.text("optics", order.optics, "name");
-            fibre = catalogue.flag("optics", order.optics, "fibre");
-        }
-        if (fibre) order.transceivers = 2 * order.count;
+        choose_medium(topology.optics(c.low_level), planes, catalogue, order);
         out.cables.push_back(order);
     }
     for (VertexId nic = 0; nic < topology.nic(topology.nodes() / 2, 0); ++nic) {

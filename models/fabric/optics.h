@@ -8,7 +8,8 @@
 //     s = 1 - (1 - rate)^10        P = sum over i > 15 of C(544, i) s^i (1 - s)^(544 - i)
 //
 // A frame of b bits touches b / 5440 codewords. At 2.4e-4, the limit for receivers, that is a rate of some
-// 1e-15 after correction; a sound cable at 1e-8 loses nothing in a lifetime, one at 1e-3 a frame in a thousand.
+// 1e-15 after correction; a sound cable at 1e-8 loses nothing in a lifetime, one at 1e-3 a frame in some
+// thousand.
 //
 // Left out: errors that come in bursts (a receiver's decisions feed on each other), which make P larger, and
 // the interleaving against them.
@@ -19,7 +20,7 @@
 
 namespace railyard {
 
-// Of one cable with both its ends.
+// One cable with both its ends.
 struct Optics {
     std::string name;                 // its catalogue entry
     double dirty_bit_error_rate = 0;  // before correction
@@ -36,8 +37,8 @@ Optics read_optics(Catalogue& catalogue, const std::string& name);
 double rate_after_correction(double bit_error_rate);
 
 // What is left of a link's rate for payload, with errors at this rate after correction. With link-level retry
-// what was sent in a round trip of the link is sent again with each frame; without it what go-back-N sent in a
-// round trip of the network, or the frame alone.
+// what was sent in a round trip of the link is sent again with each frame; without it, what go-back-N sent
+// in a round trip of the network, or the frame alone.
 double share_left(const PacketSpec& packets, double rate, Bandwidth line,
                   Picoseconds link_round_trip, Picoseconds network_round_trip);
 

@@ -34,7 +34,7 @@ double share_on_packets(PacketSpec spec, double rate, std::int64_t latency_ps,
 }  // namespace
 
 TEST_CASE("at the limit for receivers, 2.4e-4, correction leaves some 1e-15, and of 1e-8 nothing") {
-    // Of a lost codeword's bits 16 in 5,440 are wrong; a rate here is of lost codewords.
+    // 16 in 5,440 bits of a lost codeword are wrong; a rate here counts lost codewords.
     const double limit = 16 * rate_after_correction(2.4e-4);
     CHECK(limit > 1e-15);
     CHECK(limit < 1e-14);
