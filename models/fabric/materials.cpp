@@ -53,6 +53,30 @@ void choose_medium(const std::string& optics, std::int64_t planes, Catalogue& ca
     if (fibre) order.transceivers = 2 * order.count;
 }
 
+std::vector<CableOrder> cables_of(const Topology& topology, Catalogue& catalogue) {
+    std::vector<CableOrder> out;
+    // A NIC's ports leave by one module, whose fibres part on their way to the planes: bought by the module.
+    const auto planes = topology.kind() == "custom"
+                            ? std::int64_t{1}
+                            : static_cast<std::int64_t>(topology.up_links(0).size());
+    Media media(catalogue);
+    std::vector<CableKind> cables = topology.cables();
+    std::stable_sort(cables.begin(), cables.end(), [](const CableKind& a, const CableKind& b) {
+        return a.low_level < b.low_level;
+    });
+    for (const CableKind& c : cables) {
+        CableOrder order{
+            .where = fmt::format("{} to {}", level_name(c.low_level), level_name(c.low_level + 1)),
+            .medium = media.of(c),
+            .length = c.length,
+            .bandwidth = c.bandwidth,
+            .count = c.count};
+        choose_medium(topology.optics(c.low_level), planes, catalogue, order);
+        out.push_back(order);
+    }
+    return out;
+}
+
 }  // namespace
 
 Materials materials_of(const Topology& topology, Catalogue& catalogue) {
@@ -89,25 +113,7 @@ Materials materials_of(const Topology& topology, Catalogue& catalogue) {
     for (std::size_t i = 0; i < sums.size(); ++i) {
         if (sums[i].up > 0) out.switches[i].oversubscription = sums[i].down / sums[i].up;
     }
-    // A NIC's ports leave by one module, whose fibres part on their way to the planes: bought by the module.
-    const auto planes = topology.kind() == "custom"
-                            ? std::int64_t{1}
-                            : static_cast<std::int64_t>(topology.up_links(0).size());
-    Media media(catalogue);
-    std::vector<CableKind> cables = topology.cables();
-    std::stable_sort(cables.begin(), cables.end(), [](const CableKind& a, const CableKind& b) {
-        return a.low_level < b.low_level;
-    });
-    for (const CableKind& c : cables) {
-        CableOrder order{
-            .where = fmt::format("{} to {}", level_name(c.low_level), level_name(c.low_level + 1)),
-            .medium = media.of(c),
-            .length = c.length,
-            .bandwidth = c.bandwidth,
-            .count = c.count};
-        choose_medium(topology.optics(c.low_level), planes, catalogue, order);
-        out.cables.push_back(order);
-    }
+    out.cables = cables_of(topology, catalogue);
     for (VertexId nic = 0; nic < topology.nic(topology.nodes() / 2, 0); ++nic) {
         for (const LinkId l : topology.up_links(nic)) {
             out.half_of_nics_bytes_per_s += topology.line_rate(l).bytes_per_second();

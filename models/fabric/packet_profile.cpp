@@ -291,7 +291,7 @@ Picoseconds unloaded_round_trip(const Topology& topology, const PacketSpec& spec
                                 2 * (latency + ps(packet_bytes, rate) + ps(spec.ack_bytes, rate)));
         }
     }
-    // Of two buildings a core stands in one: a long cable on one side of it, a short one on the other.
+    // A core stands in one of two buildings: a long cable on one side of it, a short one on the other.
     if (topology.sites() == 2) {
         const LinkId down =
             topology.down_links(static_cast<VertexId>(topology.vertex_count() - 1))[0];

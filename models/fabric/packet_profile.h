@@ -63,8 +63,8 @@ struct PacketProfile {
 // formula where the switch's cells are known, else its shipped table, else what the link holds and two
 // packets.
 Bytes needed_headroom(Catalogue& catalogue, const Topology& topology, LinkId link);
-// How far apart buildings may be for this switch's buffer to hold the headroom of all its ports; none: not even
-// side by side.
+// How far apart buildings may be for this switch's buffer to hold the headroom of all its ports; none:
+// not even side by side.
 std::optional<Metres> site_distance_max(Catalogue& catalogue, const Topology& topology,
                                         const PacketProfile& profile, VertexId at);
 

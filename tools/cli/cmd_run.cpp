@@ -97,6 +97,18 @@ std::string json_text(const Scenario& s, const CampaignResult& r, const Predicti
     return one_line(out);
 }
 
+// The same step with nothing in its way, and where packets carry it, by fair shares.
+void print_other_networks(const Scenario& s) {
+    const double whole = seconds(s.job.step.duration());
+    const auto against = [&](const StepTime& other) {
+        return fmt::format("{} ({:+.2f} %)", to_text(other.duration()),
+                           100 * (seconds(other.duration()) / whole - 1));
+    };
+    fmt::print("  network: {}; on an ideal one the step takes {}{}\n", network_text(s),
+               against(s.analytic_step),
+               s.fair_step ? ", by fair shares without packets " + against(*s.fair_step) : "");
+}
+
 void print_design(const Scenario& s) {
     fmt::print("{}\n", coloured(s.title, Colour::bold));
     const std::int64_t spares = s.nodes.nodes - s.job.nodes;
@@ -137,13 +149,7 @@ void print_design(const Scenario& s) {
     }
     if (s.data) print_data(s);
     if (s.fidelity != Fidelity::analytic && (s.trace || !s.model.name.empty())) {
-        const auto against = [&](const StepTime& other) {
-            return fmt::format("{} ({:+.2f} %)", to_text(other.duration()),
-                               100 * (seconds(other.duration()) / whole - 1));
-        };
-        fmt::print("  network: {}; on an ideal one the step takes {}{}\n", network_text(s),
-                   against(s.analytic_step),
-                   s.fair_step ? ", by fair shares without packets " + against(*s.fair_step) : "");
+        print_other_networks(s);
         if (const std::string luck = draws_text(s); !luck.empty()) fmt::print("  {}\n", luck);
     }
     for (const LimitReached& limit : s.limits->all()) {

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "models/campaign/campaign.h"
+#include "models/fabric/fabric.h"
 #include "sim/statistics.h"
 #include "tools/cli/cmd.h"
 #include "tools/cli/options.h"
@@ -265,6 +267,76 @@ void print_traffic(const Scenario& s, const NetworkWindow& window, const WindowR
     fmt::print("{}", table.text());
 }
 
+// When each flow would have ended at flow scale: fair shares of links, sprayed, hashed or adaptive as the
+// packets are, and its acknowledgement back. None: faults and reductions in switches are not the same there.
+std::optional<std::vector<Picoseconds>> fair_ends(const NetworkWindow& window) {
+    const Topology& t = window.network->topology;
+    const std::vector<PacketFlow>& flows = window.window.flows;
+    if (!window.window.faults.empty() || !window.window.aggregating.empty()) return std::nullopt;
+    const PacketSpec& spec = window.network->packets.spec;
+    const double on_wire = static_cast<double>(spec.payload_bytes + spec.header_bytes) /
+                           static_cast<double>(spec.payload_bytes);
+    RoutingSpec of_queue_pair = window.window.routing;
+    of_queue_pair.queue_pairs = 1;
+    Router router(t, of_queue_pair);
+    FlowSimulation shares(t.capacities(), flows.size());
+    std::vector<Picoseconds> back;
+    for (const PacketFlow& f : flows) {
+        Transfer transfer;
+        const VertexId from = t.links()[f.path.front()].from;
+        const VertexId to = t.links()[f.path.back()].to;
+        if (f.routing == PacketRouting::path) {
+            for (const LinkId l : f.path) transfer.usages.push_back({l, 1});
+        } else if (!router.route(from, to, f.queue_pair, transfer.usages)) {
+            return std::nullopt;
+        }
+        transfer.bytes = static_cast<double>(f.bytes) * on_wire;
+        transfer.start = f.start;
+        transfer.latency = router.latency(transfer.usages);
+        transfer.after = f.after >= 0 ? f.after : f.continues;
+        back.push_back(transfer.latency);
+        shares.add(std::move(transfer));
+    }
+    shares.run();
+    std::vector<Picoseconds> ends;
+    for (std::size_t f = 0; f < flows.size(); ++f) {
+        if (shares.end(f) == FlowSimulation::never) return std::nullopt;
+        ends.push_back(shares.end(f) + back[f]);
+    }
+    return ends;
+}
+
+// What packets make of it: queues, marks, losses, unfairness.
+void print_fair_shares(const Scenario& s, const NetworkWindow& window, const WindowResult& r) {
+    const auto ends = fair_ends(window);
+    if (!ends) return;
+    WindowResult fair = r;
+    fair.ends = *ends;
+    for (std::size_t f = 0; f < ends->size(); ++f) {
+        const PacketFlow& flow = window.window.flows[f];
+        fair.begun[f] = flow.start;
+        if (flow.after >= 0) {
+            fair.begun[f] = std::max(flow.start, (*ends)[static_cast<std::size_t>(flow.after)]);
+        }
+    }
+    const auto by_fair_shares = summarise(window, fair);
+    for (const auto& [index, t] : summarise(window, r)) {
+        const auto& other = by_fair_shares.at(index);
+        if (t.ended < t.flows || other.ended < other.flows) continue;
+        const TrafficSpec& spec = s.window.traffic[index];
+        const auto more = [](double packets, double shares) {
+            return 100 * (packets / shares - 1);
+        };
+        fmt::print(
+            "  {} by fair shares, without packets: FCT mean {}, last {}; packets {:+.2f} % "
+            "and {:+.2f} %\n",
+            window_traffic_names()[static_cast<std::size_t>(spec.kind)],
+            seconds_text(mean(other.fct_s)), packet_time_text(other.last),
+            more(mean(t.fct_s), mean(other.fct_s)),
+            more(to_seconds(t.last), to_seconds(other.last)));
+    }
+}
+
 void print_tiers(const NetworkWindow& window, const WindowResult& r) {
     Table table({{"links"},
                  {"count", Table::Align::right},
@@ -313,6 +385,7 @@ void print_window(const Scenario& s, const NetworkWindow& window, const WindowRe
                    : flow_control_names()[static_cast<std::size_t>(p.flow_control)],
                p.congestion == "none" ? "no congestion control" : p.congestion);
     print_traffic(s, window, r);
+    print_fair_shares(s, window, r);
     print_tiers(window, r);
     print_timeline(r);
     fmt::print("\n  {} after {}{}\n", ending_text(r.ending), packet_time_text(r.end),
