@@ -6,7 +6,20 @@
 
 namespace railyard {
 
+// Two buildings whose spines have ports left for the cables between them.
+inline const std::vector<std::string> two_sites = {
+    "cluster.nodes=40", "fabric.compute.nodes_per_leaf=8", "fabric.compute.sites.count=2",
+    "fabric.compute.sites.distance=10 km", "fabric.compute.sites.oversubscription=2"};
 inline const std::map<std::string, Knob> network_knobs = {
+    {"fabric.compute.planes", {{"fabric.compute.planes=2"}, {"cluster.nodes=40"}}},
+    {"fabric.storage.planes", {{"fabric.storage.planes=2"}}},
+    {"fabric.compute.sites.count",
+     {{"fabric.compute.sites.count=2"},
+      {"cluster.nodes=40", "fabric.compute.sites.distance=10 km"}}},
+    {"fabric.compute.sites.distance", {{"fabric.compute.sites.distance=40 km"}, two_sites}},
+    {"fabric.compute.sites.oversubscription",
+     {{"fabric.compute.sites.oversubscription=4"}, two_sites}},
+    {"fabric.compute.sites.bandwidth", {{"fabric.compute.sites.bandwidth=200 Gbit/s"}, two_sites}},
     {"failures.cause.network_part",
      {{"failures.cause.0.network_part=leaf"}, {}, "", "", broken_network.c_str()}},
     {"failures.cause.rate_per_part",
@@ -35,6 +48,10 @@ bit_error_rate = 1e-6
 )";
 
 inline const std::map<std::string, Knob> transport_knobs = {
+    {"@.sites.lossless",
+     {{"@.sites.lossless=false"},
+      {"@.sites.count=2", "@.sites.distance=2 km", "@.buffer.alpha=0.002",
+       "window.allow_loss=true"}}},
     {"@.transport.queue_step",
      {{"@.transport.queue_step=1 MB"}, {"fabric.compute.routing=adaptive"}}},
     {"@.congestion.cct_timer",
