@@ -32,13 +32,36 @@ class FreeNodes {
     std::int64_t count(std::int64_t gpus) const { return count_[static_cast<std::size_t>(gpus)]; }
     // The first of them. Needs count(gpus) > 0.
     std::uint32_t lowest(std::int64_t gpus) const {
-        const std::uint64_t* words = &words_[static_cast<std::size_t>(gpus) * words_per_set_];
+        const std::size_t first = lowest_word(gpus);
+        return static_cast<std::uint32_t>(first * 64 + lowest_bit(word(gpus, first)));
+    }
+    // The 64 nodes that it is one of, and which of these have so many free, as bits.
+    std::size_t lowest_word(std::int64_t gpus) const {
         const std::uint64_t* summary =
             &summaries_[static_cast<std::size_t>(gpus) * summaries_per_set_];
         std::size_t s = 0;
         while (summary[s] == 0) ++s;
-        const std::size_t word = s * 64 + lowest_bit(summary[s]);
-        return static_cast<std::uint32_t>(word * 64 + lowest_bit(words[word]));
+        return s * 64 + lowest_bit(summary[s]);
+    }
+    std::uint64_t word(std::int64_t gpus, std::size_t index) const {
+        return words_[static_cast<std::size_t>(gpus) * words_per_set_ + index];
+    }
+    // Nodes of a word that have `from` free have `to` free from now on.
+    void move(std::size_t word, std::uint64_t nodes, std::int64_t from, std::int64_t to) {
+        const auto in = [this](std::int64_t gpus, std::size_t per_set, std::size_t place) {
+            return static_cast<std::size_t>(gpus) * per_set + place;
+        };
+        std::uint64_t& left = words_[in(from, words_per_set_, word)];
+        left &= ~nodes;
+        const std::uint64_t here = std::uint64_t{1} << (word % 64);
+        if (left == 0) summaries_[in(from, summaries_per_set_, word / 64)] &= ~here;
+        words_[in(to, words_per_set_, word)] |= nodes;
+        summaries_[in(to, summaries_per_set_, word / 64)] |= here;
+        count_[static_cast<std::size_t>(from)] -= std::popcount(nodes);
+        count_[static_cast<std::size_t>(to)] += std::popcount(nodes);
+        for (; nodes != 0; nodes &= nodes - 1) {
+            free_[word * 64 + lowest_bit(nodes)] = static_cast<std::int32_t>(to);
+        }
     }
 
   private:

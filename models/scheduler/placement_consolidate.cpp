@@ -6,6 +6,9 @@
 
 #include <fmt/format.h>
 
+#include <bit>
+
+#include "models/scheduler/fleet_cluster.h"
 #include "models/scheduler/free_nodes.h"
 #include "models/scheduler/placement.h"
 #include "sim/check.h"
@@ -33,9 +36,7 @@ class Consolidate : public Placement {
             take_one(nodes_.lowest(free), gpus, out);
             return out;
         }
-        for (; gpus >= per_node_; gpus -= per_node_) {
-            take_one(nodes_.lowest(per_node_), per_node_, out);
-        }
+        while (gpus >= per_node_) gpus -= take_empty(gpus / per_node_, out);
         if (gpus > 0) {
             const bool empty = nodes_.count(per_node_) > 0;
             take_one(nodes_.lowest(empty ? per_node_ : most_free_of_used()), gpus, out);
@@ -53,7 +54,13 @@ class Consolidate : public Placement {
         for (const NodeShare& share : allocation) change(share.node, -share.gpus);
     }
     void release(const Allocation& allocation) override {
-        for (const NodeShare& share : allocation) change(share.node, share.gpus);
+        for (const NodeRun& run : allocation.runs()) {
+            if (run.gpus == per_node_ && run.count > 1) {
+                give_back_whole(run);
+            } else {
+                for (std::uint32_t n = run.first; n < run.end(); ++n) change(n, run.gpus);
+            }
+        }
     }
     void limit_to(const Placement& other) override {
         const FreeNodes& same = dynamic_cast<const Consolidate&>(other).nodes_;
@@ -86,6 +93,32 @@ class Consolidate : public Placement {
     void take_one(std::uint32_t node, std::int64_t gpus, Allocation& out) {
         change(node, -gpus);
         out.push_back(NodeShare{node, gpus});
+    }
+    // Of the first 64 nodes that have empty ones these, at most so many. How many GPUs that is.
+    std::int64_t take_empty(std::int64_t most, Allocation& out) {
+        const std::size_t word = nodes_.lowest_word(per_node_);
+        std::uint64_t taken = 0;
+        std::uint64_t left = nodes_.word(per_node_, word);
+        for (; most > 0 && left != 0; --most, left &= left - 1) taken |= left & -left;
+        nodes_.move(word, taken, per_node_, 0);
+        const std::int64_t gpus = std::popcount(taken) * per_node_;
+        free_gpus_ -= gpus;
+        while (taken != 0) {
+            const int first = std::countr_zero(taken);
+            const int count = std::countr_one(taken >> first);
+            out.push_back(
+                NodeRun{static_cast<std::uint32_t>(word * 64) + static_cast<std::uint32_t>(first),
+                        static_cast<std::uint32_t>(count), per_node_});
+            taken &= count == 64 ? 0 : ~(((std::uint64_t{1} << count) - 1) << first);
+        }
+        return gpus;
+    }
+    void give_back_whole(const NodeRun& run) {
+        each_word(run, [&](std::size_t word, std::uint64_t nodes) {
+            RY_CHECK((nodes & ~nodes_.word(0, word)) == 0);
+            nodes_.move(word, nodes, 0, per_node_);
+        });
+        free_gpus_ += run.count * per_node_;
     }
     void change(std::uint32_t node, std::int64_t gpus) {
         const std::int64_t free = nodes_.free(node) + gpus;
