@@ -18,8 +18,8 @@ struct SwitchOrder {
 };
 
 struct CableOrder {
-    std::string where;   // "NIC to leaf"
-    std::string optics;  // an entry of the catalogue, where the scenario has one
+    std::string where;     // "NIC to leaf"
+    std::string optics{};  // an entry of the catalogue, where the scenario has one
     // "Cat6, RJ45", "DAC", "AOC", "optics and fibre", "long ..." and "coherent ...", by rate and reach.
     std::string medium;
     Metres length;
