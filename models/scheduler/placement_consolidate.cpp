@@ -94,7 +94,7 @@ class Consolidate : public Placement {
         change(node, -gpus);
         out.push_back(NodeShare{node, gpus});
     }
-    // Of the first 64 nodes that have empty ones these, at most so many. How many GPUs that is.
+    // At most so many empty nodes, from the first word that has any. Returns how many GPUs that is.
     std::int64_t take_empty(std::int64_t most, Allocation& out) {
         const std::size_t word = nodes_.lowest_word(per_node_);
         std::uint64_t taken = 0;

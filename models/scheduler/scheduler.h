@@ -84,7 +84,7 @@ class NodePool : public NodeFaults, public NodeSupply {
     Outcome outcome() const;
 
   private:
-    // Of a domain: its nodes are back when what they share is.
+    // A failed domain: its nodes are back when what they share is.
     struct Shade {
         std::vector<std::size_t> out{};  // that wait for its end
         bool noticed = false;            // by the job, which will let go of its nodes

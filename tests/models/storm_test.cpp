@@ -291,7 +291,8 @@ double job_s(const FleetRunResult& r, Category category) {
 }  // namespace
 
 TEST_CASE("of many jobs a storm holds up those on its node, and nothing of them is lost") {
-    using namespace std::chrono_literals;
+    using std::chrono_literals::operator""h;
+    using std::chrono_literals::operator""s;
     Stormy f(3s);
     f.submit(8, 700s);
     f.submit(8, 700s);
@@ -311,7 +312,8 @@ TEST_CASE("of many jobs a storm holds up those on its node, and nothing of them 
 }
 
 TEST_CASE("of many jobs a storm reaches those that send over a link of one on its node") {
-    using namespace std::chrono_literals;
+    using std::chrono_literals::operator""h;
+    using std::chrono_literals::operator""s;
     Stormy f(3s);
     f.spec.kinds[0].traffic = [](const std::vector<NodeIndex>& nodes, const NetworkNow&) {
         auto out = std::make_shared<StepTraffic>();
@@ -333,7 +335,8 @@ TEST_CASE("of many jobs a storm reaches those that send over a link of one on it
 }
 
 TEST_CASE("of many jobs a storm that their connections give up in takes its node") {
-    using namespace std::chrono_literals;
+    using std::chrono_literals::operator""h;
+    using std::chrono_literals::operator""s;
     Stormy f(3s, true);
     f.causes[0].detection = 20s;
     f.submit(8, 700s);
@@ -349,7 +352,8 @@ TEST_CASE("of many jobs a storm that their connections give up in takes its node
 }
 
 TEST_CASE("a storm whose job is stopped meanwhile loses what was done of the step, once") {
-    using namespace std::chrono_literals;
+    using std::chrono_literals::operator""h;
+    using std::chrono_literals::operator""s;
     Stormy f(50s);
     f.submit(8, 700s, {}, 120s);
     f.inject(100s, 0);
