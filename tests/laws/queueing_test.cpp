@@ -20,6 +20,7 @@ TEST_CASE(
     int rows = 0;
     int inside = 0;
     int rare = 0;
+    double errors = 0;
     for (const TableRow& row : read_oracle("71_oracle_queueing.csv")) {
         const Fields f(row);
         const auto simulated = runs.simulate(f);
@@ -41,7 +42,9 @@ TEST_CASE(
         ++rows;
         rare += by_logarithm;
         inside += simulated->ci95.contains(published);
+        errors += std::abs(simulated->mean / published - 1);
     }
+    CHECK(errors <= 0.05 * rows);
     CHECK(rows == 104);
     CHECK(rare == 12);
     CHECK(inside >= 0.9 * rows);

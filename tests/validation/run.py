@@ -9,13 +9,14 @@ claim; what the errors are, 'railyard verify' prints. Tables that a TOML file de
 """
 
 import json
+import pathlib
 import subprocess
 import sys
 
 MEAN_ERROR_MAX = {
     "42": 0.20, "43": 0.02, "44": 0.05, "45": 0.08, "73": 0.01,
     "50": 0.03,
-    "60": 0.021, "61": 0.02, "63": 0, "64": 0.01, "70": 0.003, "71": 0.05, "72": 1e-9,
+    "60": 0.021, "61": 0.02, "63": 0, "64": 0.01, "70": 0.003, "72": 1e-9,
     "74": 1e-4,
     "80": 0.05, "81": 0.05, "82": 0.07, "83": 0.10, "84": 0.035, "85": 0.095, "86": 0.04, "87": 0.05, "88": 0.105,
     "89": 0.065, "90": 0.12, "91": 0.045,
@@ -55,9 +56,14 @@ def printed(command, codes):
     return json.loads(done.stdout)
 
 
+# The queues of table 71 are simulated for minutes by tests/laws/queueing_test.cpp, which holds them to more than a mean.
+ORACLES = [str(path) for path in sorted((pathlib.Path(__file__).resolve().parents[1] / "laws/tables").glob("*.csv"))
+           if not path.name.startswith("71_")]
+
+
 def main():
     verified = printed([sys.argv[1], "verify", "--json"], {0, OUTSIDE})
-    summary = {**verified["summary"], **printed([sys.argv[2], "--json"], {0})["summary"]}
+    summary = {**verified["summary"], **printed([sys.argv[2], *ORACLES, "--json"], {0})["summary"]}
     passed = failed = 0
     coverage = verified["coverage_by_other_stacks"]
     for name, (low, high) in INSIDE.items():
