@@ -11,7 +11,7 @@ double RandomScenario::spread(double least, double most) {
 }
 
 RandomScenario::Kind RandomScenario::kind_of(std::uint64_t seed) {
-    constexpr Kind kinds[] = {Kind::stores, Kind::plan, Kind::fleet};
+    constexpr Kind kinds[] = {Kind::stores, Kind::plan, Kind::world};
     return kinds[seed % 3];
 }
 
@@ -21,7 +21,7 @@ RandomScenario::RandomScenario(std::uint64_t seed, bool calm)
 std::string RandomScenario::text() {
     if (kind_ == Kind::stores) add_campaign_on_stores();
     if (kind_ == Kind::plan) add_planned_job();
-    if (kind_ == Kind::fleet) add_fleet();
+    if (kind_ == Kind::world) add_world();
     return text_;
 }
 
@@ -314,7 +314,7 @@ void RandomScenario::add_modelled_kind() {
          nodes * 16 * between(1, 4));
 }
 
-void RandomScenario::add_fleet() {
+void RandomScenario::add_world() {
     nodes_ = between(2, 16);
     const std::string scheduler = one_of({"slurm", "slurm", "kubernetes", "volcano", "kueue"});
     line("[run]\nreplicas = 2\nseed = {}\nduration = \"{:.3f} h\"", between(0, 1000),

@@ -16,7 +16,7 @@ namespace railyard {
 
 class RandomScenario {
   public:
-    enum class Kind : std::uint8_t { stores, plan, fleet };
+    enum class Kind : std::uint8_t { stores, plan, world };
 
     // Calm: nothing fails, and nobody else is on the store.
     explicit RandomScenario(std::uint64_t seed, bool calm = false);
@@ -53,7 +53,7 @@ class RandomScenario {
     void add_parallel();
     void add_network();
     void add_recovery();
-    void add_fleet();
+    void add_world();
     void add_queues(const std::string& scheduler);
     void add_job_kinds(const std::string& scheduler);
     void add_modelled_kind();

@@ -1,14 +1,14 @@
 #include "models/campaign/bill_of_materials.h"
 
-#include "models/campaign/fleet.h"
+#include "models/campaign/world.h"
 
 namespace railyard {
 
 BillOfMaterials bill_of_materials(const Scenario& s, Catalogue& catalogue) {
     BillOfMaterials bill;
-    if (s.fleet) {
-        for (std::size_t g = 0; g < s.fleet->nodes.size(); ++g) {
-            bill.nodes.push_back({&s.fleet->nodes[g], s.fleet->spec.groups[g].nodes});
+    if (s.world) {
+        for (std::size_t g = 0; g < s.world->nodes.size(); ++g) {
+            bill.nodes.push_back({&s.world->nodes[g], s.world->spec.groups[g].nodes});
         }
     } else {
         bill.nodes.push_back({&s.node, s.nodes.nodes});

@@ -521,7 +521,7 @@ class Replica {
 ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events,
                           ReplicaTrace* record, JobSoFar* so_far) {
     if (!s.phases.empty()) return run_phases(s, index, log_events);
-    if (s.fleet) return run_fleet_replica(s, index, log_events, record);
+    if (s.world) return run_world_replica(s, index, log_events, record);
     RY_CHECK(s.no_path.empty());
     RY_CHECK(s.windows);  // what they say has been read
     ReplicaResult result;

@@ -8,13 +8,13 @@
 #include "models/campaign/bill_of_materials.h"
 #include "models/campaign/cost.h"
 #include "models/campaign/cost_metrics.h"
-#include "models/campaign/fleet.h"
 #include "models/campaign/kept_bound.h"
 #include "models/campaign/metric_names.h"
 #include "models/campaign/replica_tally.h"
 #include "models/campaign/save_walls.h"
 #include "models/campaign/scenario.h"
 #include "models/campaign/store_traffic.h"
+#include "models/campaign/world.h"
 #include "models/fabric/fabric.h"
 #include "sim/metrics.h"
 
@@ -66,8 +66,8 @@ struct ReplicaResult {
     std::uint64_t outcome = 0;     // digest of the ledger and the counts
     std::vector<Metric> metrics;
     std::vector<CampaignEvent> log;   // when asked for
-    std::vector<JobRecord> jobs;      // of a fleet, likewise
-    std::vector<RefusedJob> refused;  // of a fleet, by number of submission
+    std::vector<JobRecord> jobs;      // with many jobs, likewise
+    std::vector<RefusedJob> refused;  // with many jobs, by number of submission
 };
 
 // With many jobs: one of them runs on these nodes from a start to a stop.
@@ -95,28 +95,28 @@ struct ReplicaTrace {
 ReplicaResult run_replica(const Scenario& scenario, std::int64_t index, bool log_events,
                           ReplicaTrace* record = nullptr, JobSoFar* so_far = nullptr);
 
-// Strikes on the nodes of the job, or of the fleet, whatever their cause; injected ones aside, and those that
+// Strikes on the nodes of the one job, or of many, whatever their cause; injected ones aside, and those that
 // come with jobs.
 Rate strike_rate(const Scenario& scenario);
-// These, of each running job of a fleet.
+// These, of each running job of many.
 Rate strike_rate_per_job(const Scenario& scenario);
 
-// What became of nodes, one job's or a fleet's: as far as the scenario asks for it.
+// What became of nodes, one job's or those of many: as far as the scenario asks for it.
 void add_node_counts(const Scenario& scenario, const NodeFailureCounts& nodes,
                      std::vector<Metric>& out);
 
-// The same of a scenario with a fleet. Of one of its phases: with these jobs, on its own clock.
-struct FleetPart {
-    FleetJobs jobs;
-    bool off_at_end = false;  // as FleetRun has it
-    FleetRunResult ran;       // what has become of them
+// The same of a scenario with many jobs. Of one of its phases: with these jobs, on its own clock.
+struct WorldPart {
+    WorldJobs jobs;
+    bool off_at_end = false;  // as WorldRun has it
+    WorldRunResult ran;       // what has become of them
 };
-ReplicaResult run_fleet_replica(const Scenario& scenario, std::int64_t index, bool log_events,
-                                ReplicaTrace* record = nullptr, FleetPart* part = nullptr);
-std::vector<Metric> fleet_metrics(const Scenario& scenario, const FleetJobs& jobs,
-                                  const FleetRunResult& ran);
-std::vector<JobRecord> job_records(const FleetSpec& spec, const FleetJobs& jobs,
-                                   const FleetOutcome& outcome, Instant end);
+ReplicaResult run_world_replica(const Scenario& scenario, std::int64_t index, bool log_events,
+                                ReplicaTrace* record = nullptr, WorldPart* part = nullptr);
+std::vector<Metric> world_metrics(const Scenario& scenario, const WorldJobs& jobs,
+                                  const WorldRunResult& ran);
+std::vector<JobRecord> job_records(const WorldSpec& spec, const WorldJobs& jobs,
+                                   const WorldOutcome& outcome, Instant end);
 
 struct CampaignOptions {
     unsigned threads = 1;
@@ -139,7 +139,7 @@ struct CampaignResult : ReplicaSums {
     ~CampaignResult();
 
     bool cancelled = false;
-    std::vector<RefusedJob> refused;  // of a fleet, in the first replica
+    std::vector<RefusedJob> refused;  // with many jobs, in the first replica
     struct Stuck {
         std::int64_t replica = 0;
         Instant at{};

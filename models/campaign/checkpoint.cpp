@@ -6,9 +6,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "models/campaign/fleet_steps.h"
 #include "models/campaign/save_walls.h"
 #include "models/campaign/store_traffic.h"
+#include "models/campaign/world_steps.h"
 #include "models/training/checkpoint_reader.h"
 #include "sim/integers.h"
 

@@ -6,9 +6,9 @@
 
 #include "models/campaign/conditions.h"
 #include "models/campaign/domains.h"
-#include "models/campaign/fleet.h"
 #include "models/campaign/network_faults.h"
 #include "models/campaign/storm.h"
+#include "models/campaign/world.h"
 #include "models/fabric/fabric.h"
 
 namespace railyard {
@@ -27,7 +27,7 @@ class FailureReader {
     void find_nic(Section& section, const std::string& nic, StormSpec& storm) const;
     void run_storm(Section& section, StormSpec& storm);
     void add_cause(Section& section, const CauseSpec& spec);
-    bool slowdowns_fit_the_fleet(Section& section, const CauseSpec& spec) const;
+    bool slowdowns_fit_the_world(Section& section, const CauseSpec& spec) const;
     void add_slow_part(Section& section, const CauseSpec& spec, FailureCause& cause);
     void add_repair(Section& failures);
     void settle(Section& failures, double scale, std::optional<Duration> detection);
@@ -64,14 +64,14 @@ void FailureReader::read_storm(Section& section) {
     section.finish();
     if (top_.describing()) return;
     cause.rate_per_node = rate.per_node(section, s_.node.nics, s_.job.nodes);
-    if (s_.fleet && rate.given() == 1 && rate.per_job()) {
+    if (s_.world && rate.given() == 1 && rate.per_job()) {
         cause.rate_per_job = *rate.per_job();
         cause.rate_per_node = {};
     }
     cause.remedy = Remedy::reset;
     storm.found_after = found_after ? *found_after : catalogue_.time("detection", "human", "time");
     cause.reset_time = reset_time ? *reset_time : catalogue_.time("restart", "node_reboot", "time");
-    if (s_.fleet && s_.converged) {
+    if (s_.world && s_.converged) {
         section.error(
             "", "on a network that carries storage too, not modelled for the jobs of a [scheduler]",
             "storage.network = \"own\"");
@@ -142,8 +142,8 @@ void FailureReader::add_cause(Section& section, const CauseSpec& spec) {
 }
 
 // Steps of jobs with a model follow from the part's speed; what other work takes longer must be said.
-bool FailureReader::slowdowns_fit_the_fleet(Section& section, const CauseSpec& spec) const {
-    const auto& models = s_.fleet->models;
+bool FailureReader::slowdowns_fit_the_world(Section& section, const CauseSpec& spec) const {
+    const auto& models = s_.world->models;
     const auto modelled =
         std::ranges::count_if(models, [](const auto& model) { return model != nullptr; });
     if (modelled > 0 && !spec.speed) {
@@ -165,10 +165,10 @@ bool FailureReader::slowdowns_fit_the_fleet(Section& section, const CauseSpec& s
 
 void FailureReader::add_slow_part(Section& section, const CauseSpec& spec, FailureCause& cause) {
     const bool given = step_is_given(s_);
-    if (s_.fleet && !slowdowns_fit_the_fleet(section, spec)) return;
+    if (s_.world && !slowdowns_fit_the_world(section, spec)) return;
     if (cause.domain != DomainKind::node || cause.silent) {
         section.error("slows", "a slow part is one node's, and no silent corruption");
-    } else if (!s_.fleet &&
+    } else if (!s_.world &&
                (given != spec.slowdown.has_value() || given == spec.speed.has_value())) {
         section.error("slows",
                       given ? "job.step.time is measured: what a step takes longer must be too"
@@ -191,8 +191,8 @@ void FailureReader::add_slow_part(Section& section, const CauseSpec& spec, Failu
 
 void FailureReader::add_repair(Section& failures) {
     const RepairSpec spec = read_repair(failures, !s_.slow_parts.empty());
-    if (s_.fleet && spec.misdiagnosis > 0 && !s_.fleet->spec.health.prolog &&
-        !s_.fleet->spec.health.epilog) {
+    if (s_.world && spec.misdiagnosis > 0 && !s_.world->spec.health.prolog &&
+        !s_.world->spec.health.epilog) {
         failures.warning("misdiagnosis",
                          "has no effect without scheduler.health.prolog or epilog: nobody looks "
                          "among a job's nodes");
@@ -232,7 +232,7 @@ void FailureReader::read() {
     if (profile != "none" && !top_.describing()) {
         s_.causes = read_failure_profile(catalogue_, profile, s_.job.gpus_per_node);
     }
-    const CauseContext context{s_.job.gpus_per_node, s_.job.nodes, s_.fleet != nullptr,
+    const CauseContext context{s_.job.gpus_per_node, s_.job.nodes, s_.world != nullptr,
                                part_names(), network_part_kinds()};
     for (Section& section :
          failures.sections("cause", "A cause of failure, besides the profile's")) {

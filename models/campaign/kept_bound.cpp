@@ -28,7 +28,7 @@ bool saves_by_steps_alone(const Scenario& s) {
                        std::ranges::any_of(s.causes, [](const FailureCause& cause) {
                            return cause.slow.has_value();
                        });
-    return !s.fleet && !stops && save.mode != CheckpointMode::none && save.interval_steps > 0 &&
+    return !s.world && !stops && save.mode != CheckpointMode::none && save.interval_steps > 0 &&
            s.job.recovery.recompute;
 }
 
@@ -72,7 +72,7 @@ std::optional<KeptBound> kept_bound(const Scenario& s) {
 }
 
 LeastEnergy least_energy(const Scenario& s) {
-    if (s.fleet) return {};
+    if (s.world) return {};
     const double low =
         std::min(s.power.of(Category::idle).value, s.power.of(Category::repair).value);
     const double pue = s.power.cooling.pue;

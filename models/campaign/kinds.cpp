@@ -42,7 +42,7 @@ void add_systems_and_schedulers(KindList& out) {
     }
     out.add({"scheduler.kind", dedicated_scheduler,
              "one job has the cluster, its nodes and their spares, as without [scheduler]"});
-    for (const FleetSchedulerKind& kind : fleet_scheduler_kinds()) {
+    for (const WorldSchedulerKind& kind : world_scheduler_kinds()) {
         out.add({"scheduler.kind", kind.name, kind.doc});
     }
 }

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "models/campaign/fleet.h"
 #include "models/campaign/scenario.h"
+#include "models/campaign/world.h"
 #include "sim/check.h"
 
 namespace railyard {
@@ -53,11 +53,11 @@ bool hashes_are_drawn(const Scenario& s) {
 }
 
 std::vector<NetworkDraw> draw_networks(const Scenario& s) {
-    if (s.fleet && std::ranges::none_of(s.fleet->spec.kinds,
-                                        [](const FleetJobKind& kind) { return bool{kind.step}; })) {
+    if (s.world && std::ranges::none_of(s.world->spec.kinds,
+                                        [](const WorldJobKind& kind) { return bool{kind.step}; })) {
         return {};  // no step is computed
     }
-    const bool spares = !s.fleet && s.nodes.nodes > s.job.nodes;
+    const bool spares = !s.world && s.nodes.nodes > s.job.nodes;
     if (s.network_draws < 2 || !by_network(s) || (!hashes_are_drawn(s) && !spares)) return {};
     std::vector<NetworkDraw> draws(static_cast<std::size_t>(s.network_draws));
     for (std::size_t k = 0; k < draws.size(); ++k) {

@@ -6,8 +6,8 @@
 #include <numeric>
 
 #include "models/campaign/conditions.h"
-#include "models/campaign/fleet.h"
-#include "models/campaign/fleet_steps.h"
+#include "models/campaign/world.h"
+#include "models/campaign/world_steps.h"
 #include "models/fabric/fabric.h"
 
 namespace railyard {
@@ -15,8 +15,8 @@ namespace railyard {
 namespace {
 
 bool any_step_modelled(const Scenario& s) {
-    if (!s.fleet) return !step_is_given(s);
-    return std::ranges::any_of(s.fleet->models, [](const auto& model) { return model != nullptr; });
+    if (!s.world) return !step_is_given(s);
+    return std::ranges::any_of(s.world->models, [](const auto& model) { return model != nullptr; });
 }
 
 // Whether steps are routed at all; who names a part all the same is told.

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "models/campaign/fleet_phases.h"
+#include "models/campaign/world_phases.h"
 #include "models/facility/facility.h"
 #include "sim/fingerprint.h"
 #include "sim/rng.h"
@@ -212,11 +212,11 @@ void cut_to(Scenario& part, Duration begin, Duration end) {
         if (pause.at) *pause.at -= begin;
     }
     part.job.maintenance.since = begin;
-    if (!part.fleet) return;
-    auto fleet = std::make_shared<FleetScenario>(*part.fleet);
-    fleet->spec.injected = part.nodes.injected;
-    cut_reservations(fleet->spec.reservations, begin);
-    part.fleet = std::move(fleet);
+    if (!part.world) return;
+    auto world = std::make_shared<WorldScenario>(*part.world);
+    world->spec.injected = part.nodes.injected;
+    cut_reservations(world->spec.reservations, begin);
+    part.world = std::move(world);
 }
 
 // Failures at times when nothing is switched on.
@@ -321,7 +321,7 @@ Scenario load_phases(const Document& document, std::vector<PhaseSpec> phases,
     warn_of_unmet_strikes(document, phases, strikes, whole);
     std::vector<Diagnostic> days;
     for (const PhaseSpec& phase : phases) days.push_back(phase.at);
-    check_fleet_phases(whole, days);
+    check_world_phases(whole, days);
     if (whole.cost) join_costs(whole);
     return whole;
 }
@@ -342,7 +342,7 @@ void add_counts(const Scenario& whole, const ScenarioPhase& phase, const Replica
                 ReplicaResult& out) {
     out.ledger.add(r.ledger);
     for (std::size_t c = 0; c < category_count; ++c) out.energy.nodes[c] += r.energy.nodes[c];
-    const std::int64_t parts = phase.as->fleet ? phase.as->fleet->spec.parts_per_gpu() : 1;
+    const std::int64_t parts = phase.as->world ? phase.as->world->spec.parts_per_gpu() : 1;
     out.ledger.book(Category::planned_maintenance, phase.as->gpus() * parts, phase.stop);
     out.energy.network += r.energy.network;
     out.energy.storage += r.energy.storage;
@@ -442,7 +442,7 @@ class PhaseRun {
     }
 
     ReplicaResult run() {
-        s_.fleet ? run_many() : run_one();
+        s_.world ? run_many() : run_one();
         for (const ReplicaResult& part : parts_) {
             outcome_.add(part.outcome);
             trajectory_.add(part.trajectory);
@@ -489,18 +489,18 @@ void PhaseRun::run_one() {
 }
 
 void PhaseRun::run_many() {
-    FleetPhases phases(s_, out_.index);
+    WorldPhases phases(s_, out_.index);
     for (std::size_t k = 0; k < s_.phases.size(); ++k) {
-        FleetPart part = phases.part(k);
+        WorldPart part = phases.part(k);
         add(s_.phases[k],
-            run_fleet_replica(*s_.phases[k].as, out_.index, log_events_, nullptr, &part));
+            run_world_replica(*s_.phases[k].as, out_.index, log_events_, nullptr, &part));
         phases.take(k, std::move(part));
     }
-    const FleetRunResult ran = phases.ran();
+    const WorldRunResult ran = phases.ran();
     out_.refused = ran.outcome.refused;
-    out_.metrics = fleet_metrics(s_, phases.jobs(), ran);
+    out_.metrics = world_metrics(s_, phases.jobs(), ran);
     if (log_events_) {
-        out_.jobs = job_records(s_.fleet->spec, phases.jobs(), ran.outcome, Instant(s_.duration));
+        out_.jobs = job_records(s_.world->spec, phases.jobs(), ran.outcome, Instant(s_.duration));
     }
     for (const char* name : summed_and_told) {
         if (name != std::string_view("interruptions")) add_sum(parts_, name, out_.metrics);

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/campaign/fleet.h"
 #include "models/campaign/power_reader.h"
+#include "models/campaign/world.h"
 
 namespace railyard {
 
@@ -17,7 +17,7 @@ Watts PowerReader::at_meter(Watts nodes) const {
 // When each GPU that may compute draws so much: those of all nodes, or of the one job's.
 Watts PowerReader::draw_at(Watts gpu) const {
     const auto nodes = static_cast<double>(s_.nodes.nodes);
-    const auto computing = s_.fleet ? nodes : static_cast<double>(s_.job.nodes);
+    const auto computing = s_.world ? nodes : static_cast<double>(s_.job.nodes);
     return at_meter({computing * p_.node.at(gpu.value).value +
                      (nodes - computing) * p_.node.at(Activity::idle).value});
 }
@@ -56,7 +56,7 @@ HeatState PowerReader::settled(const GpuPower& gpu, const GpuStep& step) {
     return heat;
 }
 
-PowerBudget PowerReader::jobs_budget(const FleetPower& power, const FleetSpec& spec) const {
+PowerBudget PowerReader::jobs_budget(const WorldPower& power, const WorldSpec& spec) const {
     PowerBudget out;
     const double nodes = p_.budget->value / p_.cooling.pue - p_.network.value - p_.storage.value;
     const double room = nodes - idle_nodes(power, spec).value;

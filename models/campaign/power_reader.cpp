@@ -182,14 +182,14 @@ void PowerReader::take_injected() {
 }
 
 void PowerReader::finish() {
-    if (s_.fleet && !top_.describing()) check_fleet();
-    if (!s_.fleet && holds_jobs()) {
+    if (s_.world && !top_.describing()) check_world();
+    if (!s_.world && holds_jobs()) {
         sections_.power.error("over_budget",
                               "holds back jobs from starting, and there is one, on all its nodes",
                               "over_budget = \"throttle\", or many jobs under a [scheduler]");
     }
     if (!top_.ok() || top_.describing()) return;
-    if (s_.fleet) return finish_fleet();
+    if (s_.world) return finish_world();
     p_.run(gpu_step(s_, s_.job.step));
     check_breaker();
     check_budget({static_cast<double>(s_.nodes.nodes) * p_.node.at(Activity::idle).value});

@@ -8,7 +8,7 @@
 
 namespace railyard {
 
-struct FleetPower;
+struct WorldPower;
 
 // What each GPU of the scenario's job does in this step of it.
 GpuStep gpu_step(const Scenario& job, const StepTime& step);
@@ -46,14 +46,14 @@ class PowerReader {
     Watts least_cap() const;
     Watts cap_for_budget() const;
     HeatState settled(const GpuPower& gpu, const GpuStep& step);
-    PowerBudget jobs_budget(const FleetPower& power, const FleetSpec& spec) const;
+    PowerBudget jobs_budget(const WorldPower& power, const WorldSpec& spec) const;
     void check_budget(Watts idle_nodes);
     std::vector<PartFault> slowed_parts(const HeatState& heat, const std::string& whose);
     // The same for many jobs.
-    void check_fleet();
-    void finish_fleet();
+    void check_world();
+    void finish_world();
     NodePower node_power(const Node& node);
-    std::vector<PartFault> throttled_parts(const FleetJobKind& kind, NodeDraw& draw);
+    std::vector<PartFault> throttled_parts(const WorldJobKind& kind, NodeDraw& draw);
 
     Section& top_;
     Catalogue& catalogue_;  // the scenario's own

@@ -12,7 +12,6 @@
 #include "models/campaign/data_loading.h"
 #include "models/campaign/domains.h"
 #include "models/campaign/failures.h"
-#include "models/campaign/fleet.h"
 #include "models/campaign/host_memory.h"
 #include "models/campaign/injections.h"
 #include "models/campaign/job_plan.h"
@@ -22,6 +21,7 @@
 #include "models/campaign/phases.h"
 #include "models/campaign/power_reader.h"
 #include "models/campaign/stages.h"
+#include "models/campaign/world.h"
 #include "models/scheduler/scheduler.h"
 #include "models/storage/storage.h"
 #include "sim/check.h"
@@ -115,7 +115,7 @@ class ScenarioReader {
     void step_on_draws(std::vector<StepModel>& models);
     Duration burst_penalty();
     void read_maintenance();
-    void check_fleet();
+    void check_world();
 
     ValueReader& values_;
     ScenarioChanges changes_;
@@ -241,16 +241,16 @@ void ScenarioReader::read_work() {
     if (top_.has("scheduler") || top_.describing()) {
         s_.job.nodes = s_.nodes.nodes;
         s_.job.gpus_per_node = s_.node.gpus;
-        read_fleet(top_, values_, *catalogue_, s_);
-        check_fleet();
-        if (s_.fleet) s_.draws = draw_networks(s_);
+        read_world(top_, values_, *catalogue_, s_);
+        check_world();
+        if (s_.world) s_.draws = draw_networks(s_);
     }
-    if (!s_.fleet || top_.describing()) read_job(top_.section("job"));
+    if (!s_.world || top_.describing()) read_job(top_.section("job"));
     if (top_.describing()) {  // the same keys, under the scheduler that is dedicated to one job
         read_job(top_.section("jobs").sections("kind", "Jobs that are alike").front());
     }
     s_.neighbours = read_neighbours(top_, s_.stores[shared_store], s_.job.nodes, s_.fair_by_job);
-    if (!s_.fleet || top_.describing()) read_maintenance();
+    if (!s_.world || top_.describing()) read_maintenance();
     power_->finish();
     read_failures(top_, *catalogue_, s_);
     power_->add_causes();
@@ -264,12 +264,12 @@ void ScenarioReader::read_work() {
 
 // What follows once all is read: steps under each condition, the counterfactual.
 void ScenarioReader::derive() {
-    if (ok() && !s_.fleet) model_conditions(s_);
-    if (ok() && !s_.fleet) model_stages(s_, changes_.without);
+    if (ok() && !s_.world) model_conditions(s_);
+    if (ok() && !s_.world) model_stages(s_, changes_.without);
     if (!s_.failures) leave_out_failures(s_);
     if (ok()) remove_from_campaign(s_, changes_.without);
-    if (ok() && !s_.fleet) route_steps(s_);
-    if (s_.fleet) s_.fleet = fleet_with_failures(*s_.fleet, s_);
+    if (ok() && !s_.world) route_steps(s_);
+    if (s_.world) s_.world = world_with_failures(*s_.world, s_);
 }
 
 void ScenarioReader::warn_of_late_strikes() {
@@ -632,8 +632,8 @@ Duration ScenarioReader::burst_penalty() {
     }
 }
 
-// What one job has, and a fleet of many has not.
-void ScenarioReader::check_fleet() {
+// What one job has, and many have not.
+void ScenarioReader::check_world() {
     for (const char* key : {"job", "neighbour", "maintenance", "object_store"}) {
         if (!top_.has(key)) continue;
         top_.error(key, "is about one job: it has no effect with [scheduler]",
@@ -651,7 +651,7 @@ void ScenarioReader::check_fleet() {
                                          "sends what steps send",
                                          key));
     }
-    if (top_.has("storage") && s_.fleet->spec.stores.empty()) {
+    if (top_.has("storage") && s_.world->spec.stores.empty()) {
         top_.warning("storage",
                      "is bought, cabled and powered here, and moves nothing: a job's checkpoints "
                      "take jobs.kind.checkpoint_stall",
@@ -661,7 +661,7 @@ void ScenarioReader::check_fleet() {
         top_.error("storage", "what many jobs lose when a store's parts fail is not modelled",
                    "leave out storage.failures");
     }
-    if (!run_duration_given_ && std::any_of(s_.fleet->sources.begin(), s_.fleet->sources.end(),
+    if (!run_duration_given_ && std::any_of(s_.world->sources.begin(), s_.world->sources.end(),
                                             [](const JobSource& source) {
                                                 return source.rate.per_second > 0 &&
                                                        source.count > 10'000'000;
@@ -747,7 +747,7 @@ Scenario load_scenario_file(const std::string& path, const ScenarioChanges& chan
 
 bool Scenario::counts_work() const {
     const Scenario& first = phases.empty() ? *this : *phases[0].as;
-    return first.fleet && !first.fleet->worths.empty();
+    return first.world && !first.world->worths.empty();
 }
 
 double Scenario::gpu_seconds(Duration simulated) const {

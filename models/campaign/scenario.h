@@ -31,7 +31,7 @@ struct CheckpointWriters {
     Bandwidth serialization;  // of one rank
 };
 
-struct FleetScenario;
+struct WorldScenario;
 
 // The plan of one of the job's stages.
 struct StagePlan {
@@ -107,8 +107,8 @@ struct Scenario {
     std::shared_ptr<const StepTrace> trace;  // job.trace: the step, instead of the model's
     PowerSpec power;
     std::optional<CostSetup> cost;  // with [cost]
-    std::int64_t fleet_gpus = 0;
-    std::shared_ptr<const FleetScenario> fleet;  // many jobs instead of `job`: with [scheduler]
+    std::int64_t world_gpus = 0;
+    std::shared_ptr<const WorldScenario> world;  // many jobs instead of `job`: with [scheduler]
     // When the cluster changes on some days: all its phases. What else stands here is as in the first
     // phase but for the length, the estimates, the causes and the cost. Empty: it stays as it is.
     std::vector<ScenarioPhase> phases;
@@ -155,7 +155,7 @@ struct Scenario {
     StandaloneCatalogue open_catalogue() const;
     // The shared store, whose limits and protection are pure functions of what is broken.
     const StorageSystem& store() const { return *stores[0].system; }
-    std::int64_t gpus() const { return fleet ? fleet_gpus : nodes.nodes * node.gpus; }
+    std::int64_t gpus() const { return world ? world_gpus : nodes.nodes * node.gpus; }
     double gpu_seconds(Duration simulated) const;  // of the GPUs that are there
     bool counts_work() const;  // some of its kinds of jobs say what they are worth
     // What MFU is measured against: the dense bf16 peak of the job's GPUs together, whatever they compute in.

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/scheduler/fleet_cluster.h"
+#include "models/scheduler/world_cluster.h"
 #include "sim/check.h"
 
 namespace railyard {
@@ -21,7 +21,7 @@ struct NodesOfWord {
 
 // How the levels of a cluster's devices lie one after another.
 struct LevelTable {
-    explicit LevelTable(const FleetCluster& cluster) : words((cluster.nodes().size() + 63) / 64) {
+    explicit LevelTable(const WorldCluster& cluster) : words((cluster.nodes().size() + 63) / 64) {
         for (std::size_t device = 0; device < cluster.devices(); ++device) {
             devices.push_back({size, cluster.device_max(device)});
             size += (static_cast<std::size_t>(cluster.device_max(device)) + 1) * words;
@@ -40,7 +40,7 @@ struct LevelTable {
 class FreeLevels {
   public:
     // As it is now; nodes that are not up have none free. The table must outlive it.
-    FreeLevels(const FleetCluster& cluster, const LevelTable& table)
+    FreeLevels(const WorldCluster& cluster, const LevelTable& table)
         : table_(&table), bits_(table.size) {
         for (std::size_t device = 0; device < table.devices.size(); ++device) {
             const std::int64_t most = table.devices[device].most;

@@ -9,22 +9,22 @@
 
 namespace railyard {
 
-std::vector<JobIndex> deadlocked(const Fleet& fleet, const std::set<JobIndex>& lacking) {
+std::vector<JobIndex> deadlocked(const WorldView& world, const std::set<JobIndex>& lacking) {
     if (lacking.empty()) return {};
     std::vector<JobIndex> stuck;
-    FreeGpus free = all_gpus(fleet.cluster());
+    FreeGpus free = all_gpus(world.cluster());
     for (const JobIndex job : lacking) {
-        if (fleet.status(job).held.empty()) continue;
+        if (world.status(job).held.empty()) continue;
         stuck.push_back(job);
-        for (const NodeShare& share : fleet.status(job).held) free[share.node] -= share.gpus;
+        for (const NodeShare& share : world.status(job).held) free[share.node] -= share.gpus;
     }
     const auto goes_on = [&](JobIndex job) {
-        const PodRequest missing = missing_pods(fleet, job);
-        if (!place_pods(fleet.cluster(), missing, free, fleet.cluster().members(missing.pool),
+        const PodRequest missing = missing_pods(world, job);
+        if (!place_pods(world.cluster(), missing, free, world.cluster().members(missing.pool),
                         PodScoring::most_allocated)) {
             return false;
         }
-        for (const NodeShare& share : fleet.status(job).held) free[share.node] += share.gpus;
+        for (const NodeShare& share : world.status(job).held) free[share.node] += share.gpus;
         return true;
     };
     for (std::size_t before = stuck.size() + 1; stuck.size() < before;) {
@@ -37,29 +37,29 @@ std::vector<JobIndex> deadlocked(const Fleet& fleet, const std::set<JobIndex>& l
 namespace {
 
 // The first of the others that holds GPUs where a job could use them.
-JobIndex waits_for(const Fleet& fleet, JobIndex job, const std::vector<JobIndex>& jobs) {
-    const NodeSet& nodes = fleet.cluster().members(fleet.spec().pool(fleet.job(job)));
+JobIndex waits_for(const WorldView& world, JobIndex job, const std::vector<JobIndex>& jobs) {
+    const NodeSet& nodes = world.cluster().members(world.spec().pool(world.job(job)));
     for (const JobIndex other : jobs) {
-        const Allocation& held = fleet.status(other).held;
+        const Allocation& held = world.status(other).held;
         const bool in_the_way = std::any_of(held.begin(), held.end(), [&](const NodeShare& share) {
             return nodes.has(share.node);
         });
         if (other != job && in_the_way) return other;
     }
-    return no_fleet_job;
+    return no_world_job;
 }
 
-std::string circle(const Fleet& fleet, const std::vector<JobIndex>& jobs) {
+std::string circle(const WorldView& world, const std::vector<JobIndex>& jobs) {
     std::vector<JobIndex> path;
     JobIndex next = jobs.front();
-    while (next != no_fleet_job && std::find(path.begin(), path.end(), next) == path.end()) {
+    while (next != no_world_job && std::find(path.begin(), path.end(), next) == path.end()) {
         path.push_back(next);
-        next = waits_for(fleet, next, jobs);
+        next = waits_for(world, next, jobs);
     }
     path.push_back(next);
     std::vector<std::string> names;
     for (auto at = std::find(path.begin(), path.end(), next); at != path.end(); ++at) {
-        if (*at != no_fleet_job) names.push_back(fleet.spec().name_of(fleet.job(*at)));
+        if (*at != no_world_job) names.push_back(world.spec().name_of(world.job(*at)));
     }
     return fmt::format("job {}", fmt::join(names, " waits for job "));
 }
@@ -79,14 +79,14 @@ std::string node_list(const Allocation& held) {
 
 }  // namespace
 
-std::string describe_deadlock(const Fleet& fleet, const std::vector<JobIndex>& jobs) {
+std::string describe_deadlock(const WorldView& world, const std::vector<JobIndex>& jobs) {
     if (jobs.empty()) return "";
-    std::string out = "deadlock: " + circle(fleet, jobs);
+    std::string out = "deadlock: " + circle(world, jobs);
     for (const JobIndex job : jobs) {
-        const FleetJobStatus& status = fleet.status(job);
+        const WorldJobStatus& status = world.status(job);
         out += fmt::format("\njob {} holds {} GPUs (nodes {}) and waits for {} more",
-                           fleet.spec().name_of(fleet.job(job)), status.gpus,
-                           node_list(status.held), fleet.job(job).gpus - status.gpus);
+                           world.spec().name_of(world.job(job)), status.gpus,
+                           node_list(status.held), world.job(job).gpus - status.gpus);
     }
     return out;
 }

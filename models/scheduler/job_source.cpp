@@ -22,8 +22,8 @@ class JobDraw {
     }
 
     // What each job needs is drawn in any case, so that changing one thing moves no other.
-    FleetJob next() {
-        FleetJob job = source_.like;
+    WorldJob next() {
+        WorldJob job = source_.like;
         const Duration gap = stream_.interarrival(source_.rate);
         const double which = stream_.uniform() * shares_;
         const double spread = stream_.normal();
@@ -87,23 +87,23 @@ void follow(const StreamShape& shape, JobSource& source) {
     source.longest = from_seconds(shape.time_max);
 }
 
-FleetJobs draw_jobs(const FleetSpec& spec, std::span<const JobSource> sources,
-                    const std::vector<FleetJob>& trace, std::uint64_t seed, std::uint64_t replica,
+WorldJobs draw_jobs(const WorldSpec& spec, std::span<const JobSource> sources,
+                    const std::vector<WorldJob>& trace, std::uint64_t seed, std::uint64_t replica,
                     Duration until) {
-    FleetJobs out{trace};
+    WorldJobs out{trace};
     for (const JobSource& source : sources) {
         JobDraw draw(source, spec.kinds[source.like.kind].name, seed, replica);
         for (std::int64_t i = 0; i < source.count; ++i) {
-            FleetJob job = draw.next();
+            WorldJob job = draw.next();
             if (job.submit.time_since_epoch() > until) break;
             heed_cancel();
             out.jobs.push_back(job);
         }
     }
     std::stable_sort(out.jobs.begin(), out.jobs.end(),
-                     [](const FleetJob& a, const FleetJob& b) { return a.submit < b.submit; });
+                     [](const WorldJob& a, const WorldJob& b) { return a.submit < b.submit; });
     std::int64_t id = 0;
-    for (FleetJob& job : out.jobs) {
+    for (WorldJob& job : out.jobs) {
         job.id = ++id;
         if (job.gpus_per_pod == 0) {
             job.gpus_per_pod = spec.gpus_of_pool_node(spec.pool(job));

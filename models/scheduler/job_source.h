@@ -1,5 +1,5 @@
 #pragma once
-// Where a fleet's jobs come from: kinds of them, each a stream of its own, and a trace.
+// Where many jobs come from: kinds of them, each a stream of its own, and a trace.
 
 #include <cstdint>
 #include <span>
@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "models/catalogue/catalogue.h"
-#include "models/scheduler/fleet.h"
 #include "models/scheduler/published_stream.h"
+#include "models/scheduler/world.h"
 
 namespace railyard {
 
 // Jobs of a kind, as they come.
 struct JobSource {
-    FleetJob like;           // what they have in common
+    WorldJob like;           // what they have in common
     std::int64_t count = 1;  // at most so many
     Rate rate;               // of a Poisson stream of them; 0: all at `like.submit`
     struct Size {
@@ -37,8 +37,8 @@ PublishedStream read_published_stream(Catalogue& catalogue, const std::string& n
 void follow(const StreamShape& shape, JobSource& source);
 
 // The jobs of a replica that are submitted before `until`, those of the trace among them, as they come.
-FleetJobs draw_jobs(const FleetSpec& spec, std::span<const JobSource> sources,
-                    const std::vector<FleetJob>& trace, std::uint64_t seed, std::uint64_t replica,
+WorldJobs draw_jobs(const WorldSpec& spec, std::span<const JobSource> sources,
+                    const std::vector<WorldJob>& trace, std::uint64_t seed, std::uint64_t replica,
                     Duration until);
 
 }  // namespace railyard

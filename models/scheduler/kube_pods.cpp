@@ -19,20 +19,20 @@ KubePods::Batch& KubePods::next_batch(Gang& gang) const {
 }
 
 KubePods::PodClass KubePods::class_of(JobIndex job) const {
-    const PodRequest missing = missing_pods(fleet_, job);
+    const PodRequest missing = missing_pods(world_, job);
     return {missing.pool, gangs_[job].flavor, missing.pods > 0 ? missing.size : missing.rest};
 }
 
 KubePods::Entry KubePods::entry(JobIndex job) {
     const Batch& batch = next_batch(gangs_[job]);
-    const std::int64_t priority = fleet_.spec().slurm.qos[fleet_.job(job).qos].priority;
+    const std::int64_t priority = world_.spec().slurm.qos[world_.job(job).qos].priority;
     return {priority, next_at(batch), batch.bound, job};
 }
 
 void KubePods::create(JobIndex job, Instant from) {
     if (gangs_.size() <= job) gangs_.resize(job + std::size_t{1});
     unlist(job);
-    const PodRequest missing = missing_pods(fleet_, job);
+    const PodRequest missing = missing_pods(world_, job);
     Gang& gang = gangs_[job];
     const std::int64_t more = missing.pods + (missing.rest > 0 ? 1 : 0) - gang.waiting;
     RY_CHECK(more >= 0);
@@ -57,11 +57,11 @@ void KubePods::set_flavor(JobIndex job, std::uint32_t flavor) {
 void KubePods::list_next(JobIndex job) {
     if (gangs_[job].waiting == 0) return;
     gangs_[job].listed = true;
-    if (!fleet_.status(job).held.empty()) holding_.insert(job);
+    if (!world_.status(job).held.empty()) holding_.insert(job);
     const Entry next = entry(job);
-    if (next.since > fleet_.now()) {
+    if (next.since > world_.now()) {
         later_.emplace(next.since, job);
-        fleet_.wake_at(next.since);
+        world_.wake_at(next.since);
     } else {
         queues_[class_of(job)].insert(next);
     }
@@ -79,10 +79,10 @@ void KubePods::unlist(JobIndex job) {
 }
 
 NodeIndex KubePods::best_node(const PodClass& pod) const {
-    const FleetCluster& cluster = fleet_.cluster();
+    const WorldCluster& cluster = world_.cluster();
     const NodeSet& members = cluster.members(pod.pool);
     const std::size_t device = cluster.device_of(pod.pool);
-    const bool alike = fleet_.spec().groups.size() == 1;
+    const bool alike = world_.spec().groups.size() == 1;
     NodeIndex best = no_node;
     std::int64_t best_score = 0;
     for (std::int64_t free = pod.size; free <= cluster.device_max(device); ++free) {
@@ -108,7 +108,7 @@ NodeIndex KubePods::best_node(const PodClass& pod) const {
 }
 
 void KubePods::list_those_made() {
-    while (!later_.empty() && later_.begin()->first <= fleet_.now()) {
+    while (!later_.empty() && later_.begin()->first <= world_.now()) {
         const JobIndex job = later_.begin()->second;
         later_.erase(later_.begin());
         list_next(job);
@@ -133,7 +133,7 @@ bool KubePods::bind() {
     while (const auto* next = next_queue(full)) {
         const PodClass pod = next->first;
         const JobIndex job = next->second.begin()->job;
-        if (!fleet_.power_for(job)) {
+        if (!world_.power_for(job)) {
             unlist(job);
             held_back.push_back(job);
             continue;
@@ -158,17 +158,17 @@ void KubePods::bind_next(JobIndex job, NodeIndex node, std::int64_t gpus) {
         gang.batches.erase(gang.batches.begin() + (&batch - gang.batches.data()));
     }
     --gang.waiting;
-    fleet_.bind(job, Allocation(NodeShare{node, gpus}));
+    world_.bind(job, Allocation(NodeShare{node, gpus}));
     list_next(job);
 }
 
 JobIndex KubePods::first(std::uint32_t partition) const {
     const Entry* best = nullptr;
     for (const auto& [pod, queue] : queues_) {
-        if (fleet_.spec().partition_of_pool(pod.pool) != partition || queue.empty()) continue;
+        if (world_.spec().partition_of_pool(pod.pool) != partition || queue.empty()) continue;
         if (best == nullptr || *queue.begin() < *best) best = &*queue.begin();
     }
-    return best == nullptr ? no_fleet_job : best->job;
+    return best == nullptr ? no_world_job : best->job;
 }
 
 }  // namespace railyard

@@ -14,7 +14,7 @@ namespace railyard {
 // node that scores best; one that fits nowhere keeps no other from being bound.
 class KubePods {
   public:
-    explicit KubePods(Fleet& fleet) : fleet_(fleet), spec_(fleet.spec().kube) {}
+    explicit KubePods(WorldView& world) : world_(world), spec_(world.spec().kube) {}
 
     // The pods that a job lacks, beyond those that wait already: from an instant on, one each pod_interval.
     void create(JobIndex job, Instant from);
@@ -22,7 +22,7 @@ class KubePods {
     void set_flavor(JobIndex job, std::uint32_t flavor);
     bool bind();  // as many as there are nodes for now; false: none
 
-    JobIndex first(std::uint32_t partition) const;  // whose pod comes next; or no_fleet_job
+    JobIndex first(std::uint32_t partition) const;  // whose pod comes next; or no_world_job
     // Jobs with some of their pods bound, and others that wait.
     const std::set<JobIndex>& holding() const { return holding_; }
 
@@ -42,7 +42,7 @@ class KubePods {
         std::int64_t priority = 0;
         Instant since{};
         std::int64_t ordinal = 0;
-        JobIndex job = no_fleet_job;
+        JobIndex job = no_world_job;
         bool operator<(const Entry& other) const {
             return std::tuple(-priority, since, ordinal, job) <
                    std::tuple(-other.priority, other.since, other.ordinal, other.job);
@@ -67,7 +67,7 @@ class KubePods {
     NodeIndex best_node(const PodClass& pod) const;
     void bind_next(JobIndex job, NodeIndex node, std::int64_t gpus);
 
-    Fleet& fleet_;
+    WorldView& world_;
     const KubeSpec& spec_;
     std::vector<Gang> gangs_;  // by job
     std::map<PodClass, std::set<Entry>> queues_;

@@ -1,4 +1,4 @@
-// Reads what a fleet under Kubernetes, Volcano or Kueue is given.
+// Reads what Kubernetes, Volcano and Kueue take.
 
 #include "models/scheduler/kube_reader.h"
 
@@ -22,7 +22,7 @@ void choose(Section& section, const char* key, Enum& out, const std::vector<std:
     out = static_cast<Enum>(index);
 }
 
-void read_kubernetes(Section& scheduler, const FleetSpec& spec, KubeSpec& kube) {
+void read_kubernetes(Section& scheduler, const WorldSpec& spec, KubeSpec& kube) {
     Section section = scheduler.section("kubernetes");
     section.read("not_ready_after", kube.not_ready_after,
                  "How long a node may be silent until it is NotReady (node-monitor-grace-period)",
@@ -89,9 +89,10 @@ void read_kueue(Section& scheduler, KueueSpec& kueue) {
 }
 
 // The resource that a queue has a part of: whole GPUs, unless it names a slice.
-std::string read_slice(Section& section, const FleetSpec& spec, bool required) {
+std::string read_slice(Section& section, const WorldSpec& spec, bool required) {
     std::string slice;
-    section.name("slice", slice, own_names(section, slices_of(spec)), "a slice of the fleet's GPUs",
+    section.name("slice", slice, own_names(section, slices_of(spec)),
+                 "a slice of the cluster's GPUs",
                  "MIG profile whose slices it is about: they are a resource of their own",
                  required ? KeyRules{.required = true} : KeyRules{.otherwise = "whole GPUs"});
     return slice;
@@ -105,7 +106,7 @@ std::vector<KueueQuota>& quota_of(KubeQueue& queue, const std::string& slice) {
     return queue.slices.emplace_back(SliceQuota{slice}).quota;
 }
 
-void read_quota(Section& section, const FleetSpec& spec, KubeQueue& queue) {
+void read_quota(Section& section, const WorldSpec& spec, KubeQueue& queue) {
     const std::vector<std::string> groups = names_of(spec.groups);
     std::set<std::pair<std::uint32_t, std::string>> given;
     for (Section& one : section.sections(
@@ -132,7 +133,7 @@ void read_quota(Section& section, const FleetSpec& spec, KubeQueue& queue) {
     }
 }
 
-void read_slice_capability(Section& section, const FleetSpec& spec, KubeQueue& queue) {
+void read_slice_capability(Section& section, const WorldSpec& spec, KubeQueue& queue) {
     for (Section& one :
          section.sections("slices", "Volcano: slices of a profile that all its jobs get at most")) {
         SliceCapability slices{.slice = read_slice(one, spec, true)};
@@ -148,7 +149,7 @@ void read_slice_capability(Section& section, const FleetSpec& spec, KubeQueue& q
     }
 }
 
-KubeQueue read_queue(Section& section, const FleetSpec& spec) {
+KubeQueue read_queue(Section& section, const WorldSpec& spec) {
     KubeQueue queue;
     section.read("name", queue.name, "What it is called", {.required = true});
     section.no_effect(unless_under({"volcano"}, spec));
@@ -199,7 +200,7 @@ void check_queues(std::vector<Section>& sections, const std::vector<KubeQueue>& 
 
 }  // namespace
 
-void read_kube_scheduler(Section& scheduler, FleetSpec& spec) {
+void read_kube_scheduler(Section& scheduler, WorldSpec& spec) {
     scheduler.no_effect(unless_under({"kubernetes", "volcano", "kueue"}, spec));
     read_kubernetes(scheduler, spec, spec.kube);
     scheduler.no_effect(unless_under({"volcano"}, spec));
@@ -224,7 +225,7 @@ void read_kube_scheduler(Section& scheduler, FleetSpec& spec) {
     }
 }
 
-void read_kube_jobs(Section& section, const FleetSpec& spec, FleetJobKind& kind,
+void read_kube_jobs(Section& section, const WorldSpec& spec, WorldJobKind& kind,
                     JobSource& source) {
     const std::vector<std::string> queues = names_of(spec.kube.queues);
     std::string queue = queues[0];

@@ -1,17 +1,17 @@
 #pragma once
-// Reads what a fleet under Kubernetes, Volcano or Kueue is given beyond what every fleet is.
+// Reads what Kubernetes, Volcano and Kueue take beyond what every scheduler does.
 
-#include "models/scheduler/fleet_spec.h"
 #include "models/scheduler/job_source.h"
+#include "models/scheduler/world_spec.h"
 #include "sim/config.h"
 
 namespace railyard {
 
 // [scheduler.kubernetes], [scheduler.volcano], [scheduler.kueue], [[scheduler.queue]]. Groups of nodes must
 // be known.
-void read_kube_scheduler(Section& scheduler, FleetSpec& spec);
+void read_kube_scheduler(Section& scheduler, WorldSpec& spec);
 
 // Reads from a [[jobs.kind]], after its sizes and its partition.
-void read_kube_jobs(Section& section, const FleetSpec& spec, FleetJobKind& kind, JobSource& source);
+void read_kube_jobs(Section& section, const WorldSpec& spec, WorldJobKind& kind, JobSource& source);
 
 }  // namespace railyard

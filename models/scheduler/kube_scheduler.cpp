@@ -5,37 +5,37 @@
 namespace railyard {
 
 void KubeScheduler::silent(NodeIndex node) {
-    fleet_.note("not_ready", no_fleet_job, node);
-    fleet_.drain(node);
-    if (fleet_.cluster().node(node).state != NodeState::drained) return;  // it was empty
-    const Instant at = fleet_.now() + spec_.evict_after;
+    world_.note("not_ready", no_world_job, node);
+    world_.drain(node);
+    if (world_.cluster().node(node).state != NodeState::drained) return;  // it was empty
+    const Instant at = world_.now() + spec_.evict_after;
     evictions_[node] = at;
-    fleet_.wake_at(at);
+    world_.wake_at(at);
 }
 
 void KubeScheduler::node_changed(NodeIndex node) {
-    if (fleet_.cluster().node(node).state != NodeState::drained) evictions_.erase(node);
+    if (world_.cluster().node(node).state != NodeState::drained) evictions_.erase(node);
 }
 
 void KubeScheduler::evict_what_is_due() {
     std::vector<NodeIndex> due;
     for (const auto& [node, at] : evictions_) {
-        if (at <= fleet_.now()) due.push_back(node);
+        if (at <= world_.now()) due.push_back(node);
     }
     for (const NodeIndex node : due) {
         evictions_.erase(node);
-        for (const JobIndex job : fleet_.cluster().jobs_on(node)) {
-            const FleetPhase phase = fleet_.status(job).phase;
-            if (phase == FleetPhase::completing) continue;
-            if (phase == FleetPhase::running) fleet_.halt(job);
-            fleet_.note("evicted", job, node);
+        for (const JobIndex job : world_.cluster().jobs_on(node)) {
+            const WorldPhase phase = world_.status(job).phase;
+            if (phase == WorldPhase::completing) continue;
+            if (phase == WorldPhase::running) world_.halt(job);
+            world_.note("evicted", job, node);
             evicted(job, node);
         }
     }
 }
 
 std::string KubeScheduler::stuck() const {
-    return describe_deadlock(fleet_, deadlocked(fleet_, pods_.holding()));
+    return describe_deadlock(world_, deadlocked(world_, pods_.holding()));
 }
 
 JobIndex first_waiting(const std::vector<WaitingQueue>& queues, std::uint32_t partition) {
@@ -44,7 +44,7 @@ JobIndex first_waiting(const std::vector<WaitingQueue>& queues, std::uint32_t pa
         const WaitingJob* first = queue.first(partition);
         if (first != nullptr && (best == nullptr || *first < *best)) best = first;
     }
-    return best == nullptr ? no_fleet_job : best->job;
+    return best == nullptr ? no_world_job : best->job;
 }
 
 }  // namespace railyard

@@ -8,12 +8,13 @@
 
 namespace railyard {
 
-class KubeScheduler : public FleetScheduler {
+class KubeScheduler : public WorldScheduler {
   public:
-    explicit KubeScheduler(Fleet& fleet) : fleet_(fleet), spec_(fleet.spec().kube), pods_(fleet) {}
+    explicit KubeScheduler(WorldView& world)
+        : world_(world), spec_(world.spec().kube), pods_(world) {}
 
     std::optional<std::string> never(JobIndex job) const override {
-        return never_fits(fleet_, job, fitting_);
+        return never_fits(world_, job, fitting_);
     }
     Duration heartbeat() const override { return spec_.not_ready_after; }
     void leaving(JobIndex job) override { pods_.remove(job); }  // none is made anew, or bound
@@ -26,10 +27,10 @@ class KubeScheduler : public FleetScheduler {
     virtual void evicted(JobIndex job, NodeIndex node) = 0;
     void evict_what_is_due();
     std::int64_t priority(JobIndex job) const {
-        return fleet_.spec().slurm.qos[fleet_.job(job).qos].priority;
+        return world_.spec().slurm.qos[world_.job(job).qos].priority;
     }
 
-    Fleet& fleet_;
+    WorldView& world_;
     const KubeSpec& spec_;
     KubePods pods_;
     mutable FittingShapes fitting_;

@@ -11,9 +11,9 @@ namespace {
 
 class Kubernetes : public KubeScheduler {
   public:
-    explicit Kubernetes(Fleet& fleet) : KubeScheduler(fleet), retries_(fleet, pods_) {}
+    explicit Kubernetes(WorldView& world) : KubeScheduler(world), retries_(world, pods_) {}
 
-    void submitted(JobIndex job) override { pods_.create(job, fleet_.now()); }
+    void submitted(JobIndex job) override { pods_.create(job, world_.now()); }
     void released(JobIndex job) override {
         retries_.released(job);
         in_deadlock_.erase(job);
@@ -29,8 +29,8 @@ class Kubernetes : public KubeScheduler {
   private:
     void evicted(JobIndex job, NodeIndex node) override { retries_.evicted(job, node); }
     void note_deadlocks() {
-        for (const JobIndex job : deadlocked(fleet_, pods_.holding())) {
-            if (in_deadlock_.insert(job).second) fleet_.note("deadlock", job, no_node);
+        for (const JobIndex job : deadlocked(world_, pods_.holding())) {
+            if (in_deadlock_.insert(job).second) world_.note("deadlock", job, no_node);
         }
     }
 
@@ -40,8 +40,8 @@ class Kubernetes : public KubeScheduler {
 
 }  // namespace
 
-std::unique_ptr<FleetScheduler> make_kubernetes(Fleet& fleet) {
-    return std::make_unique<Kubernetes>(fleet);
+std::unique_ptr<WorldScheduler> make_kubernetes(WorldView& world) {
+    return std::make_unique<Kubernetes>(world);
 }
 
 }  // namespace railyard

@@ -19,11 +19,11 @@ namespace {
 
 class Kueue : public KubeScheduler {
   public:
-    explicit Kueue(Fleet& fleet)
-        : KubeScheduler(fleet),
+    explicit Kueue(WorldView& world)
+        : KubeScheduler(world),
           rules_(spec_.kueue),
-          quotas_(fleet.spec(), fleet.cluster()),
-          retries_(fleet, pods_),
+          quotas_(world.spec(), world.cluster()),
+          retries_(world, pods_),
           waiting_(spec_.queues.size()) {}
 
     std::optional<std::string> never(JobIndex job) const override;
@@ -35,7 +35,7 @@ class Kueue : public KubeScheduler {
     void schedule() override;
     JobIndex first(std::uint32_t partition) const override {
         const JobIndex admitted = pods_.first(partition);
-        return admitted != no_fleet_job ? admitted : first_waiting(waiting_, partition);
+        return admitted != no_world_job ? admitted : first_waiting(waiting_, partition);
     }
 
   private:
@@ -46,7 +46,7 @@ class Kueue : public KubeScheduler {
         std::int64_t evictions = 0;  // since it was last whole
     };
     const KubeJobKind& kind(JobIndex job) const {
-        return fleet_.spec().kinds[fleet_.job(job).kind].kube;
+        return world_.spec().kinds[world_.job(job).kind].kube;
     }
     // Admitted workloads that others may or may not displace alike.
     struct Group {
@@ -57,7 +57,7 @@ class Kueue : public KubeScheduler {
         auto operator<=>(const Group&) const = default;
     };
     Group group(JobIndex admitted) const {
-        return {fleet_.job(admitted).queue, workloads_[admitted].flavor, device_of(admitted),
+        return {world_.job(admitted).queue, workloads_[admitted].flavor, device_of(admitted),
                 priority(admitted)};
     }
     // What a workload that can be admitted gets.
@@ -67,19 +67,19 @@ class Kueue : public KubeScheduler {
     };
     bool placed_by_kueue(JobIndex job) const { return kind(job).topology != TopologyRequest::none; }
     WaitingJob waiting(JobIndex job) const {
-        return {priority(job), fleet_.status(job).eligible, job};
+        return {priority(job), world_.status(job).eligible, job};
     }
     std::uint32_t flavors() const {
-        return static_cast<std::uint32_t>(fleet_.spec().groups.size());
+        return static_cast<std::uint32_t>(world_.spec().groups.size());
     }
     std::size_t device_of(JobIndex job) const {
-        return fleet_.cluster().device_of(fleet_.spec().pool(fleet_.job(job)));
+        return world_.cluster().device_of(world_.spec().pool(world_.job(job)));
     }
     FlavorResource resource(JobIndex job, std::uint32_t flavor) const {
         return {flavor, device_of(job)};
     }
     PodRequest request(JobIndex job, std::uint32_t flavor) const {
-        PodRequest out = missing_pods(fleet_, job);
+        PodRequest out = missing_pods(world_, job);
         out.flavor = flavor;
         return out;
     }
@@ -96,7 +96,7 @@ class Kueue : public KubeScheduler {
     bool borrows(JobIndex job) const;
     // A queue's place in a round: its next workload, and what the queue comes up with.
     struct Turn {
-        JobIndex job = no_fleet_job;
+        JobIndex job = no_world_job;
         bool borrows = false;
         WaitingJob last{};
         bool operator<(const Turn& other) const {
@@ -133,14 +133,14 @@ class Kueue : public KubeScheduler {
 
 std::optional<std::string> Kueue::never(JobIndex index) const {
     if (auto why = KubeScheduler::never(index)) return why;
-    const FleetJob& job = fleet_.job(index);
+    const WorldJob& job = world_.job(index);
     std::int64_t most = 0;
     for (std::uint32_t f = 0; f < flavors(); ++f) {
         const std::int64_t quota = quotas_.most(job.queue, resource(index, f));
         most = std::max(most, quota);
         if (quota >= job.gpus && could_hold(index, f)) return std::nullopt;
     }
-    const std::string& slice = fleet_.cluster().slice_of(device_of(index));
+    const std::string& slice = world_.cluster().slice_of(device_of(index));
     if (most < job.gpus) {
         return fmt::format(
             "wants {}; a workload of cluster queue {} gets {} at most, with what it may borrow",
@@ -158,20 +158,20 @@ void Kueue::submitted(JobIndex job) {
     if (admitting_) {
         back_.push_back(job);
     } else {
-        waiting_[fleet_.job(job).queue].add(fleet_.job(job), waiting(job));
+        waiting_[world_.job(job).queue].add(world_.job(job), waiting(job));
     }
 }
 
 void Kueue::released(JobIndex job) {
     retries_.released(job);
-    waiting_[fleet_.job(job).queue].remove(fleet_.job(job), waiting(job));
+    waiting_[world_.job(job).queue].remove(world_.job(job), waiting(job));
     std::erase(back_, job);
     late_.erase(job);
     if (admitted_.erase(job) == 0) return;
     workloads_[job].replaced = false;
-    admitted_gpus_[group(job)] -= fleet_.job(job).gpus;
-    quotas_.use(fleet_.job(job).queue, resource(job, workloads_[job].flavor),
-                -fleet_.job(job).gpus);
+    admitted_gpus_[group(job)] -= world_.job(job).gpus;
+    quotas_.use(world_.job(job).queue, resource(job, workloads_[job].flavor),
+                -world_.job(job).gpus);
 }
 
 // ---- failures ----
@@ -183,19 +183,19 @@ void Kueue::failed(JobIndex job, NodeIndex node) {
         return;
     }
     if (std::exchange(workloads_[job].replaced, false)) {
-        if (fleet_.status(job).gpus == fleet_.job(job).gpus) fleet_.bind(job, {});
+        if (world_.status(job).gpus == world_.job(job).gpus) world_.bind(job, {});
         return;
     }
     not_whole(job, rules_.recovery_timeout);
     const bool known = node != no_node &&
-                       (fleet_.answers(node) || fleet_.cluster().node(node).state != NodeState::up);
+                       (world_.answers(node) || world_.cluster().node(node).state != NodeState::up);
     if (node == no_node) evict(job, JobEnd::failed);
     if (known) replace_node(job, node);
 }
 
 void Kueue::prolog_failed(JobIndex job, NodeIndex node) {
     if (placed_by_kueue(job)) {
-        fleet_.halt(job);
+        world_.halt(job);
         not_whole(job, rules_.recovery_timeout);
         replace_node(job, node);
     } else {
@@ -206,13 +206,13 @@ void Kueue::prolog_failed(JobIndex job, NodeIndex node) {
 
 // A topology request doesn't wait for the eviction of pods.
 void Kueue::silent(NodeIndex node) {
-    const std::vector<JobIndex> jobs = fleet_.cluster().jobs_on(node);
+    const std::vector<JobIndex> jobs = world_.cluster().jobs_on(node);
     KubeScheduler::silent(node);
     for (const JobIndex job : jobs) {
-        const FleetPhase phase = fleet_.status(job).phase;
-        if (!placed_by_kueue(job) || phase == FleetPhase::completing) continue;
-        if (phase == FleetPhase::running) fleet_.halt(job);
-        if (phase == FleetPhase::stalled) workloads_[job].replaced = true;
+        const WorldPhase phase = world_.status(job).phase;
+        if (!placed_by_kueue(job) || phase == WorldPhase::completing) continue;
+        if (phase == WorldPhase::running) world_.halt(job);
+        if (phase == WorldPhase::stalled) workloads_[job].replaced = true;
         not_whole(job, rules_.recovery_timeout);
         replace_node(job, node);
     }
@@ -224,26 +224,26 @@ void Kueue::evicted(JobIndex job, NodeIndex node) {
 }
 
 void Kueue::not_whole(JobIndex job, Duration patience) {
-    const FleetPhase phase = fleet_.status(job).phase;
-    const bool lacks = phase == FleetPhase::gathering || phase == FleetPhase::stalled ||
-                       phase == FleetPhase::waiting;
+    const WorldPhase phase = world_.status(job).phase;
+    const bool lacks = phase == WorldPhase::gathering || phase == WorldPhase::stalled ||
+                       phase == WorldPhase::waiting;
     if (!rules_.wait_for_pods_ready || admitted_.count(job) == 0 || !lacks) return;
-    if (late_.emplace(job, fleet_.now() + patience).second) fleet_.wake_at(fleet_.now() + patience);
+    if (late_.emplace(job, world_.now() + patience).second) world_.wake_at(world_.now() + patience);
 }
 
 // One failed node is replaced where the topology request allows; else all of it is evicted.
 void Kueue::replace_node(JobIndex job, NodeIndex node) {
-    fleet_.unbind(job, node);
-    FreeGpus free = free_gpus(fleet_.cluster(), device_of(job));
+    world_.unbind(job, node);
+    FreeGpus free = free_gpus(world_.cluster(), device_of(job));
     free[node] = 0;
-    const auto nodes = replace_in_topology(fleet_.cluster(), request(job, workloads_[job].flavor),
-                                           free, kind(job), fleet_.status(job).held);
+    const auto nodes = replace_in_topology(world_.cluster(), request(job, workloads_[job].flavor),
+                                           free, kind(job), world_.status(job).held);
     if (!nodes) {
         evict(job, JobEnd::node_fail);
         return;
     }
-    fleet_.note("node_replaced", job, node);
-    fleet_.bind(job, *nodes);
+    world_.note("node_replaced", job, node);
+    world_.bind(job, *nodes);
 }
 
 void Kueue::evict(JobIndex job, JobEnd why) {
@@ -252,13 +252,13 @@ void Kueue::evict(JobIndex job, JobEnd why) {
     for (std::int64_t i = 0; i < workloads_[job].evictions && wait < most; ++i) wait *= 2;
     ++workloads_[job].evictions;
     late_.erase(job);
-    fleet_.note("workload_evicted", job, no_node);
-    fleet_.requeue(job, fleet_.now() + std::min(wait, most), why);
+    world_.note("workload_evicted", job, no_node);
+    world_.requeue(job, world_.now() + std::min(wait, most), why);
 }
 
 void Kueue::note_whole() {
     std::erase_if(late_, [this](const auto& entry) {
-        if (fleet_.status(entry.first).phase != FleetPhase::running) return false;
+        if (world_.status(entry.first).phase != WorldPhase::running) return false;
         workloads_[entry.first].evictions = 0;
         return true;
     });
@@ -267,7 +267,7 @@ void Kueue::note_whole() {
 void Kueue::evict_late() {
     std::vector<JobIndex> due;
     for (const auto& [job, at] : late_) {
-        if (at <= fleet_.now()) due.push_back(job);
+        if (at <= world_.now()) due.push_back(job);
     }
     for (const JobIndex job : due) evict(job, JobEnd::node_fail);
 }
@@ -283,7 +283,7 @@ void Kueue::schedule() {
 }
 
 bool Kueue::borrows(JobIndex index) const {
-    const FleetJob& job = fleet_.job(index);
+    const WorldJob& job = world_.job(index);
     for (std::uint32_t f = 0; f < flavors(); ++f) {
         if (!quotas_.borrows(job.queue, resource(index, f), job.gpus)) return false;
     }
@@ -345,13 +345,13 @@ void Kueue::admit_all() {
         }
         if (!best) break;
         const JobIndex job = best->job;
-        const std::uint32_t queue = fleet_.job(job).queue;
+        const std::uint32_t queue = world_.job(job).queue;
         auto found = find(job);
         std::vector<JobIndex> leaving;
         // No job leaves for its power.
-        if (!found && !room_made && fleet_.power_for(job)) leaving = room_for(job);
+        if (!found && !room_made && world_.power_for(job)) leaving = room_for(job);
         if (!found && leaving.empty()) {
-            waiting_[queue].refuse(fleet_.job(job), round_);
+            waiting_[queue].refuse(world_.job(job), round_);
             continue;
         }
         for (std::uint32_t q = 0; q < waiting_.size(); ++q) {
@@ -375,22 +375,22 @@ void Kueue::admit_all() {
 
 // Whether a flavour could ever hold it, with nobody else there.
 bool Kueue::could_hold(JobIndex index, std::uint32_t flavor) const {
-    const FleetJob& job = fleet_.job(index);
-    const PodShape shape{fleet_.spec().pool(job), job.gpus, job.gpus_per_pod};
+    const WorldJob& job = world_.job(index);
+    const PodShape shape{world_.spec().pool(job), job.gpus, job.gpus_per_pod};
     const Shape key(shape, flavor, kind(index).topology, kind(index).topology_level);
     const auto [known, is_new] = could_hold_.try_emplace(key, false);
     if (is_new) {
-        known->second = place_in_topology(fleet_.cluster(), request(index, flavor),
-                                          all_gpus(fleet_.cluster(), device_of(index)), kind(index))
+        known->second = place_in_topology(world_.cluster(), request(index, flavor),
+                                          all_gpus(world_.cluster(), device_of(index)), kind(index))
                             .has_value();
     }
     return known->second;
 }
 
 std::optional<Kueue::Admission> Kueue::find(JobIndex index) const {
-    const FleetJob& job = fleet_.job(index);
-    const FleetCluster& cluster = fleet_.cluster();
-    if (!fleet_.power_for(index)) return std::nullopt;
+    const WorldJob& job = world_.job(index);
+    const WorldCluster& cluster = world_.cluster();
+    if (!world_.power_for(index)) return std::nullopt;
     for (std::uint32_t f = 0; f < flavors(); ++f) {
         if (!quotas_.fits(job.queue, resource(index, f), job.gpus)) continue;
         if (!placed_by_kueue(index)) {
@@ -407,18 +407,18 @@ std::optional<Kueue::Admission> Kueue::find(JobIndex index) const {
 }
 
 void Kueue::admit(JobIndex job, const Admission& admission) {
-    waiting_[fleet_.job(job).queue].remove(fleet_.job(job), waiting(job));
-    quotas_.use(fleet_.job(job).queue, resource(job, admission.flavor), fleet_.job(job).gpus);
+    waiting_[world_.job(job).queue].remove(world_.job(job), waiting(job));
+    quotas_.use(world_.job(job).queue, resource(job, admission.flavor), world_.job(job).gpus);
     admitted_.insert(job);
     workloads_[job].flavor = admission.flavor;
-    workloads_[job].admitted = fleet_.now();
-    admitted_gpus_[group(job)] += fleet_.job(job).gpus;
-    fleet_.note("admitted", job, no_node);
+    workloads_[job].admitted = world_.now();
+    admitted_gpus_[group(job)] += world_.job(job).gpus;
+    world_.note("admitted", job, no_node);
     if (placed_by_kueue(job)) {
-        fleet_.bind(job, admission.nodes);
+        world_.bind(job, admission.nodes);
     } else {
         pods_.set_flavor(job, admission.flavor);
-        pods_.create(job, fleet_.now());
+        pods_.create(job, world_.now());
     }
     not_whole(job, rules_.ready_timeout);
 }
@@ -426,13 +426,13 @@ void Kueue::admit(JobIndex job, const Admission& admission) {
 // ---- preemption ----
 
 bool Kueue::may_displace(JobIndex job, const Group& victim, std::uint32_t flavor) const {
-    const std::uint32_t queue = fleet_.job(job).queue;
+    const std::uint32_t queue = world_.job(job).queue;
     const std::uint32_t theirs = victim.queue;
     const bool same = victim.flavor == flavor && victim.device == device_of(job);
     if (!same || !quotas_.lends(queue, theirs)) return false;
     const bool own = theirs == queue;
     // Others' only while they have more than their own, and for no more than is this queue's own.
-    if (!own && (quotas_.borrows(queue, resource(job, flavor), fleet_.job(job).gpus) ||
+    if (!own && (quotas_.borrows(queue, resource(job, flavor), world_.job(job).gpus) ||
                  !quotas_.borrows(theirs, resource(job, flavor), 0))) {
         return false;
     }
@@ -445,24 +445,24 @@ bool Kueue::may_displace(JobIndex job, const Group& victim, std::uint32_t flavor
 // nobody's concern.
 bool Kueue::places(JobIndex job, std::uint32_t flavor, const std::vector<JobIndex>& leaving) const {
     if (!placed_by_kueue(job)) return true;
-    FreeGpus free = free_gpus(fleet_.cluster(), device_of(job));
+    FreeGpus free = free_gpus(world_.cluster(), device_of(job));
     for (const JobIndex victim : leaving) {
-        for (const NodeShare& share : fleet_.status(victim).held) {
-            const bool up = fleet_.cluster().node(share.node).state == NodeState::up;
+        for (const NodeShare& share : world_.status(victim).held) {
+            const bool up = world_.cluster().node(share.node).state == NodeState::up;
             free[share.node] += up ? share.gpus : 0;
         }
     }
-    return place_in_topology(fleet_.cluster(), request(job, flavor), free, kind(job)).has_value();
+    return place_in_topology(world_.cluster(), request(job, flavor), free, kind(job)).has_value();
 }
 
 // Other queues' workloads first, then lower priority, then those admitted last. Nobody, if that is not
 // enough.
 std::vector<JobIndex> Kueue::victims(JobIndex index, std::uint32_t flavor) {
-    const FleetJob& job = fleet_.job(index);
+    const WorldJob& job = world_.job(index);
     std::vector<JobIndex> order(admitted_.begin(), admitted_.end());
     std::sort(order.begin(), order.end(), [&](JobIndex a, JobIndex b) {
         const auto key = [&](JobIndex j, JobIndex other) {
-            return std::tuple(fleet_.job(j).queue == job.queue, priority(j),
+            return std::tuple(world_.job(j).queue == job.queue, priority(j),
                               workloads_[other].admitted, other);
         };
         return key(a, b) < key(b, a);
@@ -471,20 +471,20 @@ std::vector<JobIndex> Kueue::victims(JobIndex index, std::uint32_t flavor) {
     for (const JobIndex victim : order) {
         if (quotas_.fits(job.queue, resource(index, flavor), job.gpus)) break;
         if (!may_displace(index, group(victim), flavor)) continue;
-        quotas_.use(fleet_.job(victim).queue, resource(index, flavor), -fleet_.job(victim).gpus);
+        quotas_.use(world_.job(victim).queue, resource(index, flavor), -world_.job(victim).gpus);
         out.push_back(victim);
     }
     const bool enough =
         quotas_.fits(job.queue, resource(index, flavor), job.gpus) && places(index, flavor, out);
     for (const JobIndex victim : out) {
-        quotas_.use(fleet_.job(victim).queue, resource(index, flavor), fleet_.job(victim).gpus);
+        quotas_.use(world_.job(victim).queue, resource(index, flavor), world_.job(victim).gpus);
     }
     return enough ? out : std::vector<JobIndex>{};
 }
 
 // False if all that it may displace would not be enough, or nothing of it is needed.
 bool Kueue::may_have_room(JobIndex index, std::uint32_t flavor) {
-    const FleetJob& job = fleet_.job(index);
+    const WorldJob& job = world_.job(index);
     const FlavorResource wanted = resource(index, flavor);
     if (quotas_.fits(job.queue, wanted, job.gpus)) return false;
     std::vector<std::pair<std::uint32_t, std::int64_t>> gone;
@@ -502,7 +502,7 @@ std::vector<JobIndex> Kueue::room_for(JobIndex index) {
     for (std::uint32_t f = 0; f < flavors(); ++f) {
         if (!may_have_room(index, f)) continue;
         for (const JobIndex other : admitted_) {
-            if (fleet_.status(other).phase == FleetPhase::completing)
+            if (world_.status(other).phase == WorldPhase::completing)
                 return {};  // it is being made
         }
         std::vector<JobIndex> chosen = victims(index, f);
@@ -513,16 +513,16 @@ std::vector<JobIndex> Kueue::room_for(JobIndex index) {
 
 void Kueue::make_room(JobIndex index, const std::vector<JobIndex>& leaving) {
     for (const JobIndex victim : leaving) {
-        const bool own = fleet_.job(victim).queue == fleet_.job(index).queue;
-        fleet_.note(own ? "preempted" : "reclaimed", victim, no_node);
-        fleet_.requeue(victim, fleet_.now(), JobEnd::preempted);
+        const bool own = world_.job(victim).queue == world_.job(index).queue;
+        world_.note(own ? "preempted" : "reclaimed", victim, no_node);
+        world_.requeue(victim, world_.now(), JobEnd::preempted);
     }
 }
 
 }  // namespace
 
-std::unique_ptr<FleetScheduler> make_kueue(Fleet& fleet) {
-    return std::make_unique<Kueue>(fleet);
+std::unique_ptr<WorldScheduler> make_kueue(WorldView& world) {
+    return std::make_unique<Kueue>(world);
 }
 
 }  // namespace railyard

@@ -6,7 +6,7 @@
 
 namespace railyard {
 
-KueueQuotas::KueueQuotas(const FleetSpec& spec, const FleetCluster& cluster)
+KueueQuotas::KueueQuotas(const WorldSpec& spec, const WorldCluster& cluster)
     : queues_(spec.kube.queues), flavors_(spec.groups.size()) {
     for (const KubeQueue& queue : queues_) {
         std::vector<KueueQuota> quota(cluster.devices() * flavors_);

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "models/scheduler/fleet_cluster.h"
+#include "models/scheduler/world_cluster.h"
 
 namespace railyard {
 
@@ -17,7 +17,7 @@ struct FlavorResource {
 class KueueQuotas {
   public:
     // A queue without quota has all there is as its own; one with some has none of what it doesn't name.
-    KueueQuotas(const FleetSpec& spec, const FleetCluster& cluster);
+    KueueQuotas(const WorldSpec& spec, const WorldCluster& cluster);
 
     // Negative: gives back.
     void use(std::uint32_t queue, FlavorResource resource, std::int64_t count);

@@ -11,7 +11,7 @@ using Nodes = std::vector<NodeIndex>;
 
 class TopologyPlacement {
   public:
-    TopologyPlacement(const FleetCluster& cluster, const FreeGpus& free, const PodRequest& pods)
+    TopologyPlacement(const WorldCluster& cluster, const FreeGpus& free, const PodRequest& pods)
         : cluster_(cluster), free_(free), pods_(pods) {
         const NodeSet& members = cluster.members(pods.pool);
         for (NodeIndex n = 0; n < free.size(); ++n) {
@@ -65,7 +65,7 @@ class TopologyPlacement {
     std::optional<Allocation> fill(PodRequest pods, std::vector<Nodes> domains,
                                    TopologyLevel level);
 
-    const FleetCluster& cluster_;
+    const WorldCluster& cluster_;
     FreeGpus free_;
     PodRequest pods_;
     Nodes nodes_;
@@ -123,7 +123,7 @@ std::optional<Allocation> TopologyPlacement::fill(PodRequest pods, std::vector<N
 
 }  // namespace
 
-std::optional<Allocation> place_in_topology(const FleetCluster& cluster, const PodRequest& pods,
+std::optional<Allocation> place_in_topology(const WorldCluster& cluster, const PodRequest& pods,
                                             const FreeGpus& free, const KubeJobKind& kind) {
     TopologyPlacement placement(cluster, free, pods);
     switch (kind.topology) {
@@ -138,7 +138,7 @@ std::optional<Allocation> place_in_topology(const FleetCluster& cluster, const P
     return placement.anywhere();
 }
 
-std::optional<Allocation> replace_in_topology(const FleetCluster& cluster, const PodRequest& pods,
+std::optional<Allocation> replace_in_topology(const WorldCluster& cluster, const PodRequest& pods,
                                               const FreeGpus& free, const KubeJobKind& kind,
                                               const Allocation& rest) {
     FreeGpus near = free;

@@ -8,9 +8,9 @@
 
 #include <bit>
 
-#include "models/scheduler/fleet_cluster.h"
 #include "models/scheduler/free_nodes.h"
 #include "models/scheduler/placement.h"
+#include "models/scheduler/world_cluster.h"
 #include "sim/check.h"
 
 namespace railyard {

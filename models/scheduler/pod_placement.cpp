@@ -14,16 +14,16 @@ std::int64_t pod_score(std::int64_t has, std::int64_t free_then, PodScoring scor
     return scoring == PodScoring::least_allocated ? thousandths : -thousandths;
 }
 
-PodRequest missing_pods(const Fleet& fleet, JobIndex index) {
-    const FleetJob& job = fleet.job(index);
-    const std::int64_t gpus = job.gpus - fleet.status(index).gpus;
-    return {.pool = fleet.spec().pool(job),
+PodRequest missing_pods(const WorldView& world, JobIndex index) {
+    const WorldJob& job = world.job(index);
+    const std::int64_t gpus = job.gpus - world.status(index).gpus;
+    return {.pool = world.spec().pool(job),
             .size = job.gpus_per_pod,
             .pods = gpus / job.gpus_per_pod,
             .rest = gpus % job.gpus_per_pod};
 }
 
-std::int64_t pods_with(const FleetCluster& cluster, std::uint32_t pool, std::int64_t size) {
+std::int64_t pods_with(const WorldCluster& cluster, std::uint32_t pool, std::int64_t size) {
     const NodeSet& members = cluster.members(pool);
     const std::size_t device = cluster.device_of(pool);
     std::int64_t sum = 0;
@@ -38,13 +38,13 @@ std::int64_t pods_with(const FleetCluster& cluster, std::uint32_t pool, std::int
     return sum;
 }
 
-bool may_place(const FleetCluster& cluster, const PodRequest& request) {
+bool may_place(const WorldCluster& cluster, const PodRequest& request) {
     return cluster.free_gpus(request.pool) >= request.gpus() &&
            (request.pods == 0 || pods_with(cluster, request.pool, request.size) >= request.pods) &&
            (request.rest == 0 || cluster.nodes_with(request.pool, request.rest) > 0);
 }
 
-FreeGpus free_gpus(const FleetCluster& cluster, std::size_t device) {
+FreeGpus free_gpus(const WorldCluster& cluster, std::size_t device) {
     FreeGpus out(cluster.nodes().size());
     for (NodeIndex n = 0; n < out.size(); ++n) {
         out[n] = cluster.node(n).state == NodeState::up ? cluster.free(n, device) : 0;
@@ -52,7 +52,7 @@ FreeGpus free_gpus(const FleetCluster& cluster, std::size_t device) {
     return out;
 }
 
-FreeGpus all_gpus(const FleetCluster& cluster, std::size_t device) {
+FreeGpus all_gpus(const WorldCluster& cluster, std::size_t device) {
     FreeGpus out(cluster.nodes().size());
     for (NodeIndex n = 0; n < out.size(); ++n) out[n] = cluster.capacity(n, device);
     return out;
@@ -114,7 +114,7 @@ class BestNodes {
 
 }  // namespace
 
-std::optional<Allocation> place_pods(const FleetCluster& cluster, const PodRequest& request,
+std::optional<Allocation> place_pods(const WorldCluster& cluster, const PodRequest& request,
                                      const FreeGpus& free, const NodeSet& allowed,
                                      PodScoring scoring) {
     Allocation out;
@@ -151,7 +151,7 @@ std::optional<Allocation> place_pods(const FleetCluster& cluster, const PodReque
 namespace {
 
 std::optional<std::string> never_within_limits(const PartitionSpec& partition,
-                                               const FleetJob& job) {
+                                               const WorldJob& job) {
     if (partition.limit_max > Duration{} && job.limit > partition.limit_max) {
         return fmt::format("wants {}; a job of partition {} gets {} at most", to_text(job.limit),
                            partition.name, to_text(partition.limit_max));
@@ -165,14 +165,15 @@ std::optional<std::string> never_within_limits(const PartitionSpec& partition,
 
 }  // namespace
 
-std::optional<std::string> never_fits(const Fleet& fleet, JobIndex index, FittingShapes& fitting) {
-    const FleetJob& job = fleet.job(index);
-    const FleetCluster& cluster = fleet.cluster();
-    const PartitionSpec& partition = fleet.spec().partitions[job.partition];
-    const std::uint32_t pool = fleet.spec().pool(job);
+std::optional<std::string> never_fits(const WorldView& world, JobIndex index,
+                                      FittingShapes& fitting) {
+    const WorldJob& job = world.job(index);
+    const WorldCluster& cluster = world.cluster();
+    const PartitionSpec& partition = world.spec().partitions[job.partition];
+    const std::uint32_t pool = world.spec().pool(job);
     const PodShape shape{pool, job.gpus, job.gpus_per_pod};
     if (fitting.count(shape) > 0) return never_within_limits(partition, job);
-    if (auto why = fleet.spec().why_empty(pool)) return why;
+    if (auto why = world.spec().why_empty(pool)) return why;
     if (cluster.device_of(pool) != 0) {
         if (job.gpus == 1) return std::nullopt;
         return fmt::format("wants {} slices; a job has one", job.gpus);

@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "models/scheduler/fleet_scheduler.h"
+#include "models/scheduler/world_scheduler.h"
 
 namespace railyard {
 
@@ -21,24 +21,24 @@ struct PodRequest {
 };
 
 // How many pods of a size there is room for on a pool's nodes.
-std::int64_t pods_with(const FleetCluster& cluster, std::uint32_t pool, std::int64_t size);
+std::int64_t pods_with(const WorldCluster& cluster, std::uint32_t pool, std::int64_t size);
 // False if a pool's nodes have too few free, wherever they are. True promises nothing where pods differ.
-bool may_place(const FleetCluster& cluster, const PodRequest& request);
+bool may_place(const WorldCluster& cluster, const PodRequest& request);
 
 // Those of a job that it does not hold.
-PodRequest missing_pods(const Fleet& fleet, JobIndex job);
+PodRequest missing_pods(const WorldView& world, JobIndex job);
 
 // GPUs of one device of the cluster, by node. Nodes that are not up have none.
 using FreeGpus = std::vector<std::int64_t>;
-FreeGpus free_gpus(const FleetCluster& cluster, std::size_t device = 0);
-FreeGpus all_gpus(const FleetCluster& cluster, std::size_t device = 0);
+FreeGpus free_gpus(const WorldCluster& cluster, std::size_t device = 0);
+FreeGpus all_gpus(const WorldCluster& cluster, std::size_t device = 0);
 
 // kube-scheduler's NodeResourcesFit, in thousandths of what the node has: what will be free, or will not.
 std::int64_t pod_score(std::int64_t has, std::int64_t free_then, PodScoring scoring);
 
 // All of them on nodes that are allowed, or nothing; `free` is of their pool's device. Pods may share a node.
 // Where nodes score alike, the first.
-std::optional<Allocation> place_pods(const FleetCluster& cluster, const PodRequest& request,
+std::optional<Allocation> place_pods(const WorldCluster& cluster, const PodRequest& request,
                                      const FreeGpus& free, const NodeSet& allowed,
                                      PodScoring scoring);
 
@@ -52,6 +52,6 @@ struct PodShape {
 using FittingShapes = std::set<PodShape>;
 
 // Why a job would not even fit into its partition's empty nodes. Adds to the shapes that do.
-std::optional<std::string> never_fits(const Fleet& fleet, JobIndex job, FittingShapes& fitting);
+std::optional<std::string> never_fits(const WorldView& world, JobIndex job, FittingShapes& fitting);
 
 }  // namespace railyard

@@ -5,23 +5,23 @@
 namespace railyard {
 
 void PodRetries::failed(JobIndex job, NodeIndex node) {
-    const FleetJobStatus& status = fleet_.status(job);
+    const WorldJobStatus& status = world_.status(job);
     if (evicted_.erase(job) > 0) {
-        if (status.gpus == fleet_.job(job).gpus) fleet_.bind(job, {});  // it has been made anew
+        if (status.gpus == world_.job(job).gpus) world_.bind(job, {});  // it has been made anew
     } else if (node == no_node) {
         lose(job, status.held.front().node);
-    } else if (fleet_.answers(node)) {
+    } else if (world_.answers(node)) {
         lose(job, node);
     }  // else nobody hears of it until the pod is evicted
 }
 
 void PodRetries::prolog_failed(JobIndex job, NodeIndex node) {
-    fleet_.halt(job);
+    world_.halt(job);
     lose(job, node);
 }
 
 void PodRetries::evicted(JobIndex job, NodeIndex node) {
-    if (fleet_.status(job).phase == FleetPhase::stalled) evicted_.insert(job);
+    if (world_.status(job).phase == WorldPhase::stalled) evicted_.insert(job);
     lose(job, node);
 }
 
@@ -31,20 +31,20 @@ void PodRetries::released(JobIndex job) {
 }
 
 void PodRetries::lose(JobIndex job, NodeIndex node) {
-    const KubeSpec& spec = fleet_.spec().kube;
-    const FleetJobKind& kind = fleet_.spec().kinds[fleet_.job(job).kind];
+    const KubeSpec& spec = world_.spec().kube;
+    const WorldJobKind& kind = world_.spec().kinds[world_.job(job).kind];
     if (failures_.size() <= job) failures_.resize(job + std::size_t{1});
-    fleet_.unbind(job, node);
-    if (fleet_.status(job).held.empty()) evicted_.erase(job);  // there are no others
+    world_.unbind(job, node);
+    if (world_.status(job).held.empty()) evicted_.erase(job);  // there are no others
     const std::int64_t failures = ++failures_[job];
     if (!kind.requeue || failures > std::min(spec.backoff_limit, kind.restarts_max)) {
-        fleet_.end(job, JobEnd::failed);
+        world_.end(job, JobEnd::failed);
         return;
     }
     Duration wait = spec.retry_backoff;
     for (std::int64_t i = 1; i < failures && wait < spec.retry_backoff_max; ++i) wait *= 2;
-    fleet_.note("pod_failed", job, node);
-    pods_.create(job, fleet_.now() + std::min(wait, spec.retry_backoff_max));
+    world_.note("pod_failed", job, node);
+    pods_.create(job, world_.now() + std::min(wait, spec.retry_backoff_max));
 }
 
 }  // namespace railyard

@@ -8,9 +8,9 @@ namespace railyard {
 
 class PodRetries {
   public:
-    PodRetries(Fleet& fleet, KubePods& pods) : fleet_(fleet), pods_(pods) {}
+    PodRetries(WorldView& world, KubePods& pods) : world_(world), pods_(pods) {}
 
-    // As the calls of FleetScheduler.
+    // As the calls of WorldScheduler.
     void failed(JobIndex job, NodeIndex node);
     void prolog_failed(JobIndex job, NodeIndex node);
     void evicted(JobIndex job, NodeIndex node);
@@ -19,7 +19,7 @@ class PodRetries {
   private:
     void lose(JobIndex job, NodeIndex node);
 
-    Fleet& fleet_;
+    WorldView& world_;
     KubePods& pods_;
     std::vector<std::int64_t> failures_;  // by job
     std::set<JobIndex> evicted_;          // of these a pod, before the others noticed

@@ -7,7 +7,7 @@
 namespace railyard {
 
 std::int64_t PowerRoom::need(JobIndex index) const {
-    const FleetJob& job = jobs_[index];
+    const WorldJob& job = jobs_[index];
     return job.gpus * spec_.parts_of(job) * spec_.power->per_part[job.kind];
 }
 

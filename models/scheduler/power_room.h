@@ -5,14 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "models/scheduler/fleet_spec.h"
+#include "models/scheduler/world_spec.h"
 
 namespace railyard {
 
 class PowerRoom {
   public:
     // References must outlive it.
-    PowerRoom(const FleetSpec& spec, const std::vector<FleetJob>& jobs)
+    PowerRoom(const WorldSpec& spec, const std::vector<WorldJob>& jobs)
         : spec_(spec), jobs_(jobs), has_(spec.power ? jobs.size() : 0) {}
 
     // Why the idle cluster could not even carry it alone; nothing when it could.
@@ -25,8 +25,8 @@ class PowerRoom {
   private:
     std::int64_t need(JobIndex job) const;
 
-    const FleetSpec& spec_;
-    const std::vector<FleetJob>& jobs_;
+    const WorldSpec& spec_;
+    const std::vector<WorldJob>& jobs_;
     std::vector<bool> has_;
     std::int64_t taken_ = 0;  // mW
 };

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/scheduler/fleet_spec.h"
+#include "models/scheduler/world_spec.h"
 #include "sim/config.h"
 
 namespace railyard {
@@ -32,9 +32,9 @@ inline std::uint32_t index_of(const std::vector<std::string>& names, const std::
     return found == names.end() ? 0 : static_cast<std::uint32_t>(found - names.begin());
 }
 
-// For Section::no_effect(): empty where the fleet's scheduler is one of those that look at a key.
+// For Section::no_effect(): empty where the scheduler is one of those that look at a key.
 inline std::string unless_under(std::initializer_list<std::string_view> users,
-                                const FleetSpec& spec) {
+                                const WorldSpec& spec) {
     const bool used = std::find(users.begin(), users.end(), spec.scheduler) != users.end();
     return used ? "" : "under " + spec.scheduler;
 }

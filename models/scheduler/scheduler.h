@@ -1,6 +1,6 @@
 #pragma once
 // The door of the folder: which nodes a job gets. Here one job, all its nodes or none, and what is left
-// over are its hot spares; in fleet.h many jobs on a cluster that fails; in job_stream.h many on one that
+// over are its hot spares; in world.h many jobs on a cluster that fails; in job_stream.h many on one that
 // does not.
 
 #include <deque>
@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "models/scheduler/dedicated.h"
-#include "models/scheduler/fleet.h"
 #include "models/scheduler/job_source.h"
 #include "models/scheduler/job_stream.h"
 #include "models/scheduler/job_trace.h"
@@ -22,6 +21,7 @@
 #include "models/scheduler/slice_reader.h"
 #include "models/scheduler/slurm_reader.h"
 #include "models/scheduler/stream_report.h"
+#include "models/scheduler/world.h"
 #include "models/training/training.h"
 #include "sim/rng.h"
 

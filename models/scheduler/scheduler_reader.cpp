@@ -16,9 +16,9 @@ namespace railyard {
 
 namespace {
 
-class FleetReader {
+class WorldReader {
   public:
-    FleetReader(Section& top, Catalogue& catalogue, const FleetSite& site, FleetSpec& spec,
+    WorldReader(Section& top, Catalogue& catalogue, const WorldSite& site, WorldSpec& spec,
                 std::vector<Node>& nodes)
         : top_(top), catalogue_(catalogue), site_(site), nodes_(nodes), spec_(spec) {}
 
@@ -36,12 +36,12 @@ class FleetReader {
 
     Section& top_;
     Catalogue& catalogue_;
-    const FleetSite& site_;
+    const WorldSite& site_;
     std::vector<Node>& nodes_;  // by group
-    FleetSpec& spec_;
+    WorldSpec& spec_;
 };
 
-void FleetReader::read() {
+void WorldReader::read() {
     read_groups();
     read_scheduler();
     check_slices(top_, spec_);
@@ -51,7 +51,7 @@ void FleetReader::read() {
 
 // ---- nodes ----
 
-void FleetReader::read_groups() {
+void WorldReader::read_groups() {
     std::int64_t sum = 0;
     for (Section& section :
          top_.sections("node_group", "Nodes of one kind, where a cluster has several")) {
@@ -86,13 +86,13 @@ void FleetReader::read_groups() {
     constexpr std::int64_t gpus_per_node_max = 255;
     for (NodeGroup& group : spec_.groups) {
         if (group.gpus_per_node <= gpus_per_node_max) continue;
-        top_.error("cluster", fmt::format("a fleet's nodes have at most {} GPUs, found {}",
+        top_.error("cluster", fmt::format("nodes of many jobs have at most {} GPUs, found {}",
                                           gpus_per_node_max, group.gpus_per_node));
         group.gpus_per_node = gpus_per_node_max;
     }
 }
 
-GpuAttributes FleetReader::attributes(const Node& node) {
+GpuAttributes WorldReader::attributes(const Node& node) {
     GpuAttributes out;
     out.kind = node.gpu.id;
     out.memory = node.gpu.hbm_capacity;
@@ -105,7 +105,7 @@ GpuAttributes FleetReader::attributes(const Node& node) {
 }
 
 // Some of the nodes: from one on, or those of a group.
-void FleetReader::read_nodes(Section& section, NodeIndex& first, std::int64_t& nodes) {
+void WorldReader::read_nodes(Section& section, NodeIndex& first, std::int64_t& nodes) {
     std::int64_t from = 0;
     std::string group;
     section.name("group", group, own_names(section, names_of(spec_.groups)), "a [[node_group]]",
@@ -138,7 +138,7 @@ void FleetReader::read_nodes(Section& section, NodeIndex& first, std::int64_t& n
 }
 
 // Leaves as the compute network has them, blocks as its spines join them; or runs of nodes.
-void FleetReader::place_nodes(Section& scheduler, std::int64_t nodes_per_leaf) {
+void WorldReader::place_nodes(Section& scheduler, std::int64_t nodes_per_leaf) {
     const Topology& network = site_.network;
     spec_.places.resize(static_cast<std::size_t>(site_.nodes));
     if (nodes_per_leaf > 0) {
@@ -175,10 +175,10 @@ void FleetReader::place_nodes(Section& scheduler, std::int64_t nodes_per_leaf) {
 
 // ---- the scheduler ----
 
-void FleetReader::read_scheduler() {
+void WorldReader::read_scheduler() {
     Section scheduler = top_.section("scheduler");
     std::vector<std::string> kinds = {dedicated_scheduler};  // which is no scheduler of many jobs
-    for (const FleetSchedulerKind& kind : fleet_scheduler_kinds()) kinds.emplace_back(kind.name);
+    for (const WorldSchedulerKind& kind : world_scheduler_kinds()) kinds.emplace_back(kind.name);
     scheduler.name("kind", spec_.scheduler, kinds, "a scheduler",
                    "Who decides which job gets what");
     read_slurm(scheduler, catalogue_, spec_);
@@ -193,7 +193,7 @@ void FleetReader::read_scheduler() {
     if (!top_.describing() && scheduler.ok()) place_nodes(scheduler, nodes_per_leaf);
 }
 
-void FleetReader::read_health(Section& scheduler) {
+void WorldReader::read_health(Section& scheduler) {
     Section section = scheduler.section("health");
     HealthChecks& health = spec_.health;
     section.read("prolog", health.prolog, "Nodes are checked before a job starts on them");
@@ -213,14 +213,15 @@ void FleetReader::read_health(Section& scheduler) {
 
 // ---- who gets which nodes, and when ----
 
-void FleetReader::read_partitions() {
+void WorldReader::read_partitions() {
     for (Section& section : top_.sections("partition", "Nodes behind one queue")) {
         PartitionSpec p;
         section.read("name", p.name, "What it is called", {.required = true});
         read_nodes(section, p.first_node, p.nodes);
         section.read("limit_max", p.limit_max, "Longest time of a job (MaxTime)",
                      {.bound = Bound::positive, .otherwise = "none"});
-        section.read("limit_default", p.limit_default, "Time limit of a job that names none (DefaultTime)",
+        section.read("limit_default", p.limit_default,
+                     "Time limit of a job that names none (DefaultTime)",
                      {.bound = Bound::positive, .otherwise = "limit_max"});
         section.read("gpus_max", p.gpus_max, "GPUs of one job at most",
                      {.bound = Bound::positive, .otherwise = "any number"});
@@ -240,7 +241,7 @@ void FleetReader::read_partitions() {
     }
 }
 
-void FleetReader::read_reservations() {
+void WorldReader::read_reservations() {
     const std::string elsewhere = unless_under({"slurm"}, spec_);
     top_.no_effect(elsewhere);
     std::vector<Section> sections =
@@ -268,9 +269,9 @@ void FleetReader::read_reservations() {
 
 }  // namespace
 
-void read_scheduler(Section& top, Catalogue& catalogue, const FleetSite& site, FleetSpec& spec,
+void read_scheduler(Section& top, Catalogue& catalogue, const WorldSite& site, WorldSpec& spec,
                     std::vector<Node>& nodes) {
-    FleetReader(top, catalogue, site, spec, nodes).read();
+    WorldReader(top, catalogue, site, spec, nodes).read();
 }
 
 }  // namespace railyard

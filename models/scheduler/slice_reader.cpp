@@ -76,7 +76,7 @@ void read_slices(Section& section, Catalogue& catalogue, NodeGroup& group) {
     group.list_slices();
 }
 
-void check_slices(Section& top, const FleetSpec& spec) {
+void check_slices(Section& top, const WorldSpec& spec) {
     if (spec.scheduler != "slurm") return;
     for (const NodeGroup& group : spec.groups) {
         if (!group.mig || !group.mig->layout.empty()) continue;
@@ -88,7 +88,7 @@ void check_slices(Section& top, const FleetSpec& spec) {
     }
 }
 
-std::vector<std::string> slices_of(const FleetSpec& spec) {
+std::vector<std::string> slices_of(const WorldSpec& spec) {
     std::vector<std::string> names;
     for (const NodeGroup& group : spec.groups) {
         for (std::string& name : mig_names(group.gpu.memory)) {
@@ -99,11 +99,12 @@ std::vector<std::string> slices_of(const FleetSpec& spec) {
     return names;
 }
 
-void read_slice_request(Section& section, Section& kind_section, const FleetSpec& spec,
+void read_slice_request(Section& section, Section& kind_section, const WorldSpec& spec,
                         GpuRequest& request) {
-    section.name(
-        "slice", request.slice, own_names(section, slices_of(spec)), "a slice of the fleet's GPUs",
-        "Instead of a whole GPU, an instance of this MIG profile", {.otherwise = "whole GPUs"});
+    section.name("slice", request.slice, own_names(section, slices_of(spec)),
+                 "a slice of the cluster's GPUs",
+                 "Instead of a whole GPU, an instance of this MIG profile",
+                 {.otherwise = "whole GPUs"});
     if (request.slice.empty()) return;
     for (const char* key : {"gpus", "size", "gpus_per_pod", "model", "stream"}) {
         if (!kind_section.has(key)) continue;

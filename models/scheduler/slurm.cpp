@@ -15,21 +15,21 @@ namespace railyard {
 
 namespace {
 
-class Slurm : public FleetScheduler {
+class Slurm : public WorldScheduler {
   public:
-    explicit Slurm(Fleet& fleet)
-        : fleet_(fleet),
-          spec_(fleet.spec().slurm),
-          placement_(fleet.cluster(), spec_.topology),
-          priorities_(fleet),
-          queue_(fleet, priorities_),
-          preemption_(fleet),
-          plan_memory_(fleet),
+    explicit Slurm(WorldView& world)
+        : world_(world),
+          spec_(world.spec().slurm),
+          placement_(world.cluster(), spec_.topology),
+          priorities_(world),
+          queue_(world, priorities_),
+          preemption_(world),
+          plan_memory_(world),
           qos_gpus_(spec_.qos.size()),
-          first_(fleet.spec().partitions.size()),
-          node_sizes_(fleet.spec().pools()) {
+          first_(world.spec().partitions.size()),
+          node_sizes_(world.spec().pools()) {
         time_tells_ = next_window_end();
-        const FleetCluster& cluster = fleet.cluster();
+        const WorldCluster& cluster = world.cluster();
         for (NodeIndex n = 0; n < cluster.nodes().size(); ++n) {
             for (const std::uint32_t p : cluster.pools_of(n)) {
                 const auto gpus =
@@ -58,11 +58,11 @@ class Slurm : public FleetScheduler {
         plan_stale_ = true;
         changed();
     }
-    std::size_t device_of(const FleetJob& job) const {
-        return fleet_.cluster().device_of(fleet_.spec().pool(job));
+    std::size_t device_of(const WorldJob& job) const {
+        return world_.cluster().device_of(world_.spec().pool(job));
     }
     Instant planned_end(JobIndex job) const;
-    NodeSet allowed_nodes(const FleetJob& job) const;
+    NodeSet allowed_nodes(const WorldJob& job) const;
     bool within_limits(JobIndex job) const;
     bool switches_do(JobIndex job, const Allocation& allocation);
     Instant next_window_end() const;
@@ -71,12 +71,12 @@ class Slurm : public FleetScheduler {
     void start(JobIndex job, const Allocation& allocation);
     void resume_suspended();
     void main_pass(std::int64_t depth);
-    bool may_fit(const FleetJob& job) const;
+    bool may_fit(const WorldJob& job) const;
     void backfill();
     std::vector<std::size_t> candidates() const;
     void wake_later();
 
-    Fleet& fleet_;
+    WorldView& world_;
     const SlurmSpec& spec_;
     SlurmPlacement placement_;
     SlurmPriorities priorities_;
@@ -100,12 +100,12 @@ class Slurm : public FleetScheduler {
 // ---- what it is told ----
 
 std::optional<std::string> Slurm::never(JobIndex index) const {
-    const FleetJob& job = fleet_.job(index);
-    const PartitionSpec& partition = fleet_.spec().partitions[job.partition];
-    const std::uint32_t pool = fleet_.spec().pool(job);
-    if (auto why = fleet_.spec().why_empty(pool)) return why;
+    const WorldJob& job = world_.job(index);
+    const PartitionSpec& partition = world_.spec().partitions[job.partition];
+    const std::uint32_t pool = world_.spec().pool(job);
+    if (auto why = world_.spec().why_empty(pool)) return why;
     const std::vector<std::int64_t>& sizes = node_sizes_[pool];
-    if (fleet_.cluster().device_of(pool) != 0 && job.gpus > 1) {
+    if (world_.cluster().device_of(pool) != 0 && job.gpus > 1) {
         return fmt::format("wants {} slices; a job has one", job.gpus);
     }
     const auto largest = static_cast<std::int64_t>(sizes.size()) - 1;
@@ -143,7 +143,7 @@ std::optional<std::string> Slurm::never(JobIndex index) const {
 void Slurm::submitted(JobIndex job) {
     queue_.add(job);
     changed();
-    if (may_fit(fleet_.job(job))) plan_stale_ = true;
+    if (may_fit(world_.job(job))) plan_stale_ = true;
 }
 
 void Slurm::released(JobIndex job) {
@@ -153,71 +153,71 @@ void Slurm::released(JobIndex job) {
     ends_.erase({end_[job], job});
     end_[job] = Instant{};
     priorities_.stops(job);
-    qos_gpus_[fleet_.job(job).qos] -= fleet_.job(job).gpus;
-    if (fleet_.status(job).phase == FleetPhase::suspended) suspended_.push_back(job);
+    qos_gpus_[world_.job(job).qos] -= world_.job(job).gpus;
+    if (world_.status(job).phase == WorldPhase::suspended) suspended_.push_back(job);
 }
 
 void Slurm::failed(JobIndex job, NodeIndex node) {
     std::erase(suspended_, job);
-    fleet_.requeue(job, fleet_.now(), node == no_node ? JobEnd::failed : JobEnd::node_fail);
+    world_.requeue(job, world_.now(), node == no_node ? JobEnd::failed : JobEnd::node_fail);
 }
 
 void Slurm::prolog_failed(JobIndex job, NodeIndex) {
-    fleet_.requeue(job, fleet_.now() + spec_.prolog_hold, JobEnd::node_fail);
+    world_.requeue(job, world_.now() + spec_.prolog_hold, JobEnd::node_fail);
 }
 
 void Slurm::silent(NodeIndex node) {
-    fleet_.drain(node);
-    for (const JobIndex job : fleet_.cluster().jobs_on(node)) {
-        if (fleet_.status(job).phase == FleetPhase::completing) continue;
-        fleet_.requeue(job, fleet_.now(), JobEnd::node_fail);
+    world_.drain(node);
+    for (const JobIndex job : world_.cluster().jobs_on(node)) {
+        if (world_.status(job).phase == WorldPhase::completing) continue;
+        world_.requeue(job, world_.now(), JobEnd::node_fail);
     }
 }
 
 // ---- starting jobs ----
 
 Instant Slurm::planned_end(JobIndex job) const {
-    const Duration limit = time_limit(fleet_.spec(), fleet_.job(job));
-    return railyard::planned_end(fleet_.spec(), fleet_.now(), limit);
+    const Duration limit = time_limit(world_.spec(), world_.job(job));
+    return railyard::planned_end(world_.spec(), world_.now(), limit);
 }
 
-NodeSet Slurm::allowed_nodes(const FleetJob& job) const {
-    NodeSet allowed = fleet_.cluster().members(fleet_.spec().pool(job));
-    leave_windows_out(fleet_.spec(), fleet_.now(), time_limit(fleet_.spec(), job), allowed);
+NodeSet Slurm::allowed_nodes(const WorldJob& job) const {
+    NodeSet allowed = world_.cluster().members(world_.spec().pool(job));
+    leave_windows_out(world_.spec(), world_.now(), time_limit(world_.spec(), job), allowed);
     return allowed;
 }
 
 bool Slurm::within_limits(JobIndex job) const {
-    const SlurmQos& qos = spec_.qos[fleet_.job(job).qos];
-    return fleet_.power_for(job) &&
+    const SlurmQos& qos = spec_.qos[world_.job(job).qos];
+    return world_.power_for(job) &&
            (qos.gpus_max == 0 ||
-            qos_gpus_[fleet_.job(job).qos] + fleet_.job(job).gpus <= qos.gpus_max);
+            qos_gpus_[world_.job(job).qos] + world_.job(job).gpus <= qos.gpus_max);
 }
 
 bool Slurm::switches_do(JobIndex index, const Allocation& allocation) {
-    const FleetJob& job = fleet_.job(index);
+    const WorldJob& job = world_.job(index);
     if (job.switches_max == 0 || placement_.leaves_of(allocation) <= job.switches_max) return true;
     const Instant patience =
-        fleet_.status(index).eligible + std::min(job.switches_wait, spec_.switches_wait_max);
-    if (fleet_.now() >= patience) return true;
-    fleet_.wake_at(patience);
+        world_.status(index).eligible + std::min(job.switches_wait, spec_.switches_wait_max);
+    if (world_.now() >= patience) return true;
+    world_.wake_at(patience);
     time_tells_ = std::min(time_tells_, patience);
     return false;
 }
 
 // So many nodes have so much free, wherever they are.
-bool Slurm::may_fit(const FleetJob& job) const {
+bool Slurm::may_fit(const WorldJob& job) const {
     const std::int64_t full = job.gpus / job.gpus_per_pod;
     const std::int64_t rest = job.gpus % job.gpus_per_pod;
-    const FleetCluster& cluster = fleet_.cluster();
-    const std::uint32_t pool = fleet_.spec().pool(job);
+    const WorldCluster& cluster = world_.cluster();
+    const std::uint32_t pool = world_.spec().pool(job);
     return cluster.nodes_with(pool, job.gpus_per_pod) >= full &&
            (rest == 0 || cluster.nodes_with(pool, rest) > full);
 }
 
 bool Slurm::try_now(JobIndex index, const NodeSet* spoken_for) {
-    const FleetJob& job = fleet_.job(index);
-    if (!may_fit(job) || !fleet_.power_for(index)) return false;
+    const WorldJob& job = world_.job(index);
+    if (!may_fit(job) || !world_.power_for(index)) return false;
     NodeSet allowed = allowed_nodes(job);
     if (spoken_for) allowed.remove(*spoken_for);
     const auto allocation = placement_.place(job, {allowed, allowed, device_of(job)});
@@ -231,17 +231,17 @@ void Slurm::start(JobIndex job, const Allocation& allocation) {
     if (end_.size() <= job) end_.resize(job + std::size_t{1});
     end_[job] = planned_end(job);
     ends_.emplace(end_[job], job);
-    qos_gpus_[fleet_.job(job).qos] += fleet_.job(job).gpus;
+    qos_gpus_[world_.job(job).qos] += world_.job(job).gpus;
     priorities_.runs(job);
     preemption_.runs(job);
     changed();
-    fleet_.bind(job, allocation);
+    world_.bind(job, allocation);
 }
 
 // Displaces others for it, and starts it if they are gone at once.
 bool Slurm::make_room(JobIndex job) {
     bool all_gone = true;
-    const std::vector<JobIndex> victims = preemption_.victims(job, allowed_nodes(fleet_.job(job)));
+    const std::vector<JobIndex> victims = preemption_.victims(job, allowed_nodes(world_.job(job)));
     for (const JobIndex victim : victims) {
         if (!preemption_.displace(victim, job)) all_gone = false;
     }
@@ -250,43 +250,43 @@ bool Slurm::make_room(JobIndex job) {
 
 void Slurm::resume_suspended() {
     for (const JobIndex job : std::vector<JobIndex>(suspended_)) {
-        const Allocation& held = fleet_.status(job).held;
+        const Allocation& held = world_.status(job).held;
         const bool free = std::all_of(held.begin(), held.end(), [&](const NodeShare& share) {
-            const std::size_t device = device_of(fleet_.job(job));
-            return fleet_.cluster().node(share.node).state == NodeState::up &&
-                   fleet_.cluster().free(share.node, device) >= share.gpus;
+            const std::size_t device = device_of(world_.job(job));
+            return world_.cluster().node(share.node).state == NodeState::up &&
+                   world_.cluster().free(share.node, device) >= share.gpus;
         });
-        if (!free || !fleet_.power_for(job)) continue;
+        if (!free || !world_.power_for(job)) continue;
         std::erase(suspended_, job);
         end_[job] = planned_end(job);
         ends_.emplace(end_[job], job);
-        qos_gpus_[fleet_.job(job).qos] += fleet_.job(job).gpus;
+        qos_gpus_[world_.job(job).qos] += world_.job(job).gpus;
         priorities_.runs(job);
         preemption_.runs(job);
         changed();
-        fleet_.resume(job);
+        world_.resume(job);
     }
 }
 
 Instant Slurm::next_window_end() const {
     Instant next = Instant::max();
-    for (const Reservation& r : fleet_.spec().reservations) {
-        const Instant end = next_end(r, fleet_.now());
-        if (end > fleet_.now()) next = std::min(next, end);
+    for (const Reservation& r : world_.spec().reservations) {
+        const Instant end = next_end(r, world_.now());
+        if (end > world_.now()) next = std::min(next, end);
     }
     return next;
 }
 
 void Slurm::schedule() {
     queue_.sort();
-    if (fleet_.now() >= time_tells_) {
+    if (world_.now() >= time_tells_) {
         plan_stale_ = true;
         time_tells_ = next_window_end();
     }
     for (const JobIndex job : preemption_.schedule()) {
-        if (fleet_.status(job).phase == FleetPhase::waiting) try_now(job);
+        if (world_.status(job).phase == WorldPhase::waiting) try_now(job);
     }
-    const Duration now = fleet_.now().time_since_epoch();
+    const Duration now = world_.now().time_since_epoch();
     const bool main = now % spec_.main_interval == Duration::zero();
     main_pass(main ? INT64_MAX : spec_.event_depth);
     resume_suspended();
@@ -302,13 +302,13 @@ void Slurm::schedule() {
 // backfill knows whether it would be in the way.
 void Slurm::main_pass(std::int64_t depth) {
     std::vector<bool> blocked(first_.size());
-    NodeSet spoken_for(fleet_.cluster().nodes().size());
+    NodeSet spoken_for(world_.cluster().nodes().size());
     std::int64_t open = 0;
     for (std::uint32_t p = 0; p < first_.size(); ++p) open += queue_.waiting(p) > 0 ? 1 : 0;
     depth_reached_ = false;
     for (std::size_t i = queue_.begin(); i < queue_.size() && open > 0; ++i) {
         const JobIndex job = queue_.at(i);
-        if (job == no_fleet_job || blocked[fleet_.job(job).partition]) continue;
+        if (job == no_world_job || blocked[world_.job(job).partition]) continue;
         if (depth-- == 0) {
             depth_reached_ = true;
             return;
@@ -316,8 +316,8 @@ void Slurm::main_pass(std::int64_t depth) {
         if (!within_limits(job)) continue;
         if (try_now(job, &spoken_for)) continue;
         if (!preemption_.any_leaving() && make_room(job)) continue;
-        blocked[fleet_.job(job).partition] = true;
-        spoken_for.add(fleet_.cluster().members(fleet_.job(job).partition));
+        blocked[world_.job(job).partition] = true;
+        spoken_for.add(world_.cluster().members(world_.job(job).partition));
         --open;
     }
 }
@@ -328,9 +328,9 @@ std::vector<std::size_t> Slurm::candidates() const {
     std::vector<std::size_t> out;
     for (std::size_t i = queue_.begin(); i < queue_.size(); ++i) {
         const JobIndex job = queue_.at(i);
-        if (job == no_fleet_job) continue;
+        if (job == no_world_job) continue;
         if (looked_at++ == spec_.backfill.depth) break;
-        if (looked_at > 1 && may_fit(fleet_.job(job)) && within_limits(job)) out.push_back(i);
+        if (looked_at > 1 && may_fit(world_.job(job)) && within_limits(job)) out.push_back(i);
     }
     return out;
 }
@@ -338,22 +338,22 @@ std::vector<std::size_t> Slurm::candidates() const {
 void Slurm::backfill() {
     std::vector<std::size_t> candidates = this->candidates();
     if (candidates.empty()) return;
-    SlurmPlan plan(fleet_, ends_, plan_memory_);
-    const Instant latest = fleet_.now() + spec_.backfill.window;
+    SlurmPlan plan(world_, ends_, plan_memory_);
+    const Instant latest = world_.now() + spec_.backfill.window;
     bool promised = false;
     bool taken = false;  // since the last candidate was looked at
     for (std::size_t i = queue_.begin();; ++i) {
         // Behind everyone who may still start now, nobody needs a plan.
         while (taken && !candidates.empty() && candidates.back() >= i) {
             const JobIndex last = queue_.at(candidates.back());
-            if (plan.may_start_now(last, time_limit(fleet_.spec(), fleet_.job(last)))) break;
+            if (plan.may_start_now(last, time_limit(world_.spec(), world_.job(last)))) break;
             candidates.pop_back();
         }
         taken = false;
         if (candidates.empty() || i > candidates.back()) break;
         const JobIndex job = queue_.at(i);
-        if (job == no_fleet_job || !within_limits(job)) continue;
-        const Duration limit = time_limit(fleet_.spec(), fleet_.job(job));
+        if (job == no_world_job || !within_limits(job)) continue;
+        const Duration limit = time_limit(world_.spec(), world_.job(job));
         // Now nodes are chosen as ever; later any that will be free, as the topology has it, stand for those
         // that it will get.
         std::optional<Allocation> nodes;
@@ -361,15 +361,15 @@ void Slurm::backfill() {
         const SlurmPlan::Start* start_at =
             plan.earliest(job, limit, latest, [&](const SlurmPlan::Start& start) {
                 const SlurmPlacement::Allowed allowed{start.pods, start.rest,
-                                                      device_of(fleet_.job(job))};
-                const bool now = start.at == fleet_.now();
+                                                      device_of(world_.job(job))};
+                const bool now = start.at == world_.now();
                 if (!now && anywhere) return true;
-                nodes = now ? placement_.place(fleet_.job(job), allowed)
-                            : placement_.place_later(fleet_.job(job), allowed);
+                nodes = now ? placement_.place(world_.job(job), allowed)
+                            : placement_.place_later(world_.job(job), allowed);
                 return nodes && (!now || switches_do(job, *nodes));
             });
         if (start_at == nullptr) continue;
-        const bool now = start_at->at == fleet_.now();
+        const bool now = start_at->at == world_.now();
         if (now || !anywhere) {
             plan.take(job, *nodes, *start_at);
         } else {
@@ -378,7 +378,7 @@ void Slurm::backfill() {
         if (now) {
             start(job, *nodes);
         } else if (!promised) {
-            fleet_.promise(job, start_at->at);
+            world_.promise(job, start_at->at);
         }
         promised = taken = true;
     }
@@ -387,7 +387,7 @@ void Slurm::backfill() {
 void Slurm::wake_later() {
     if (queue_.empty()) return;
     const auto next = [&](Duration interval) {
-        const Duration now = fleet_.now().time_since_epoch();
+        const Duration now = world_.now().time_since_epoch();
         return Instant(now - now % interval + interval);
     };
     Instant at = Instant::max();
@@ -395,20 +395,20 @@ void Slurm::wake_later() {
     if (depth_reached_) at = std::min(at, next(spec_.main_interval));
     if (at == Instant::max() || at == woken_for_) return;
     woken_for_ = at;
-    fleet_.wake_at(at);
+    world_.wake_at(at);
 }
 
 JobIndex Slurm::first(std::uint32_t partition) const {
     if (!firsts_known_) {
         firsts_known_ = true;
-        std::fill(first_.begin(), first_.end(), no_fleet_job);
+        std::fill(first_.begin(), first_.end(), no_world_job);
         std::int64_t open = 0;
         for (std::uint32_t p = 0; p < first_.size(); ++p) open += queue_.waiting(p) > 0 ? 1 : 0;
         for (std::size_t i = queue_.begin(); i < queue_.size() && open > 0; ++i) {
             const JobIndex job = queue_.at(i);
-            if (job == no_fleet_job || !within_limits(job)) continue;
-            JobIndex& first = first_[fleet_.job(job).partition];
-            if (first != no_fleet_job) continue;
+            if (job == no_world_job || !within_limits(job)) continue;
+            JobIndex& first = first_[world_.job(job).partition];
+            if (first != no_world_job) continue;
             first = job;
             --open;
         }
@@ -418,8 +418,8 @@ JobIndex Slurm::first(std::uint32_t partition) const {
 
 }  // namespace
 
-std::unique_ptr<FleetScheduler> make_slurm(Fleet& fleet) {
-    return std::make_unique<Slurm>(fleet);
+std::unique_ptr<WorldScheduler> make_slurm(WorldView& world) {
+    return std::make_unique<Slurm>(world);
 }
 
 }  // namespace railyard

@@ -40,14 +40,14 @@ bool pick_any(std::int64_t& pods, std::int64_t gpus, const NodeSet& level, const
 
 }  // namespace
 
-SlurmPlacement::SlurmPlacement(const FleetCluster& cluster, SlurmTopology topology)
+SlurmPlacement::SlurmPlacement(const WorldCluster& cluster, SlurmTopology topology)
     : cluster_(cluster), topology_(topology) {
-    for (const FleetNode& node : cluster.nodes()) {
+    for (const WorldNode& node : cluster.nodes()) {
         leaves_ = std::max<std::size_t>(leaves_, node.place.leaf + 1);
     }
     block_of_leaf_.resize(leaves_);
     leaf_nodes_.resize(leaves_);
-    for (const FleetNode& node : cluster.nodes()) {
+    for (const WorldNode& node : cluster.nodes()) {
         block_of_leaf_[node.place.leaf] = node.place.block;
         ++leaf_nodes_[node.place.leaf];
     }
@@ -151,7 +151,7 @@ bool SlurmPlacement::pick(std::int64_t pods, std::int64_t gpus, const Levels& le
     return false;
 }
 
-std::optional<Allocation> SlurmPlacement::place(const FleetJob& job, const Allowed& allowed,
+std::optional<Allocation> SlurmPlacement::place(const WorldJob& job, const Allowed& allowed,
                                                 const Levels& pods, const Levels& rest) {
     const std::int64_t full = job.gpus / job.gpus_per_pod;
     const std::int64_t left_over = job.gpus % job.gpus_per_pod;
@@ -166,16 +166,16 @@ std::optional<Allocation> SlurmPlacement::place(const FleetJob& job, const Allow
     return out;
 }
 
-std::optional<Allocation> SlurmPlacement::place(const FleetJob& job, const Allowed& allowed) {
+std::optional<Allocation> SlurmPlacement::place(const WorldJob& job, const Allowed& allowed) {
     return place(job, allowed, with_at_least(job.gpus_per_pod, allowed.device),
                  with_at_least(job.gpus % job.gpus_per_pod, allowed.device));
 }
 
-std::optional<Allocation> SlurmPlacement::place_later(const FleetJob& job, const Allowed& allowed) {
+std::optional<Allocation> SlurmPlacement::place_later(const WorldJob& job, const Allowed& allowed) {
     return place(job, allowed, {&allowed.pods}, {&allowed.rest});
 }
 
-bool SlurmPlacement::possible(const FleetJob& job) const {
+bool SlurmPlacement::possible(const WorldJob& job) const {
     if (topology_ != SlurmTopology::block) return true;
     LeafCounts sizes = leaf_nodes_;
     std::sort(sizes.begin(), sizes.end(), std::greater<>());

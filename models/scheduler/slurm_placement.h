@@ -3,13 +3,13 @@
 
 #include <optional>
 
-#include "models/scheduler/fleet_cluster.h"
+#include "models/scheduler/world_cluster.h"
 
 namespace railyard {
 
 class SlurmPlacement {
   public:
-    SlurmPlacement(const FleetCluster& cluster, SlurmTopology topology);
+    SlurmPlacement(const WorldCluster& cluster, SlurmTopology topology);
 
     // Nodes that may take a full pod, and nodes that may take what is left over; of which device.
     struct Allowed {
@@ -24,19 +24,19 @@ class SlurmPlacement {
     // tree: under the lowest switch that has enough nodes, the one of these with the fewest; over its leaves,
     // time and again the leaf with the fewest that is enough, else the one with the most.
     // block: on no more blocks than its pods would fill, likewise chosen.
-    std::optional<Allocation> place(const FleetJob& job, const Allowed& allowed);
+    std::optional<Allocation> place(const WorldJob& job, const Allowed& allowed);
     // The same when all of the allowed nodes will have enough free, whatever is free now.
-    std::optional<Allocation> place_later(const FleetJob& job, const Allowed& allowed);
+    std::optional<Allocation> place_later(const WorldJob& job, const Allowed& allowed);
     // On how many leaves an allocation is.
     std::int64_t leaves_of(const Allocation& allocation) const;
     // Whether pods could be placed if all nodes were free.
-    bool possible(const FleetJob& job) const;
+    bool possible(const WorldJob& job) const;
 
   private:
     using LeafCounts = std::vector<std::int64_t>;
     using Levels = std::vector<const NodeSet*>;  // sets to choose from, one after another
     Levels with_at_least(std::int64_t gpus, std::size_t device) const;
-    std::optional<Allocation> place(const FleetJob& job, const Allowed& allowed, const Levels& pods,
+    std::optional<Allocation> place(const WorldJob& job, const Allowed& allowed, const Levels& pods,
                                     const Levels& rest);
     void count_by_leaf(const Levels& levels, const NodeSet& allowed);
     bool choose_leaves(std::int64_t pods);
@@ -45,7 +45,7 @@ class SlurmPlacement {
     bool pick(std::int64_t pods, std::int64_t gpus, const Levels& levels, const NodeSet& allowed,
               bool by_leaf, Allocation& out) const;
 
-    const FleetCluster& cluster_;
+    const WorldCluster& cluster_;
     SlurmTopology topology_;
     std::size_t leaves_ = 0;
     std::vector<std::uint32_t> block_of_leaf_;

@@ -34,7 +34,7 @@ bool overlaps(const Reservation& r, Instant from, Duration length) {
     return end > from && end - r.length < from + length;
 }
 
-void leave_windows_out(const FleetSpec& spec, Instant from, Duration length, NodeSet& nodes) {
+void leave_windows_out(const WorldSpec& spec, Instant from, Duration length, NodeSet& nodes) {
     for (const Reservation& r : spec.reservations) {
         if (!overlaps(r, from, length)) continue;
         for (std::int64_t i = 0; i < r.nodes; ++i) {
@@ -43,16 +43,16 @@ void leave_windows_out(const FleetSpec& spec, Instant from, Duration length, Nod
     }
 }
 
-Instant planned_end(const FleetSpec& spec, Instant from, Duration length) {
+Instant planned_end(const WorldSpec& spec, Instant from, Duration length) {
     const Duration resolution = spec.slurm.backfill.resolution;
     const Duration end = (from + length).time_since_epoch();
     return Instant(resolution * ceil_div(end.count(), resolution.count()));
 }
 
-SlurmPlan::Memory::Memory(const Fleet& fleet)
-    : levels_(fleet.cluster()), of_device_(fleet.cluster().devices()) {
-    const FleetCluster& cluster = fleet.cluster();
-    for (std::uint32_t p = 0; p < fleet.spec().pools(); ++p) {
+SlurmPlan::Memory::Memory(const WorldView& world)
+    : levels_(world.cluster()), of_device_(world.cluster().devices()) {
+    const WorldCluster& cluster = world.cluster();
+    for (std::uint32_t p = 0; p < world.spec().pools(); ++p) {
         const std::size_t device = cluster.device_of(p);
         pools_.push_back({device, &cluster.members(p), counts_});
         of_device_[device].push_back(pools_.back());
@@ -60,10 +60,10 @@ SlurmPlan::Memory::Memory(const Fleet& fleet)
     }
 }
 
-SlurmPlan::SlurmPlan(const Fleet& fleet, const Ends& ends, Memory& memory)
-    : fleet_(fleet), spec_(fleet.spec()), ends_(ends), memory_(memory), next_end_(ends.begin()) {
-    const FleetCluster& cluster = fleet.cluster();
-    Slot now{fleet.now(), FreeLevels(cluster, memory.levels_), {}};
+SlurmPlan::SlurmPlan(const WorldView& world, const Ends& ends, Memory& memory)
+    : world_(world), spec_(world.spec()), ends_(ends), memory_(memory), next_end_(ends.begin()) {
+    const WorldCluster& cluster = world.cluster();
+    Slot now{world.now(), FreeLevels(cluster, memory.levels_), {}};
     for (std::uint32_t p = 0; p < memory.pools_.size(); ++p) {
         for (std::int64_t g = 0; g <= cluster.device_max(memory.pools_[p].device); ++g) {
             now.count.push_back(static_cast<std::int32_t>(cluster.nodes_with(p, g)));
@@ -71,9 +71,9 @@ SlurmPlan::SlurmPlan(const Fleet& fleet, const Ends& ends, Memory& memory)
     }
     slots_.reserve(memory.slots_.size() + 1);
     slots_.push_back(std::move(now));
-    for (const Reservation& r : fleet.spec().reservations) {  // a start may wait for a window's end
-        const Instant end = next_end(r, fleet.now());
-        if (end > fleet.now()) end_later(end, {});
+    for (const Reservation& r : world.spec().reservations) {  // a start may wait for a window's end
+        const Instant end = next_end(r, world.now());
+        if (end > world.now()) end_later(end, {});
     }
 }
 
@@ -90,7 +90,7 @@ SlurmPlan::Slot SlurmPlan::copy_of(const Slot& slot) {
 }
 
 std::size_t SlurmPlan::device_of(JobIndex job) const {
-    return memory_.pools_[spec_.pool(fleet_.job(job))].device;
+    return memory_.pools_[spec_.pool(world_.job(job))].device;
 }
 
 // Nodes that are up count, even with no GPU free.
@@ -117,7 +117,7 @@ bool SlurmPlan::extend() {
     Instant at = any_end ? next_end_->first : planned_ends_.top().at;
     if (any_planned) at = std::min(at, planned_ends_.top().at);
     // What should have ended by now is expected to any time.
-    at = std::max(at, fleet_.now() + spec_.slurm.backfill.resolution);
+    at = std::max(at, world_.now() + spec_.slurm.backfill.resolution);
     RY_CHECK(at > slots_.back().begin);
     Slot slot = copy_of(slots_.back());
     slot.begin = at;
@@ -125,7 +125,7 @@ bool SlurmPlan::extend() {
     for (; next_end_ != ends_.end() && next_end_->first <= at; ++next_end_) {
         const JobIndex job = next_end_->second;
         if (std::find(taken_.begin(), taken_.end(), job) != taken_.end()) continue;
-        give_back(slot, up_nodes(fleet_.status(job).held, device_of(job)));
+        give_back(slot, up_nodes(world_.status(job).held, device_of(job)));
     }
     for (; !planned_ends_.empty() && planned_ends_.top().at <= at; planned_ends_.pop()) {
         const PlannedEnd& end = planned_ends_.top();
@@ -269,7 +269,7 @@ void SlurmPlan::remember(const Asked& asked) {
 }
 
 SlurmPlan::Asked SlurmPlan::asked_for(JobIndex index, Duration length) const {
-    const FleetJob& job = fleet_.job(index);
+    const WorldJob& job = world_.job(index);
     return {spec_.pool(job), job.gpus_per_pod, job.gpus / job.gpus_per_pod,
             job.gpus % job.gpus_per_pod, length};
 }
@@ -295,9 +295,9 @@ bool SlurmPlan::enough(const Asked& what, const Start& start) {
 
 bool SlurmPlan::may_start_now(JobIndex index, Duration length) {
     const Asked what = asked_for(index, length);
-    if (not_before(what) > fleet_.now()) return false;
+    if (not_before(what) > world_.now()) return false;
     if (known_to_fit_ == index && enough(what, fitting_)) return true;
-    known_to_fit_ = no_fleet_job;
+    known_to_fit_ = no_world_job;
     std::size_t end = 0;
     std::size_t short_of = no_slot;
     start_at(what, 0, fitting_, end, short_of);
@@ -340,7 +340,7 @@ void SlurmPlan::take(JobIndex job, const Allocation& allocation, const Start& st
 }
 
 void SlurmPlan::take_first(JobIndex index, const Start& start) {
-    const FleetJob& job = fleet_.job(index);
+    const WorldJob& job = world_.job(index);
     const std::size_t device = device_of(index);
     const std::int64_t rest = job.gpus % job.gpus_per_pod;
     up_nodes_.clear();

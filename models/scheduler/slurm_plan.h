@@ -1,5 +1,5 @@
 #pragma once
-// What will be free on each node of a fleet, by the jobs' time limits and by what has been planned: Slurm's
+// What will be free on each node of a cluster, by the jobs' time limits and by what has been planned: Slurm's
 // backfill's table of the future.
 //
 // Slots follow one another; in each every node has so many GPUs free. They are made only as far ahead as
@@ -12,8 +12,8 @@
 #include <span>
 #include <utility>
 
-#include "models/scheduler/fleet_scheduler.h"
 #include "models/scheduler/free_levels.h"
+#include "models/scheduler/world_scheduler.h"
 
 namespace railyard {
 
@@ -23,7 +23,7 @@ class SlurmPlan {
         std::set<std::pair<Instant, JobIndex>>;  // when those that hold GPUs will have ended
     class Memory;                                // of plans that are no more, for those to come
     // References must outlive the plan; nothing may change but by take().
-    SlurmPlan(const Fleet& fleet, const Ends& ends, Memory& memory);
+    SlurmPlan(const WorldView& world, const Ends& ends, Memory& memory);
     ~SlurmPlan();
     SlurmPlan(const SlurmPlan&) = delete;
     SlurmPlan& operator=(const SlurmPlan&) = delete;
@@ -104,8 +104,8 @@ class SlurmPlan {
     bool fits(const Asked& what, std::size_t first, std::size_t end, Start& start,
               std::size_t& short_of);
 
-    const Fleet& fleet_;
-    const FleetSpec& spec_;
+    const WorldView& world_;
+    const WorldSpec& spec_;
     const Ends& ends_;
     Memory& memory_;
     Ends::const_iterator next_end_;
@@ -118,14 +118,14 @@ class SlurmPlan {
     NodeSet along_;             // scratch
     std::vector<NodesOfWord> up_nodes_;
     // Who may start now, and on which nodes even after all that has been taken since.
-    JobIndex known_to_fit_ = no_fleet_job;
+    JobIndex known_to_fit_ = no_world_job;
     Start fitting_;
 };
 
-// What all plans of a fleet have in common, and slots: one is a few kilobytes, and a plan makes hundreds.
+// What all plans of a cluster have in common, and slots: one is a few kilobytes, and a plan makes hundreds.
 class SlurmPlan::Memory {
   public:
-    explicit Memory(const Fleet& fleet);
+    explicit Memory(const WorldView& world);
 
   private:
     friend class SlurmPlan;
@@ -141,8 +141,8 @@ Instant next_end(const Reservation& reservation, Instant at);
 // Whether a reservation has its nodes at some instant of [from, from + length).
 bool overlaps(const Reservation& reservation, Instant from, Duration length);
 // Takes out the nodes of those that do.
-void leave_windows_out(const FleetSpec& spec, Instant from, Duration length, NodeSet& nodes);
+void leave_windows_out(const WorldSpec& spec, Instant from, Duration length, NodeSet& nodes);
 // The end of what starts then and takes so long, rounded up to backfill's resolution.
-Instant planned_end(const FleetSpec& spec, Instant from, Duration length);
+Instant planned_end(const WorldSpec& spec, Instant from, Duration length);
 
 }  // namespace railyard

@@ -10,10 +10,10 @@ namespace {
 // What would be free for a job's pods on the nodes that it may have, if some that run were gone.
 class Room {
   public:
-    Room(const Fleet& fleet, const FleetJob& job, const NodeSet& allowed)
+    Room(const WorldView& world, const WorldJob& job, const NodeSet& allowed)
         : pod_(job.gpus_per_pod), full_(job.gpus / pod_), rest_(job.gpus % pod_) {
-        const FleetCluster& cluster = fleet.cluster();
-        const std::size_t device = cluster.device_of(fleet.spec().pool(job));
+        const WorldCluster& cluster = world.cluster();
+        const std::size_t device = cluster.device_of(world.spec().pool(job));
         for (NodeIndex node = 0; node < cluster.nodes().size(); ++node) {
             const bool open = cluster.node(node).state == NodeState::up && allowed.has(node);
             free_.push_back(open ? cluster.free(node, device) : closed);
@@ -46,12 +46,12 @@ class Room {
 }  // namespace
 
 const SlurmQos& SlurmPreemption::qos(JobIndex job) const {
-    return fleet_.spec().slurm.qos[fleet_.job(job).qos];
+    return world_.spec().slurm.qos[world_.job(job).qos];
 }
 
 void SlurmPreemption::left(JobIndex job) {
     leaving_.erase(job);
-    std::vector<JobIndex>& running = running_[fleet_.job(job).qos];
+    std::vector<JobIndex>& running = running_[world_.job(job).qos];
     const auto found = std::find(running.begin(), running.end(), job);
     if (found == running.end()) return;  // it never started
     *found = running.back();
@@ -59,40 +59,40 @@ void SlurmPreemption::left(JobIndex job) {
 }
 
 bool SlurmPreemption::may_be_displaced(JobIndex victim) const {
-    return fleet_.status(victim).phase == FleetPhase::running && !displacing(victim) &&
-           fleet_.now() - fleet_.status(victim).started >= qos(victim).exempt;
+    return world_.status(victim).phase == WorldPhase::running && !displacing(victim) &&
+           world_.now() - world_.status(victim).started >= qos(victim).exempt;
 }
 
 std::vector<JobIndex> SlurmPreemption::victims(JobIndex index, const NodeSet& allowed) const {
-    const FleetJob& job = fleet_.job(index);
+    const WorldJob& job = world_.job(index);
     std::vector<JobIndex> candidates;
-    std::int64_t gpus = fleet_.cluster().free_gpus(fleet_.spec().pool(job));
+    std::int64_t gpus = world_.cluster().free_gpus(world_.spec().pool(job));
     for (const std::uint32_t theirs : qos(index).preempts) {
-        if (fleet_.spec().slurm.qos[theirs].mode == PreemptMode::off) continue;
+        if (world_.spec().slurm.qos[theirs].mode == PreemptMode::off) continue;
         for (const JobIndex victim : running_[theirs]) {
             if (!may_be_displaced(victim) || device_of(victim) != device_of(index)) continue;
             candidates.push_back(victim);
-            gpus += fleet_.job(victim).gpus;
+            gpus += world_.job(victim).gpus;
         }
     }
     if (candidates.empty() || gpus < job.gpus) return {};
     std::sort(candidates.begin(), candidates.end(), [&](JobIndex a, JobIndex b) {
-        return std::tuple(qos(a).priority, fleet_.status(b).started, b) <
-               std::tuple(qos(b).priority, fleet_.status(a).started, a);
+        return std::tuple(qos(a).priority, world_.status(b).started, b) <
+               std::tuple(qos(b).priority, world_.status(a).started, a);
     });
-    Room room(fleet_, job, allowed);
+    Room room(world_, job, allowed);
     std::vector<JobIndex> out;
     for (const JobIndex victim : candidates) {
-        room.shift(fleet_.status(victim).held, 1);
+        room.shift(world_.status(victim).held, 1);
         out.push_back(victim);
         if (!room.enough()) continue;
         // Those that turn out not to be needed stay, the last one chosen for certain is.
         for (std::size_t i = 0; i + 1 < out.size();) {
-            room.shift(fleet_.status(out[i]).held, -1);
+            room.shift(world_.status(out[i]).held, -1);
             if (room.enough()) {
                 out.erase(out.begin() + static_cast<std::ptrdiff_t>(i));
             } else {
-                room.shift(fleet_.status(out[i]).held, 1);
+                room.shift(world_.status(out[i]).held, 1);
                 ++i;
             }
         }
@@ -104,9 +104,9 @@ std::vector<JobIndex> SlurmPreemption::victims(JobIndex index, const NodeSet& al
 bool SlurmPreemption::displace(JobIndex victim, JobIndex job) {
     const Duration grace = qos(victim).grace;
     if (grace > Duration{} && qos(victim).mode != PreemptMode::suspend) {
-        leaving_[victim] = {job, fleet_.now() + grace};
-        grace_ends_.emplace(fleet_.now() + grace, victim);
-        fleet_.wake_at(fleet_.now() + grace);
+        leaving_[victim] = {job, world_.now() + grace};
+        grace_ends_.emplace(world_.now() + grace, victim);
+        world_.wake_at(world_.now() + grace);
         return false;
     }
     return remove(victim, job);
@@ -117,30 +117,30 @@ bool SlurmPreemption::remove(JobIndex victim, JobIndex job) {
     leaving_.erase(victim);
     switch (qos(victim).mode) {
         case PreemptMode::suspend:
-            fleet_.suspend(victim);
+            world_.suspend(victim);
             break;
         case PreemptMode::cancel:
-            fleet_.end(victim, JobEnd::preempted);
+            world_.end(victim, JobEnd::preempted);
             break;
         case PreemptMode::requeue:
         case PreemptMode::off:
-            fleet_.requeue(victim, fleet_.now(), JobEnd::preempted);
+            world_.requeue(victim, world_.now(), JobEnd::preempted);
             break;
     }
-    const bool gone = fleet_.status(victim).phase != FleetPhase::completing;
+    const bool gone = world_.status(victim).phase != WorldPhase::completing;
     if (!gone) leaving_[victim] = {job, Instant::max()};  // until its epilog is over
     return gone;
 }
 
 std::vector<JobIndex> SlurmPreemption::schedule() {
     std::vector<JobIndex> out;
-    while (!grace_ends_.empty() && grace_ends_.begin()->first <= fleet_.now()) {
+    while (!grace_ends_.empty() && grace_ends_.begin()->first <= world_.now()) {
         const auto [at, victim] = *grace_ends_.begin();
         grace_ends_.erase(grace_ends_.begin());
         const auto leaving = leaving_.find(victim);
         if (leaving == leaving_.end() || leaving->second.at != at)
             continue;  // it has left by itself
-        if (fleet_.status(victim).phase == FleetPhase::completing) continue;  // nearly so
+        if (world_.status(victim).phase == WorldPhase::completing) continue;  // nearly so
         const JobIndex job = leaving->second.for_whom;
         if (std::find(out.begin(), out.end(), job) == out.end()) out.push_back(job);
         remove(victim, job);

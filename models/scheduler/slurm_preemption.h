@@ -5,16 +5,16 @@
 #include <set>
 #include <vector>
 
-#include "models/scheduler/fleet_scheduler.h"
+#include "models/scheduler/world_scheduler.h"
 
 namespace railyard {
 
 class SlurmPreemption {
   public:
-    explicit SlurmPreemption(Fleet& fleet)
-        : fleet_(fleet), running_(fleet.spec().slurm.qos.size()) {}
+    explicit SlurmPreemption(WorldView& world)
+        : world_(world), running_(world.spec().slurm.qos.size()) {}
 
-    void runs(JobIndex job) { running_[fleet_.job(job).qos].push_back(job); }
+    void runs(JobIndex job) { running_[world_.job(job).qos].push_back(job); }
     void left(JobIndex job);
     // Fewest running jobs, of least priority and of these the youngest, whose GPUs (or slices of the same
     // profile) and the free ones would do for `job` now; none when it may displace nobody, or that would not
@@ -31,14 +31,14 @@ class SlurmPreemption {
     const SlurmQos& qos(JobIndex job) const;
     bool may_be_displaced(JobIndex victim) const;
     std::size_t device_of(JobIndex job) const {
-        return fleet_.cluster().device_of(fleet_.spec().pool(fleet_.job(job)));
+        return world_.cluster().device_of(world_.spec().pool(world_.job(job)));
     }
     bool remove(JobIndex victim, JobIndex job);
 
-    Fleet& fleet_;
+    WorldView& world_;
     std::vector<std::vector<JobIndex>> running_;  // by QOS
     struct Leaving {
-        JobIndex for_whom = no_fleet_job;
+        JobIndex for_whom = no_world_job;
         Instant at{};
     };
     std::map<JobIndex, Leaving> leaving_;  // in their grace time

@@ -58,24 +58,24 @@ double SlurmUsage::usage(std::uint32_t account, Instant now) {
     return accounts_[account].decayed;
 }
 
-SlurmPriorities::SlurmPriorities(const Fleet& fleet)
-    : fleet_(fleet),
-      rules_(fleet.spec().slurm.priority),
-      usage_(fleet.spec().accounts.size(), rules_),
-      fair_share_(fleet.spec().accounts.size(), 1),
-      partition_factor_(factors(fleet.spec().partitions)),
-      qos_factor_(factors(fleet.spec().slurm.qos)),
-      nodes_(static_cast<double>(fleet.spec().nodes())),
-      gpus_(static_cast<double>(fleet.spec().gpus())) {}
+SlurmPriorities::SlurmPriorities(const WorldView& world)
+    : world_(world),
+      rules_(world.spec().slurm.priority),
+      usage_(world.spec().accounts.size(), rules_),
+      fair_share_(world.spec().accounts.size(), 1),
+      partition_factor_(factors(world.spec().partitions)),
+      qos_factor_(factors(world.spec().slurm.qos)),
+      nodes_(static_cast<double>(world.spec().nodes())),
+      gpus_(static_cast<double>(world.spec().gpus())) {}
 
 void SlurmPriorities::runs(JobIndex job) {
     if (rules_.fair_share == 0) return;
-    usage_.change_rate(fleet_.job(job).account, fleet_.job(job).gpus, fleet_.now());
+    usage_.change_rate(world_.job(job).account, world_.job(job).gpus, world_.now());
 }
 
 void SlurmPriorities::stops(JobIndex job) {
     if (rules_.fair_share == 0) return;
-    usage_.change_rate(fleet_.job(job).account, -fleet_.job(job).gpus, fleet_.now());
+    usage_.change_rate(world_.job(job).account, -world_.job(job).gpus, world_.now());
 }
 
 Instant SlurmPriorities::as_of(Instant now) const {
@@ -84,7 +84,7 @@ Instant SlurmPriorities::as_of(Instant now) const {
 
 void SlurmPriorities::refresh(Instant now) {
     if (rules_.fair_share == 0) return;
-    const std::vector<std::int64_t>& shares = fleet_.spec().slurm.shares;
+    const std::vector<std::int64_t>& shares = world_.spec().slurm.shares;
     std::vector<double> level(shares.size());  // usage for each share
     for (std::uint32_t a = 0; a < level.size(); ++a) {
         const double usage = usage_.usage(a, now);
@@ -103,9 +103,9 @@ void SlurmPriorities::refresh(Instant now) {
 }
 
 std::int64_t SlurmPriorities::priority(JobIndex index, Instant now) const {
-    const FleetJob& job = fleet_.job(index);
+    const WorldJob& job = world_.job(index);
     const Duration waited =
-        std::clamp(as_of(now) - fleet_.status(index).eligible, Duration{}, rules_.age_max);
+        std::clamp(as_of(now) - world_.status(index).eligible, Duration{}, rules_.age_max);
     // As Slurm has it: of the nodes and of the processors, on average.
     const double size =
         (static_cast<double>(job.pods()) / nodes_ + static_cast<double>(job.gpus) / gpus_) / 2;

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "models/scheduler/fleet_scheduler.h"
+#include "models/scheduler/world_scheduler.h"
 
 namespace railyard {
 
@@ -33,7 +33,7 @@ class SlurmUsage {
 
 class SlurmPriorities {
   public:
-    explicit SlurmPriorities(const Fleet& fleet);
+    explicit SlurmPriorities(const WorldView& world);
 
     void runs(JobIndex job);  // from now on
     void stops(JobIndex job);
@@ -48,7 +48,7 @@ class SlurmPriorities {
     double fair_share(std::uint32_t account) const { return fair_share_[account]; }
 
   private:
-    const Fleet& fleet_;
+    const WorldView& world_;
     const SlurmPriority& rules_;
     SlurmUsage usage_;
     std::vector<double> fair_share_;

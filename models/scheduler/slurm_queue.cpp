@@ -6,8 +6,8 @@
 
 namespace railyard {
 
-SlurmQueue::SlurmQueue(const Fleet& fleet, SlurmPriorities& priorities)
-    : fleet_(fleet), priorities_(priorities), waiting_(fleet.spec().partitions.size()) {}
+SlurmQueue::SlurmQueue(const WorldView& world, SlurmPriorities& priorities)
+    : world_(world), priorities_(priorities), waiting_(world.spec().partitions.size()) {}
 
 bool SlurmQueue::before(const Entry& a, const Entry& b) {
     if (a.tier != b.tier) return a.tier > b.tier;
@@ -16,21 +16,21 @@ bool SlurmQueue::before(const Entry& a, const Entry& b) {
 }
 
 SlurmQueue::Entry SlurmQueue::entry(JobIndex job) const {
-    return {fleet_.spec().partitions[fleet_.job(job).partition].tier,
-            priorities_.priority(job, fleet_.now()), job, job};
+    return {world_.spec().partitions[world_.job(job).partition].tier,
+            priorities_.priority(job, world_.now()), job, job};
 }
 
 void SlurmQueue::drop_the_gone() {
-    std::erase_if(entries_, [](const Entry& e) { return e.job == no_fleet_job; });
+    std::erase_if(entries_, [](const Entry& e) { return e.job == no_world_job; });
     begin_ = 0;
 }
 
 void SlurmQueue::sort() {
-    const Instant as_of = priorities_.as_of(fleet_.now());
+    const Instant as_of = priorities_.as_of(world_.now());
     if (as_of == sorted_as_of_) return;
     sorted_as_of_ = as_of;
     if (!priorities_.change()) return;
-    priorities_.refresh(fleet_.now());
+    priorities_.refresh(world_.now());
     drop_the_gone();
     for (Entry& e : entries_) {
         e = entry(e.job);
@@ -50,7 +50,7 @@ void SlurmQueue::add(JobIndex job) {
     const auto at = std::upper_bound(entries_.begin(), entries_.end(), e, before);
     begin_ = std::min(begin_, static_cast<std::size_t>(at - entries_.begin()));
     entries_.insert(at, e);
-    ++waiting_[fleet_.job(job).partition];
+    ++waiting_[world_.job(job).partition];
     ++alive_;
 }
 
@@ -58,13 +58,13 @@ void SlurmQueue::remove(JobIndex job) {
     Entry e = entry(job);
     e.priority = priority_[job];
     auto at = std::lower_bound(entries_.begin(), entries_.end(), e, before);
-    while (at != entries_.end() && at->job == no_fleet_job && at->order == job)
+    while (at != entries_.end() && at->job == no_world_job && at->order == job)
         ++at;  // it left before
     RY_CHECK(at != entries_.end() && at->job == job);
-    at->job = no_fleet_job;
-    --waiting_[fleet_.job(job).partition];
+    at->job = no_world_job;
+    --waiting_[world_.job(job).partition];
     --alive_;
-    while (begin_ < entries_.size() && entries_[begin_].job == no_fleet_job) ++begin_;
+    while (begin_ < entries_.size() && entries_[begin_].job == no_world_job) ++begin_;
 }
 
 }  // namespace railyard

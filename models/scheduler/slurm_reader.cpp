@@ -1,4 +1,4 @@
-// Reads what a fleet under Slurm is given.
+// Reads what Slurm takes.
 
 #include "models/scheduler/slurm_reader.h"
 
@@ -135,7 +135,7 @@ void read_qos(Section& scheduler, const std::string& elsewhere, SlurmSpec& slurm
     resolve_preemption(scheduler, preempted, slurm);
 }
 
-void read_accounts(Section& scheduler, FleetSpec& spec) {
+void read_accounts(Section& scheduler, WorldSpec& spec) {
     std::int64_t sum = 0;
     for (Section& section : scheduler.sections("account", "Who pays: a group of users")) {
         std::string name;
@@ -158,7 +158,7 @@ void read_accounts(Section& scheduler, FleetSpec& spec) {
 
 }  // namespace
 
-void read_slurm(Section& scheduler, Catalogue& catalogue, FleetSpec& spec) {
+void read_slurm(Section& scheduler, Catalogue& catalogue, WorldSpec& spec) {
     SlurmSpec& slurm = spec.slurm;
     const std::string elsewhere = unless_under({"slurm"}, spec);
     scheduler.no_effect(elsewhere);

@@ -1,10 +1,10 @@
 #pragma once
-// Reads what a fleet under Slurm is given beyond what every fleet is.
+// Reads what Slurm takes beyond what every scheduler does.
 
 #include <string>
 #include <vector>
 
-#include "models/scheduler/fleet_spec.h"
+#include "models/scheduler/world_spec.h"
 #include "sim/config.h"
 
 namespace railyard {
@@ -13,6 +13,6 @@ const std::vector<std::string>& topology_aware_names();  // in the order of Slur
 const std::vector<std::string>& preempt_mode_names();    // in the order of PreemptMode
 
 // Reads from [scheduler] its intervals and depths, topology, backfill, priority, QOS, accounts.
-void read_slurm(Section& scheduler, Catalogue& catalogue, FleetSpec& spec);
+void read_slurm(Section& scheduler, Catalogue& catalogue, WorldSpec& spec);
 
 }  // namespace railyard

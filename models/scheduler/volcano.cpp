@@ -14,7 +14,7 @@ namespace {
 
 class Volcano : public KubeScheduler {
   public:
-    explicit Volcano(Fleet& fleet);
+    explicit Volcano(WorldView& world);
 
     std::optional<std::string> never(JobIndex job) const override;
     void submitted(JobIndex job) override;
@@ -68,14 +68,14 @@ class Volcano : public KubeScheduler {
     enum class Counted : std::uint8_t { running, let_in_too };
     static Part most_of(const Queue& queue, Counted counted);
     std::size_t device_of(JobIndex job) const {
-        return fleet_.cluster().device_of(fleet_.spec().pool(fleet_.job(job)));
+        return world_.cluster().device_of(world_.spec().pool(world_.job(job)));
     }
-    Account& account(JobIndex job) { return queues_[fleet_.job(job).queue].of[device_of(job)]; }
+    Account& account(JobIndex job) { return queues_[world_.job(job).queue].of[device_of(job)]; }
     const Account& account(JobIndex job) const {
-        return queues_[fleet_.job(job).queue].of[device_of(job)];
+        return queues_[world_.job(job).queue].of[device_of(job)];
     }
     WaitingJob waiting(JobIndex job) const {
-        return {priority(job), fleet_.status(job).eligible, job};
+        return {priority(job), world_.status(job).eligible, job};
     }
     PodRequest gang(JobIndex job) const;
     void evicted(JobIndex job, NodeIndex node) override { restart(job, node); }
@@ -97,7 +97,7 @@ class Volcano : public KubeScheduler {
     void count_nodes();
     bool try_allocate(JobIndex job);
     bool within_share(JobIndex job) const {
-        return (account(job).allocated + fleet_.job(job).gpus) * 1000 <= account(job).deserved;
+        return (account(job).allocated + world_.job(job).gpus) * 1000 <= account(job).deserved;
     }
     void make_room();
     bool may_displace_own(JobIndex job) const;
@@ -114,8 +114,8 @@ class Volcano : public KubeScheduler {
     Instant woken_for_{};
 };
 
-Volcano::Volcano(Fleet& fleet) : KubeScheduler(fleet), queues_(spec_.queues.size()) {
-    const FleetCluster& cluster = fleet.cluster();
+Volcano::Volcano(WorldView& world) : KubeScheduler(world), queues_(spec_.queues.size()) {
+    const WorldCluster& cluster = world.cluster();
     count_nodes();
     for (std::size_t q = 0; q < queues_.size(); ++q) {
         queues_[q].of.resize(cluster.devices());
@@ -129,7 +129,7 @@ Volcano::Volcano(Fleet& fleet) : KubeScheduler(fleet), queues_(spec_.queues.size
 }
 
 void Volcano::count_nodes() {
-    const FleetCluster& cluster = fleet_.cluster();
+    const WorldCluster& cluster = world_.cluster();
     capacity_.assign(cluster.devices(), 0);
     up_.assign(cluster.devices(), 0);
     for (std::size_t d = 0; d < cluster.devices(); ++d) {
@@ -144,13 +144,13 @@ void Volcano::count_nodes() {
 
 std::optional<std::string> Volcano::never(JobIndex index) const {
     if (auto why = KubeScheduler::never(index)) return why;
-    const FleetJob& job = fleet_.job(index);
+    const WorldJob& job = world_.job(index);
     const std::int64_t most = account(index).capability;
     if (most > 0 && job.gpus > most) {
         return fmt::format("wants {} GPUs; all jobs of queue {} together get {} at most", job.gpus,
                            spec_.queues[job.queue].name, most);
     }
-    const std::int64_t members = fleet_.spec().kinds[job.kind].kube.min_member;
+    const std::int64_t members = world_.spec().kinds[job.kind].kube.min_member;
     if (members > job.pods()) {
         return fmt::format("has {} pods, and wants {} of them together (min_member)", job.pods(),
                            members);
@@ -159,14 +159,14 @@ std::optional<std::string> Volcano::never(JobIndex index) const {
 }
 
 void Volcano::submitted(JobIndex job) {
-    queues_[fleet_.job(job).queue].waiting.add(fleet_.job(job), waiting(job));
-    account(job).wanted += fleet_.job(job).gpus;
+    queues_[world_.job(job).queue].waiting.add(world_.job(job), waiting(job));
+    account(job).wanted += world_.job(job).gpus;
     stale_ = true;
 }
 
 void Volcano::released(JobIndex job) {
-    Queue& queue = queues_[fleet_.job(job).queue];
-    const std::int64_t gpus = fleet_.job(job).gpus;
+    Queue& queue = queues_[world_.job(job).queue];
+    const std::int64_t gpus = world_.job(job).gpus;
     stale_ = true;
     Account& account = this->account(job);
     account.wanted -= gpus;
@@ -174,24 +174,24 @@ void Volcano::released(JobIndex job) {
         account.allocated -= gpus;
         account.allocated_by_priority[priority(job)] -= gpus;
     }
-    queue.waiting.remove(fleet_.job(job), waiting(job));
-    if (queue.let_in.remove(fleet_.job(job), waiting(job))) account.admitted -= gpus;
+    queue.waiting.remove(world_.job(job), waiting(job));
+    if (queue.let_in.remove(world_.job(job), waiting(job))) account.admitted -= gpus;
 }
 
 // Its policies: RestartJob on PodFailed and on PodEvicted.
 void Volcano::restart(JobIndex job, NodeIndex node) {
-    fleet_.note("pod_failed", job, node);
-    fleet_.requeue(job, fleet_.now(), node == no_node ? JobEnd::failed : JobEnd::node_fail);
+    world_.note("pod_failed", job, node);
+    world_.requeue(job, world_.now(), node == no_node ? JobEnd::failed : JobEnd::node_fail);
 }
 
 void Volcano::schedule() {
     evict_what_is_due();
     pods_.bind();
     if (!stale_) return;
-    const Duration now = fleet_.now().time_since_epoch();
+    const Duration now = world_.now().time_since_epoch();
     const Duration period = spec_.volcano.period;
-    if (now % period == Duration::zero() && last_cycle_ < fleet_.now()) {
-        last_cycle_ = fleet_.now();
+    if (now % period == Duration::zero() && last_cycle_ < world_.now()) {
+        last_cycle_ = world_.now();
         stale_ = false;
         share_out();
         enqueue();
@@ -202,16 +202,16 @@ void Volcano::schedule() {
     const Instant next(now - now % period + period);
     if (next == woken_for_) return;
     woken_for_ = next;
-    fleet_.wake_at(next);
+    world_.wake_at(next);
 }
 
 // ---- its actions ----
 
 // The pods that have to be there together.
 PodRequest Volcano::gang(JobIndex job) const {
-    PodRequest request = missing_pods(fleet_, job);
-    const std::int64_t members = fleet_.spec().kinds[fleet_.job(job).kind].kube.min_member;
-    if (members > 0 && members < fleet_.job(job).pods()) {
+    PodRequest request = missing_pods(world_, job);
+    const std::int64_t members = world_.spec().kinds[world_.job(job).kind].kube.min_member;
+    if (members > 0 && members < world_.job(job).pods()) {
         request.pods = members;
         request.rest = 0;
     }
@@ -220,7 +220,7 @@ PodRequest Volcano::gang(JobIndex job) const {
 
 // Each resource by itself.
 void Volcano::share_out() {
-    const FleetCluster& cluster = fleet_.cluster();
+    const WorldCluster& cluster = world_.cluster();
     for (std::size_t d = 0; d < cluster.devices(); ++d) {
         std::vector<QueueDemand> demands;
         for (std::size_t q = 0; q < queues_.size(); ++q) {
@@ -271,7 +271,7 @@ void Volcano::enqueue() {
             continue;
         }
         const WaitingJob job = *next;
-        const FleetJob& wants = fleet_.job(job.job);
+        const WorldJob& wants = world_.job(job.job);
         Account& account = this->account(job.job);
         const std::int64_t most = account.capability;
         if (wants.gpus > room[device_of(job.job)] ||
@@ -302,7 +302,7 @@ void Volcano::allocate() {
         }
         const WaitingJob job = *next;
         if (!within_share(job.job) || !try_allocate(job.job)) {
-            queue.let_in.refuse(fleet_.job(job.job), round_);
+            queue.let_in.refuse(world_.job(job.job), round_);
             continue;
         }
         queue.from = WaitingQueue::after(job);
@@ -311,10 +311,10 @@ void Volcano::allocate() {
 }
 
 bool Volcano::try_allocate(JobIndex index) {
-    const FleetJob& job = fleet_.job(index);
-    const FleetCluster& cluster = fleet_.cluster();
+    const WorldJob& job = world_.job(index);
+    const WorldCluster& cluster = world_.cluster();
     const PodRequest request = gang(index);
-    if (!fleet_.power_for(index) || !may_place(cluster, request)) return false;
+    if (!world_.power_for(index) || !may_place(cluster, request)) return false;
     const auto nodes =
         place_pods(cluster, request, free_gpus(cluster, cluster.device_of(request.pool)),
                    cluster.members(request.pool), spec_.scoring);
@@ -325,10 +325,10 @@ bool Volcano::try_allocate(JobIndex index) {
     account.admitted -= job.gpus;
     account.allocated += job.gpus;
     account.allocated_by_priority[priority(index)] += job.gpus;
-    fleet_.bind(index, *nodes);
-    if (fleet_.status(index).gpus == job.gpus) return true;
-    pods_.create(index, fleet_.now());  // beyond min_member, as they fit
-    fleet_.wake_at(fleet_.now());
+    world_.bind(index, *nodes);
+    if (world_.status(index).gpus == job.gpus) return true;
+    pods_.create(index, world_.now());  // beyond min_member, as they fit
+    world_.wake_at(world_.now());
     return true;
 }
 
@@ -338,7 +338,7 @@ void Volcano::make_room() {
         while (const WaitingJob* next = queues_[q].let_in.next(std::nullopt, round_)) {
             const JobIndex job = next->job;
             if (make_room_for(job, q)) return;
-            queues_[q].let_in.refuse(fleet_.job(job), round_);
+            queues_[q].let_in.refuse(world_.job(job), round_);
         }
     }
 }
@@ -352,8 +352,8 @@ bool Volcano::may_displace_own(JobIndex job) const {
     }
     const PodRequest request = gang(job);
     return gpus > 0 &&
-           (account.allocated + fleet_.job(job).gpus - gpus) * 1000 <= account.deserved &&
-           fleet_.cluster().free_gpus(request.pool) + gpus >= request.gpus();
+           (account.allocated + world_.job(job).gpus - gpus) * 1000 <= account.deserved &&
+           world_.cluster().free_gpus(request.pool) + gpus >= request.gpus();
 }
 
 // Likewise of all that the others have beyond their parts.
@@ -363,19 +363,19 @@ bool Volcano::may_displace_others(JobIndex job) const {
     for (std::uint32_t q = 0; q < queues_.size(); ++q) {
         const Account& account = queues_[q].of[device_of(job)];
         const bool beyond = account.allocated * 1000 > account.deserved;
-        if (q != fleet_.job(job).queue && spec_.queues[q].reclaimable && beyond) {
+        if (q != world_.job(job).queue && spec_.queues[q].reclaimable && beyond) {
             gpus += account.allocated;
         }
     }
     const PodRequest request = gang(job);
-    return gpus > 0 && fleet_.cluster().free_gpus(request.pool) + gpus >= request.gpus();
+    return gpus > 0 && world_.cluster().free_gpus(request.pool) + gpus >= request.gpus();
 }
 
 // preempt: jobs of lower priority in its queue make room; reclaim: those of queues that have more than they
 // deserve. Only of the resource that it asks for: Volcano doesn't know what a slice of another profile, gone,
 // would leave room for.
 bool Volcano::make_room_for(JobIndex job, std::uint32_t queue) {
-    if (!fleet_.power_for(job)) return false;  // no job leaves for its power
+    if (!world_.power_for(job)) return false;  // no job leaves for its power
     const bool of_own = spec_.volcano.preempt && may_displace_own(job);
     const bool of_others = spec_.volcano.reclaim && may_displace_others(job);
     if (!of_own && !of_others) return false;
@@ -383,7 +383,7 @@ bool Volcano::make_room_for(JobIndex job, std::uint32_t queue) {
     std::vector<JobIndex> others;
     for (std::uint32_t q = 0; q < queues_.size(); ++q) {
         for (const JobIndex victim : queues_[q].running) {
-            if (fleet_.status(victim).phase == FleetPhase::completing)
+            if (world_.status(victim).phase == WorldPhase::completing)
                 return false;  // room is made
             if (device_of(victim) != device_of(job)) continue;
             if (q == queue && priority(victim) < priority(job)) own.push_back(victim);
@@ -397,18 +397,18 @@ bool Volcano::make_room_for(JobIndex job, std::uint32_t queue) {
 // Those of lowest priority, and of these the latest, until the job fits; nobody if it never does.
 bool Volcano::displace(JobIndex job, std::vector<JobIndex> victims, bool across) {
     std::sort(victims.begin(), victims.end(), [this](JobIndex a, JobIndex b) {
-        return std::tuple(priority(a), fleet_.status(b).started, b) <
-               std::tuple(priority(b), fleet_.status(a).started, a);
+        return std::tuple(priority(a), world_.status(b).started, b) <
+               std::tuple(priority(b), world_.status(a).started, a);
     });
     std::vector<std::int64_t> beyond;  // what each queue has beyond its part, in thousandths
     const std::size_t device = device_of(job);
     for (const Queue& queue : queues_) {
         beyond.push_back(queue.of[device].allocated * 1000 - queue.of[device].deserved);
     }
-    const FleetCluster& cluster = fleet_.cluster();
+    const WorldCluster& cluster = world_.cluster();
     const PodRequest request = gang(job);
     FreeGpus free = free_gpus(cluster, device);
-    std::int64_t own = account(job).allocated + fleet_.job(job).gpus;
+    std::int64_t own = account(job).allocated + world_.job(job).gpus;
     const NodeSet& allowed = cluster.members(request.pool);
     std::int64_t room = pods_with(cluster, request.pool, request.size);
     const auto fits = [&] {
@@ -418,11 +418,11 @@ bool Volcano::displace(JobIndex job, std::vector<JobIndex> victims, bool across)
     if (fits()) return false;  // it waits for something else
     std::vector<JobIndex> chosen;
     for (const JobIndex victim : victims) {
-        std::int64_t& theirs = beyond[fleet_.job(victim).queue];
+        std::int64_t& theirs = beyond[world_.job(victim).queue];
         if (across && theirs <= 0) continue;
-        theirs -= fleet_.job(victim).gpus * 1000;
-        if (!across) own -= fleet_.job(victim).gpus;
-        for (const NodeShare& share : fleet_.status(victim).held) {
+        theirs -= world_.job(victim).gpus * 1000;
+        if (!across) own -= world_.job(victim).gpus;
+        for (const NodeShare& share : world_.status(victim).held) {
             if (cluster.node(share.node).state != NodeState::up) continue;
             const std::int64_t before = free[share.node] / request.size;
             free[share.node] += share.gpus;
@@ -431,8 +431,8 @@ bool Volcano::displace(JobIndex job, std::vector<JobIndex> victims, bool across)
         chosen.push_back(victim);
         if (!fits()) continue;
         for (const JobIndex gone : chosen) {
-            fleet_.note(across ? "reclaimed" : "preempted", gone, no_node);
-            fleet_.requeue(gone, fleet_.now(), JobEnd::preempted);
+            world_.note(across ? "reclaimed" : "preempted", gone, no_node);
+            world_.requeue(gone, world_.now(), JobEnd::preempted);
         }
         try_allocate(job);  // unless the others take their time to leave
         return true;
@@ -442,8 +442,8 @@ bool Volcano::displace(JobIndex job, std::vector<JobIndex> victims, bool across)
 
 }  // namespace
 
-std::unique_ptr<FleetScheduler> make_volcano(Fleet& fleet) {
-    return std::make_unique<Volcano>(fleet);
+std::unique_ptr<WorldScheduler> make_volcano(WorldView& world) {
+    return std::make_unique<Volcano>(world);
 }
 
 }  // namespace railyard

@@ -9,14 +9,14 @@
 #include <set>
 #include <tuple>
 
-#include "models/scheduler/fleet_scheduler.h"
+#include "models/scheduler/world_scheduler.h"
 
 namespace railyard {
 
 struct WaitingJob {
     std::int64_t priority = 0;
     Instant since{};
-    JobIndex job = no_fleet_job;
+    JobIndex job = no_world_job;
     bool operator<(const WaitingJob& other) const {
         return std::tuple(-priority, since, job) <
                std::tuple(-other.priority, other.since, other.job);
@@ -39,11 +39,11 @@ class WaitingQueue {
             0;  // the last round in which one of them was: the scheduler's number
     };
 
-    void add(const FleetJob& job, const WaitingJob& waiting) {
+    void add(const WorldJob& job, const WaitingJob& waiting) {
         alike_[request(job)].jobs.insert(waiting);
     }
     // False if it isn't here.
-    bool remove(const FleetJob& job, const WaitingJob& waiting) {
+    bool remove(const WorldJob& job, const WaitingJob& waiting) {
         const auto found = alike_.find(request(job));
         if (found == alike_.end() || found->second.jobs.erase(waiting) == 0) return false;
         if (found->second.jobs.empty()) alike_.erase(found);
@@ -70,7 +70,7 @@ class WaitingQueue {
         }
         return best;
     }
-    void refuse(const FleetJob& job, std::uint64_t round) {
+    void refuse(const WorldJob& job, std::uint64_t round) {
         alike_.at(request(job)).refused_in = round;
     }
     // Where the walk goes on after this one.
@@ -79,7 +79,7 @@ class WaitingQueue {
     }
 
   private:
-    static Request request(const FleetJob& job) {
+    static Request request(const WorldJob& job) {
         return {job.partition, job.kind, job.qos, job.gpus, job.gpus_per_pod};
     }
 

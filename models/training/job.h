@@ -144,7 +144,7 @@ struct CampaignEvent {
     std::int64_t slot = -1;  // of an interruption: the job's node slot
     std::int64_t steps = 0;  // steps safe (checkpoint_safe, resumed) or lost (interruption)
     std::int64_t job =
-        -1;  // of a fleet: whose; slot is then its node, steps what it has left to do
+        -1;  // of many jobs: whose; slot is then its node, steps what it has left to do
 };
 
 struct JobOutcome {

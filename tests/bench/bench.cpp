@@ -24,7 +24,7 @@
 #include "sim/event_queue.h"
 #include "sim/fingerprint.h"
 #include "sim/rng.h"
-#include "tests/bench/fleets.h"
+#include "tests/bench/many_jobs.h"
 
 namespace railyard {
 
@@ -541,7 +541,7 @@ Result job_stream(const char* name, std::size_t count, bool smoke) {
     return {name, cpu, "CPU s", "budget", budget, budget / cpu, schedule.digest.hex()};
 }
 
-Result fleet(const char* name, double budget_s, const MeasuredFleet& measured, bool smoke) {
+Result world(const char* name, double budget_s, const MeasuredWorld& measured, bool smoke) {
     std::string digest;
     const double cpu = least_cpu_seconds(smoke ? 1 : 3, [&] { digest = run_measured(measured); });
     return {name, cpu, "CPU s", "budget", budget_s, budget_s / cpu, digest};
@@ -819,9 +819,9 @@ int main(int argc, char** argv) {
           [&] { return job_stream("jobs_100k_2000_nodes", 100'000, smoke); });
     bench("jobs_1M_2000_nodes", [&] { return job_stream("jobs_1M_2000_nodes", 1'000'000, smoke); });
 
-    for (const FleetBench& each : fleet_benches()) {
+    for (const WorldBench& each : world_benches()) {
         const char* name = each.name.c_str();
-        bench(name, [&] { return fleet(name, each.budget_s, each.make(smoke), smoke); });
+        bench(name, [&] { return world(name, each.budget_s, each.make(smoke), smoke); });
     }
 
     for (std::int64_t n = 64; n <= (smoke ? 256 : 65536); n *= 4) {

@@ -120,7 +120,7 @@ def case_an_output_takes_its_name_when_it_is_whole(program, folder):
 
 def case_an_output_over_what_is_read(program, folder):
     trace = write(folder / "jobs.csv", "job_id,submit_time,gpu_num,duration,state\na,0,8,600,COMPLETED\n")
-    scenario = write(folder / "fleet.toml", '[run]\nduration = "1 h"\n[cluster]\nnodes = 2\n[scheduler]\nkind = '
+    scenario = write(folder / "world.toml", '[run]\nduration = "1 h"\n[cluster]\nnodes = 2\n[scheduler]\nkind = '
                                             '"slurm"\n[jobs]\ntrace = "jobs.csv"\n')
     db = str(folder / "x.db")
     expect(program, ["run", scenario, "--no-estimates", "--db", db], 0, "")

@@ -26,7 +26,7 @@ REFUSED = re.compile(r"unknown key|found .* without a unit|expected one of|expec
                      r"no such (kind|entry) in the catalogue|expected the name of")
 # Wrong for another reason than one key's text: a network file, what rounds to nothing, a model that divides by it; a stage's
 # own keys of [job.parallel], which are an open table to the schema.
-BEYOND = {"fabric_custom_wrong.toml", "fleet_trace_malformed.toml", "fleet_with_one_job.toml", "rounds_to_zero.toml",
+BEYOND = {"fabric_custom_wrong.toml", "world_trace_malformed.toml", "world_with_one_job.toml", "rounds_to_zero.toml",
           "override_zero.toml", "override_beyond_peak.toml", "stage_plan.toml", "stages_wrong.toml"}
 
 

@@ -162,8 +162,8 @@ def replica(railyard, folder, scenario, number, settings=()):
     return len(phases)
 
 
-def fleet(railyard, folder, scenario, settings=()):
-    path, db = folder / "fleet.pftrace", folder / "fleet.sqlite"
+def world(railyard, folder, scenario, settings=()):
+    path, db = folder / "world.pftrace", folder / "world.sqlite"
     db.unlink(missing_ok=True)
     more = [word for setting in settings for word in ("--set", setting)]
     subprocess.run([railyard, "trace", scenario, "-o", path, *more], cwd=ROOT, check=True, capture_output=True)
@@ -234,9 +234,9 @@ def main():
         phases += replica(railyard, folder, "scenarios/studies/tiers.toml", 1)
         phases += replica(railyard, folder, "scenarios/studies/llama3_405b_54_days.toml", 0,
                           ["run.duration=6 days"])
-        runs = fleet(railyard, folder, "scenarios/studies/year_of_research_cluster.toml", ["run.duration=3 days"])
+        runs = world(railyard, folder, "scenarios/studies/year_of_research_cluster.toml", ["run.duration=3 days"])
         for scheduler in ("slurm", "kubernetes", "volcano", "kueue"):
-            runs += fleet(railyard, folder, "scenarios/studies/slurm_vs_kubernetes.toml", [f"scheduler.kind={scheduler}"])
+            runs += world(railyard, folder, "scenarios/studies/slurm_vs_kubernetes.toml", [f"scheduler.kind={scheduler}"])
         flows = window(railyard, folder, "tests/determinism/window.toml")
         step(railyard, folder, "scenarios/studies/llama3_405b_54_days.toml")
     for problem in problems[:20]:

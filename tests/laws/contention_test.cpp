@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "models/campaign/campaign.h"
-#include "models/campaign/fleet_steps.h"
+#include "models/campaign/world_steps.h"
 
 using namespace railyard;
 
@@ -68,7 +68,7 @@ Compared compare(const Setting& setting) {
     SharedLinks shared;
     std::vector<StepTraffic> traffic;
     for (std::uint32_t j = 0; j < places.size(); ++j) {
-        const auto of = s.fleet->spec.kinds[j].traffic(places[j], {});
+        const auto of = s.world->spec.kinds[j].traffic(places[j], {});
         shared.join(j, of, 0);
         traffic.push_back(*of);
     }
@@ -207,7 +207,7 @@ sequence_length = 1024
 zero = 3
 )";
     const Scenario s = load_scenario(text, "crux");
-    const double alone = seconds(usual_step(s.fleet->spec.kinds[5], 8, 0).duration());
+    const double alone = seconds(usual_step(s.world->spec.kinds[5], 8, 0).duration());
     const ReplicaResult r = run_replica(s, 0, true);
     // Who came first leaves four hosts under both switches to BERT, then eight to the GPT.
     REQUIRE(r.jobs.size() == 6);

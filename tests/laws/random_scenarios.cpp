@@ -16,7 +16,7 @@
 #include <map>
 #include <regex>
 
-#include "models/campaign/fleet.h"
+#include "models/campaign/world.h"
 #include "tests/models/whole_campaign.h"
 #include "tests/random_scenario.h"
 
@@ -77,7 +77,7 @@ class Trial {
 
     void sums_hold(const Scenario& s, const WholeCampaign& r);
     void ledger_holds(const Scenario& s, const ReplicaResult& r);
-    void fleet_holds(const ReplicaResult& r);
+    void world_holds(const ReplicaResult& r);
     void threads_agree(const Scenario& s, const WholeCampaign& one);
     void units_agree(const std::string& text, const WholeCampaign& r);
     void plan_agrees(const Scenario& s, const WholeCampaign& r);
@@ -162,7 +162,7 @@ void Trial::ledger_holds(const Scenario& s, const ReplicaResult& r) {
     }
 }
 
-void Trial::fleet_holds(const ReplicaResult& r) {
+void Trial::world_holds(const ReplicaResult& r) {
     double ends = 0;
     for (const char* end :
          {"completed", "failed", "node_fail", "timeout", "preempted", "refused"}) {
@@ -184,7 +184,7 @@ void Trial::fleet_holds(const ReplicaResult& r) {
 void Trial::sums_hold(const Scenario& s, const WholeCampaign& r) {
     for (const ReplicaResult& each : r.each) {
         ledger_holds(s, each);
-        if (s.fleet) fleet_holds(each);
+        if (s.world) world_holds(each);
     }
 }
 
@@ -340,7 +340,7 @@ void Trial::storage_agrees() {
 // ---- what must not get better, or worse ----
 
 void Trial::bandwidth_helps(const std::string& text) {
-    if (kind_ == Kind::fleet) {
+    if (kind_ == Kind::world) {
         if (text.find("checkpoint_size") == std::string::npos) return;
         never_better(
             text, "goodput",
@@ -417,7 +417,7 @@ void Trial::never_better(const std::string& text, const char* metric, const Sett
 }
 
 void Trial::failures_hurt(const std::string& text) {
-    if (kind_ == Kind::fleet) {
+    if (kind_ == Kind::world) {
         // Pods that are bound one by one wait for each other's GPUs, until a failure lets go of some.
         if (text.find("\"kubernetes\"") != std::string::npos) return;
         if (text.find("failures.cause") == std::string::npos) return;
@@ -455,7 +455,7 @@ void Trial::count_what_happened(const std::string& text, const WholeCampaign& r)
 }
 
 std::vector<Wrong> Trial::run() {
-    constexpr const char* names[] = {"stores", "plan", "fleet"};
+    constexpr const char* names[] = {"stores", "plan", "world"};
     const std::string name = names[static_cast<std::size_t>(kind_)];
     const std::string text = RandomScenario(seed_).text();
     const auto s = load(text);
@@ -473,7 +473,7 @@ std::vector<Wrong> Trial::run() {
         plan_agrees(*s, r);
         memory_agrees(*s);
     }
-    if (!s->fleet) {
+    if (!s->world) {
         storage_agrees();
         spares_help(text, *s);
     }
@@ -539,7 +539,7 @@ int main(int argc, char** argv) {
     // All of these must have been tried, or the test is none.
     bool tried = true;
     for (const char* what :
-         {"stores, ran", "plan, ran", "fleet, ran", "restores", "losses of data",
+         {"stores, ran", "plan, ran", "cluster, ran", "restores", "losses of data",
           "replicas starved", "waits for shuffle buffers", "in other units", "plans beside runs",
           "saves beside storage's walls", "faster stores", "faster NICs", "faster NICs, flows",
           "ten times the failures", "ten times the failures of many", "without spares",

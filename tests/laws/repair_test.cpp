@@ -44,9 +44,9 @@ Counter count_failures(const Hazard& hazard, std::int64_t units, Duration time, 
 }
 
 // Units that fail while they work, and a shop that repairs them in exponential times.
-struct Fleet : Renewals::Target, RepairShop::Customer {
-    Fleet(std::int64_t units, double life_h, double repair_h, std::int64_t crews,
-          std::uint64_t seed)
+struct WorldView : Renewals::Target, RepairShop::Customer {
+    WorldView(std::int64_t units, double life_h, double repair_h, std::int64_t crews,
+              std::uint64_t seed)
         : shop_spec{.crews = crews},
           lives(engine, *this, 0, "unit", {once_in_hours(life_h)}, units, {}, seed, 0),
           shop(engine, shop_spec, *this, seed, 0),
@@ -172,16 +172,16 @@ TEST_CASE("k of n with c crews work as much of the time as the Markov chain says
         std::vector<double> seen;
         std::vector<double> seen_all;
         for (std::uint64_t seed = 1; seed <= 40; ++seed) {
-            Fleet fleet(12, 100, 20, crews, seed);
-            fleet.engine.run(Instant(hours(2'000)));  // forget the start
-            fleet.count();
-            std::fill(fleet.time_with.begin(), fleet.time_with.end(), 0);
-            fleet.engine.run(Instant(hours(22'000)));
-            fleet.count();
+            WorldView world(12, 100, 20, crews, seed);
+            world.engine.run(Instant(hours(2'000)));  // forget the start
+            world.count();
+            std::fill(world.time_with.begin(), world.time_with.end(), 0);
+            world.engine.run(Instant(hours(22'000)));
+            world.count();
             double up = 0;
-            for (std::size_t k = 0; k <= 4; ++k) up += fleet.time_with[k];
+            for (std::size_t k = 0; k <= 4; ++k) up += world.time_with[k];
             seen.push_back(up / 20'000);
-            seen_all.push_back(fleet.time_with[0] / 20'000);
+            seen_all.push_back(world.time_with[0] / 20'000);
         }
         const Summary some = summarise(seen);
         const Summary all = summarise(seen_all);

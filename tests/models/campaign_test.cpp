@@ -95,7 +95,7 @@ TEST_CASE("a campaign that cannot end is marked, not believed") {
     CHECK(run_replica(s, 0, false).ending == Ending::limit);
 }
 
-TEST_CASE("of a fleet, too, more use and more done are better") {
+TEST_CASE("of many jobs, too, more use and more done are better") {
     for (const char* metric : {"goodput", "utilisation", "occupancy", "jobs_completed",
                                "ettr_gpus_256", "mttf_gpus_1024", "goodput_kind_train"}) {
         CAPTURE(metric);

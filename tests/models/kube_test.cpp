@@ -1,4 +1,4 @@
-// Fleets under Kubernetes, Volcano and Kueue: gangs, deadlocks, back-offs, shares, quota and topology.
+// Clusters under Kubernetes, Volcano and Kueue: gangs, deadlocks, back-offs, shares, quota and topology.
 
 #include <doctest/doctest.h>
 
@@ -20,8 +20,8 @@ namespace {
 
 // Nodes of 8 GPUs behind one partition, one queue; pods are made at once, nodes are not checked before a
 // start.
-FleetSpec fleet(const std::string& scheduler, std::int64_t nodes) {
-    FleetSpec spec;
+WorldSpec world(const std::string& scheduler, std::int64_t nodes) {
+    WorldSpec spec;
     spec.scheduler = scheduler;
     spec.groups = {{"all", nodes, 8}};
     spec.partitions = {{.name = "all", .nodes = nodes}};
@@ -35,9 +35,9 @@ FleetSpec fleet(const std::string& scheduler, std::int64_t nodes) {
     return spec;
 }
 
-FleetJob job(std::int64_t id, Duration submit, std::int64_t gpus, Duration work,
+WorldJob job(std::int64_t id, Duration submit, std::int64_t gpus, Duration work,
              std::uint32_t queue = 0) {
-    FleetJob out;
+    WorldJob out;
     out.id = id;
     out.submit = Instant(submit);
     out.gpus = gpus;
@@ -60,9 +60,9 @@ FailureCause host_dies(Duration detection) {
 }
 
 // Holds that no GPU is in two jobs, and notes what starts.
-class Auditor : public FleetListener {
+class Auditor : public WorldListener {
   public:
-    explicit Auditor(const FleetSpec& spec) {
+    explicit Auditor(const WorldSpec& spec) {
         for (const NodeGroup& group : spec.groups) {
             free_.insert(free_.end(), static_cast<std::size_t>(group.nodes), group.gpus_per_node);
         }
@@ -90,7 +90,7 @@ class Auditor : public FleetListener {
 };
 
 struct Outcome {
-    FleetRunResult result;
+    WorldRunResult result;
     std::map<JobIndex, std::vector<Instant>> starts;
     std::map<JobIndex, Allocation> nodes;
     std::vector<CampaignEvent> events;
@@ -105,23 +105,23 @@ struct Outcome {
     Duration booked(Category category) const {  // GPU time
         return Duration(static_cast<std::int64_t>(result.ledger.booked(category)));
     }
-    const FleetJobRun& job(JobIndex index) const { return result.outcome.runs[index]; }
+    const WorldJobRun& job(JobIndex index) const { return result.outcome.runs[index]; }
 };
 
-Outcome run(const FleetSpec& spec, std::vector<FleetJob> jobs,
+Outcome run(const WorldSpec& spec, std::vector<WorldJob> jobs,
             const std::vector<FailureCause>& causes = {}, Duration end = {},
             std::uint64_t seed = 1) {
     std::stable_sort(jobs.begin(), jobs.end(),
-                     [](const FleetJob& a, const FleetJob& b) { return a.submit < b.submit; });
-    const FleetJobs all{std::move(jobs)};
+                     [](const WorldJob& a, const WorldJob& b) { return a.submit < b.submit; });
+    const WorldJobs all{std::move(jobs)};
     Auditor auditor(spec);
     Outcome out;
-    FleetRun fleet_run{.spec = spec, .jobs = all, .causes = causes, .seed = seed};
-    if (end > Duration{}) fleet_run.end = Instant(end);
-    fleet_run.events_max = 200'000;
-    fleet_run.listener = &auditor;
-    fleet_run.events = &out.events;
-    out.result = run_fleet(fleet_run);
+    WorldRun world_run{.spec = spec, .jobs = all, .causes = causes, .seed = seed};
+    if (end > Duration{}) world_run.end = Instant(end);
+    world_run.events_max = 200'000;
+    world_run.listener = &auditor;
+    world_run.events = &out.events;
+    out.result = run_world(world_run);
     CHECK(out.result.ended != CampaignEngine::Outcome::limit);
     out.starts = auditor.starts;
     out.nodes = auditor.nodes;
@@ -129,7 +129,7 @@ Outcome run(const FleetSpec& spec, std::vector<FleetJob> jobs,
 }
 
 // A job on four nodes, with the first seed of which one node of the job dies and no other.
-Outcome run_with_one_death(const FleetSpec& spec, const FailureCause& cause) {
+Outcome run_with_one_death(const WorldSpec& spec, const FailureCause& cause) {
     for (std::uint64_t seed = 1; seed < 1000; ++seed) {
         Outcome out = run(spec, {job(1, 0s, 32, 10h)}, {cause}, 1200h, seed);
         const std::vector<Instant> not_ready = out.times("not_ready");
@@ -145,8 +145,8 @@ Duration gpu_time(std::int64_t gpus, Duration time) {
     return Duration(gpus * time.count());
 }
 
-std::vector<FleetJob> whole_nodes(std::int64_t count, Duration apart, Duration work) {
-    std::vector<FleetJob> out;
+std::vector<WorldJob> whole_nodes(std::int64_t count, Duration apart, Duration work) {
+    std::vector<WorldJob> out;
     for (std::int64_t i = 0; i < count; ++i) out.push_back(job(i + 1, i * apart, 8, work));
     return out;
 }
@@ -156,7 +156,7 @@ std::vector<FleetJob> whole_nodes(std::int64_t count, Duration apart, Duration w
 // ---- Kubernetes ----
 
 TEST_CASE("Kubernetes evicts a dead host's pod after 340 s, and its peers burn to their timeout") {
-    const Outcome r = run_with_one_death(fleet("kubernetes", 6), host_dies(600s));
+    const Outcome r = run_with_one_death(world("kubernetes", 6), host_dies(600s));
     const Instant death = r.times("interruption")[0];
     CHECK(r.times("evicted") == std::vector{death + 340s});
     REQUIRE(r.starts.at(0).size() == 2);
@@ -169,7 +169,7 @@ TEST_CASE("Kubernetes evicts a dead host's pod after 340 s, and its peers burn t
 }
 
 TEST_CASE("Peers that notice before Kubernetes does hold their GPUs until the pod is back") {
-    const Outcome r = run_with_one_death(fleet("kubernetes", 6), host_dies(30s));
+    const Outcome r = run_with_one_death(world("kubernetes", 6), host_dies(30s));
     const Instant death = r.times("interruption")[0];
     REQUIRE(r.starts.at(0).size() == 2);
     CHECK(r.starts.at(0)[1] == death + 350s);
@@ -179,7 +179,7 @@ TEST_CASE("Peers that notice before Kubernetes does hold their GPUs until the po
 TEST_CASE("Without a spare node a job under Kubernetes holds what it has until the repair") {
     FailureCause cause = host_dies(600s);
     cause.reset_time = 2h;
-    const Outcome r = run_with_one_death(fleet("kubernetes", 4), cause);
+    const Outcome r = run_with_one_death(world("kubernetes", 4), cause);
     const Instant death = r.times("interruption")[0];
     REQUIRE(r.starts.at(0).size() == 2);
     CHECK(r.starts.at(0)[1] == death + 340s + 2h);
@@ -193,7 +193,7 @@ TEST_CASE("What a node's death costs under each scheduler follows from its time-
     for (const auto& each : stalls) {
         const auto [name, stall] = each;
         CAPTURE(each.first);
-        const Outcome r = run_with_one_death(fleet(name, 6), host_dies(600s));
+        const Outcome r = run_with_one_death(world(name, 6), host_dies(600s));
         const Instant death = r.times("interruption")[0];
         REQUIRE(r.starts.at(0).size() == 2);
         const Duration gap = r.starts.at(0)[1] - (death + stall);
@@ -205,8 +205,8 @@ TEST_CASE("What a node's death costs under each scheduler follows from its time-
 
 TEST_CASE(
     "Two jobs that get half of their pods each wait for ever under Kubernetes, and are named") {
-    const std::vector<FleetJob> jobs = {job(1, 0s, 32, 1h), job(2, 0s, 32, 1h)};
-    const Outcome k = run(fleet("kubernetes", 6), jobs);
+    const std::vector<WorldJob> jobs = {job(1, 0s, 32, 1h), job(2, 0s, 32, 1h)};
+    const Outcome k = run(world("kubernetes", 6), jobs);
     CHECK(k.starts.empty());
     CHECK(k.result.ended == CampaignEngine::Outcome::drained);
     CHECK(k.result.outcome.stuck ==
@@ -215,7 +215,7 @@ TEST_CASE(
           "job 2 holds 24 GPUs (nodes 1,3,5) and waits for 8 more");
     CHECK(k.times("deadlock") == std::vector{Instant(0s), Instant(0s)});
     for (const char* scheduler : {"volcano", "kueue"}) {
-        const Outcome r = run(fleet(scheduler, 6), jobs);
+        const Outcome r = run(world(scheduler, 6), jobs);
         CHECK(r.starts.at(0) == std::vector{Instant(0s)});
         CHECK(r.starts.at(1) == std::vector{Instant(1h)});
         CHECK(r.booked(Category::partial_hold) == 0s);
@@ -225,13 +225,13 @@ TEST_CASE(
 
 TEST_CASE("What deadlocked jobs hold is booked until the campaign ends") {
     const Outcome r =
-        run(fleet("kubernetes", 6), {job(1, 0s, 32, 1h), job(2, 0s, 32, 1h)}, {}, 100h);
+        run(world("kubernetes", 6), {job(1, 0s, 32, 1h), job(2, 0s, 32, 1h)}, {}, 100h);
     CHECK(r.booked(Category::partial_hold) == gpu_time(48, 100h));
 }
 
 TEST_CASE("Jobs that hold some GPUs while others run are not in a deadlock") {
     const Outcome r =
-        run(fleet("kubernetes", 6), {job(1, 0s, 8, 1h), job(2, 0s, 24, 1h), job(3, 0s, 32, 1h)});
+        run(world("kubernetes", 6), {job(1, 0s, 8, 1h), job(2, 0s, 24, 1h), job(3, 0s, 32, 1h)});
     CHECK(r.booked(Category::partial_hold) > 0s);
     CHECK(r.times("deadlock").empty());
     CHECK(r.job(2).over);
@@ -242,7 +242,7 @@ TEST_CASE("A pod that keeps failing is made anew after 10 s, 20 s, 40 s, and giv
     cause.name = "software";
     cause.rate_per_node = Rate{1.0 / seconds(Duration(1h))};
     cause.remedy = Remedy::restart;
-    const Outcome r = run(fleet("kubernetes", 1), {job(1, 0s, 8, 1000h)}, {cause});
+    const Outcome r = run(world("kubernetes", 1), {job(1, 0s, 8, 1000h)}, {cause});
     const std::vector<Instant> failures = r.times("interruption");
     const std::vector<Instant>& starts = r.starts.at(0);
     REQUIRE(failures.size() == 7);
@@ -251,14 +251,14 @@ TEST_CASE("A pod that keeps failing is made anew after 10 s, 20 s, 40 s, and giv
     for (std::size_t i = 0; i < 6; ++i) CHECK(starts[i + 1] - failures[i] == waits[i]);
     CHECK(r.job(0).how == JobEnd::failed);
     CHECK(r.job(0).end == failures[6]);
-    FleetSpec patient = fleet("kubernetes", 1);
+    WorldSpec patient = world("kubernetes", 1);
     patient.kube.backoff_limit = 8;
     const Outcome p = run(patient, {job(1, 0s, 8, 1000h)}, {cause});
     CHECK(p.starts.at(0)[7] - p.times("interruption")[6] == 360s);
 }
 
 TEST_CASE("A later job's pods get in between because a controller makes them one by one") {
-    FleetSpec spec = fleet("kubernetes", 6);
+    WorldSpec spec = world("kubernetes", 6);
     spec.kube.pod_interval = 50ms;
     const Outcome late = run(spec, {job(1, 0s, 32, 1h), job(2, 200ms, 32, 1h)});
     CHECK(late.starts.at(0) == std::vector{Instant(150ms)});
@@ -268,8 +268,8 @@ TEST_CASE("A later job's pods get in between because a controller makes them one
 }
 
 TEST_CASE("Pods spread over the emptiest nodes or fill the fullest") {
-    FleetSpec spec = fleet("kubernetes", 2);
-    const std::vector<FleetJob> jobs = {job(1, 0s, 2, 1h), job(2, 1s, 2, 1h), job(3, 2s, 8, 1h)};
+    WorldSpec spec = world("kubernetes", 2);
+    const std::vector<WorldJob> jobs = {job(1, 0s, 2, 1h), job(2, 1s, 2, 1h), job(3, 2s, 8, 1h)};
     CHECK(run(spec, jobs).starts.at(2)[0] == Instant(1h));
     spec.kube.scoring = PodScoring::most_allocated;
     CHECK(run(spec, jobs).starts.at(2)[0] == Instant(2s));
@@ -279,7 +279,7 @@ TEST_CASE("Pods spread over the emptiest nodes or fill the fullest") {
 
 TEST_CASE(
     "Volcano starts a job again as a whole once a pod is evicted, and holds nothing till then") {
-    const Outcome r = run_with_one_death(fleet("volcano", 6), host_dies(600s));
+    const Outcome r = run_with_one_death(world("volcano", 6), host_dies(600s));
     const Duration evicted = (r.times("interruption")[0] + 340s).time_since_epoch();
     REQUIRE(r.starts.at(0).size() == 2);
     CHECK(r.starts.at(0)[1] == Instant((evicted + 1s - 1ns) / Duration(1s) * Duration(1s)));
@@ -297,9 +297,9 @@ TEST_CASE("Queues deserve GPUs in proportion to their weights, and what others l
 }
 
 TEST_CASE("Volcano's queues converge to their weights while both want more than they get") {
-    FleetSpec spec = fleet("volcano", 8);
+    WorldSpec spec = world("volcano", 8);
     spec.kube.queues = {{.name = "a", .weight = 3}, {.name = "b", .weight = 1}};
-    std::vector<FleetJob> jobs = whole_nodes(600, 0s, 1h);
+    std::vector<WorldJob> jobs = whole_nodes(600, 0s, 1h);
     for (std::size_t i = 0; i < jobs.size(); ++i) {
         jobs[i].queue = i % 2;
         jobs[i].work += (i % 7) * Duration(1min);
@@ -311,9 +311,9 @@ TEST_CASE("Volcano's queues converge to their weights while both want more than 
 }
 
 TEST_CASE("A queue of Volcano's takes back what it deserves, unless reclaim is off") {
-    FleetSpec spec = fleet("volcano", 10);
+    WorldSpec spec = world("volcano", 10);
     spec.kube.queues = {{.name = "a"}, {.name = "b"}};
-    std::vector<FleetJob> jobs = whole_nodes(10, 0s, 10h);
+    std::vector<WorldJob> jobs = whole_nodes(10, 0s, 10h);
     jobs.push_back(job(11, 1h, 16, 1h, 1));
     const Outcome r = run(spec, jobs);
     CHECK(r.starts.at(10)[0] == Instant(1h));
@@ -326,8 +326,8 @@ TEST_CASE("A queue of Volcano's takes back what it deserves, unless reclaim is o
 }
 
 TEST_CASE("In its queue a job of higher priority displaces the latest of the lower ones") {
-    FleetSpec spec = fleet("volcano", 10);
-    std::vector<FleetJob> jobs = whole_nodes(10, 1min, 10h);
+    WorldSpec spec = world("volcano", 10);
+    std::vector<WorldJob> jobs = whole_nodes(10, 1min, 10h);
     jobs.push_back(job(11, 1h, 16, 1h));
     jobs.back().qos = 1;
     const Outcome r = run(spec, jobs);
@@ -340,9 +340,9 @@ TEST_CASE("In its queue a job of higher priority displaces the latest of the low
 }
 
 TEST_CASE("A job larger than what the cluster is overcommitted by isn't let in while others run") {
-    FleetSpec spec = fleet("volcano", 10);
+    WorldSpec spec = world("volcano", 10);
     spec.kube.queues = {{.name = "a"}, {.name = "b"}};
-    std::vector<FleetJob> jobs = whole_nodes(10, 0s, 10h);
+    std::vector<WorldJob> jobs = whole_nodes(10, 0s, 10h);
     jobs.push_back(job(11, 1h, 32, 1h, 1));
     CHECK(run(spec, jobs).starts.at(10)[0] == Instant(10h));
     spec.kube.volcano.overcommit_percent = 140;
@@ -350,23 +350,23 @@ TEST_CASE("A job larger than what the cluster is overcommitted by isn't let in w
 }
 
 TEST_CASE("With minMember below its pods a gang of Volcano's holds GPUs without running") {
-    FleetSpec spec = fleet("volcano", 6);
-    const std::vector<FleetJob> jobs = {job(1, 0s, 24, 1h), job(2, 0s, 32, 1h)};
+    WorldSpec spec = world("volcano", 6);
+    const std::vector<WorldJob> jobs = {job(1, 0s, 24, 1h), job(2, 0s, 32, 1h)};
     CHECK(run(spec, jobs).booked(Category::partial_hold) == 0s);
     spec.kube.volcano.overcommit_percent = 200;
     spec.kube.queues = {{.name = "a"}};
     spec.kinds[0].kube.min_member = 2;
-    const std::vector<FleetJob> both = {job(1, 0s, 40, 1h), job(2, 0s, 40, 1h)};
+    const std::vector<WorldJob> both = {job(1, 0s, 40, 1h), job(2, 0s, 40, 1h)};
     CHECK(run(spec, both).job(1).over);  // one at a time: its queue deserves no more than there is
 }
 
 // ---- Kueue ----
 
 TEST_CASE("A cluster queue borrows what its cohort leaves, and gives it back") {
-    FleetSpec spec = fleet("kueue", 4);
+    WorldSpec spec = world("kueue", 4);
     spec.kube.queues = {{.name = "a", .cohort = "c", .quota = {{16, {}}}},
                         {.name = "b", .cohort = "c", .quota = {{16, {}}}}};
-    std::vector<FleetJob> jobs = whole_nodes(4, 1min, 10h);
+    std::vector<WorldJob> jobs = whole_nodes(4, 1min, 10h);
     jobs.push_back(job(5, 1h, 16, 1h, 1));
     const Outcome r = run(spec, jobs);
     for (JobIndex i = 0; i < 4; ++i) CHECK(r.starts.at(i)[0] == Instant(i * Duration(1min)));
@@ -386,11 +386,11 @@ TEST_CASE("A cluster queue borrows what its cohort leaves, and gives it back") {
 }
 
 TEST_CASE("Kueue without block_admission admits two that deadlock, until a time-out evicts one") {
-    FleetSpec spec = fleet("kueue", 6);
+    WorldSpec spec = world("kueue", 6);
     spec.kube.queues = {{.name = "a", .quota = {{64, {}}}}};  // more than there is
     spec.kube.pod_interval = 2s;
     spec.kube.kueue.block_admission = false;
-    const std::vector<FleetJob> jobs = {job(1, 0s, 32, 1h), job(2, 1s, 32, 1h)};
+    const std::vector<WorldJob> jobs = {job(1, 0s, 32, 1h), job(2, 1s, 32, 1h)};
     const Outcome r = run(spec, jobs);
     CHECK(r.times("workload_evicted")[0] == Instant(30min));
     CHECK(r.starts.at(1)[0] == Instant(30min));
@@ -411,7 +411,7 @@ TEST_CASE("Kueue without block_admission admits two that deadlock, until a time-
 }
 
 TEST_CASE("A workload that is evicted gets no pods while its epilog runs") {
-    FleetSpec spec = fleet("kueue", 4);
+    WorldSpec spec = world("kueue", 4);
     spec.kube.queues = {{.name = "a", .quota = {{40, {}}}}};  // more than there is
     spec.kube.pod_interval = 2s;
     spec.kube.kueue.block_admission = false;
@@ -425,17 +425,17 @@ TEST_CASE("A workload that is evicted gets no pods while its epilog runs") {
 TEST_CASE("A workload that isn't whole half an hour after a pod was lost is evicted") {
     FailureCause cause = host_dies(600s);
     cause.reset_time = 2h;
-    const Outcome r = run_with_one_death(fleet("kueue", 4), cause);
+    const Outcome r = run_with_one_death(world("kueue", 4), cause);
     const Instant death = r.times("interruption")[0];
     CHECK(r.times("evicted") == std::vector{death + 340s});
     CHECK(r.times("workload_evicted")[0] == death + 340s + 30min);
 }
 
 TEST_CASE("Pods that are required to be in one leaf are, wait for it, or are refused") {
-    FleetSpec spec = fleet("kueue", 6);  // leaves of 2, blocks of 4
+    WorldSpec spec = world("kueue", 6);  // leaves of 2, blocks of 4
     for (std::uint32_t n = 0; n < 6; ++n) spec.places.push_back({n / 2, n / 4});
     spec.kinds[0].kube.topology = TopologyRequest::required;
-    const std::vector<FleetJob> jobs = {job(1, 0s, 8, 1h), job(2, 1s, 16, 5h), job(3, 2s, 16, 4h),
+    const std::vector<WorldJob> jobs = {job(1, 0s, 8, 1h), job(2, 1s, 16, 5h), job(3, 2s, 16, 4h),
                                         job(4, 3s, 16, 1h), job(5, 3s, 24, 1h)};
     const Outcome r = run(spec, jobs);
     for (JobIndex i = 1; i < 4; ++i) {
@@ -451,9 +451,9 @@ TEST_CASE("Pods that are required to be in one leaf are, wait for it, or are ref
 }
 
 TEST_CASE("Preferred pods go to one leaf if there is one, else to as few as the largest allow") {
-    FleetSpec spec = fleet("kueue", 8);  // leaves of 2, blocks of 4
+    WorldSpec spec = world("kueue", 8);  // leaves of 2, blocks of 4
     for (std::uint32_t n = 0; n < 8; ++n) spec.places.push_back({n / 2, n / 4});
-    FleetCluster cluster(spec);
+    WorldCluster cluster(spec);
     for (const NodeIndex busy : {0u, 2u, 4u}) cluster.take(busy, 0, 8, 0);
     KubeJobKind kind{.topology = TopologyRequest::preferred};
     const auto nodes = [&](std::int64_t pods) {
@@ -482,7 +482,7 @@ TEST_CASE("Preferred pods go to one leaf if there is one, else to as few as the 
 
 TEST_CASE("Kueue replaces a dead node in the leaf that was required, or evicts the workload") {
     for (const std::uint32_t leaf : {5u, 4u}) {
-        FleetSpec spec = fleet("kueue", 8);
+        WorldSpec spec = world("kueue", 8);
         for (std::uint32_t n = 0; n < 8; ++n) spec.places.push_back({n / leaf, 0});
         spec.kinds[0].kube.topology = TopologyRequest::required;
         const Outcome r = run_with_one_death(spec, host_dies(600s));
@@ -501,11 +501,11 @@ TEST_CASE("Kueue replaces a dead node in the leaf that was required, or evicts t
 // ---- all ----
 
 TEST_CASE("No GPU is ever in two jobs, and all jobs come to an end, under whatever scheduler") {
-    for (const FleetSchedulerKind& kind : fleet_scheduler_kinds()) {
+    for (const WorldSchedulerKind& kind : world_scheduler_kinds()) {
         for (std::uint64_t seed = 1; seed <= 4; ++seed) {
             CAPTURE(kind.name);
             CAPTURE(seed);
-            FleetSpec spec = fleet(kind.name, 12);
+            WorldSpec spec = world(kind.name, 12);
             spec.health.prolog = seed % 2 == 0;
             spec.health.prolog_time = seed % 2 == 0 ? 20s : 0s;
             spec.health.epilog_time = seed % 3 == 0 ? 30s : 0s;
@@ -519,7 +519,7 @@ TEST_CASE("No GPU is ever in two jobs, and all jobs come to an end, under whatev
                 seed % 2 == 0 ? TopologyRequest::preferred : TopologyRequest::required;
             spec.kinds[0].checkpoint_interval = spec.kinds[1].checkpoint_interval = 10min;
             RandomStream random(seed, 0, "stream");
-            std::vector<FleetJob> jobs;
+            std::vector<WorldJob> jobs;
             Duration at{};
             for (std::int64_t i = 0; i < 200; ++i) {
                 at += from_seconds(random.uniform() * 600);
@@ -539,7 +539,7 @@ TEST_CASE("No GPU is ever in two jobs, and all jobs come to an end, under whatev
             const Outcome r = run(spec, jobs, {dies, breaks}, 300h, seed);
             CHECK(r.starts.size() > 100);
             if (kind.name == std::string("kubernetes")) continue;  // whose jobs may wait for ever
-            for (const FleetJobRun& one : r.result.outcome.runs) CHECK(one.over);
+            for (const WorldJobRun& one : r.result.outcome.runs) CHECK(one.over);
         }
     }
 }
@@ -547,9 +547,9 @@ TEST_CASE("No GPU is ever in two jobs, and all jobs come to an end, under whatev
 TEST_CASE("A job that can never run is refused with the reason, whatever is asked") {
     for (const char* name : {"kubernetes", "volcano", "kueue"}) {
         CAPTURE(name);
-        FleetJob wide = job(2, 0s, 16, 1h);
+        WorldJob wide = job(2, 0s, 16, 1h);
         wide.gpus_per_pod = 16;
-        const Outcome r = run(fleet(name, 4), {job(1, 0s, 40, 1h), wide, job(3, 0s, 32, 1h)});
+        const Outcome r = run(world(name, 4), {job(1, 0s, 40, 1h), wide, job(3, 0s, 32, 1h)});
         REQUIRE(r.result.outcome.refused.size() == 2);
         CHECK(r.result.outcome.refused[0].reason ==
               "wants 40 GPUs in pods of 8; partition all has no room for them even when empty");
@@ -557,17 +557,17 @@ TEST_CASE("A job that can never run is refused with the reason, whatever is aske
               "wants 16 GPUs on a node; the nodes of partition all have 8");
         CHECK(r.job(2).over);
     }
-    const auto reason = [](const FleetSpec& spec) {
+    const auto reason = [](const WorldSpec& spec) {
         const Outcome r = run(spec, {job(1, 0s, 24, 1h)});
         REQUIRE(r.result.outcome.refused.size() == 1);
         return r.result.outcome.refused[0].reason;
     };
-    FleetSpec spec = fleet("kueue", 4);
+    WorldSpec spec = world("kueue", 4);
     spec.kube.queues[0].quota = {{16, {}}};
     CHECK(reason(spec) ==
           "wants 24 GPUs; a workload of cluster queue default gets 16 at most, with what it may "
           "borrow");
-    spec = fleet("volcano", 4);
+    spec = world("volcano", 4);
     spec.kube.queues[0].capability = 16;
     CHECK(reason(spec) == "wants 24 GPUs; all jobs of queue default together get 16 at most");
     spec.kube.queues[0].capability = 0;

@@ -23,10 +23,10 @@ MigSpec cut(const std::vector<ProfileIndex>& profiles) {
 }
 
 // `nodes` of 8 GPUs that are cut, and one whose GPUs are whole.
-FleetSpec fleet(const std::string& scheduler, const MigSpec& mig, std::int64_t nodes = 1,
+WorldSpec world(const std::string& scheduler, const MigSpec& mig, std::int64_t nodes = 1,
                 std::int64_t gpus = 8) {
     const Bytes memory = Bytes::of(80'000'000'000);
-    FleetSpec spec;
+    WorldSpec spec;
     spec.scheduler = scheduler;
     spec.groups = {{"cut", nodes, gpus, {.kind = "h100_sxm", .memory = memory}, mig},
                    {"whole", 1, 8, {.kind = "h100_sxm", .memory = memory}}};
@@ -47,9 +47,9 @@ FleetSpec fleet(const std::string& scheduler, const MigSpec& mig, std::int64_t n
     return spec;
 }
 
-FleetJob job(std::int64_t id, std::uint32_t kind, Duration submit, Duration work,
+WorldJob job(std::int64_t id, std::uint32_t kind, Duration submit, Duration work,
              std::uint32_t queue = 0) {
-    FleetJob out;
+    WorldJob out;
     out.id = id;
     out.kind = kind;
     out.queue = queue;
@@ -60,9 +60,9 @@ FleetJob job(std::int64_t id, std::uint32_t kind, Duration submit, Duration work
 }
 
 // Counts, at every start, what runs of each profile.
-class Counter : public FleetListener {
+class Counter : public WorldListener {
   public:
-    explicit Counter(const std::vector<FleetJob>& jobs) : jobs_(jobs) {}
+    explicit Counter(const std::vector<WorldJob>& jobs) : jobs_(jobs) {}
     void started(JobIndex job, Instant now, const Allocation&) override {
         starts[job].push_back(now);
         std::int64_t& count = running_[jobs_[job].kind];
@@ -75,26 +75,26 @@ class Counter : public FleetListener {
     std::map<std::uint32_t, std::int64_t> most;  // at once, by kind
 
   private:
-    const std::vector<FleetJob>& jobs_;
+    const std::vector<WorldJob>& jobs_;
     std::map<std::uint32_t, std::int64_t> running_;
 };
 
 struct Outcome {
-    FleetRunResult result;
+    WorldRunResult result;
     Counter counter;
     Duration start(JobIndex job) const { return counter.starts.at(job)[0].time_since_epoch(); }
     std::size_t starts(JobIndex job) const { return counter.starts.at(job).size(); }
 };
 
-Outcome run(const FleetSpec& spec, const std::vector<FleetJob>& jobs, Duration end = {},
+Outcome run(const WorldSpec& spec, const std::vector<WorldJob>& jobs, Duration end = {},
             const std::vector<FailureCause>& causes = {}) {
-    const FleetJobs all{jobs};
+    const WorldJobs all{jobs};
     Outcome out{{}, Counter(all.jobs)};
-    FleetRun fleet_run{.spec = spec, .jobs = all, .causes = causes};
-    if (end > Duration{}) fleet_run.end = Instant(end);
-    fleet_run.events_max = 1'000'000;
-    fleet_run.listener = &out.counter;
-    out.result = run_fleet(fleet_run);
+    WorldRun world_run{.spec = spec, .jobs = all, .causes = causes};
+    if (end > Duration{}) world_run.end = Instant(end);
+    world_run.events_max = 1'000'000;
+    world_run.listener = &out.counter;
+    out.result = run_world(world_run);
     CHECK(out.result.ended != CampaignEngine::Outcome::limit);
     return {std::move(out.result), out.counter};
 }
@@ -106,7 +106,7 @@ TEST_CASE(
     for (const std::string& scheduler : kinds_of_scheduler) {
         CAPTURE(scheduler);
         // Two of 4g, 2g and 1g each. Under Slurm who stands behind the third 4g waits for backfill.
-        const FleetSpec spec = fleet(scheduler, cut({g4, g2, g1}), 1, 2);
+        const WorldSpec spec = world(scheduler, cut({g4, g2, g1}), 1, 2);
         const Outcome r =
             run(spec, {job(1, four, 0s, 1h), job(2, four, 0s, 2h), job(3, four, 0s, 1h),
                        job(4, two, 0s, 5h), job(5, one, 0s, 5h), job(6, one, 0s, 6h),
@@ -129,7 +129,7 @@ TEST_CASE(
 TEST_CASE("Every scheduler books what a layout strands alike") {
     for (const std::string& scheduler : kinds_of_scheduler) {
         CAPTURE(scheduler);
-        const FleetSpec spec = fleet(scheduler, cut({g3, g2}), 1, 2);
+        const WorldSpec spec = world(scheduler, cut({g3, g2}), 1, 2);
         const Outcome r = run(spec, {job(1, two, 0s, 3h), job(2, three, 0s, 2h)}, 3h);
         CHECK(r.result.outcome.stranded == GpuNanoseconds{4} * Duration(3h).count());
         CHECK(r.result.ledger.booked(Category::productive) ==
@@ -144,7 +144,7 @@ TEST_CASE("As jobs come, 3g and 4g share a GPU under Volcano and Kueue as under 
         if (scheduler == "slurm") continue;  // takes what is cut beforehand
         CAPTURE(scheduler);
         for (const MigPlacement placement : {MigPlacement::best, MigPlacement::first}) {
-            const FleetSpec spec = fleet(scheduler, {.placement = placement}, 1, 1);
+            const WorldSpec spec = world(scheduler, {.placement = placement}, 1, 1);
             const Outcome r = run(spec, {job(1, three, 0s, 1h), job(2, four, 0s, 1h)});
             CHECK(r.start(1) == (placement == MigPlacement::best ? 0s : 1h));
             CHECK(r.result.outcome.stranded ==
@@ -157,7 +157,7 @@ TEST_CASE(
     "Slurm plans each profile by itself: who waits for one is delayed by nobody with another") {
     // One 3g, which is taken for two hours; the next wants it then. 1g and 2g that run for longer are
     // backfilled, a 3g is not.
-    const FleetSpec spec = fleet("slurm", cut({g3, g2, g1}), 1, 1);
+    const WorldSpec spec = world("slurm", cut({g3, g2, g1}), 1, 1);
     const Outcome r = run(spec, {job(1, three, 0s, 2h), job(2, three, 1s, 1h), job(3, one, 2s, 9h),
                                  job(4, three, 3s, 1h), job(5, two, 4s, 9h)});
     CHECK(r.start(1) == 2h);
@@ -169,10 +169,10 @@ TEST_CASE(
 TEST_CASE("Who displaces somebody for a slice displaces one of the same profile") {
     for (const std::string scheduler : {"slurm", "volcano", "kueue"}) {
         CAPTURE(scheduler);
-        FleetSpec spec = fleet(scheduler, cut({g4, g2, g1}), 1, 1);
+        WorldSpec spec = world(scheduler, cut({g4, g2, g1}), 1, 1);
         spec.kube.volcano.overcommit_percent =
             200;  // else a second job isn't let in beside the one slice
-        std::vector<FleetJob> jobs = {job(1, four, 0s, 9h), job(2, two, 1min, 9h),
+        std::vector<WorldJob> jobs = {job(1, four, 0s, 9h), job(2, two, 1min, 9h),
                                       job(3, one, 2min, 9h), job(4, two, 1h, 1h)};
         jobs.back().qos = 1;
         const Outcome r = run(spec, jobs, 20h);
@@ -185,9 +185,9 @@ TEST_CASE("Who displaces somebody for a slice displaces one of the same profile"
 
 TEST_CASE("Volcano's queues have parts of slices by weight, and of whole GPUs besides") {
     // 56 slices and 8 GPUs: of the slices both want more than there are, of the GPUs only b.
-    FleetSpec spec = fleet("volcano", cut({g1, g1, g1, g1, g1, g1, g1}));
+    WorldSpec spec = world("volcano", cut({g1, g1, g1, g1, g1, g1, g1}));
     spec.kube.queues = {{.name = "a", .weight = 3}, {.name = "b", .weight = 1}};
-    std::vector<FleetJob> jobs;
+    std::vector<WorldJob> jobs;
     for (std::int64_t i = 0; i < 3000; ++i) {
         const auto queue = static_cast<std::uint32_t>(i % 2);
         jobs.push_back(job(i + 1, one, 0s, 1h + (i % 7) * Duration(1min), queue));
@@ -205,9 +205,9 @@ TEST_CASE("Volcano's queues have parts of slices by weight, and of whole GPUs be
 }
 
 TEST_CASE("A queue's capability in slices bounds these, and nothing else") {
-    FleetSpec spec = fleet("volcano", cut({g4, g1, g1, g1}));
+    WorldSpec spec = world("volcano", cut({g4, g1, g1, g1}));
     spec.kube.queues = {{.name = "a", .capability = 2, .slice_capability = {{"1g.10gb", 5}}}};
-    std::vector<FleetJob> jobs;
+    std::vector<WorldJob> jobs;
     for (std::int64_t i = 0; i < 30; ++i) {
         for (const std::uint32_t kind : {one, four, whole}) {
             jobs.push_back(job(3 * i + kind, kind, 0s, 1h));
@@ -218,13 +218,13 @@ TEST_CASE("A queue's capability in slices bounds these, and nothing else") {
 }
 
 TEST_CASE("A cluster queue borrows slices of one profile, and gives these back") {
-    FleetSpec spec = fleet("kueue", cut({g4, g1, g1, g1}), 1, 2);  // two 4g, six 1g
+    WorldSpec spec = world("kueue", cut({g4, g1, g1, g1}), 1, 2);  // two 4g, six 1g
     KubeQueue queue{.name = "a", .cohort = "c"};
     queue.quota = {{0, {}}, {4, {}}};
     queue.slices = {{"1g.10gb", {{3, {}}, {}}}, {"4g.40gb", {{1, {}}, {}}}};
     spec.kube.queues = {queue, queue};
     spec.kube.queues[1].name = "b";
-    std::vector<FleetJob> jobs;
+    std::vector<WorldJob> jobs;
     for (std::int64_t i = 0; i < 6; ++i) jobs.push_back(job(i + 1, one, i * Duration(1min), 9h));
     jobs.push_back(job(7, four, 10min, 9h));
     jobs.push_back(job(8, one, 1h, 1h, 1));
@@ -266,11 +266,11 @@ TEST_CASE("No scheduler gives out more slices than there are, on nodes that die"
             CAPTURE(scheduler);
             CAPTURE(beforehand);
             // Each GPU is cut into 4g, 2g, 1g.
-            FleetSpec spec = fleet(scheduler, beforehand ? cut({g4, g2, g1}) : MigSpec{}, 5, 4);
+            WorldSpec spec = world(scheduler, beforehand ? cut({g4, g2, g1}) : MigSpec{}, 5, 4);
             spec.kube.backoff_limit = 1000;
-            for (FleetJobKind& kind : spec.kinds) kind.checkpoint_interval = 600s;
+            for (WorldJobKind& kind : spec.kinds) kind.checkpoint_interval = 600s;
             RandomStream random(5, 0, "stream");
-            std::vector<FleetJob> jobs;
+            std::vector<WorldJob> jobs;
             Duration at{};
             for (std::int64_t i = 0; i < 1200; ++i) {
                 at += from_seconds(random.uniform() * 300);
@@ -281,7 +281,7 @@ TEST_CASE("No scheduler gives out more slices than there are, on nodes that die"
                 jobs.back().qos = random.uniform() < 0.1 ? 1 : 0;
             }
             const Outcome r = run(spec, jobs, 400h, {dies});  // the ledger's sum is checked in it
-            for (const FleetJobRun& one_run : r.result.outcome.runs) CHECK(one_run.over);
+            for (const WorldJobRun& one_run : r.result.outcome.runs) CHECK(one_run.over);
             CHECK(r.result.outcome.interruptions[0] > 20);
             CHECK(r.counter.most.at(whole) <= 8);
             if (!beforehand) continue;

@@ -21,8 +21,8 @@ const MigSpec as_they_come{};
 const MigSpec first_place{.placement = MigPlacement::first};
 constexpr Bytes memory_80 = Bytes::of(80'000'000'000);
 
-FleetSpec cut_fleet(std::int64_t nodes, std::int64_t gpus, const MigSpec& mig) {
-    FleetSpec spec;
+WorldSpec cut_world(std::int64_t nodes, std::int64_t gpus, const MigSpec& mig) {
+    WorldSpec spec;
     spec.scheduler = "kubernetes";
     spec.groups = {{"cut", nodes, gpus, {.kind = "h100_sxm", .memory = memory_80}, mig}};
     spec.partitions = {{.name = "all", .nodes = nodes}};
@@ -40,8 +40,8 @@ FleetSpec cut_fleet(std::int64_t nodes, std::int64_t gpus, const MigSpec& mig) {
     return spec;
 }
 
-FleetJob job(std::int64_t id, ProfileIndex profile, Duration submit, Duration work) {
-    FleetJob out;
+WorldJob job(std::int64_t id, ProfileIndex profile, Duration submit, Duration work) {
+    WorldJob out;
     out.id = id;
     out.kind = profile;
     out.submit = Instant(submit);
@@ -50,13 +50,13 @@ FleetJob job(std::int64_t id, ProfileIndex profile, Duration submit, Duration wo
     return out;
 }
 
-FleetRunResult run(const FleetSpec& spec, const std::vector<FleetJob>& jobs,
+WorldRunResult run(const WorldSpec& spec, const std::vector<WorldJob>& jobs,
                    const std::vector<FailureCause>& causes = {}, Duration end = {}) {
-    const FleetJobs all{jobs};
-    FleetRun fleet_run{.spec = spec, .jobs = all, .causes = causes};
-    if (end > Duration{}) fleet_run.end = Instant(end);
-    fleet_run.events_max = 1'000'000;
-    const FleetRunResult result = run_fleet(fleet_run);
+    const WorldJobs all{jobs};
+    WorldRun world_run{.spec = spec, .jobs = all, .causes = causes};
+    if (end > Duration{}) world_run.end = Instant(end);
+    world_run.events_max = 1'000'000;
+    const WorldRunResult result = run_world(world_run);
     CHECK(result.ended != CampaignEngine::Outcome::limit);
     return result;
 }
@@ -174,8 +174,8 @@ TEST_CASE("Held, stranded and free slices are seven a GPU, and memory is in one 
 }
 
 TEST_CASE("The ledger books what slices do, in sevenths, and what they strand as fragmentation") {
-    const FleetSpec spec = cut_fleet(1, 1, as_they_come);
-    const FleetRunResult r = run(spec, {job(1, three, 0s, 2h), job(2, three, 0s, 2h)});
+    const WorldSpec spec = cut_world(1, 1, as_they_come);
+    const WorldRunResult r = run(spec, {job(1, three, 0s, 2h), job(2, three, 0s, 2h)});
     CHECK(r.simulated == 2h);
     CHECK(r.ledger.total() == sevenths(7, 2h));
     CHECK(r.ledger.booked(Category::productive) == sevenths(6, 2h));
@@ -185,25 +185,25 @@ TEST_CASE("The ledger books what slices do, in sevenths, and what they strand as
 
 TEST_CASE("Free slices of the wrong shape are the fragmentation of a job that waits for its own") {
     // Cut in 4g, 2g and 1g beforehand: the second 4g waits for the first, beside three free slices.
-    FleetSpec spec = cut_fleet(1, 1, {.layout = *mig_layout({four, two, one})});
-    const FleetRunResult few = run(spec, {job(1, four, 0s, 1h), job(2, four, 0s, 1h)});
+    WorldSpec spec = cut_world(1, 1, {.layout = *mig_layout({four, two, one})});
+    const WorldRunResult few = run(spec, {job(1, four, 0s, 1h), job(2, four, 0s, 1h)});
     CHECK(few.simulated == 2h);
     CHECK(few.ledger.booked(Category::gang_wait) == sevenths(3, 1h));
     CHECK(few.ledger.booked(Category::idle) == sevenths(3, 1h));
     CHECK(few.outcome.stranded == 0);
     // Two GPUs: six free slices would do for a 4g, in two pieces.
-    spec = cut_fleet(1, 2, {.layout = *mig_layout({four, two, one})});
-    const FleetRunResult enough =
+    spec = cut_world(1, 2, {.layout = *mig_layout({four, two, one})});
+    const WorldRunResult enough =
         run(spec, {job(1, four, 0s, 1h), job(2, four, 0s, 1h), job(3, four, 0s, 1h)});
     CHECK(enough.ledger.booked(Category::fragmentation) == sevenths(6, 1h));
 }
 
 TEST_CASE("A layout strands what it leaves out; jobs get just their profile, or are refused") {
-    const FleetSpec spec = cut_fleet(1, 2, {.layout = *mig_layout({three, two})});
-    const FleetRunResult r =
+    const WorldSpec spec = cut_world(1, 2, {.layout = *mig_layout({three, two})});
+    const WorldRunResult r =
         run(spec, {job(1, two, 0s, 3h), job(2, four, 0s, 1h), job(3, one, 0s, 1h)});
     CHECK(r.outcome.stranded == sevenths(4, 3h));
-    FleetJob pair = job(4, two, 0s, 1h);
+    WorldJob pair = job(4, two, 0s, 1h);
     pair.gpus = 2;
     CHECK(run(spec, {pair}).outcome.refused[0].reason == "wants 2 slices; a job has one");
     REQUIRE(r.outcome.refused.size() == 2);
@@ -215,16 +215,16 @@ TEST_CASE("A layout strands what it leaves out; jobs get just their profile, or 
 TEST_CASE(
     "Where 3g comes before 4g, the best place runs both at once, the first one after another") {
     for (const bool best : {true, false}) {
-        const FleetSpec spec = cut_fleet(1, 1, best ? as_they_come : first_place);
-        const FleetRunResult r = run(spec, {job(1, three, 0s, 1h), job(2, four, 0s, 1h)});
+        const WorldSpec spec = cut_world(1, 1, best ? as_they_come : first_place);
+        const WorldRunResult r = run(spec, {job(1, three, 0s, 1h), job(2, four, 0s, 1h)});
         CHECK(r.simulated == (best ? 1h : 2h));
     }
 }
 
 TEST_CASE("Cut nodes that fail give back each slice once, whoever held them") {
-    FleetSpec spec = cut_fleet(6, 4, as_they_come);
+    WorldSpec spec = cut_world(6, 4, as_they_come);
     spec.kube.backoff_limit = 1000;
-    for (FleetJobKind& kind : spec.kinds) kind.checkpoint_interval = 600s;
+    for (WorldJobKind& kind : spec.kinds) kind.checkpoint_interval = 600s;
     FailureCause dies;
     dies.name = "host";
     dies.rate_per_node = Rate{1.0 / seconds(Duration(30h))};
@@ -233,15 +233,15 @@ TEST_CASE("Cut nodes that fail give back each slice once, whoever held them") {
     dies.reset_time = 2h;
     dies.silences = true;
     RandomStream random(3, 0, "stream");
-    std::vector<FleetJob> jobs;
+    std::vector<WorldJob> jobs;
     Duration at{};
     for (std::int64_t i = 0; i < 1500; ++i) {
         at += from_seconds(random.uniform() * 200);
         const auto profile = static_cast<ProfileIndex>(random.uniform() * 6);
         jobs.push_back(job(i + 1, profile, at, from_seconds(600 + random.uniform() * 14400)));
     }
-    const FleetRunResult r = run(spec, jobs, {dies}, 300h);  // the ledger's sum is checked in it
-    for (const FleetJobRun& one_run : r.outcome.runs) CHECK(one_run.over);
+    const WorldRunResult r = run(spec, jobs, {dies}, 300h);  // the ledger's sum is checked in it
+    for (const WorldJobRun& one_run : r.outcome.runs) CHECK(one_run.over);
     CHECK(r.outcome.interruptions[0] > 50);
     CHECK(r.outcome.stranded > 0);
 }

@@ -76,11 +76,11 @@ Picojoules drawn(const ReplicaResult& r, Category category) {
 }
 
 Instant last_end(const Scenario& s) {
-    const FleetJobs jobs = draw_jobs(*s.fleet, s.seed, 0, s.duration);
-    const FleetRunResult r = run_fleet(
-        {.spec = s.fleet->spec, .jobs = jobs, .causes = s.causes, .end = Instant(s.duration)});
+    const WorldJobs jobs = draw_jobs(*s.world, s.seed, 0, s.duration);
+    const WorldRunResult r = run_world(
+        {.spec = s.world->spec, .jobs = jobs, .causes = s.causes, .end = Instant(s.duration)});
     Instant last{};
-    for (const FleetJobRun& job : r.outcome.runs) {
+    for (const WorldJobRun& job : r.outcome.runs) {
         CHECK(job.over);
         CHECK(job.how == JobEnd::completed);
         last = std::max(last, job.end);
@@ -100,7 +100,7 @@ std::string refused(const std::string& text, const std::vector<std::string>& set
 }  // namespace
 
 TEST_CASE("a power budget holds back jobs: as many run as it carries, under every scheduler") {
-    for (const FleetSchedulerKind& kind : fleet_scheduler_kinds()) {
+    for (const WorldSchedulerKind& kind : world_scheduler_kinds()) {
         CAPTURE(kind.name);
         const std::string text = under(kind.name);
         const Scenario free = scenario(text);
@@ -122,7 +122,7 @@ TEST_CASE("a power budget holds back jobs: as many run as it carries, under ever
 }
 
 TEST_CASE("a power budget throttles all GPUs to what it carries, under every scheduler") {
-    for (const FleetSchedulerKind& kind : fleet_scheduler_kinds()) {
+    for (const WorldSchedulerKind& kind : world_scheduler_kinds()) {
         CAPTURE(kind.name);
         const std::string text = under(kind.name);
         const Scenario free = scenario(text);
@@ -148,7 +148,7 @@ TEST_CASE("a power budget throttles all GPUs to what it carries, under every sch
 }
 
 TEST_CASE("more power is never slower, and more than enough changes nothing") {
-    for (const FleetSchedulerKind& kind : fleet_scheduler_kinds()) {
+    for (const WorldSchedulerKind& kind : world_scheduler_kinds()) {
         for (const char* over : {"hold", "throttle"}) {
             CAPTURE(kind.name);
             CAPTURE(over);

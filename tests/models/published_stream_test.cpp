@@ -30,9 +30,9 @@ Drawn draw(const std::string& stream) {
             stream + "\"\n",
         "test");
     Drawn out;
-    const FleetJobs jobs = draw_jobs(*s.fleet, 1, 0, campaign_length_max);
+    const WorldJobs jobs = draw_jobs(*s.world, 1, 0, campaign_length_max);
     const double n = static_cast<double>(jobs.jobs.size());
-    for (const FleetJob& job : jobs.jobs) {
+    for (const WorldJob& job : jobs.jobs) {
         const double time = seconds(job.work);
         const double gpus = static_cast<double>(job.gpus);
         out.times.push_back(time);
@@ -41,7 +41,7 @@ Drawn draw(const std::string& stream) {
         if (job.gpus == 1) ++out.small;
     }
     out.span_s = seconds(jobs.jobs.back().submit - jobs.jobs.front().submit);
-    out.rate_per_s = s.fleet->sources[0].rate.per_second;
+    out.rate_per_s = s.world->sources[0].rate.per_second;
     std::sort(out.times.begin(), out.times.end());
     return out;
 }

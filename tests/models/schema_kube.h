@@ -1,7 +1,7 @@
 #pragma once
-// The keys of fleets under Kubernetes, Volcano and Kueue: as schema_fleets.h.
+// The keys of many jobs under Kubernetes, Volcano and Kueue: as schema_many_jobs.h.
 
-#include "tests/models/schema_fleets.h"
+#include "tests/models/schema_many_jobs.h"
 
 namespace railyard {
 
@@ -241,7 +241,7 @@ work = "5 h"
 slice = "4g.40gb"
 )";
 
-inline const std::map<std::string, FleetKnob> kube_knobs = {
+inline const std::map<std::string, WorldKnob> kube_knobs = {
     {"scheduler.kubernetes.not_ready_after",
      {"backoff_limit = 9", "not_ready_after = \"30 min\"", kubernetes_scenario}},
     {"scheduler.kubernetes.evict_after",

@@ -1,7 +1,7 @@
 #pragma once
-// The keys of quotes, rent and tariffs: as schema_fleets.h.
+// The keys of quotes, rent and tariffs: as schema_many_jobs.h.
 
-#include "tests/models/schema_fleets.h"
+#include "tests/models/schema_many_jobs.h"
 
 namespace railyard {
 
@@ -94,7 +94,7 @@ term = "1 year"
 price.gpu_hour_reserved = "2.1 USD/h"
 )";
 
-inline const std::map<std::string, FleetKnob> quote_knobs = {
+inline const std::map<std::string, WorldKnob> quote_knobs = {
     {"cost.purchase_date",
      {"purchase_date = \"2027-03-01\"", "purchase_date = \"2026-03-01\"", quoted_scenario}},
     {"cost.needed_by",

@@ -7,10 +7,10 @@
 #include <map>
 
 #include "tests/models/outcome.h"
-#include "tests/models/schema_fleets.h"
 #include "tests/models/schema_knobs.h"
 #include "tests/models/schema_knobs_network.h"
 #include "tests/models/schema_kube.h"
+#include "tests/models/schema_many_jobs.h"
 #include "tests/models/schema_quotes.h"
 #include "tests/models/schema_stages.h"
 
@@ -76,7 +76,7 @@ TEST_CASE("every key that packet windows feel changes what they print") {
     }
 }
 
-TEST_CASE("every key of a fleet, and of quotes and rent, changes a result, or is refused") {
+TEST_CASE("every key of many jobs, and of quotes and rent, changes a result, or is refused") {
     const auto outcome_or_error = [](const std::string& text) -> std::string {
         try {
             return outcome(text, {});
@@ -84,7 +84,7 @@ TEST_CASE("every key of a fleet, and of quotes and rent, changes a result, or is
             return error.what();
         }
     };
-    for (const auto* rows : {&fleet_knobs, &kube_knobs, &quote_knobs}) {
+    for (const auto* rows : {&world_knobs, &kube_knobs, &quote_knobs}) {
         for (const auto& [key, knob] : *rows) {
             CAPTURE(key);
             std::string changed = knob.scenario;
@@ -103,7 +103,7 @@ TEST_CASE("every key of the language changes some result") {
         std::string key = row.path;
         std::string section;
         if (seen_in_windows(key, section) != nullptr) continue;
-        if (fleet_knobs.contains(key) || kube_knobs.contains(key)) continue;
+        if (world_knobs.contains(key) || kube_knobs.contains(key)) continue;
         if (quote_knobs.contains(key)) continue;
         // One reader has both: under the scheduler dedicated a kind is the job.
         constexpr std::string_view kind = "jobs.kind.";
@@ -141,7 +141,7 @@ TEST_CASE("every key of the language changes some result") {
         CHECK(outcome(before, knob.given) != outcome(after, changed));
     }
     CHECK(scenario_schema().size() >= knobs.size() + stage_knobs.size() + window_knobs.size() +
-                                          2 * packet_knobs.size() + fleet_knobs.size() +
+                                          2 * packet_knobs.size() + world_knobs.size() +
                                           kube_knobs.size() + quote_knobs.size() - 1);
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// The knobs of schema_knobs.h and schema_fleets.h in other worlds than their own: many jobs under a
+// The knobs of schema_knobs.h and schema_many_jobs.h in other worlds than their own: many jobs under a
 // scheduler, at a fidelity.
 
 #include <algorithm>
@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "tests/models/schema_fleets.h"
 #include "tests/models/schema_knobs.h"
 #include "tests/models/schema_kube.h"
+#include "tests/models/schema_many_jobs.h"
 
 namespace railyard {
 
@@ -52,11 +52,11 @@ inline std::string with_models(std::string text) {
 }
 
 // Jobs that ask for no more than three hours.
-inline const FleetKnob limited = {"priority = 1\n[[reservation]]",
+inline const WorldKnob limited = {"priority = 1\n[[reservation]]",
                                   "priority = 1\nlimit_max = \"2 h\"\n[[reservation]]"};
 
 // Where a key's own knob shows nothing under a scheduler because its scenario makes nothing of it there.
-inline const std::map<std::pair<std::string, std::string>, FleetKnob> fleet_knobs_under = {
+inline const std::map<std::pair<std::string, std::string>, WorldKnob> world_knobs_under = {
     {{"jobs.kind.restore", "kubernetes"},
      {"restart = \"1 min\"", "restart = \"1 min\"\nrestore = \"9 min\"", kubernetes_scenario}},
     {{"jobs.kind.gpus_per_pod", "volcano"},

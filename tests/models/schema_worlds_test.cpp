@@ -1,6 +1,6 @@
 // No key is dead in silence in any world: a key of the language that is given in a kind of scenario, under
 // a kind of scheduler, at a fidelity, changes what is printed, or a warning or an error names it. The test
-// walks that product with the values of schema_knobs.h, schema_fleets.h and schema_kube.h.
+// walks that product with the values of schema_knobs.h, schema_many_jobs.h and schema_kube.h.
 
 #include "tests/models/schema_worlds.h"
 
@@ -59,7 +59,7 @@ Told tell(const Tried& tried, const std::shared_ptr<WindowCache>& windows) {
         changes.windows = windows;
         const Scenario s = load_scenario(tried.text, "knobs", changes);
         name(s.warnings);
-        told.outcome = s.fleet ? run_text(s) : outcome_of(s);
+        told.outcome = s.world ? run_text(s) : outcome_of(s);
     } catch (const ScenarioError& error) {
         told.error = true;
         told.outcome = error.what();
@@ -127,14 +127,14 @@ const std::map<std::string, const char*> not_shown = {
 
 namespace {
 // The keys of many jobs under a scheduler, in scenarios made over by `made`.
-void add_fleet_keys(std::vector<Case>& cases, const std::string& scheduler,
+void add_world_keys(std::vector<Case>& cases, const std::string& scheduler,
                     const std::string& world,
                     const std::function<Tried(const std::string&)>& made) {
-    for (const auto* rows : {&fleet_knobs, &kube_knobs}) {
+    for (const auto* rows : {&world_knobs, &kube_knobs}) {
         for (const auto& [key, own] : *rows) {
             if (key == "scheduler.kind") continue;
-            const auto instead = fleet_knobs_under.find({key, scheduler});
-            const FleetKnob& knob = instead == fleet_knobs_under.end() ? own : instead->second;
+            const auto instead = world_knobs_under.find({key, scheduler});
+            const WorldKnob& knob = instead == world_knobs_under.end() ? own : instead->second;
             std::string changed = knob.scenario;
             REQUIRE(changed.find(knob.text) != std::string::npos);
             replace_once(changed, knob.text, knob.by);
@@ -148,11 +148,11 @@ void add_fleet_keys(std::vector<Case>& cases, const std::string& scheduler,
 
 TEST_CASE("a key of many jobs does something under each scheduler, or a warning names it") {
     std::vector<Case> cases;
-    for (const FleetSchedulerKind& kind : fleet_scheduler_kinds()) {
-        add_fleet_keys(cases, kind.name, "of given work",
+    for (const WorldSchedulerKind& kind : world_scheduler_kinds()) {
+        add_world_keys(cases, kind.name, "of given work",
                        [](const std::string& text) { return Tried{text}; });
         for (const char* fidelity : {"flow", "packet"}) {
-            add_fleet_keys(
+            add_world_keys(
                 cases, kind.name, fmt::format("with models, {}", fidelity),
                 [fidelity](const std::string& text) {
                     return Tried{with_models(text), {fmt::format("run.fidelity={}", fidelity)}};
@@ -194,7 +194,7 @@ TEST_CASE("a key of one job does something to many, or a warning names it") {
         const std::vector<Case> more = of_many(world);
         cases.insert(cases.end(), more.begin(), more.end());
     };
-    for (const FleetSchedulerKind& kind : fleet_scheduler_kinds()) {
+    for (const WorldSchedulerKind& kind : world_scheduler_kinds()) {
         for (const char* fidelity : {"analytic", "flow", "packet"}) {
             add({kind.name, fidelity, Jobs::modelled});
         }

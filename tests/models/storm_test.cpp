@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "models/campaign/campaign.h"
-#include "tests/models/small_fleet.h"
+#include "tests/models/small_world.h"
 
 using namespace railyard;
 
@@ -275,8 +275,8 @@ TEST_CASE("a storm on the network of the store holds up a restore") {
 namespace {
 
 // Under Slurm: ten nodes, with a storm that holds a job up for so long.
-struct Stormy : SmallFleet {
-    explicit Stormy(Duration stall, bool fatal = false) : SmallFleet(10, 1) {
+struct Stormy : SmallWorld {
+    explicit Stormy(Duration stall, bool fatal = false) : SmallWorld(10, 1) {
         causes[0].storm = Storm{.stall = stall, .fatal = fatal};
         spec.kinds[0].given_step = std::chrono::seconds(7);
         spec.kinds[0].checkpoint_interval = std::chrono::seconds(70);
@@ -284,7 +284,7 @@ struct Stormy : SmallFleet {
     }
 };
 
-double job_s(const FleetRunResult& r, Category category) {
+double job_s(const WorldRunResult& r, Category category) {
     return node_hours(r, category) * 3600;
 }
 
@@ -301,7 +301,7 @@ TEST_CASE("of many jobs a storm holds up those on its node, and nothing of them 
     f.inject(Duration(152s), 0);  // before 153 s, in the step that ends then, on the first job
     f.inject(Duration(75s), 1);   // while the second job saves: nothing of it is on the links
     f.inject(Duration(30s), 5);   // nobody is there
-    const FleetRunResult r = f.run(10h);
+    const WorldRunResult r = f.run(10h);
     CHECK(r.outcome.storms == 2);
     CHECK(r.outcome.strikes_on_idle == 1);
     CHECK(seconds(r.outcome.runs[0].end.time_since_epoch()) == 700 + 9 * 10 + 2 * 3);
@@ -328,7 +328,7 @@ TEST_CASE("of many jobs a storm reaches those that send over a link of one on it
     };
     for (int i = 0; i < 3; ++i) f.submit(8, 700s);  // on nodes 0, 1 and 2
     f.inject(100s, 0);
-    const FleetRunResult r = f.run(10h);
+    const WorldRunResult r = f.run(10h);
     CHECK(r.outcome.storms == 1);
     CHECK(job_s(r, Category::storm_stall) == doctest::Approx(6));
     CHECK(r.outcome.runs[1].end - r.outcome.runs[2].end == Duration(3s));
@@ -341,7 +341,7 @@ TEST_CASE("of many jobs a storm that their connections give up in takes its node
     f.causes[0].detection = 20s;
     f.submit(8, 700s);
     f.inject(100s, 0);  // the second step after the first save, at 80 s
-    const FleetRunResult r = f.run(10h);
+    const WorldRunResult r = f.run(10h);
     CHECK(r.outcome.storms == 1);
     CHECK(r.outcome.interruptions[0] == 1);
     CHECK(job_s(r, Category::storm_stall) == doctest::Approx(3));
@@ -358,7 +358,7 @@ TEST_CASE("a storm whose job is stopped meanwhile loses what was done of the ste
     f.submit(8, 700s, {}, 120s);
     f.inject(100s, 0);
     f.spec.kinds[0].resubmit = true;
-    const FleetRunResult r = f.run(Duration(120s));
+    const WorldRunResult r = f.run(Duration(120s));
     CHECK(job_s(r, Category::storm_stall) == doctest::Approx(20));
     CHECK(job_s(r, Category::lost_work) == doctest::Approx(20));
     CHECK(job_s(r, Category::productive) == doctest::Approx(70));

@@ -39,8 +39,8 @@ function makePages() {
   run(railyard, "report", db, "-o", join(folder, "run.html"));
   run(railyard, "compare", "scenarios/studies/async_or_not.toml", "--set", "job.checkpoint.mode=sync", "--replicas", "8", "--db", join(folder, "compare.sqlite"));
   run(railyard, "report", join(folder, "compare.sqlite"), "-o", join(folder, "compare.html"));
-  run(railyard, "run", "scenarios/studies/slurm_vs_kubernetes.toml", "--replicas", "4", "--db", join(folder, "fleet.sqlite"));
-  run(railyard, "report", join(folder, "fleet.sqlite"), "-o", join(folder, "fleet.html"), "--no-estimates");
+  run(railyard, "run", "scenarios/studies/slurm_vs_kubernetes.toml", "--replicas", "4", "--db", join(folder, "world.sqlite"));
+  run(railyard, "report", join(folder, "world.sqlite"), "-o", join(folder, "world.html"), "--no-estimates");
   run(railyard, "compare", "scenarios/studies/h100_or_a100.toml", "--arm", "A100: cluster.node=dgx_a100", "--arm", "H200: cluster.node=dgx_h200", "--replicas", "4", "--db", join(folder, "three.sqlite"));
   run(railyard, "report", join(folder, "three.sqlite"), "-o", join(folder, "three.html"), "--no-estimates");
   writeFileSync(join(folder, "impossible.toml"), `[sweep]\nscenario = "${join(root, "scenarios/hello/first.toml")}"\nreplicas = 1\n[[sweep.axis]]\nkey = "cluster.nodes"\nfrom = 1\nto = 14\nsteps = 14\n`);
@@ -314,7 +314,7 @@ async function nothingPossible(browser) {
 
 // Many jobs have waits and completion times, and a timeline of what they hold, whose curves are the database's events.
 async function manyJobs(browser) {
-  const { page, context } = await open(browser, "fleet.html");
+  const { page, context } = await open(browser, "world.html");
   const cards = await page.locator("#summary .cards").innerText();
   for (const name of ["utilisation", "jobs completed", "wait in the queue", "completion time of ended jobs"]) check(cards.includes(name), `many jobs: no ${name} in "${cards}"`);
   const chart = page.locator("#timeline .chart");
@@ -323,7 +323,7 @@ async function manyJobs(browser) {
   }
   check((await page.locator("#timeline .note").count()) === 0, "many jobs: the timeline is not the database's");
   const curves = await csvOf(page, "jobs over time");
-  const starts = sql("SELECT DISTINCT time_ns FROM events WHERE point = 1 AND replica = 0 AND kind = 'started'", join(folder, "fleet.sqlite"));
+  const starts = sql("SELECT DISTINCT time_ns FROM events WHERE point = 1 AND replica = 0 AND kind = 'started'", join(folder, "world.sqlite"));
   check(starts.length > 0, "many jobs: none starts");
   const named = (name) => curves[0].indexOf(name);
   for (const { time_ns } of starts) {
@@ -332,10 +332,10 @@ async function manyJobs(browser) {
     check(curves[0].some((c, i) => c.startsWith("gpus_held") && Number(row[i]) > 0), `many jobs: no GPU is held at ${row[0]} s`);
   }
   const colours = readFileSync(join(root, "tools/report/src/colours.js"), "utf8");
-  for (const { category } of sql("SELECT category FROM categories", join(folder, "fleet.sqlite"))) {
+  for (const { category } of sql("SELECT category FROM categories", join(folder, "world.sqlite"))) {
     check(colours.includes(`  ${category}: "#`), `the ledger's ${category} has no colour`);
   }
-  await drawn(page, "fleet.html");
+  await drawn(page, "world.html");
   await shoot(page, "many_jobs", true);
   await context.close();
 }

@@ -301,7 +301,7 @@ def case_every_file_that_a_scenario_names_counts_with_what_is_in_it(program, fol
 
 
 TRACE_OF_TWO = "job_id,submit_time,gpu_num,duration,state\na,0,{gpus},600,COMPLETED\nb,10,8,600,COMPLETED\n"
-FLEET = """
+MANY_JOBS = """
 [run]
 duration = "1 h"
 replicas = 2
@@ -316,7 +316,7 @@ trace = "trace.csv"
 
 
 def case_an_edited_trace_is_another_scenario(program, folder):
-    (folder / "scenario.toml").write_text(FLEET)
+    (folder / "scenario.toml").write_text(MANY_JOBS)
     for db, texts in (("x.sqlite", (8, 16)), ("y.sqlite", (16,))):
         for gpus in texts:
             (folder / "trace.csv").write_text(TRACE_OF_TWO.format(gpus=gpus))

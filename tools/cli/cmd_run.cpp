@@ -15,10 +15,10 @@
 #include "tools/cli/network_luck.h"
 #include "tools/cli/options.h"
 #include "tools/cli/prediction_text.h"
-#include "tools/cli/run_fleet.h"
 #include "tools/cli/run_power.h"
 #include "tools/cli/run_stages.h"
 #include "tools/cli/run_storage.h"
+#include "tools/cli/run_world.h"
 #include "tools/cli/study_arguments.h"
 #include "tools/cli/terminal.h"
 #include "tools/cli/terminal_observer.h"
@@ -61,7 +61,7 @@ std::string json_text(const Scenario& s, const CampaignResult& r, const Predicti
     for (const LimitReached& limit : r.limits) limits.push_back(limit.what);
     Json ledger = Json::object();
     for (std::size_t i = 0; i < r.ledger.size(); ++i) {
-        if (!s.fleet && i >= job_category_count) break;  // of many jobs
+        if (!s.world && i >= job_category_count) break;  // of many jobs
         ledger[std::string(category_name(static_cast<Category>(i)))] = r.ledger[i];
     }
     Json energy = Json::object();
@@ -350,7 +350,7 @@ std::vector<Question> run_questions(const Scenario& s, const CampaignResult& r) 
         if (!std::isfinite(mean) || mean <= 0) return;
         out.push_back({metric, mean, r.values.find(metric)->values, error, measure, share});
     };
-    if (s.fleet) {
+    if (s.world) {
         ask("goodput", {}, "");
         ask("utilisation", {}, "");
         return out;
@@ -396,7 +396,7 @@ Prediction run_prediction(const Scenario& s, const CampaignResult& r, const Tria
         return out;
     };
     constexpr std::size_t of_many_jobs = 8;
-    return predict(questions, s.estimates, s.fleet ? of_many_jobs : draws_of(s), s.seed, answers);
+    return predict(questions, s.estimates, s.world ? of_many_jobs : draws_of(s), s.seed, answers);
 }
 
 struct RunArguments {
@@ -477,7 +477,7 @@ CampaignResult simulate(const RunArguments& args, const Scenario& scenario, Save
 }
 
 void print_phases(const Scenario& scenario, const CampaignResult& result) {
-    const bool many = scenario.fleet != nullptr;
+    const bool many = scenario.world != nullptr;
     Table table({{"from", Table::Align::left},
                  {"nodes", Table::Align::left},
                  {"goodput", Table::Align::right},
@@ -505,11 +505,11 @@ void print_phases(const Scenario& scenario, const CampaignResult& result) {
 void print_result(const Scenario& scenario, const CampaignResult& result) {
     if (!scenario.phases.empty()) {
         print_phases(scenario, result);
-        if (scenario.fleet) print_fleet(scenario, result);
+        if (scenario.world) print_world(scenario, result);
         print_ledger(result);
-    } else if (scenario.fleet) {
-        print_fleet_design(scenario);
-        print_fleet(scenario, result);
+    } else if (scenario.world) {
+        print_world_design(scenario);
+        print_world(scenario, result);
         print_ledger(result);
         print_power(scenario, result);
     } else {
@@ -532,7 +532,7 @@ void print_answer(const RunArguments& args, const Scenario& scenario, const Camp
     TrialOptions like;
     like.text = text;
     like.file = args.path;
-    like.replicas = scenario.fleet ? 1 : 4;
+    like.replicas = scenario.world ? 1 : 4;
     like.threads = args.threads;
     like.cancelled = &interrupted();
     const auto predicted = [&]() -> std::optional<Prediction> {
@@ -542,7 +542,7 @@ void print_answer(const RunArguments& args, const Scenario& scenario, const Camp
     };
     if (args.json) {
         // Replicas of many jobs take long.
-        const auto prediction = scenario.fleet ? std::nullopt : predicted();
+        const auto prediction = scenario.world ? std::nullopt : predicted();
         fmt::print("{}\n", json_text(scenario, result, prediction ? &*prediction : nullptr));
         return;
     }
@@ -615,7 +615,7 @@ int cmd_run(const std::vector<std::string>& arguments) {
                    scenario.no_path);
         return exit_stuck;
     }
-    if (!args->jobs_out.empty() && !scenario.fleet) {
+    if (!args->jobs_out.empty() && !scenario.world) {
         throw ScenarioError("--jobs-out: the scenario has one job",
                             "it is for scenarios with [scheduler]");
     }

@@ -118,7 +118,7 @@ void draw(const ClusterNetwork& network, const std::string& title, const po::var
 // All as JSON; or, once the networks are printed, what their luck makes of a step that is computed on them.
 void print_rest(const Scenario& s, const BillOfMaterials& materials, const Json& networks,
                 bool json) {
-    const bool lucky = !s.fleet && !s.draws.empty();
+    const bool lucky = !s.world && !s.draws.empty();
     if (json) {
         Json out = {{"scenario", s.file}, {"version", version()}};
         if (!materials.nvlink.empty()) out["nvlink"] = switches_json(materials.nvlink);

@@ -73,9 +73,9 @@ Duration trace_one_replica(PerfettoTrace& trace, const Scenario& s, std::int64_t
             fmt::format("--replica: expected one from 0 to {}, found {}", s.replicas - 1, replica),
             "run.replicas says how many there are");
     }
-    if (s.fleet) {
+    if (s.world) {
         const ReplicaResult result = run_replica(s, replica, true);
-        const std::size_t left_out = trace_fleet(trace, s, result);
+        const std::size_t left_out = trace_world(trace, s, result);
         if (left_out > 0) {
             fmt::print(stderr,
                        "railyard: {} runs of jobs with less GPU time are left out; the counters "

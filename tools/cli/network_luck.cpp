@@ -29,7 +29,7 @@ nlohmann::ordered_json range_json(const DrawRange& range) {
 }
 
 nlohmann::ordered_json draws_json(const Scenario& s) {
-    if (s.fleet) return {{"draws", s.draws.size()}};
+    if (s.world) return {{"draws", s.draws.size()}};
     return range_json(range_of_steps(s));
 }
 

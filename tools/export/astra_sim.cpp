@@ -16,7 +16,7 @@ void refuse(const Scenario& s, const std::string& what, const std::string& help)
 }
 
 void check_expressible(const Scenario& s) {
-    if (s.fleet) refuse(s, "many jobs: ASTRA-sim has one workload", "a scenario with one [job]");
+    if (s.world) refuse(s, "many jobs: ASTRA-sim has one workload", "a scenario with one [job]");
     if (s.model.name.empty() || s.given_step) {
         refuse(s, "what a step of the job consists of is not said",
                "give [job] a model and [job.parallel] instead of job.step.time");

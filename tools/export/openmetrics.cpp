@@ -13,7 +13,7 @@
 #include "tools/export/export.h"
 #include "tools/import/xid_faults.h"
 #include "tools/program/json_text.h"
-#include "tools/trace/fleet_history.h"
+#include "tools/trace/world_history.h"
 
 namespace railyard {
 
@@ -377,12 +377,12 @@ void add_stores(Exposition& out, const Scenario& s, const ReplicaTrace& record) 
 
 // ---- many ------------------------------------------------------------------------------------------------
 
-void add_fleet(Exposition& out, const Scenario& s, const ReplicaResult& result) {
-    const FleetHistory history(s, result);
+void add_world(Exposition& out, const Scenario& s, const ReplicaResult& result) {
+    const WorldHistory history(s, result);
     Steps running = {{Instant{}, 0}};
     Steps waiting = running;
     Steps held = running;
-    FleetHistory::Counts now;
+    WorldHistory::Counts now;
     for (const auto& [at, change] : history.changes()) {
         running[at] = static_cast<double>(now.running += change.running);
         waiting[at] = static_cast<double>(now.waiting += change.waiting);
@@ -397,9 +397,9 @@ void add_fleet(Exposition& out, const Scenario& s, const ReplicaResult& result) 
 
 // What each GPU of the cluster does, from a job's start to its stop; which of a node's GPUs a job has is not
 // simulated: it has the first that are free.
-class FleetGpus {
+class WorldGpus {
   public:
-    FleetGpus(const Scenario& s, const ReplicaTrace& record);
+    WorldGpus(const Scenario& s, const ReplicaTrace& record);
     void add(Exposition& out) const;
 
   private:
@@ -422,9 +422,9 @@ class FleetGpus {
     std::vector<Card> cards_;
 };
 
-FleetGpus::FleetGpus(const Scenario& s, const ReplicaTrace& record) : s_(s) {
+WorldGpus::WorldGpus(const Scenario& s, const ReplicaTrace& record) : s_(s) {
     std::vector<std::size_t> first;  // card of each node
-    const std::vector<NodeGroup>& groups = s.fleet->spec.groups;
+    const std::vector<NodeGroup>& groups = s.world->spec.groups;
     for (std::size_t g = 0; g < groups.size(); ++g) {
         for (std::int64_t n = 0; n < groups[g].nodes; ++n) {
             const auto node = std::ssize(first);
@@ -449,7 +449,7 @@ FleetGpus::FleetGpus(const Scenario& s, const ReplicaTrace& record) : s_(s) {
 }
 
 template <class Busy, class Idle>
-std::vector<Series> FleetGpus::series(Busy busy, Idle idle) const {
+std::vector<Series> WorldGpus::series(Busy busy, Idle idle) const {
     std::vector<Series> out;
     for (const Card& card : cards_) {
         Steps steps = {{Instant{}, idle(card.group)}};
@@ -457,16 +457,16 @@ std::vector<Series> FleetGpus::series(Busy busy, Idle idle) const {
             steps[hold.from] = busy(card.group, hold.kind);
             steps[hold.until] = idle(card.group);
         }
-        out.push_back({gpu_labels(card.node, card.place, s_.fleet->nodes[card.group].gpu.name),
+        out.push_back({gpu_labels(card.node, card.place, s_.world->nodes[card.group].gpu.name),
                        std::move(steps)});
     }
     return out;
 }
 
-void FleetGpus::add(Exposition& out) const {
-    const FleetScenario& fleet = *s_.fleet;
+void WorldGpus::add(Exposition& out) const {
+    const WorldScenario& world = *s_.world;
     const auto step_of = [&](std::size_t kind) -> const StepTime* {
-        return fleet.models[kind] ? &fleet.models[kind]->job.step : nullptr;
+        return world.models[kind] ? &world.models[kind]->job.step : nullptr;
     };
     const auto active = [&](std::size_t, std::size_t kind) {
         const StepTime* step = step_of(kind);
@@ -478,22 +478,22 @@ void FleetGpus::add(Exposition& out) const {
                  series([&](std::size_t g, std::size_t k) { return 100 * active(g, k); }, none));
     out.add_gpus("DCGM_FI_PROF_GR_ENGINE_ACTIVE", "percentunit",
                  "Ratio of time the graphics engine is active.", series(active, none));
-    const std::vector<std::vector<NodeDraw>>& draws = fleet.power.draws;
+    const std::vector<std::vector<NodeDraw>>& draws = world.power.draws;
     out.add_gpus(
         "DCGM_FI_DEV_POWER_USAGE", "watt", "Power draw (in W).",
         series([&](std::size_t g, std::size_t k) { return draws[g][k].gpu_mean.value; },
                [&](std::size_t g) { return draws[g][0].node.gpu.at(Activity::idle).value; }));
-    const bool modelled = std::ranges::all_of(fleet.models, [](const auto& model) {
+    const bool modelled = std::ranges::all_of(world.models, [](const auto& model) {
         return model && !model->memory.empty() && model->job.step.model_flops > 0;
     });
     if (!modelled) return;
     const auto used = [&](std::size_t, std::size_t kind) {
-        return total_bytes(fleet.models[kind]->memory) / (1024 * 1024);
+        return total_bytes(world.models[kind]->memory) / (1024 * 1024);
     };
     out.add_gpus("DCGM_FI_DEV_FB_USED", "mbytes", "Framebuffer memory used (in MiB).",
                  series(used, none));
     const auto share = [&](std::size_t, std::size_t kind) {
-        const Scenario& model = *fleet.models[kind];
+        const Scenario& model = *world.models[kind];
         return model.job.step.model_flops /
                (model.peak_flops() * seconds(model.job.step.duration()));
     };
@@ -524,13 +524,13 @@ std::vector<ExportedFile> export_openmetrics(const Scenario& s, std::int64_t rep
     const ReplicaResult result = run_replica(s, replica, true, &record);
     Hosts hosts;
     // Instances of GPUs are no devices of DCGM's there.
-    const bool whole = s.fleet && s.fleet->spec.parts_per_gpu() == 1;
-    if (!s.fleet) hosts = {s.job.nodes, s.job.gpus_per_node, s.node.gpu.name};
-    if (whole) hosts.nodes = s.fleet->spec.nodes();
+    const bool whole = s.world && s.world->spec.parts_per_gpu() == 1;
+    if (!s.world) hosts = {s.job.nodes, s.job.gpus_per_node, s.node.gpu.name};
+    if (whole) hosts.nodes = s.world->spec.nodes();
     Exposition out(hosts, result.simulated);
-    if (whole) FleetGpus(s, record).add(out);
-    if (s.fleet) {
-        add_fleet(out, s, result);
+    if (whole) WorldGpus(s, record).add(out);
+    if (s.world) {
+        add_world(out, s, result);
     } else {
         add_gpus(out, s, record);
         add_xids(out, s, result);

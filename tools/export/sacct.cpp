@@ -10,7 +10,7 @@
 
 #include "sim/check.h"
 #include "tools/export/export.h"
-#include "tools/trace/fleet_history.h"
+#include "tools/trace/world_history.h"
 
 namespace railyard {
 
@@ -99,7 +99,7 @@ const char* state_of(const std::string& how) {
 // Where each run of a job was, by the job's id and the run's start.
 using RunNodes = std::map<std::pair<std::int64_t, Instant>, std::vector<std::int64_t>>;
 
-RunNodes nodes_of_fleet(const ReplicaTrace& record) {
+RunNodes nodes_of_world(const ReplicaTrace& record) {
     RunNodes out;
     for (const JobHold& hold : record.holds) {
         std::set<std::int64_t> nodes;
@@ -109,10 +109,10 @@ RunNodes nodes_of_fleet(const ReplicaTrace& record) {
     return out;
 }
 
-std::vector<SacctRow> rows_of_fleet(const Scenario& s, const ReplicaResult& result,
+std::vector<SacctRow> rows_of_world(const Scenario& s, const ReplicaResult& result,
                                     const ReplicaTrace& record) {
-    const FleetHistory history(s, result);
-    const RunNodes nodes = nodes_of_fleet(record);
+    const WorldHistory history(s, result);
+    const RunNodes nodes = nodes_of_world(record);
     std::vector<SacctRow> out;
     for (const JobStint& stint : history.stints()) {
         SacctRow row;
@@ -220,8 +220,8 @@ std::string events_of(const Scenario& s, const ReplicaResult& result, const Repl
 std::vector<ExportedFile> export_sacct(const Scenario& s, std::int64_t replica) {
     ReplicaTrace record;
     const ReplicaResult result = run_replica(s, replica, true, &record);
-    if (s.fleet) {
-        return {{"", sacct_text(rows_of_fleet(s, result, record))}};
+    if (s.world) {
+        return {{"", sacct_text(rows_of_world(s, result, record))}};
     }
     return {{"", sacct_text(rows_of_job(s, result, record))},
             {".events.txt", events_of(s, result, record)}};

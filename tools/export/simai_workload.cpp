@@ -156,7 +156,7 @@ std::string SimaiWorkload::text() {
 }  // namespace
 
 std::string simai_workload(const Scenario& s) {
-    if (s.fleet || s.model.name.empty() || s.given_step || s.trace) return {};
+    if (s.world || s.model.name.empty() || s.given_step || s.trace) return {};
     return SimaiWorkload(s).text();
 }
 

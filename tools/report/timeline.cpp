@@ -13,7 +13,7 @@
 #include "tools/report/topology_drawing.h"
 #include "tools/study/design_order.h"
 #include "tools/study/verdict_estimates.h"
-#include "tools/trace/fleet_history.h"
+#include "tools/trace/world_history.h"
 
 namespace railyard {
 
@@ -131,9 +131,9 @@ Json absences_json(const std::vector<NodeAbsence>& absences, Instant end) {
 
 // What jobs of each size hold, and how many run and wait. Of more changes than a screen can show: the means
 // of many equal stretches.
-class FleetCurves {
+class WorldCurves {
   public:
-    FleetCurves(const FleetHistory& history, Instant end) : history_(history), end_(end) {
+    WorldCurves(const WorldHistory& history, Instant end) : history_(history), end_(end) {
         for (const auto& [at, change] : history.changes()) {
             Change& c = at_[at];
             c[running] += change.running;
@@ -208,13 +208,13 @@ class FleetCurves {
         for (std::size_t c = 0; c < series; ++c) to[c] += change[c];
     }
 
-    const FleetHistory& history_;
+    const WorldHistory& history_;
     Instant end_;
     std::map<Instant, Change> at_;
 };
 
 // What went wrong, or was taken from a job; starts, ends and returns to the queue are in the curves.
-Json fleet_events_json(const std::vector<CampaignEvent>& log) {
+Json world_events_json(const std::vector<CampaignEvent>& log) {
     constexpr std::size_t events_max = 4000;
     constexpr std::array in_the_curves = {"started", "over", "requeued", "admitted",
                                           "pace_changed"};
@@ -231,17 +231,17 @@ Json fleet_events_json(const std::vector<CampaignEvent>& log) {
     return out;
 }
 
-Json fleet_timeline(const FeaturedPoint& point, const Scenario& s) {
+Json world_timeline(const FeaturedPoint& point, const Scenario& s) {
     const ReplicaResult result = run_replica(s, 0, true);
     const Instant end(result.simulated);
-    const FleetHistory history(s, result);
+    const WorldHistory history(s, result);
     return {{"point", point.index},
             {"same", fmt::format("{:016x}", result.outcome) == point.outcome},
             {"end_ms", ms(end)},
             {"gpus", s.gpus()},
             {"jobs", history.jobs()},
-            {"curves", FleetCurves(history, end).json()},
-            {"events", fleet_events_json(result.log)}};
+            {"curves", WorldCurves(history, end).json()},
+            {"events", world_events_json(result.log)}};
 }
 
 // A cluster that changes has no single replica to draw: what is there from which day on.
@@ -260,7 +260,7 @@ Json timeline_of(const FeaturedPoint& point, const Windows& windows) {
     const Scenario s = load_scenario(point.toml, point.file, changes_of(point, windows));
     if (!s.no_path.empty()) throw ScenarioError(s.no_path);
     if (!s.phases.empty()) return phases_of(point, s);
-    if (s.fleet) return fleet_timeline(point, s);
+    if (s.world) return world_timeline(point, s);
     ReplicaTrace trace;
     const ReplicaResult result = run_replica(s, 0, true, &trace);
     const Instant end(result.simulated);

@@ -9,14 +9,14 @@ namespace railyard {
 
 WorkBasis work_of(const Scenario& s) {
     WorkBasis out;
-    out.many_jobs = s.fleet != nullptr;
+    out.many_jobs = s.world != nullptr;
     out.gpu_cap = s.power.node.gpu.cap.value;
     out.gpu_count = s.gpus();
     out.tokens = s.tokens_per_step > 0;
     out.priced = s.cost.has_value();
-    if (s.fleet) {
-        for (const Node& node : s.fleet->nodes) out.gpus.push_back(node.gpu.id);
-        out.modelled = std::ranges::any_of(s.fleet->models,
+    if (s.world) {
+        for (const Node& node : s.world->nodes) out.gpus.push_back(node.gpu.id);
+        out.modelled = std::ranges::any_of(s.world->models,
                                            [](const auto& model) { return model != nullptr; });
         return out;
     }

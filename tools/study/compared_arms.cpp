@@ -54,8 +54,8 @@ std::string same_length_help(const ComparedArm& a, const ComparedArm& b) {
 }
 
 void check_pair(const ComparedArm& a, const ComparedArm& b) {
-    if ((a.scenario.fleet == nullptr) != (b.scenario.fleet == nullptr)) {
-        const bool a_many = a.scenario.fleet != nullptr;
+    if ((a.scenario.world == nullptr) != (b.scenario.world == nullptr)) {
+        const bool a_many = a.scenario.world != nullptr;
         throw ScenarioError(
             fmt::format("{} has many jobs and {} has one: nothing in them can be paired",
                         (a_many ? a : b).name, (a_many ? b : a).name),
@@ -75,7 +75,7 @@ void check_pair(const ComparedArm& a, const ComparedArm& b) {
             same_length_help(a, b));
     }
     // Many jobs have run when the last has, whatever that takes: their steps are their own.
-    if (a.scenario.fleet != nullptr) return;
+    if (a.scenario.world != nullptr) return;
     if (a.scenario.duration == Duration{} && !same_training(a.scenario, b.scenario)) {
         throw ScenarioError(
             fmt::format("{} trains {} steps until it is done and {} trains {}: replicas of "

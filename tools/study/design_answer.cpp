@@ -93,7 +93,7 @@ bool Answerer::know_designs() {
         known.uses = result.uses;
         const Scenario& s = known.scenario;
         const char* work = s.counts_work()                     ? "work_per_day"
-                           : s.tokens_per_step > 0 && !s.fleet ? "tokens_per_day"
+                           : s.tokens_per_step > 0 && !s.world ? "tokens_per_day"
                                                                : "goodput";
         known.work = result.metric(work).summary.mean;
         known_.push_back(std::move(known));

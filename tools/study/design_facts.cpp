@@ -141,7 +141,7 @@ DesignReader::Planned DesignReader::plan_of(Document design, ScenarioChanges cha
     changes.windows = windows_;
     try {
         const Scenario s = load_scenario(std::move(design), changes);
-        if (s.fleet || !step_is_modelled(s)) return out;  // there is nothing to plan
+        if (s.world || !step_is_modelled(s)) return out;  // there is nothing to plan
         PlanTask task{s.model, s.plan, s.plan.gpus(), s.parameter_bytes, s.optimizer_traffic};
         task.base.global_batch = batch.value_or(task.base.global_batch);
         Communicators groups = communicators(s, Fidelity::analytic);
@@ -231,7 +231,7 @@ void add_hardware(const Scenario& s, DesignFacts& out) {
 
 // The fastest of its steps, back to back.
 double tokens_per_day_most(const Scenario& s) {
-    if (s.fleet || s.tokens_per_step <= 0) return 0;
+    if (s.world || s.tokens_per_step <= 0) return 0;
     double step = seconds(s.job.step.duration());
     for (const NetworkDraw& draw : s.draws) step = std::min(step, seconds(draw.step.duration()));
     return step > 0 ? static_cast<double>(s.tokens_per_step) * seconds_per_day / step : 0;

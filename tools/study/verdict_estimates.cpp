@@ -96,7 +96,7 @@ DesignMeans means_of(const TrialOptions& like, const JudgedDesign& design,
     const std::int64_t enough =
         like.replicas > 0 ? std::min(like.replicas, replicas_enough) : replicas_enough;
     const std::vector<UncertainInput> inputs = uncertain_inputs(scenario, metric);
-    if (!scenario.fleet) return means_over(enough, like, design, metric, inputs);
+    if (!scenario.world) return means_over(enough, like, design, metric, inputs);
     // A replica of many jobs takes long, and all that there is happens in one: what moves nothing there
     // moves nothing.
     DesignMeans screened = means_over(1, like, design, metric, inputs);
@@ -249,7 +249,7 @@ std::vector<EstimateEffect> rank_estimates(const TrialOptions& like, const Judge
     JudgedDesign on_one_draw = design;
     on_one_draw.changes.one_draw = true;  // what an estimate changes, it changes on any
     const auto over = [&](std::int64_t replicas, const std::vector<Estimate>& estimates) {
-        return effects_over(replicas, like, on_one_draw, scenario.fleet != nullptr, estimates);
+        return effects_over(replicas, like, on_one_draw, scenario.world != nullptr, estimates);
     };
     const auto rank = [](std::vector<EstimateEffect>& effects) {
         std::erase_if(effects, [](const EstimateEffect& e) { return e.swing() == 0; });

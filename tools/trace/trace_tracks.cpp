@@ -6,7 +6,7 @@
 #include <bit>
 #include <map>
 
-#include "tools/trace/fleet_history.h"
+#include "tools/trace/world_history.h"
 
 namespace railyard {
 
@@ -131,18 +131,18 @@ class Lanes {
     std::map<std::string, std::vector<Lane>> lanes_;
 };
 
-void trace_counts(PerfettoTrace& trace, PerfettoTrace::Track group, const FleetHistory& history) {
+void trace_counts(PerfettoTrace& trace, PerfettoTrace::Track group, const WorldHistory& history) {
     const auto running = trace.counter(group, "jobs that run", "jobs");
     const auto waiting = trace.counter(group, "jobs that wait", "jobs");
     const auto gpus = trace.counter(group, "GPUs that jobs hold", "GPUs");
-    FleetHistory::Counts now;
+    WorldHistory::Counts now;
     const auto put = [&](PerfettoTrace::Track track, Instant at, std::int64_t& value,
                          std::int64_t change, double unit = 1) {
         if (change == 0 && at != Instant{}) return;
         value += change;
         trace.count(track, ns(at), static_cast<double>(value) * unit);
     };
-    const auto put_all = [&](Instant at, const FleetHistory::Counts& change) {
+    const auto put_all = [&](Instant at, const WorldHistory::Counts& change) {
         put(running, at, now.running, change.running);
         put(waiting, at, now.waiting, change.waiting);
         put(gpus, at, now.parts, change.parts, history.gpus(1));
@@ -169,7 +169,7 @@ std::size_t trace_runs(PerfettoTrace& trace, const Scenario& s, std::vector<JobS
     Lanes lanes(trace, trace.group("jobs that run, by size"));
     for (const JobStint& run : runs) {
         trace.slice(lanes.track(size_name(run.job->gpus), ns(run.from), ns(run.until)),
-                    fmt::format("job {}", s.fleet->spec.name_of(*run.job)), ns(run.from),
+                    fmt::format("job {}", s.world->spec.name_of(*run.job)), ns(run.from),
                     ns(run.until),
                     {{"GPUs", run.job->gpus},
                      {"first node", run.first_node},
@@ -180,7 +180,7 @@ std::size_t trace_runs(PerfettoTrace& trace, const Scenario& s, std::vector<JobS
 }
 
 // What else happened, to jobs and to nodes: a track for each kind of event.
-void trace_fleet_events(PerfettoTrace& trace, PerfettoTrace::Track group,
+void trace_world_events(PerfettoTrace& trace, PerfettoTrace::Track group,
                         const ReplicaResult& result) {
     std::map<std::string, PerfettoTrace::Track> tracks;
     for (const CampaignEvent& e : result.log) {
@@ -194,12 +194,12 @@ void trace_fleet_events(PerfettoTrace& trace, PerfettoTrace::Track group,
 
 }  // namespace
 
-std::size_t trace_fleet(PerfettoTrace& trace, const Scenario& s, const ReplicaResult& result) {
-    const FleetHistory history(s, result);
+std::size_t trace_world(PerfettoTrace& trace, const Scenario& s, const ReplicaResult& result) {
+    const WorldHistory history(s, result);
     const auto group =
         trace.group(fmt::format("{} jobs, replica {}", history.jobs(), result.index));
     trace_counts(trace, group, history);
-    trace_fleet_events(trace, group, result);
+    trace_world_events(trace, group, result);
     return trace_runs(trace, s, history.stints());
 }
 

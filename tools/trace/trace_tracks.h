@@ -14,7 +14,7 @@ void trace_replica(PerfettoTrace& trace, const Scenario& scenario, const Replica
 // One replica of many jobs: how many run and wait, the GPUs that they hold, each run of a job beside others
 // of its size, failures and what the scheduler did. `result` has its log. Of runs those with the most GPU
 // time; returns how many others there were, too.
-std::size_t trace_fleet(PerfettoTrace& trace, const Scenario& scenario,
+std::size_t trace_world(PerfettoTrace& trace, const Scenario& scenario,
                         const ReplicaResult& result);
 
 // One training step: where its time goes, and the critical path if a model was given.

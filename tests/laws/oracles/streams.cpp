@@ -27,19 +27,19 @@ struct Drawn {
 };
 
 Drawn draw(const StreamShape& shape, std::int64_t count) {
-    FleetScenario fleet;
-    fleet.spec.groups = {{"all", 1, 8}};
-    fleet.spec.partitions = {{.name = "all", .nodes = 1}};
-    fleet.spec.kinds = {{.name = "job"}};
+    WorldScenario world;
+    world.spec.groups = {{"all", 1, 8}};
+    world.spec.partitions = {{.name = "all", .nodes = 1}};
+    world.spec.kinds = {{.name = "job"}};
     JobSource source;
     source.count = count;
     follow(shape, source);
-    fleet.sources = {source};
+    world.sources = {source};
     std::vector<double> times;
     std::vector<double> gpus;
     Drawn out;
     const double n = static_cast<double>(count);
-    for (const FleetJob& job : draw_jobs(fleet, 1, 0, campaign_length_max).jobs) {
+    for (const WorldJob& job : draw_jobs(world, 1, 0, campaign_length_max).jobs) {
         times.push_back(seconds(job.work));
         gpus.push_back(static_cast<double>(job.gpus));
         out.time_mean += times.back() / n;

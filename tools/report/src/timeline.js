@@ -4,7 +4,7 @@
 import { axisStyle, clipToGrid, figure, ink, narrow } from "./charts.js";
 import { phaseColours, series } from "./colours.js";
 import { bold, choice, csvButton, h, lines, section } from "./dom.js";
-import { drawnFleet } from "./fleet_timeline.js";
+import { drawnWorld } from "./world_timeline.js";
 import { metricTitle, spelled, time, value } from "./format.js";
 import { nameOf } from "./summary.js";
 import { clock, counted, day, instants, leftMargin, linkedPointer, sameOutcome, sliders, steps, timeAxes, valueAxis, zoomControls } from "./time_axis.js";
@@ -135,7 +135,7 @@ function changing(data, raw) {
 export function timeline(data, run) {
   const of = data.timelines.filter((t) => run.points.includes(t.point) && (t.problem || t.curves || t.cluster || t.phases.at_ms.length > 1));
   if (of.length === 0) return null;
-  const draw = (raw) => (raw.cluster ? changing(data, raw) : raw.curves ? drawnFleet(raw) : drawn(raw));
+  const draw = (raw) => (raw.cluster ? changing(data, raw) : raw.curves ? drawnWorld(raw) : drawn(raw));
   const holder = h("div", {}, draw(of[0]));
   const name = (t) => nameOf(run, run.points.indexOf(t.point));
   const pick = choice("Point", of.map((t, i) => [String(i), name(t)]), "0", (i) => holder.replaceChildren(draw(of[Number(i)])));

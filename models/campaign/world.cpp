@@ -1,0 +1,113 @@
+// Many jobs on a scenario's cluster: what the folders below have read of them, joined.
+
+#include "models/campaign/world.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "models/campaign/world_job_reader.h"
+#include "models/campaign/world_steps.h"
+
+namespace railyard {
+
+std::string WorldScenario::kind_key(std::size_t kind) const {
+    const auto plain = [&](std::size_t k) {
+        std::string out = spec.kinds[k].name;
+        for (char& c : out) {
+            const bool upper = c >= 'A' && c <= 'Z';
+            const bool kept = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+            c = upper ? static_cast<char>(c - 'A' + 'a') : kept ? c : '_';
+        }
+        return out;
+    };
+    const std::string out = plain(kind);
+    for (std::size_t k = 0; k < spec.kinds.size(); ++k) {
+        if (k != kind && plain(k) == out) return fmt::format("{}_{}", out, kind + 1);
+    }
+    return out;
+}
+
+std::shared_ptr<const WorldScenario> world_with_failures(const WorldScenario& world,
+                                                         const Scenario& scenario) {
+    auto out = std::make_shared<WorldScenario>(world);
+    static_cast<NodeFailures&>(out->spec) = scenario.nodes;
+    out->spec.misdiagnosis = scenario.job.recovery.misdiagnosis;
+    if (scenario.slow_parts.empty()) return out;
+    out->spec.search = scenario.job.recovery.search;
+    out->spec.slowdowns = scenario.given_slowdowns;
+    const bool any_without_model =
+        std::find(out->models.begin(), out->models.end(), nullptr) != out->models.end();
+    for (std::size_t k = 0; k < out->models.size(); ++k) {
+        if (out->models[k] == nullptr) continue;
+        WorldJobKind& kind = out->spec.kinds[k];
+        kind.step = steps_by_placement(out->models[k], scenario.slow_parts, out->throttled[k]).step;
+        for (std::size_t i = 0; i < out->spec.slowdowns.size() && !any_without_model; ++i) {
+            const StepTime step = usual_step(kind, out->models[k]->job.nodes, 1U << i);
+            double& most = out->spec.slowdowns[i];  // as a comparison of ranks sees it
+            most =
+                std::max(most, seconds(step.degraded) / seconds(step.duration() - step.degraded));
+        }
+    }
+    return out;
+}
+
+namespace {
+
+// Slurm and Kueue look at leaves only for those that ask for it.
+void warn_of_idle_leaves(Section& top, const WorldScenario& world) {
+    const WorldSpec& spec = world.spec;
+    Section scheduler = top.section("scheduler");
+    if (!scheduler.has("nodes_per_leaf")) return;
+    if (spec.scheduler == "slurm" && spec.slurm.topology == SlurmTopology::none &&
+        std::ranges::none_of(
+            world.sources, [](const JobSource& source) { return source.like.switches_max > 0; })) {
+        scheduler.warning(
+            "nodes_per_leaf",
+            "has no effect with scheduler.topology = \"none\" and no jobs.kind.switches");
+    }
+    if (spec.scheduler == "kueue" && std::ranges::all_of(spec.kinds, [](const WorldJobKind& kind) {
+            return kind.kube.topology == TopologyRequest::none;
+        })) {
+        scheduler.warning("nodes_per_leaf", "has no effect: no [[jobs.kind]] asks for a topology");
+    }
+}
+
+}  // namespace
+
+void need_one_job(const Scenario& scenario, const char* verb) {
+    if (!scenario.world) return;
+    throw ScenarioError(
+        fmt::format("{}: {} is about one job, and this scenario has many", scenario.file, verb),
+        "railyard run takes it; a scenario with [job] has one");
+}
+
+double WorldScenario::worth_of(const WorldJob& job) const {
+    const JobWorth& worth = worths[job.kind];
+    const double gpu_hours = static_cast<double>(job.gpus) * seconds(job.work) / 3600;
+    return worth.job + worth.gpu_hour * gpu_hours / power.work_factor;
+}
+
+WorldJobs draw_jobs(const WorldScenario& world, std::uint64_t seed, std::uint64_t replica,
+                    Duration until) {
+    WorldJobs out = draw_jobs(world.spec, world.sources, world.trace, seed, replica, until);
+    if (world.power.work_factor > 1) {
+        for (WorldJob& job : out.jobs) {
+            job.work = from_seconds(seconds(job.work) * world.power.work_factor);
+        }
+    }
+    return out;
+}
+
+void read_world(Section& top, ValueReader& values, Catalogue& catalogue, Scenario& scenario) {
+    const auto world = std::make_shared<WorldScenario>();
+    const WorldSite site{scenario.nodes.nodes, scenario.node, scenario.networks[0].topology};
+    read_scheduler(top, catalogue, site, world->spec, world->nodes);
+    scenario.world_gpus = world->spec.gpus();
+    read_world_jobs(top, {values, catalogue, scenario}, *world);
+    warn_of_idle_leaves(top, *world);
+    world->throttled.resize(world->models.size());
+    scenario.world = world;
+}
+
+}  // namespace railyard

@@ -1,0 +1,214 @@
+#include "models/campaign/world_phases.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/check.h"
+
+namespace railyard {
+
+std::int64_t in_proportion(std::int64_t part, std::int64_t from, std::int64_t to) {
+    using Wide = __int128;
+    return from == to ? part : static_cast<std::int64_t>(Wide{part} * to / from);
+}
+
+namespace {
+
+// The work of a cluster whose clocks a power cap slows, on another.
+Duration work_on(Duration work, const WorldScenario& from, const WorldScenario& to) {
+    const double ratio = to.power.work_factor / from.power.work_factor;
+    return ratio == 1 ? work : from_seconds(seconds(work) * ratio);
+}
+
+}  // namespace
+
+WorldPhases::WorldPhases(const Scenario& whole, std::int64_t index) : whole_(whole) {
+    std::size_t groups = 0;
+    for (std::size_t k = 0; k < whole.phases.size(); ++k) {
+        const ScenarioPhase& phase = whole.phases[k];
+        const bool last = k + 1 == whole.phases.size();
+        groups = std::max(groups, world(k).spec.groups.size());
+        const WorldJobs all =
+            draw_jobs(world(k), whole.seed, static_cast<std::uint64_t>(index), whole.duration);
+        for (WorldJob job : all.jobs) {
+            const Duration at = job.submit.time_since_epoch();
+            if (k > 0 && at < phase.from) continue;
+            if (!last && at >= phase.until) break;
+            job.work = work_on(job.work, world(k), world(0));
+            job.id = std::ssize(jobs_.jobs) + 1;
+            jobs_.jobs.push_back(job);
+        }
+        ends_.push_back(jobs_.jobs.size());
+    }
+    so_far_.resize(jobs_.jobs.size());
+    WorldOutcome& sum = sum_.outcome;
+    sum.runs.resize(jobs_.jobs.size());
+    sum.interruptions.resize(whole.causes.size());
+    sum.contention_by = ContentionByKind(world(0).spec.kinds.size());
+    sum_.ledgers = WorldLedger(groups, world(0).spec.kinds.size());
+}
+
+WorldJob WorldPhases::on(std::size_t k, std::size_t at) {
+    const WorldSpec& spec = world(k).spec;
+    WorldJob job = jobs_.jobs[at];
+    job.submit -= begin(k);
+    job.work = work_on(job.work, world(0), world(k));
+    job.gpus_per_pod = std::min(job.gpus_per_pod, spec.gpus_of_pool_node(spec.pool(job)));
+    Job& so_far = so_far_[at];
+    const std::int64_t steps = spec.steps_of(job);
+    if (so_far.steps > 0) so_far.done = in_proportion(so_far.done, so_far.steps, steps);
+    so_far.steps = steps;
+    job.done = std::min(so_far.done, steps - 1);
+    if (whole_.phases[k].stop == Duration{}) job.goes_on = so_far.ran;
+    return job;
+}
+
+WorldPart WorldPhases::part(std::size_t k) {
+    WorldPart out;
+    there_.clear();
+    for (const bool going_on : {true, false}) {
+        for (std::size_t at = 0; at < ends_[k]; ++at) {
+            if (sum_.outcome.runs[at].over) continue;
+            const bool goes_on = so_far_[at].ran.has_value() && whole_.phases[k].stop == Duration{};
+            if (goes_on != going_on) continue;
+            out.jobs.jobs.push_back(on(k, at));
+            there_.push_back(at);
+        }
+    }
+    out.off_at_end = k + 1 < whole_.phases.size() && whole_.phases[k + 1].stop > Duration{};
+    return out;
+}
+
+// Whom nobody requeues ends with a phase after which all is switched off.
+void WorldPhases::add_run(std::size_t k, std::size_t at, const WorldJobRun& run, bool off) {
+    WorldJobRun& sum = sum_.outcome.runs[at];
+    Job& so_far = so_far_[at];
+    if (run.started && !sum.started) sum.first_start = run.first_start + begin(k);
+    sum.started |= run.started;
+    sum.starts += run.starts;
+    if (so_far.ran && run.started && whole_.phases[k].stop == Duration{}) --sum.starts;
+    sum.interruptions += run.interruptions;
+    sum.held += run.held;
+    sum.kept += run.kept;
+    sum.contention += run.contention;
+    so_far.done += run.kept_steps;
+    sum.kept_steps =
+        in_proportion(so_far.done, so_far.steps, world(0).spec.steps_of(jobs_.jobs[at]));
+    const Instant end(whole_.phases[k].until);
+    so_far.ran.reset();
+    if (run.runs_since) so_far.ran = end - (*run.runs_since + begin(k));
+    if (run.over) {
+        sum.over = true;
+        sum.how = run.how;
+        sum.end = run.end + begin(k);
+    } else if (off && run.runs_since && !world(k).spec.kinds[jobs_.jobs[at].kind].requeue) {
+        sum.over = true;
+        sum.how = JobEnd::cancelled;
+        sum.end = end;
+        ++sum_.outcome.ended;
+    } else if (k + 1 < whole_.phases.size() && so_far.done >= so_far.steps) {  // in its epilog
+        sum.over = true;
+        sum.how = JobEnd::completed;
+        sum.end = end;
+        ++sum_.outcome.ended;
+    }
+}
+
+void WorldPhases::take(std::size_t k, WorldPart part) {
+    WorldOutcome& sum = sum_.outcome;
+    WorldOutcome& ran = part.ran.outcome;
+    for (std::size_t i = 0; i < ran.runs.size(); ++i) {
+        add_run(k, there_[i], ran.runs[i], part.off_at_end);
+    }
+    sum.submitted = static_cast<std::int64_t>(ends_[k]);
+    sum.ended += ran.ended;
+    sum.running = ran.running;
+    sum.waiting = ran.waiting;
+    sum.own_failures += ran.own_failures;
+    sum.preemptions += ran.preemptions;
+    sum.strikes_on_idle += ran.strikes_on_idle;
+    for (RefusedJob& refused : ran.refused) {
+        sum.refused.push_back({there_[refused.job], std::move(refused.reason)});
+    }
+    sum.slow_parts.slow += ran.slow_parts.slow;
+    sum.slow_parts.found += ran.slow_parts.found;
+    for (std::size_t of = 0; of < world(k).spec.kinds.size(); ++of) {
+        for (std::size_t by = 0; by < world(k).spec.kinds.size(); ++by) {
+            sum.contention_by.at(of, by) += ran.contention_by.at(of, by);
+        }
+    }
+    sum.network_outages += ran.network_outages;
+    sum.network_stalls += ran.network_stalls;
+    sum.corruptions_found += ran.corruptions_found;
+    sum.corrupted_results += ran.corrupted_results;
+    sum.nodes_blamed += ran.nodes_blamed;
+    sum.held += ran.held;
+    sum.node_busy += ran.node_busy;
+    sum.stranded += ran.stranded;
+    sum.sliced += ran.sliced;
+    sum_.ledgers.add(part.ran.ledgers);
+    const ScenarioPhase& phase = whole_.phases[k];
+    sum_.ledgers.book(0, sum_.ledgers.no_kind(), Category::planned_maintenance,
+                      phase.as->gpus() * world(k).spec.parts_per_gpu(), phase.stop);
+    sum_.simulated = phase.until;
+}
+
+WorldRunResult WorldPhases::ran() {
+    sum_.ledger = sum_.ledgers.total();
+    return std::move(sum_);
+}
+
+namespace {
+
+std::string joined(const std::vector<std::string>& names) {
+    return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+void check_world_phases(const Scenario& whole, const std::vector<Diagnostic>& days) {
+    const ScenarioPhase& first = whole.phases[0];
+    for (std::size_t k = 1; k < whole.phases.size(); ++k) {
+        const ScenarioPhase& phase = whole.phases[k];
+        const auto wrong = [&](std::string text) {
+            Diagnostic said = days[k];
+            said.message = fmt::format("from {} on {}", phase.name, text);
+            said.help = "jobs go from phase to phase by what they name";
+            throw ScenarioError(std::vector<Diagnostic>{std::move(said)});
+        };
+        if (!phase.as->world != !first.as->world)
+            wrong("there is one job, or there are many, and before it was the other way round");
+        if (!phase.as->world) continue;
+        const WorldSpec& a = first.as->world->spec;
+        const WorldSpec& b = phase.as->world->spec;
+        const auto same = [&](const char* what, const std::vector<std::string>& before,
+                              const std::vector<std::string>& now) {
+            if (before == now) return;
+            wrong(fmt::format("the {} are {}, in the first phase they are {}", what, joined(now),
+                              joined(before)));
+        };
+        same("kinds of jobs", names_of(a.kinds), names_of(b.kinds));
+        same("partitions", names_of(a.partitions), names_of(b.partitions));
+        same("accounts", a.accounts, b.accounts);
+        same("qos", names_of(a.slurm.qos), names_of(b.slurm.qos));
+        same("queues", names_of(a.kube.queues), names_of(b.kube.queues));
+        if (a.parts_per_gpu() != b.parts_per_gpu()) {
+            wrong(
+                "GPUs are cut into slices, and in the first phase they are not, or the other way "
+                "round");
+        }
+        for (std::size_t i = 0; i < first.as->world->models.size(); ++i) {
+            const auto& before = first.as->world->models[i];
+            const auto& now = phase.as->world->models[i];
+            if (!before != !now || (now && before->job.gpus() != now->job.gpus())) {
+                wrong(
+                    fmt::format("jobs of {} are of another size, or have a model in one phase "
+                                "alone",
+                                a.kinds[i].name));
+            }
+        }
+    }
+}
+
+}  // namespace railyard

@@ -1,0 +1,84 @@
+// Power under many jobs: what of [power] and [facility] they take, and what their nodes draw.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "models/campaign/power_reader.h"
+#include "models/campaign/world.h"
+#include "models/campaign/world_steps.h"
+
+namespace railyard {
+
+void PowerReader::check_world() {
+    if (s_.world->nodes.size() < 2) return;
+    const auto one_kind = [](Section& section, std::initializer_list<const char*> keys) {
+        for (const char* key : keys) {
+            if (!section.has(key)) continue;
+            section.error(key, "speaks of one kind of nodes, and the [[node_group]]s are several");
+        }
+    };
+    one_kind(sections_.power,
+             {"gpu_cap", "cap_exponent", "supplies", "supply_rating", "redundancy"});
+    if (throttles()) one_kind(sections_.power, {"budget"});
+    one_kind(sections_.facility, {"cooling", "inlet_temperature", "thermal_resistance",
+                                  "throttle_temperature", "rack_power_max", "breaker", "pump"});
+}
+
+NodePower PowerReader::node_power(const Node& node) {
+    Catalogue& c = p_.given ? catalogue_ : aside_.catalogue;
+    const Watts gpu_max = c.power("gpu", node.gpu.id, "max_power");
+    const double liquid = read_cooling(c, cooling_of_node(c, node.name), gpu_max).liquid_fraction;
+    return read_node_power(c, node_power_spec(node), liquid);
+}
+
+// What heat slows of a kind's jobs, on nodes that are all of one kind.
+std::vector<PartFault> PowerReader::throttled_parts(const WorldJobKind& kind, NodeDraw& draw) {
+    if (!p_.facility_given && !throttles()) return {};
+    draw.heat = settled(draw.node.gpu, draw.step);
+    const std::vector<PartFault> parts = slowed_parts(draw.heat, "the GPUs of " + kind.name);
+    if (!parts.empty() && s_.world->nodes.size() > 1) {
+        sections_.facility.error(
+            "inlet_temperature",
+            fmt::format("the GPUs of {} throttle: what that takes is not modelled for "
+                        "[[node_group]]s of several kinds",
+                        kind.name),
+            "a cooler inlet, or nodes of one kind");
+    }
+    return parts;
+}
+
+// The cluster's own draw is that of the jobs that draw most.
+void PowerReader::finish_world() {
+    const auto world = std::make_shared<WorldScenario>(*s_.world);
+    world->power.work_factor = 1 / p_.node.gpu.speed_at(p_.node.gpu.cap);
+    NodeDraw most;
+    for (const Node& node : world->nodes) {
+        std::vector<NodeDraw>& draws = world->power.draws.emplace_back();
+        for (std::size_t k = 0; k < world->spec.kinds.size(); ++k) {
+            WorldJobKind& kind = world->spec.kinds[k];
+            const Scenario& job = world->models[k] ? *world->models[k] : s_;
+            NodeDraw draw;
+            draw.node = world->nodes.size() == 1 ? p_.node : node_power(node);
+            draw.repairing = p_.repairing;
+            draw.step = gpu_step(job, usual_step(kind, job.job.nodes, 0));
+            world->throttled[k] = throttled_parts(kind, draw);
+            if (!kind.step) {
+                kind.throttled = 1 / draw.heat.speed - 1;
+            } else if (!world->throttled[k].empty()) {
+                kind.step = steps_by_placement(world->models[k], {}, world->throttled[k]).step;
+            }
+            draw.run(draw.step);
+            if (most.node_step.peak() < draw.node_step.peak()) most = draw;
+            draws.push_back(std::move(draw));
+        }
+    }
+    static_cast<NodeDraw&>(p_) = most;
+    const Watts idle = idle_nodes(world->power, world->spec);
+    if (holds_jobs()) world->spec.power = jobs_budget(world->power, world->spec);
+    s_.world = world;
+    check_breaker();
+    check_budget(idle);
+}
+
+}  // namespace railyard

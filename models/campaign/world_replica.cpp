@@ -1,0 +1,453 @@
+// One replica of many jobs, and what is reported of it.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <map>
+#include <optional>
+
+#include "models/campaign/campaign.h"
+#include "models/campaign/world_feeds.h"
+#include "models/campaign/world_steps.h"
+#include "sim/statistics.h"
+
+namespace railyard {
+
+namespace {
+
+// Mean, median and 95th percentile.
+void add_distribution(const std::string& name, const char* unit, std::vector<double> values,
+                      std::vector<Metric>& out) {
+    std::sort(values.begin(), values.end());
+    double sum = 0;
+    for (const double value : values) sum += value;
+    const auto at = [&](double p) {
+        if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
+        return values[place_after(p, values.size())];
+    };
+    out.push_back(mean_metric(name + "_mean", unit, sum, static_cast<double>(values.size())));
+    out.push_back(plain_metric(name + "_median", unit, at(0.5)));
+    out.push_back(plain_metric(name + "_p95", unit, at(0.95)));
+}
+
+// Jobs of up to so many GPUs, and of more than half as many.
+struct SizeClass {
+    std::int64_t gpus = 1;
+    double held_s = 0;  // time in which they had their GPUs
+    double kept_s = 0;
+    double span_s = 0;  // from their first start to their end, or the campaign's
+    double interruptions = 0;
+};
+
+std::vector<SizeClass> size_classes(std::int64_t all, const WorldJobs& jobs,
+                                    const WorldOutcome& outcome, Instant end) {
+    std::vector<SizeClass> out;
+    const auto most = std::bit_ceil(static_cast<std::uint64_t>(all));
+    for (std::uint64_t gpus = 1; gpus <= most; gpus *= 2) {
+        out.push_back({static_cast<std::int64_t>(gpus)});
+    }
+    for (std::size_t i = 0; i < jobs.jobs.size(); ++i) {
+        const WorldJobRun& run = outcome.runs[i];
+        if (!run.started) continue;
+        const auto size = static_cast<std::uint64_t>(jobs.jobs[i].gpus);
+        SizeClass& c = out[static_cast<std::size_t>(std::bit_width(size - 1))];
+        c.held_s += seconds(run.held);
+        c.kept_s += seconds(run.kept);
+        c.span_s += seconds((run.over ? run.end : end) - run.first_start);
+        c.interruptions += static_cast<double>(run.interruptions);
+    }
+    return out;
+}
+
+void add_counts(const WorldOutcome& outcome, std::vector<Metric>& out) {
+    constexpr JobEnd ends[] = {JobEnd::completed, JobEnd::failed,    JobEnd::node_fail,
+                               JobEnd::timeout,   JobEnd::preempted, JobEnd::cancelled,
+                               JobEnd::refused};
+    const auto count = [&](const std::string& name, std::int64_t n) {
+        out.push_back(plain_metric(name, "1", static_cast<double>(n)));
+    };
+    const auto& runs = outcome.runs;
+    count("jobs", outcome.submitted);
+    count("jobs_ended", outcome.ended);
+    count("jobs_running", outcome.running);
+    count("jobs_waiting", outcome.waiting);
+    for (const JobEnd how : ends) {
+        count(fmt::format("jobs_{}", job_end_name(how)),
+              std::count_if(runs.begin(), runs.end(),
+                            [how](const WorldJobRun& r) { return r.over && r.how == how; }));
+    }
+    std::int64_t interruptions = 0;
+    for (const WorldJobRun& run : runs) interruptions += run.interruptions;
+    count("interruptions", interruptions);
+    count("own_failures", outcome.own_failures);
+    count("preemptions", outcome.preemptions);
+    count("failures_on_idle_nodes", outcome.strikes_on_idle);
+}
+
+// What a job takes alone, undisturbed and at full clocks: the same in all designs, so that slower GPUs
+// make no job's waiting look small. Of a kind whose steps are modelled, on the cluster's first nodes.
+double alone_seconds(const WorldScenario& world, const WorldJob& job) {
+    const WorldJobKind& kind = world.spec.kinds[job.kind];
+    if (!kind.step) {
+        const double waits = seconds(kind.data_wait) / seconds(world.spec.tick(kind));
+        return seconds(job.work) * (1 + waits) / world.power.work_factor;
+    }
+    const StepTime step = usual_step(kind, world.models[job.kind]->job.nodes, 0);
+    return static_cast<double>(kind.steps) * seconds(step.duration());
+}
+
+// How many times as long as alone; a job that is not done at the campaign's end has waited until then, and
+// has all that it lacks before it.
+double bounded_slowdown(double alone, const WorldJob& job, const WorldJobRun& run, Instant end) {
+    double took = seconds(run.end - job.submit);
+    if (!run.over) {
+        const double waited = seconds((run.started ? run.first_start : end) - job.submit);
+        took = std::max(seconds(end - job.submit), waited + alone);
+    }
+    return std::max(1.0, took / std::max(alone, seconds(slowdown_tau)));
+}
+
+Instant waited_until(const WorldJobRun& run, Instant campaign_end) {
+    return run.started ? run.first_start : run.over ? run.end : campaign_end;
+}
+
+void add_waits(const WorldScenario& world, const WorldJobs& jobs, const WorldOutcome& outcome,
+               Instant campaign_end, std::vector<Metric>& out) {
+    std::vector<double> waits;
+    std::vector<double> jcts;
+    std::vector<double> slowdowns;
+    std::int64_t never_started = 0;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(outcome.submitted); ++i) {
+        const WorldJobRun& run = outcome.runs[i];
+        if (run.over && run.how == JobEnd::refused) continue;
+        waits.push_back(seconds(waited_until(run, campaign_end) - jobs.jobs[i].submit));
+        never_started += run.started ? 0 : 1;
+        const WorldJob& job = jobs.jobs[i];
+        slowdowns.push_back(bounded_slowdown(alone_seconds(world, job), job, run, campaign_end));
+        if (!run.started || !run.over) continue;
+        jcts.push_back(seconds(run.end - job.submit));
+    }
+    out.push_back(plain_metric("jobs_never_started", "1", static_cast<double>(never_started)));
+    add_distribution("wait", "s", waits, out);
+    add_distribution("jct", "s", jcts, out);
+    add_distribution("bounded_slowdown", "1", slowdowns, out);
+}
+
+struct KindSums {
+    double submitted = 0, wait_s = 0, over = 0, jct_s = 0, slowdown = 0;
+};
+
+std::vector<KindSums> sums_of_kinds(const WorldScenario& world, const WorldJobs& jobs,
+                                    const WorldRunResult& r) {
+    const Instant campaign_end(r.simulated);
+    std::vector<KindSums> sums(world.spec.kinds.size());
+    for (std::size_t i = 0; i < static_cast<std::size_t>(r.outcome.submitted); ++i) {
+        const WorldJob& job = jobs.jobs[i];
+        const WorldJobRun& run = r.outcome.runs[i];
+        if (run.over && run.how == JobEnd::refused) continue;
+        KindSums& sum = sums[job.kind];
+        sum.submitted += 1;
+        sum.wait_s += seconds(waited_until(run, campaign_end) - job.submit);
+        sum.slowdown += bounded_slowdown(alone_seconds(world, job), job, run, campaign_end);
+        if (!run.started || !run.over) continue;
+        sum.over += 1;
+        sum.jct_s += seconds(run.end - job.submit);
+    }
+    return sums;
+}
+
+// Whom a kind waited for, as shares of it; steps that were lost later count too.
+void add_contention(const WorldScenario& world, const WorldOutcome& outcome, std::size_t kind,
+                    std::vector<Metric>& out) {
+    const WorldSpec& spec = world.spec;
+    double all = 0;
+    for (std::size_t by = 0; by < spec.kinds.size(); ++by) {
+        all += outcome.contention_by.at(kind, by);
+    }
+    for (std::size_t by = 0; by < spec.kinds.size(); ++by) {
+        if (!spec.kinds[by].traffic) continue;
+        out.push_back(
+            mean_metric("contention_kind_" + world.kind_key(kind) + "_by_" + world.kind_key(by),
+                        "1", outcome.contention_by.at(kind, by), all));
+    }
+}
+
+bool any_storms(const Scenario& s) {
+    return std::ranges::any_of(s.causes, [](const FailureCause& c) { return c.storm.has_value(); });
+}
+
+// What became of the jobs of each kind, and of the time of their GPUs.
+void add_kinds(const Scenario& s, const WorldJobs& jobs, const WorldRunResult& r,
+               std::vector<Metric>& out) {
+    const WorldScenario& world = *s.world;
+    const WorldSpec& spec = world.spec;
+    if (spec.kinds.size() < 2) return;
+    const std::vector<KindSums> sums = sums_of_kinds(world, jobs, r);
+    for (std::size_t k = 0; k < spec.kinds.size(); ++k) {
+        const std::string name = world.kind_key(k);
+        const KindSums& sum = sums[k];
+        Ledger booked;
+        for (std::size_t g = 0; g < spec.groups.size(); ++g) {
+            for (std::size_t c = 0; c < category_count; ++c) {
+                const auto category = static_cast<Category>(c);
+                booked.book(category, r.ledgers.of(g, k).booked(category));
+            }
+        }
+        const double held = static_cast<double>(booked.total());
+        const auto share = [&](const char* metric, Category category) {
+            out.push_back(mean_metric(metric + name, "1",
+                                      static_cast<double>(booked.booked(category)), held));
+        };
+        out.push_back(plain_metric("jobs_kind_" + name, "1", sum.submitted));
+        out.push_back(mean_metric("wait_mean_kind_" + name, "s", sum.wait_s, sum.submitted));
+        out.push_back(mean_metric("jct_mean_kind_" + name, "s", sum.jct_s, sum.over));
+        out.push_back(
+            mean_metric("bounded_slowdown_mean_kind_" + name, "1", sum.slowdown, sum.submitted));
+        share("goodput_kind_", Category::productive);
+        share("checkpoint_stall_kind_", Category::checkpoint_stall);
+        share("lost_work_kind_", Category::lost_work);
+        share("contention_kind_", Category::contention);
+        if (s.network_faults.any()) share("degraded_kind_", Category::degraded);
+        if (s.network_faults.any() || any_storms(s)) {
+            share("storm_stall_kind_", Category::storm_stall);
+        }
+        if (spec.kinds[k].traffic) add_contention(world, r.outcome, k, out);
+    }
+}
+
+// What the kept part of each job counts, also of one that is never done.
+void add_work(const WorldScenario& world, const WorldJobs& jobs, const WorldRunResult& r,
+              std::vector<Metric>& out) {
+    if (world.worths.empty()) return;
+    std::vector<double> by_kind(world.spec.kinds.size());
+    double all = 0;
+    for (std::size_t i = 0; i < jobs.jobs.size(); ++i) {
+        const WorldJob& job = jobs.jobs[i];
+        const double done = ratio(static_cast<double>(r.outcome.runs[i].kept_steps),
+                                  static_cast<double>(world.spec.steps_of(job)));
+        by_kind[job.kind] += done * world.worth_of(job);
+        all += done * world.worth_of(job);
+    }
+    out.push_back(plain_metric("work_done", "1", all));
+    out.push_back(mean_metric("work_per_day", "1/day", all, seconds(r.simulated) / 86400));
+    for (std::size_t k = 0; k < by_kind.size() && by_kind.size() > 1; ++k) {
+        out.push_back(plain_metric("work_done_kind_" + world.kind_key(k), "1", by_kind[k]));
+    }
+}
+
+// Time of GPUs cut into slices that no instance could have used, as a share of all their time.
+Metric stranded_part(const WorldOutcome& outcome) {
+    return plain_metric(
+        "mig_stranded", "1",
+        ratio(static_cast<double>(outcome.stranded), static_cast<double>(outcome.sliced)));
+}
+
+}  // namespace
+
+std::vector<Metric> world_metrics(const Scenario& s, const WorldJobs& jobs,
+                                  const WorldRunResult& r) {
+    const WorldSpec& spec = s.world->spec;
+    const double total = static_cast<double>(r.ledger.total());
+    const auto share = [&](GpuNanoseconds part) { return ratio(static_cast<double>(part), total); };
+    std::vector<Metric> out = {
+        plain_metric("goodput", "1", share(r.ledger.booked(Category::productive))),
+        plain_metric("utilisation", "1", share(r.outcome.held)),
+        plain_metric("occupancy", "1", share(r.outcome.node_busy)),
+    };
+    if (spec.parts_per_gpu() > 1) out.push_back(stranded_part(r.outcome));
+    add_counts(r.outcome, out);
+    if (!spec.slowdowns.empty()) {
+        out.push_back(
+            plain_metric("slow_parts", "1", static_cast<double>(r.outcome.slow_parts.slow)));
+        out.push_back(
+            plain_metric("slow_parts_found", "1", static_cast<double>(r.outcome.slow_parts.found)));
+    }
+    if (spec.misdiagnosis > 0) {
+        out.push_back(
+            plain_metric("nodes_blamed", "1", static_cast<double>(r.outcome.nodes_blamed)));
+    }
+    if (std::ranges::any_of(s.causes, &FailureCause::silent)) {
+        out.push_back(plain_metric("corruptions_found", "1",
+                                   static_cast<double>(r.outcome.corruptions_found)));
+        out.push_back(plain_metric("corrupted_results", "1",
+                                   static_cast<double>(r.outcome.corrupted_results)));
+    }
+    if (any_storms(s)) {
+        out.push_back(plain_metric("storms", "1", static_cast<double>(r.outcome.storms)));
+    }
+    if (s.network_faults.any()) {
+        out.push_back(
+            plain_metric("network_outages", "1", static_cast<double>(r.outcome.network_outages)));
+        out.push_back(
+            plain_metric("network_stalls", "1", static_cast<double>(r.outcome.network_stalls)));
+    }
+    add_waits(*s.world, jobs, r.outcome, Instant(r.simulated), out);
+    add_kinds(s, jobs, r, out);
+    add_work(*s.world, jobs, r, out);
+    std::int64_t gpus = s.gpus();
+    for (const ScenarioPhase& phase : s.phases) gpus = std::max(gpus, phase.as->gpus());
+    for (const SizeClass& c : size_classes(gpus, jobs, r.outcome, Instant(r.simulated))) {
+        out.push_back(
+            mean_metric(fmt::format("mttf_gpus_{}", c.gpus), "s", c.held_s, c.interruptions));
+        out.push_back(mean_metric(fmt::format("ettr_gpus_{}", c.gpus), "1", c.kept_s, c.span_s));
+    }
+    return out;
+}
+
+std::vector<JobRecord> job_records(const WorldSpec& spec, const WorldJobs& jobs,
+                                   const WorldOutcome& outcome, Instant end) {
+    std::vector<JobRecord> out;
+    const auto clock = [](Instant at) { return seconds(at.time_since_epoch()); };
+    constexpr double none = std::numeric_limits<double>::quiet_NaN();
+    for (std::size_t i = 0; i < static_cast<std::size_t>(outcome.submitted); ++i) {
+        const WorldJob& job = jobs.jobs[i];
+        const WorldJobRun& run = outcome.runs[i];
+        JobRecord& record = out.emplace_back();
+        record.name = spec.name_of(job);
+        record.kind = spec.kinds[job.kind].name;
+        record.state = run.over ? job_end_name(run.how) : run.started ? "running" : "waiting";
+        record.gpus = job.gpus;
+        record.starts = run.starts;
+        record.interruptions = run.interruptions;
+        record.submit_s = clock(job.submit);
+        record.start_s = run.started ? clock(run.first_start) : none;
+        record.end_s = run.over ? clock(run.end) : none;
+        record.wait_s = seconds(waited_until(run, end) - job.submit);
+        record.held_s = seconds(run.held);
+        record.kept_s = seconds(run.kept);
+        record.contention_s = seconds(run.contention);
+    }
+    return out;
+}
+
+namespace {
+
+void note_ending(const WorldRunResult& r, bool bounded, ReplicaResult& result) {
+    if (r.ended == CampaignEngine::Outcome::limit) {
+        result.ending = Ending::limit;
+    } else if (!bounded && r.ended == CampaignEngine::Outcome::drained) {
+        const auto waiting = std::count_if(r.outcome.runs.begin(), r.outcome.runs.end(),
+                                           [](const WorldJobRun& j) { return !j.over; });
+        if (waiting > 0) {
+            result.ending = Ending::stuck;
+            result.stuck_report =
+                fmt::format("{} of {} jobs wait, and nothing will happen any more", waiting,
+                            r.outcome.runs.size());
+            if (!r.outcome.stuck.empty()) result.stuck_report += "\n" + r.outcome.stuck;
+        }
+    }
+}
+
+// Keeps where each job runs, and lets the next listen too.
+class HoldRecorder : public WorldListener {
+  public:
+    HoldRecorder(const WorldJobs& jobs, WorldListener& next, std::vector<JobHold>& holds)
+        : jobs_(jobs), next_(next), holds_(holds) {}
+    void begins(CampaignEngine& engine, Renewals::Target& nodes) override {
+        next_.begins(engine, nodes);
+    }
+    void started(JobIndex job, Instant now, const Allocation& gpus) override {
+        next_.started(job, now, gpus);
+        close(job, now);  // a gang that stood still starts again
+        running_[job] = holds_.size();
+        holds_.push_back({jobs_.jobs[job].id, jobs_.jobs[job].kind, now, Instant::max(), gpus});
+    }
+    void stopped(JobIndex job, Instant now) override {
+        next_.stopped(job, now);
+        close(job, now);
+    }
+    void promised(JobIndex job, Instant now, Instant start) override {
+        next_.promised(job, now, start);
+    }
+
+  private:
+    void close(JobIndex job, Instant now) {
+        const auto was = running_.extract(job);
+        if (!was.empty()) holds_[was.mapped()].until = now;
+    }
+
+    const WorldJobs& jobs_;
+    WorldListener& next_;
+    std::vector<JobHold>& holds_;
+    std::map<JobIndex, std::size_t> running_;  // places in holds_
+};
+
+std::uint64_t outcome_digest(const WorldRunResult& r) {
+    Fingerprint outcome;
+    for (std::size_t i = 0; i < category_count; ++i) {
+        const auto category = static_cast<Category>(i);
+        const GpuNanoseconds booked = r.ledger.booked(category);
+        // What shares no link has the digest that it had before jobs could.
+        if (category != Category::contention || booked != 0) outcome.add(booked);
+    }
+    for (const WorldJobRun& job : r.outcome.runs) {
+        outcome.add_all(job.first_start.time_since_epoch(), job.end.time_since_epoch(),
+                        job.interruptions, job.held, job.kept, static_cast<int>(job.how));
+    }
+    return outcome.value();
+}
+
+}  // namespace
+
+ReplicaResult run_world_replica(const Scenario& s, std::int64_t index, bool log_events,
+                                ReplicaTrace* record, WorldPart* part) {
+    ReplicaResult result;
+    result.index = index;
+    const bool bounded = s.duration > Duration{};
+    const auto replica = static_cast<std::uint64_t>(index);
+    const WorldSpec& spec = s.world->spec;
+    const WorldJobs jobs = part != nullptr ? part->jobs
+                                           : draw_jobs(*s.world, s.seed, replica,
+                                                       bounded ? s.duration : campaign_length_max);
+    WorldRun run{
+        .spec = spec, .jobs = jobs, .causes = s.causes, .seed = s.seed, .replica = replica};
+    if (bounded) run.end = Instant(s.duration);
+    if (!s.draws.empty()) {
+        run.hashes = s.draws[static_cast<std::size_t>(index) % s.draws.size()].hash_seed;
+    }
+    run.off_at_end = part != nullptr && part->off_at_end;
+    run.events_max = static_cast<std::uint64_t>(s.events_max);
+    if (s.network_faults.any()) run.network = &s.network_faults;
+    if (log_events) run.events = &result.log;
+    WorldPeak peak(s.world->power, spec, jobs);
+    WorldFeeds feeds(s, jobs, replica, peak);
+    const bool fed = s.power.breaker || s.power.pump;
+    run.listener = fed ? static_cast<WorldListener*>(&feeds) : &peak;
+    std::optional<HoldRecorder> recorder;
+    if (record != nullptr) run.listener = &recorder.emplace(jobs, *run.listener, record->holds);
+    WorldRunResult r = run_world(run);
+    note_ending(r, bounded, result);
+    for (CampaignEvent& event : result.log) {
+        if (event.job < 0) continue;  // of a node alone
+        const WorldJob& job = jobs.jobs[static_cast<std::size_t>(event.job - 1)];
+        event.cause = fmt::format("job {}{}{}", spec.name_of(job), event.cause.empty() ? "" : ": ",
+                                  event.cause);
+    }
+    result.ledger = r.ledger;
+    result.job.interruptions = r.outcome.interruptions;
+    result.simulated = r.simulated;
+    result.events = r.events;
+    result.trajectory = r.trajectory.value();
+    result.refused = r.outcome.refused;
+
+    result.outcome = outcome_digest(r);
+    result.metrics = world_metrics(s, jobs, r);
+    if (log_events) {
+        result.jobs = job_records(spec, jobs, r.outcome, Instant(result.simulated));
+    }
+    add_node_counts(s, r.outcome.nodes, result.metrics);
+    const NodesDraw draw = peak.draw();
+    result.energy =
+        energy_of(s.power, node_energy(s.world->power, spec, r.ledgers), result.simulated);
+    add_power_metrics(s.power, energy_use(s.power, result.energy, result.simulated, draw),
+                      draw.swing, std::nullopt, result.metrics);
+    add_facility_metrics(s.power, spec.nodes(), feeds.counts(), result.metrics);
+    result.repairs = r.outcome.repairs;
+    if (s.cost) add_cost_metrics(s, result);
+    if (part != nullptr) part->ran = std::move(r);
+    return result;
+}
+
+}  // namespace railyard

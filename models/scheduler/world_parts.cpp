@@ -1,0 +1,107 @@
+#include "models/scheduler/world_parts.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "sim/check.h"
+
+namespace railyard {
+
+WorldParts::Parts::Parts(WorldParts& all, JobIndex job, std::size_t client, std::uint32_t first,
+                         const WorldJobKind& kind, std::int64_t gpus, std::int64_t nodes)
+    : owner_(all.owner_),
+      job_(job),
+      spec_(kind.saving->checkpoint(gpus, nodes)),
+      data_(kind.data),
+      checkpointer(PartClock{all.engine_, all.id_, first}, all.stores_, client, *spec_, nodes,
+                   *this) {
+    if (!data_) return;
+    const PartClock clock{all.engine_, all.id_, first + first_of_data};
+    DataFeed::Job& job_of_feed = *this;
+    feed.emplace(clock, all.stores_, client, *data_, job_of_feed);
+    feed->begin(DataFeed::Use::no_loaders);
+}
+
+void WorldParts::Parts::place(const Allocation& held) {
+    if (std::ranges::none_of(spec_->tiers, [](const TierSpec& t) { return on_nodes(t.place); })) {
+        return;
+    }
+    slots_.resize(held.size(), no_node);
+    const std::set<NodeIndex> before(slots_.begin(), slots_.end());
+    std::set<NodeIndex> now;
+    std::vector<NodeIndex> come;
+    for (const NodeShare& share : held) {
+        now.insert(share.node);
+        if (!before.contains(share.node)) come.push_back(share.node);
+    }
+    auto next = come.begin();
+    for (NodeIndex& slot : slots_) {
+        if (!now.contains(slot)) slot = *next++;
+    }
+}
+
+std::int64_t WorldParts::Parts::slot_of(NodeIndex node) const {
+    return std::ranges::find(slots_, node) - slots_.begin();
+}
+
+WorldParts::WorldParts(CampaignEngine& engine, const WorldSpec& spec, Owner& owner)
+    : engine_(engine),
+      spec_(spec),
+      owner_(owner),
+      stores_(engine),
+      id_(engine.add(*this, "parts of jobs")),
+      free_(spec.kinds.size()) {
+    for (const WorldStore& store : spec.stores) stores_.add_store(store.name, store.supply);
+}
+
+WorldParts::Parts& WorldParts::of(JobIndex job, std::uint32_t kind, std::int64_t gpus,
+                                  const Allocation& held) {
+    const auto [known, starts_first] = slot_of_.try_emplace(job);
+    if (starts_first) {
+        const WorldSaving& saving = *spec_.kinds[kind].saving;
+        const auto nodes = static_cast<std::int64_t>(held.size());
+        if (free_[kind].empty()) {
+            free_[kind].push_back(static_cast<std::uint32_t>(slots_.size()));
+            slots_.push_back({kind, stores_.add_client(saving.network.read, saving.network.write)});
+            for (std::size_t store = 0; store < saving.store_paths.size(); ++store) {
+                const JobSpec::StorePath& path = saving.store_paths[store];
+                stores_.limit_path(slots_.back().client, store, path.read, path.write);
+            }
+        }
+        known->second = free_[kind].back();
+        free_[kind].pop_back();
+        Slot& slot = slots_[known->second];
+        slot.parts = std::make_unique<Parts>(*this, job, slot.client, known->second * kinds,
+                                             spec_.kinds[kind], gpus, nodes);
+    }
+    Parts& parts = *slots_[known->second].parts;
+    parts.place(held);
+    return parts;
+}
+
+WorldParts::Parts* WorldParts::find(JobIndex job) const {
+    const auto found = slot_of_.find(job);
+    return found == slot_of_.end() ? nullptr : slots_[found->second].parts.get();
+}
+
+// Whoever takes the slot next drops them: they may be what calls.
+void WorldParts::forget(JobIndex job) {
+    const auto found = slot_of_.find(job);
+    if (found == slot_of_.end()) return;
+    const std::uint32_t slot = found->second;
+    slot_of_.erase(found);
+    slots_[slot].parts->checkpointer.fail({StateLoss::Scope::all_nodes});
+    slots_[slot].parts->checkpointer.give_up_after(0);
+    if (slots_[slot].parts->feed) slots_[slot].parts->feed->change(DataFeed::Use::no_loaders);
+    free_[slots_[slot].kind].push_back(slot);
+}
+
+void WorldParts::handle(std::uint32_t event) {
+    Parts& parts = *slots_[event / kinds].parts;
+    const std::uint32_t kind = event % kinds;
+    kind < first_of_data ? parts.checkpointer.handle(kind)
+                         : parts.feed->handle(kind - first_of_data);
+}
+
+}  // namespace railyard

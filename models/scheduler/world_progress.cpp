@@ -1,0 +1,58 @@
+#include "models/scheduler/world_progress.h"
+
+#include <algorithm>
+
+#include "sim/integers.h"
+
+namespace railyard {
+
+RunProgress RunPlan::after(Duration elapsed) const {
+    RunProgress out;
+    const auto spend = [&elapsed](Duration most) {
+        const Duration spent = std::min(elapsed, most);
+        elapsed -= spent;
+        return spent;
+    };
+    out.prolog = spend(prolog);
+    out.restart = spend(restart);
+    out.restore = spend(restore);
+    out.first_batch = spend(first_batch);
+    elapsed += step * done;  // as if they were of this plan
+    const std::int64_t all = done + steps;
+    if (stalls() > 0) {
+        const Duration work = step * interval;
+        const std::int64_t cycles = std::min(elapsed / (work + stall), stalls());
+        out.steps = out.saved = cycles * interval;
+        out.stall = stall * cycles;
+        elapsed -= (work + stall) * cycles;
+        if (cycles < stalls() && elapsed >= work) {  // a checkpoint is being written
+            out.steps += interval - done;
+            out.saved = std::max<std::int64_t>(out.saved - done, 0);
+            out.stall += elapsed - work;
+            out.saving = true;
+            return out;
+        }
+    }
+    const std::int64_t more = std::min(elapsed / step, all - out.steps);
+    out.steps += more;
+    elapsed -= step * more;
+    const bool at_the_end = out.steps == all;
+    (at_the_end ? out.stall : out.partial) += elapsed;
+    out.saving = at_the_end && last_stall > Duration{};
+    if (at_the_end && steps > 0 && ends_safe) out.saved = all;  // done: it leaves its result
+    out.steps -= done;
+    out.saved = std::max<std::int64_t>(out.saved - done, 0);
+    return out;
+}
+
+Duration RunPlan::boundary_after(Duration elapsed) const {
+    const Duration into = elapsed - setup() + step * done;
+    const Duration cycle = step * interval + stall;
+    const std::int64_t cycles = stalls() > 0 ? std::min(into / cycle, stalls()) : 0;
+    const std::int64_t begun = ceil_div((into - cycle * cycles).count(), step.count());
+    const bool stalls_then = cycles < stalls() && begun >= interval;
+    const Duration end = stalls_then ? cycle * (cycles + 1) : cycle * cycles + step * begun;
+    return end + setup() - step * done;
+}
+
+}  // namespace railyard

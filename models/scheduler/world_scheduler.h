@@ -1,0 +1,136 @@
+#pragma once
+// A scheduler of many jobs: what it sees, what it is told, what it may do. A kind is one file and one row of
+// world_scheduler_kinds().
+//
+// The world runs the jobs, their failures and the nodes' repair; the kind decides who gets which GPUs. All
+// calls come at the world's present instant, and the kind may act from within any of them.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/scheduler/world_cluster.h"
+#include "models/scheduler/world_spec.h"
+
+namespace railyard {
+
+enum class WorldPhase : std::uint8_t {
+    pending,     // not submitted yet
+    waiting,     // holds nothing
+    gathering,   // holds some of its GPUs, or all of them after a failure: nothing runs
+    running,     // holds all of its GPUs: starts, works, saves
+    stalled,     // a node of it has failed, and it has not noticed
+    suspended,   // stopped where it was; others may have its GPUs
+    completing,  // its epilog runs
+    over,
+};
+
+// How a job ended for good.
+enum class JobEnd : std::uint8_t {
+    completed,
+    failed,
+    node_fail,
+    timeout,
+    preempted,
+    cancelled,
+    refused
+};
+const char* job_end_name(JobEnd how);
+
+// The limit of each run: the job's own, else its partition's, else a year, as Slurm plans it.
+Duration time_limit(const WorldSpec& spec, const WorldJob& job);
+
+// What a kind may know of a job while it is about.
+struct WorldJobStatus {
+    WorldPhase phase = WorldPhase::pending;
+    Allocation held;        // sorted by node
+    std::int64_t gpus = 0;  // of these
+    Instant eligible{};     // waits since
+    Instant started{};      // of the run under way: when it had all its GPUs
+    std::int64_t restarts = 0;
+};
+
+// The world as a kind may use it.
+class WorldView {
+  public:
+    virtual ~WorldView() = default;
+
+    virtual const WorldSpec& spec() const = 0;
+    virtual const WorldCluster& cluster() const = 0;
+    virtual const WorldJob& job(JobIndex job) const = 0;
+    virtual const WorldJobStatus& status(JobIndex job) const = 0;
+    virtual Instant now() const = 0;
+
+    // Gives a waiting, gathering or stalled job free GPUs of nodes that are up, or none. It starts, or starts
+    // again, once it holds all that it asked for.
+    virtual void bind(JobIndex job, const Allocation& gpus) = 0;
+    // Takes back what a gathering or stalled job holds on a node; nothing left: it waits.
+    virtual void unbind(JobIndex job, NodeIndex node) = 0;
+    // A running job stops where it is, and gathers: it holds what it held, and its work since it last saved
+    // is lost.
+    virtual void halt(JobIndex job) = 0;
+    // Stops a job, if it runs, takes all that it holds, and lets it wait again: submitted() follows, not
+    // before `eligible`. Ends it instead if its kind is not requeued, or has been too often.
+    virtual void requeue(JobIndex job, Instant eligible, JobEnd otherwise) = 0;
+    // Stops a job for good.
+    virtual void end(JobIndex job, JobEnd how) = 0;
+    // Stops a running job where it is, and takes its GPUs; resume() needs exactly these free.
+    virtual void suspend(JobIndex job) = 0;
+    virtual void resume(JobIndex job) = 0;
+    // No new jobs there. A broken node is repaired once it is empty, and then up again.
+    virtual void drain(NodeIndex node) = 0;
+    // schedule() at that instant, whatever happens.
+    virtual void wake_at(Instant at) = 0;
+    // Says, for those who watch, by when a kind that plans ahead has planned a waiting job to start.
+    virtual void promise(JobIndex job, Instant start) = 0;
+    // Whether the site's power budget carries it beside those that hold GPUs. A job that holds some has its
+    // power; no other may be bound or resumed without it.
+    virtual bool power_for(JobIndex job) const = 0;
+    // False of a node whose host is gone: what runs there can't tell anybody that it has failed.
+    virtual bool answers(NodeIndex node) const = 0;
+    // An entry in the log of events; of no_world_job: of a node alone.
+    virtual void note(const char* what, JobIndex job, NodeIndex node) = 0;
+};
+
+class WorldScheduler {
+  public:
+    virtual ~WorldScheduler() = default;
+
+    // Why it could never run; nothing when it could. Asked once, at submission.
+    virtual std::optional<std::string> never(JobIndex job) const = 0;
+    virtual void submitted(JobIndex job) = 0;  // waits from now on; again after a requeue
+    virtual void leaving(JobIndex) {}          // over, or about to wait: its epilog begins
+    virtual void released(
+        JobIndex job) = 0;  // holds nothing any more: over, suspended, or about to wait
+    // Its processes have given up, because of a node or, no_node, by themselves. It holds all that it held.
+    virtual void failed(JobIndex job, NodeIndex node) = 0;
+    // The prolog has found a node of a job broken, and drained it.
+    virtual void prolog_failed(JobIndex job, NodeIndex node) = 0;
+    // A node has been silent for heartbeat().
+    virtual Duration heartbeat() const = 0;
+    virtual void silent(NodeIndex node) = 0;
+    virtual void node_changed(NodeIndex node) = 0;  // up, or not any more
+    // All that has happened at this instant is known.
+    virtual void schedule() = 0;
+    // Who waits first in a partition, for GPUs and not for a limit of its own; or no_world_job.
+    virtual JobIndex first(std::uint32_t partition) const = 0;
+    // Who holds what and can never have what it waits for; empty: nobody.
+    virtual std::string stuck() const { return {}; }
+};
+
+struct WorldSchedulerKind {
+    const char* name;
+    const char* doc;
+    std::unique_ptr<WorldScheduler> (*make)(WorldView& world);
+};
+
+// In the order in which they are listed.
+const std::vector<WorldSchedulerKind>& world_scheduler_kinds();
+
+std::unique_ptr<WorldScheduler> make_slurm(WorldView& world);
+std::unique_ptr<WorldScheduler> make_kubernetes(WorldView& world);
+std::unique_ptr<WorldScheduler> make_volcano(WorldView& world);
+std::unique_ptr<WorldScheduler> make_kueue(WorldView& world);
+
+}  // namespace railyard

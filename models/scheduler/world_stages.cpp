@@ -1,0 +1,285 @@
+// Jobs that save to stores and tiers, or read from a store: a run goes from stage to stage, as its parts say.
+
+#include <algorithm>
+#include <utility>
+
+#include "models/scheduler/world_simulation.h"
+#include "sim/integers.h"
+
+namespace railyard {
+
+namespace {
+
+constexpr Duration open_ended = Duration::max() / 4;  // the stores say when
+
+}  // namespace
+
+// Loaders live in the job's processes.
+void WorldSimulation::use_loaders(JobIndex index) {
+    std::optional<DataFeed>& feed = parts_of(index)->feed;
+    if (!feed) return;
+    const Job& j = jobs_[index];
+    const bool steps = j.stage == Stage::working && !j.run.stands_still;
+    feed->change(j.stage == Stage::setting_up ? DataFeed::Use::no_loaders
+                 : steps                      ? DataFeed::Use::steps
+                                              : DataFeed::Use::loaders_only);
+}
+
+void WorldSimulation::begin_stage(JobIndex index, Stage stage, const RunPlan& plan,
+                                  Duration already) {
+    Job& j = jobs_[index];
+    j.stage = stage;
+    j.run = plan;
+    j.run.step = j.step.duration();
+    j.run_since = now() - already;
+    parts_of(index)->checkpointer.steps_run(stage == Stage::working && !plan.stands_still);
+    use_loaders(index);
+    expect_end(index);
+}
+
+// The run is over: what its parts do from now on changes no step of it.
+void WorldSimulation::leave_stage(JobIndex index) {
+    WorldParts::Parts* parts = parts_of(index);
+    if (parts == nullptr) return;
+    jobs_[index].stage = Stage::setting_up;
+    parts->waits = WorldParts::Parts::Waits::nothing;
+    parts->checkpointer.steps_run(false);
+    use_loaders(index);
+}
+
+// What is done in it; the next stage begins.
+void WorldSimulation::book_stage(JobIndex index) {
+    engine_.cancel(jobs_[index].event);
+    book_run(index, Unsaved::held_in_memory);
+    jobs_[index].run_since = now();
+}
+
+void WorldSimulation::end_stage(JobIndex index) {
+    book_stage(index);
+    if (jobs_[index].stage == Stage::working) return after_steps(index);
+    WorldParts::Parts& parts = *parts_of(index);
+    const bool has_state = std::exchange(parts.suspended, false);
+    if (has_state) return begin_work(index);
+    if (parts.checkpointer.newest().number == 0) return begin_interval(index);
+    begin_stage(index, Stage::restoring, {.restore = open_ended});
+    parts.checkpointer.restore();
+    begin_transfer(index);
+}
+
+// ---- steps ----
+
+// Its state is in GPU memory and saved: as if it had saved just now.
+void WorldSimulation::begin_interval(JobIndex index) {
+    WorldParts::Parts& parts = *parts_of(index);
+    parts.saved = done_steps(index);
+    parts.due = now() + parts.spec().interval_wall - parts.spec().stall_alone;
+    if (parts.feed) parts.feed->resume_at(parts.saved);
+    begin_work(index);
+}
+
+std::int64_t WorldSimulation::steps_to_save(JobIndex index) const {
+    const Job& j = jobs_[index];
+    const WorldParts::Parts& parts = *parts_of(index);
+    if (parts.spec().mode == CheckpointMode::none) return std::max<std::int64_t>(1, j.steps_left);
+    const std::int64_t unsaved = done_steps(index) - parts.saved;
+    if (parts.spec().interval_wall == Duration{}) {
+        return std::max<std::int64_t>(0, j.save_every - unsaved);
+    }
+    if (unsaved > 0 && now() >= parts.due) return 0;
+    return std::max<std::int64_t>(1,
+                                  ceil_div((parts.due - now()).count(), j.step.duration().count()));
+}
+
+// To the next save, or to the end.
+void WorldSimulation::begin_work(JobIndex index) {
+    Job& j = jobs_[index];
+    if (j.slow_node != no_node && j.steps_left > 0) return part_with_slow_node(index);
+    std::optional<DataFeed>& feed = parts_of(index)->feed;
+    if (feed) {
+        feed->change(DataFeed::Use::steps);
+        feed->look_at_epoch(done_steps(index));
+    }
+    if (feed && !feed->ready()) {
+        set_step(index);
+        return begin_stage(index, Stage::first_batch, {.first_batch = open_ended});
+    }
+    if (feed) feed->look_at_caches(done_steps(index));
+    set_step(index);
+    RunPlan plan;
+    plan.steps = std::min(j.steps_left, steps_to_save(index));
+    if (feed) plan.steps = std::min(plan.steps, feed->steps_ahead(done_steps(index)));
+    plan.ends_safe = plan.steps == j.steps_left;
+    j.rerouted = false;
+    if (j.cut_off) stand_still(index, plan);
+    begin_stage(index, Stage::working, plan);
+    send_from(index, now());
+}
+
+// All that are done are whole.
+void WorldSimulation::after_steps(JobIndex index) {
+    if (auto& feed = parts_of(index)->feed) feed->look_at_epoch(done_steps(index));
+    const bool saves = steps_to_save(index) == 0 || jobs_[index].slow_node != no_node;
+    const bool unsaved = done_steps(index) > parts_of(index)->saved;
+    saves&& unsaved&& jobs_[index].steps_left > 0 ? begin_save(index) : begin_work(index);
+}
+
+// What is left of the step under way takes as long as things are now.
+void WorldSimulation::pace_of_parts_changed(JobIndex index) {
+    Job& j = jobs_[index];
+    send_uploads(index);
+    if (j.status.phase != WorldPhase::running || j.stage != Stage::working) return;
+    if (j.run.stands_still) return;
+    book_free();
+    const Duration partial = j.run.after(now() - j.run_since).partial;
+    engine_.cancel(j.event);
+    book_run_until(index, now() - partial, Unsaved::held_in_memory);
+    j.run_since = now();
+    j.pace_changes_at = Instant::max();  // it is looked at again after this step
+    partial == Duration{} ? after_steps(index) : resume_step(index, partial);
+}
+
+void WorldSimulation::resume_step(JobIndex index, Duration partial) {
+    Job& j = jobs_[index];
+    WorldParts::Parts& parts = *parts_of(index);
+    // On the links of steps its own upload costs this step what it has by now.
+    const bool on_links = spec().kinds[job(index).kind].uploads_on_links;
+    const Duration penalty = on_links ? j.step.upload : parts.spec().upload_step_penalty;
+    j.step.data_wait -= parts.wait;
+    const auto step = [&](bool slowed) {
+        return j.step.duration() - j.step.upload + (slowed ? penalty : Duration{});
+    };
+    const bool slowed = parts.checkpointer.uploading();
+    const Duration left = j.step.duration() - partial;
+    if (std::exchange(parts.slowed, slowed) != slowed && left > Duration{}) {
+        using Wide = __int128;
+        const Wide before = step(!slowed).count();
+        const Wide scaled = (Wide{left.count()} * step(slowed).count() + before - 1) / before;
+        j.step.upload += Duration(static_cast<std::int64_t>(scaled)) - left;
+    }
+    // A step that has waited long enough, as things are now, is over.
+    parts.wait = std::max(wait_for_data(index), partial - j.step.duration());
+    j.step.data_wait += parts.wait;
+    begin_stage(index, Stage::working, {.steps = 1, .ends_safe = j.steps_left == 1}, partial);
+}
+
+// Beside what it waits with the store to itself, which its step has by now.
+Duration WorldSimulation::wait_for_data(JobIndex index) const {
+    const std::optional<DataFeed>& feed = parts_of(index)->feed;
+    return feed ? feed->extra_wait(jobs_[index].step.data_wait) : Duration{};
+}
+
+void WorldSimulation::first_batch_there(JobIndex index) {
+    const Job& j = jobs_[index];
+    if (j.status.phase != WorldPhase::running || j.stage != Stage::first_batch) return;
+    book_free();
+    book_stage(index);
+    begin_work(index);
+}
+
+// ---- saves and restores ----
+
+void WorldSimulation::begin_save(JobIndex index) {
+    WorldParts::Parts& parts = *parts_of(index);
+    begin_stage(index, Stage::saving, {.last_stall = open_ended});
+    if (const Duration interval = parts.spec().interval_wall; interval > Duration{}) {
+        const Duration late = now() - parts.due;
+        if (late >= Duration{}) parts.due += (late / interval + 1) * interval;
+    }
+    if (!parts.checkpointer.can_begin()) {
+        parts.waits = WorldParts::Parts::Waits::buffer;
+        return;
+    }
+    begin_stall(index);
+}
+
+void WorldSimulation::begin_stall(JobIndex index) {
+    WorldParts::Parts& parts = *parts_of(index);
+    parts.waits = WorldParts::Parts::Waits::nothing;
+    parts.saved = done_steps(index);
+    parts.checkpointer.begin({.steps = parts.saved}, jobs_[index].slow_node != no_node);
+    begin_transfer(index);
+}
+
+void WorldSimulation::stall_over(JobIndex index) {
+    book_free();
+    book_stage(index);
+    if (transfer_of(index) != nullptr) leave_links(index);
+    keep_what_lasts(index);
+    begin_work(index);
+}
+
+void WorldSimulation::restored(JobIndex index) {
+    book_free();
+    book_stage(index);
+    if (transfer_of(index) != nullptr) leave_links(index);
+    begin_interval(index);
+}
+
+// What is in a store stays there.
+void WorldSimulation::keep_what_lasts(JobIndex index) {
+    if (!goes_back_far_) keep_until(index, parts_of(index)->checkpointer.stored_steps());
+}
+
+void WorldSimulation::moved_on(JobIndex index) {
+    using Waits = WorldParts::Parts::Waits;
+    book_free();
+    keep_what_lasts(index);
+    WorldParts::Parts& parts = *parts_of(index);
+    if (parts.waits == Waits::buffer && parts.checkpointer.can_begin()) return begin_stall(index);
+    if (parts.waits != Waits::upload || !parts.checkpointer.idle()) return;
+    parts.waits = Waits::nothing;
+    book_stage(index);
+    part_with_slow_node(index);
+}
+
+// It leaves when its state is where nothing takes it away.
+void WorldSimulation::part_with_slow_node(JobIndex index) {
+    WorldParts::Parts& parts = *parts_of(index);
+    if (!parts.checkpointer.idle()) {
+        begin_stage(index, Stage::saving, {.last_stall = open_ended});
+        parts.waits = WorldParts::Parts::Waits::upload;
+    } else if (parts.checkpointer.lasting_steps() < done_steps(index)) {
+        begin_save(index);
+    } else {
+        left_slow_node(index);
+    }
+}
+
+// Over the network of the steps, what it waits for is on their links while it lasts.
+const TransferSpec* WorldSimulation::transfer_of(JobIndex index) const {
+    if (!spec().kinds[job(index).kind].transfer_traffic) return nullptr;
+    const WorldParts::Parts& parts = *parts_of(index);
+    const CheckpointSpec& checkpoint = parts.spec();
+    const bool saves = jobs_[index].stage == Stage::saving;
+    if (!saves && jobs_[index].stage != Stage::restoring) return nullptr;
+    if (saves && checkpoint.mode == CheckpointMode::async) return nullptr;
+    const TierSpec& tier = checkpoint.tiers[saves ? 0 : parts.checkpointer.newest().tier];
+    if (tier.place != Place::storage) return nullptr;
+    return saves ? &tier.write : &tier.read;
+}
+
+void WorldSimulation::begin_transfer(JobIndex index) {
+    const TransferSpec* transfer = transfer_of(index);
+    if (transfer == nullptr) return;
+    leave_links(index);
+    const NetworkState broken = network_ ? network_->broken() : NetworkState{};
+    auto traffic = spec().kinds[job(index).kind].transfer_traffic(nodes_of(index),
+                                                                  {run_.hashes, broken}, *transfer);
+    if (!traffic) return;
+    links_.join(index, std::move(traffic), 0);
+    links_change_soon();
+}
+
+// What the links leave it, from now on.
+void WorldSimulation::change_transfer(JobIndex index) {
+    const TransferSpec* transfer = transfer_of(index);
+    if (transfer == nullptr) return;
+    Checkpointer& checkpointer = parts_of(index)->checkpointer;
+    const StoreSupply& supply = spec().stores[transfer->store].supply;
+    const double longer_s = links_.longer_s(index);
+    if (longer_s == 0) return checkpointer.limit(transfer->cap, transfer->cap_wall);
+    const Bandwidth most = transfer->direction == Direction::write ? supply.write : supply.read;
+    checkpointer.limit(beside_others(std::min(transfer->cap, most), longer_s), Wall::network);
+}
+
+}  // namespace railyard

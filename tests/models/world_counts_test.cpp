@@ -1,0 +1,116 @@
+// What is counted of many jobs at a campaign's end: who ended, runs and waits; how long; how much of the
+// cluster they held.
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <map>
+
+#include "models/campaign/campaign.h"
+#include "tests/models/schema_kube.h"
+#include "tests/models/schema_many_jobs.h"
+
+using namespace railyard;
+
+namespace {
+
+std::map<std::string, double> metrics_of(const std::string& text,
+                                         std::vector<std::string> settings = {}) {
+    const Scenario s = load_scenario(text, "test", {std::move(settings), {}});
+    std::map<std::string, double> out;
+    for (const Metric& m : run_replica(s, 0, false).metrics) out[m.name] = m.value;
+    return out;
+}
+
+// One job an hour comes to nodes that do one in ten.
+const std::string overload = R"(
+[run]
+replicas = 1
+duration = "10 day"
+[cluster]
+nodes = 2
+[scheduler]
+[[jobs.kind]]
+name = "j"
+rate = "1 /h"
+gpus = 16
+work = "10 h"
+)";
+
+}  // namespace
+
+TEST_CASE(
+    "jobs submitted are those that ended, run, wait and were refused, and no more is held than is "
+    "there") {
+    for (const char* text : {world_scenario, world_groups, world_requests, world_slices,
+                             world_models, world_traces, kubernetes_scenario, volcano_scenario,
+                             kueue_scenario, kueue_flavors, slices_by_queue, slice_quotas}) {
+        for (const char* seed : {"run.seed=1", "run.seed=2", "run.seed=3"}) {
+            auto m = metrics_of(text, {seed});
+            CHECK(m["jobs"] ==
+                  m["jobs_ended"] + m["jobs_running"] + m["jobs_waiting"] + m["jobs_refused"]);
+            CHECK(m["jobs_ended"] == m["jobs_completed"] + m["jobs_failed"] + m["jobs_node_fail"] +
+                                         m["jobs_timeout"] + m["jobs_preempted"] +
+                                         m["jobs_cancelled"]);
+            CHECK(m["utilisation"] <= m["occupancy"]);
+            CHECK(m["occupancy"] <= 1);
+        }
+    }
+}
+
+TEST_CASE("nodes that are broken and idle are in no job's hands, whether anybody knows or not") {
+    const std::string idle = R"(
+[run]
+replicas = 1
+duration = "10 day"
+[cluster]
+nodes = 8
+[scheduler]
+health.epilog = false
+[[jobs.kind]]
+name = "j"
+gpus = 8
+work = "24 h"
+[[failures.cause]]
+name = "node"
+rate_per_node = "1 /day"
+remedy = "reset"
+reset_time = "1 h"
+)";
+    auto m = metrics_of(idle);
+    CHECK(m["failures_on_idle_nodes"] > 0);
+    CHECK(m["utilisation"] <= m["occupancy"]);
+    CHECK(m["occupancy"] < 0.2);
+}
+
+TEST_CASE("jobs that have not started have waited until the end: overload shows in the waits") {
+    auto m = metrics_of(overload);
+    const double jobs = m["jobs"];
+    REQUIRE(m["jobs_never_started"] > 0.8 * jobs);
+    // They come all along the ten days and hardly any starts.
+    CHECK(m["wait_mean"] == doctest::Approx(5 * 86400.0).epsilon(0.2));
+    CHECK(m["wait_p95"] > 8 * 86400.0);
+    // The longer it goes on, the longer they have waited.
+    auto longer = metrics_of(overload, {"run.duration=20 day"});
+    CHECK(longer["wait_mean"] > 1.8 * m["wait_mean"]);
+}
+
+TEST_CASE("of no jobs there is no wait, in a replica and in the mean of those that have some") {
+    auto none = metrics_of(overload, {"jobs.kind.0.gpus=24"});
+    CHECK(none["jobs_refused"] == none["jobs"]);
+    for (const char* name :
+         {"wait_mean", "wait_median", "wait_p95", "jct_median", "bounded_slowdown_p95"}) {
+        CAPTURE(name);
+        CHECK(std::isnan(none[name]));
+    }
+    // A replica without any job has nothing to say of their waits, and the others still do.
+    const Scenario rare =
+        load_scenario(overload, "test", {{"jobs.kind.0.rate=0.07 /day", "run.replicas=20"}, {}});
+    const CampaignResult r = run_campaign(rare, {});
+    const auto empty =
+        static_cast<std::size_t>(std::ranges::count(r.values.find("jobs")->values, 0.0));
+    REQUIRE(empty > 0);
+    REQUIRE(empty < r.values.replicas());
+    CHECK(r.metric("wait_median").summary.mean >= 0);
+    CHECK(r.metric("wait_median").summary.count == r.values.replicas() - empty);
+}

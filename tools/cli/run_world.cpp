@@ -1,0 +1,260 @@
+#include "tools/cli/run_world.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "tools/cli/terminal.h"
+
+namespace railyard {
+
+namespace {
+
+using enum Table::Align;
+
+std::string count_text(double v) {
+    return v < 1000 ? fmt::format("{:.1f}", v) : grouped(std::round(v));
+}
+
+void print_waits(const CampaignResult& r) {
+    Table table({{"jobs"}, {"mean", right}, {"median", right}, {"p95", right}});
+    const auto row = [&](const char* label, const std::string& name, const auto& show) {
+        table.add({label, show(r.metric(name + "_mean").summary.mean),
+                   show(r.metric(name + "_median").summary.mean),
+                   show(r.metric(name + "_p95").summary.mean)});
+    };
+    const auto time = [](double v) { return std::isnan(v) ? std::string("-") : time_text(v); };
+    row("wait until the first start", "wait", time);
+    row("submission to end (JCT), of those that ended", "jct", time);
+    row("bounded slowdown, of all so far", "bounded_slowdown",
+        [](double v) { return std::isnan(v) ? std::string("-") : fmt::format("{:.2f}", v); });
+    fmt::print("\n{}", table.text());
+    const double never = r.metric("jobs_never_started").summary.mean;
+    if (never > 0) {
+        fmt::print("  {} had not started: their waits count up to the end, and would be longer\n",
+                   count_text(never));
+    }
+}
+
+void print_ends(const CampaignResult& r) {
+    const auto mean = [&](const char* name) { return r.metric(name).summary.mean; };
+    fmt::print(
+        "\n  {} jobs submitted: {} ended, {} running, {} waiting, {} refused\n  of those that "
+        "ended",
+        count_text(mean("jobs")), count_text(mean("jobs_ended")), count_text(mean("jobs_running")),
+        count_text(mean("jobs_waiting")), count_text(mean("jobs_refused")));
+    const char* separator = " ";
+    for (const char* name : {"jobs_completed", "jobs_failed", "jobs_node_fail", "jobs_timeout",
+                             "jobs_preempted", "jobs_cancelled"}) {
+        if (mean(name) == 0) continue;
+        const std::string label = std::string(name).substr(std::string("jobs_").size());
+        fmt::print("{}{} {}", separator, count_text(mean(name)), label);
+        separator = ", ";
+    }
+    fmt::print(
+        "\n  {} interruptions, {} of them of jobs by themselves; {} preemptions; {} failures on "
+        "idle nodes\n",
+        count_text(mean("interruptions")), count_text(mean("own_failures")),
+        count_text(mean("preemptions")), count_text(mean("failures_on_idle_nodes")));
+}
+
+// One line for what the scenario asks for.
+void print_nodes(const CampaignResult& r) {
+    const auto has = [&](std::string_view name) {
+        return std::ranges::any_of(r.metrics,
+                                   [&](const MetricSummary& m) { return m.name == name; });
+    };
+    const auto mean = [&](const char* name) { return r.metric(name).summary.mean; };
+    if (has("domain_failures")) {
+        fmt::print("  {} failures of domains\n", count_text(mean("domain_failures")));
+    }
+    if (has("breaker_trips")) {
+        fmt::print("  {} trips of breakers\n", count_text(mean("breaker_trips")));
+    }
+    if (has("pump_losses")) {
+        fmt::print("  {} losses of pumps, {} ridden through\n", count_text(mean("pump_losses")),
+                   count_text(mean("pump_losses_ridden_through")));
+    }
+    if (has("corruptions_found")) {
+        fmt::print("  {} jobs went back for wrong numbers, {} were done with some\n",
+                   count_text(mean("corruptions_found")), count_text(mean("corrupted_results")));
+    }
+    if (has("nodes_blamed")) {
+        fmt::print("  {} sound nodes blamed for others\n", count_text(mean("nodes_blamed")));
+    }
+    if (has("nodes_quarantined")) {
+        fmt::print("  {} nodes quarantined\n", count_text(mean("nodes_quarantined")));
+    }
+    if (has("repairs")) {
+        fmt::print(
+            "  {} repairs, {} after a wait for a crew or a part; {} left the fault in, {} of these "
+            "let out\n",
+            count_text(mean("repairs")), time_text(mean("repair_wait")),
+            count_text(mean("repairs_found_bad") + mean("repairs_let_out_bad")),
+            count_text(mean("repairs_let_out_bad")));
+    }
+}
+
+void print_sizes(const CampaignResult& r) {
+    Table table({{"GPUs of a job", right}, {"MTTF", right}, {"ETTR", right}});
+    bool any = false;
+    for (const MetricSummary& m : r.metrics) {
+        constexpr std::string_view mttf = "mttf_gpus_";
+        if (!m.name.starts_with(mttf)) continue;
+        const std::string gpus = m.name.substr(mttf.size());
+        const double ettr = r.metric("ettr_gpus_" + gpus).summary.mean;
+        if (!std::isfinite(ettr)) continue;
+        any = true;
+        const std::int64_t most = std::stoll(gpus);
+        table.add({most > 2 ? fmt::format("{} to {}", most / 2 + 1, most) : gpus,
+                   time_text(m.summary.mean), percent(ettr)});
+    }
+    if (any) fmt::print("\n{}", table.text());
+}
+
+// Shares are of the time of the GPUs that jobs of the kind held.
+void print_kinds(const WorldScenario& world, const CampaignResult& r) {
+    const std::vector<WorldJobKind>& kinds = world.spec.kinds;
+    if (kinds.size() < 2) return;
+    const auto of = [&](const char* metric, std::size_t k) {
+        return r.metric(metric + world.kind_key(k)).summary.mean;
+    };
+    struct Share {
+        const char* title;
+        const char* metric;
+        bool always;
+    };
+    std::vector<Share> shares = {{"productive", "goodput_kind_", true},
+                                 {"saving", "checkpoint_stall_kind_", false},
+                                 {"lost work", "lost_work_kind_", false},
+                                 {"contention", "contention_kind_", false}};
+    std::erase_if(shares, [&](const Share& column) {
+        for (std::size_t k = 0; k < kinds.size(); ++k) {
+            if (column.always || of(column.metric, k) > 0) return false;
+        }
+        return true;
+    });
+    std::vector<Table::Column> columns = {
+        {"kind"}, {"jobs", right}, {"wait", right}, {"JCT", right}, {"slowdown", right}};
+    for (const Share& column : shares) columns.push_back({column.title, right});
+    Table table(columns);
+    const auto time = [](double v) { return std::isnan(v) ? std::string("-") : time_text(v); };
+    const auto share = [](double v) { return std::isnan(v) ? std::string("-") : percent(v); };
+    for (std::size_t k = 0; k < kinds.size(); ++k) {
+        const double slowdown = of("bounded_slowdown_mean_kind_", k);
+        std::vector<std::string> row = {
+            kinds[k].name, count_text(of("jobs_kind_", k)), time(of("wait_mean_kind_", k)),
+            time(of("jct_mean_kind_", k)),
+            std::isnan(slowdown) ? "-" : fmt::format("{:.2f}", slowdown)};
+        for (const Share& column : shares) row.push_back(share(of(column.metric, k)));
+        table.add(row);
+    }
+    fmt::print("\n{}", table.text());
+    bool drifts = false;
+    for (std::size_t k = 0; k < kinds.size(); ++k) {
+        if (!(of("contention_kind_", k) > 0)) continue;
+        std::string by;
+        for (std::size_t other = 0; other < kinds.size(); ++other) {
+            if (!kinds[other].traffic) continue;
+            const double part = r.metric(fmt::format("contention_kind_{}_by_{}", world.kind_key(k),
+                                                     world.kind_key(other)))
+                                    .summary.mean;
+            if (part > 0)
+                by += fmt::format("{}{} {}", by.empty() ? "" : ", ", kinds[other].name,
+                                  percent(part));
+        }
+        fmt::print("  {} waits on shared links for: {}\n", kinds[k].name, by);
+        drifts = true;
+    }
+    if (drifts) fmt::print("  (taken: steps of different jobs drift against each other)\n");
+}
+
+void print_refused(const CampaignResult& r) {
+    std::map<std::string, std::int64_t> reasons;
+    for (const RefusedJob& job : r.refused) ++reasons[job.reason];
+    for (const auto& [reason, count] : reasons) {
+        fmt::print("  refused, {} of replica 0: {}\n", count, reason);
+    }
+}
+
+}  // namespace
+
+std::string failures_text(const Scenario& s) {
+    const double per_second = strike_rate(s).per_second;
+    const double per_job = strike_rate_per_job(s).per_second;
+    if (per_second <= 0 && per_job <= 0) return s.nodes.injected.empty() ? "none" : "as injected";
+    std::string out = fmt::format("{} causes", s.causes.size());
+    if (per_second > 0) {
+        out += fmt::format(", one every {}{}", time_text(1 / per_second),
+                           s.world ? "" : " of running");
+    }
+    if (per_job > 0) {
+        out += fmt::format(", one every {} of each running job", time_text(1 / per_job));
+    }
+    return out;
+}
+
+void print_world_design(const Scenario& s) {
+    const WorldSpec& spec = s.world->spec;
+    fmt::print("{}\n", coloured(s.title, Colour::bold));
+    fmt::print("  {} GPUs on {} nodes", grouped(static_cast<double>(spec.gpus())),
+               grouped(static_cast<double>(spec.nodes())));
+    if (spec.groups.size() > 1) {
+        for (const NodeGroup& group : spec.groups) {
+            fmt::print(", {} {} of {} GPUs", group.nodes, group.name, group.gpus_per_node);
+        }
+    }
+    fmt::print("\n  scheduler {}, {} partition{}, {} kind{} of jobs\n", spec.scheduler,
+               spec.partitions.size(), spec.partitions.size() == 1 ? "" : "s", spec.kinds.size(),
+               spec.kinds.size() == 1 ? "" : "s");
+    fmt::print("  failures of nodes: {}\n", failures_text(s));
+}
+
+void print_world(const Scenario& s, const CampaignResult& r) {
+    Table table(
+        {{"", Table::Align::left}, {"mean", Table::Align::right}, {"", Table::Align::left}});
+    const auto row = [&](const char* metric, const char* meaning) {
+        table.add({coloured(metric, Colour::bold), percent(r.metric(metric).summary.mean),
+                   coloured(meaning, Colour::dim)});
+    };
+    row("goodput", "productive GPU time / all GPU time of the cluster");
+    row("utilisation", "GPU time that jobs hold / all");
+    row("occupancy", "GPU time of nodes that have a job / all");
+    if (s.world->spec.parts_per_gpu() > 1) {
+        row("mig_stranded", "slices that no instance can have / all of cut GPUs");
+    }
+    fmt::print("\n{}", table.text());
+    print_waits(r);
+    print_kinds(*s.world, r);
+    print_ends(r);
+    print_nodes(r);
+    print_refused(r);
+    print_sizes(r);
+}
+
+std::string jobs_csv(const std::vector<JobRecord>& jobs) {
+    std::string out =
+        "job,kind,gpus,submit_s,start_s,end_s,wait_s,state,starts,interruptions,held_s,kept_s,"
+        "contention_s\n";
+    const auto cell = [](const std::string& text) {
+        if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+        std::string quoted = "\"";
+        for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+        return quoted + "\"";
+    };
+    const auto time = [](double s) {
+        return std::isnan(s) ? std::string() : fmt::format("{:.3f}", s);
+    };
+    for (const JobRecord& job : jobs) {
+        out +=
+            fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", cell(job.name), cell(job.kind),
+                        job.gpus, time(job.submit_s), time(job.start_s), time(job.end_s),
+                        time(job.wait_s), job.state, job.starts, job.interruptions,
+                        time(job.held_s), time(job.kept_s), time(job.contention_s));
+    }
+    return out;
+}
+
+}  // namespace railyard
