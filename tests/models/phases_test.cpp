@@ -7,7 +7,7 @@
 
 #include "models/campaign/campaign.h"
 
-namespace railyard {
+using namespace railyard;
 
 namespace {
 
@@ -207,5 +207,3 @@ TEST_CASE("jobs go from phase to phase by their kinds, which must be the same") 
                  "set = { jobs.kind = [{ name = \"b\", gpus = 8, work = \"1 h\" }], ");
     CHECK_THROWS_WITH(load(text), doctest::Contains("the kinds of jobs are b"));
 }
-
-}  // namespace railyard
