@@ -9,7 +9,7 @@
 #include "models/campaign/save_walls.h"
 #include "models/campaign/store_traffic.h"
 #include "models/campaign/world_steps.h"
-#include "models/training/checkpoint_reader.h"
+#include "models/training/training.h"
 #include "sim/integers.h"
 
 namespace railyard {

@@ -7,7 +7,7 @@
 #include "models/campaign/checkpoint.h"
 #include "models/campaign/power_reader.h"
 #include "models/campaign/scenario.h"
-#include "models/training/checkpoint_reader.h"
+#include "models/training/training.h"
 
 namespace railyard {
 

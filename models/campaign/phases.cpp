@@ -238,6 +238,21 @@ void warn_of_unmet_strikes(const Document& document, const std::vector<PhaseSpec
     }
 }
 
+// Kubernetes and Kueue try pods again by how often and when they have failed, which a phase does not know.
+void warn_of_forgotten_order(const std::vector<Diagnostic>& days, Scenario& whole) {
+    if (!whole.world || whole.phases.size() < 2) return;
+    const std::string& scheduler = whole.world->spec.scheduler;
+    if (scheduler != "kubernetes" && scheduler != "kueue") return;
+    Diagnostic said = days[1];
+    said.message = fmt::format(
+        "under {} jobs that wait on this day are all tried anew: which of them start first, and so "
+        "how "
+        "many are done, can be other than without a phase",
+        scheduler);
+    said.help = "where that matters, compare with scheduler.kind = \"slurm\" or \"volcano\"";
+    whole.warnings.push_back(std::move(said));
+}
+
 // The days must be in the campaign, whose length is known once the first phase has been read.
 void set_ends(std::vector<PhaseSpec>& phases, Duration whole) {
     Diagnostics diagnostics;
@@ -322,6 +337,7 @@ Scenario load_phases(const Document& document, std::vector<PhaseSpec> phases,
     std::vector<Diagnostic> days;
     for (const PhaseSpec& phase : phases) days.push_back(phase.at);
     check_world_phases(whole, days);
+    warn_of_forgotten_order(days, whole);
     if (whole.cost) join_costs(whole);
     return whole;
 }

@@ -30,7 +30,7 @@ class Media {
     Catalogue& catalogue_;
 };
 
-// By the planes that a NIC's cable serves and the kind of optics that the scenario has for it, if any; and its
+// By the planes that a NIC's cable serves and the kind of optics that the scenario has for it; and its
 // transceivers. A long cable between buildings is none of these.
 void choose_medium(const std::string& optics, std::int64_t planes, Catalogue& catalogue,
                    CableOrder& order) {

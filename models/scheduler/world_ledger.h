@@ -1,5 +1,6 @@
 #pragma once
-// The GPU time of many jobs' nodes, each of it booked once: by group of nodes, and by the kind of jobs that held it.
+// The GPU time of many jobs' nodes, each of it booked once: by group of nodes, and by the kind of jobs that
+// held it.
 
 #include <vector>
 

@@ -270,51 +270,6 @@ std::int64_t WorldSimulation::total_steps(JobIndex index) const {
     return spec().steps_of(job(index));
 }
 
-StepTime WorldSimulation::step_of(JobIndex index) const {
-    const WorldJobKind& kind = spec().kinds[job(index).kind];
-    std::uint32_t conditions = 0;
-    if (any_slow_parts()) {
-        for (const NodeShare& share : jobs_[index].status.held) {
-            conditions |= repair_.slow_conditions(share.node);
-        }
-    }
-    if (!kind.step) {
-        StepTime tick;
-        tick.compute = spec().tick(kind);
-        if (kind.duty < 1) tick.compute = from_seconds(seconds(tick.compute) * kind.duty);
-        tick.data_wait = spec().tick(kind) - tick.compute + kind.data_wait;
-        tick.degraded = from_seconds(seconds(tick.compute) * spec().slowdown(conditions));
-        tick.throttled = from_seconds(seconds(tick.compute) * kind.throttled);
-        if (links_.has(index)) tick.contention = from_seconds(links_.longer_s(index));
-        return tick;
-    }
-    const std::optional<StepTime> found = step_over_network(index, conditions);
-    if (!found) return kind.step(nodes_of(index), conditions, {run_.hashes, {}});  // none is done
-    StepTime step = *found;
-    if (links_.has(index)) step.contention = from_seconds(links_.longer_s(index));
-    return step;
-}
-
-std::vector<NodeIndex> WorldSimulation::nodes_of(JobIndex index) const {
-    std::vector<NodeIndex> nodes;
-    for (const NodeShare& share : jobs_[index].status.held) nodes.push_back(share.node);
-    return nodes;
-}
-
-void WorldSimulation::set_step(JobIndex index) {
-    Job& j = jobs_[index];
-    j.broken = broken_on_routes(index);
-    j.cut_off = !j.broken.empty() && !step_over_network(index, 0);
-    j.step = step_of(index);
-    if (WorldParts::Parts* parts = parts_of(index)) {
-        parts->slowed = parts->checkpointer.uploading();
-        if (parts->slowed) j.step.upload = parts->spec().upload_step_penalty;
-        parts->wait = wait_for_data(index);
-        j.step.data_wait += parts->wait;
-    }
-    wait_on_links(index);
-}
-
 Duration WorldSimulation::until_own_failure(JobIndex index) {
     const WorldJobKind& kind = spec().kinds[job(index).kind];
     const Rate rate{kind.own_failure_rate_per_gpu.per_second *

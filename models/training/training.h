@@ -1,6 +1,7 @@
 #pragma once
 // The door of this folder: what one training job does.
 
+#include "models/training/checkpoint_reader.h"
 #include "models/training/data_feed.h"
 #include "models/training/data_loader.h"
 #include "models/training/data_reader.h"

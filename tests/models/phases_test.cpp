@@ -104,6 +104,19 @@ TEST_CASE("jobs that go on over two phases of the same cluster do what they do i
     }
 }
 
+TEST_CASE("schedulers that try jobs anew on the day of a phase say so") {
+    const auto warned = [](const std::string& scheduler) {
+        return std::ranges::any_of(
+            load(stream(scheduler, two_phases)).warnings, [](const Diagnostic& warning) {
+                return warning.message.find("are all tried anew") != std::string::npos;
+            });
+    };
+    CHECK(warned("kubernetes"));
+    CHECK(warned("kueue"));
+    CHECK(!warned("slurm"));
+    CHECK(!warned("volcano"));
+}
+
 TEST_CASE("a queue is drained twice as quickly once the cluster is twice as large") {
     const ReplicaResult r = run_replica(load(queue("")), 0, false);
     // Six rounds of 8 by hour 216; the next 8 go on over hour 240 to 252, beside 8 more from 240 to 276, and
