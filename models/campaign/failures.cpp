@@ -230,7 +230,8 @@ void FailureReader::read() {
     s_.nodes.repair_sigma = sigma;
 
     if (profile != "none" && !top_.describing()) {
-        s_.causes = read_failure_profile(catalogue_, profile, s_.job.gpus_per_node);
+        s_.causes =
+            read_failure_profile(catalogue_, profile, s_.node.gpu.generation, s_.job.gpus_per_node);
     }
     const CauseContext context{s_.job.gpus_per_node, s_.job.nodes, s_.world != nullptr,
                                part_names(), network_part_kinds()};

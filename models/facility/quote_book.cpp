@@ -109,6 +109,8 @@ Quote read_quote(Section& section) {
     quote.valid_from = read_day(section, "valid_from", "The first day on which it can be taken");
     quote.valid_until = read_day(section, "valid_until", "The last one");
     quote.delivery = read_day(section, "delivery", "When what is bought is there");
+    section.read("available", quote.available, "How many can be had, and no more",
+                 {.bound = Bound::count, .otherwise = "as many as are wanted"});
     read_steps(section, quote);
     read_years(section, quote);
     section.finish();
@@ -319,6 +321,12 @@ void QuoteBook::apply(CostPlan& plan, const std::vector<std::string>& set_by_han
                 sections_[i].error("of", problem, suggest(quote.of, bought));
             }
             continue;
+        }
+        if (quote.available && quantity > static_cast<double>(*quote.available)) {
+            sections_[i].error("available",
+                               fmt::format("{} can be had at the price {}, and {:g} are needed",
+                                           *quote.available, quote.of, quantity),
+                               "fewer of them, or another quote");
         }
         if (std::ranges::find(set_by_hand, quote.of) == set_by_hand.end()) {
             take_price(plan.prices[index], quote, quantity);

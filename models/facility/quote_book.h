@@ -41,6 +41,7 @@ struct Quote {
     std::optional<Day> valid_from;
     std::optional<Day> valid_until;
     std::optional<Day> delivery;
+    std::optional<std::int64_t> available;  // no more can be had
     Position at;
 
     const QuotedPrice& price_of(double quantity) const;

@@ -8,8 +8,8 @@
 namespace railyard {
 
 const std::vector<std::string>& domain_kind_names() {
-    static const std::vector<std::string> names = {"node", "nvlink", "leaf", "rail",
-                                                   "rack", "pdu",    "cdu",  "wave", "breaker"};
+    static const std::vector<std::string> names = {"node", "nvlink", "leaf", "rail",   "rack",
+                                                   "pdu",  "cdu",    "wave", "breaker"};
     return names;
 }
 

@@ -34,9 +34,24 @@ std::vector<std::string> failure_profiles() {
     return Catalogue::names("failure_profile");
 }
 
+namespace {
+
+// What a record's rates are taken times: an estimate where no record is of GPUs of this generation.
+double by_analogy(Catalogue& c, const std::string& generation) {
+    for (const std::string& profile : failure_profiles()) {
+        const Value* of = Catalogue::entry("failure_profile", profile)->find("generations");
+        if (std::ranges::find(of->items, generation, &Value::text) != of->items.end()) return 1;
+    }
+    return c.number("failure_analogy", "new_generation", "rate_factor");
+}
+
+}  // namespace
+
 std::vector<FailureCause> read_failure_profile(Catalogue& c, const std::string& profile,
+                                               const std::string& generation,
                                                std::int64_t gpus_per_node) {
     std::vector<FailureCause> out;
+    const double factor = by_analogy(c, generation);
     const Value* entry = Catalogue::entry("failure_profile", profile);
     RY_CHECK(entry != nullptr);
     const Value* causes = entry->find("causes");
@@ -44,7 +59,8 @@ std::vector<FailureCause> read_failure_profile(Catalogue& c, const std::string& 
         const std::string aggregate = c.text("failure_profile", profile, "aggregate");
         FailureCause cause = read_failure_cause(c, "node");
         cause.rate_per_node.per_second =
-            c.rate("aggregate", aggregate, "failure_rate_per_1000_nodes").per_second / 1000;
+            c.rate("aggregate", aggregate, "failure_rate_per_1000_nodes").per_second / 1000 *
+            factor;
         return {cause};
     }
     // Counts over a known exposure: rates to the last digit, where the printed ones are rounded.
@@ -54,7 +70,7 @@ std::vector<FailureCause> read_failure_profile(Catalogue& c, const std::string& 
     for (const Value& name : causes->items) {
         FailureCause cause = read_failure_cause(c, name.text);
         cause.rate_per_node.per_second = c.number("failure", name.text, "events") / observed /
-                                         gpus * static_cast<double>(gpus_per_node);
+                                         gpus * static_cast<double>(gpus_per_node) * factor;
         out.push_back(cause);
     }
     return out;

@@ -31,10 +31,11 @@ OutOfService out_of_service(const Strike& strike, const FailureCause& cause, dou
 // A cause by its name in the catalogue, without a rate.
 FailureCause read_failure_cause(Catalogue& catalogue, const std::string& name);
 
-// Names of the catalogue's failure profiles, and the causes of one, rates from its published
-// counts.
+// Names of the catalogue's failure profiles, and the causes of one on such nodes, rates from its published
+// counts; on GPUs of a generation that no profile is of, by analogy.
 std::vector<std::string> failure_profiles();
 std::vector<FailureCause> read_failure_profile(Catalogue& catalogue, const std::string& profile,
+                                               const std::string& generation,
                                                std::int64_t gpus_per_node);
 
 // A Poisson stream of strikes on the job's nodes, one stream per cause. Its instants depend on the

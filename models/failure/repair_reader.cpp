@@ -17,10 +17,10 @@ void read_shop(Section& failures, RepairShopSpec& shop) {
                 {.bound = Bound::fraction});
     repair.read("burn_in", shop.burn_in, "How long a repaired node is tried before it goes back",
                 {.bound = Bound::non_negative});
-    repair.read(
-        "burn_in_finds", shop.burn_in_finds,
-        "Share of the faults left in that burn-in finds; the others stop the job that gets the node",
-        {.bound = Bound::fraction});
+    repair.read("burn_in_finds", shop.burn_in_finds,
+                "Share of the faults left in that burn-in finds; the others stop the job that gets "
+                "the node",
+                {.bound = Bound::fraction});
     repair.finish();
     if (repair.describing()) return;
     if (repair.has("lead_time") && !shop.parts) {

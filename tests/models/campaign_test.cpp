@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "tests/models/whole_campaign.h"
 
 using namespace railyard;
@@ -55,6 +57,22 @@ TEST_CASE("a replica is itself, alone or among others, logged or not") {
     const WholeCampaign all = run(2);
     CHECK(run_replica(s, 7, false).outcome == all.each[7].outcome);
     CHECK(run_replica(s, 7, true).trajectory == all.each[7].trajectory);
+}
+
+TEST_CASE("a record of other GPUs holds for a generation without one by an estimate") {
+    const char* factor = "failure_analogy.new_generation.rate_factor";
+    const auto rate = [&](const char* node, bool estimated, std::vector<std::string> more = {}) {
+        more.push_back(std::string("cluster.node=") + node);
+        const Scenario s = load_scenario(small, "small", {more});
+        CHECK(std::ranges::any_of(
+                  s.estimates, [&](const Estimate& e) { return e.path == factor; }) == estimated);
+        return s.causes.at(0).rate_per_node.per_second;
+    };
+    const double known = rate("dgx_h100", false);
+    CHECK(rate("dgx_a100", false) == known);
+    CHECK(rate("dgx_b200", true) == known);
+    CHECK(rate("dgx_b200", false, {std::string("override.") + factor + "=2"}) ==
+          doctest::Approx(2 * known));
 }
 
 TEST_CASE("the ledger's fractions sum to one and its integers to GPUs x time") {

@@ -59,6 +59,7 @@ moves_with = "dollar"
 valid_from = "2027-01-01"
 valid_until = "2027-06-30"
 delivery = "2027-05-01"
+available = 8
 [[quote.step]]
 from = 8
 price = "280 kUSD"
@@ -129,6 +130,7 @@ inline const std::map<std::string, WorldKnob> quote_knobs = {
     {"quote.valid_from", {"2027-01-01", "2027-04-01", quoted_scenario}},
     {"quote.valid_until", {"2027-06-30", "2027-02-01", quoted_scenario}},
     {"quote.delivery", {"2027-05-01", "2027-07-01", quoted_scenario}},
+    {"quote.available", {"available = 8", "available = 7", quoted_scenario}},
     {"quote.step",
      {"[[quote.step]]\nfrom = 8\nprice = \"280 kUSD\"\nlow = \"275 kUSD\"\nhigh = \"284 kUSD\"", "",
       quoted_scenario}},
