@@ -16,6 +16,10 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests import small  # noqa: E402
+
 GOLDEN = ROOT / "tests" / "golden"
 NAME = 'name = "the job"\n'
 
@@ -30,9 +34,10 @@ def as_kind(text):
     return f'{inner[:first]}[[jobs.kind]]\n{NAME}\n{inner[first:]}\n[scheduler]\nkind = "dedicated"\n'
 
 
-def digest_of(railyard, scenario):
-    done = subprocess.run([railyard, "run", str(scenario), "--json", "--replicas", "3"], capture_output=True,
-                          text=True)
+def digest_of(railyard, scenario, tree):
+    arguments = small.arguments(pathlib.Path("scenarios") / scenario.relative_to(tree))
+    done = subprocess.run([railyard, "run", str(scenario), "--json", "--replicas", "3", *arguments],
+                          capture_output=True, text=True)
     return json.loads(done.stdout)["digest"] if done.returncode == 0 else done.stderr
 
 
@@ -52,7 +57,7 @@ def main():
                 scenario.write_text(as_kind(text))
                 jobs[name] = scenario
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            found = pool.map(lambda scenario: digest_of(railyard, scenario), jobs.values())
+            found = pool.map(lambda scenario: digest_of(railyard, scenario, tree), jobs.values())
             for name, digest in zip(jobs, found):
                 recorded = (GOLDEN / f"{name}.txt").read_text().split()[1]
                 if digest != recorded:

@@ -171,7 +171,7 @@ def case_a_point_that_breaks_the_program_takes_no_other_with_it(program, folder)
                 'values = [17, 60000, 18]\n')
     for simulated in (3, 1):
         out, error = program.run(folder, ["sweep", "study.toml", "--db", "x.sqlite", "-j", "1", "--json"], 4,
-                                 memory_bytes=300_000_000)
+                                 memory_bytes=250_000_000)
         told = json.loads(out)
         check((told["simulated"], told["complete"], told["failed"]) == (simulated, 2, 1), out)
         check("railyard: failed: nodes = 60000: out of memory\n" in error, error)
@@ -301,7 +301,7 @@ def case_every_file_that_a_scenario_names_counts_with_what_is_in_it(program, fol
 
 
 TRACE_OF_TWO = "job_id,submit_time,gpu_num,duration,state\na,0,{gpus},600,COMPLETED\nb,10,8,600,COMPLETED\n"
-MANY_JOBS = """
+TRACED_JOBS = """
 [run]
 duration = "1 h"
 replicas = 2
@@ -316,7 +316,7 @@ trace = "trace.csv"
 
 
 def case_an_edited_trace_is_another_scenario(program, folder):
-    (folder / "scenario.toml").write_text(MANY_JOBS)
+    (folder / "scenario.toml").write_text(TRACED_JOBS)
     for db, texts in (("x.sqlite", (8, 16)), ("y.sqlite", (16,))):
         for gpus in texts:
             (folder / "trace.csv").write_text(TRACE_OF_TWO.format(gpus=gpus))
