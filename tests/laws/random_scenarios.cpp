@@ -455,7 +455,7 @@ void Trial::count_what_happened(const std::string& text, const WholeCampaign& r)
 }
 
 std::vector<Wrong> Trial::run() {
-    constexpr const char* names[] = {"stores", "plan", "world"};
+    constexpr const char* names[] = {"stores", "plan", "many jobs"};
     const std::string name = names[static_cast<std::size_t>(kind_)];
     const std::string text = RandomScenario(seed_).text();
     const auto s = load(text);
@@ -539,7 +539,7 @@ int main(int argc, char** argv) {
     // All of these must have been tried, or the test is none.
     bool tried = true;
     for (const char* what :
-         {"stores, ran", "plan, ran", "cluster, ran", "restores", "losses of data",
+         {"stores, ran", "plan, ran", "many jobs, ran", "restores", "losses of data",
           "replicas starved", "waits for shuffle buffers", "in other units", "plans beside runs",
           "saves beside storage's walls", "faster stores", "faster NICs", "faster NICs, flows",
           "ten times the failures", "ten times the failures of many", "without spares",
