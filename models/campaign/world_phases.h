@@ -1,6 +1,6 @@
 #pragma once
-// Many jobs on a cluster that is another one from a day on: which of them each phase has, and what has become
-// of them in all.
+// Many jobs on a cluster that is another one from a day on: which jobs each phase has, and what becomes of
+// each job over all phases.
 
 #include <vector>
 

@@ -2,8 +2,8 @@
 // What a cable is made of, by kind of optics: how often it flaps, becomes dirty and dies, and what its errors
 // leave of a link.
 //
-// Bits come wrong at a rate before error correction. Reed-Solomon (544,514) over symbols of ten bits mends 15
-// of a codeword's 544 symbols; with more the codeword is lost, and every frame in it:
+// Bits come wrong at a rate before error correction. A codeword of Reed-Solomon (544,514) has 544 symbols of
+// ten bits. It is mended when up to 15 of them are wrong; else it is lost, and every frame in it:
 //
 //     s = 1 - (1 - rate)^10        P = sum over i > 15 of C(544, i) s^i (1 - s)^(544 - i)
 //

@@ -34,8 +34,8 @@ class NodeFaults : public CampaignEngine::Component,
     void handle(std::uint32_t event) final;
 
   protected:
-    // What is scheduled, each with a number: of a node, an outage or an injected strike. An heir's own kinds
-    // of events come after these.
+    // What is scheduled, each with the number of a node, an outage or an injected strike. The kinds of
+    // events that an heir adds come after these.
     enum Kind : std::uint32_t { node_is_back, outage_is_over, next_wave, injected, first_of_heir };
     // A failure of a domain.
     struct Outage {
