@@ -124,7 +124,7 @@ void CostLines::buy_nodes(const NodeOrder& order, std::int64_t nodes_per_rack) {
 // Between buildings. Coherent ones are wavelengths: so many share a pair of fibres.
 void CostLines::buy_long_cables(const CableOrder& cable, const std::string& what,
                                 const CablePrices& prices) {
-    const bool coherent = cable.medium.starts_with("coherent");
+    const bool coherent = cable.coherent();
     add(plan_.capital, what + (coherent ? " coherent transceivers" : " long transceivers"),
         static_cast<double>(cable.transceivers), "transceiver",
         book_.price(coherent ? prices.coherent_transceiver : prices.long_transceiver));
@@ -146,7 +146,7 @@ void CostLines::buy_network(const NetworkBill& bill) {
         const CablePrices& prices = prices_of(cable);
         const auto count = static_cast<double>(cable.count);
         const std::string what = fmt::format("{} {}", bill.network->name, cable.where);
-        if (cable.medium.starts_with("long") || cable.medium.starts_with("coherent")) {
+        if (cable.between_buildings()) {
             buy_long_cables(cable, what, prices);
             continue;
         }
@@ -160,7 +160,7 @@ void CostLines::buy_network(const NetworkBill& bill) {
             if (!apart) continue;
         } else if (cable.transceivers == 0 || prices.transceiver == std::string_view(prices.aoc)) {
             add(plan_.capital, fmt::format("{} {}", what, cable.medium), count, "cable",
-                book_.price(cable.medium == "DAC" ? prices.dac : prices.aoc));
+                book_.price(cable.kind == "dac" ? prices.dac : prices.aoc));
             continue;
         } else {
             add(plan_.capital, what + " transceivers", static_cast<double>(cable.transceivers),

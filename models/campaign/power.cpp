@@ -153,13 +153,8 @@ NetworkPower network_power(const Topology& topology, Catalogue& c) {
     }
     const Bandwidth fast = c.bandwidth("nic", "cx7_ndr400", "bandwidth");
     for (const CableOrder& order : materials.cables) {
-        const std::string kind = order.medium == "DAC"                  ? "dac"
-                                 : order.medium == "Cat6, RJ45"         ? "cat6"
-                                 : order.medium == "AOC"                ? "aoc"
-                                 : order.medium.starts_with("long")     ? "optic_lr"
-                                 : order.medium.starts_with("coherent") ? "optic_zr"
-                                 : order.bandwidth > fast               ? "optic_800g"
-                                                                        : "optic_400g";
+        const bool faster = order.kind == "optic_400g" && order.bandwidth > fast;
+        const std::string kind = faster ? "optic_800g" : order.kind;
         const double each = order.optics.empty()
                                 ? c.power("cable", kind, "max_power").value
                                 : c.power("optics", order.optics, "power_at_400_gbit").value *

@@ -15,12 +15,11 @@ class Media {
     const char* of(const CableKind& c) {
         // 1000BASE-T: a management port has no cage for anything else.
         const bool twisted = c.bandwidth.bits_per_second() <= 1'000'000'000;
-        if (twisted && reaches(c, "cat6")) return "Cat6, RJ45";
-        if (twisted) return "optics and fibre";
-        if (reaches(c, "dac")) return "DAC";
-        if (reaches(c, "aoc")) return "AOC";
-        if (reaches(c, "optic_400g")) return "optics and fibre";
-        return reaches(c, "optic_lr") ? "long optics and fibre" : "coherent optics and fibre";
+        if (twisted) return reaches(c, "cat6") ? "cat6" : "optic_400g";
+        for (const char* kind : {"dac", "aoc", "optic_400g", "optic_lr"}) {
+            if (reaches(c, kind)) return kind;
+        }
+        return "optic_zr";
     }
 
   private:
@@ -30,16 +29,26 @@ class Media {
     Catalogue& catalogue_;
 };
 
+const char* medium_of(std::string_view kind) {
+    if (kind == "cat6") return "Cat6, RJ45";
+    if (kind == "dac") return "DAC";
+    if (kind == "aoc") return "AOC";
+    if (kind == "optic_lr") return "long optics and fibre";
+    return kind == "optic_zr" ? "coherent optics and fibre" : "optics and fibre";
+}
+
 // By the planes that a NIC's cable serves and the kind of optics that the scenario has for it; and its
 // transceivers. A long cable between buildings is none of these.
 void choose_medium(const std::string& optics, std::int64_t planes, Catalogue& catalogue,
                    CableOrder& order) {
-    bool fibre = order.medium.ends_with("optics and fibre");
-    if (order.medium.starts_with("long") || order.medium.starts_with("coherent")) {
-        order.transceivers = fibre ? 2 * order.count : 0;
+    order.medium = medium_of(order.kind);
+    bool fibre = order.kind.starts_with("optic");
+    if (order.between_buildings()) {
+        order.transceivers = 2 * order.count;
         return;
     }
     if (planes > 1) {
+        order.kind = "optic_400g";
         order.medium = "split optics and fibre";
         order.bandwidth = order.bandwidth * static_cast<double>(planes);
         order.count /= planes;
@@ -67,7 +76,8 @@ std::vector<CableOrder> cables_of(const Topology& topology, Catalogue& catalogue
     for (const CableKind& c : cables) {
         CableOrder order{
             .where = fmt::format("{} to {}", level_name(c.low_level), level_name(c.low_level + 1)),
-            .medium = media.of(c),
+            .kind = media.of(c),
+            .medium = {},
             .length = c.length,
             .bandwidth = c.bandwidth,
             .count = c.count};

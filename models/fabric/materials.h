@@ -20,12 +20,17 @@ struct SwitchOrder {
 struct CableOrder {
     std::string where;     // "NIC to leaf"
     std::string optics{};  // an entry of the catalogue, where the scenario has one
-    // "Cat6, RJ45", "DAC", "AOC", "optics and fibre", "long ..." and "coherent ...", by rate and reach.
-    std::string medium;
+    // By rate and reach, an entry of the catalogue's cables: cat6, dac, aoc, optic_400g (at any rate),
+    // optic_lr or optic_zr.
+    std::string kind{};
+    std::string medium;  // for people: "DAC", "optics and fibre"
     Metres length;
     Bandwidth bandwidth;
     std::int64_t count = 0;
     std::int64_t transceivers = 0;  // separate ones: two for each fibre
+
+    bool coherent() const { return kind == "optic_zr"; }
+    bool between_buildings() const { return coherent() || kind == "optic_lr"; }
 };
 
 struct Materials {
