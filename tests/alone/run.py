@@ -29,9 +29,13 @@ def included(path):
 
 
 def begins_with(source):
-    """The header of COMMON that the first header in `source` includes, however deep. To have read it before says the same:
-    that first header brings it anyway. None of another header's: it could hide what the first one lacks."""
-    reached, left = set(), included(ROOT / source)[:1]
+    """The header of COMMON that `source` includes, however deep: reading it before all others changes nothing for the source.
+    It could hide what a header lacks, and so a source that begins with its own header (x.cpp with x.h), which proves that
+    this one can stand alone, only gets what its own header includes."""
+    left = included(ROOT / source)
+    if left and pathlib.Path(left[0]).stem == pathlib.Path(source).stem:
+        left = left[:1]
+    reached, left = set(), list(left)
     while left:
         header = left.pop()
         if header not in reached:
@@ -52,8 +56,9 @@ def main():
                              cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     wanted = sys.argv[2:] or sources
     sources = [source for source in sources if source in wanted and (ROOT / source).exists()]
-    # The headers that CMake precompiles for all.
+    # The headers that CMake precompiles for all, and for the tools.
     shared = re.search(r"set\(PRECOMPILED ([^)]*)\)", (ROOT / "CMakeLists.txt").read_text())[1].split()
+    heavy = [*shared, '"tools/program/heavy_templates.h"']
     clang = ["clang++", "-std=c++20", "-w", "-mpopcnt", f"-I{ROOT}", *sorted(flags)]
     with tempfile.TemporaryDirectory() as folder:
         def precompiled(name, headers):
@@ -62,9 +67,9 @@ def main():
             subprocess.run([*clang, "-x", "c++-header", header, "-o", compiled], check=True)
             return compiled
 
-        first = {source: begins_with(source) for source in sources}
-        compiled = {header: precompiled(number, [*shared, f'"{header}"'] if header else shared)
-                    for number, header in enumerate(dict.fromkeys(first.values()))}
+        first = {source: (source.startswith("tools/"), begins_with(source)) for source in sources}
+        compiled = {(tool, header): precompiled(number, [*(heavy if tool else shared), *([f'"{header}"'] if header else [])])
+                    for number, (tool, header) in enumerate(dict.fromkeys(first.values()))}
 
         def problem_of(source):
             done = subprocess.run([*clang, "-include-pch", compiled[first[source]], "-fsyntax-only", source], cwd=ROOT,
