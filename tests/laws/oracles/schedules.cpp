@@ -22,7 +22,7 @@ struct StreamFigure {
     double (*of)(const StreamStatistics&);
 };
 
-constexpr StreamFigure figures[] = {
+constexpr StreamFigure stream_figures[] = {
     {"mean_wait", 4, [](const StreamStatistics& s) { return s.mean_wait_s; }},
     {"mean_jct", 4, [](const StreamStatistics& s) { return s.mean_jct_s; }},
     {"p50_wait", 0, [](const StreamStatistics& s) { return seconds(*s.wait_p50); }},
@@ -93,12 +93,12 @@ std::optional<StreamStatistics> Schedules::row(const Fields& f) const {
 std::optional<VerifiedTable> verify_schedules(const CsvTable& table) {
     if (!table.name.starts_with("63")) return std::nullopt;
     VerifiedTable out{table.name, "schedules of 30,746 Philly jobs, exact",
-                      table.rows.size() * std::size(figures)};
+                      table.rows.size() * std::size(stream_figures)};
     const Schedules schedules(table.folder);
     each_row(table, out.unused, [&](const Fields& f) {
         const std::optional<StreamStatistics> statistics = schedules.row(f);
         if (!statistics) return;
-        for (const StreamFigure& figure : figures) {
+        for (const StreamFigure& figure : stream_figures) {
             if (f.text(figure.column).empty()) continue;
             out.expressed.push_back(
                 {fmt::format("{} {} on {}, {} {}", f.text("scope"), f.text("vc"), f.text("nodes"),
