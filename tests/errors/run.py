@@ -1,13 +1,14 @@
 #!/usr/bin/python3
 """Every mistake that a person can make, and exactly what is said about it.
 
-    run.py PATH_TO_RAILYARD [--update] [--quick] [NAME...]
+    run.py PATH_TO_RAILYARD [--update] [--quick | --slow] [NAME...]
 
 A case is NAME.toml with NAME.expected: a first line 'exit CODE', then standard error, byte for byte.
 NAME.args, one argument per line, replaces the usual 'run NAME.toml'; in it {scenario} stands for
 NAME.toml and {tmp} for an empty folder. Cases that need more than a file - a broken database, a signal -
 are functions, in *_cases.py. --update writes what is said today into the .expected files: read the difference
-before you keep it. --quick leaves those out that are functions: some of them wait for seconds.
+before you keep it. --quick leaves those out that are functions, some of which wait for seconds; --slow leaves out what
+--quick runs.
 """
 
 import os
@@ -51,7 +52,8 @@ def main():
     arguments = sys.argv[1:]
     update = "--update" in arguments
     quick = "--quick" in arguments
-    arguments = [a for a in arguments if a not in ("--update", "--quick")]
+    only_slow = "--slow" in arguments
+    arguments = [a for a in arguments if a not in ("--update", "--quick", "--slow")]
     if not arguments:
         print(__doc__.strip(), file=sys.stderr)
         return 2
@@ -68,8 +70,9 @@ def main():
     passed = failed = 0
     # With sanitizers this one simulates for more than the 20 s that a case has.
     slow = {"more_gpu_time_than_can_be_counted"}
-    for name in [f for f in files if f not in slow] if quick else [*files, *functions]:
-        if wanted and name not in wanted:
+    for name in [*files, *functions]:
+        is_quick = name in files and name not in slow
+        if wanted and name not in wanted or quick and not is_quick or only_slow and is_quick:
             continue
         try:
             if name in files:
