@@ -46,6 +46,11 @@ const std::vector<CongestionKind>& congestion_kinds() {
          [](Catalogue& catalogue, Given given) {
              return receiver_credits(read_rccc(catalogue, given));
          }},
+        {"nscc_rccc", "both: credits, and a window that must permit it too (Ultra Ethernet)",
+         [](Catalogue& catalogue, Given given) {
+             return receiver_credits(read_rccc(catalogue, given),
+                                     nscc(read_nscc(catalogue, given)));
+         }},
         {"infiniband_cc", "gaps between packets from a table: FECN, BECN, CCT (InfiniBand)",
          [](Catalogue& catalogue, Given given) {
              return infiniband_congestion(read_infiniband_congestion(catalogue, given));

@@ -35,7 +35,6 @@ struct FlowStart {
     std::int64_t payload_bytes = 0;  // of a full packet
     std::int64_t packet_bytes = 0;   // likewise, on the wire
     std::uint32_t destination = 0;   // vertex
-    std::uint32_t source = 0;        // likewise
 };
 
 // What one switch on the path wrote into a data packet as it left.
@@ -59,8 +58,9 @@ struct Acknowledgement {
     std::int64_t came_bytes = 0;
     std::int64_t under_way_bytes = 0;
     bool trimmed = false;
-    std::int64_t sent_bytes = 0;     // ever, with what was sent again
-    std::int64_t backlog_bytes = 0;  // to be sent, for the first time or again
+    bool last_hop = false;          // there
+    std::int64_t sent_bytes = 0;    // ever, with what was sent again
+    std::int64_t wanted_bytes = 0;  // what wanted() said when the packet that it answers left
 };
 
 struct Loss {
@@ -81,6 +81,13 @@ class Congestion {
     // It has something to send again, after it had nothing since `idle_since`. Its state is as it was, and
     // timers that were due meanwhile are called when the pace is next needed.
     virtual void resumed(std::uint32_t, Picoseconds /*idle_since*/, Picoseconds /*now*/, Pace&) {}
+    // What a packet that leaves now says to its receiver, which hears it as it acknowledges: with delivery in
+    // any order. Bytes on the wire: sent, ever, with this one, and still to be sent; `turns`: flows of its NIC
+    // that could send now, with this one.
+    virtual std::int64_t wanted(std::uint32_t, std::int64_t /*sent*/, std::int64_t /*backlog*/,
+                                std::int64_t /*turns*/) const {
+        return 0;
+    }
     // Its packets take another path from now on.
     virtual void rerouted(std::uint32_t) {}
     virtual void acknowledged(std::uint32_t flow, const Acknowledgement& ack, Pace& pace) = 0;
@@ -211,9 +218,12 @@ struct RcccSpec {
     double line_bits_per_s = 0;
     double window_max = 0;         // sent before any credit, and credit not used, in products
     std::int64_t grant_bytes = 0;  // of one credit packet
+    std::int64_t unit_bytes = 0;   // in which credit is counted
     double share = 0;              // of the receiver's rate that credits are given for
 };
-std::unique_ptr<Congestion> receiver_credits(const RcccSpec& spec);
+// `window`: a control of the sender's that must permit what it sends too, where there is one.
+std::unique_ptr<Congestion> receiver_credits(const RcccSpec& spec,
+                                             std::unique_ptr<Congestion> window = nullptr);
 
 // What a control is made for.
 struct CongestionGiven {

@@ -47,6 +47,7 @@ class DelayControl final : public Congestion {
             cut(s, ack.now.count(), spec_.cut_max);
             return set(s, pace);
         }
+        if (ack.round_trip.count() == 0) return;  // nothing was timed
         s.base_rtt = std::min(s.base_rtt, ack.round_trip.count());
         const auto delay = static_cast<double>(ack.round_trip.count() - s.base_rtt);
         if (delay <= target_) {

@@ -47,11 +47,7 @@ class Nscc final : public Congestion {
         if (ack.trimmed) {
             hear_of_trim(s, ack);
         } else {
-            if (ack.round_trip.count() < s.base_rtt) shorten(s, ack.round_trip.count());
-            const auto delay = static_cast<double>(ack.round_trip.count() - s.base_rtt);
-            average(s, ack.congestion || delay <= target_
-                           ? delay
-                           : static_cast<double>(s.base_rtt) * unmarked_late);
+            const double delay = delay_of(s, ack);
             const auto bytes = static_cast<double>(ack.came_bytes);
             s.achieved += bytes;
             s.acked += bytes;
@@ -104,6 +100,18 @@ class Nscc final : public Congestion {
         s.base_rtt = rtt;
         s.window_max =
             spec_.window_max * static_cast<double>(rtt) * 1e-12 * spec_.line_bits_per_s / 8;
+    }
+
+    // Where nothing was timed, the average.
+    double delay_of(State& s, const Acknowledgement& ack) const {
+        const std::int64_t rtt = ack.round_trip.count();
+        if (rtt == 0) return s.average;
+        if (rtt < s.base_rtt) shorten(s, rtt);
+        const auto delay = static_cast<double>(rtt - s.base_rtt);
+        average(s, ack.congestion || delay <= target_
+                       ? delay
+                       : static_cast<double>(s.base_rtt) * unmarked_late);
+        return delay;
     }
 
     void average(State& s, double delay) const {

@@ -2,17 +2,22 @@
 // simulator, from EQDS (Olteanu et al., NSDI 2022).
 //
 // A sender begins with credit for some bandwidth-delay products. What of it is left when the first word
-// comes back is void: from then on it sends what its receiver gives. The receiver gives credit, so many
-// bytes at a time, to those of its senders in turn that want any, at a pace a little below its own rate. A
-// sender wants what it has to send, but never more than those products ahead, divided by the flows of its
-// NIC.
+// comes back is void: from then on it sends while it has credit, and may overdraw it by a part of a packet.
+// Each packet says how much credit its sender wants: for what it has to send, those products at most, divided
+// by the flows of its NIC that could send now, less the credit that it has. The receiver gives credit, so many
+// bytes at a time, at a pace a little below its own rate: to those of its senders in turn that want any, and
+// first to one that it has not heard of before. While none wants any, the others get it in turn, in advance,
+// up to those products beyond what they want. Senders that have ended do too, as the receiver cannot know.
 //
-// One clock for both ends: packets carry what the sender wants, so an acknowledgement comes as soon as the
-// first credit would, and a credit is there when it is given. Left out: credit in advance to senders that
-// want none, and the credit packets' own bandwidth (64 B for each 16 KiB).
+// With a window beside it (NSCC) both must permit a packet, and a sender wants no more than its window. What
+// the last link trims does not move that window.
+//
+// One clock for both ends: what a packet says is heard when its acknowledgement comes, and a credit is there
+// when it is given. Left out: the credit packets' own bandwidth (64 B for each 16 KiB).
 
 #include <algorithm>
 #include <deque>
+#include <utility>
 
 #include "models/fabric/congestion.h"
 
@@ -22,162 +27,208 @@ namespace {
 
 class ReceiverCredits final : public Congestion {
   public:
-    explicit ReceiverCredits(const RcccSpec& spec)
+    ReceiverCredits(const RcccSpec& spec, std::unique_ptr<Congestion> window)
         : spec_(spec),
+          window_(std::move(window)),
           ahead_(static_cast<std::int64_t>(spec.window_max *
                                            static_cast<double>(spec.base_rtt.count()) * 1e-12 *
                                            spec.line_bits_per_s / 8)) {}
 
     void identify(Fingerprint& print) const override {
         print.add_all("rccc", spec_.base_rtt, spec_.line_bits_per_s, spec_.window_max,
-                      spec_.grant_bytes, spec_.share);
+                      spec_.grant_bytes, spec_.share, spec_.unit_bytes);
+        if (window_) window_->identify(print);
     }
+
+    bool wants_round_trips() const override { return window_ != nullptr; }
 
     void start(std::uint32_t flow, const FlowStart& given, Pace& pace) override {
         if (flow >= flows_.size()) flows_.resize(flow + 1);
-        const std::size_t ends = std::max(given.destination, given.source) + std::size_t{1};
-        if (ends > receivers_.size()) {
-            receivers_.resize(ends);
-            sending_.resize(ends);
-        }
+        if (given.destination >= receivers_.size()) receivers_.resize(given.destination + 1U);
         State& s = flows_[flow];
         s = {};
         s.destination = given.destination;
-        s.source = given.source;
         s.packet = given.packet_bytes;
         pace.bits_per_s = given.line_bits_per_s;
-        speculate(s, pace);
+        if (window_) {
+            if (flow >= windows_.size()) windows_.resize(flow + 1);
+            window_->start(flow, given, windows_[flow]);
+        }
+        begin(flow, pace);
     }
 
-    void resumed(std::uint32_t flow, Picoseconds, Picoseconds, Pace& pace) override {
-        speculate(flows_[flow], pace);
+    // Credit that it was given in advance is as good as its first.
+    void resumed(std::uint32_t flow, Picoseconds, Picoseconds now, Pace& pace) override {
+        State& s = flows_[flow];
+        catch_up(receivers_[s.destination], now);
+        begin(flow, pace);
+    }
+
+    std::int64_t wanted(std::uint32_t flow, std::int64_t sent, std::int64_t backlog,
+                        std::int64_t turns) const override {
+        const State& s = flows_[flow];
+        const std::int64_t unit = spec_.unit_bytes;
+        std::int64_t most = std::min(backlog, ahead_);
+        if (window_) most = std::min(most, windows_[flow].window_bytes + s.packet);
+        const std::int64_t more = most / turns - (s.credit - sent);
+        return s.given + (more > 0 ? (more + unit - 1) / unit * unit : more);
     }
 
     void acknowledged(std::uint32_t flow, const Acknowledgement& ack, Pace& pace) override {
         State& s = flows_[flow];
         s.sent = ack.sent_bytes;
         s.under_way = ack.under_way_bytes;
-        s.wanted = s.sent + ack.backlog_bytes;
-        if (s.speculates) s.credit = s.sent;
+        s.wanted = s.heard ? std::max(s.wanted, ack.wanted_bytes) : ack.wanted_bytes;
+        if (s.speculates) s.credit = std::min(s.credit, s.sent);
         s.speculates = false;
-        ask(flow, ack.now, pace);
-        set(s, pace);
+        // What the last link trims the receiver knows of.
+        if (window_ && !(ack.trimmed && ack.last_hop)) {
+            window_->acknowledged(flow, ack, windows_[flow]);
+        }
+        Receiver& r = receivers_[s.destination];
+        catch_up(r, ack.now);
+        queue(r, flow);
+        if (r.clock == none) {
+            r.clock = flow;
+            pace.wake = std::max(ack.now, r.free_at);
+        }
+        set(flow, pace);
     }
 
-    // Its credit has come: it gets it, and the next in turn is called when the pace allows.
+    // The packet is no longer under way, and needs credit to go again.
+    void timed_out(std::uint32_t flow, const Loss& loss, Pace& pace) override {
+        State& s = flows_[flow];
+        s.under_way = std::max<std::int64_t>(0, s.under_way - s.packet);
+        if (window_) window_->timed_out(flow, loss, windows_[flow]);
+        set(flow, pace);
+    }
+
+    // One flow of each receiver keeps its clock; others are called when they have been given something.
     void timer(std::uint32_t flow, Picoseconds now, Pace& pace) override {
         State& s = flows_[flow];
         Receiver& r = receivers_[s.destination];
         pace.wake = Picoseconds::max();
-        if (r.turn != flow) return set(s, pace);
-        if (now < r.free_at) {
-            pace.wake = r.free_at;
-            return;
+        if (r.clock == flow) {
+            if (r.free_at <= now && !r.idle()) {
+                r.free_at = now;
+                const std::uint32_t other = give(r);
+                if (other != flow && flows_[other].runs) pace.wake_other = other;
+            }
+            if (r.idle()) {
+                r.clock = none;
+            } else {
+                pace.wake = r.free_at;
+            }
         }
-        r.turn = none;
-        const std::int64_t grant = std::min(spec_.grant_bytes, wish(s));
-        if (grant > 0) {
-            s.credit += grant;
-            r.free_at = now + time_of(grant);
-        }
-        s.waits = false;
-        ask(flow, now, pace);
-        set(s, pace);
-    }
-
-    // Its one packet goes again without credit: nobody else knows of it.
-    void timed_out(std::uint32_t flow, const Loss&, Pace&) override {
-        flows_[flow].credit += flows_[flow].packet;
+        set(flow, pace);
     }
 
     void ended(std::uint32_t flow, Pace& pace) override {
         State& s = flows_[flow];
-        s.wanted = 0;
-        --sending_[s.source];
+        s.runs = false;
         Receiver& r = receivers_[s.destination];
-        if (r.turn != flow) return;
-        r.turn = none;
-        s.waits = false;
-        next_turn(flow, r.free_at, pace);
+        if (r.clock != flow) return;
+        r.clock = none;
+        for (const auto* senders : {&r.wanting, &r.others}) {
+            for (const std::uint32_t other : *senders) {
+                if (!flows_[other].runs) continue;
+                r.clock = pace.wake_other = other;
+                return;
+            }
+        }
     }
 
   private:
     static constexpr std::uint32_t none = UINT32_MAX;
+    enum class Place : std::uint8_t { nowhere, wanting, others };
     struct State {
         std::int64_t packet = 0;
         std::int64_t credit = 0;  // bytes that it may ever have sent
         std::int64_t sent = 0;    // as of the last acknowledgement
         std::int64_t under_way = 0;
-        std::int64_t wanted = 0;  // bytes that it will have sent
+        std::int64_t given = 0;   // by its receiver, ever
+        std::int64_t wanted = 0;  // of that, as far as the receiver has heard
         std::uint32_t destination = 0;
-        std::uint32_t source = 0;
+        Place place = Place::nowhere;
         bool speculates = false;
-        bool waits = false;  // for its turn
+        bool heard = false;  // of, by the receiver
+        bool runs = false;
     };
     struct Receiver {
-        std::deque<std::uint32_t> waiting;
-        std::uint32_t turn = none;  // whose timer will be called
+        std::deque<std::uint32_t> wanting;
+        std::deque<std::uint32_t> others;  // that credit is given to in advance
+        std::uint32_t clock = none;        // the flow whose timer is its own
         Picoseconds free_at{};
+        bool idle() const { return wanting.empty() && others.empty(); }
     };
 
-    void speculate(State& s, Pace& pace) {
-        ++sending_[s.source];
-        s.speculates = true;
-        s.sent = s.credit;
+    void begin(std::uint32_t flow, Pace& pace) {
+        State& s = flows_[flow];
+        s.runs = true;
         s.under_way = 0;
-        s.credit += ahead_;
-        set(s, pace);
+        s.speculates = s.credit - s.sent <= 0;
+        if (s.speculates) s.credit = s.sent + ahead_;
+        set(flow, pace);
     }
     Picoseconds time_of(std::int64_t bytes) const {
         return Picoseconds(static_cast<std::int64_t>(static_cast<double>(bytes) * 8e12 /
                                                      (spec_.share * spec_.line_bits_per_s)));
     }
-    std::int64_t wish(const State& s) const {
-        const std::int64_t flows = std::max<std::int64_t>(1, sending_[s.source]);
-        const std::int64_t most = s.sent + std::max(ahead_ / flows, spec_.grant_bytes);
-        return std::min(s.wanted, most) - s.credit;
-    }
-    void ask(std::uint32_t flow, Picoseconds now, Pace& pace) {
+    // Into the turns of those that want credit, or of the others.
+    void queue(Receiver& r, std::uint32_t flow) {
         State& s = flows_[flow];
-        Receiver& r = receivers_[s.destination];
-        if (!s.waits && wish(s) > 0) {
-            s.waits = true;
-            r.waiting.push_back(flow);
-        }
-        if (r.turn == none) next_turn(flow, now, pace);
-    }
-    // The first that waits and still wants credit. If that is another than `flow`, whose pace this is, the
-    // engine calls it.
-    void next_turn(std::uint32_t flow, Picoseconds now, Pace& pace) {
-        Receiver& r = receivers_[flows_[flow].destination];
-        while (!r.waiting.empty() && wish(flows_[r.waiting.front()]) <= 0) {
-            flows_[r.waiting.front()].waits = false;
-            r.waiting.pop_front();
-        }
-        if (r.waiting.empty()) return;
-        r.turn = r.waiting.front();
-        r.waiting.pop_front();
-        if (r.turn != flow) {
-            pace.wake_other = r.turn;
-        } else {
-            pace.wake = std::max(now, r.free_at);
+        if ((s.wanted > s.given || !s.heard) && s.place != Place::wanting) {
+            if (s.place == Place::others) {
+                r.others.erase(std::find(r.others.begin(), r.others.end(), flow));
+            }
+            s.place = Place::wanting;
+            s.heard = true;
+            r.wanting.push_back(flow);
+        } else if (s.place == Place::nowhere && s.given - s.wanted < ahead_) {
+            s.place = Place::others;
+            r.others.push_back(flow);
         }
     }
-    void set(const State& s, Pace& pace) const {
-        pace.window_bytes = s.under_way + s.credit - s.sent;
+    // One credit packet to the first in turn, which is returned.
+    std::uint32_t give(Receiver& r) {
+        std::deque<std::uint32_t>& senders = r.wanting.empty() ? r.others : r.wanting;
+        const std::uint32_t flow = senders.front();
+        senders.pop_front();
+        State& s = flows_[flow];
+        const std::int64_t grant = s.wanted > s.given
+                                       ? std::min(s.wanted - s.given, spec_.grant_bytes)
+                                       : spec_.grant_bytes;
+        s.place = Place::nowhere;
+        s.given += grant;
+        s.credit += grant;
+        r.free_at += time_of(grant);
+        queue(r, flow);
+        return flow;
+    }
+    // While none of its senders runs nobody keeps its clock.
+    void catch_up(Receiver& r, Picoseconds now) {
+        if (r.clock != none) return;
+        while (r.free_at <= now && !r.idle()) give(r);
+    }
+    void set(std::uint32_t flow, Pace& pace) const {
+        const State& s = flows_[flow];
+        pace.window_bytes = s.under_way + s.credit - s.sent + s.packet - 1;
+        if (window_) pace.window_bytes = std::min(pace.window_bytes, windows_[flow].window_bytes);
     }
 
     RcccSpec spec_;
+    std::unique_ptr<Congestion> window_;
     std::int64_t ahead_;
+    std::vector<Pace> windows_;  // what `window_` permits each flow
     std::vector<State> flows_;
-    std::vector<Receiver> receivers_;    // by vertex
-    std::vector<std::int64_t> sending_;  // flows, by vertex
+    std::vector<Receiver> receivers_;  // by vertex
 };
 
 }  // namespace
 
-std::unique_ptr<Congestion> receiver_credits(const RcccSpec& spec) {
-    return std::make_unique<ReceiverCredits>(spec);
+std::unique_ptr<Congestion> receiver_credits(const RcccSpec& spec,
+                                             std::unique_ptr<Congestion> window) {
+    return std::make_unique<ReceiverCredits>(spec, std::move(window));
 }
 
 RcccSpec read_rccc(Catalogue& catalogue, const CongestionGiven& given) {
@@ -187,6 +238,7 @@ RcccSpec read_rccc(Catalogue& catalogue, const CongestionGiven& given) {
     spec.window_max = catalogue.number("nscc", "", "window_max");
     spec.grant_bytes = catalogue.data("rccc", "", "grant").count();
     spec.share = catalogue.number("rccc", "", "share");
+    spec.unit_bytes = catalogue.data("rccc", "", "unit").count();
     return spec;
 }
 

@@ -46,7 +46,7 @@ class Tcp final : public Congestion {
 
     void acknowledged(std::uint32_t flow, const Acknowledgement& ack, Pace& pace) override {
         State& s = flows_[flow];
-        measure(s, ack.round_trip);
+        if (ack.round_trip.count() > 0) measure(s, ack.round_trip);
         if (ack.bytes > 0 && !s.recovering) grow(s, ack);
         if (ack.next >= s.recover) s.recovering = false;
         set(s, pace);

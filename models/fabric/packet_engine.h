@@ -116,6 +116,10 @@ struct PacketSpec {
     Picoseconds late_round_trip{};
     Picoseconds retransmission_timeout{};  // 0: there is none
     std::int64_t retries = 7;              // timeouts without progress before the flow fails
+    // With unordered recovery: each further timeout of a packet takes so many times as long as the one before;
+    // and how often at most a sender that must not send what has timed out asks for word. 0: never.
+    std::int64_t timeout_growth = 2;
+    Picoseconds request_gap{};
     WatchdogSpec watchdog;
     Picoseconds flowlet_gap{};  // between a flow's packets at a switch: then it may change its way
     // How finely switches know their queues when packets choose among them: in steps of so many bytes; of
@@ -320,6 +324,8 @@ class PacketEngine {
     static constexpr std::uint8_t flag_trimmed = 16;  // data: its header alone
     // On a trimmed packet, and the report of one: that was on the last link.
     static constexpr std::uint8_t flag_last_hop = flag_asks;
+    // On a header that no switch has cut off: its sender asks what has come.
+    static constexpr std::uint8_t flag_request = flag_nack;
     static constexpr int routing_shift = 5;  // above it a data packet's routing
 
     static constexpr std::int64_t never_up = INT64_MAX / 2;
@@ -416,6 +422,7 @@ class PacketEngine {
         std::int64_t ack_latency = 0;  // of acknowledgements that are no packets
         std::int64_t bytes = 0;        // of all flows that have started
         std::int64_t idle_since = 0;
+        std::int64_t requested_at = INT64_MIN / 2;
         std::uint32_t newest = none;      // flow that has started
         std::uint32_t first_flowlet = 0;  // one for each hop
         std::uint32_t first_port = 0;     // of its ports
@@ -596,6 +603,9 @@ class PacketEngine {
     std::int64_t payload_of(const Flow& f, std::uint32_t number, bool& last) const;
     // Delivery in any order (packet_unordered.cpp).
     void send_unordered(std::uint32_t id);
+    void request(std::uint32_t flow);
+    std::int64_t backlog_of(std::uint32_t flow) const;
+    std::int64_t turns_of(std::uint32_t flow) const;
     void receive_unordered(std::uint32_t id);
     void receive_report(std::uint32_t id);
     void tell_of_path(const Packet& packet, std::uint16_t entropy, Picoseconds round_trip);

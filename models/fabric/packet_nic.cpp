@@ -143,7 +143,7 @@ void PacketEngine::start_flow(std::uint32_t index) {
             r.queue_pair,
             {static_cast<double>(links_[paths_[f.first]].rate.bits_per_second()) * rarely.ports,
              spec_.payload_bytes, spec_.payload_bytes + spec_.header_bytes,
-             links_[paths_[f.first + f.hops - 1U]].to, links_[paths_[f.first]].from},
+             links_[paths_[f.first + f.hops - 1U]].to},
             f.pace);
     } else if (f.phase == Phase::ended) {
         congestion_->resumed(r.queue_pair, Picoseconds(rarely.idle_since), Picoseconds(now_),
@@ -612,7 +612,8 @@ void PacketEngine::acknowledge(std::uint32_t id, std::uint8_t flags) {
     f.unacknowledged = 0;
     if (selective()) acknowledges_[id] = packet.number;
     if (unordered()) {
-        unordered_receivers_[packet.flow].report(packet.number, f.expected, reports_[id]);
+        const bool begins = (flags & flag_marked) != 0 || (packet.flags & flag_asks) != 0;
+        unordered_receivers_[packet.flow].report(packet.number, f.expected, begins, reports_[id]);
     }
     if (f.routing != PacketRouting::path) turn_way(packet);
     packet.number = f.expected;

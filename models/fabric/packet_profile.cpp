@@ -252,7 +252,7 @@ PacketNetwork packet_network(Catalogue& catalogue, const Topology& topology,
     for (LinkId l = 0; l < network.links.size(); ++l) {
         PacketLink& link = network.links[l];
         // Receivers that give credits see their own last link: nothing is marked there.
-        const bool receiver_knows = profile.congestion == "rccc" && network.is_nic(link.to);
+        const bool receiver_knows = profile.congestion.ends_with("rccc") && network.is_nic(link.to);
         if (profile.ecn && !network.is_nic(link.from) && !receiver_knows) {
             const DeviatingSwitch* d = deviation(profile, link.from);
             if (d == nullptr || d->ecn) link.ecn = profile.ecn->at(topology.line_rate(l));
@@ -327,6 +327,8 @@ void set_up_ultra_ethernet(Catalogue& catalogue, Bandwidth line, Picoseconds rou
     spec.retransmission_timeout = catalogue.time("ultra_ethernet", "", "timeout_base") +
                                   Picoseconds(static_cast<std::int64_t>(drain_ps));
     spec.retries = catalogue.integer("ultra_ethernet", "", "retries");
+    spec.timeout_growth = catalogue.integer("ultra_ethernet", "", "timeout_growth");
+    spec.request_gap = round_trip;
     // What all ports send until a packet times out, and a largest window on either side of it.
     const double open = static_cast<double>(profile.ports) *
                         (static_cast<double>(spec.retransmission_timeout.count()) * 1e-12 *

@@ -52,10 +52,12 @@ void PacketReader::require_control() {
     if (kind_ == NetworkKind::efa && control_ != "srd" && control_ != "none") {
         congestion_->error("control", fmt::format("EFA has srd, not {}", control_));
     }
-    if (ultra && control_ != "nscc" && control_ != "rccc" && control_ != "none" &&
-        control_ != "tcp") {
-        congestion_->error("control",
-                           fmt::format("Ultra Ethernet has nscc and rccc, not {}", control_));
+    const bool fits =
+        control_ == "nscc" || control_.ends_with("rccc") || control_ == "none" || control_ == "tcp";
+    if (ultra && !fits) {
+        congestion_->error("control", fmt::format("Ultra Ethernet has nscc, rccc and nscc_rccc, "
+                                                  "not {}",
+                                                  control_));
     }
     const auto needs = [&](const char* control, const char* name, NetworkKind kind,
                            const char* kind_name) {
@@ -65,6 +67,7 @@ void PacketReader::require_control() {
     needs("tcp", "TCP", NetworkKind::tcp, "tcp");
     needs("nscc", "NSCC", NetworkKind::ultra_ethernet, "ultra_ethernet");
     needs("rccc", "RCCC", NetworkKind::ultra_ethernet, "ultra_ethernet");
+    needs("nscc_rccc", "NSCC with RCCC", NetworkKind::ultra_ethernet, "ultra_ethernet");
     needs("infiniband_cc", "InfiniBand's control", NetworkKind::infiniband, "infiniband");
     needs("srd", "SRD", NetworkKind::efa, "efa");
     needs("spectrum_x", "Spectrum-X", NetworkKind::roce, "roce");
@@ -132,6 +135,7 @@ void PacketReader::resolve_any_order(Catalogue& catalogue, Bandwidth line, Picos
     set_up_ultra_ethernet(catalogue, line, round_trip, p);
     if (ecn_->present()) p.ecn = marks;
     if (retries_) p.spec.retries = *retries_;
+    if (kind_ != NetworkKind::ultra_ethernet) p.spec.request_gap = {};
     if (routing_ == Routing::flowlet) {
         p.spec.flowlet_gap = catalogue.time("roce_transport", "", "flowlet_gap");
     }

@@ -78,9 +78,53 @@ void PacketEngine::send_unordered(std::uint32_t id) {
     } else {
         f.sent = f.to_send + 1;
     }
+    report.answers_request = false;
+    report.wanted_bytes =
+        congestion_->wanted(flow, sender.sent_bytes(), backlog_of(flow), turns_of(flow));
     aim(flow);
     if (again || f.to_send == f.packets || window_is_full(flow)) packet.flags |= flag_asks;
     if (f.timeout_at == unset) await_oldest(flow);
+}
+
+// A header by itself, among the acknowledgements: what has timed out must wait for the window or for credit,
+// and nothing may be under way that would bring news of either.
+void PacketEngine::request(std::uint32_t flow) {
+    Rarely& rarely = rarely_[flow];
+    if (spec_.request_gap.count() == 0 || now_ - rarely.requested_at < spec_.request_gap.count()) {
+        return;
+    }
+    rarely.requested_at = now_;
+    const Flow& f = flows_[flow];
+    const UnorderedSender& sender = unordered_senders_[flow];
+    const std::uint32_t id = take_packet();
+    packets_[id] = {f.first,
+                    flow,
+                    f.to_send,
+                    static_cast<std::uint16_t>(spec_.ack_bytes),
+                    static_cast<std::uint8_t>(spec_.ack_class),
+                    flag_trimmed | flag_request};
+    DeliveryReport& report = reports_[id];
+    report.entropy = f.routing == PacketRouting::entropy ? entropy_->next(flow, now()) : 0;
+    report.answers_request = true;
+    report.wanted_bytes =
+        congestion_->wanted(flow, sender.sent_bytes(), backlog_of(flow), turns_of(flow));
+    if (round_trips_wanted_) sent_at_[id] = now_;
+    const LinkId link = paths_[f.first];
+    if (f.routing != PacketRouting::path) start_way(id, link);
+    if (!send_at_once(link, id)) enqueue(link, id);
+}
+
+// Bytes on the wire that are to be sent, for the first time or again.
+std::int64_t PacketEngine::backlog_of(std::uint32_t flow) const {
+    const Flow& f = flows_[flow];
+    return (std::int64_t{f.packets - f.sent} + unordered_senders_[flow].lost_count()) *
+           (spec_.payload_bytes + spec_.header_bytes);
+}
+
+// Of its NIC's flows that wait to send, with this one, which does not wait now.
+std::int64_t PacketEngine::turns_of(std::uint32_t flow) const {
+    const Flow& f = flows_[flow];
+    return 1 + static_cast<std::int64_t>(turns_[slot(paths_[f.first], f.traffic_class)].size());
 }
 
 // Acknowledgements and reports of trimmed packets. The latter make a packet lost.
@@ -102,13 +146,17 @@ void PacketEngine::receive_report(std::uint32_t id) {
         bool last = false;
         const std::int64_t bytes = payload_of(f, report.number, last) + spec_.header_bytes;
         ack.trimmed = sender.lose(report.number, bytes);
+        ack.last_hop = (packet.flags & flag_last_hop) != 0;
     }
     ack.under_way_bytes = sender.under_way_bytes();
     ack.sent_bytes = sender.sent_bytes();
-    ack.backlog_bytes = (std::int64_t{f.packets - f.sent} + sender.lost_count()) *
-                        (spec_.payload_bytes + spec_.header_bytes);
-    if (round_trips_wanted_) ack.round_trip = Picoseconds(now_ - sent_at_[id]);
-    if (f.routing == PacketRouting::entropy) tell_of_path(packet, report.entropy, ack.round_trip);
+    ack.wanted_bytes = report.wanted_bytes;
+    if (round_trips_wanted_ && !report.answers_request) {
+        ack.round_trip = Picoseconds(now_ - sent_at_[id]);
+    }
+    if (f.routing == PacketRouting::entropy && !report.answers_request) {
+        tell_of_path(packet, report.entropy, ack.round_trip);
+    }
     const double rate_before = f.pace.bits_per_s;
     if (!follows_marks_alone_) {
         congestion_->acknowledged(flow, ack, f.pace);
@@ -140,8 +188,9 @@ void PacketEngine::await_oldest(std::uint32_t flow) {
         f.timeout_at = unset;
         return;
     }
-    const int doublings = oldest->again ? f.retries : 0;
-    f.timeout_at = oldest->at + (spec_.retransmission_timeout.count() << doublings);
+    std::int64_t timeout = spec_.retransmission_timeout.count();
+    for (int i = 0; oldest->again && i < f.retries; ++i) timeout *= spec_.timeout_growth;
+    f.timeout_at = oldest->at + timeout;
     await_timeout(flow);
 }
 
@@ -166,6 +215,7 @@ void PacketEngine::time_out_oldest(std::uint32_t flow) {
     }
     aim(flow);
     await_oldest(flow);
+    if (window_is_full(flow)) request(flow);
     offer(flow);
 }
 
@@ -177,6 +227,7 @@ void PacketEngine::receive_unordered(std::uint32_t id) {
     UnorderedReceiver& receiver = unordered_receivers_[packet.flow];
     std::uint8_t flags = packet.flags & flag_marked;
     if ((packet.flags & flag_trimmed) != 0) {
+        if ((packet.flags & flag_request) != 0) return acknowledge(id, flags);
         if (!receiver.has(packet.number, f.expected)) {
             flags |= flag_nack | static_cast<std::uint8_t>(packet.flags & flag_last_hop);
         }

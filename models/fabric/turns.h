@@ -9,6 +9,7 @@ namespace railyard {
 class Turns {
   public:
     bool empty() const { return count_ == 0; }
+    std::size_t size() const { return count_; }
     // The one whose turn it is; not when it is empty.
     std::uint32_t first() const { return places_[first_]; }
     void push(std::uint32_t queue_pair) {

@@ -17,9 +17,10 @@ bool UnorderedReceiver::take(std::uint32_t number, std::int64_t bytes, std::uint
     return true;
 }
 
-void UnorderedReceiver::report(std::uint32_t number, std::uint32_t expected,
+void UnorderedReceiver::report(std::uint32_t number, std::uint32_t expected, bool begins,
                                DeliveryReport& out) const {
-    constexpr std::uint32_t before = 63;  // the 64 packets that end with the one that caused it
+    constexpr std::uint32_t places = 63;  // besides that of the one that caused it
+    const std::uint32_t before = begins ? 0 : places;
     out.first = std::max(expected + 1, number > before ? number - before : 0);
     out.came = came_.word(out.first);
     out.received_bytes = received_bytes_;

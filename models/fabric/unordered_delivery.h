@@ -22,6 +22,8 @@ struct DeliveryReport {
     std::uint32_t first = 0;
     std::uint32_t number = 0;        // the packet that caused it
     std::uint16_t entropy = 0;       // of that packet
+    bool answers_request = false;    // which carried no payload: its sender only asked
+    std::int64_t wanted_bytes = 0;   // what it said of its sender: Congestion::wanted()
     std::uint32_t out_of_order = 0;  // packets that have come beyond the one waited for
 };
 
@@ -44,8 +46,10 @@ class UnorderedReceiver {
         return true;
     }
     bool first() const { return received_bytes_ == 0; }
-    // Packet `number` makes it report all that has come.
-    void report(std::uint32_t number, std::uint32_t expected, DeliveryReport& out) const;
+    // Packet `number` makes it report what has come: of 64 packets that end with it; or that begin with it, so
+    // that nothing is said of those before it beyond the one waited for.
+    void report(std::uint32_t number, std::uint32_t expected, bool begins,
+                DeliveryReport& out) const;
     // An acknowledgement has told of all.
     void reported() { unreported_bytes_ = 0; }
 

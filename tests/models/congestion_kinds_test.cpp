@@ -114,7 +114,7 @@ TEST_CASE("each BECN moves a sender up its table of gaps, and each timer one pla
     const InfinibandCongestionSpec spec = read_infiniband_congestion(own.catalogue, given());
     const auto control = infiniband_congestion(spec);
     Pace pace;
-    control->start(0, {400e9, 4032, 4096, 0, 1}, pace);
+    control->start(0, {400e9, 4032, 4096, 0}, pace);
     CHECK(pace.bits_per_s == 400e9);
     Acknowledgement becn;
     becn.now = Picoseconds(us);
@@ -213,7 +213,7 @@ TEST_CASE("a window from delay grows below its target, and falls by beta (d - T)
         const DelayControlSpec spec = read_delay_control(own.catalogue, name, given());
         const auto control = delay_control(spec);
         Pace pace;
-        control->start(0, {400e9, 4032, 4096, 0, 1}, pace);
+        control->start(0, {400e9, 4032, 4096, 0}, pace);
         const double base = static_cast<double>(round_trip.count());
         CHECK(static_cast<double>(pace.window_bytes) ==
               doctest::Approx(spec.window_max * base * 0.05).epsilon(0.001));
@@ -277,6 +277,73 @@ TEST_CASE("receivers' credits share a link evenly among their senders, and hold 
     }
 }
 
+TEST_CASE("a receiver rests where each sender has what it wants ahead, and no more") {
+    StandaloneCatalogue own;
+    const RcccSpec spec = read_rccc(own.catalogue, given(true));
+    const auto control = receiver_credits(spec);
+    Pace pace;
+    control->start(0, {400e9, 4032, 4096, 0}, pace);
+    const auto ahead =
+        static_cast<std::int64_t>(spec.window_max * static_cast<double>(round_trip.count()) * 0.05);
+    CHECK(pace.window_bytes == ahead + 4095);  // less than a packet of credit is enough for one
+    constexpr std::int64_t backlog = 1'000'000'000;
+    Acknowledgement a;
+    a.now = round_trip;
+    a.sent_bytes = 2 * 4096;
+    a.under_way_bytes = 4096;
+    a.wanted_bytes = control->wanted(0, 4096, backlog, 1);
+    // While it speculates it wants as much as it has sent.
+    CHECK(a.wanted_bytes == 4096);
+    control->acknowledged(0, a, pace);
+    CHECK(pace.window_bytes == 4096 + 4095);  // what was left is void
+    // Nothing more is sent: what it said is given at once, then its turns as one that wants nothing.
+    Picoseconds first{};
+    Picoseconds last{};
+    std::int64_t turns = 0;
+    for (; pace.wake != Picoseconds::max(); ++turns) {
+        last = pace.wake;
+        if (turns == 0) first = last;
+        control->timer(0, last, pace);
+    }
+    const std::int64_t given_bytes = pace.window_bytes - 4096 - 4095;
+    CHECK(given_bytes >= a.wanted_bytes + ahead);
+    CHECK(given_bytes < a.wanted_bytes + ahead + spec.grant_bytes);
+    // At the receiver's pace.
+    const double seconds = static_cast<double>((last - first).count()) * 1e-12;
+    CHECK(static_cast<double>(given_bytes - spec.grant_bytes) * 8 / seconds ==
+          doctest::Approx(spec.share * 400e9).epsilon(0.01));
+    // What it has ahead it no longer wants; flows that share its NIC want a part each.
+    CHECK(control->wanted(0, a.sent_bytes, backlog, 1) <= given_bytes);
+    CHECK(control->wanted(0, a.sent_bytes + given_bytes, backlog, 4) ==
+          doctest::Approx(static_cast<double>(given_bytes + ahead / 4)).epsilon(0.001));
+}
+
+TEST_CASE("with both controls the smaller window holds, and a sender wants no more than that") {
+    StandaloneCatalogue own;
+    const RcccSpec spec = read_rccc(own.catalogue, given(true));
+    const auto both = receiver_credits(spec, nscc(read_nscc(own.catalogue, given(true))));
+    const auto window = nscc(read_nscc(own.catalogue, given(true)));
+    Pace pace;
+    Pace alone;
+    both->start(0, {400e9, 4032, 4096, 0}, pace);
+    window->start(0, {400e9, 4032, 4096, 0}, alone);
+    CHECK(pace.window_bytes == alone.window_bytes);
+    Acknowledgement a;
+    a.congestion = true;
+    a.sent_bytes = a.under_way_bytes = 100 * 4096;
+    a.came_bytes = 16384;
+    a.round_trip = 6 * round_trip;
+    for (int i = 1; i < 200; ++i) {
+        a.now = i * round_trip;
+        both->acknowledged(0, a, pace);
+        window->acknowledged(0, a, alone);
+        CHECK(pace.window_bytes <= alone.window_bytes);
+    }
+    constexpr std::int64_t backlog = 1'000'000'000;
+    CHECK(both->wanted(0, 1'000'000, backlog, 1) - both->wanted(0, 0, 0, 1) <=
+          1'000'000 + alone.window_bytes + 4096 + 256);
+}
+
 TEST_CASE("what receivers give is sent, and books agree after every event") {
     Star star(6, FlowControl::none);
     star.profile.spec.trimming.enabled = true;
@@ -329,6 +396,7 @@ bytes = "1 MB"
                    control + "spectrum_x", "fabric.compute.transport.queue_step=64 KiB"},
           Settings{"fabric.compute.kind=ultra_ethernet"},
           Settings{"fabric.compute.kind=ultra_ethernet", control + "rccc"},
+          Settings{"fabric.compute.kind=ultra_ethernet", control + "nscc_rccc"},
           Settings{"fabric.compute.kind=efa"}}) {
         CAPTURE(fmt::format("{} {}", settings[0], settings.back()));
         const WindowResult r = run_first_window(text, settings);

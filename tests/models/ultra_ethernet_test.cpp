@@ -168,6 +168,60 @@ TEST_CASE("after trims and with little achieved NSCC's window is what has come i
     CHECK(told.pace.window_bytes <= 3 * 4096);
 }
 
+TEST_CASE("NSCC's window stands still where what fair increase adds is what cuts take") {
+    // Unmarked and marked late acknowledgements in turn: in a round trip at W, unmarked bytes U add
+    // fi U / W and eta, and one cut takes gamma (D - T) / D of W.
+    Told told;
+    const NsccSpec& spec = told.star.control;
+    const double bdp = spec.line_bits_per_s / 8 * told.base() * 1e-12;
+    const double scale = bdp / static_cast<double>(spec.reference_bdp);
+    for (int i = 0; i < 20; ++i) told.ack(3 * told.target(), true);
+    constexpr double late = 1.2;  // targets
+    double least = 1e30;
+    double most = 0;
+    for (int i = 0; i < 40'000; ++i) {
+        told.ack(late * told.target(), i % 16 != 0);
+        if (i < 20'000) continue;
+        least = std::min(least, told.window());
+        most = std::max(most, told.window());
+    }
+    // 300 ns between acknowledgements of 16 KiB: so many in a round trip, a sixteenth of them unmarked.
+    const double unmarked = told.base() / 300'000 / 16 * 16384;
+    const double average =
+        (15 * late * told.target() + told.base() / 4) / 16;  // unmarked, it counts as little
+    const double cut = spec.gamma * (average - told.target()) / average;
+    const double steady = spec.steady * 4032 * scale;
+    const double fair = spec.fair * 4032 * scale * unmarked;
+    const double rest = (steady + std::sqrt(steady * steady + 4 * cut * fair)) / (2 * cut);
+    CHECK(least > 0.7 * rest);
+    CHECK(most < 1.3 * rest);
+}
+
+TEST_CASE("NSCC goes by the average delay where an acknowledgement timed nothing") {
+    Told told;
+    for (int i = 0; i < 2000; ++i) told.ack(0.9 * told.target(), true);
+    const double before = told.window();
+    Acknowledgement a;
+    a.now = Picoseconds(told.now += us);
+    a.congestion = true;
+    told.control->acknowledged(0, a, told.pace);  // neither a cut nor a base of no time
+    CHECK(told.window() == doctest::Approx(before).epsilon(0.02));
+}
+
+TEST_CASE(
+    "an answer that was asked for says nothing of packets before its own but what is waited for") {
+    for (const bool begins : {false, true}) {
+        UnorderedReceiver receiver(1024);
+        std::uint32_t expected = 0;
+        for (const std::uint32_t number : {2U, 3U, 5U}) receiver.take(number, 4096, expected);
+        DeliveryReport report;
+        receiver.report(5, expected, begins, report);
+        CHECK(report.first == (begins ? 5 : 1));
+        CHECK(report.came == (begins ? 0b1 : 0b10110));
+        CHECK(report.received_bytes == 3 * 4096);
+    }
+}
+
 TEST_CASE("two to eight flows of NSCC share a link, fill it and none of them starves") {
     for (const int n : {2, 3, 4, 6, 8}) {
         CAPTURE(n);
@@ -216,7 +270,8 @@ TEST_CASE("trimmed packets are sent again, once each, and all books agree after 
         }
         for (std::size_t f = 0; f < star.flows(); ++f) CHECK(e.received_bytes(f) == 400'000);
         const PacketEngine::Totals& t = e.totals();
-        CHECK(t.retransmitted == (trims ? t.trimmed : t.timeouts));
+        // What has timed out may turn out to have come before it goes again.
+        CHECK((trims ? t.retransmitted == t.trimmed : t.retransmitted <= t.timeouts));
         CHECK(t.retransmitted >= t.lost_lossy);  // some were only late
         CHECK((trims ? t.trimmed : t.lost_lossy) > 100);
         CHECK((trims ? t.lost_lossy : t.trimmed) == 0);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "sim/check.h"
 #include "tests/bench/fat_tree.h"
@@ -47,7 +48,7 @@ std::vector<Flow> flows_of(const std::string& name, const std::string& folder) {
 Metrics uet_run(const UetCase& given, const std::string& folder, std::uint64_t seed) {
     const std::size_t variant = given.traffic.find("_mtu4160");
     const std::vector<Flow> flows = flows_of(given.traffic.substr(0, variant), folder);
-    const bool receivers = given.control == "rccc";
+    const bool receivers = given.control.ends_with("rccc");
     if (flows.empty() || (given.control != "nscc" && !receivers)) return {};
     const bool trims = given.trimming == "on";
     if (!trims && given.trimming != "off_q1bdp" && given.trimming != "off_q5bdp") return {};
@@ -57,7 +58,6 @@ Metrics uet_run(const UetCase& given, const std::string& folder, std::uint64_t s
     shape.pods = hosts / 16;
     const Topology topology = fat_tree(shape);
     PacketProfile profile;
-    profile.congestion = given.control;
     profile.spec.seed = seed;
     profile.spec.payload_bytes = variant == std::string::npos ? 4032 : 4096;
     PacketRouting routing = PacketRouting::entropy;
@@ -82,6 +82,7 @@ Metrics uet_run(const UetCase& given, const std::string& folder, std::uint64_t s
         profile.spec.payload_bytes + profile.spec.header_bytes + profile.spec.ack_bytes;
     const Picoseconds round_trip = 12 * link_latency + Picoseconds(6 * 20 * bytes);
     set_up_ultra_ethernet(own.catalogue, topology.line_rate(0), round_trip, profile);
+    profile.spec.timeout_growth = 1;  // as there
     for (PacketLink& l : network.links) {
         // Receivers that give credits see their own last link: nothing is marked there.
         const bool receiver_knows = receivers && network.is_nic(l.to);
@@ -93,9 +94,9 @@ Metrics uet_run(const UetCase& given, const std::string& folder, std::uint64_t s
     profile.spec.buffer.alpha =
         1024;  // a queue of one bandwidth-delay product and no shared buffer
     const CongestionGiven ends = {"", topology.line_rate(0), round_trip, trims};
-    std::unique_ptr<Congestion> control = receivers
-                                              ? receiver_credits(read_rccc(own.catalogue, ends))
-                                              : nscc(read_nscc(own.catalogue, ends));
+    std::unique_ptr<Congestion> control;
+    if (given.control != "rccc") control = nscc(read_nscc(own.catalogue, ends));
+    if (receivers) control = receiver_credits(read_rccc(own.catalogue, ends), std::move(control));
     PacketEngine engine(network, profile.spec, std::move(control));
     engine.choose_from(NextHops(topology));
     Router router(topology, {Routing::ecmp});
