@@ -612,7 +612,9 @@ void PacketEngine::acknowledge(std::uint32_t id, std::uint8_t flags) {
     f.unacknowledged = 0;
     if (selective()) acknowledges_[id] = packet.number;
     if (unordered()) {
-        const bool begins = (flags & flag_marked) != 0 || (packet.flags & flag_asks) != 0;
+        // Ultra Ethernet's, whose senders ask for word; of SRD's acknowledgements nothing is known.
+        const bool begins = spec_.request_gap.count() > 0 &&
+                            ((flags & flag_marked) != 0 || (packet.flags & flag_asks) != 0);
         unordered_receivers_[packet.flow].report(packet.number, f.expected, begins, reports_[id]);
     }
     if (f.routing != PacketRouting::path) turn_way(packet);
