@@ -38,6 +38,12 @@ class NextHops {
         entry.turn = turn + 1 == count ? 0 : turn + 1;
         return {{&blocks_[entry.block + 1], count}, turn};
     }
+    // Likewise, and the turn stays.
+    Choice peek(LinkId in, VertexId to) const {
+        const Entry& entry = table_[row_[in] + destination_[to]];
+        if (entry.block == last_hop) return {links_to(in, to), 0};
+        return {{&blocks_[entry.block + 1], blocks_[entry.block]}, entry.turn};
+    }
     // Whether one that goes by `in` has a next hop there.
     bool leads(LinkId in, VertexId to) const {
         return table_[row_[in] + destination_[to]].block != 0;

@@ -131,13 +131,13 @@ std::string PacketEngine::audit_credits() const {
     if (credit_classes_ == 0) return {};
     std::vector<std::uint8_t> off_links(packets_.size());  // queued or free
     std::vector<std::int64_t> held(credits_.size());
-    for (std::uint32_t id = free_packets_; id != none; id = next_packet_[id]) off_links[id] = 1;
+    for (std::uint32_t id = free_packets_; id != none; id = packets_.next(id)) off_links[id] = 1;
     const auto hold = [&](const Packet& p) {
-        const LinkId in = paths_[p.place - 1];
+        const LinkId in = last_link(p);
         held[slot(in, p.traffic_class)] += spec_.credits.blocks(p.bytes);
     };
     for (std::size_t s = 0; s < queues_.size(); ++s) {
-        for (std::uint32_t id = queues_[s].head; id != none; id = next_packet_[id]) {
+        for (std::uint32_t id = queues_[s].head; id != none; id = packets_.next(id)) {
             off_links[id] = 1;
             if (!ports_[s / class_count_].at_nic) hold(packets_[id]);
         }

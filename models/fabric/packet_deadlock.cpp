@@ -18,9 +18,9 @@ template <class Call>
 void PacketEngine::each_waiting(const std::vector<std::uint8_t>& outs, Call call) const {
     for (std::size_t s = 0; s < queues_.size(); ++s) {
         if (outs[s] == 0 || ports_[s / class_count_].at_nic) continue;
-        for (std::uint32_t id = queues_[s].head; id != none; id = next_packet_[id]) {
+        for (std::uint32_t id = queues_[s].head; id != none; id = packets_.next(id)) {
             const Packet& packet = packets_[id];
-            call(slot(paths_[packet.place - 1], packet.traffic_class), s, packet);
+            call(slot(last_link(packet), packet.traffic_class), s, packet);
         }
     }
 }

@@ -162,9 +162,12 @@ bool PacketEngine::run(Picoseconds until, std::uint64_t events_max) {
 // becomes free its queues, then the packet that heads the last of them, the class of most data. Which of
 // these an event is nothing can predict: so addresses are chosen, not branches.
 inline void PacketEngine::fetch_ahead() const {
-    if (!ways_.empty()) fetch_ways();
+    if (packets_.may_choose()) return fetch_ways();
     const auto address = [](const auto& array, std::uint64_t index) {
         return reinterpret_cast<std::uintptr_t>(array.data()) + index * sizeof(array[0]);
+    };
+    const auto packet = [&](std::uint32_t id) {
+        return reinterpret_cast<std::uintptr_t>(packets_.address(id));
     };
     const auto fetch = [](std::uintptr_t a) { __builtin_prefetch(reinterpret_cast<void*>(a)); };
     const auto choose = [](bool first, std::uint64_t a, std::uint64_t b) {
@@ -173,18 +176,17 @@ inline void PacketEngine::fetch_ahead() const {
     const auto last_queue = [&](LinkId link) { return (link + 1) * class_count_ - 1; };
     if (const auto* later = wheel_.peek(5)) {
         const bool arrives = what_of(later->kind) == What::arrival;
-        const std::uintptr_t packet = address(packets_, later->id);
-        fetch(choose(arrives, packet, address(ports_, later->id)));
-        fetch(choose(arrives, packet, address(queues_, last_queue(later->id))));
+        fetch(choose(arrives, packet(later->id), address(ports_, later->id)));
+        fetch(choose(arrives, packet(later->id), address(queues_, last_queue(later->id))));
     }
     const auto* soon = wheel_.peek(2);
     if (soon == nullptr || what_of(soon->kind) > What::port_free) return;
     const bool arrives = what_of(soon->kind) == What::arrival;
-    const auto place = address(packets_, soon->id) + offsetof(Packet, place);
+    const auto place = packet(soon->id) + offsetof(Packet, place);
     const auto head = address(queues_, last_queue(soon->id)) + offsetof(Queue, head);
     const auto next = *reinterpret_cast<const std::uint32_t*>(choose(arrives, place, head));
     const LinkId out = paths_[choose(arrives, next, 0)];
-    fetch(choose(arrives, address(ports_, out), address(packets_, next == none ? 0 : next)));
+    fetch(choose(arrives, address(ports_, out), packet(next == none ? 0 : next)));
 }
 
 void PacketEngine::handle(const TimingWheel::Event& event) {
@@ -237,8 +239,7 @@ void PacketEngine::handle(const TimingWheel::Event& event) {
 
 std::uint32_t PacketEngine::take_packet() {
     if (free_packets_ == none) {
-        packets_.emplace_back();
-        next_packet_.push_back(none);
+        packets_.add();
         if (telemetry_wanted_) telemetry_.resize(packets_.size() * telemetry_hops_);
         if (selective()) acknowledges_.emplace_back();
         if (unordered()) reports_.emplace_back();
@@ -246,12 +247,12 @@ std::uint32_t PacketEngine::take_packet() {
         return static_cast<std::uint32_t>(packets_.size() - 1);
     }
     const std::uint32_t id = free_packets_;
-    free_packets_ = next_packet_[id];
+    free_packets_ = packets_.next(id);
     return id;
 }
 
 void PacketEngine::free_packet(std::uint32_t id) {
-    next_packet_[id] = free_packets_;
+    packets_.next(id) = free_packets_;
     free_packets_ = id;
 }
 
@@ -260,7 +261,7 @@ void PacketEngine::free_packet(std::uint32_t id) {
 inline void PacketEngine::arrive(std::uint32_t id) {
     --on_links_;
     const Packet& packet = packets_[id];
-    const LinkId in = paths_[packet.place - 1];
+    const LinkId in = last_link(packet);
     if (to_nic_[in] == 0) return forward(in, id);
     if (ignored_pauses_ > 0 && takes_nothing(in, packet.traffic_class)) [[unlikely]] {
         return overflow(in, id);
@@ -294,7 +295,7 @@ inline void PacketEngine::forward(LinkId in, std::uint32_t id) {
         if (has_credits(packet.traffic_class)) leave_lane(in, packet);
         return lose(id, totals_.lost_on_links);
     }
-    const LinkId out = paths_[packet.place];
+    const LinkId out = next_link(packet);
     Port& port = ports_[out];
     if ((port.discarding >> packet.traffic_class & 1) != 0) {
         if (has_credits(packet.traffic_class)) leave_lane(in, packet);
@@ -368,11 +369,11 @@ bool PacketEngine::send_at_once(LinkId link, std::uint32_t id) {
 void PacketEngine::enqueue(LinkId link, std::uint32_t id) {
     Packet& packet = packets_[id];
     Queue& queue = queues_[slot(link, packet.traffic_class)];
-    next_packet_[id] = none;
+    packets_.next(id) = none;
     if (queue.head == none) {
         queue.head = id;
     } else {
-        next_packet_[queue.tail] = id;
+        packets_.next(queue.tail) = id;
     }
     queue.tail = id;
     queue.bytes += packet.bytes;
@@ -390,7 +391,7 @@ std::uint32_t PacketEngine::dequeue(LinkId link, std::size_t traffic_class) {
     const std::size_t s = link * class_count_ + traffic_class;
     Queue& queue = queues_[s];
     const std::uint32_t id = queue.head;
-    queue.head = next_packet_[id];
+    queue.head = packets_.next(id);
     if (queue.head != none) __builtin_prefetch(&packets_[queue.head]);
     queue.bytes -= packets_[id].bytes;
     ++queue.taken;
@@ -399,7 +400,7 @@ std::uint32_t PacketEngine::dequeue(LinkId link, std::size_t traffic_class) {
         port.waiting &= static_cast<std::uint8_t>(~(1U << traffic_class));
     }
     if (!port.at_nic) {
-        const LinkId in = paths_[packets_[id].place - 1];
+        const LinkId in = last_link(packets_[id]);
         IngressShare& share = ingress_[in * class_count_ + traffic_class];
         if (has_credits(traffic_class)) {
             share.bytes -= packets_[id].bytes;
@@ -536,12 +537,11 @@ std::string PacketEngine::audit() const {
     for (std::size_t s = 0; s < queues_.size(); ++s) {
         const Port& port = ports_[s / class_count_];
         std::int64_t bytes = 0;
-        for (std::uint32_t id = queues_[s].head; id != none; id = next_packet_[id]) {
+        for (std::uint32_t id = queues_[s].head; id != none; id = packets_.next(id)) {
             bytes += packets_[id].bytes;
             ++queued;
             if (port.at_nic) continue;
-            held[slot(paths_[packets_[id].place - 1], packets_[id].traffic_class)] +=
-                packets_[id].bytes;
+            held[slot(last_link(packets_[id]), packets_[id].traffic_class)] += packets_[id].bytes;
         }
         if (bytes != queues_[s].bytes) return "a queue does not hold the bytes it counts";
     }
@@ -572,7 +572,7 @@ std::string PacketEngine::audit() const {
         if (buffers_[v].threshold() < 0) return "a switch's pool is overdrawn";
     }
     std::uint64_t unused = 0;
-    for (std::uint32_t id = free_packets_; id != none; id = next_packet_[id]) ++unused;
+    for (std::uint32_t id = free_packets_; id != none; id = packets_.next(id)) ++unused;
     if (packets_.size() - unused != queued + on_links_) return "a packet is astray";
     if (spec_.link_retry.enabled) {
         if (const std::string problem = audit_retries(); !problem.empty()) return problem;

@@ -22,6 +22,7 @@
 #include "models/fabric/link_retry.h"
 #include "models/fabric/next_hops.h"
 #include "models/fabric/packet_network.h"
+#include "models/fabric/packet_pool.h"
 #include "models/fabric/pfc_watchdog.h"
 #include "models/fabric/selective_repeat.h"
 #include "models/fabric/slow_receiver.h"
@@ -307,16 +308,6 @@ class PacketEngine {
     static What what_of(std::uint8_t kind) {
         return static_cast<What>(kind & ((1U << what_bits) - 1));
     }
-    // `place` runs along the flow's path, or the packet's own: forwards over its links, then backwards over
-    // their reverses. It points to the next link to take.
-    struct alignas(16) Packet {
-        std::uint32_t place = 0;
-        std::uint32_t flow = 0;
-        std::uint32_t number = 0;  // of a data packet; of an ACK: the one waited for
-        std::uint16_t bytes = 0;   // on the wire
-        std::uint8_t traffic_class = 0;
-        std::uint8_t flags = 0;
-    };
     static constexpr std::uint8_t flag_ack = 1;
     static constexpr std::uint8_t flag_marked = 2;  // data: congestion experienced; ACK: CNP
     static constexpr std::uint8_t flag_nack = 4;
@@ -488,7 +479,7 @@ class PacketEngine {
         const Port& port = ports_[link];
         std::int64_t bytes = packet.bytes;
         if (spec_.cut_through && to_nic_[link] == 0 &&
-            ports_[paths_[packet.place]].ps_per_byte >= port.ps_per_byte) {
+            ports_[next_link(packet)].ps_per_byte >= port.ps_per_byte) {
             bytes = bytes < spec_.header_bytes ? bytes : spec_.header_bytes;
         }
         return transfer_ps(bytes, port.ps_per_byte) + port.latency;
@@ -504,11 +495,29 @@ class PacketEngine {
     // Ways (packet_routing.cpp).
     void start_way(std::uint32_t id, LinkId first);
     bool choose_link(std::uint32_t id);
+    LinkId hashed(const NextHops::Choice& choice, const ChoosingPacket& packet) const;
     void fetch_ways() const;
+    void fetch_switch(const Packet& packet) const;
+    void fetch_output(const Packet& packet) const;
+    LinkId likely_output(const ChoosingPacket& packet) const;
+    template <class Visit>
+    void each_head(LinkId link, const Visit& visit) const {
+        for (std::size_t c = 0; c < class_count_; ++c) {
+            const std::uint32_t head = queues_[link * class_count_ + c].head;
+            if (head != none) visit(head);
+        }
+    }
     LinkId soonest(const NextHops::Choice& choice, std::size_t traffic_class);
     std::int64_t wait_at(LinkId link, std::size_t traffic_class) const;
-    void turn_way(Packet& packet);
-    std::size_t way_of(const Packet& packet) const { return packet.place & ~(way_places_ - 1); }
+    void turn_way(std::uint32_t id);
+    // Where the next link is that a packet of the pool takes; before it the last one that it took.
+    const LinkId* place_of(const Packet& packet) const {
+        if ((packet.place & PacketPool::own_way) == 0) return &paths_[packet.place];
+        const auto& choosing = reinterpret_cast<const ChoosingPacket&>(packet);
+        return &choosing.way[packet.place - PacketPool::own_way];
+    }
+    LinkId next_link(const Packet& packet) const { return *place_of(packet); }
+    LinkId last_link(const Packet& packet) const { return *(place_of(packet) - 1); }
 
     // PFC.
     void send_pause(LinkId link, std::size_t traffic_class, bool stop);
@@ -634,9 +643,8 @@ class PacketEngine {
     std::vector<PacketLink> links_;
     TimingWheel wheel_;
     std::int64_t now_ = 0;
-    CacheLines<Packet> packets_;
-    std::vector<std::uint32_t> next_packet_;  // in its queue, or in the list of free ones
-    std::uint32_t free_packets_ = none;
+    PacketPool packets_;
+    std::uint32_t free_packets_ = none;    // the first of a list of them
     std::vector<HopTelemetry> telemetry_;  // of each packet, telemetry_hops_ places
     std::size_t telemetry_hops_ = 0;
     std::vector<std::uint32_t>
@@ -645,10 +653,6 @@ class PacketEngine {
         sent_at_;  // of each data packet and the ACK that it becomes, if wanted
     std::vector<LinkId> paths_;
     NextHops next_hops_;
-    // What a packet that chooses its way has at the end of paths_: its NIC, then its path there and back. As
-    // many places for each, a power of two, so that each begins at a multiple.
-    std::uint32_t way_places_ = 0;
-    std::vector<std::uint32_t> ways_;  // of each packet that has chosen one, its place in paths_
     std::vector<Flowlet> flowlets_;
     std::vector<LinkId> flow_ports_;  // of flows that have several, one after the other; else empty
     static constexpr std::uint8_t to_nic = 1;

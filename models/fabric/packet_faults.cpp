@@ -81,10 +81,10 @@ void PacketEngine::receive_slowly(LinkId link, std::uint32_t id) {
         return overflow(link, id);
     }
     ++on_links_;
-    next_packet_[id] = none;
+    packets_.next(id) = none;
     slow.bytes += packet.bytes;
     if (slow.head != none) {
-        next_packet_[slow.tail] = id;
+        packets_.next(slow.tail) = id;
     } else {
         slow.head = id;
         schedule(now_ + transfer_ps(packet.bytes, slow.ps_per_byte), What::host_took, link);
@@ -101,7 +101,7 @@ void PacketEngine::receive_slowly(LinkId link, std::uint32_t id) {
 void PacketEngine::on_host_took(LinkId link) {
     SlowReceiver& slow = slow_receivers_[slow_receiver_of_[link]];
     const std::uint32_t id = slow.head;
-    slow.head = next_packet_[id];
+    slow.head = packets_.next(id);
     slow.bytes -= packets_[id].bytes;
     --on_links_;
     if (slow.head != none) {

@@ -59,9 +59,10 @@ std::uint32_t PacketEngine::add_queue_pair(const PacketFlow& given) {
     rarely_.emplace_back();
     set_path(flow, given.path);
     if (f.routing != PacketRouting::path) {
-        RY_CHECK(!next_hops_.empty() && !telemetry_wanted_ && way_places_ > 2U * f.hops);
+        RY_CHECK(!next_hops_.empty() && !telemetry_wanted_ && f.hops <= ChoosingPacket::hops_max);
         rarely_[flow].first_flowlet = static_cast<std::uint32_t>(flowlets_.size());
-        if (f.routing == PacketRouting::flowlet) flowlets_.resize(flowlets_.size() + way_places_);
+        if (f.routing == PacketRouting::flowlet)
+            flowlets_.resize(flowlets_.size() + ChoosingPacket::hops_max);
     }
     if (given.ports.size() > 1) add_ports(flow, given);
     RY_CHECK(unordered() || f.routing != PacketRouting::entropy);
@@ -568,11 +569,7 @@ void PacketEngine::prepare_cnp(std::uint32_t id) {
     const std::uint32_t cnp = take_packet();
     packets_[cnp] = packets_[id];
     if (flows_[packets_[id].flow].routing != PacketRouting::path) {
-        const std::size_t came = way_of(packets_[id]);
-        const std::size_t taken = packets_[id].place - came;
-        start_way(cnp, paths_[came + 1]);
-        std::copy_n(&paths_[came], taken, &paths_[ways_[cnp]]);
-        packets_[cnp].place = static_cast<std::uint32_t>(ways_[cnp] + taken);
+        packets_.choosing(cnp).way = packets_.choosing(id).way;
     }
     if (round_trips_wanted_) sent_at_[cnp] = sent_at_[id];
     for (std::size_t hop = 0; hop < telemetry_hops_ && telemetry_wanted_; ++hop) {
@@ -617,7 +614,7 @@ void PacketEngine::acknowledge(std::uint32_t id, std::uint8_t flags) {
                             ((flags & flag_marked) != 0 || (packet.flags & flag_asks) != 0);
         unordered_receivers_[packet.flow].report(packet.number, f.expected, begins, reports_[id]);
     }
-    if (f.routing != PacketRouting::path) turn_way(packet);
+    if (f.routing != PacketRouting::path) turn_way(id);
     packet.number = f.expected;
     packet.bytes = static_cast<std::uint16_t>(spec_.ack_bytes);
     packet.flags = flag_ack | flags;
@@ -627,7 +624,7 @@ void PacketEngine::acknowledge(std::uint32_t id, std::uint8_t flags) {
         return schedule(now_ + rarely_[packet.flow].ack_latency, What::arrival, id);
     }
     packet.traffic_class = static_cast<std::uint8_t>(spec_.ack_class);
-    const LinkId link = paths_[packet.place];
+    const LinkId link = next_link(packet);
     if (!send_at_once(link, id)) enqueue(link, id);
 }
 

@@ -1,7 +1,6 @@
 // PacketEngine: packets that choose their way at each switch.
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "models/fabric/packet_engine.h"
@@ -11,38 +10,38 @@
 namespace railyard {
 
 void PacketEngine::choose_from(NextHops next_hops) {
-    const std::uint32_t places = std::bit_ceil(2U * next_hops.hops_max() + 2U);
-    RY_CHECK(way_places_ == 0 || way_places_ == places);
-    way_places_ = places;
+    RY_CHECK(next_hops.hops_max() <= ChoosingPacket::hops_max);
+    packets_.let_choose();
     next_hops_ = std::move(next_hops);
 }
 
-// Gives the packet a path of its own to write its way into, a copy of its flow's. A packet's number keeps it
-// for good. It leaves by link `first`.
+// The packet's way begins as its flow's path, but by link `first`.
 void PacketEngine::start_way(std::uint32_t id, LinkId first) {
     Packet& packet = packets_[id];
     const Flow& f = flows_[packet.flow];
-    if (ways_.size() <= id) ways_.resize(packets_.size(), none);
-    if (ways_[id] == none) {
-        const std::size_t place = (paths_.size() + way_places_ - 1) & ~std::size_t{way_places_ - 1};
-        ways_[id] = static_cast<std::uint32_t>(place);
-        paths_.resize(place + way_places_);
-    }
-    LinkId* way = &paths_[ways_[id]];
+    ChoosingPacket& choosing = packets_.choosing(id);
     const LinkId* path = &paths_[f.first];
-    way[0] = links_[path[f.hops - 1]].to;
-    std::copy(path, path + f.hops, way + 1);
-    way[1] = first;
-    packet.place = ways_[id] + 1;
+    choosing.to = links_[path[f.hops - 1]].to;
+    std::copy(path, path + f.hops, choosing.way.begin());
+    choosing.way.front() = first;
+    packet.place = PacketPool::own_way;
     packet.flags |= static_cast<std::uint8_t>(static_cast<unsigned>(f.routing) << routing_shift);
+}
+
+// The first of a switch's outputs tells it from others: no two hash alike.
+LinkId PacketEngine::hashed(const NextHops::Choice& choice, const ChoosingPacket& packet) const {
+    const std::uint64_t key = std::uint64_t{packet.packet.flow} << 16 | packet.entropy;
+    const std::uint64_t hash = mix_bits(mix_bits(key + spec_.seed) ^ choice.links.front()) >> 32;
+    return choice.links[hash * choice.links.size() >> 32];
 }
 
 // At the switch where the packet has arrived. False: no way is left.
 bool PacketEngine::choose_link(std::uint32_t id) {
-    const Packet& packet = packets_[id];
-    LinkId& next = paths_[packet.place];
-    const NextHops::Choice choice =
-        next_hops_.next(paths_[packet.place - 1], paths_[way_of(packet)]);
+    ChoosingPacket& choosing = packets_.choosing(id);
+    const Packet& packet = choosing.packet;
+    const std::size_t hop = packet.place - PacketPool::own_way;
+    LinkId& next = choosing.way[hop];
+    const NextHops::Choice choice = next_hops_.next(choosing.way[hop - 1], choosing.to);
     if (choice.links.empty()) return false;
     const auto routing = static_cast<PacketRouting>(packet.flags >> routing_shift);
     if (choice.links.size() == 1 || routing == PacketRouting::spray) {
@@ -50,15 +49,10 @@ bool PacketEngine::choose_link(std::uint32_t id) {
     } else if (routing == PacketRouting::random_spray) {
         next = choice.links[static_cast<std::size_t>(spraying_.below(choice.links.size()))];
     } else if (routing == PacketRouting::entropy) {
-        // The first of a switch's outputs tells it from others: no two hash alike.
-        const std::uint64_t key = std::uint64_t{packet.flow} << 16 | reports_[id].entropy;
-        const std::uint64_t hash =
-            mix_bits(mix_bits(key + spec_.seed) ^ choice.links.front()) >> 32;
-        next = choice.links[hash * choice.links.size() >> 32];
+        next = hashed(choice, choosing);
     } else if (routing == PacketRouting::adaptive) {
         next = soonest(choice, packet.traffic_class);
     } else {
-        const std::size_t hop = packet.place - way_of(packet) - 1;
         Flowlet& flowlet = flowlets_[rarely_[packet.flow].first_flowlet + hop];
         // A flow that another switch has sent elsewhere is a new flowlet to this one.
         const bool here =
@@ -72,33 +66,72 @@ bool PacketEngine::choose_link(std::uint32_t id) {
     return true;
 }
 
-// Each packet has its way in a cache line of its own: that of a packet that will arrive, and of one that will
-// leave its queue, once the queue's head is there.
+// A packet that chooses brings along, in one line, what its switch needs of it. So what the next events touch is
+// fetched in three stages: packets, ports and queues; what these name; and where a packet will go.
 void PacketEngine::fetch_ways() const {
-    if (const auto* later = wheel_.peek(8); later && what_of(later->kind) == What::port_free) {
-        const Queue* queue = &queues_[later->id * class_count_];
-        __builtin_prefetch(queue);
-        __builtin_prefetch(queue + class_count_ - 1);
-    }
-    const auto each_head = [&](std::size_t places, const auto& visit) {
-        const auto* event = wheel_.peek(places);
-        if (!event || what_of(event->kind) != What::port_free) return;
-        for (std::size_t c = 0; c < class_count_; ++c) {
-            const std::uint32_t head = queues_[event->id * class_count_ + c].head;
-            if (head != none) visit(packets_[head]);
-        }
+    constexpr std::size_t first = 14;
+    constexpr std::size_t second = 9;
+    constexpr std::size_t third = 4;
+    const auto is = [](const TimingWheel::Event* event, What what) {
+        return event != nullptr && what_of(event->kind) == what;
     };
-    each_head(5, [](const Packet& packet) { __builtin_prefetch(&packet); });
-    each_head(3, [&](const Packet& packet) { __builtin_prefetch(&paths_[packet.place - 1]); });
-    if (const auto* soon = wheel_.peek(3); soon && what_of(soon->kind) == What::arrival) {
-        __builtin_prefetch(&paths_[packets_[soon->id].place]);
+    const TimingWheel::Event* event = wheel_.peek(first);
+    if (is(event, What::arrival)) {
+        __builtin_prefetch(packets_.address(event->id));
+    } else if (is(event, What::port_free)) {
+        __builtin_prefetch(&ports_[event->id]);
+        __builtin_prefetch(&queues_[event->id * class_count_]);
+        __builtin_prefetch(&queues_[(event->id + 1) * class_count_ - 1]);
     }
-    if (const auto* next = wheel_.peek(2); next && what_of(next->kind) == What::arrival) {
-        const Packet& packet = packets_[next->id];
-        if (packet.flags >> routing_shift != 0) {
-            next_hops_.fetch(paths_[packet.place - 1], paths_[way_of(packet)]);
-        }
+    event = wheel_.peek(second);
+    if (is(event, What::arrival)) {
+        fetch_switch(packets_[event->id]);
+    } else if (is(event, What::port_free)) {
+        each_head(event->id,
+                  [&](std::uint32_t head) { __builtin_prefetch(packets_.address(head)); });
     }
+    event = wheel_.peek(third);
+    if (is(event, What::arrival)) {
+        fetch_output(packets_[event->id]);
+    } else if (is(event, What::port_free) && !ports_[event->id].at_nic) {
+        each_head(event->id, [&](std::uint32_t head) {
+            const Packet& packet = packets_[head];
+            __builtin_prefetch(&ingress_[slot(last_link(packet), packet.traffic_class)]);
+        });
+    }
+}
+
+// What a packet needs that is about to arrive, of the switch or the NIC.
+void PacketEngine::fetch_switch(const Packet& packet) const {
+    const LinkId in = last_link(packet);
+    if (to_nic_[in] != 0) {
+        __builtin_prefetch(&flows_[packet.flow]);
+        return __builtin_prefetch(&flows_[packet.flow].expected);
+    }
+    if (packet.flags >> routing_shift != 0) {
+        next_hops_.fetch(in, reinterpret_cast<const ChoosingPacket&>(packet).to);
+    }
+    __builtin_prefetch(&ingress_[slot(in, packet.traffic_class)]);
+}
+
+void PacketEngine::fetch_output(const Packet& packet) const {
+    if (to_nic_[last_link(packet)] != 0) return;
+    const LinkId out = packet.flags >> routing_shift != 0
+                           ? likely_output(reinterpret_cast<const ChoosingPacket&>(packet))
+                           : next_link(packet);
+    if (out == none) return;
+    __builtin_prefetch(&ports_[out]);
+    __builtin_prefetch(&queues_[slot(out, packet.traffic_class)]);
+}
+
+// Where it is going to be sent, as far as that is known; else none.
+LinkId PacketEngine::likely_output(const ChoosingPacket& packet) const {
+    const LinkId in = last_link(packet.packet);
+    const NextHops::Choice choice = next_hops_.peek(in, packet.to);
+    if (choice.links.empty()) return none;
+    const auto routing = static_cast<PacketRouting>(packet.packet.flags >> routing_shift);
+    if (routing == PacketRouting::entropy) return hashed(choice, packet);
+    return choice.links[choice.turn];
 }
 
 // Among equals, the one whose turn comes first; by steps, the turn begins at one drawn for each packet.
@@ -136,10 +169,12 @@ std::int64_t PacketEngine::wait_at(LinkId link, std::size_t traffic_class) const
 }
 
 // The way back, once the way there is known.
-void PacketEngine::turn_way(Packet& packet) {
-    const std::size_t hops = packet.place - way_of(packet) - 1;
-    LinkId* end = &paths_[packet.place];
-    for (std::size_t i = 0; i < hops; ++i) end[i] = reverse_link(*(end - 1 - i));
+void PacketEngine::turn_way(std::uint32_t id) {
+    ChoosingPacket& choosing = packets_.choosing(id);
+    const auto end = choosing.way.begin() + (choosing.packet.place - PacketPool::own_way);
+    std::reverse(choosing.way.begin(), end);
+    std::transform(choosing.way.begin(), end, choosing.way.begin(), reverse_link);
+    choosing.packet.place = PacketPool::own_way;
 }
 
 }  // namespace railyard

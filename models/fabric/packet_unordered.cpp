@@ -25,18 +25,16 @@ bool PacketEngine::put_in_place_of_last(LinkId in, LinkId out, std::uint32_t id)
     if (!buffer.admit(ingress_[in * class_count_ + c], packets_[id].bytes)) return false;
     const std::uint32_t last = queue.tail;
     queue.bytes += packets_[id].bytes - packets_[last].bytes;
-    const LinkId its_in = paths_[packets_[last].place - 1];
+    const LinkId its_in = last_link(packets_[last]);
     buffer.release(ingress_[its_in * class_count_ + c], packets_[last].bytes);
     swap_packets(id, last);
     return true;
 }
 
-// All but their places in a queue.
 void PacketEngine::swap_packets(std::uint32_t a, std::uint32_t b) {
-    std::swap(packets_[a], packets_[b]);
+    packets_.swap(a, b);
     std::swap(reports_[a], reports_[b]);
     if (round_trips_wanted_) std::swap(sent_at_[a], sent_at_[b]);
-    if (!ways_.empty()) std::swap(ways_[a], ways_[b]);
 }
 
 // The header goes on among the acknowledgements, whose class goes first.
@@ -52,7 +50,7 @@ void PacketEngine::trim(LinkId out, std::uint32_t id) {
     packet.traffic_class = static_cast<std::uint8_t>(spec_.ack_class);
     if (send_at_once(out, id)) return;
     const std::size_t s = slot(out, packet.traffic_class);
-    const LinkId in = paths_[packet.place - 1];
+    const LinkId in = last_link(packet);
     if (queues_[s].bytes + packet.bytes > spec_.lossy_queue_bytes ||
         !buffers_[ports_[out].from].admit(ingress_[slot(in, packet.traffic_class)], packet.bytes)) {
         return lose(id, totals_.lost_lossy);
@@ -70,14 +68,17 @@ void PacketEngine::send_unordered(std::uint32_t id) {
     Flow& f = flows_[flow];
     UnorderedSender& sender = unordered_senders_[flow];
     const bool again = f.to_send < f.sent;
-    DeliveryReport& report = reports_[id];
-    report.entropy = f.routing == PacketRouting::entropy ? entropy_->next(flow, now()) : 0;
-    sender.send(f.to_send, report.entropy, packet.bytes, now_, again);
+    std::uint16_t entropy = 0;
+    if (f.routing == PacketRouting::entropy) {
+        entropy = packets_.choosing(id).entropy = entropy_->next(flow, now());
+    }
+    sender.send(f.to_send, entropy, packet.bytes, now_, again);
     if (again) {
         ++totals_.retransmitted;
     } else {
         f.sent = f.to_send + 1;
     }
+    DeliveryReport& report = reports_[id];
     report.answers_request = false;
     report.wanted_bytes =
         congestion_->wanted(flow, sender.sent_bytes(), backlog_of(flow), turns_of(flow));
@@ -104,7 +105,9 @@ void PacketEngine::request(std::uint32_t flow) {
                     static_cast<std::uint8_t>(spec_.ack_class),
                     flag_trimmed | flag_request};
     DeliveryReport& report = reports_[id];
-    report.entropy = f.routing == PacketRouting::entropy ? entropy_->next(flow, now()) : 0;
+    if (f.routing == PacketRouting::entropy) {
+        packets_.choosing(id).entropy = entropy_->next(flow, now());
+    }
     report.answers_request = true;
     report.wanted_bytes =
         congestion_->wanted(flow, sender.sent_bytes(), backlog_of(flow), turns_of(flow));
@@ -155,7 +158,7 @@ void PacketEngine::receive_report(std::uint32_t id) {
         ack.round_trip = Picoseconds(now_ - sent_at_[id]);
     }
     if (f.routing == PacketRouting::entropy && !report.answers_request) {
-        tell_of_path(packet, report.entropy, ack.round_trip);
+        tell_of_path(packet, packets_.choosing(id).entropy, ack.round_trip);
     }
     const double rate_before = f.pace.bits_per_s;
     if (!follows_marks_alone_) {

@@ -60,7 +60,7 @@ class TimingWheel {
 
   private:
     static constexpr std::uint32_t none = UINT32_MAX;
-    static constexpr std::size_t seen_ahead = 8;  // events, where they are dense
+    static constexpr std::size_t seen_ahead = 16;  // events, where they are dense
     static constexpr std::int64_t near_ahead =
         64;  // buckets; beyond, one is only opened when it is next
 

@@ -21,7 +21,6 @@ struct DeliveryReport {
     std::int64_t received_bytes = 0;  // on the wire, of different packets, ever
     std::uint32_t first = 0;
     std::uint32_t number = 0;        // the packet that caused it
-    std::uint16_t entropy = 0;       // of that packet
     bool answers_request = false;    // which carried no payload: its sender only asked
     std::int64_t wanted_bytes = 0;   // what it said of its sender: Congestion::wanted()
     std::uint32_t out_of_order = 0;  // packets that have come beyond the one waited for
