@@ -28,6 +28,10 @@ void CablesUsed::add(std::span<const Usage> links) {
     for (const Usage& usage : links) used_[usage.link / 2] = true;
 }
 
+void CablesUsed::add(const std::vector<bool>& cables) {
+    for (std::size_t i = 0; i < cables.size(); ++i) used_[i] = used_[i] || cables[i];
+}
+
 std::vector<bool> CablesUsed::take() const {
     std::vector<bool> out = used_;
     std::map<VertexId, int> seen;  // how high the ways from there went

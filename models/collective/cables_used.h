@@ -17,6 +17,7 @@ class CablesUsed {
 
     void add(VertexId from, VertexId to, std::span<const Usage> route);
     void add(std::span<const Usage> links);  // these alone
+    void add(const std::vector<bool>& cables);
     // By cable.
     std::vector<bool> take() const;
 

@@ -530,10 +530,14 @@ template <class Measure>
 GroupRate GpuNetwork::once(std::uint64_t which, std::span<const GpuGroup> groups,
                            const Measure& measure) {
     static std::mutex mutex;
-    static std::map<std::array<std::uint64_t, 3>, GroupRate> known;
+    struct Known {
+        GroupRate rate;
+        std::vector<bool> cables;  // that its routes pass, where somebody asked
+    };
+    static std::map<std::array<std::uint64_t, 3>, Known> known;
     constexpr std::size_t known_max = 1 << 16;
-    // A custom network has names of its own, and what is noted on the way has to be noted again.
-    if (closer_ || keep_loads_ || cables_used_ || topology_.kind() == "custom") return measure();
+    // A custom network has names of its own, and loads have to be noted again.
+    if (closer_ || keep_loads_ || topology_.kind() == "custom") return measure();
     if (!likeness_) likeness_ = likeness();
     Fingerprint asked;
     asked.add(which);
@@ -545,13 +549,22 @@ GroupRate GpuNetwork::once(std::uint64_t which, std::span<const GpuGroup> groups
     const std::array<std::uint64_t, 3> key{(*likeness_)[0], (*likeness_)[1], asked.value()};
     {
         const std::lock_guard lock(mutex);
-        if (const auto found = known.find(key); found != known.end()) return found->second;
+        const auto found = known.find(key);
+        if (found != known.end() && (!cables_used_ || !found->second.cables.empty())) {
+            if (cables_used_) cables_used_->add(found->second.cables);
+            return found->second.rate;
+        }
     }
-    GroupRate rate = measure();
+    const std::shared_ptr<CablesUsed> all = cables_used_;
+    if (all) cables_used_ = std::make_shared<CablesUsed>(topology_, routing_.policy);
+    Known fresh{measure(), {}};
+    if (all) {
+        fresh.cables = std::exchange(cables_used_, all)->take();
+        all->add(fresh.cables);
+    }
     const std::lock_guard lock(mutex);
     if (known.size() >= known_max) known.clear();
-    known.emplace(key, rate);
-    return rate;
+    return known.insert_or_assign(key, std::move(fresh)).first->second.rate;
 }
 
 GroupRate GpuNetwork::ring(std::span<const GpuGroup> groups) {
