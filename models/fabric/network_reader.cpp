@@ -444,7 +444,8 @@ ClusterNetwork NetworkReader::read(const char* name, std::optional<int> kind, To
     warn_of_idle_keys(section, network);
     const bool errors = network.endpoint_optics || network.switch_optics;
     if (built && packets && (carries_window(network) || packets->given() || errors)) {
-        network.packets = packets->profile(catalogue_, network.topology, context_.storage_class);
+        network.packets = packets->profile(catalogue_, network.topology, context_.storage_class,
+                                           context_.ports.nic);
     }
     return network;
 }

@@ -373,7 +373,7 @@ void PacketReader::read_switches(Section& network) {
 }
 
 PacketProfile PacketReader::profile(Catalogue& catalogue, const Topology& topology,
-                                    const StorageClass& storage) {
+                                    const StorageClass& storage, const std::string& nic) {
     PacketProfile p;
     p.flow_control =
         flow_control_ == FlowControl::pfc && !pfc_enabled_ ? FlowControl::none : flow_control_;
@@ -404,7 +404,7 @@ PacketProfile PacketReader::profile(Catalogue& catalogue, const Topology& topolo
     if (credits) resolve_credits(catalogue, p);
     spec.cut_through = cut_through_;
     if (link_level_retry_) {
-        require_link_retry(topology);
+        require_link_retry(catalogue, topology, nic);
         spec.link_retry = read_link_retry(catalogue);
     }
     resolve_buffer(catalogue, p);

@@ -38,9 +38,9 @@ class PacketReader {
     bool given() const { return given_; }
     // With defaults from the catalogue, for the network that was built; reports what can't be, and warns of
     // what will lose packets or pause where it should mark. Beside the class of acknowledgements there is one
-    // for data and, if its weight is not 0, one for storage.
+    // for data and, if its weight is not 0, one for storage. `nic`: the catalogue's name of the nodes' NICs.
     PacketProfile profile(Catalogue& catalogue, const Topology& topology,
-                          const StorageClass& storage);
+                          const StorageClass& storage, const std::string& nic);
 
   private:
     struct SwitchKeys {
@@ -74,7 +74,7 @@ class PacketReader {
                            PacketProfile& profile);
     void resolve_efa(Catalogue& catalogue, const Topology& topology, PacketProfile& profile);
     void require_trimming(const Topology& topology);
-    void require_link_retry(const Topology& topology);
+    void require_link_retry(Catalogue& catalogue, const Topology& topology, const std::string& nic);
     static std::string names_of_unable(const Topology& topology, bool SwitchModel::*can);
     void resolve_queue_step(Catalogue& catalogue, PacketProfile& profile);
     void resolve_ultra_ethernet(Catalogue& catalogue, const Topology& topology,

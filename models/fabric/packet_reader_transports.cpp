@@ -158,7 +158,8 @@ void PacketReader::require_trimming(const Topology& topology) {
                      "false, or switches that trim");
 }
 
-void PacketReader::require_link_retry(const Topology& topology) {
+void PacketReader::require_link_retry(Catalogue& catalogue, const Topology& topology,
+                                      const std::string& nic) {
     if (kind_ != NetworkKind::infiniband && kind_ != NetworkKind::ultra_ethernet) {
         network_.error("link_level_retry",
                        "links send nothing again but with kind = \"infiniband\" or "
@@ -167,9 +168,20 @@ void PacketReader::require_link_retry(const Topology& topology) {
         return;
     }
     const std::string unable = names_of_unable(topology, &SwitchModel::link_level_retry);
-    if (unable.empty()) return;
-    network_.error("link_level_retry", fmt::format("{} cannot send again on a link", unable),
-                   "false, or switches with link-level retry: qm9700_ndr, th6_64x1600");
+    if (!unable.empty()) {
+        network_.error("link_level_retry", fmt::format("{} cannot send again on a link", unable),
+                       "false, or switches with link-level retry: qm9700_ndr, th6_64x1600");
+        return;
+    }
+    const char* over = kind_ == NetworkKind::infiniband ? "infiniband" : "ultra_ethernet";
+    const bool known = catalogue.has("nic", nic, "link_level_retry") &&
+                       catalogue.text("nic", nic, "link_level_retry") == over;
+    if (known) return;
+    network_.warning(
+        "link_level_retry",
+        fmt::format("{} is not known to send again on a link of kind \"{}\": its links "
+                    "are taken to, as those between switches",
+                    nic, over));
 }
 
 // Drop-tail queues; a sender avoids paths whose packets come back late, and nothing is marked.
