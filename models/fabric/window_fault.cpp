@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "models/fabric/packet_limits.h"
 #include "models/fabric/places.h"
@@ -11,18 +12,30 @@ namespace railyard {
 
 namespace {
 
-// The links that a fault is of: those that end at the NIC, or the cable between two switches.
-std::vector<LinkId> links_of(Section& section, const Topology& t, const std::string& nic,
-                             const std::string& from, const std::string& to) {
+// Where a fault is, as a scenario says it: at a NIC, at all cables of a switch, or at one cable.
+struct Place {
+    std::string nic;
+    std::string of_switch;
+    std::string from;
+    std::string to;
+};
+
+// The links that a fault is of: those that end at the NIC or the switch, or the cable between two switches.
+std::vector<LinkId> links_of(Section& section, const Topology& t, const Place& place) {
     std::vector<LinkId> links;
-    if (!nic.empty()) {
-        const std::optional<VertexId> at = find_place(section, "nic", t, nic, VertexKind::nic);
+    const bool at_nic = !place.nic.empty();
+    if (at_nic || !place.of_switch.empty()) {
+        const std::optional<VertexId> at =
+            at_nic ? find_place(section, "nic", t, place.nic, VertexKind::nic)
+                   : find_place(section, "switch", t, place.of_switch, VertexKind::switch_);
         if (!at) return links;
-        for (const LinkId up : t.up_links(*at)) links.push_back(reverse_link(up));
+        for (const std::span<const LinkId> out : {t.up_links(*at), t.down_links(*at)}) {
+            for (const LinkId link : out) links.push_back(reverse_link(link));
+        }
         return links;
     }
-    const std::optional<VertexId> a = find_place(section, "from", t, from);
-    const std::optional<VertexId> b = find_place(section, "to", t, to);
+    const std::optional<VertexId> a = find_place(section, "from", t, place.from);
+    const std::optional<VertexId> b = find_place(section, "to", t, place.to);
     if (!a || !b) return links;
     if (const auto cable = find_cable(section, "to", t, *a, *b)) links.push_back(*cable);
     return links;
@@ -81,18 +94,20 @@ const std::string& name_of(WindowFault::Kind kind) {
 }
 
 // Each kind says where it is in its own way.
-bool place_fits(Section& section, const WindowFault& fault, const std::string& nic,
-                const std::string& from, const std::string& to) {
-    const bool at_nic = !nic.empty();
+bool place_fits(Section& section, const WindowFault& fault, const Place& place) {
+    const bool at_nic = !place.nic.empty();
+    const bool at_switch = !place.of_switch.empty();
+    const bool at_cable = !place.from.empty() || !place.to.empty();
     const bool needs_nic =
         fault.kind == WindowFault::Kind::pause || fault.kind == WindowFault::Kind::slow_receiver;
-    if (at_nic == (!from.empty() || !to.empty()) || (!at_nic && (from.empty() || to.empty()))) {
-        section.error("", "expected nic, or from and to");
+    if (int{at_nic} + int{at_switch} + int{at_cable} != 1 ||
+        (at_cable && (place.from.empty() || place.to.empty()))) {
+        section.error("", "expected nic, switch, or from and to");
         return false;
     }
     if (needs_nic && !at_nic) {
-        section.error("from", fmt::format("{} is of a NIC", name_of(fault.kind)),
-                      "nic = \"node-0.nic-0\"");
+        section.error(at_switch ? "switch" : "from",
+                      fmt::format("{} is of a NIC", name_of(fault.kind)), "nic = \"node-0.nic-0\"");
         return false;
     }
     return true;
@@ -129,12 +144,13 @@ std::optional<FaultSpec> read_window_fault(Section& section,
     int kind = 0;
     section.choose("kind", kind, window_fault_names(), "What goes wrong");
     fault.kind = static_cast<WindowFault::Kind>(kind);
-    std::string nic;
-    std::string from;
-    std::string to;
-    section.read("nic", nic, "Which NIC: node-3.nic-0", {.otherwise = "from and to name a cable"});
-    section.read("from", from, "One end of a cable: leaf-0", {.otherwise = "nic names one"});
-    section.read("to", to, "Its other end", {.otherwise = "nic names one"});
+    Place place;
+    section.read("nic", place.nic, "Which NIC: node-3.nic-0",
+                 {.otherwise = "from and to name a cable"});
+    section.read("switch", place.of_switch, "All cables of this switch: spine-0",
+                 {.otherwise = "nic, or from and to, say where"});
+    section.read("from", place.from, "One end of a cable: leaf-0", {.otherwise = "nic names one"});
+    section.read("to", place.to, "Its other end", {.otherwise = "nic names one"});
     const ClusterNetwork* network = choose_network(section, networks);
     Duration start{};
     std::optional<Duration> duration;
@@ -154,9 +170,9 @@ std::optional<FaultSpec> read_window_fault(Section& section,
     if (section.describing()) return std::nullopt;
     fault.start = start;
     if (duration) fault.end = start + *duration;
-    if (!place_fits(section, fault, nic, from, to)) return std::nullopt;
+    if (!place_fits(section, fault, place)) return std::nullopt;
     if (rate) fault.rate = *rate;
-    if (network != nullptr) out.links = links_of(section, network->topology, nic, from, to);
+    if (network != nullptr) out.links = links_of(section, network->topology, place);
     const bool known = !out.links.empty() && network->optics_of(out.links[0]).has_value();
     check_own_keys(section, fault, bit_error_rate, known);
     if (bit_error_rate) {

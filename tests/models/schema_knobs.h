@@ -855,6 +855,8 @@ inline const std::map<std::string, Knob> window_knobs = {
     {"window.fault.kind",
      {{}, {}, "\"pause\"\nnic = \"node-1.nic-0\"", "\"link_down\"\nnic = \"node-1.nic-0\""}},
     {"window.fault.nic", {{}, {}, "node-1.nic-0", "node-2.nic-0"}},
+    {"window.fault.switch",
+     {{}, {}, "from = \"leaf-0\"\nto = \"spine-0\"\nbit", "switch = \"leaf-1\"\nbit"}},
     {"window.fault.from", {{}, {}, "from = \"leaf-0\"", "from = \"leaf-1\""}},
     {"window.fault.to",
      {{}, {}, "from = \"leaf-0\"\nto = \"spine-0\"", "from = \"spine-0\"\nto = \"leaf-1\""}},
