@@ -273,12 +273,15 @@ void PacketEngine::offer(std::uint32_t flow) {
     take_turn(flow, link, 1);
 }
 
-// Likewise into the turns of all ports that lead to its target: a packet goes by the one that is free first.
+// Likewise into the turns of all ports that lead to its target: a packet goes by the one that is free first, and
+// of several that are free by the next in turn. Else a flow that its window holds back would send by one alone.
 void PacketEngine::offer_to_ports(std::uint32_t flow) {
     const Flow& f = flows_[flow];
     const Rarely& rarely = rarely_[flow];
     const VertexId target = links_[paths_[f.first + f.hops - 1U]].to;
-    for (std::uint32_t p = 0; p < rarely.ports; ++p) {
+    const std::uint32_t begin = flow + f.to_send;
+    for (std::uint32_t i = 0; i < rarely.ports; ++i) {
+        const std::uint32_t p = (begin + i) % rarely.ports;
         // A packet that has left by one port may be the last that the window or the pace allows.
         if (f.phase != Phase::moving || f.to_send == f.packets || must_wait(flow)) return;
         if (f.ready_at > now_) return await_pace(flow);

@@ -88,6 +88,25 @@ double wire_s(std::int64_t bytes, double bytes_per_s) {
 
 }  // namespace
 
+TEST_CASE("a flow that its window holds back sends by all planes in turn") {
+    constexpr std::int64_t packets = 64;
+    for (const std::int64_t planes : {2, 4, 8}) {
+        CAPTURE(planes);
+        const Topology t = built(shape(16, planes));
+        const Packets p(t);
+        MessageFlows flows(t, {Routing::spray});
+        REQUIRE(flows.send({.from = 0, .to = t.nic(15, 0), .bytes = packets * 4096}) !=
+                MessageFlows::nothing);
+        PacketEngine engine(p.network, p.spec, receiver_window({.grant_bytes = 4096, .grants = 1}));
+        engine.choose_from(NextHops(t));
+        for (const PacketFlow& f : flows.flows()) engine.add(f);
+        REQUIRE(engine.run(Picoseconds(100'000 * us)));
+        for (const LinkId port : t.up_links(0)) {
+            CHECK(engine.sent_bytes(port) == packets / planes * packet_bytes);
+        }
+    }
+}
+
 TEST_CASE("planes with sprayed packets carry as many times what one of them does") {
     for (const std::int64_t planes : {2, 4, 8}) {
         CAPTURE(planes);
