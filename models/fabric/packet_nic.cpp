@@ -273,8 +273,9 @@ void PacketEngine::offer(std::uint32_t flow) {
     take_turn(flow, link, 1);
 }
 
-// Likewise into the turns of all ports that lead to its target: a packet goes by the one that is free first, and
-// of several that are free by the next in turn. Else a flow that its window holds back would send by one alone.
+// Likewise into the turns of all ports that lead to its target: a packet goes by the one that is free first,
+// and of several that are free by the next in turn. Else a flow that its window holds back would send by one
+// alone.
 void PacketEngine::offer_to_ports(std::uint32_t flow) {
     const Flow& f = flows_[flow];
     const Rarely& rarely = rarely_[flow];

@@ -1,8 +1,8 @@
 #pragma once
 // The packets of an engine, by number. A number is used again once its packet is gone.
 //
-// Packets that keep to their flow's path are four to a cache line. Where packets choose their way, a packet has
-// a line of its own, with all that a switch needs of it: its way, and the packet behind it in its queue.
+// Packets that keep to their flow's path are four to a cache line. Where packets choose their way, a packet
+// has a line of its own, with all that a switch needs of it: its way, and the packet behind it in its queue.
 
 #include <array>
 #include <cstddef>

@@ -66,8 +66,8 @@ bool PacketEngine::choose_link(std::uint32_t id) {
     return true;
 }
 
-// A packet that chooses brings along, in one line, what its switch needs of it. So what the next events touch is
-// fetched in three stages: packets, ports and queues; what these name; and where a packet will go.
+// A packet that chooses brings along, in one line, what its switch needs of it. So what the next events touch
+// is fetched in three stages: packets, ports and queues; what these name; and where a packet will go.
 void PacketEngine::fetch_ways() const {
     constexpr std::size_t first = 14;
     constexpr std::size_t second = 9;
